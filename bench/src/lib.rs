@@ -1,0 +1,15 @@
+//! Glassine beside its peers: what the benchmarks and the tests against real
+//! servers share. Nothing imports this crate.
+//!
+//! Everything here works from outside, as a user would: it starts the released
+//! binary, speaks the client protocol over a Unix socket, and reads `/proc`. So
+//! that the judge shares no mistakes with the judged, no code of the server is
+//! used, not even its packet codec.
+
+#![forbid(unsafe_code)]
+
+pub mod client;
+pub mod process;
+pub mod sysbench;
+
+pub mod ledger;

@@ -1,0 +1,323 @@
+//! `bench`: Glassine against MariaDB on this machine, in one run.
+//!
+//! ```text
+//! bench sysbench   throughput, latency, server CPU and bytes written, interleaved
+//! bench sizes      allocated bytes of the same sysbench rows, per codec and per peer
+//! bench crash      kill -9 under load, again and again; a ledger must lose nothing
+//! ```
+//!
+//! Machines are shared and noisy: A and B take turns, and medians are reported.
+
+#![forbid(unsafe_code)]
+
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::process::{Command, ExitCode};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use bench::ledger::Ledger;
+use bench::process::{self, Kind, Options, Scratch, Server, glassine_binary};
+use bench::sysbench::{self, Figures, Run, median};
+use clap::{Parser, Subcommand};
+use comfy_table::Table;
+use rand::Rng;
+
+#[derive(Parser)]
+#[command(about = "Glassine against MariaDB on this machine, in one run")]
+struct Arguments {
+    #[command(subcommand)]
+    command: Verb,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    /// sysbench workloads, Glassine and MariaDB's InnoDB taking turns.
+    Sysbench {
+        /// Comma-separated sysbench scripts.
+        #[arg(long, default_value = "oltp_point_select,oltp_read_only,oltp_write_only,oltp_read_write,oltp_delete,oltp_update_index,bulk_insert")]
+        workloads: String,
+        #[arg(long, default_value_t = 10)]
+        seconds: u32,
+        #[arg(long, default_value_t = 3)]
+        rounds: u32,
+        #[arg(long, default_value_t = 4)]
+        threads: u32,
+        #[arg(long, default_value_t = 2)]
+        tables: u32,
+        #[arg(long, default_value_t = 100_000)]
+        rows: u32,
+        #[arg(long, default_value = "1G")]
+        pool: String,
+        /// prepared, text or both.
+        #[arg(long, default_value = "prepared")]
+        protocol: String,
+        /// Leave MariaDB out.
+        #[arg(long)]
+        alone: bool,
+    },
+    /// Allocated bytes of the same rows, per codec.
+    Sizes {
+        #[arg(long, default_value_t = 100_000)]
+        rows: u32,
+    },
+    /// kill -9 under oltp_write_only; the ledger must lose nothing.
+    Crash {
+        #[arg(long, default_value_t = 20)]
+        kills: u32,
+        #[arg(long, default_value_t = 20_000)]
+        rows: u32,
+        #[arg(long, default_value = "64M")]
+        pool: String,
+    },
+}
+
+fn main() -> ExitCode {
+    let result = match Arguments::parse().command {
+        Verb::Sysbench { workloads, seconds, rounds, threads, tables, rows, pool, protocol, alone } => {
+            let shape = Shape { seconds, rounds, threads, tables, rows };
+            compare(&workloads, &shape, &pool, &protocol, alone)
+        }
+        Verb::Sizes { rows } => sizes(rows),
+        Verb::Crash { kills, rows, pool } => crash(kills, rows, &pool),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("bench: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+struct Shape {
+    seconds: u32,
+    rounds: u32,
+    threads: u32,
+    tables: u32,
+    rows: u32,
+}
+
+/// The peers that are installed, with what each is called in the tables.
+fn peers(alone: bool) -> Vec<(&'static str, Kind)> {
+    let mut peers = vec![("Glassine", Kind::Glassine)];
+    if alone {
+        return peers;
+    }
+    if process::mariadb_is_installed() {
+        peers.push(("MariaDB InnoDB", Kind::MariaDb));
+    } else {
+        println!("mariadbd is not installed: no peer in this run");
+    }
+    peers
+}
+
+fn compare(workloads: &str, shape: &Shape, pool: &str, protocol: &str, alone: bool) -> io::Result<()> {
+    let protocols: &[bool] = match protocol {
+        "prepared" => &[true],
+        "text" => &[false],
+        "both" => &[true, false],
+        other => return Err(io::Error::other(format!("--protocol is prepared, text or both, not '{other}'"))),
+    };
+    let scratch = Scratch::new("sysbench")?;
+    let options = Options { pool: pool.into(), log: "1G".into(), ..Options::default() };
+    let mut servers = Vec::new();
+    for (name, kind) in peers(alone) {
+        let server = Server::create(kind, &scratch.0.join(name.replace(' ', "_")), &options)?;
+        server.connect().and_then(|mut client| client.query("CREATE DATABASE sbtest")).map_err(io::Error::other)?;
+        servers.push((name, server));
+    }
+    let mut table = Table::new();
+    table.set_header([
+        "workload", "protocol", "server", "tps", "ratio", "p95 ms", "CPU us/txn", "ratio", "bytes/txn", "ignored",
+    ]);
+    for script in workloads.split(',') {
+        for &prepared in protocols {
+            let run = Run {
+                script,
+                tables: shape.tables,
+                rows: shape.rows,
+                threads: shape.threads,
+                seconds: shape.seconds,
+                prepared,
+            };
+            let mut results: Vec<Vec<Figures>> = servers.iter().map(|_| Vec::new()).collect();
+            for (name, server) in &servers {
+                let start = Instant::now();
+                run.prepare(server)?;
+                eprintln!("{script}: {name} prepared in {:.1} s", start.elapsed().as_secs_f64());
+            }
+            for round in 0..shape.rounds {
+                for (index, (name, server)) in servers.iter().enumerate() {
+                    let figures = run.run(server)?;
+                    eprintln!("{script} round {round}: {name} {:.0} tps", figures.per_second);
+                    results[index].push(figures);
+                }
+            }
+            for (_, server) in &servers {
+                run.cleanup(server)?;
+            }
+            let of = |index: usize, figure: &dyn Fn(&Figures) -> f64| median(results[index].iter().map(figure).collect());
+            let peer = servers.len() - 1;
+            for (index, (name, _)) in servers.iter().enumerate() {
+                let tps = of(index, &|figures| figures.per_second);
+                let cpu = of(index, &|figures| figures.cpu_us_per_transaction());
+                table.add_row([
+                    script.to_string(),
+                    if prepared { "prepared" } else { "text" }.to_string(),
+                    name.to_string(),
+                    format!("{tps:.0}"),
+                    format!("{:.2}", tps / of(peer, &|figures| figures.per_second)),
+                    format!("{:.2}", of(index, &|figures| figures.p95_ms)),
+                    format!("{cpu:.1}"),
+                    format!("{:.2}", cpu / of(peer, &|figures| figures.cpu_us_per_transaction())),
+                    format!("{:.0}", of(index, &|figures| figures.written_per_transaction())),
+                    format!("{:.0}", of(index, &|figures| figures.ignored_errors as f64)),
+                ]);
+            }
+        }
+    }
+    println!("{table}");
+    for (_, server) in servers {
+        server.stop()?;
+    }
+    Ok(())
+}
+
+fn sizes(rows: u32) -> io::Result<()> {
+    let scratch = Scratch::new("sizes")?;
+    let mut table = Table::new();
+    table.set_header(["server", "table options", "logical bytes", "allocated bytes", "of plain InnoDB", "load s"]);
+    let mut lines = Vec::new();
+    let arms: [(Kind, &str, &[&str]); 8] = [
+        (Kind::MariaDb, "", &[]),
+        (Kind::MariaDb, "PAGE_COMPRESSED=1 /* zlib */", &["--innodb-compression-algorithm=zlib", "--innodb-compression-default=ON"]),
+        (
+            Kind::MariaDb,
+            "PAGE_COMPRESSED=1 /* lz4 */",
+            &["--plugin-load-add=provider_lz4", "--innodb-compression-algorithm=lz4", "--innodb-compression-default=ON"],
+        ),
+        (Kind::Glassine, "COMPRESSION='none'", &[]),
+        (Kind::Glassine, "COMPRESSION='lz4'", &[]),
+        (Kind::Glassine, "COMPRESSION='zlib'", &[]),
+        (Kind::Glassine, "COMPRESSION='zstd'", &[]),
+        (Kind::Glassine, "", &[]),
+    ];
+    for (number, (kind, clause, more)) in arms.iter().enumerate() {
+        if *kind == Kind::MariaDb && !process::mariadb_is_installed() {
+            continue;
+        }
+        let options = Options { more: more.iter().map(|option| option.to_string()).collect(), ..Options::default() };
+        let directory = scratch.0.join(format!("arm{number}"));
+        let server = match Server::create(*kind, &directory, &options) {
+            Ok(server) => server,
+            Err(error) => {
+                println!("{kind:?} {clause}: skipped: {error}");
+                continue;
+            }
+        };
+        let ask = |statement: &str| {
+            server.connect().and_then(|mut client| client.query(statement)).map_err(io::Error::other)
+        };
+        ask("CREATE DATABASE sbtest")?;
+        let start = Instant::now();
+        let run = Run { script: "oltp_common_load", tables: 1, rows, threads: 1, seconds: 0, prepared: true };
+        Run { script: "oltp_read_write", ..run }.prepare(&server)?;
+        if *kind == Kind::Glassine && !clause.is_empty() {
+            ask(&format!("ALTER TABLE sbtest.sbtest1 {clause}"))?;
+            ask("OPTIMIZE TABLE sbtest.sbtest1")?;
+        }
+        let seconds = start.elapsed().as_secs_f64();
+        server.stop()?;
+        let (allocated, logical) = process::disk_usage(&directory.join("data/sbtest/sbtest1.ibd"))?;
+        lines.push((*kind, clause.to_string(), logical, allocated, seconds));
+        fs::remove_dir_all(&directory)?;
+    }
+    let plain = lines.iter().find(|line| line.0 == Kind::MariaDb).map_or(0, |line| line.3);
+    for (kind, clause, logical, allocated, seconds) in lines {
+        table.add_row([
+            format!("{kind:?}"),
+            if clause.is_empty() { "(default)".into() } else { clause },
+            logical.to_string(),
+            allocated.to_string(),
+            if plain == 0 { "-".into() } else { format!("{:.3}", allocated as f64 / plain as f64) },
+            format!("{seconds:.1}"),
+        ]);
+    }
+    println!("{table}");
+    Ok(())
+}
+
+fn crash(kills: u32, rows: u32, pool: &str) -> io::Result<()> {
+    let scratch = Scratch::new("crash")?;
+    let directory = scratch.0.join("glassine");
+    let options = Options { pool: pool.into(), log: "64M".into(), ..Options::default() };
+    let mut server = Server::create(Kind::Glassine, &directory, &options)?;
+    let load = Run { script: "oltp_write_only", tables: 2, rows, threads: 2, seconds: 60, prepared: true };
+    let with_load = sysbench::is_installed();
+    if with_load {
+        server.connect().and_then(|mut client| client.query("CREATE DATABASE sbtest")).map_err(io::Error::other)?;
+        load.prepare(&server)?;
+    } else {
+        println!("sysbench is not installed: the ledger is the only load");
+    }
+    let ledger = Ledger::create(&server, 4).map_err(io::Error::other)?;
+    let mut random = rand::rng();
+    for kill in 1..=kills {
+        let writers = ledger.write(&server).map_err(io::Error::other)?;
+        let socket = server.socket.clone();
+        let background = with_load.then(|| thread::spawn(move || sysbench_until_killed(&socket, rows)));
+        thread::sleep(Duration::from_millis(random.random_range(300..2500)));
+        server.kill();
+        writers.join(false).map_err(io::Error::other)?;
+        if let Some(background) = background {
+            let _ = background.join(); // sysbench ends with the server; its complaints are expected.
+        }
+        check_copy(&directory)?;
+        let start = Instant::now();
+        server = Server::start(Kind::Glassine, &directory, &options)?;
+        let seconds = start.elapsed().as_secs_f64();
+        let audit = ledger.audit(&server).map_err(|lost| {
+            io::Error::other(format!("kill {kill}: {lost}\nserver log:\n{}", server.log_tail(40)))
+        })?;
+        println!("kill {kill}: {} promised, {} found; serving again after {seconds:.2} s", audit.promised, audit.found);
+        for line in server.log_tail(40).lines().filter(|line| line.to_ascii_lowercase().contains("recover")) {
+            println!("    {line}");
+        }
+    }
+    server.stop()?;
+    check_copy(&directory)?;
+    println!("{kills} kills, nothing lost");
+    Ok(())
+}
+
+fn sysbench_until_killed(socket: &Path, rows: u32) {
+    let _ = Command::new("sysbench")
+        .args(["--db-driver=mysql", "--mysql-host=localhost", "--mysql-user=root", "--mysql-db=sbtest"])
+        .arg(format!("--mysql-socket={}", socket.display()))
+        .args(["--tables=2", "--threads=2", "--time=60", "--report-interval=0"])
+        .arg(format!("--table-size={rows}"))
+        .args(["oltp_write_only", "run"])
+        .output();
+}
+
+/// Runs `glassine check` on a copy of the directory as the crash left it.
+fn check_copy(directory: &Path) -> io::Result<()> {
+    let copy = directory.with_extension("copy");
+    let _ = fs::remove_dir_all(&copy);
+    let status =
+        Command::new("cp").args(["-a", "--sparse=always"]).arg(directory.join("data")).arg(&copy).status()?;
+    if !status.success() {
+        return Err(io::Error::other("copying the data directory failed"));
+    }
+    let output = Command::new(glassine_binary()).arg("check").arg(format!("--datadir={}", copy.display())).output()?;
+    if !output.status.success() {
+        return Err(io::Error::other(format!(
+            "glassine check is not clean:\n{}{}",
+            String::from_utf8_lossy(&output.stdout),
+            String::from_utf8_lossy(&output.stderr)
+        )));
+    }
+    fs::remove_dir_all(&copy)
+}
