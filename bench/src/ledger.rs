@@ -78,7 +78,8 @@ impl Ledger {
         for (writer, promise) in self.promised.iter().enumerate() {
             let promised = promise.load(Ordering::SeqCst);
             let mut ask = |statement: String| client.query(&statement).map_err(|error| format!("{statement}: {error}"));
-            let rows = ask(format!("SELECT entry, note FROM ledger.entries WHERE writer = {writer} ORDER BY entry"))?.rows;
+            let rows =
+                ask(format!("SELECT entry, note FROM ledger.entries WHERE writer = {writer} ORDER BY entry"))?.rows;
             let found = rows.len() as u64;
             for (expected, row) in (1..).zip(&rows) {
                 let entry: u64 = row[0].as_deref().and_then(|text| text.parse().ok()).unwrap_or(0);

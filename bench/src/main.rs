@@ -36,7 +36,10 @@ enum Verb {
     /// sysbench workloads, Glassine and MariaDB's InnoDB taking turns.
     Sysbench {
         /// Comma-separated sysbench scripts.
-        #[arg(long, default_value = "oltp_point_select,oltp_read_only,oltp_write_only,oltp_read_write,oltp_delete,oltp_update_index,bulk_insert")]
+        #[arg(
+            long,
+            default_value = "oltp_point_select,oltp_read_only,oltp_write_only,oltp_read_write,oltp_delete,oltp_update_index,bulk_insert"
+        )]
         workloads: String,
         #[arg(long, default_value_t = 10)]
         seconds: u32,
@@ -130,7 +133,16 @@ fn compare(workloads: &str, shape: &Shape, pool: &str, protocol: &str, alone: bo
     }
     let mut table = Table::new();
     table.set_header([
-        "workload", "protocol", "server", "tps", "ratio", "p95 ms", "CPU us/txn", "ratio", "bytes/txn", "ignored",
+        "workload",
+        "protocol",
+        "server",
+        "tps",
+        "ratio",
+        "p95 ms",
+        "CPU us/txn",
+        "ratio",
+        "bytes/txn",
+        "ignored",
     ]);
     for script in workloads.split(',') {
         for &prepared in protocols {
@@ -158,7 +170,8 @@ fn compare(workloads: &str, shape: &Shape, pool: &str, protocol: &str, alone: bo
             for (_, server) in &servers {
                 run.cleanup(server)?;
             }
-            let of = |index: usize, figure: &dyn Fn(&Figures) -> f64| median(results[index].iter().map(figure).collect());
+            let of =
+                |index: usize, figure: &dyn Fn(&Figures) -> f64| median(results[index].iter().map(figure).collect());
             let peer = servers.len() - 1;
             for (index, (name, _)) in servers.iter().enumerate() {
                 let tps = of(index, &|figures| figures.per_second);
@@ -192,11 +205,19 @@ fn sizes(rows: u32) -> io::Result<()> {
     let mut lines = Vec::new();
     let arms: [(Kind, &str, &[&str]); 8] = [
         (Kind::MariaDb, "", &[]),
-        (Kind::MariaDb, "PAGE_COMPRESSED=1 /* zlib */", &["--innodb-compression-algorithm=zlib", "--innodb-compression-default=ON"]),
+        (
+            Kind::MariaDb,
+            "PAGE_COMPRESSED=1 /* zlib */",
+            &["--innodb-compression-algorithm=zlib", "--innodb-compression-default=ON"],
+        ),
         (
             Kind::MariaDb,
             "PAGE_COMPRESSED=1 /* lz4 */",
-            &["--plugin-load-add=provider_lz4", "--innodb-compression-algorithm=lz4", "--innodb-compression-default=ON"],
+            &[
+                "--plugin-load-add=provider_lz4",
+                "--innodb-compression-algorithm=lz4",
+                "--innodb-compression-default=ON",
+            ],
         ),
         (Kind::Glassine, "COMPRESSION='none'", &[]),
         (Kind::Glassine, "COMPRESSION='lz4'", &[]),
@@ -217,9 +238,8 @@ fn sizes(rows: u32) -> io::Result<()> {
                 continue;
             }
         };
-        let ask = |statement: &str| {
-            server.connect().and_then(|mut client| client.query(statement)).map_err(io::Error::other)
-        };
+        let ask =
+            |statement: &str| server.connect().and_then(|mut client| client.query(statement)).map_err(io::Error::other);
         ask("CREATE DATABASE sbtest")?;
         let start = Instant::now();
         let run = Run { script: "oltp_common_load", tables: 1, rows, threads: 1, seconds: 0, prepared: true };
@@ -278,9 +298,9 @@ fn crash(kills: u32, rows: u32, pool: &str) -> io::Result<()> {
         let start = Instant::now();
         server = Server::start(Kind::Glassine, &directory, &options)?;
         let seconds = start.elapsed().as_secs_f64();
-        let audit = ledger.audit(&server).map_err(|lost| {
-            io::Error::other(format!("kill {kill}: {lost}\nserver log:\n{}", server.log_tail(40)))
-        })?;
+        let audit = ledger
+            .audit(&server)
+            .map_err(|lost| io::Error::other(format!("kill {kill}: {lost}\nserver log:\n{}", server.log_tail(40))))?;
         println!("kill {kill}: {} promised, {} found; serving again after {seconds:.2} s", audit.promised, audit.found);
         for line in server.log_tail(40).lines().filter(|line| line.to_ascii_lowercase().contains("recover")) {
             println!("    {line}");
@@ -306,8 +326,7 @@ fn sysbench_until_killed(socket: &Path, rows: u32) {
 fn check_copy(directory: &Path) -> io::Result<()> {
     let copy = directory.with_extension("copy");
     let _ = fs::remove_dir_all(&copy);
-    let status =
-        Command::new("cp").args(["-a", "--sparse=always"]).arg(directory.join("data")).arg(&copy).status()?;
+    let status = Command::new("cp").args(["-a", "--sparse=always"]).arg(directory.join("data")).arg(&copy).status()?;
     if !status.success() {
         return Err(io::Error::other("copying the data directory failed"));
     }

@@ -91,7 +91,10 @@ impl Server {
         if kind == Kind::Glassine {
             init.args(options.more.iter().filter(|option| option.contains("page-size") || option.contains("log-file")));
         }
-        let output = init.stdin(Stdio::null()).output()?;
+        // Two MariaDB servers that share a directory for temporary tables trip over each other's names.
+        let temporary = directory.join("tmp");
+        fs::create_dir_all(&temporary)?;
+        let output = init.env("TMPDIR", &temporary).stdin(Stdio::null()).output()?;
         if !output.status.success() {
             return Err(io::Error::other(format!(
                 "{init:?} failed:\n{}{}",
@@ -128,6 +131,7 @@ impl Server {
             .arg(format!("--innodb-log-file-size={}", options.log))
             .arg(format!("--innodb-flush-log-at-trx-commit={}", options.flush_at_commit))
             .args(&options.more)
+            .env("TMPDIR", directory.join("tmp"))
             .stdin(Stdio::null())
             .stdout(log.try_clone()?)
             .stderr(log);
