@@ -1,1 +1,29 @@
-//! (skeleton)
+//! Every byte MySQL can see, and their order: pages, records, values, redo and packets as pure functions on slices.
+//!
+//! No I/O, no threads, no unsafe. The modules are listed bottom to top and import only those above their own line.
+
+#![forbid(unsafe_code)]
+
+pub mod error;
+
+pub mod bytes;
+
+pub mod ids;
+
+pub mod collation;
+
+pub mod checksum;
+
+pub mod record;
+
+pub mod value;
+
+pub mod page;
+
+pub mod transform;
+
+pub mod redo;
+
+pub mod packet;
+
+pub use error::{Error, Result};

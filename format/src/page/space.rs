@@ -1,0 +1,1 @@
+//! The bookkeeping pages of a tablespace.

@@ -1,0 +1,1 @@
+//! Undo pages, rollback segments and the transaction system page: where their fields are.

@@ -1,0 +1,220 @@
+//! Building records: from fields to the bytes that go onto a page.
+
+use crate::error::Result;
+use crate::ids::PageNo;
+
+use super::layout::{Kind, Layout, Length};
+use super::{FIELD_BYTES_MAX, HEADER_BYTES, info, set_heap_no_status};
+
+/// What goes into one field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FieldData<'a> {
+    Null,
+    Bytes(&'a [u8]),
+    /// Ends with a reference to the rest of the value, see `page::blob`.
+    External(&'a [u8]),
+}
+
+impl<'a> From<Option<&'a [u8]>> for FieldData<'a> {
+    #[inline]
+    fn from(value: Option<&'a [u8]>) -> FieldData<'a> {
+        match value {
+            Some(bytes) => FieldData::Bytes(bytes),
+            None => FieldData::Null,
+        }
+    }
+}
+
+/// A record apart from any page: what the place on a page does not decide.
+///
+/// Number in the heap, distance to the next record and the like come from the page it is put on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RecordImage<'a> {
+    /// Info bits, in the high half: [`DELETED`](super::DELETED) and so on.
+    pub info: u8,
+    /// Lengths and NULL bitmap, as they lie below the header.
+    pub extra: &'a [u8],
+    pub data: &'a [u8],
+}
+
+impl<'a> RecordImage<'a> {
+    /// Bytes that the record takes in the heap of a page.
+    #[inline]
+    pub fn size(&self) -> usize {
+        self.extra.len() + HEADER_BYTES + self.data.len()
+    }
+
+    /// The record at `origin` of a page.
+    #[inline]
+    pub fn of(page: &'a [u8], layout: &Layout, origin: usize) -> Result<RecordImage<'a>> {
+        let size = layout.size(page, origin)?;
+        let start = origin - size.extra as usize;
+        Ok(RecordImage {
+            info: info(page, origin),
+            extra: &page[start..origin - HEADER_BYTES],
+            data: &page[origin..origin + size.data as usize],
+        })
+    }
+}
+
+/// A record under construction, or a copy of one: bytes and origin. Meant to be reused.
+///
+/// The bytes can be parsed and compared like a page: `layout.parse(buffer.bytes(), buffer.origin())`.
+#[derive(Clone, Debug, Default)]
+pub struct RecordBuffer {
+    bytes: Vec<u8>,
+    origin: usize,
+}
+
+impl RecordBuffer {
+    pub fn new() -> RecordBuffer {
+        RecordBuffer::default()
+    }
+
+    #[inline]
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// For changes that keep the record's shape: system fields, info bits, fields of the same length.
+    #[inline]
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        &mut self.bytes
+    }
+
+    #[inline]
+    pub fn origin(&self) -> usize {
+        self.origin
+    }
+
+    #[inline]
+    pub fn size(&self) -> usize {
+        self.bytes.len()
+    }
+
+    #[inline]
+    pub fn image(&self) -> RecordImage<'_> {
+        RecordImage {
+            info: info(&self.bytes, self.origin),
+            extra: &self.bytes[..self.origin - HEADER_BYTES],
+            data: &self.bytes[self.origin..],
+        }
+    }
+
+    /// Builds a record of all fields of the layout, in order, with the given info bits.
+    ///
+    /// The values must fit the layout: a NULL where the field is nullable, a fixed field of its length.
+    pub fn build<'f, I>(&mut self, layout: &Layout, info: u8, fields: I)
+    where
+        I: IntoIterator<Item = FieldData<'f>>,
+        I::IntoIter: Clone,
+    {
+        let fields = fields.into_iter();
+        let mut length_bytes = 0;
+        let mut data_bytes = 0;
+        let mut count = 0;
+        for (field, data) in layout.fields().iter().zip(fields.clone()) {
+            count += 1;
+            let (bytes, external) = match data {
+                FieldData::Null => {
+                    assert!(field.nullable, "NULL in a field that is not nullable");
+                    continue;
+                }
+                FieldData::Bytes(bytes) => (bytes.len(), false),
+                FieldData::External(bytes) => (bytes.len(), true),
+            };
+            data_bytes += bytes;
+            match field.length {
+                Length::Fixed(fixed) => {
+                    assert!(bytes == usize::from(fixed) && !external, "a fixed field has its length");
+                }
+                Length::Variable { .. } => {
+                    let long = field.long_lengths();
+                    assert!(if long { bytes <= FIELD_BYTES_MAX } else { bytes <= 255 }, "a field within its maximum");
+                    assert!(long || !external, "only long fields can be external");
+                    length_bytes += if long && (bytes > 127 || external) { 2 } else { 1 };
+                }
+            }
+        }
+        assert!(count == layout.fields().len(), "a value for every field");
+
+        self.origin = length_bytes + layout.null_bytes() + HEADER_BYTES;
+        self.bytes.clear();
+        self.bytes.resize(self.origin, 0);
+        self.bytes.reserve(data_bytes);
+        self.bytes[self.origin - 5] = info & 0xF0;
+        set_heap_no_status(&mut self.bytes, self.origin, 0, layout.status());
+
+        let bitmap = self.origin - HEADER_BYTES - 1;
+        let mut lengths = length_bytes;
+        let mut nullable = 0;
+        for (field, data) in layout.fields().iter().zip(fields) {
+            let bit = nullable;
+            nullable += usize::from(field.nullable);
+            let (bytes, external) = match data {
+                FieldData::Null => {
+                    self.bytes[bitmap - bit / 8] |= 1 << (bit % 8);
+                    continue;
+                }
+                FieldData::Bytes(bytes) => (bytes, false),
+                FieldData::External(bytes) => (bytes, true),
+            };
+            if let Length::Variable { .. } = field.length {
+                lengths -= 1;
+                if field.long_lengths() && (bytes.len() > 127 || external) {
+                    self.bytes[lengths] = 0x80 | u8::from(external) << 6 | (bytes.len() >> 8) as u8;
+                    lengths -= 1;
+                }
+                self.bytes[lengths] = bytes.len() as u8;
+            }
+            self.bytes.extend_from_slice(bytes);
+        }
+        debug_assert!(lengths == 0);
+    }
+
+    /// Builds the node pointer to `child` whose first record (or node pointer) is at `origin` of `page`.
+    ///
+    /// `node` is the layout of the node pointer, `source` that of the record on the page.
+    pub fn build_node_pointer(
+        &mut self,
+        node: &Layout,
+        source: &Layout,
+        page: &[u8],
+        origin: usize,
+        child: PageNo,
+    ) -> Result<()> {
+        assert!(node.kind() == Kind::NodePointer);
+        let key_fields = node.fields().len() - 1;
+        // A first pass, so that the second cannot fail within `build`.
+        let mut fields = source.parse(page, origin)?;
+        for _ in 0..key_fields {
+            if let Some(field) = fields.next() {
+                field?;
+            }
+        }
+        let child = child.0.to_be_bytes();
+        let key = source.parse(page, origin)?.take(key_fields).map(|field| {
+            let field = field.expect("parsed a moment ago");
+            FieldData::from(field.of(page))
+        });
+        self.build(node, 0, key.chain(std::iter::once(FieldData::Bytes(&child))));
+        Ok(())
+    }
+
+    /// Copies the record at `origin` of a page, whole. Info bits and status come along; n_owned, heap number and next
+    /// do not.
+    pub fn copy(&mut self, page: &[u8], layout: &Layout, origin: usize) -> Result<()> {
+        let image = RecordImage::of(page, layout, origin)?;
+        self.set(layout, image);
+        Ok(())
+    }
+
+    /// Takes over a record image.
+    pub fn set(&mut self, layout: &Layout, image: RecordImage<'_>) {
+        self.origin = image.extra.len() + HEADER_BYTES;
+        self.bytes.clear();
+        self.bytes.extend_from_slice(image.extra);
+        self.bytes.extend_from_slice(&[image.info & 0xF0, 0, layout.status(), 0, 0]);
+        self.bytes.extend_from_slice(image.data);
+    }
+}

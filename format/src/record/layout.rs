@@ -1,0 +1,230 @@
+//! What is needed to parse and compare the records of an index.
+
+use crate::collation::CollationId;
+use crate::ids::{RollPtr, TrxId};
+
+use super::parse::Size;
+use super::{HEADER_BYTES, STATUS_LEAF, STATUS_NODE};
+
+/// How long a field's data is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Length {
+    /// Always these bytes; no length entry.
+    Fixed(u16),
+    /// At most `max` bytes. `blob`: of a BLOB, TEXT, JSON or geometry type, whatever its maximum.
+    Variable { max: u32, blob: bool },
+}
+
+/// How two stored values of a field compare.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Compare {
+    /// As bytes; when one is a prefix of the other, the shorter is smaller. Integers, temporals and decimals are
+    /// stored so that this is their order.
+    Bytes,
+    /// As text of a collation.
+    Collation(CollationId),
+    /// As 4-byte little-endian IEEE numbers.
+    Float,
+    /// As 8-byte little-endian IEEE numbers.
+    Double,
+}
+
+/// One field of an index, as a record stores it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FieldLayout {
+    pub length: Length,
+    pub nullable: bool,
+    pub compare: Compare,
+    /// Larger values first, NULLs last. Only the order differs, not the bytes.
+    pub descending: bool,
+}
+
+impl FieldLayout {
+    /// A field of fixed length, compared as bytes, not nullable.
+    pub const fn fixed(bytes: u16) -> FieldLayout {
+        FieldLayout { length: Length::Fixed(bytes), nullable: false, compare: Compare::Bytes, descending: false }
+    }
+
+    /// A field of variable length, compared as bytes, not nullable.
+    pub const fn variable(max: u32, blob: bool) -> FieldLayout {
+        FieldLayout {
+            length: Length::Variable { max, blob },
+            nullable: false,
+            compare: Compare::Bytes,
+            descending: false,
+        }
+    }
+
+    pub const fn nullable(self, nullable: bool) -> FieldLayout {
+        FieldLayout { nullable, ..self }
+    }
+
+    pub const fn compared(self, compare: Compare) -> FieldLayout {
+        FieldLayout { compare, ..self }
+    }
+
+    pub const fn descending(self, descending: bool) -> FieldLayout {
+        FieldLayout { descending, ..self }
+    }
+
+    /// Whether every length needs the two-byte form once it exceeds 127.
+    #[inline]
+    pub(super) fn long_lengths(&self) -> bool {
+        match self.length {
+            Length::Fixed(_) => false,
+            Length::Variable { max, blob } => blob || max > 255,
+        }
+    }
+}
+
+/// Which records of an index a layout describes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Whole rows, with transaction id and roll pointer behind the key.
+    ClusteredLeaf,
+    /// Index fields and the primary key.
+    SecondaryLeaf,
+    /// Key and child page number.
+    NodePointer,
+}
+
+/// The fields of an index's records in record order, and which of them decide the order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Layout {
+    fields: Box<[FieldLayout]>,
+    kind: Kind,
+    key_fields: usize,
+    /// Bytes of the NULL bitmap: in a node pointer that of the whole index.
+    null_bytes: usize,
+    /// Offsets from the origin of the leading fields that stand at the same place in every record, and one more: where
+    /// the first other field begins. Never empty.
+    starts: Box<[u16]>,
+    /// All records have this size, when all fields are fixed and not nullable.
+    constant: Option<Size>,
+    /// The first key field, when it alone can be compared as big-endian bytes of fixed length at the origin.
+    plain_first: Option<u16>,
+}
+
+impl Layout {
+    /// Leaf records of a clustered index: `key_fields` key fields, then transaction id and roll pointer (6 and 7
+    /// bytes, which must be in `fields`), then the other columns.
+    pub fn clustered(fields: Vec<FieldLayout>, key_fields: usize) -> Layout {
+        assert!(key_fields >= 1 && key_fields + 2 <= fields.len(), "a clustered record has a key and system fields");
+        assert!(fields[key_fields].length == Length::Fixed(TrxId::BYTES as u16), "a transaction id behind the key");
+        assert!(fields[key_fields + 1].length == Length::Fixed(RollPtr::BYTES as u16), "then a roll pointer");
+        let nullable = fields.iter().filter(|field| field.nullable).count();
+        Layout::new(fields, Kind::ClusteredLeaf, key_fields, nullable)
+    }
+
+    /// Leaf records of a secondary index: all fields decide the order.
+    pub fn secondary(fields: Vec<FieldLayout>) -> Layout {
+        assert!(!fields.is_empty(), "an index has fields");
+        let nullable = fields.iter().filter(|field| field.nullable).count();
+        let key_fields = fields.len();
+        Layout::new(fields, Kind::SecondaryLeaf, key_fields, nullable)
+    }
+
+    /// The records above the leaves of the index whose leaf records this layout describes.
+    pub fn node_pointer(&self) -> Layout {
+        assert!(self.kind != Kind::NodePointer, "derived from a leaf layout");
+        let nullable = self.fields.iter().filter(|field| field.nullable).count();
+        let mut fields = self.fields[..self.key_fields].to_vec();
+        fields.push(FieldLayout::fixed(4));
+        Layout::new(fields, Kind::NodePointer, self.key_fields, nullable)
+    }
+
+    fn new(fields: Vec<FieldLayout>, kind: Kind, key_fields: usize, nullable: usize) -> Layout {
+        let null_bytes = nullable.div_ceil(8);
+        let mut starts = vec![0_u16];
+        let mut end = 0_u16;
+        for field in &fields {
+            match field.length {
+                Length::Fixed(bytes) if !field.nullable && end.checked_add(bytes).is_some() => {
+                    end += bytes;
+                    starts.push(end);
+                }
+                _ => break,
+            }
+        }
+        let constant = (starts.len() == fields.len() + 1)
+            .then_some(Size { extra: (HEADER_BYTES + null_bytes) as u32, data: u32::from(end) });
+        let plain_first = match fields[0] {
+            FieldLayout {
+                length: Length::Fixed(bytes),
+                nullable: false,
+                compare: Compare::Bytes,
+                descending: false,
+            } => Some(bytes),
+            _ => None,
+        };
+        Layout {
+            fields: fields.into(),
+            kind,
+            key_fields,
+            null_bytes,
+            starts: starts.into(),
+            constant,
+            plain_first,
+        }
+    }
+
+    #[inline]
+    pub fn fields(&self) -> &[FieldLayout] {
+        &self.fields
+    }
+
+    #[inline]
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// How many leading fields decide the order.
+    #[inline]
+    pub fn key_fields(&self) -> usize {
+        self.key_fields
+    }
+
+    #[inline]
+    pub fn null_bytes(&self) -> usize {
+        self.null_bytes
+    }
+
+    /// The status that records of this layout carry.
+    #[inline]
+    pub fn status(&self) -> u8 {
+        match self.kind {
+            Kind::NodePointer => STATUS_NODE,
+            _ => STATUS_LEAF,
+        }
+    }
+
+    /// Which field is the transaction id; the roll pointer is the next. Only clustered leaves have them.
+    #[inline]
+    pub fn trx_id_field(&self) -> Option<usize> {
+        (self.kind == Kind::ClusteredLeaf).then_some(self.key_fields)
+    }
+
+    /// The size of all records, if it is one.
+    #[inline]
+    pub fn constant_size(&self) -> Option<Size> {
+        self.constant
+    }
+
+    /// Where a field starts, counted from the origin, if it is the same in every record.
+    #[inline]
+    pub fn constant_start(&self, field: usize) -> Option<usize> {
+        self.starts.get(field).map(|&start| usize::from(start))
+    }
+
+    /// How many leading fields have the same place and length in every record.
+    #[inline]
+    pub(super) fn constant_fields(&self) -> usize {
+        self.starts.len() - 1
+    }
+
+    /// The length of the first field if it can be compared as plain bytes at the origin.
+    #[inline]
+    pub fn plain_first(&self) -> Option<usize> {
+        self.plain_first.map(usize::from)
+    }
+}

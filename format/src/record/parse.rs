@@ -1,0 +1,255 @@
+//! Finding the fields of a record, without allocation.
+//!
+//! All functions take a slice and the origin of a record in it: a page, or the bytes of a [`RecordBuffer`]. They never
+//! read outside the slice, and answer an error if the record claims to lie there.
+//!
+//! [`RecordBuffer`]: super::RecordBuffer
+
+use crate::error::{Error, Result};
+use crate::ids::{PageNo, RollPtr, TrxId};
+use crate::bytes::get_u32;
+
+use super::layout::{Kind, Layout, Length};
+use super::{HEADER_BYTES, INSTANT, VERSIONED, info};
+
+/// Where a field's data is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Field {
+    /// Offset in the slice that was parsed.
+    pub start: u32,
+    /// Bytes in the record; of an external field, those of the reference included.
+    pub bytes: u32,
+    pub null: bool,
+    /// The data ends with a reference to the rest of the value.
+    pub external: bool,
+}
+
+impl Field {
+    /// The field's bytes, `None` if NULL.
+    #[inline]
+    pub fn of<'a>(&self, page: &'a [u8]) -> Option<&'a [u8]> {
+        (!self.null).then(|| &page[self.start as usize..(self.start + self.bytes) as usize])
+    }
+
+    #[inline]
+    pub fn end(&self) -> usize {
+        (self.start + self.bytes) as usize
+    }
+}
+
+/// The bytes of a record below its origin (header, NULL bitmap, lengths) and above (data).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Size {
+    pub extra: u32,
+    pub data: u32,
+}
+
+impl Size {
+    #[inline]
+    pub fn total(self) -> usize {
+        (self.extra + self.data) as usize
+    }
+}
+
+/// The fields of a record, one by one.
+#[derive(Clone)]
+pub struct Fields<'a> {
+    page: &'a [u8],
+    layout: &'a Layout,
+    origin: usize,
+    index: usize,
+    /// Where the next field's data starts.
+    at: usize,
+    /// One above the next length entry.
+    lengths: usize,
+    /// How many nullable fields were passed.
+    nullable: usize,
+}
+
+impl<'a> Fields<'a> {
+    /// The index of the field that [`Iterator::next`] returns next.
+    #[inline]
+    pub fn index(&self) -> usize {
+        self.index
+    }
+
+    /// The size of the record up to here: that of the whole record once the iterator is exhausted.
+    #[inline]
+    pub fn size(&self) -> Size {
+        Size { extra: (self.origin - self.lengths) as u32, data: (self.at - self.origin) as u32 }
+    }
+
+    #[inline]
+    fn length_byte(&mut self) -> Result<usize> {
+        if self.lengths == 0 {
+            return Err(Error::corrupt("record lengths before the page", self.origin));
+        }
+        self.lengths -= 1;
+        Ok(usize::from(self.page[self.lengths]))
+    }
+
+    #[inline]
+    fn parse(&mut self) -> Result<Field> {
+        let field = &self.layout.fields()[self.index];
+        self.index += 1;
+        let start = self.at as u32;
+        if field.nullable {
+            let bit = self.nullable;
+            self.nullable += 1;
+            // In bounds: `fields` checked that the bitmap lies within the slice.
+            if self.page[self.origin - HEADER_BYTES - 1 - bit / 8] >> (bit % 8) & 1 == 1 {
+                return Ok(Field { start, bytes: 0, null: true, external: false });
+            }
+        }
+        let mut external = false;
+        let bytes = match field.length {
+            Length::Fixed(bytes) => usize::from(bytes),
+            Length::Variable { .. } => {
+                let first = self.length_byte()?;
+                if first & 0x80 != 0 && field.long_lengths() {
+                    external = first & 0x40 != 0;
+                    (first & 0x3F) << 8 | self.length_byte()?
+                } else {
+                    first
+                }
+            }
+        };
+        self.at += bytes;
+        if self.at > self.page.len() {
+            return Err(Error::corrupt("record data beyond the page", self.origin));
+        }
+        Ok(Field { start, bytes: bytes as u32, null: false, external })
+    }
+}
+
+impl Iterator for Fields<'_> {
+    type Item = Result<Field>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Result<Field>> {
+        (self.index < self.layout.fields().len()).then(|| self.parse())
+    }
+}
+
+/// The places of all fields of one record: a buffer to parse into, again and again.
+#[derive(Clone, Debug, Default)]
+pub struct Offsets {
+    fields: Vec<Field>,
+    size: Size,
+}
+
+impl Offsets {
+    pub fn new() -> Offsets {
+        Offsets::default()
+    }
+
+    #[inline]
+    pub fn fields(&self) -> &[Field] {
+        &self.fields
+    }
+
+    #[inline]
+    pub fn field(&self, index: usize) -> Field {
+        self.fields[index]
+    }
+
+    #[inline]
+    pub fn size(&self) -> Size {
+        self.size
+    }
+
+    pub fn has_external(&self) -> bool {
+        self.fields.iter().any(|field| field.external)
+    }
+}
+
+impl Layout {
+    /// Walks the fields of the record at `origin`.
+    #[inline]
+    pub fn parse<'a>(&'a self, page: &'a [u8], origin: usize) -> Result<Fields<'a>> {
+        if origin > page.len() || origin < HEADER_BYTES + self.null_bytes() {
+            return Err(Error::corrupt("record outside the page", origin));
+        }
+        if info(page, origin) & (VERSIONED | INSTANT) != 0 {
+            return Err(Error::Unsupported { what: "rows written after an instant ALTER, info bits", value: 1 });
+        }
+        let lengths = origin - HEADER_BYTES - self.null_bytes();
+        Ok(Fields { page, layout: self, origin, index: 0, at: origin, lengths, nullable: 0 })
+    }
+
+    /// Finds all fields of the record at `origin`.
+    #[inline]
+    pub fn parse_into(&self, page: &[u8], origin: usize, offsets: &mut Offsets) -> Result<()> {
+        offsets.fields.clear();
+        let mut fields = self.parse(page, origin)?;
+        while fields.index < self.fields().len() {
+            offsets.fields.push(fields.parse()?);
+        }
+        offsets.size = fields.size();
+        Ok(())
+    }
+
+    /// One field of the record at `origin`. Costs nothing for the leading fields of fixed length.
+    #[inline]
+    pub fn field(&self, page: &[u8], origin: usize, index: usize) -> Result<Field> {
+        if index < self.constant_fields() {
+            // Both exist: there is one start more than constant fields.
+            let start = origin + self.constant_start(index).unwrap_or_default();
+            let end = origin + self.constant_start(index + 1).unwrap_or_default();
+            if end > page.len() {
+                return Err(Error::corrupt("record data beyond the page", origin));
+            }
+            return Ok(Field { start: start as u32, bytes: (end - start) as u32, null: false, external: false });
+        }
+        let mut fields = self.parse(page, origin)?;
+        while fields.index < index {
+            fields.parse()?;
+        }
+        fields.parse()
+    }
+
+    /// The size of the record at `origin`.
+    #[inline]
+    pub fn size(&self, page: &[u8], origin: usize) -> Result<Size> {
+        if let Some(size) = self.constant_size() {
+            if origin < size.extra as usize || origin + size.data as usize > page.len() {
+                return Err(Error::corrupt("record outside the page", origin));
+            }
+            return Ok(size);
+        }
+        let mut fields = self.parse(page, origin)?;
+        while fields.index < self.fields().len() {
+            fields.parse()?;
+        }
+        Ok(fields.size())
+    }
+
+    /// Where the 13 bytes of transaction id and roll pointer start, as an offset in `page`.
+    #[inline]
+    pub fn system_fields(&self, page: &[u8], origin: usize) -> Result<usize> {
+        let index = self.trx_id_field().expect("only clustered leaves have system fields");
+        let start = self.field(page, origin, index)?.start as usize;
+        if start + TrxId::BYTES + RollPtr::BYTES > page.len() {
+            return Err(Error::corrupt("record data beyond the page", origin));
+        }
+        Ok(start)
+    }
+
+    #[inline]
+    pub fn trx_id(&self, page: &[u8], origin: usize) -> Result<TrxId> {
+        Ok(TrxId::read(&page[self.system_fields(page, origin)?..]))
+    }
+
+    #[inline]
+    pub fn roll_ptr(&self, page: &[u8], origin: usize) -> Result<RollPtr> {
+        Ok(RollPtr::read(&page[self.system_fields(page, origin)? + TrxId::BYTES..]))
+    }
+
+    /// The child page of the node pointer at `origin`.
+    #[inline]
+    pub fn child(&self, page: &[u8], origin: usize) -> Result<PageNo> {
+        debug_assert!(self.kind() == Kind::NodePointer);
+        let field = self.field(page, origin, self.fields().len() - 1)?;
+        Ok(PageNo(get_u32(page, field.start as usize)))
+    }
+}
