@@ -1,0 +1,263 @@
+//! Prepared statements: the answer to a prepare, and the parameters of an execute.
+//!
+//! Behind the head of an execute command (see [`super::command`]) stand, if the
+//! statement has n parameters:
+//!
+//! ```text
+//! (n + 7) / 8    a bit for each NULL
+//! 1              1 if the types follow, 0 if they are those of the last execute
+//! 2 n            types: the kind, and 0x80 in the second byte for unsigned
+//! ...            values of those that are neither NULL nor sent as long data
+//! ```
+
+use super::column::ColumnKind;
+use super::reader::{Malformed, Reader};
+use crate::value::{Date, DateTime, Time, Value};
+
+/// Flags of an execute command: a cursor is asked for.
+pub const CURSOR_MASK: u8 = 0b111;
+/// Flags of an execute command: the parameter count and names are sent (query attributes).
+pub const PARAMETER_COUNT_AVAILABLE: u8 = 0b1000;
+
+/// The most parameters of a statement.
+pub const PARAMETERS_MAX: usize = u16::MAX as usize;
+
+/// Appends the answer to a prepare.
+pub fn encode_prepare_ok(statement: u32, columns: u16, parameters: u16, warnings: u16, out: &mut Vec<u8>) {
+    out.push(0);
+    out.extend_from_slice(&statement.to_le_bytes());
+    out.extend_from_slice(&columns.to_le_bytes());
+    out.extend_from_slice(&parameters.to_le_bytes());
+    out.push(0);
+    out.extend_from_slice(&warnings.to_le_bytes());
+}
+
+/// Reads the answer to a prepare: the statement, its columns and its parameters.
+pub fn decode_prepare_ok(payload: &[u8]) -> Result<(u32, u16, u16), Malformed> {
+    let mut reader = Reader::new(payload);
+    if reader.u8("answer")? != 0 {
+        return Err(Malformed { what: "answer to prepare expected" });
+    }
+    Ok((reader.u32("statement id")?, reader.u16("column count")?, reader.u16("parameter count")?))
+}
+
+/// The type of a parameter as its client tells it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ParameterType {
+    pub kind: ColumnKind,
+    pub unsigned: bool,
+}
+
+/// Reads the parameters of an execute into `values`, whose strings' memory is used again. `types` are those of
+/// the last execute, and are replaced if the client sends new ones. `long_data(i)` is true for parameters
+/// that were sent in pieces before: their entries of `values` are left alone.
+pub fn decode_parameters(
+    payload: &[u8],
+    flags: u8,
+    count: usize,
+    types: &mut Vec<ParameterType>,
+    long_data: impl Fn(usize) -> bool,
+    values: &mut Vec<Value>,
+) -> Result<(), Malformed> {
+    let mut reader = Reader::new(payload);
+    let attributes = flags & PARAMETER_COUNT_AVAILABLE != 0;
+    let mut sent = count;
+    if attributes {
+        sent = usize::try_from(reader.lenenc("parameter count")?).unwrap_or(usize::MAX);
+        if !(count..=PARAMETERS_MAX).contains(&sent) {
+            return Err(Malformed { what: "parameter count" });
+        }
+    }
+    values.resize(count, Value::Null);
+    if sent == 0 {
+        return Ok(());
+    }
+    let nulls = reader.bytes(sent.div_ceil(8), "parameter nulls")?;
+    if reader.u8("parameter types")? == 1 {
+        types.clear();
+        for _ in 0..sent {
+            let (kind, sign) = (reader.u8("parameter type")?, reader.u8("parameter type")?);
+            let kind = ColumnKind::from_byte(kind).ok_or(Malformed { what: "unknown parameter type" })?;
+            types.push(ParameterType { kind, unsigned: sign & 0x80 != 0 });
+            if attributes {
+                reader.lenenc_bytes("parameter name")?;
+            }
+        }
+    }
+    if types.len() < sent {
+        return Err(Malformed { what: "parameters without types" });
+    }
+    for (index, (value, ty)) in values.iter_mut().zip(types.iter()).enumerate() {
+        if long_data(index) {
+            continue;
+        }
+        if nulls[index / 8] & (1 << (index % 8)) != 0 {
+            *value = Value::Null;
+        } else {
+            decode_value(*ty, &mut reader, value)?;
+        }
+    }
+    Ok(())
+}
+
+/// Reads one value into `value`.
+#[inline]
+fn decode_value(ty: ParameterType, reader: &mut Reader<'_>, value: &mut Value) -> Result<(), Malformed> {
+    const WHAT: &str = "parameter value";
+    *value = match ty.kind {
+        ColumnKind::Tiny if ty.unsigned => Value::UInt(reader.u8(WHAT)? as u64),
+        ColumnKind::Tiny => Value::Int(reader.u8(WHAT)? as i8 as i64),
+        ColumnKind::Short | ColumnKind::Year if ty.unsigned => Value::UInt(reader.u16(WHAT)? as u64),
+        ColumnKind::Short | ColumnKind::Year => Value::Int(reader.u16(WHAT)? as i16 as i64),
+        ColumnKind::Long | ColumnKind::Int24 if ty.unsigned => Value::UInt(reader.u32(WHAT)? as u64),
+        ColumnKind::Long | ColumnKind::Int24 => Value::Int(reader.u32(WHAT)? as i32 as i64),
+        ColumnKind::LongLong if ty.unsigned => Value::UInt(reader.u64(WHAT)?),
+        ColumnKind::LongLong => Value::Int(reader.u64(WHAT)? as i64),
+        ColumnKind::Float => Value::Double(f32::from_bits(reader.u32(WHAT)?) as f64),
+        ColumnKind::Double => Value::Double(f64::from_bits(reader.u64(WHAT)?)),
+        ColumnKind::Null => Value::Null,
+        ColumnKind::Date => {
+            let datetime = decode_datetime(reader)?;
+            Value::Date(datetime.date)
+        }
+        ColumnKind::DateTime | ColumnKind::Timestamp => Value::DateTime(decode_datetime(reader)?),
+        ColumnKind::Time => Value::Time(decode_time(reader)?),
+        _ => {
+            let bytes = reader.lenenc_bytes(WHAT)?;
+            match value {
+                Value::Bytes(buffer) => {
+                    buffer.clear();
+                    buffer.extend_from_slice(bytes);
+                    return Ok(());
+                }
+                _ => Value::Bytes(bytes.to_vec()),
+            }
+        }
+    };
+    Ok(())
+}
+
+fn decode_datetime(reader: &mut Reader<'_>) -> Result<DateTime, Malformed> {
+    const WHAT: &str = "date parameter";
+    let bytes = reader.u8(WHAT)?;
+    if !matches!(bytes, 0 | 4 | 7 | 11) {
+        return Err(Malformed { what: WHAT });
+    }
+    let mut datetime = DateTime::default();
+    if bytes >= 4 {
+        datetime.date = Date { year: reader.u16(WHAT)?, month: reader.u8(WHAT)?, day: reader.u8(WHAT)? };
+    }
+    if bytes >= 7 {
+        datetime.hour = reader.u8(WHAT)?;
+        datetime.minute = reader.u8(WHAT)?;
+        datetime.second = reader.u8(WHAT)?;
+    }
+    if bytes == 11 {
+        datetime.micros = reader.u32(WHAT)?;
+    }
+    let date = datetime.date;
+    let in_range = date.year <= 9999
+        && date.month <= 12
+        && date.day <= 31
+        && datetime.hour < 24
+        && datetime.minute < 60
+        && datetime.second < 60
+        && datetime.micros < 1_000_000;
+    if in_range { Ok(datetime) } else { Err(Malformed { what: WHAT }) }
+}
+
+fn decode_time(reader: &mut Reader<'_>) -> Result<Time, Malformed> {
+    const WHAT: &str = "time parameter";
+    let bytes = reader.u8(WHAT)?;
+    if !matches!(bytes, 0 | 8 | 12) {
+        return Err(Malformed { what: WHAT });
+    }
+    if bytes == 0 {
+        return Ok(Time::default());
+    }
+    let (negative, days) = (reader.u8(WHAT)? != 0, reader.u32(WHAT)?);
+    let (hours, minutes, seconds) = (reader.u8(WHAT)?, reader.u8(WHAT)?, reader.u8(WHAT)?);
+    let micros = if bytes == 12 { reader.u32(WHAT)? } else { 0 };
+    let hours = days as u64 * 24 + hours as u64;
+    if hours > 838 || minutes > 59 || seconds > 59 || micros > 999_999 {
+        return Err(Malformed { what: WHAT });
+    }
+    let zero = hours == 0 && minutes == 0 && seconds == 0 && micros == 0;
+    Ok(Time { negative: negative && !zero, hours: hours as u16, minutes, seconds, micros })
+}
+
+/// Skips one value of this type (the lower byte of a query attribute's type).
+pub fn skip_value(kind: u8, reader: &mut Reader<'_>) -> Result<(), Malformed> {
+    let kind = ColumnKind::from_byte(kind).ok_or(Malformed { what: "unknown attribute type" })?;
+    decode_value(ParameterType { kind, unsigned: false }, reader, &mut Value::Null)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn decode(payload: &[u8], count: usize, types: &mut Vec<ParameterType>) -> Result<Vec<Value>, Malformed> {
+        let mut values = Vec::new();
+        decode_parameters(payload, 0, count, types, |_| false, &mut values)?;
+        Ok(values)
+    }
+
+    #[test]
+    fn parameters_of_all_kinds() {
+        let mut payload = vec![0b0000_0010, 1];
+        for (kind, unsigned) in [
+            (ColumnKind::Long, false),
+            (ColumnKind::VarString, false),
+            (ColumnKind::LongLong, true),
+            (ColumnKind::String, false),
+            (ColumnKind::DateTime, false),
+            (ColumnKind::Time, false),
+            (ColumnKind::Double, false),
+        ] {
+            payload.extend_from_slice(&[kind as u8, if unsigned { 0x80 } else { 0 }]);
+        }
+        payload.extend_from_slice(&(-5i32).to_le_bytes());
+        payload.extend_from_slice(&u64::MAX.to_le_bytes());
+        payload.extend_from_slice(b"\x03abc");
+        payload.extend_from_slice(&[7, 0xE8, 0x07, 2, 29, 23, 59, 58]);
+        payload.extend_from_slice(&[8, 1, 1, 0, 0, 0, 2, 3, 4]);
+        payload.extend_from_slice(&1.5f64.to_le_bytes());
+        let mut types = Vec::new();
+        let values = decode(&payload, 7, &mut types).unwrap();
+        let datetime =
+            DateTime { date: Date { year: 2024, month: 2, day: 29 }, hour: 23, minute: 59, second: 58, micros: 0 };
+        assert_eq!(
+            values,
+            [
+                Value::Int(-5),
+                Value::Null,
+                Value::UInt(u64::MAX),
+                Value::Bytes(b"abc".to_vec()),
+                Value::DateTime(datetime),
+                Value::Time(Time { negative: true, hours: 26, minutes: 3, seconds: 4, micros: 0 }),
+                Value::Double(1.5),
+            ]
+        );
+        // The types need not be sent again.
+        let mut again = vec![0b0111_1110, 0];
+        again.extend_from_slice(&7i32.to_le_bytes());
+        assert_eq!(decode(&again, 7, &mut types).unwrap()[0], Value::Int(7));
+        assert!(decode(&again, 7, &mut Vec::new()).is_err());
+        for cut in 0..payload.len() {
+            assert!(decode(&payload[..cut], 7, &mut Vec::new()).is_err(), "{cut}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_make_it_panic(
+            payload in prop::collection::vec(any::<u8>(), 0..64),
+            flags in any::<u8>(),
+            count in 0usize..20,
+        ) {
+            let mut values = Vec::new();
+            let _ = decode_parameters(&payload, flags, count, &mut Vec::new(), |index| index == 1, &mut values);
+        }
+    }
+}
