@@ -29,47 +29,98 @@
 use crate::error::{Error, Result};
 use crate::ids::{IndexId, Lsn, PageId, PageNo, SpaceId, TrxId};
 use crate::page::header::{self, PageType};
-use crate::page::index::{self, Place};
-use crate::record::{Layout, RecordImage};
+use crate::page::index::{self, INFIMUM, Place, SUPREMUM};
+use crate::page::{self, undo};
+use crate::record::{self, DELETED, Layout, MIN_RECORD, RecordImage, Size};
 
 /// A change of one page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PageOp<'a> {
     /// Makes an empty page of a type: zeros behind a header without neighbours.
-    Init { id: PageId, page_type: PageType },
+    Init {
+        id: PageId,
+        page_type: PageType,
+    },
     /// Overwrites bytes anywhere on the page.
-    Write { offset: u16, bytes: &'a [u8] },
+    Write {
+        offset: u16,
+        bytes: &'a [u8],
+    },
     /// Sets bytes to one value.
-    Fill { offset: u16, count: u16, byte: u8 },
+    Fill {
+        offset: u16,
+        count: u16,
+        byte: u8,
+    },
     /// Replaces the whole page but for its checksums and LSN, which are stamped anyway.
-    Image { bytes: &'a [u8] },
+    Image {
+        bytes: &'a [u8],
+    },
     /// Makes an index page without records of a page that has been allocated; neighbours stay.
-    IndexInit { level: u16, index: IndexId },
+    IndexInit {
+        level: u16,
+        index: IndexId,
+    },
     /// Removes all records of an index page and sets its level. Index id, neighbours, segment headers and the field at
     /// [`index::MAX_TRX_ID`] stay: this is what raising a root needs.
-    IndexClear { level: u16 },
+    IndexClear {
+        level: u16,
+    },
     /// Puts a record behind the one at `after` (or behind the infimum).
-    InsertRecord { after: u16, place: Place, record: RecordImage<'a> },
+    InsertRecord {
+        after: u16,
+        place: Place,
+        record: RecordImage<'a>,
+    },
     /// Puts many records, see [`RecordList`], behind the one at `after`, all at the heap's top.
-    InsertRecords { after: u16, records: &'a [u8] },
+    InsertRecords {
+        after: u16,
+        records: &'a [u8],
+    },
     /// Takes a record out of the list into the free list. `extra` and `data` are its bytes below and above the origin.
-    RemoveRecord { origin: u16, extra: u16, data: u16 },
+    RemoveRecord {
+        origin: u16,
+        extra: u16,
+        data: u16,
+    },
     /// Removes the record at `origin` and all behind it; `bytes` is their size together.
-    RemoveFrom { origin: u16, bytes: u16 },
+    RemoveFrom {
+        origin: u16,
+        bytes: u16,
+    },
     /// Removes all records before the one at `origin` (which may be the supremum); `bytes` is their size together.
-    RemoveBefore { origin: u16, bytes: u16 },
-    SetDeleteMark { origin: u16, deleted: bool },
+    RemoveBefore {
+        origin: u16,
+        bytes: u16,
+    },
+    SetDeleteMark {
+        origin: u16,
+        deleted: bool,
+    },
     /// Marks the record as the smallest of its level, or takes the mark away.
-    SetMinRecord { origin: u16, min: bool },
+    SetMinRecord {
+        origin: u16,
+        min: bool,
+    },
     /// Overwrites parts of a record's data, see [`Patches`], and sets or clears its delete mark unless `None`.
-    UpdateInPlace { origin: u16, deleted: Option<bool>, patches: &'a [u8] },
+    UpdateInPlace {
+        origin: u16,
+        deleted: Option<bool>,
+        patches: &'a [u8],
+    },
     /// Writes the records in key order to the start of the heap and forgets the free list. `sizes` tells the records'
     /// sizes in key order, see [`PageOp::reorganize`].
-    Reorganize { sizes: &'a [u8] },
+    Reorganize {
+        sizes: &'a [u8],
+    },
     /// Raises the newest transaction id of a secondary leaf. A smaller one changes nothing.
-    MaxTrxId { trx_id: TrxId },
+    MaxTrxId {
+        trx_id: TrxId,
+    },
     /// Appends a record to an undo page: links it and moves the free offset.
-    UndoAppend { record: &'a [u8] },
+    UndoAppend {
+        record: &'a [u8],
+    },
 }
 
 /// A record of the redo log.
@@ -95,35 +146,340 @@ impl<'a> Record<'a> {
     /// Appends the record. `previous` is the page of the record before in the same group, which costs nothing to repeat;
     /// it is updated.
     pub fn encode(&self, previous: &mut Option<PageId>, out: &mut Vec<u8>) {
-        todo!()
+        match *self {
+            Record::Page { page, op } => encode_page(page, &op, previous, out),
+            Record::FileCreate { space, flags, name } => {
+                out.push(tag::FILE_CREATE);
+                put_varint(out, space.0.into());
+                put_varint(out, flags.into());
+                put_bytes(out, name.as_bytes());
+            }
+            Record::FileRename { space, from, to } => {
+                out.push(tag::FILE_RENAME);
+                put_varint(out, space.0.into());
+                put_bytes(out, from.as_bytes());
+                put_bytes(out, to.as_bytes());
+            }
+            Record::FileDelete { space, name } => {
+                out.push(tag::FILE_DELETE);
+                put_varint(out, space.0.into());
+                put_bytes(out, name.as_bytes());
+            }
+            Record::FileOpen { space, name } => {
+                out.push(tag::FILE_OPEN);
+                put_varint(out, space.0.into());
+                put_bytes(out, name.as_bytes());
+            }
+            Record::Checkpoint { lsn } => {
+                out.push(tag::CHECKPOINT);
+                put_varint(out, lsn.0);
+            }
+            Record::Annex { kind, bytes } => {
+                out.extend_from_slice(&[tag::ANNEX, kind]);
+                put_bytes(out, bytes);
+            }
+        }
     }
 
     /// Reads one record and advances `bytes` behind it.
     pub fn decode(bytes: &mut &'a [u8], previous: &mut Option<PageId>) -> Result<Record<'a>> {
-        todo!()
+        let tag = take_byte(bytes)?;
+        Ok(match tag {
+            tag::FILE_CREATE => Record::FileCreate {
+                space: SpaceId(take_u32(bytes)?),
+                flags: take_u32(bytes)?,
+                name: take_text(bytes)?,
+            },
+            tag::FILE_RENAME => {
+                Record::FileRename { space: SpaceId(take_u32(bytes)?), from: take_text(bytes)?, to: take_text(bytes)? }
+            }
+            tag::FILE_DELETE => Record::FileDelete { space: SpaceId(take_u32(bytes)?), name: take_text(bytes)? },
+            tag::FILE_OPEN => Record::FileOpen { space: SpaceId(take_u32(bytes)?), name: take_text(bytes)? },
+            tag::CHECKPOINT => Record::Checkpoint { lsn: Lsn(take_varint(bytes)?) },
+            tag::ANNEX => Record::Annex { kind: take_byte(bytes)?, bytes: take_bytes(bytes)? },
+            _ => {
+                let page = if tag & tag::SAME_PAGE != 0 {
+                    previous.ok_or(Error::corrupt("a redo record of the same page as none", 0))?
+                } else {
+                    PageId::new(SpaceId(take_u32(bytes)?), PageNo(take_u32(bytes)?))
+                };
+                *previous = Some(page);
+                Record::Page { page, op: PageOp::decode_operands(tag & !tag::SAME_PAGE, bytes)? }
+            }
+        })
     }
 }
 
 /// Appends a page record, as [`Record::encode`] does.
 #[inline]
 pub fn encode_page(page: PageId, op: &PageOp<'_>, previous: &mut Option<PageId>, out: &mut Vec<u8>) {
-    Record::Page { page, op: *op }.encode(previous, out);
+    if *previous == Some(page) {
+        out.push(op.tag() | tag::SAME_PAGE);
+    } else {
+        out.push(op.tag());
+        put_varint(out, page.space.0.into());
+        put_varint(out, page.page.0.into());
+        *previous = Some(page);
+    }
+    op.encode_operands(out);
+}
+
+/// The first byte of a record. Part of the log's format: numbers are not reused.
+mod tag {
+    pub const INIT: u8 = 1;
+    pub const WRITE: u8 = 2;
+    pub const FILL: u8 = 3;
+    pub const IMAGE: u8 = 4;
+    pub const INDEX_INIT: u8 = 5;
+    pub const INDEX_CLEAR: u8 = 6;
+    pub const INSERT_TOP: u8 = 7;
+    pub const INSERT_FREE: u8 = 8;
+    pub const INSERT_RECORDS: u8 = 9;
+    pub const REMOVE: u8 = 10;
+    pub const REMOVE_FROM: u8 = 11;
+    pub const REMOVE_BEFORE: u8 = 12;
+    pub const SET_DELETED: u8 = 13;
+    pub const CLEAR_DELETED: u8 = 14;
+    pub const SET_MIN: u8 = 15;
+    pub const CLEAR_MIN: u8 = 16;
+    pub const UPDATE: u8 = 17;
+    pub const UPDATE_SET_DELETED: u8 = 18;
+    pub const UPDATE_CLEAR_DELETED: u8 = 19;
+    pub const REORGANIZE: u8 = 20;
+    pub const MAX_TRX_ID: u8 = 21;
+    pub const UNDO_APPEND: u8 = 22;
+
+    pub const FILE_CREATE: u8 = 64;
+    pub const FILE_RENAME: u8 = 65;
+    pub const FILE_DELETE: u8 = 66;
+    pub const FILE_OPEN: u8 = 67;
+    pub const CHECKPOINT: u8 = 68;
+    pub const ANNEX: u8 = 69;
+
+    /// Added to the tag of a page operation.
+    pub const SAME_PAGE: u8 = 0x80;
 }
 
 impl<'a> PageOp<'a> {
+    #[inline]
+    fn tag(&self) -> u8 {
+        match *self {
+            PageOp::Init { .. } => tag::INIT,
+            PageOp::Write { .. } => tag::WRITE,
+            PageOp::Fill { .. } => tag::FILL,
+            PageOp::Image { .. } => tag::IMAGE,
+            PageOp::IndexInit { .. } => tag::INDEX_INIT,
+            PageOp::IndexClear { .. } => tag::INDEX_CLEAR,
+            PageOp::InsertRecord { place: Place::Top, .. } => tag::INSERT_TOP,
+            PageOp::InsertRecord { place: Place::Free { .. }, .. } => tag::INSERT_FREE,
+            PageOp::InsertRecords { .. } => tag::INSERT_RECORDS,
+            PageOp::RemoveRecord { .. } => tag::REMOVE,
+            PageOp::RemoveFrom { .. } => tag::REMOVE_FROM,
+            PageOp::RemoveBefore { .. } => tag::REMOVE_BEFORE,
+            PageOp::SetDeleteMark { deleted: true, .. } => tag::SET_DELETED,
+            PageOp::SetDeleteMark { deleted: false, .. } => tag::CLEAR_DELETED,
+            PageOp::SetMinRecord { min: true, .. } => tag::SET_MIN,
+            PageOp::SetMinRecord { min: false, .. } => tag::CLEAR_MIN,
+            PageOp::UpdateInPlace { deleted: None, .. } => tag::UPDATE,
+            PageOp::UpdateInPlace { deleted: Some(true), .. } => tag::UPDATE_SET_DELETED,
+            PageOp::UpdateInPlace { deleted: Some(false), .. } => tag::UPDATE_CLEAR_DELETED,
+            PageOp::Reorganize { .. } => tag::REORGANIZE,
+            PageOp::MaxTrxId { .. } => tag::MAX_TRX_ID,
+            PageOp::UndoAppend { .. } => tag::UNDO_APPEND,
+        }
+    }
+
     /// Appends tag and operands, without the page.
+    #[inline]
     pub fn encode(&self, out: &mut Vec<u8>) {
-        todo!()
+        out.push(self.tag());
+        self.encode_operands(out);
+    }
+
+    #[inline]
+    fn encode_operands(&self, out: &mut Vec<u8>) {
+        match *self {
+            PageOp::Init { id, page_type } => {
+                put_varint(out, id.space.0.into());
+                put_varint(out, id.page.0.into());
+                put_varint(out, page_type.0.into());
+            }
+            PageOp::Write { offset, bytes } => {
+                put_varint(out, offset.into());
+                put_bytes(out, bytes);
+            }
+            PageOp::Fill { offset, count, byte } => {
+                put_varint(out, offset.into());
+                put_varint(out, count.into());
+                out.push(byte);
+            }
+            PageOp::Image { bytes } => put_bytes(out, bytes),
+            PageOp::IndexInit { level, index } => {
+                put_varint(out, level.into());
+                put_varint(out, index.0);
+            }
+            PageOp::IndexClear { level } => put_varint(out, level.into()),
+            PageOp::InsertRecord { after, place, record } => {
+                put_varint(out, after.into());
+                if let Place::Free { start } = place {
+                    put_varint(out, start.into());
+                }
+                put_record(out, record);
+            }
+            PageOp::InsertRecords { after, records } => {
+                put_varint(out, after.into());
+                put_bytes(out, records);
+            }
+            PageOp::RemoveRecord { origin, extra, data } => {
+                put_varint(out, origin.into());
+                put_varint(out, extra.into());
+                put_varint(out, data.into());
+            }
+            PageOp::RemoveFrom { origin, bytes } | PageOp::RemoveBefore { origin, bytes } => {
+                put_varint(out, origin.into());
+                put_varint(out, bytes.into());
+            }
+            PageOp::SetDeleteMark { origin, .. } | PageOp::SetMinRecord { origin, .. } => {
+                put_varint(out, origin.into());
+            }
+            PageOp::UpdateInPlace { origin, patches, .. } => {
+                put_varint(out, origin.into());
+                put_bytes(out, patches);
+            }
+            PageOp::Reorganize { sizes } => put_bytes(out, sizes),
+            PageOp::MaxTrxId { trx_id } => put_varint(out, trx_id.0),
+            PageOp::UndoAppend { record } => put_bytes(out, record),
+        }
     }
 
     /// Reads what [`PageOp::encode`] wrote and advances `bytes` behind it.
     pub fn decode(bytes: &mut &'a [u8]) -> Result<PageOp<'a>> {
-        todo!()
+        let tag = take_byte(bytes)?;
+        PageOp::decode_operands(tag, bytes)
+    }
+
+    fn decode_operands(tag: u8, bytes: &mut &'a [u8]) -> Result<PageOp<'a>> {
+        Ok(match tag {
+            tag::INIT => PageOp::Init {
+                id: PageId::new(SpaceId(take_u32(bytes)?), PageNo(take_u32(bytes)?)),
+                page_type: PageType(take_u16(bytes)?),
+            },
+            tag::WRITE => PageOp::Write { offset: take_u16(bytes)?, bytes: take_bytes(bytes)? },
+            tag::FILL => PageOp::Fill { offset: take_u16(bytes)?, count: take_u16(bytes)?, byte: take_byte(bytes)? },
+            tag::IMAGE => PageOp::Image { bytes: take_bytes(bytes)? },
+            tag::INDEX_INIT => PageOp::IndexInit { level: take_u16(bytes)?, index: IndexId(take_varint(bytes)?) },
+            tag::INDEX_CLEAR => PageOp::IndexClear { level: take_u16(bytes)? },
+            tag::INSERT_TOP => {
+                PageOp::InsertRecord { after: take_u16(bytes)?, place: Place::Top, record: take_record(bytes)? }
+            }
+            tag::INSERT_FREE => PageOp::InsertRecord {
+                after: take_u16(bytes)?,
+                place: Place::Free { start: take_u16(bytes)? },
+                record: take_record(bytes)?,
+            },
+            tag::INSERT_RECORDS => PageOp::InsertRecords { after: take_u16(bytes)?, records: take_bytes(bytes)? },
+            tag::REMOVE => {
+                PageOp::RemoveRecord { origin: take_u16(bytes)?, extra: take_u16(bytes)?, data: take_u16(bytes)? }
+            }
+            tag::REMOVE_FROM => PageOp::RemoveFrom { origin: take_u16(bytes)?, bytes: take_u16(bytes)? },
+            tag::REMOVE_BEFORE => PageOp::RemoveBefore { origin: take_u16(bytes)?, bytes: take_u16(bytes)? },
+            tag::SET_DELETED => PageOp::SetDeleteMark { origin: take_u16(bytes)?, deleted: true },
+            tag::CLEAR_DELETED => PageOp::SetDeleteMark { origin: take_u16(bytes)?, deleted: false },
+            tag::SET_MIN => PageOp::SetMinRecord { origin: take_u16(bytes)?, min: true },
+            tag::CLEAR_MIN => PageOp::SetMinRecord { origin: take_u16(bytes)?, min: false },
+            tag::UPDATE | tag::UPDATE_SET_DELETED | tag::UPDATE_CLEAR_DELETED => PageOp::UpdateInPlace {
+                origin: take_u16(bytes)?,
+                deleted: match tag {
+                    tag::UPDATE => None,
+                    _ => Some(tag == tag::UPDATE_SET_DELETED),
+                },
+                patches: take_bytes(bytes)?,
+            },
+            tag::REORGANIZE => PageOp::Reorganize { sizes: take_bytes(bytes)? },
+            tag::MAX_TRX_ID => PageOp::MaxTrxId { trx_id: TrxId(take_varint(bytes)?) },
+            tag::UNDO_APPEND => PageOp::UndoAppend { record: take_bytes(bytes)? },
+            _ => return Err(Error::corrupt("the tag of a redo record", usize::from(tag))),
+        })
     }
 
     /// Changes the page. On an error the page is as before.
+    #[inline]
     pub fn apply(&self, page: &mut [u8]) -> Result<()> {
-        todo!()
+        debug_assert!(page::SIZES.contains(&page.len()));
+        match *self {
+            PageOp::Init { id, page_type } => header::init(page, id, page_type),
+            PageOp::Write { offset, bytes } => {
+                let offset = usize::from(offset);
+                match page.get_mut(offset..offset + bytes.len()) {
+                    Some(range) => range.copy_from_slice(bytes),
+                    None => return Err(Error::corrupt("a write beyond the page", offset)),
+                }
+            }
+            PageOp::Fill { offset, count, byte } => {
+                let offset = usize::from(offset);
+                match page.get_mut(offset..offset + usize::from(count)) {
+                    Some(range) => range.fill(byte),
+                    None => return Err(Error::corrupt("a write beyond the page", offset)),
+                }
+            }
+            PageOp::Image { bytes } => {
+                if bytes.len() != page.len() {
+                    return Err(Error::corrupt("an image of another page size", bytes.len()));
+                }
+                page.copy_from_slice(bytes);
+            }
+            PageOp::IndexInit { level, index } => index::init(page, level, index),
+            PageOp::IndexClear { level } => index::clear(page, level),
+            PageOp::InsertRecord { after, place, record } => {
+                index::insert(page, after, place, record)?;
+            }
+            PageOp::InsertRecords { after, records } => {
+                let mut rest = records;
+                let (mut count, mut bytes) = (0, 0);
+                while !rest.is_empty() {
+                    bytes += take_record(&mut rest)?.size();
+                    count += 1;
+                }
+                let mut rest = records;
+                let list = std::iter::from_fn(|| take_record(&mut rest).ok());
+                index::insert_list(page, after, count, bytes, list)?;
+            }
+            PageOp::RemoveRecord { origin, extra, data } => index::remove(page, origin, extra, data)?,
+            PageOp::RemoveFrom { origin, bytes } => index::remove_from(page, origin, bytes)?,
+            PageOp::RemoveBefore { origin, bytes } => index::remove_before(page, origin, bytes)?,
+            PageOp::SetDeleteMark { origin, deleted } => {
+                let origin = index::check_user(page, origin)?;
+                set_deleted(page, origin, deleted);
+            }
+            PageOp::SetMinRecord { origin, min } => {
+                let origin = index::check_user(page, origin)?;
+                let info = record::info(page, origin) & !MIN_RECORD;
+                record::set_info(page, origin, if min { info | MIN_RECORD } else { info });
+            }
+            PageOp::UpdateInPlace { origin, deleted, patches } => {
+                let origin = index::check_user(page, origin)?;
+                let room = index::heap_top(page) - origin;
+                let mut rest = patches;
+                while !rest.is_empty() {
+                    let (offset, bytes) = take_patch(&mut rest)?;
+                    if offset + bytes.len() > room {
+                        return Err(Error::corrupt("a change beyond the heap", origin + offset));
+                    }
+                }
+                let mut rest = patches;
+                while !rest.is_empty() {
+                    let (offset, bytes) = take_patch(&mut rest)?;
+                    page[origin + offset..origin + offset + bytes.len()].copy_from_slice(bytes);
+                }
+                if let Some(deleted) = deleted {
+                    set_deleted(page, origin, deleted);
+                }
+            }
+            PageOp::Reorganize { sizes } => index::reorganize(page, Runs { bytes: sizes, run: 0, size: (0, 0) })?,
+            PageOp::MaxTrxId { trx_id } => index::set_max_trx_id(page, trx_id),
+            PageOp::UndoAppend { record } => undo::append(page, record)?,
+        }
+        Ok(())
     }
 
     /// The operation that puts `record` behind `after`, or `None` if there is no room for it as the page lies
@@ -145,17 +501,97 @@ impl<'a> PageOp<'a> {
 
     /// The operation that removes the record at `origin` and all behind it.
     pub fn remove_from(page: &[u8], layout: &Layout, origin: u16) -> Result<PageOp<'static>> {
-        todo!()
+        let bytes = range_bytes(page, layout, origin, SUPREMUM)?;
+        Ok(PageOp::RemoveFrom { origin, bytes })
     }
 
     /// The operation that removes all records before `origin`.
     pub fn remove_before(page: &[u8], layout: &Layout, origin: u16) -> Result<PageOp<'static>> {
-        todo!()
+        let bytes = range_bytes(page, layout, index::first(page)?, origin)?;
+        Ok(PageOp::RemoveBefore { origin, bytes })
     }
 
-    /// The operation that reorganises the page. `sizes` is a buffer to build its operand in.
+    /// The operation that reorganises the page. `sizes` is a buffer to build its operand in: runs of records of the
+    /// same size, each as three integers.
     pub fn reorganize(page: &[u8], layout: &Layout, sizes: &'a mut Vec<u8>) -> Result<PageOp<'a>> {
-        todo!()
+        sizes.clear();
+        let mut put = |run: u64, size: Size| {
+            if run > 0 {
+                put_varint(sizes, run);
+                put_varint(sizes, size.extra.into());
+                put_varint(sizes, size.data.into());
+            }
+        };
+        let (mut run, mut size) = (0, Size::default());
+        let mut origin = index::first(page)?;
+        for _ in 0..index::record_count(page) {
+            let this = layout.size(page, usize::from(origin))?;
+            if this != size {
+                put(run, size);
+                (run, size) = (0, this);
+            }
+            run += 1;
+            origin = index::next(page, origin)?;
+        }
+        put(run, size);
+        Ok(PageOp::Reorganize { sizes })
+    }
+}
+
+#[inline]
+fn set_deleted(page: &mut [u8], origin: usize, deleted: bool) {
+    let info = record::info(page, origin) & !DELETED;
+    record::set_info(page, origin, if deleted { info | DELETED } else { info });
+}
+
+/// The bytes of the records from one to before another.
+fn range_bytes(page: &[u8], layout: &Layout, from: u16, to: u16) -> Result<u16> {
+    let mut bytes = 0;
+    let mut origin = from;
+    while origin != to {
+        if origin == SUPREMUM {
+            return Err(Error::corrupt("a range of records without end", usize::from(to)));
+        }
+        bytes += layout.size(page, usize::from(origin))?.total();
+        if bytes > page.len() {
+            return Err(Error::corrupt("records larger than their page", usize::from(from)));
+        }
+        origin = index::next(page, origin)?;
+    }
+    Ok(bytes as u16)
+}
+
+/// The record sizes of [`PageOp::Reorganize`], one by one.
+#[derive(Clone)]
+struct Runs<'a> {
+    bytes: &'a [u8],
+    run: u64,
+    size: (u16, u16),
+}
+
+impl Iterator for Runs<'_> {
+    type Item = Result<(u16, u16)>;
+
+    fn next(&mut self) -> Option<Result<(u16, u16)>> {
+        if self.run == 0 {
+            if self.bytes.is_empty() {
+                return None;
+            }
+            let bytes = &mut self.bytes;
+            let run = take_varint(bytes).and_then(|run| {
+                self.size = (take_u16(bytes)?, take_u16(bytes)?);
+                if run == 0 { Err(Error::corrupt("a run of no records", 0)) } else { Ok(run) }
+            });
+            match run {
+                Ok(run) => self.run = run,
+                Err(error) => {
+                    self.bytes = &[];
+                    return Some(Err(error));
+                }
+            }
+        }
+        self.run -= 1;
+        Some(Ok(self.size))
     }
 }
 
@@ -173,21 +609,39 @@ impl RecordList {
     }
 
     pub fn clear(&mut self) {
-        todo!()
+        self.bytes.clear();
+        self.count = 0;
+        self.record_bytes = 0;
     }
 
     pub fn push(&mut self, record: RecordImage<'_>) {
-        todo!()
+        put_record(&mut self.bytes, record);
+        self.count += 1;
+        self.record_bytes += record.size();
     }
 
     /// Appends the records of a page from `from` (inclusive; the first if it is the infimum) up to `to` (exclusive; the
     /// supremum for all).
     pub fn push_range(&mut self, page: &[u8], layout: &Layout, from: u16, to: u16) -> Result<()> {
-        todo!()
+        let mut origin = if from == INFIMUM { index::first(page)? } else { from };
+        let mut left = index::record_count(page);
+        while origin != to {
+            if origin == SUPREMUM || left == 0 {
+                return Err(Error::corrupt("a range of records without end", usize::from(to)));
+            }
+            left -= 1;
+            self.push(RecordImage::of(page, layout, usize::from(origin))?);
+            origin = index::next(page, origin)?;
+        }
+        Ok(())
     }
 
     pub fn count(&self) -> usize {
         self.count
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
     }
 
     /// Bytes the records take in a heap.
@@ -216,8 +670,10 @@ impl Patches {
     }
 
     /// `offset` counts from the record's origin.
+    #[inline]
     pub fn push(&mut self, offset: u16, bytes: &[u8]) {
-        todo!()
+        put_varint(&mut self.bytes, offset.into());
+        put_bytes(&mut self.bytes, bytes);
     }
 
     pub fn bytes(&self) -> &[u8] {
@@ -227,4 +683,101 @@ impl Patches {
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
+}
+
+// The integers and strings of the log.
+
+/// A record without the header fields that its page decides: info bits and length of the extra bytes share an integer.
+#[inline]
+fn put_record(out: &mut Vec<u8>, record: RecordImage<'_>) {
+    put_varint(out, (record.extra.len() as u64) << 4 | u64::from(record.info >> 4));
+    out.extend_from_slice(record.extra);
+    put_bytes(out, record.data);
+}
+
+#[inline]
+fn take_record<'a>(bytes: &mut &'a [u8]) -> Result<RecordImage<'a>> {
+    let head = take_varint(bytes)?;
+    let extra = take(bytes, head >> 4)?;
+    let data = take_bytes(bytes)?;
+    if extra.len() + data.len() >= 1 << 15 {
+        return Err(Error::corrupt("the length of a logged record", data.len()));
+    }
+    Ok(RecordImage { info: (head as u8 & 0xF) << 4, extra, data })
+}
+
+#[inline]
+fn take_patch<'a>(bytes: &mut &'a [u8]) -> Result<(usize, &'a [u8])> {
+    Ok((usize::from(take_u16(bytes)?), take_bytes(bytes)?))
+}
+
+#[inline]
+fn put_varint(out: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
+
+#[inline]
+fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
+    put_varint(out, bytes.len() as u64);
+    out.extend_from_slice(bytes);
+}
+
+const CUT: Error = Error::corrupt("a redo record that ends too early", 0);
+
+#[inline]
+fn take_byte(bytes: &mut &[u8]) -> Result<u8> {
+    let (&first, rest) = bytes.split_first().ok_or(CUT)?;
+    *bytes = rest;
+    Ok(first)
+}
+
+#[inline]
+fn take<'a>(bytes: &mut &'a [u8], count: u64) -> Result<&'a [u8]> {
+    if count > bytes.len() as u64 {
+        return Err(CUT);
+    }
+    let (taken, rest) = bytes.split_at(count as usize);
+    *bytes = rest;
+    Ok(taken)
+}
+
+#[inline]
+fn take_bytes<'a>(bytes: &mut &'a [u8]) -> Result<&'a [u8]> {
+    let count = take_varint(bytes)?;
+    take(bytes, count)
+}
+
+fn take_text<'a>(bytes: &mut &'a [u8]) -> Result<&'a str> {
+    std::str::from_utf8(take_bytes(bytes)?).map_err(|_| Error::corrupt("a file name in the redo log", 0))
+}
+
+#[inline]
+fn take_varint(bytes: &mut &[u8]) -> Result<u64> {
+    let mut value = 0;
+    let mut shift = 0;
+    loop {
+        let byte = take_byte(bytes)?;
+        if shift == 63 && byte > 1 {
+            return Err(Error::corrupt("an integer in the redo log", 0));
+        }
+        value |= u64::from(byte & 0x7F) << shift;
+        if byte & 0x80 == 0 {
+            return Ok(value);
+        }
+        shift += 7;
+    }
+}
+
+#[inline]
+fn take_u32(bytes: &mut &[u8]) -> Result<u32> {
+    take_varint(bytes)?.try_into().map_err(|_| Error::corrupt("an integer in the redo log", 0))
+}
+
+#[inline]
+fn take_u16(bytes: &mut &[u8]) -> Result<u16> {
+    take_varint(bytes)?.try_into().map_err(|_| Error::corrupt("an integer in the redo log", 0))
 }

@@ -157,15 +157,7 @@ impl Layout {
             } => Some(bytes),
             _ => None,
         };
-        Layout {
-            fields: fields.into(),
-            kind,
-            key_fields,
-            null_bytes,
-            starts: starts.into(),
-            constant,
-            plain_first,
-        }
+        Layout { fields: fields.into(), kind, key_fields, null_bytes, starts: starts.into(), constant, plain_first }
     }
 
     #[inline]

@@ -5,9 +5,9 @@
 //!
 //! [`RecordBuffer`]: super::RecordBuffer
 
+use crate::bytes::get_u32;
 use crate::error::{Error, Result};
 use crate::ids::{PageNo, RollPtr, TrxId};
-use crate::bytes::get_u32;
 
 use super::layout::{Kind, Layout, Length};
 use super::{HEADER_BYTES, INSTANT, VERSIONED, info};

@@ -49,11 +49,12 @@ mod search;
 mod split;
 mod validate;
 
-pub use change::{
-    clear, init, insert, remove, remove_before, remove_from, set_max_trx_id,
-};
+pub(crate) use change::check_user;
+pub use change::{clear, init, insert, insert_list, remove, remove_before, remove_from, reorganize, set_max_trx_id};
 pub use navigate::{first, last, next, nth, prev, rank};
-pub use room::{Fit, Place, data_bytes, empty_capacity, fit, fits_empty, free_bytes, insert_bytes_max, reorganized_free_bytes};
+pub use room::{
+    Fit, Place, data_bytes, empty_capacity, fit, fits_empty, free_bytes, insert_bytes_max, reorganized_free_bytes,
+};
 pub use search::{Position, SearchMode, search};
 pub use split::{Side, Split, split_point};
 pub use validate::validate;

@@ -42,15 +42,11 @@ pub fn search(page: &[u8], layout: &Layout, tuple: &Tuple<'_>, mode: SearchMode)
         return match *key {
             &[a, b, c, d] => {
                 let key = u32::from_be_bytes([a, b, c, d]);
-                walk(page, mode, |origin| {
-                    Ok(u32::from_be_bytes(*first_chunk(page, origin)?).cmp(&key))
-                })
+                walk(page, mode, |origin| Ok(u32::from_be_bytes(*first_chunk(page, origin)?).cmp(&key)))
             }
             &[a, b, c, d, e, f, g, h] => {
                 let key = u64::from_be_bytes([a, b, c, d, e, f, g, h]);
-                walk(page, mode, |origin| {
-                    Ok(u64::from_be_bytes(*first_chunk(page, origin)?).cmp(&key))
-                })
+                walk(page, mode, |origin| Ok(u64::from_be_bytes(*first_chunk(page, origin)?).cmp(&key)))
             }
             key => walk(page, mode, |origin| match page.get(origin..origin + key.len()) {
                 Some(record) => Ok(record.cmp(key)),
