@@ -145,7 +145,7 @@ impl RecordBuffer {
         self.bytes[self.origin - 5] = info & 0xF0;
         set_heap_no_status(&mut self.bytes, self.origin, 0, layout.status());
 
-        let bitmap = self.origin - HEADER_BYTES - 1;
+        let header = self.origin - HEADER_BYTES;
         let mut lengths = length_bytes;
         let mut nullable = 0;
         for (field, data) in layout.fields().iter().zip(fields) {
@@ -153,7 +153,7 @@ impl RecordBuffer {
             nullable += usize::from(field.nullable);
             let (bytes, external) = match data {
                 FieldData::Null => {
-                    self.bytes[bitmap - bit / 8] |= 1 << (bit % 8);
+                    self.bytes[header - 1 - bit / 8] |= 1 << (bit % 8);
                     continue;
                 }
                 FieldData::Bytes(bytes) => (bytes, false),

@@ -1,7 +1,59 @@
-//! (drawn below soon)
-use crate::error::Result;
+//! Transparent page compression: what a compressed page looks like, and the two pure functions that make one and undo
+//! it. This is InnoDB's page compression (`COMPRESSION="zlib"`), not its older `ROW_FORMAT=COMPRESSED`.
+//!
+//! A compressed page keeps its header readable, so that any tool can tell which page it is. Its body is a compressed
+//! stream. Behind the stream there is nothing: the tablespace punches a hole there.
+//!
+//! ```text
+//! offset  bytes
+//!      0     24  checksum, page number, neighbours, LSN: as in every page
+//!     24      2  page type: compressed (14)
+//!     26      1  envelope version: 2; 1 is read, too
+//!     27      1  algorithm: 1 zlib, 2 LZ4, and, ours alone, 3 zstd
+//!     28      2  page type before compression
+//!     30      2  body bytes before compression, PS - 38
+//!     32      2  stream bytes, n
+//!     34      4  space id: as in every page
+//!     38      n  stream: the compressed body, trailer included
+//!   38+n         zeros up to the next file block, then nothing: a hole
+//! ```
+//!
+//! A codec is one file here with a struct that implements `Codec`, and one line in [`Algorithm`] and `Scratch::codec`.
+//! Codecs see the body only. One that knows records (and groups a page by column, say) would take its description from
+//! the page itself and keep it in the stream, so that nothing but the stream is needed to read the page back; the
+//! algorithm number leaves room for it.
+//!
+//! Invariants:
+//!
+//! * `decode(encode(page)) == page`, for every page whose bytes 26 to 34 are zero, and every algorithm.
+//! * The checksum is that of the plain page: sealed before [`encode`], verified after [`decode`]. Damage to the stream
+//!   cannot go unseen.
+//! * A page is encoded only if that frees at least one file block. Readers accept plain pages among encoded ones.
+//!
+//! It does not decide: page 0 of a tablespace is always stored plain, and that is the caller's to know.
+//!
+//! Sources: the fields and the rule are those of MySQL's manual, "InnoDB Page Compression", and of its public sources.
 
-/// A codec by its number in the envelope.
+mod lz4;
+mod zlib;
+mod zstd;
+
+use crate::error::{Error, Result};
+use crate::page::header::{self, BODY, PageType, TRANSFORM};
+use crate::page::{get_u16, put_u16};
+
+const VERSION: usize = TRANSFORM;
+const ALGORITHM: usize = VERSION + 1;
+const PLAIN_TYPE: usize = ALGORITHM + 1;
+const PLAIN_BYTES: usize = PLAIN_TYPE + 2;
+const STREAM_BYTES: usize = PLAIN_BYTES + 2;
+
+const _: () = assert!(STREAM_BYTES + 2 == header::SPACE_ID);
+
+/// The version we write. Version 1 is the same but for encryption.
+const VERSION_WRITTEN: u8 = 2;
+
+/// How a page's body is compressed, by the number in the envelope.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Algorithm {
@@ -11,21 +63,343 @@ pub enum Algorithm {
     Zstd = 3,
 }
 
-/// Reusable state and buffers of the codecs: one per thread that encodes or decodes.
+impl Algorithm {
+    pub const ALL: [Algorithm; 4] = [Algorithm::None, Algorithm::Zlib, Algorithm::Lz4, Algorithm::Zstd];
+
+    /// By the name that `COMPRESSION="..."` takes, in any case. The empty name is no compression.
+    pub fn by_name(name: &str) -> Option<Algorithm> {
+        if name.is_empty() {
+            return Some(Algorithm::None);
+        }
+        Algorithm::ALL.into_iter().find(|algorithm| algorithm.name().eq_ignore_ascii_case(name))
+    }
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Algorithm::None => "none",
+            Algorithm::Zlib => "zlib",
+            Algorithm::Lz4 => "lz4",
+            Algorithm::Zstd => "zstd",
+        }
+    }
+
+    #[inline]
+    pub fn from_number(number: u8) -> Option<Algorithm> {
+        Algorithm::ALL.into_iter().find(|&algorithm| algorithm as u8 == number)
+    }
+
+    /// The levels that the algorithm knows, lowest and highest; others are taken as the nearest.
+    pub fn levels(self) -> (i32, i32) {
+        match self {
+            Algorithm::None | Algorithm::Lz4 => (0, 0),
+            Algorithm::Zlib => (0, 9),
+            Algorithm::Zstd => (1, 22),
+        }
+    }
+}
+
+/// One way to compress a page's body.
+trait Codec {
+    /// Compresses `body` into the start of `out` and answers the length, or `None` if it does not fit.
+    fn compress(&mut self, body: &[u8], level: i32, out: &mut [u8]) -> Option<usize>;
+
+    /// Decompresses `stream`, which must fill `body`.
+    fn decompress(&mut self, stream: &[u8], body: &mut [u8]) -> Result<()>;
+}
+
+/// Reusable state and buffers of the codecs: one per thread that encodes or decodes. Codecs are set up on first use.
 #[derive(Default)]
-pub struct Scratch {}
+pub struct Scratch {
+    zlib: zlib::Zlib,
+    lz4: lz4::Lz4,
+    zstd: zstd::Zstd,
+}
+
+impl Scratch {
+    pub fn new() -> Scratch {
+        Scratch::default()
+    }
+
+    fn codec(&mut self, algorithm: Algorithm) -> Option<&mut dyn Codec> {
+        match algorithm {
+            Algorithm::None => None,
+            Algorithm::Zlib => Some(&mut self.zlib),
+            Algorithm::Lz4 => Some(&mut self.lz4),
+            Algorithm::Zstd => Some(&mut self.zstd),
+        }
+    }
+}
 
 /// Encodes a sealed page into `out`, which gets the stored bytes, zero-filled to a multiple of `block_bytes`.
-/// Returns their number, or `None` if that would not free at least one block: then the page is stored as it is.
+///
+/// Answers their number, or `None` if that would not free at least one block: then the page is stored as it is, and
+/// what is in `out` means nothing. R-tree pages are always stored as they are.
 pub fn encode(
-    page: &[u8], algorithm: Algorithm, level: i32, block_bytes: usize, scratch: &mut Scratch, out: &mut Vec<u8>,
-) -> Option<usize> { todo!() }
+    page: &[u8],
+    algorithm: Algorithm,
+    level: i32,
+    block_bytes: usize,
+    scratch: &mut Scratch,
+    out: &mut Vec<u8>,
+) -> Option<usize> {
+    let codec = scratch.codec(algorithm)?;
+    let plain_type = header::page_type(page);
+    if block_bytes == 0 || page.len() < 2 * block_bytes || matches!(plain_type, PageType::RTREE | PageType::COMPRESSED)
+    {
+        return None;
+    }
+    // What saves less than a block is not looked for: the codec may give up early.
+    let limit = page.len() - block_bytes;
+    if limit <= BODY {
+        return None;
+    }
+    out.clear();
+    out.resize(limit, 0);
+    let stream_bytes = codec.compress(&page[BODY..], level, &mut out[BODY..])?;
+    let stored_bytes = (BODY + stream_bytes).next_multiple_of(block_bytes);
+    if stored_bytes > limit {
+        return None;
+    }
+    out[..BODY].copy_from_slice(&page[..BODY]);
+    header::set_page_type(out, PageType::COMPRESSED);
+    out[VERSION] = VERSION_WRITTEN;
+    out[ALGORITHM] = algorithm as u8;
+    put_u16(out, PLAIN_TYPE, plain_type.0);
+    put_u16(out, PLAIN_BYTES, (page.len() - BODY) as u16);
+    put_u16(out, STREAM_BYTES, stream_bytes as u16);
+    // A codec may have left something behind its stream.
+    out[BODY + stream_bytes..stored_bytes].fill(0);
+    out.truncate(stored_bytes);
+    Some(stored_bytes)
+}
 
 /// Whether the bytes are those of a compressed page.
-pub fn is_encoded(stored: &[u8]) -> bool { todo!() }
+#[inline]
+pub fn is_encoded(stored: &[u8]) -> bool {
+    stored.len() >= BODY && header::page_type(stored) == PageType::COMPRESSED
+}
 
-/// Bytes of an encoded page that have to be there for it to be decoded (header and stream).
-pub fn encoded_bytes(stored: &[u8]) -> Result<usize> { todo!() }
+/// What the envelope of a compressed page says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Envelope {
+    pub version: u8,
+    pub algorithm: u8,
+    pub plain_type: PageType,
+    pub plain_bytes: usize,
+    pub stream_bytes: usize,
+}
 
-/// Decodes what `encode` made into `out`, whose length is the page size. The checksum is not verified here.
-pub fn decode(stored: &[u8], scratch: &mut Scratch, out: &mut [u8]) -> Result<()> { todo!() }
+impl Envelope {
+    /// Reads the envelope of a compressed page; at least 38 bytes of it must be there.
+    pub fn read(stored: &[u8]) -> Result<Envelope> {
+        if !is_encoded(stored) {
+            return Err(Error::corrupt("not a compressed page", header::TYPE));
+        }
+        Ok(Envelope {
+            version: stored[VERSION],
+            algorithm: stored[ALGORITHM],
+            plain_type: PageType(get_u16(stored, PLAIN_TYPE)),
+            plain_bytes: usize::from(get_u16(stored, PLAIN_BYTES)),
+            stream_bytes: usize::from(get_u16(stored, STREAM_BYTES)),
+        })
+    }
+}
+
+/// Bytes of an encoded page that must be there for it to be decoded: header and stream. What a compressed page occupies
+/// in its file is this, rounded up to blocks.
+pub fn encoded_bytes(stored: &[u8]) -> Result<usize> {
+    Ok(BODY + Envelope::read(stored)?.stream_bytes)
+}
+
+/// Decodes what [`encode`] made into `out`, whose length is the page size. The checksum is not verified here.
+///
+/// `stored` may be longer than the stored page (a read of the hole behind it), or end with its stream.
+pub fn decode(stored: &[u8], scratch: &mut Scratch, out: &mut [u8]) -> Result<()> {
+    let envelope = Envelope::read(stored)?;
+    if !matches!(envelope.version, 1 | 2) {
+        return Err(Error::Unsupported { what: "version of a compressed page", value: envelope.version.into() });
+    }
+    if envelope.plain_bytes + BODY != out.len() {
+        return Err(Error::corrupt("body length of a compressed page", PLAIN_BYTES));
+    }
+    let Some(stream) = stored.get(BODY..BODY + envelope.stream_bytes) else {
+        return Err(Error::corrupt("stream length of a compressed page", STREAM_BYTES));
+    };
+    let Some(codec) = Algorithm::from_number(envelope.algorithm).and_then(|algorithm| scratch.codec(algorithm)) else {
+        return Err(Error::Unsupported { what: "compression algorithm", value: envelope.algorithm.into() });
+    };
+    codec.decompress(stream, &mut out[BODY..])?;
+    out[..BODY].copy_from_slice(&stored[..BODY]);
+    header::set_page_type(out, envelope.plain_type);
+    out[TRANSFORM..TRANSFORM + 8].fill(0);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ids::{Lsn, PageId, PageNo, SpaceId};
+    use proptest::prelude::*;
+
+    const BLOCK: usize = 4096;
+
+    fn page(bytes: usize, fill: impl Fn(usize) -> u8) -> Vec<u8> {
+        let mut page = vec![0; bytes];
+        header::init(&mut page, PageId::new(SpaceId(7), PageNo(9)), PageType::INDEX);
+        for at in BODY..bytes - 8 {
+            page[at] = fill(at);
+        }
+        header::seal(&mut page, Lsn(4711));
+        page
+    }
+
+    fn real() -> [Algorithm; 3] {
+        [Algorithm::Zlib, Algorithm::Lz4, Algorithm::Zstd]
+    }
+
+    #[test]
+    fn what_saves_a_block_is_stored_short_and_comes_back() {
+        let mut scratch = Scratch::new();
+        let mut out = Vec::new();
+        for algorithm in real() {
+            for bytes in [8192, 16384, 32768, 65536] {
+                let page = page(bytes, |at| (at / 100) as u8);
+                let stored = encode(&page, algorithm, 1, BLOCK, &mut scratch, &mut out).unwrap();
+                assert_eq!(stored, out.len());
+                assert_eq!(stored, encoded_bytes(&out).unwrap().next_multiple_of(BLOCK));
+                assert!(stored <= bytes - BLOCK);
+                let mut back = vec![0xEE; bytes];
+                decode(&out, &mut scratch, &mut back).unwrap();
+                assert_eq!(back, page, "{algorithm:?}");
+                assert_eq!(header::verify(&back, PageId::new(SpaceId(7), PageNo(9))), Ok(()));
+                // A read of the whole slot, hole and all, decodes as well; and so does one that ends with the stream.
+                let cut = encoded_bytes(&out).unwrap();
+                out.resize(bytes, 0);
+                decode(&out, &mut scratch, &mut back).unwrap();
+                decode(&out[..cut], &mut scratch, &mut back).unwrap();
+                assert!(decode(&out[..cut - 1], &mut scratch, &mut back).is_err());
+            }
+        }
+    }
+
+    #[test]
+    fn what_saves_no_block_is_stored_as_it_is() {
+        let mut scratch = Scratch::new();
+        let mut out = Vec::new();
+        let mut state = 1_u32;
+        let noise: Vec<u8> = std::iter::repeat_with(|| {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (state >> 24) as u8
+        })
+        .take(16384)
+        .collect();
+        let random = page(16384, |at| noise[at]);
+        let simple = page(16384, |_| 1);
+        let small = page(4096, |_| 1);
+        for algorithm in real() {
+            assert_eq!(encode(&random, algorithm, 6, BLOCK, &mut scratch, &mut out), None, "{algorithm:?}");
+            assert_eq!(encode(&simple, algorithm, 6, 16384, &mut scratch, &mut out), None);
+            assert_eq!(encode(&simple, algorithm, 6, 0, &mut scratch, &mut out), None);
+            assert_eq!(encode(&small, algorithm, 6, BLOCK, &mut scratch, &mut out), None);
+            assert_eq!(encode(&simple, algorithm, 6, BLOCK, &mut scratch, &mut out), Some(BLOCK));
+        }
+        assert_eq!(encode(&simple, Algorithm::None, 6, BLOCK, &mut scratch, &mut out), None);
+    }
+
+    #[test]
+    fn every_level_works() {
+        let mut scratch = Scratch::new();
+        let mut out = Vec::new();
+        let page = page(16384, |at| (at % 251 * (at / 1000)) as u8);
+        for algorithm in real() {
+            for level in -3..25 {
+                let stored = encode(&page, algorithm, level, 512, &mut scratch, &mut out);
+                if stored.is_some() {
+                    let mut back = vec![0; 16384];
+                    decode(&out, &mut scratch, &mut back).unwrap();
+                    assert_eq!(back, page);
+                } else {
+                    assert!(level <= 0, "{algorithm:?} {level}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn an_envelope_of_another_kind_is_refused() {
+        let mut scratch = Scratch::new();
+        let mut out = Vec::new();
+        encode(&page(16384, |_| 1), Algorithm::Zlib, 6, BLOCK, &mut scratch, &mut out).unwrap();
+        let mut back = vec![0; 16384];
+        for (at, value) in [(VERSION, 3), (VERSION, 0), (ALGORITHM, 0), (ALGORITHM, 9)] {
+            let mut other = out.clone();
+            other[at] = value;
+            assert!(matches!(decode(&other, &mut scratch, &mut back), Err(Error::Unsupported { .. })));
+        }
+        out[VERSION] = 1;
+        assert_eq!(decode(&out, &mut scratch, &mut back), Ok(()));
+        assert!(decode(&out, &mut scratch, &mut back[..8192]).is_err());
+        assert!(decode(&out[..20], &mut scratch, &mut back).is_err());
+    }
+
+    #[test]
+    fn names_and_numbers() {
+        assert_eq!(Algorithm::by_name("ZSTD"), Some(Algorithm::Zstd));
+        assert_eq!(Algorithm::by_name(""), Some(Algorithm::None));
+        assert_eq!(Algorithm::by_name("lzma"), None);
+        for algorithm in Algorithm::ALL {
+            assert_eq!(Algorithm::by_name(algorithm.name()), Some(algorithm));
+            assert_eq!(Algorithm::from_number(algorithm as u8), Some(algorithm));
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn any_body_comes_back(seed: u64, spread in 1_u64..256, level in 1..9, which in 0_usize..3) {
+            let mut state = seed;
+            let noise: Vec<u8> = std::iter::repeat_with(|| {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                ((state >> 33) % spread) as u8
+            }).take(16384).collect();
+            let page = page(16384, |at| noise[at]);
+            let mut scratch = Scratch::new();
+            let mut out = Vec::new();
+            if encode(&page, real()[which], level, BLOCK, &mut scratch, &mut out).is_some() {
+                let mut back = vec![0; 16384];
+                prop_assert_eq!(decode(&out, &mut scratch, &mut back), Ok(()));
+                prop_assert_eq!(back, page);
+            }
+        }
+
+        #[test]
+        fn damaged_streams_are_errors_or_other_pages(seed: u64, which in 0_usize..3, damage in prop::collection::vec((26_usize..5000, any::<u8>()), 1..20)) {
+            let page = page(16384, |at| ((at as u64).wrapping_mul(seed) >> 7) as u8);
+            let mut scratch = Scratch::new();
+            let mut out = Vec::new();
+            if encode(&page, real()[which], 1, 512, &mut scratch, &mut out).is_some() {
+                for (at, value) in damage {
+                    if let Some(byte) = out.get_mut(at) {
+                        *byte = value;
+                    }
+                }
+                let mut back = vec![0; 16384];
+                let _ = decode(&out, &mut scratch, &mut back);
+            }
+        }
+
+        #[test]
+        fn random_bytes_never_panic(mut bytes in prop::collection::vec(any::<u8>(), 0..300), algorithm in 0_u8..4) {
+            if bytes.len() >= 38 {
+                bytes[24..26].copy_from_slice(&14_u16.to_be_bytes());
+                bytes[26] = 2;
+                bytes[27] = algorithm;
+                bytes[30..32].copy_from_slice(&(4096 - 38_u16).to_be_bytes());
+                let stream = (bytes.len() - 38) as u16;
+                bytes[32..34].copy_from_slice(&stream.to_be_bytes());
+            }
+            let _ = decode(&bytes, &mut Scratch::new(), &mut [0; 4096]);
+        }
+    }
+}

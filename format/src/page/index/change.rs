@@ -65,8 +65,7 @@ fn put_empty(page: &mut [u8]) {
 /// Checks what every change relies on: a COMPACT page with heap and directory in their places.
 #[inline]
 fn check_page(page: &[u8]) -> Result<()> {
-    let slots = slot_count(page);
-    if slots < 2 || slots * SLOT_BYTES > page.len() - HEAP - TRAILER_BYTES {
+    if slot_count(page) < 2 || slot_count(page) != usize::from(get_u16(page, SLOTS)) {
         return Err(Error::corrupt("directory slots", SLOTS));
     }
     if !is_compact(page) || heap_top(page) < HEAP || heap_top(page) > directory_start(page) {

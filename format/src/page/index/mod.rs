@@ -99,10 +99,10 @@ const _: () = assert!(TOP_SEGMENT + 10 + 5 == INFIMUM as usize);
 const _: () = assert!(INFIMUM as usize + 8 + 5 == SUPREMUM as usize);
 const _: () = assert!(SUPREMUM as usize + 8 == HEAP);
 
-/// Number of directory slots.
+/// Number of directory slots; where the page claims more than it could hold, that many.
 #[inline]
 pub fn slot_count(page: &[u8]) -> usize {
-    usize::from(get_u16(page, SLOTS))
+    usize::from(get_u16(page, SLOTS)).min((page.len() - HEAP - super::header::TRAILER_BYTES) / SLOT_BYTES)
 }
 
 #[inline]
@@ -173,7 +173,7 @@ pub(crate) fn slot_at(page_bytes: usize, slot: usize) -> usize {
 /// The first byte of the directory, that is, where its last slot is.
 #[inline]
 pub(crate) fn directory_start(page: &[u8]) -> usize {
-    page.len().saturating_sub(super::header::TRAILER_BYTES + SLOT_BYTES * slot_count(page))
+    page.len() - super::header::TRAILER_BYTES - SLOT_BYTES * slot_count(page)
 }
 
 /// The origin in a slot, unchecked.

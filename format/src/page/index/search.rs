@@ -72,10 +72,10 @@ fn walk(page: &[u8], mode: SearchMode, order: impl Fn(usize) -> Result<Ordering>
     let goes_low = |order: Ordering| order == Ordering::Less || (equal_is_low && order == Ordering::Equal);
 
     let mut low_slot = 0;
-    let mut high_slot = slot_count(page).wrapping_sub(1);
-    if high_slot == 0 || high_slot > page.len() / 4 {
-        return Err(Error::corrupt("directory slots", super::SLOTS));
-    }
+    let mut high_slot = match slot_count(page) {
+        0 | 1 => return Err(Error::corrupt("directory slots", super::SLOTS)),
+        slots => slots - 1,
+    };
     let mut low_matched = false;
     let mut high_matched = false;
     while high_slot - low_slot > 1 {

@@ -3,12 +3,12 @@
 use std::cmp::Ordering;
 
 use super::{
-    HEAP, HEAP_COUNT, INFIMUM, LAST_INSERT, OWNED_MAX, OWNED_MIN, RECORDS, SLOT_BYTES, SLOTS, SUPREMUM, data_bytes,
+    HEAP, HEAP_COUNT, INFIMUM, LAST_INSERT, OWNED_MAX, OWNED_MIN, RECORDS, SLOTS, SUPREMUM, data_bytes,
     directory_start, free_list, garbage_bytes, heap_count, heap_top, is_compact, is_leaf, record_count, slot,
     slot_count,
 };
 use crate::error::{Error, Result};
-use crate::page::header::{self, TRAILER_BYTES};
+use crate::page::{get_u16, header};
 use crate::record::{self, HEADER_BYTES, Layout, STATUS_INFIMUM, STATUS_LEAF, STATUS_NODE, STATUS_SUPREMUM};
 
 /// Checks the structure of an index page; with a layout also sizes, places and order of its records.
@@ -18,8 +18,7 @@ pub fn validate(page: &[u8], layout: Option<&Layout>) -> Result<()> {
     if !is_compact(page) {
         return Err(Error::Unsupported { what: "row format REDUNDANT, heap count", value: heap_count(page) as u32 });
     }
-    let slots = slot_count(page);
-    if slots < 2 || slots * SLOT_BYTES > page.len() - HEAP - TRAILER_BYTES {
+    if slot_count(page) < 2 || slot_count(page) != usize::from(get_u16(page, SLOTS)) {
         return Err(Error::corrupt("directory slots", SLOTS));
     }
     if heap_top(page) < HEAP || heap_top(page) > directory_start(page) {

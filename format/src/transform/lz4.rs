@@ -1,0 +1,29 @@
+//! LZ4 blocks, as MySQL's `COMPRESSION="lz4"` has them: one raw block, no frame, no length.
+
+use lz4_flex::block::{CompressTable, compress_into_with_table, decompress_into, get_maximum_output_size};
+
+use super::Codec;
+use crate::error::{Error, Result};
+
+#[derive(Default)]
+pub struct Lz4 {
+    /// The library compresses only into room enough for the worst case.
+    buffer: Vec<u8>,
+    table: CompressTable,
+}
+
+impl Codec for Lz4 {
+    fn compress(&mut self, body: &[u8], _level: i32, out: &mut [u8]) -> Option<usize> {
+        self.buffer.resize(get_maximum_output_size(body.len()), 0);
+        let bytes = compress_into_with_table(body, &mut self.buffer, &mut self.table).ok()?;
+        out.get_mut(..bytes)?.copy_from_slice(&self.buffer[..bytes]);
+        Some(bytes)
+    }
+
+    fn decompress(&mut self, stream: &[u8], body: &mut [u8]) -> Result<()> {
+        match decompress_into(stream, body) {
+            Ok(bytes) if bytes == body.len() => Ok(()),
+            _ => Err(Error::corrupt("LZ4 block", super::BODY)),
+        }
+    }
+}
