@@ -7,7 +7,7 @@
 //! nobody reads them, but they compress to nothing.
 
 use super::navigate::{check, group_of, prev};
-use super::room::{Place, free_bytes};
+use super::room::{Place, fits_empty, free_bytes};
 use super::{
     COMPACT, DIRECTION, DIRECTION_COUNT, DIRECTION_LEFT, DIRECTION_NONE, DIRECTION_RIGHT, FREE, GARBAGE, HEAP,
     HEAP_COUNT, HEAP_TOP, INDEX_ID, INFIMUM, LAST_INSERT, LEVEL, MAX_TRX_ID, OWNED_MAX, OWNED_MIN, RECORDS, SLOT_BYTES,
@@ -123,7 +123,8 @@ pub fn insert(page: &mut [u8], after: u16, place: Place, record: RecordImage<'_>
         Place::Top => {
             let start = heap_top(page);
             let heap_no = heap_count(page);
-            if size > limit - start.min(limit) || heap_no >= 0x1FFF {
+            // The reserve for the directory is kept even if no slot is needed now: else reorganising could fail.
+            if size > free_bytes(page, 1) || start + size > limit || heap_no >= 0x1FFF {
                 return Err(Error::Full);
             }
             put_u16(page, HEAP_TOP, (start + size) as u16);
@@ -476,6 +477,9 @@ pub fn reorganize(page: &mut [u8], sizes: impl Iterator<Item = Result<(u16, u16)
     }
     if record != usize::from(SUPREMUM) || count != record_count(page) || bytes > heap_top(page) - HEAP {
         return Err(Error::corrupt("the sizes of a page's records", record));
+    }
+    if !fits_empty(page.len(), bytes, count) {
+        return Err(Error::Full);
     }
 
     let old = page.to_vec();
