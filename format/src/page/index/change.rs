@@ -191,7 +191,7 @@ fn note_direction(page: &mut [u8], after: usize, origin: usize, next: usize) {
 /// Checks that the group of a slot hangs together: walking from its predecessor leads to its owner.
 fn check_group(page: &[u8], group: usize) -> Result<()> {
     if group == 0 {
-        return Err(Error::corrupt("a record in the infimum's group", super::SLOTS));
+        return Err(Error::corrupt("a record in the infimum's group", SLOTS));
     }
     let owner = slot(page, group);
     let mut record = check(page, slot(page, group - 1))?;
