@@ -1,0 +1,227 @@
+//! The way of results to the client: packets in one buffer, sent in one write.
+//!
+//! ```text
+//!            columns()            ok() or error()
+//!   between ----------> in rows ------------------> between
+//!      |                                              ^
+//!      +----------------------------------------------+
+//!                     ok() or error()
+//! ```
+//!
+//! A result that outgrows the buffer is sent in pieces while it is made. If the
+//! client does not take them, the statement is interrupted: nobody waits for its
+//! rows.
+
+use std::io::Write;
+use std::net::Shutdown;
+use std::sync::Arc;
+
+use format::packet::frame::Packets;
+use format::packet::response;
+use format::packet::row::{self, BinaryRow, Conversion};
+use format::packet::{Capabilities, ColumnDefinition};
+use format::value::{ColumnType, Value, ZoneOffset};
+use sql::processlist::Process;
+use sql::result::StoredColumn;
+use sql::status::{Counter, SessionStatus};
+use sql::{Error, OkSummary, ResultSink};
+use storage::{Kill, Row};
+
+use crate::stream::Stream;
+
+/// A result is sent when it has grown to this size.
+const FLUSH_BYTES: usize = 64 << 10;
+/// What may stay allocated between commands.
+const BUFFER_BYTES_KEPT: usize = 256 << 10;
+
+/// How rows are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rows {
+    Text,
+    Binary,
+}
+
+/// Writes results as packets.
+pub struct Sink {
+    stream: Stream,
+    pub packets: Packets,
+    pub capabilities: Capabilities,
+    pub rows: Rows,
+    status: Arc<SessionStatus>,
+    process: Arc<Process>,
+    in_rows: bool,
+    /// The columns' collations on the wire.
+    collations: Vec<u16>,
+    /// The columns' conversions, made when the first row shows their types.
+    conversions: Vec<Option<Conversion>>,
+    /// The client does not take data any more.
+    broken: bool,
+}
+
+impl Sink {
+    pub fn new(stream: Stream, status: Arc<SessionStatus>, process: Arc<Process>) -> Self {
+        Self {
+            stream,
+            packets: Packets::new(),
+            capabilities: Capabilities::default(),
+            rows: Rows::Text,
+            status,
+            process,
+            in_rows: false,
+            collations: Vec::new(),
+            conversions: Vec::new(),
+            broken: false,
+        }
+    }
+
+    /// Begins an answer whose first packet has this number.
+    #[inline]
+    pub fn restart(&mut self, sequence: u8) {
+        self.packets.restart(sequence);
+        self.in_rows = false;
+    }
+
+    /// Sends what there is.
+    #[inline]
+    pub fn flush(&mut self) {
+        let bytes = self.packets.bytes();
+        if !self.broken && !bytes.is_empty() {
+            self.status.add(Counter::BytesSent, bytes.len() as u64);
+            if self.stream.write_all(bytes).is_err() {
+                self.broken = true;
+                self.process.interrupt.set(Kill::Connection);
+                self.stream.shutdown(Shutdown::Both);
+            }
+        }
+        self.packets.clear();
+        self.packets.shrink(BUFFER_BYTES_KEPT);
+    }
+
+    /// Whether the client is still there, as far as writing shows.
+    #[inline]
+    pub fn is_broken(&self) -> bool {
+        self.broken
+    }
+
+    pub fn stream(&mut self) -> &mut Stream {
+        &mut self.stream
+    }
+
+    /// The definitions of parameters or columns, with the end that the client expects.
+    pub fn definitions(&mut self, columns: &[ColumnDefinition], status: u16) {
+        for column in columns {
+            self.packets.push(|out| column.encode(out));
+        }
+        if !self.capabilities.has(Capabilities::DEPRECATE_EOF) {
+            self.packets.push(|out| response::encode_eof(0, status, out));
+        }
+    }
+
+    #[inline]
+    fn flush_if_large(&mut self) {
+        if self.packets.bytes().len() >= FLUSH_BYTES {
+            self.flush();
+        }
+    }
+
+    #[inline]
+    fn conversion_of(&mut self, column: usize, ty: &ColumnType) -> Option<Conversion> {
+        match self.conversions.get(column) {
+            Some(conversion) => *conversion,
+            None => {
+                let conversion = self.collations.get(column).and_then(|&sent| Conversion::between(ty, sent));
+                self.conversions.push(conversion);
+                conversion
+            }
+        }
+    }
+}
+
+impl ResultSink for Sink {
+    fn columns(&mut self, columns: &[ColumnDefinition]) {
+        debug_assert!(!self.in_rows, "the rows before have ended");
+        self.packets.push(|out| format::packet::writer::lenenc(out, columns.len() as u64));
+        self.definitions(columns, 0);
+        self.collations.clear();
+        self.collations.extend(columns.iter().map(|column| column.collation));
+        self.conversions.clear();
+        self.in_rows = true;
+    }
+
+    fn row(&mut self, values: &[Value], types: &[ColumnType]) {
+        debug_assert_eq!(values.len(), self.collations.len());
+        for (column, ty) in types.iter().enumerate().skip(self.conversions.len()) {
+            self.conversion_of(column, ty);
+        }
+        self.packets.begin();
+        let out = self.packets.payload();
+        let fields = values.iter().zip(types).zip(&self.conversions);
+        match self.rows {
+            Rows::Text => {
+                for ((value, ty), conversion) in fields {
+                    row::text_value(ty, value, *conversion, out);
+                }
+            }
+            Rows::Binary => {
+                let mut row = BinaryRow::begin(out, values.len());
+                for ((value, ty), conversion) in fields {
+                    row.value(ty, value, *conversion);
+                }
+            }
+        }
+        self.packets.end();
+        self.flush_if_large();
+    }
+
+    fn row_stored(&mut self, stored: &Row, columns: &[StoredColumn], zone_seconds: i32) {
+        debug_assert_eq!(columns.len(), self.collations.len());
+        for (index, column) in columns.iter().enumerate().skip(self.conversions.len()) {
+            self.conversion_of(index, &column.ty);
+        }
+        let zone = ZoneOffset { seconds: zone_seconds };
+        self.packets.begin();
+        let out = self.packets.payload();
+        let fields = columns.iter().zip(&self.conversions);
+        match self.rows {
+            Rows::Text => {
+                for (column, conversion) in fields {
+                    row::text_stored(&column.ty, stored.get(column.column), zone, *conversion, out);
+                }
+            }
+            Rows::Binary => {
+                let mut row = BinaryRow::begin(out, columns.len());
+                for (column, conversion) in fields {
+                    row.stored(&column.ty, stored.get(column.column), zone, *conversion);
+                }
+            }
+        }
+        self.packets.end();
+        self.flush_if_large();
+    }
+
+    fn ok(&mut self, summary: &OkSummary<'_>) {
+        let ok = response::Ok {
+            affected_rows: summary.affected_rows,
+            last_insert_id: summary.last_insert_id,
+            status: summary.status,
+            warnings: summary.warnings,
+            info: summary.info,
+        };
+        let (in_rows, capabilities) = (self.in_rows, self.capabilities);
+        self.packets.push(|out| {
+            if in_rows {
+                // What the rows' statement affected is nobody's business here; MySQL sends zeros too.
+                response::Ok { affected_rows: 0, last_insert_id: 0, ..ok }.encode_end_of_rows(capabilities, out);
+            } else {
+                ok.encode(out);
+            }
+        });
+        self.in_rows = false;
+    }
+
+    fn error(&mut self, error: &Error) {
+        let payload = response::Error { code: error.code, sqlstate: error.sqlstate, message: &error.message };
+        self.packets.push(|out| payload.encode(true, out));
+        self.in_rows = false;
+    }
+}

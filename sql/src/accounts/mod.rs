@@ -1,0 +1,352 @@
+//! Accounts: who may log in, from where, and with which password.
+//!
+//! They stand in one text file in the data directory, `accounts`, a line each:
+//!
+//! ```text
+//! user <tab> host <tab> plugin <tab> verifier <tab> flags
+//! root    localhost       caching_sha2_password   -                               -
+//! app     10.0.%          mysql_native_password   *2470C0C06DEE42FD1618BB99...    locked
+//! ```
+//!
+//! Names are percent-encoded where they hold a tab, a line end or a percent sign. A
+//! verifier is what is left of a password (`mysql.user.authentication_string`); `-`
+//! is the empty password.
+//!
+//! Invariants:
+//!
+//! * A change is on disk when the call returns: the file is written anew beside the
+//!   old one, synced, and renamed over it, and the directory is synced.
+//! * Of several accounts that match a client, the one with the most specific host
+//!   counts, as in MySQL.
+//!
+//! Not here: how a client proves that it knows a password (`server::auth`), and
+//! rights: an account may do everything, for now.
+
+pub mod password;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use parking_lot::RwLock;
+
+use crate::error::Error;
+
+/// The file's name in the data directory.
+pub const FILE_NAME: &str = "accounts";
+
+/// How a client proves that it is who it says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Plugin {
+    NativePassword,
+    CachingSha2Password,
+}
+
+impl Plugin {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::NativePassword => "mysql_native_password",
+            Self::CachingSha2Password => "caching_sha2_password",
+        }
+    }
+
+    pub fn by_name(name: &str) -> Option<Self> {
+        [Self::NativePassword, Self::CachingSha2Password].into_iter().find(|p| p.name().eq_ignore_ascii_case(name))
+    }
+
+    /// What is kept of a password. `salt` is 20 random bytes, which caching_sha2_password uses.
+    pub fn verifier(self, password: &[u8], salt: &[u8; 20]) -> String {
+        if password.is_empty() {
+            return String::new();
+        }
+        match self {
+            Self::NativePassword => password::native_verifier(password),
+            Self::CachingSha2Password => password::sha2_verifier(password, salt),
+        }
+    }
+}
+
+/// An account.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Account {
+    pub user: String,
+    /// A host name, an address, or a pattern with `%` and `_`.
+    pub host: String,
+    pub plugin: Plugin,
+    /// What is left of the password; empty for none.
+    pub verifier: String,
+    pub locked: bool,
+}
+
+/// All accounts of a server.
+pub struct Accounts {
+    accounts: RwLock<BTreeMap<(String, String), Account>>,
+    /// `None`: nothing is kept (tests).
+    path: Option<PathBuf>,
+}
+
+impl Accounts {
+    /// Makes the file with the accounts of a new server: root, from this machine only.
+    pub fn create(datadir: &Path, root: &dyn Fn(&str) -> Account) -> io::Result<()> {
+        let accounts: BTreeMap<_, _> = ["localhost", "127.0.0.1", "::1"]
+            .into_iter()
+            .map(|host| (("root".to_owned(), host.to_owned()), root(host)))
+            .collect();
+        save(&datadir.join(FILE_NAME), &accounts)
+    }
+
+    /// Reads the file of a data directory.
+    pub fn open(datadir: &Path) -> io::Result<Self> {
+        let path = datadir.join(FILE_NAME);
+        let text = fs::read_to_string(&path)?;
+        let mut accounts = BTreeMap::new();
+        for (index, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+            let account = parse(line).ok_or_else(|| {
+                io::Error::new(io::ErrorKind::InvalidData, format!("line {} of {}", index + 1, path.display()))
+            })?;
+            accounts.insert((account.user.clone(), account.host.clone()), account);
+        }
+        Ok(Self { accounts: RwLock::new(accounts), path: Some(path) })
+    }
+
+    /// Accounts that live as long as the process: root without a password.
+    pub fn in_memory() -> Self {
+        let root = Account {
+            user: "root".to_owned(),
+            host: "localhost".to_owned(),
+            plugin: Plugin::CachingSha2Password,
+            verifier: String::new(),
+            locked: false,
+        };
+        let accounts = BTreeMap::from([((root.user.clone(), root.host.clone()), root)]);
+        Self { accounts: RwLock::new(accounts), path: None }
+    }
+
+    /// The account that a client who calls itself `user` gets. `hosts` are the names of where it comes from:
+    /// an address, and `localhost` if it is on this machine.
+    pub fn find(&self, user: &str, hosts: &[&str]) -> Option<Account> {
+        let accounts = self.accounts.read();
+        let matching = accounts
+            .values()
+            .filter(|account| account.user == user || account.user.is_empty())
+            .filter(|account| hosts.iter().any(|host| matches_host(&account.host, host)));
+        // An account for everybody (no user name) comes after those for this user.
+        matching.max_by_key(|account| (specificity(&account.host), !account.user.is_empty())).cloned()
+    }
+
+    pub fn get(&self, user: &str, host: &str) -> Option<Account> {
+        self.accounts.read().get(&(user.to_owned(), host.to_owned())).cloned()
+    }
+
+    pub fn list(&self) -> Vec<Account> {
+        self.accounts.read().values().cloned().collect()
+    }
+
+    /// CREATE USER
+    pub fn create_account(&self, account: Account) -> Result<(), Error> {
+        self.change(|accounts| {
+            let key = (account.user.clone(), account.host.clone());
+            if accounts.contains_key(&key) {
+                return Err(Error::cannot_user("CREATE USER", &quoted(&account.user, &account.host)));
+            }
+            accounts.insert(key, account.clone());
+            Ok(())
+        })
+    }
+
+    /// DROP USER
+    pub fn drop_account(&self, user: &str, host: &str) -> Result<(), Error> {
+        self.change(|accounts| match accounts.remove(&(user.to_owned(), host.to_owned())) {
+            Some(_) => Ok(()),
+            None => Err(Error::cannot_user("DROP USER", &quoted(user, host))),
+        })
+    }
+
+    /// RENAME USER
+    pub fn rename_account(&self, from: (&str, &str), to: (&str, &str)) -> Result<(), Error> {
+        self.change(|accounts| {
+            let refused = || Error::cannot_user("RENAME USER", &quoted(from.0, from.1));
+            let target = (to.0.to_owned(), to.1.to_owned());
+            if accounts.contains_key(&target) {
+                return Err(refused());
+            }
+            let mut account = accounts.remove(&(from.0.to_owned(), from.1.to_owned())).ok_or_else(refused)?;
+            (account.user, account.host) = target.clone();
+            accounts.insert(target, account);
+            Ok(())
+        })
+    }
+
+    /// ALTER USER ... IDENTIFIED [WITH plugin] BY, SET PASSWORD: `None` keeps the account's plugin.
+    pub fn set_password(&self, user: &str, host: &str, plugin: Option<Plugin>, password: &[u8]) -> Result<(), Error> {
+        let salt = password::random_salt();
+        self.alter_account(user, host, |account| {
+            account.plugin = plugin.unwrap_or(account.plugin);
+            account.verifier = account.plugin.verifier(password, &salt);
+        })
+    }
+
+    /// ALTER USER
+    pub fn alter_account(&self, user: &str, host: &str, alter: impl FnOnce(&mut Account)) -> Result<(), Error> {
+        self.change(|accounts| match accounts.get_mut(&(user.to_owned(), host.to_owned())) {
+            Some(account) => {
+                alter(account);
+                Ok(())
+            }
+            None => Err(Error::cannot_user("ALTER USER", &quoted(user, host))),
+        })
+    }
+
+    /// Changes a copy, saves it, and only then makes it valid.
+    fn change(
+        &self,
+        change: impl FnOnce(&mut BTreeMap<(String, String), Account>) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let mut accounts = self.accounts.write();
+        let mut changed = accounts.clone();
+        change(&mut changed)?;
+        if let Some(path) = &self.path {
+            save(path, &changed).map_err(|cause| Error::internal(format_args!("cannot write {FILE_NAME}: {cause}")))?;
+        }
+        *accounts = changed;
+        Ok(())
+    }
+}
+
+fn quoted(user: &str, host: &str) -> String {
+    format!("'{user}'@'{host}'")
+}
+
+fn save(path: &Path, accounts: &BTreeMap<(String, String), Account>) -> io::Result<()> {
+    let mut text = String::new();
+    for account in accounts.values() {
+        let verifier = if account.verifier.is_empty() { "-" } else { &account.verifier };
+        let flags = if account.locked { "locked" } else { "-" };
+        let fields = [&encode(&account.user), &encode(&account.host), account.plugin.name(), &encode(verifier), flags];
+        text.push_str(&fields.join("\t"));
+        text.push('\n');
+    }
+    let beside = path.with_extension("new");
+    let mut file = private_file(&beside)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()?;
+    fs::rename(&beside, path)?;
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    fs::File::open(directory)?.sync_all()
+}
+
+/// A new file that only its owner can read: it tells about passwords.
+fn private_file(path: &Path) -> io::Result<fs::File> {
+    use std::os::unix::fs::OpenOptionsExt;
+    fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)
+}
+
+fn parse(line: &str) -> Option<Account> {
+    let fields: Vec<&str> = line.split('\t').collect();
+    let [user, host, plugin, verifier, flags] = fields[..] else {
+        return None;
+    };
+    Some(Account {
+        user: decode(user)?,
+        host: decode(host)?,
+        plugin: Plugin::by_name(plugin)?,
+        verifier: if verifier == "-" { String::new() } else { decode(verifier)? },
+        locked: match flags {
+            "locked" => true,
+            "-" => false,
+            _ => return None,
+        },
+    })
+}
+
+/// Percent-encodes what would break a line.
+fn encode(text: &str) -> String {
+    let mut encoded = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '%' | '\t' | '\n' | '\r' => encoded.push_str(&format!("%{:02X}", c as u32)),
+            c => encoded.push(c),
+        }
+    }
+    encoded
+}
+
+fn decode(text: &str) -> Option<String> {
+    let mut decoded = String::with_capacity(text.len());
+    let mut parts = text.split('%');
+    decoded.push_str(parts.next()?);
+    for part in parts {
+        let code = u8::from_str_radix(part.get(..2)?, 16).ok()?;
+        decoded.push(code as char);
+        decoded.push_str(&part[2..]);
+    }
+    Some(decoded)
+}
+
+/// Whether a host matches an account's pattern: `%` is any text, `_` any character.
+fn matches_host(pattern: &str, host: &str) -> bool {
+    fn matches(pattern: &[u8], host: &[u8]) -> bool {
+        match pattern.split_first() {
+            None => host.is_empty(),
+            Some((b'%', rest)) => (0..=host.len()).any(|skipped| matches(rest, &host[skipped..])),
+            Some((b'_', rest)) => !host.is_empty() && matches(rest, &host[1..]),
+            Some((byte, rest)) => {
+                host.first().is_some_and(|h| h.eq_ignore_ascii_case(byte)) && matches(rest, &host[1..])
+            }
+        }
+    }
+    matches(pattern.as_bytes(), host.as_bytes())
+}
+
+/// Hosts without a wildcard first, then those whose wildcard comes late.
+fn specificity(pattern: &str) -> usize {
+    pattern.bytes().position(|byte| matches!(byte, b'%' | b'_')).unwrap_or(usize::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn account(user: &str, host: &str) -> Account {
+        Account {
+            user: user.to_owned(),
+            host: host.to_owned(),
+            plugin: Plugin::NativePassword,
+            verifier: password::native_verifier(b"x"),
+            locked: false,
+        }
+    }
+
+    #[test]
+    fn accounts_are_there_after_reopening() {
+        let directory = std::env::temp_dir().join(format!("glassine-accounts-{}", std::process::id()));
+        fs::create_dir_all(&directory).unwrap();
+        Accounts::create(&directory, &|host| account("root", host)).unwrap();
+        let accounts = Accounts::open(&directory).unwrap();
+        assert_eq!(accounts.list().len(), 3);
+        accounts.create_account(Account { locked: true, ..account("a\tb%", "10.%") }).unwrap();
+        accounts.set_password("root", "localhost", Some(Plugin::CachingSha2Password), b"new").unwrap();
+        accounts.drop_account("root", "::1").unwrap();
+        assert_eq!(accounts.drop_account("root", "::1").unwrap_err().code, 1396);
+        let again = Accounts::open(&directory).unwrap();
+        assert_eq!(again.list(), accounts.list());
+        let root = again.get("root", "localhost").unwrap();
+        assert!(password::sha2_matches(b"new", &root.verifier));
+        fs::remove_dir_all(&directory).unwrap();
+    }
+
+    #[test]
+    fn the_most_specific_host_counts() {
+        let accounts = Accounts::in_memory();
+        for host in ["%", "10.%", "10.0.0.7"] {
+            accounts.create_account(account("app", host)).unwrap();
+        }
+        let host = |address| accounts.find("app", &[address]).map(|account| account.host);
+        assert_eq!(host("10.0.0.7").as_deref(), Some("10.0.0.7"));
+        assert_eq!(host("10.0.0.8").as_deref(), Some("10.%"));
+        assert_eq!(host("192.168.0.1").as_deref(), Some("%"));
+        assert_eq!(accounts.find("root", &["10.0.0.7"]), None);
+        assert!(accounts.find("root", &["127.0.0.1", "localhost"]).is_some());
+    }
+}

@@ -1,0 +1,260 @@
+//! The connections and what each is doing: SHOW PROCESSLIST and KILL.
+//!
+//! A [`Process`] is registered when a client connects and removed when it leaves.
+//! Its own thread writes to it at the start and the end of each command; others
+//! only look, or set its interrupt.
+//!
+//! ```text
+//!            begin(command, text)
+//!   Sleep ------------------------> Query / Execute / ...
+//!     ^                                  |
+//!     +----------------------------------+
+//!            end()
+//! ```
+//!
+//! KILL QUERY sets the interrupt, which the executor and lock waits look at. KILL
+//! [CONNECTION] does that too, and then wakes the thread if it sleeps in a read: by
+//! calling what the server left here for this purpose, which shuts the socket down.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::Instant;
+
+use parking_lot::{Mutex, RwLock};
+use storage::{Interrupt, Kill};
+
+use crate::error::Error;
+
+/// Most bytes of a statement that are kept for others to see.
+const TEXT_BYTES_MAX: usize = 16 << 10;
+
+/// One connection, as others see it.
+pub struct Process {
+    pub id: u32,
+    /// Set by KILL; looked at by the executor and by lock waits.
+    pub interrupt: Arc<Interrupt>,
+    /// The connection is to end.
+    killed: AtomicBool,
+    activity: Mutex<Activity>,
+    /// Wakes the thread from its read.
+    wake: Mutex<Option<Box<dyn Fn() + Send>>>,
+}
+
+struct Activity {
+    user: String,
+    /// Where the client is, with its port: `127.0.0.1:40112`, or `localhost` on the socket.
+    host: String,
+    database: Option<String>,
+    command: &'static str,
+    state: &'static str,
+    since: Instant,
+    /// The statement; its memory is used again for the next one.
+    text: Vec<u8>,
+}
+
+/// A row of SHOW PROCESSLIST.
+#[derive(Debug, Clone)]
+pub struct ProcessRow {
+    pub id: u32,
+    pub user: String,
+    pub host: String,
+    pub database: Option<String>,
+    pub command: &'static str,
+    pub seconds: u64,
+    pub elapsed_ms: f64,
+    pub state: &'static str,
+    pub info: Option<String>,
+}
+
+impl Process {
+    /// Another user or database, after login and COM_CHANGE_USER.
+    pub fn set_user(&self, user: &str) {
+        self.activity.lock().user = user.to_owned();
+    }
+
+    pub fn user(&self) -> String {
+        self.activity.lock().user.clone()
+    }
+
+    pub fn host(&self) -> String {
+        self.activity.lock().host.clone()
+    }
+
+    pub fn set_database(&self, database: Option<&str>) {
+        self.activity.lock().database = database.map(str::to_owned);
+    }
+
+    /// A command begins.
+    #[inline]
+    pub fn begin(&self, command: &'static str, text: &[u8]) {
+        let mut activity = self.activity.lock();
+        activity.command = command;
+        activity.since = Instant::now();
+        activity.text.clear();
+        activity.text.extend_from_slice(&text[..text.len().min(TEXT_BYTES_MAX)]);
+    }
+
+    /// The command has been answered.
+    #[inline]
+    pub fn end(&self) {
+        let mut activity = self.activity.lock();
+        activity.command = "Sleep";
+        activity.state = "";
+        activity.since = Instant::now();
+        activity.text.clear();
+        if activity.text.capacity() > 1024 {
+            activity.text.shrink_to(1024);
+        }
+    }
+
+    /// What the command is waiting for or busy with.
+    pub fn set_state(&self, state: &'static str) {
+        self.activity.lock().state = state;
+    }
+
+    /// Whether the connection is to end.
+    #[inline]
+    pub fn is_killed(&self) -> bool {
+        self.killed.load(Ordering::Relaxed)
+    }
+
+    /// Leaves a way to wake the thread from its read.
+    pub fn on_kill(&self, wake: Box<dyn Fn() + Send>) {
+        *self.wake.lock() = Some(wake);
+    }
+
+    /// Ends the statement or the connection.
+    pub fn kill(&self, what: Kill) {
+        self.interrupt.set(what);
+        if what == Kill::Connection {
+            self.killed.store(true, Ordering::Relaxed);
+            if let Some(wake) = &*self.wake.lock() {
+                wake();
+            }
+        }
+    }
+
+    fn row(&self) -> ProcessRow {
+        let activity = self.activity.lock();
+        let elapsed = activity.since.elapsed();
+        ProcessRow {
+            id: self.id,
+            user: activity.user.clone(),
+            host: activity.host.clone(),
+            database: activity.database.clone(),
+            command: if self.is_killed() { "Killed" } else { activity.command },
+            seconds: elapsed.as_secs(),
+            elapsed_ms: elapsed.as_secs_f64() * 1000.0,
+            state: activity.state,
+            info: (!activity.text.is_empty()).then(|| String::from_utf8_lossy(&activity.text).into_owned()),
+        }
+    }
+}
+
+/// All connections of a server.
+#[derive(Default)]
+pub struct ProcessList {
+    processes: RwLock<Vec<Arc<Process>>>,
+    id_last: AtomicU32,
+}
+
+impl ProcessList {
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// A client has connected. It has no user before it has logged in.
+    pub fn register(&self, host: &str) -> Arc<Process> {
+        let process = Arc::new(Process {
+            id: self.id_last.fetch_add(1, Ordering::Relaxed) + 1,
+            interrupt: Arc::new(Interrupt::new()),
+            killed: AtomicBool::new(false),
+            activity: Mutex::new(Activity {
+                user: "unauthenticated user".to_owned(),
+                host: host.to_owned(),
+                database: None,
+                command: "Connect",
+                state: "login",
+                since: Instant::now(),
+                text: Vec::new(),
+            }),
+            wake: Mutex::new(None),
+        });
+        self.processes.write().push(process.clone());
+        process
+    }
+
+    /// The client has left.
+    pub fn remove(&self, process: &Process) {
+        self.processes.write().retain(|other| other.id != process.id);
+        *process.wake.lock() = None;
+    }
+
+    pub fn len(&self) -> usize {
+        self.processes.read().len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Connections that are at work on a command.
+    pub fn running(&self) -> usize {
+        self.processes.read().iter().filter(|process| process.activity.lock().command != "Sleep").count()
+    }
+
+    pub fn list(&self) -> Vec<ProcessRow> {
+        self.processes.read().iter().map(|process| process.row()).collect()
+    }
+
+    /// KILL
+    pub fn kill(&self, id: u64, what: Kill) -> Result<(), Error> {
+        let found = self.processes.read().iter().find(|process| process.id as u64 == id).cloned();
+        found.ok_or_else(|| Error::unknown_thread(id))?.kill(what);
+        Ok(())
+    }
+
+    /// The server is closing: everybody is to leave.
+    pub fn kill_all(&self) {
+        for process in self.processes.read().iter() {
+            process.kill(Kill::Connection);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_is_seen_at_work_and_at_rest() {
+        let list = ProcessList::new();
+        let process = list.register("localhost");
+        process.set_user("root");
+        process.begin("Query", b"SELECT 1");
+        let row = &list.list()[0];
+        assert_eq!((row.id, row.user.as_str(), row.command), (1, "root", "Query"));
+        assert_eq!(row.info.as_deref(), Some("SELECT 1"));
+        assert_eq!(list.running(), 1);
+        process.end();
+        assert_eq!(list.list()[0].command, "Sleep");
+        assert_eq!(list.list()[0].info, None);
+        list.remove(&process);
+        assert!(list.is_empty());
+    }
+
+    #[test]
+    fn kill_wakes_the_connection_once_it_is_told_to_end() {
+        let list = ProcessList::new();
+        let process = list.register("localhost");
+        let woken = Arc::new(AtomicBool::new(false));
+        let flag = woken.clone();
+        process.on_kill(Box::new(move || flag.store(true, Ordering::Relaxed)));
+        list.kill(1, Kill::Query).unwrap();
+        assert!(!woken.load(Ordering::Relaxed) && !process.is_killed());
+        assert!(process.interrupt.is_set());
+        list.kill(1, Kill::Connection).unwrap();
+        assert!(woken.load(Ordering::Relaxed) && process.is_killed());
+        assert_eq!(list.kill(2, Kill::Query).unwrap_err().code, 1094);
+    }
+}

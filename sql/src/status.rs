@@ -1,0 +1,427 @@
+//! Status variables: what the server has done since it started.
+//!
+//! Each session counts for itself, in a [`SessionStatus`] that only its own thread
+//! writes, so that counting costs a plain load and store and no two connections
+//! share a cache line. SHOW GLOBAL STATUS adds up the living sessions and what the
+//! gone ones left behind. The engine counts for itself ([`EngineStatus`]); its
+//! counters appear under InnoDB's names.
+//!
+//! Not here: everything MySQL has a name for. A name stands here when there is
+//! something true to say under it, or when stock tools ask for it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use parking_lot::Mutex;
+use storage::EngineStatus;
+
+macro_rules! counters {
+    ($($counter:ident = $name:literal),* $(,)?) => {
+        /// What a session counts.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        #[repr(usize)]
+        pub enum Counter { $($counter),* }
+
+        /// The counters' names, in their order.
+        const NAMES: &[&str] = &[$($name),*];
+    };
+}
+
+counters! {
+    AbortedClients = "Aborted_clients",
+    BytesReceived = "Bytes_received",
+    BytesSent = "Bytes_sent",
+    ComAdminCommands = "Com_admin_commands",
+    ComAlterDb = "Com_alter_db",
+    ComAlterTable = "Com_alter_table",
+    ComAlterUser = "Com_alter_user",
+    ComAnalyze = "Com_analyze",
+    ComBegin = "Com_begin",
+    ComChangeDb = "Com_change_db",
+    ComCheck = "Com_check",
+    ComCommit = "Com_commit",
+    ComCreateDb = "Com_create_db",
+    ComCreateIndex = "Com_create_index",
+    ComCreateTable = "Com_create_table",
+    ComCreateUser = "Com_create_user",
+    ComDelete = "Com_delete",
+    ComDeleteMulti = "Com_delete_multi",
+    ComDo = "Com_do",
+    ComDropDb = "Com_drop_db",
+    ComDropIndex = "Com_drop_index",
+    ComDropTable = "Com_drop_table",
+    ComDropUser = "Com_drop_user",
+    ComExplain = "Com_explain_other",
+    ComFlush = "Com_flush",
+    ComInsert = "Com_insert",
+    ComInsertSelect = "Com_insert_select",
+    ComKill = "Com_kill",
+    ComLockTables = "Com_lock_tables",
+    ComOptimize = "Com_optimize",
+    ComPrepareSql = "Com_prepare_sql",
+    ComExecuteSql = "Com_execute_sql",
+    ComDeallocSql = "Com_dealloc_sql",
+    ComReleaseSavepoint = "Com_release_savepoint",
+    ComRenameTable = "Com_rename_table",
+    ComReplace = "Com_replace",
+    ComReplaceSelect = "Com_replace_select",
+    ComRollback = "Com_rollback",
+    ComRollbackToSavepoint = "Com_rollback_to_savepoint",
+    ComSavepoint = "Com_savepoint",
+    ComSelect = "Com_select",
+    ComSetOption = "Com_set_option",
+    ComShowCreateTable = "Com_show_create_table",
+    ComShowDatabases = "Com_show_databases",
+    ComShowFields = "Com_show_fields",
+    ComShowKeys = "Com_show_keys",
+    ComShowOther = "Com_show_other",
+    ComShowProcesslist = "Com_show_processlist",
+    ComShowStatus = "Com_show_status",
+    ComShowTables = "Com_show_tables",
+    ComShowVariables = "Com_show_variables",
+    ComShowWarnings = "Com_show_warnings",
+    ComStmtClose = "Com_stmt_close",
+    ComStmtExecute = "Com_stmt_execute",
+    ComStmtFetch = "Com_stmt_fetch",
+    ComStmtPrepare = "Com_stmt_prepare",
+    ComStmtReprepare = "Com_stmt_reprepare",
+    ComStmtReset = "Com_stmt_reset",
+    ComStmtSendLongData = "Com_stmt_send_long_data",
+    ComTruncate = "Com_truncate",
+    ComUnlockTables = "Com_unlock_tables",
+    ComUpdate = "Com_update",
+    ComUpdateMulti = "Com_update_multi",
+    CreatedTmpTables = "Created_tmp_tables",
+    HandlerCommit = "Handler_commit",
+    HandlerDelete = "Handler_delete",
+    HandlerReadFirst = "Handler_read_first",
+    HandlerReadKey = "Handler_read_key",
+    HandlerReadNext = "Handler_read_next",
+    HandlerReadPrev = "Handler_read_prev",
+    HandlerReadRnd = "Handler_read_rnd",
+    HandlerReadRndNext = "Handler_read_rnd_next",
+    HandlerRollback = "Handler_rollback",
+    HandlerSavepoint = "Handler_savepoint",
+    HandlerUpdate = "Handler_update",
+    HandlerWrite = "Handler_write",
+    MaxExecutionTimeExceeded = "Max_execution_time_exceeded",
+    PlanCacheHits = "Glassine_plan_cache_hits",
+    PlanCacheMisses = "Glassine_plan_cache_misses",
+    Queries = "Queries",
+    Questions = "Questions",
+    SelectFullJoin = "Select_full_join",
+    SelectRange = "Select_range",
+    SelectScan = "Select_scan",
+    SlowQueries = "Slow_queries",
+    SortRange = "Sort_range",
+    SortRows = "Sort_rows",
+    SortScan = "Sort_scan",
+}
+
+/// What one session has done. Written by its own thread only.
+#[derive(Debug)]
+pub struct SessionStatus {
+    counts: [AtomicU64; NAMES.len()],
+    prepared_statements: AtomicU64,
+    busy: AtomicBool,
+}
+
+impl Default for SessionStatus {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl SessionStatus {
+    pub fn new() -> Self {
+        Self {
+            counts: std::array::from_fn(|_| AtomicU64::new(0)),
+            prepared_statements: AtomicU64::new(0),
+            busy: AtomicBool::new(false),
+        }
+    }
+
+    #[inline]
+    pub fn add(&self, counter: Counter, count: u64) {
+        // One writer: no read-modify-write is needed.
+        let cell = &self.counts[counter as usize];
+        cell.store(cell.load(Ordering::Relaxed) + count, Ordering::Relaxed);
+    }
+
+    #[inline]
+    pub fn get(&self, counter: Counter) -> u64 {
+        self.counts[counter as usize].load(Ordering::Relaxed)
+    }
+
+    /// How many prepared statements the session holds.
+    pub fn set_prepared_statements(&self, count: usize) {
+        self.prepared_statements.store(count as u64, Ordering::Relaxed);
+    }
+
+    /// Whether the session is at work on a command.
+    #[inline]
+    pub fn set_busy(&self, busy: bool) {
+        self.busy.store(busy, Ordering::Relaxed);
+    }
+}
+
+/// What all sessions have done.
+pub struct ServerStatus {
+    started: Instant,
+    sessions: Mutex<Sessions>,
+    /// Connections refused or broken before login.
+    aborted_connects: AtomicU64,
+    refused_connections: AtomicU64,
+    connections: AtomicU64,
+    connections_max: AtomicUsize,
+    connections_max_at: AtomicU64,
+}
+
+struct Sessions {
+    living: Vec<Arc<SessionStatus>>,
+    /// What sessions that are gone have done.
+    gone: [u64; NAMES.len()],
+}
+
+impl Default for ServerStatus {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl ServerStatus {
+    pub fn new() -> Self {
+        Self {
+            started: Instant::now(),
+            sessions: Mutex::new(Sessions { living: Vec::new(), gone: [0; NAMES.len()] }),
+            aborted_connects: AtomicU64::new(0),
+            refused_connections: AtomicU64::new(0),
+            connections: AtomicU64::new(0),
+            connections_max: AtomicUsize::new(0),
+            connections_max_at: AtomicU64::new(0),
+        }
+    }
+
+    /// A session begins.
+    pub fn register(&self) -> Arc<SessionStatus> {
+        let status = Arc::new(SessionStatus::new());
+        let mut sessions = self.sessions.lock();
+        sessions.living.push(status.clone());
+        self.connections.fetch_add(1, Ordering::Relaxed);
+        if sessions.living.len() > self.connections_max.load(Ordering::Relaxed) {
+            self.connections_max.store(sessions.living.len(), Ordering::Relaxed);
+            let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |elapsed| elapsed.as_secs());
+            self.connections_max_at.store(now, Ordering::Relaxed);
+        }
+        status
+    }
+
+    /// A session ends.
+    pub fn retire(&self, status: &Arc<SessionStatus>) {
+        let mut sessions = self.sessions.lock();
+        sessions.living.retain(|other| !Arc::ptr_eq(other, status));
+        for (sum, count) in sessions.gone.iter_mut().zip(&status.counts) {
+            *sum += count.load(Ordering::Relaxed);
+        }
+    }
+
+    /// A client failed to log in.
+    pub fn count_aborted_connect(&self) {
+        self.aborted_connects.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A client found all connections taken.
+    pub fn count_refused_connection(&self) {
+        self.connections.fetch_add(1, Ordering::Relaxed);
+        self.refused_connections.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub fn uptime_seconds(&self) -> u64 {
+        self.started.elapsed().as_secs()
+    }
+
+    /// The sum over all sessions.
+    pub fn total(&self, counter: Counter) -> u64 {
+        let sessions = self.sessions.lock();
+        sessions.gone[counter as usize] + sessions.living.iter().map(|session| session.get(counter)).sum::<u64>()
+    }
+
+    /// SHOW GLOBAL STATUS, in order of names.
+    pub fn global(&self, engine: &EngineStatus) -> Vec<(&'static str, String)> {
+        let sessions = self.sessions.lock();
+        let mut totals = sessions.gone;
+        for session in &sessions.living {
+            for (sum, count) in totals.iter_mut().zip(&session.counts) {
+                *sum += count.load(Ordering::Relaxed);
+            }
+        }
+        drop(sessions);
+        self.listing(&totals, engine)
+    }
+
+    /// SHOW SESSION STATUS: what this session did, and what cannot be told apart by session.
+    pub fn session(&self, session: &SessionStatus, engine: &EngineStatus) -> Vec<(&'static str, String)> {
+        let mut counts = [0; NAMES.len()];
+        for (count, cell) in counts.iter_mut().zip(&session.counts) {
+            *count = cell.load(Ordering::Relaxed);
+        }
+        self.listing(&counts, engine)
+    }
+
+    fn listing(&self, counts: &[u64; NAMES.len()], engine: &EngineStatus) -> Vec<(&'static str, String)> {
+        let mut rows: Vec<(&'static str, String)> =
+            NAMES.iter().zip(counts).map(|(&name, count)| (name, count.to_string())).collect();
+        rows.extend(self.server_facts().into_iter().map(|(name, number)| (name, number.to_string())));
+        rows.extend(engine_facts(engine).into_iter().map(|(name, number)| (name, number.to_string())));
+        rows.extend(constant_facts().iter().map(|&(name, text)| (name, text.to_owned())));
+        rows.sort_unstable_by_key(|(name, _)| *name);
+        rows
+    }
+
+    fn server_facts(&self) -> Vec<(&'static str, u64)> {
+        let sessions = self.sessions.lock();
+        let connected = sessions.living.len() as u64;
+        let running = sessions.living.iter().filter(|session| session.busy.load(Ordering::Relaxed)).count() as u64;
+        let prepared: u64 =
+            sessions.living.iter().map(|session| session.prepared_statements.load(Ordering::Relaxed)).sum();
+        drop(sessions);
+        let connections = self.connections.load(Ordering::Relaxed);
+        vec![
+            ("Aborted_connects", self.aborted_connects.load(Ordering::Relaxed)),
+            ("Connection_errors_max_connections", self.refused_connections.load(Ordering::Relaxed)),
+            ("Connections", connections),
+            ("Max_used_connections", self.connections_max.load(Ordering::Relaxed) as u64),
+            ("Prepared_stmt_count", prepared),
+            ("Threads_cached", 0),
+            ("Threads_connected", connected),
+            ("Threads_created", connections),
+            ("Threads_running", running),
+            ("Uptime", self.uptime_seconds()),
+            ("Uptime_since_flush_status", self.uptime_seconds()),
+        ]
+    }
+}
+
+/// The engine's counters under InnoDB's names.
+fn engine_facts(engine: &EngineStatus) -> Vec<(&'static str, u64)> {
+    let store = &engine.store;
+    let waits = engine.row_lock_waits;
+    let per_page = |bytes: u64| bytes / store.page_bytes.max(1);
+    vec![
+        ("Innodb_buffer_pool_bytes_data", store.pool_pages_data_now * store.page_bytes),
+        ("Innodb_buffer_pool_bytes_dirty", store.pool_pages_dirty_now * store.page_bytes),
+        ("Innodb_buffer_pool_pages_data", store.pool_pages_data_now),
+        ("Innodb_buffer_pool_pages_dirty", store.pool_pages_dirty_now),
+        ("Innodb_buffer_pool_pages_flushed", store.pages_written),
+        ("Innodb_buffer_pool_pages_free", store.pool_pages_free_now),
+        (
+            "Innodb_buffer_pool_pages_misc",
+            store.pool_pages_total_now.saturating_sub(store.pool_pages_free_now + store.pool_pages_data_now),
+        ),
+        ("Innodb_buffer_pool_pages_total", store.pool_pages_total_now),
+        ("Innodb_buffer_pool_read_requests", store.page_read_requests),
+        ("Innodb_buffer_pool_reads", store.page_reads),
+        ("Innodb_buffer_pool_wait_free", store.pool_wait_free),
+        ("Innodb_buffer_pool_write_requests", store.log_write_requests),
+        ("Innodb_checkpoint_age", store.lsn_current.saturating_sub(store.lsn_checkpoint)),
+        ("Innodb_data_fsyncs", store.data_fsyncs + store.log_fsyncs),
+        ("Innodb_data_read", store.data_bytes_read),
+        ("Innodb_data_reads", store.page_reads),
+        ("Innodb_data_writes", store.pages_written + store.log_writes + store.doublewrite_writes),
+        ("Innodb_data_written", store.data_bytes_written + store.log_bytes_written),
+        ("Innodb_dblwr_pages_written", store.doublewrite_pages),
+        ("Innodb_dblwr_writes", store.doublewrite_writes),
+        ("Innodb_deadlocks", engine.deadlocks),
+        ("Innodb_history_list_length", engine.history_list_length),
+        ("Innodb_log_waits", store.log_waits),
+        ("Innodb_log_write_requests", store.log_write_requests),
+        ("Innodb_log_writes", store.log_writes),
+        ("Innodb_lsn_current", store.lsn_current),
+        ("Innodb_lsn_flushed", store.lsn_flushed),
+        ("Innodb_lsn_last_checkpoint", store.lsn_checkpoint),
+        ("Innodb_max_trx_id", engine.trx_id_next),
+        ("Innodb_num_page_compressed_trim_op", store.punches),
+        ("Innodb_num_page_compressed_trim_op_saved", store.punches_avoided),
+        ("Innodb_num_pages_page_compressed", store.pages_compressed),
+        ("Innodb_num_pages_page_compression_error", store.pages_compress_failed),
+        ("Innodb_num_pages_page_decompressed", store.pages_decompressed),
+        ("Innodb_os_log_fsyncs", store.log_fsyncs),
+        ("Innodb_os_log_written", store.log_bytes_written),
+        ("Innodb_page_compression_saved", compression_saved_bytes(engine)),
+        ("Innodb_page_size", store.page_bytes),
+        ("Innodb_pages_created", store.pages_created),
+        ("Innodb_pages_read", store.page_reads.max(per_page(store.data_bytes_read))),
+        ("Innodb_pages_written", store.pages_written),
+        ("Innodb_row_lock_current_waits", engine.row_lock_waits_now),
+        ("Innodb_row_lock_time", engine.row_lock_time_us / 1000),
+        ("Innodb_row_lock_time_avg", engine.row_lock_time_us / 1000 / waits.max(1)),
+        ("Innodb_row_lock_time_max", engine.row_lock_time_max_us / 1000),
+        ("Innodb_row_lock_waits", waits),
+        ("Innodb_rows_deleted", engine.rows_deleted),
+        ("Innodb_rows_inserted", engine.rows_inserted),
+        ("Innodb_rows_read", engine.rows_read),
+        ("Innodb_rows_updated", engine.rows_updated),
+    ]
+}
+
+/// What the pages that were written would have taken beyond what they took.
+fn compression_saved_bytes(engine: &EngineStatus) -> u64 {
+    let store = &engine.store;
+    (store.pages_written * store.page_bytes).saturating_sub(store.data_bytes_written)
+}
+
+/// Names that tools ask for, whose answer does not change here.
+fn constant_facts() -> &'static [(&'static str, &'static str)] {
+    &[
+        ("Binlog_cache_disk_use", "0"),
+        ("Binlog_cache_use", "0"),
+        ("Compression", "OFF"),
+        ("Created_tmp_disk_tables", "0"),
+        ("Created_tmp_files", "0"),
+        ("Flush_commands", "1"),
+        ("Key_read_requests", "0"),
+        ("Key_reads", "0"),
+        ("Key_write_requests", "0"),
+        ("Key_writes", "0"),
+        ("Last_query_cost", "0.000000"),
+        ("Open_files", "0"),
+        ("Open_tables", "0"),
+        ("Opened_tables", "0"),
+        ("Sort_merge_passes", "0"),
+        ("Ssl_cipher", ""),
+        ("Ssl_version", ""),
+        ("Table_locks_immediate", "0"),
+        ("Table_locks_waited", "0"),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_gone_sessions_did_still_counts() {
+        let server = ServerStatus::new();
+        let (one, other) = (server.register(), server.register());
+        one.add(Counter::Questions, 3);
+        other.add(Counter::Questions, 4);
+        server.retire(&one);
+        assert_eq!(server.total(Counter::Questions), 7);
+        let engine = EngineStatus::default();
+        let value = |rows: &[(&str, String)], name: &str| {
+            rows.iter().find(|(n, _)| *n == name).map(|(_, value)| value.clone()).unwrap()
+        };
+        let global = server.global(&engine);
+        assert_eq!(value(&global, "Questions"), "7");
+        assert_eq!(value(&global, "Threads_connected"), "1");
+        assert_eq!(value(&global, "Max_used_connections"), "2");
+        assert_eq!(value(&server.session(&other, &engine), "Questions"), "4");
+    }
+
+    #[test]
+    fn names_are_in_order_and_stand_once() {
+        let rows = ServerStatus::new().global(&EngineStatus::default());
+        assert!(rows.windows(2).all(|pair| pair[0].0 < pair[1].0));
+    }
+}

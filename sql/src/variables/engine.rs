@@ -1,0 +1,58 @@
+//! The variables that the storage engine obeys: MySQL's spelling on one side, the
+//! engine's plain options on the other.
+
+use storage::Config;
+use storage::config::{Doublewrite, FlushLogAtCommit, FlushMethod};
+
+use super::global::GlobalVariables;
+
+/// The engine's options at start.
+pub fn engine_config(globals: &GlobalVariables) -> Config {
+    let mut config = Config {
+        page_bytes: globals.number("innodb_page_size") as usize,
+        pool_bytes: globals.number("innodb_buffer_pool_size"),
+        log_bytes: globals.number("innodb_log_file_size"),
+        log_buffer_bytes: globals.number("innodb_log_buffer_size") as usize,
+        flush_method: match globals.text("innodb_flush_method").as_str() {
+            "O_DIRECT" | "O_DIRECT_NO_FSYNC" => FlushMethod::ODirect,
+            "ALL_O_DIRECT" => FlushMethod::AllODirect,
+            _ => FlushMethod::Fsync,
+        },
+        page_cleaners: globals.number("innodb_page_cleaners") as usize,
+        doublewrite: match globals.text("innodb_doublewrite").as_str() {
+            "OFF" => Doublewrite::Off,
+            _ => Doublewrite::On,
+        },
+        punch: globals.on("innodb_use_trim"),
+        ..Config::default()
+    };
+    reconfigure(globals, &mut config);
+    config
+}
+
+/// The options that may change while the engine runs.
+pub fn reconfigure(globals: &GlobalVariables, config: &mut Config) {
+    config.flush_log_at_commit = match globals.number("innodb_flush_log_at_trx_commit") {
+        0 => FlushLogAtCommit::EverySecond,
+        2 => FlushLogAtCommit::Write,
+        _ => FlushLogAtCommit::Sync,
+    };
+    config.io_capacity = globals.number("innodb_io_capacity") as u32;
+    // As in MySQL, the one pulls the other up.
+    config.io_capacity_max = (globals.number("innodb_io_capacity_max") as u32).max(config.io_capacity);
+    config.max_dirty_pages_pct = globals.real("innodb_max_dirty_pages_pct");
+    config.max_dirty_pages_pct_lwm = globals.real("innodb_max_dirty_pages_pct_lwm");
+    config.lru_scan_depth = globals.number("innodb_lru_scan_depth") as usize;
+    config.old_blocks_pct = globals.number("innodb_old_blocks_pct") as u32;
+    config.old_blocks_ms = globals.number("innodb_old_blocks_time") as u32;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn our_defaults_are_the_engines_defaults() {
+        assert_eq!(format!("{:?}", engine_config(&GlobalVariables::new())), format!("{:?}", Config::default()));
+    }
+}

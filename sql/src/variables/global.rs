@@ -1,0 +1,276 @@
+//! The server's values of variables.
+
+use std::sync::{Arc, OnceLock};
+
+use format::value::Value;
+use parking_lot::{Mutex, RwLock};
+
+use super::kind::Kind;
+use super::list::LIST;
+use super::settings::{self, Settings};
+use super::variable::{self, Notice, Reach, Variable};
+use crate::error::Error;
+
+/// Called after a global value has changed, to make it so: it may refuse.
+pub type Hook = Box<dyn Fn(&Variable, &GlobalVariables) -> Result<(), Error> + Send + Sync>;
+
+/// All values at one moment. New sessions begin with it.
+#[derive(Debug, Clone)]
+pub(super) struct Snapshot {
+    pub values: Vec<Value>,
+    pub settings: Settings,
+}
+
+/// The server's values. Readers take a snapshot; a change makes a new one.
+pub struct GlobalVariables {
+    current: RwLock<Arc<Snapshot>>,
+    /// One change at a time.
+    changing: Mutex<()>,
+    hook: OnceLock<Hook>,
+}
+
+impl Default for GlobalVariables {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl GlobalVariables {
+    /// All variables with their defaults.
+    pub fn new() -> Self {
+        let mut snapshot = Snapshot { values: Vec::with_capacity(LIST.len()), settings: Settings::default() };
+        for variable in LIST {
+            let value = default_of(variable);
+            snapshot.settings.take_over(variable.name, &value);
+            snapshot.values.push(value);
+        }
+        Self { current: RwLock::new(Arc::new(snapshot)), changing: Mutex::new(()), hook: OnceLock::new() }
+    }
+
+    /// Installs what makes changes effective: the engine's options, for one.
+    pub fn on_change(&self, hook: Hook) {
+        assert!(self.hook.set(hook).is_ok(), "there is one hook");
+    }
+
+    pub(super) fn snapshot(&self) -> Arc<Snapshot> {
+        self.current.read().clone()
+    }
+
+    /// `SELECT @@GLOBAL.name`
+    pub fn select(&self, name: &str) -> Result<Value, Error> {
+        let index = variable::index_of(name).ok_or_else(|| Error::unknown_variable(name))?;
+        if LIST[index].reach == Reach::Session {
+            return Err(Error::wrong_kind_of_variable(name, "SESSION"));
+        }
+        Ok(self.value(index))
+    }
+
+    pub(super) fn value(&self, index: usize) -> Value {
+        self.current.read().values[index].clone()
+    }
+
+    /// `SET GLOBAL name = value`
+    pub fn set(&self, name: &str, given: &Value) -> Result<Vec<Notice>, Error> {
+        let (index, variable) = self.settable(name)?;
+        let (value, notice) = variable.kind.accept(variable, given)?;
+        Settings::check(variable, &value)?;
+        self.change(index, value)?;
+        Ok(notice.into_iter().chain(variable.no_effect_notice()).collect())
+    }
+
+    /// `SET GLOBAL name = DEFAULT`
+    pub fn set_default(&self, name: &str) -> Result<Vec<Notice>, Error> {
+        let (index, variable) = self.settable(name)?;
+        self.change(index, default_of(variable))?;
+        Ok(Vec::new())
+    }
+
+    fn settable(&self, name: &str) -> Result<(usize, &'static Variable), Error> {
+        let index = variable::index_of(name).ok_or_else(|| Error::unknown_variable(name))?;
+        let variable = &LIST[index];
+        if !variable.dynamic {
+            return Err(variable.read_only());
+        }
+        if variable.reach == Reach::Session {
+            return Err(Error::session_variable(variable.name));
+        }
+        Ok((index, variable))
+    }
+
+    /// Stores the value and makes it so; if that is refused, the old one is back.
+    fn change(&self, index: usize, value: Value) -> Result<(), Error> {
+        let _changing = self.changing.lock();
+        let before = self.snapshot();
+        self.store(index, value);
+        if let Some(hook) = self.hook.get()
+            && let Err(refusal) = hook(&LIST[index], self)
+        {
+            *self.current.write() = before;
+            return Err(refusal);
+        }
+        Ok(())
+    }
+
+    fn store(&self, index: usize, value: Value) {
+        let mut snapshot = (*self.snapshot()).clone();
+        snapshot.settings.take_over(LIST[index].name, &value);
+        snapshot.values[index] = value;
+        for (partner, derived) in partners(LIST[index].name, &snapshot.settings, &snapshot.values[index]) {
+            let partner = variable::index_of(partner).expect("partners are listed");
+            snapshot.values[partner] = derived;
+        }
+        *self.current.write() = Arc::new(snapshot);
+    }
+
+    /// An option of an option file or of the command line, by its full name.
+    pub fn load_option(&self, name: &str, text: &str) -> Result<Vec<Notice>, Error> {
+        let index = variable::index_of(name).ok_or_else(|| Error::unknown_variable(name))?;
+        let variable = &LIST[index];
+        if !variable.option {
+            return Err(variable.read_only());
+        }
+        let (value, notice) = variable.kind.parse(variable, text)?;
+        Settings::check(variable, &value)?;
+        self.store(index, value);
+        Ok(notice.into_iter().chain(variable.no_effect_notice()).collect())
+    }
+
+    /// Fills in a fact that only the running server knows: its port, its directory, its identity.
+    pub fn fill_in(&self, name: &str, value: Value) {
+        let index = variable::index_of(name).expect("a listed variable");
+        self.store(index, value);
+    }
+
+    /// `SHOW GLOBAL VARIABLES`: names in order, aliases included, and values as text.
+    pub fn show(&self) -> Vec<(&'static str, String)> {
+        let snapshot = self.snapshot();
+        variable::all_names()
+            .iter()
+            .map(|&(name, index)| (name, index as usize))
+            .filter(|&(_, index)| LIST[index].reach != Reach::Session)
+            .map(|(name, index)| (name, LIST[index].kind.show(&snapshot.values[index])))
+            .collect()
+    }
+
+    /// The value of a whole-numbered variable.
+    pub fn number(&self, name: &str) -> u64 {
+        settings::number(&self.known(name))
+    }
+
+    pub fn real(&self, name: &str) -> f64 {
+        settings::real(&self.known(name))
+    }
+
+    pub fn on(&self, name: &str) -> bool {
+        settings::on(&self.known(name))
+    }
+
+    pub fn text(&self, name: &str) -> String {
+        settings::text(&self.known(name))
+    }
+
+    fn known(&self, name: &str) -> Value {
+        self.value(variable::index_of(name).expect("a listed variable"))
+    }
+
+    /// Whether SET or an option gave the variable another value than its default.
+    pub fn is_default(&self, name: &str) -> bool {
+        let index = variable::index_of(name).expect("a listed variable");
+        self.value(index) == default_of(&LIST[index])
+    }
+}
+
+pub(super) fn default_of(variable: &Variable) -> Value {
+    match variable.default {
+        None => Value::Null,
+        Some("") if variable.kind == Kind::Text => Value::Bytes(Vec::new()),
+        Some(text) => variable.kind.parse(variable, text).expect("defaults are valid").0,
+    }
+}
+
+/// A character set and its collation change together: the other variables that follow when `name` was given `value`,
+/// with `settings` already up to date.
+pub(super) fn partners(name: &str, settings: &Settings, value: &Value) -> Vec<(&'static str, Value)> {
+    use format::collation;
+    let collation_of = |id| Value::Bytes(collation::collation(id).name.as_bytes().to_vec());
+    let charset_of = |id| Value::Bytes(collation::collation(id).charset.name().as_bytes().to_vec());
+    match name {
+        "character_set_connection" => vec![("collation_connection", collation_of(settings.collation_connection))],
+        "collation_connection" => vec![("character_set_connection", charset_of(settings.collation_connection))],
+        "character_set_database" => vec![("collation_database", collation_of(settings.collation_database))],
+        "collation_database" => vec![("character_set_database", charset_of(settings.collation_database))],
+        "character_set_server" => vec![("collation_server", collation_of(settings.collation_server))],
+        "collation_server" => vec![("character_set_server", charset_of(settings.collation_server))],
+        "default_time_zone" => vec![("time_zone", value.clone())],
+        _ => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bytes(text: &str) -> Value {
+        Value::Bytes(text.as_bytes().to_vec())
+    }
+
+    #[test]
+    fn set_global_changes_what_new_sessions_begin_with() {
+        let globals = GlobalVariables::new();
+        assert_eq!(globals.set("wait_timeout", &Value::Int(60)), Ok(vec![]));
+        assert_eq!(globals.select("wait_timeout"), Ok(Value::UInt(60)));
+        assert_eq!(globals.snapshot().settings.wait_timeout_seconds, 60);
+        globals.set_default("wait_timeout").unwrap();
+        assert_eq!(globals.number("wait_timeout"), 28_800);
+    }
+
+    #[test]
+    fn both_names_reach_one_value() {
+        let globals = GlobalVariables::new();
+        globals.set("tx_isolation", &bytes("read-committed")).unwrap();
+        assert_eq!(globals.select("transaction_isolation"), Ok(bytes("READ-COMMITTED")));
+        let shown = globals.show();
+        for name in ["tx_isolation", "transaction_isolation"] {
+            assert!(shown.iter().any(|(n, value)| *n == name && value == "READ-COMMITTED"), "{name}");
+        }
+    }
+
+    #[test]
+    fn refusals_have_mysqls_numbers() {
+        let globals = GlobalVariables::new();
+        let code = |result: Result<Vec<Notice>, Error>| result.unwrap_err().code;
+        assert_eq!(code(globals.set("no_such", &Value::Int(1))), 1193);
+        assert_eq!(code(globals.set("version_comment", &bytes("mine"))), 1238);
+        assert_eq!(code(globals.set("innodb_page_size", &Value::Int(4096))), 1238);
+        assert_eq!(code(globals.set("autocommit", &bytes("maybe"))), 1231);
+        assert_eq!(code(globals.set("max_connections", &bytes("many"))), 1232);
+        assert_eq!(code(globals.set("insert_id", &Value::Int(1))), 1228);
+        assert_eq!(code(globals.set("character_set_server", &bytes("klingon"))), 1115);
+        assert_eq!(code(globals.set("time_zone", &bytes("Mars"))), 1298);
+    }
+
+    #[test]
+    fn a_variable_without_effect_says_so() {
+        let globals = GlobalVariables::new();
+        let notices = globals.set("innodb_thread_concurrency", &Value::Int(8)).unwrap();
+        assert_eq!(notices[0].code, 1618);
+        assert_eq!(globals.number("innodb_thread_concurrency"), 8);
+    }
+
+    #[test]
+    fn a_refusing_hook_leaves_the_old_value() {
+        let globals = GlobalVariables::new();
+        globals.on_change(Box::new(|variable, _| Err(variable.wrong_value("that"))));
+        assert!(globals.set("innodb_io_capacity", &Value::Int(500)).is_err());
+        assert_eq!(globals.number("innodb_io_capacity"), 2000);
+    }
+
+    #[test]
+    fn a_character_set_brings_its_collation() {
+        let globals = GlobalVariables::new();
+        globals.set("character_set_server", &bytes("latin1")).unwrap();
+        assert_eq!(globals.text("collation_server"), "latin1_swedish_ci");
+        globals.set("collation_server", &bytes("utf8mb4_bin")).unwrap();
+        assert_eq!(globals.text("character_set_server"), "utf8mb4");
+    }
+}

@@ -1,0 +1,42 @@
+//! System variables: their names, types, ranges and values.
+//!
+//! [`list`] has one line per variable: what MySQL's manual says about it, and
+//! whether it has an effect here. A variable is known under MySQL's name and, where
+//! they differ, under MariaDB's or a former one (`tx_isolation`); both are answered.
+//!
+//! ```text
+//! option file, command line            SET GLOBAL            SET [SESSION]
+//!         |  load_option                   |  set                |  set
+//!         v                                v                     v
+//!     GlobalVariables  -- hook --> engine, server        SessionVariables
+//!         |                                                      ^
+//!         +------ snapshot when a client connects ---------------+
+//! ```
+//!
+//! Invariants:
+//!
+//! * A stored value always has its variable's type and lies in its range: text and
+//!   numbers are checked and made canonical on their way in ([`Kind::accept`]).
+//! * What the executor needs for each statement stands in plain typed fields
+//!   ([`Settings`]), so that no statement looks a name up.
+//! * Setting a variable that does nothing here is not an error, for configuration
+//!   files travel; it answers a warning, for nobody should believe in it.
+//!
+//! Not here: evaluating the right-hand side of SET, user variables, and the few
+//! variables that are computed from the session's state (`warning_count`,
+//! `last_insert_id`, ...: see [`Variable::computed`]).
+
+mod engine;
+mod global;
+mod kind;
+mod list;
+mod session;
+mod settings;
+mod variable;
+
+pub use engine::{engine_config, reconfigure};
+pub use global::{GlobalVariables, Hook};
+pub use kind::Kind;
+pub use session::SessionVariables;
+pub use settings::{Completion, Settings, TimeZone};
+pub use variable::{Notice, Reach, Variable, find, find_by_prefix, names, nearest};

@@ -1,0 +1,162 @@
+//! One session's values of variables.
+
+use std::sync::Arc;
+
+use format::value::Value;
+use rustc_hash::FxHashMap;
+
+use super::global::{self, GlobalVariables, Snapshot};
+use super::list::LIST;
+use super::settings::Settings;
+use super::variable::{self, Notice, Reach, Variable};
+use crate::error::Error;
+
+/// A session's values: the server's at the time of login, and what the session set since.
+#[derive(Debug, Clone)]
+pub struct SessionVariables {
+    base: Arc<Snapshot>,
+    /// By index into the list.
+    own: FxHashMap<u16, Value>,
+    /// The values that statements depend on.
+    pub settings: Settings,
+}
+
+impl SessionVariables {
+    pub fn new(globals: &GlobalVariables) -> Self {
+        let base = globals.snapshot();
+        let settings = base.settings.clone();
+        Self { base, own: FxHashMap::default(), settings }
+    }
+
+    /// `SELECT @@name`, `SELECT @@SESSION.name`: variables of the server alone are read from it, but not if the
+    /// statement says SESSION.
+    pub fn select(&self, globals: &GlobalVariables, name: &str, says_session: bool) -> Result<Value, Error> {
+        let index = variable::index_of(name).ok_or_else(|| Error::unknown_variable(name))?;
+        if LIST[index].reach != Reach::Global {
+            return Ok(self.value(index).clone());
+        }
+        if says_session {
+            return Err(Error::wrong_kind_of_variable(name, "GLOBAL"));
+        }
+        Ok(globals.value(index))
+    }
+
+    fn value(&self, index: usize) -> &Value {
+        self.own.get(&(index as u16)).unwrap_or(&self.base.values[index])
+    }
+
+    /// `SET [SESSION] name = value`. What SET TRANSACTION and SET NAMES do goes through here too.
+    pub fn set(&mut self, name: &str, given: &Value) -> Result<Vec<Notice>, Error> {
+        let (index, variable) = settable(name)?;
+        let (value, notice) = variable.kind.accept(variable, given)?;
+        Settings::check(variable, &value)?;
+        self.store(index, value);
+        Ok(notice.into_iter().chain(variable.no_effect_notice()).collect())
+    }
+
+    /// `SET [SESSION] name = DEFAULT`: the server's value.
+    pub fn set_default(&mut self, globals: &GlobalVariables, name: &str) -> Result<Vec<Notice>, Error> {
+        let (index, variable) = settable(name)?;
+        let value = match variable.reach {
+            Reach::Session => global::default_of(variable),
+            _ => globals.value(index),
+        };
+        self.store(index, value);
+        Ok(Vec::new())
+    }
+
+    /// The server sets a variable that SET may not: the character set of the current database.
+    pub fn fill_in(&mut self, name: &str, value: Value) {
+        let index = variable::index_of(name).expect("a listed variable");
+        self.store(index, value);
+    }
+
+    fn store(&mut self, index: usize, value: Value) {
+        let name = LIST[index].name;
+        self.settings.take_over(name, &value);
+        for (partner, derived) in global::partners(name, &self.settings, &value) {
+            let partner = variable::index_of(partner).expect("partners are listed");
+            self.own.insert(partner as u16, derived);
+        }
+        self.own.insert(index as u16, value);
+    }
+
+    /// `SHOW SESSION VARIABLES`: names in order, aliases included, and values as text.
+    pub fn show(&self, globals: &GlobalVariables) -> Vec<(&'static str, String)> {
+        let now = globals.snapshot();
+        variable::all_names()
+            .iter()
+            .map(|&(name, index)| {
+                let index = index as usize;
+                let value = match LIST[index].reach {
+                    Reach::Global => &now.values[index],
+                    _ => self.value(index),
+                };
+                (name, LIST[index].kind.show(value))
+            })
+            .collect()
+    }
+}
+
+fn settable(name: &str) -> Result<(usize, &'static Variable), Error> {
+    let index = variable::index_of(name).ok_or_else(|| Error::unknown_variable(name))?;
+    let variable = &LIST[index];
+    if !variable.dynamic {
+        return Err(variable.read_only());
+    }
+    if variable.reach == Reach::Global {
+        return Err(Error::global_variable(variable.name));
+    }
+    Ok((index, variable))
+}
+
+#[cfg(test)]
+mod tests {
+    use storage::Isolation;
+
+    use crate::types::SqlMode;
+
+    use super::*;
+
+    fn bytes(text: &str) -> Value {
+        Value::Bytes(text.as_bytes().to_vec())
+    }
+
+    #[test]
+    fn a_session_keeps_its_own_values() {
+        let globals = GlobalVariables::new();
+        let mut session = SessionVariables::new(&globals);
+        assert!(session.settings.sql_mode.has(SqlMode::STRICT_TRANS_TABLES));
+        session.set("sql_mode", &bytes("")).unwrap();
+        session.set("tx_isolation", &bytes("SERIALIZABLE")).unwrap();
+        session.set("AUTOCOMMIT", &Value::Int(0)).unwrap();
+        assert_eq!(session.settings.sql_mode, SqlMode(0));
+        assert_eq!(session.settings.isolation, Isolation::Serializable);
+        assert!(!session.settings.autocommit);
+        assert_eq!(session.select(&globals, "autocommit", true), Ok(Value::Int(0)));
+        assert_eq!(globals.select("autocommit"), Ok(Value::Int(1)));
+        session.set_default(&globals, "autocommit").unwrap();
+        assert!(session.settings.autocommit);
+    }
+
+    #[test]
+    fn a_global_variable_is_read_live_and_not_set() {
+        let globals = GlobalVariables::new();
+        let mut session = SessionVariables::new(&globals);
+        globals.set("max_connections", &Value::Int(7)).unwrap();
+        assert_eq!(session.select(&globals, "max_connections", false), Ok(Value::UInt(7)));
+        assert_eq!(session.select(&globals, "max_connections", true).unwrap_err().code, 1238);
+        assert_eq!(session.set("max_connections", &Value::Int(8)).unwrap_err().code, 1229);
+    }
+
+    #[test]
+    fn results_may_have_no_character_set() {
+        let globals = GlobalVariables::new();
+        let mut session = SessionVariables::new(&globals);
+        session.set("character_set_results", &Value::Null).unwrap();
+        assert_eq!(session.settings.character_set_results, None);
+        session.set("character_set_results", &bytes("latin1")).unwrap();
+        assert!(session.settings.character_set_results.is_some());
+        assert_eq!(session.set("character_set_results", &bytes("no")).unwrap_err().code, 1115);
+    }
+}

@@ -1,0 +1,366 @@
+//! The variables that statements depend on, as plain typed fields.
+
+use format::collation::{self, Charset, Collation, CollationId};
+use format::value::Value;
+
+use storage::Isolation;
+
+use super::list::SQL_MODES;
+use super::variable::Variable;
+use crate::error::Error;
+use crate::types::SqlMode;
+
+const YEAR_SECONDS: u64 = 31_536_000;
+
+/// What the executor reads instead of looking names up. Kept up to date by
+/// [`super::SessionVariables::set`].
+#[derive(Debug, Clone)]
+pub struct Settings {
+    pub autocommit: bool,
+    pub sql_mode: SqlMode,
+    pub isolation: Isolation,
+    pub transaction_read_only: bool,
+    pub completion_type: Completion,
+    /// For a row lock: `innodb_lock_wait_timeout`.
+    pub row_lock_wait_seconds: u64,
+    /// For a metadata lock: `lock_wait_timeout`.
+    pub metadata_lock_wait_seconds: u64,
+    pub time_zone: TimeZone,
+    pub character_set_client: CollationId,
+    /// The collation of literals.
+    pub collation_connection: CollationId,
+    /// `None`: results go out as they are stored.
+    pub character_set_results: Option<CollationId>,
+    pub collation_database: CollationId,
+    pub collation_server: CollationId,
+    pub auto_increment_increment: u64,
+    pub auto_increment_offset: u64,
+    pub div_precision_increment: u8,
+    pub group_concat_bytes_max: u64,
+    pub max_allowed_packet_bytes: u64,
+    pub max_error_count: usize,
+    /// A SELECT's limit in milliseconds, the lesser of `max_execution_time` and `max_statement_time`; 0: none.
+    pub max_execution_ms: u64,
+    pub sql_select_limit: u64,
+    pub sql_safe_updates: bool,
+    pub sql_notes: bool,
+    pub sql_quote_show_create: bool,
+    pub foreign_key_checks: bool,
+    pub innodb_strict_mode: bool,
+    pub innodb_compression_default: bool,
+    pub default_week_format: u8,
+    pub wait_timeout_seconds: u64,
+    pub interactive_timeout_seconds: u64,
+    pub net_read_timeout_seconds: u64,
+    pub net_write_timeout_seconds: u64,
+    pub long_query_us: u64,
+    max_execution_time_ms: u64,
+    max_statement_time_ms: u64,
+}
+
+/// `completion_type`: what follows a COMMIT or ROLLBACK.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Completion {
+    NoChain,
+    Chain,
+    Release,
+}
+
+/// A time zone, as far as it is one offset.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TimeZone {
+    /// The machine's.
+    System,
+    /// Seconds east of Greenwich.
+    Offset(i32),
+}
+
+impl TimeZone {
+    /// Reads `SYSTEM`, `UTC` or `+hh:mm`.
+    pub fn parse(text: &str) -> Option<Self> {
+        if text.eq_ignore_ascii_case("SYSTEM") {
+            return Some(Self::System);
+        }
+        if ["UTC", "GMT", "Etc/UTC", "Z"].iter().any(|name| text.eq_ignore_ascii_case(name)) {
+            return Some(Self::Offset(0));
+        }
+        let (sign, digits) = match text.as_bytes().first()? {
+            b'+' => (1, &text[1..]),
+            b'-' => (-1, &text[1..]),
+            _ => return None,
+        };
+        let (hours, minutes) = digits.split_once(':')?;
+        let is_number = |text: &str| (1..=2).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
+        if !is_number(hours) || !is_number(minutes) {
+            return None;
+        }
+        let (hours, minutes): (i32, i32) = (hours.parse().ok()?, minutes.parse().ok()?);
+        let seconds = sign * (hours * 3600 + minutes * 60);
+        // MySQL's range: -13:59 to +14:00.
+        (minutes < 60 && (-50_340..=50_400).contains(&seconds)).then_some(Self::Offset(seconds))
+    }
+}
+
+/// The modes that the combined ones stand for are added: ANSI, TRADITIONAL.
+fn expanded(mode: SqlMode) -> SqlMode {
+    let mut mode = mode;
+    if mode.has(SqlMode::ANSI) {
+        for part in [
+            SqlMode::REAL_AS_FLOAT,
+            SqlMode::PIPES_AS_CONCAT,
+            SqlMode::ANSI_QUOTES,
+            SqlMode::IGNORE_SPACE,
+            SqlMode::ONLY_FULL_GROUP_BY,
+        ] {
+            mode = mode.with(part);
+        }
+    }
+    if mode.has(SqlMode::TRADITIONAL) {
+        for part in [
+            SqlMode::STRICT_TRANS_TABLES,
+            SqlMode::STRICT_ALL_TABLES,
+            SqlMode::NO_ZERO_IN_DATE,
+            SqlMode::NO_ZERO_DATE,
+            SqlMode::ERROR_FOR_DIVISION_BY_ZERO,
+            SqlMode::NO_ENGINE_SUBSTITUTION,
+        ] {
+            mode = mode.with(part);
+        }
+    }
+    mode
+}
+
+/// From names that were checked before.
+fn parse_mode(text: &[u8]) -> SqlMode {
+    let mut bits = 0;
+    for part in text.split(|&byte| byte == b',') {
+        if let Some(index) = SQL_MODES.iter().position(|name| name.as_bytes() == part) {
+            bits |= 1 << index;
+        }
+    }
+    SqlMode(bits)
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        let utf8mb4 = CollationId::DEFAULT;
+        Self {
+            autocommit: true,
+            sql_mode: SqlMode::default(),
+            isolation: Isolation::RepeatableRead,
+            transaction_read_only: false,
+            completion_type: Completion::NoChain,
+            row_lock_wait_seconds: 50,
+            metadata_lock_wait_seconds: YEAR_SECONDS,
+            time_zone: TimeZone::System,
+            character_set_client: utf8mb4,
+            collation_connection: utf8mb4,
+            character_set_results: Some(utf8mb4),
+            collation_database: utf8mb4,
+            collation_server: utf8mb4,
+            auto_increment_increment: 1,
+            auto_increment_offset: 1,
+            div_precision_increment: 4,
+            group_concat_bytes_max: 1024,
+            max_allowed_packet_bytes: 64 << 20,
+            max_error_count: 1024,
+            max_execution_ms: 0,
+            sql_select_limit: u64::MAX,
+            sql_safe_updates: false,
+            sql_notes: true,
+            sql_quote_show_create: true,
+            foreign_key_checks: true,
+            innodb_strict_mode: true,
+            innodb_compression_default: true,
+            default_week_format: 0,
+            wait_timeout_seconds: 28_800,
+            interactive_timeout_seconds: 28_800,
+            net_read_timeout_seconds: 30,
+            net_write_timeout_seconds: 60,
+            long_query_us: 10_000_000,
+            max_execution_time_ms: 0,
+            max_statement_time_ms: 0,
+        }
+    }
+}
+
+impl Settings {
+    /// Whether all of the value's consequences can be drawn; asked before it is stored.
+    pub(super) fn check(variable: &Variable, value: &Value) -> Result<(), Error> {
+        let text = || text(value);
+        match variable.name {
+            "character_set_client" | "character_set_connection" | "character_set_database" | "character_set_server" => {
+                charset(&text()).map(|_| ())
+            }
+            "character_set_results" if !value.is_null() => charset(&text()).map(|_| ()),
+            "collation_connection" | "collation_database" | "collation_server" => collation(&text()).map(|_| ()),
+            "time_zone" | "default_time_zone" => match TimeZone::parse(&text()) {
+                Some(_) => Ok(()),
+                None => Err(Error::new(1298, b"HY000", format!("Unknown or incorrect time zone: '{}'", text()))),
+            },
+            _ => Ok(()),
+        }
+    }
+
+    /// Takes over a value that was checked.
+    pub(super) fn take_over(&mut self, name: &str, value: &Value) {
+        match name {
+            "autocommit" => self.autocommit = on(value),
+            "sql_mode" => self.sql_mode = expanded(parse_mode(bytes(value))),
+            "transaction_isolation" => self.isolation = isolation(value),
+            "transaction_read_only" => self.transaction_read_only = on(value),
+            "completion_type" => {
+                self.completion_type = match bytes(value) {
+                    b"CHAIN" => Completion::Chain,
+                    b"RELEASE" => Completion::Release,
+                    _ => Completion::NoChain,
+                }
+            }
+            "innodb_lock_wait_timeout" => self.row_lock_wait_seconds = number(value),
+            "lock_wait_timeout" => self.metadata_lock_wait_seconds = number(value),
+            "time_zone" => self.time_zone = TimeZone::parse(&text(value)).unwrap_or(TimeZone::System),
+            "character_set_client" => set_charset(&mut self.character_set_client, value),
+            // The collation stays if it belongs to the character set; SET NAMES sets both.
+            "character_set_connection" => set_charset(&mut self.collation_connection, value),
+            "collation_connection" => set_collation(&mut self.collation_connection, value),
+            "character_set_results" => {
+                self.character_set_results = charset(&text(value)).ok().filter(|_| !value.is_null());
+            }
+            "character_set_database" => set_charset(&mut self.collation_database, value),
+            "collation_database" => set_collation(&mut self.collation_database, value),
+            "character_set_server" => set_charset(&mut self.collation_server, value),
+            "collation_server" => set_collation(&mut self.collation_server, value),
+            "auto_increment_increment" => self.auto_increment_increment = number(value),
+            "auto_increment_offset" => self.auto_increment_offset = number(value),
+            "div_precision_increment" => self.div_precision_increment = number(value) as u8,
+            "group_concat_max_len" => self.group_concat_bytes_max = number(value),
+            "max_allowed_packet" => self.max_allowed_packet_bytes = number(value),
+            "max_error_count" => self.max_error_count = number(value) as usize,
+            "max_execution_time" => {
+                self.max_execution_time_ms = number(value);
+                self.choose_execution_limit();
+            }
+            "max_statement_time" => {
+                self.max_statement_time_ms = (real(value) * 1000.0) as u64;
+                self.choose_execution_limit();
+            }
+            "sql_select_limit" => self.sql_select_limit = number(value),
+            "sql_safe_updates" => self.sql_safe_updates = on(value),
+            "sql_notes" => self.sql_notes = on(value),
+            "sql_quote_show_create" => self.sql_quote_show_create = on(value),
+            "foreign_key_checks" => self.foreign_key_checks = on(value),
+            "innodb_strict_mode" => self.innodb_strict_mode = on(value),
+            "innodb_compression_default" => self.innodb_compression_default = on(value),
+            "default_week_format" => self.default_week_format = number(value) as u8,
+            "wait_timeout" => self.wait_timeout_seconds = number(value),
+            "interactive_timeout" => self.interactive_timeout_seconds = number(value),
+            "net_read_timeout" => self.net_read_timeout_seconds = number(value),
+            "net_write_timeout" => self.net_write_timeout_seconds = number(value),
+            "long_query_time" => self.long_query_us = (real(value) * 1e6) as u64,
+            _ => {}
+        }
+    }
+
+    fn choose_execution_limit(&mut self) {
+        self.max_execution_ms = match (self.max_execution_time_ms, self.max_statement_time_ms) {
+            (0, limit) | (limit, 0) => limit,
+            (one, other) => one.min(other),
+        };
+    }
+}
+
+fn charset(name: &str) -> Result<CollationId, Error> {
+    Charset::by_name(name).map(Charset::default_collation).ok_or_else(|| Error::unknown_charset(name))
+}
+
+fn collation(name: &str) -> Result<CollationId, Error> {
+    Collation::by_name(name).map(|collation| collation.id).ok_or_else(|| Error::unknown_collation(name))
+}
+
+fn set_charset(field: &mut CollationId, value: &Value) {
+    if let Ok(found) = charset(&text(value))
+        && collation::collation(*field).charset != collation::collation(found).charset
+    {
+        *field = found;
+    }
+}
+
+fn set_collation(field: &mut CollationId, value: &Value) {
+    if let Ok(found) = collation(&text(value)) {
+        *field = found;
+    }
+}
+
+fn isolation(value: &Value) -> Isolation {
+    match bytes(value) {
+        b"READ-UNCOMMITTED" => Isolation::ReadUncommitted,
+        b"READ-COMMITTED" => Isolation::ReadCommitted,
+        b"SERIALIZABLE" => Isolation::Serializable,
+        _ => Isolation::RepeatableRead,
+    }
+}
+
+pub(super) fn on(value: &Value) -> bool {
+    *value == Value::Int(1)
+}
+
+pub(super) fn number(value: &Value) -> u64 {
+    match value {
+        Value::UInt(number) => *number,
+        Value::Int(number) => (*number).max(0) as u64,
+        _ => 0,
+    }
+}
+
+pub(super) fn real(value: &Value) -> f64 {
+    match value {
+        Value::Double(number) => *number,
+        _ => 0.0,
+    }
+}
+
+pub(super) fn bytes(value: &Value) -> &[u8] {
+    match value {
+        Value::Bytes(text) => text,
+        _ => &[],
+    }
+}
+
+pub(super) fn text(value: &Value) -> String {
+    String::from_utf8_lossy(bytes(value)).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn show_mode(mode: SqlMode) -> String {
+        let chosen = SQL_MODES.iter().enumerate().filter(|(index, _)| mode.0 & (1 << index) != 0);
+        chosen.map(|(_, name)| *name).collect::<Vec<_>>().join(",")
+    }
+
+    #[test]
+    fn time_zones_are_offsets() {
+        assert_eq!(TimeZone::parse("system"), Some(TimeZone::System));
+        assert_eq!(TimeZone::parse("+00:00"), Some(TimeZone::Offset(0)));
+        assert_eq!(TimeZone::parse("-05:30"), Some(TimeZone::Offset(-19_800)));
+        assert_eq!(TimeZone::parse("+14:00"), Some(TimeZone::Offset(50_400)));
+        for wrong in ["+14:01", "-14:00", "5:30", "+5", "+05:60", "", "Europe/Nowhere", "+-1:00"] {
+            assert_eq!(TimeZone::parse(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn sql_modes_have_mysqls_bits() {
+        assert_eq!(parse_mode(b"STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION").0, 1_075_838_976);
+        for (mode, name) in [
+            (SqlMode::NO_BACKSLASH_ESCAPES, "NO_BACKSLASH_ESCAPES"),
+            (SqlMode::TIME_TRUNCATE_FRACTIONAL, "TIME_TRUNCATE_FRACTIONAL"),
+            (SqlMode::ERROR_FOR_DIVISION_BY_ZERO, "ERROR_FOR_DIVISION_BY_ZERO"),
+            (SqlMode::PAD_CHAR_TO_FULL_LENGTH, "PAD_CHAR_TO_FULL_LENGTH"),
+        ] {
+            assert_eq!(show_mode(mode), name);
+        }
+        assert!(expanded(SqlMode::TRADITIONAL).is_strict());
+    }
+}

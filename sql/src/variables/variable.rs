@@ -1,0 +1,193 @@
+//! One system variable, and finding it by name.
+
+use std::sync::LazyLock;
+
+use rustc_hash::FxHashMap;
+
+use super::kind::Kind;
+use super::list::{ALIASES, LIST};
+use crate::error::Error;
+
+/// Where a variable has values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reach {
+    /// One value for the server.
+    Global,
+    /// One value for each session, none for the server.
+    Session,
+    /// A value for each session, which begins as the server's.
+    Both,
+}
+
+/// A system variable: what is known about it without asking a server.
+#[derive(Debug, Clone, Copy)]
+pub struct Variable {
+    pub name: &'static str,
+    pub reach: Reach,
+    pub kind: Kind,
+    /// The default, as an option file would say it; `None` is NULL.
+    pub default: Option<&'static str>,
+    /// Whether SET may change it; if not, only options at start do, or nothing.
+    pub dynamic: bool,
+    /// Whether it may be given as an option at start.
+    pub option: bool,
+    /// The session computes its value when asked: `warning_count`, `timestamp`, ...
+    pub computed: bool,
+    /// Why setting it changes nothing here, if that is so.
+    pub no_effect: Option<&'static str>,
+    /// For `--help`.
+    pub help: &'static str,
+}
+
+impl Variable {
+    pub fn wrong_value(&self, value: &str) -> Error {
+        Error::wrong_value_for_variable(self.name, value)
+    }
+
+    pub fn wrong_type(&self) -> Error {
+        Error::wrong_type_for_variable(self.name)
+    }
+
+    pub(super) fn read_only(&self) -> Error {
+        Error::wrong_kind_of_variable(self.name, "read only")
+    }
+
+    /// What to tell somebody who sets a variable that does nothing here.
+    pub fn no_effect_notice(&self) -> Option<Notice> {
+        let reason = self.no_effect?;
+        Some(Notice { code: 1618, message: format!("<{}> option ignored: {reason}", self.name) })
+    }
+}
+
+/// Something to be said that is not an error: a warning of a SET statement or of an option.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Notice {
+    pub code: u16,
+    pub message: String,
+}
+
+impl Notice {
+    /// ER_TRUNCATED_WRONG_VALUE
+    pub(super) fn truncated(name: &str, value: &str) -> Self {
+        Self { code: 1292, message: format!("Truncated incorrect {name} value: '{value}'") }
+    }
+}
+
+/// Indexes into `LIST` by name; aliases included.
+static BY_NAME: LazyLock<FxHashMap<&'static str, u16>> = LazyLock::new(|| {
+    let mut by_name: FxHashMap<&'static str, u16> = FxHashMap::default();
+    for (index, variable) in LIST.iter().enumerate() {
+        let before = by_name.insert(variable.name, index as u16);
+        assert!(before.is_none(), "variable {} is listed twice", variable.name);
+    }
+    for (alias, name) in ALIASES {
+        let index = *by_name.get(name).unwrap_or_else(|| panic!("{alias} is an alias of {name}, which is not listed"));
+        let before = by_name.insert(alias, index);
+        assert!(before.is_none(), "alias {alias} is listed twice");
+    }
+    by_name
+});
+
+pub(super) fn index_of(name: &str) -> Option<usize> {
+    if let Some(&index) = BY_NAME.get(name) {
+        return Some(index as usize);
+    }
+    if name.bytes().any(|byte| byte.is_ascii_uppercase()) {
+        return BY_NAME.get(name.to_ascii_lowercase().as_str()).map(|&index| index as usize);
+    }
+    None
+}
+
+/// The variable of this name or alias, in any case.
+pub fn find(name: &str) -> Option<&'static Variable> {
+    index_of(name).map(|index| &LIST[index])
+}
+
+/// The variables whose names or aliases begin like this, each once, for abbreviated options.
+pub fn find_by_prefix(prefix: &str) -> Vec<(&'static str, &'static Variable)> {
+    let mut found: Vec<(&str, &Variable)> = BY_NAME
+        .iter()
+        .filter(|(name, _)| name.starts_with(prefix))
+        .map(|(&name, &index)| (name, &LIST[index as usize]))
+        .collect();
+    found.sort_by_key(|(name, _)| *name);
+    found.dedup_by_key(|(_, variable)| variable.name);
+    found
+}
+
+/// All names and aliases, in order, each with the variable it names: what SHOW VARIABLES lists.
+pub(super) fn all_names() -> &'static [(&'static str, u16)] {
+    static ALL: LazyLock<Vec<(&'static str, u16)>> = LazyLock::new(|| {
+        let mut all: Vec<_> = BY_NAME.iter().map(|(&name, &index)| (name, index)).collect();
+        all.sort_unstable();
+        all
+    });
+    &ALL
+}
+
+/// The name that somebody who wrote `name` most likely meant, among these.
+pub fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    candidates
+        .map(|candidate| (edits(name, candidate), candidate))
+        .min()
+        .filter(|&(distance, candidate)| distance <= 2.max(name.len().min(candidate.len()) / 3))
+        .map(|(_, candidate)| candidate)
+}
+
+/// All names and aliases of variables.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    all_names().iter().map(|(name, _)| *name)
+}
+
+/// Levenshtein's distance: insertions, deletions and replacements.
+fn edits(from: &str, to: &str) -> usize {
+    let to: Vec<u8> = to.bytes().collect();
+    let mut row: Vec<usize> = (0..=to.len()).collect();
+    for (i, a) in from.bytes().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, &b) in to.iter().enumerate() {
+            let replaced = diagonal + usize::from(a != b);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[to.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_variable_has_a_valid_default() {
+        for variable in LIST {
+            if let Some(text) = variable.default {
+                let (_, notice) = variable.kind.parse(variable, text).unwrap();
+                assert_eq!(notice, None, "{}", variable.name);
+            } else {
+                assert_eq!(variable.kind, Kind::Text, "{} has no default", variable.name);
+            }
+            assert!(!variable.help.is_empty(), "{} has no help", variable.name);
+            assert!(variable.name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_'));
+        }
+    }
+
+    #[test]
+    fn both_vocabularies_name_the_same_variable() {
+        for (old, new) in [("tx_isolation", "transaction_isolation"), ("Character_Set", "character_set_client")] {
+            if let Some(variable) = find(old) {
+                assert_eq!(variable.name, find(new).unwrap().name);
+            }
+        }
+        assert_eq!(find("TX_ISOLATION").unwrap().name, "transaction_isolation");
+        assert!(find("no_such_variable").is_none());
+    }
+
+    #[test]
+    fn a_misspelt_name_finds_the_one_that_was_meant() {
+        assert_eq!(nearest("innodb_thread_concurrencty", names()), Some("innodb_thread_concurrency"));
+        assert_eq!(nearest("max_conections", names()), Some("max_connections"));
+        assert_eq!(nearest("zzzzzzzz", names()), None);
+    }
+}
