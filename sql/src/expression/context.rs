@@ -1,0 +1,207 @@
+//! What an evaluation may ask of its surroundings: the row, the parameters, the
+//! statement's clock, the session, and a place for warnings.
+//!
+//! All of it is borrowed and shared; what changes (warnings, user variables)
+//! changes behind a cell, so that an expression can be evaluated from `&self`
+//! everywhere.
+
+use std::cell::{Cell, RefCell};
+use std::time::Duration;
+
+use format::collation::CollationId;
+use format::value::{Value, ZoneOffset};
+
+use super::Datum;
+use crate::error::{Error, Level, Result, Warning};
+use crate::parser::ast::VariableScope;
+use crate::types::{SqlMode, TypeInfo};
+
+/// The values that an expression's columns refer to.
+///
+/// Implemented for slices of values; an executor implements it for its rows so that
+/// only the columns that are read get decoded.
+pub trait Fields {
+    /// The value of a slot, of the type that the slot was bound with. ENUM and SET are numbers here.
+    fn field(&self, slot: usize) -> Datum<'_>;
+
+    /// The result of an aggregate: of the n-th [`AggregateCall`](super::AggregateCall) that the binder collected.
+    fn aggregate(&self, _index: usize) -> Datum<'_> {
+        Datum::Null
+    }
+}
+
+impl Fields for [Value] {
+    #[inline]
+    fn field(&self, slot: usize) -> Datum<'_> {
+        Datum::from(&self[slot])
+    }
+}
+
+impl Fields for Vec<Value> {
+    #[inline]
+    fn field(&self, slot: usize) -> Datum<'_> {
+        Datum::from(&self[slot])
+    }
+}
+
+/// The row of a statement without tables.
+pub struct NoFields;
+
+impl Fields for NoFields {
+    fn field(&self, _slot: usize) -> Datum<'_> {
+        Datum::Null
+    }
+}
+
+/// What the functions about the session ask. Implemented by the session, with cells where something is set.
+pub trait SessionState {
+    /// A user variable's value and type; None if it was never set. Names compare without case.
+    fn user_variable(&self, name: &str) -> Option<(Value, TypeInfo)>;
+    fn set_user_variable(&self, name: &str, value: Value, ty: TypeInfo);
+    fn system_variable(&self, scope: Option<VariableScope>, name: &str) -> Result<Value>;
+    /// DATABASE()
+    fn database(&self) -> Option<String>;
+    /// USER(): `name@host` of the client.
+    fn user(&self) -> String;
+    /// CURRENT_USER(): the account that matched.
+    fn current_user(&self) -> String;
+    fn version(&self) -> String;
+    fn connection_id(&self) -> u64;
+    fn last_insert_id(&self) -> u64;
+    /// LAST_INSERT_ID(expr)
+    fn set_last_insert_id(&self, id: u64);
+    fn row_count(&self) -> i64;
+    fn found_rows(&self) -> u64;
+    /// Sleeps, and returns true if interrupted meanwhile (KILL).
+    fn sleep(&self, duration: Duration) -> bool;
+    /// Whether the statement was killed; asked in long loops.
+    fn is_interrupted(&self) -> bool;
+}
+
+/// Runs the subqueries of a statement. `outer` is the row in which a correlated one looks up its outer columns.
+pub trait Subqueries {
+    /// The single value, NULL when there is no row, 1242 when there are several.
+    fn scalar(&self, query: usize, context: &EvalContext<'_>, outer: &dyn Fields) -> Result<Value>;
+    fn exists(&self, query: usize, context: &EvalContext<'_>, outer: &dyn Fields) -> Result<bool>;
+    /// Calls `visit` with each row until it returns false.
+    fn rows(
+        &self,
+        query: usize,
+        context: &EvalContext<'_>,
+        outer: &dyn Fields,
+        visit: &mut dyn FnMut(&[Value]) -> Result<bool>,
+    ) -> Result<()>;
+}
+
+/// Everything that one execution of a statement evaluates its expressions with.
+#[derive(Clone, Copy)]
+pub struct EvalContext<'a> {
+    /// The values of the `?`.
+    pub parameters: &'a [Value],
+    pub session: &'a dyn SessionState,
+    pub subqueries: Option<&'a dyn Subqueries>,
+    pub warnings: &'a Warnings,
+    pub mode: SqlMode,
+    /// The statement changes rows in strict mode without IGNORE: what would be a warning (a truncated number, a
+    /// division by zero) is its error.
+    pub strict_change: bool,
+    /// When the statement began: seconds and microseconds since 1970 in UTC (or SET TIMESTAMP's). NOW() is this.
+    pub now_seconds: i64,
+    pub now_micros: u32,
+    pub zone: ZoneOffset,
+    /// `collation_connection`
+    pub connection: CollationId,
+    pub div_precision_increment: u8,
+    pub max_allowed_packet_bytes: u64,
+    pub group_concat_bytes_max: u64,
+    pub default_week_format: u8,
+}
+
+impl<'a> EvalContext<'a> {
+    /// A context with MySQL's defaults, in UTC.
+    pub fn new(session: &'a dyn SessionState, warnings: &'a Warnings) -> EvalContext<'a> {
+        EvalContext {
+            parameters: &[],
+            session,
+            subqueries: None,
+            warnings,
+            mode: SqlMode::DEFAULT,
+            strict_change: false,
+            now_seconds: 0,
+            now_micros: 0,
+            zone: ZoneOffset::UTC,
+            connection: CollationId::DEFAULT,
+            div_precision_increment: 4,
+            max_allowed_packet_bytes: 64 << 20,
+            group_concat_bytes_max: 1024,
+            default_week_format: 0,
+        }
+    }
+
+    /// A doubtful value: a warning, but an error in a strict change.
+    #[cold]
+    pub fn doubt(&self, error: Error) -> Result<()> {
+        if self.strict_change {
+            return Err(error);
+        }
+        self.warnings.push(error.into_warning());
+        Ok(())
+    }
+
+    /// A warning in any mode.
+    #[cold]
+    pub fn warn(&self, error: Error) {
+        self.warnings.push(error.into_warning());
+    }
+}
+
+/// The warnings of a statement, bounded in number but counted in full.
+#[derive(Debug, Default)]
+pub struct Warnings {
+    list: RefCell<Vec<Warning>>,
+    count: Cell<u64>,
+}
+
+/// `max_error_count`.
+const WARNINGS_KEPT: usize = 1024;
+
+impl Warnings {
+    pub fn new() -> Warnings {
+        Warnings::default()
+    }
+
+    #[cold]
+    pub fn push(&self, warning: Warning) {
+        self.count.set(self.count.get() + 1);
+        let mut list = self.list.borrow_mut();
+        if list.len() < WARNINGS_KEPT {
+            list.push(warning);
+        }
+    }
+
+    pub fn note(&self, code: u16, message: impl Into<String>) {
+        self.push(Warning { level: Level::Note, code, message: message.into() });
+    }
+
+    /// How many there were, kept or not.
+    pub fn count(&self) -> u64 {
+        self.count.get()
+    }
+
+    pub fn clear(&self) {
+        if self.count.get() > 0 {
+            self.count.set(0);
+            self.list.borrow_mut().clear();
+        }
+    }
+
+    /// A copy for SHOW WARNINGS.
+    pub fn list(&self) -> Vec<Warning> {
+        self.list.borrow().clone()
+    }
+
+    pub fn take(&self) -> Vec<Warning> {
+        self.count.set(0);
+        std::mem::take(&mut self.list.borrow_mut())
+    }
+}

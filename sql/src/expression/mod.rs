@@ -1,0 +1,386 @@
+//! Expressions with MySQL's semantics: bound to columns, typed, evaluated.
+//!
+//! ```text
+//! ast::Expr --Binder::bind--> Expr { node, ty } --eval(context, row)--> Datum
+//!               |  Scope: what a name means          |  Fields: the row's values
+//! ```
+//!
+//! Binding happens once per plan: names become slots of a row, functions become
+//! pointers, every node gets its static type, and conversions that MySQL does
+//! silently (a character set, an ENUM's name or number) become nodes of their own.
+//! Evaluation happens per row: it follows the kinds of the *values* where MySQL's
+//! rules are about values (a number against a string compares as double), so a plan
+//! stays right when a parameter has another kind than the one before.
+//!
+//! Strings flow by reference: a [`Datum`] borrows from the row, the parameters or
+//! the expression itself, and owns only what was computed. `k + 1` and `c = ?` do
+//! not allocate.
+//!
+//! | module | idea |
+//! |---|---|
+//! | [`datum`] | the value that flows; its conversions, with MySQL's warnings |
+//! | [`context`] | what an evaluation may ask: parameters, clock, session, warnings |
+//! | [`compare`] | as which type two values compare; ordering; keys for grouping |
+//! | [`arithmetic`] | + - * / DIV MOD and bits; ranges and scales |
+//! | [`temporal`] | strings to dates and back; intervals; the session's clock |
+//! | [`pattern`] | LIKE and REGEXP |
+//! | [`functions`] | the functions by name |
+//! | [`eval`] | a node's value |
+//! | [`bind`] | names, types, collations |
+//! | [`aggregate`] | COUNT, SUM ... over the rows of a group |
+//! | [`assign`] | a value on its way into a column |
+//!
+//! Invariants:
+//!
+//! * No input makes an evaluation panic: overflow is 1690, nonsense is a warning.
+//! * A `Datum` of a string type holds bytes in the character set of the node's type.
+//! * A node whose type says "not null" never yields NULL.
+//!
+//! Not here: subqueries (the executor runs them, see [`Scope::subquery`] and
+//! [`Subqueries`]), stored functions, window functions, JSON functions.
+
+pub mod aggregate;
+pub mod arithmetic;
+pub mod assign;
+pub mod bind;
+pub mod compare;
+pub mod context;
+pub mod datum;
+pub mod eval;
+pub mod functions;
+pub mod pattern;
+pub mod temporal;
+
+use std::sync::Arc;
+
+use format::collation::{Charset, CollationId};
+use format::value::{ColumnType, Value};
+
+use crate::parser::ast::{BinaryOp, CastType, IntervalUnit, TrimSide, VariableScope};
+use crate::types::{Kind, TypeInfo};
+
+pub use aggregate::{Accumulator, AggregateCall};
+pub use assign::{AssignMode, assign};
+pub use bind::{Binder, NoScope, Scope, Subquery};
+pub use compare::{Comparison, comparison_of, group_key, order};
+pub use context::{EvalContext, Fields, NoFields, SessionState, Subqueries, Warnings};
+pub use datum::Datum;
+pub use functions::Function;
+pub use pattern::Regex;
+
+/// A bound expression: what to compute, and the type of the result.
+#[derive(Debug, Clone)]
+pub struct Expr {
+    pub node: Node,
+    pub ty: TypeInfo,
+}
+
+/// What to compute. The planner reads the comparisons to find index ranges.
+#[derive(Debug, Clone)]
+pub enum Node {
+    Constant(Value),
+    /// The value of a slot of the row.
+    Column(usize),
+    /// An ENUM column's member as a string.
+    EnumName { slot: usize, members: Arc<[Box<str>]> },
+    /// A SET column's members as a string.
+    SetNames { slot: usize, members: Arc<[Box<str>]> },
+    Parameter(usize),
+    UserVariable(Box<str>),
+    AssignVariable(Box<str>, Box<Expr>),
+    SystemVariable { scope: Option<VariableScope>, name: Box<str> },
+    /// The result of the n-th aggregate of the group.
+    Aggregate(usize),
+
+    And(Box<Expr>, Box<Expr>),
+    Or(Box<Expr>, Box<Expr>),
+    Xor(Box<Expr>, Box<Expr>),
+    Not(Box<Expr>),
+    IsNull { expr: Box<Expr>, negated: bool },
+    /// IS [NOT] TRUE|FALSE
+    IsTruth { expr: Box<Expr>, truth: bool, negated: bool },
+    /// One of the seven comparisons.
+    Compare { op: BinaryOp, how: Comparison, left: Box<Expr>, right: Box<Expr> },
+    /// Row constructors compared: column by column.
+    CompareRows { op: BinaryOp, left: Vec<Expr>, right: Vec<Expr>, hows: Vec<Comparison> },
+    Between { expr: Box<Expr>, low: Box<Expr>, high: Box<Expr>, hows: [Comparison; 2], negated: bool },
+    In { expr: Box<Expr>, list: Vec<(Comparison, Expr)>, negated: bool },
+    InRows { row: Vec<Expr>, list: Vec<Vec<(Comparison, Expr)>>, negated: bool },
+    Like { expr: Box<Expr>, pattern: Box<Expr>, escape: Option<Box<Expr>>, collation: CollationId, negated: bool },
+    Regexp { expr: Box<Expr>, pattern: Box<Expr>, regex: Regex, negated: bool },
+    Case { operand: Option<Box<Expr>>, whens: Vec<(Comparison, Expr, Expr)>, otherwise: Option<Box<Expr>> },
+
+    /// + - * / DIV MOD
+    Arithmetic { op: BinaryOp, left: Box<Expr>, right: Box<Expr> },
+    /// & | ^ << >>
+    Bits { op: BinaryOp, left: Box<Expr>, right: Box<Expr> },
+    Minus(Box<Expr>),
+    BitNot(Box<Expr>),
+
+    /// A function by name.
+    Call { function: &'static Function, args: Vec<Expr> },
+    Cast { expr: Box<Expr>, to: CastType },
+    /// The value as a string in another character set; numbers become text.
+    ToCharset { expr: Box<Expr>, to: Charset },
+    /// The same bytes under another type: COLLATE.
+    Retyped(Box<Expr>),
+    Trim { side: TrimSide, remove: Option<Box<Expr>>, expr: Box<Expr> },
+    Extract { unit: IntervalUnit, expr: Box<Expr> },
+    DateAdd { expr: Box<Expr>, interval: Box<Expr>, unit: IntervalUnit, subtract: bool },
+    TimestampDiff { unit: IntervalUnit, from: Box<Expr>, to: Box<Expr> },
+
+    /// The single value of a subquery.
+    ScalarQuery(usize),
+    Exists { query: usize },
+    InQuery { row: Vec<Expr>, query: usize, hows: Vec<Comparison>, negated: bool },
+    /// op ALL, op ANY
+    Quantified { expr: Box<Expr>, op: BinaryOp, all: bool, query: usize, how: Comparison },
+}
+
+impl Expr {
+    pub fn constant(value: Value, ty: TypeInfo) -> Expr {
+        Expr { node: Node::Constant(value), ty }
+    }
+
+    pub fn null() -> Expr {
+        Expr::constant(Value::Null, TypeInfo::NULL)
+    }
+
+    pub fn int(value: i64) -> Expr {
+        Expr::constant(Value::Int(value), TypeInfo::bigint(20).not_null())
+    }
+
+    /// A column of the row: ENUM and SET are strings in expressions, and turn back into numbers where the binder
+    /// finds them in numeric context.
+    pub fn column(slot: usize, ty: &ColumnType, nullable: bool) -> Expr {
+        let info = TypeInfo::of_column(ty, nullable);
+        let node = match ty {
+            ColumnType::Enum { members, .. } => Node::EnumName { slot, members: members.clone() },
+            ColumnType::Set { members, .. } => Node::SetNames { slot, members: members.clone() },
+            _ => Node::Column(slot),
+        };
+        Expr { node, ty: info }
+    }
+
+    /// A slot that is not a table's column: a group's expression, a derived table's column.
+    pub fn slot(slot: usize, ty: TypeInfo) -> Expr {
+        Expr { node: Node::Column(slot), ty }
+    }
+
+    /// The slot, if this is nothing but a column.
+    pub fn as_column(&self) -> Option<usize> {
+        match &self.node {
+            Node::Column(slot) | Node::EnumName { slot, .. } | Node::SetNames { slot, .. } => Some(*slot),
+            _ => None,
+        }
+    }
+
+    /// Whether the value is the same for all rows of one execution: no column, aggregate, subquery, variable or
+    /// function with a will of its own. Parameters are constant.
+    pub fn is_constant(&self) -> bool {
+        let mut constant = true;
+        self.walk(&mut |expr| match &expr.node {
+            Node::Column(_) | Node::EnumName { .. } | Node::SetNames { .. } | Node::Aggregate(_) => constant = false,
+            Node::UserVariable(_) | Node::AssignVariable(..) => constant = false,
+            Node::ScalarQuery(_) | Node::Exists { .. } | Node::InQuery { .. } | Node::Quantified { .. } => constant = false,
+            Node::Call { function, .. } if !function.deterministic => constant = false,
+            _ => {}
+        });
+        constant
+    }
+
+    /// Calls `visit` for each slot that the expression reads, possibly more than once. Aggregates' arguments are not
+    /// part of the expression.
+    pub fn for_each_column(&self, visit: &mut dyn FnMut(usize)) {
+        self.walk(&mut |expr| {
+            if let Some(slot) = expr.as_column() {
+                visit(slot);
+            }
+        });
+    }
+
+    /// Replaces each slot by `map(slot)`.
+    pub fn map_columns(&mut self, map: &mut dyn FnMut(usize) -> usize) {
+        self.walk_mut(&mut |expr| match &mut expr.node {
+            Node::Column(slot) | Node::EnumName { slot, .. } | Node::SetNames { slot, .. } => *slot = map(*slot),
+            _ => {}
+        });
+    }
+
+    /// Visits this expression and all below it, parents first.
+    pub fn walk(&self, visit: &mut dyn FnMut(&Expr)) {
+        visit(self);
+        self.for_each_child(&mut |child| child.walk(visit));
+    }
+
+    /// The same, for changes.
+    pub fn walk_mut(&mut self, visit: &mut dyn FnMut(&mut Expr)) {
+        visit(self);
+        self.for_each_child_mut(&mut |child| child.walk_mut(visit));
+    }
+
+    /// The operands, in the order written.
+    pub fn for_each_child<'a>(&'a self, visit: &mut dyn FnMut(&'a Expr)) {
+        match &self.node {
+            Node::Constant(_)
+            | Node::Column(_)
+            | Node::EnumName { .. }
+            | Node::SetNames { .. }
+            | Node::Parameter(_)
+            | Node::UserVariable(_)
+            | Node::SystemVariable { .. }
+            | Node::Aggregate(_)
+            | Node::ScalarQuery(_)
+            | Node::Exists { .. } => {}
+            Node::AssignVariable(_, expr)
+            | Node::Not(expr)
+            | Node::IsNull { expr, .. }
+            | Node::IsTruth { expr, .. }
+            | Node::Minus(expr)
+            | Node::BitNot(expr)
+            | Node::Cast { expr, .. }
+            | Node::ToCharset { expr, .. }
+            | Node::Retyped(expr)
+            | Node::Extract { expr, .. }
+            | Node::Quantified { expr, .. } => visit(expr),
+            Node::And(left, right)
+            | Node::Or(left, right)
+            | Node::Xor(left, right)
+            | Node::Compare { left, right, .. }
+            | Node::Arithmetic { left, right, .. }
+            | Node::Bits { left, right, .. }
+            | Node::DateAdd { expr: left, interval: right, .. }
+            | Node::TimestampDiff { from: left, to: right, .. }
+            | Node::Regexp { expr: left, pattern: right, .. } => {
+                visit(left);
+                visit(right);
+            }
+            Node::CompareRows { left, right, .. } => left.iter().chain(right).for_each(visit),
+            Node::Between { expr, low, high, .. } => {
+                visit(expr);
+                visit(low);
+                visit(high);
+            }
+            Node::In { expr, list, .. } => {
+                visit(expr);
+                list.iter().for_each(|(_, item)| visit(item));
+            }
+            Node::InRows { row, list, .. } => {
+                row.iter().for_each(&mut *visit);
+                list.iter().flatten().for_each(|(_, item)| visit(item));
+            }
+            Node::Like { expr, pattern, escape, .. } => {
+                visit(expr);
+                visit(pattern);
+                if let Some(escape) = escape {
+                    visit(escape);
+                }
+            }
+            Node::Case { operand, whens, otherwise } => {
+                if let Some(operand) = operand {
+                    visit(operand);
+                }
+                for (_, when, then) in whens {
+                    visit(when);
+                    visit(then);
+                }
+                if let Some(otherwise) = otherwise {
+                    visit(otherwise);
+                }
+            }
+            Node::Call { args, .. } => args.iter().for_each(visit),
+            Node::Trim { remove, expr, .. } => {
+                visit(expr);
+                if let Some(remove) = remove {
+                    visit(remove);
+                }
+            }
+            Node::InQuery { row, .. } => row.iter().for_each(visit),
+        }
+    }
+
+    fn for_each_child_mut(&mut self, visit: &mut dyn FnMut(&mut Expr)) {
+        match &mut self.node {
+            Node::Constant(_)
+            | Node::Column(_)
+            | Node::EnumName { .. }
+            | Node::SetNames { .. }
+            | Node::Parameter(_)
+            | Node::UserVariable(_)
+            | Node::SystemVariable { .. }
+            | Node::Aggregate(_)
+            | Node::ScalarQuery(_)
+            | Node::Exists { .. } => {}
+            Node::AssignVariable(_, expr)
+            | Node::Not(expr)
+            | Node::IsNull { expr, .. }
+            | Node::IsTruth { expr, .. }
+            | Node::Minus(expr)
+            | Node::BitNot(expr)
+            | Node::Cast { expr, .. }
+            | Node::ToCharset { expr, .. }
+            | Node::Retyped(expr)
+            | Node::Extract { expr, .. }
+            | Node::Quantified { expr, .. } => visit(expr),
+            Node::And(left, right)
+            | Node::Or(left, right)
+            | Node::Xor(left, right)
+            | Node::Compare { left, right, .. }
+            | Node::Arithmetic { left, right, .. }
+            | Node::Bits { left, right, .. }
+            | Node::DateAdd { expr: left, interval: right, .. }
+            | Node::TimestampDiff { from: left, to: right, .. }
+            | Node::Regexp { expr: left, pattern: right, .. } => {
+                visit(left);
+                visit(right);
+            }
+            Node::CompareRows { left, right, .. } => left.iter_mut().chain(right).for_each(visit),
+            Node::Between { expr, low, high, .. } => {
+                visit(expr);
+                visit(low);
+                visit(high);
+            }
+            Node::In { expr, list, .. } => {
+                visit(expr);
+                list.iter_mut().for_each(|(_, item)| visit(item));
+            }
+            Node::InRows { row, list, .. } => {
+                row.iter_mut().for_each(&mut *visit);
+                list.iter_mut().flatten().for_each(|(_, item)| visit(item));
+            }
+            Node::Like { expr, pattern, escape, .. } => {
+                visit(expr);
+                visit(pattern);
+                if let Some(escape) = escape {
+                    visit(escape);
+                }
+            }
+            Node::Case { operand, whens, otherwise } => {
+                if let Some(operand) = operand {
+                    visit(operand);
+                }
+                for (_, when, then) in whens {
+                    visit(when);
+                    visit(then);
+                }
+                if let Some(otherwise) = otherwise {
+                    visit(otherwise);
+                }
+            }
+            Node::Call { args, .. } => args.iter_mut().for_each(visit),
+            Node::Trim { remove, expr, .. } => {
+                visit(expr);
+                if let Some(remove) = remove {
+                    visit(remove);
+                }
+            }
+            Node::InQuery { row, .. } => row.iter_mut().for_each(visit),
+        }
+    }
+
+    /// Whether a value is already of the kind that a column of this type holds, so that a planner may use it as an
+    /// index key after [`assign`].
+    pub fn is_null_literal(&self) -> bool {
+        self.ty.kind == Kind::Null
+    }
+}

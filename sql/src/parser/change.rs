@@ -1,0 +1,144 @@
+//! INSERT, REPLACE, UPDATE, DELETE.
+
+use super::Parser;
+use super::ast::*;
+use crate::error::{Error, Result};
+
+impl Parser<'_> {
+    pub(super) fn insert(&mut self) -> Result<Statement> {
+        let replace = self.is_word("REPLACE");
+        self.advance();
+        let mut ignore = false;
+        while let Some(option) = self.take_any_word(&["LOW_PRIORITY", "DELAYED", "HIGH_PRIORITY", "IGNORE"]) {
+            ignore |= option == "IGNORE";
+        }
+        self.take_word("INTO");
+        let table = self.table_name()?;
+        if self.is_word("PARTITION") {
+            return Err(Error::unsupported("PARTITION"));
+        }
+        let mut columns = Vec::new();
+        if self.is_symbol("(") && !self.is_query_at(1) {
+            self.advance();
+            if !self.is_symbol(")") {
+                columns = self.list(|parser| Ok(parser.column_name()?.name))?;
+            }
+            self.expect_symbol(")")?;
+        }
+        let mut row_alias = None;
+        let source = if self.take_word("SET") {
+            let mut values = Vec::new();
+            for (column, value) in self.list(Self::assignment)? {
+                columns.push(column.name);
+                values.push(value);
+            }
+            row_alias = self.row_alias()?;
+            InsertSource::Values(vec![values])
+        } else if (self.is_word("VALUES") && !self.is_word_at(1, "ROW")) || self.is_word("VALUE") {
+            self.advance();
+            let rows = self.list(Self::value_row)?;
+            row_alias = self.row_alias()?;
+            InsertSource::Values(rows)
+        } else {
+            InsertSource::Query(Box::new(self.query()?))
+        };
+        let mut on_duplicate = Vec::new();
+        if !replace && self.take_word("ON") {
+            for word in ["DUPLICATE", "KEY", "UPDATE"] {
+                self.expect_word(word)?;
+            }
+            on_duplicate = self.list(Self::assignment)?;
+        }
+        if self.is_word("RETURNING") {
+            return Err(Error::unsupported("RETURNING"));
+        }
+        Ok(Statement::Insert(Box::new(Insert { replace, ignore, table, columns, source, row_alias, on_duplicate })))
+    }
+
+    /// `(a, b, DEFAULT)`, which may be empty.
+    fn value_row(&mut self) -> Result<Vec<Expr>> {
+        self.expect_symbol("(")?;
+        if self.take_symbol(")") {
+            return Ok(Vec::new());
+        }
+        let values = self.list(Self::expr)?;
+        self.expect_symbol(")")?;
+        Ok(values)
+    }
+
+    fn row_alias(&mut self) -> Result<Option<(String, Vec<String>)>> {
+        if !self.take_word("AS") {
+            return Ok(None);
+        }
+        let name = self.name()?;
+        let columns = if self.is_symbol("(") { self.parenthesized_list(Self::name)? } else { Vec::new() };
+        Ok(Some((name, columns)))
+    }
+
+    /// `column = expr`
+    fn assignment(&mut self) -> Result<(ColumnName, Expr)> {
+        let column = self.column_name()?;
+        if !self.take_symbol("=") {
+            self.expect_symbol(":=")?;
+        }
+        Ok((column, self.expr()?))
+    }
+
+    pub(super) fn update(&mut self) -> Result<Statement> {
+        self.advance();
+        let mut ignore = false;
+        while let Some(option) = self.take_any_word(&["LOW_PRIORITY", "IGNORE"]) {
+            ignore |= option == "IGNORE";
+        }
+        let mut tables = self.list(Self::table_ref)?;
+        self.expect_word("SET")?;
+        let assignments = self.list(Self::assignment)?;
+        let filter = self.optional_filter()?;
+        let order_by = if self.is_word("ORDER") { self.order_by()? } else { Vec::new() };
+        let limit = self.optional_limit()?;
+        let table = tables.remove(0);
+        if !tables.is_empty() || !matches!(table, TableRef::Table { .. }) {
+            return Ok(Statement::Unsupported("multi-table UPDATE".into()));
+        }
+        Ok(Statement::Update(Box::new(Update { ignore, table, assignments, filter, order_by, limit })))
+    }
+
+    pub(super) fn delete(&mut self) -> Result<Statement> {
+        self.advance();
+        let mut ignore = false;
+        while let Some(option) = self.take_any_word(&["LOW_PRIORITY", "QUICK", "IGNORE"]) {
+            ignore |= option == "IGNORE";
+        }
+        // DELETE t FROM t JOIN u ...
+        if !self.take_word("FROM") {
+            self.table_name()?;
+            self.skip_rest()?;
+            return Ok(Statement::Unsupported("multi-table DELETE".into()));
+        }
+        let table = self.table_name()?;
+        if self.is_symbol(",") || self.is_symbol(".") || self.is_word("USING") {
+            self.skip_rest()?;
+            return Ok(Statement::Unsupported("multi-table DELETE".into()));
+        }
+        if self.is_word("PARTITION") {
+            return Err(Error::unsupported("PARTITION"));
+        }
+        let alias = if self.take_word("AS") || self.is_name() { Some(self.name()?) } else { None };
+        let filter = self.optional_filter()?;
+        let order_by = if self.is_word("ORDER") { self.order_by()? } else { Vec::new() };
+        let limit = self.optional_limit()?;
+        if self.is_word("RETURNING") {
+            return Err(Error::unsupported("RETURNING"));
+        }
+        Ok(Statement::Delete(Box::new(Delete { ignore, table, alias, filter, order_by, limit })))
+    }
+
+    pub(super) fn optional_filter(&mut self) -> Result<Option<Expr>> {
+        if self.take_word("WHERE") { Ok(Some(self.expr()?)) } else { Ok(None) }
+    }
+
+    /// LIMIT with a count alone.
+    fn optional_limit(&mut self) -> Result<Option<Expr>> {
+        if self.take_word("LIMIT") { Ok(Some(self.limit_number()?)) } else { Ok(None) }
+    }
+}

@@ -1,0 +1,533 @@
+//! SELECT and everything that stands where a SELECT can stand.
+
+use super::ast::*;
+use super::expression::user_variable_name;
+use super::lexer::Kind;
+use super::{Parser, words};
+use crate::error::{Error, Result};
+
+impl Parser<'_> {
+    /// A query with all that may follow it: ORDER BY, LIMIT, INTO, locks.
+    pub(super) fn query(&mut self) -> Result<Query> {
+        self.nested(|parser| {
+            let with = parser.with()?;
+            let body = parser.body(0)?;
+            let mut query =
+                Query { with, body, order_by: Vec::new(), limit: None, lock: None, into_variables: Vec::new() };
+            // SELECT ... INTO @a FROM t: the select itself found it already.
+            if let Some(variables) = parser.into_found.take() {
+                query.into_variables = variables;
+            }
+            parser.query_tail(&mut query)?;
+            Ok(parser.unwrap_nested(query))
+        })
+    }
+
+    /// `((SELECT ...))` alone is the query inside.
+    fn unwrap_nested(&self, query: Query) -> Query {
+        match query {
+            Query { with: None, body: Body::Nested(inner), order_by, limit: None, lock: None, into_variables }
+                if order_by.is_empty() && into_variables.is_empty() =>
+            {
+                *inner
+            }
+            other => other,
+        }
+    }
+
+    fn query_tail(&mut self, query: &mut Query) -> Result<()> {
+        if self.is_word("ORDER") {
+            query.order_by = self.order_by()?;
+        }
+        if self.is_word("LIMIT") {
+            query.limit = Some(self.limit()?);
+        }
+        if self.is_word("PROCEDURE") {
+            self.skip_rest()?;
+            return Err(Error::unsupported("PROCEDURE ANALYSE"));
+        }
+        self.select_into(query)?;
+        while self.is_word("FOR") || self.is_word("LOCK") {
+            let lock = self.row_lock()?;
+            query.lock = Some(lock);
+        }
+        self.select_into(query)
+    }
+
+    fn select_into(&mut self, query: &mut Query) -> Result<()> {
+        if self.take_word("INTO") {
+            query.into_variables = self.into_variables()?;
+        }
+        Ok(())
+    }
+
+    fn into_variables(&mut self) -> Result<Vec<String>> {
+        if self.is_any_word(&["OUTFILE", "DUMPFILE"]) {
+            return Err(Error::unsupported("SELECT ... INTO OUTFILE"));
+        }
+        self.list(|parser| {
+            let token = parser.peek();
+            if token.kind != Kind::UserVariable {
+                return Err(parser.unexpected());
+            }
+            parser.advance();
+            Ok(user_variable_name(parser.bytes(token)))
+        })
+    }
+
+    pub(super) fn with(&mut self) -> Result<Option<With>> {
+        if !self.take_word("WITH") {
+            return Ok(None);
+        }
+        let recursive = self.take_word("RECURSIVE");
+        let tables = self.list(|parser| {
+            let name = parser.name()?;
+            let columns = if parser.is_symbol("(") { parser.parenthesized_list(Self::name)? } else { Vec::new() };
+            parser.expect_word("AS")?;
+            Ok(CommonTable { name, columns, query: parser.parenthesized_query()? })
+        })?;
+        Ok(Some(With { recursive, tables }))
+    }
+
+    /// `( query )`
+    pub(super) fn parenthesized_query(&mut self) -> Result<Query> {
+        self.expect_symbol("(")?;
+        let query = self.query()?;
+        self.expect_symbol(")")?;
+        Ok(query)
+    }
+
+    /// Whether a query begins at a token, behind any number of parentheses.
+    pub(super) fn is_query_at(&self, mut ahead: usize) -> bool {
+        while self.is_symbol_at(ahead, "(") {
+            ahead += 1;
+        }
+        self.is_word_at(ahead, "SELECT")
+            || self.is_word_at(ahead, "WITH")
+            || (self.is_word_at(ahead, "VALUES") && self.is_word_at(ahead + 1, "ROW"))
+            || (self.is_word_at(ahead, "TABLE") && self.is_name_at(ahead + 1))
+    }
+
+    /// UNION and EXCEPT from left to right; INTERSECT binds tighter.
+    fn body(&mut self, lowest: u8) -> Result<Body> {
+        let mut left = self.body_operand()?;
+        let mut links = 0;
+        loop {
+            let (operator, rank) = if self.is_word("UNION") {
+                (SetOperator::Union, 0)
+            } else if self.is_word("EXCEPT") {
+                (SetOperator::Except, 0)
+            } else if self.is_word("INTERSECT") {
+                (SetOperator::Intersect, 1)
+            } else {
+                return Ok(left);
+            };
+            if rank < lowest {
+                return Ok(left);
+            }
+            self.advance();
+            links += 1;
+            if self.depth + links > super::DEPTH_MAX {
+                return Err(Error::nested_too_deep());
+            }
+            let all = self.take_word("ALL");
+            if !all {
+                self.take_word("DISTINCT");
+            }
+            let right = self.body(rank + 1)?;
+            left = Body::Set { operator, all, left: Box::new(left), right: Box::new(right) };
+        }
+    }
+
+    fn body_operand(&mut self) -> Result<Body> {
+        if self.is_symbol("(") {
+            return Ok(Body::Nested(Box::new(self.parenthesized_query()?)));
+        }
+        if self.take_word("VALUES") {
+            let rows = self.list(|parser| {
+                parser.expect_word("ROW")?;
+                parser.parenthesized_list(Self::expr)
+            })?;
+            return Ok(Body::Values(rows));
+        }
+        if self.take_word("TABLE") {
+            return Ok(Body::Table(self.table_name()?));
+        }
+        self.expect_word("SELECT")?;
+        Ok(Body::Select(Box::new(self.select()?)))
+    }
+
+    /// Behind SELECT.
+    fn select(&mut self) -> Result<Select> {
+        let mut select = Select::default();
+        while let Some(option) = self.take_any_word(&[
+            "ALL",
+            "DISTINCT",
+            "DISTINCTROW",
+            "HIGH_PRIORITY",
+            "STRAIGHT_JOIN",
+            "SQL_SMALL_RESULT",
+            "SQL_BIG_RESULT",
+            "SQL_BUFFER_RESULT",
+            "SQL_NO_CACHE",
+            "SQL_CACHE",
+            "SQL_CALC_FOUND_ROWS",
+        ]) {
+            match option {
+                "DISTINCT" | "DISTINCTROW" => select.distinct = true,
+                "STRAIGHT_JOIN" => select.straight_join = true,
+                "SQL_CALC_FOUND_ROWS" => select.calc_found_rows = true,
+                _ => {}
+            }
+        }
+        select.items = self.list(Self::select_item)?;
+        if self.is_word("INTO") {
+            self.advance();
+            self.into_found = Some(self.into_variables()?);
+        }
+        if self.take_word("FROM") {
+            if !self.take_word("DUAL") {
+                select.from = self.list(Self::table_ref)?;
+            }
+        }
+        if self.take_word("WHERE") {
+            select.filter = Some(self.expr()?);
+        }
+        if self.take_word("GROUP") {
+            self.expect_word("BY")?;
+            select.group_by = self.list(Self::order_item)?;
+            select.rollup = self.take_words(&["WITH", "ROLLUP"]);
+        }
+        if self.take_word("HAVING") {
+            select.having = Some(self.expr()?);
+        }
+        if self.take_word("WINDOW") {
+            select.windows = true;
+            self.list(|parser| {
+                parser.name()?;
+                parser.expect_word("AS")?;
+                parser.expect_symbol("(")?;
+                parser.skip_parenthesized()
+            })?;
+        }
+        Ok(select)
+    }
+
+    fn select_item(&mut self) -> Result<SelectItem> {
+        if self.take_symbol("*") {
+            return Ok(SelectItem::All);
+        }
+        if self.is_name() && self.is_symbol_at(1, ".") {
+            let dots = if self.is_symbol_at(3, ".") { 2 } else { 1 };
+            if self.is_symbol_at(2 * dots, "*") {
+                let first = self.name()?;
+                self.advance();
+                let table = match dots {
+                    1 => TableName::new(first),
+                    _ => {
+                        let name = self.any_name()?;
+                        self.advance();
+                        TableName { database: Some(first), name }
+                    }
+                };
+                self.advance();
+                return Ok(SelectItem::AllOf(table));
+            }
+        }
+        let start = self.peek();
+        let expr = self.expr()?;
+        // A string's name is its value, without the quotes.
+        let text = match &expr {
+            Expr::Literal(Literal::String { bytes, .. }) if start.kind == Kind::Text => {
+                String::from_utf8_lossy(bytes).trim_start().to_string()
+            }
+            _ => self.text_since(start.start),
+        };
+        let alias = self.optional_alias()?;
+        Ok(SelectItem::Expr { expr, alias, text })
+    }
+
+    /// `AS name`, `AS 'name'`, or the name alone.
+    fn optional_alias(&mut self) -> Result<Option<String>> {
+        if self.take_word("AS") {
+            return Ok(Some(self.name_or_text()?));
+        }
+        if self.is_name() || self.peek().kind == Kind::Text {
+            return Ok(Some(self.name_or_text()?));
+        }
+        Ok(None)
+    }
+
+    pub(super) fn order_by(&mut self) -> Result<Vec<OrderItem>> {
+        self.expect_word("ORDER")?;
+        self.expect_word("BY")?;
+        self.list(Self::order_item)
+    }
+
+    fn order_item(&mut self) -> Result<OrderItem> {
+        let expr = self.expr()?;
+        let descending = self.take_word("DESC");
+        if !descending {
+            self.take_word("ASC");
+        }
+        Ok(OrderItem { expr, descending })
+    }
+
+    /// LIMIT count, LIMIT offset, count, LIMIT count OFFSET offset.
+    pub(super) fn limit(&mut self) -> Result<Limit> {
+        self.expect_word("LIMIT")?;
+        let first = self.limit_number()?;
+        if self.take_symbol(",") {
+            return Ok(Limit { offset: Some(first), count: self.limit_number()? });
+        }
+        let offset = if self.take_word("OFFSET") { Some(self.limit_number()?) } else { None };
+        Ok(Limit { offset, count: first })
+    }
+
+    pub(super) fn limit_number(&mut self) -> Result<Expr> {
+        if self.peek().kind == Kind::Parameter {
+            self.advance();
+            self.parameters += 1;
+            return Ok(Expr::Parameter(self.parameters - 1));
+        }
+        Ok(Expr::Literal(Literal::Integer(self.integer()?)))
+    }
+
+    /// FOR UPDATE, FOR SHARE, LOCK IN SHARE MODE.
+    fn row_lock(&mut self) -> Result<RowLock> {
+        if self.take_word("LOCK") {
+            for word in ["IN", "SHARE", "MODE"] {
+                self.expect_word(word)?;
+            }
+            return Ok(RowLock { exclusive: false, of: Vec::new(), wait: LockWait::Wait });
+        }
+        self.expect_word("FOR")?;
+        let exclusive = self.take_word("UPDATE");
+        if !exclusive {
+            self.expect_word("SHARE")?;
+        }
+        let of = if self.take_word("OF") { self.list(Self::table_name)? } else { Vec::new() };
+        let wait = if self.take_word("NOWAIT") {
+            LockWait::NoWait
+        } else if self.take_word("SKIP") {
+            self.expect_word("LOCKED")?;
+            LockWait::SkipLocked
+        } else {
+            LockWait::Wait
+        };
+        Ok(RowLock { exclusive, of, wait })
+    }
+
+    // ------------------------------------------------------------- tables
+
+    /// One table of FROM, with the joins that follow it.
+    pub(super) fn table_ref(&mut self) -> Result<TableRef> {
+        self.nested(|parser| {
+            let mut left = parser.table_factor()?;
+            let mut links = 0;
+            while let Some((kind, natural)) = parser.join_operator()? {
+                links += 1;
+                if parser.depth + links > super::DEPTH_MAX {
+                    return Err(Error::nested_too_deep());
+                }
+                let right = parser.joined_table()?;
+                let condition = if natural {
+                    JoinCondition::Natural
+                } else if parser.take_word("ON") {
+                    JoinCondition::On(parser.expr()?)
+                } else if parser.take_word("USING") {
+                    JoinCondition::Using(parser.parenthesized_list(Self::name)?)
+                } else if matches!(kind, JoinKind::Left | JoinKind::Right) {
+                    return Err(parser.unexpected());
+                } else {
+                    JoinCondition::None
+                };
+                left = TableRef::Join { left: Box::new(left), right: Box::new(right), kind, condition };
+            }
+            Ok(left)
+        })
+    }
+
+    /// The right side of a join: `a JOIN b JOIN c ON .. ON ..` nests to the right.
+    fn joined_table(&mut self) -> Result<TableRef> {
+        let table = self.table_factor()?;
+        // When a join operator follows where ON could stand, look whether the conditions come in the reverse order.
+        let begins_join = self.is_any_word(&["JOIN", "INNER", "LEFT", "RIGHT"]);
+        if !begins_join || !self.has_nested_on() {
+            return Ok(table);
+        }
+        self.nested(|parser| {
+            let Some((kind, _)) = parser.join_operator()? else { return Err(parser.unexpected()) };
+            let right = parser.joined_table()?;
+            parser.expect_word("ON")?;
+            let condition = JoinCondition::On(parser.expr()?);
+            Ok(TableRef::Join { left: Box::new(table), right: Box::new(right), kind, condition })
+        })
+    }
+
+    /// Whether the ON's ahead outnumber the joins ahead, so that one of them is for the join before.
+    fn has_nested_on(&self) -> bool {
+        let (mut joins, mut conditions, mut open) = (0, 0, 0);
+        for ahead in 0.. {
+            let token = self.peek_at(ahead);
+            match (token.kind, self.bytes(token)) {
+                (Kind::Symbol, b"(") => open += 1,
+                (Kind::Symbol, b")") if open == 0 => break,
+                (Kind::Symbol, b")") => open -= 1,
+                (Kind::Symbol, b"," | b";") if open == 0 => break,
+                (Kind::End | Kind::Bad, _) => break,
+                (Kind::Word, word) if open == 0 => match word.to_ascii_uppercase().as_slice() {
+                    b"JOIN" => joins += 1,
+                    b"ON" | b"USING" => conditions += 1,
+                    b"WHERE" | b"GROUP" | b"ORDER" | b"HAVING" | b"LIMIT" | b"UNION" | b"SET" => break,
+                    _ => {}
+                },
+                _ => {}
+            }
+        }
+        conditions > joins
+    }
+
+    /// The operator that joins another table, if one follows. The second: NATURAL.
+    fn join_operator(&mut self) -> Result<Option<(JoinKind, bool)>> {
+        if self.take_word("STRAIGHT_JOIN") {
+            return Ok(Some((JoinKind::Straight, false)));
+        }
+        let natural = self.take_word("NATURAL");
+        let kind = match self.take_any_word(&["INNER", "CROSS", "LEFT", "RIGHT"]) {
+            Some(side @ ("LEFT" | "RIGHT")) => {
+                self.take_word("OUTER");
+                if side == "LEFT" { JoinKind::Left } else { JoinKind::Right }
+            }
+            Some(_) => JoinKind::Inner,
+            None if natural || self.is_word("JOIN") => JoinKind::Inner,
+            None => return Ok(None),
+        };
+        self.expect_word("JOIN")?;
+        Ok(Some((kind, natural)))
+    }
+
+    fn table_factor(&mut self) -> Result<TableRef> {
+        if self.take_symbol("{") {
+            self.expect_word("OJ")?;
+            let table = self.table_ref()?;
+            self.expect_symbol("}")?;
+            return Ok(table);
+        }
+        let lateral = self.take_word("LATERAL");
+        if self.is_symbol("(") {
+            if self.is_query_at(1) && !self.is_parenthesized_join() {
+                let query = Box::new(self.parenthesized_query()?);
+                self.take_word("AS");
+                if !self.is_name() {
+                    return Err(Error::new(1248, b"42000", "Every derived table must have its own alias"));
+                }
+                let alias = self.name()?;
+                let columns = if self.is_symbol("(") { self.parenthesized_list(Self::name)? } else { Vec::new() };
+                return Ok(TableRef::Derived { query, alias, columns, lateral });
+            }
+            return self.parenthesized_tables();
+        }
+        if self.is_word("JSON_TABLE") {
+            return Err(Error::unsupported("JSON_TABLE"));
+        }
+        let name = self.table_name()?;
+        if self.take_word("PARTITION") {
+            return Err(Error::unsupported("PARTITION"));
+        }
+        if self.take_word("AS") {
+            let alias = Some(self.name_or_text()?);
+            return Ok(TableRef::Table { name, alias, hints: self.index_hints()? });
+        }
+        let alias = if self.is_name() { Some(self.name()?) } else { None };
+        Ok(TableRef::Table { name, alias, hints: self.index_hints()? })
+    }
+
+    /// `((SELECT 1) AS a JOIN b)`: the inner parenthesis is a derived table, the outer one a join.
+    fn is_parenthesized_join(&self) -> bool {
+        if !self.is_symbol_at(1, "(") {
+            return false;
+        }
+        let mut open = 0;
+        for ahead in 1.. {
+            let token = self.peek_at(ahead);
+            match (token.kind, self.bytes(token)) {
+                (Kind::Symbol, b"(") => open += 1,
+                (Kind::Symbol, b")") => {
+                    open -= 1;
+                    if open == 0 {
+                        let next = self.peek_at(ahead + 1);
+                        let is_alias = next.kind == Kind::QuotedName
+                            || (next.kind == Kind::Word && !words::is_reserved(self.bytes(next)))
+                            || self.is_word_at(ahead + 1, "AS");
+                        return is_alias;
+                    }
+                }
+                (Kind::End | Kind::Bad, _) => return false,
+                _ => {}
+            }
+        }
+        false
+    }
+
+    /// `(a, b JOIN c)`: commas are inner joins here.
+    fn parenthesized_tables(&mut self) -> Result<TableRef> {
+        self.expect_symbol("(")?;
+        let mut tables = self.list(Self::table_ref)?;
+        self.expect_symbol(")")?;
+        if tables.len() > super::DEPTH_MAX - self.depth {
+            return Err(Error::nested_too_deep());
+        }
+        let first = tables.remove(0);
+        Ok(tables.into_iter().fold(first, |left, right| TableRef::Join {
+            left: Box::new(left),
+            right: Box::new(right),
+            kind: JoinKind::Inner,
+            condition: JoinCondition::None,
+        }))
+    }
+
+    fn index_hints(&mut self) -> Result<Vec<IndexHint>> {
+        let mut hints = Vec::new();
+        loop {
+            let kind = if self.is_word("USE") {
+                IndexHintKind::Use
+            } else if self.is_word("FORCE") {
+                IndexHintKind::Force
+            } else if self.is_word("IGNORE") {
+                IndexHintKind::Ignore
+            } else {
+                return Ok(hints);
+            };
+            if !self.is_word_at(1, "INDEX") && !self.is_word_at(1, "KEY") {
+                return Ok(hints);
+            }
+            self.at += 2;
+            let purpose = if self.take_word("FOR") {
+                if self.take_word("JOIN") {
+                    IndexHintPurpose::Join
+                } else if self.take_words(&["ORDER", "BY"]) {
+                    IndexHintPurpose::OrderBy
+                } else if self.take_words(&["GROUP", "BY"]) {
+                    IndexHintPurpose::GroupBy
+                } else {
+                    return Err(self.unexpected());
+                }
+            } else {
+                IndexHintPurpose::Any
+            };
+            self.expect_symbol("(")?;
+            let mut indexes = Vec::new();
+            if !self.is_symbol(")") {
+                indexes =
+                    self.list(
+                        |parser| {
+                            if parser.take_word("PRIMARY") { Ok("PRIMARY".to_string()) } else { parser.name() }
+                        },
+                    )?;
+            }
+            self.expect_symbol(")")?;
+            hints.push(IndexHint { kind, purpose, indexes });
+        }
+    }
+}
