@@ -1,2 +1,86 @@
-//! (skeleton)
-fn main() {}
+//! `sim`: the storage engine on a disk that lies, from seeds.
+//!
+//! ```text
+//! sim SEED                  one seed, told step by step
+//! sim --seeds N --from S    N seeds from S on, one line for each thousand
+//! ```
+//!
+//! A seed decides everything: the configuration, the operations, the faults and
+//! what survives them. A failure names its seed, and the seed replays it.
+
+#![forbid(unsafe_code)]
+
+mod model;
+mod run;
+mod workload;
+
+use std::panic;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let mut arguments = std::env::args().skip(1);
+    let (mut seeds, mut from, mut single) = (0u64, 1u64, None);
+    while let Some(argument) = arguments.next() {
+        let mut number = |what: &str| -> u64 {
+            let text = arguments.next().unwrap_or_default();
+            text.parse().unwrap_or_else(|_| usage(&format!("{what} needs a number, not '{text}'")))
+        };
+        match argument.as_str() {
+            "--seeds" => seeds = number("--seeds"),
+            "--from" => from = number("--from"),
+            seed => single = Some(seed.parse().unwrap_or_else(|_| usage(&format!("'{seed}' is no seed")))),
+        }
+    }
+    if let Some(seed) = single {
+        return match run::seed(seed, true) {
+            Ok(report) => {
+                println!("seed {seed}: {report}");
+                ExitCode::SUCCESS
+            }
+            Err(failure) => {
+                println!("seed {seed} FAILED: {failure}");
+                ExitCode::FAILURE
+            }
+        };
+    }
+    if seeds == 0 {
+        usage("a seed, or --seeds N [--from S]");
+    }
+    many(seeds, from)
+}
+
+fn usage(problem: &str) -> ! {
+    eprintln!("sim: {problem}\nusage: sim SEED | sim --seeds N [--from S]");
+    std::process::exit(2);
+}
+
+fn many(seeds: u64, from: u64) -> ExitCode {
+    let mut failed = Vec::new();
+    let mut sum = run::Report::default();
+    panic::set_hook(Box::new(|_| {})); // A panic is a failure of its seed; the replay shows where.
+    for seed in from..from + seeds {
+        match panic::catch_unwind(|| run::seed(seed, false)) {
+            Ok(Ok(report)) => sum.add(&report),
+            Ok(Err(failure)) => {
+                println!("seed {seed} FAILED: {failure}");
+                failed.push(seed);
+            }
+            Err(cause) => {
+                let text = cause.downcast_ref::<String>().map(String::as_str);
+                let text = text.or_else(|| cause.downcast_ref::<&str>().copied()).unwrap_or("no message");
+                println!("seed {seed} PANICKED: {text}");
+                failed.push(seed);
+            }
+        }
+        let done = seed - from + 1;
+        if done % 1000 == 0 {
+            println!("{done} seeds: {sum}");
+        }
+        if failed.len() >= 20 {
+            println!("stopped after 20 failures");
+            break;
+        }
+    }
+    println!("{seeds} seeds from {from}: {} failed; {sum}", failed.len());
+    if failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}

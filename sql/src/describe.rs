@@ -1,0 +1,357 @@
+//! Tables and types in SQL's own words: what SHOW CREATE TABLE, SHOW COLUMNS and
+//! information_schema say of a description.
+//!
+//! Tools parse these texts (dump programs, object mappers, migration tools), so
+//! they are MySQL 8.0's to the blank: lower-case types, back-quoted names, defaults
+//! in single quotes, one line per column and key.
+//!
+//! Not here: reading such text back, which is the parser's.
+
+use std::fmt::Write;
+
+use format::collation::{CollationId, collation};
+use format::value::{ColumnType, LobSize};
+use storage::schema::{
+    Column, ColumnDefault, Compression, Database, Index, IndexPart, RowFormat, Table, TableOptions,
+};
+
+/// A name in back quotes.
+pub fn quoted(name: &str) -> String {
+    format!("`{}`", name.replace('`', "``"))
+}
+
+/// A string literal, escaped as MySQL prints defaults and comments.
+pub fn literal(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 2);
+    out.push('\'');
+    for c in text.chars() {
+        match c {
+            '\'' => out.push_str("''"),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\0' => out.push_str("\\0"),
+            other => out.push(other),
+        }
+    }
+    out.push('\'');
+    out
+}
+
+/// The bare name of a type: DATA_TYPE of information_schema.COLUMNS.
+pub fn data_type(ty: &ColumnType) -> &'static str {
+    match ty {
+        ColumnType::Int { bytes: 1, .. } => "tinyint",
+        ColumnType::Int { bytes: 2, .. } => "smallint",
+        ColumnType::Int { bytes: 3, .. } => "mediumint",
+        ColumnType::Int { bytes: 4, .. } => "int",
+        ColumnType::Int { .. } => "bigint",
+        ColumnType::Year => "year",
+        ColumnType::Bit { .. } => "bit",
+        ColumnType::Float { .. } => "float",
+        ColumnType::Double { .. } => "double",
+        ColumnType::Decimal { .. } => "decimal",
+        ColumnType::Date => "date",
+        ColumnType::Time { .. } => "time",
+        ColumnType::DateTime { .. } => "datetime",
+        ColumnType::Timestamp { .. } => "timestamp",
+        ColumnType::Char { .. } => "char",
+        ColumnType::VarChar { .. } => "varchar",
+        ColumnType::Binary { .. } => "binary",
+        ColumnType::VarBinary { .. } => "varbinary",
+        ColumnType::Text { size: LobSize::Tiny, .. } => "tinytext",
+        ColumnType::Text { size: LobSize::Regular, .. } => "text",
+        ColumnType::Text { size: LobSize::Medium, .. } => "mediumtext",
+        ColumnType::Text { size: LobSize::Long, .. } => "longtext",
+        ColumnType::Blob { size: LobSize::Tiny } => "tinyblob",
+        ColumnType::Blob { size: LobSize::Regular } => "blob",
+        ColumnType::Blob { size: LobSize::Medium } => "mediumblob",
+        ColumnType::Blob { size: LobSize::Long } => "longblob",
+        ColumnType::Json => "json",
+        ColumnType::Enum { .. } => "enum",
+        ColumnType::Set { .. } => "set",
+    }
+}
+
+/// The whole type without its character set: `int unsigned`, `varchar(20)`, `enum('a','b')`.
+pub fn column_type(ty: &ColumnType) -> String {
+    let mut out = data_type(ty).to_string();
+    let parenthesis = |out: &mut String, text: &str| {
+        let _ = write!(out, "({text})");
+    };
+    match ty {
+        ColumnType::Bit { bits } => parenthesis(&mut out, &bits.to_string()),
+        ColumnType::Decimal { precision, scale, .. } => parenthesis(&mut out, &format!("{precision},{scale}")),
+        ColumnType::Float { decimals: Some((m, d)), .. } | ColumnType::Double { decimals: Some((m, d)), .. } => {
+            parenthesis(&mut out, &format!("{m},{d}"));
+        }
+        ColumnType::Time { fsp } | ColumnType::DateTime { fsp } | ColumnType::Timestamp { fsp } if *fsp > 0 => {
+            parenthesis(&mut out, &fsp.to_string());
+        }
+        ColumnType::Char { chars, .. } | ColumnType::VarChar { chars, .. } => {
+            parenthesis(&mut out, &chars.to_string());
+        }
+        ColumnType::Binary { bytes } | ColumnType::VarBinary { bytes } => parenthesis(&mut out, &bytes.to_string()),
+        ColumnType::Enum { members, .. } | ColumnType::Set { members, .. } => {
+            let members: Vec<String> = members.iter().map(|member| literal(member)).collect();
+            parenthesis(&mut out, &members.join(","));
+        }
+        _ => {}
+    }
+    if is_unsigned(ty) {
+        out.push_str(" unsigned");
+    }
+    out
+}
+
+fn is_unsigned(ty: &ColumnType) -> bool {
+    matches!(
+        ty,
+        ColumnType::Int { unsigned: true, .. }
+            | ColumnType::Float { unsigned: true, .. }
+            | ColumnType::Double { unsigned: true, .. }
+            | ColumnType::Decimal { unsigned: true, .. }
+    )
+}
+
+/// The collation of a type that holds characters. JSON has one, but nobody declares it.
+pub fn declared_collation(ty: &ColumnType) -> Option<CollationId> {
+    match ty {
+        ColumnType::Char { collation, .. }
+        | ColumnType::VarChar { collation, .. }
+        | ColumnType::Text { collation, .. }
+        | ColumnType::Enum { collation, .. }
+        | ColumnType::Set { collation, .. } => Some(*collation),
+        _ => None,
+    }
+}
+
+/// A stored value as text.
+pub fn stored_text(ty: &ColumnType, stored: &[u8]) -> String {
+    let mut out = Vec::new();
+    ty.write_text(stored, &mut out);
+    String::from_utf8_lossy(&out).into_owned()
+}
+
+/// What COLUMN_DEFAULT and the Default column of SHOW COLUMNS say.
+pub fn default_text(column: &Column) -> Option<String> {
+    match &column.default {
+        ColumnDefault::None | ColumnDefault::Null => None,
+        ColumnDefault::Literal(stored) => Some(match &column.ty {
+            ColumnType::Bit { .. } => bit_literal(stored),
+            ty => stored_text(ty, stored),
+        }),
+        ColumnDefault::CurrentTimestamp { fsp } => Some(now(*fsp)),
+        ColumnDefault::Expression(text) => Some(text.to_string()),
+    }
+}
+
+fn bit_literal(stored: &[u8]) -> String {
+    let number = stored.iter().fold(0u64, |number, byte| number << 8 | u64::from(*byte));
+    format!("b'{number:b}'")
+}
+
+fn now(fsp: u8) -> String {
+    if fsp == 0 { "CURRENT_TIMESTAMP".into() } else { format!("CURRENT_TIMESTAMP({fsp})") }
+}
+
+fn fraction(ty: &ColumnType) -> u8 {
+    match ty {
+        ColumnType::Time { fsp } | ColumnType::DateTime { fsp } | ColumnType::Timestamp { fsp } => *fsp,
+        _ => 0,
+    }
+}
+
+/// The Extra column: `auto_increment`, `on update CURRENT_TIMESTAMP`.
+pub fn extra(column: &Column) -> String {
+    let mut words = Vec::new();
+    if column.auto_increment {
+        words.push("auto_increment".to_string());
+    }
+    if matches!(column.default, ColumnDefault::CurrentTimestamp { .. } | ColumnDefault::Expression(_)) {
+        words.push("DEFAULT_GENERATED".to_string());
+    }
+    if column.on_update_now {
+        words.push(format!("on update {}", now(fraction(&column.ty))));
+    }
+    if column.invisible {
+        words.push("INVISIBLE".to_string());
+    }
+    words.join(" ")
+}
+
+/// PRI, UNI, MUL or nothing: by the most telling index that the column leads.
+pub fn column_key(table: &Table, ordinal: usize) -> &'static str {
+    let mut key = "";
+    for index in table.indexes.iter().filter(|index| !index.is_hidden()) {
+        if index.primary && index.parts.iter().any(|part| part.column == ordinal) {
+            return "PRI";
+        }
+        if index.parts.first().is_some_and(|part| part.column == ordinal) {
+            if index.unique && index.parts.len() == 1 {
+                // A unique key of NOT NULL columns stands in for a missing primary key.
+                if index.clustered {
+                    return "PRI";
+                }
+                key = "UNI";
+            } else if key.is_empty() {
+                key = "MUL";
+            }
+        }
+    }
+    key
+}
+
+/// One line of CREATE TABLE, from the name on.
+fn column_line(column: &Column, table_collation: CollationId) -> String {
+    let mut out = format!("{} {}", quoted(&column.name), column_type(&column.ty));
+    if let Some(id) = declared_collation(&column.ty)
+        && id != table_collation
+    {
+        let own = collation(id);
+        if own.charset != collation(table_collation).charset || own.is_default {
+            let _ = write!(out, " CHARACTER SET {}", own.charset.name());
+        }
+        let _ = write!(out, " COLLATE {}", own.name);
+    }
+    if !column.nullable {
+        out.push_str(" NOT NULL");
+    } else if matches!(column.ty, ColumnType::Timestamp { .. }) {
+        out.push_str(" NULL");
+    }
+    match &column.default {
+        ColumnDefault::None => {}
+        // A TEXT or BLOB has no default that could be told.
+        ColumnDefault::Null if matches!(column.ty, ColumnType::Text { .. } | ColumnType::Blob { .. }) => {}
+        ColumnDefault::Null => out.push_str(" DEFAULT NULL"),
+        ColumnDefault::Literal(stored) => match &column.ty {
+            ColumnType::Bit { .. } => {
+                let _ = write!(out, " DEFAULT {}", bit_literal(stored));
+            }
+            ty => {
+                let _ = write!(out, " DEFAULT {}", literal(&stored_text(ty, stored)));
+            }
+        },
+        ColumnDefault::CurrentTimestamp { fsp } => {
+            let _ = write!(out, " DEFAULT {}", now(*fsp));
+        }
+        ColumnDefault::Expression(text) => {
+            let _ = write!(out, " DEFAULT ({text})");
+        }
+    }
+    if column.on_update_now {
+        let _ = write!(out, " ON UPDATE {}", now(fraction(&column.ty)));
+    }
+    if column.auto_increment {
+        out.push_str(" AUTO_INCREMENT");
+    }
+    if !column.comment.is_empty() {
+        let _ = write!(out, " COMMENT {}", literal(&column.comment));
+    }
+    if column.invisible {
+        out.push_str(" /*!80023 INVISIBLE */");
+    }
+    out
+}
+
+fn part(table: &Table, part: &IndexPart) -> String {
+    let mut out = quoted(&table.columns[part.column].name);
+    if let Some(chars) = part.prefix_chars {
+        let _ = write!(out, "({chars})");
+    }
+    if part.descending {
+        out.push_str(" DESC");
+    }
+    out
+}
+
+fn index_line(table: &Table, index: &Index) -> String {
+    let parts: Vec<String> = index.parts.iter().map(|one| part(table, one)).collect();
+    let mut out = match (index.primary, index.unique) {
+        (true, _) => "PRIMARY KEY".to_string(),
+        (false, true) => format!("UNIQUE KEY {}", quoted(&index.name)),
+        (false, false) => format!("KEY {}", quoted(&index.name)),
+    };
+    let _ = write!(out, " ({})", parts.join(","));
+    if let Some(algorithm) = &index.algorithm {
+        let _ = write!(out, " USING {}", algorithm.to_ascii_uppercase());
+    }
+    if !index.comment.is_empty() {
+        let _ = write!(out, " COMMENT {}", literal(&index.comment));
+    }
+    if index.invisible {
+        out.push_str(" /*!80000 INVISIBLE */");
+    }
+    out
+}
+
+/// ROW_FORMAT's word.
+pub fn row_format(format: RowFormat) -> &'static str {
+    match format {
+        RowFormat::Default | RowFormat::Dynamic => "Dynamic",
+        RowFormat::Compact => "Compact",
+        RowFormat::Redundant => "Redundant",
+        RowFormat::Compressed => "Compressed",
+    }
+}
+
+/// The options behind the closing parenthesis that are not said otherwise: Create_options of SHOW TABLE STATUS too.
+pub fn create_options(options: &TableOptions) -> Vec<String> {
+    let mut out = Vec::new();
+    if options.row_format != RowFormat::Default {
+        out.push(format!("ROW_FORMAT={}", row_format(options.row_format).to_ascii_uppercase()));
+    }
+    if options.key_block_size > 0 {
+        out.push(format!("KEY_BLOCK_SIZE={}", options.key_block_size));
+    }
+    if options.compression != Compression::Default {
+        out.push(format!("COMPRESSION={}", literal(options.compression.name())));
+    }
+    // As they were given, in the engine's own syntax of attributes.
+    out.extend(options.create_options.iter().map(|(name, value)| format!("{name}={value}")));
+    out
+}
+
+/// The text of SHOW CREATE TABLE. `auto_increment` is the next value, told when it is not the first.
+pub fn create_table(table: &Table, auto_increment: u64) -> String {
+    let mut lines: Vec<String> =
+        table.columns.iter().map(|column| column_line(column, table.options.collation)).collect();
+    // The primary key first, then the others as they were made; a unique key that is clustered is none of its own.
+    let shown = || table.indexes.iter().filter(|index| !index.is_hidden());
+    lines.extend(shown().filter(|index| index.primary).map(|index| index_line(table, index)));
+    lines.extend(shown().filter(|index| !index.primary && index.unique).map(|index| index_line(table, index)));
+    lines.extend(shown().filter(|index| !index.primary && !index.unique).map(|index| index_line(table, index)));
+    let mut out = format!("CREATE TABLE {} (\n  {}\n) ENGINE=InnoDB", quoted(&table.name), lines.join(",\n  "));
+    if table.auto_increment.is_some() && auto_increment > 1 {
+        let _ = write!(out, " AUTO_INCREMENT={auto_increment}");
+    }
+    let own = collation(table.options.collation);
+    let _ = write!(out, " DEFAULT CHARSET={}", own.charset.name());
+    // MySQL 8.0's default for utf8mb4 is another one, so there the collation is always told.
+    if !own.is_default || own.charset.name() == "utf8mb4" {
+        let _ = write!(out, " COLLATE={}", own.name);
+    }
+    for option in create_options(&table.options) {
+        let _ = write!(out, " {option}");
+    }
+    if !table.options.comment.is_empty() {
+        let _ = write!(out, " COMMENT={}", literal(&table.options.comment));
+    }
+    out
+}
+
+/// The text of SHOW CREATE DATABASE.
+pub fn create_database(database: &Database, if_not_exists: bool) -> String {
+    let own = collation(database.collation);
+    let mut out = String::from("CREATE DATABASE ");
+    if if_not_exists {
+        out.push_str("/*!32312 IF NOT EXISTS*/ ");
+    }
+    let _ = write!(out, "{} /*!40100 DEFAULT CHARACTER SET {}", quoted(&database.name), own.charset.name());
+    if !own.is_default || own.charset.name() == "utf8mb4" {
+        let _ = write!(out, " COLLATE {}", own.name);
+    }
+    out.push_str(" */ /*!80016 DEFAULT ENCRYPTION='N' */");
+    out
+}
+

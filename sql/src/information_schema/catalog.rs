@@ -1,0 +1,598 @@
+//! Schemas, tables, columns and keys: the standard's part of information_schema.
+
+use format::collation::collation;
+use format::value::{ColumnType, DateTime, LobSize, Value};
+use storage::schema::{Column, Table};
+
+use super::{Facts, VirtualTable, int, long_text, no_rows, number, optional, string, text, time, yes};
+use crate::describe;
+
+pub const SCHEMATA: VirtualTable = VirtualTable {
+    name: "SCHEMATA",
+    columns: &[
+        text("CATALOG_NAME", 64),
+        text("SCHEMA_NAME", 64),
+        text("DEFAULT_CHARACTER_SET_NAME", 64),
+        text("DEFAULT_COLLATION_NAME", 64),
+        text("SQL_PATH", 512),
+        text("DEFAULT_ENCRYPTION", 3),
+    ],
+    rows: |facts| {
+        let virtual_ones = super::DATABASES.iter().map(|name| (name.to_string(), super::NAME));
+        let stored = facts.instance.engine.databases();
+        let stored = stored.iter().map(|database| (database.name.to_string(), database.collation));
+        let mut all: Vec<_> = virtual_ones.chain(stored).collect();
+        all.sort();
+        all.into_iter()
+            .map(|(name, id)| {
+                let own = collation(id);
+                vec![string("def"), string(name), string(own.charset.name()), string(own.name), Value::Null, string("NO")]
+            })
+            .collect()
+    },
+};
+
+/// Every stored table, by database and name.
+fn all_tables(facts: &Facts<'_>) -> Vec<std::sync::Arc<storage::Table>> {
+    let engine = &facts.instance.engine;
+    let mut tables: Vec<_> = engine.databases().iter().flat_map(|database| engine.tables(&database.name)).collect();
+    tables.sort_by(|a, b| (&a.database, &a.name).cmp(&(&b.database, &b.name)));
+    tables
+}
+
+/// A moment in microseconds since 1970, in the session's zone; 0 is never.
+fn moment(facts: &Facts<'_>, us: u64) -> Value {
+    let moment = if us == 0 { None } else { i64::try_from(us).ok() };
+    let moment = moment.and_then(|us| DateTime::from_unix_micros(us - us % 1_000_000, facts.zone));
+    moment.map_or(Value::Null, Value::DateTime)
+}
+
+pub const TABLES: VirtualTable = VirtualTable {
+    name: "TABLES",
+    columns: &[
+        text("TABLE_CATALOG", 64),
+        text("TABLE_SCHEMA", 64),
+        text("TABLE_NAME", 64),
+        text("TABLE_TYPE", 11),
+        text("ENGINE", 64),
+        int("VERSION"),
+        text("ROW_FORMAT", 10),
+        number("TABLE_ROWS"),
+        number("AVG_ROW_LENGTH"),
+        number("DATA_LENGTH"),
+        number("MAX_DATA_LENGTH"),
+        number("INDEX_LENGTH"),
+        number("DATA_FREE"),
+        number("AUTO_INCREMENT"),
+        time("CREATE_TIME"),
+        time("UPDATE_TIME"),
+        time("CHECK_TIME"),
+        text("TABLE_COLLATION", 64),
+        number("CHECKSUM"),
+        text("CREATE_OPTIONS", 256),
+        text("TABLE_COMMENT", 2048),
+    ],
+    rows: |facts| {
+        let mut rows = Vec::new();
+        for database in super::DATABASES {
+            for table in super::tables(database) {
+                let mut row = vec![string("def"), string(database), string(table.name), string("SYSTEM VIEW")];
+                row.resize(20, Value::Null);
+                row.push(string(""));
+                rows.push(row);
+            }
+        }
+        rows.extend(all_tables(facts).iter().map(|table| table_row(facts, table)));
+        rows
+    },
+};
+
+fn table_row(facts: &Facts<'_>, table: &storage::Table) -> Vec<Value> {
+    use std::sync::atomic::Ordering;
+    let engine = &facts.instance.engine;
+    let statistics = engine.table_statistics(table);
+    let next = table.auto_increment.and_then(|_| engine.auto_increment(table).ok());
+    vec![
+        string("def"),
+        string(&table.database),
+        string(&table.name),
+        string("BASE TABLE"),
+        string("InnoDB"),
+        Value::Int(10),
+        string(describe::row_format(table.options.row_format)),
+        Value::UInt(statistics.rows),
+        Value::UInt(statistics.data_bytes.checked_div(statistics.rows).unwrap_or(0)),
+        Value::UInt(statistics.data_bytes),
+        Value::UInt(0),
+        Value::UInt(statistics.index_bytes),
+        Value::UInt(statistics.free_bytes),
+        next.map_or(Value::Null, Value::UInt),
+        moment(facts, table.created_us),
+        moment(facts, table.state.updated_us.load(Ordering::Relaxed)),
+        Value::Null,
+        string(collation(table.options.collation).name),
+        Value::Null,
+        string(describe::create_options(&table.options).join(" ")),
+        string(&table.options.comment),
+    ]
+}
+
+pub const COLUMNS: VirtualTable = VirtualTable {
+    name: "COLUMNS",
+    columns: &[
+        text("TABLE_CATALOG", 64),
+        text("TABLE_SCHEMA", 64),
+        text("TABLE_NAME", 64),
+        text("COLUMN_NAME", 64),
+        number("ORDINAL_POSITION"),
+        long_text("COLUMN_DEFAULT"),
+        text("IS_NULLABLE", 3),
+        long_text("DATA_TYPE"),
+        number("CHARACTER_MAXIMUM_LENGTH"),
+        number("CHARACTER_OCTET_LENGTH"),
+        number("NUMERIC_PRECISION"),
+        number("NUMERIC_SCALE"),
+        number("DATETIME_PRECISION"),
+        text("CHARACTER_SET_NAME", 64),
+        text("COLLATION_NAME", 64),
+        long_text("COLUMN_TYPE"),
+        text("COLUMN_KEY", 3),
+        text("EXTRA", 256),
+        text("PRIVILEGES", 154),
+        text("COLUMN_COMMENT", 1024),
+        long_text("GENERATION_EXPRESSION"),
+        int("SRS_ID"),
+    ],
+    rows: |facts| {
+        let mut rows = Vec::new();
+        for database in super::DATABASES {
+            for table in super::tables(database) {
+                for (ordinal, column) in table.columns.iter().enumerate() {
+                    let key = [string("def"), string(database), string(table.name), string(column.name)];
+                    rows.push(column_row(key, ordinal, &column.ty, column.nullable, None));
+                }
+            }
+        }
+        for table in all_tables(facts) {
+            for (ordinal, column) in table.columns.iter().enumerate() {
+                let key = [string("def"), string(&table.database), string(&table.name), string(&column.name)];
+                rows.push(column_row(key, ordinal, &column.ty, column.nullable, Some((&table, column))));
+            }
+        }
+        rows
+    },
+};
+
+fn column_row(
+    key: [Value; 4],
+    ordinal: usize,
+    ty: &ColumnType,
+    nullable: bool,
+    stored: Option<(&Table, &Column)>,
+) -> Vec<Value> {
+    let count = |number: Option<u64>| number.map_or(Value::Null, Value::UInt);
+    let (precision, scale) = numeric_precision(ty);
+    let own = match ty {
+        ColumnType::Json => None,
+        ty => describe::declared_collation(ty).map(collation),
+    };
+    let fraction = match ty {
+        ColumnType::Time { fsp } | ColumnType::DateTime { fsp } | ColumnType::Timestamp { fsp } => Some(u64::from(*fsp)),
+        _ => None,
+    };
+    let (chars, bytes) = character_lengths(ty);
+    let mut row = Vec::from(key);
+    row.extend([
+        Value::UInt(ordinal as u64 + 1),
+        optional(stored.and_then(|(_, column)| describe::default_text(column))),
+        yes(nullable),
+        string(describe::data_type(ty)),
+        count(chars),
+        count(bytes),
+        count(precision),
+        count(scale),
+        count(fraction),
+        optional(own.map(|own| own.charset.name())),
+        optional(own.map(|own| own.name)),
+        string(describe::column_type(ty)),
+        string(stored.map_or("", |(table, _)| describe::column_key(table, ordinal))),
+        string(stored.map_or(String::new(), |(_, column)| describe::extra(column))),
+        string("select,insert,update,references"),
+        string(stored.map_or("", |(_, column)| &column.comment)),
+        string(""),
+        Value::Null,
+    ]);
+    row
+}
+
+/// NUMERIC_PRECISION and NUMERIC_SCALE.
+fn numeric_precision(ty: &ColumnType) -> (Option<u64>, Option<u64>) {
+    match ty {
+        ColumnType::Int { bytes, unsigned } => {
+            let digits = match (bytes, unsigned) {
+                (1, _) => 3,
+                (2, _) => 5,
+                (3, false) => 7,
+                (3, true) => 8,
+                (4, _) => 10,
+                (_, false) => 19,
+                (_, true) => 20,
+            };
+            (Some(digits), Some(0))
+        }
+        ColumnType::Bit { bits } => (Some(u64::from(*bits)), None),
+        ColumnType::Decimal { precision, scale, .. } => (Some(u64::from(*precision)), Some(u64::from(*scale))),
+        ColumnType::Float { decimals: Some((m, d)), .. } | ColumnType::Double { decimals: Some((m, d)), .. } => {
+            (Some(u64::from(*m)), Some(u64::from(*d)))
+        }
+        ColumnType::Float { .. } => (Some(12), None),
+        ColumnType::Double { .. } => (Some(22), None),
+        _ => (None, None),
+    }
+}
+
+/// CHARACTER_MAXIMUM_LENGTH and CHARACTER_OCTET_LENGTH.
+fn character_lengths(ty: &ColumnType) -> (Option<u64>, Option<u64>) {
+    let lob = |size: LobSize| u64::from(size.bytes_max());
+    match ty {
+        ColumnType::Char { chars, collation: id } | ColumnType::VarChar { chars, collation: id } => {
+            let chars = u64::from(*chars);
+            (Some(chars), Some(chars * u64::from(collation(*id).charset.bytes_max())))
+        }
+        ColumnType::Binary { bytes } | ColumnType::VarBinary { bytes } => {
+            (Some(u64::from(*bytes)), Some(u64::from(*bytes)))
+        }
+        // Counted in bytes; MySQL divides by the widest character for the first figure only where a length was given.
+        ColumnType::Text { size, .. } | ColumnType::Blob { size } => (Some(lob(*size)), Some(lob(*size))),
+        ColumnType::Enum { members, collation: id } => {
+            let longest = members.iter().map(|member| member.chars().count() as u64).max().unwrap_or(0);
+            (Some(longest), Some(longest * u64::from(collation(*id).charset.bytes_max())))
+        }
+        ColumnType::Set { members, collation: id } => {
+            let all: u64 = members.iter().map(|member| member.chars().count() as u64 + 1).sum();
+            let all = all.saturating_sub(1);
+            (Some(all), Some(all * u64::from(collation(*id).charset.bytes_max())))
+        }
+        _ => (None, None),
+    }
+}
+
+pub const STATISTICS: VirtualTable = VirtualTable {
+    name: "STATISTICS",
+    columns: &[
+        text("TABLE_CATALOG", 64),
+        text("TABLE_SCHEMA", 64),
+        text("TABLE_NAME", 64),
+        int("NON_UNIQUE"),
+        text("INDEX_SCHEMA", 64),
+        text("INDEX_NAME", 64),
+        number("SEQ_IN_INDEX"),
+        text("COLUMN_NAME", 64),
+        text("COLLATION", 1),
+        number("CARDINALITY"),
+        number("SUB_PART"),
+        text("PACKED", 10),
+        text("NULLABLE", 3),
+        text("INDEX_TYPE", 11),
+        text("COMMENT", 8),
+        text("INDEX_COMMENT", 2048),
+        text("IS_VISIBLE", 3),
+        long_text("EXPRESSION"),
+    ],
+    rows: |facts| {
+        let mut rows = Vec::new();
+        for table in all_tables(facts) {
+            let statistics = facts.instance.engine.table_statistics(&table);
+            for (number, index) in table.indexes.iter().enumerate().filter(|(_, index)| !index.is_hidden()) {
+                for (sequence, part) in index.parts.iter().enumerate() {
+                    let column = &table.columns[part.column];
+                    let distinct = statistics.distinct.get(number).and_then(|counts| counts.get(sequence));
+                    rows.push(vec![
+                        string("def"),
+                        string(&table.database),
+                        string(&table.name),
+                        Value::Int(i64::from(!index.unique)),
+                        string(&table.database),
+                        string(&index.name),
+                        Value::UInt(sequence as u64 + 1),
+                        string(&column.name),
+                        string(if part.descending { "D" } else { "A" }),
+                        distinct.map_or(Value::Null, |count| Value::UInt(*count)),
+                        part.prefix_chars.map_or(Value::Null, |chars| Value::UInt(u64::from(chars))),
+                        Value::Null,
+                        string(if column.nullable { "YES" } else { "" }),
+                        string("BTREE"),
+                        string(""),
+                        string(&index.comment),
+                        yes(!index.invisible),
+                        Value::Null,
+                    ]);
+                }
+            }
+        }
+        rows
+    },
+};
+
+pub const KEY_COLUMN_USAGE: VirtualTable = VirtualTable {
+    name: "KEY_COLUMN_USAGE",
+    columns: &[
+        text("CONSTRAINT_CATALOG", 64),
+        text("CONSTRAINT_SCHEMA", 64),
+        text("CONSTRAINT_NAME", 64),
+        text("TABLE_CATALOG", 64),
+        text("TABLE_SCHEMA", 64),
+        text("TABLE_NAME", 64),
+        text("COLUMN_NAME", 64),
+        number("ORDINAL_POSITION"),
+        number("POSITION_IN_UNIQUE_CONSTRAINT"),
+        text("REFERENCED_TABLE_SCHEMA", 64),
+        text("REFERENCED_TABLE_NAME", 64),
+        text("REFERENCED_COLUMN_NAME", 64),
+    ],
+    rows: |facts| {
+        let mut rows = Vec::new();
+        for table in all_tables(facts) {
+            for index in table.indexes.iter().filter(|index| index.unique && !index.is_hidden()) {
+                for (sequence, part) in index.parts.iter().enumerate() {
+                    rows.push(vec![
+                        string("def"),
+                        string(&table.database),
+                        string(&index.name),
+                        string("def"),
+                        string(&table.database),
+                        string(&table.name),
+                        string(&table.columns[part.column].name),
+                        Value::UInt(sequence as u64 + 1),
+                        Value::Null,
+                        Value::Null,
+                        Value::Null,
+                        Value::Null,
+                    ]);
+                }
+            }
+        }
+        rows
+    },
+};
+
+pub const TABLE_CONSTRAINTS: VirtualTable = VirtualTable {
+    name: "TABLE_CONSTRAINTS",
+    columns: &[
+        text("CONSTRAINT_CATALOG", 64),
+        text("CONSTRAINT_SCHEMA", 64),
+        text("CONSTRAINT_NAME", 64),
+        text("TABLE_SCHEMA", 64),
+        text("TABLE_NAME", 64),
+        text("CONSTRAINT_TYPE", 11),
+        text("ENFORCED", 3),
+    ],
+    rows: |facts| {
+        let mut rows = Vec::new();
+        for table in all_tables(facts) {
+            for index in table.indexes.iter().filter(|index| index.unique && !index.is_hidden()) {
+                rows.push(vec![
+                    string("def"),
+                    string(&table.database),
+                    string(&index.name),
+                    string(&table.database),
+                    string(&table.name),
+                    string(if index.primary { "PRIMARY KEY" } else { "UNIQUE" }),
+                    yes(true),
+                ]);
+            }
+        }
+        rows
+    },
+};
+
+pub const REFERENTIAL_CONSTRAINTS: VirtualTable = VirtualTable {
+    name: "REFERENTIAL_CONSTRAINTS",
+    columns: &[
+        text("CONSTRAINT_CATALOG", 64),
+        text("CONSTRAINT_SCHEMA", 64),
+        text("CONSTRAINT_NAME", 64),
+        text("UNIQUE_CONSTRAINT_CATALOG", 64),
+        text("UNIQUE_CONSTRAINT_SCHEMA", 64),
+        text("UNIQUE_CONSTRAINT_NAME", 64),
+        text("MATCH_OPTION", 7),
+        text("UPDATE_RULE", 11),
+        text("DELETE_RULE", 11),
+        text("TABLE_NAME", 64),
+        text("REFERENCED_TABLE_NAME", 64),
+    ],
+    rows: no_rows,
+};
+
+pub const VIEWS: VirtualTable = VirtualTable {
+    name: "VIEWS",
+    columns: &[
+        text("TABLE_CATALOG", 64),
+        text("TABLE_SCHEMA", 64),
+        text("TABLE_NAME", 64),
+        long_text("VIEW_DEFINITION"),
+        text("CHECK_OPTION", 8),
+        text("IS_UPDATABLE", 3),
+        text("DEFINER", 288),
+        text("SECURITY_TYPE", 7),
+        text("CHARACTER_SET_CLIENT", 64),
+        text("COLLATION_CONNECTION", 64),
+    ],
+    rows: no_rows,
+};
+
+pub const TRIGGERS: VirtualTable = VirtualTable {
+    name: "TRIGGERS",
+    columns: &[
+        text("TRIGGER_CATALOG", 64),
+        text("TRIGGER_SCHEMA", 64),
+        text("TRIGGER_NAME", 64),
+        text("EVENT_MANIPULATION", 6),
+        text("EVENT_OBJECT_CATALOG", 64),
+        text("EVENT_OBJECT_SCHEMA", 64),
+        text("EVENT_OBJECT_TABLE", 64),
+        number("ACTION_ORDER"),
+        long_text("ACTION_CONDITION"),
+        long_text("ACTION_STATEMENT"),
+        text("ACTION_ORIENTATION", 3),
+        text("ACTION_TIMING", 6),
+        text("ACTION_REFERENCE_OLD_TABLE", 64),
+        text("ACTION_REFERENCE_NEW_TABLE", 64),
+        text("ACTION_REFERENCE_OLD_ROW", 3),
+        text("ACTION_REFERENCE_NEW_ROW", 3),
+        time("CREATED"),
+        text("SQL_MODE", 512),
+        text("DEFINER", 288),
+        text("CHARACTER_SET_CLIENT", 64),
+        text("COLLATION_CONNECTION", 64),
+        text("DATABASE_COLLATION", 64),
+    ],
+    rows: no_rows,
+};
+
+pub const ROUTINES: VirtualTable = VirtualTable {
+    name: "ROUTINES",
+    columns: &[
+        text("SPECIFIC_NAME", 64),
+        text("ROUTINE_CATALOG", 64),
+        text("ROUTINE_SCHEMA", 64),
+        text("ROUTINE_NAME", 64),
+        text("ROUTINE_TYPE", 9),
+        long_text("DATA_TYPE"),
+        number("CHARACTER_MAXIMUM_LENGTH"),
+        number("CHARACTER_OCTET_LENGTH"),
+        number("NUMERIC_PRECISION"),
+        number("NUMERIC_SCALE"),
+        number("DATETIME_PRECISION"),
+        text("CHARACTER_SET_NAME", 64),
+        text("COLLATION_NAME", 64),
+        long_text("DTD_IDENTIFIER"),
+        text("ROUTINE_BODY", 8),
+        long_text("ROUTINE_DEFINITION"),
+        text("EXTERNAL_NAME", 64),
+        text("EXTERNAL_LANGUAGE", 64),
+        text("PARAMETER_STYLE", 3),
+        text("IS_DETERMINISTIC", 3),
+        text("SQL_DATA_ACCESS", 17),
+        text("SQL_PATH", 64),
+        text("SECURITY_TYPE", 7),
+        time("CREATED"),
+        time("LAST_ALTERED"),
+        text("SQL_MODE", 512),
+        long_text("ROUTINE_COMMENT"),
+        text("DEFINER", 288),
+        text("CHARACTER_SET_CLIENT", 64),
+        text("COLLATION_CONNECTION", 64),
+        text("DATABASE_COLLATION", 64),
+    ],
+    rows: no_rows,
+};
+
+pub const EVENTS: VirtualTable = VirtualTable {
+    name: "EVENTS",
+    columns: &[
+        text("EVENT_CATALOG", 64),
+        text("EVENT_SCHEMA", 64),
+        text("EVENT_NAME", 64),
+        text("DEFINER", 288),
+        text("TIME_ZONE", 64),
+        text("EVENT_BODY", 3),
+        long_text("EVENT_DEFINITION"),
+        text("EVENT_TYPE", 9),
+        time("EXECUTE_AT"),
+        text("INTERVAL_VALUE", 256),
+        text("INTERVAL_FIELD", 18),
+        text("SQL_MODE", 512),
+        time("STARTS"),
+        time("ENDS"),
+        text("STATUS", 21),
+        text("ON_COMPLETION", 12),
+        time("CREATED"),
+        time("LAST_ALTERED"),
+        time("LAST_EXECUTED"),
+        text("EVENT_COMMENT", 2048),
+        number("ORIGINATOR"),
+        text("CHARACTER_SET_CLIENT", 64),
+        text("COLLATION_CONNECTION", 64),
+        text("DATABASE_COLLATION", 64),
+    ],
+    rows: no_rows,
+};
+
+pub const PARTITIONS: VirtualTable = VirtualTable {
+    name: "PARTITIONS",
+    columns: &[
+        text("TABLE_CATALOG", 64),
+        text("TABLE_SCHEMA", 64),
+        text("TABLE_NAME", 64),
+        text("PARTITION_NAME", 64),
+        text("SUBPARTITION_NAME", 64),
+        number("PARTITION_ORDINAL_POSITION"),
+        number("SUBPARTITION_ORDINAL_POSITION"),
+        text("PARTITION_METHOD", 13),
+        text("SUBPARTITION_METHOD", 13),
+        text("PARTITION_EXPRESSION", 2048),
+        text("SUBPARTITION_EXPRESSION", 2048),
+        long_text("PARTITION_DESCRIPTION"),
+        number("TABLE_ROWS"),
+        number("AVG_ROW_LENGTH"),
+        number("DATA_LENGTH"),
+        number("MAX_DATA_LENGTH"),
+        number("INDEX_LENGTH"),
+        number("DATA_FREE"),
+        time("CREATE_TIME"),
+        time("UPDATE_TIME"),
+        time("CHECK_TIME"),
+        number("CHECKSUM"),
+        long_text("PARTITION_COMMENT"),
+        text("NODEGROUP", 256),
+        text("TABLESPACE_NAME", 268),
+    ],
+    rows: no_rows,
+};
+
+/// Dump programs look here for tablespaces that need statements of their own; file-per-table ones do not.
+pub const FILES: VirtualTable = VirtualTable {
+    name: "FILES",
+    columns: &[
+        number("FILE_ID"),
+        long_text("FILE_NAME"),
+        text("FILE_TYPE", 256),
+        text("TABLESPACE_NAME", 268),
+        text("TABLE_CATALOG", 64),
+        text("TABLE_SCHEMA", 64),
+        text("TABLE_NAME", 64),
+        text("LOGFILE_GROUP_NAME", 256),
+        number("LOGFILE_GROUP_NUMBER"),
+        text("ENGINE", 64),
+        text("FULLTEXT_KEYS", 64),
+        number("DELETED_ROWS"),
+        number("UPDATE_COUNT"),
+        number("FREE_EXTENTS"),
+        number("TOTAL_EXTENTS"),
+        number("EXTENT_SIZE"),
+        number("INITIAL_SIZE"),
+        number("MAXIMUM_SIZE"),
+        number("AUTOEXTEND_SIZE"),
+        time("CREATION_TIME"),
+        time("LAST_UPDATE_TIME"),
+        time("LAST_ACCESS_TIME"),
+        number("RECOVER_TIME"),
+        number("TRANSACTION_COUNTER"),
+        number("VERSION"),
+        text("ROW_FORMAT", 256),
+        number("TABLE_ROWS"),
+        number("AVG_ROW_LENGTH"),
+        number("DATA_LENGTH"),
+        number("MAX_DATA_LENGTH"),
+        number("INDEX_LENGTH"),
+        number("DATA_FREE"),
+        time("CREATE_TIME"),
+        time("UPDATE_TIME"),
+        time("CHECK_TIME"),
+        number("CHECKSUM"),
+        text("STATUS", 256),
+        text("EXTRA", 256),
+    ],
+    rows: no_rows,
+};

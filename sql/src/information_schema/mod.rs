@@ -1,0 +1,169 @@
+//! Virtual tables: information_schema, and what of performance_schema, mysql and
+//! sys stock tools insist on.
+//!
+//! A [`VirtualTable`] is a name, columns and a function that makes all its rows
+//! from [`Facts`]. The planner scans one like any other table: filters, joins,
+//! ORDER BY and GROUP BY over it are the executor's, and SHOW statements are
+//! filters over rows made here, too.
+//!
+//! Columns stand in MySQL 8.0's order, for clients read `SELECT *` by position.
+//! A table that exists only so that tools find it (ROUTINES, TRIGGERS ...) has its
+//! columns and no rows: there are no routines here, so that is the truth.
+//!
+//! Not here: who may see what; there is one kind of user so far.
+
+mod catalog;
+mod innodb;
+mod server;
+
+use format::collation::CollationId;
+use format::value::{ColumnType, LobSize, Value, ZoneOffset};
+
+use crate::instance::Instance;
+use crate::status::SessionStatus;
+use crate::variables::SessionVariables;
+
+/// What rows are made of.
+#[derive(Clone, Copy)]
+pub struct Facts<'a> {
+    pub instance: &'a Instance,
+    pub variables: &'a SessionVariables,
+    pub status: &'a SessionStatus,
+    /// The session's zone, for CREATE_TIME and the like.
+    pub zone: ZoneOffset,
+}
+
+/// One column of a virtual table.
+#[derive(Debug)]
+pub struct VirtualColumn {
+    pub name: &'static str,
+    pub ty: ColumnType,
+    pub nullable: bool,
+}
+
+/// A table without a file.
+pub struct VirtualTable {
+    pub name: &'static str,
+    pub columns: &'static [VirtualColumn],
+    pub rows: fn(&Facts<'_>) -> Vec<Vec<Value>>,
+}
+
+/// The databases that hold virtual tables only.
+pub const DATABASES: [&str; 3] = ["information_schema", "performance_schema", "sys"];
+
+/// Whether a name is one of [`DATABASES`] (names of these are never case-sensitive).
+pub fn is_virtual(database: &str) -> bool {
+    DATABASES.iter().any(|name| name.eq_ignore_ascii_case(database))
+}
+
+/// The tables of a virtual database.
+pub fn tables(database: &str) -> &'static [VirtualTable] {
+    if database.eq_ignore_ascii_case("information_schema") {
+        INFORMATION_SCHEMA
+    } else if database.eq_ignore_ascii_case("performance_schema") {
+        PERFORMANCE_SCHEMA
+    } else {
+        &[]
+    }
+}
+
+/// A table of a virtual database, by its name in any case.
+pub fn table(database: &str, name: &str) -> Option<&'static VirtualTable> {
+    tables(database).iter().find(|table| table.name.eq_ignore_ascii_case(name))
+}
+
+static INFORMATION_SCHEMA: &[VirtualTable] = &[
+    server::CHARACTER_SETS,
+    server::COLLATIONS,
+    server::COLLATION_CHARACTER_SET_APPLICABILITY,
+    catalog::COLUMNS,
+    server::ENGINES,
+    catalog::EVENTS,
+    catalog::FILES,
+    server::GLOBAL_STATUS,
+    server::GLOBAL_VARIABLES,
+    innodb::INNODB_SYS_TABLESPACES,
+    innodb::INNODB_TABLES,
+    innodb::INNODB_TABLESPACES,
+    catalog::KEY_COLUMN_USAGE,
+    catalog::PARTITIONS,
+    server::PLUGINS,
+    server::PROCESSLIST,
+    catalog::REFERENTIAL_CONSTRAINTS,
+    catalog::ROUTINES,
+    catalog::SCHEMATA,
+    server::SESSION_STATUS,
+    server::SESSION_VARIABLES,
+    catalog::STATISTICS,
+    catalog::TABLES,
+    catalog::TABLE_CONSTRAINTS,
+    catalog::TRIGGERS,
+    catalog::VIEWS,
+];
+
+static PERFORMANCE_SCHEMA: &[VirtualTable] = &[
+    server::PERFORMANCE_GLOBAL_STATUS,
+    server::PERFORMANCE_GLOBAL_VARIABLES,
+    server::PERFORMANCE_SESSION_STATUS,
+    server::PERFORMANCE_SESSION_VARIABLES,
+];
+
+const NAME: CollationId = CollationId::UTF8MB4_GENERAL_CI;
+
+/// A column of at most `chars` characters.
+const fn text(name: &'static str, chars: u32) -> VirtualColumn {
+    VirtualColumn { name, ty: ColumnType::VarChar { chars, collation: NAME }, nullable: true }
+}
+
+const fn long_text(name: &'static str) -> VirtualColumn {
+    VirtualColumn { name, ty: ColumnType::Text { size: LobSize::Long, collation: NAME }, nullable: true }
+}
+
+/// A BIGINT UNSIGNED column.
+const fn number(name: &'static str) -> VirtualColumn {
+    VirtualColumn { name, ty: ColumnType::Int { bytes: 8, unsigned: true }, nullable: true }
+}
+
+const fn int(name: &'static str) -> VirtualColumn {
+    VirtualColumn { name, ty: ColumnType::Int { bytes: 4, unsigned: false }, nullable: true }
+}
+
+const fn time(name: &'static str) -> VirtualColumn {
+    VirtualColumn { name, ty: ColumnType::DateTime { fsp: 0 }, nullable: true }
+}
+
+fn string(text: impl AsRef<str>) -> Value {
+    Value::Bytes(text.as_ref().as_bytes().to_vec())
+}
+
+fn optional(text: Option<impl AsRef<str>>) -> Value {
+    text.map_or(Value::Null, string)
+}
+
+fn yes(yes: bool) -> Value {
+    string(if yes { "YES" } else { "NO" })
+}
+
+fn no_rows(_: &Facts<'_>) -> Vec<Vec<Value>> {
+    Vec::new()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_is_in_capitals_or_lower_case_and_once() {
+        for database in DATABASES {
+            let mut names: Vec<_> = tables(database).iter().map(|table| table.name).collect();
+            names.sort_unstable();
+            let count = names.len();
+            names.dedup();
+            assert_eq!(names.len(), count, "{database} has a name twice");
+            for table in tables(database) {
+                assert!(!table.columns.is_empty(), "{} has no columns", table.name);
+            }
+        }
+        assert!(table("INFORMATION_SCHEMA", "tables").is_some());
+    }
+}

@@ -1,0 +1,200 @@
+//! The server about itself: character sets, engines, connections, variables, counters.
+
+use format::collation::{Charset, collation, collations};
+use format::value::Value;
+
+use super::{Facts, VirtualColumn, VirtualTable, long_text, number, optional, string, text, yes};
+
+pub const CHARACTER_SETS: VirtualTable = VirtualTable {
+    name: "CHARACTER_SETS",
+    columns: &[
+        text("CHARACTER_SET_NAME", 64),
+        text("DEFAULT_COLLATE_NAME", 64),
+        text("DESCRIPTION", 2048),
+        number("MAXLEN"),
+    ],
+    rows: |_| {
+        Charset::ALL
+            .iter()
+            .map(|charset| {
+                vec![
+                    string(charset.name()),
+                    string(collation(charset.default_collation()).name),
+                    string(charset.description()),
+                    Value::UInt(u64::from(charset.bytes_max())),
+                ]
+            })
+            .collect()
+    },
+};
+
+pub const COLLATIONS: VirtualTable = VirtualTable {
+    name: "COLLATIONS",
+    columns: &[
+        text("COLLATION_NAME", 64),
+        text("CHARACTER_SET_NAME", 64),
+        number("ID"),
+        text("IS_DEFAULT", 3),
+        text("IS_COMPILED", 3),
+        number("SORTLEN"),
+        text("PAD_ATTRIBUTE", 9),
+    ],
+    rows: |_| {
+        collations()
+            .iter()
+            .filter(|own| own.is_stored)
+            .map(|own| {
+                vec![
+                    string(own.name),
+                    string(own.charset.name()),
+                    Value::UInt(u64::from(own.id.0)),
+                    string(if own.is_default { "Yes" } else { "" }),
+                    string("Yes"),
+                    Value::UInt(1),
+                    string(if own.pad_space { "PAD SPACE" } else { "NO PAD" }),
+                ]
+            })
+            .collect()
+    },
+};
+
+pub const COLLATION_CHARACTER_SET_APPLICABILITY: VirtualTable = VirtualTable {
+    name: "COLLATION_CHARACTER_SET_APPLICABILITY",
+    columns: &[text("COLLATION_NAME", 64), text("CHARACTER_SET_NAME", 64)],
+    rows: |_| {
+        let stored = collations().iter().filter(|own| own.is_stored);
+        stored.map(|own| vec![string(own.name), string(own.charset.name())]).collect()
+    },
+};
+
+pub const ENGINES: VirtualTable = VirtualTable {
+    name: "ENGINES",
+    columns: &[
+        text("ENGINE", 64),
+        text("SUPPORT", 8),
+        text("COMMENT", 160),
+        text("TRANSACTIONS", 3),
+        text("XA", 3),
+        text("SAVEPOINTS", 3),
+    ],
+    rows: |_| {
+        vec![vec![
+            string("InnoDB"),
+            string("DEFAULT"),
+            string("InnoDB tablespaces whose pages are compressed on their way to disk"),
+            yes(true),
+            yes(false),
+            yes(true),
+        ]]
+    },
+};
+
+pub const PLUGINS: VirtualTable = VirtualTable {
+    name: "PLUGINS",
+    columns: &[
+        text("PLUGIN_NAME", 64),
+        text("PLUGIN_VERSION", 20),
+        text("PLUGIN_STATUS", 10),
+        text("PLUGIN_TYPE", 80),
+        text("PLUGIN_TYPE_VERSION", 20),
+        text("PLUGIN_LIBRARY", 64),
+        text("PLUGIN_LIBRARY_VERSION", 20),
+        text("PLUGIN_AUTHOR", 64),
+        long_text("PLUGIN_DESCRIPTION"),
+        text("PLUGIN_LICENSE", 80),
+        text("LOAD_OPTION", 64),
+    ],
+    rows: |_| {
+        let built_in = [
+            ("mysql_native_password", "AUTHENTICATION", "Native MySQL authentication"),
+            ("caching_sha2_password", "AUTHENTICATION", "Caching SHA-256 authentication"),
+            ("InnoDB", "STORAGE ENGINE", "Tablespaces with transformed pages"),
+        ];
+        built_in
+            .iter()
+            .map(|(name, kind, description)| {
+                vec![
+                    string(name),
+                    string("1.0"),
+                    string("ACTIVE"),
+                    string(kind),
+                    string("80036.0"),
+                    Value::Null,
+                    Value::Null,
+                    string("Glassine"),
+                    string(description),
+                    string("Apache-2.0"),
+                    string("FORCE"),
+                ]
+            })
+            .collect()
+    },
+};
+
+pub const PROCESSLIST: VirtualTable = VirtualTable {
+    name: "PROCESSLIST",
+    columns: &[
+        number("ID"),
+        text("USER", 32),
+        text("HOST", 261),
+        text("DB", 64),
+        text("COMMAND", 16),
+        number("TIME"),
+        text("STATE", 64),
+        long_text("INFO"),
+    ],
+    rows: |facts| {
+        let processes = facts.instance.processes.list();
+        processes
+            .into_iter()
+            .map(|process| {
+                vec![
+                    Value::UInt(u64::from(process.id)),
+                    string(&process.user),
+                    string(&process.host),
+                    optional(process.database),
+                    string(process.command),
+                    Value::UInt(process.seconds),
+                    string(process.state),
+                    optional(process.info),
+                ]
+            })
+            .collect()
+    },
+};
+
+const VARIABLE: &[VirtualColumn] = &[text("VARIABLE_NAME", 64), text("VARIABLE_VALUE", 2048)];
+
+fn pairs<N: AsRef<str>>(list: Vec<(N, String)>) -> Vec<Vec<Value>> {
+    list.into_iter().map(|(name, value)| vec![string(name), string(value)]).collect()
+}
+
+fn global_variables(facts: &Facts<'_>) -> Vec<Vec<Value>> {
+    pairs(facts.instance.variables.show())
+}
+
+fn session_variables(facts: &Facts<'_>) -> Vec<Vec<Value>> {
+    pairs(facts.variables.show(&facts.instance.variables))
+}
+
+fn global_status(facts: &Facts<'_>) -> Vec<Vec<Value>> {
+    pairs(facts.instance.status.global(&facts.instance.engine.status()))
+}
+
+/// The session's own counts, and for what is not counted by session the server's.
+fn session_status(facts: &Facts<'_>) -> Vec<Vec<Value>> {
+    pairs(facts.instance.status.session(facts.status, &facts.instance.engine.status()))
+}
+
+pub const GLOBAL_VARIABLES: VirtualTable =
+    VirtualTable { name: "GLOBAL_VARIABLES", columns: VARIABLE, rows: global_variables };
+pub const SESSION_VARIABLES: VirtualTable =
+    VirtualTable { name: "SESSION_VARIABLES", columns: VARIABLE, rows: session_variables };
+pub const GLOBAL_STATUS: VirtualTable = VirtualTable { name: "GLOBAL_STATUS", columns: VARIABLE, rows: global_status };
+pub const SESSION_STATUS: VirtualTable =
+    VirtualTable { name: "SESSION_STATUS", columns: VARIABLE, rows: session_status };
+
+pub const PERFORMANCE_GLOBAL_VARIABLES: VirtualTable = VirtualTable { name: "global_variables", ..GLOBAL_VARIABLES };
+pub const PERFORMANCE_SESSION_VARIABLES: VirtualTable = VirtualTable { name: "session_variables", ..SESSION_VARIABLES };
+pub const PERFORMANCE_GLOBAL_STATUS: VirtualTable = VirtualTable { name: "global_status", ..GLOBAL_STATUS };
+pub const PERFORMANCE_SESSION_STATUS: VirtualTable = VirtualTable { name: "session_status", ..SESSION_STATUS };

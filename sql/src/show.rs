@@ -1,0 +1,460 @@
+//! SHOW: the same facts as information_schema, in the older shape.
+//!
+//! [`listing`] makes the columns and all rows of a SHOW statement; the session then
+//! applies LIKE (to the first column) or WHERE (over all of them) and sends what is
+//! left. So a SHOW has one place that knows its columns, and none that filters.
+//!
+//! Not here: SHOW WARNINGS and SHOW ERRORS, which are the session's own list.
+
+use format::collation::CollationId;
+use format::value::{ColumnType, LobSize, Value};
+
+use crate::describe;
+use crate::error::Error;
+use crate::information_schema::{self, Facts};
+use crate::parser::ast::{Show, TableName, VariableScope};
+
+/// Columns and rows of a SHOW statement, before its filter.
+pub struct Listing {
+    pub columns: Vec<(String, ColumnType)>,
+    pub rows: Vec<Vec<Value>>,
+}
+
+/// What a SHOW statement lists; `None` for what the session keeps itself.
+///
+/// `database` is the current one, for names without any.
+pub fn listing(facts: &Facts<'_>, database: Option<&str>, show: &Show) -> Result<Option<Listing>, Error> {
+    let listing = match show {
+        Show::Databases(_) => {
+            let mut listing = pick(facts, "SCHEMATA", &[("Database", "SCHEMA_NAME")], |_| true);
+            listing.rows.sort_by(|a, b| text(&a[0]).cmp(text(&b[0])));
+            listing
+        }
+        Show::Tables { full, database: of, .. } => tables(facts, of.as_deref().or(database), *full, show)?,
+        Show::Columns { full, table, .. } => columns(facts, database, table, *full)?,
+        Show::Index { table, .. } => indexes(facts, database, table)?,
+        Show::CreateTable(name) => create_table(facts, database, name)?,
+        Show::CreateDatabase { name, if_not_exists } => {
+            let found = facts.instance.engine.database(name).ok_or_else(|| Error::unknown_database(name))?;
+            one_row(&[("Database", &found.name), ("Create Database", &describe::create_database(&found, *if_not_exists))])
+        }
+        Show::CreateView(name) => {
+            let (database, _) = resolve(database, name)?;
+            return Err(Error::new(1347, b"HY000", format!("'{database}.{}' is not VIEW", name.name)));
+        }
+        Show::TableStatus { database: of, .. } => table_status(facts, of.as_deref().or(database))?,
+        Show::OpenTables { .. } => empty(&["Database", "Table", "In_use", "Name_locked"]),
+        Show::Variables { scope, .. } => named_values(facts, *scope, "GLOBAL_VARIABLES", "SESSION_VARIABLES"),
+        Show::Status { scope, .. } => named_values(facts, *scope, "GLOBAL_STATUS", "SESSION_STATUS"),
+        Show::Engines => pick(
+            facts,
+            "ENGINES",
+            &[
+                ("Engine", "ENGINE"),
+                ("Support", "SUPPORT"),
+                ("Comment", "COMMENT"),
+                ("Transactions", "TRANSACTIONS"),
+                ("XA", "XA"),
+                ("Savepoints", "SAVEPOINTS"),
+            ],
+            |_| true,
+        ),
+        Show::Engine { name, what } => engine(facts, name, what)?,
+        Show::ProcessList { full } => process_list(facts, *full),
+        Show::Charset(_) => pick(
+            facts,
+            "CHARACTER_SETS",
+            &[
+                ("Charset", "CHARACTER_SET_NAME"),
+                ("Description", "DESCRIPTION"),
+                ("Default collation", "DEFAULT_COLLATE_NAME"),
+                ("Maxlen", "MAXLEN"),
+            ],
+            |_| true,
+        ),
+        Show::Collation(_) => pick(
+            facts,
+            "COLLATIONS",
+            &[
+                ("Collation", "COLLATION_NAME"),
+                ("Charset", "CHARACTER_SET_NAME"),
+                ("Id", "ID"),
+                ("Default", "IS_DEFAULT"),
+                ("Compiled", "IS_COMPILED"),
+                ("Sortlen", "SORTLEN"),
+                ("Pad_attribute", "PAD_ATTRIBUTE"),
+            ],
+            |_| true,
+        ),
+        Show::Plugins => pick(
+            facts,
+            "PLUGINS",
+            &[
+                ("Name", "PLUGIN_NAME"),
+                ("Status", "PLUGIN_STATUS"),
+                ("Type", "PLUGIN_TYPE"),
+                ("Library", "PLUGIN_LIBRARY"),
+                ("License", "PLUGIN_LICENSE"),
+            ],
+            |_| true,
+        ),
+        Show::Events { .. } => empty(&[
+            "Db",
+            "Name",
+            "Definer",
+            "Time zone",
+            "Type",
+            "Execute at",
+            "Interval value",
+            "Interval field",
+            "Starts",
+            "Ends",
+            "Status",
+            "Originator",
+            "character_set_client",
+            "collation_connection",
+            "Database Collation",
+        ]),
+        Show::Triggers { .. } => empty(&[
+            "Trigger",
+            "Event",
+            "Table",
+            "Statement",
+            "Timing",
+            "Created",
+            "sql_mode",
+            "Definer",
+            "character_set_client",
+            "collation_connection",
+            "Database Collation",
+        ]),
+        Show::RoutineStatus { .. } => empty(&[
+            "Db",
+            "Name",
+            "Type",
+            "Definer",
+            "Modified",
+            "Created",
+            "Security_type",
+            "Comment",
+            "character_set_client",
+            "collation_connection",
+            "Database Collation",
+        ]),
+        Show::BinaryLogStatus => {
+            empty(&["File", "Position", "Binlog_Do_DB", "Binlog_Ignore_DB", "Executed_Gtid_Set"])
+        }
+        // As a MySQL server without a binary log.
+        Show::BinaryLogs => return Err(Error::new(1381, b"HY000", "You are not using binary logging")),
+        Show::Grants { user } => grants(facts, user.as_ref().map(|user| user.user.as_str())),
+        Show::Warnings { .. } | Show::Errors { .. } => return Ok(None),
+        Show::CreateUser(_) => return Err(Error::unsupported("SHOW CREATE USER")),
+        Show::Privileges => return Err(Error::unsupported("SHOW PRIVILEGES")),
+        Show::Other(words) => match words.as_str() {
+            "SLAVE STATUS" | "REPLICA STATUS" | "SLAVE HOSTS" | "REPLICAS" => empty(&["Server_id", "Host"]),
+            words => return Err(Error::unsupported(format!("SHOW {words}"))),
+        },
+    };
+    Ok(Some(listing))
+}
+
+fn string(text: impl AsRef<str>) -> Value {
+    Value::Bytes(text.as_ref().as_bytes().to_vec())
+}
+
+fn text(value: &Value) -> &[u8] {
+    match value {
+        Value::Bytes(bytes) => bytes,
+        _ => b"",
+    }
+}
+
+fn varchar(name: &str) -> (String, ColumnType) {
+    (name.to_string(), ColumnType::VarChar { chars: 512, collation: CollationId::UTF8MB4_GENERAL_CI })
+}
+
+fn long_text(name: &str) -> (String, ColumnType) {
+    (name.to_string(), ColumnType::Text { size: LobSize::Long, collation: CollationId::UTF8MB4_GENERAL_CI })
+}
+
+fn empty(columns: &[&str]) -> Listing {
+    Listing { columns: columns.iter().map(|name| varchar(name)).collect(), rows: Vec::new() }
+}
+
+fn one_row(fields: &[(&str, &str)]) -> Listing {
+    Listing {
+        columns: fields.iter().map(|(name, _)| long_text(name)).collect(),
+        rows: vec![fields.iter().map(|(_, value)| string(value)).collect()],
+    }
+}
+
+/// Some columns of an information_schema table under other names, of the rows that `keep` wants. `keep` sees the
+/// row of the whole table.
+fn pick(facts: &Facts<'_>, table: &str, columns: &[(&str, &str)], keep: impl Fn(&[Value]) -> bool) -> Listing {
+    let table = information_schema::table("information_schema", table).expect("a table that this module names");
+    let places: Vec<usize> = columns
+        .iter()
+        .map(|(_, source)| table.columns.iter().position(|column| column.name == *source).expect("a column of it"))
+        .collect();
+    Listing {
+        columns: columns
+            .iter()
+            .zip(&places)
+            .map(|((name, _), place)| (name.to_string(), table.columns[*place].ty.clone()))
+            .collect(),
+        rows: (table.rows)(facts)
+            .into_iter()
+            .filter(|row| keep(row))
+            .map(|row| places.iter().map(|place| row[*place].clone()).collect())
+            .collect(),
+    }
+}
+
+/// Database and name of a table, with the current database where none is said.
+fn resolve<'a>(current: Option<&'a str>, name: &'a TableName) -> Result<(&'a str, &'a str), Error> {
+    let database = name.database.as_deref().or(current).ok_or_else(Error::no_database)?;
+    Ok((database, &name.name))
+}
+
+/// The spelling of a database that exists.
+fn existing(facts: &Facts<'_>, database: Option<&str>) -> Result<String, Error> {
+    let name = database.ok_or_else(Error::no_database)?;
+    if information_schema::is_virtual(name) {
+        return Ok(name.to_ascii_lowercase());
+    }
+    match facts.instance.engine.database(name) {
+        Some(database) => Ok(database.name.to_string()),
+        None => Err(Error::unknown_database(name)),
+    }
+}
+
+/// The spelling of a table that exists, stored or virtual.
+fn existing_table(facts: &Facts<'_>, current: Option<&str>, name: &TableName) -> Result<(String, String), Error> {
+    let (database, table) = resolve(current, name)?;
+    if let Some(found) = information_schema::table(database, table) {
+        return Ok((database.to_ascii_lowercase(), found.name.to_string()));
+    }
+    match facts.instance.engine.table(database, table) {
+        Some(found) => Ok((found.database.to_string(), found.name.to_string())),
+        None if facts.instance.engine.database(database).is_none() && !information_schema::is_virtual(database) => {
+            Err(Error::unknown_database(database))
+        }
+        None => Err(Error::no_such_table(database, table)),
+    }
+}
+
+fn tables(facts: &Facts<'_>, database: Option<&str>, full: bool, show: &Show) -> Result<Listing, Error> {
+    let database = existing(facts, database)?;
+    let mut title = format!("Tables_in_{database}");
+    if let Show::Tables { filter, .. } = show
+        && let Some(like) = &filter.like
+    {
+        title = format!("{title} ({})", String::from_utf8_lossy(like));
+    }
+    // The names are known without the statistics that a whole row of TABLES costs.
+    let mut names: Vec<String> = match information_schema::is_virtual(&database) {
+        true => information_schema::tables(&database).iter().map(|table| table.name.to_string()).collect(),
+        false => facts.instance.engine.tables(&database).iter().map(|table| table.name.to_string()).collect(),
+    };
+    names.sort();
+    let kind = if information_schema::is_virtual(&database) { "SYSTEM VIEW" } else { "BASE TABLE" };
+    let mut listing = Listing { columns: vec![varchar(&title)], rows: names.iter().map(|name| vec![string(name)]).collect() };
+    if full {
+        listing.columns.push(varchar("Table_type"));
+        listing.rows.iter_mut().for_each(|row| row.push(string(kind)));
+    }
+    Ok(listing)
+}
+
+fn columns(facts: &Facts<'_>, current: Option<&str>, name: &TableName, full: bool) -> Result<Listing, Error> {
+    let (database, table) = existing_table(facts, current, name)?;
+    let short = [
+        ("Field", "COLUMN_NAME"),
+        ("Type", "COLUMN_TYPE"),
+        ("Null", "IS_NULLABLE"),
+        ("Key", "COLUMN_KEY"),
+        ("Default", "COLUMN_DEFAULT"),
+        ("Extra", "EXTRA"),
+    ];
+    let long = [
+        ("Field", "COLUMN_NAME"),
+        ("Type", "COLUMN_TYPE"),
+        ("Collation", "COLLATION_NAME"),
+        ("Null", "IS_NULLABLE"),
+        ("Key", "COLUMN_KEY"),
+        ("Default", "COLUMN_DEFAULT"),
+        ("Extra", "EXTRA"),
+        ("Privileges", "PRIVILEGES"),
+        ("Comment", "COLUMN_COMMENT"),
+    ];
+    let wanted: &[(&str, &str)] = if full { &long } else { &short };
+    Ok(pick(facts, "COLUMNS", wanted, |row| {
+        text(&row[1]) == database.as_bytes() && text(&row[2]) == table.as_bytes()
+    }))
+}
+
+fn indexes(facts: &Facts<'_>, current: Option<&str>, name: &TableName) -> Result<Listing, Error> {
+    let (database, table) = existing_table(facts, current, name)?;
+    let wanted = [
+        ("Table", "TABLE_NAME"),
+        ("Non_unique", "NON_UNIQUE"),
+        ("Key_name", "INDEX_NAME"),
+        ("Seq_in_index", "SEQ_IN_INDEX"),
+        ("Column_name", "COLUMN_NAME"),
+        ("Collation", "COLLATION"),
+        ("Cardinality", "CARDINALITY"),
+        ("Sub_part", "SUB_PART"),
+        ("Packed", "PACKED"),
+        ("Null", "NULLABLE"),
+        ("Index_type", "INDEX_TYPE"),
+        ("Comment", "COMMENT"),
+        ("Index_comment", "INDEX_COMMENT"),
+        ("Visible", "IS_VISIBLE"),
+        ("Expression", "EXPRESSION"),
+    ];
+    Ok(pick(facts, "STATISTICS", &wanted, |row| {
+        text(&row[1]) == database.as_bytes() && text(&row[2]) == table.as_bytes()
+    }))
+}
+
+fn create_table(facts: &Facts<'_>, current: Option<&str>, name: &TableName) -> Result<Listing, Error> {
+    let (database, table) = existing_table(facts, current, name)?;
+    if information_schema::is_virtual(&database) {
+        return Err(Error::unsupported("SHOW CREATE TABLE of a view of the server"));
+    }
+    let engine = &facts.instance.engine;
+    let found = engine.table(&database, &table).ok_or_else(|| Error::no_such_table(&database, &table))?;
+    let next = found.auto_increment.and_then(|_| engine.auto_increment(&found).ok()).unwrap_or(1);
+    let mut listing = one_row(&[("Table", &found.name), ("Create Table", &describe::create_table(&found, next))]);
+    listing.columns[0] = varchar("Table");
+    Ok(listing)
+}
+
+fn table_status(facts: &Facts<'_>, database: Option<&str>) -> Result<Listing, Error> {
+    let database = existing(facts, database)?;
+    let wanted = [
+        ("Name", "TABLE_NAME"),
+        ("Engine", "ENGINE"),
+        ("Version", "VERSION"),
+        ("Row_format", "ROW_FORMAT"),
+        ("Rows", "TABLE_ROWS"),
+        ("Avg_row_length", "AVG_ROW_LENGTH"),
+        ("Data_length", "DATA_LENGTH"),
+        ("Max_data_length", "MAX_DATA_LENGTH"),
+        ("Index_length", "INDEX_LENGTH"),
+        ("Data_free", "DATA_FREE"),
+        ("Auto_increment", "AUTO_INCREMENT"),
+        ("Create_time", "CREATE_TIME"),
+        ("Update_time", "UPDATE_TIME"),
+        ("Check_time", "CHECK_TIME"),
+        ("Collation", "TABLE_COLLATION"),
+        ("Checksum", "CHECKSUM"),
+        ("Create_options", "CREATE_OPTIONS"),
+        ("Comment", "TABLE_COMMENT"),
+    ];
+    Ok(pick(facts, "TABLES", &wanted, |row| text(&row[1]) == database.as_bytes()))
+}
+
+fn named_values(facts: &Facts<'_>, scope: Option<VariableScope>, global: &str, session: &str) -> Listing {
+    let table = if scope == Some(VariableScope::Global) { global } else { session };
+    pick(facts, table, &[("Variable_name", "VARIABLE_NAME"), ("Value", "VARIABLE_VALUE")], |_| true)
+}
+
+fn process_list(facts: &Facts<'_>, full: bool) -> Listing {
+    let wanted = [
+        ("Id", "ID"),
+        ("User", "USER"),
+        ("Host", "HOST"),
+        ("db", "DB"),
+        ("Command", "COMMAND"),
+        ("Time", "TIME"),
+        ("State", "STATE"),
+        ("Info", "INFO"),
+    ];
+    let mut listing = pick(facts, "PROCESSLIST", &wanted, |_| true);
+    if !full {
+        for row in &mut listing.rows {
+            if let Some(Value::Bytes(info)) = row.last_mut() {
+                info.truncate(100);
+            }
+        }
+    }
+    listing
+}
+
+fn grants(facts: &Facts<'_>, user: Option<&str>) -> Listing {
+    let user = user.unwrap_or("root");
+    let _ = facts;
+    Listing {
+        columns: vec![long_text(&format!("Grants for {user}@localhost"))],
+        rows: vec![vec![string(format!("GRANT ALL PRIVILEGES ON *.* TO `{user}`@`localhost` WITH GRANT OPTION"))]],
+    }
+}
+
+/// SHOW ENGINE INNODB STATUS: the counters of the moment, in InnoDB's sections.
+fn engine(facts: &Facts<'_>, name: &str, what: &str) -> Result<Listing, Error> {
+    if !name.eq_ignore_ascii_case("innodb") {
+        return Err(Error::unknown_engine(name));
+    }
+    let mut listing = empty(&["Type", "Name", "Status"]);
+    listing.columns[2] = long_text("Status");
+    if !what.eq_ignore_ascii_case("status") {
+        return Ok(listing);
+    }
+    let counters = facts.instance.status.global(&facts.instance.engine.status());
+    let value = |name: &str| {
+        let found = counters.iter().find(|(counter, _)| counter.eq_ignore_ascii_case(name));
+        found.map_or("0", |(_, value)| value.as_str()).to_string()
+    };
+    let section = |title: &str, names: &[&str]| {
+        let line = "-".repeat(title.len());
+        let lines: Vec<String> = names.iter().map(|name| format!("{name} {}", value(name))).collect();
+        format!("{line}\n{title}\n{line}\n{}\n", lines.join("\n"))
+    };
+    let report = [
+        "=====================================\nINNODB MONITOR OUTPUT\n=====================================\n".to_string(),
+        section(
+            "TRANSACTIONS",
+            &[
+                "Innodb_history_list_length",
+                "Innodb_row_lock_current_waits",
+                "Innodb_row_lock_waits",
+                "Innodb_row_lock_time",
+                "Innodb_deadlocks",
+            ],
+        ),
+        section(
+            "FILE I/O",
+            &[
+                "Innodb_data_reads",
+                "Innodb_data_writes",
+                "Innodb_data_fsyncs",
+                "Innodb_dblwr_pages_written",
+                "Innodb_num_page_compressed_trim_op",
+            ],
+        ),
+        section("LOG", &["Innodb_lsn_current", "Innodb_lsn_flushed", "Innodb_lsn_last_checkpoint", "Innodb_os_log_fsyncs"]),
+        section(
+            "BUFFER POOL AND MEMORY",
+            &[
+                "Innodb_buffer_pool_pages_total",
+                "Innodb_buffer_pool_pages_free",
+                "Innodb_buffer_pool_pages_data",
+                "Innodb_buffer_pool_pages_dirty",
+                "Innodb_buffer_pool_read_requests",
+                "Innodb_buffer_pool_reads",
+                "Innodb_pages_created",
+                "Innodb_pages_read",
+                "Innodb_pages_written",
+                "Innodb_buffer_pool_wait_free",
+            ],
+        ),
+        section(
+            "ROW OPERATIONS",
+            &["Innodb_rows_inserted", "Innodb_rows_updated", "Innodb_rows_deleted", "Innodb_rows_read"],
+        ),
+        "----------------------------\nEND OF INNODB MONITOR OUTPUT\n============================\n".to_string(),
+    ];
+    listing.rows.push(vec![string("InnoDB"), string(""), string(report.concat())]);
+    Ok(listing)
+}
