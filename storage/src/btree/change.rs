@@ -1,0 +1,250 @@
+//! Changing the records of a leaf: insert, replace, patch, remove.
+//!
+//! Each operation first sees whether the leaf can take it as it is, or reorganised. If not it answers so and has changed
+//! nothing, unless the place was found by [`Tree::latch_path`], when it goes on to split or to free pages.
+
+use format::page::index::{self, Fit, INFIMUM, SUPREMUM};
+use format::record::{self, DELETED, Layout, RecordImage};
+use format::redo::{PageOp, Patches};
+
+use super::search::Aim;
+use super::{Place, Tree, apply, on};
+use crate::error::Result;
+use crate::mtr::{Mtr, PageHandle};
+
+/// What became of a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// Made; the record is here now.
+    Done { page: PageHandle, origin: u16 },
+    /// Not made: it needs a [`Tree::latch_path`] with [`Aim::Grow`].
+    Full,
+}
+
+/// What became of a removal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Removal {
+    /// Made. If the leaf is now rather empty, [`Tree::merge`] may be worth a try once the mini-transaction is committed.
+    Done { underfull: bool },
+    /// Not made, since it would empty the leaf: it needs a [`Tree::latch_path`] with [`Aim::Empty`].
+    Last,
+}
+
+/// Free space that inserts in ascending order leave on a leaf of a clustered index, for the updates to come.
+#[inline]
+fn reserve_bytes(page_bytes: usize) -> usize {
+    page_bytes / 16
+}
+
+/// Below this many bytes of records a page looks for a neighbour to join. Less than half, so that a page that was just
+/// split does not.
+#[inline]
+pub(super) fn underfull_bytes(page_bytes: usize) -> usize {
+    page_bytes * 3 / 8
+}
+
+impl Tree {
+    /// Inserts a record behind the one at the place.
+    pub fn insert(&self, mtr: &mut Mtr<'_>, place: Place<'_>, image: RecordImage<'_>) -> Result<Change> {
+        let Place { leaf, origin, path, .. } = place;
+        if let Some(path) = path {
+            debug_assert!(path.aim == Aim::Grow);
+            return self.insert_or_split(mtr, path.nodes, leaf, origin, image);
+        }
+        let page = mtr.page(leaf);
+        let sequential = index::last_insert(page) == origin
+            && origin != INFIMUM
+            && on(mtr.page_id(leaf), index::next(page, origin))? == SUPREMUM;
+        if sequential
+            && self.leaf.trx_id_field().is_some()
+            && index::record_count(page) >= 2
+            && index::reorganized_free_bytes(page, 1) < image.size() + reserve_bytes(page.len())
+        {
+            return Ok(Change::Full);
+        }
+        Ok(match self.insert_on_page(mtr, leaf, &self.leaf, origin, image)? {
+            Some(origin) => Change::Done { page: leaf, origin },
+            None => Change::Full,
+        })
+    }
+
+    /// Whether [`Tree::insert`] would succeed at this place. (With the same answer, as long as the latch is held.)
+    pub fn can_insert(&self, mtr: &Mtr<'_>, place: &Place<'_>, bytes: usize) -> Result<bool> {
+        if place.is_pessimistic() {
+            return Ok(true);
+        }
+        let page = mtr.page(place.leaf);
+        let id = mtr.page_id(place.leaf);
+        let sequential = index::last_insert(page) == place.origin
+            && place.origin != INFIMUM
+            && on(id, index::next(page, place.origin))? == SUPREMUM;
+        if sequential && self.leaf.trx_id_field().is_some() && index::record_count(page) >= 2 {
+            return Ok(index::reorganized_free_bytes(page, 1) >= bytes + reserve_bytes(page.len()));
+        }
+        Ok(on(id, index::fit(page, &self.leaf, bytes))? != Fit::No)
+    }
+
+    /// Whether [`Tree::replace`] of the record at the place by one of `bytes` would succeed.
+    pub fn can_replace(&self, mtr: &Mtr<'_>, place: &Place<'_>, bytes: usize) -> Result<bool> {
+        if place.is_pessimistic() {
+            return Ok(true);
+        }
+        let page = mtr.page(place.leaf);
+        let old = on(mtr.page_id(place.leaf), self.leaf.size(page, usize::from(place.origin)))?.total();
+        // The directory's reserve counts the old record already.
+        Ok(bytes <= old || index::reorganized_free_bytes(page, 0) + old >= bytes)
+    }
+
+    /// Puts a record in the place of the one found, whose key it has.
+    ///
+    /// If only bytes differ and no length does, these bytes are overwritten where they are.
+    pub fn replace(&self, mtr: &mut Mtr<'_>, place: Place<'_>, image: RecordImage<'_>) -> Result<Change> {
+        debug_assert!(place.matched);
+        let Place { leaf, origin, path, .. } = place;
+        let id = mtr.page_id(leaf);
+        let old = on(id, RecordImage::of(mtr.page(leaf), &self.leaf, usize::from(origin)))?;
+        if old.extra == image.extra && old.data.len() == image.data.len() {
+            let mut patches = Patches::new();
+            differences(old.data, image.data, &mut patches);
+            let deleted = ((old.info ^ image.info) & DELETED != 0).then_some(image.info & DELETED != 0);
+            if !patches.is_empty() || deleted.is_some() {
+                apply(mtr, leaf, PageOp::UpdateInPlace { origin, deleted, patches: patches.bytes() })?;
+            }
+            return Ok(Change::Done { page: leaf, origin });
+        }
+
+        let old_bytes = old.size();
+        let page = mtr.page(leaf);
+        let fits = image.size() <= old_bytes || index::reorganized_free_bytes(page, 0) + old_bytes >= image.size();
+        if !fits && path.is_none() {
+            return Ok(Change::Full);
+        }
+        let before = on(id, index::prev(page, origin))?;
+        let remove = on(id, PageOp::remove(page, &self.leaf, origin))?;
+        apply(mtr, leaf, remove)?;
+        if let Some(origin) = self.insert_on_page(mtr, leaf, &self.leaf, before, image)? {
+            return Ok(Change::Done { page: leaf, origin });
+        }
+        let path = path.expect("a record that fits once the old one is gone");
+        self.insert_or_split(mtr, path.nodes, leaf, before, image)
+    }
+
+    /// Overwrites bytes of the record at `origin`, and its delete mark unless `None`.
+    #[inline]
+    pub fn patch(
+        &self,
+        mtr: &mut Mtr<'_>,
+        leaf: PageHandle,
+        origin: u16,
+        deleted: Option<bool>,
+        patches: &Patches,
+    ) -> Result<()> {
+        apply(mtr, leaf, PageOp::UpdateInPlace { origin, deleted, patches: patches.bytes() })
+    }
+
+    #[inline]
+    pub fn set_delete_mark(&self, mtr: &mut Mtr<'_>, leaf: PageHandle, origin: u16, deleted: bool) -> Result<()> {
+        apply(mtr, leaf, PageOp::SetDeleteMark { origin, deleted })
+    }
+
+    /// Removes the record found.
+    pub fn remove(&self, mtr: &mut Mtr<'_>, place: Place<'_>) -> Result<Removal> {
+        debug_assert!(place.matched);
+        let Place { leaf, origin, path, .. } = place;
+        let id = mtr.page_id(leaf);
+        let page = mtr.page(leaf);
+        let last = index::record_count(page) == 1 && id.page != self.root;
+        if last && path.is_none() {
+            return Ok(Removal::Last);
+        }
+        let remove = on(id, PageOp::remove(page, &self.leaf, origin))?;
+        apply(mtr, leaf, remove)?;
+        if last {
+            let path = path.expect("looked at a moment ago");
+            debug_assert!(path.aim == Aim::Empty);
+            self.drop_empty_leaf(mtr, path.nodes, leaf)?;
+            return Ok(Removal::Done { underfull: false });
+        }
+        let page = mtr.page(leaf);
+        let underfull = id.page != self.root && index::data_bytes(page) < underfull_bytes(page.len());
+        Ok(Removal::Done { underfull })
+    }
+
+    /// Puts a record on a page of any level if there is room, reorganising the page if that makes room. Answers where.
+    pub(super) fn insert_on_page(
+        &self,
+        mtr: &mut Mtr<'_>,
+        page: PageHandle,
+        layout: &Layout,
+        after: u16,
+        image: RecordImage<'_>,
+    ) -> Result<Option<u16>> {
+        let id = mtr.page_id(page);
+        let mut after = after;
+        let op = match on(id, index::fit(mtr.page(page), layout, image.size()))? {
+            Fit::Now(place) => PageOp::InsertRecord { after, place, record: image },
+            Fit::No => return Ok(None),
+            Fit::Reorganized => {
+                after = self.reorganize(mtr, page, layout, after)?;
+                match on(id, PageOp::insert(mtr.page(page), layout, after, image))? {
+                    Some(op) => op,
+                    None => return Ok(None),
+                }
+            }
+        };
+        apply(mtr, page, op)?;
+        Ok(Some(on(id, index::next(mtr.page(page), after))?))
+    }
+
+    /// Reorganises a page and tells where the record that was at `origin` is now.
+    pub(super) fn reorganize(
+        &self,
+        mtr: &mut Mtr<'_>,
+        page: PageHandle,
+        layout: &Layout,
+        origin: u16,
+    ) -> Result<u16> {
+        let id = mtr.page_id(page);
+        let rank = match origin {
+            INFIMUM => None,
+            origin => Some(on(id, index::rank(mtr.page(page), origin))?),
+        };
+        let mut sizes = Vec::new();
+        let op = on(id, PageOp::reorganize(mtr.page(page), layout, &mut sizes))?;
+        apply(mtr, page, op)?;
+        match rank {
+            None => Ok(INFIMUM),
+            Some(rank) => on(id, index::nth(mtr.page(page), rank)),
+        }
+    }
+}
+
+/// Where two records' data of one length differ. Differences close to each other become one.
+pub(super) fn differences(old: &[u8], new: &[u8], patches: &mut Patches) {
+    const GAP: usize = 4;
+    let mut at = 0;
+    while at < old.len() {
+        if old[at] == new[at] {
+            at += 1;
+            continue;
+        }
+        let start = at;
+        let mut end = at + 1;
+        at = end;
+        while at < old.len() && at < end + GAP {
+            if old[at] != new[at] {
+                end = at + 1;
+            }
+            at += 1;
+        }
+        patches.push(start as u16, &new[start..end]);
+        at = end;
+    }
+}
+
+
+/// Whether the record carries the mark of the smallest of its level.
+#[inline]
+pub(super) fn is_min(page: &[u8], origin: u16) -> bool {
+    record::is_min_record(page, usize::from(origin))
+}

@@ -1,0 +1,220 @@
+//! The history: logs of committed transactions, in the order of their numbers, until purge has read them.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use format::bytes::{get_u16, get_u64};
+use format::ids::{PageId, RollPtr, TrxId};
+use format::page::header::{self, PageType};
+use format::page::undo as page;
+
+use super::list;
+use super::segment::{RollbackSegment, UndoSpace, free_all_but_first};
+use crate::error::{Error, Result};
+use crate::mtr::Mtr;
+use crate::segment::{self, Segment};
+use crate::store::Store;
+use crate::sync::{Mutex, Rank};
+
+/// A log in the history.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Committed {
+    /// The order of purge.
+    pub number: TrxId,
+    pub trx_id: TrxId,
+    pub segment: u8,
+    pub first: PageId,
+    pub header: u16,
+}
+
+/// The histories of all rollback segments as one queue.
+pub(super) struct HistoryQueue {
+    queue: Mutex<BinaryHeap<Reverse<Committed>>>,
+    /// Logs in the queue or in the hands of purge.
+    length: AtomicU64,
+}
+
+impl HistoryQueue {
+    pub fn new() -> HistoryQueue {
+        HistoryQueue { queue: Mutex::new(Rank::Undo, BinaryHeap::new()), length: AtomicU64::new(0) }
+    }
+
+    pub fn push(&self, committed: Committed) {
+        self.length.fetch_add(1, Ordering::Relaxed);
+        self.queue.lock().push(Reverse(committed));
+    }
+
+    pub fn length(&self) -> u64 {
+        self.length.load(Ordering::Relaxed)
+    }
+
+    /// Takes in the history of a rollback segment, and answers its newest number.
+    pub fn load(&self, store: &Store, segment: &RollbackSegment) -> Result<TrxId> {
+        let (mut address, count) = {
+            let page = store.read(segment.header)?;
+            (list::last(&page, page::RSEG_HISTORY), list::length(&page, page::RSEG_HISTORY))
+        };
+        let mut newest = TrxId(0);
+        let mut seen = 0;
+        while !address.is_null() {
+            let first = PageId::new(segment.header.space, address.page);
+            let page = store.read(first)?;
+            let node = usize::from(address.offset);
+            let header = node.wrapping_sub(page::LOG_HISTORY_NODE);
+            seen += 1;
+            if header < page::FIRST_LOG || header + page::LOG_HEADER_BYTES > page.len() || seen > count {
+                return Err(Error::corrupt_page(segment.header, "the history list"));
+            }
+            let committed = Committed {
+                number: TrxId(get_u64(&page, header + page::LOG_TRX_NO)),
+                trx_id: TrxId(get_u64(&page, header + page::LOG_TRX_ID)),
+                segment: segment.number,
+                first,
+                header: header as u16,
+            };
+            newest = newest.max(committed.number).max(committed.trx_id);
+            address = list::prev(&page, node);
+            drop(page);
+            self.push(committed);
+        }
+        Ok(newest)
+    }
+}
+
+/// A log that purge has taken from the history. It goes back there by [`UndoSpace::put_back`], or away by
+/// [`UndoSpace::remove_log`].
+#[derive(Debug)]
+pub struct HistoryLog {
+    committed: Committed,
+}
+
+impl HistoryLog {
+    /// The transaction whose log this is.
+    pub fn trx_id(&self) -> TrxId {
+        self.committed.trx_id
+    }
+
+    pub fn number(&self) -> TrxId {
+        self.committed.number
+    }
+}
+
+/// Reads the records of a log from the oldest on.
+#[derive(Debug)]
+pub struct LogReader {
+    segment: u8,
+    first: PageId,
+    header: u16,
+    /// The next record, or where it would be.
+    page: PageId,
+    offset: u16,
+}
+
+impl LogReader {
+    pub fn new(log: &HistoryLog) -> LogReader {
+        let Committed { segment, first, header, .. } = log.committed;
+        LogReader { segment, first, header, page: first, offset: 0 }
+    }
+
+    /// Copies the next record into `record`, and answers the roll pointer that leads to it.
+    pub fn next(&mut self, store: &Store, record: &mut Vec<u8>) -> Result<Option<RollPtr>> {
+        loop {
+            let page = store.read(self.page)?;
+            let damaged = |cause: format::Error| Error::corrupt_page(self.page, cause);
+            let on_first = self.page == self.first;
+            if header::page_type(&page) != PageType::UNDO_LOG {
+                return Err(Error::corrupt_page(self.page, "not an undo page"));
+            }
+            let header = usize::from(self.header);
+            let next_log = if on_first { get_u16(&page, header + page::LOG_NEXT) } else { 0 };
+            if self.offset == 0 {
+                self.offset =
+                    if on_first { get_u16(&page, header + page::LOG_START) } else { page::BODY as u16 };
+            }
+            let end = if next_log != 0 { next_log } else { page::free(&page) };
+            if self.offset < end {
+                let bytes = page::record(&page, self.offset).map_err(damaged)?;
+                record.clear();
+                record.extend_from_slice(bytes);
+                let roll_ptr = RollPtr::new(false, self.segment, self.page.page, self.offset);
+                self.offset = get_u16(&page, usize::from(self.offset));
+                return Ok(Some(roll_ptr));
+            }
+            let behind = list::next(&page, page::PAGE_NODE);
+            if next_log != 0 || behind.is_null() {
+                return Ok(None);
+            }
+            self.page = PageId::new(self.first.space, behind.page);
+            self.offset = 0;
+        }
+    }
+}
+
+impl UndoSpace {
+    /// Takes the oldest log from the history if its number is below `limit`.
+    pub fn next_log(&self, limit: TrxId) -> Option<HistoryLog> {
+        let mut queue = self.history.queue.lock();
+        if queue.peek()?.0.number >= limit {
+            return None;
+        }
+        queue.pop().map(|Reverse(committed)| HistoryLog { committed })
+    }
+
+    /// Puts a log back that could not be purged to its end.
+    pub fn put_back(&self, log: HistoryLog) {
+        self.history.queue.lock().push(Reverse(log.committed));
+    }
+
+    /// Removes a log that has been purged from the history, and frees its pages if they are nobody's now.
+    pub fn remove_log(&self, store: &Store, log: HistoryLog) -> Result<()> {
+        let Committed { first, header, .. } = log.committed;
+        let rollback = self.segment(log.committed.segment)?;
+        let is_last = |page: &[u8]| {
+            get_u16(page, page::STATE) == page::STATE_TO_PURGE
+                && get_u16(page, usize::from(header) + page::LOG_NEXT) == 0
+        };
+        // No new log comes into a segment that is to be purged, so the answer stays.
+        let frees = is_last(&*store.read(first)?);
+        if frees {
+            free_all_but_first(store, first)?;
+        }
+        let mut mtr = Mtr::begin(store);
+        let rollback_page = mtr.latch_exclusive(rollback.header)?;
+        let page = mtr.latch_exclusive(first)?;
+        let node = usize::from(header) + page::LOG_HISTORY_NODE;
+        list::remove(&mut mtr, rollback_page, page::RSEG_HISTORY, page, node)?;
+        if frees {
+            let Some(segment) = Segment::read(mtr.page(page), page::SEGMENT) else {
+                return Err(Error::corrupt_page(first, "an undo segment without its header"));
+            };
+            while !segment::drop_step(&mut mtr, segment)? {}
+        }
+        mtr.commit();
+        self.history.length.fetch_sub(1, Ordering::Relaxed);
+        self.counters.logs_purged.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Copies the undo record behind a roll pointer into `record`. The caller knows that it has not been purged.
+    pub fn read(&self, store: &Store, roll_ptr: RollPtr, record: &mut Vec<u8>) -> Result<()> {
+        let segment = self.segment(roll_ptr.rollback_segment())?;
+        let id = PageId::new(segment.header.space, roll_ptr.page_no());
+        let page = store.read(id)?;
+        if header::page_type(&page) != PageType::UNDO_LOG {
+            return Err(Error::corrupt_page(id, format_args!("not the undo page of roll pointer {roll_ptr}")));
+        }
+        let bytes = page::record(&page, roll_ptr.offset()).map_err(|cause| Error::corrupt_page(id, cause))?;
+        record.clear();
+        record.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    /// Overwrites bytes of an undo record, `at` counted from its beginning: a reference to a long value that is being freed.
+    pub fn patch(&self, mtr: &mut Mtr<'_>, roll_ptr: RollPtr, at: usize, bytes: &[u8]) -> Result<()> {
+        let segment = self.segment(roll_ptr.rollback_segment())?;
+        let page = mtr.latch_exclusive(PageId::new(segment.header.space, roll_ptr.page_no()))?;
+        mtr.write(page, usize::from(roll_ptr.offset()) + 2 + at, bytes);
+        Ok(())
+    }
+}

@@ -1,0 +1,156 @@
+//! Lists of places in one tablespace: the pages of an undo segment, the history of a rollback segment.
+//!
+//! A list has a base (length, first, last) and nodes (previous, next), each an address: page and offset. The page of the
+//! base is latched before those of nodes, so that two who change a list do not meet the other way round.
+
+use format::bytes::{get_u16, get_u32};
+use format::ids::{PageId, PageNo, SpaceId};
+use format::page::space::ADDRESS_BYTES;
+
+use crate::error::Result;
+use crate::mtr::{Mtr, PageHandle};
+
+/// A place in a tablespace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Address {
+    pub page: PageNo,
+    pub offset: u16,
+}
+
+impl Address {
+    pub const NULL: Address = Address { page: PageNo::NULL, offset: 0 };
+
+    pub fn is_null(self) -> bool {
+        self.page.is_null()
+    }
+
+    pub fn read(page: &[u8], at: usize) -> Address {
+        Address { page: PageNo(get_u32(page, at)), offset: get_u16(page, at + 4) }
+    }
+
+    fn to_bytes(self) -> [u8; ADDRESS_BYTES] {
+        let mut bytes = [0; ADDRESS_BYTES];
+        bytes[..4].copy_from_slice(&self.page.0.to_be_bytes());
+        bytes[4..].copy_from_slice(&self.offset.to_be_bytes());
+        bytes
+    }
+}
+
+const FIRST: usize = 4;
+const LAST: usize = 10;
+const PREV: usize = 0;
+const NEXT: usize = 6;
+
+pub fn length(page: &[u8], base: usize) -> u32 {
+    get_u32(page, base)
+}
+
+pub fn first(page: &[u8], base: usize) -> Address {
+    Address::read(page, base + FIRST)
+}
+
+pub fn last(page: &[u8], base: usize) -> Address {
+    Address::read(page, base + LAST)
+}
+
+pub fn prev(page: &[u8], node: usize) -> Address {
+    Address::read(page, node + PREV)
+}
+
+pub fn next(page: &[u8], node: usize) -> Address {
+    Address::read(page, node + NEXT)
+}
+
+/// Makes an empty list.
+pub fn init(mtr: &mut Mtr<'_>, page: PageHandle, base: usize) {
+    mtr.write(page, base, &0_u32.to_be_bytes());
+    mtr.write(page, base + FIRST, &Address::NULL.to_bytes());
+    mtr.write(page, base + LAST, &Address::NULL.to_bytes());
+}
+
+fn set_length(mtr: &mut Mtr<'_>, page: PageHandle, base: usize, length: u32) {
+    mtr.write(page, base, &length.to_be_bytes());
+}
+
+/// Latches the page of another node, which may be one that is latched already.
+fn latch(mtr: &mut Mtr<'_>, space: SpaceId, address: Address) -> Result<PageHandle> {
+    mtr.latch_exclusive(PageId::new(space, address.page))
+}
+
+/// Puts a node before all others.
+pub fn push_first(
+    mtr: &mut Mtr<'_>,
+    base_page: PageHandle,
+    base: usize,
+    node_page: PageHandle,
+    node: usize,
+) -> Result<()> {
+    let space = mtr.page_id(base_page).space;
+    let old = first(mtr.page(base_page), base);
+    let here = Address { page: mtr.page_id(node_page).page, offset: node as u16 };
+    if old.is_null() {
+        mtr.write(base_page, base + LAST, &here.to_bytes());
+    } else {
+        let old_page = latch(mtr, space, old)?;
+        mtr.write(old_page, usize::from(old.offset) + PREV, &here.to_bytes());
+    }
+    mtr.write(node_page, node + PREV, &Address::NULL.to_bytes());
+    mtr.write(node_page, node + NEXT, &old.to_bytes());
+    mtr.write(base_page, base + FIRST, &here.to_bytes());
+    let length = length(mtr.page(base_page), base) + 1;
+    set_length(mtr, base_page, base, length);
+    Ok(())
+}
+
+/// Puts a node behind all others.
+pub fn push_last(
+    mtr: &mut Mtr<'_>,
+    base_page: PageHandle,
+    base: usize,
+    node_page: PageHandle,
+    node: usize,
+) -> Result<()> {
+    let space = mtr.page_id(base_page).space;
+    let old = last(mtr.page(base_page), base);
+    let here = Address { page: mtr.page_id(node_page).page, offset: node as u16 };
+    if old.is_null() {
+        mtr.write(base_page, base + FIRST, &here.to_bytes());
+    } else {
+        let old_page = latch(mtr, space, old)?;
+        mtr.write(old_page, usize::from(old.offset) + NEXT, &here.to_bytes());
+    }
+    mtr.write(node_page, node + PREV, &old.to_bytes());
+    mtr.write(node_page, node + NEXT, &Address::NULL.to_bytes());
+    mtr.write(base_page, base + LAST, &here.to_bytes());
+    let length = length(mtr.page(base_page), base) + 1;
+    set_length(mtr, base_page, base, length);
+    Ok(())
+}
+
+/// Takes a node out.
+pub fn remove(
+    mtr: &mut Mtr<'_>,
+    base_page: PageHandle,
+    base: usize,
+    node_page: PageHandle,
+    node: usize,
+) -> Result<()> {
+    let space = mtr.page_id(base_page).space;
+    let before = prev(mtr.page(node_page), node);
+    let behind = next(mtr.page(node_page), node);
+    if before.is_null() {
+        mtr.write(base_page, base + FIRST, &behind.to_bytes());
+    } else {
+        let page = latch(mtr, space, before)?;
+        mtr.write(page, usize::from(before.offset) + NEXT, &behind.to_bytes());
+    }
+    if behind.is_null() {
+        mtr.write(base_page, base + LAST, &before.to_bytes());
+    } else {
+        let page = latch(mtr, space, behind)?;
+        mtr.write(page, usize::from(behind.offset) + PREV, &before.to_bytes());
+    }
+    let length = length(mtr.page(base_page), base).saturating_sub(1);
+    set_length(mtr, base_page, base, length);
+    Ok(())
+}

@@ -1,0 +1,279 @@
+//! A transaction's own undo: appending, taking back, committing.
+
+use std::sync::atomic::Ordering;
+
+use format::bytes::get_u16;
+use format::ids::{Lsn, PageId, RollPtr, TrxId, UndoNo};
+use format::page::undo as page;
+use format::redo::PageOp;
+
+use super::history::Committed;
+use super::list;
+use super::segment::{UndoSpace, changed, free_page, init_page, state_and_log, write_slot};
+use super::{LogKind, Top, TopRecord, TrxUndo};
+use crate::error::{Error, Result};
+use crate::mtr::Mtr;
+use crate::segment::{self, Direction, Segment};
+use crate::store::Store;
+
+impl UndoSpace {
+    /// The number that the next record of a transaction will have.
+    #[inline]
+    pub fn next_number(undo: &TrxUndo) -> UndoNo {
+        UndoNo(undo.next)
+    }
+
+    /// Appends a record to a log of the transaction, in the mini-transaction of the change that it is about. `None` if there
+    /// is no room: nothing has been changed, and the caller lets go of its latches, calls [`UndoSpace::grow`], and tries again.
+    #[inline]
+    pub fn append(
+        &self,
+        mtr: &mut Mtr<'_>,
+        undo: &mut TrxUndo,
+        kind: LogKind,
+        record: &[u8],
+    ) -> Result<Option<RollPtr>> {
+        let number = undo.next;
+        let Some(segment) = undo.segment else { return Ok(None) };
+        let Some(log) = undo.log_mut(kind) else { return Ok(None) };
+        debug_assert!(!log.untruncated, "a partial rollback ends with a truncation");
+        let handle = mtr.latch_exclusive(log.last)?;
+        if page::room(mtr.page(handle)) < record.len() {
+            return Ok(None);
+        }
+        let offset = page::free(mtr.page(handle));
+        changed(mtr, handle, PageOp::UndoAppend { record })?;
+        log.top = Some(Top { page: log.last, offset, number });
+        let roll_ptr = RollPtr::new(kind == LogKind::Insert, segment, log.last.page, offset);
+        undo.next += 1;
+        self.counters.records.fetch_add(1, Ordering::Relaxed);
+        Ok(Some(roll_ptr))
+    }
+
+    /// Makes room for a record of `bytes`: begins the log, or adds a page to it. The caller holds no latch.
+    pub fn grow(
+        &self,
+        store: &Store,
+        undo: &mut TrxUndo,
+        kind: LogKind,
+        trx_id: TrxId,
+        bytes: usize,
+    ) -> Result<()> {
+        let bytes_max = store.page_bytes() - page::BODY - page::RECORD_FRAME_BYTES - 8;
+        if bytes > bytes_max {
+            return Err(Error::RowTooLarge { bytes, bytes_max });
+        }
+        if undo.log(kind).is_none() {
+            self.begin_log(store, undo, kind, trx_id)?;
+        }
+        let log = undo.log_mut(kind).as_mut().expect("begun a moment ago");
+        if page::room(&store.read(log.last)?) >= bytes {
+            return Ok(());
+        }
+        let _room = segment::reserve(store, log.first.space, 1)?;
+        let mut mtr = Mtr::begin(store);
+        let first = mtr.latch_exclusive(log.first)?;
+        let Some(segment) = Segment::read(mtr.page(first), page::SEGMENT) else {
+            return Err(Error::corrupt_page(log.first, "an undo segment without its header"));
+        };
+        let handle = segment::allocate_page(&mut mtr, segment, log.last.page, Direction::Up)?;
+        init_page(&mut mtr, handle, kind, page::BODY)?;
+        list::push_last(&mut mtr, first, page::PAGE_LIST, handle, page::PAGE_NODE)?;
+        let id = mtr.page_id(handle);
+        mtr.commit();
+        log.last = id;
+        Ok(())
+    }
+
+    /// The newest record that is not undone, if its number is at least `to`: copied into `record`.
+    pub fn top(
+        &self,
+        store: &Store,
+        undo: &TrxUndo,
+        to: UndoNo,
+        record: &mut Vec<u8>,
+    ) -> Result<Option<TopRecord>> {
+        let top_of = |kind| undo.log(kind).as_ref().and_then(|log| log.top).map(|top: Top| (top.number, kind, top));
+        let newest = match (top_of(LogKind::Insert), top_of(LogKind::Update)) {
+            (Some(insert), Some(update)) => Some(if insert.0 > update.0 { insert } else { update }),
+            (insert, update) => insert.or(update),
+        };
+        let Some((number, kind, top)) = newest.filter(|(number, ..)| *number >= to.0) else {
+            return Ok(None);
+        };
+        let page = store.read(top.page)?;
+        let bytes = page::record(&page, top.offset).map_err(|cause| Error::corrupt_page(top.page, cause))?;
+        record.clear();
+        record.extend_from_slice(bytes);
+        let segment = undo.segment.expect("who has records has a segment");
+        let roll_ptr = RollPtr::new(kind == LogKind::Insert, segment, top.page.page, top.offset);
+        Ok(Some(TopRecord { kind, number: UndoNo(number), roll_ptr }))
+    }
+
+    /// Forgets the record that [`UndoSpace::top`] answered: it is undone. Its bytes stay until [`UndoSpace::truncate`], so
+    /// that after a crash it may be undone once more, which must do no harm.
+    pub fn pop(&self, store: &Store, undo: &mut TrxUndo, kind: LogKind) -> Result<()> {
+        let log = undo.log_mut(kind).as_mut().expect("its top was answered");
+        let top = log.top.expect("its top was answered");
+        log.top = log.record_before(store, top.page, Some(top.offset))?;
+        log.untruncated = true;
+        let left_page = log.top.map_or(log.first, |before| before.page) != top.page;
+        if left_page {
+            self.truncate_log(store, undo, kind)?;
+        }
+        Ok(())
+    }
+
+    /// Removes the undone records from the pages: at the end of a rollback, whole or partial. Their numbers are not used
+    /// again.
+    pub fn truncate(&self, store: &Store, undo: &mut TrxUndo) -> Result<()> {
+        for kind in [LogKind::Insert, LogKind::Update] {
+            if undo.log(kind).as_ref().is_some_and(|log| log.untruncated) {
+                self.truncate_log(store, undo, kind)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn truncate_log(&self, store: &Store, undo: &mut TrxUndo, kind: LogKind) -> Result<()> {
+        let log = undo.log_mut(kind).as_mut().expect("there is a log to truncate");
+        // Whole pages first, from the end; each in its own mini-transaction.
+        let keep = log.top.map_or(log.first, |top| top.page);
+        while log.last != keep {
+            let mut mtr = Mtr::begin(store);
+            let first = mtr.latch_exclusive(log.first)?;
+            let Some(segment) = Segment::read(mtr.page(first), page::SEGMENT) else {
+                return Err(Error::corrupt_page(log.first, "an undo segment without its header"));
+            };
+            let last = mtr.latch_exclusive(log.last)?;
+            let before = list::prev(mtr.page(last), page::PAGE_NODE);
+            if before.is_null() {
+                return Err(Error::corrupt_page(log.last, "an undo page without a page before it"));
+            }
+            list::remove(&mut mtr, first, page::PAGE_LIST, last, page::PAGE_NODE)?;
+            free_page(&mut mtr, segment, last)?;
+            mtr.commit();
+            log.last = PageId::new(log.first.space, before.page);
+        }
+        let mut mtr = Mtr::begin(store);
+        let last = mtr.latch_exclusive(log.last)?;
+        let free = match log.top {
+            // Behind the record that stays.
+            Some(top) => get_u16(mtr.page(last), usize::from(top.offset)),
+            None => log.start_on(log.last),
+        };
+        mtr.write(last, page::FREE, &free.to_be_bytes());
+        mtr.commit();
+        log.untruncated = false;
+        Ok(())
+    }
+
+    /// Makes the transaction's undo that of a committed one, in one mini-transaction. From then on recovery will not undo
+    /// it. `number` is its place in the history; it needs one if it [`TrxUndo::has_updates`].
+    ///
+    /// The answer is the LSN up to which the log is to be flushed. What is to be freed is freed by
+    /// [`UndoSpace::finish`], which may wait until others know of the commit.
+    pub fn commit(&self, store: &Store, undo: &mut TrxUndo, trx_id: TrxId, number: Option<TrxId>) -> Result<Lsn> {
+        let Some(number_of_segment) = undo.segment else { return Ok(store.current_lsn()) };
+        let segment = self.segment(number_of_segment)?;
+        let mut mtr = Mtr::begin(store);
+        let mut committed = None;
+        if let Some(log) = &mut undo.update {
+            let number = number.expect("a transaction with updates commits with a number");
+            let rollback = mtr.latch_exclusive(segment.header)?;
+            let first = mtr.latch_exclusive(log.first)?;
+            let state = state_after(mtr.page(first), log);
+            log.state = state;
+            mtr.write(first, page::STATE, &state_and_log(state, log.header));
+            let header = usize::from(log.header);
+            mtr.write(first, header + page::LOG_TRX_NO, &number.0.to_be_bytes());
+            if state == page::STATE_TO_PURGE {
+                write_slot(&mut mtr, rollback, log.slot, format::ids::PageNo::NULL);
+            }
+            list::push_first(&mut mtr, rollback, page::RSEG_HISTORY, first, header + page::LOG_HISTORY_NODE)?;
+            committed = Some(Committed {
+                number,
+                trx_id,
+                segment: segment.number,
+                first: log.first,
+                header: log.header,
+            });
+        }
+        if let Some(log) = &mut undo.insert {
+            let first = mtr.latch_exclusive(log.first)?;
+            let state = match state_after(mtr.page(first), log) {
+                page::STATE_TO_PURGE => page::STATE_TO_FREE,
+                state => state,
+            };
+            log.state = state;
+            mtr.write(first, page::STATE, &state_and_log(state, log.header));
+        }
+        let lsn = mtr.commit();
+        if let Some(committed) = committed {
+            self.history.push(committed);
+        }
+        Ok(lsn)
+    }
+
+    /// Gives back the logs of a transaction that has committed, or was rolled back entirely.
+    pub fn finish(&self, store: &Store, undo: &mut TrxUndo) -> Result<()> {
+        let Some(number) = undo.segment.take() else { return Ok(()) };
+        let segment = self.segment(number)?;
+        undo.next = 0;
+        let (insert, update) = (undo.insert.take(), undo.update.take());
+        if let Some(log) = update {
+            match log.state {
+                page::STATE_CACHED => segment.put_cached(LogKind::Update, log.slot, log.first.page),
+                // It has left its slot; purge frees it.
+                page::STATE_TO_PURGE => segment.put_free(log.slot),
+                _ => segment.free_segment(store, log.slot, log.first)?,
+            }
+        }
+        if let Some(log) = insert {
+            match log.state {
+                page::STATE_CACHED => segment.put_cached(LogKind::Insert, log.slot, log.first.page),
+                _ => segment.free_segment(store, log.slot, log.first)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends the undo of a transaction of which everything has been undone: its logs are given back. Recovery will not
+    /// meet it again.
+    pub fn end_rollback(&self, store: &Store, undo: &mut TrxUndo) -> Result<Lsn> {
+        if undo.segment.is_none() {
+            return Ok(store.current_lsn());
+        }
+        let mut mtr = Mtr::begin(store);
+        if let Some(log) = &mut undo.update {
+            debug_assert!(log.first == log.last && log.top.is_none() && !log.untruncated);
+            let first = mtr.latch_exclusive(log.first)?;
+            // A page that has earlier logs in the history must not be freed: it goes back to the cache, without the log
+            // that was rolled back.
+            let before = get_u16(mtr.page(first), usize::from(log.header) + page::LOG_PREV);
+            if before == 0 {
+                log.state = page::STATE_TO_FREE;
+                mtr.write(first, page::STATE, &state_and_log(log.state, log.header));
+            } else {
+                log.state = page::STATE_CACHED;
+                mtr.write(first, page::FREE, &log.header.to_be_bytes());
+                mtr.write(first, usize::from(before) + page::LOG_NEXT, &[0, 0]);
+                mtr.write(first, page::STATE, &state_and_log(log.state, before));
+            }
+        }
+        if let Some(log) = &mut undo.insert {
+            let first = mtr.latch_exclusive(log.first)?;
+            log.state = page::STATE_TO_FREE;
+            mtr.write(first, page::STATE, &state_and_log(log.state, log.header));
+        }
+        let lsn = mtr.commit();
+        self.finish(store, undo)?;
+        Ok(lsn)
+    }
+}
+
+/// The state of a log's segment after its commit: kept for the next transaction if it has one page with room.
+fn state_after(first: &[u8], log: &super::Log) -> u16 {
+    let small = log.first == log.last && usize::from(page::free(first)) < first.len() * 3 / 4;
+    if small { page::STATE_CACHED } else { page::STATE_TO_PURGE }
+}

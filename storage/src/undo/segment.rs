@@ -1,0 +1,491 @@
+//! Rollback segments and their undo segments: where a transaction's log goes, and where it comes from after a restart.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use format::bytes::{get_u16, get_u32, get_u64};
+use format::ids::{PageId, PageNo, SpaceId, TrxId};
+use format::page::header::{PageType, TYPE};
+use format::page::space::BASE_BYTES;
+use format::page::undo::{self as page, rseg_slot_count};
+use format::redo::PageOp;
+
+use super::history::HistoryQueue;
+use super::list::{self, Address};
+use super::{Log, LogKind, RecoveredLog, Top, TrxUndo};
+use crate::error::{Error, Result};
+use crate::mtr::{Mtr, PageHandle};
+use crate::segment::{self, Direction, Segment};
+use crate::store::Store;
+use crate::sync::{Mutex, Rank};
+
+/// Rollback segments of a new instance. Transactions spread over them, so that their commits do not meet at one page.
+const SEGMENTS: usize = if cfg!(test) { 2 } else { 32 };
+
+/// Pages freed in one mini-transaction.
+const FREE_STEP: usize = if cfg!(test) { 2 } else { 16 };
+
+/// The transaction system page, which names the rollback segments.
+const SYSTEM_PAGE: PageId = PageId::new(SpaceId(0), PageNo(page::TRX_SYS_PAGE));
+
+/// All undo of an instance.
+pub struct UndoSpace {
+    pub(super) segments: Vec<RollbackSegment>,
+    next: AtomicUsize,
+    pub(super) history: HistoryQueue,
+    pub(super) counters: Counters,
+}
+
+#[derive(Default)]
+pub(super) struct Counters {
+    pub records: AtomicU64,
+    pub logs_created: AtomicU64,
+    pub logs_reused: AtomicU64,
+    pub logs_purged: AtomicU64,
+}
+
+/// Counters since start, and levels now.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct UndoStatus {
+    pub records_written: u64,
+    pub logs_created: u64,
+    pub logs_reused: u64,
+    pub logs_purged: u64,
+    /// Committed logs that purge has still to read.
+    pub history_length_now: u64,
+}
+
+pub(super) struct RollbackSegment {
+    /// Its number in roll pointers.
+    pub number: u8,
+    pub header: PageId,
+    slots: Mutex<Slots>,
+}
+
+#[derive(Default)]
+struct Slots {
+    free: Vec<u16>,
+    cached_insert: Vec<Cached>,
+    cached_update: Vec<Cached>,
+}
+
+/// An undo segment that waits for its next transaction.
+#[derive(Clone, Copy)]
+struct Cached {
+    slot: u16,
+    first: PageNo,
+}
+
+impl RollbackSegment {
+    /// A slot for a log: that of a cached segment (then with its first page), or a free one.
+    fn take(&self, kind: LogKind) -> Option<(u16, Option<PageNo>)> {
+        let mut slots = self.slots.lock();
+        let cached = match kind {
+            LogKind::Insert => slots.cached_insert.pop(),
+            LogKind::Update => slots.cached_update.pop(),
+        };
+        match cached {
+            Some(cached) => Some((cached.slot, Some(cached.first))),
+            None => slots.free.pop().map(|slot| (slot, None)),
+        }
+    }
+
+    pub(super) fn put_free(&self, slot: u16) {
+        self.slots.lock().free.push(slot);
+    }
+
+    pub(super) fn put_cached(&self, kind: LogKind, slot: u16, first: PageNo) {
+        let mut slots = self.slots.lock();
+        match kind {
+            LogKind::Insert => slots.cached_insert.push(Cached { slot, first }),
+            LogKind::Update => slots.cached_update.push(Cached { slot, first }),
+        }
+    }
+}
+
+#[inline]
+fn slot_at(slot: u16) -> usize {
+    page::RSEG_SLOTS + 4 * usize::from(slot)
+}
+
+pub(super) fn write_slot(mtr: &mut Mtr<'_>, header: PageHandle, slot: u16, first: PageNo) {
+    mtr.write(header, slot_at(slot), &first.0.to_be_bytes());
+}
+
+impl UndoSpace {
+    /// Makes the rollback segments of a new instance in the (new, initialised) tablespace `space`, and names them on the
+    /// transaction system page, which exists.
+    pub fn create(store: &Store, space: SpaceId) -> Result<()> {
+        let slots = 4 * rseg_slot_count(store.page_bytes());
+        for number in 0..page::TRX_SYS_RSEG_COUNT {
+            let at = page::TRX_SYS_RSEGS + number * page::TRX_SYS_RSEG_BYTES;
+            let mut mtr = Mtr::begin(store);
+            let system = mtr.latch_exclusive(SYSTEM_PAGE)?;
+            if number >= SEGMENTS {
+                let count = (page::TRX_SYS_RSEG_COUNT - number) * page::TRX_SYS_RSEG_BYTES;
+                changed(&mut mtr, system, PageOp::Fill { offset: at as u16, count: count as u16, byte: 0xFF })?;
+                mtr.commit();
+                break;
+            }
+            let segment = segment::create(&mut mtr, space)?;
+            let header = segment::allocate_page(&mut mtr, segment, PageNo(0), Direction::None)?;
+            let id = mtr.page_id(header);
+            changed(&mut mtr, header, PageOp::Init { id, page_type: PageType::SYS })?;
+            mtr.write(header, page::RSEG_MAX_PAGES, &(u32::MAX - 1).to_be_bytes());
+            list::init(&mut mtr, header, page::RSEG_HISTORY);
+            mtr.write(header, page::RSEG_SEGMENT, &segment.to_bytes());
+            let fill = PageOp::Fill { offset: page::RSEG_SLOTS as u16, count: slots as u16, byte: 0xFF };
+            changed(&mut mtr, header, fill)?;
+            mtr.write(system, at, &space.0.to_be_bytes());
+            mtr.write(system, at + 4, &id.page.0.to_be_bytes());
+            mtr.commit();
+        }
+        Ok(())
+    }
+
+    /// Reads the rollback segments. Answers the transactions that had not ended, in the order of their ids, and the largest
+    /// transaction number found, so that no smaller one is given again.
+    pub fn open(store: &Store) -> Result<(UndoSpace, Vec<RecoveredLog>, TrxId)> {
+        let mut headers = Vec::new();
+        {
+            let system = store.read(SYSTEM_PAGE)?;
+            for number in 0..page::TRX_SYS_RSEG_COUNT {
+                let at = page::TRX_SYS_RSEGS + number * page::TRX_SYS_RSEG_BYTES;
+                let id = PageId::new(SpaceId(get_u32(&system, at)), PageNo(get_u32(&system, at + 4)));
+                if !id.page.is_null() {
+                    headers.push((number as u8, id));
+                }
+            }
+        }
+        if headers.is_empty() {
+            return Err(Error::corrupt_page(SYSTEM_PAGE, "no rollback segments"));
+        }
+        let mut recovered = BTreeMap::new();
+        let mut newest = TrxId(0);
+        let history = HistoryQueue::new();
+        let mut segments = Vec::new();
+        for (number, header) in headers {
+            let segment = RollbackSegment { number, header, slots: Mutex::new(Rank::Undo, Slots::default()) };
+            newest = newest.max(history.load(store, &segment)?);
+            segment.load(store, &mut recovered, &mut newest)?;
+            segments.push(segment);
+        }
+        let space =
+            UndoSpace { segments, next: AtomicUsize::new(0), history, counters: Counters::default() };
+        Ok((space, recovered.into_values().collect(), newest))
+    }
+
+    pub fn status(&self) -> UndoStatus {
+        UndoStatus {
+            records_written: self.counters.records.load(Ordering::Relaxed),
+            logs_created: self.counters.logs_created.load(Ordering::Relaxed),
+            logs_reused: self.counters.logs_reused.load(Ordering::Relaxed),
+            logs_purged: self.counters.logs_purged.load(Ordering::Relaxed),
+            history_length_now: self.history.length(),
+        }
+    }
+
+    pub(super) fn segment(&self, number: u8) -> Result<&RollbackSegment> {
+        match self.segments.get(usize::from(number)) {
+            // They are numbered as they come, unless a slot between them is empty.
+            Some(segment) if segment.number == number => Ok(segment),
+            _ => self
+                .segments
+                .iter()
+                .find(|segment| segment.number == number)
+                .ok_or_else(|| Error::corrupt(format!("rollback segment {number} does not exist"))),
+        }
+    }
+
+    /// Gives a transaction a log. The caller holds no latch.
+    pub(super) fn begin_log(&self, store: &Store, undo: &mut TrxUndo, kind: LogKind, trx_id: TrxId) -> Result<()> {
+        let number = undo.segment;
+        let (segment, (slot, cached)) = loop {
+            let segment = match number {
+                Some(number) => self.segment(number)?,
+                None => {
+                    let turn = self.next.fetch_add(1, Ordering::Relaxed);
+                    &self.segments[turn % self.segments.len()]
+                }
+            };
+            match segment.take(kind) {
+                Some(taken) => break (segment, taken),
+                // Full: it has hundreds of slots. The second log of a transaction must stay with the first.
+                None if number.is_none() && self.segments.iter().any(|other| !other.slots.lock().free.is_empty()) => {}
+                None => return Err(Error::Unsupported("so many transactions at once".into())),
+            }
+        };
+        let made = match cached {
+            Some(first) => self.reuse(store, segment, kind, first, trx_id, undo.dictionary),
+            None => self.create_segment(store, segment, slot, kind, trx_id, undo.dictionary),
+        };
+        match made {
+            Ok((first, header)) => {
+                undo.segment = Some(segment.number);
+                let log = Log { slot, first, header, last: first, top: None, untruncated: false, state: page::STATE_ACTIVE };
+                *undo.log_mut(kind) = Some(log);
+                Ok(())
+            }
+            Err(error) => {
+                match cached {
+                    Some(first) => segment.put_cached(kind, slot, first),
+                    None => segment.put_free(slot),
+                }
+                Err(error)
+            }
+        }
+    }
+
+    fn create_segment(
+        &self,
+        store: &Store,
+        rollback: &RollbackSegment,
+        slot: u16,
+        kind: LogKind,
+        trx_id: TrxId,
+        dictionary: bool,
+    ) -> Result<(PageId, u16)> {
+        let _room = segment::reserve(store, rollback.header.space, 2)?;
+        let mut mtr = Mtr::begin(store);
+        let rollback_header = mtr.latch_exclusive(rollback.header)?;
+        let segment = segment::create(&mut mtr, rollback.header.space)?;
+        let first = segment::allocate_page(&mut mtr, segment, PageNo(0), Direction::None)?;
+        let id = mtr.page_id(first);
+        init_page(&mut mtr, first, kind, page::FIRST_LOG)?;
+        mtr.write(first, page::SEGMENT, &segment.to_bytes());
+        list::init(&mut mtr, first, page::PAGE_LIST);
+        list::push_last(&mut mtr, first, page::PAGE_LIST, first, page::PAGE_NODE)?;
+        let header = begin_header(&mut mtr, first, 0, trx_id, dictionary);
+        write_slot(&mut mtr, rollback_header, slot, id.page);
+        mtr.commit();
+        self.counters.logs_created.fetch_add(1, Ordering::Relaxed);
+        Ok((id, header))
+    }
+
+    fn reuse(
+        &self,
+        store: &Store,
+        rollback: &RollbackSegment,
+        kind: LogKind,
+        first: PageNo,
+        trx_id: TrxId,
+        dictionary: bool,
+    ) -> Result<(PageId, u16)> {
+        let id = PageId::new(rollback.header.space, first);
+        let mut mtr = Mtr::begin(store);
+        let first = mtr.latch_exclusive(id)?;
+        let before = match kind {
+            // Nobody wants the old records: the page starts over.
+            LogKind::Insert => {
+                mtr.write(first, page::FREE, &(page::FIRST_LOG as u16).to_be_bytes());
+                0
+            }
+            // The old logs are in the history.
+            LogKind::Update => get_u16(mtr.page(first), page::LAST_LOG),
+        };
+        let header = begin_header(&mut mtr, first, before, trx_id, dictionary);
+        mtr.commit();
+        self.counters.logs_reused.fetch_add(1, Ordering::Relaxed);
+        Ok((id, header))
+    }
+}
+
+/// Makes an undo page without records.
+pub(super) fn init_page(mtr: &mut Mtr<'_>, handle: PageHandle, kind: LogKind, free: usize) -> Result<()> {
+    let id = mtr.page_id(handle);
+    changed(mtr, handle, PageOp::Init { id, page_type: PageType::UNDO_LOG })?;
+    let kind = match kind {
+        LogKind::Insert => page::KIND_INSERT,
+        LogKind::Update => page::KIND_UPDATE,
+    };
+    let mut head = [0; 6];
+    head[..2].copy_from_slice(&kind.to_be_bytes());
+    head[2..4].copy_from_slice(&(free as u16).to_be_bytes());
+    head[4..].copy_from_slice(&(free as u16).to_be_bytes());
+    mtr.write(handle, page::KIND, &head);
+    Ok(())
+}
+
+/// Begins a log at the first free byte of a segment's first page, behind the log whose header is at `before` (0 if none).
+fn begin_header(mtr: &mut Mtr<'_>, first: PageHandle, before: u16, trx_id: TrxId, dictionary: bool) -> u16 {
+    let header = page::free(mtr.page(first));
+    let start = header + page::LOG_HEADER_BYTES as u16;
+    let mut bytes = [0; page::LOG_HEADER_BYTES];
+    bytes[page::LOG_TRX_ID..page::LOG_TRX_ID + 8].copy_from_slice(&trx_id.0.to_be_bytes());
+    bytes[page::LOG_START..page::LOG_START + 2].copy_from_slice(&start.to_be_bytes());
+    bytes[page::LOG_DICTIONARY] = u8::from(dictionary);
+    bytes[page::LOG_PREV..page::LOG_PREV + 2].copy_from_slice(&before.to_be_bytes());
+    mtr.write(first, usize::from(header), &bytes);
+    if before != 0 {
+        mtr.write(first, usize::from(before) + page::LOG_NEXT, &header.to_be_bytes());
+    }
+    mtr.write(first, page::STATE, &state_and_log(page::STATE_ACTIVE, header));
+    let mut range = [0; 4];
+    range[..2].copy_from_slice(&start.to_be_bytes());
+    range[2..].copy_from_slice(&start.to_be_bytes());
+    mtr.write(first, page::START, &range);
+    header
+}
+
+pub(super) fn state_and_log(state: u16, log: u16) -> [u8; 4] {
+    let mut bytes = [0; 4];
+    bytes[..2].copy_from_slice(&state.to_be_bytes());
+    bytes[2..].copy_from_slice(&log.to_be_bytes());
+    bytes
+}
+
+const _: () = assert!(page::STATE + 2 == page::LAST_LOG && page::START + 2 == page::FREE);
+const _: () = assert!(page::KIND + 2 == page::START && page::PAGE_LIST + BASE_BYTES == page::FIRST_LOG);
+
+/// Applies an operation that cannot fail but by damage.
+pub(super) fn changed(mtr: &mut Mtr<'_>, page: PageHandle, op: PageOp<'_>) -> Result<()> {
+    match mtr.apply(page, op) {
+        Ok(()) => Ok(()),
+        Err(cause) => Err(Error::corrupt_page(mtr.page_id(page), cause)),
+    }
+}
+
+impl RollbackSegment {
+    /// Sorts the slots into free, cached, and the logs of transactions that had not ended. Finishes what a crash left.
+    fn load(
+        &self,
+        store: &Store,
+        recovered: &mut BTreeMap<TrxId, RecoveredLog>,
+        newest: &mut TrxId,
+    ) -> Result<()> {
+        let count = rseg_slot_count(store.page_bytes()) as u16;
+        // Backward, so that low slots are used first.
+        for slot in (0..count).rev() {
+            let first = PageNo(get_u32(&store.read(self.header)?, slot_at(slot)));
+            if first.is_null() {
+                self.put_free(slot);
+                continue;
+            }
+            let id = PageId::new(self.header.space, first);
+            let (state, kind, log, trx_id, dictionary) = {
+                let page = store.read(id)?;
+                let log = get_u16(&page, page::LAST_LOG);
+                if usize::from(log) < page::FIRST_LOG || usize::from(log) + page::LOG_HEADER_BYTES > page.len() {
+                    return Err(Error::corrupt_page(id, "an undo segment without a log"));
+                }
+                let kind = match get_u16(&page, page::KIND) {
+                    page::KIND_INSERT => LogKind::Insert,
+                    _ => LogKind::Update,
+                };
+                let trx_id = TrxId(get_u64(&page, usize::from(log) + page::LOG_TRX_ID));
+                let dictionary = page[usize::from(log) + page::LOG_DICTIONARY] != 0;
+                (get_u16(&page, page::STATE), kind, log, trx_id, dictionary)
+            };
+            *newest = (*newest).max(trx_id);
+            match state {
+                page::STATE_CACHED => self.put_cached(kind, slot, first),
+                page::STATE_TO_FREE => self.free_segment(store, slot, id)?,
+                page::STATE_ACTIVE | page::STATE_PREPARED => {
+                    let log = self.recover_log(store, slot, id, log)?;
+                    let entry = recovered.entry(trx_id).or_insert_with(|| RecoveredLog {
+                        trx_id,
+                        dictionary,
+                        prepared: state == page::STATE_PREPARED,
+                        undo: TrxUndo { dictionary, segment: Some(self.number), ..TrxUndo::default() },
+                    });
+                    let next = log.top.map_or(0, |top| top.number + 1);
+                    entry.undo.next = entry.undo.next.max(next);
+                    *entry.undo.log_mut(kind) = Some(log);
+                }
+                _ => return Err(Error::corrupt_page(id, format_args!("an undo segment in state {state}"))),
+            }
+        }
+        Ok(())
+    }
+
+    /// Finds the end of a log.
+    fn recover_log(&self, store: &Store, slot: u16, first: PageId, header: u16) -> Result<Log> {
+        let last = {
+            let page = store.read(first)?;
+            PageId::new(first.space, list::last(&page, page::PAGE_LIST).page)
+        };
+        let mut log = Log { slot, first, header, last, top: None, untruncated: false, state: page::STATE_ACTIVE };
+        log.top = log.record_before(store, last, None)?;
+        Ok(log)
+    }
+
+    /// Frees an undo segment that is in a slot, and then the slot.
+    pub(super) fn free_segment(&self, store: &Store, slot: u16, first: PageId) -> Result<()> {
+        free_all_but_first(store, first)?;
+        let mut mtr = Mtr::begin(store);
+        let header = mtr.latch_exclusive(self.header)?;
+        let page = mtr.latch_exclusive(first)?;
+        let Some(segment) = Segment::read(mtr.page(page), page::SEGMENT) else {
+            return Err(Error::corrupt_page(first, "an undo segment without its header"));
+        };
+        // One page and the inode, together with the slot: a slot never leads to a page that is free.
+        while !segment::drop_step(&mut mtr, segment)? {}
+        write_slot(&mut mtr, header, slot, PageNo::NULL);
+        mtr.commit();
+        self.put_free(slot);
+        Ok(())
+    }
+}
+
+/// Frees the pages of an undo segment from the end up to the first, a few at a time.
+pub(super) fn free_all_but_first(store: &Store, first: PageId) -> Result<()> {
+    loop {
+        let mut mtr = Mtr::begin(store);
+        let page = mtr.latch_exclusive(first)?;
+        let Some(segment) = Segment::read(mtr.page(page), page::SEGMENT) else {
+            return Err(Error::corrupt_page(first, "an undo segment without its header"));
+        };
+        let mut left = list::length(mtr.page(page), page::PAGE_LIST);
+        for _ in 0..FREE_STEP {
+            if left > 1 {
+                let last = PageId::new(first.space, list::last(mtr.page(page), page::PAGE_LIST).page);
+                let handle = mtr.latch_exclusive(last)?;
+                list::remove(&mut mtr, page, page::PAGE_LIST, handle, page::PAGE_NODE)?;
+                free_page(&mut mtr, segment, handle)?;
+                left -= 1;
+            }
+        }
+        mtr.commit();
+        if left <= 1 {
+            return Ok(());
+        }
+    }
+}
+
+/// Frees an undo page. Its type goes, so that nobody who still has its number takes it for one.
+pub(super) fn free_page(mtr: &mut Mtr<'_>, segment: Segment, handle: PageHandle) -> Result<()> {
+    mtr.write(handle, TYPE, &PageType::ALLOCATED.0.to_be_bytes());
+    let id = mtr.page_id(handle);
+    segment::free_page(mtr, segment, id.page)
+}
+
+impl Log {
+    /// Where the records of this log begin on a page.
+    pub(super) fn start_on(&self, page: PageId) -> u16 {
+        if page == self.first { self.header + page::LOG_HEADER_BYTES as u16 } else { page::BODY as u16 }
+    }
+
+    /// The newest record before `offset` of a page, or (`None`) on it at all, or on a page before it.
+    pub(super) fn record_before(&self, store: &Store, page: PageId, offset: Option<u16>) -> Result<Option<Top>> {
+        let mut id = page;
+        let mut from = offset;
+        loop {
+            let page = store.read(id)?;
+            let end = from.take().unwrap_or_else(|| page::free(&page));
+            let found = page::prev_record(&page, end, self.start_on(id));
+            if let Some(offset) = found.map_err(|cause| Error::corrupt_page(id, cause))? {
+                let record = page::record(&page, offset).map_err(|cause| Error::corrupt_page(id, cause))?;
+                let number = super::UndoRecord::read(record)?.number.0;
+                return Ok(Some(Top { page: id, offset, number }));
+            }
+            if id == self.first {
+                return Ok(None);
+            }
+            let before: Address = list::prev(&page, page::PAGE_NODE);
+            if before.is_null() {
+                return Err(Error::corrupt_page(id, "an undo page without a page before it"));
+            }
+            id = PageId::new(id.space, before.page);
+        }
+    }
+}
