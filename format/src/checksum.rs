@@ -9,6 +9,7 @@
 //! full crc32      crc32c([0,PS-4))      (MariaDB 10.5 and later)  PS-4
 //! innodb          fold([4,26)) + fold([38,PS-8)); fold([0,26))    0; PS-8
 //! none            0xDEADBEEF                                      0 and PS-8
+//! compressed rows crc32c([4,16)) ^ crc32c([24,26)) ^ crc32c([34,PS))  0; PS is the physical size
 //! ```
 
 /// What "none" stores in place of a checksum.
@@ -44,6 +45,11 @@ pub fn page_innodb(page: &[u8]) -> (u32, u32) {
     let new = fold(&page[4..26]).wrapping_add(fold(&page[38..page.len() - 8])) as u32;
     let old = fold(&page[..26]) as u32;
     (new, old)
+}
+
+/// The checksum of a page of a ROW_FORMAT=COMPRESSED file, stored at 0 only; such pages have no trailer.
+pub fn page_row_compressed(page: &[u8]) -> u32 {
+    crc32c(&page[4..16]) ^ crc32c(&page[24..26]) ^ crc32c(&page[34..])
 }
 
 /// InnoDB's byte folding, on 64-bit words as its Linux builds do.

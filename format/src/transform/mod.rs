@@ -34,6 +34,8 @@
 //!
 //! Sources: the fields and the rule are those of MySQL's manual, "InnoDB Page Compression", and of its public sources.
 
+pub mod mariadb;
+
 mod lz4;
 mod zlib;
 mod zstd;

@@ -1,0 +1,90 @@
+//! MariaDB's page compression (`PAGE_COMPRESSED=1`), for reading its files. We never write it.
+//!
+//! It compresses the whole page, header and all, and has two forms:
+//!
+//! ```text
+//! files with crc32 checksums                      files with full_crc32 checksums (MariaDB 10.5 and later)
+//!      0  4  0xDEADBEEF                                0 24  as in the page
+//!      4 20  as in the page                           24  2  0x8000 | S / 256; S bytes are stored
+//!     24  2  34354                                    26     stream
+//!     26  8  algorithm                               S-5  1  LZ4 and others: low byte of where the stream ends, + 5
+//!     34  4  space id                                S-4  4  CRC-32C of the bytes before
+//!     38  2  stream bytes, n
+//!     40  n  stream
+//! ```
+//!
+//! The algorithm of the second form stands in the tablespace's flags. Of MariaDB's algorithms, zlib and LZ4 are read
+//! here; LZO, LZMA, bzip2 and snappy are not.
+
+use super::{Algorithm, Scratch};
+use crate::error::{Error, Result};
+use crate::page::header::{self, PageType};
+use crate::page::{get_u16, get_u64};
+
+const STREAM_BYTES: usize = 38;
+const STREAM: usize = 40;
+const FULL_STREAM: usize = 26;
+
+/// Whether the bytes are a compressed page of a file with crc32 checksums.
+pub fn is_encoded(stored: &[u8]) -> bool {
+    stored.len() > STREAM && header::page_type(stored) == PageType::MARIADB_COMPRESSED
+}
+
+/// The algorithm of a page for which [`is_encoded`] holds, by MariaDB's numbers.
+pub fn algorithm(stored: &[u8]) -> u64 {
+    get_u64(stored, header::TRANSFORM)
+}
+
+/// Bytes that such a page needs in its file.
+pub fn encoded_bytes(stored: &[u8]) -> usize {
+    STREAM + usize::from(get_u16(stored, STREAM_BYTES))
+}
+
+/// Decodes such a page into `out`, whose length is the page size.
+pub fn decode(stored: &[u8], scratch: &mut Scratch, out: &mut [u8]) -> Result<()> {
+    let Some(stream) = stored.get(STREAM..encoded_bytes(stored)) else {
+        return Err(Error::corrupt("stream length of a compressed page", STREAM_BYTES));
+    };
+    decompress(algorithm(stored), stream, scratch, out)
+}
+
+/// The stored bytes of a compressed page of a full_crc32 file; `None` if the page is not compressed.
+pub fn full_crc32_bytes(stored: &[u8]) -> Option<usize> {
+    let page_type = header::page_type(stored).0;
+    (page_type & 0x8000 != 0).then(|| usize::from(page_type & 0xFF) << 8)
+}
+
+/// Decodes a page for which [`full_crc32_bytes`] is something. The algorithm is that of the tablespace's flags.
+pub fn decode_full_crc32(stored: &[u8], algorithm: u8, scratch: &mut Scratch, out: &mut [u8]) -> Result<()> {
+    let bytes = full_crc32_bytes(stored).unwrap_or_default();
+    if bytes < FULL_STREAM + 5 || bytes > stored.len() {
+        return Err(Error::corrupt("length of a compressed page", header::TYPE));
+    }
+    // zlib finds its own end; a raw LZ4 block has to be cut to it.
+    let end = match algorithm {
+        1 => bytes - 4,
+        _ => {
+            let end = match usize::from(stored[bytes - 5]) {
+                0 => bytes,
+                low => bytes - 256 + low,
+            };
+            end - 5
+        }
+    };
+    let Some(stream) = stored.get(FULL_STREAM..end) else {
+        return Err(Error::corrupt("stream length of a compressed page", bytes - 5));
+    };
+    decompress(algorithm.into(), stream, scratch, out)
+}
+
+fn decompress(algorithm: u64, stream: &[u8], scratch: &mut Scratch, out: &mut [u8]) -> Result<()> {
+    let codec = match algorithm {
+        1 => scratch.codec(Algorithm::Zlib),
+        2 => scratch.codec(Algorithm::Lz4),
+        _ => None,
+    };
+    match codec {
+        Some(codec) => codec.decompress(stream, out),
+        None => Err(Error::Unsupported { what: "MariaDB compression algorithm", value: algorithm as u32 }),
+    }
+}
