@@ -150,6 +150,11 @@ impl Tablespace {
         self.doublewrite.iter().any(|block| block.contains(&number))
     }
 
+    /// Whether a page is not what was written. Copies in the doublewrite area may have the checksums of any tablespace.
+    fn is_damaged(&self, number: u32, plain: &Plain) -> bool {
+        (plain.state == State::Damaged && !self.is_doublewrite(number)) || self.is_misplaced(number, plain)
+    }
+
     /// Whether a page that was written says that it is another.
     fn is_misplaced(&self, number: u32, plain: &Plain) -> bool {
         plain.storage != Storage::NeverWritten
@@ -387,8 +392,8 @@ fn data_ranges(file: &File, file_bytes: u64) -> Vec<(u64, u64)> {
 fn list(tablespace: &mut Tablespace, out: &mut impl Write) -> io::Result<u64> {
     writeln!(
         out,
-        "{:>8}  {:<12} {:<10} {:>6} {:>6}  {:<11} {}",
-        "page", "type", "stored as", "stored", "disk", "checksum", "content"
+        "{:>8}  {:<12} {:<10} {:>6} {:>6}  {:<11} content",
+        "page", "type", "stored as", "stored", "disk", "checksum"
     )?;
     let mut damaged = 0;
     let mut stored = Vec::new();
@@ -397,7 +402,7 @@ fn list(tablespace: &mut Tablespace, out: &mut impl Write) -> io::Result<u64> {
         let plain = tablespace.decode(std::mem::take(&mut stored));
         let free = tablespace.is_free(number)?;
         let misplaced = tablespace.is_misplaced(number, &plain);
-        damaged += u64::from(plain.state == State::Damaged || misplaced);
+        damaged += u64::from(tablespace.is_damaged(number, &plain));
         let content = match (&plain, free) {
             (Plain { storage: Storage::NeverWritten, .. }, Some(true)) => "free".into(),
             (Plain { storage: Storage::NeverWritten, .. }, _) => "never written".into(),
@@ -508,14 +513,13 @@ fn summary(tablespace: &mut Tablespace, out: &mut impl Write) -> io::Result<u64>
             }
             _ => page_type.to_string(),
         };
-        let misplaced = tablespace.is_misplaced(number, &plain);
         let kind = kinds
             .entry((if free || name == "doublewrite" { PageType::default() } else { page_type }, name, plain.storage))
             .or_default();
         kind.pages += 1;
         kind.stored_bytes += plain.stored_bytes as u64;
         kind.occupied_bytes += tablespace.occupied(number);
-        kind.damaged += u64::from(plain.state == State::Damaged || misplaced);
+        kind.damaged += u64::from(tablespace.is_damaged(number, &plain));
         stored = plain.bytes;
     }
 
@@ -596,7 +600,7 @@ fn one(tablespace: &mut Tablespace, number: u32, out: &mut impl Write) -> io::Re
             _ => {}
         }
     }
-    Ok(u64::from(plain.state == State::Damaged || tablespace.is_misplaced(number, &plain)))
+    Ok(u64::from(tablespace.is_damaged(number, &plain)))
 }
 
 fn page_or_none(page: PageNo) -> String {
