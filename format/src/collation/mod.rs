@@ -1,7 +1,46 @@
-//! Character sets and collations.
+//! Character sets and collations: which characters bytes are, and how texts compare.
+//!
+//! This belongs to the format, since the order of texts is part of every index on disk: were a weight to change, rows
+//! would be where no search looks for them. So the weights here are MySQL's, letter by letter, and stay.
+//!
+//! A [`Charset`] knows characters: count them, cut them, convert them, change their case. A [`Collation`] belongs to a
+//! character set and knows order. There are few families, and each is one alphabet of weights (`order.rs`):
+//!
+//! ```text
+//! utf8mb4_general_ci, utf8mb3_general_ci     a character weighs as its base letter in upper case; unicode.rs
+//! latin1_swedish_ci, latin1_general_ci,
+//! ascii_general_ci                           a byte weighs by a table; latin1.rs
+//! utf8mb4_bin, utf8mb3_bin,
+//! latin1_bin, ascii_bin                      bytes, padded
+//! binary                                     bytes
+//! ```
+//!
+//! All but `binary` are PAD SPACE: trailing spaces do not count, so `'a' = 'a  '`, and `'a\t' < 'a'`. LIKE does not pad.
+//!
+//! Invariants, for every collation and every two texts:
+//!
+//! * `compare` is a total order; `hash` is the same for equal texts; sort keys order with memcmp as the texts do, and
+//!   none is the beginning of another, so that they can be strung together.
+//! * No bytes make a panic: what is ill-formed has some place in the order.
+//!
+//! Some names that clients ask for when they connect (`utf8mb4_0900_ai_ci` and its kin) are known, but no column has
+//! them ([`Collation::is_stored`]): comparing literals by them falls back to the general order.
+//!
+//! Sources: the MySQL manual, "Character Sets, Collations, Unicode"; weights observed on a running server.
+
+mod charset;
+mod latin1;
+mod like;
+mod order;
+mod unicode;
+mod utf8;
 
 use std::cmp::Ordering;
 use std::fmt;
+
+use order::{GeneralUtf8, PlainBytes, PlainUtf8, Weighed};
+
+pub use charset::{Charset, convert};
 
 /// A collation by MySQL's number, as it stands in the dictionary and on the wire.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -26,7 +65,10 @@ impl CollationId {
 
 impl fmt::Debug for CollationId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "CollationId({})", self.0)
+        match Collation::by_id(*self) {
+            Some(collation) => f.write_str(collation.name),
+            None => write!(f, "CollationId({})", self.0),
+        }
     }
 }
 
@@ -36,87 +78,20 @@ impl fmt::Display for CollationId {
     }
 }
 
-/// A character set.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Charset {
-    Utf8mb4,
-    Utf8mb3,
-    /// MySQL's latin1, which is Windows code page 1252.
-    Latin1,
-    Ascii,
+/// The alphabet of a collation, and whether it pads.
+#[derive(Clone, Copy, Debug)]
+enum Rule {
+    General,
+    Table(&'static [u8; 256]),
+    /// Bytes, padded; the characters are UTF-8.
+    BinUtf8,
+    /// Bytes, padded; the characters are bytes.
+    BinBytes,
+    /// Bytes, not padded.
     Binary,
 }
 
-impl Charset {
-    pub const ALL: [Charset; 5] =
-        [Charset::Utf8mb4, Charset::Utf8mb3, Charset::Latin1, Charset::Ascii, Charset::Binary];
-
-    /// By MySQL's name, any case; `utf8` is utf8mb3.
-    pub fn by_name(_name: &str) -> Option<Charset> {
-        todo!()
-    }
-    pub const fn name(self) -> &'static str {
-        todo!()
-    }
-    pub const fn description(self) -> &'static str {
-        todo!()
-    }
-    /// The most bytes a character takes: 4, 3 or 1.
-    pub const fn bytes_max(self) -> u8 {
-        todo!()
-    }
-    pub fn default_collation(self) -> CollationId {
-        todo!()
-    }
-    pub fn bin_collation(self) -> CollationId {
-        todo!()
-    }
-    /// The number of characters. Ill-formed bytes count as one each.
-    pub fn char_count(self, _text: &[u8]) -> usize {
-        todo!()
-    }
-    /// The byte offset of character `index`, or the length when there are fewer.
-    pub fn offset_of_char(self, _text: &[u8], _index: usize) -> usize {
-        todo!()
-    }
-    /// The bytes of at most `count` characters from character `start`.
-    pub fn substring(self, _text: &[u8], _start: usize, _count: usize) -> &[u8] {
-        todo!()
-    }
-    /// The length of the longest well-formed prefix; `text.len()` when all is well.
-    pub fn well_formed_prefix(self, _text: &[u8]) -> usize {
-        todo!()
-    }
-    pub fn is_well_formed(self, text: &[u8]) -> bool {
-        self.well_formed_prefix(text) == text.len()
-    }
-    /// The code point at the start of `text` and its length in bytes; None at the end or if ill-formed.
-    pub fn decode_char(self, _text: &[u8]) -> Option<(u32, usize)> {
-        todo!()
-    }
-    /// Appends a code point; false if the character set does not have it (nothing is appended).
-    pub fn encode_char(self, _code_point: u32, _out: &mut Vec<u8>) -> bool {
-        todo!()
-    }
-    pub fn upper(self, _text: &[u8], _out: &mut Vec<u8>) {
-        todo!()
-    }
-    pub fn lower(self, _text: &[u8], _out: &mut Vec<u8>) {
-        todo!()
-    }
-    /// Whether any bytes of `self` are bytes of `to` with the same meaning, so that no conversion is needed.
-    pub fn converts_verbatim(self, _to: Charset) -> bool {
-        todo!()
-    }
-}
-
-/// Appends `text` in another character set. What cannot be represented or is ill-formed becomes `?`; the
-/// result is false if that happened.
-pub fn convert(_text: &[u8], _from: Charset, _to: Charset, _out: &mut Vec<u8>) -> bool {
-    todo!()
-}
-
-/// A collation: how the texts of a character set compare.
+/// How the texts of a character set compare.
 #[derive(Debug)]
 pub struct Collation {
     pub id: CollationId,
@@ -124,58 +99,216 @@ pub struct Collation {
     pub charset: Charset,
     /// Whether it is what its character set means when no collation is named.
     pub is_default: bool,
-    /// Whether trailing spaces do not count: `PAD SPACE`. All but `binary`.
+    /// `PAD SPACE`: trailing spaces do not count.
     pub pad_space: bool,
     /// Whether columns can have it. Others are names that a connection may ask for.
     pub is_stored: bool,
+    rule: Rule,
 }
 
-/// The collation of an id known to be good: from our dictionary or a constant. Panics on others.
+const fn stored(id: CollationId, name: &'static str, charset: Charset, rule: Rule) -> Collation {
+    Collation {
+        id,
+        name,
+        charset,
+        is_default: id.0 == charset.default_collation().0,
+        pad_space: !matches!(rule, Rule::Binary),
+        is_stored: true,
+        rule,
+    }
+}
+
+/// A name that is known to connections only.
+const fn named(id: u16, name: &'static str, pad_space: bool) -> Collation {
+    Collation {
+        id: CollationId(id),
+        name,
+        charset: Charset::Utf8mb4,
+        is_default: false,
+        pad_space,
+        is_stored: false,
+        rule: Rule::General,
+    }
+}
+
+static COLLATIONS: [Collation; 15] = [
+    stored(CollationId::LATIN1_SWEDISH_CI, "latin1_swedish_ci", Charset::Latin1, Rule::Table(&latin1::SWEDISH_WEIGHTS)),
+    stored(CollationId::ASCII_GENERAL_CI, "ascii_general_ci", Charset::Ascii, Rule::Table(&latin1::ASCII_WEIGHTS)),
+    stored(CollationId::UTF8MB3_GENERAL_CI, "utf8mb3_general_ci", Charset::Utf8mb3, Rule::General),
+    stored(CollationId::UTF8MB4_GENERAL_CI, "utf8mb4_general_ci", Charset::Utf8mb4, Rule::General),
+    stored(CollationId::UTF8MB4_BIN, "utf8mb4_bin", Charset::Utf8mb4, Rule::BinUtf8),
+    stored(CollationId::LATIN1_BIN, "latin1_bin", Charset::Latin1, Rule::BinBytes),
+    stored(CollationId::LATIN1_GENERAL_CI, "latin1_general_ci", Charset::Latin1, Rule::Table(&latin1::GENERAL_WEIGHTS)),
+    stored(CollationId::BINARY, "binary", Charset::Binary, Rule::Binary),
+    stored(CollationId::ASCII_BIN, "ascii_bin", Charset::Ascii, Rule::BinBytes),
+    stored(CollationId::UTF8MB3_BIN, "utf8mb3_bin", Charset::Utf8mb3, Rule::BinUtf8),
+    named(224, "utf8mb4_unicode_ci", true),
+    named(246, "utf8mb4_unicode_520_ci", true),
+    named(255, "utf8mb4_0900_ai_ci", false),
+    named(278, "utf8mb4_0900_as_cs", false),
+    named(309, "utf8mb4_0900_bin", false),
+];
+
+/// For each small id its place in [`COLLATIONS`].
+static PLACES: [u8; 256] = places();
+const NOWHERE: u8 = 0xFF;
+
+const fn places() -> [u8; 256] {
+    let mut places = [NOWHERE; 256];
+    let mut at = 0;
+    while at < COLLATIONS.len() {
+        if COLLATIONS[at].id.0 < 256 {
+            places[COLLATIONS[at].id.0 as usize] = at as u8;
+        }
+        at += 1;
+    }
+    places
+}
+
+/// The collation of an id that is known to be good: of our dictionary, or a constant.
 #[inline]
-pub fn collation(_id: CollationId) -> &'static Collation {
-    todo!()
+pub fn collation(id: CollationId) -> &'static Collation {
+    match Collation::by_id(id) {
+        Some(collation) => collation,
+        None => panic!("collation {} was checked when it was read", id.0),
+    }
 }
 
 /// All collations, in the order of their ids.
 pub fn collations() -> &'static [Collation] {
-    todo!()
+    &COLLATIONS
 }
 
 impl Collation {
-    pub fn by_id(_id: CollationId) -> Option<&'static Collation> {
-        todo!()
+    #[inline]
+    pub fn by_id(id: CollationId) -> Option<&'static Collation> {
+        match PLACES.get(id.0 as usize) {
+            Some(&NOWHERE) => None,
+            Some(&place) => Some(&COLLATIONS[place as usize]),
+            None => COLLATIONS.iter().find(|collation| collation.id == id),
+        }
     }
+
     /// By name, any case; `utf8_general_ci` and `utf8_bin` are names too.
-    pub fn by_name(_name: &str) -> Option<&'static Collation> {
-        todo!()
+    pub fn by_name(name: &str) -> Option<&'static Collation> {
+        let name = match name {
+            _ if name.eq_ignore_ascii_case("utf8_general_ci") => "utf8mb3_general_ci",
+            _ if name.eq_ignore_ascii_case("utf8_bin") => "utf8mb3_bin",
+            _ => name,
+        };
+        COLLATIONS.iter().find(|collation| collation.name.eq_ignore_ascii_case(name))
     }
+
+    /// Whether it is `binary`, which compares bytes and not characters.
+    #[inline]
     pub fn is_binary(&self) -> bool {
-        self.id == CollationId::BINARY
+        matches!(self.rule, Rule::Binary)
     }
-    /// Whether equal texts have equal bytes, but for trailing spaces.
+
+    /// Whether texts are equal only if their bytes are, but for trailing spaces.
+    #[inline]
     pub fn is_bytewise(&self) -> bool {
-        todo!()
+        matches!(self.rule, Rule::Binary | Rule::BinBytes | Rule::BinUtf8)
     }
-    pub fn compare(&self, _a: &[u8], _b: &[u8]) -> Ordering {
-        todo!()
+
+    #[inline]
+    pub fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
+        match self.rule {
+            Rule::General => order::compare_padded(GeneralUtf8, a, b),
+            Rule::Table(weights) => order::compare_padded(Weighed(weights), a, b),
+            Rule::BinUtf8 | Rule::BinBytes => order::compare_bytes_padded(a, b),
+            Rule::Binary => a.cmp(b),
+        }
     }
+
+    #[inline]
     pub fn equal(&self, a: &[u8], b: &[u8]) -> bool {
         self.compare(a, b) == Ordering::Equal
     }
+
     /// Equal texts have equal hashes.
-    pub fn hash(&self, _text: &[u8]) -> u64 {
-        todo!()
+    #[inline]
+    pub fn hash(&self, text: &[u8]) -> u64 {
+        match self.rule {
+            Rule::General => order::hash_weights(GeneralUtf8, text),
+            Rule::Table(weights) => order::hash_weights(Weighed(weights), text),
+            Rule::BinUtf8 | Rule::BinBytes => order::hash_bytes(order::without_spaces(text)),
+            Rule::Binary => order::hash_bytes(text),
+        }
     }
-    /// Appends bytes that compare with memcmp as the texts compare.
-    pub fn sort_key(&self, _text: &[u8], _out: &mut Vec<u8>) {
-        todo!()
+
+    /// Appends bytes that compare with memcmp as the texts compare. No key is the beginning of another.
+    pub fn sort_key(&self, text: &[u8], out: &mut Vec<u8>) {
+        match self.rule {
+            Rule::General => order::sort_key_padded(GeneralUtf8, text, out),
+            Rule::Table(weights) => order::sort_key_padded(Weighed(weights), text, out),
+            Rule::BinUtf8 | Rule::BinBytes => order::sort_key_padded(PlainBytes, text, out),
+            Rule::Binary => order::sort_key_bytes(text, out),
+        }
     }
-    /// SQL's LIKE. `escape` is a code point; None when there is no escape character.
-    pub fn like(&self, _text: &[u8], _pattern: &[u8], _escape: Option<u32>) -> bool {
-        todo!()
+
+    /// SQL's LIKE: `%` is any text, `_` any character. `escape` is the code point that makes them stand for themselves;
+    /// None when there is none.
+    pub fn like(&self, text: &[u8], pattern: &[u8], escape: Option<u32>) -> bool {
+        match self.rule {
+            Rule::General => like::like(GeneralUtf8, text, pattern, escape),
+            Rule::Table(weights) => like::like(Weighed(weights), text, pattern, escape),
+            Rule::BinUtf8 => like::like(PlainUtf8, text, pattern, escape),
+            Rule::BinBytes | Rule::Binary => like::like(PlainBytes, text, pattern, escape),
+        }
     }
-    /// The byte offset of the first place at or after byte `from` where `needle` is found.
-    pub fn find(&self, _text: &[u8], _needle: &[u8], _from: usize) -> Option<usize> {
-        todo!()
+
+    /// The byte offset of the first character at or behind byte `from` where `needle` stands.
+    pub fn find(&self, text: &[u8], needle: &[u8], from: usize) -> Option<usize> {
+        match self.rule {
+            Rule::General => like::find(GeneralUtf8, text, needle, from),
+            Rule::Table(weights) => like::find(Weighed(weights), text, needle, from),
+            Rule::BinUtf8 => like::find(PlainUtf8, text, needle, from),
+            Rule::BinBytes | Rule::Binary => like::find(PlainBytes, text, needle, from),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_and_names() {
+        assert!(collations().is_sorted_by_key(|collation| collation.id));
+        for known in collations() {
+            assert!(std::ptr::eq(collation(known.id), known));
+            assert!(std::ptr::eq(Collation::by_name(&known.name.to_uppercase()).unwrap(), known));
+        }
+        assert_eq!(Collation::by_name("utf8_bin").unwrap().id, CollationId::UTF8MB3_BIN);
+        assert!(Collation::by_id(CollationId(1)).is_none());
+        assert!(Collation::by_id(CollationId(400)).is_none());
+        for charset in Charset::ALL {
+            let default = collation(charset.default_collation());
+            assert!(default.is_default && default.charset == charset);
+            assert_eq!(collation(charset.bin_collation()).charset, charset);
+        }
+    }
+
+    #[test]
+    fn trailing_spaces_count_in_binary_only() {
+        for known in collations().iter().filter(|collation| collation.is_stored) {
+            let order = if known.is_binary() { Ordering::Less } else { Ordering::Equal };
+            assert_eq!(known.compare(b"a", b"a  "), order, "{}", known.name);
+            assert_eq!(known.pad_space, !known.is_binary());
+            let less = if known.is_binary() { Ordering::Greater } else { Ordering::Less };
+            assert_eq!(known.compare(b"a\t", b"a"), less, "{}", known.name);
+        }
+    }
+
+    #[test]
+    fn letters() {
+        let general = collation(CollationId::UTF8MB4_GENERAL_CI);
+        assert!(general.equal("Straße".as_bytes(), "STRASE".as_bytes()));
+        assert!(general.equal("😀".as_bytes(), "😎".as_bytes()), "all beyond the plane weigh the same");
+        assert!(!collation(CollationId::UTF8MB4_BIN).equal("😀".as_bytes(), "😎".as_bytes()));
+        let swedish = collation(CollationId::LATIN1_SWEDISH_CI);
+        assert_eq!(swedish.compare(b"z", b"\xE4"), Ordering::Less, "ä follows z");
+        assert!(swedish.equal(b"\xFC", b"Y"));
     }
 }

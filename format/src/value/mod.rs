@@ -12,18 +12,18 @@ use std::sync::Arc;
 
 use crate::collation::CollationId;
 
-pub use decimal::{Decimal, DecimalError, DECIMAL_PRECISION_MAX, DECIMAL_SCALE_MAX};
+pub use decimal::{DECIMAL_PRECISION_MAX, DECIMAL_SCALE_MAX, Decimal, DecimalError};
 
 pub use json::{JsonError, json_from_text, json_to_text};
 pub use number::{
-    Prefix, double_prefix, i64_prefix, u64_prefix, write_double, write_double_fixed, write_float, write_i64, write_u64,
+    Prefix, double_prefix, i64_prefix, integer_prefix, u64_prefix, write_double, write_double_fixed, write_float,
+    write_i64, write_u64,
 };
 pub use stored::EncodeError;
 pub use temporal::{
-    Date, DateTime, Interval, IntervalUnit, Parsed, ParseFlags, Time, ZoneOffset, datetime_from_decimal, datetime_from_number,
-    parse_date, parse_datetime, parse_time, time_from_decimal, time_from_number,
+    Date, DateTime, Interval, IntervalUnit, ParseFlags, Parsed, Time, ZoneOffset, datetime_from_decimal,
+    datetime_from_number, parse_date, parse_datetime, parse_time, time_from_decimal, time_from_number,
 };
-pub use text::write_length;
 
 /// How long a TEXT or BLOB may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -50,27 +50,69 @@ impl LobSize {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum ColumnType {
     /// TINYINT, SMALLINT, MEDIUMINT, INT, BIGINT by their bytes: 1, 2, 3, 4, 8.
-    Int { bytes: u8, unsigned: bool },
+    Int {
+        bytes: u8,
+        unsigned: bool,
+    },
     Year,
     /// BIT(1..=64).
-    Bit { bits: u8 },
+    Bit {
+        bits: u8,
+    },
     /// FLOAT; `decimals` is (m, d) of the deprecated FLOAT(m,d).
-    Float { unsigned: bool, decimals: Option<(u8, u8)> },
-    Double { unsigned: bool, decimals: Option<(u8, u8)> },
-    Decimal { precision: u8, scale: u8, unsigned: bool },
+    Float {
+        unsigned: bool,
+        decimals: Option<(u8, u8)>,
+    },
+    Double {
+        unsigned: bool,
+        decimals: Option<(u8, u8)>,
+    },
+    Decimal {
+        precision: u8,
+        scale: u8,
+        unsigned: bool,
+    },
     Date,
-    Time { fsp: u8 },
-    DateTime { fsp: u8 },
-    Timestamp { fsp: u8 },
-    Char { chars: u32, collation: CollationId },
-    VarChar { chars: u32, collation: CollationId },
-    Binary { bytes: u32 },
-    VarBinary { bytes: u32 },
-    Text { size: LobSize, collation: CollationId },
-    Blob { size: LobSize },
+    Time {
+        fsp: u8,
+    },
+    DateTime {
+        fsp: u8,
+    },
+    Timestamp {
+        fsp: u8,
+    },
+    Char {
+        chars: u32,
+        collation: CollationId,
+    },
+    VarChar {
+        chars: u32,
+        collation: CollationId,
+    },
+    Binary {
+        bytes: u32,
+    },
+    VarBinary {
+        bytes: u32,
+    },
+    Text {
+        size: LobSize,
+        collation: CollationId,
+    },
+    Blob {
+        size: LobSize,
+    },
     Json,
-    Enum { members: Arc<[Box<str>]>, collation: CollationId },
-    Set { members: Arc<[Box<str>]>, collation: CollationId },
+    Enum {
+        members: Arc<[Box<str>]>,
+        collation: CollationId,
+    },
+    Set {
+        members: Arc<[Box<str>]>,
+        collation: CollationId,
+    },
 }
 
 /// A value of SQL, outside of any column.
