@@ -1,4 +1,30 @@
-//! Column types and the values that they hold.
+//! Column types, the values that they hold, and the three forms of a value: as SQL computes with it ([`Value`]), as a
+//! record stores it, and as the client sees it.
+//!
+//! ```text
+//!                 encode                          write_text, write_binary
+//!     Value  ---------------->  stored bytes  -------------------------------->  packet
+//!       ^    <----------------                                                      ^
+//!       |         decode                                                            |
+//!       |                                    write_value_text, write_value_binary   |
+//!       +---------------------------------------------------------------------------+
+//!
+//! decimal/       exact numbers                     stored.rs       Value <-> stored bytes
+//! temporal/      dates, times, intervals           text.rs         stored bytes -> packet
+//! number.rs      integers and doubles as text      definition.rs   a ColumnType in the dictionary
+//! json.rs        is this JSON?
+//! ```
+//!
+//! Most rows of most results never become a `Value`: their stored bytes are rendered as they are, without allocation.
+//!
+//! Invariants:
+//!
+//! * `decode(encode(value)) == value`, and stored bytes compare as [`ColumnType::layout`] says: with memcmp, but for
+//!   texts (by collation), FLOAT and DOUBLE.
+//! * Stored bytes come from disk, so no bytes make a panic; damaged ones give some value of the type.
+//! * Nothing here knows `sql_mode`. What was strange about an input is returned as flags, and SQL decides.
+//!
+//! Not here: coercion from one type to another (SQL's), and the order of records (`record`).
 
 mod decimal;
 mod definition;
@@ -13,8 +39,7 @@ use std::sync::Arc;
 use crate::collation::CollationId;
 
 pub use decimal::{DECIMAL_PRECISION_MAX, DECIMAL_SCALE_MAX, Decimal, DecimalError};
-
-pub use json::{JsonError, json_from_text, json_to_text};
+pub use json::{JsonError, validate_json};
 pub use number::{
     Prefix, double_prefix, i64_prefix, integer_prefix, u64_prefix, write_double, write_double_fixed, write_float,
     write_i64, write_u64,
@@ -117,8 +142,8 @@ pub enum ColumnType {
 
 /// A value of SQL, outside of any column.
 ///
-/// Strings are bytes in the character set of their static type. ENUM, SET, BIT and YEAR decode to `UInt`, FLOAT
-/// to `Double`, TIMESTAMP to `DateTime` in UTC, JSON to `Bytes` (its text).
+/// Strings are bytes in the character set of their static type. ENUM, SET, BIT and YEAR decode to `UInt`, FLOAT to
+/// `Double`, TIMESTAMP to `DateTime` in UTC, JSON to `Bytes`: its text.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
     Null,

@@ -8,8 +8,7 @@
 //! DATE ... TIMESTAMP see temporal/stored.rs
 //! CHAR(n)           n bytes padded with spaces; in UTF-8 trimmed, then padded to n bytes at least
 //! BINARY(n)         n bytes padded with zeros
-//! VARCHAR, TEXT ... the bytes
-//! JSON              MySQL's binary JSON, see json/
+//! VARCHAR, TEXT ... the bytes; JSON too, as its text in utf8mb4
 //! ENUM              1 or 2 bytes: the number of the member, from 1; 0 is the error value ''
 //! SET               1, 2, 3, 4 or 8 bytes: a bit per member
 //! BIT(n)            n/8 bytes, big-endian
@@ -18,7 +17,7 @@
 //! `decode(encode(value)) == value` for every value of the type, and the bytes order as the values do, under
 //! [`Compare`]. CHAR loses its trailing spaces on the way, as in MySQL.
 
-use super::{ColumnType, Date, DateTime, Decimal, Time, Value, ZoneOffset, json};
+use super::{ColumnType, Date, DateTime, Decimal, JsonError, Time, Value, ZoneOffset, json};
 use crate::collation::{Charset, CollationId, collation, convert};
 use crate::record::{Compare, FieldLayout};
 
@@ -29,8 +28,8 @@ pub enum EncodeError {
     WrongKind,
     OutOfRange,
     TooLong,
-    /// Not a JSON text; the byte offset of the error.
-    InvalidJson(usize),
+    /// Not a JSON text.
+    InvalidJson(JsonError),
 }
 
 impl std::fmt::Display for EncodeError {
@@ -39,7 +38,7 @@ impl std::fmt::Display for EncodeError {
             EncodeError::WrongKind => f.write_str("a value of another kind"),
             EncodeError::OutOfRange => f.write_str("a value out of range"),
             EncodeError::TooLong => f.write_str("a value too long"),
-            EncodeError::InvalidJson(at) => write!(f, "invalid JSON text at byte {at}"),
+            EncodeError::InvalidJson(error) => write!(f, "invalid JSON text: {} at byte {}", error.reason, error.at),
         }
     }
 }
@@ -236,7 +235,8 @@ impl ColumnType {
                 out.extend_from_slice(text);
             }
             (ColumnType::Json, Value::Bytes(text)) => {
-                json::json_from_text(text, out).map_err(|error| EncodeError::InvalidJson(error.at))?;
+                json::validate_json(text).map_err(EncodeError::InvalidJson)?;
+                out.extend_from_slice(text);
             }
             (ColumnType::Enum { members, .. }, _) => {
                 let index = match value {
@@ -286,12 +286,8 @@ impl ColumnType {
             | ColumnType::Binary { .. }
             | ColumnType::VarBinary { .. }
             | ColumnType::Text { .. }
-            | ColumnType::Blob { .. } => Value::Bytes(stored.to_vec()),
-            ColumnType::Json => {
-                let mut text = Vec::with_capacity(stored.len());
-                json::json_to_text(stored, &mut text);
-                Value::Bytes(text)
-            }
+            | ColumnType::Blob { .. }
+            | ColumnType::Json => Value::Bytes(stored.to_vec()),
         }
     }
 
@@ -451,7 +447,10 @@ mod tests {
             refused(ColumnType::Text { size: LobSize::Tiny, collation: UTF8 }, Value::Bytes(vec![b'x'; 256])),
             TooLong
         );
-        assert_eq!(refused(ColumnType::Json, Value::Bytes(b"{".to_vec())), InvalidJson(1));
+        assert_eq!(
+            refused(ColumnType::Json, Value::Bytes(b"{".to_vec())),
+            InvalidJson(JsonError { reason: "Missing a name for object member.", at: 1 })
+        );
         let five = Decimal::from(100_u64);
         assert_eq!(
             refused(ColumnType::Decimal { precision: 4, scale: 2, unsigned: false }, Value::Decimal(five)),

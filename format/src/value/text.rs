@@ -14,7 +14,7 @@
 
 use super::number::{write_double, write_double_fixed, write_float, write_i64, write_padded, write_u64};
 use super::stored::{double_of, float_of, signed_of, unsigned_of, without_spaces, year_of};
-use super::{ColumnType, Date, DateTime, Decimal, Time, Value, ZoneOffset, json};
+use super::{ColumnType, Date, DateTime, Decimal, Time, Value, ZoneOffset};
 use crate::collation::{Charset, CollationId, collation, convert};
 
 /// Appends a length-encoded integer of the client protocol.
@@ -155,6 +155,7 @@ impl ColumnType {
             | ColumnType::VarBinary { .. }
             | ColumnType::Text { .. }
             | ColumnType::Blob { .. }
+            | ColumnType::Json
             | ColumnType::Bit { .. } => out.extend_from_slice(stored),
             ColumnType::Char { .. } => out.extend_from_slice(without_spaces(stored)),
             ColumnType::Decimal { precision, scale, .. } => Decimal::write_stored(stored, *precision, *scale, out),
@@ -170,9 +171,6 @@ impl ColumnType {
             }
             ColumnType::Double { decimals: Some((_, decimals)), .. } => {
                 write_double_fixed(double_of(stored), *decimals, out)
-            }
-            ColumnType::Json => {
-                json::json_to_text(stored, out);
             }
             ColumnType::Enum { members, collation } => write_enum(members, *collation, unsigned_of(stored), out),
             ColumnType::Set { members, collation } => write_set(members, *collation, unsigned_of(stored), out),
@@ -201,8 +199,9 @@ impl ColumnType {
             | ColumnType::VarBinary { .. }
             | ColumnType::Text { .. }
             | ColumnType::Blob { .. }
+            | ColumnType::Json
             | ColumnType::Bit { .. } => write_counted(stored, out),
-            ColumnType::Decimal { .. } | ColumnType::Json | ColumnType::Enum { .. } | ColumnType::Set { .. } => {
+            ColumnType::Decimal { .. } | ColumnType::Enum { .. } | ColumnType::Set { .. } => {
                 write_rendered(out, |out| self.write_text_at(stored, zone, out))
             }
         }

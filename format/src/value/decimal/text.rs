@@ -89,15 +89,11 @@ impl Decimal {
         let scale = (fraction.len() as i64 - exponent).clamp(0, room);
         let mut number = Decimal { negative, integer_words: integer_words as u8, scale: scale as u8, ..Decimal::ZERO };
         // Digits go to their places, counted from the left edge of the first word.
-        let mut place = (integer_words * WORD_DIGITS) as i64 - point;
+        let start = (integer_words * WORD_DIGITS) as i64 - point;
         let end = (integer_words * WORD_DIGITS) as i64 + scale;
-        for index in first..digit_count {
-            if place >= end {
-                break;
-            }
+        for (index, place) in (first..digit_count).zip(start..end) {
             let word = &mut number.words[place as usize / WORD_DIGITS];
             *word += u32::from(digit(index)) * POWERS_OF_TEN[WORD_DIGITS - 1 - place as usize % WORD_DIGITS];
-            place += 1;
         }
         number.normalize();
         Some(number)
