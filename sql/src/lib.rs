@@ -1,1 +1,29 @@
-//! (skeleton)
+//! Statements: parsed, planned and executed with MySQL's semantics on top of the storage engine.
+//!
+//! The modules, bottom to top; each imports only those above it in this list.
+
+#![forbid(unsafe_code)]
+
+pub mod error;
+pub mod types;
+pub mod parser;
+pub mod result;
+pub mod variables;
+pub mod status;
+pub mod processlist;
+pub mod accounts;
+pub mod expression;
+pub mod instance;
+pub mod describe;
+pub mod information_schema;
+pub mod show;
+pub mod catalog;
+pub mod planner;
+pub mod executor;
+pub mod ddl;
+pub mod session;
+
+pub use error::Error;
+pub use instance::Instance;
+pub use result::{OkSummary, ResultSink};
+pub use session::{Prepared, Session};

@@ -1,0 +1,58 @@
+//! Names of databases and tables: which database an unqualified name means, and how
+//! storage's answers become MySQL's errors.
+//!
+//! Names of tables and databases are case-sensitive (lower_case_table_names = 0),
+//! those of the virtual databases are not.
+
+use std::sync::Arc;
+
+use storage::{Table, Trx};
+
+use crate::error::{Error, Result};
+use crate::parser::ast::TableName;
+
+/// The database that a table's name stands in.
+pub fn database_of<'a>(name: &'a TableName, current: Option<&'a str>) -> Result<&'a str> {
+    name.database.as_deref().or(current).ok_or_else(Error::no_database)
+}
+
+/// Opens a table for a transaction.
+pub fn open(trx: &mut Trx, database: &str, name: &str) -> Result<Arc<Table>> {
+    trx.open_table(database, name).map_err(|error| match error {
+        storage::Error::NotFound(_) => Error::no_such_table(database, name),
+        other => storage_error(other),
+    })
+}
+
+/// What a client is told of an error that storage met. Duplicate keys are described by who knows the row.
+pub fn storage_error(error: storage::Error) -> Error {
+    use storage::Error as Storage;
+    match error {
+        Storage::Deadlock => Error::deadlock(),
+        Storage::LockWaitTimeout => Error::lock_wait_timeout(),
+        Storage::Interrupted => Error::interrupted(),
+        Storage::DuplicateKey { index } => Error::duplicate_entry("", &format!("#{index}")),
+        Storage::NotFound(name) => match name.split_once('.') {
+            Some((database, table)) => Error::no_such_table(database, table),
+            None => Error::unknown_database(&name),
+        },
+        Storage::Exists(name) => Error::table_exists(&name),
+        Storage::RowTooLarge { bytes_max, .. } => Error::row_too_large(bytes_max),
+        Storage::ReadOnly => Error::read_only_transaction(),
+        Storage::Unsupported(what) => Error::unsupported(what),
+        Storage::DiskFull { doing } => Error::disk_full(doing),
+        other => Error::storage(168, &other.to_string()),
+    }
+}
+
+/// `?` on results of storage.
+pub trait OrSqlError<T> {
+    fn or_sql(self) -> Result<T>;
+}
+
+impl<T> OrSqlError<T> for std::result::Result<T, storage::Error> {
+    #[inline]
+    fn or_sql(self) -> Result<T> {
+        self.map_err(storage_error)
+    }
+}

@@ -1,0 +1,409 @@
+//! UPDATE and DELETE at work, and what all changes share: column values on their way
+//! to storage.
+
+use format::collation::CollationId;
+use format::value::{ColumnType, Date, DateTime, Decimal, Time, Value, ZoneOffset};
+use storage::{Row, Table};
+
+use super::query::{compare_keys, limits, scan};
+use super::row::decode;
+use super::{Environment, Level};
+use crate::catalog::{OrSqlError, storage_error};
+use crate::error::{Error, Result};
+use crate::expression::assign::{Target, encode};
+use crate::expression::{AssignMode, Datum, EvalContext, Fields, assign};
+use crate::planner::change::{Assignment, DefaultValue, DeletePlan, UpdatePlan};
+use crate::planner::SelectPlan;
+
+/// What a change did.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct Changes {
+    /// Rows that matched (UPDATE), or that were given (INSERT).
+    pub found: u64,
+    /// Rows that are different now.
+    pub changed: u64,
+    pub deleted: u64,
+    /// INSERT: rows that met a duplicate key.
+    pub duplicates: u64,
+    /// The first AUTO_INCREMENT value that was generated.
+    pub generated_id: u64,
+    /// The AUTO_INCREMENT value that the last row gave itself.
+    pub explicit_id: u64,
+}
+
+/// Values of columns as stored bytes, in one buffer that is used for row after row.
+#[derive(Default)]
+pub struct Stored {
+    pub bytes: Vec<u8>,
+    /// Where each lies; None is NULL.
+    pub parts: Vec<Option<(u32, u32)>>,
+}
+
+impl Stored {
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.parts.clear();
+    }
+
+    pub fn get(&self, at: usize) -> Option<&[u8]> {
+        self.parts[at].map(|(from, to)| &self.bytes[from as usize..to as usize])
+    }
+
+    pub fn push_bytes(&mut self, value: Option<&[u8]>) {
+        let part = value.map(|value| {
+            let from = self.bytes.len() as u32;
+            self.bytes.extend_from_slice(value);
+            (from, self.bytes.len() as u32)
+        });
+        self.parts.push(part);
+    }
+
+    /// Appends an assigned value.
+    pub fn push(&mut self, value: &Datum<'_>, ty: &ColumnType) -> Result<()> {
+        if value.is_null() {
+            self.parts.push(None);
+            return Ok(());
+        }
+        let from = self.bytes.len() as u32;
+        encode(value, ty, &mut self.bytes)?;
+        self.parts.push(Some((from, self.bytes.len() as u32)));
+        Ok(())
+    }
+}
+
+/// How a statement treats values that do not fit.
+pub fn assign_mode(context: &EvalContext<'_>, ignore: bool) -> AssignMode {
+    if context.mode.is_strict() && !ignore { AssignMode::Strict } else { AssignMode::Lenient }
+}
+
+/// The target of an assignment to a column.
+pub fn target(table: &Table, column: usize) -> Target<'_> {
+    let column = &table.columns[column];
+    Target { name: &column.name, ty: &column.ty, nullable: column.nullable }
+}
+
+/// The zero of a type: what a NOT NULL column without a default takes when that is not an error.
+pub fn zero(ty: &ColumnType) -> Value {
+    match ty {
+        ColumnType::Int { .. } => Value::Int(0),
+        ColumnType::Year | ColumnType::Bit { .. } | ColumnType::Set { .. } => Value::UInt(0),
+        // The first member.
+        ColumnType::Enum { .. } => Value::UInt(1),
+        ColumnType::Float { .. } | ColumnType::Double { .. } => Value::Double(0.0),
+        ColumnType::Decimal { .. } => Value::Decimal(Decimal::ZERO),
+        ColumnType::Date => Value::Date(Date::ZERO),
+        ColumnType::Time { .. } => Value::Time(Time::ZERO),
+        ColumnType::DateTime { .. } | ColumnType::Timestamp { .. } => Value::DateTime(DateTime::ZERO),
+        ColumnType::Json => Value::Bytes(b"null".to_vec()),
+        _ => Value::Bytes(Vec::new()),
+    }
+}
+
+/// Appends the default of a column.
+pub fn push_default(
+    table: &Table,
+    column: usize,
+    default: &DefaultValue,
+    mode: AssignMode,
+    row: u64,
+    context: &EvalContext<'_>,
+    fields: &dyn Fields,
+    out: &mut Stored,
+) -> Result<()> {
+    let described = &table.columns[column];
+    match default {
+        DefaultValue::Stored(stored) => out.push_bytes(stored.as_deref()),
+        DefaultValue::Now { fsp } => push_now(&described.ty, *fsp, context, out)?,
+        DefaultValue::Expr(expr) => {
+            let value = expr.eval(context, fields)?;
+            let value = assign(value, &expr.ty, &target(table, column), mode, row, context)?;
+            out.push(&value, &described.ty)?;
+        }
+        DefaultValue::AutoIncrement => out.push(&Datum::Int(0), &described.ty)?,
+        DefaultValue::Missing => {
+            let error = Error::no_default(&described.name);
+            match mode {
+                AssignMode::Strict => return Err(error),
+                AssignMode::Lenient => context.warn(error),
+            }
+            let zero = zero(&described.ty);
+            out.push(&Datum::from(&zero), &described.ty)?;
+        }
+    }
+    Ok(())
+}
+
+/// Appends the statement's time for a column of a temporal type.
+pub fn push_now(ty: &ColumnType, fsp: u8, context: &EvalContext<'_>, out: &mut Stored) -> Result<()> {
+    // A TIMESTAMP is stored in UTC; a DATETIME keeps what the session's clock shows.
+    let zone = if matches!(ty, ColumnType::Timestamp { .. }) { ZoneOffset::UTC } else { context.zone };
+    let micros = context.now_seconds * 1_000_000 + context.now_micros as i64;
+    let now = DateTime::from_unix_micros(micros, zone).unwrap_or(DateTime::ZERO).truncate(fsp);
+    out.push(&Datum::DateTime(now), ty)
+}
+
+/// 1062 with the values of the row that would have been a duplicate. `value` gives stored bytes by column.
+pub fn duplicate_entry<'v>(
+    table: &Table,
+    index: usize,
+    zone: ZoneOffset,
+    value: &dyn Fn(usize) -> Option<&'v [u8]>,
+) -> Error {
+    let described = &table.indexes[index];
+    let mut text = Vec::new();
+    for (at, part) in described.parts.iter().enumerate() {
+        if at > 0 {
+            text.push(b'-');
+        }
+        let ty = &table.columns[part.column].ty;
+        match value(part.column) {
+            None => text.extend_from_slice(b"NULL"),
+            Some(stored) => {
+                let mut one = Vec::new();
+                ty.write_text_at(stored, zone, &mut one);
+                if let (Some(prefix), Some(id)) = (part.prefix_chars, ty.collation()) {
+                    let charset = format::collation::collation(id).charset;
+                    one.truncate(charset.offset_of_char(&one, prefix as usize));
+                }
+                if let Some(id) = ty.collation().filter(|id| *id != CollationId::UTF8MB4_GENERAL_CI) {
+                    let mut converted = Vec::new();
+                    let from = format::collation::collation(id).charset;
+                    format::collation::convert(&one, from, format::collation::Charset::Utf8mb4, &mut converted);
+                    one = converted;
+                }
+                text.extend_from_slice(&one);
+            }
+        }
+    }
+    let name = if described.primary { "PRIMARY" } else { &described.name };
+    Error::duplicate_entry(&String::from_utf8_lossy(&text), &format!("{}.{name}", table.name))
+}
+
+/// What storage says about a change, as MySQL says it.
+pub fn change_error<'v>(
+    error: storage::Error,
+    table: &Table,
+    zone: ZoneOffset,
+    value: &dyn Fn(usize) -> Option<&'v [u8]>,
+) -> Error {
+    match error {
+        storage::Error::DuplicateKey { index } => duplicate_entry(table, index, zone, value),
+        other => storage_error(other),
+    }
+}
+
+/// A stored row of one table as fields: slots are columns.
+pub struct TableRow<'r> {
+    pub table: &'r Table,
+    pub row: &'r Row,
+    pub zone: ZoneOffset,
+}
+
+impl Fields for TableRow<'_> {
+    fn field(&self, slot: usize) -> Datum<'_> {
+        match self.row.get(slot) {
+            Some(stored) => decode(&self.table.columns[slot].ty, stored, self.zone),
+            None => Datum::Null,
+        }
+    }
+}
+
+/// Applies assignments to rows of one table.
+pub struct Updater<'a> {
+    pub table: &'a Table,
+    pub assignments: &'a [Assignment],
+    pub touched: &'a [usize],
+    pub defaults: &'a [DefaultValue],
+    pub mode: AssignMode,
+    pub ignore: bool,
+    stored: Stored,
+    /// The row as it becomes, assignment by assignment.
+    new: Row,
+}
+
+impl<'a> Updater<'a> {
+    pub fn new(
+        table: &'a Table,
+        assignments: &'a [Assignment],
+        touched: &'a [usize],
+        defaults: &'a [DefaultValue],
+        mode: AssignMode,
+        ignore: bool,
+    ) -> Updater<'a> {
+        Updater { table, assignments, touched, defaults, mode, ignore, stored: Stored::default(), new: Row::new() }
+    }
+
+    /// Changes one row; false if it stays as it is. `fields` makes what the values are evaluated on from the row so far.
+    pub fn update(
+        &mut self,
+        environment: &Environment<'_>,
+        context: &EvalContext<'_>,
+        row: &Row,
+        number: u64,
+        fields: &mut dyn FnMut(&Row, &mut dyn FnMut(&dyn Fields) -> Result<()>) -> Result<()>,
+    ) -> Result<bool> {
+        let (table, mode) = (self.table, self.mode);
+        self.stored.clear();
+        // A later assignment sees the earlier ones: `SET a = a + 1, b = a`.
+        let several = self.assignments.len() > 1;
+        if several {
+            self.new.copy_from(row);
+        }
+        for (at, assignment) in self.assignments.iter().enumerate() {
+            let column = assignment.column;
+            let ty = &table.columns[column].ty;
+            let stored = &mut self.stored;
+            let seen = if several { &self.new } else { row };
+            match &assignment.value {
+                Some(expr) => fields(seen, &mut |fields| {
+                    let value = expr.eval(context, fields)?;
+                    let value = assign(value, &expr.ty, &target(table, column), mode, number, context)?;
+                    stored.push(&value, ty)
+                })?,
+                None => {
+                    let default = &self.defaults[column];
+                    push_default(table, column, default, mode, number, context, &crate::expression::NoFields, stored)?;
+                }
+            }
+            if several {
+                self.new.set(column, self.stored.get(at));
+            }
+        }
+        // The last of several assignments to one column counts, and only what is different.
+        let mut changes: [(usize, Option<&[u8]>); 32] = [(0, None); 32];
+        let mut more: Vec<(usize, Option<&[u8]>)> = Vec::new();
+        let mut count = 0;
+        for (at, assignment) in self.assignments.iter().enumerate() {
+            let overwritten = several && self.assignments[at + 1..].iter().any(|a| a.column == assignment.column);
+            if overwritten || self.stored.get(at) == row.get(assignment.column) {
+                continue;
+            }
+            if count < changes.len() {
+                changes[count] = (assignment.column, self.stored.get(at));
+            } else {
+                more.push((assignment.column, self.stored.get(at)));
+            }
+            count += 1;
+        }
+        if count == 0 {
+            return Ok(false);
+        }
+        let mut now = Stored::default();
+        for column in self.touched {
+            let ty = &table.columns[*column].ty;
+            let fsp = match ty {
+                ColumnType::DateTime { fsp } | ColumnType::Timestamp { fsp } => *fsp,
+                _ => 0,
+            };
+            push_now(ty, fsp, context, &mut now)?;
+        }
+        let changes = if more.is_empty() && self.touched.is_empty() {
+            &changes[..count]
+        } else {
+            more.splice(0..0, changes[..count.min(changes.len())].iter().copied());
+            more.extend(self.touched.iter().enumerate().map(|(at, column)| (*column, now.get(at))));
+            &more[..]
+        };
+        let result = environment.trx.borrow_mut().update(table, row, changes);
+        match result {
+            Ok(()) => Ok(true),
+            Err(error) => {
+                let value = |column: usize| {
+                    changes.iter().find(|(changed, _)| *changed == column).map_or_else(
+                        || if row.has(column) { row.get(column) } else { None },
+                        |(_, value)| *value,
+                    )
+                };
+                let duplicate = matches!(error, storage::Error::DuplicateKey { .. });
+                let error = change_error(error, table, context.zone, &value);
+                if duplicate && self.ignore {
+                    context.warn(error);
+                    return Ok(false);
+                }
+                Err(error)
+            }
+        }
+    }
+}
+
+/// Runs an UPDATE.
+pub fn update(environment: &Environment<'_>, plan: &UpdatePlan, outer_context: &EvalContext<'_>) -> Result<Changes> {
+    let mode = assign_mode(outer_context, plan.ignore);
+    let strict_change = mode == AssignMode::Strict;
+    let outer_context = &EvalContext { strict_change, ..*outer_context };
+    let mut updater =
+        Updater::new(&plan.table, &plan.assignments, &plan.touched, &plan.defaults, mode, plan.ignore);
+    let mut changes = Changes::default();
+    let level = Level::new(environment, &plan.select.subqueries);
+    let context = &EvalContext { subqueries: Some(&level), ..*outer_context };
+    let zone = context.zone;
+    let table = &plan.table;
+    for_each_row(environment, &plan.select, context, plan.collect_first, &mut |row| {
+        changes.found += 1;
+        let number = changes.found;
+        let changed = updater.update(environment, context, row, number, &mut |row, evaluate| {
+            evaluate(&TableRow { table, row, zone })
+        })?;
+        changes.changed += changed as u64;
+        Ok(())
+    })?;
+    Ok(changes)
+}
+
+/// Runs a DELETE.
+pub fn delete(environment: &Environment<'_>, plan: &DeletePlan, outer_context: &EvalContext<'_>) -> Result<Changes> {
+    let strict_change = assign_mode(outer_context, plan.ignore) == AssignMode::Strict;
+    let outer_context = &EvalContext { strict_change, ..*outer_context };
+    let mut changes = Changes::default();
+    let level = Level::new(environment, &plan.select.subqueries);
+    let context = &EvalContext { subqueries: Some(&level), ..*outer_context };
+    let collect_first = !plan.select.subqueries.is_empty();
+    for_each_row(environment, &plan.select, context, collect_first, &mut |row| {
+        environment.trx.borrow_mut().delete(&plan.table, row).or_sql()?;
+        changes.deleted += 1;
+        Ok(())
+    })?;
+    Ok(changes)
+}
+
+/// Finds the rows of a change, in order and up to the limit, and hands them over: at once, or when all are found.
+fn for_each_row(
+    environment: &Environment<'_>,
+    plan: &SelectPlan,
+    context: &EvalContext<'_>,
+    collect_first: bool,
+    visit: &mut dyn FnMut(&Row) -> Result<()>,
+) -> Result<()> {
+    let (_, mut left) = limits(plan.limit.as_ref(), context)?;
+    if left == 0 {
+        return Ok(());
+    }
+    if !collect_first && plan.order.is_empty() {
+        scan(environment, plan, context, &mut |row| {
+            left -= 1;
+            visit(&row.sources[0].stored)?;
+            Ok(left > 0)
+        })?;
+        return Ok(());
+    }
+    let mut rows: Vec<(Vec<Value>, Row)> = Vec::new();
+    let sorts = !plan.order.is_empty();
+    scan(environment, plan, context, &mut |row| {
+        let mut keys = Vec::with_capacity(plan.order.len());
+        for (expr, _) in &plan.order {
+            keys.push(expr.value(context, row)?);
+        }
+        let stored = &row.sources[0].stored;
+        environment.keep(&keys)?;
+        environment.keep_bytes(256)?;
+        rows.push((keys, stored.clone()));
+        Ok(sorts || (rows.len() as u64) < left)
+    })?;
+    if sorts {
+        rows.sort_by(|(a, _), (b, _)| compare_keys(a, b, &plan.order));
+    }
+    for (_, row) in rows.iter().take(left.min(usize::MAX as u64) as usize) {
+        visit(row)?;
+    }
+    Ok(())
+}

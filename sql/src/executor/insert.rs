@@ -1,0 +1,402 @@
+//! INSERT and REPLACE at work.
+//!
+//! A row is built in one reused buffer, column by column, and given to storage. If a
+//! unique key is there already: an error, a warning (IGNORE), a change of the row that
+//! is there (ON DUPLICATE KEY UPDATE), or its removal and another try (REPLACE).
+//!
+//! AUTO_INCREMENT: NULL and 0 ask for a value, which is taken from the table's counter;
+//! a statement that knows how many rows it has takes as many at once, so that they
+//! follow each other. A row that brings its own value pushes the counter ahead.
+
+use format::value::{ColumnType, Value};
+use storage::{ColumnSet, ReadMode, Row, Table};
+
+use super::change::{Changes, Stored, Updater, assign_mode, change_error, push_default, target};
+use super::row::decode;
+use super::{Environment, Level, query};
+use crate::catalog::{OrSqlError, storage_error};
+use crate::error::{Error, Result};
+use crate::expression::{AssignMode, Datum, EvalContext, Fields, NoFields, assign};
+use crate::planner::change::{InsertPlan, InsertRows};
+use crate::types::{SqlMode, TypeInfo};
+
+/// The series of AUTO_INCREMENT values: `auto_increment_offset` and `auto_increment_increment`.
+#[derive(Debug, Clone, Copy)]
+pub struct Series {
+    pub offset: u64,
+    pub step: u64,
+    /// Affected rows count found ones: CLIENT_FOUND_ROWS.
+    pub found_rows: bool,
+}
+
+/// Runs an INSERT or REPLACE.
+pub fn insert(
+    environment: &Environment<'_>,
+    plan: &InsertPlan,
+    outer_context: &EvalContext<'_>,
+    series: Series,
+) -> Result<Changes> {
+    let mode = assign_mode(outer_context, plan.ignore);
+    let level = Level::new(environment, &plan.subqueries);
+    let strict_change = mode == AssignMode::Strict;
+    let context = &EvalContext { subqueries: Some(&level), strict_change, ..*outer_context };
+    let mut inserter = Inserter {
+        environment,
+        plan,
+        context,
+        mode,
+        series,
+        changes: Changes::default(),
+        row: Stored::default(),
+        values: Stored::default(),
+        given: vec![None; plan.table.columns.len()],
+        reserved: (0, 0),
+        to_come: 0,
+        wishes: false,
+        scratch: Stored::default(),
+        old: Row::new(),
+    };
+    for (at, column) in plan.columns.iter().enumerate() {
+        inserter.given[*column] = Some(at);
+    }
+    match &plan.source {
+        InsertRows::Values(rows) => {
+            for (number, row) in rows.iter().enumerate() {
+                inserter.to_come = (rows.len() - number) as u64;
+                inserter.begin_row();
+                inserter.values.clear();
+                for (value, &column) in row.iter().zip(&plan.columns) {
+                    inserter.give(column, value.as_ref())?;
+                }
+                inserter.finish_row()?;
+            }
+        }
+        InsertRows::Query(query) => {
+            // A query that reads the table it fills must not meet its own rows.
+            let mut rows: Vec<Vec<Value>> = Vec::new();
+            query::run(environment, query, context, &mut |row| {
+                environment.keep(row)?;
+                rows.push(row.to_vec());
+                Ok(true)
+            })?;
+            let types: Vec<TypeInfo> = query.columns().iter().map(|column| column.ty).collect();
+            for row in &rows {
+                inserter.to_come = 1;
+                inserter.begin_row();
+                inserter.values.clear();
+                for ((value, ty), &column) in row.iter().zip(&types).zip(&plan.columns) {
+                    inserter.give_value(column, Datum::from(value), ty)?;
+                }
+                inserter.finish_row()?;
+            }
+        }
+    }
+    Ok(inserter.changes)
+}
+
+struct Inserter<'a> {
+    environment: &'a Environment<'a>,
+    plan: &'a InsertPlan,
+    context: &'a EvalContext<'a>,
+    mode: AssignMode,
+    series: Series,
+    changes: Changes,
+    /// The row in table order.
+    row: Stored,
+    /// The given values, in the order given.
+    values: Stored,
+    /// Column -> which of the given values it takes.
+    given: Vec<Option<usize>>,
+    /// AUTO_INCREMENT values taken and not used yet: the next, and how many.
+    reserved: (u64, u64),
+    /// This row and those known to follow it.
+    to_come: u64,
+    /// NULL was given for the AUTO_INCREMENT column.
+    wishes: bool,
+    /// One value: it may be made from the buffer of the given ones.
+    scratch: Stored,
+    /// The row that holds a unique key already.
+    old: Row,
+}
+
+/// Values given so far as fields, for `VALUES (1, a + 1)`.
+struct GivenRow<'r> {
+    table: &'r Table,
+    values: &'r Stored,
+    given: &'r [Option<usize>],
+    zone: format::value::ZoneOffset,
+}
+
+impl Fields for GivenRow<'_> {
+    fn field(&self, slot: usize) -> Datum<'_> {
+        let ty = &self.table.columns[slot].ty;
+        match self.given[slot] {
+            Some(at) if at < self.values.parts.len() => match self.values.get(at) {
+                Some(stored) => decode(ty, stored, self.zone),
+                None => Datum::Null,
+            },
+            _ => match &self.table.columns[slot].default {
+                storage::ColumnDefault::Literal(stored) => decode(ty, stored, self.zone),
+                _ => Datum::Null,
+            },
+        }
+    }
+}
+
+/// The row that is there, and behind it the one that was to be inserted.
+struct ConflictRow<'r> {
+    table: &'r Table,
+    old: &'r Row,
+    new: &'r Stored,
+    zone: format::value::ZoneOffset,
+}
+
+impl Fields for ConflictRow<'_> {
+    fn field(&self, slot: usize) -> Datum<'_> {
+        let width = self.table.columns.len();
+        let column = slot % width;
+        let stored = if slot < width { self.old.get(column) } else { self.new.get(column) };
+        match stored {
+            Some(stored) => decode(&self.table.columns[column].ty, stored, self.zone),
+            None => Datum::Null,
+        }
+    }
+}
+
+impl<'a> Inserter<'a> {
+    fn begin_row(&mut self) {
+        self.changes.found += 1;
+    }
+
+    /// Takes the next given value.
+    fn give(&mut self, column: usize, value: Option<&crate::expression::Expr>) -> Result<()> {
+        let plan = self.plan;
+        let Some(expr) = value else {
+            let default = &plan.defaults[column];
+            let number = self.changes.found;
+            return push_default(&plan.table, column, default, self.mode, number, self.context, &NoFields, &mut self.values);
+        };
+        let row = GivenRow { table: &plan.table, values: &self.values, given: &self.given, zone: self.context.zone };
+        let value = expr.eval(self.context, &row)?;
+        // An AUTO_INCREMENT column takes NULL as a wish, though it is NOT NULL.
+        if value.is_null() && plan.table.auto_increment == Some(column) {
+            return self.wish(column);
+        }
+        let number = self.changes.found;
+        let value = assign(value, &expr.ty, &target(&plan.table, column), self.mode, number, self.context)?;
+        self.scratch.clear();
+        self.scratch.push(&value, &plan.table.columns[column].ty)?;
+        self.values.push_bytes(self.scratch.get(0));
+        Ok(())
+    }
+
+    fn give_value(&mut self, column: usize, value: Datum<'_>, ty: &TypeInfo) -> Result<()> {
+        let table = &self.plan.table;
+        if value.is_null() && table.auto_increment == Some(column) {
+            return self.wish(column);
+        }
+        let number = self.changes.found;
+        let value = assign(value, ty, &target(table, column), self.mode, number, self.context)?;
+        self.values.push(&value, &table.columns[column].ty)
+    }
+
+    /// NULL was given for the AUTO_INCREMENT column: a wish even where 0 is none.
+    fn wish(&mut self, column: usize) -> Result<()> {
+        self.wishes = true;
+        self.values.push(&Datum::Int(0), &self.plan.table.columns[column].ty)
+    }
+
+    /// Completes the row, and inserts it.
+    fn finish_row(&mut self) -> Result<()> {
+        let plan = self.plan;
+        let table = &plan.table;
+        let number = self.changes.found;
+        self.row.clear();
+        let mut wishes = std::mem::take(&mut self.wishes);
+        for column in 0..table.columns.len() {
+            match self.given[column] {
+                Some(at) => self.row.push_bytes(self.values.get(at)),
+                None => {
+                    wishes |= table.auto_increment == Some(column);
+                    let default = &plan.defaults[column];
+                    push_default(table, column, default, self.mode, number, self.context, &NoFields, &mut self.row)?;
+                }
+            }
+        }
+        let mut explicit = 0;
+        let mut generated = 0;
+        if let Some(column) = table.auto_increment {
+            let ty = &table.columns[column].ty;
+            let given = self.row.get(column).map_or(0, |stored| auto_value(ty, stored));
+            let zero_wishes = !self.context.mode.has(SqlMode::NO_AUTO_VALUE_ON_ZERO);
+            if wishes || given == 0 && zero_wishes && self.row.get(column).is_none_or(|s| is_zero(ty, s)) {
+                generated = self.next_id()?;
+                let value = assign(
+                    Datum::UInt(generated),
+                    &TypeInfo::bigint_unsigned(20),
+                    &target(table, column),
+                    AssignMode::Strict,
+                    number,
+                    self.context,
+                )
+                .map_err(|_| Error::new(1467, b"HY000", "Failed to read auto-increment value from storage engine"))?;
+                let from = self.row.bytes.len() as u32;
+                crate::expression::assign::encode(&value, ty, &mut self.row.bytes)?;
+                self.row.parts[column] = Some((from, self.row.bytes.len() as u32));
+            } else {
+                explicit = given;
+            }
+        }
+        let inserted = self.store()?;
+        if generated > 0 && self.changes.generated_id == 0 && inserted {
+            self.changes.generated_id = generated;
+        }
+        if explicit > 0 {
+            self.environment.instance.engine.raise_auto_increment(table, explicit).or_sql()?;
+            if inserted {
+                self.changes.explicit_id = explicit;
+            }
+        }
+        Ok(())
+    }
+
+    /// The next value of the series.
+    fn next_id(&mut self) -> Result<u64> {
+        if self.reserved.1 == 0 {
+            let engine = &self.environment.instance.engine;
+            let count = self.to_come.max(1);
+            let Series { offset, step, .. } = self.series;
+            let first = engine.reserve_auto_increment(&self.plan.table, count, offset, step).or_sql()?;
+            self.reserved = (first, count);
+        }
+        let id = self.reserved.0;
+        self.reserved = (id.saturating_add(self.series.step.max(1)), self.reserved.1 - 1);
+        Ok(id)
+    }
+
+    /// Gives the row to storage, and settles duplicates. False: another row is kept instead.
+    fn store(&mut self) -> Result<bool> {
+        let plan = self.plan;
+        let table = &plan.table;
+        let width = table.columns.len();
+        loop {
+            let result = {
+                let mut few: [Option<&[u8]>; 64] = [None; 64];
+                let mut many: Vec<Option<&[u8]>> = Vec::new();
+                let values = if width <= few.len() {
+                    for (slot, at) in few.iter_mut().zip(0..width) {
+                        *slot = self.row.get(at);
+                    }
+                    &few[..width]
+                } else {
+                    many.extend((0..width).map(|at| self.row.get(at)));
+                    &many[..]
+                };
+                self.environment.trx.borrow_mut().insert(table, values)
+            };
+            let index = match result {
+                Ok(()) => {
+                    self.changes.changed += 1;
+                    return Ok(true);
+                }
+                Err(storage::Error::DuplicateKey { index }) => index,
+                Err(error) => return Err(storage_error(error)),
+            };
+            let row = &self.row;
+            let duplicate = || {
+                let value = |column: usize| row.get(column);
+                change_error(storage::Error::DuplicateKey { index }, table, self.context.zone, &value)
+            };
+            if !plan.on_duplicate.is_empty() {
+                self.changes.duplicates += 1;
+                return self.update_existing(index).map(|()| false);
+            }
+            if plan.replace {
+                self.fetch_existing(index)?;
+                self.environment.trx.borrow_mut().delete(table, &self.old).or_sql()?;
+                self.changes.deleted += 1;
+                self.changes.duplicates += 1;
+                continue;
+            }
+            if plan.ignore {
+                self.changes.duplicates += 1;
+                self.context.warn(duplicate());
+                return Ok(false);
+            }
+            return Err(duplicate());
+        }
+    }
+
+    /// Reads and locks the row that has the key.
+    fn fetch_existing(&mut self, index: usize) -> Result<()> {
+        let table = &self.plan.table;
+        let mut key: [Option<&[u8]>; storage::schema::INDEX_PARTS_MAX] = [None; storage::schema::INDEX_PARTS_MAX];
+        let parts = &table.indexes[index].parts;
+        for (slot, part) in key.iter_mut().zip(parts) {
+            let stored = self.row.get(part.column);
+            *slot = match (stored, part.prefix_chars) {
+                (Some(stored), Some(prefix)) => {
+                    let kept = match table.columns[part.column].ty.collation() {
+                        Some(id) => {
+                            format::collation::collation(id).charset.offset_of_char(stored, prefix as usize)
+                        }
+                        None => stored.len().min(prefix as usize),
+                    };
+                    Some(&stored[..kept])
+                }
+                (stored, _) => stored,
+            };
+        }
+        let all = ColumnSet::first(table.columns.len());
+        let mut trx = self.environment.trx.borrow_mut();
+        let found = trx.get(table, index, &key[..parts.len()], ReadMode::Exclusive, &all, &mut self.old).or_sql()?;
+        if !found {
+            // Gone between the two looks: its owner rolled back. The statement can be tried again.
+            return Err(Error::deadlock());
+        }
+        Ok(())
+    }
+
+    fn update_existing(&mut self, index: usize) -> Result<()> {
+        self.fetch_existing(index)?;
+        let plan = self.plan;
+        let table = &plan.table;
+        let assigned = |column: usize| plan.on_duplicate.iter().any(|assignment| assignment.column == column);
+        let touched: Vec<usize> =
+            (0..table.columns.len()).filter(|at| table.columns[*at].on_update_now && !assigned(*at)).collect();
+        let mut updater =
+            Updater::new(table, &plan.on_duplicate, &touched, &plan.defaults, self.mode, plan.ignore);
+        let (new, zone) = (&self.row, self.context.zone);
+        let number = self.changes.found;
+        let changed = updater.update(self.environment, self.context, &self.old, number, &mut |old, evaluate| {
+            evaluate(&ConflictRow { table, old, new, zone })
+        })?;
+        // Affected rows count an update as two, and one that changes nothing as none.
+        if changed {
+            self.changes.deleted += 1;
+            self.changes.changed += 1;
+        } else if self.series.found_rows {
+            self.changes.changed += 1;
+        }
+        Ok(())
+    }
+}
+
+/// A column's AUTO_INCREMENT value; negative ones do not count.
+fn auto_value(ty: &ColumnType, stored: &[u8]) -> u64 {
+    match ty.decode(stored) {
+        Value::Int(value) => value.max(0) as u64,
+        Value::UInt(value) => value,
+        Value::Double(value) if value > 0.0 => value as u64,
+        _ => 0,
+    }
+}
+
+fn is_zero(ty: &ColumnType, stored: &[u8]) -> bool {
+    match ty.decode(stored) {
+        Value::Int(value) => value == 0,
+        Value::UInt(value) => value == 0,
+        Value::Double(value) => value == 0.0,
+        _ => false,
+    }
+}

@@ -1,0 +1,177 @@
+//! Plans at work: rows are found, joined, grouped, sorted, changed.
+//!
+//! Rows are *pushed*: each step of a join calls the next one for every row that it
+//! finds, and the last one calls whoever wants the result. A consumer that has enough
+//! (LIMIT) answers false, and everything unwinds. Only what must be is kept in memory:
+//! groups, rows to sort, rows of derived tables.
+//!
+//! ```text
+//! scan a -> scan b (key from a's row) -> filter -> group | sort | distinct | limit -> sink
+//! ```
+//!
+//! A row is never decoded as a whole. An expression asks for a slot and gets a
+//! [`Datum`](crate::expression::Datum) that borrows the stored bytes; a query whose
+//! output is plain columns hands storage's row to the client as it is.
+//!
+//! The transaction is in a cell: a subquery inside an expression reads through it
+//! while its outer query stands between two rows.
+
+pub mod change;
+pub mod insert;
+pub mod query;
+pub mod row;
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use format::value::Value;
+use storage::Trx;
+
+use crate::error::{Error, Result};
+use crate::expression::{EvalContext, Fields, Subqueries};
+use crate::information_schema::Facts;
+use crate::instance::Instance;
+use crate::planner::SubqueryPlan;
+
+/// What all plans of one statement share.
+pub struct Environment<'a> {
+    pub instance: &'a Instance,
+    pub trx: &'a RefCell<Trx>,
+    /// How many `?` the statement has: the outer columns of subqueries follow them.
+    pub parameter_count: usize,
+    /// What virtual tables are made of.
+    pub facts: Facts<'a>,
+    /// Bytes of rows kept for sorting, grouping and derived tables.
+    pub kept_bytes: Cell<u64>,
+    /// Rows that SQL_CALC_FOUND_ROWS counted.
+    pub found_rows: Cell<u64>,
+}
+
+/// The most memory that one statement's kept rows may take.
+const KEPT_BYTES_MAX: u64 = 1 << 30;
+
+impl Environment<'_> {
+    /// Accounts for a row that is kept; 1038 when there are too many.
+    pub fn keep(&self, values: &[Value]) -> Result<()> {
+        let strings: usize = values
+            .iter()
+            .map(|value| match value {
+                Value::Bytes(bytes) => bytes.len(),
+                _ => 0,
+            })
+            .sum();
+        self.keep_bytes((strings + size_of_val(values) + 48) as u64)
+    }
+
+    pub fn keep_bytes(&self, bytes: u64) -> Result<()> {
+        let kept = self.kept_bytes.get() + bytes;
+        self.kept_bytes.set(kept);
+        if kept > KEPT_BYTES_MAX {
+            return Err(Error::new(1038, b"HY001", "Out of sort memory, consider increasing server sort buffer size"));
+        }
+        Ok(())
+    }
+}
+
+/// The subqueries of one query, and the results of those that do not change.
+pub struct Level<'a> {
+    pub environment: &'a Environment<'a>,
+    pub subqueries: &'a [SubqueryPlan],
+    results: RefCell<Vec<Option<Rows>>>,
+}
+
+/// Rows in memory.
+pub type Rows = Rc<Vec<Vec<Value>>>;
+
+impl<'a> Level<'a> {
+    pub fn new(environment: &'a Environment<'a>, subqueries: &'a [SubqueryPlan]) -> Level<'a> {
+        Level { environment, subqueries, results: RefCell::new(Vec::new()) }
+    }
+
+    /// Runs a subquery, calling `visit` for its rows.
+    fn run(
+        &self,
+        query: usize,
+        context: &EvalContext<'_>,
+        outer: &dyn Fields,
+        visit: &mut dyn FnMut(&[Value]) -> Result<bool>,
+    ) -> Result<()> {
+        let subquery = &self.subqueries[query];
+        let statement = &context.parameters[..self.environment.parameter_count.min(context.parameters.len())];
+        if subquery.outer.is_empty() {
+            let inner = EvalContext { parameters: statement, ..*context };
+            return query::run(self.environment, &subquery.plan, &inner, visit);
+        }
+        let mut parameters = statement.to_vec();
+        parameters.resize(self.environment.parameter_count, Value::Null);
+        for expr in &subquery.outer {
+            parameters.push(expr.value(context, outer)?);
+        }
+        let inner = EvalContext { parameters: &parameters, ..*context };
+        query::run(self.environment, &subquery.plan, &inner, visit)
+    }
+
+    /// The rows of a subquery that reads nothing of its outer row: run once.
+    fn constant(&self, query: usize, context: &EvalContext<'_>, outer: &dyn Fields) -> Result<Rows> {
+        if let Some(Some(rows)) = self.results.borrow().get(query) {
+            return Ok(rows.clone());
+        }
+        let mut rows = Vec::new();
+        self.run(query, context, outer, &mut |row| {
+            self.environment.keep(row)?;
+            rows.push(row.to_vec());
+            Ok(true)
+        })?;
+        let rows = Rc::new(rows);
+        let mut results = self.results.borrow_mut();
+        if results.len() <= query {
+            results.resize(self.subqueries.len(), None);
+        }
+        results[query] = Some(rows.clone());
+        Ok(rows)
+    }
+}
+
+impl Subqueries for Level<'_> {
+    fn scalar(&self, query: usize, context: &EvalContext<'_>, outer: &dyn Fields) -> Result<Value> {
+        let mut result = None;
+        self.rows(query, context, outer, &mut |row| {
+            if result.is_some() {
+                return Err(Error::subquery_rows());
+            }
+            result = Some(row[0].clone());
+            Ok(true)
+        })?;
+        Ok(result.unwrap_or(Value::Null))
+    }
+
+    fn exists(&self, query: usize, context: &EvalContext<'_>, outer: &dyn Fields) -> Result<bool> {
+        if self.subqueries[query].is_constant {
+            return Ok(!self.constant(query, context, outer)?.is_empty());
+        }
+        let mut found = false;
+        self.run(query, context, outer, &mut |_| {
+            found = true;
+            Ok(false)
+        })?;
+        Ok(found)
+    }
+
+    fn rows(
+        &self,
+        query: usize,
+        context: &EvalContext<'_>,
+        outer: &dyn Fields,
+        visit: &mut dyn FnMut(&[Value]) -> Result<bool>,
+    ) -> Result<()> {
+        if !self.subqueries[query].is_constant {
+            return self.run(query, context, outer, visit);
+        }
+        for row in self.constant(query, context, outer)?.iter() {
+            if !visit(row)? {
+                break;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,97 @@
+//! The row of a query while it runs: one row per table of FROM, read by slots.
+//!
+//! The row of a stored table stays as storage gave it; a slot is decoded when an
+//! expression asks for it, and strings are borrowed. TIMESTAMPs are stored in UTC and
+//! are the session's local time from here on.
+
+use std::borrow::Cow;
+
+use format::value::{ColumnType, DateTime, Value, ZoneOffset};
+use storage::Row;
+
+use super::Rows;
+use crate::expression::{Datum, Fields};
+use crate::planner::{SelectPlan, SourceColumn, SourceKind};
+
+/// One joined row.
+pub struct JoinRow<'p> {
+    slots: &'p [(u16, u16)],
+    pub sources: Vec<SourceRow<'p>>,
+    zone: ZoneOffset,
+}
+
+/// The current row of one table.
+pub struct SourceRow<'p> {
+    columns: &'p [SourceColumn],
+    /// An outer join found nothing: all columns are NULL.
+    pub is_null: bool,
+    pub stored: Row,
+    /// Derived and virtual tables.
+    pub rows: Option<Rows>,
+    pub at: usize,
+}
+
+impl<'p> JoinRow<'p> {
+    pub fn new(plan: &'p SelectPlan, zone: ZoneOffset) -> JoinRow<'p> {
+        let sources = plan.sources.iter().map(|source| SourceRow {
+            columns: &source.columns,
+            is_null: !matches!(source.kind, SourceKind::Table(_)),
+            stored: Row::new(),
+            rows: None,
+            at: 0,
+        });
+        JoinRow { slots: &plan.slots, sources: sources.collect(), zone }
+    }
+}
+
+impl Fields for JoinRow<'_> {
+    #[inline]
+    fn field(&self, slot: usize) -> Datum<'_> {
+        let (source, column) = self.slots[slot];
+        let source = &self.sources[source as usize];
+        if source.is_null {
+            return Datum::Null;
+        }
+        match &source.rows {
+            Some(rows) => Datum::from(&rows[source.at][column as usize]),
+            None => match source.stored.get(column as usize) {
+                Some(stored) => decode(&source.columns[column as usize].ty, stored, self.zone),
+                None => Datum::Null,
+            },
+        }
+    }
+}
+
+/// The value of stored bytes, borrowed where it is a string.
+#[inline]
+pub fn decode<'a>(ty: &ColumnType, stored: &'a [u8], zone: ZoneOffset) -> Datum<'a> {
+    match ty {
+        ColumnType::VarChar { .. }
+        | ColumnType::VarBinary { .. }
+        | ColumnType::Text { .. }
+        | ColumnType::Blob { .. }
+        | ColumnType::Binary { .. } => Datum::Bytes(Cow::Borrowed(stored)),
+        // Padded to its length in the record; the padding is not part of the value.
+        ColumnType::Char { .. } => Datum::Bytes(Cow::Borrowed(trim_spaces(stored))),
+        ColumnType::Timestamp { .. } => match ty.decode(stored) {
+            Value::DateTime(utc) => Datum::DateTime(to_local(utc, zone)),
+            other => Datum::from(other),
+        },
+        _ => Datum::from(ty.decode(stored)),
+    }
+}
+
+fn trim_spaces(mut text: &[u8]) -> &[u8] {
+    while let [rest @ .., b' '] = text {
+        text = rest;
+    }
+    text
+}
+
+/// UTC as local time. The zero timestamp has no zone.
+pub fn to_local(utc: DateTime, zone: ZoneOffset) -> DateTime {
+    if zone.seconds == 0 || utc == DateTime::ZERO {
+        return utc;
+    }
+    DateTime::from_unix_micros(utc.to_unix_micros(ZoneOffset::UTC), zone).unwrap_or(utc)
+}

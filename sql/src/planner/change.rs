@@ -1,0 +1,350 @@
+//! INSERT, REPLACE, UPDATE and DELETE: which rows, and what becomes of them.
+//!
+//! An UPDATE or DELETE is a query of one table whose rows are locked as they are read;
+//! on top stand the assignments. An INSERT's values are expressions over no row (or
+//! over the columns that stand left of them), or the rows of a query; ON DUPLICATE KEY
+//! UPDATE is an update whose row has the old columns first and, behind them, the
+//! values that were to be inserted:
+//!
+//! ```text
+//! slots   0 .. n-1    the row that is there
+//!         n .. 2n-1   VALUES(column)
+//!         2n ..       the columns of INSERT ... SELECT's query
+//! ```
+
+use std::sync::Arc;
+
+use format::value::Value;
+use storage::{Column, ColumnDefault, ReadMode, Table};
+
+use super::scope::{Clause, Level};
+use super::{LimitPlan, PlanContext, QueryPlan, SelectPlan, Step, SubqueryPlan, join, select};
+use crate::catalog::database_of;
+use crate::error::{Error, Result};
+use crate::expression::Expr;
+use crate::parser::ast::{self, InsertSource, TableRef};
+use crate::types::TypeInfo;
+
+/// INSERT and REPLACE.
+pub struct InsertPlan {
+    pub table: Arc<Table>,
+    pub replace: bool,
+    pub ignore: bool,
+    /// The columns that get values, in the order given.
+    pub columns: Vec<usize>,
+    pub source: InsertRows,
+    /// ON DUPLICATE KEY UPDATE.
+    pub on_duplicate: Vec<Assignment>,
+    pub subqueries: Vec<SubqueryPlan>,
+    /// The type and value of each column's default, by ordinal.
+    pub defaults: Vec<DefaultValue>,
+}
+
+pub enum InsertRows {
+    /// None is DEFAULT.
+    Values(Vec<Vec<Option<Expr>>>),
+    Query(QueryPlan),
+}
+
+/// What a column takes that is not named.
+#[derive(Debug, Clone)]
+pub enum DefaultValue {
+    /// Stored bytes; None is NULL.
+    Stored(Option<Vec<u8>>),
+    Now { fsp: u8 },
+    Expr(Box<Expr>),
+    /// NOT NULL and nothing given: 1364, or the type's zero when not strict.
+    Missing,
+    /// Filled in by the counter.
+    AutoIncrement,
+}
+
+/// `column = expression`; None is DEFAULT.
+pub struct Assignment {
+    pub column: usize,
+    pub value: Option<Expr>,
+}
+
+/// UPDATE of one table.
+pub struct UpdatePlan {
+    pub table: Arc<Table>,
+    pub ignore: bool,
+    /// The rows: a query without output.
+    pub select: SelectPlan,
+    pub assignments: Vec<Assignment>,
+    /// Columns with ON UPDATE CURRENT_TIMESTAMP that are not assigned.
+    pub touched: Vec<usize>,
+    /// The assigned columns are parts of the index that finds the rows: they are all found before the first is changed.
+    pub collect_first: bool,
+    pub defaults: Vec<DefaultValue>,
+}
+
+pub struct DeletePlan {
+    pub table: Arc<Table>,
+    pub ignore: bool,
+    pub select: SelectPlan,
+}
+
+/// A column's default as an expression: for DEFAULT(column).
+pub fn default_expr(column: &Column) -> Result<Expr> {
+    let ty = TypeInfo::of_column(&column.ty, true);
+    match &column.default {
+        ColumnDefault::Null => Ok(Expr::constant(Value::Null, ty)),
+        ColumnDefault::Literal(stored) => {
+            let value = match (&column.ty, column.ty.decode(stored)) {
+                (format::value::ColumnType::Enum { members, .. }, Value::UInt(number)) => {
+                    let name = number.checked_sub(1).and_then(|at| members.get(at as usize));
+                    Value::Bytes(name.map(|name| name.as_bytes().to_vec()).unwrap_or_default())
+                }
+                (_, value) => value,
+            };
+            Ok(Expr::constant(value, ty))
+        }
+        ColumnDefault::None if column.nullable => Ok(Expr::constant(Value::Null, ty)),
+        ColumnDefault::None => Err(Error::no_default(&column.name)),
+        ColumnDefault::CurrentTimestamp { .. } | ColumnDefault::Expression(_) => {
+            Err(Error::unsupported("DEFAULT(column) of a column whose default is an expression"))
+        }
+    }
+}
+
+fn default_value(context: &PlanContext<'_>, column: &Column) -> Result<DefaultValue> {
+    if column.auto_increment {
+        return Ok(DefaultValue::AutoIncrement);
+    }
+    Ok(match &column.default {
+        ColumnDefault::Literal(stored) => DefaultValue::Stored(Some(stored.clone())),
+        ColumnDefault::Null => DefaultValue::Stored(None),
+        ColumnDefault::None if column.nullable => DefaultValue::Stored(None),
+        ColumnDefault::None => DefaultValue::Missing,
+        ColumnDefault::CurrentTimestamp { fsp } => DefaultValue::Now { fsp: *fsp },
+        ColumnDefault::Expression(text) => {
+            let parsed = crate::parser::parse_expression(text.as_bytes(), context.eval.mode)?;
+            DefaultValue::Expr(Box::new(context.binder(&crate::expression::NoScope).bind(&parsed)?))
+        }
+    })
+}
+
+fn defaults(context: &PlanContext<'_>, table: &Table) -> Result<Vec<DefaultValue>> {
+    table.columns.iter().map(|column| default_value(context, column)).collect()
+}
+
+/// Refuses changes of tables that are not stored.
+fn open_stored(context: &PlanContext<'_>, name: &ast::TableName) -> Result<Arc<Table>> {
+    let database = database_of(name, context.database)?;
+    if crate::information_schema::is_virtual(database) {
+        return Err(Error::new(
+            1044,
+            b"42000",
+            format!("Access denied for user to database '{}'", database.to_ascii_lowercase()),
+        ));
+    }
+    context.open(database, &name.name)
+}
+
+pub fn plan_insert(context: &PlanContext<'_>, insert: &ast::Insert) -> Result<InsertPlan> {
+    if insert.row_alias.is_some() {
+        return Err(Error::unsupported("a row alias in INSERT"));
+    }
+    let table = open_stored(context, &insert.table)?;
+    let mut columns = Vec::new();
+    if insert.columns.is_empty() {
+        let explicit_nothing = matches!(&insert.source, InsertSource::Values(rows) if rows.iter().all(Vec::is_empty));
+        if !explicit_nothing {
+            columns.extend((0..table.columns.len()).filter(|column| !table.columns[*column].invisible));
+        }
+    }
+    for name in &insert.columns {
+        let column = table.column(name).ok_or_else(|| Error::unknown_column(name, "field list"))?;
+        if columns.contains(&column) {
+            return Err(Error::column_specified_twice(name));
+        }
+        columns.push(column);
+    }
+
+    let mut level = Level::new(context, None, ReadMode::Consistent);
+    level.add_table(&insert.table, None, Vec::new())?;
+    let level = level;
+    let width = table.columns.len();
+
+    let source = match &insert.source {
+        InsertSource::Values(rows) => {
+            let scope = Clause::new(&level, "field list");
+            let mut bound = Vec::with_capacity(rows.len());
+            let mut binder = context.binder(&scope);
+            for (number, row) in rows.iter().enumerate() {
+                if row.len() != columns.len() {
+                    return Err(Error::value_count(number as u64 + 1));
+                }
+                let mut values = Vec::with_capacity(row.len());
+                for value in row {
+                    values.push(match value {
+                        ast::Expr::Default => None,
+                        value => Some(binder.bind(value)?),
+                    });
+                }
+                bound.push(values);
+            }
+            InsertRows::Values(bound)
+        }
+        InsertSource::Query(query) => {
+            let (plan, _) = select::plan_query(context, query, None, ReadMode::Consistent)?;
+            if plan.columns().len() != columns.len() {
+                return Err(Error::value_count(1));
+            }
+            InsertRows::Query(plan)
+        }
+    };
+
+    let mut on_duplicate = Vec::new();
+    for (name, value) in &insert.on_duplicate {
+        let scope = Clause { values_base: Some(width), ..Clause::new(&level, "field list") };
+        let slot = level
+            .find(name, (0, 1), "field list")?
+            .ok_or_else(|| Error::unknown_column(&super::scope::display(name), "field list"))?;
+        let value = match value {
+            ast::Expr::Default => None,
+            value => Some(context.binder(&scope).bind(value)?),
+        };
+        on_duplicate.push(Assignment { column: slot, value });
+    }
+    let defaults = defaults(context, &table)?;
+    Ok(InsertPlan {
+        table,
+        replace: insert.replace,
+        ignore: insert.ignore,
+        columns,
+        source,
+        on_duplicate,
+        subqueries: level.subqueries.take(),
+        defaults,
+    })
+}
+
+/// The query that finds the rows of an UPDATE or DELETE.
+struct RowsQuery<'q> {
+    filter: Option<&'q ast::Expr>,
+    order_by: &'q [ast::OrderItem],
+    limit: Option<&'q ast::Expr>,
+}
+
+fn plan_rows(context: &PlanContext<'_>, level: Level<'_>, query: &RowsQuery<'_>, also: &[&Expr]) -> Result<SelectPlan> {
+    let filter = match query.filter {
+        Some(filter) => Some(context.binder(&Clause::new(&level, "where clause")).bind(filter)?),
+        None => None,
+    };
+    let mut order = Vec::new();
+    for item in query.order_by {
+        let expr = context.binder(&Clause::new(&level, "order clause")).bind(&item.expr)?;
+        order.push((select::by_number(expr), item.descending));
+    }
+    let limit = match query.limit {
+        Some(count) => {
+            let scope = crate::expression::NoScope;
+            Some(LimitPlan { offset: None, count: context.binder(&scope).bind(count)? })
+        }
+        None => None,
+    };
+    let tree = join::bind(&level, Some(&super::scope::JoinTree::Leaf(0)), filter)?;
+    let mut used = vec![false; level.slots.len()];
+    let mut mark = |slot: usize| {
+        if let Some(used) = used.get_mut(slot) {
+            *used = true;
+        }
+    };
+    tree.for_each_condition(&mut |expr| expr.for_each_column(&mut mark));
+    order.iter().for_each(|(expr, _)| expr.for_each_column(&mut mark));
+    also.iter().for_each(|expr| expr.for_each_column(&mut mark));
+    let subqueries = level.subqueries.take();
+    subqueries.iter().flat_map(|subquery| &subquery.outer).for_each(|expr| expr.for_each_column(&mut mark));
+    let mut sources = level.sources;
+    for (slot, _) in used.iter().enumerate().filter(|(_, used)| **used) {
+        sources[0].needed.insert(slot);
+    }
+    let mut plan = SelectPlan {
+        select_number: context.next_select_number(),
+        sources,
+        slots: level.slots,
+        constants: Vec::new(),
+        steps: Vec::new(),
+        group: None,
+        having: None,
+        output: Vec::new(),
+        columns: Vec::new(),
+        types: Vec::new(),
+        stored: None,
+        distinct: false,
+        order,
+        limit,
+        calc_found_rows: false,
+        subqueries,
+        order_by_index: false,
+    };
+    join::plan(context, &mut plan, tree, false)?;
+    Ok(plan)
+}
+
+/// The one table of an UPDATE.
+fn single_table(table: &TableRef) -> Result<(&ast::TableName, Option<&str>, &[ast::IndexHint])> {
+    match table {
+        TableRef::Table { name, alias, hints } => Ok((name, alias.as_deref(), hints)),
+        _ => Err(Error::unsupported("multi-table UPDATE")),
+    }
+}
+
+pub fn plan_update(context: &PlanContext<'_>, update: &ast::Update) -> Result<UpdatePlan> {
+    let (name, alias, hints) = single_table(&update.table)?;
+    let table = open_stored(context, name)?;
+    let mut level = Level::new(context, None, ReadMode::Exclusive);
+    level.add_table(name, alias, hints.to_vec())?;
+    let mut assignments = Vec::new();
+    for (name, value) in &update.assignments {
+        let column = level
+            .find(name, (0, 1), "field list")?
+            .ok_or_else(|| Error::unknown_column(&super::scope::display(name), "field list"))?;
+        let value = match value {
+            ast::Expr::Default => None,
+            value => Some(context.binder(&Clause::new(&level, "field list")).bind(value)?),
+        };
+        assignments.push(Assignment { column, value });
+    }
+    let assigned = |column: usize| assignments.iter().any(|assignment| assignment.column == column);
+    let touched: Vec<usize> =
+        (0..table.columns.len()).filter(|at| table.columns[*at].on_update_now && !assigned(*at)).collect();
+    let query = RowsQuery { filter: update.filter.as_ref(), order_by: &update.order_by, limit: update.limit.as_ref() };
+    // The values, and the columns that are compared with them.
+    let mut also: Vec<Expr> = assignments.iter().filter_map(|assignment| assignment.value.clone()).collect();
+    also.extend(assignments.iter().map(|assignment| assignment.column).chain(touched.iter().copied()).map(|column| {
+        Expr::slot(column, TypeInfo::NULL)
+    }));
+    let also: Vec<&Expr> = also.iter().collect();
+    let select = plan_rows(context, level, &query, &also)?;
+    let changed = |column: usize| assigned(column) || touched.contains(&column);
+    let collect_first = reads_what_changes(&select, &table, &changed);
+    let defaults = defaults(context, &table)?;
+    Ok(UpdatePlan { table, ignore: update.ignore, select, assignments, touched, collect_first, defaults })
+}
+
+/// The Halloween problem: a row that moves within the index that is being read would be met again.
+fn reads_what_changes(select: &SelectPlan, table: &Table, changed: &dyn Fn(usize) -> bool) -> bool {
+    if !select.subqueries.is_empty() {
+        return true;
+    }
+    let Some(Step::Table(step)) = select.steps.first() else { return true };
+    let index = match &step.access {
+        super::Access::Point { .. } => return false,
+        super::Access::Scan { index, .. } | super::Access::Range { index, .. } => *index,
+        super::Access::Rows => return true,
+    };
+    let parts = table.indexes[index].parts.iter().chain(&table.indexes[0].parts);
+    parts.map(|part| part.column).any(changed)
+}
+
+pub fn plan_delete(context: &PlanContext<'_>, delete: &ast::Delete) -> Result<DeletePlan> {
+    let table = open_stored(context, &delete.table)?;
+    let mut level = Level::new(context, None, ReadMode::Exclusive);
+    level.add_table(&delete.table, delete.alias.as_deref(), Vec::new())?;
+    let query = RowsQuery { filter: delete.filter.as_ref(), order_by: &delete.order_by, limit: delete.limit.as_ref() };
+    let select = plan_rows(context, level, &query, &[])?;
+    Ok(DeletePlan { table, ignore: delete.ignore, select })
+}

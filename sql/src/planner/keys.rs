@@ -1,0 +1,771 @@
+//! Key ranges as bytes: what the expressions of an [`Access`](super::Access) become
+//! when a plan runs.
+//!
+//! A value is converted to the stored bytes of the column that it is compared with.
+//! A column cannot hold every value: 2.5 lies between two integers, 300 above all
+//! TINYINTs. Then the bound moves to where the comparison still means the same:
+//!
+//! | the value is | `=` | `>`, `>=` | `<`, `<=` |
+//! |---|---|---|---|
+//! | exact | the point | from it | up to it |
+//! | between two stored values | nothing | from behind the lower one | up to the lower one |
+//! | below all | nothing | every row but NULLs | nothing |
+//! | above all | nothing | nothing | every row but NULLs |
+//! | not comparable in index order | everything, and the condition decides | likewise | likewise |
+//!
+//! The bytes of all ranges lie in one buffer, which is reused from execution to
+//! execution.
+
+use std::cmp::Ordering;
+use std::ops::Bound;
+
+use format::collation::collation;
+use format::record::Compare;
+use format::value::{ColumnType, Date, DateTime, Decimal, Time, Value, ZoneOffset};
+use storage::schema::INDEX_PARTS_MAX;
+use storage::{ScanRange, Table};
+
+use super::access::{Interval, KeyExpr, PartRange};
+use crate::error::Result;
+use crate::expression::{Datum, EvalContext, Fields};
+
+/// One value of a key: where its bytes lie; None is NULL.
+type Part = Option<(u32, u32)>;
+
+/// A bound: how many of the parts from `first` on.
+#[derive(Clone, Copy, Debug)]
+enum Edge {
+    Unbounded,
+    Included { first: u32, count: u32 },
+    Excluded { first: u32, count: u32 },
+}
+
+/// The ranges of one access, in the index's order, without overlaps.
+#[derive(Default, Debug)]
+pub struct KeyRanges {
+    bytes: Vec<u8>,
+    parts: Vec<Part>,
+    ranges: Vec<(Edge, Edge)>,
+    /// Points of the leading parts, one list after the other, and where each list ends.
+    points: Vec<Part>,
+    lists: Vec<u32>,
+    tails: Vec<(TailEdge, TailEdge)>,
+    /// Every value was converted without widening a range: the conditions that the access answers hold for all rows.
+    pub exact: bool,
+    /// A scan may stop when this column no longer begins with these bytes: (column, bytes).
+    pub stop: Option<(usize, u32, u32)>,
+}
+
+/// A bound of the last part.
+#[derive(Clone, Copy, Debug)]
+enum TailEdge {
+    Open,
+    /// Behind NULL.
+    NotNull,
+    Included(Part),
+    Excluded(Part),
+}
+
+/// How a value relates to what a column can store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Conversion {
+    Exact,
+    /// The bytes are those of the next smaller value.
+    Floor,
+    BelowAll,
+    AboveAll,
+    Null,
+    /// Does not compare in the order of the index.
+    Unusable,
+}
+
+impl KeyRanges {
+    pub fn len(&self) -> usize {
+        self.ranges.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.ranges.is_empty()
+    }
+
+    fn clear(&mut self) {
+        self.bytes.clear();
+        self.parts.clear();
+        self.ranges.clear();
+        self.points.clear();
+        self.lists.clear();
+        self.tails.clear();
+        self.exact = true;
+        self.stop = None;
+    }
+
+    /// The full key of a point lookup; false if no row can have it. `exact` is false if the key is no use.
+    pub fn build_point(
+        &mut self,
+        table: &Table,
+        index: usize,
+        key: &[KeyExpr],
+        context: &EvalContext<'_>,
+        row: &dyn Fields,
+    ) -> Result<bool> {
+        self.clear();
+        for (key, part) in key.iter().zip(&table.indexes[index].parts) {
+            let value = key.expr.eval(context, row)?;
+            let (conversion, part) = self.convert(&value, &table.columns[part.column].ty, context.zone);
+            match conversion {
+                Conversion::Exact => self.parts.push(part),
+                Conversion::Unusable => {
+                    self.exact = false;
+                    return Ok(true);
+                }
+                _ => return Ok(false),
+            }
+        }
+        Ok(true)
+    }
+
+    /// Calls `read` with the key of [`KeyRanges::build_point`].
+    #[inline]
+    pub fn with_point<T>(&self, read: impl FnOnce(&[Option<&[u8]>]) -> T) -> T {
+        let mut key: [Option<&[u8]>; INDEX_PARTS_MAX] = [None; INDEX_PARTS_MAX];
+        for (slot, part) in key.iter_mut().zip(&self.parts) {
+            *slot = part.map(|(from, to)| &self.bytes[from as usize..to as usize]);
+        }
+        read(&key[..self.parts.len()])
+    }
+
+    /// Calls `read` with the range number `at`.
+    #[inline]
+    pub fn with_range<T>(&self, at: usize, reverse: bool, read: impl FnOnce(&ScanRange<'_>) -> T) -> T {
+        let (lower, upper) = self.ranges[at];
+        let mut lower_key: [Option<&[u8]>; INDEX_PARTS_MAX] = [None; INDEX_PARTS_MAX];
+        let mut upper_key: [Option<&[u8]>; INDEX_PARTS_MAX] = [None; INDEX_PARTS_MAX];
+        let lower = self.edge(lower, &mut lower_key);
+        let upper = self.edge(upper, &mut upper_key);
+        read(&ScanRange { lower, upper, reverse })
+    }
+
+    fn edge<'k>(&'k self, edge: Edge, key: &'k mut [Option<&'k [u8]>; INDEX_PARTS_MAX]) -> Bound<&'k [Option<&'k [u8]>]> {
+        let (first, count) = match edge {
+            Edge::Unbounded => return Bound::Unbounded,
+            Edge::Included { first, count } | Edge::Excluded { first, count } => (first as usize, count as usize),
+        };
+        for (slot, part) in key.iter_mut().zip(&self.parts[first..first + count]) {
+            *slot = part.map(|(from, to)| &self.bytes[from as usize..to as usize]);
+        }
+        match edge {
+            Edge::Included { .. } => Bound::Included(&key[..count]),
+            _ => Bound::Excluded(&key[..count]),
+        }
+    }
+
+    /// The bytes at which a LIKE scan may stop.
+    pub fn stop_prefix(&self) -> Option<(usize, &[u8])> {
+        self.stop.map(|(column, from, to)| (column, &self.bytes[from as usize..to as usize]))
+    }
+
+    /// Makes the ranges of an access.
+    pub fn build(
+        &mut self,
+        table: &Table,
+        index: usize,
+        parts: &[PartRange],
+        context: &EvalContext<'_>,
+        row: &dyn Fields,
+    ) -> Result<()> {
+        self.clear();
+        let mut has_tail = false;
+        for (range, part) in parts.iter().zip(&table.indexes[index].parts) {
+            let column = &table.columns[part.column];
+            match range {
+                PartRange::Points(points) => {
+                    let first = self.points.len();
+                    let mut usable = true;
+                    for key in points {
+                        let value = key.expr.eval(context, row)?;
+                        let (conversion, bytes) = self.convert(&value, &column.ty, context.zone);
+                        match conversion {
+                            Conversion::Exact => self.points.push(bytes),
+                            Conversion::Null if key.null_safe => self.points.push(None),
+                            Conversion::Unusable => usable = false,
+                            _ => {}
+                        }
+                    }
+                    if !usable {
+                        self.points.truncate(first);
+                        self.exact = false;
+                        break;
+                    }
+                    if self.points.len() - first > 1 {
+                        let (bytes, ty) = (&self.bytes, &column.ty);
+                        self.points[first..].sort_unstable_by(|a, b| compare_parts(bytes, ty, a, b));
+                        let mut kept = first + 1;
+                        for at in first + 1..self.points.len() {
+                            let same = compare_parts(&self.bytes, &column.ty, &self.points[kept - 1], &self.points[at])
+                                == Ordering::Equal;
+                            if !same {
+                                self.points[kept] = self.points[at];
+                                kept += 1;
+                            }
+                        }
+                        self.points.truncate(kept);
+                    }
+                    self.lists.push(self.points.len() as u32);
+                    if self.points.len() == first {
+                        return Ok(()); // No value can match: no range.
+                    }
+                }
+                PartRange::Intervals(intervals) => {
+                    let usable = self.tail(intervals, part.column, table, part.prefix_chars, context, row)?;
+                    if !usable {
+                        self.exact = false;
+                        self.tails.clear();
+                        break;
+                    }
+                    if self.tails.is_empty() {
+                        return Ok(());
+                    }
+                    if part.prefix_chars.is_some() {
+                        self.exact = false;
+                    }
+                    has_tail = true;
+                    break;
+                }
+            }
+        }
+        // A LIKE's scan can only stop for good where the parts before it are single values.
+        if self.stop.is_some() && (self.points.len() > self.lists.len() || self.tails.len() > 1) {
+            self.stop = None;
+        }
+        self.combine(has_tail);
+        Ok(())
+    }
+
+    /// Multiplies the points of the leading parts out, and puts the last part's intervals behind each.
+    fn combine(&mut self, has_tail: bool) {
+        let depth = self.lists.len();
+        let mut at = [0usize; INDEX_PARTS_MAX];
+        let start = |lists: &[u32], level: usize| if level == 0 { 0 } else { lists[level - 1] as usize };
+        for (level, at) in at.iter_mut().enumerate().take(depth) {
+            *at = start(&self.lists, level);
+        }
+        loop {
+            let prefix = |parts: &mut Vec<Part>, points: &[Part]| {
+                let first = parts.len() as u32;
+                parts.extend(at[..depth].iter().map(|at| points[*at]));
+                first
+            };
+            if has_tail {
+                for tail in 0..self.tails.len() {
+                    let (lower, upper) = self.tails[tail];
+                    let mut edge = |tail: TailEdge, parts: &mut Vec<Part>, points: &[Part]| {
+                        let first = prefix(parts, points);
+                        let count = depth as u32;
+                        match tail {
+                            TailEdge::Open if depth == 0 => Edge::Unbounded,
+                            TailEdge::Open => Edge::Included { first, count },
+                            TailEdge::NotNull => {
+                                parts.push(None);
+                                Edge::Excluded { first, count: count + 1 }
+                            }
+                            TailEdge::Included(part) => {
+                                parts.push(part);
+                                Edge::Included { first, count: count + 1 }
+                            }
+                            TailEdge::Excluded(part) => {
+                                parts.push(part);
+                                Edge::Excluded { first, count: count + 1 }
+                            }
+                        }
+                    };
+                    let lower = edge(lower, &mut self.parts, &self.points);
+                    let upper = edge(upper, &mut self.parts, &self.points);
+                    self.ranges.push((lower, upper));
+                }
+            } else if depth == 0 {
+                self.ranges.push((Edge::Unbounded, Edge::Unbounded));
+            } else {
+                let first = prefix(&mut self.parts, &self.points);
+                let edge = Edge::Included { first, count: depth as u32 };
+                self.ranges.push((edge, edge));
+            }
+            // The next combination: the last part turns fastest.
+            let mut level = depth;
+            loop {
+                if level == 0 {
+                    return;
+                }
+                level -= 1;
+                at[level] += 1;
+                if at[level] < self.lists[level] as usize {
+                    break;
+                }
+                at[level] = start(&self.lists, level);
+            }
+        }
+    }
+
+    /// The intervals of the last part. False: not usable.
+    fn tail(
+        &mut self,
+        intervals: &[Interval],
+        number: usize,
+        table: &Table,
+        prefix_chars: Option<u32>,
+        context: &EvalContext<'_>,
+        row: &dyn Fields,
+    ) -> Result<bool> {
+        let column = &table.columns[number];
+        let not_null = if column.nullable { TailEdge::NotNull } else { TailEdge::Open };
+        for interval in intervals {
+            if let Some((pattern, escape)) = &interval.like {
+                let pattern = pattern.eval(context, row)?;
+                let escape = match escape {
+                    Some(escape) => Some(escape.eval(context, row)?),
+                    None => None,
+                };
+                let Some((from, to, lower)) = self.like(&pattern, escape.as_ref(), &column.ty, prefix_chars) else {
+                    return Ok(false);
+                };
+                self.exact = false;
+                if intervals.len() == 1 {
+                    self.stop = Some((number, from, to));
+                }
+                self.tails.push((TailEdge::Included(lower), TailEdge::Open));
+                continue;
+            }
+            let mut lower = not_null;
+            let mut upper = TailEdge::Open;
+            let mut empty = false;
+            if let Some((key, included)) = &interval.lower {
+                let value = key.expr.eval(context, row)?;
+                let (conversion, part) = self.convert_prefix(&value, &column.ty, prefix_chars, context.zone);
+                match conversion {
+                    Conversion::Exact if *included || prefix_chars.is_some() => lower = TailEdge::Included(part),
+                    Conversion::Exact => lower = TailEdge::Excluded(part),
+                    Conversion::Floor if prefix_chars.is_some() => lower = TailEdge::Included(part),
+                    Conversion::Floor => lower = TailEdge::Excluded(part),
+                    Conversion::BelowAll => {}
+                    Conversion::Null if key.null_safe => lower = TailEdge::Included(None),
+                    Conversion::AboveAll | Conversion::Null => empty = true,
+                    Conversion::Unusable => return Ok(false),
+                }
+            }
+            if let Some((key, included)) = &interval.upper {
+                let value = key.expr.eval(context, row)?;
+                let (conversion, part) = self.convert_prefix(&value, &column.ty, prefix_chars, context.zone);
+                match conversion {
+                    Conversion::Exact if *included || prefix_chars.is_some() => upper = TailEdge::Included(part),
+                    Conversion::Exact => upper = TailEdge::Excluded(part),
+                    Conversion::Floor => upper = TailEdge::Included(part),
+                    Conversion::AboveAll => {}
+                    Conversion::Null if key.null_safe => upper = TailEdge::Included(None),
+                    Conversion::BelowAll | Conversion::Null => empty = true,
+                    Conversion::Unusable => return Ok(false),
+                }
+            }
+            if !empty && !self.is_reversed(&column.ty, lower, upper) {
+                self.tails.push((lower, upper));
+            }
+        }
+        if self.tails.len() > 1 {
+            self.join_tails(&column.ty);
+        }
+        Ok(true)
+    }
+
+    /// Whether an interval's lower bound lies above its upper one.
+    fn is_reversed(&self, ty: &ColumnType, lower: TailEdge, upper: TailEdge) -> bool {
+        let (a, a_in) = match lower {
+            TailEdge::Included(part) => (part, true),
+            TailEdge::Excluded(part) => (part, false),
+            TailEdge::NotNull => (None, false),
+            TailEdge::Open => return false,
+        };
+        let (b, b_in) = match upper {
+            TailEdge::Included(part) => (part, true),
+            TailEdge::Excluded(part) => (part, false),
+            _ => return false,
+        };
+        match compare_parts(&self.bytes, ty, &a, &b) {
+            Ordering::Less => false,
+            Ordering::Equal => !(a_in && b_in),
+            Ordering::Greater => true,
+        }
+    }
+
+    /// Sorts the intervals and joins those that overlap, so that no row is read twice.
+    fn join_tails(&mut self, ty: &ColumnType) {
+        let bytes = &self.bytes;
+        // Where an interval begins or ends: NULL and its neighbourhood come first.
+        let low = |edge: &TailEdge| -> (Option<Part>, u8) {
+            match edge {
+                TailEdge::Open => (None, 0),
+                TailEdge::NotNull => (Some(None), 1),
+                TailEdge::Included(part) => (Some(*part), 0),
+                TailEdge::Excluded(part) => (Some(*part), 1),
+            }
+        };
+        let compare = |a: &(Option<Part>, u8), b: &(Option<Part>, u8)| match (&a.0, &b.0) {
+            (None, None) => Ordering::Equal,
+            (None, _) => Ordering::Less,
+            (_, None) => Ordering::Greater,
+            (Some(x), Some(y)) => compare_parts(bytes, ty, x, y).then(a.1.cmp(&b.1)),
+        };
+        self.tails.sort_by(|a, b| compare(&low(&a.0), &low(&b.0)));
+        let mut joined: Vec<(TailEdge, TailEdge)> = Vec::with_capacity(self.tails.len());
+        for &(lower, upper) in &self.tails {
+            let Some(last) = joined.last_mut() else {
+                joined.push((lower, upper));
+                continue;
+            };
+            // The end of the last one against the beginning of this one.
+            let apart = match (last.1, lower) {
+                (TailEdge::Open, _) | (_, TailEdge::Open) => false,
+                (TailEdge::Included(end) | TailEdge::Excluded(end), begin) => {
+                    let (begin, begin_in) = match begin {
+                        TailEdge::Included(part) => (part, true),
+                        TailEdge::Excluded(part) => (part, false),
+                        _ => (None, false),
+                    };
+                    match compare_parts(bytes, ty, &end, &begin) {
+                        Ordering::Less => true,
+                        // [..x) (x..]: x itself belongs to neither.
+                        Ordering::Equal => matches!(last.1, TailEdge::Excluded(_)) && !begin_in,
+                        Ordering::Greater => false,
+                    }
+                }
+                (TailEdge::NotNull, _) => false,
+            };
+            if apart {
+                joined.push((lower, upper));
+                continue;
+            }
+            let larger = match (last.1, upper) {
+                (TailEdge::Open, _) | (_, TailEdge::Open) => TailEdge::Open,
+                (TailEdge::Included(a) | TailEdge::Excluded(a), TailEdge::Included(b) | TailEdge::Excluded(b)) => {
+                    match compare_parts(bytes, ty, &a, &b) {
+                        Ordering::Less => upper,
+                        Ordering::Greater => last.1,
+                        Ordering::Equal if matches!(upper, TailEdge::Included(_)) => upper,
+                        Ordering::Equal => last.1,
+                    }
+                }
+                _ => TailEdge::Open,
+            };
+            last.1 = larger;
+        }
+        self.tails = joined;
+    }
+
+    /// The fixed beginning of a LIKE pattern: its bytes, and the smallest key that begins with them.
+    fn like(
+        &mut self,
+        pattern: &Datum<'_>,
+        escape: Option<&Datum<'_>>,
+        ty: &ColumnType,
+        prefix_chars: Option<u32>,
+    ) -> Option<(u32, u32, Part)> {
+        let Datum::Bytes(pattern) = pattern else { return None };
+        let (id, chars) = match ty {
+            ColumnType::Char { collation, chars } | ColumnType::VarChar { collation, chars } => (*collation, *chars),
+            ColumnType::Text { collation, .. } => (*collation, 255),
+            _ => return None,
+        };
+        let charset = collation(id).charset;
+        let escape = match escape {
+            None => Some(b'\\' as u32),
+            Some(Datum::Bytes(escape)) => charset.decode_char(escape).map(|(escape, _)| escape),
+            Some(_) => return None,
+        };
+        let from = self.bytes.len();
+        let mut rest: &[u8] = pattern;
+        let mut count = 0;
+        while let Some((c, length)) = charset.decode_char(rest) {
+            let mut taken = length;
+            if Some(c) == escape && rest.len() > length {
+                let (_, next) = charset.decode_char(&rest[length..])?;
+                self.bytes.extend_from_slice(&rest[length..length + next]);
+                taken += next;
+            } else if c == b'%' as u32 || c == b'_' as u32 {
+                break;
+            } else {
+                self.bytes.extend_from_slice(&rest[..length]);
+            }
+            rest = &rest[taken..];
+            count += 1;
+            if prefix_chars.is_some_and(|prefix| count == prefix) {
+                break;
+            }
+        }
+        let to = self.bytes.len();
+        if from == to {
+            return None;
+        }
+        // Trailing spaces do not count in comparisons, so characters below the space sort before the bare prefix.
+        let key = self.bytes.len();
+        self.bytes.extend_from_within(from..to);
+        let padding = prefix_chars.unwrap_or(chars).saturating_sub(count).min(255);
+        self.bytes.extend(std::iter::repeat_n(0u8, padding as usize));
+        Some((from as u32, to as u32, Some((key as u32, self.bytes.len() as u32))))
+    }
+
+    /// Converts for a part that holds only the beginning of its column.
+    fn convert_prefix(
+        &mut self,
+        value: &Datum<'_>,
+        ty: &ColumnType,
+        prefix_chars: Option<u32>,
+        zone: ZoneOffset,
+    ) -> (Conversion, Part) {
+        let (conversion, part) = self.convert(value, ty, zone);
+        let (Some(prefix), Some((from, to))) = (prefix_chars, part) else { return (conversion, part) };
+        let bytes = &self.bytes[from as usize..to as usize];
+        let kept = match ty.collation() {
+            Some(id) => collation(id).charset.offset_of_char(bytes, prefix as usize),
+            None => bytes.len().min(prefix as usize),
+        };
+        (conversion, Some((from, from + kept as u32)))
+    }
+
+    /// Appends the stored bytes of a value.
+    fn convert(&mut self, value: &Datum<'_>, ty: &ColumnType, zone: ZoneOffset) -> (Conversion, Part) {
+        let from = self.bytes.len();
+        let conversion = convert(value, ty, zone, &mut self.bytes);
+        match conversion {
+            Conversion::Exact | Conversion::Floor => (conversion, Some((from as u32, self.bytes.len() as u32))),
+            _ => {
+                self.bytes.truncate(from);
+                (conversion, None)
+            }
+        }
+    }
+}
+
+/// The order of two key parts: NULL first.
+fn compare_parts(bytes: &[u8], ty: &ColumnType, a: &Part, b: &Part) -> Ordering {
+    match (a, b) {
+        (None, None) => Ordering::Equal,
+        (None, _) => Ordering::Less,
+        (_, None) => Ordering::Greater,
+        (Some(a), Some(b)) => {
+            compare_stored(ty, &bytes[a.0 as usize..a.1 as usize], &bytes[b.0 as usize..b.1 as usize])
+        }
+    }
+}
+
+/// The order that an index has of two stored values of a column.
+pub fn compare_stored(ty: &ColumnType, a: &[u8], b: &[u8]) -> Ordering {
+    match ty.layout(false).compare {
+        Compare::Bytes => a.cmp(b),
+        Compare::Collation(id) => collation(id).compare(a, b),
+        Compare::Float | Compare::Double => match (ty.decode(a), ty.decode(b)) {
+            (Value::Double(a), Value::Double(b)) => a.total_cmp(&b),
+            _ => Ordering::Equal,
+        },
+    }
+}
+
+/// The largest double below which every integer has a double of its own.
+const DOUBLE_EXACT: f64 = 9_007_199_254_740_992.0;
+
+/// Appends the stored bytes of a value that is compared with a column.
+pub fn convert(value: &Datum<'_>, ty: &ColumnType, zone: ZoneOffset, out: &mut Vec<u8>) -> Conversion {
+    if value.is_null() {
+        return Conversion::Null;
+    }
+    match ty {
+        ColumnType::Int { bytes, unsigned } => int_key(value, *bytes, *unsigned, out),
+        ColumnType::Year => match value {
+            Datum::Int(year @ (0 | 1901..=2155)) => stored(ty, &Value::UInt(*year as u64), out),
+            _ => Conversion::Unusable,
+        },
+        ColumnType::Decimal { precision, scale, .. } => {
+            let number = match value {
+                Datum::Int(number) => Decimal::from(*number),
+                Datum::UInt(number) => Decimal::from(*number),
+                Datum::Decimal(number) => *number,
+                _ => return Conversion::Unusable,
+            };
+            let cut = number.truncate(*scale as i32);
+            // Truncation goes toward zero; a floor of a negative number lies one further down.
+            if cut != number && number.is_negative() {
+                return Conversion::Unusable;
+            }
+            let largest = Decimal::max(*precision, *scale);
+            if cut > largest {
+                return Conversion::AboveAll;
+            }
+            if cut < largest.neg() {
+                return Conversion::BelowAll;
+            }
+            match cut.fit(*precision, *scale) {
+                Ok(fitted) => {
+                    fitted.encode(*precision, *scale, out);
+                    if cut == number { Conversion::Exact } else { Conversion::Floor }
+                }
+                Err(_) => Conversion::Unusable,
+            }
+        }
+        ColumnType::Double { .. } => match number(value) {
+            Some(number) => stored(ty, &Value::Double(number), out),
+            None => Conversion::Unusable,
+        },
+        ColumnType::Float { .. } => match number(value) {
+            Some(number) if (number as f32) as f64 == number => stored(ty, &Value::Double(number), out),
+            Some(number) if number.is_finite() && number.abs() < f32::MAX as f64 => {
+                let nearest = number as f32;
+                let below = if nearest as f64 > number { nearest.next_down() } else { nearest };
+                match stored(ty, &Value::Double(below as f64), out) {
+                    Conversion::Exact => Conversion::Floor,
+                    other => other,
+                }
+            }
+            _ => Conversion::Unusable,
+        },
+        ColumnType::Date => match date_time(value) {
+            Some(value) if value == value.date.at_midnight() => stored(ty, &Value::Date(value.date), out),
+            Some(value) => match stored(ty, &Value::Date(value.date), out) {
+                Conversion::Exact => Conversion::Floor,
+                other => other,
+            },
+            None => Conversion::Unusable,
+        },
+        ColumnType::DateTime { fsp } => match date_time(value) {
+            Some(value) => floor_date_time(ty, value, *fsp, out),
+            None => Conversion::Unusable,
+        },
+        ColumnType::Timestamp { fsp } => match date_time(value) {
+            Some(value) if !value.date.has_zero_part() && value.date.year >= 1971 && value.date.year <= 2037 => {
+                let micros = value.to_unix_micros(zone);
+                match DateTime::from_unix_micros(micros, ZoneOffset::UTC) {
+                    Some(utc) => floor_date_time(ty, utc, *fsp, out),
+                    None => Conversion::Unusable,
+                }
+            }
+            _ => Conversion::Unusable,
+        },
+        ColumnType::Time { fsp } => match value {
+            Datum::Time(value) if value.truncate(*fsp) == *value => stored(ty, &Value::Time(*value), out),
+            Datum::Bytes(text) => match plain_time(text) {
+                Some(value) if value.truncate(*fsp) == value => stored(ty, &Value::Time(value), out),
+                _ => Conversion::Unusable,
+            },
+            _ => Conversion::Unusable,
+        },
+        ColumnType::Char { .. } | ColumnType::VarChar { .. } | ColumnType::Text { .. } => match value {
+            Datum::Bytes(text) => {
+                out.extend_from_slice(text);
+                Conversion::Exact
+            }
+            _ => Conversion::Unusable,
+        },
+        ColumnType::VarBinary { .. } | ColumnType::Blob { .. } => match value {
+            Datum::Bytes(text) => {
+                out.extend_from_slice(text);
+                Conversion::Exact
+            }
+            _ => Conversion::Unusable,
+        },
+        ColumnType::Binary { bytes } => match value {
+            Datum::Bytes(text) if text.len() == *bytes as usize => {
+                out.extend_from_slice(text);
+                Conversion::Exact
+            }
+            _ => Conversion::Unusable,
+        },
+        ColumnType::Enum { .. } => match value {
+            Datum::Bytes(name) => match ty.enum_index(name) {
+                Some(index) => stored(ty, &Value::UInt(index as u64), out),
+                None => Conversion::Unusable,
+            },
+            _ => Conversion::Unusable,
+        },
+        ColumnType::Set { .. } | ColumnType::Bit { .. } | ColumnType::Json => Conversion::Unusable,
+    }
+}
+
+fn stored(ty: &ColumnType, value: &Value, out: &mut Vec<u8>) -> Conversion {
+    match ty.encode(value, out) {
+        Ok(()) => Conversion::Exact,
+        Err(_) => Conversion::Unusable,
+    }
+}
+
+fn int_key(value: &Datum<'_>, bytes: u8, unsigned: bool, out: &mut Vec<u8>) -> Conversion {
+    let (number, conversion) = match value {
+        Datum::Int(number) => (*number as i128, Conversion::Exact),
+        Datum::UInt(number) => (*number as i128, Conversion::Exact),
+        Datum::Double(number) if number.abs() < DOUBLE_EXACT => {
+            let floor = number.floor();
+            (floor as i128, if floor == *number { Conversion::Exact } else { Conversion::Floor })
+        }
+        Datum::Decimal(number) => {
+            let Ok(floor) = number.floor() else { return Conversion::Unusable };
+            let Some(whole) = floor.to_i128_truncated() else { return Conversion::Unusable };
+            (whole, if floor == *number { Conversion::Exact } else { Conversion::Floor })
+        }
+        // Compared as doubles; an integer text of few digits means the same as integer.
+        Datum::Bytes(text) if text.len() <= 15 => match std::str::from_utf8(text).ok().and_then(|t| t.parse::<i64>().ok())
+        {
+            Some(number) => (number as i128, Conversion::Exact),
+            None => return Conversion::Unusable,
+        },
+        _ => return Conversion::Unusable,
+    };
+    let bits = bytes as u32 * 8;
+    let (lowest, highest) =
+        if unsigned { (0, (1i128 << bits) - 1) } else { (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1) };
+    if number < lowest {
+        return Conversion::BelowAll;
+    }
+    if number > highest {
+        return Conversion::AboveAll;
+    }
+    // Big-endian; the sign bit turned, so that bytes sort as numbers do.
+    let image = if unsigned { number as u64 } else { (number as i64 as u64) ^ (1u64 << (bits - 1)) };
+    out.extend_from_slice(&image.to_be_bytes()[8 - bytes as usize..]);
+    conversion
+}
+
+fn number(value: &Datum<'_>) -> Option<f64> {
+    match value {
+        Datum::Int(number) if number.unsigned_abs() < 1 << 53 => Some(*number as f64),
+        Datum::UInt(number) if *number < 1 << 53 => Some(*number as f64),
+        Datum::Double(number) if !number.is_nan() => Some(*number),
+        _ => None,
+    }
+}
+
+/// A value as a point in time, if there is no doubt about it.
+fn date_time(value: &Datum<'_>) -> Option<DateTime> {
+    match value {
+        Datum::Date(date) => Some(date.at_midnight()),
+        Datum::DateTime(value) => Some(*value),
+        Datum::Bytes(text) => {
+            let parsed = format::value::parse_datetime(text);
+            let flags = parsed.flags;
+            let plain = !flags.invalid && !flags.truncated && !flags.invalid_day && !flags.rounded;
+            (plain && parsed.value.date != Date::ZERO).then_some(parsed.value)
+        }
+        _ => None,
+    }
+}
+
+fn plain_time(text: &[u8]) -> Option<Time> {
+    // Only hh:mm:ss: a shorter text or a date-time has rules of its own.
+    if text.iter().filter(|byte| **byte == b':').count() != 2 || text.contains(&b'-') {
+        return None;
+    }
+    let parsed = format::value::parse_time(text);
+    let flags = parsed.flags;
+    (!flags.invalid && !flags.truncated && !flags.out_of_range && !flags.rounded).then_some(parsed.value)
+}
+
+fn floor_date_time(ty: &ColumnType, value: DateTime, fsp: u8, out: &mut Vec<u8>) -> Conversion {
+    let cut = value.truncate(fsp);
+    match stored(ty, &Value::DateTime(cut), out) {
+        Conversion::Exact if cut != value => Conversion::Floor,
+        other => other,
+    }
+}

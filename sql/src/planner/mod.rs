@@ -1,0 +1,263 @@
+//! From a statement to a plan: names become slots, conditions become index
+//! ranges, tables get an order.
+//!
+//! ```text
+//! ast::Query --scope--> sources, bound expressions --access, join--> steps --> SelectPlan
+//! ast::Insert, Update, Delete ------------------ change --------------------> ChangePlan
+//! ```
+//!
+//! A plan is made once and run often: it holds no value of an execution. What
+//! depends on parameters (key ranges, limits) stays an expression, and becomes bytes
+//! when the plan runs. A plan remembers the tables it was made for; a session asks
+//! storage whether these are still the current ones before it runs the plan again.
+//!
+//! The row of a query has one *slot* for each column of each table in FROM, in the
+//! order written. Subqueries are plans of their own: an outer column that one
+//! mentions is one more parameter of it, behind the statement's.
+//!
+//! Invariants:
+//!
+//! * A key range is conservative: it covers every row for which the conditions it
+//!   was made from are true. The conditions are evaluated on top, but for those that
+//!   a point lookup with an exactly converted key has answered already.
+//! * A LEFT JOIN's inner tables stand behind all tables of its outer side.
+//! * What is not understood is refused with 1235; it is never left out.
+
+pub mod access;
+pub mod change;
+pub mod definition;
+pub mod explain;
+pub mod grouping;
+pub mod join;
+pub mod keys;
+pub mod scope;
+pub mod select;
+
+use std::cell::{Cell, RefCell};
+use std::sync::Arc;
+
+use format::collation::CollationId;
+use format::packet::ColumnDefinition;
+use format::value::ColumnType;
+use storage::{ColumnSet, ReadMode, Table, Trx};
+
+use crate::information_schema::VirtualTable;
+use crate::error::Result;
+use crate::expression::{AggregateCall, EvalContext, Expr};
+use crate::instance::Instance;
+use crate::parser::ast;
+use crate::result::StoredColumn;
+use crate::types::TypeInfo;
+
+pub use access::{Access, Interval, KeyExpr, PartRange};
+
+/// What planning needs to know of the session, and collects for it.
+pub struct PlanContext<'a> {
+    pub instance: &'a Instance,
+    /// The session's settings, and the values of the `?` of this execution (empty when only preparing).
+    pub eval: &'a EvalContext<'a>,
+    pub trx: &'a RefCell<Trx>,
+    pub database: Option<&'a str>,
+    /// How many `?` the statement has: outer columns of subqueries are numbered from here on.
+    pub parameter_count: usize,
+    pub parameter_types: &'a [TypeInfo],
+    /// Every stored table that the plan reads or changes.
+    pub tables: RefCell<Vec<Arc<Table>>>,
+    pub depth: Cell<usize>,
+    /// Select numbers for EXPLAIN.
+    pub next_select: Cell<usize>,
+}
+
+/// Any plan that yields rows.
+pub enum QueryPlan {
+    Select(Box<SelectPlan>),
+    Union(Box<UnionPlan>),
+}
+
+/// A column of a result.
+#[derive(Clone)]
+pub struct OutputColumn {
+    pub name: Box<str>,
+    pub ty: TypeInfo,
+    /// How values are rendered and stored in between.
+    pub column_type: ColumnType,
+    /// The table's column, when the output is nothing else.
+    pub origin: Option<Origin>,
+}
+
+/// Which column of which table an output column is.
+#[derive(Clone)]
+pub struct Origin {
+    pub database: Box<str>,
+    pub alias: Box<str>,
+    pub table: Box<str>,
+    pub column: Box<str>,
+    pub flags: u16,
+}
+
+/// UNION: the parts run one after the other.
+pub struct UnionPlan {
+    pub parts: Vec<QueryPlan>,
+    /// Behind which part (its index) duplicates of all rows so far are removed: the last UNION without ALL.
+    pub distinct_until: Option<usize>,
+    pub columns: Vec<OutputColumn>,
+    pub types: Vec<ColumnType>,
+    pub order: Vec<(Expr, bool)>,
+    pub limit: Option<LimitPlan>,
+    /// Subqueries of ORDER BY.
+    pub subqueries: Vec<SubqueryPlan>,
+}
+
+pub struct LimitPlan {
+    pub offset: Option<Expr>,
+    pub count: Expr,
+}
+
+/// A query over tables.
+pub struct SelectPlan {
+    pub select_number: usize,
+    pub sources: Vec<Source>,
+    /// slot -> (source, column)
+    pub slots: Vec<(u16, u16)>,
+    /// Conditions that need no row: if one is not true there are no rows.
+    pub constants: Vec<Expr>,
+    pub steps: Vec<Step>,
+    pub group: Option<GroupPlan>,
+    pub having: Option<Expr>,
+    pub output: Vec<Expr>,
+    pub columns: Vec<OutputColumn>,
+    pub types: Vec<ColumnType>,
+    /// Rows go from storage to the client as they are: one table, bare columns, no sorting, no grouping.
+    pub stored: Option<Vec<StoredColumn>>,
+    pub distinct: bool,
+    /// Expressions over the row, and whether descending. Empty when the steps yield the order.
+    pub order: Vec<(Expr, bool)>,
+    pub limit: Option<LimitPlan>,
+    pub calc_found_rows: bool,
+    pub subqueries: Vec<SubqueryPlan>,
+    /// Did the statement ask for an order that an index yields? For EXPLAIN.
+    pub order_by_index: bool,
+}
+
+/// A table of FROM.
+pub struct Source {
+    pub kind: SourceKind,
+    pub alias: Box<str>,
+    pub database: Box<str>,
+    pub columns: Vec<SourceColumn>,
+    pub slot_base: usize,
+    /// The columns that the query reads.
+    pub needed: ColumnSet,
+    pub read_mode: ReadMode,
+    pub hints: Vec<ast::IndexHint>,
+    /// Whether it is the inner side of an outer join, so that all of its columns can be NULL.
+    pub nullable: bool,
+}
+
+pub enum SourceKind {
+    Table(Arc<Table>),
+    Derived(QueryPlan),
+    Virtual(&'static VirtualTable),
+}
+
+#[derive(Clone)]
+pub struct SourceColumn {
+    pub name: Box<str>,
+    pub ty: ColumnType,
+    pub info: TypeInfo,
+    pub invisible: bool,
+}
+
+/// One level of the nested loops.
+pub enum Step {
+    Table(TableStep),
+    /// A LEFT JOIN: the steps of the inner side; if none of their rows matches, its tables are NULL.
+    Left {
+        steps: Vec<Step>,
+        sources: Vec<usize>,
+        /// Conditions of WHERE on the joined row.
+        filters: Vec<Expr>,
+    },
+}
+
+pub struct TableStep {
+    pub source: usize,
+    pub access: Access,
+    /// The access alone reads the columns of an index, not of the table.
+    pub covering: bool,
+    pub filters: Vec<Filter>,
+    /// For EXPLAIN.
+    pub rows: u64,
+    pub possible_keys: Vec<usize>,
+}
+
+pub struct Filter {
+    pub expr: Expr,
+    /// The access answers this condition when all of its keys convert exactly.
+    pub answered: bool,
+}
+
+pub struct GroupPlan {
+    /// GROUP BY's expressions; empty: all rows are one group.
+    pub keys: Vec<Expr>,
+    pub aggregates: Vec<AggregateCall>,
+    /// The slots that the group's row keeps, for expressions beside the aggregates.
+    pub kept: Vec<usize>,
+    /// The first row that counts settles it: MIN or MAX at the end of an index.
+    pub first_row_settles: bool,
+}
+
+/// A subquery in an expression.
+pub struct SubqueryPlan {
+    pub plan: QueryPlan,
+    /// The outer query's expressions whose values follow the statement's parameters.
+    pub outer: Vec<Expr>,
+    /// Reads nothing of the outer row: runs once.
+    pub is_constant: bool,
+}
+
+impl QueryPlan {
+    pub fn columns(&self) -> &[OutputColumn] {
+        match self {
+            QueryPlan::Select(plan) => &plan.columns,
+            QueryPlan::Union(plan) => &plan.columns,
+        }
+    }
+
+    pub fn types(&self) -> &[ColumnType] {
+        match self {
+            QueryPlan::Select(plan) => &plan.types,
+            QueryPlan::Union(plan) => &plan.types,
+        }
+    }
+
+    /// What the client is told about the columns.
+    pub fn definitions(&self, results: Option<CollationId>) -> Arc<[ColumnDefinition]> {
+        self.columns().iter().map(|column| definition::definition(column, results)).collect()
+    }
+}
+
+impl PlanContext<'_> {
+    pub fn binder<'b>(&'b self, scope: &'b dyn crate::expression::Scope) -> crate::expression::Binder<'b> {
+        let eval = self.eval;
+        let mut binder =
+            crate::expression::Binder::new(scope, eval.session, eval.mode, eval.connection, self.parameter_types);
+        binder.div_precision_increment = eval.div_precision_increment;
+        binder
+    }
+
+    pub fn next_select_number(&self) -> usize {
+        self.next_select.set(self.next_select.get() + 1);
+        self.next_select.get()
+    }
+
+    /// Opens a stored table, and remembers it as one of the plan's.
+    pub fn open(&self, database: &str, name: &str) -> Result<Arc<Table>> {
+        let table = crate::catalog::open(&mut self.trx.borrow_mut(), database, name)?;
+        let mut tables = self.tables.borrow_mut();
+        if !tables.iter().any(|known| Arc::ptr_eq(known, &table)) {
+            tables.push(table.clone());
+        }
+        Ok(table)
+    }
+}

@@ -1,0 +1,476 @@
+//! SELECT and UNION: clauses bound in MySQL's order, then handed to the join planner.
+//!
+//! What each clause sees:
+//!
+//! | clause | names |
+//! |---|---|
+//! | ON | the tables of its join |
+//! | WHERE, select list | all tables |
+//! | GROUP BY | tables, then aliases; a number is an item of the select list |
+//! | HAVING | aliases, then tables |
+//! | ORDER BY | a bare name: aliases first; in expressions: tables, then aliases; a number is an item |
+//!
+//! An alias stands for its expression, which is then evaluated where it is used.
+
+use storage::ReadMode;
+
+use super::scope::{Clause, Level};
+use super::{
+    GroupPlan, LimitPlan, Origin, OutputColumn, PlanContext, QueryPlan, SelectPlan, SourceKind, Step, UnionPlan,
+    definition, grouping, join,
+};
+use crate::error::{Error, Result};
+use crate::expression::{AggregateCall, Expr, Node, Scope, bind};
+use crate::parser::ast::{self, Body, ColumnName, Limit, OrderItem, Query, Select, SelectItem, SetOperator};
+use crate::result::StoredColumn;
+use crate::types::{SqlMode, TypeInfo};
+
+/// How deep queries may be nested: each level takes stack.
+const DEPTH_MAX: usize = 60;
+
+/// Plans a query. The second is what it reads of the outer query: expressions of the parent's scope.
+pub fn plan_query(
+    context: &PlanContext<'_>,
+    query: &Query,
+    parent: Option<&dyn Scope>,
+    read_mode: ReadMode,
+) -> Result<(QueryPlan, Vec<Expr>)> {
+    if context.depth.get() >= DEPTH_MAX {
+        return Err(Error::nested_too_deep());
+    }
+    context.depth.set(context.depth.get() + 1);
+    let result = plan_query_inner(context, query, parent, read_mode);
+    context.depth.set(context.depth.get() - 1);
+    result
+}
+
+fn plan_query_inner(
+    context: &PlanContext<'_>,
+    query: &Query,
+    parent: Option<&dyn Scope>,
+    read_mode: ReadMode,
+) -> Result<(QueryPlan, Vec<Expr>)> {
+    if query.with.is_some() {
+        return Err(Error::unsupported("WITH (common table expressions)"));
+    }
+    let read_mode = match &query.lock {
+        Some(lock) if lock.wait != ast::LockWait::Wait => return Err(Error::unsupported("NOWAIT and SKIP LOCKED")),
+        Some(lock) if !lock.of.is_empty() => return Err(Error::unsupported("FOR UPDATE OF")),
+        Some(lock) if lock.exclusive => ReadMode::Exclusive,
+        Some(_) if read_mode == ReadMode::Consistent => ReadMode::Shared,
+        _ => read_mode,
+    };
+    plan_body(context, &query.body, &query.order_by, query.limit.as_ref(), parent, read_mode)
+}
+
+fn plan_body(
+    context: &PlanContext<'_>,
+    body: &Body,
+    order_by: &[OrderItem],
+    limit: Option<&Limit>,
+    parent: Option<&dyn Scope>,
+    read_mode: ReadMode,
+) -> Result<(QueryPlan, Vec<Expr>)> {
+    match body {
+        Body::Select(select) => plan_select(context, select, order_by, limit, parent, read_mode),
+        Body::Table(name) => {
+            let table = ast::TableRef::Table { name: name.clone(), alias: None, hints: Vec::new() };
+            let select = Select { items: vec![SelectItem::All], from: vec![table], ..Select::default() };
+            plan_select(context, &select, order_by, limit, parent, read_mode)
+        }
+        Body::Values(_) => Err(Error::unsupported("VALUES as a query")),
+        Body::Nested(query) if order_by.is_empty() && limit.is_none() => plan_query(context, query, parent, read_mode),
+        Body::Nested(query) => {
+            let (plan, outer) = plan_query(context, query, parent, read_mode)?;
+            finish_union(context, vec![plan], None, order_by, limit, outer)
+        }
+        Body::Set { .. } => {
+            let mut parts = Vec::new();
+            let mut distinct_until = None;
+            let mut outer = Vec::new();
+            flatten(context, body, parent, read_mode, &mut parts, &mut distinct_until, &mut outer)?;
+            finish_union(context, parts, distinct_until, order_by, limit, outer)
+        }
+    }
+}
+
+/// The parts of a chain of UNIONs, left to right.
+fn flatten(
+    context: &PlanContext<'_>,
+    body: &Body,
+    parent: Option<&dyn Scope>,
+    read_mode: ReadMode,
+    parts: &mut Vec<QueryPlan>,
+    distinct_until: &mut Option<usize>,
+    outer: &mut Vec<Expr>,
+) -> Result<()> {
+    let Body::Set { operator, all, left, right } = body else {
+        let (plan, reads) = plan_body(context, body, &[], None, parent, read_mode)?;
+        if !reads.is_empty() && !(outer.is_empty() && parts.is_empty()) || !outer.is_empty() {
+            return Err(Error::unsupported("outer references in several parts of a UNION"));
+        }
+        outer.extend(reads);
+        parts.push(plan);
+        return Ok(());
+    };
+    if *operator != SetOperator::Union {
+        return Err(Error::unsupported("EXCEPT and INTERSECT"));
+    }
+    flatten(context, left, parent, read_mode, parts, distinct_until, outer)?;
+    if matches!(**right, Body::Set { .. }) {
+        return Err(Error::unsupported("nested UNION"));
+    }
+    let (plan, reads) = plan_body(context, right, &[], None, parent, read_mode)?;
+    if !reads.is_empty() || !outer.is_empty() {
+        return Err(Error::unsupported("outer references in a UNION"));
+    }
+    parts.push(plan);
+    if !*all {
+        *distinct_until = Some(parts.len() - 1);
+    }
+    Ok(())
+}
+
+/// The scope of a union's ORDER BY: its columns by name.
+struct UnionScope<'a> {
+    columns: &'a [OutputColumn],
+}
+
+impl Scope for UnionScope<'_> {
+    fn column(&self, name: &ColumnName) -> Result<Expr> {
+        let found = self.columns.iter().position(|column| storage::same_name(&column.name, &name.name));
+        match found {
+            Some(at) if name.table.is_none() => Ok(Expr::slot(at, self.columns[at].ty)),
+            _ => Err(Error::unknown_column(&super::scope::display(name), "order clause")),
+        }
+    }
+}
+
+fn finish_union(
+    context: &PlanContext<'_>,
+    parts: Vec<QueryPlan>,
+    distinct_until: Option<usize>,
+    order_by: &[OrderItem],
+    limit: Option<&Limit>,
+    outer: Vec<Expr>,
+) -> Result<(QueryPlan, Vec<Expr>)> {
+    let width = parts[0].columns().len();
+    if parts.iter().any(|part| part.columns().len() != width) {
+        return Err(Error::union_columns());
+    }
+    let mut columns = parts[0].columns().to_vec();
+    if parts.len() > 1 {
+        for (at, column) in columns.iter_mut().enumerate() {
+            let types: Vec<TypeInfo> = parts.iter().map(|part| part.columns()[at].ty).collect();
+            column.ty = bind::common_type(&types)?;
+            column.column_type = column.ty.column_type();
+            column.origin = None;
+        }
+    }
+    let scope = UnionScope { columns: &columns };
+    let mut order = Vec::new();
+    for item in order_by {
+        let expr = match ordinal(&item.expr) {
+            Some(number) => {
+                let at = check_ordinal(number, columns.len(), "order clause")?;
+                Expr::slot(at, columns[at].ty)
+            }
+            None => context.binder(&scope).bind(&item.expr)?,
+        };
+        order.push((expr, item.descending));
+    }
+    let limit = limit.map(|limit| bind_limit(context, limit)).transpose()?;
+    let types = columns.iter().map(|column| column.column_type.clone()).collect();
+    let plan = UnionPlan { parts, distinct_until, columns, types, order, limit, subqueries: Vec::new() };
+    Ok((QueryPlan::Union(Box::new(plan)), outer))
+}
+
+fn bind_limit(context: &PlanContext<'_>, limit: &Limit) -> Result<LimitPlan> {
+    let scope = crate::expression::NoScope;
+    let offset = limit.offset.as_ref().map(|offset| context.binder(&scope).bind(offset)).transpose()?;
+    Ok(LimitPlan { offset, count: context.binder(&scope).bind(&limit.count)? })
+}
+
+/// The number of a bare integer in GROUP BY or ORDER BY.
+fn ordinal(expr: &ast::Expr) -> Option<u64> {
+    match expr {
+        ast::Expr::Literal(ast::Literal::Integer(number)) => Some(*number),
+        _ => None,
+    }
+}
+
+fn check_ordinal(number: u64, count: usize, clause: &str) -> Result<usize> {
+    match number {
+        1.. if number <= count as u64 => Ok(number as usize - 1),
+        _ => Err(Error::unknown_column(&number.to_string(), clause)),
+    }
+}
+
+fn plan_select(
+    context: &PlanContext<'_>,
+    select: &Select,
+    order_by: &[OrderItem],
+    limit: Option<&Limit>,
+    parent: Option<&dyn Scope>,
+    read_mode: ReadMode,
+) -> Result<(QueryPlan, Vec<Expr>)> {
+    if select.rollup {
+        return Err(Error::unsupported("WITH ROLLUP"));
+    }
+    if select.windows {
+        return Err(Error::unsupported("window functions"));
+    }
+    let select_number = context.next_select_number();
+    let mut level = Level::new(context, parent, read_mode);
+    let tree = level.from(&select.from)?;
+    let level = level;
+
+    let mut aggregates = Vec::new();
+    let items = bind_items(&level, select, &mut aggregates)?;
+    let aliases: Vec<(Box<str>, Expr)> =
+        items.iter().filter(|item| item.named).map(|item| (item.name.clone(), item.expr.clone())).collect();
+
+    let filter = match &select.filter {
+        Some(filter) => Some(context.binder(&Clause::new(&level, "where clause")).bind(filter)?),
+        None => None,
+    };
+
+    let mut keys = Vec::new();
+    for item in &select.group_by {
+        let expr = match ordinal(&item.expr) {
+            Some(number) => items[check_ordinal(number, items.len(), "group statement")?].expr.clone(),
+            None => {
+                let scope = Clause::new(&level, "group statement").with_aliases(&aliases, false);
+                context.binder(&scope).bind(&item.expr)?
+            }
+        };
+        let mut aggregated = false;
+        expr.walk(&mut |expr| aggregated |= matches!(expr.node, Node::Aggregate(_)));
+        if aggregated {
+            return Err(Error::new(1056, b"42000", "Can't group on an aggregate"));
+        }
+        keys.push(expr);
+    }
+
+    let having = match &select.having {
+        Some(having) => {
+            let scope = Clause::new(&level, "having clause").with_aliases(&aliases, true);
+            Some(bind_aggregating(context, &scope, having, &mut aggregates)?)
+        }
+        None => None,
+    };
+
+    let mut order = Vec::new();
+    for item in order_by {
+        let expr = match &item.expr {
+            expr if ordinal(expr).is_some() => {
+                items[check_ordinal(ordinal(expr).unwrap_or(0), items.len(), "order clause")?].expr.clone()
+            }
+            expr => {
+                let bare = matches!(expr, ast::Expr::Column(name) if name.table.is_none());
+                let scope = Clause::new(&level, "order clause").with_aliases(&aliases, bare);
+                bind_aggregating(context, &scope, expr, &mut aggregates)?
+            }
+        };
+        order.push((by_number(expr), item.descending));
+    }
+    let limit = limit.map(|limit| bind_limit(context, limit)).transpose()?;
+
+    let grouped = !keys.is_empty() || !aggregates.is_empty();
+    let mut tree = join::bind(&level, tree.as_ref(), filter)?;
+    if grouped && context.eval.mode.has(SqlMode::ONLY_FULL_GROUP_BY) {
+        let fixed = grouping::determined_slots(&level, &keys, &tree);
+        let outputs: Vec<&Expr> = items.iter().map(|item| &item.expr).collect();
+        grouping::check(&level, &keys, &fixed, &outputs, having.as_ref(), &order)?;
+    }
+
+    // Which columns are read, by anything.
+    let mut used = vec![false; level.slots.len()];
+    let mut mark = |slot: usize| used[slot] = true;
+    items.iter().for_each(|item| item.expr.for_each_column(&mut mark));
+    keys.iter().chain(&having).for_each(|expr| expr.for_each_column(&mut mark));
+    order.iter().for_each(|(expr, _)| expr.for_each_column(&mut mark));
+    for call in &aggregates {
+        call.args.iter().for_each(|expr| expr.for_each_column(&mut mark));
+        call.order_by.iter().for_each(|(expr, _)| expr.for_each_column(&mut mark));
+    }
+    let subqueries = level.subqueries.take();
+    subqueries.iter().flat_map(|subquery| &subquery.outer).for_each(|expr| expr.for_each_column(&mut mark));
+    tree.for_each_condition(&mut |expr| expr.for_each_column(&mut mark));
+    let mut sources = level.sources;
+    let outer = level.outer.into_inner();
+    let slots = level.slots;
+    for (slot, _) in used.iter().enumerate().filter(|(_, used)| **used) {
+        let (source, column) = slots[slot];
+        sources[source as usize].needed.insert(column as usize);
+    }
+
+    // What the group's row must keep: everything evaluated behind the grouping.
+    let group = grouped.then(|| {
+        let mut kept = vec![false; slots.len()];
+        let mut keep = |slot: usize| kept[slot] = true;
+        items.iter().for_each(|item| item.expr.for_each_column(&mut keep));
+        having.iter().for_each(|expr| expr.for_each_column(&mut keep));
+        order.iter().for_each(|(expr, _)| expr.for_each_column(&mut keep));
+        subqueries.iter().flat_map(|subquery| &subquery.outer).for_each(|expr| expr.for_each_column(&mut keep));
+        let kept = (0..slots.len()).filter(|slot| kept[*slot]).collect();
+        GroupPlan { keys, aggregates, kept, first_row_settles: false }
+    });
+
+    let mut columns = Vec::with_capacity(items.len());
+    let mut output = Vec::with_capacity(items.len());
+    for item in items {
+        let origin = item.expr.as_column().and_then(|slot| origin_of(&sources, slots[slot]));
+        let column_type = item.expr.ty.column_type();
+        columns.push(OutputColumn { name: item.name, ty: item.expr.ty, column_type, origin });
+        output.push(item.expr);
+    }
+
+    let mut plan = SelectPlan {
+        select_number,
+        sources,
+        slots,
+        constants: Vec::new(),
+        steps: Vec::new(),
+        group,
+        having,
+        output,
+        types: columns.iter().map(|column| column.column_type.clone()).collect(),
+        columns,
+        stored: None,
+        distinct: select.distinct,
+        order,
+        limit,
+        calc_found_rows: select.calc_found_rows,
+        subqueries,
+        order_by_index: false,
+    };
+    join::plan(context, &mut plan, tree, select.straight_join)?;
+    plan.stored = stored_output(&plan);
+    Ok((QueryPlan::Select(Box::new(plan)), outer))
+}
+
+/// The output as columns of the one table, if the rows can go out as they are stored.
+fn stored_output(plan: &SelectPlan) -> Option<Vec<StoredColumn>> {
+    if plan.group.is_some() || plan.having.is_some() || plan.distinct || !plan.order.is_empty() {
+        return None;
+    }
+    let [Step::Table(step)] = &plan.steps[..] else { return None };
+    let source = &plan.sources[step.source];
+    source.table()?;
+    plan.output
+        .iter()
+        .map(|expr| {
+            let column = plan.slots[expr.as_column()?].1 as usize;
+            Some(StoredColumn { column, ty: source.columns[column].ty.clone() })
+        })
+        .collect()
+}
+
+fn origin_of(sources: &[super::Source], slot: (u16, u16)) -> Option<Origin> {
+    let source = &sources[slot.0 as usize];
+    match &source.kind {
+        SourceKind::Table(table) => Some(Origin {
+            database: source.database.clone(),
+            alias: source.alias.clone(),
+            table: table.name.clone(),
+            column: table.columns[slot.1 as usize].name.clone(),
+            flags: definition::column_flags_of(table, slot.1 as usize),
+        }),
+        SourceKind::Virtual(table) => Some(Origin {
+            database: source.database.clone(),
+            alias: source.alias.clone(),
+            table: table.name.into(),
+            column: table.columns[slot.1 as usize].name.into(),
+            flags: 0,
+        }),
+        SourceKind::Derived(_) => None,
+    }
+}
+
+/// ENUM and SET columns sort by their numbers.
+pub fn by_number(expr: Expr) -> Expr {
+    match expr.node {
+        Node::EnumName { slot, .. } | Node::SetNames { slot, .. } => {
+            Expr::slot(slot, TypeInfo::bigint_unsigned(20).nullable(expr.ty.nullable))
+        }
+        _ => expr,
+    }
+}
+
+struct Item {
+    name: Box<str>,
+    /// Other clauses may refer to it by this name: all but `*`'s columns, which they find anyway.
+    named: bool,
+    expr: Expr,
+}
+
+fn bind_items(level: &Level<'_>, select: &Select, aggregates: &mut Vec<AggregateCall>) -> Result<Vec<Item>> {
+    let mut items = Vec::new();
+    for item in &select.items {
+        match item {
+            SelectItem::All => {
+                if level.sources.is_empty() {
+                    return Err(Error::new(1096, b"HY000", "No tables used"));
+                }
+                let common = level.common.iter().copied();
+                let all = (0..level.slots.len())
+                    .filter(|slot| !level.common.contains(slot) && !level.merged.contains(slot));
+                for slot in common.chain(all) {
+                    push_slot(level, slot, &mut items);
+                }
+            }
+            SelectItem::AllOf(table) => {
+                let source = level
+                    .sources
+                    .iter()
+                    .find(|source| source.is_called(table.database.as_deref(), &table.name))
+                    .ok_or_else(|| Error::unknown_table(&table.name))?;
+                for at in 0..source.columns.len() {
+                    push_slot(level, source.slot_base + at, &mut items);
+                }
+            }
+            SelectItem::Expr { expr, alias, text } => {
+                let scope = Clause::new(level, "field list");
+                let bound = bind_aggregating(level.context, &scope, expr, aggregates)?;
+                let name = match (alias, expr) {
+                    (Some(alias), _) => alias.as_str(),
+                    (None, ast::Expr::Column(column)) => &column.name,
+                    (None, ast::Expr::Literal(ast::Literal::String { bytes, .. })) => {
+                        items.push(Item {
+                            name: String::from_utf8_lossy(bytes).into_owned().into(),
+                            named: true,
+                            expr: bound,
+                        });
+                        continue;
+                    }
+                    (None, _) => text,
+                };
+                items.push(Item { name: name.into(), named: true, expr: bound });
+            }
+        }
+    }
+    Ok(items)
+}
+
+fn push_slot(level: &Level<'_>, slot: usize, items: &mut Vec<Item>) {
+    let (source, column) = level.slots[slot];
+    let column = &level.sources[source as usize].columns[column as usize];
+    if !column.invisible {
+        items.push(Item { name: column.name.clone(), named: false, expr: level.expr(slot) });
+    }
+}
+
+/// Binds an expression that may aggregate; the calls join those already found.
+fn bind_aggregating(
+    context: &PlanContext<'_>,
+    scope: &dyn Scope,
+    expr: &ast::Expr,
+    aggregates: &mut Vec<AggregateCall>,
+) -> Result<Expr> {
+    let mut binder = context.binder(scope);
+    binder.aggregates = Some(std::mem::take(aggregates));
+    let bound = binder.bind(expr);
+    *aggregates = binder.aggregates.take().unwrap_or_default();
+    bound
+}

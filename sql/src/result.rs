@@ -1,0 +1,57 @@
+//! Where results go: the seam between statements and the connection that asked.
+//!
+//! A session writes into a [`ResultSink`]; the server's sinks make packets of it
+//! (text or binary), the tests' sink collects values. A statement that returns
+//! rows calls `columns` once, `row` or `row_stored` for each row, and `ok`, which
+//! then ends the rows. A statement without rows calls only `ok`. A failing
+//! statement calls `error`, possibly after some rows. Several statements in one
+//! text repeat this, with [`status::MORE_RESULTS`](format::packet::status) set in
+//! every `ok` but the last.
+//!
+//! The fast path is `row_stored`: the stored bytes of a row, as storage read them,
+//! are rendered straight into the packet; no [`Value`] is made.
+
+pub use format::packet::ColumnDefinition;
+use format::value::{ColumnType, Value};
+use storage::Row;
+
+use crate::error::Error;
+
+/// How a statement ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OkSummary<'a> {
+    pub affected_rows: u64,
+    pub last_insert_id: u64,
+    /// The status flags of the protocol: in a transaction, autocommit, more results ...
+    pub status: u16,
+    pub warnings: u16,
+    /// "Rows matched: 1  Changed: 1  Warnings: 0" and its kin; often empty.
+    pub info: &'a str,
+}
+
+/// One column of a stored row that goes to the client as it is.
+#[derive(Clone, Debug)]
+pub struct StoredColumn {
+    /// The column's place in the table, which is its place in a [`Row`].
+    pub column: usize,
+    pub ty: ColumnType,
+}
+
+/// Receives what a statement answers.
+pub trait ResultSink {
+    /// The columns of the rows that follow.
+    fn columns(&mut self, columns: &[ColumnDefinition]);
+
+    /// A computed row. `types` are those of the columns, and say how to render each value.
+    fn row(&mut self, values: &[Value], types: &[ColumnType]);
+
+    /// A row straight from storage; `zone_seconds` is the session's offset from UTC, which TIMESTAMP columns are
+    /// shown in.
+    fn row_stored(&mut self, row: &Row, columns: &[StoredColumn], zone_seconds: i32);
+
+    /// The end of the rows, or of a statement without any.
+    fn ok(&mut self, summary: &OkSummary<'_>);
+
+    /// The statement failed.
+    fn error(&mut self, error: &Error);
+}
