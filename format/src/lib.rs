@@ -1,6 +1,7 @@
 //! Every byte MySQL can see, and their order: pages, records, values, redo and packets as pure functions on slices.
 //!
-//! No I/O, no threads, no unsafe. The modules are listed bottom to top and import only those above their own line.
+//! No I/O, no threads, no unsafe. The modules are listed bottom to top; each imports only those above its own line,
+//! and `tests/layers.rs` sees to it.
 
 #![forbid(unsafe_code)]
 

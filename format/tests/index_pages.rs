@@ -380,6 +380,32 @@ fn narrow_row() -> impl Strategy<Value = Row> {
     })
 }
 
+/// Two INTs: a secondary index on an integer.
+fn pairs() -> Layout {
+    Layout::secondary(vec![FieldLayout::fixed(4), FieldLayout::fixed(4)])
+}
+
+fn pair() -> impl Strategy<Value = Row> {
+    (0_u32..6, 0_u32..40).prop_map(|(value, key)| Row {
+        fields: vec![Some((value << 29).to_be_bytes().to_vec()), Some(key.to_be_bytes().to_vec())],
+        external: None,
+        deleted: false,
+    })
+}
+
+/// Fixed fields of odd lengths.
+fn triples() -> Layout {
+    Layout::secondary(vec![FieldLayout::fixed(2), FieldLayout::fixed(5), FieldLayout::fixed(1)])
+}
+
+fn triple() -> impl Strategy<Value = Row> {
+    (0_u16..4, any::<bool>(), 0_u8..50).prop_map(|(first, second, third)| Row {
+        fields: vec![Some(first.to_be_bytes().to_vec()), Some(vec![u8::from(second); 5]), Some(vec![third])],
+        external: None,
+        deleted: false,
+    })
+}
+
 fn steps(row: impl Strategy<Value = Row> + 'static) -> impl Strategy<Value = Vec<Step>> {
     let step = prop_oneof![
         30 => row.prop_map(Step::Insert),
@@ -414,6 +440,30 @@ proptest! {
         for fields in 1..=3 {
             subject.check_search(&probe.tuple(fields));
         }
+    }
+
+    #[test]
+    fn a_leaf_of_pairs_is_a_sorted_vector(steps in steps(pair()), probe in pair()) {
+        let mut subject = Subject::new(4096, pairs());
+        for step in steps {
+            subject.step(step);
+        }
+        for fields in 1..=2 {
+            subject.check_search(&probe.tuple(fields));
+        }
+    }
+
+    #[test]
+    fn a_leaf_of_triples_is_a_sorted_vector(steps in steps(triple()), probe in triple()) {
+        let mut subject = Subject::new(4096, triples());
+        for step in steps {
+            subject.step(step);
+        }
+        for fields in 1..=3 {
+            subject.check_search(&probe.tuple(fields));
+        }
+        subject.check_search(&[Some(&probe.fields[0].as_ref().unwrap()[..1])]);
+        subject.check_search(&[None]);
     }
 
     #[test]

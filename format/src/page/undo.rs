@@ -144,13 +144,13 @@ pub fn room(page: &[u8]) -> usize {
 /// Appends a record: the change behind `redo::PageOp::UndoAppend`.
 pub(crate) fn append(page: &mut [u8], record: &[u8]) -> Result<()> {
     let start = usize::from(free(page));
-    if start < BODY {
+    if start < BODY || start > page.len() - TRAILER_BYTES {
         return Err(Error::corrupt("the free offset of an undo page", FREE));
     }
-    if record.len() > room(page) {
+    let end = start + record.len() + RECORD_FRAME_BYTES;
+    if end > page.len() - TRAILER_BYTES {
         return Err(Error::Full);
     }
-    let end = start + record.len() + RECORD_FRAME_BYTES;
     put_u16(page, start, end as u16);
     page[start + 2..end - 2].copy_from_slice(record);
     put_u16(page, end - 2, start as u16);
@@ -237,5 +237,6 @@ mod tests {
         assert!(record(&page, 0).is_err());
         assert!(prev_record(&page, 100, 60).is_err());
         assert_eq!(room(&page), 0);
+        assert_eq!(append(&mut page.clone(), b""), Err(Error::corrupt("the free offset of an undo page", FREE)));
     }
 }

@@ -218,3 +218,64 @@ impl RecordBuffer {
         self.bytes.extend_from_slice(image.data);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::{DELETED, FieldLayout, Offsets};
+
+    fn layout() -> Layout {
+        Layout::secondary(vec![
+            FieldLayout::variable(300, false).nullable(true),
+            FieldLayout::variable(255, false).nullable(true),
+            FieldLayout::fixed(4).nullable(true),
+            FieldLayout::variable(65535, true),
+        ])
+    }
+
+    #[test]
+    fn lengths_are_those_of_real_pages() {
+        // Memory order, as on a page: the entry of the first field comes last.
+        let mut buffer = RecordBuffer::new();
+        let mut extra = |first: &[u8], last: FieldData<'_>| {
+            let fields = [FieldData::Bytes(first), FieldData::Null, FieldData::Null, last];
+            buffer.build(&layout(), 0, fields);
+            buffer.image().extra.to_vec()
+        };
+        assert_eq!(extra(&[1; 200], FieldData::Bytes(b"")), [0, 0xC8, 0x80, 0b110]);
+        assert_eq!(extra(&[1; 127], FieldData::Bytes(b"")), [0, 127, 0b110]);
+        assert_eq!(extra(b"", FieldData::Bytes(&[1; 300])), [0x2C, 0x81, 0, 0b110]);
+        assert_eq!(extra(b"", FieldData::External(&[1; 20])), [0x14, 0xC0, 0, 0b110]);
+        assert_eq!(extra(b"", FieldData::Bytes(&[1; 8000])), [0x40, 0x9F, 0, 0b110]);
+    }
+
+    #[test]
+    fn what_is_built_is_parsed() {
+        let mut buffer = RecordBuffer::new();
+        let fields = [
+            FieldData::Null,
+            FieldData::Bytes(&[7; 255]),
+            FieldData::Bytes(&[1, 2, 3, 4]),
+            FieldData::External(&[9; 20]),
+        ];
+        buffer.build(&layout(), DELETED, fields);
+        let mut offsets = Offsets::new();
+        layout().parse_into(buffer.bytes(), buffer.origin(), &mut offsets).unwrap();
+        let values: Vec<_> = offsets.fields().iter().map(|field| field.of(buffer.bytes())).collect();
+        assert_eq!(values, [None, Some(&[7; 255][..]), Some(&[1, 2, 3, 4]), Some(&[9; 20])]);
+        assert!(offsets.field(3).external && offsets.has_external());
+        assert_eq!(offsets.size().total(), buffer.size());
+
+        let mut copy = RecordBuffer::new();
+        copy.copy(buffer.bytes(), &layout(), buffer.origin()).unwrap();
+        assert_eq!(copy.bytes(), buffer.bytes());
+        assert_eq!(copy.origin(), buffer.origin());
+    }
+
+    #[test]
+    #[should_panic(expected = "a fixed field has its length")]
+    fn a_fixed_field_of_another_length_is_our_mistake() {
+        let fields = [FieldData::Null, FieldData::Null, FieldData::Bytes(&[1; 3]), FieldData::Bytes(b"")];
+        RecordBuffer::new().build(&layout(), 0, fields);
+    }
+}

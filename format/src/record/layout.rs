@@ -101,8 +101,8 @@ pub struct Layout {
     starts: Box<[u16]>,
     /// All records have this size, when all fields are fixed and not nullable.
     constant: Option<Size>,
-    /// The first key field, when it alone can be compared as big-endian bytes of fixed length at the origin.
-    plain_first: Option<u16>,
+    /// How many leading key fields can be compared as bytes at the same place in every record.
+    plain_fields: usize,
 }
 
 impl Layout {
@@ -148,16 +148,17 @@ impl Layout {
         }
         let constant = (starts.len() == fields.len() + 1)
             .then_some(Size { extra: (HEADER_BYTES + null_bytes) as u32, data: u32::from(end) });
-        let plain_first = match fields[0] {
-            FieldLayout {
-                length: Length::Fixed(bytes),
-                nullable: false,
-                compare: Compare::Bytes,
-                descending: false,
-            } => Some(bytes),
-            _ => None,
-        };
-        Layout { fields: fields.into(), kind, key_fields, null_bytes, starts: starts.into(), constant, plain_first }
+        let plain_fields = fields[..key_fields]
+            .iter()
+            .take_while(|field| {
+                matches!(field.length, Length::Fixed(_))
+                    && !field.nullable
+                    && field.compare == Compare::Bytes
+                    && !field.descending
+            })
+            .count()
+            .min(starts.len() - 1);
+        Layout { fields: fields.into(), kind, key_fields, null_bytes, starts: starts.into(), constant, plain_fields }
     }
 
     #[inline]
@@ -214,9 +215,9 @@ impl Layout {
         self.starts.len() - 1
     }
 
-    /// The length of the first field if it can be compared as plain bytes at the origin.
+    /// How many leading key fields can be compared as bytes at their constant starts.
     #[inline]
-    pub fn plain_first(&self) -> Option<usize> {
-        self.plain_first.map(usize::from)
+    pub fn plain_fields(&self) -> usize {
+        self.plain_fields
     }
 }

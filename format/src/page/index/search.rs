@@ -1,7 +1,7 @@
 //! Finding the place of a key on a page.
 //!
-//! A binary search over the directory finds the group; a walk finds the record. Three comparators are compiled into
-//! the same search: four bytes, eight bytes and any bytes of fixed length at the origin, and the general one.
+//! A binary search over the directory finds the group; a walk finds the record. Several comparators are compiled
+//! into the same search: for the usual integers, for other fields of fixed length, and the general one.
 
 use std::cmp::Ordering;
 
@@ -36,22 +36,23 @@ pub struct Position {
 #[inline]
 pub fn search(page: &[u8], layout: &Layout, tuple: &Tuple<'_>, mode: SearchMode) -> Result<Position> {
     debug_assert!(tuple.len() <= layout.key_fields());
-    if let ([Some(key)], Some(bytes)) = (tuple, layout.plain_first())
-        && key.len() == bytes
-    {
-        return match *key {
-            &[a, b, c, d] => {
+    if tuple.len() <= layout.plain_fields() {
+        // Keys of fixed length need no look at the record's header, and the usual integers none at their bytes.
+        let width = |fields: usize| layout.constant_start(fields).unwrap_or_default();
+        return match *tuple {
+            [Some(&[a, b, c, d])] if width(1) == 4 => {
                 let key = u32::from_be_bytes([a, b, c, d]);
                 walk(page, mode, |origin| Ok(u32::from_be_bytes(*first_chunk(page, origin)?).cmp(&key)))
             }
-            &[a, b, c, d, e, f, g, h] => {
+            [Some(&[a, b, c, d, e, f, g, h])] if width(1) == 8 => {
                 let key = u64::from_be_bytes([a, b, c, d, e, f, g, h]);
                 walk(page, mode, |origin| Ok(u64::from_be_bytes(*first_chunk(page, origin)?).cmp(&key)))
             }
-            key => walk(page, mode, |origin| match page.get(origin..origin + key.len()) {
-                Some(record) => Ok(record.cmp(key)),
-                None => Err(Error::corrupt("record data beyond the page", origin)),
-            }),
+            [Some(&[a, b, c, d]), Some(&[e, f, g, h])] if (width(1), width(2)) == (4, 8) => {
+                let key = u64::from_be_bytes([a, b, c, d, e, f, g, h]);
+                walk(page, mode, |origin| Ok(u64::from_be_bytes(*first_chunk(page, origin)?).cmp(&key)))
+            }
+            _ => walk(page, mode, |origin| compare_plain(page, layout, origin, tuple)),
         };
     }
     walk(page, mode, |origin| record::compare(page, layout, origin, tuple))
@@ -60,6 +61,26 @@ pub fn search(page: &[u8], layout: &Layout, tuple: &Tuple<'_>, mode: SearchMode)
 #[inline(always)]
 fn first_chunk<const N: usize>(page: &[u8], origin: usize) -> Result<&[u8; N]> {
     page[origin..].first_chunk::<N>().ok_or(Error::corrupt("record data beyond the page", origin))
+}
+
+/// Compares fields of fixed length that are not NULL and ordered as bytes.
+#[inline]
+fn compare_plain(page: &[u8], layout: &Layout, origin: usize, tuple: &Tuple<'_>) -> Result<Ordering> {
+    let record = &page[origin..];
+    let mut start = 0;
+    for (index, key) in tuple.iter().enumerate() {
+        let end = layout.constant_start(index + 1).unwrap_or(start);
+        let Some(stored) = record.get(start..end) else {
+            return Err(Error::corrupt("record data beyond the page", origin));
+        };
+        // A NULL in the key stands before all that is stored.
+        let order = key.map_or(Ordering::Greater, |key| stored.cmp(key));
+        if order != Ordering::Equal {
+            return Ok(order);
+        }
+        start = end;
+    }
+    Ok(Ordering::Equal)
 }
 
 /// The search proper; `order` tells how the user record at an origin stands to the key.
