@@ -1,7 +1,6 @@
 //! Every byte MySQL can see, and their order: pages, records, values, redo and packets as pure functions on slices.
 //!
-//! No I/O, no threads, no unsafe. The modules are listed bottom to top; each imports only those above its own line,
-//! and `tests/layers.rs` sees to it.
+//! No I/O, no threads, no unsafe. The modules are listed bottom to top; each imports only those above its own line.
 
 #![forbid(unsafe_code)]
 
