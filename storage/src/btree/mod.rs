@@ -37,12 +37,14 @@
 //!
 //! Sources: Bayer and Schkolnick, "Concurrency of Operations on B-Trees" (1977), for the two descents.
 
+mod bulk;
 mod change;
 mod check;
 mod cursor;
 mod merge;
 mod overflow;
 mod search;
+mod sort;
 mod split;
 
 use std::sync::atomic::{AtomicU16, Ordering};
@@ -59,11 +61,13 @@ use crate::segment::{self, Direction, Segment};
 use crate::store::Store;
 use crate::sync::{Mutex, MutexGuard, Rank};
 
+pub use bulk::BulkLoad;
 pub use change::{Change, Removal};
 pub use check::{TreeCheck, TreeFault};
 pub use overflow::Overflow;
 pub use overflow::{free_step as free_overflow_step, read as read_overflow};
 pub use search::{Aim, Place};
+pub use sort::Sorter;
 
 /// One index: where it is, and what its records look like.
 pub struct Tree {

@@ -23,7 +23,7 @@ use crate::segment::{self, Direction, Segment};
 use crate::store::Store;
 
 /// Pages written or freed in one mini-transaction.
-const STEP_PAGES: usize = if cfg!(test) { 2 } else { 16 };
+const STEP_PAGES: usize = Overflow::STEP_PAGES;
 
 /// A chain that is being written: its reference so far, and its last page.
 #[derive(Clone, Copy, Debug)]
@@ -33,6 +33,9 @@ pub struct Overflow {
 }
 
 impl Overflow {
+    /// The most pages of one step.
+    pub const STEP_PAGES: usize = if cfg!(test) { 2 } else { 16 };
+
     /// A chain without pages. Its reference is what a record carries until the first step.
     pub fn empty(space: SpaceId) -> Overflow {
         Overflow { reference: Reference::new(space, PageNo::NULL, 0), tail: PageNo::NULL }

@@ -1,0 +1,229 @@
+//! The cache of descriptions, by name and by id.
+
+use std::ops::Deref;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use format::ids::TableId;
+use format::transform::Algorithm;
+use rustc_hash::FxHashMap;
+
+use super::rows::SystemRows;
+use crate::config::Config;
+use crate::lock::MetadataLock;
+use crate::row;
+use crate::schema::{Compression, Database, TableOptions};
+use crate::store::Transform;
+use crate::sync::{Mutex, Rank, ReadGuard, RwLock, WriteGuard};
+
+/// A table as statements see it: its description, its trees, and the lock of its name.
+pub struct Table {
+    rows: Arc<row::Table>,
+    metadata: Arc<MetadataLock>,
+    stale: AtomicBool,
+}
+
+impl Deref for Table {
+    type Target = row::Table;
+    #[inline]
+    fn deref(&self) -> &row::Table {
+        &self.rows
+    }
+}
+
+impl std::fmt::Debug for Table {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}", self.full_name())
+    }
+}
+
+impl Table {
+    /// What the row operations take.
+    #[inline]
+    pub fn trees(&self) -> &Arc<row::Table> {
+        &self.rows
+    }
+
+    /// The lock of its name.
+    #[inline]
+    pub fn metadata(&self) -> &Arc<MetadataLock> {
+        &self.metadata
+    }
+
+    /// Whether a later description has taken its place.
+    #[inline]
+    pub fn is_stale(&self) -> bool {
+        self.stale.load(Ordering::Acquire)
+    }
+
+    fn set_stale(&self) {
+        self.stale.store(true, Ordering::Release);
+    }
+}
+
+/// See the module header.
+pub struct Dictionary {
+    pub system: SystemRows,
+    cache: RwLock<Cache>,
+    /// Locks of names, of tables (`d/t`) and databases (`d`). A name keeps its lock while the server runs.
+    names: Mutex<FxHashMap<Box<str>, Arc<MetadataLock>>>,
+    /// Shared by purge while it works on tables without locking their names; taken alone by a DDL that takes trees or
+    /// files away.
+    purge_gate: RwLock<()>,
+}
+
+#[derive(Default)]
+struct Cache {
+    databases: FxHashMap<Box<str>, Entry>,
+    by_id: FxHashMap<TableId, Arc<row::Table>>,
+}
+
+struct Entry {
+    database: Arc<Database>,
+    tables: FxHashMap<Box<str>, Arc<Table>>,
+}
+
+impl Dictionary {
+    pub fn new(system: SystemRows) -> Dictionary {
+        let by_id = system.all().iter().map(|table| (table.id, table.clone())).collect();
+        Dictionary {
+            system,
+            cache: RwLock::new(Rank::Dictionary, Cache { by_id, ..Cache::default() }),
+            names: Mutex::new(Rank::Leaf, FxHashMap::default()),
+            purge_gate: RwLock::new(Rank::Metadata, ()),
+        }
+    }
+
+    // Names
+
+    fn name_lock(&self, name: String) -> Arc<MetadataLock> {
+        self.names.lock().entry(name.into_boxed_str()).or_default().clone()
+    }
+
+    pub fn database_lock(&self, name: &str) -> Arc<MetadataLock> {
+        self.name_lock(name.to_string())
+    }
+
+    pub fn table_lock(&self, database: &str, name: &str) -> Arc<MetadataLock> {
+        self.name_lock(format!("{database}/{name}"))
+    }
+
+    // Looking
+
+    pub fn databases(&self) -> Vec<Arc<Database>> {
+        let cache = self.cache.read();
+        let mut databases: Vec<_> = cache.databases.values().map(|entry| entry.database.clone()).collect();
+        databases.sort_by(|a, b| a.name.cmp(&b.name));
+        databases
+    }
+
+    pub fn database(&self, name: &str) -> Option<Arc<Database>> {
+        self.cache.read().databases.get(name).map(|entry| entry.database.clone())
+    }
+
+    #[inline]
+    pub fn table(&self, database: &str, name: &str) -> Option<Arc<Table>> {
+        self.cache.read().databases.get(database)?.tables.get(name).cloned()
+    }
+
+    /// The tables of a database, by name.
+    pub fn tables(&self, database: &str) -> Vec<Arc<Table>> {
+        let cache = self.cache.read();
+        let Some(entry) = cache.databases.get(database) else { return Vec::new() };
+        let mut tables: Vec<_> = entry.tables.values().cloned().collect();
+        tables.sort_by(|a, b| a.name.cmp(&b.name));
+        tables
+    }
+
+    pub fn all_tables(&self) -> Vec<Arc<Table>> {
+        self.databases().iter().flat_map(|database| self.tables(&database.name)).collect()
+    }
+
+    /// Users' and system tables.
+    pub fn by_id(&self, id: TableId) -> Option<Arc<row::Table>> {
+        self.cache.read().by_id.get(&id).cloned()
+    }
+
+    // Changing, after the rows were committed
+
+    pub fn put_database(&self, database: Database) {
+        let database = Arc::new(database);
+        let mut cache = self.cache.write();
+        match cache.databases.get_mut(&database.name) {
+            Some(entry) => entry.database = database,
+            None => {
+                let entry = Entry { database: database.clone(), tables: FxHashMap::default() };
+                cache.databases.insert(database.name.clone(), entry);
+            }
+        }
+    }
+
+    pub fn remove_database(&self, name: &str) {
+        self.cache.write().databases.remove(name);
+    }
+
+    /// Puts a table in, or a new description in the place of an older one of this name.
+    pub fn put_table(&self, rows: row::Table) -> Arc<Table> {
+        let rows = Arc::new(rows);
+        let metadata = self.table_lock(&rows.database, &rows.name);
+        let table = Arc::new(Table { rows: rows.clone(), metadata, stale: AtomicBool::new(false) });
+        let mut cache = self.cache.write();
+        let entry = cache.databases.get_mut(&*rows.database).expect("a table's database exists");
+        let older = entry.tables.insert(rows.name.clone(), table.clone());
+        if let Some(older) = older {
+            older.set_stale();
+            cache.by_id.remove(&older.id);
+        }
+        cache.by_id.insert(rows.id, rows);
+        table
+    }
+
+    pub fn remove_table(&self, database: &str, name: &str) {
+        let mut cache = self.cache.write();
+        let Some(entry) = cache.databases.get_mut(database) else { return };
+        if let Some(older) = entry.tables.remove(name) {
+            older.set_stale();
+            cache.by_id.remove(&older.id);
+        }
+    }
+
+    // Purge and DDL
+
+    /// While this is held no tree or file is taken away.
+    pub fn hold_tables(&self) -> ReadGuard<'_, ()> {
+        self.purge_gate.read()
+    }
+
+    /// While this is held purge is at rest.
+    pub fn stop_purge(&self) -> WriteGuard<'_, ()> {
+        self.purge_gate.write()
+    }
+}
+
+/// How the pages of a table are stored.
+pub fn transform(options: &TableOptions, config: &Config) -> Transform {
+    let algorithm = match options.compression {
+        Compression::Default => config.compression,
+        Compression::None => Algorithm::None,
+        Compression::Zlib => Algorithm::Zlib,
+        Compression::Lz4 => Algorithm::Lz4,
+        Compression::Zstd => Algorithm::Zstd,
+    };
+    let level = i32::from(options.compression_level.unwrap_or(match algorithm {
+        Algorithm::Zlib => config.compression_level,
+        // Levels above cost much and win little on pages.
+        Algorithm::Zstd => 1,
+        Algorithm::None | Algorithm::Lz4 => 0,
+    }));
+    Transform { algorithm, level }
+}
+
+/// The name of an algorithm's setting.
+pub fn compression_of(transform: Transform) -> Compression {
+    match transform.algorithm {
+        Algorithm::None => Compression::None,
+        Algorithm::Zlib => Compression::Zlib,
+        Algorithm::Lz4 => Compression::Lz4,
+        Algorithm::Zstd => Compression::Zstd,
+    }
+}

@@ -1,0 +1,317 @@
+//! Descriptions of tables, columns and indexes as bytes: what the rows of the system tables hold.
+//!
+//! Numbers are big-endian; a text is its length (4 bytes) and its UTF-8 bytes; a list is its length (4 bytes) and its
+//! members; an option is a byte (0, 1) and, if 1, its value. Every value begins with a version byte, so that a later server can add fields.
+
+use format::collation::CollationId;
+use format::value::ColumnType;
+
+use crate::error::{Error, Result};
+use crate::schema::{Column, ColumnDefault, Compression, IndexDefinition, IndexPart, RowFormat, TableOptions};
+
+const VERSION: u8 = 1;
+
+/// Appends to bytes.
+#[derive(Default)]
+pub struct Writer {
+    pub bytes: Vec<u8>,
+}
+
+impl Writer {
+    pub fn new() -> Writer {
+        Writer { bytes: vec![VERSION] }
+    }
+
+    pub fn u8(&mut self, value: u8) {
+        self.bytes.push(value);
+    }
+
+    pub fn u16(&mut self, value: u16) {
+        self.bytes.extend_from_slice(&value.to_be_bytes());
+    }
+
+    pub fn u32(&mut self, value: u32) {
+        self.bytes.extend_from_slice(&value.to_be_bytes());
+    }
+
+    pub fn u64(&mut self, value: u64) {
+        self.bytes.extend_from_slice(&value.to_be_bytes());
+    }
+
+    pub fn blob(&mut self, value: &[u8]) {
+        self.u32(value.len() as u32);
+        self.bytes.extend_from_slice(value);
+    }
+
+    pub fn text(&mut self, value: &str) {
+        self.blob(value.as_bytes());
+    }
+
+    pub fn option_text(&mut self, value: Option<&str>) {
+        self.u8(value.is_some() as u8);
+        if let Some(value) = value {
+            self.text(value);
+        }
+    }
+}
+
+/// Reads what a [`Writer`] wrote; anything else is an error.
+pub struct Reader<'a> {
+    rest: &'a [u8],
+}
+
+fn damaged() -> Error {
+    Error::corrupt("a row of the dictionary")
+}
+
+impl<'a> Reader<'a> {
+    pub fn new(bytes: &'a [u8]) -> Result<Reader<'a>> {
+        let mut reader = Reader { rest: bytes };
+        match reader.u8()? {
+            VERSION => Ok(reader),
+            other => Err(Error::Unsupported(format!("a dictionary row of version {other}").into())),
+        }
+    }
+
+    fn take(&mut self, bytes: usize) -> Result<&'a [u8]> {
+        let (taken, rest) = self.rest.split_at_checked(bytes).ok_or_else(damaged)?;
+        self.rest = rest;
+        Ok(taken)
+    }
+
+    pub fn u8(&mut self) -> Result<u8> {
+        Ok(self.take(1)?[0])
+    }
+
+    pub fn bool(&mut self) -> Result<bool> {
+        Ok(self.u8()? != 0)
+    }
+
+    pub fn u16(&mut self) -> Result<u16> {
+        Ok(u16::from_be_bytes(self.take(2)?.try_into().expect("2 bytes")))
+    }
+
+    pub fn u32(&mut self) -> Result<u32> {
+        Ok(u32::from_be_bytes(self.take(4)?.try_into().expect("4 bytes")))
+    }
+
+    pub fn u64(&mut self) -> Result<u64> {
+        Ok(u64::from_be_bytes(self.take(8)?.try_into().expect("8 bytes")))
+    }
+
+    pub fn blob(&mut self) -> Result<&'a [u8]> {
+        let bytes = self.u32()? as usize;
+        self.take(bytes)
+    }
+
+    pub fn text(&mut self) -> Result<Box<str>> {
+        Ok(std::str::from_utf8(self.blob()?).map_err(|_| damaged())?.into())
+    }
+
+    pub fn option_text(&mut self) -> Result<Option<Box<str>>> {
+        if self.bool()? { Ok(Some(self.text()?)) } else { Ok(None) }
+    }
+}
+
+pub fn write_options(options: &TableOptions) -> Vec<u8> {
+    let mut out = Writer::new();
+    out.u8(match options.compression {
+        Compression::Default => 0,
+        Compression::None => 1,
+        Compression::Zlib => 2,
+        Compression::Lz4 => 3,
+        Compression::Zstd => 4,
+    });
+    out.u8(options.compression_level.map_or(u8::MAX, |level| level));
+    out.u8(match options.row_format {
+        RowFormat::Default => 0,
+        RowFormat::Dynamic => 1,
+        RowFormat::Compact => 2,
+        RowFormat::Redundant => 3,
+        RowFormat::Compressed => 4,
+    });
+    out.u32(options.key_block_size);
+    out.u16(options.collation.0);
+    out.text(&options.comment);
+    out.u32(options.create_options.len() as u32);
+    for (name, value) in &options.create_options {
+        out.text(name);
+        out.text(value);
+    }
+    out.bytes
+}
+
+pub fn read_options(bytes: &[u8]) -> Result<TableOptions> {
+    let mut from = Reader::new(bytes)?;
+    let compression = match from.u8()? {
+        0 => Compression::Default,
+        1 => Compression::None,
+        2 => Compression::Zlib,
+        3 => Compression::Lz4,
+        4 => Compression::Zstd,
+        _ => return Err(damaged()),
+    };
+    let compression_level = Some(from.u8()?).filter(|level| *level != u8::MAX);
+    let row_format = match from.u8()? {
+        0 => RowFormat::Default,
+        1 => RowFormat::Dynamic,
+        2 => RowFormat::Compact,
+        3 => RowFormat::Redundant,
+        4 => RowFormat::Compressed,
+        _ => return Err(damaged()),
+    };
+    let key_block_size = from.u32()?;
+    let collation = CollationId(from.u16()?);
+    let comment = from.text()?;
+    let count = from.u32()?;
+    let mut create_options = Vec::new();
+    for _ in 0..count {
+        create_options.push((from.text()?, from.text()?));
+    }
+    Ok(TableOptions {
+        compression,
+        compression_level,
+        row_format,
+        key_block_size,
+        collation,
+        comment,
+        create_options,
+    })
+}
+
+pub fn write_column(column: &Column) -> Vec<u8> {
+    let mut out = Writer::new();
+    out.text(&column.name);
+    let mut ty = Vec::new();
+    column.ty.write_definition(&mut ty);
+    out.blob(&ty);
+    out.u8(column.nullable as u8);
+    match &column.default {
+        ColumnDefault::None => out.u8(0),
+        ColumnDefault::Null => out.u8(1),
+        ColumnDefault::Literal(value) => {
+            out.u8(2);
+            out.blob(value);
+        }
+        ColumnDefault::CurrentTimestamp { fsp } => {
+            out.u8(3);
+            out.u8(*fsp);
+        }
+        ColumnDefault::Expression(text) => {
+            out.u8(4);
+            out.text(text);
+        }
+    }
+    out.u8(column.on_update_now as u8);
+    out.u8(column.auto_increment as u8);
+    out.u8(column.invisible as u8);
+    out.text(&column.comment);
+    out.bytes
+}
+
+pub fn read_column(bytes: &[u8]) -> Result<Column> {
+    let mut from = Reader::new(bytes)?;
+    let name = from.text()?;
+    let mut definition = from.blob()?;
+    let ty = ColumnType::read_definition(&mut definition).map_err(|_| damaged())?;
+    let nullable = from.bool()?;
+    let default = match from.u8()? {
+        0 => ColumnDefault::None,
+        1 => ColumnDefault::Null,
+        2 => ColumnDefault::Literal(from.blob()?.into()),
+        3 => ColumnDefault::CurrentTimestamp { fsp: from.u8()? },
+        4 => ColumnDefault::Expression(from.text()?),
+        _ => return Err(damaged()),
+    };
+    Ok(Column {
+        name,
+        ty,
+        nullable,
+        default,
+        on_update_now: from.bool()?,
+        auto_increment: from.bool()?,
+        invisible: from.bool()?,
+        comment: from.text()?,
+    })
+}
+
+pub fn write_index(index: &IndexDefinition) -> Vec<u8> {
+    let mut out = Writer::new();
+    out.text(&index.name);
+    out.u8(index.unique as u8);
+    out.u8(index.primary as u8);
+    out.u8(index.invisible as u8);
+    out.text(&index.comment);
+    out.option_text(index.algorithm.as_deref());
+    out.u32(index.parts.len() as u32);
+    for part in &index.parts {
+        out.u16(part.column as u16);
+        out.u32(part.prefix_chars.unwrap_or(0));
+        out.u8(part.descending as u8);
+    }
+    out.bytes
+}
+
+pub fn read_index(bytes: &[u8]) -> Result<IndexDefinition> {
+    let mut from = Reader::new(bytes)?;
+    let name = from.text()?;
+    let unique = from.bool()?;
+    let primary = from.bool()?;
+    let invisible = from.bool()?;
+    let comment = from.text()?;
+    let algorithm = from.option_text()?;
+    let count = from.u32()?;
+    let mut parts = Vec::new();
+    for _ in 0..count {
+        parts.push(IndexPart {
+            column: from.u16()? as usize,
+            prefix_chars: Some(from.u32()?).filter(|chars| *chars != 0),
+            descending: from.bool()?,
+        });
+    }
+    Ok(IndexDefinition { name, unique, primary, parts, comment, algorithm, invisible })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn descriptions_come_back() {
+        let options = TableOptions {
+            compression: Compression::Zstd,
+            compression_level: Some(3),
+            comment: "c\u{e4}".into(),
+            create_options: vec![("COMPRESSION".into(), "zstd".into())],
+            ..TableOptions::default()
+        };
+        assert_eq!(read_options(&write_options(&options)).unwrap(), options);
+        let column = Column {
+            name: "a".into(),
+            ty: ColumnType::Int { bytes: 4, unsigned: true },
+            nullable: true,
+            default: ColumnDefault::Literal(vec![0, 0, 0, 7]),
+            on_update_now: false,
+            auto_increment: true,
+            comment: "".into(),
+            invisible: false,
+        };
+        assert_eq!(read_column(&write_column(&column)).unwrap(), column);
+        let index = IndexDefinition {
+            name: "i".into(),
+            unique: true,
+            parts: vec![IndexPart { column: 3, prefix_chars: Some(10), descending: false }],
+            algorithm: Some("BTREE".into()),
+            ..IndexDefinition::default()
+        };
+        assert_eq!(read_index(&write_index(&index)).unwrap(), index);
+    }
+
+    #[test]
+    fn damaged_bytes_are_an_error() {
+        let bytes = write_options(&TableOptions::default());
+        for end in 0..bytes.len() {
+            assert!(read_options(&bytes[..end]).is_err());
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! One DDL statement: a transaction over the system tables, and what it does to files.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use format::ids::{IndexId, PageId, PageNo, SpaceId, UndoNo};
+use format::page::header::{self, PageType};
+use format::page::index;
+
+use super::cache::Dictionary;
+use super::ddl_log::Action;
+use super::inodes::read_inodes;
+use super::rows::SystemRows;
+use super::system::new_log_id;
+use crate::btree;
+use crate::error::Result;
+use crate::lock::Interrupt;
+use crate::mtr::Mtr;
+use crate::row;
+use crate::schema::{Database, Table};
+use crate::segment::Segment;
+use crate::store::Store;
+use crate::transaction::{Isolation, Transaction};
+
+/// A dictionary transaction. Dropped without a commit it is rolled back, files included.
+pub struct Ddl<'a> {
+    context: row::Context<'a>,
+    dictionary: &'a Dictionary,
+    trx: Transaction,
+    /// Entries that take back what was done, oldest first.
+    take_back: Vec<(u64, Action)>,
+    /// Entries for after the commit.
+    afterwards: Vec<(u64, Action)>,
+    open: bool,
+}
+
+/// A transaction that changes the dictionary.
+fn begin() -> Transaction {
+    // System rows are locked by nobody but DDL, briefly; a minute means that something is very wrong.
+    let mut trx = Transaction::new(Isolation::RepeatableRead, Arc::new(Interrupt::new()), Duration::from_secs(60));
+    trx.undo.dictionary = true;
+    trx
+}
+
+impl<'a> Ddl<'a> {
+    pub fn begin(context: row::Context<'a>, dictionary: &'a Dictionary) -> Ddl<'a> {
+        Ddl { context, dictionary, trx: begin(), take_back: Vec::new(), afterwards: Vec::new(), open: true }
+    }
+
+    fn rows(&self) -> &'a SystemRows {
+        &self.dictionary.system
+    }
+
+    pub fn insert_database(&mut self, database: &Database) -> Result<()> {
+        self.rows().insert_database(&self.context, &mut self.trx, database)
+    }
+
+    pub fn delete_database(&mut self, name: &str) -> Result<()> {
+        self.rows().delete_database(&self.context, &mut self.trx, name)
+    }
+
+    pub fn insert_table(&mut self, table: &Table) -> Result<()> {
+        self.rows().insert_table(&self.context, &mut self.trx, table)
+    }
+
+    pub fn delete_table(&mut self, table: &Table) -> Result<()> {
+        self.rows().delete_table(&self.context, &mut self.trx, table.id)
+    }
+
+    /// Before something is done that is to be taken back unless this commits. Durable when it returns.
+    pub fn will_take_back(&mut self, action: Action) -> Result<()> {
+        let id = new_log_id(self.context.store)?;
+        let mut separate = begin();
+        let written = self.rows().insert_action(&self.context, &mut separate, id, &action);
+        end(&self.context, self.dictionary, &mut separate, written)?;
+        self.take_back.push((id, action));
+        self.rows().delete_action(&self.context, &mut self.trx, id)
+    }
+
+    /// Something that is to be done once this has committed.
+    pub fn will_do_afterwards(&mut self, action: Action) -> Result<()> {
+        let id = new_log_id(self.context.store)?;
+        self.rows().insert_action(&self.context, &mut self.trx, id, &action)?;
+        self.afterwards.push((id, action));
+        Ok(())
+    }
+
+    /// Commits. From here on the statement has happened, even if what is to be done afterwards fails: that is then left to
+    /// [`Ddl::finish`] of the caller's choice of time, or to recovery.
+    pub fn commit(mut self) -> Result<Afterwards<'a>> {
+        self.open = false;
+        let committed = commit(&self.context, &mut self.trx);
+        if let Err(error) = committed {
+            // Nobody knows whether the commit is in the log: nothing may be done that depends on it.
+            self.context.store.poison("a dictionary transaction could not be committed");
+            return Err(error);
+        }
+        Ok(Afterwards {
+            context: self.context,
+            dictionary: self.dictionary,
+            actions: std::mem::take(&mut self.afterwards),
+        })
+    }
+
+    fn roll_back(&mut self) -> Result<()> {
+        rollback(&self.context, self.dictionary, &mut self.trx)?;
+        let actions = std::mem::take(&mut self.take_back);
+        run(&self.context, self.dictionary, actions)
+    }
+}
+
+impl Drop for Ddl<'_> {
+    fn drop(&mut self) {
+        if self.open
+            && let Err(error) = self.roll_back()
+        {
+            // What could not be taken back has its entry in the DDL log.
+            tracing::warn!("take back a DDL statement: {error}; recovery will do it");
+        }
+    }
+}
+
+/// What is to be done after a commit.
+#[must_use]
+pub struct Afterwards<'a> {
+    context: row::Context<'a>,
+    dictionary: &'a Dictionary,
+    actions: Vec<(u64, Action)>,
+}
+
+impl Afterwards<'_> {
+    /// Does it. A failure is not the statement's: the entry stays in the DDL log, and recovery does it.
+    pub fn run(self) {
+        if let Err(error) = run(&self.context, self.dictionary, self.actions) {
+            tracing::warn!("finish a DDL statement: {error}; recovery will do it");
+        }
+    }
+}
+
+/// Executes entries, the newest first, and deletes them.
+pub fn run(context: &row::Context<'_>, dictionary: &Dictionary, actions: Vec<(u64, Action)>) -> Result<()> {
+    if actions.is_empty() {
+        return Ok(());
+    }
+    for (_, action) in actions.iter().rev() {
+        action.execute(context.store)?;
+    }
+    let mut trx = begin();
+    let mut deleted = Ok(());
+    for (id, _) in &actions {
+        deleted = dictionary.system.delete_action(context, &mut trx, *id);
+        if deleted.is_err() {
+            break;
+        }
+    }
+    end(context, dictionary, &mut trx, deleted)
+}
+
+/// Commits durably, or rolls back if something went wrong.
+fn end(context: &row::Context<'_>, dictionary: &Dictionary, trx: &mut Transaction, outcome: Result<()>) -> Result<()> {
+    match outcome {
+        Ok(()) => commit(context, trx),
+        Err(error) => {
+            rollback(context, dictionary, trx)?;
+            Err(error)
+        }
+    }
+}
+
+/// Commits durably, whatever `flush_log_at_commit` says: files follow.
+fn commit(context: &row::Context<'_>, trx: &mut Transaction) -> Result<()> {
+    let lsn = trx.commit(context.store, context.undo, context.registry, context.locks)?;
+    lsn.map_or(Ok(()), |lsn| context.store.flush_log(lsn))
+}
+
+fn rollback(context: &row::Context<'_>, dictionary: &Dictionary, trx: &mut Transaction) -> Result<()> {
+    row::rollback(context, trx, &|id| dictionary.system.by_id(id), UndoNo(0))?;
+    trx.end_rollback(context.store, context.undo, context.registry, context.locks)
+}
+
+/// Frees the pages of an index whose root nobody knows any more: the segments of its tablespace tell. Nothing if there is none.
+pub(crate) fn drop_index_pages(store: &Store, space_id: SpaceId, id: IndexId) -> Result<()> {
+    let Some(root) = find_root(store, space_id, id)? else { return Ok(()) };
+    loop {
+        let mut mtr = Mtr::begin(store);
+        let done = btree::drop_step(&mut mtr, space_id, root)?;
+        mtr.commit();
+        if done {
+            return Ok(());
+        }
+    }
+}
+
+/// The root of an index: the first page of the segment that it names as its own.
+fn find_root(store: &Store, space_id: SpaceId, id: IndexId) -> Result<Option<PageNo>> {
+    for inode in read_inodes(store, space_id)? {
+        let Some(&candidate) = inode.fragments.first() else { continue };
+        let page = store.read(PageId::new(space_id, candidate))?;
+        let is_root = header::page_type(&page) == PageType::INDEX
+            && index::index_id(&page) == id
+            && Segment::read(&page, index::TOP_SEGMENT) == Some(inode.segment);
+        if is_root {
+            return Ok(Some(candidate));
+        }
+    }
+    Ok(None)
+}

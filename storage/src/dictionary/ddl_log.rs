@@ -1,0 +1,141 @@
+//! The DDL log: makes changes of files part of a transaction, MySQL 8's way.
+//!
+//! Rows can be rolled back; a file that was created, renamed or removed cannot. So each such action has an entry in a
+//! system table that says what is still to be done about it:
+//!
+//! * An action that must be *taken back* if the transaction does not commit (a file created, a file renamed) is preceded by an
+//!   entry that takes it back, committed at once by a transaction of its own. The DDL's transaction deletes the entry.
+//!   So a commit makes it vanish, and a rollback lets it stand.
+//! * An action that cannot be taken back (a file removed) waits for the commit: the DDL's transaction inserts the entry.
+//!   So a commit makes it appear, and a rollback takes it away.
+//!
+//! ```text
+//!                        entry in the table      what remains        what remains
+//!                        while it runs           after a commit      after a rollback or crash
+//! CREATE TABLE t         drop file t             -                   drop file t  -> done, deleted
+//! RENAME TABLE a TO b    rename b back to a      -                   rename back  -> done, deleted
+//! DROP TABLE t           (drop file t)           drop file t         -
+//! ```
+//!
+//! What remains is executed, newest first, and then deleted: right after the commit or rollback, or by recovery. Each
+//! action may be executed any number of times.
+
+use format::ids::{IndexId, SpaceId};
+
+use super::codec::{Reader, Writer};
+use crate::error::{Error, Result};
+use crate::store::Store;
+
+/// What is to be done about a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Removes the tablespace and its file, which is at `path` if the tablespace is not open.
+    DropSpace { space: SpaceId, path: Box<str> },
+    /// Gives the tablespace's file this path.
+    RenameSpace { space: SpaceId, path: Box<str> },
+    /// Removes the directory of a database.
+    RemoveDirectory { path: Box<str> },
+    /// Frees the pages of an index, wherever its root is.
+    DropIndex { space: SpaceId, index: IndexId },
+}
+
+impl Action {
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = Writer::new();
+        match self {
+            Action::DropSpace { space, path } => {
+                out.u8(1);
+                out.u32(space.0);
+                out.text(path);
+            }
+            Action::RenameSpace { space, path } => {
+                out.u8(2);
+                out.u32(space.0);
+                out.text(path);
+            }
+            Action::RemoveDirectory { path } => {
+                out.u8(3);
+                out.text(path);
+            }
+            Action::DropIndex { space, index } => {
+                out.u8(4);
+                out.u32(space.0);
+                out.u64(index.0);
+            }
+        }
+        out.bytes
+    }
+
+    pub fn decode(bytes: &[u8]) -> Result<Action> {
+        let mut from = Reader::new(bytes)?;
+        Ok(match from.u8()? {
+            1 => Action::DropSpace { space: SpaceId(from.u32()?), path: from.text()? },
+            2 => Action::RenameSpace { space: SpaceId(from.u32()?), path: from.text()? },
+            3 => Action::RemoveDirectory { path: from.text()? },
+            4 => Action::DropIndex { space: SpaceId(from.u32()?), index: IndexId(from.u64()?) },
+            other => return Err(Error::Unsupported(format!("an entry of kind {other} in the DDL log").into())),
+        })
+    }
+
+    /// Does it, unless it is done. Nobody uses what it is about.
+    pub fn execute(&self, store: &Store) -> Result<()> {
+        match self {
+            Action::DropSpace { space, path } => {
+                if store.space(*space).is_some() {
+                    return store.drop_space(*space);
+                }
+                remove_file(store, path)
+            }
+            Action::RenameSpace { space, path } => match store.space(*space) {
+                Some(file) if file.path() != **path => store.rename_space(*space, path),
+                _ => Ok(()),
+            },
+            Action::RemoveDirectory { path } => {
+                let disk = store.disk();
+                if disk.exists(path).map_err(Error::io("look for a database directory"))? {
+                    // Somebody's own files in it are not ours to remove: then the directory stays.
+                    match disk.remove_directory(path) {
+                        Err(cause) if cause.kind() != std::io::ErrorKind::DirectoryNotEmpty => {
+                            return Err(Error::from_io("remove a database directory", cause));
+                        }
+                        _ => disk.sync_directory("").map_err(Error::io("sync the data directory"))?,
+                    }
+                }
+                Ok(())
+            }
+            Action::DropIndex { space, index } => match store.space(*space) {
+                Some(_) => super::drop_index_pages(store, *space, *index),
+                None => Ok(()),
+            },
+        }
+    }
+}
+
+/// Removes a file that is no open tablespace.
+fn remove_file(store: &Store, path: &str) -> Result<()> {
+    let disk = store.disk();
+    if disk.exists(path).map_err(Error::io("look for a file"))? {
+        disk.remove(path).map_err(Error::io("remove a file"))?;
+        let directory = path.rsplit_once('/').map_or("", |(directory, _)| directory);
+        disk.sync_directory(directory).map_err(Error::io("sync a directory"))?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_come_back() {
+        let actions = [
+            Action::DropSpace { space: SpaceId(7), path: "d/t.ibd".into() },
+            Action::RenameSpace { space: SpaceId(7), path: "d/u.ibd".into() },
+            Action::RemoveDirectory { path: "d".into() },
+            Action::DropIndex { space: SpaceId(7), index: IndexId(1 << 40) },
+        ];
+        for action in actions {
+            assert_eq!(Action::decode(&action.encode()).unwrap(), action);
+        }
+    }
+}

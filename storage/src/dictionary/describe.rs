@@ -1,0 +1,258 @@
+//! From what a user asks for to what exists: which index is clustered, and which fields the records of each have.
+
+use std::sync::Arc;
+
+use format::collation::Collation;
+use format::ids::{IndexId, PageNo, SpaceId, TableId};
+use format::value::ColumnType;
+
+use crate::error::{Error, Result};
+use crate::schema::{
+    COLUMNS_MAX, FieldSource, INDEX_PARTS_MAX, INDEXES_MAX, Index, IndexDefinition, IndexField, ROW_ID_INDEX, Table,
+    TableDefinition, TableState, same_name,
+};
+
+/// The numbers of a table that is being made or loaded.
+#[derive(Clone, Debug)]
+pub struct Identity {
+    pub id: TableId,
+    pub space: SpaceId,
+    pub created_us: u64,
+    /// Of each index, in the order that [`index_order`] gives.
+    pub indexes: Vec<(IndexId, PageNo)>,
+}
+
+/// The indexes of a definition in the order in which the table has them: the clustered one first (added if there is
+/// none: see [`TableDefinition`]), then the others as given.
+pub fn index_order(definition: &TableDefinition) -> Vec<IndexDefinition> {
+    let whole_and_not_null = |index: &IndexDefinition| {
+        index.unique
+            && index.parts.iter().all(|part| !definition.columns[part.column].nullable && part.prefix_chars.is_none())
+    };
+    let mut order = definition.indexes.clone();
+    let clustered =
+        order.iter().position(|index| index.primary).or_else(|| order.iter().position(whole_and_not_null));
+    match clustered {
+        Some(at) => order[..=at].rotate_right(1),
+        None => order.insert(0, IndexDefinition { name: ROW_ID_INDEX.into(), ..IndexDefinition::default() }),
+    }
+    order
+}
+
+/// How many indexes a table of this definition has.
+pub fn index_count(definition: &TableDefinition) -> usize {
+    index_order(definition).len()
+}
+
+/// Whether a definition can be a table.
+pub fn validate(definition: &TableDefinition) -> Result<()> {
+    let wrong = |what: String| Err(Error::Unsupported(what.into()));
+    if definition.columns.is_empty() || definition.columns.len() > COLUMNS_MAX {
+        return wrong(format!("a table with {} columns", definition.columns.len()));
+    }
+    if definition.indexes.len() > INDEXES_MAX + 1 {
+        return wrong(format!("a table with {} indexes", definition.indexes.len()));
+    }
+    for (at, column) in definition.columns.iter().enumerate() {
+        if definition.columns[..at].iter().any(|other| same_name(&other.name, &column.name)) {
+            return Err(Error::Exists(format!("column {}", column.name).into()));
+        }
+    }
+    for (at, index) in definition.indexes.iter().enumerate() {
+        if index.parts.is_empty() || index.parts.len() > INDEX_PARTS_MAX {
+            return wrong(format!("an index of {} columns", index.parts.len()));
+        }
+        if index.parts.iter().any(|part| part.column >= definition.columns.len()) {
+            return Err(Error::NotFound(format!("a column of index {}", index.name).into()));
+        }
+        if definition.indexes[..at].iter().any(|other| same_name(&other.name, &index.name)) {
+            return Err(Error::Exists(format!("index {}", index.name).into()));
+        }
+    }
+    Ok(())
+}
+
+/// The description of a table.
+pub fn describe(definition: &TableDefinition, identity: &Identity) -> Result<Table> {
+    validate(definition)?;
+    let order = index_order(definition);
+    assert_eq!(order.len(), identity.indexes.len(), "every index has its numbers");
+    let mut indexes: Vec<Index> = Vec::with_capacity(order.len());
+    for (asked, (id, root)) in order.into_iter().zip(&identity.indexes) {
+        let clustered_fields = indexes.first().map(|clustered| &clustered.fields[..clustered.unique_fields]);
+        let (fields, unique_fields) = match clustered_fields {
+            None => clustered(definition, &asked),
+            Some(key) => secondary(definition, &asked, key),
+        };
+        let field_of_column = (0..definition.columns.len() as u16)
+            .map(|column| {
+                let whole = |field: &IndexField| {
+                    field.source == FieldSource::Column(column) && field.prefix_bytes.is_none()
+                };
+                fields.iter().position(whole).map(|at| at as u16)
+            })
+            .collect();
+        indexes.push(Index {
+            id: *id,
+            unique: asked.unique || asked.primary,
+            name: asked.name,
+            primary: asked.primary,
+            parts: asked.parts,
+            comment: asked.comment,
+            algorithm: asked.algorithm,
+            invisible: asked.invisible,
+            space: identity.space,
+            root: *root,
+            clustered: indexes.is_empty(),
+            fields,
+            unique_fields,
+            field_of_column,
+        });
+    }
+    Ok(Table {
+        id: identity.id,
+        database: definition.database.clone(),
+        name: definition.name.clone(),
+        space: identity.space,
+        columns: definition.columns.clone(),
+        indexes,
+        options: definition.options.clone(),
+        auto_increment: definition.columns.iter().position(|column| column.auto_increment),
+        created_us: identity.created_us,
+        state: Arc::new(TableState::default()),
+    })
+}
+
+/// The fields of what a user declared.
+fn declared(definition: &TableDefinition, index: &IndexDefinition) -> Vec<IndexField> {
+    let field = |part: &crate::schema::IndexPart| {
+        let ty = &definition.columns[part.column].ty;
+        let chars = part.prefix_chars.filter(|chars| !covers(ty, *chars));
+        IndexField {
+            source: FieldSource::Column(part.column as u16),
+            prefix_bytes: chars.map(|chars| prefix_bytes(ty, chars)),
+            prefix_chars: chars,
+        }
+    };
+    index.parts.iter().map(field).collect()
+}
+
+/// Whether a prefix of so many characters is the whole column.
+fn covers(ty: &ColumnType, prefix_chars: u32) -> bool {
+    match *ty {
+        ColumnType::Char { chars, .. } | ColumnType::VarChar { chars, .. } => prefix_chars >= chars,
+        ColumnType::Binary { bytes } | ColumnType::VarBinary { bytes } => prefix_chars >= bytes,
+        _ => false,
+    }
+}
+
+/// The most bytes that a prefix of so many characters takes.
+fn prefix_bytes(ty: &ColumnType, chars: u32) -> u32 {
+    match ty.collation() {
+        Some(id) => Collation::by_id(id).map_or(1, |collation| u32::from(collation.charset.bytes_max())) * chars,
+        None => chars,
+    }
+}
+
+fn whole(source: FieldSource) -> IndexField {
+    IndexField { source, prefix_bytes: None, prefix_chars: None }
+}
+
+fn clustered(definition: &TableDefinition, asked: &IndexDefinition) -> (Vec<IndexField>, usize) {
+    let mut fields = declared(definition, asked);
+    if fields.is_empty() {
+        fields.push(whole(FieldSource::RowId));
+    }
+    let key = fields.len();
+    fields.push(whole(FieldSource::TrxId));
+    fields.push(whole(FieldSource::RollPtr));
+    for column in 0..definition.columns.len() as u16 {
+        let field = whole(FieldSource::Column(column));
+        if !fields[..key].contains(&field) {
+            fields.push(field);
+        }
+    }
+    (fields, key)
+}
+
+/// All fields together order the records: the last ones name the row.
+fn secondary(definition: &TableDefinition, asked: &IndexDefinition, key: &[IndexField]) -> (Vec<IndexField>, usize) {
+    let mut fields = declared(definition, asked);
+    for field in key {
+        let present = fields.iter().any(|own| own.source == field.source && own.prefix_bytes.is_none());
+        if !present {
+            fields.push(*field);
+        }
+    }
+    let count = fields.len();
+    (fields, count)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schema::{Column, ColumnDefault, IndexPart};
+
+    fn column(name: &str, nullable: bool) -> Column {
+        Column {
+            name: name.into(),
+            ty: ColumnType::Int { bytes: 4, unsigned: false },
+            nullable,
+            default: ColumnDefault::None,
+            on_update_now: false,
+            auto_increment: false,
+            comment: "".into(),
+            invisible: false,
+        }
+    }
+
+    fn index(name: &str, unique: bool, primary: bool, columns: &[usize]) -> IndexDefinition {
+        let part = |column: &usize| IndexPart { column: *column, prefix_chars: None, descending: false };
+        IndexDefinition {
+            name: name.into(),
+            unique,
+            primary,
+            parts: columns.iter().map(part).collect(),
+            ..IndexDefinition::default()
+        }
+    }
+
+    fn table(indexes: Vec<IndexDefinition>) -> Table {
+        let definition = TableDefinition {
+            database: "d".into(),
+            name: "t".into(),
+            columns: vec![column("a", false), column("b", true), column("c", false)],
+            indexes,
+            ..TableDefinition::default()
+        };
+        let count = index_order(&definition).len() as u64;
+        let identity = Identity {
+            id: TableId(1),
+            space: SpaceId(1),
+            created_us: 0,
+            indexes: (1..=count).map(|id| (IndexId(id), PageNo(3))).collect(),
+        };
+        describe(&definition, &identity).unwrap()
+    }
+
+    #[test]
+    fn the_primary_key_comes_first_and_lends_its_columns_to_the_others() {
+        use FieldSource::{Column, RollPtr, TrxId};
+        let table = table(vec![index("b", false, false, &[1]), index("PRIMARY", true, true, &[2])]);
+        let sources = |at: usize| table.indexes[at].fields.iter().map(|field| field.source).collect::<Vec<_>>();
+        assert_eq!(sources(0), [Column(2), TrxId, RollPtr, Column(0), Column(1)]);
+        assert_eq!(sources(1), [Column(1), Column(2)]);
+        assert_eq!((table.indexes[0].unique_fields, table.indexes[1].unique_fields), (1, 2));
+        assert_eq!(table.indexes[1].field_of_column, [None, Some(0), Some(1)]);
+    }
+
+    #[test]
+    fn without_a_primary_key_a_unique_one_or_the_row_id_takes_its_place() {
+        let with_unique = table(vec![index("b", true, false, &[1]), index("c", true, false, &[2])]);
+        assert_eq!((&*with_unique.indexes[0].name, &*with_unique.indexes[1].name), ("c", "b"));
+        let hidden = table(vec![index("b", true, false, &[1])]);
+        assert!(hidden.has_row_id());
+        assert_eq!(hidden.indexes[0].fields[0].source, FieldSource::RowId);
+        assert_eq!(hidden.indexes[1].fields.len(), 2);
+    }
+}

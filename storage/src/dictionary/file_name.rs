@@ -1,0 +1,48 @@
+//! Names of databases and tables as names of directories and files, MySQL's way: letters, digits and `_` stand for
+//! themselves, everything else is `@` and four hexadecimal digits of its UTF-16 code unit (`a-b` is `a@002db`).
+//!
+//! MySQL has shorter forms (`@0G`) for some letters beyond ASCII; both are understood there, and we write the long one.
+
+/// The file or directory name of a name.
+pub fn encode(name: &str) -> String {
+    let mut file = String::with_capacity(name.len());
+    let mut units = [0; 2];
+    for character in name.chars() {
+        if character.is_ascii_alphanumeric() || character == '_' {
+            file.push(character);
+        } else {
+            for unit in character.encode_utf16(&mut units) {
+                file.push_str(&format!("@{unit:04x}"));
+            }
+        }
+    }
+    file
+}
+
+/// The path of a table's file, relative to the data directory.
+pub fn table_path(database: &str, table: &str) -> String {
+    format!("{}/{}.ibd", encode(database), encode(table))
+}
+
+/// The path of a file that a DDL statement works in until it has a name: no table can have it.
+pub fn temporary_path(database: &str, space: u32) -> String {
+    format!("{}/#sql-ib{space}.ibd", encode(database))
+}
+
+/// `database/table` of a path, for people.
+pub fn display_of_path(path: &str) -> String {
+    path.strip_suffix(".ibd").unwrap_or(path).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn special_characters_are_written_in_hexadecimal() {
+        assert_eq!(encode("plain_Name1"), "plain_Name1");
+        assert_eq!(encode("a-b"), "a@002db");
+        assert_eq!(table_path("my db", "t\u{e4}"), "my@0020db/t@00e4.ibd");
+        assert_eq!(encode("\u{1F600}"), "@d83d@de00");
+    }
+}

@@ -1,0 +1,41 @@
+//! The dictionary: which databases and tables there are, kept as rows of system tables and cached as [`Table`]s.
+//!
+//! ```text
+//!     statement --- name ---> cache (Arc<Table>) <--- filled at open, changed by DDL after its commit
+//!                                                            |
+//!     DDL --- rows of databases, tables, columns, indexes, ddl_log   (see system)
+//!         --- files, made safe by the DDL log                        (see ddl_log)
+//! ```
+//!
+//! A DDL statement locks its names, changes rows and files inside one [`Ddl`], commits, and only then changes the cache.
+//! A statement that still holds an older `Arc<Table>` finds it stale when it locks it.
+//!
+//! Invariants:
+//!
+//! * The cache says what the committed rows say, except within the critical section of a commit, when nobody can look
+//!   at the names concerned: they are locked.
+//! * A table that is in the cache has its file open.
+//! * A file in the data directory either belongs to a row, or an entry of the DDL log speaks of it.
+
+mod cache;
+mod codec;
+mod ddl;
+mod ddl_log;
+mod describe;
+mod file_name;
+mod inodes;
+mod rows;
+mod system;
+
+pub use cache::{Dictionary, Table, compression_of, transform};
+pub use ddl::{Afterwards, Ddl, run as run_actions};
+pub use ddl_log::Action;
+pub use describe::{Identity, describe, index_order};
+pub use file_name::{display_of_path, encode as directory_name, table_path, temporary_path};
+pub use rows::{Contents, SystemRows};
+pub use system::{
+    DATABASE as SYSTEM_DATABASE, HEADER as HEADER_PAGE, NewIds, PATH as SYSTEM_PATH, create as create_system_tables,
+    is_system, new_ids, open as open_system_tables,
+};
+
+pub(crate) use ddl::drop_index_pages;

@@ -1,0 +1,256 @@
+//! Descriptions as rows of the system tables: written, taken away, and read back at a start.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use format::collation::CollationId;
+use format::ids::{IndexId, PageNo, SpaceId, TableId};
+
+use super::codec;
+use super::ddl_log::Action;
+use super::describe::{Identity, describe};
+use super::system::SystemTable;
+use crate::error::{Error, Result};
+use crate::lock::Interrupt;
+use crate::row;
+use crate::schema::{ColumnSet, Database, ReadMode, Row, ScanRange, Table, TableDefinition};
+use crate::transaction::{Isolation, Transaction};
+
+/// The system tables, opened.
+pub struct SystemRows {
+    tables: Vec<Arc<row::Table>>,
+}
+
+/// What the system tables say.
+#[derive(Default)]
+pub struct Contents {
+    pub databases: Vec<Database>,
+    pub tables: Vec<Table>,
+    /// Tables whose rows make no sense, with the reason.
+    pub damaged: Vec<(TableId, Error)>,
+}
+
+fn number(value: Option<&[u8]>) -> Result<u64> {
+    let bytes = value.ok_or_else(|| Error::corrupt("a row of the dictionary"))?;
+    if bytes.len() > 8 {
+        return Err(Error::corrupt("a row of the dictionary"));
+    }
+    Ok(bytes.iter().fold(0, |number, byte| number << 8 | u64::from(*byte)))
+}
+
+fn text(value: Option<&[u8]>) -> Result<Box<str>> {
+    let text = value.and_then(|bytes| std::str::from_utf8(bytes).ok());
+    text.map(Box::from).ok_or_else(|| Error::corrupt("a name in the dictionary"))
+}
+
+fn bytes(value: Option<&[u8]>) -> Result<&[u8]> {
+    value.ok_or_else(|| Error::corrupt("a row of the dictionary"))
+}
+
+impl SystemRows {
+    pub fn new(tables: Vec<Arc<row::Table>>) -> SystemRows {
+        SystemRows { tables }
+    }
+
+    pub fn table(&self, table: SystemTable) -> &Arc<row::Table> {
+        &self.tables[table as usize]
+    }
+
+    pub fn by_id(&self, id: TableId) -> Option<Arc<row::Table>> {
+        self.tables.get((id.0 as usize).wrapping_sub(1)).cloned()
+    }
+
+    pub fn all(&self) -> &[Arc<row::Table>] {
+        &self.tables
+    }
+
+    fn insert(
+        &self,
+        context: &row::Context<'_>,
+        trx: &mut Transaction,
+        table: SystemTable,
+        values: &[&[u8]],
+    ) -> Result<()> {
+        let values: Vec<Option<&[u8]>> = values.iter().map(|value| Some(*value)).collect();
+        row::insert(context, trx, self.table(table), &values)
+    }
+
+    /// Deletes every row whose key begins with `prefix`; tells how many there were.
+    fn delete(
+        &self,
+        context: &row::Context<'_>,
+        trx: &mut Transaction,
+        table: SystemTable,
+        prefix: &[&[u8]],
+    ) -> Result<usize> {
+        let table = self.table(table);
+        let prefix: Vec<Option<&[u8]>> = prefix.iter().map(|value| Some(*value)).collect();
+        let columns = ColumnSet::first(table.columns.len());
+        let range = ScanRange::prefix(&prefix);
+        let mut scan = row::Scan::new(table.clone(), 0, ReadMode::Exclusive, columns, range);
+        let mut row = Row::new();
+        let mut count = 0;
+        while scan.next(context, trx, &mut row)? {
+            row::delete(context, trx, table, &row)?;
+            count += 1;
+        }
+        Ok(count)
+    }
+
+    /// Reads every row of a system table. No transaction is changing it.
+    fn read(
+        &self,
+        context: &row::Context<'_>,
+        table: SystemTable,
+        visit: &mut dyn FnMut(&Row) -> Result<()>,
+    ) -> Result<()> {
+        let table = self.table(table);
+        let interrupt = Arc::new(Interrupt::new());
+        let mut trx = Transaction::new(Isolation::RepeatableRead, interrupt, std::time::Duration::ZERO);
+        let columns = ColumnSet::first(table.columns.len());
+        let mut scan = row::Scan::new(table.clone(), 0, ReadMode::Consistent, columns, ScanRange::ALL);
+        let mut row = Row::new();
+        while scan.next(context, &mut trx, &mut row)? {
+            visit(&row)?;
+        }
+        Ok(())
+    }
+
+    pub fn insert_database(
+        &self,
+        context: &row::Context<'_>,
+        trx: &mut Transaction,
+        database: &Database,
+    ) -> Result<()> {
+        let values: [&[u8]; 3] = [
+            database.name.as_bytes(),
+            &database.id.to_be_bytes(),
+            &u32::from(database.collation.0).to_be_bytes(),
+        ];
+        self.insert(context, trx, SystemTable::Databases, &values)
+    }
+
+    pub fn delete_database(&self, context: &row::Context<'_>, trx: &mut Transaction, name: &str) -> Result<()> {
+        let count = self.delete(context, trx, SystemTable::Databases, &[name.as_bytes()])?;
+        assert_eq!(count, 1, "a database has one row");
+        Ok(())
+    }
+
+    pub fn insert_table(&self, context: &row::Context<'_>, trx: &mut Transaction, table: &Table) -> Result<()> {
+        let id = table.id.0.to_be_bytes();
+        let values: [&[u8]; 6] = [
+            &id,
+            table.database.as_bytes(),
+            table.name.as_bytes(),
+            &table.space.0.to_be_bytes(),
+            &table.created_us.to_be_bytes(),
+            &codec::write_options(&table.options),
+        ];
+        self.insert(context, trx, SystemTable::Tables, &values)?;
+        for (position, column) in table.columns.iter().enumerate() {
+            let values: [&[u8]; 3] = [&id, &(position as u32).to_be_bytes(), &codec::write_column(column)];
+            self.insert(context, trx, SystemTable::Columns, &values)?;
+        }
+        for (position, index) in table.indexes.iter().enumerate() {
+            let values: [&[u8]; 5] = [
+                &id,
+                &(position as u32).to_be_bytes(),
+                &index.id.0.to_be_bytes(),
+                &index.root.0.to_be_bytes(),
+                &codec::write_index(&index.definition()),
+            ];
+            self.insert(context, trx, SystemTable::Indexes, &values)?;
+        }
+        Ok(())
+    }
+
+    pub fn delete_table(&self, context: &row::Context<'_>, trx: &mut Transaction, id: TableId) -> Result<()> {
+        let id = id.0.to_be_bytes();
+        self.delete(context, trx, SystemTable::Columns, &[&id])?;
+        self.delete(context, trx, SystemTable::Indexes, &[&id])?;
+        let count = self.delete(context, trx, SystemTable::Tables, &[&id])?;
+        assert_eq!(count, 1, "a table has one row");
+        Ok(())
+    }
+
+    pub fn insert_action(
+        &self,
+        context: &row::Context<'_>,
+        trx: &mut Transaction,
+        id: u64,
+        action: &Action,
+    ) -> Result<()> {
+        self.insert(context, trx, SystemTable::DdlLog, &[&id.to_be_bytes(), &action.encode()])
+    }
+
+    pub fn delete_action(&self, context: &row::Context<'_>, trx: &mut Transaction, id: u64) -> Result<()> {
+        let count = self.delete(context, trx, SystemTable::DdlLog, &[&id.to_be_bytes()])?;
+        assert_eq!(count, 1, "an entry of the DDL log has one row");
+        Ok(())
+    }
+
+    /// What remains in the DDL log, oldest first.
+    pub fn actions(&self, context: &row::Context<'_>) -> Result<Vec<(u64, Action)>> {
+        let mut actions = Vec::new();
+        self.read(context, SystemTable::DdlLog, &mut |row| {
+            actions.push((number(row.get(0))?, Action::decode(bytes(row.get(1))?)?));
+            Ok(())
+        })?;
+        Ok(actions)
+    }
+
+    /// Everything that is described.
+    pub fn load(&self, context: &row::Context<'_>) -> Result<Contents> {
+        let mut contents = Contents::default();
+        self.read(context, SystemTable::Databases, &mut |row| {
+            let collation = CollationId(number(row.get(2))? as u16);
+            contents.databases.push(Database { id: number(row.get(1))?, name: text(row.get(0))?, collation });
+            Ok(())
+        })?;
+        let mut tables: BTreeMap<u64, (TableDefinition, Identity)> = BTreeMap::new();
+        self.read(context, SystemTable::Tables, &mut |row| {
+            let id = number(row.get(0))?;
+            let definition = TableDefinition {
+                database: text(row.get(1))?,
+                name: text(row.get(2))?,
+                options: codec::read_options(bytes(row.get(5))?)?,
+                ..TableDefinition::default()
+            };
+            let identity = Identity {
+                id: TableId(id),
+                space: SpaceId(number(row.get(3))? as u32),
+                created_us: number(row.get(4))?,
+                indexes: Vec::new(),
+            };
+            tables.insert(id, (definition, identity));
+            Ok(())
+        })?;
+        let orphan = || Error::corrupt("a dictionary row without its table");
+        self.read(context, SystemTable::Columns, &mut |row| {
+            let (definition, _) = tables.get_mut(&number(row.get(0))?).ok_or_else(orphan)?;
+            definition.columns.push(codec::read_column(bytes(row.get(2))?)?);
+            Ok(())
+        })?;
+        self.read(context, SystemTable::Indexes, &mut |row| {
+            let (definition, identity) = tables.get_mut(&number(row.get(0))?).ok_or_else(orphan)?;
+            let (id, root) = (number(row.get(2))?, number(row.get(3))? as u32);
+            identity.indexes.push((IndexId(id), PageNo(root)));
+            let index = codec::read_index(bytes(row.get(4))?)?;
+            if !index.parts.is_empty() {
+                definition.indexes.push(index);
+            }
+            Ok(())
+        })?;
+        for (id, (definition, identity)) in tables {
+            if super::describe::index_count(&definition) != identity.indexes.len() {
+                contents.damaged.push((TableId(id), Error::corrupt("the indexes of a table")));
+                continue;
+            }
+            match describe(&definition, &identity) {
+                Ok(table) => contents.tables.push(table),
+                Err(error) => contents.damaged.push((TableId(id), error)),
+            }
+        }
+        Ok(contents)
+    }
+}

@@ -1,0 +1,80 @@
+//! The engine's own threads: loops around steps.
+
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use super::Inner;
+use crate::error::Result;
+use crate::sync::{Condvar, Mutex, Rank, spawn};
+
+/// How long purge rests when there is nothing to do.
+const IDLE: Duration = Duration::from_millis(50);
+
+/// Running threads. Dropped, they end.
+pub struct Background {
+    stop: Arc<Stop>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+struct Stop {
+    stopped: Mutex<bool>,
+    changed: Condvar,
+}
+
+impl Stop {
+    /// Rests, or less if it is time to end. True = end.
+    fn rest(&self, limit: Duration) -> bool {
+        let mut stopped = self.stopped.lock();
+        if !*stopped && !limit.is_zero() {
+            self.changed.wait_for(&mut stopped, limit);
+        }
+        *stopped
+    }
+}
+
+impl Background {
+    pub fn start(inner: Arc<Inner>) -> Background {
+        let stop = Arc::new(Stop { stopped: Mutex::new(Rank::Instance, false), changed: Condvar::new() });
+        let purge = {
+            let stop = stop.clone();
+            spawn("purge", move || {
+                let mut rest = Duration::ZERO;
+                while !stop.rest(rest) {
+                    rest = match inner.purge_step() {
+                        Ok(true) => Duration::ZERO,
+                        Ok(false) => IDLE,
+                        Err(error) => {
+                            tracing::error!("purge: {error}");
+                            Duration::from_secs(1)
+                        }
+                    };
+                }
+            })
+        };
+        Background { stop, threads: vec![purge] }
+    }
+}
+
+impl Drop for Background {
+    fn drop(&mut self) {
+        *self.stop.stopped.lock() = true;
+        self.stop.changed.notify_all();
+        for thread in self.threads.drain(..) {
+            // A thread that panicked has said so.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Inner {
+    /// Purges a bounded part of the history. True if there was something to do.
+    pub fn purge_step(&self) -> Result<bool> {
+        if self.store.is_poisoned() {
+            return Ok(false);
+        }
+        // No table or index is dropped in the meantime.
+        let _gate = self.dictionary.hold_tables();
+        self.purger.lock().step(&self.context(), &|id| self.dictionary.by_id(id))
+    }
+}

@@ -1,0 +1,302 @@
+//! Filling trees in bulk: an index that is created, a table that is rebuilt.
+//!
+//! The rows are read as they stand, without locks and without undo: the table's name is locked, so nobody changes it, and the
+//! trees that are filled are known to nobody. If this fails or the server stops, they are dropped (see
+//! `dictionary::ddl_log`).
+//!
+//! ```text
+//! scan of the old rows -> records of each index -> (sorted) -> bulk load
+//! ```
+//!
+//! The rows of a rebuilt table carry no history: every read view sees them.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+use std::time::Duration;
+
+use format::ids::RollPtr;
+use format::page::blob::REFERENCE_BYTES;
+use format::record::{FieldData, Layout, Offsets, RecordBuffer, compare_value};
+
+use super::Inner;
+use crate::btree::{BulkLoad, Overflow, Sorter};
+use crate::dictionary::Table;
+use crate::error::{Error, Result};
+use crate::lock::Interrupt;
+use crate::mtr::Mtr;
+use crate::row;
+use crate::schema::{ColumnSet, FieldSource, ReadMode, Row, ScanRange};
+use crate::segment;
+use crate::transaction::{Isolation, Transaction};
+
+/// What `rebuild_table` asks for each row of the old table: the stored bytes of each column of the new one. None = leave
+/// the row out.
+pub type RowMap<'a> = dyn FnMut(&Row) -> Result<Option<Vec<Option<Vec<u8>>>>> + 'a;
+
+/// Rows between two looks at the interrupt.
+const INTERRUPT_ROWS: u64 = 1024;
+
+/// A transaction that reads a table whose name is locked.
+fn reader(interrupt: &Arc<Interrupt>) -> Transaction {
+    Transaction::new(Isolation::RepeatableRead, interrupt.clone(), Duration::ZERO)
+}
+
+fn look_at(interrupt: &Interrupt, rows: u64) -> Result<()> {
+    if rows % INTERRUPT_ROWS == 0 && interrupt.is_set() { Err(Error::Interrupted) } else { Ok(()) }
+}
+
+/// One row as the values of its clustered record, and its secondary entries.
+struct Rows<'t> {
+    table: &'t row::Table,
+    record: RecordBuffer,
+    entry: RecordBuffer,
+    offsets: Offsets,
+}
+
+impl<'t> Rows<'t> {
+    fn new(table: &'t row::Table) -> Rows<'t> {
+        Rows { table, record: RecordBuffer::new(), entry: RecordBuffer::new(), offsets: Offsets::default() }
+    }
+
+    /// Builds the clustered record of a row without history; long values go to overflow pages at once.
+    fn set_values(&mut self, inner: &Inner, values: &[Option<&[u8]>], row_id: u64) -> Result<()> {
+        let store = &inner.store;
+        let table = self.table;
+        let layout = &table.tree(0).leaf;
+        let row_id = row_id.to_be_bytes();
+        let roll_ptr = RollPtr::NO_HISTORY.to_bytes();
+        let mut version = Vec::with_capacity(layout.fields().len());
+        row::version_of_values(table, values, &row_id[2..], &mut version);
+        for (field, data) in table.indexes[0].fields.iter().zip(&mut version) {
+            if field.source == FieldSource::RollPtr {
+                *data = FieldData::Bytes(&roll_ptr);
+            }
+        }
+        let empty = row::empty_reference(table);
+        let mut moved = Vec::new();
+        row::move_out(layout, store.page_bytes(), &mut version, &empty, &mut moved)?;
+        let mut references = Vec::new();
+        for long in &moved {
+            references.push((long.field, write_long(inner, table, long.bytes)?));
+        }
+        for (field, reference) in &references {
+            version[*field] = FieldData::External(reference);
+        }
+        self.record.build(layout, 0, version.iter().copied());
+        Ok(())
+    }
+
+    /// The entry of a secondary index for the record set last.
+    fn entry(&mut self, inner: &Inner, index: usize) -> Result<&RecordBuffer> {
+        let layout = &self.table.tree(0).leaf;
+        layout
+            .parse_into(self.record.bytes(), self.record.origin(), &mut self.offsets)
+            .map_err(|cause| Error::corrupt(cause.to_string()))?;
+        let mut version = Vec::with_capacity(layout.fields().len());
+        row::version_of_record(self.record.bytes(), &self.offsets, &mut version);
+        row::build_entry(&inner.store, self.table, index, &version, 0, &mut self.entry)?;
+        Ok(&self.entry)
+    }
+}
+
+/// Writes a long value to overflow pages.
+fn write_long(inner: &Inner, table: &row::Table, value: &[u8]) -> Result<[u8; REFERENCE_BYTES]> {
+    let store = &inner.store;
+    let mut chain = Overflow::empty(table.space);
+    loop {
+        let left = value.len() - chain.reference.bytes as usize;
+        let pages = Overflow::page_count(store.page_bytes(), left).min(64);
+        let room = segment::reserve(store, table.space, pages as u32)?;
+        let mut mtr = Mtr::begin(store);
+        let written = chain.write_step(&mut mtr, table.tree(0).overflow_segment(), value)?;
+        mtr.commit();
+        drop(room);
+        if written == 0 {
+            return Ok(chain.reference.to_bytes());
+        }
+    }
+}
+
+/// Loads the records of one index in their order, and refuses two with one key if that must not be.
+struct Load<'t> {
+    load: BulkLoad<'t>,
+    layout: &'t Layout,
+    /// Leading fields that no two records may share, unless one of them is NULL and the index is secondary.
+    unique_fields: usize,
+    clustered: bool,
+    ordinal: usize,
+    last: RecordBuffer,
+}
+
+impl<'t> Load<'t> {
+    fn begin(inner: &'t Inner, table: &'t row::Table, ordinal: usize) -> Load<'t> {
+        let index = &table.indexes[ordinal];
+        let tree = table.tree(ordinal);
+        let unique_fields = match (index.clustered, index.unique) {
+            (true, _) => index.unique_fields,
+            (false, true) => index.parts.len(),
+            (false, false) => 0,
+        };
+        Load {
+            load: BulkLoad::begin(tree, &inner.store),
+            layout: &tree.leaf,
+            unique_fields,
+            clustered: index.clustered,
+            ordinal,
+            last: RecordBuffer::new(),
+        }
+    }
+
+    fn push(&mut self, record: &RecordBuffer) -> Result<()> {
+        if self.unique_fields > 0 {
+            if self.load.records() > 0 && self.is_duplicate(record).map_err(|e| Error::corrupt(e.to_string()))? {
+                return Err(Error::DuplicateKey { index: self.ordinal });
+            }
+            self.last.set(self.layout, record.image());
+        }
+        self.load.push(record.image())
+    }
+
+    fn is_duplicate(&self, record: &RecordBuffer) -> format::Result<bool> {
+        let mut others = self.layout.parse(self.last.bytes(), self.last.origin())?;
+        let fields = self.layout.parse(record.bytes(), record.origin())?.take(self.unique_fields);
+        for (number, field) in fields.enumerate() {
+            let Some(other) = others.next() else { break };
+            let (mine, other) = (field?.of(record.bytes()), other?.of(self.last.bytes()));
+            if mine.is_none() && !self.clustered {
+                return Ok(false);
+            }
+            if compare_value(&self.layout.fields()[number], mine, other) != Ordering::Equal {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}
+
+impl Inner {
+    /// A name for the sort of an index: nobody else sorts for it.
+    fn sorter<'t>(&self, table: &'t row::Table, ordinal: usize) -> Sorter<'t> {
+        let path = format!("#sort-{}", table.indexes[ordinal].id);
+        Sorter::new(&table.tree(ordinal).leaf, self.store.disk().clone(), path)
+    }
+
+    fn load_sorted(
+        &self,
+        table: &row::Table,
+        ordinal: usize,
+        sorter: Sorter<'_>,
+        interrupt: &Interrupt,
+    ) -> Result<u64> {
+        let mut load = Load::begin(self, table, ordinal);
+        sorter.finish(&mut |record| {
+            look_at(interrupt, load.load.records())?;
+            load.push(record)
+        })?;
+        load.load.finish()
+    }
+
+    /// Fills an empty secondary index of a table that has rows.
+    pub fn fill_index(&self, table: &row::Table, ordinal: usize, interrupt: &Arc<Interrupt>) -> Result<u64> {
+        let mut sorter = self.sorter(table, ordinal);
+        let mut rows = Rows::new(table);
+        let mut count = 0;
+        self.scan_versions(table, interrupt, &mut |record: &[u8], origin: usize| {
+            look_at(interrupt, count)?;
+            count += 1;
+            rows.record
+                .copy(record, &table.tree(0).leaf, origin)
+                .map_err(|cause| Error::corrupt(cause.to_string()))?;
+            sorter.push(rows.entry(self, ordinal)?)
+        })?;
+        self.load_sorted(table, ordinal, sorter, interrupt)
+    }
+
+    /// Shows every row's clustered record. The name of the table is locked and nobody has changed it in a transaction that
+    /// has not ended: what is not delete-marked is a row.
+    fn scan_versions(
+        &self,
+        table: &row::Table,
+        interrupt: &Arc<Interrupt>,
+        visit: &mut dyn FnMut(&[u8], usize) -> Result<()>,
+    ) -> Result<()> {
+        let tree = table.tree(0);
+        let mut leaf = Some(tree.edge(&self.store, false)?);
+        let mut copy = vec![0; self.store.page_bytes()];
+        while let Some(page) = leaf.take() {
+            // Entries may need overflow pages, so no latch is held while they are built.
+            copy.copy_from_slice(&page);
+            leaf = tree.next_leaf(&self.store, page)?;
+            let next = leaf.take().map(|next| next.page_id());
+            if interrupt.is_set() {
+                return Err(Error::Interrupted);
+            }
+            let damaged = |cause: format::Error| Error::corrupt(cause.to_string());
+            let mut origin = format::page::index::first(&copy).map_err(damaged)?;
+            let mut left = format::page::index::record_count(&copy);
+            while origin != format::page::index::SUPREMUM && left > 0 {
+                if !format::record::is_deleted(&copy, usize::from(origin)) {
+                    visit(&copy, usize::from(origin))?;
+                }
+                origin = format::page::index::next(&copy, origin).map_err(damaged)?;
+                left -= 1;
+            }
+            leaf = match next {
+                None => None,
+                Some(id) => Some(self.store.read(id)?),
+            };
+        }
+        Ok(())
+    }
+
+    /// Fills a new table with the rows of an old one; tells how many there are.
+    pub fn copy_rows(
+        &self,
+        old: &Arc<Table>,
+        new: &row::Table,
+        mut map: Option<&mut RowMap<'_>>,
+        interrupt: &Arc<Interrupt>,
+    ) -> Result<u64> {
+        let columns = ColumnSet::first(old.columns.len());
+        let mut trx = reader(interrupt);
+        let mut scan = row::Scan::new(old.trees().clone(), 0, ReadMode::Consistent, columns, ScanRange::ALL);
+        // All indexes are sorted; rows that come in the order of the new key are found sorted, and cost no more than a
+        // comparison each.
+        let mut sorters: Vec<Sorter<'_>> =
+            (0..new.indexes.len()).map(|ordinal| self.sorter(new, ordinal)).collect();
+        let mut rows = Rows::new(new);
+        let mut row = Row::new();
+        let mut count = 0;
+        while scan.next(&self.context(), &mut trx, &mut row)? {
+            look_at(interrupt, count)?;
+            let row_id = match new.has_row_id() {
+                // Kept where the old table has them, so that the order is too.
+                true if old.has_row_id() => row.row_id,
+                true => self.registry.next_row_id(&self.store)?,
+                false => 0,
+            };
+            match &mut map {
+                None => {
+                    let values: Vec<Option<&[u8]>> = (0..old.columns.len()).map(|column| row.get(column)).collect();
+                    rows.set_values(self, &values, row_id)?;
+                }
+                Some(map) => {
+                    let Some(values) = map(&row)? else { continue };
+                    let values: Vec<Option<&[u8]>> = values.iter().map(|value| value.as_deref()).collect();
+                    rows.set_values(self, &values, row_id)?;
+                }
+            }
+            count += 1;
+            for (ordinal, sorter) in sorters.iter_mut().enumerate() {
+                match ordinal {
+                    0 => sorter.push(&rows.record)?,
+                    _ => sorter.push(rows.entry(self, ordinal)?)?,
+                }
+            }
+        }
+        for (ordinal, sorter) in sorters.into_iter().enumerate() {
+            self.load_sorted(new, ordinal, sorter, interrupt)?;
+        }
+        Ok(count)
+    }
+}

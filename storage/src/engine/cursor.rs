@@ -1,0 +1,36 @@
+//! Scans as a session uses them.
+
+use super::Trx;
+use crate::error::Result;
+use crate::row;
+use crate::schema::Row;
+
+/// A scan of a part of an index, a row at a time. Holds no latch between calls.
+pub struct Cursor {
+    scan: row::Scan,
+}
+
+impl Cursor {
+    pub(super) fn new(scan: row::Scan) -> Cursor {
+        Cursor { scan }
+    }
+
+    /// The next row; false = the end. `trx` is the transaction that made the cursor.
+    #[inline]
+    pub fn next(&mut self, trx: &mut Trx, row: &mut Row) -> Result<bool> {
+        let (context, inner, counts) = trx.parts();
+        match self.scan.next(&context, inner, row) {
+            Ok(found) => {
+                counts.read += u64::from(found);
+                Ok(found)
+            }
+            Err(error) => Err(trx.scan_failed(error)),
+        }
+    }
+
+    /// Gives up the lock of the row last read, where the isolation level allows that (READ COMMITTED: it did not match).
+    pub fn unlock_row(&mut self, trx: &mut Trx) {
+        let (context, inner, _) = trx.parts();
+        self.scan.unlock_row(&context, inner);
+    }
+}

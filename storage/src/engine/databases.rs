@@ -1,0 +1,95 @@
+//! Databases: names, and directories for the files of their tables.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use format::collation::CollationId;
+
+use super::tables::path_of;
+use super::{Engine, TrxOptions};
+use crate::dictionary::{self, Action, Ddl};
+use crate::error::{Error, Result};
+use crate::lock::{Interrupt, MetadataGrant};
+use crate::schema::Database;
+
+/// How long a statement that nobody can stop waits for a database.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+impl Engine {
+    /// All databases, by name.
+    pub fn databases(&self) -> Vec<Arc<Database>> {
+        self.inner.dictionary.databases()
+    }
+
+    pub fn database(&self, name: &str) -> Option<Arc<Database>> {
+        self.inner.dictionary.database(name)
+    }
+
+    fn lock_database(&self, name: &str) -> Result<MetadataGrant> {
+        MetadataGrant::take(vec![self.inner.dictionary.database_lock(name)], &Interrupt::new(), PATIENCE)
+    }
+
+    pub fn create_database(&self, name: &str, collation: CollationId) -> Result<()> {
+        let dictionary = &self.inner.dictionary;
+        let _name = self.lock_database(name)?;
+        if dictionary.database(name).is_some() {
+            return Err(Error::Exists(name.into()));
+        }
+        let id = dictionary::new_ids(&self.inner.store, 0)?.table.0;
+        let database = Database { id, name: name.into(), collation };
+        let path = dictionary::directory_name(name);
+        let disk = self.inner.store.disk();
+        let there = disk.exists(&path).map_err(Error::io("look for a database directory"))?;
+        let mut ddl = Ddl::begin(self.inner.context(), dictionary);
+        if !there {
+            ddl.will_take_back(Action::RemoveDirectory { path: path.clone().into() })?;
+            disk.create_directory(&path).map_err(Error::io("create a database directory"))?;
+            disk.sync_directory("").map_err(Error::io("sync the data directory"))?;
+        }
+        ddl.insert_database(&database)?;
+        ddl.commit()?.run();
+        dictionary.put_database(database);
+        Ok(())
+    }
+
+    pub fn alter_database(&self, name: &str, collation: CollationId) -> Result<()> {
+        let dictionary = &self.inner.dictionary;
+        let _name = self.lock_database(name)?;
+        let old = dictionary.database(name).ok_or_else(|| Error::NotFound(name.into()))?;
+        let database = Database { collation, ..(*old).clone() };
+        let mut ddl = Ddl::begin(self.inner.context(), dictionary);
+        ddl.delete_database(name)?;
+        ddl.insert_database(&database)?;
+        ddl.commit()?.run();
+        dictionary.put_database(database);
+        Ok(())
+    }
+
+    /// Drops a database and its tables; tells how many there were.
+    pub fn drop_database(&self, name: &str, wait: &TrxOptions) -> Result<u64> {
+        let dictionary = &self.inner.dictionary;
+        // First nobody makes new tables in it, then nobody uses those there are.
+        let _name =
+            MetadataGrant::take(vec![dictionary.database_lock(name)], &wait.interrupt, wait.metadata_wait_timeout)?;
+        dictionary.database(name).ok_or_else(|| Error::NotFound(name.into()))?;
+        let tables = dictionary.tables(name);
+        let locks = tables.iter().map(|table| table.metadata().clone()).collect();
+        let _tables = MetadataGrant::take(locks, &wait.interrupt, wait.metadata_wait_timeout)?;
+        let mut ddl = Ddl::begin(self.inner.context(), dictionary);
+        ddl.delete_database(name)?;
+        // The newest entry is executed first: the directory is empty when its turn comes.
+        ddl.will_do_afterwards(Action::RemoveDirectory { path: dictionary::directory_name(name).into() })?;
+        for table in &tables {
+            ddl.delete_table(table)?;
+            ddl.will_do_afterwards(Action::DropSpace { space: table.space, path: path_of(table).into() })?;
+        }
+        let afterwards = ddl.commit()?;
+        let _purge = dictionary.stop_purge();
+        for table in &tables {
+            dictionary.remove_table(name, &table.name);
+        }
+        dictionary.remove_database(name);
+        afterwards.run();
+        Ok(tables.len() as u64)
+    }
+}

@@ -1,0 +1,181 @@
+//! The public face of the engine: [`Engine`] (an instance), [`Trx`] (a transaction), [`Cursor`] (a scan).
+//!
+//! ```text
+//!   Engine --- begin ---> Trx --- cursor ---> Cursor
+//!     | DDL, facts         | rows               | next
+//!     v                    v                    v
+//!   dictionary         row operations on trees, with undo and locks
+//!                      mini-transactions on pages, with redo        (store)
+//! ```
+//!
+//! Life of an instance: [`Engine::create`] makes its files, [`Engine::open`] recovers what was not closed and starts the
+//! threads, [`Engine::close`] writes everything and marks the log clean. An engine that is dropped without `close` is
+//! like one that crashed, without the harm: the next open recovers.
+//!
+//! Background work here is purge; page cleaners, checkpoints and the log's flusher belong to the store. Each is a loop
+//! around a step, and with `config.background_threads` off, [`Engine::step`] is that loop for a simulator.
+//!
+//! This module decides nothing about pages, rows or locks; it puts the parts together in the right order.
+
+mod auto_increment;
+mod background;
+mod build;
+mod check;
+mod cursor;
+mod databases;
+mod status;
+mod tables;
+mod trx;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::config::Config;
+use crate::dictionary::{self, Dictionary};
+use crate::error::{Error, Result};
+use crate::io::Disk;
+use crate::lock::LockTable;
+use crate::recovery::{self, RecoveryReport};
+use crate::row;
+use crate::store::Store;
+use crate::sync::{Mutex, Rank};
+use crate::transaction::Registry;
+use crate::undo::UndoSpace;
+
+pub use build::RowMap;
+pub use check::{CheckReport, SpaceCheck};
+pub use cursor::Cursor;
+pub use status::{EngineStatus, TablespaceInfo};
+pub use trx::{Savepoint, Trx, TrxOptions};
+
+use background::Background;
+use status::Counters;
+
+/// A storage engine on one data directory.
+pub struct Engine {
+    inner: Arc<Inner>,
+    background: Mutex<Option<Background>>,
+    closed: AtomicBool,
+}
+
+/// What the background threads share with the engine.
+struct Inner {
+    store: Arc<Store>,
+    undo: UndoSpace,
+    locks: LockTable,
+    registry: Registry,
+    dictionary: Dictionary,
+    purge_view: row::PurgeView,
+    purger: Mutex<row::Purger>,
+    counters: Counters,
+    report: RecoveryReport,
+}
+
+impl Inner {
+    /// What the row operations need.
+    #[inline]
+    fn context(&self) -> row::Context<'_> {
+        row::Context {
+            store: &self.store,
+            undo: &self.undo,
+            locks: &self.locks,
+            registry: &self.registry,
+            purge: &self.purge_view,
+        }
+    }
+}
+
+impl Engine {
+    /// Makes a new instance in an empty data directory.
+    pub fn create(disk: Arc<dyn Disk>, config: &Config) -> Result<()> {
+        recovery::create(disk, config)
+    }
+
+    /// Opens the instance, recovering it if it was not closed.
+    pub fn open(disk: Arc<dyn Disk>, config: Config) -> Result<Arc<Engine>> {
+        let threads = config.background_threads;
+        let opened = recovery::open(disk, config)?;
+        let inner = Arc::new(Inner {
+            store: opened.store,
+            undo: opened.undo,
+            locks: opened.locks,
+            registry: opened.registry,
+            dictionary: opened.dictionary,
+            purge_view: opened.purge_view,
+            purger: Mutex::new(Rank::Instance, row::Purger::new()),
+            counters: Counters::default(),
+            report: opened.report,
+        });
+        let background = threads.then(|| {
+            inner.store.start_threads();
+            Background::start(inner.clone())
+        });
+        Ok(Arc::new(Engine {
+            inner,
+            background: Mutex::new(Rank::Instance, background),
+            closed: AtomicBool::new(false),
+        }))
+    }
+
+    /// What was done to bring the instance up.
+    pub fn recovery_report(&self) -> &RecoveryReport {
+        &self.inner.report
+    }
+
+    /// A clean shutdown: everything is written, and the next open has nothing to recover. No transaction is open any more;
+    /// one that is will be rolled back by the next open.
+    pub fn close(&self) -> Result<()> {
+        if self.closed.swap(true, Ordering::SeqCst) {
+            return Ok(());
+        }
+        let background = self.background.lock().take();
+        drop(background);
+        if self.inner.store.is_poisoned() {
+            return Err(Error::Poisoned);
+        }
+        self.inner.store.close()
+    }
+
+    /// The options in effect.
+    pub fn config(&self) -> Config {
+        self.inner.store.config()
+    }
+
+    /// Changes options that may change at run time.
+    pub fn set_config(&self, change: impl FnOnce(&mut Config)) {
+        self.inner.store.set_config(change);
+        self.refresh_transforms();
+    }
+
+    /// Gives every table the transform that its options mean under the present configuration.
+    fn refresh_transforms(&self) {
+        let config = self.config();
+        for table in self.inner.dictionary.all_tables() {
+            if let Some(space) = self.inner.store.space(table.space) {
+                let transform = dictionary::transform(&table.options, &config);
+                if space.transform() != transform {
+                    space.set_transform(transform);
+                }
+            }
+        }
+    }
+
+    /// One bounded batch of background work, when the configuration has no background threads. True if there was any.
+    pub fn step(&self) -> Result<bool> {
+        let purged = self.inner.purge_step()?;
+        let written = self.inner.store.flush_step(64)?;
+        Ok(purged || written > 0)
+    }
+
+    /// For layers above that show or flush the log themselves, and for tests.
+    pub fn store(&self) -> &Arc<Store> {
+        &self.inner.store
+    }
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        let background = self.background.lock().take();
+        drop(background);
+    }
+}

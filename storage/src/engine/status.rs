@@ -1,0 +1,182 @@
+//! What the engine tells about itself: counters, tablespaces, statistics.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::Engine;
+use super::trx::Counts;
+use crate::dictionary::{compression_of, display_of_path};
+use crate::error::Result;
+use crate::recovery::{UNDO_PATH, UNDO_SPACE};
+use crate::schema::Compression;
+use crate::segment;
+use crate::store::StoreStatus;
+use format::ids::SpaceId;
+use rustc_hash::FxHashMap;
+
+/// A counter that many threads add to.
+#[derive(Default)]
+pub(super) struct Counter(AtomicU64);
+
+impl Counter {
+    #[inline]
+    pub fn add(&self, count: u64) {
+        self.0.fetch_add(count, Ordering::Relaxed);
+    }
+
+    fn read(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// Counters of the engine.
+#[derive(Default)]
+pub(super) struct Counters {
+    rows_read: Counter,
+    rows_inserted: Counter,
+    rows_updated: Counter,
+    rows_deleted: Counter,
+    pub commits: Counter,
+    pub rollbacks: Counter,
+}
+
+impl Counters {
+    /// Takes in what a transaction has counted.
+    #[inline]
+    pub fn tell(&self, counts: &Counts) {
+        let pairs = [
+            (counts.read, &self.rows_read),
+            (counts.inserted, &self.rows_inserted),
+            (counts.updated, &self.rows_updated),
+            (counts.deleted, &self.rows_deleted),
+        ];
+        for (count, counter) in pairs {
+            if count > 0 {
+                counter.add(count);
+            }
+        }
+    }
+}
+
+/// Counters since start, and levels now. All are plain numbers.
+#[derive(Clone, Debug, Default)]
+pub struct EngineStatus {
+    pub store: StoreStatus,
+    pub rows_read: u64,
+    pub rows_inserted: u64,
+    pub rows_updated: u64,
+    pub rows_deleted: u64,
+    pub row_lock_waits: u64,
+    pub row_lock_waits_now: u64,
+    pub row_lock_time_us: u64,
+    pub row_lock_time_max_us: u64,
+    pub deadlocks: u64,
+    pub lock_timeouts: u64,
+    pub locks_held: u64,
+    pub history_list_length: u64,
+    pub undo_purged: u64,
+    pub trx_active: u64,
+    pub trx_commits: u64,
+    pub trx_rollbacks: u64,
+    pub trx_id_next: u64,
+}
+
+/// What INNODB_TABLESPACES shows of one.
+#[derive(Clone, Debug)]
+pub struct TablespaceInfo {
+    pub space: u32,
+    /// `database/table`, `innodb_system`, `innodb_undo_001`.
+    pub name: String,
+    pub path: String,
+    /// As in the FSP header.
+    pub flags: u32,
+    pub page_bytes: u64,
+    /// Blocks of the filesystem.
+    pub block_bytes: u64,
+    /// The file's length.
+    pub file_bytes: u64,
+    /// What it takes on the device.
+    pub allocated_bytes: u64,
+    /// The current setting, never `Default`: how pages are written from now on, not how all of them are stored.
+    pub compression: Compression,
+    pub compression_level: u8,
+    /// Whether holes can be punched in this file.
+    pub punch: bool,
+    /// Not a table's file.
+    pub system: bool,
+}
+
+/// Estimates about a table, for the planner and for SHOW.
+#[derive(Clone, Debug, Default)]
+pub struct TableStatistics {
+    pub rows: u64,
+    pub data_bytes: u64,
+    pub index_bytes: u64,
+    pub free_bytes: u64,
+    /// For each index and each number of its leading parts (from 1): how many different values there are.
+    pub distinct: Vec<Vec<u64>>,
+}
+
+impl Engine {
+    pub fn status(&self) -> EngineStatus {
+        let inner = &self.inner;
+        let locks = inner.locks.counters();
+        let undo = inner.undo.status();
+        EngineStatus {
+            store: inner.store.status(),
+            rows_read: inner.counters.rows_read.read(),
+            rows_inserted: inner.counters.rows_inserted.read(),
+            rows_updated: inner.counters.rows_updated.read(),
+            rows_deleted: inner.counters.rows_deleted.read(),
+            row_lock_waits: locks.waits,
+            row_lock_waits_now: locks.waits_now,
+            row_lock_time_us: locks.wait_us,
+            row_lock_time_max_us: locks.wait_us_max,
+            deadlocks: locks.deadlocks,
+            lock_timeouts: locks.timeouts,
+            locks_held: inner.locks.count(),
+            history_list_length: undo.history_length_now,
+            undo_purged: undo.logs_purged,
+            trx_active: inner.registry.active_count() as u64,
+            trx_commits: inner.counters.commits.read(),
+            trx_rollbacks: inner.counters.rollbacks.read(),
+            trx_id_next: inner.registry.next_id().0,
+        }
+    }
+
+    /// All tablespaces, by their number.
+    pub fn tablespaces(&self) -> Result<Vec<TablespaceInfo>> {
+        let names: FxHashMap<SpaceId, String> = self
+            .inner
+            .dictionary
+            .all_tables()
+            .iter()
+            .map(|table| (table.space, format!("{}/{}", table.database, table.name)))
+            .collect();
+        let mut all = Vec::new();
+        for space in self.inner.store.spaces() {
+            let info = space.info()?;
+            let (name, system) = match info.id {
+                SpaceId(0) => ("innodb_system".to_string(), true),
+                UNDO_SPACE => (format!("innodb_{UNDO_PATH}"), true),
+                // A file that a DDL statement is working in has no name yet.
+                id => (names.get(&id).cloned().unwrap_or_else(|| display_of_path(&info.path)), false),
+            };
+            all.push(TablespaceInfo {
+                space: info.id.0,
+                name,
+                path: info.path,
+                flags: segment::space_flags(info.page_bytes),
+                page_bytes: info.page_bytes as u64,
+                block_bytes: info.block_bytes as u64,
+                file_bytes: info.file_bytes,
+                allocated_bytes: info.allocated_bytes,
+                compression: compression_of(info.transform),
+                compression_level: info.transform.level.clamp(0, 255) as u8,
+                punch: info.punch,
+                system,
+            });
+        }
+        all.sort_by_key(|info| info.space);
+        Ok(all)
+    }
+}

@@ -1,0 +1,456 @@
+//! DDL on tables: each statement locks its names, makes its changes inside one [`Ddl`], commits, and then shows the new
+//! descriptions.
+//!
+//! ```text
+//! CREATE     file and trees under the table's name -> rows -> commit
+//! DROP       rows -> commit -> file
+//! RENAME     file, rows -> commit
+//! REBUILD    a new file beside the old, filled -> old file aside, new file in its place -> rows -> commit -> old file
+//! TRUNCATE   a rebuild that copies nothing
+//! CREATE INDEX   tree in the table's file, filled -> rows -> commit
+//! ```
+
+use std::sync::Arc;
+
+use format::ids::{IndexId, PageNo, SpaceId};
+use rustc_hash::FxHashMap;
+
+use super::{Engine, RowMap, TrxOptions, auto_increment};
+use crate::btree;
+use crate::dictionary::{self, Action, Ddl, Identity, Table};
+use crate::error::{Error, Result};
+use crate::lock::{MetadataGrant, MetadataHeld};
+use crate::mtr::Mtr;
+use crate::row;
+use crate::schema::{self, Column, IndexDefinition, TableDefinition, TableOptions, same_name};
+use crate::segment;
+
+/// Pages that an empty table has beside its roots.
+const FIXED_PAGES: u32 = 3;
+
+/// The path of a table's file.
+pub(super) fn path_of(table: &schema::Table) -> String {
+    dictionary::table_path(&table.database, &table.name)
+}
+
+fn not_found(database: &str, name: &str) -> Error {
+    Error::NotFound(format!("{database}.{name}").into())
+}
+
+/// The names of a DDL statement, locked until this is dropped: databases shared, tables alone.
+struct Names {
+    _databases: MetadataHeld,
+    _tables: MetadataGrant,
+}
+
+impl Engine {
+    /// Locks names in the one order that all statements keep: databases, then tables, each by name.
+    fn lock_names(&self, tables: &[(&str, &str)], wait: &TrxOptions) -> Result<Names> {
+        let dictionary = &self.inner.dictionary;
+        let mut tables = tables.to_vec();
+        tables.sort_unstable();
+        tables.dedup();
+        let mut databases = MetadataHeld::default();
+        let mut last = None;
+        for (database, _) in &tables {
+            if last.replace(*database) != Some(*database) {
+                let lock = dictionary.database_lock(database);
+                databases.share(&lock, &wait.interrupt, wait.metadata_wait_timeout)?;
+            }
+        }
+        let locks = tables.iter().map(|(database, name)| dictionary.table_lock(database, name)).collect();
+        let tables = MetadataGrant::take(locks, &wait.interrupt, wait.metadata_wait_timeout)?;
+        Ok(Names { _databases: databases, _tables: tables })
+    }
+
+    fn begin_ddl(&self) -> Ddl<'_> {
+        Ddl::begin(self.inner.context(), &self.inner.dictionary)
+    }
+
+    fn existing(&self, database: &str, name: &str) -> Result<Arc<Table>> {
+        self.inner.dictionary.table(database, name).ok_or_else(|| not_found(database, name))
+    }
+
+    // Looking
+
+    pub fn table(&self, database: &str, name: &str) -> Option<Arc<Table>> {
+        self.inner.dictionary.table(database, name)
+    }
+
+    /// The tables of a database, by name.
+    pub fn tables(&self, database: &str) -> Vec<Arc<Table>> {
+        self.inner.dictionary.tables(database)
+    }
+
+    // Making and taking away
+
+    pub fn create_table(&self, definition: TableDefinition, wait: &TrxOptions) -> Result<Arc<Table>> {
+        let dictionary = &self.inner.dictionary;
+        let (database, name) = (&*definition.database, &*definition.name);
+        let _names = self.lock_names(&[(database, name)], wait)?;
+        dictionary.database(database).ok_or_else(|| Error::NotFound(database.into()))?;
+        if dictionary.table(database, name).is_some() {
+            return Err(Error::Exists(format!("{database}.{name}").into()));
+        }
+        let mut ddl = self.begin_ddl();
+        let table = self.make_table(&mut ddl, &definition, |_| dictionary::table_path(database, name))?;
+        ddl.insert_table(&table)?;
+        ddl.commit()?.run();
+        Ok(dictionary.put_table(table))
+    }
+
+    /// Makes the file of a table and its empty trees. Nobody knows of it yet.
+    fn make_table(
+        &self,
+        ddl: &mut Ddl<'_>,
+        definition: &TableDefinition,
+        path: impl FnOnce(SpaceId) -> String,
+    ) -> Result<row::Table> {
+        let store = &self.inner.store;
+        let indexes = dictionary::index_order(definition).len();
+        let mut identity = Identity {
+            id: Default::default(),
+            space: SpaceId(0),
+            created_us: store.disk().clock().wall().as_micros() as u64,
+            indexes: vec![(IndexId(0), PageNo(0)); indexes],
+        };
+        // A definition that cannot be a table fails before it has cost anything.
+        dictionary::describe(definition, &identity)?;
+        let ids = dictionary::new_ids(store, indexes)?;
+        let path = path(ids.space);
+        ddl.will_take_back(Action::DropSpace { space: ids.space, path: path.as_str().into() })?;
+        store.create_space(ids.space, &path, dictionary::transform(&definition.options, &store.config()))?;
+        let mut mtr = Mtr::begin(store);
+        segment::init_space(&mut mtr, ids.space, segment::space_flags(store.page_bytes()))?;
+        mtr.commit();
+        let room = segment::reserve(store, ids.space, FIXED_PAGES + indexes as u32)?;
+        identity.id = ids.table;
+        identity.space = ids.space;
+        for (position, index) in identity.indexes.iter_mut().enumerate() {
+            let id = IndexId(ids.index.0 + position as u64);
+            let mut mtr = Mtr::begin(store);
+            *index = (id, btree::create(&mut mtr, ids.space, id)?);
+            mtr.commit();
+        }
+        drop(room);
+        let table = Arc::new(dictionary::describe(definition, &identity)?);
+        if definition.auto_increment_start > 1 {
+            auto_increment::write_last_given(store, &table, definition.auto_increment_start - 1)?;
+        }
+        row::Table::open(store, table)
+    }
+
+    /// All or none.
+    pub fn drop_tables(&self, names: &[(&str, &str)], wait: &TrxOptions) -> Result<()> {
+        let dictionary = &self.inner.dictionary;
+        let _names = self.lock_names(names, wait)?;
+        let tables = names
+            .iter()
+            .map(|(database, name)| self.existing(database, name))
+            .collect::<Result<Vec<_>>>()?;
+        let mut ddl = self.begin_ddl();
+        for table in &tables {
+            ddl.delete_table(table)?;
+            ddl.will_do_afterwards(Action::DropSpace { space: table.space, path: path_of(table).into() })?;
+        }
+        let afterwards = ddl.commit()?;
+        let _purge = dictionary.stop_purge();
+        for table in &tables {
+            dictionary.remove_table(&table.database, &table.name);
+        }
+        afterwards.run();
+        Ok(())
+    }
+
+    /// (from, to) pairs, in order, all or none.
+    pub fn rename_tables(&self, renames: &[((&str, &str), (&str, &str))], wait: &TrxOptions) -> Result<()> {
+        let dictionary = &self.inner.dictionary;
+        let names: Vec<(&str, &str)> = renames.iter().flat_map(|(from, to)| [*from, *to]).collect();
+        let _names = self.lock_names(&names, wait)?;
+        // What the names mean after the renames so far; None = nothing.
+        let mut now: FxHashMap<(&str, &str), Option<Arc<schema::Table>>> = FxHashMap::default();
+        for name in &names {
+            let table = dictionary.table(name.0, name.1).map(|table| Arc::clone(table.schema()));
+            now.insert(*name, table);
+        }
+        let mut ddl = self.begin_ddl();
+        for (from, to) in renames {
+            let table = now.insert(*from, None).flatten().ok_or_else(|| not_found(from.0, from.1))?;
+            dictionary.database(to.0).ok_or_else(|| Error::NotFound(to.0.into()))?;
+            if now[to].is_some() {
+                return Err(Error::Exists(format!("{}.{}", to.0, to.1).into()));
+            }
+            let renamed = self.redescribe(&table, |definition| {
+                definition.database = to.0.into();
+                definition.name = to.1.into();
+            })?;
+            ddl.delete_table(&table)?;
+            ddl.insert_table(&renamed)?;
+            self.move_file(&mut ddl, table.space, &path_of(&table), &path_of(&renamed))?;
+            now.insert(*to, Some(Arc::new(renamed)));
+        }
+        let mut opened = Vec::new();
+        for table in now.values().flatten() {
+            opened.push(row::Table::open(&self.inner.store, table.clone())?);
+        }
+        let afterwards = ddl.commit()?;
+        let _purge = dictionary.stop_purge();
+        for ((database, name), _) in now {
+            dictionary.remove_table(database, name);
+        }
+        for table in opened {
+            dictionary.put_table(table);
+        }
+        afterwards.run();
+        Ok(())
+    }
+
+    /// Renames a tablespace's file now; a rollback renames it back.
+    fn move_file(&self, ddl: &mut Ddl<'_>, space: SpaceId, from: &str, to: &str) -> Result<()> {
+        ddl.will_take_back(Action::RenameSpace { space, path: from.into() })?;
+        self.inner.store.rename_space(space, to)
+    }
+
+    /// The same table with a changed description that leaves its trees as they are.
+    fn redescribe(&self, table: &schema::Table, change: impl FnOnce(&mut TableDefinition)) -> Result<schema::Table> {
+        let mut definition = table.definition();
+        change(&mut definition);
+        let identity = Identity {
+            id: table.id,
+            space: table.space,
+            created_us: table.created_us,
+            indexes: table.indexes.iter().map(|index| (index.id, index.root)).collect(),
+        };
+        let mut changed = dictionary::describe(&definition, &identity)?;
+        changed.state = table.state.clone();
+        Ok(changed)
+    }
+
+    // Changing descriptions
+
+    /// Locks a table, changes its description, and shows the new one.
+    fn alter_description(
+        &self,
+        database: &str,
+        name: &str,
+        wait: &TrxOptions,
+        change: &mut dyn FnMut(&mut TableDefinition) -> Result<()>,
+    ) -> Result<Arc<Table>> {
+        let dictionary = &self.inner.dictionary;
+        let _names = self.lock_names(&[(database, name)], wait)?;
+        let table = self.existing(database, name)?;
+        let mut outcome = Ok(());
+        let changed = self.redescribe(&table, |definition| outcome = change(definition))?;
+        outcome?;
+        let mut ddl = self.begin_ddl();
+        ddl.delete_table(&table)?;
+        ddl.insert_table(&changed)?;
+        let changed = row::Table::open(&self.inner.store, Arc::new(changed))?;
+        let afterwards = ddl.commit()?;
+        let _purge = dictionary.stop_purge();
+        let shown = dictionary.put_table(changed);
+        afterwards.run();
+        if let Some(space) = self.inner.store.space(shown.space) {
+            space.set_transform(dictionary::transform(&shown.options, &self.config()));
+        }
+        Ok(shown)
+    }
+
+    /// A change of options that touches no row: pages take the new form when they are next written.
+    pub fn alter_table_options(
+        &self,
+        database: &str,
+        name: &str,
+        wait: &TrxOptions,
+        change: &mut dyn FnMut(&mut TableOptions),
+    ) -> Result<Arc<Table>> {
+        self.alter_description(database, name, wait, &mut |definition| {
+            change(&mut definition.options);
+            Ok(())
+        })
+    }
+
+    /// Changes descriptions of columns in ways that leave every stored byte and every index as it is: default, comment,
+    /// name, members added at the end of an ENUM of the same width ... The caller knows. Number and order stay.
+    pub fn alter_columns(
+        &self,
+        database: &str,
+        name: &str,
+        wait: &TrxOptions,
+        change: &mut dyn FnMut(&mut Vec<Column>),
+    ) -> Result<Arc<Table>> {
+        self.alter_description(database, name, wait, &mut |definition| {
+            let count = definition.columns.len();
+            change(&mut definition.columns);
+            assert_eq!(definition.columns.len(), count, "columns keep their number");
+            Ok(())
+        })
+    }
+
+    pub fn rename_index(
+        &self,
+        database: &str,
+        name: &str,
+        from: &str,
+        to: &str,
+        wait: &TrxOptions,
+    ) -> Result<Arc<Table>> {
+        self.alter_description(database, name, wait, &mut |definition| {
+            let found = definition.indexes.iter_mut().find(|index| same_name(&index.name, from));
+            found.ok_or_else(|| Error::NotFound(format!("index {from}").into()))?.name = to.into();
+            Ok(())
+        })
+    }
+
+    // Indexes
+
+    /// Adds a secondary index, filled by sorting. DuplicateKey { index }: the ordinal that it would have had.
+    pub fn create_index(
+        &self,
+        database: &str,
+        name: &str,
+        index: IndexDefinition,
+        wait: &TrxOptions,
+    ) -> Result<Arc<Table>> {
+        let dictionary = &self.inner.dictionary;
+        let store = &self.inner.store;
+        let _names = self.lock_names(&[(database, name)], wait)?;
+        let table = self.existing(database, name)?;
+        let mut definition = table.definition();
+        definition.indexes.push(index);
+        // The clustered index stays: a new one means that the rows move.
+        if dictionary::index_order(&definition).first() != dictionary::index_order(&table.definition()).first() {
+            return Err(Error::Unsupported("a new clustered index without a rebuild".into()));
+        }
+        let ids = dictionary::new_ids(store, 1)?;
+        let mut ddl = self.begin_ddl();
+        ddl.will_take_back(Action::DropIndex { space: table.space, index: ids.index })?;
+        let room = segment::reserve(store, table.space, FIXED_PAGES)?;
+        let mut mtr = Mtr::begin(store);
+        let root = btree::create(&mut mtr, table.space, ids.index)?;
+        mtr.commit();
+        drop(room);
+        let mut identity = Identity {
+            id: table.id,
+            space: table.space,
+            created_us: table.created_us,
+            indexes: table.indexes.iter().map(|index| (index.id, index.root)).collect(),
+        };
+        identity.indexes.push((ids.index, root));
+        let mut changed = dictionary::describe(&definition, &identity)?;
+        changed.state = table.state.clone();
+        let changed = row::Table::open(store, Arc::new(changed))?;
+        self.inner.fill_index(&changed, changed.indexes.len() - 1, &wait.interrupt)?;
+        ddl.delete_table(&table)?;
+        ddl.insert_table(&changed)?;
+        let afterwards = ddl.commit()?;
+        let _purge = dictionary.stop_purge();
+        let shown = dictionary.put_table(changed);
+        afterwards.run();
+        Ok(shown)
+    }
+
+    /// Takes a secondary index away.
+    pub fn drop_index(&self, database: &str, name: &str, index: &str, wait: &TrxOptions) -> Result<Arc<Table>> {
+        let dictionary = &self.inner.dictionary;
+        let _names = self.lock_names(&[(database, name)], wait)?;
+        let table = self.existing(database, name)?;
+        let missing = || Error::NotFound(format!("index {index}").into());
+        let position = table.index(index).filter(|at| !table.indexes[*at].is_hidden()).ok_or_else(missing)?;
+        if position == 0 {
+            return Err(Error::Unsupported("dropping the clustered index without a rebuild".into()));
+        }
+        let mut definition = table.definition();
+        definition.indexes.retain(|other| !same_name(&other.name, index));
+        let mut identity = Identity {
+            id: table.id,
+            space: table.space,
+            created_us: table.created_us,
+            indexes: table.indexes.iter().map(|index| (index.id, index.root)).collect(),
+        };
+        let (dropped, _) = identity.indexes.remove(position);
+        let mut changed = dictionary::describe(&definition, &identity)?;
+        changed.state = table.state.clone();
+        let changed = row::Table::open(&self.inner.store, Arc::new(changed))?;
+        let mut ddl = self.begin_ddl();
+        ddl.delete_table(&table)?;
+        ddl.insert_table(&changed)?;
+        ddl.will_do_afterwards(Action::DropIndex { space: table.space, index: dropped })?;
+        let afterwards = ddl.commit()?;
+        let _purge = dictionary.stop_purge();
+        let shown = dictionary.put_table(changed);
+        afterwards.run();
+        Ok(shown)
+    }
+
+    // Rebuilding
+
+    /// Copies a table into a new file by `definition` (same database and name) and puts it in place of the old one (ALTER
+    /// TABLE, OPTIMIZE TABLE). Without a `map` the columns are the same. Returns the new table and its number of rows.
+    pub fn rebuild_table(
+        &self,
+        database: &str,
+        name: &str,
+        definition: TableDefinition,
+        map: Option<&mut RowMap<'_>>,
+        wait: &TrxOptions,
+    ) -> Result<(Arc<Table>, u64)> {
+        assert!(&*definition.database == database && &*definition.name == name, "a rebuilt table keeps its name");
+        let _names = self.lock_names(&[(database, name)], wait)?;
+        let old = self.existing(database, name)?;
+        self.replace(&old, &definition, |new| self.inner.copy_rows(&old, new, map, &wait.interrupt))
+    }
+
+    /// Empties a table; its AUTO_INCREMENT begins anew.
+    pub fn truncate_table(&self, database: &str, name: &str, wait: &TrxOptions) -> Result<()> {
+        let _names = self.lock_names(&[(database, name)], wait)?;
+        let old = self.existing(database, name)?;
+        self.replace_empty(&old)?;
+        Ok(())
+    }
+
+    fn replace_empty(&self, old: &Arc<Table>) -> Result<(Arc<Table>, u64)> {
+        let mut ddl = self.begin_ddl();
+        let new = self.make_table(&mut ddl, &old.definition(), |space| {
+            dictionary::temporary_path(&old.database, space.0)
+        })?;
+        self.put_in_place(ddl, old, new).map(|table| (table, 0))
+    }
+
+    fn replace(
+        &self,
+        old: &Arc<Table>,
+        definition: &TableDefinition,
+        fill: impl FnOnce(&row::Table) -> Result<u64>,
+    ) -> Result<(Arc<Table>, u64)> {
+        let mut ddl = self.begin_ddl();
+        let new =
+            self.make_table(&mut ddl, definition, |space| dictionary::temporary_path(&old.database, space.0))?;
+        let count = fill(&new)?;
+        // The new counter is not behind the old one.
+        if new.auto_increment.is_some() {
+            let given = auto_increment::read_last_given(&self.inner.store, old)?;
+            auto_increment::write_last_given(&self.inner.store, &new, given)?;
+        }
+        new.state.rows.store(count, std::sync::atomic::Ordering::Relaxed);
+        self.put_in_place(ddl, old, new).map(|table| (table, count))
+    }
+
+    /// Exchanges the files of a table and its successor, and commits.
+    fn put_in_place(&self, mut ddl: Ddl<'_>, old: &Arc<Table>, new: row::Table) -> Result<Arc<Table>> {
+        let dictionary = &self.inner.dictionary;
+        let path = path_of(&new);
+        let beside = dictionary::temporary_path(&old.database, new.space.0);
+        let aside = dictionary::temporary_path(&old.database, old.space.0);
+        ddl.delete_table(old)?;
+        ddl.insert_table(&new)?;
+        self.move_file(&mut ddl, old.space, &path_of(old), &aside)?;
+        self.move_file(&mut ddl, new.space, &beside, &path)?;
+        ddl.will_do_afterwards(Action::DropSpace { space: old.space, path: aside.into() })?;
+        let afterwards = ddl.commit()?;
+        let _purge = dictionary.stop_purge();
+        let shown = dictionary.put_table(new);
+        afterwards.run();
+        Ok(shown)
+    }
+}

@@ -1,0 +1,381 @@
+//! Transactions as a session uses them.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use format::ids::UndoNo;
+
+use super::{Cursor, Engine};
+use crate::dictionary::Table;
+use crate::error::{Error, Result};
+use crate::lock::{Interrupt, MetadataHeld};
+use crate::row;
+use crate::schema::{ColumnSet, ReadMode, Row, ScanRange};
+use crate::transaction::{Isolation, Transaction};
+
+/// How a transaction behaves.
+#[derive(Clone, Debug)]
+pub struct TrxOptions {
+    pub isolation: Isolation,
+    pub read_only: bool,
+    /// Told by KILL; looked at by long scans and waits.
+    pub interrupt: Arc<Interrupt>,
+    /// innodb_lock_wait_timeout: how long it waits for a row.
+    pub lock_wait_timeout: Duration,
+    /// lock_wait_timeout: how long it waits for a table's metadata.
+    pub metadata_wait_timeout: Duration,
+}
+
+impl Default for TrxOptions {
+    fn default() -> TrxOptions {
+        TrxOptions {
+            isolation: Isolation::RepeatableRead,
+            read_only: false,
+            interrupt: Arc::new(Interrupt::new()),
+            lock_wait_timeout: Duration::from_secs(50),
+            metadata_wait_timeout: Duration::from_secs(365 * 24 * 3600),
+        }
+    }
+}
+
+/// A point to which a transaction can be rolled back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Savepoint(UndoNo);
+
+/// A transaction. Dropped without a commit it is rolled back.
+pub struct Trx {
+    engine: Arc<Engine>,
+    pub(super) inner: Transaction,
+    metadata: MetadataHeld,
+    metadata_wait_timeout: Duration,
+    counts: Counts,
+}
+
+/// Rows touched, told to the engine's counters at the end, so that a row costs no shared cache line.
+#[derive(Default)]
+pub(super) struct Counts {
+    pub read: u64,
+    pub inserted: u64,
+    pub updated: u64,
+    pub deleted: u64,
+}
+
+impl Engine {
+    /// Begins a transaction. Costs nothing until it is used.
+    #[inline]
+    pub fn begin(self: &Arc<Self>, options: TrxOptions) -> Trx {
+        let mut inner = Transaction::new(options.isolation, options.interrupt, options.lock_wait_timeout);
+        inner.read_only = options.read_only;
+        Trx {
+            engine: self.clone(),
+            inner,
+            metadata: MetadataHeld::default(),
+            metadata_wait_timeout: options.metadata_wait_timeout,
+            counts: Counts::default(),
+        }
+    }
+}
+
+impl Trx {
+    #[inline]
+    pub(super) fn context(&self) -> row::Context<'_> {
+        self.engine.inner.context()
+    }
+
+    /// The parts that a row operation needs at the same time.
+    #[inline]
+    pub(super) fn parts(&mut self) -> (row::Context<'_>, &mut Transaction, &mut Counts) {
+        (self.engine.inner.context(), &mut self.inner, &mut self.counts)
+    }
+
+    // Tables
+
+    /// The current description of a table, whose metadata stays locked to the end of the transaction.
+    pub fn open_table(&mut self, database: &str, name: &str) -> Result<Arc<Table>> {
+        loop {
+            let table = self
+                .engine
+                .inner
+                .dictionary
+                .table(database, name)
+                .ok_or_else(|| Error::NotFound(format!("{database}.{name}").into()))?;
+            if self.lock_table(&table)? {
+                return Ok(table);
+            }
+        }
+    }
+
+    /// The same for a table that the caller still has from an earlier statement. False = it has changed or gone, open it
+    /// anew. Neither looks anything up nor allocates.
+    #[inline]
+    pub fn lock_table(&mut self, table: &Arc<Table>) -> Result<bool> {
+        self.metadata.share(table.metadata(), &self.inner.interrupt, self.metadata_wait_timeout)?;
+        Ok(!table.is_stale())
+    }
+
+    // Statements and savepoints
+
+    /// A statement begins: in READ COMMITTED it gets a view of its own. The answer is where to roll back to if it fails.
+    #[inline]
+    pub fn statement_begin(&mut self) -> Savepoint {
+        if self.inner.isolation <= Isolation::ReadCommitted {
+            self.inner.view = None;
+        }
+        self.savepoint()
+    }
+
+    /// START TRANSACTION WITH CONSISTENT SNAPSHOT: the view is taken now.
+    pub fn take_snapshot(&mut self) {
+        if self.inner.isolation >= Isolation::RepeatableRead {
+            self.inner.open_view(&self.engine.inner.registry);
+        }
+    }
+
+    #[inline]
+    pub fn savepoint(&mut self) -> Savepoint {
+        Savepoint(self.inner.undo.savepoint())
+    }
+
+    /// Undoes what was done since. Locks stay, as in InnoDB.
+    pub fn rollback_to(&mut self, savepoint: Savepoint) -> Result<()> {
+        if self.inner.undo.savepoint() == savepoint.0 {
+            return Ok(());
+        }
+        let inner = &self.engine.inner;
+        let undone = row::rollback(&inner.context(), &mut self.inner, &|id| inner.dictionary.by_id(id), savepoint.0);
+        undone.inspect_err(|error| self.cannot_undo(error))
+    }
+
+    /// Commits, and waits for the log as `innodb_flush_log_at_trx_commit` asks.
+    pub fn commit(mut self) -> Result<()> {
+        self.tell_counts();
+        let inner = &self.engine.inner;
+        let committed = self.inner.commit(&inner.store, &inner.undo, &inner.registry, &inner.locks);
+        let lsn = match committed {
+            Ok(lsn) => lsn,
+            Err(error) => {
+                self.undo_all();
+                return Err(error);
+            }
+        };
+        self.metadata.release_all();
+        match lsn {
+            None => Ok(()),
+            Some(lsn) => {
+                inner.counters.commits.add(1);
+                inner.store.commit_log(lsn)
+            }
+        }
+    }
+
+    pub fn rollback(mut self) -> Result<()> {
+        self.undo_all();
+        if self.engine.inner.store.is_poisoned() { Err(Error::Poisoned) } else { Ok(()) }
+    }
+
+    /// Undoes everything and ends. What is left is a new transaction that has not begun.
+    fn undo_all(&mut self) {
+        self.tell_counts();
+        if self.inner.id.0 != 0 {
+            let had_changes = !self.inner.undo.is_empty();
+            let inner = &self.engine.inner;
+            let trx = &mut self.inner;
+            let undone = row::rollback(&inner.context(), trx, &|id| inner.dictionary.by_id(id), UndoNo(0))
+                .and_then(|()| trx.end_rollback(&inner.store, &inner.undo, &inner.registry, &inner.locks));
+            if had_changes {
+                inner.counters.rollbacks.add(1);
+            }
+            if let Err(error) = undone {
+                self.cannot_undo(&error);
+            }
+        }
+        self.inner.view = None;
+        self.metadata.release_all();
+    }
+
+    /// A rollback that fails leaves changes that must not be seen: nobody may go on before recovery has undone them.
+    fn cannot_undo(&self, error: &Error) {
+        if !matches!(error, Error::Poisoned) {
+            tracing::error!("roll back transaction {}: {error}", self.inner.id);
+            self.engine.inner.store.poison("a transaction could not be rolled back");
+        }
+    }
+
+    /// What an error of a row operation means for the transaction.
+    #[cold]
+    fn failed(&mut self, error: Error, before: UndoNo) -> Error {
+        if error.rolls_back_transaction() {
+            self.undo_all();
+            return error;
+        }
+        // The row may have been changed in some of its indexes.
+        match self.rollback_to(Savepoint(before)) {
+            Ok(()) => error,
+            Err(worse) => worse,
+        }
+    }
+
+    fn tell_counts(&mut self) {
+        let counts = std::mem::take(&mut self.counts);
+        self.engine.inner.counters.tell(&counts);
+    }
+
+    /// Whether there is something to commit.
+    #[inline]
+    pub fn has_changes(&self) -> bool {
+        !self.inner.undo.is_empty()
+    }
+
+    /// 0 until it writes or locks.
+    #[inline]
+    pub fn id(&self) -> u64 {
+        self.inner.id.0
+    }
+
+    #[inline]
+    pub fn isolation(&self) -> Isolation {
+        self.inner.isolation
+    }
+
+    #[inline]
+    pub fn is_read_only(&self) -> bool {
+        self.inner.read_only
+    }
+
+    pub fn set_lock_wait_timeout(&mut self, timeout: Duration) {
+        self.inner.lock_wait_timeout = timeout;
+    }
+
+    #[inline]
+    pub fn engine(&self) -> &Arc<Engine> {
+        &self.engine
+    }
+
+    // Rows
+
+    /// Inserts a row: values of all columns, in table order. An error leaves nothing of it.
+    pub fn insert(&mut self, table: &Table, values: &[Option<&[u8]>]) -> Result<()> {
+        self.writable()?;
+        let before = self.inner.undo.savepoint();
+        let (context, trx, counts) = self.parts();
+        match row::insert(&context, trx, table, values) {
+            Ok(()) => {
+                counts.inserted += 1;
+                count_change(table, 1);
+                Ok(())
+            }
+            Err(error) => Err(self.failed(error, before)),
+        }
+    }
+
+    /// Changes columns of a row that was read in this transaction under an exclusive lock.
+    pub fn update(&mut self, table: &Table, row: &Row, changes: &[(usize, Option<&[u8]>)]) -> Result<()> {
+        self.writable()?;
+        let before = self.inner.undo.savepoint();
+        let (context, trx, counts) = self.parts();
+        match row::update(&context, trx, table, row, changes) {
+            Ok(()) => {
+                counts.updated += 1;
+                count_change(table, 0);
+                Ok(())
+            }
+            Err(error) => Err(self.failed(error, before)),
+        }
+    }
+
+    /// Deletes a row that was read in this transaction under an exclusive lock.
+    pub fn delete(&mut self, table: &Table, row: &Row) -> Result<()> {
+        self.writable()?;
+        let before = self.inner.undo.savepoint();
+        let (context, trx, counts) = self.parts();
+        match row::delete(&context, trx, table, row) {
+            Ok(()) => {
+                counts.deleted += 1;
+                count_change(table, -1);
+                Ok(())
+            }
+            Err(error) => Err(self.failed(error, before)),
+        }
+    }
+
+    #[inline]
+    fn writable(&self) -> Result<()> {
+        if self.inner.read_only { Err(Error::ReadOnly) } else { Ok(()) }
+    }
+
+    /// The row with this full key of a unique index; false = there is none. No allocation once `row` has grown.
+    #[inline]
+    pub fn get(
+        &mut self,
+        table: &Table,
+        index: usize,
+        key: &[Option<&[u8]>],
+        mode: ReadMode,
+        columns: &ColumnSet,
+        row: &mut Row,
+    ) -> Result<bool> {
+        let mode = self.effective(mode);
+        let (context, trx, counts) = self.parts();
+        match row::get(&context, trx, table, index, key, mode, columns, row) {
+            Ok(found) => {
+                counts.read += u64::from(found);
+                Ok(found)
+            }
+            Err(error) => {
+                let here = self.inner.undo.savepoint();
+                Err(self.failed(error, here))
+            }
+        }
+    }
+
+    /// A scan of a part of an index.
+    pub fn cursor(
+        &mut self,
+        table: &Arc<Table>,
+        index: usize,
+        mode: ReadMode,
+        columns: ColumnSet,
+        range: ScanRange<'_>,
+    ) -> Result<Cursor> {
+        let mode = self.effective(mode);
+        Ok(Cursor::new(row::Scan::new(table.trees().clone(), index, mode, columns, range)))
+    }
+
+    /// About how many rows a scan would visit.
+    pub fn estimate(&mut self, table: &Table, index: usize, range: &ScanRange<'_>) -> Result<u64> {
+        row::estimate(&self.context(), table, index, range)
+    }
+
+    /// In SERIALIZABLE every read locks.
+    #[inline]
+    fn effective(&self, mode: ReadMode) -> ReadMode {
+        if mode == ReadMode::Consistent && self.inner.isolation == Isolation::Serializable {
+            ReadMode::Shared
+        } else {
+            mode
+        }
+    }
+
+    /// An error of a scan, see [`Trx::failed`].
+    pub(super) fn scan_failed(&mut self, error: Error) -> Error {
+        let here = self.inner.undo.savepoint();
+        self.failed(error, here)
+    }
+}
+
+/// Keeps the estimate of a table's rows about right between two looks at its trees.
+#[inline]
+fn count_change(table: &Table, rows: i64) {
+    let state = &table.state;
+    state.modified_rows.fetch_add(1, Ordering::Relaxed);
+    if rows != 0 {
+        state.rows.fetch_add(rows as u64, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Trx {
+    fn drop(&mut self) {
+        self.undo_all();
+    }
+}

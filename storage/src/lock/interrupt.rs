@@ -1,0 +1,139 @@
+//! How a statement is told to stop, and how somebody who waits hears of it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::time::{Duration, Instant};
+
+use crate::sync::{Condvar, Mutex, Rank};
+
+/// What is to stop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kill {
+    /// The statement that runs now.
+    Query,
+    /// The whole connection.
+    Connection,
+}
+
+const NONE: u8 = 0;
+const QUERY: u8 = 1;
+const CONNECTION: u8 = 2;
+
+/// A flag that a connection's thread looks at, and that wakes it where it waits for a lock.
+#[derive(Debug)]
+pub struct Interrupt {
+    kill: AtomicU8,
+    waiting: Mutex<Option<Arc<Waiter>>>,
+}
+
+impl Default for Interrupt {
+    fn default() -> Interrupt {
+        Interrupt { kill: AtomicU8::new(NONE), waiting: Mutex::new(Rank::Leaf, None) }
+    }
+}
+
+impl Interrupt {
+    pub fn new() -> Interrupt {
+        Interrupt::default()
+    }
+
+    /// Tells the statement or connection to stop, and wakes it if it waits.
+    pub fn set(&self, kill: Kill) {
+        let value = if kill == Kill::Query { QUERY } else { CONNECTION };
+        self.kill.fetch_max(value, Ordering::SeqCst);
+        let waiter = self.waiting.lock().clone();
+        if let Some(waiter) = waiter {
+            waiter.wake(Outcome::Interrupted);
+        }
+    }
+
+    /// A new statement begins: forgets a KILL QUERY that came too late for the last one.
+    #[inline]
+    pub fn clear(&self) {
+        if self.kill.load(Ordering::Relaxed) == QUERY {
+            let _ = self.kill.compare_exchange(QUERY, NONE, Ordering::SeqCst, Ordering::SeqCst);
+        }
+    }
+
+    #[inline]
+    pub fn is_set(&self) -> bool {
+        self.kill.load(Ordering::Relaxed) != NONE
+    }
+
+    pub fn kind(&self) -> Option<Kill> {
+        match self.kill.load(Ordering::SeqCst) {
+            NONE => None,
+            QUERY => Some(Kill::Query),
+            _ => Some(Kill::Connection),
+        }
+    }
+}
+
+/// How a wait ended, or that it has not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Outcome {
+    Waiting,
+    Granted,
+    Interrupted,
+    TimedOut,
+}
+
+/// Where one transaction sleeps while it waits.
+#[derive(Debug)]
+pub(super) struct Waiter {
+    outcome: Mutex<Outcome>,
+    wakened: Condvar,
+}
+
+impl Waiter {
+    pub fn new() -> Waiter {
+        Waiter { outcome: Mutex::new(Rank::Leaf, Outcome::Waiting), wakened: Condvar::new() }
+    }
+
+    pub fn prepare(&self) {
+        *self.outcome.lock() = Outcome::Waiting;
+    }
+
+    /// A grant stands over everything: a lock that was given is held.
+    pub fn wake(&self, with: Outcome) {
+        let mut outcome = self.outcome.lock();
+        if *outcome != Outcome::Granted {
+            *outcome = with;
+        }
+        self.wakened.notify_all();
+    }
+
+    pub fn is_granted(&self) -> bool {
+        *self.outcome.lock() == Outcome::Granted
+    }
+
+    /// Sleeps until it is wakened or the time is over.
+    pub fn wait(self: &Arc<Self>, interrupt: &Interrupt, limit: Duration) -> Outcome {
+        *interrupt.waiting.lock() = Some(self.clone());
+        let outcome = self.sleep(interrupt, limit);
+        *interrupt.waiting.lock() = None;
+        outcome
+    }
+
+    fn sleep(&self, interrupt: &Interrupt, limit: Duration) -> Outcome {
+        let deadline = Instant::now().checked_add(limit);
+        let mut outcome = self.outcome.lock();
+        // Set before this waiter was known to the interrupt.
+        if interrupt.is_set() && *outcome == Outcome::Waiting {
+            return Outcome::Interrupted;
+        }
+        while *outcome == Outcome::Waiting {
+            match deadline {
+                None => self.wakened.wait(&mut outcome),
+                Some(deadline) => {
+                    let left = deadline.saturating_duration_since(Instant::now());
+                    if left.is_zero() {
+                        return Outcome::TimedOut;
+                    }
+                    self.wakened.wait_for(&mut outcome, left);
+                }
+            }
+        }
+        *outcome
+    }
+}

@@ -1,0 +1,110 @@
+//! Locks: what a transaction holds to its end so that others wait. By id; no transaction object is known here.
+//!
+//! A **record lock** is named by an index and a hash of the record's key ([`LockId`]), not by a place on a page: rows may
+//! move, pages may split, and nothing has to be told. Two keys with the same hash share a lock, which can make somebody
+//! wait in vain and nothing worse. An owner is a transaction id; the rows that a transaction wrote itself carry that id
+//! and are locked *implicitly*, without an entry here, until somebody else wants them and makes the lock explicit.
+//!
+//! ```text
+//! shard = hash & mask          entry of one lock                        transaction
+//! +--------+   lookup    +-------------------------------+        +----------------------+
+//! | mutex  | ----------> | id | first holder | queue ----+--+     | Held: ids of its     |
+//! | table  |             +-------------------------------+  |     | locks, to release    |
+//! +--------+                       more holders, waiting <--+     +----------------------+
+//! ```
+//!
+//! The queue exists only where two meet: a lock that nobody contends takes one latch, one lookup and no allocation.
+//! Whoever waits stands in line: a later request does not overtake an earlier one that it conflicts with, except that
+//! somebody who already holds the lock may strengthen it.
+//!
+//! A **metadata lock** ([`MetadataLock`]) is one per table name: transactions share it, a DDL statement wants it alone.
+//!
+//! Modes and kinds, as in InnoDB. Held | wanted; `-` = both may have it:
+//!
+//! ```text
+//!                      record/next-key S   record/next-key X   gap   insert intention
+//! record S                     -                wait            -           -
+//! record X                   wait               wait            -           -
+//! gap (S or X)                 -                  -             -          wait
+//! next-key S                   -                wait            -          wait
+//! next-key X                 wait               wait            -          wait
+//! insert intention             -                  -             -           -
+//! ```
+//!
+//! Invariants:
+//!
+//! * Whoever waits holds no latch.
+//! * A transaction waits for at most one lock at a time.
+//! * A cycle of waiting transactions is found when it closes: the one who would close it is the victim.
+//!
+//! Sources: Gray & Reuter, "Transaction Processing", ch. 8; the locking chapter of the InnoDB manual.
+
+mod interrupt;
+mod metadata;
+mod table;
+
+use format::ids::IndexId;
+
+pub use interrupt::{Interrupt, Kill};
+pub use metadata::{MetadataGrant, MetadataHeld, MetadataLock};
+pub use table::{Held, LockCounters, LockTable, TryLock};
+
+/// What a record lock locks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LockId {
+    pub index: IndexId,
+    /// Hash of the key's fields that make it unique. Equal for keys that compare equal.
+    pub key_hash: u64,
+}
+
+impl LockId {
+    /// The lock of the gap behind the last record of an index.
+    pub const fn supremum(index: IndexId) -> LockId {
+        LockId { index, key_hash: u64::MAX }
+    }
+}
+
+/// Whether others may read what is locked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum LockMode {
+    Shared,
+    Exclusive,
+}
+
+/// What of a record is locked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum LockKind {
+    /// The record alone.
+    Record,
+    /// The gap before it: nobody inserts there.
+    Gap,
+    /// Both.
+    NextKey,
+    /// The wish to insert into the gap before it.
+    InsertIntention,
+}
+
+impl LockKind {
+    fn has_record(self) -> bool {
+        matches!(self, LockKind::Record | LockKind::NextKey)
+    }
+
+    fn has_gap(self) -> bool {
+        matches!(self, LockKind::Gap | LockKind::NextKey)
+    }
+}
+
+/// Whether a request must wait for a lock that another has. See the picture in the module header.
+fn conflicts(wanted: (LockMode, LockKind), held: (LockMode, LockKind)) -> bool {
+    if wanted.1 == LockKind::InsertIntention {
+        return held.1.has_gap();
+    }
+    let both_record = wanted.1.has_record() && held.1.has_record();
+    both_record && (wanted.0 == LockMode::Exclusive || held.0 == LockMode::Exclusive)
+}
+
+/// Whether somebody who holds `held` need not ask for `wanted`.
+fn covers(held: (LockMode, LockKind), wanted: (LockMode, LockKind)) -> bool {
+    let kind = held.1 == wanted.1 || held.1 == LockKind::NextKey && wanted.1 != LockKind::InsertIntention;
+    kind && held.0 >= wanted.0
+}

@@ -1,0 +1,349 @@
+//! Databases, tables, columns and indexes: plain descriptions that the dictionary fills and everyone reads.
+//!
+//! A `...Definition` is what a user asks for. A [`Table`] is what exists: it has ids, a file and root pages, and it
+//! is immutable; a change of the table makes a new `Table`. What does move while the table lives (the AUTO_INCREMENT
+//! counter, statistics) sits in its [`TableState`], which the old and the new description share.
+//!
+//! How a table becomes records (formats.md of InnoDB: "field order"):
+//!
+//! ```text
+//! clustered leaf       key columns (or DB_ROW_ID), DB_TRX_ID, DB_ROLL_PTR, the other columns in table order
+//! clustered node       key columns (or DB_ROW_ID), child page
+//! secondary leaf       index columns, then the key columns of the clustered index that are not among them
+//! secondary node       all fields of the secondary leaf, child page
+//! ```
+//!
+//! Invariants:
+//!
+//! * `table.indexes[0]` is the clustered index; there always is one.
+//! * A column's ordinal is its position in `table.columns`; DB_ROW_ID, DB_TRX_ID and DB_ROLL_PTR have none.
+//! * Two tables never share a table id, index id or space id, not even over time.
+
+mod row;
+mod scan;
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use format::collation::CollationId;
+use format::ids::{IndexId, PageNo, SpaceId, TableId};
+use format::value::ColumnType;
+
+pub use row::{ColumnSet, Row};
+pub use scan::{ReadMode, ScanRange};
+
+/// The most columns of a table, as in InnoDB.
+pub const COLUMNS_MAX: usize = 1017;
+/// The most parts of an index.
+pub const INDEX_PARTS_MAX: usize = 16;
+/// The most secondary indexes of a table.
+pub const INDEXES_MAX: usize = 64;
+/// The name of the clustered index of a table without a usable unique key, as in InnoDB.
+pub const ROW_ID_INDEX: &str = "GEN_CLUST_INDEX";
+
+/// A database: a name for a set of tables, and a directory of their files.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Database {
+    pub id: u64,
+    pub name: Box<str>,
+    /// What its new tables have unless they say otherwise.
+    pub collation: CollationId,
+}
+
+/// A table that exists.
+#[derive(Debug)]
+pub struct Table {
+    pub id: TableId,
+    pub database: Box<str>,
+    pub name: Box<str>,
+    pub space: SpaceId,
+    pub columns: Vec<Column>,
+    /// The clustered index first, then the others in order of creation.
+    pub indexes: Vec<Index>,
+    pub options: TableOptions,
+    /// Ordinal of the AUTO_INCREMENT column.
+    pub auto_increment: Option<usize>,
+    /// When it was created, as microseconds of the Unix epoch.
+    pub created_us: u64,
+    /// What moves while the table lives.
+    pub state: Arc<TableState>,
+}
+
+/// What moves while a table lives. Shared by the descriptions of one table that follow each other.
+#[derive(Debug, Default)]
+pub struct TableState {
+    /// The next AUTO_INCREMENT value; 0 = not read from the clustered root yet.
+    pub auto_increment_next: AtomicU64,
+    /// Rows inserted, updated and deleted since the statistics were taken.
+    pub modified_rows: AtomicU64,
+    /// Estimated rows.
+    pub rows: AtomicU64,
+    /// When a row last changed, as microseconds of the Unix epoch; 0 = not since the server started.
+    pub updated_us: AtomicU64,
+}
+
+/// A column of a table.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Column {
+    pub name: Box<str>,
+    pub ty: ColumnType,
+    pub nullable: bool,
+    pub default: ColumnDefault,
+    /// ON UPDATE CURRENT_TIMESTAMP.
+    pub on_update_now: bool,
+    pub auto_increment: bool,
+    pub comment: Box<str>,
+    /// Not shown by `SELECT *`.
+    pub invisible: bool,
+}
+
+/// What a column takes when an INSERT does not name it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ColumnDefault {
+    /// NOT NULL without DEFAULT: an error in strict mode.
+    None,
+    Null,
+    /// Stored bytes, see `ColumnType::encode`.
+    Literal(Vec<u8>),
+    CurrentTimestamp {
+        fsp: u8,
+    },
+    /// Text of `DEFAULT (expression)`.
+    Expression(Box<str>),
+}
+
+/// One column of an index.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IndexPart {
+    /// Ordinal in the table.
+    pub column: usize,
+    /// Only the first characters (bytes, for binary types) are in the index.
+    pub prefix_chars: Option<u32>,
+    /// Kept for SHOW CREATE TABLE; the tree is ascending and is read backwards.
+    pub descending: bool,
+}
+
+/// An index that a user asks for.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct IndexDefinition {
+    pub name: Box<str>,
+    pub unique: bool,
+    pub primary: bool,
+    pub parts: Vec<IndexPart>,
+    pub comment: Box<str>,
+    /// `USING BTREE` or `USING HASH` as written; every index is a B+tree.
+    pub algorithm: Option<Box<str>>,
+    pub invisible: bool,
+}
+
+/// An index that exists: a B+tree.
+#[derive(Debug)]
+pub struct Index {
+    pub id: IndexId,
+    pub name: Box<str>,
+    pub unique: bool,
+    pub primary: bool,
+    /// What the user declared. Empty in a clustered index on DB_ROW_ID.
+    pub parts: Vec<IndexPart>,
+    pub comment: Box<str>,
+    pub algorithm: Option<Box<str>>,
+    pub invisible: bool,
+    pub space: SpaceId,
+    pub root: PageNo,
+    pub clustered: bool,
+    /// The fields of a leaf record, in record order.
+    pub fields: Vec<IndexField>,
+    /// How many fields, from the left, order the records and tell any two apart.
+    pub unique_fields: usize,
+    /// Where each column of the table lies in this index whole, not as a prefix: position in `fields`.
+    pub field_of_column: Vec<Option<u16>>,
+}
+
+/// One field of an index's leaf records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IndexField {
+    pub source: FieldSource,
+    /// At most this many bytes of the column are in the index; `prefix_chars` times the charset's longest character.
+    pub prefix_bytes: Option<u32>,
+    pub prefix_chars: Option<u32>,
+}
+
+/// Where a field of an index comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FieldSource {
+    /// Ordinal in the table.
+    Column(u16),
+    /// DB_ROW_ID, 6 bytes.
+    RowId,
+    /// DB_TRX_ID, 6 bytes.
+    TrxId,
+    /// DB_ROLL_PTR, 7 bytes.
+    RollPtr,
+}
+
+/// How the pages of a table are stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Compression {
+    /// What the server is configured to do with new tables.
+    #[default]
+    Default,
+    None,
+    Zlib,
+    Lz4,
+    Zstd,
+}
+
+impl Compression {
+    /// The name as in `COMPRESSION="..."`; empty for the default.
+    pub fn name(self) -> &'static str {
+        match self {
+            Compression::Default => "",
+            Compression::None => "none",
+            Compression::Zlib => "zlib",
+            Compression::Lz4 => "lz4",
+            Compression::Zstd => "zstd",
+        }
+    }
+}
+
+/// ROW_FORMAT as written. All tables have DYNAMIC rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum RowFormat {
+    #[default]
+    Default,
+    Dynamic,
+    Compact,
+    Redundant,
+    Compressed,
+}
+
+/// What may be changed without touching a row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TableOptions {
+    /// How pages are stored from their next write on.
+    pub compression: Compression,
+    /// None = the server's innodb_compression_level at the time the page is written.
+    pub compression_level: Option<u8>,
+    pub row_format: RowFormat,
+    /// KEY_BLOCK_SIZE in KiB as written, 0 = not given. Accepted, without effect.
+    pub key_block_size: u32,
+    pub collation: CollationId,
+    pub comment: Box<str>,
+    /// Options as given, in order, for SHOW CREATE TABLE: (`COMPRESSION`, `zlib`), (`PAGE_COMPRESSED`, `1`) ...
+    pub create_options: Vec<(Box<str>, Box<str>)>,
+}
+
+impl Default for TableOptions {
+    fn default() -> TableOptions {
+        TableOptions {
+            compression: Compression::Default,
+            compression_level: None,
+            row_format: RowFormat::Default,
+            key_block_size: 0,
+            collation: CollationId::DEFAULT,
+            comment: "".into(),
+            create_options: Vec::new(),
+        }
+    }
+}
+
+/// A table that a user asks for.
+///
+/// At most one index may be `primary`. Without one the first unique index whose columns are all NOT NULL (and whole)
+/// becomes the clustered index, and without that a hidden one on DB_ROW_ID: `table.indexes[0]` is then an index that
+/// the user did not declare, see [`Index::is_hidden`].
+#[derive(Clone, Debug, Default)]
+pub struct TableDefinition {
+    pub database: Box<str>,
+    pub name: Box<str>,
+    pub columns: Vec<Column>,
+    pub indexes: Vec<IndexDefinition>,
+    pub options: TableOptions,
+    /// AUTO_INCREMENT=n of CREATE TABLE; 0 = start at 1.
+    pub auto_increment_start: u64,
+}
+
+impl Table {
+    /// The ordinal of a column by its name, in any case.
+    pub fn column(&self, name: &str) -> Option<usize> {
+        self.columns.iter().position(|column| same_name(&column.name, name))
+    }
+
+    /// The ordinal of an index by its name, in any case.
+    pub fn index(&self, name: &str) -> Option<usize> {
+        self.indexes.iter().position(|index| same_name(&index.name, name))
+    }
+
+    #[inline]
+    pub fn clustered(&self) -> &Index {
+        &self.indexes[0]
+    }
+
+    /// Whether the rows are ordered by the hidden DB_ROW_ID.
+    #[inline]
+    pub fn has_row_id(&self) -> bool {
+        self.indexes[0].is_hidden()
+    }
+
+    /// `database.table`, for messages.
+    pub fn full_name(&self) -> String {
+        format!("{}.{}", self.database, self.name)
+    }
+
+    /// This table as a definition: what one would ask for to get its like.
+    pub fn definition(&self) -> TableDefinition {
+        TableDefinition {
+            database: self.database.clone(),
+            name: self.name.clone(),
+            columns: self.columns.clone(),
+            indexes: self.indexes.iter().filter(|index| !index.is_hidden()).map(Index::definition).collect(),
+            options: self.options.clone(),
+            auto_increment_start: 0,
+        }
+    }
+}
+
+impl Index {
+    /// The clustered index on DB_ROW_ID, which no user declared and no statement names.
+    #[inline]
+    pub fn is_hidden(&self) -> bool {
+        self.parts.is_empty()
+    }
+
+    /// Whether a lookup by all `parts` finds at most one row, whatever the values.
+    pub fn is_unique_not_null(&self, table: &Table) -> bool {
+        self.unique && self.parts.iter().all(|part| !table.columns[part.column].nullable)
+    }
+
+    /// Whether every column of `columns` can be read from this index without visiting the clustered one.
+    pub fn covers(&self, columns: &ColumnSet) -> bool {
+        self.clustered || columns.iter().all(|column| self.field_of_column[column].is_some())
+    }
+
+    pub fn definition(&self) -> IndexDefinition {
+        IndexDefinition {
+            name: self.name.clone(),
+            unique: self.unique,
+            primary: self.primary,
+            parts: self.parts.clone(),
+            comment: self.comment.clone(),
+            algorithm: self.algorithm.clone(),
+            invisible: self.invisible,
+        }
+    }
+}
+
+/// Whether two names of columns or indexes are the same: their case does not matter.
+pub fn same_name(a: &str, b: &str) -> bool {
+    if a.is_ascii() && b.is_ascii() {
+        return a.eq_ignore_ascii_case(b);
+    }
+    a.chars().flat_map(char::to_lowercase).eq(b.chars().flat_map(char::to_lowercase))
+}
+
+impl fmt::Display for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}`.`{}`", self.database, self.name)
+    }
+}

@@ -1,0 +1,39 @@
+//! What to read and how: the vocabulary between a statement and the trees.
+
+use std::ops::Bound;
+
+/// How a read sees rows, and whether it locks them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReadMode {
+    /// As of the transaction's read view, without locks. (In READ UNCOMMITTED: the newest version.)
+    Consistent,
+    /// The newest version, share-locked. `LOCK IN SHARE MODE`, and every read in SERIALIZABLE.
+    Shared,
+    /// The newest version, exclusively locked. `FOR UPDATE`, and the rows that UPDATE and DELETE visit.
+    Exclusive,
+}
+
+/// The part of an index to scan, and the direction.
+///
+/// A bound is a prefix of the index's parts: `Included` takes in every key that begins with it, `Excluded` leaves all
+/// of these out. The values are stored bytes; NULL sorts before everything.
+#[derive(Clone, Copy, Debug)]
+pub struct ScanRange<'a> {
+    pub lower: Bound<&'a [Option<&'a [u8]>]>,
+    pub upper: Bound<&'a [Option<&'a [u8]>]>,
+    /// From the upper end downward.
+    pub reverse: bool,
+}
+
+impl ScanRange<'static> {
+    /// The whole index, upward.
+    pub const ALL: ScanRange<'static> =
+        ScanRange { lower: Bound::Unbounded, upper: Bound::Unbounded, reverse: false };
+}
+
+impl<'a> ScanRange<'a> {
+    /// Every key that begins with `prefix`.
+    pub fn prefix(prefix: &'a [Option<&'a [u8]>]) -> ScanRange<'a> {
+        ScanRange { lower: Bound::Included(prefix), upper: Bound::Included(prefix), reverse: false }
+    }
+}

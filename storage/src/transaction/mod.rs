@@ -1,0 +1,172 @@
+//! Transactions: who is active, what each sees, and in which order they end.
+//!
+//! A transaction begins with nothing. At its first write or lock it is given an **id** and becomes *active*; at its
+//! first consistent read it is given a **read view**, see [`ReadView`]. One that only reads without locking never gets an
+//! id, and shares its view with others as long as nobody else begins or ends in between: it costs two counters.
+//!
+//! ```text
+//!               first write or lock         commit: number taken          undo state written
+//!   begun  ---------------------------> active ------------> committing ------------------> ended
+//!     |    id := next                      |                                  ^
+//!     |                                    +---- rollback: undone, log freed -+
+//!     +------------------------------------------------------- (nothing to do) ^
+//! ```
+//!
+//! The order of a commit: the undo logs change state in one mini-transaction (from here on recovery takes it as committed);
+//! it leaves the registry (new views see it); its locks go; the log is flushed as far as `flush_log_at_commit` asks.
+//! Somebody who reads the new rows before the flush is done cannot be acknowledged before it either, for his own commit
+//! record stands behind in the same log.
+//!
+//! Ids and commit numbers come from one counter. Its persistent copy, on the transaction system page, is kept ahead by a
+//! margin, so that one write serves many transactions; after a crash some numbers are skipped. DB_ROW_ID does the same.
+//!
+//! Invariants:
+//!
+//! * An id is given once, even over crashes.
+//! * A transaction leaves the registry after its undo state was written and before its locks are released.
+//! * `purge_limit` never goes back.
+//!
+//! It does not know how rows are undone (`row::rollback`) nor which locks there are (`lock`).
+
+mod read_view;
+mod registry;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use format::ids::{Lsn, TrxId};
+
+use crate::error::Result;
+use crate::lock::{Held, Interrupt, LockTable};
+use crate::store::Store;
+use crate::undo::{TrxUndo, UndoSpace};
+
+pub use read_view::ReadView;
+pub use registry::{Registry, SYSTEM_PAGE};
+
+/// What a transaction may see of others, as InnoDB has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub enum Isolation {
+    ReadUncommitted,
+    ReadCommitted,
+    #[default]
+    RepeatableRead,
+    Serializable,
+}
+
+/// The state of one transaction, in the hands of the thread that runs it.
+pub struct Transaction {
+    /// 0 until it writes or locks.
+    pub id: TrxId,
+    pub isolation: Isolation,
+    pub read_only: bool,
+    pub undo: TrxUndo,
+    /// What consistent reads see; taken at the first one (RR, SERIALIZABLE) or anew per statement (RC).
+    pub view: Option<Arc<ReadView>>,
+    pub locks: Held,
+    pub interrupt: Arc<Interrupt>,
+    /// How long it waits for a row.
+    pub lock_wait_timeout: Duration,
+}
+
+impl Transaction {
+    pub fn new(isolation: Isolation, interrupt: Arc<Interrupt>, lock_wait_timeout: Duration) -> Transaction {
+        Transaction {
+            id: TrxId(0),
+            isolation,
+            read_only: false,
+            undo: TrxUndo::default(),
+            view: None,
+            locks: Held::default(),
+            interrupt,
+            lock_wait_timeout,
+        }
+    }
+
+    /// Makes sure that it has an id, and with it the right to lock and to write. The caller holds no latch.
+    #[inline]
+    pub fn assign_id(&mut self, store: &Store, registry: &Registry, locks: &LockTable) -> Result<TrxId> {
+        if self.id == TrxId(0) {
+            let id = registry.begin(store)?;
+            locks.begin(&mut self.locks, id);
+            self.id = id;
+        }
+        Ok(self.id)
+    }
+
+    /// Makes sure that it has a read view.
+    #[inline]
+    pub fn open_view(&mut self, registry: &Registry) -> &ReadView {
+        self.view.get_or_insert_with(|| registry.view())
+    }
+
+    /// Commits. The answer is the LSN up to which the log is to be flushed before anybody is told; None = it had changed
+    /// nothing. Afterwards this may be used as a new transaction. An error leaves it active, to be rolled back.
+    pub fn commit(
+        &mut self,
+        store: &Store,
+        undo: &UndoSpace,
+        registry: &Registry,
+        locks: &LockTable,
+    ) -> Result<Option<Lsn>> {
+        self.view = None;
+        if self.id == TrxId(0) {
+            return Ok(None);
+        }
+        let mut lsn = None;
+        let mut number = None;
+        if !self.undo.is_empty() {
+            number = self.undo.has_updates().then(|| registry.begin_commit());
+            match undo.commit(store, &mut self.undo, self.id, number) {
+                Ok(committed) => lsn = Some(committed),
+                Err(error) => {
+                    if let Some(number) = number {
+                        registry.cancel_commit(number);
+                    }
+                    return Err(error);
+                }
+            }
+        }
+        self.leave(registry, locks, number);
+        if let Err(error) = undo.finish(store, &mut self.undo) {
+            // The commit stands; recovery gives the log back.
+            tracing::warn!("give back the undo log of a committed transaction: {error}");
+        }
+        Ok(lsn)
+    }
+
+    /// Ends a transaction of which everything has been undone. Afterwards this may be used as a new one.
+    pub fn end_rollback(
+        &mut self,
+        store: &Store,
+        undo: &UndoSpace,
+        registry: &Registry,
+        locks: &LockTable,
+    ) -> Result<()> {
+        self.view = None;
+        if self.id == TrxId(0) {
+            return Ok(());
+        }
+        let ended = undo.end_rollback(store, &mut self.undo);
+        self.leave(registry, locks, None);
+        ended.map(|_| ())
+    }
+
+    fn leave(&mut self, registry: &Registry, locks: &LockTable, number: Option<TrxId>) {
+        registry.end(self.id, number);
+        locks.release_all(&mut self.locks);
+        self.id = TrxId(0);
+    }
+
+    /// Whether its consistent reads see a version written by `writer`. It has a view.
+    #[inline]
+    pub fn sees(&self, writer: TrxId) -> bool {
+        writer == self.id || self.view.as_ref().expect("a reader has a view").sees(writer)
+    }
+
+    /// Whether consistent reads see the newest version of each row instead.
+    #[inline]
+    pub fn reads_uncommitted(&self) -> bool {
+        self.isolation == Isolation::ReadUncommitted
+    }
+}

@@ -1,0 +1,278 @@
+//! The registry of active transactions, and the counters that outlive a restart.
+//!
+//! ```text
+//! transaction system page (space 0, page 5)         dictionary header page (space 0, page 7)
+//!     38  8  next transaction id, rounded up            38  8  next DB_ROW_ID, rounded up
+//! ```
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use format::ids::{PageId, PageNo, SpaceId, TrxId};
+use format::page::undo::{TRX_SYS_NEXT_ID, TRX_SYS_PAGE};
+
+use super::ReadView;
+use crate::error::Result;
+use crate::mtr::Mtr;
+use crate::store::Store;
+use crate::sync::{Mutex, Rank, RwLock};
+
+/// Where the transaction id is kept.
+pub const SYSTEM_PAGE: PageId = PageId::new(SpaceId(0), PageNo(TRX_SYS_PAGE));
+const ROW_ID_PAGE: PageId = PageId::new(SpaceId(0), PageNo(7));
+const ROW_ID_OFFSET: usize = 38;
+
+/// The first id of a new instance. Smaller ones mean "before all".
+const FIRST_ID: u64 = 256;
+/// The first DB_ROW_ID of a new instance, as in InnoDB.
+const FIRST_ROW_ID: u64 = 0x200;
+/// The persistent copy is ahead by up to this many, and at a start this is skipped.
+const MARGIN: u64 = if cfg!(test) { 4 } else { 256 };
+
+/// See the module header.
+pub struct Registry {
+    state: Mutex<State>,
+    /// Counts beginnings and ends of active transactions: a view taken at this count is still good.
+    version: AtomicU64,
+    /// The smallest active id, or the next one if none is active.
+    oldest: AtomicU64,
+    /// The newest view, for the next reader.
+    current: RwLock<Current>,
+    /// All views that may still be looked through. A view that nobody but this list holds is closed.
+    views: Mutex<Vec<Arc<ReadView>>>,
+    row_id: AtomicU64,
+    row_id_limit: AtomicU64,
+    /// Held while a persistent copy is moved on.
+    persisting: Mutex<()>,
+}
+
+struct State {
+    next: u64,
+    /// The persistent copy: ids below may be given.
+    limit: u64,
+    /// Ascending.
+    active: Vec<TrxId>,
+    /// Commit numbers of those that are about to end.
+    committing: BTreeSet<TrxId>,
+}
+
+#[derive(Default)]
+struct Current {
+    version: u64,
+    view: Option<Arc<ReadView>>,
+}
+
+impl Registry {
+    /// Writes the first values into the pages of a new instance. Both pages are latched by `mtr` or can be.
+    pub fn create(mtr: &mut Mtr<'_>) -> Result<()> {
+        let page = mtr.latch_exclusive(SYSTEM_PAGE)?;
+        mtr.write(page, TRX_SYS_NEXT_ID, &FIRST_ID.to_be_bytes());
+        let page = mtr.latch_exclusive(ROW_ID_PAGE)?;
+        mtr.write(page, ROW_ID_OFFSET, &FIRST_ROW_ID.to_be_bytes());
+        Ok(())
+    }
+
+    /// Reads the counters, skipping what may have been given before the last stop.
+    pub fn open(store: &Store) -> Result<Registry> {
+        let read = |page, offset| -> Result<u64> { Ok(format::bytes::get_u64(&store.read(page)?, offset)) };
+        let next = read(SYSTEM_PAGE, TRX_SYS_NEXT_ID)? + 2 * MARGIN;
+        let row_id = read(ROW_ID_PAGE, ROW_ID_OFFSET)? + MARGIN;
+        Ok(Registry {
+            // At the first use the limits are found reached, and are moved on.
+            state: Mutex::new(
+                Rank::Transaction,
+                State { next, limit: next, active: Vec::new(), committing: BTreeSet::new() },
+            ),
+            version: AtomicU64::new(1),
+            oldest: AtomicU64::new(next),
+            current: RwLock::new(Rank::Transaction, Current::default()),
+            views: Mutex::new(Rank::Leaf, Vec::new()),
+            row_id: AtomicU64::new(row_id),
+            row_id_limit: AtomicU64::new(row_id),
+            persisting: Mutex::new(Rank::Table, ()),
+        })
+    }
+
+    /// Takes in a transaction that was active before a crash, under its old id. Before anything else begins.
+    pub fn resume(&self, id: TrxId) {
+        let mut state = self.state.lock();
+        state.next = state.next.max(id.0 + 1);
+        let at = state.active.partition_point(|other| *other < id);
+        state.active.insert(at, id);
+        self.changed(&state);
+    }
+
+    /// Makes sure that no id up to `id` is given again: a row or log carries it.
+    pub fn skip(&self, id: TrxId) {
+        let mut state = self.state.lock();
+        state.next = state.next.max(id.0 + 1);
+        self.changed(&state);
+    }
+
+    fn changed(&self, state: &State) {
+        self.oldest.store(state.active.first().map_or(state.next, |id| id.0), Ordering::Release);
+        self.version.fetch_add(1, Ordering::Release);
+    }
+
+    /// Gives an id; the transaction is active.
+    pub fn begin(&self, store: &Store) -> Result<TrxId> {
+        loop {
+            {
+                let mut state = self.state.lock();
+                if state.next < state.limit {
+                    let id = TrxId(state.next);
+                    state.next += 1;
+                    state.active.push(id);
+                    self.changed(&state);
+                    return Ok(id);
+                }
+            }
+            let _one = self.persisting.lock();
+            let limit = {
+                let state = self.state.lock();
+                if state.next < state.limit { continue } else { state.next + MARGIN }
+            };
+            persist(store, SYSTEM_PAGE, TRX_SYS_NEXT_ID, limit)?;
+            self.state.lock().limit = limit;
+        }
+    }
+
+    /// Takes a commit number: the transaction's place in the history. Before its undo state is written.
+    pub fn begin_commit(&self) -> TrxId {
+        let mut state = self.state.lock();
+        let number = TrxId(state.next);
+        // May run past the limit by one per active transaction: a start skips more than that.
+        state.next += 1;
+        state.committing.insert(number);
+        number
+    }
+
+    /// The commit came to nothing; the transaction is active as before.
+    pub fn cancel_commit(&self, number: TrxId) {
+        self.state.lock().committing.remove(&number);
+    }
+
+    /// The transaction is no longer active: views taken from now on see it.
+    pub fn end(&self, id: TrxId, number: Option<TrxId>) {
+        let mut state = self.state.lock();
+        let at = state.active.binary_search(&id).expect("who ends was active");
+        state.active.remove(at);
+        if let Some(number) = number {
+            state.committing.remove(&number);
+        }
+        self.changed(&state);
+    }
+
+    /// Whether this transaction has not ended.
+    #[inline]
+    pub fn is_active(&self, id: TrxId) -> bool {
+        if id.0 < self.oldest.load(Ordering::Acquire) {
+            return false;
+        }
+        self.state.lock().active.binary_search(&id).is_ok()
+    }
+
+    /// A view of this moment.
+    #[inline]
+    pub fn view(&self) -> Arc<ReadView> {
+        {
+            let current = self.current.read();
+            if let Some(view) = &current.view
+                && current.version == self.version.load(Ordering::Acquire)
+            {
+                return view.clone();
+            }
+        }
+        self.new_view()
+    }
+
+    #[cold]
+    fn new_view(&self) -> Arc<ReadView> {
+        // The registry's state, the list and the newest view change together, or a purge could miss a view.
+        let (view, version) = {
+            let state = self.state.lock();
+            let next = TrxId(state.next);
+            let no_limit = state.committing.first().copied().unwrap_or(next);
+            let view = Arc::new(ReadView::new(&state.active, next, no_limit));
+            self.views.lock().push(view.clone());
+            (view, self.version.load(Ordering::Acquire))
+        };
+        let mut current = self.current.write();
+        if current.version < version || current.view.is_none() {
+            *current = Current { version, view: Some(view.clone()) };
+        }
+        view
+    }
+
+    /// History of transactions with a smaller commit number is needed by no view, open or to come.
+    pub fn purge_limit(&self) -> TrxId {
+        // Views to come have a limit at least as large as this one, for it only grows.
+        let limit = {
+            let state = self.state.lock();
+            state.committing.first().copied().unwrap_or(TrxId(state.next))
+        };
+        // The newest view may be unused: let go of it, so that the count of its holders tells.
+        self.current.write().view = None;
+        let mut views = self.views.lock();
+        views.retain(|view| Arc::strong_count(view) > 1);
+        views.iter().map(|view| view.no_limit()).fold(limit, TrxId::min)
+    }
+
+    /// The oldest view that is open, or one of this moment: what it sees as ended, every reader does, now and later.
+    pub fn oldest_view(&self) -> Arc<ReadView> {
+        // First a view of this moment: whatever is opened from here on sees at least as much.
+        let fresh = {
+            let state = self.state.lock();
+            let next = TrxId(state.next);
+            let no_limit = state.committing.first().copied().unwrap_or(next);
+            Arc::new(ReadView::new(&state.active, next, no_limit))
+        };
+        self.current.write().view = None;
+        let mut views = self.views.lock();
+        views.retain(|view| Arc::strong_count(view) > 1);
+        // They were pushed in the order in which they were taken.
+        views.first().cloned().unwrap_or(fresh)
+    }
+
+    /// The smallest active id, or the next one.
+    pub fn oldest_active(&self) -> TrxId {
+        TrxId(self.oldest.load(Ordering::Acquire))
+    }
+
+    /// The id that will be given next.
+    pub fn next_id(&self) -> TrxId {
+        TrxId(self.state.lock().next)
+    }
+
+    pub fn active_count(&self) -> usize {
+        self.state.lock().active.len()
+    }
+
+    pub fn active(&self) -> Vec<TrxId> {
+        self.state.lock().active.clone()
+    }
+
+    /// A new DB_ROW_ID. The caller holds no latch.
+    pub fn next_row_id(&self, store: &Store) -> Result<u64> {
+        let id = self.row_id.fetch_add(1, Ordering::Relaxed);
+        while id >= self.row_id_limit.load(Ordering::Acquire) {
+            let _one = self.persisting.lock();
+            if id >= self.row_id_limit.load(Ordering::Acquire) {
+                let limit = id + MARGIN;
+                persist(store, ROW_ID_PAGE, ROW_ID_OFFSET, limit)?;
+                self.row_id_limit.store(limit, Ordering::Release);
+            }
+        }
+        Ok(id)
+    }
+}
+
+/// Moves a persistent copy on. The log need not be flushed: whatever carries the new numbers stands behind it in the log.
+fn persist(store: &Store, page: PageId, offset: usize, value: u64) -> Result<()> {
+    let mut mtr = Mtr::begin(store);
+    let page = mtr.latch_exclusive(page)?;
+    mtr.write(page, offset, &value.to_be_bytes());
+    mtr.commit();
+    Ok(())
+}
