@@ -1,10 +1,10 @@
 //! Integers and floating-point numbers as text, the way MySQL writes and reads them.
 //!
 //! A DOUBLE is written with the fewest digits that read back as the same number, a FLOAT with at most six. Between
-//! 1e-15 and 1e15 there is no exponent:
+//! 1e-15 and 1e15 there is no exponent, and neither where there are digits behind the point:
 //!
 //! ```text
-//! 0.1    100000000000000    1e15    0.000000000000001    1e-16    1.7976931348623157e308
+//! 0.1    100000000000000    1e15    1234567890123456.5    0.000000000000001    1e-16    1.7976931348623157e308
 //! ```
 //!
 //! Reading never fails: a text is a number as far as it looks like one (`'12abc'` is 12), and [`Prefix`] says how far
@@ -143,6 +143,18 @@ pub fn write_float(number: f32, out: &mut Vec<u8>) {
 pub(super) fn double_text(number: f64, text: &mut [u8; DOUBLE_BYTES_MAX]) -> usize {
     let mut scientific = Buffer::<32>::new();
     let _ = write!(scientific, "{number:e}");
+    let digits =
+        scientific.text().iter().take_while(|byte| **byte != b'e').filter(|byte| byte.is_ascii_digit()).count();
+    if digits >= 16 {
+        // Two shortest texts may be equally near. MySQL takes the even one, as rounding to so many digits does. (With
+        // fewer digits, no two texts read back as the same number.)
+        let mut even = Buffer::<32>::new();
+        let _ = write!(even, "{number:.*e}", digits - 1);
+        let reads_back = std::str::from_utf8(even.text()).is_ok_and(|text| text.parse() == Ok(number));
+        if reads_back {
+            return layout_digits(even.text(), text);
+        }
+    }
     layout_digits(scientific.text(), text)
 }
 
@@ -178,7 +190,7 @@ fn layout_digits(scientific: &[u8], text: &mut [u8; DOUBLE_BYTES_MAX]) -> usize 
     let exponent: i32 = std::str::from_utf8(&unsigned[e + 1..]).ok().and_then(|text| text.parse().ok()).unwrap_or(0);
     if digits == b"0" {
         push(b"0");
-    } else if !(-15..15).contains(&exponent) {
+    } else if !(-15..15).contains(&exponent) && !(exponent == 15 && count > 16) {
         push(&digits[..1]);
         if count > 1 {
             push(b".");
@@ -203,12 +215,32 @@ fn layout_digits(scientific: &[u8], text: &mut [u8; DOUBLE_BYTES_MAX]) -> usize 
     length
 }
 
-/// Appends a number with exactly `decimals` digits behind the point.
+/// Appends a number with exactly `decimals` digits behind the point. Digits that the double does not tell apart are
+/// zeros: 0.1 with 20 decimals is 0.10000000000000000000.
 pub fn write_double_fixed(number: f64, decimals: u8, out: &mut Vec<u8>) {
     // The longest double has 309 digits before the point.
-    let mut text = Buffer::<640>::new();
-    let _ = write!(text, "{number:.*}", decimals as usize);
-    out.extend_from_slice(text.text());
+    let mut text = Buffer::<400>::new();
+    let mut small = [0; DOUBLE_BYTES_MAX];
+    let shortest = if number.abs() < 1e15 && number.abs() >= 1e-15 || number == 0.0 {
+        let bytes = double_text(number, &mut small);
+        &small[..bytes]
+    } else {
+        let _ = write!(text, "{number}");
+        text.text()
+    };
+    let fraction = shortest.iter().position(|byte| *byte == b'.').map_or(0, |point| shortest.len() - point - 1);
+    if fraction > decimals as usize || shortest.is_empty() {
+        let mut text = Buffer::<640>::new();
+        let _ = write!(text, "{number:.*}", decimals as usize);
+        return out.extend_from_slice(text.text());
+    }
+    out.extend_from_slice(shortest);
+    if decimals > 0 {
+        if fraction == 0 {
+            out.push(b'.');
+        }
+        out.resize(out.len() + decimals as usize - fraction, b'0');
+    }
 }
 
 #[inline]
@@ -325,6 +357,7 @@ mod tests {
             (999999999999999.0, "999999999999999"),
             (1e15, "1e15"),
             (1234567890123456.0, "1.234567890123456e15"),
+            (1234567890123456.5, "1234567890123456.5"),
             (123456789012345.6, "123456789012345.6"),
             (1e-5, "0.00001"),
             (1e-15, "0.000000000000001"),
@@ -333,6 +366,8 @@ mod tests {
             (-1.7976931348623157e308, "-1.7976931348623157e308"),
             (5e-324, "5e-324"),
             (1.0 / 3.0, "0.3333333333333333"),
+            (878915313785310.25, "878915313785310.2"),
+            (870488887174364.75, "870488887174364.8"),
         ] {
             assert_eq!(shown(number), text);
         }
@@ -367,6 +402,9 @@ mod tests {
         assert_eq!(fixed(2.5, 0), "2");
         assert_eq!(fixed(-0.001, 2), "-0.00");
         assert_eq!(fixed(1e300, 1).len(), 303);
+        assert_eq!(fixed(0.1, 20), "0.10000000000000000000");
+        assert_eq!(fixed(764721021270493.9, 7), "764721021270493.9000000");
+        assert_eq!(fixed(5e-324, 2), "0.00");
     }
 
     #[test]

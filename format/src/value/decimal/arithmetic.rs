@@ -29,16 +29,17 @@ impl Decimal {
         if integer_words > WORDS {
             return Err(DecimalError::Overflow);
         }
-        // Where the fractions do not fit, the factors lose their last words before the multiplication: from both
-        // alike, the shorter first. This is what MySQL does, and it can be seen in the result.
-        let fraction_words = words_of(scale).min(WORDS - integer_words);
+        // Where the fractions do not fit, the factors lose words before the multiplication, so that each keeps about
+        // half of the room. This is what MySQL does, and it can be seen in the result.
         let (mut a, mut b) = (*self, *other);
-        let excess = words_of(scale) - fraction_words;
-        if excess > 0 {
-            let (less, more) = (excess / 2, excess - excess / 2);
-            let (cut_a, cut_b) = if a.fraction().len() <= b.fraction().len() { (less, more) } else { (more, less) };
-            a = a.without_words(cut_a);
-            b = b.without_words(cut_b);
+        let wanted = a.fraction().len() + b.fraction().len();
+        let fraction_words = wanted.min(WORDS - integer_words);
+        if fraction_words < wanted {
+            let (short, long) =
+                if a.fraction().len() < b.fraction().len() { (&mut a, &mut b) } else { (&mut b, &mut a) };
+            let kept = short.fraction().len().min(fraction_words / 2);
+            *short = short.with_fraction_words(kept);
+            *long = long.with_fraction_words(fraction_words - kept);
         }
         let (a_words, b_words) = (&a.words[..a.length()], &b.words[..b.length()]);
         let mut product = [0_u32; 2 * WORDS];
@@ -123,10 +124,9 @@ impl Decimal {
         self
     }
 
-    /// Without so many words from the right.
-    fn without_words(&self, count: usize) -> Decimal {
-        let kept = self.fraction().len().saturating_sub(count);
-        self.truncate(((kept * WORD_DIGITS) as i32).min(i32::from(self.scale)))
+    /// With at most so many words behind the point.
+    fn with_fraction_words(&self, words: usize) -> Decimal {
+        self.truncate(((words * WORD_DIGITS) as i32).min(i32::from(self.scale)))
     }
 }
 

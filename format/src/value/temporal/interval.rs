@@ -123,7 +123,7 @@ impl Interval {
     }
 
     /// `INTERVAL 'text' unit`: for compound units the numbers of the text, whatever separates them; fewer numbers than
-    /// parts are the last parts. None when it is too long for any date.
+    /// parts are the last parts. None when there are more, or when it is too long for any date.
     pub fn parse(text: &[u8], unit: IntervalUnit) -> Option<Interval> {
         if unit == Second {
             return Interval::from_seconds(&Decimal::parse_prefix(text).0);
@@ -148,6 +148,9 @@ impl Interval {
             numbers[count] = i64_prefix(&rest[..last_digits]).0;
             rest = &rest[last_digits..];
             count += 1;
+        }
+        if rest.iter().any(u8::is_ascii_digit) {
+            return None;
         }
         if unit.has_micros() && (1..6).contains(&last_digits) && count > 0 {
             // What stands for microseconds is a fraction: '1.5' is one second and a half.
@@ -260,6 +263,7 @@ mod tests {
             ("2024-01-01", "1.5", Second, "2024-01-01 00:00:01.500000"),
             ("2024-01-01", "-0.25", Second, "2023-12-31 23:59:59.750000"),
             ("2024-01-01", "2-3", YearMonth, "2026-04-01 00:00:00"),
+            ("2024-01-01", "1:2:3", HourMinute, "NULL"),
             ("2024-01-01", "2", Quarter, "2024-07-01 00:00:00"),
             ("9999-12-31", "1", Day, "NULL"),
             ("9999-12-31", "1", Month, "NULL"),

@@ -340,7 +340,8 @@ fn read_time(mut cursor: Cursor, negative: bool) -> Option<Parsed<Time>> {
     let colon_and_digit =
         |cursor: &Cursor| cursor.peek() == Some(b':') && cursor.rest.get(1).is_some_and(|byte| byte.is_ascii_digit());
     let [days, hours, minutes, seconds];
-    if spaces > 0 && digits > 0 && cursor.at_digit() {
+    // A single digit behind the days is no hour, says MySQL.
+    if spaces > 0 && digits > 0 && cursor.at_digit() && cursor.rest.len() > 1 {
         // Days, then hours and what follows.
         let mut numbers = [0; 3];
         for (index, number) in numbers.iter_mut().enumerate() {
@@ -362,7 +363,7 @@ fn read_time(mut cursor: Cursor, negative: bool) -> Option<Parsed<Time>> {
         }
         [days, hours, minutes, seconds] = [0, numbers[0], numbers[1], numbers[2]];
     } else {
-        if digits == 0 && cursor.peek() != Some(b'.') {
+        if digits == 0 && !matches!(cursor.rest, [b'.', b'0'..=b'9', ..]) {
             return None;
         }
         [days, hours, minutes, seconds] = [0, first / 10_000, first / 100 % 100, first % 100];
@@ -573,6 +574,7 @@ mod tests {
             ("1 10:11:12", "34:11:12.000000"),
             ("1 10", "34:00:00.000000"),
             ("1 10:11", "34:11:00.000000"),
+            ("1 6", "00:00:01.000000 truncated"),
             ("12:34", "12:34:00.000000"),
             ("123456", "12:34:56.000000"),
             ("56", "00:00:56.000000"),
