@@ -1,0 +1,46 @@
+//! What a reader holds: a page under a shared latch.
+
+use std::ops::Deref;
+
+use format::ids::PageId;
+
+use super::frame::SharedLatch;
+
+/// A page under a shared latch. Unlatches when dropped.
+pub struct SharedGuard<'s> {
+    page: PageId,
+    latch: SharedLatch<'s>,
+}
+
+/// Where a page was last seen, for coming back without a search: see `Store::try_reacquire`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FrameHint {
+    pub frame: u32,
+    /// The frame's modify clock when it was seen.
+    pub clock: u64,
+}
+
+impl<'s> SharedGuard<'s> {
+    pub fn new(page: PageId, latch: SharedLatch<'s>) -> SharedGuard<'s> {
+        SharedGuard { page, latch }
+    }
+
+    #[inline]
+    pub fn page_id(&self) -> PageId {
+        self.page
+    }
+
+    /// Remembers the page as it is now: the hint is good until the page changes or leaves.
+    #[inline]
+    pub fn hint(&self) -> FrameHint {
+        FrameHint { frame: self.latch.index(), clock: self.latch.frame().clock() }
+    }
+}
+
+impl Deref for SharedGuard<'_> {
+    type Target = [u8];
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        &self.latch
+    }
+}

@@ -1,0 +1,273 @@
+//! Which page leaves next: a least-recently-used list with a midpoint.
+//!
+//! ```text
+//!    young (most used)                midpoint        old                     tail
+//!   |<------------------------------------|--------------------------------------|  --> evicted
+//!                                         ^ loaded pages enter here
+//! ```
+//!
+//! A page read once by a scan enters at the midpoint and leaves by the tail, and the working set stays. A page that is
+//! used again some time after it was loaded (`old_blocks_ms`, so that the many rows a scan reads from it do not count)
+//! becomes young.
+//!
+//! A reader does not touch the lists. It leaves a mark on the frame ([`Lru::touch`], mostly a single load), and the lists
+//! are put in order when frames are wanted: at the tail a marked page is moved to the front instead of evicted, at the
+//! midpoint a marked page stays young. So it is a clock within each part, and its cost is paid by misses.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use super::frame::{Frame, Frames};
+use crate::sync::{Mutex, Rank};
+
+const NONE: u32 = u32::MAX;
+
+/// A tick of the LRU's coarse clock.
+const TICK: Duration = Duration::from_millis(64);
+
+/// Lists of all frames: free, young, old.
+pub struct Lru {
+    lists: Mutex<Lists>,
+    tick: AtomicU32,
+    /// Ticks between loading and the use that makes young.
+    old_ticks: AtomicU32,
+}
+
+struct Lists {
+    links: Vec<Link>,
+    free: Vec<u32>,
+    young: List,
+    old: List,
+    old_pct: u32,
+}
+
+#[derive(Clone, Copy)]
+struct Link {
+    prev: u32,
+    next: u32,
+    place: Place,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Place {
+    Nowhere,
+    Young,
+    Old,
+}
+
+#[derive(Clone, Copy)]
+struct List {
+    head: u32,
+    tail: u32,
+    count: usize,
+}
+
+impl List {
+    const EMPTY: List = List { head: NONE, tail: NONE, count: 0 };
+
+    fn push_front(&mut self, links: &mut [Link], index: u32, place: Place) {
+        links[index as usize] = Link { prev: NONE, next: self.head, place };
+        match self.head {
+            NONE => self.tail = index,
+            head => links[head as usize].prev = index,
+        }
+        self.head = index;
+        self.count += 1;
+    }
+
+    fn remove(&mut self, links: &mut [Link], index: u32) {
+        let Link { prev, next, .. } = links[index as usize];
+        match prev {
+            NONE => self.head = next,
+            prev => links[prev as usize].next = next,
+        }
+        match next {
+            NONE => self.tail = prev,
+            next => links[next as usize].prev = prev,
+        }
+        links[index as usize].place = Place::Nowhere;
+        self.count -= 1;
+    }
+}
+
+impl Lru {
+    /// All frames are free.
+    pub fn new(count: usize, old_pct: u32, old_ms: u32) -> Lru {
+        let lists = Lists {
+            links: vec![Link { prev: NONE, next: NONE, place: Place::Nowhere }; count],
+            free: (0..count as u32).rev().collect(),
+            young: List::EMPTY,
+            old: List::EMPTY,
+            old_pct,
+        };
+        let lru = Lru {
+            lists: Mutex::new(Rank::Lru, lists),
+            tick: AtomicU32::new(1),
+            old_ticks: AtomicU32::new(0),
+        };
+        lru.configure(old_pct, old_ms);
+        lru
+    }
+
+    pub fn configure(&self, old_pct: u32, old_ms: u32) {
+        self.lists.lock().old_pct = old_pct.clamp(5, 95);
+        self.old_ticks.store(old_ms.div_ceil(TICK.as_millis() as u32), Ordering::Relaxed);
+    }
+
+    /// Sets the coarse clock.
+    pub fn set_time(&self, now: Duration) {
+        self.tick.store((now.as_millis() / TICK.as_millis()) as u32 + 1, Ordering::Relaxed);
+    }
+
+    /// Marks a use. On the hot path.
+    #[inline]
+    pub fn touch(&self, frame: &Frame) {
+        if frame.used.load(Ordering::Relaxed) == 0 {
+            self.touch_unmarked(frame);
+        }
+    }
+
+    fn touch_unmarked(&self, frame: &Frame) {
+        let loaded = frame.loaded_tick.load(Ordering::Relaxed);
+        let age = self.tick.load(Ordering::Relaxed).wrapping_sub(loaded);
+        if loaded == 0 || age >= self.old_ticks.load(Ordering::Relaxed) {
+            frame.used.store(1, Ordering::Relaxed);
+        }
+    }
+
+    pub fn pop_free(&self) -> Option<u32> {
+        self.lists.lock().free.pop()
+    }
+
+    pub fn push_free(&self, index: u32) {
+        self.lists.lock().free.push(index);
+    }
+
+    pub fn free_count(&self) -> usize {
+        self.lists.lock().free.len()
+    }
+
+    /// Enters a loaded page at the midpoint.
+    pub fn add(&self, frames: &Frames, index: u32) {
+        let frame = frames.header(index);
+        frame.used.store(0, Ordering::Relaxed);
+        frame.loaded_tick.store(self.tick.load(Ordering::Relaxed), Ordering::Relaxed);
+        let mut lists = self.lists.lock();
+        let Lists { links, old, .. } = &mut *lists;
+        old.push_front(links, index, Place::Old);
+    }
+
+    /// Takes a page out of its list.
+    pub fn remove(&self, index: u32) {
+        let mut lists = self.lists.lock();
+        let Lists { links, young, old, .. } = &mut *lists;
+        match links[index as usize].place {
+            Place::Young => young.remove(links, index),
+            Place::Old => old.remove(links, index),
+            Place::Nowhere => {}
+        }
+    }
+
+    /// The frames that should leave next, at most `count` of them, the first one first. They stay in the list: whoever
+    /// evicts one removes it.
+    pub fn victims(&self, frames: &Frames, count: usize, victims: &mut Vec<u32>) {
+        victims.clear();
+        let mut lists = self.lists.lock();
+        lists.balance(frames);
+        let Lists { links, young, old, .. } = &mut *lists;
+        let mut at = old.tail;
+        // Each marked page is moved once and is unmarked then, so this ends.
+        while at != NONE && victims.len() < count {
+            let prev = links[at as usize].prev;
+            let frame = frames.header(at);
+            if frame.used.load(Ordering::Relaxed) != 0 {
+                frame.used.store(0, Ordering::Relaxed);
+                frame.loaded_tick.store(0, Ordering::Relaxed);
+                old.remove(links, at);
+                young.push_front(links, at, Place::Young);
+            } else {
+                victims.push(at);
+            }
+            at = prev;
+        }
+        let mut at = young.tail;
+        while at != NONE && victims.len() < count {
+            victims.push(at);
+            at = links[at as usize].prev;
+        }
+    }
+}
+
+impl Lists {
+    /// Moves the end of the young part behind the midpoint until the old part has its share.
+    fn balance(&mut self, frames: &Frames) {
+        let Lists { links, young, old, old_pct, .. } = self;
+        let wanted = (young.count + old.count) * *old_pct as usize / 100;
+        // Every young page is looked at once at most: marked ones go to the front, unmarked.
+        let mut looks = young.count;
+        while old.count < wanted && looks > 0 {
+            looks -= 1;
+            let index = young.tail;
+            young.remove(links, index);
+            let frame = frames.header(index);
+            if frame.used.load(Ordering::Relaxed) != 0 {
+                frame.used.store(0, Ordering::Relaxed);
+                young.push_front(links, index, Place::Young);
+            } else {
+                old.push_front(links, index, Place::Old);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn victims(lru: &Lru, frames: &Frames, count: usize) -> Vec<u32> {
+        let mut victims = Vec::new();
+        lru.victims(frames, count, &mut victims);
+        victims
+    }
+
+    #[test]
+    fn a_page_used_again_later_outlives_a_scan() {
+        let frames = Frames::new(10, 4096).unwrap();
+        let lru = Lru::new(10, 40, 1000);
+        for index in 0..4 {
+            assert_eq!(lru.pop_free(), Some(index));
+            lru.add(&frames, index);
+            lru.touch(frames.header(index)); // The use it was loaded for does not count.
+        }
+        lru.set_time(Duration::from_secs(2));
+        lru.touch(frames.header(1));
+        for index in 4..8 {
+            assert_eq!(lru.pop_free(), Some(index));
+            lru.add(&frames, index);
+            lru.touch(frames.header(index));
+        }
+        assert_eq!(victims(&lru, &frames, 3), [0, 2, 3]);
+        for index in [0, 2, 3] {
+            lru.remove(index);
+            lru.push_free(index);
+        }
+        assert_eq!(victims(&lru, &frames, 10), [4, 5, 6, 7, 1]);
+        assert_eq!(lru.free_count(), 5);
+    }
+
+    #[test]
+    fn young_pages_that_are_not_used_grow_old() {
+        let frames = Frames::new(10, 4096).unwrap();
+        let lru = Lru::new(10, 40, 0);
+        for _ in 0..10 {
+            let index = lru.pop_free().unwrap();
+            lru.add(&frames, index);
+            lru.touch(frames.header(index));
+        }
+        assert_eq!(victims(&lru, &frames, 1), [0]); // All are marked: all become young, the first loaded is last.
+        for index in 0..5 {
+            lru.touch(frames.header(index));
+        }
+        assert_eq!(victims(&lru, &frames, 4), [5, 6, 7, 8]);
+    }
+}

@@ -1,0 +1,510 @@
+//! The page table: which frame holds which page, and what happens when none does.
+//!
+//! A lookup locks one of many shards for the time of a hash probe, then latches the frame and compares the page id; the
+//! way of a resident page takes no other lock and allocates nothing. A miss takes a free frame under its exclusive latch,
+//! enters it into the table, and reads: others who want the page wait at the latch.
+//!
+//! Free frames come from the page cleaners, who keep some in store. Only when they cannot keep up, a reader evicts a
+//! clean page itself; only when there is none, it waits, and that is counted.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use format::ids::{Lsn, PageId, SpaceId};
+use rustc_hash::FxHashMap;
+
+use super::flush::FlushList;
+use super::frame::{ExclusiveLatch, Frames, SharedLatch};
+use super::guard::FrameHint;
+use super::lru::Lru;
+use crate::config::Config;
+use crate::error::{Error, Health, Result};
+use crate::redo::Redo;
+use crate::sync::{Condvar, Counter, Mutex, Padded, Rank};
+use crate::tablespace::Tablespaces;
+
+const SHARD_BITS: u32 = 6;
+
+/// Frames looked at before a reader gives up to evict one itself.
+const VICTIMS_MAX: usize = 32;
+
+/// How long a reader waits for the cleaners before it looks again.
+const FREE_WAIT: Duration = Duration::from_millis(10);
+
+/// The fewest frames a pool can work with: the latches of a few deep mini-transactions at once.
+const FRAMES_MIN: usize = 24;
+
+struct Shard {
+    frames: FxHashMap<u64, u32>,
+    /// Lookups, counted under the lock that a lookup takes anyway.
+    requests: u64,
+}
+
+#[derive(Debug, Default)]
+pub struct PoolCounters {
+    pub pages_created: Counter,
+    /// How often a reader had to wait for a frame.
+    pub wait_free: Counter,
+    /// Pages that readers evicted themselves.
+    pub evicted_by_reader: Counter,
+    pub evicted: Counter,
+}
+
+/// See the module header.
+pub struct Pool {
+    pub(super) frames: Frames,
+    shards: Box<[Padded<Mutex<Shard>>]>,
+    pub(super) lru: Lru,
+    pub(super) flush_list: Padded<Mutex<FlushList>>,
+    pub(super) spaces: Arc<Tablespaces>,
+    pub(super) redo: Arc<Redo>,
+    pub(super) health: Arc<Health>,
+    bell: Arc<Bell>,
+    /// The last page could not be written for lack of room on the device.
+    pub(super) disk_full: AtomicBool,
+    pub counters: PoolCounters,
+}
+
+/// By which readers call the cleaners, and cleaners the readers.
+#[derive(Debug)]
+pub struct Bell {
+    state: Mutex<BellState>,
+    work: Condvar,
+    progress: Condvar,
+    closed: Condvar,
+    /// Cleaner threads that run; without any, whoever wants something does it himself.
+    cleaners: AtomicUsize,
+}
+
+#[derive(Debug, Default)]
+struct BellState {
+    /// Somebody waits for cleaners.
+    rung: bool,
+    closing: bool,
+}
+
+impl Default for Bell {
+    fn default() -> Bell {
+        Bell {
+            state: Mutex::new(Rank::Leaf, BellState::default()),
+            work: Condvar::new(),
+            progress: Condvar::new(),
+            closed: Condvar::new(),
+            cleaners: AtomicUsize::new(0),
+        }
+    }
+}
+
+impl Bell {
+    /// Wakes the cleaners.
+    pub fn ring(&self) {
+        let mut state = self.state.lock();
+        if !state.rung {
+            state.rung = true;
+            self.work.notify_all();
+        }
+    }
+
+    /// Waits to be called, or for the time to pass. True if the instance closes.
+    pub fn wait_for_work(&self, limit: Duration) -> bool {
+        let mut state = self.state.lock();
+        if !state.rung && !state.closing {
+            self.work.wait_for(&mut state, limit);
+        }
+        state.rung = false;
+        state.closing
+    }
+
+    /// Waits for the instance to close; false if the time is over first.
+    pub fn wait_until_closing(&self, limit: Duration) -> bool {
+        let mut state = self.state.lock();
+        if !state.closing {
+            self.closed.wait_for(&mut state, limit);
+        }
+        state.closing
+    }
+
+    /// Whether somebody cleans in the background.
+    #[inline]
+    pub fn has_cleaners(&self) -> bool {
+        self.cleaners.load(Ordering::Relaxed) != 0
+    }
+
+    pub fn tell_progress(&self) {
+        self.progress.notify_all();
+    }
+
+    /// Waits for a cleaner to get something done. False at once if there are no cleaners.
+    pub fn wait_for_progress(&self, limit: Duration) -> bool {
+        if !self.has_cleaners() {
+            return false;
+        }
+        let mut state = self.state.lock();
+        state.rung = true;
+        self.work.notify_all();
+        self.progress.wait_for(&mut state, limit);
+        true
+    }
+
+    pub fn add_cleaner(&self) {
+        self.cleaners.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub fn remove_cleaner(&self) {
+        self.cleaners.fetch_sub(1, Ordering::Relaxed);
+        self.progress.notify_all();
+    }
+
+    pub fn close(&self) {
+        self.state.lock().closing = true;
+        self.work.notify_all();
+        self.closed.notify_all();
+    }
+}
+
+impl Pool {
+    pub fn new(config: &Config, spaces: Arc<Tablespaces>, redo: Arc<Redo>, health: Arc<Health>) -> Result<Pool> {
+        let count = ((config.pool_bytes / config.page_bytes as u64) as usize).max(FRAMES_MIN);
+        let shard = || Shard { frames: FxHashMap::default(), requests: 0 };
+        Ok(Pool {
+            frames: Frames::new(count, config.page_bytes)?,
+            shards: (0..1 << SHARD_BITS).map(|_| Padded(Mutex::new(Rank::Pool, shard()))).collect(),
+            lru: Lru::new(count, config.old_blocks_pct, config.old_blocks_ms),
+            flush_list: Padded(Mutex::new(Rank::FlushList, FlushList::new(count, config.page_cleaners.max(1)))),
+            spaces,
+            redo,
+            health,
+            bell: Arc::default(),
+            disk_full: AtomicBool::new(false),
+            counters: PoolCounters::default(),
+        })
+    }
+
+    pub fn bell(&self) -> &Arc<Bell> {
+        &self.bell
+    }
+
+    /// DiskFull while pages cannot be written: waiting for the cleaners would be waiting for an operator.
+    pub fn check_disk(&self) -> Result<()> {
+        match self.bell.has_cleaners() && self.disk_full.load(Ordering::Relaxed) {
+            true => Err(Error::DiskFull { doing: "write pages" }),
+            false => Ok(()),
+        }
+    }
+
+    pub fn configure(&self, config: &Config) {
+        self.lru.configure(config.old_blocks_pct, config.old_blocks_ms);
+    }
+
+    /// Sets the coarse clock by which pages age.
+    pub fn set_time(&self, now: Duration) {
+        self.lru.set_time(now);
+    }
+
+    #[inline]
+    fn shard(&self, page: PageId) -> &Mutex<Shard> {
+        // Multiplicative hashing: the high bits of the product depend on all bits of the id.
+        let hash = page.fold().wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        &self.shards[(hash >> (64 - SHARD_BITS)) as usize].0
+    }
+
+    #[inline]
+    fn lookup(&self, page: PageId) -> Option<u32> {
+        let mut shard = self.shard(page).lock();
+        shard.requests += 1;
+        shard.frames.get(&page.fold()).copied()
+    }
+
+    /// Latches a page shared; reads it if it is not resident.
+    #[inline]
+    pub fn fetch_shared(&self, page: PageId) -> Result<SharedLatch<'_>> {
+        loop {
+            match self.lookup(page) {
+                Some(index) => {
+                    if let Some(latch) = self.frames.latch_shared(index, page) {
+                        self.lru.touch(latch.frame());
+                        return Ok(latch);
+                    }
+                    // The page left between lookup and latch.
+                }
+                None => {
+                    if let Some(latch) = self.load(page)? {
+                        return Ok(latch.into_shared());
+                    }
+                }
+            }
+        }
+    }
+
+    /// Latches a page exclusively; reads it if it is not resident.
+    #[inline]
+    pub fn fetch_exclusive(&self, page: PageId) -> Result<ExclusiveLatch<'_>> {
+        loop {
+            match self.lookup(page) {
+                Some(index) => {
+                    if let Some(latch) = self.frames.latch_exclusive(index, page) {
+                        self.lru.touch(latch.frame());
+                        return Ok(latch);
+                    }
+                }
+                None => {
+                    if let Some(latch) = self.load(page)? {
+                        return Ok(latch);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Latches a resident page shared, if that needs no waiting.
+    pub fn try_fetch_shared(&self, page: PageId) -> Option<SharedLatch<'_>> {
+        let latch = self.frames.try_latch_shared(self.lookup(page)?)?;
+        latch.frame().holds(page).then_some(latch)
+    }
+
+    /// Latches a page exclusively, unless somebody has it. A page that is not resident is read.
+    pub fn try_fetch_exclusive(&self, page: PageId) -> Result<Option<ExclusiveLatch<'_>>> {
+        match self.lookup(page) {
+            Some(index) => {
+                let latch = self.frames.try_latch_exclusive(index);
+                Ok(latch.filter(|latch| latch.frame().holds(page)))
+            }
+            None => self.load(page),
+        }
+    }
+
+    /// Latches the page in the frame where it was, if it is there and has not changed.
+    #[inline]
+    pub fn reacquire(&self, page: PageId, hint: FrameHint) -> Option<SharedLatch<'_>> {
+        if hint.frame as usize >= self.frames.count() {
+            return None;
+        }
+        let frame = self.frames.header(hint.frame);
+        if !frame.holds(page) || frame.clock() != hint.clock {
+            return None;
+        }
+        let latch = self.frames.latch_shared(hint.frame, page)?;
+        self.lru.touch(latch.frame());
+        (latch.frame().clock() == hint.clock).then_some(latch)
+    }
+
+    /// Latches exclusively a page that is to be made anew, without reading it: its content is zero.
+    pub fn create(&self, page: PageId) -> Result<ExclusiveLatch<'_>> {
+        self.counters.pages_created.add(1);
+        loop {
+            let latch = match self.lookup(page) {
+                Some(index) => self.frames.latch_exclusive(index, page),
+                None => {
+                    self.spaces.find(page.space)?;
+                    let latch = self.take_frame()?;
+                    self.enter(page, latch)
+                }
+            };
+            if let Some(mut latch) = latch {
+                latch.bytes_mut().fill(0);
+                latch.advance_clock();
+                return Ok(latch);
+            }
+        }
+    }
+
+    /// Reads a page into a free frame. `None` if somebody else was faster.
+    #[cold]
+    fn load(&self, page: PageId) -> Result<Option<ExclusiveLatch<'_>>> {
+        let space = self.spaces.find(page.space)?;
+        let latch = self.take_frame()?;
+        let Some(mut latch) = self.enter(page, latch) else { return Ok(None) };
+        match space.read_page(page.page, latch.bytes_mut()) {
+            Ok(_) => Ok(Some(latch)),
+            Err(error) => {
+                self.expel(page, latch);
+                Err(error)
+            }
+        }
+    }
+
+    /// Gives a free frame to a page, in table and LRU. `None` (and the frame is free again) if the page has one.
+    fn enter<'p>(&'p self, page: PageId, latch: ExclusiveLatch<'p>) -> Option<ExclusiveLatch<'p>> {
+        let index = latch.index();
+        {
+            let mut shard = self.shard(page).lock();
+            match shard.frames.entry(page.fold()) {
+                std::collections::hash_map::Entry::Occupied(_) => {
+                    drop(shard);
+                    drop(latch);
+                    self.lru.push_free(index);
+                    return None;
+                }
+                std::collections::hash_map::Entry::Vacant(entry) => entry.insert(index),
+            };
+            latch.set_page(Some(page));
+        }
+        self.lru.add(&self.frames, index);
+        Some(latch)
+    }
+
+    /// Takes a clean page's frame from it, and makes the frame free.
+    fn expel(&self, page: PageId, latch: ExclusiveLatch<'_>) {
+        let index = latch.index();
+        self.forget(page, &latch);
+        drop(latch);
+        self.lru.push_free(index);
+    }
+
+    fn forget(&self, page: PageId, latch: &ExclusiveLatch<'_>) {
+        debug_assert!(!latch.frame().is_dirty(), "a dirty page does not leave");
+        self.shard(page).lock().frames.remove(&page.fold());
+        latch.set_page(None);
+        self.lru.remove(latch.index());
+    }
+
+    /// A free frame, latched.
+    fn take_frame(&self) -> Result<ExclusiveLatch<'_>> {
+        let mut waited = false;
+        loop {
+            if let Some(index) = self.lru.pop_free() {
+                return Ok(self.frames.latch_free(index));
+            }
+            if let Some(latch) = self.evict_one() {
+                self.counters.evicted_by_reader.add(1);
+                self.bell.ring();
+                return Ok(latch);
+            }
+            self.health.check()?;
+            self.check_disk()?;
+            if !std::mem::replace(&mut waited, true) {
+                self.counters.wait_free.add(1);
+            }
+            if !self.bell.wait_for_progress(FREE_WAIT) {
+                // Nobody cleans in the background. The caller holds latches perhaps, so it cannot do it here: single-
+                // threaded users keep enough frames clean between operations (`Store::reserve_log`).
+                return Err(Error::Io {
+                    doing: "find a free frame",
+                    cause: Arc::new(std::io::Error::other("all pages of the pool are dirty or in use")),
+                });
+            }
+        }
+    }
+
+    /// Evicts the page that should leave next, and keeps its frame latched.
+    fn evict_one(&self) -> Option<ExclusiveLatch<'_>> {
+        let mut victims = Vec::with_capacity(VICTIMS_MAX);
+        let mut wanted = VICTIMS_MAX;
+        loop {
+            self.lru.victims(&self.frames, wanted, &mut victims);
+            for &index in &victims {
+                if let Some(latch) = self.try_evict(index) {
+                    return Some(latch);
+                }
+            }
+            if victims.len() < wanted || wanted >= self.frames.count() {
+                return None;
+            }
+            // Behind dirty pages there may be clean ones.
+            wanted *= 8;
+        }
+    }
+
+    /// Evicts the page of a frame, if that needs no writing or waiting. The frame stays latched.
+    pub(super) fn try_evict(&self, index: u32) -> Option<ExclusiveLatch<'_>> {
+        let frame = self.frames.header(index);
+        if frame.is_dirty() || frame.writing.load(Ordering::Acquire) {
+            return None;
+        }
+        let latch = self.frames.try_latch_exclusive(index)?;
+        let page = frame.page()?;
+        if frame.is_dirty() || frame.writing.load(Ordering::Acquire) {
+            return None;
+        }
+        self.forget(page, &latch);
+        self.counters.evicted.add(1);
+        Some(latch)
+    }
+
+    /// Evicts until `wanted` frames are free, as far as clean pages go. Returns what is free then.
+    pub fn refill_free(&self, wanted: usize, victims: &mut Vec<u32>) -> usize {
+        let free = self.lru.free_count();
+        if free >= wanted {
+            return free;
+        }
+        self.lru.victims(&self.frames, wanted - free, victims);
+        for &index in victims.iter() {
+            if let Some(latch) = self.try_evict(index) {
+                drop(latch);
+                self.lru.push_free(index);
+            }
+        }
+        self.lru.free_count()
+    }
+
+    /// Throws all pages of a tablespace away, dirty or not. Nobody uses them any more.
+    pub fn discard_space(&self, space: SpaceId) {
+        for index in 0..self.frames.count() as u32 {
+            let frame = self.frames.header(index);
+            loop {
+                let Some(page) = frame.page().filter(|page| page.space == space) else { break };
+                let Some(latch) = self.frames.latch_exclusive(index, page) else { continue };
+                if frame.writing.load(Ordering::Acquire) {
+                    // A cleaner has a copy of it; the write is skipped or harmless, but has to be over.
+                    drop(latch);
+                    std::thread::yield_now();
+                    continue;
+                }
+                self.flush_list.lock().remove(&self.frames, index);
+                self.expel(page, latch);
+                break;
+            }
+        }
+    }
+
+    /// Enters a page that was clean into the flush list, as of a mini-transaction that begins at `start`. The caller has
+    /// it exclusively and holds the log's mutex, or is recovery.
+    #[inline]
+    pub fn mark_dirty(&self, latch: &ExclusiveLatch<'_>, start: Lsn) {
+        if !latch.frame().is_dirty() {
+            self.flush_list.lock().push(&self.frames, latch.index(), start);
+        }
+    }
+
+    /// Start of the oldest mini-transaction whose pages wait to be written.
+    pub fn oldest_dirty_lsn(&self) -> Option<Lsn> {
+        self.flush_list.lock().oldest_listed(&self.frames)
+    }
+
+    /// Whether a page of the tablespace waits to be written.
+    pub fn is_space_dirty(&self, space: SpaceId) -> bool {
+        let of_space = |frame: &super::frame::Frame| frame.page().is_some_and(|page| page.space == space);
+        (0..self.frames.count() as u32).map(|index| self.frames.header(index)).any(|frame| frame.is_dirty() && of_space(frame))
+    }
+
+    /// Start of the oldest mini-transaction that is not in the tablespaces entirely; `None` if all are.
+    pub fn oldest_lsn(&self) -> Option<Lsn> {
+        self.flush_list.lock().oldest_lsn(&self.frames)
+    }
+
+    pub fn frames_page_bytes(&self) -> usize {
+        self.frames.page_bytes()
+    }
+
+    pub fn frame_count(&self) -> usize {
+        self.frames.count()
+    }
+
+    pub fn free_count(&self) -> usize {
+        self.lru.free_count()
+    }
+
+    pub fn dirty_count(&self) -> usize {
+        self.flush_list.lock().count()
+    }
+
+    pub fn requests(&self) -> u64 {
+        self.shards.iter().map(|shard| shard.lock().requests).sum()
+    }
+
+    /// Frames that hold a page.
+    pub fn resident_count(&self) -> usize {
+        self.shards.iter().map(|shard| shard.lock().frames.len()).sum()
+    }
+}

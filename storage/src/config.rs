@@ -1,0 +1,126 @@
+//! Options of the engine: plain values with their unit in the name, set by the layer that knows MySQL's spelling.
+//!
+//! The defaults are those of a fresh install. Options in the first half take effect when the engine opens; those in the
+//! second half may change at run time through `Store::set_config`.
+
+use format::transform::Algorithm;
+
+/// Compiled in one place so that a tiny simulated instance and a large server differ in nothing but numbers.
+#[derive(Clone, Debug)]
+pub struct Config {
+    // Fixed when the data directory is created.
+    /// Bytes per page (`innodb_page_size`): 4096, 8192, 16384, 32768 or 65536.
+    pub page_bytes: usize,
+
+    // Fixed while open.
+    /// Memory for pages (`innodb_buffer_pool_size`).
+    pub pool_bytes: u64,
+    /// Size of the redo log on disk (`innodb_log_file_size` x files in group). A changed size takes effect at the next
+    /// clean start.
+    pub log_bytes: u64,
+    /// Redo that may wait in memory before it is written (`innodb_log_buffer_size`).
+    pub log_buffer_bytes: usize,
+    /// How files are opened and made durable (`innodb_flush_method`).
+    pub flush_method: FlushMethod,
+    /// Threads that write dirty pages (`innodb_page_cleaners`).
+    pub page_cleaners: usize,
+    /// Protection against torn pages (`innodb_doublewrite`).
+    pub doublewrite: Doublewrite,
+    /// Start background threads. The simulator says no and drives the steps itself.
+    pub background_threads: bool,
+
+    // May change at run time.
+    /// What a commit waits for (`innodb_flush_log_at_trx_commit`).
+    pub flush_log_at_commit: FlushLogAtCommit,
+    /// Pages that cleaners may write per second in the background (`innodb_io_capacity`).
+    pub io_capacity: u32,
+    /// ... and when the log or the pool runs short (`innodb_io_capacity_max`).
+    pub io_capacity_max: u32,
+    /// Share of dirty pages above which cleaners write at full rate (`innodb_max_dirty_pages_pct`).
+    pub max_dirty_pages_pct: f64,
+    /// Share of dirty pages from which cleaners write at all while there is load (`innodb_max_dirty_pages_pct_lwm`).
+    pub max_dirty_pages_pct_lwm: f64,
+    /// Frames kept free for readers, per pool (`innodb_lru_scan_depth`).
+    pub lru_scan_depth: usize,
+    /// Share of the pool behind the midpoint (`innodb_old_blocks_pct`).
+    pub old_blocks_pct: u32,
+    /// How long a page must have been in the old part before another use makes it young (`innodb_old_blocks_time`).
+    pub old_blocks_ms: u32,
+    /// How tables are stored that do not say it (`innodb_compression_default`).
+    pub compression: Algorithm,
+    /// Effort of zlib where a table does not say it (`innodb_compression_level`).
+    pub compression_level: u8,
+    /// Whether holes are punched (`innodb_use_trim`).
+    pub punch: bool,
+}
+
+/// `innodb_flush_method`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FlushMethod {
+    /// Through the page cache, then fsync.
+    Fsync,
+    /// Data files bypass the page cache; the log does not.
+    ODirect,
+    /// As `ODirect`, and the log bypasses it too.
+    AllODirect,
+}
+
+/// `innodb_flush_log_at_trx_commit`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FlushLogAtCommit {
+    /// 0: write and sync once per second.
+    EverySecond,
+    /// 1: durable at commit.
+    Sync,
+    /// 2: handed to the operating system at commit, synced once per second.
+    Write,
+}
+
+/// `innodb_doublewrite`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Doublewrite {
+    On,
+    Off,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            page_bytes: 16384,
+            pool_bytes: 128 << 20,
+            log_bytes: 256 << 20,
+            log_buffer_bytes: 16 << 20,
+            flush_method: FlushMethod::ODirect,
+            page_cleaners: 2,
+            doublewrite: Doublewrite::On,
+            background_threads: true,
+            flush_log_at_commit: FlushLogAtCommit::Sync,
+            io_capacity: 2000,
+            io_capacity_max: 20000,
+            max_dirty_pages_pct: 75.0,
+            max_dirty_pages_pct_lwm: 10.0,
+            lru_scan_depth: 1024,
+            old_blocks_pct: 37,
+            old_blocks_ms: 1000,
+            compression: Algorithm::Zstd,
+            compression_level: 6,
+            punch: true,
+        }
+    }
+}
+
+impl Config {
+    /// A tiny instance for tests: the edges are met within a few operations, and nothing runs in the background.
+    pub fn tiny() -> Config {
+        Config {
+            pool_bytes: 64 * 16384,
+            log_bytes: 1 << 20,
+            log_buffer_bytes: 64 << 10,
+            flush_method: FlushMethod::Fsync,
+            page_cleaners: 1,
+            background_threads: false,
+            lru_scan_depth: 4,
+            ..Config::default()
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! What can go wrong in the storage engine: one enum for the crate, whose variants are the decisions that a caller can
+//! take, not the places that failed.
+//!
+//! Only three things become an error: what another transaction or the user did, what a device did, and bytes that are
+//! not those we wrote. Our own mistakes are asserts.
+//!
+//! The reaction to an I/O failure is decided here and nowhere else, see [`Error::from_io`]: a full disk is ordinary, for
+//! nothing was lost; everything else that fails on the way to disk poisons the engine, because after a failed sync
+//! nobody knows which bytes are durable ("Can Applications Recover from fsync Failures?", USENIX ATC 2020).
+
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use format::ids::PageId;
+
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// See the module header.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Error {
+    /// Chosen as the deadlock victim. The transaction has been rolled back.
+    Deadlock,
+    /// A lock was not granted in time. Only the statement has been rolled back.
+    LockWaitTimeout,
+    /// The statement was told to stop (KILL, a time limit, a closing server).
+    Interrupted,
+    /// A unique index holds this key already. `index` is the ordinal in `Table::indexes`.
+    DuplicateKey { index: usize },
+    /// A database, table, index or tablespace of this name or number does not exist.
+    NotFound(Box<str>),
+    /// A database, table, index or tablespace of this name or number exists already.
+    Exists(Box<str>),
+    /// The row does not fit a page, even with its long columns moved out.
+    RowTooLarge { bytes: usize, bytes_max: usize },
+    /// Something was to be changed that may only be read.
+    ReadOnly,
+    /// A value or option that this engine cannot do.
+    Unsupported(Box<str>),
+    /// The device has no room. Nothing was lost; it may work again later.
+    DiskFull { doing: &'static str },
+    /// The bytes on disk are not those that we wrote. `page` names them when a page is concerned.
+    Corrupt { page: Option<PageId>, what: Box<str> },
+    /// The device failed while reading or preparing. Nothing that was written is in doubt.
+    Io { doing: &'static str, cause: Arc<io::Error> },
+    /// An earlier write or sync failed, so what is on disk is unknown until recovery. Nothing is written any more.
+    Poisoned,
+}
+
+impl Error {
+    /// Turns the failure of a *read, open or extend* into a reaction. Failed writes and syncs of the flush path go to
+    /// `Store::poison` as well.
+    pub fn from_io(doing: &'static str, cause: io::Error) -> Error {
+        match cause.kind() {
+            // Nothing was written in place; the caller takes its change back.
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Error::DiskFull { doing },
+            _ => Error::Io { doing, cause: Arc::new(cause) },
+        }
+    }
+
+    /// For `map_err`: names what was being done, in the present tense.
+    pub fn io(doing: &'static str) -> impl FnOnce(io::Error) -> Error {
+        move |cause| Error::from_io(doing, cause)
+    }
+
+    pub fn corrupt_page(page: PageId, cause: impl fmt::Display) -> Error {
+        Error::Corrupt { page: Some(page), what: cause.to_string().into() }
+    }
+
+    pub fn corrupt(what: impl Into<Box<str>>) -> Error {
+        Error::Corrupt { page: None, what: what.into() }
+    }
+
+    /// Whether the same transaction, begun again, may well succeed.
+    pub fn is_retryable(&self) -> bool {
+        match self {
+            // Another transaction stood in the way, and will be gone.
+            Error::Deadlock | Error::LockWaitTimeout => true,
+            // Space comes back when an operator makes room: a retry in a loop would only burn time.
+            Error::DiskFull { .. } => false,
+            _ => false,
+        }
+    }
+
+    /// Whether the transaction is gone, and not only its statement.
+    pub fn rolls_back_transaction(&self) -> bool {
+        // A deadlock can only be broken by releasing locks, and they are held to the end of the transaction. All else
+        // undoes the statement and leaves the decision to the client.
+        matches!(self, Error::Deadlock)
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::Deadlock => write!(f, "deadlock found; the transaction was rolled back"),
+            Error::LockWaitTimeout => write!(f, "lock wait timeout"),
+            Error::Interrupted => write!(f, "interrupted"),
+            Error::DuplicateKey { index } => write!(f, "duplicate key in index {index}"),
+            Error::NotFound(name) => write!(f, "{name} does not exist"),
+            Error::Exists(name) => write!(f, "{name} exists already"),
+            Error::RowTooLarge { bytes, bytes_max } => write!(f, "row of {bytes} bytes; at most {bytes_max} fit"),
+            Error::ReadOnly => write!(f, "read only"),
+            Error::Unsupported(what) => write!(f, "not supported: {what}"),
+            Error::DiskFull { doing } => write!(f, "no space left on device: {doing}"),
+            Error::Corrupt { page: Some(page), what } => write!(f, "page {page} is damaged: {what}"),
+            Error::Corrupt { page: None, what } => write!(f, "damaged: {what}"),
+            Error::Io { doing, cause } => write!(f, "{doing}: {cause}"),
+            Error::Poisoned => write!(f, "an earlier write failed; restart to recover"),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+/// Whether the instance may still write. Shared by all that write; once poisoned, for ever.
+#[derive(Debug, Default)]
+pub struct Health {
+    poisoned: AtomicBool,
+}
+
+impl Health {
+    #[inline]
+    pub fn check(&self) -> Result<()> {
+        if self.is_poisoned() { Err(Error::Poisoned) } else { Ok(()) }
+    }
+
+    #[inline]
+    pub fn is_poisoned(&self) -> bool {
+        self.poisoned.load(Ordering::Relaxed)
+    }
+
+    /// The first reason is logged; what fails after it is a consequence.
+    pub fn poison(&self, reason: &dyn fmt::Display) {
+        if !self.poisoned.swap(true, Ordering::SeqCst) {
+            tracing::error!("nothing is written any more, restart to recover: {reason}");
+        }
+    }
+
+    /// Ends writing without a reason to worry: the instance is closed.
+    pub fn close(&self) {
+        self.poisoned.store(true, Ordering::SeqCst);
+    }
+
+    /// Passes a result of writing or syncing on: a full disk is ordinary, all else poisons.
+    pub fn judge<T>(&self, result: Result<T>) -> Result<T> {
+        if let Err(error) = &result
+            && !matches!(error, Error::DiskFull { .. } | Error::Poisoned)
+        {
+            self.poison(error);
+        }
+        result
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_is_an_ordinary_error() {
+        let full = io::Error::from(io::ErrorKind::StorageFull);
+        assert!(matches!(Error::from_io("extend", full), Error::DiskFull { doing: "extend" }));
+        let broken = io::Error::other("broken");
+        assert!(matches!(Error::from_io("read page", broken), Error::Io { .. }));
+    }
+}

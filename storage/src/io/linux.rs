@@ -1,0 +1,257 @@
+//! The real disk: a directory on Linux.
+//!
+//! Positioned reads and writes on plain file descriptors; no offsets are shared, so a file may be used by any number of
+//! threads. Direct I/O, hole punching and preallocation are used where the filesystem has them, and quietly replaced by
+//! the next best thing where it has not (tmpfs knows no direct I/O, NFS no preallocation).
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+
+use rustix::fs::{FallocateFlags, FlockOperation, IFlags, OFlags, SeekFrom};
+use rustix::io::Errno;
+
+use super::{Caching, Clock, DirectoryEntry, Disk, File, FileFacts, OpenMode};
+
+/// The file that a running server holds locked.
+const LOCK_NAME: &str = "glassine.lock";
+
+/// `f_type` of filesystems that never overwrite in place.
+const BTRFS_MAGIC: u64 = 0x9123_683E;
+const ZFS_MAGIC: u64 = 0x2FC1_2FC1;
+
+/// A directory on Linux.
+pub struct LinuxDisk {
+    root: PathBuf,
+    clock: LinuxClock,
+}
+
+impl LinuxDisk {
+    /// The directory must exist.
+    pub fn new(root: impl Into<PathBuf>) -> LinuxDisk {
+        LinuxDisk { root: root.into(), clock: LinuxClock { start: Instant::now() } }
+    }
+
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    fn path(&self, path: &str) -> PathBuf {
+        if path.is_empty() { self.root.clone() } else { self.root.join(path) }
+    }
+}
+
+impl Disk for LinuxDisk {
+    fn open(&self, path: &str, mode: OpenMode, caching: Caching) -> io::Result<Arc<dyn File>> {
+        let path = self.path(path);
+        let open = |direct: bool| {
+            let mut options = fs::OpenOptions::new();
+            options.read(true).write(mode != OpenMode::Read).create_new(mode == OpenMode::Create);
+            options.mode(0o640);
+            if direct {
+                options.custom_flags(OFlags::DIRECT.bits() as i32);
+            }
+            options.open(&path)
+        };
+        let file = match open(caching == Caching::Direct) {
+            // The filesystem knows no direct I/O; the file may have been created all the same.
+            Err(error) if caching == Caching::Direct && error.raw_os_error() == Some(Errno::INVAL.raw_os_error()) => {
+                if mode == OpenMode::Create {
+                    let _ = fs::remove_file(&path);
+                }
+                open(false)?
+            }
+            other => other?,
+        };
+        Ok(Arc::new(LinuxFile { file }))
+    }
+
+    fn exists(&self, path: &str) -> io::Result<bool> {
+        self.path(path).try_exists()
+    }
+
+    fn remove(&self, path: &str) -> io::Result<()> {
+        fs::remove_file(self.path(path))
+    }
+
+    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        fs::rename(self.path(from), self.path(to))
+    }
+
+    fn create_directory(&self, path: &str) -> io::Result<()> {
+        fs::create_dir(self.path(path))
+    }
+
+    fn remove_directory(&self, path: &str) -> io::Result<()> {
+        fs::remove_dir(self.path(path))
+    }
+
+    fn list(&self, path: &str) -> io::Result<Vec<DirectoryEntry>> {
+        let mut entries = Vec::new();
+        for entry in fs::read_dir(self.path(path))? {
+            let entry = entry?;
+            // Names that are not UTF-8 are not ours.
+            if let Ok(name) = entry.file_name().into_string() {
+                entries.push(DirectoryEntry { name, is_directory: entry.file_type()?.is_dir() });
+            }
+        }
+        entries.sort();
+        Ok(entries)
+    }
+
+    fn sync_directory(&self, path: &str) -> io::Result<()> {
+        fs::File::open(self.path(path))?.sync_all()
+    }
+
+    fn lock(&self) -> io::Result<Box<dyn Send + Sync>> {
+        let path = self.path(LOCK_NAME);
+        let file = fs::OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o640).open(path)?;
+        match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            // Released by the kernel when the file is closed, however the process ends.
+            Ok(()) => Ok(Box::new(file)),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn clock(&self) -> &dyn Clock {
+        &self.clock
+    }
+}
+
+struct LinuxFile {
+    file: fs::File,
+}
+
+impl File for LinuxFile {
+    fn read_some(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        self.file.read_at(buffer, offset)
+    }
+
+    fn write_some(&self, offset: u64, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write_at(bytes, offset)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        // fdatasync: also makes the length durable, but not the times.
+        self.file.sync_data()
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        Ok(self.file.metadata()?.len())
+    }
+
+    fn set_len(&self, bytes: u64) -> io::Result<()> {
+        self.file.set_len(bytes)
+    }
+
+    fn allocate(&self, offset: u64, bytes: u64) -> io::Result<()> {
+        match rustix::fs::fallocate(&self.file, FallocateFlags::empty(), offset, bytes) {
+            Ok(()) => Ok(()),
+            Err(Errno::OPNOTSUPP) => {
+                if self.len()? < offset + bytes {
+                    self.set_len(offset + bytes)?;
+                }
+                Ok(())
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn punch_hole(&self, offset: u64, bytes: u64) -> io::Result<()> {
+        let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+        Ok(rustix::fs::fallocate(&self.file, flags, offset, bytes)?)
+    }
+
+    fn facts(&self) -> io::Result<FileFacts> {
+        let block_bytes = self.file.metadata()?.blksize() as usize;
+        let filesystem = rustix::fs::fstatfs(&self.file)?.f_type as u64;
+        let copy_on_write = match filesystem {
+            ZFS_MAGIC => true,
+            // A file with the attribute C is overwritten in place.
+            BTRFS_MAGIC => !rustix::fs::ioctl_getflags(&self.file).is_ok_and(|flags| flags.contains(IFlags::NOCOW)),
+            _ => false,
+        };
+        Ok(FileFacts { block_bytes, copy_on_write })
+    }
+
+    fn allocated_bytes(&self) -> io::Result<u64> {
+        // POSIX leaves the unit to the system; on Linux it is 512 whatever the block size.
+        Ok(self.file.metadata()?.blocks() * 512)
+    }
+
+    fn data_end(&self, offset: u64, bytes: u64) -> io::Result<u64> {
+        let end = offset + bytes;
+        let mut data_end = offset;
+        let mut at = offset;
+        while at < end {
+            match rustix::fs::seek(&self.file, SeekFrom::Data(at)) {
+                Ok(data) if data < end => at = data,
+                Ok(_) | Err(Errno::NXIO) => break,
+                Err(error) => return Err(error.into()),
+            }
+            at = rustix::fs::seek(&self.file, SeekFrom::Hole(at))?.min(end);
+            data_end = at;
+        }
+        Ok(data_end)
+    }
+}
+
+struct LinuxClock {
+    start: Instant,
+}
+
+impl Clock for LinuxClock {
+    fn now(&self) -> Duration {
+        self.start.elapsed()
+    }
+
+    fn wall(&self) -> Duration {
+        // A clock before 1970 is no clock.
+        SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scratch(name: &str) -> PathBuf {
+        let path = std::env::temp_dir().join(format!("glassine-{}-{name}", std::process::id()));
+        let _ = fs::remove_dir_all(&path);
+        fs::create_dir(&path).unwrap();
+        path
+    }
+
+    #[test]
+    fn files_have_holes_and_lengths() {
+        let root = scratch("io");
+        let disk = LinuxDisk::new(&root);
+        let file = disk.open("a", OpenMode::Create, Caching::Cached).unwrap();
+        assert!(disk.open("a", OpenMode::Create, Caching::Cached).is_err());
+        file.set_len(64 << 10).unwrap();
+        assert_eq!(file.data_end(0, 64 << 10).unwrap(), 0);
+        file.write_at(16384, &[1; 16384]).unwrap();
+        assert_eq!(file.data_end(16384, 16384).unwrap(), 32768);
+        file.punch_hole(20480, 12288).unwrap();
+        assert_eq!(file.data_end(16384, 16384).unwrap(), 20480);
+        let mut page = vec![9; 16384];
+        assert_eq!(file.read_at(16384, &mut page).unwrap(), 16384);
+        assert_eq!((page[4095], page[4096]), (1, 0));
+        assert_eq!(file.read_at(60 << 10, &mut page).unwrap(), 4096);
+        assert_eq!(disk.list("").unwrap(), [DirectoryEntry { name: "a".into(), is_directory: false }]);
+        fs::remove_dir_all(root).unwrap();
+    }
+
+    #[test]
+    fn a_directory_has_one_owner() {
+        let root = scratch("lock");
+        let lock = LinuxDisk::new(&root).lock().unwrap();
+        assert_eq!(LinuxDisk::new(&root).lock().err().unwrap().kind(), io::ErrorKind::WouldBlock);
+        drop(lock);
+        LinuxDisk::new(&root).lock().unwrap();
+        fs::remove_dir_all(root).unwrap();
+    }
+}

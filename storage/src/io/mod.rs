@@ -1,0 +1,146 @@
+//! Disks, files and clocks: all that the engine knows of the machine below it.
+//!
+//! [`Disk`] is a directory of files, [`File`] is bytes at offsets, [`Clock`] is time; they arrive as arguments, so that
+//! the whole engine runs on a Linux directory ([`linux`]) and on a disk that lies ([`sim`]) without noticing.
+//!
+//! What a write means is the least that hardware promises: until [`File::sync`] returns, each 512-byte sector of it may
+//! or may not be on the device, in any order with other writes, and after a crash some are. A created, renamed or
+//! removed name is certain only after [`Disk::sync_directory`].
+//!
+//! Invariants:
+//!
+//! * Reading behind the end of a file gives no bytes; reading a hole gives zeros.
+//! * With [`Caching::Direct`], offsets, lengths and memory are multiples of the block size: [`AlignedBuffer`], frames of
+//!   the pool and the log's buffers are; that is why they exist.
+//! * `unsafe` in here is only what system calls need; see each block.
+
+mod aligned;
+
+pub mod linux;
+
+pub mod sim;
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+pub use aligned::{ALIGNMENT, AlignedBuffer};
+
+/// A directory of files, by names relative to it (`db/table.ibd`).
+pub trait Disk: Send + Sync {
+    fn open(&self, path: &str, mode: OpenMode, caching: Caching) -> io::Result<Arc<dyn File>>;
+    fn exists(&self, path: &str) -> io::Result<bool>;
+    fn remove(&self, path: &str) -> io::Result<()>;
+    /// Replaces the target if it exists.
+    fn rename(&self, from: &str, to: &str) -> io::Result<()>;
+    fn create_directory(&self, path: &str) -> io::Result<()>;
+    /// Must be empty.
+    fn remove_directory(&self, path: &str) -> io::Result<()>;
+    /// Names in a directory ("" is the root), sorted.
+    fn list(&self, path: &str) -> io::Result<Vec<DirectoryEntry>>;
+    /// Makes creations, removals and renames in a directory durable.
+    fn sync_directory(&self, path: &str) -> io::Result<()>;
+    /// Claims the directory for this process until the result is dropped. `WouldBlock` if somebody else has it.
+    fn lock(&self) -> io::Result<Box<dyn Send + Sync>>;
+    fn clock(&self) -> &dyn Clock;
+}
+
+/// The directory part of a path: "" for the root.
+pub fn parent(path: &str) -> &str {
+    path.rsplit_once('/').map_or("", |(directory, _)| directory)
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct DirectoryEntry {
+    pub name: String,
+    pub is_directory: bool,
+}
+
+/// How a file is opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OpenMode {
+    Read,
+    ReadWrite,
+    /// Must not exist yet.
+    Create,
+}
+
+/// Whether reads and writes go through the operating system's page cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Caching {
+    Cached,
+    /// Offsets, lengths and memory are multiples of the block size. A filesystem that cannot do it caches.
+    Direct,
+}
+
+/// What a file and its filesystem can do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileFacts {
+    /// Blocks in which the filesystem allocates.
+    pub block_bytes: usize,
+    /// Never overwrites in place, so that a write is not torn.
+    pub copy_on_write: bool,
+}
+
+/// A file: bytes at offsets. All methods may be called from several threads at once.
+#[allow(clippy::len_without_is_empty)] // A file's length is a fallible question.
+pub trait File: Send + Sync {
+    /// Reads up to `buffer.len()` bytes; 0 at the end of the file.
+    fn read_some(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize>;
+    fn write_some(&self, offset: u64, bytes: &[u8]) -> io::Result<usize>;
+    /// Makes all that was written durable, and the file's length.
+    fn sync(&self) -> io::Result<()>;
+    fn len(&self) -> io::Result<u64>;
+    fn set_len(&self, bytes: u64) -> io::Result<()>;
+    /// Reserves blocks, extending the file if need be. What was not written reads as zero.
+    fn allocate(&self, offset: u64, bytes: u64) -> io::Result<()>;
+    /// Gives the blocks of a range back; it reads as zero.
+    fn punch_hole(&self, offset: u64, bytes: u64) -> io::Result<()>;
+    fn facts(&self) -> io::Result<FileFacts>;
+    /// Bytes on the device.
+    fn allocated_bytes(&self) -> io::Result<u64>;
+    /// The end of the last written range within `[offset, offset + bytes)`, or `offset` if all of it is a hole.
+    fn data_end(&self, offset: u64, bytes: u64) -> io::Result<u64>;
+
+    /// Fills `buffer`, with zeros behind the end of the file. Returns the bytes that came from the file.
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        let mut done = 0;
+        while done < buffer.len() {
+            match self.read_some(offset + done as u64, &mut buffer[done..]) {
+                Ok(0) => break,
+                Ok(count) => done += count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        buffer[done..].fill(0);
+        Ok(done)
+    }
+
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        let mut done = 0;
+        while done < bytes.len() {
+            match self.write_some(offset + done as u64, &bytes[done..]) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(count) => done += count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes and makes durable; an implementation may do both in one call.
+    fn write_durably(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        self.write_at(offset, bytes)?;
+        self.sync()
+    }
+}
+
+/// Time as an argument.
+pub trait Clock: Send + Sync {
+    /// Since some moment before the start.
+    fn now(&self) -> Duration;
+    /// Since 1970, UTC.
+    fn wall(&self) -> Duration;
+}

@@ -1,0 +1,424 @@
+//! Opening an instance, and recovering its pages when it was not closed.
+//!
+//! ```text
+//!   claim the directory, open the log
+//!     | clean                      | not clean
+//!     |                            |  scan: end of the log, fate of files
+//!     |                            |  files: delete, create, rename as the log says
+//!     |                            |  torn pages: put back from the doublewrite files, sync
+//!     |                            |  redo: by page, in parallel, from the checkpoint to the end
+//!     |                            |  write all pages
+//!     +-------------> a new epoch begins at the end of the log <
+//! ```
+//!
+//! What a page may look like, and what happens to it:
+//!
+//! ```text
+//!  on disk                 in the log                 becomes
+//!  whole, newer or equal   anything                   unchanged: its LSN says it has the change
+//!  whole, older            changes                    the changes are applied
+//!  anything                first an initialisation    made anew; what is on disk is not even read
+//!  torn, copy exists       changes                    the copy, then the changes
+//!  torn, no copy           changes, no initialisation an error: Corrupt
+//!  zero                    changes, no initialisation an error: Corrupt
+//! ```
+//!
+//! Invariants:
+//!
+//! * Nothing is appended to the log before all pages are written and the checkpoint stands at its end; so a recovery that
+//!   is interrupted finds the same log again, and page LSNs keep it from doing things twice.
+//! * The log is synced before the first page is written: what was read from it may have been in the page cache only.
+
+use std::sync::Arc;
+
+use format::ids::{Lsn, PageId, SpaceId};
+use format::page::header;
+use format::page::space as layout;
+use format::redo::{PageOp, Record};
+use rustc_hash::FxHashMap;
+
+use super::scan::{Annex, Scan, scan};
+use crate::config::Config;
+use crate::error::{Error, Health, Result};
+use crate::io::Disk;
+use crate::redo::{Checkpoint, LogFile, Reader, Redo};
+use crate::store::{self, Store};
+use crate::sync;
+use crate::tablespace::{Tablespaces, Transform, algorithm_of, doublewrite};
+
+/// What page recovery found and did.
+#[derive(Clone, Debug, Default)]
+pub struct PageRecovery {
+    /// The instance was closed; there was nothing to do.
+    pub was_clean: bool,
+    pub checkpoint_lsn: Lsn,
+    pub end_lsn: Lsn,
+    pub records_applied: u64,
+    pub pages_recovered: u64,
+    pub torn_pages_restored: u64,
+    /// Tablespaces whose deletion is in the log; their files are gone.
+    pub dropped_spaces: Vec<SpaceId>,
+    /// Tablespaces that the log changes, but whose file is nowhere.
+    pub missing_spaces: Vec<SpaceId>,
+    /// All tablespaces found in the data directory, with their path. Filled only after a crash.
+    pub spaces: Vec<(SpaceId, String)>,
+    /// Bytes of upper layers in the log since the checkpoint, in order.
+    pub annexes: Vec<Annex>,
+}
+
+/// Records that are collected before they are applied, so that each page is visited once for many of them.
+const BATCH_BYTES: usize = if cfg!(test) { 16 << 10 } else { 32 << 20 };
+
+/// Threads that apply records, when threads are wanted at all.
+const WORKERS: usize = 4;
+
+/// Opens the instance in `disk`: locks the directory, restores torn pages, applies the redo log. When it returns, every
+/// page is as it was at the end of the log. No threads are started yet (`Store::start_threads`).
+pub fn open(disk: Arc<dyn Disk>, config: Config) -> Result<(Arc<Store>, PageRecovery)> {
+    let claim = store::claim(&*disk)?;
+    let (log, checkpoint) = LogFile::open(&*disk, &config)?;
+    let found = scan(&log, checkpoint)?;
+    let spaces = Arc::new(Tablespaces::new(disk.clone()));
+    let health = Arc::new(Health::default());
+    let mut report = PageRecovery {
+        was_clean: checkpoint.clean && found.groups == 0,
+        checkpoint_lsn: checkpoint.lsn,
+        end_lsn: found.end,
+        ..PageRecovery::default()
+    };
+    if !report.was_clean {
+        log.sync()?;
+        restore_files(&*disk, &spaces, &config, &found, &mut report)?;
+        restore_torn_pages(&*disk, &spaces, &config, &mut report)?;
+    }
+
+    // A log of another size can only begin when nothing of the old one is needed.
+    let next = Checkpoint { number: checkpoint.number, lsn: found.end, epoch: found.epoch + 1, clean: false };
+    let log = if report.was_clean && log.wants_resize(&config) {
+        drop(log);
+        LogFile::resize(&*disk, &config, next)?;
+        LogFile::open(&*disk, &config)?.0
+    } else {
+        log
+    };
+    let redo = Redo::new(log, next, config.log_buffer_bytes, health.clone());
+    let threads = config.background_threads;
+    let store = Store::assemble(disk, claim, config, redo, spaces, health)?;
+    if !report.was_clean {
+        apply_log(&store, checkpoint, &found, threads, &mut report)?;
+        restore_sizes(&store)?;
+        store.checkpoint()?;
+    }
+    store.redo().begin_epoch()?;
+    report.annexes = found.annexes;
+    report.dropped_spaces = found.deleted.into_iter().collect();
+    report.dropped_spaces.sort();
+    Ok((Arc::new(store), report))
+}
+
+/// Whether a file may be a tablespace, by its name.
+fn is_tablespace_name(name: &str) -> bool {
+    name.ends_with(".ibd") || name.starts_with("ibdata") || name.starts_with("undo_")
+}
+
+/// Paths of all files that may be tablespaces.
+fn tablespace_paths(disk: &dyn Disk) -> Result<Vec<String>> {
+    let mut paths = Vec::new();
+    for entry in disk.list("").map_err(Error::io("list the data directory"))? {
+        if !entry.is_directory {
+            if is_tablespace_name(&entry.name) {
+                paths.push(entry.name);
+            }
+            continue;
+        }
+        for file in disk.list(&entry.name).map_err(Error::io("list a database directory"))? {
+            if !file.is_directory && is_tablespace_name(&file.name) {
+                paths.push(format!("{}/{}", entry.name, file.name));
+            }
+        }
+    }
+    Ok(paths)
+}
+
+/// Makes the files what the log says, and opens them.
+fn restore_files(
+    disk: &dyn Disk,
+    spaces: &Tablespaces,
+    config: &Config,
+    found: &Scan,
+    report: &mut PageRecovery,
+) -> Result<()> {
+    // Which file is which: by its pages, and for a file without a whole page by the names in the log.
+    let mut paths: FxHashMap<SpaceId, String> = FxHashMap::default();
+    let mut nameless = Vec::new();
+    for path in tablespace_paths(disk)? {
+        match store::probe(disk, &path, config.page_bytes)? {
+            Some(space) if !paths.contains_key(&space) => {
+                paths.insert(space, path);
+            }
+            Some(space) => {
+                let other = &paths[&space];
+                return Err(Error::corrupt(format!("{path} and {other} are both tablespace {space}")));
+            }
+            None => nameless.push(path),
+        }
+    }
+    for path in nameless {
+        let had_name = |space: &&SpaceId| found.files[space].names.contains(&path);
+        let candidates = found.files.keys().filter(had_name).filter(|space| !paths.contains_key(space));
+        // Of several that had the name in turn, the newest one has it.
+        if let Some(&space) = candidates.max() {
+            paths.insert(space, path);
+        }
+    }
+
+    for space in &found.deleted {
+        if let Some(path) = paths.remove(space) {
+            spaces.remove_file(&path)?;
+        }
+    }
+    restore_names(spaces, found, &mut paths)?;
+
+    for (&space, history) in &found.files {
+        let Some(transform) = history.created else { continue };
+        if paths.contains_key(&space) || found.deleted.contains(&space) {
+            continue;
+        }
+        let path = found.final_name(space).expect("a created file has a name");
+        ensure_directory(disk, path)?;
+        spaces.create(space, path, transform, config)?;
+        report.spaces.push((space, path.into()));
+    }
+    for (space, path) in paths {
+        let transform = match found.files.get(&space).and_then(|history| history.created) {
+            Some(transform) => transform,
+            None => probe_transform(disk, &path, config.page_bytes)?,
+        };
+        spaces.open(space, &path, transform, config)?;
+        report.spaces.push((space, path));
+    }
+    report.spaces.sort();
+    for &space in &found.touched {
+        if spaces.get(space).is_none() && !found.deleted.contains(&space) {
+            tracing::error!("the redo log changes tablespace {space}, which has no file");
+            report.missing_spaces.push(space);
+        }
+    }
+    report.missing_spaces.sort();
+    Ok(())
+}
+
+/// Gives files the last name that the log knows. Only the final state counts: names may have gone round in between.
+fn restore_names(spaces: &Tablespaces, found: &Scan, paths: &mut FxHashMap<SpaceId, String>) -> Result<()> {
+    let mut moves: Vec<(SpaceId, String)> = Vec::new();
+    for (&space, path) in paths.iter() {
+        if let Some(name) = found.final_name(space)
+            && name != path
+        {
+            moves.push((space, name.into()));
+        }
+    }
+    moves.sort();
+    // First all out of the way, so that two files may have exchanged names.
+    for (space, name) in &moves {
+        let aside = format!("{name}.{space}.ibd");
+        ensure_directory(&**spaces.disk(), name)?;
+        spaces.rename_file(&paths[space], &aside)?;
+        paths.insert(*space, aside);
+    }
+    for (space, name) in moves {
+        spaces.rename_file(&paths[&space], &name)?;
+        paths.insert(space, name);
+    }
+    Ok(())
+}
+
+/// The directory of a file that the log created: it existed then, and its creation may not have been durable.
+fn ensure_directory(disk: &dyn Disk, path: &str) -> Result<()> {
+    let directory = crate::io::parent(path);
+    if !directory.is_empty() && !disk.exists(directory).map_err(Error::io("look for a database directory"))? {
+        disk.create_directory(directory).map_err(Error::io("create a database directory"))?;
+        disk.sync_directory("").map_err(Error::io("sync a directory"))?;
+    }
+    Ok(())
+}
+
+/// Pages looked at for how a file's pages are stored.
+const PROBED_PAGES: u64 = 16;
+
+/// How a tablespace's pages have been stored, so that those recovered are stored alike.
+fn probe_transform(disk: &dyn Disk, path: &str, page_bytes: usize) -> Result<Transform> {
+    let doing = "read a page";
+    let file = disk
+        .open(path, crate::io::OpenMode::Read, crate::io::Caching::Cached)
+        .map_err(Error::io("open a tablespace"))?;
+    let mut start = [0; header::BODY];
+    for index in 1..PROBED_PAGES {
+        if file.read_at(index * page_bytes as u64, &mut start).map_err(Error::io(doing))? == 0 {
+            break;
+        }
+        if format::transform::is_encoded(&start) {
+            return Ok(Transform { algorithm: algorithm_of(start[header::TRANSFORM + 1]), level: 0 });
+        }
+    }
+    Ok(Transform::NONE)
+}
+
+/// Puts pages back that a crash tore while they were written.
+fn restore_torn_pages(
+    disk: &dyn Disk,
+    spaces: &Tablespaces,
+    config: &Config,
+    report: &mut PageRecovery,
+) -> Result<()> {
+    let mut page = vec![0; config.page_bytes];
+    let mut restored: Vec<SpaceId> = Vec::new();
+    let mut copies: Vec<_> = doublewrite::read_copies(disk, config)?.into_iter().collect();
+    copies.sort_by_key(|(id, _)| *id);
+    for (id, copy) in copies {
+        let Some(space) = spaces.get(id.space) else { continue };
+        match space.read_page(id.page, &mut page) {
+            Ok(_) => {}
+            Err(Error::Corrupt { .. }) => {
+                tracing::info!("page {id} is torn; restored from its copy of LSN {}", copy.lsn);
+                space.restore(id.page, &copy.stored)?;
+                report.torn_pages_restored += 1;
+                if restored.last() != Some(&id.space) {
+                    restored.push(id.space);
+                }
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    for id in restored {
+        spaces.find(id)?.sync()?;
+    }
+    Ok(())
+}
+
+/// A record waiting to be applied: where it begins in the batch, and the page it may refer back to.
+#[derive(Clone, Copy)]
+struct Waiting {
+    offset: usize,
+    previous: Option<PageId>,
+    start: Lsn,
+    end: Lsn,
+}
+
+/// Records of many groups, sorted by page.
+#[derive(Default)]
+struct Batch {
+    bytes: Vec<u8>,
+    pages: FxHashMap<PageId, Vec<Waiting>>,
+}
+
+fn apply_log(
+    store: &Store,
+    checkpoint: Checkpoint,
+    found: &Scan,
+    threads: bool,
+    report: &mut PageRecovery,
+) -> Result<()> {
+    let mut batch = Batch::default();
+    let mut pages = rustc_hash::FxHashSet::default();
+    let mut reader = Reader::new(store.redo().file(), checkpoint.lsn, checkpoint.epoch);
+    loop {
+        let group = reader.next()?;
+        let at_end = group.is_none();
+        if let Some(group) = group {
+            let base = batch.bytes.len();
+            batch.bytes.extend_from_slice(group.records);
+            let mut records = group.records;
+            let mut previous = None;
+            while !records.is_empty() {
+                let offset = base + group.records.len() - records.len();
+                let waiting = Waiting { offset, previous, start: group.start, end: group.end };
+                let record = Record::decode(&mut records, &mut previous)
+                    .map_err(|cause| Error::corrupt(format!("the redo log at {}: {cause}", group.start)))?;
+                if let Record::Page { page, .. } = record
+                    && store.space(page.space).is_some()
+                {
+                    batch.pages.entry(page).or_default().push(waiting);
+                    pages.insert(page);
+                }
+            }
+        }
+        if at_end || batch.bytes.len() >= BATCH_BYTES {
+            report.records_applied += apply_batch(store, &batch, threads)?;
+            batch.bytes.clear();
+            batch.pages.clear();
+        }
+        if at_end {
+            break;
+        }
+    }
+    debug_assert!(reader.position() == found.end, "the log reads the same twice");
+    report.pages_recovered = pages.len() as u64;
+    Ok(())
+}
+
+fn apply_batch(store: &Store, batch: &Batch, threads: bool) -> Result<u64> {
+    // In the order of their place on disk; and always in the same one, for a simulator.
+    let mut pages: Vec<_> = batch.pages.iter().collect();
+    pages.sort_unstable_by_key(|(page, _)| **page);
+    let workers = if threads { WORKERS.min(pages.len()).max(1) } else { 1 };
+    let shares: Vec<_> = pages.chunks(pages.len().div_ceil(workers).max(1)).collect();
+    let apply_share = |share: &[(&PageId, &Vec<Waiting>)]| {
+        let mut applied = 0;
+        for (page, records) in share {
+            // Keeps enough frames clean.
+            store.reserve_log()?;
+            applied += apply_to_page(store, **page, &batch.bytes, records)?;
+        }
+        Ok(applied)
+    };
+    let results: Vec<Result<u64>> = sync::in_parallel(&shares, |share| apply_share(share));
+    results.into_iter().sum()
+}
+
+/// Applies a page's records that it does not have yet. Returns how many.
+fn apply_to_page(store: &Store, page: PageId, bytes: &[u8], records: &[Waiting]) -> Result<u64> {
+    let decode = |waiting: &Waiting| {
+        let mut previous = waiting.previous;
+        match Record::decode(&mut &bytes[waiting.offset..], &mut previous) {
+            Ok(Record::Page { op, .. }) => op,
+            _ => unreachable!("it was a page record a moment ago"),
+        }
+    };
+    let first = decode(&records[0]);
+    let anew = matches!(first, PageOp::Init { .. } | PageOp::Image { .. });
+    let mut latch = if anew { store.pool().create(page)? } else { store.pool().fetch_exclusive(page)? };
+    if !anew && header::is_zero(&latch) {
+        return Err(Error::corrupt_page(page, "the redo log changes it, but it was never written"));
+    }
+    let lsn = header::lsn(&latch);
+    let mut applied = 0;
+    for waiting in records.iter().filter(|waiting| waiting.end > lsn) {
+        let op = decode(waiting);
+        op.apply(latch.bytes_mut())
+            .map_err(|cause| Error::corrupt_page(page, format!("redo of LSN {}: {cause}", waiting.start)))?;
+        header::set_lsn(latch.bytes_mut(), waiting.end);
+        applied += 1;
+    }
+    if applied > 0 {
+        latch.advance_clock();
+        store.pool().mark_dirty(&latch, records[0].start);
+    }
+    Ok(applied)
+}
+
+/// Makes files as long as their page 0 says: extending is logged there before it is durable.
+fn restore_sizes(store: &Store) -> Result<()> {
+    for space in store.spaces() {
+        let page = PageId::new(space.id(), layout::HEADER_PAGE);
+        let size = {
+            let guard = store.read(page)?;
+            if header::page_type(&guard) == header::PageType::FSP_HDR { layout::size(&guard) } else { 0 }
+        };
+        space.extend(size)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

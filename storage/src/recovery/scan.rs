@@ -1,0 +1,97 @@
+//! The first look at the log after a crash: where it ends, and what became of files.
+//!
+//! Pages are not touched yet. Files come first because a page record names a tablespace by its number only: the log tells
+//! which tablespaces were created (their file may be missing), renamed (their file may have the old name) and deleted
+//! (their records are to be skipped, and their file may still be there).
+
+use format::ids::{Lsn, SpaceId};
+use format::redo::Record;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::error::{Error, Result};
+use crate::redo::{Checkpoint, LogFile, Reader};
+use crate::tablespace::Transform;
+
+/// What the log says about its extent and about files.
+#[derive(Debug, Default)]
+pub struct Scan {
+    /// Behind the last whole group.
+    pub end: Lsn,
+    /// The newest epoch of all groups.
+    pub epoch: u32,
+    pub groups: u64,
+    pub files: FxHashMap<SpaceId, FileHistory>,
+    pub deleted: FxHashSet<SpaceId>,
+    /// Tablespaces with page records, deleted ones included.
+    pub touched: FxHashSet<SpaceId>,
+    /// Bytes that upper layers put into the log, in order.
+    pub annexes: Vec<Annex>,
+}
+
+/// What happened to a tablespace's file, as far as the log goes back.
+#[derive(Debug, Default)]
+pub struct FileHistory {
+    /// All names it had; the last one is the one it should have now.
+    pub names: Vec<String>,
+    /// It came into being in this log.
+    pub created: Option<Transform>,
+}
+
+/// See [`Record::Annex`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Annex {
+    pub lsn: Lsn,
+    pub kind: u8,
+    pub bytes: Vec<u8>,
+}
+
+/// Reads the log from a checkpoint to its end.
+pub fn scan(file: &LogFile, checkpoint: Checkpoint) -> Result<Scan> {
+    let mut scan = Scan { epoch: checkpoint.epoch, ..Scan::default() };
+    let mut reader = Reader::new(file, checkpoint.lsn, checkpoint.epoch);
+    while let Some(group) = reader.next()? {
+        scan.groups += 1;
+        let mut records = group.records;
+        let mut previous = None;
+        while !records.is_empty() {
+            // The group's checksum is right, so this is a mistake of ours, or a log of another version.
+            let record = Record::decode(&mut records, &mut previous)
+                .map_err(|cause| Error::corrupt(format!("the redo log at {}: {cause}", group.start)))?;
+            scan.note(&record, group.end);
+        }
+    }
+    scan.end = reader.position();
+    scan.epoch = reader.epoch();
+    Ok(scan)
+}
+
+impl Scan {
+    fn note(&mut self, record: &Record<'_>, lsn: Lsn) {
+        match *record {
+            Record::Page { page, .. } => {
+                self.touched.insert(page.space);
+            }
+            Record::FileCreate { space, flags, name } => {
+                let history = self.files.entry(space).or_default();
+                history.created = Some(Transform::from_flags(flags));
+                history.names.push(name.into());
+            }
+            Record::FileRename { space, from, to } => {
+                let history = self.files.entry(space).or_default();
+                history.names.extend([from.into(), to.into()]);
+            }
+            Record::FileOpen { space, name } => self.files.entry(space).or_default().names.push(name.into()),
+            Record::FileDelete { space, name } => {
+                self.files.entry(space).or_default().names.push(name.into());
+                self.deleted.insert(space);
+            }
+            Record::Annex { kind, bytes } => self.annexes.push(Annex { lsn, kind, bytes: bytes.into() }),
+            Record::Checkpoint { .. } => {}
+        }
+    }
+
+    /// The name that a tablespace's file should have, if the log knows.
+    pub fn final_name(&self, space: SpaceId) -> Option<&str> {
+        self.files.get(&space)?.names.last().map(String::as_str)
+    }
+}

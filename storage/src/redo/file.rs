@@ -1,0 +1,212 @@
+//! The log on disk: a header, two checkpoint slots, and the ring.
+//!
+//! ```text
+//! offset  bytes
+//!      0   4096  header: magic "GLASSLOG", version 4, page bytes 4, capacity 8, CRC-32C of these 24 bytes 4
+//!   4096   4096  checkpoint slot 0 }  number 8, LSN 8, epoch 4, clean 4, CRC-32C of these 24 bytes 4
+//!   8192   4096  checkpoint slot 1 }
+//!  16384         ring of `capacity` bytes: LSN l is at l modulo capacity
+//! ```
+//!
+//! Checkpoints go to the two slots in turn, so that one is whole at any time; the larger number counts.
+
+use std::sync::Arc;
+
+use format::checksum::crc32c;
+use format::ids::Lsn;
+
+use crate::config::{Config, FlushMethod};
+use crate::error::{Error, Result};
+use crate::io::{AlignedBuffer, Caching, Disk, File, OpenMode};
+
+/// Name of the log in the data directory.
+pub const FILE_NAME: &str = "glassine.redo";
+/// Where a log of a new size is built, before it takes the name.
+const NEW_FILE_NAME: &str = "glassine.redo.new";
+
+/// What the log is written in: the unit of direct I/O.
+pub const BLOCK_BYTES: usize = 4096;
+
+const MAGIC: [u8; 8] = *b"GLASSLOG";
+const VERSION: u32 = 1;
+const SLOTS: u64 = BLOCK_BYTES as u64;
+const RING: u64 = 4 * BLOCK_BYTES as u64;
+/// LSN of the first group of an instance.
+const FIRST_LSN: Lsn = Lsn(8192);
+/// The smallest ring that leaves room for a few large groups.
+pub const CAPACITY_MIN: u64 = 256 << 10;
+
+/// Where recovery begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Checkpoint {
+    pub number: u64,
+    /// All changes before this LSN are in the tablespaces.
+    pub lsn: Lsn,
+    pub epoch: u32,
+    /// The instance was closed: there is nothing behind `lsn`.
+    pub clean: bool,
+}
+
+/// The ring file.
+pub struct LogFile {
+    file: Arc<dyn File>,
+    capacity: u64,
+}
+
+fn caching(config: &Config) -> Caching {
+    match config.flush_method {
+        FlushMethod::Fsync | FlushMethod::ODirect => Caching::Cached,
+        FlushMethod::AllODirect => Caching::Direct,
+    }
+}
+
+impl LogFile {
+    /// Creates the log of a new instance.
+    pub fn create(disk: &dyn Disk, config: &Config) -> Result<()> {
+        if disk.exists(FILE_NAME).map_err(Error::io("look for the redo log"))? {
+            return Err(Error::Exists(FILE_NAME.into()));
+        }
+        let checkpoint = Checkpoint { number: 1, lsn: FIRST_LSN, epoch: 1, clean: true };
+        LogFile::build(disk, config, checkpoint)
+    }
+
+    /// Replaces the log by an empty one of the configured size. All changes are in the tablespaces.
+    pub fn resize(disk: &dyn Disk, config: &Config, checkpoint: Checkpoint) -> Result<()> {
+        LogFile::build(disk, config, checkpoint)
+    }
+
+    /// Writes a whole new log under another name, and gives it the name when it is durable.
+    fn build(disk: &dyn Disk, config: &Config, checkpoint: Checkpoint) -> Result<()> {
+        let doing = "create the redo log";
+        if disk.exists(NEW_FILE_NAME).map_err(Error::io(doing))? {
+            disk.remove(NEW_FILE_NAME).map_err(Error::io(doing))?;
+        }
+        let file = disk.open(NEW_FILE_NAME, OpenMode::Create, caching(config)).map_err(Error::io(doing))?;
+        let capacity = capacity(config);
+        file.allocate(0, RING + capacity).map_err(Error::io(doing))?;
+        // Written, not only allocated: a first write to an allocated block would put metadata into the commit's sync.
+        let zeros = AlignedBuffer::new(1 << 20);
+        let mut offset = 0;
+        while offset < RING + capacity {
+            let bytes = (RING + capacity - offset).min(zeros.len() as u64);
+            file.write_at(offset, &zeros[..bytes as usize]).map_err(Error::io(doing))?;
+            offset += bytes;
+        }
+        let mut header = AlignedBuffer::new(BLOCK_BYTES);
+        header[..8].copy_from_slice(&MAGIC);
+        header[8..12].copy_from_slice(&VERSION.to_be_bytes());
+        header[12..16].copy_from_slice(&(config.page_bytes as u32).to_be_bytes());
+        header[16..24].copy_from_slice(&capacity.to_be_bytes());
+        let crc = crc32c(&header[..24]);
+        header[24..28].copy_from_slice(&crc.to_be_bytes());
+        file.write_at(0, &header).map_err(Error::io(doing))?;
+        let log = LogFile { file, capacity };
+        log.write_checkpoint(checkpoint)?;
+        disk.rename(NEW_FILE_NAME, FILE_NAME).map_err(Error::io(doing))?;
+        disk.sync_directory("").map_err(Error::io(doing))
+    }
+
+    /// Opens the log and tells the newest checkpoint.
+    pub fn open(disk: &dyn Disk, config: &Config) -> Result<(LogFile, Checkpoint)> {
+        let file = disk.open(FILE_NAME, OpenMode::ReadWrite, caching(config)).map_err(|cause| match cause.kind() {
+            std::io::ErrorKind::NotFound => Error::NotFound(FILE_NAME.into()),
+            _ => Error::from_io("open the redo log", cause),
+        })?;
+        let mut block = AlignedBuffer::new(BLOCK_BYTES);
+        file.read_at(0, &mut block).map_err(Error::io("read the redo log"))?;
+        let u32_at = |block: &[u8], at: usize| u32::from_be_bytes(block[at..at + 4].try_into().expect("4 bytes"));
+        let u64_at = |block: &[u8], at: usize| u64::from_be_bytes(block[at..at + 8].try_into().expect("8 bytes"));
+        if block[..8] != MAGIC || crc32c(&block[..24]) != u32_at(&block, 24) {
+            return Err(Error::corrupt("the header of the redo log"));
+        }
+        if u32_at(&block, 8) != VERSION {
+            return Err(Error::Unsupported(format!("redo log version {}", u32_at(&block, 8)).into()));
+        }
+        if u32_at(&block, 12) as usize != config.page_bytes {
+            let page_bytes = u32_at(&block, 12);
+            return Err(Error::Unsupported(format!("this directory was made with pages of {page_bytes} bytes").into()));
+        }
+        let capacity = u64_at(&block, 16);
+        let mut newest: Option<Checkpoint> = None;
+        for slot in 0..2 {
+            file.read_at(SLOTS + slot * BLOCK_BYTES as u64, &mut block).map_err(Error::io("read the redo log"))?;
+            let checkpoint = Checkpoint {
+                number: u64_at(&block, 0),
+                lsn: Lsn(u64_at(&block, 8)),
+                epoch: u32_at(&block, 16),
+                clean: u32_at(&block, 20) == 1,
+            };
+            if crc32c(&block[..24]) == u32_at(&block, 24)
+                && checkpoint.number > 0
+                && newest.is_none_or(|known| known.number < checkpoint.number)
+            {
+                newest = Some(checkpoint);
+            }
+        }
+        let checkpoint = newest.ok_or_else(|| Error::corrupt("both checkpoints of the redo log"))?;
+        if capacity < CAPACITY_MIN || capacity % BLOCK_BYTES as u64 != 0 {
+            return Err(Error::corrupt("the size of the redo log"));
+        }
+        Ok((LogFile { file, capacity }, checkpoint))
+    }
+
+    pub fn capacity(&self) -> u64 {
+        self.capacity
+    }
+
+    /// Whether the configuration wants another size.
+    pub fn wants_resize(&self, config: &Config) -> bool {
+        self.capacity != capacity(config)
+    }
+
+    /// Writes a checkpoint, durably.
+    pub fn write_checkpoint(&self, checkpoint: Checkpoint) -> Result<()> {
+        let mut block = AlignedBuffer::new(BLOCK_BYTES);
+        block[..8].copy_from_slice(&checkpoint.number.to_be_bytes());
+        block[8..16].copy_from_slice(&checkpoint.lsn.0.to_be_bytes());
+        block[16..20].copy_from_slice(&checkpoint.epoch.to_be_bytes());
+        block[20..24].copy_from_slice(&u32::from(checkpoint.clean).to_be_bytes());
+        let crc = crc32c(&block[..24]);
+        block[24..28].copy_from_slice(&crc.to_be_bytes());
+        let offset = SLOTS + checkpoint.number % 2 * BLOCK_BYTES as u64;
+        self.file.write_durably(offset, &block).map_err(Error::io("write a checkpoint"))
+    }
+
+    /// Writes whole blocks at an LSN that is a multiple of the block, around the ring's end if need be.
+    pub fn write(&self, lsn: Lsn, blocks: &[u8], durably: bool) -> Result<()> {
+        assert!(lsn.0 % BLOCK_BYTES as u64 == 0 && blocks.len() % BLOCK_BYTES == 0, "the log is written in blocks");
+        assert!(blocks.len() as u64 <= self.capacity, "the log is not larger than its ring");
+        let at = lsn.0 % self.capacity;
+        let before_wrap = ((self.capacity - at).min(blocks.len() as u64)) as usize;
+        let (first, second) = blocks.split_at(before_wrap);
+        let result = if !second.is_empty() {
+            self.file.write_at(RING + at, first).and_then(|()| self.file.write_at(RING, second))
+        } else if durably {
+            return self.file.write_durably(RING + at, first).map_err(Error::io("write the redo log"));
+        } else {
+            self.file.write_at(RING + at, first)
+        };
+        result.map_err(Error::io("write the redo log"))?;
+        if durably { self.sync() } else { Ok(()) }
+    }
+
+    pub fn sync(&self) -> Result<()> {
+        self.file.sync().map_err(Error::io("sync the redo log"))
+    }
+
+    /// Reads whole blocks at an LSN that is a multiple of the block.
+    pub fn read(&self, lsn: Lsn, blocks: &mut [u8]) -> Result<()> {
+        let mut done = 0;
+        while done < blocks.len() {
+            let at = (lsn.0 + done as u64) % self.capacity;
+            let count = (self.capacity - at).min((blocks.len() - done) as u64) as usize;
+            self.file.read_at(RING + at, &mut blocks[done..done + count]).map_err(Error::io("read the redo log"))?;
+            done += count;
+        }
+        Ok(())
+    }
+}
+
+fn capacity(config: &Config) -> u64 {
+    config.log_bytes.max(CAPACITY_MIN).next_multiple_of(BLOCK_BYTES as u64)
+}

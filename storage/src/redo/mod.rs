@@ -1,0 +1,58 @@
+//! The redo log: what was done to pages, durable before the pages are.
+//!
+//! A mini-transaction's records are appended as one *group*; a group is in the log whole or not at all. An LSN is a
+//! position in the endless sequence of groups, in bytes; the file is a ring that holds the newest part of it.
+//!
+//! ```text
+//!             checkpoint      flushed   written   end
+//!   -----------|---------------|---------|---------|-------> LSN
+//!    free again  needed after     OS        in
+//!                a crash        has it    memory
+//!
+//! group, at its LSN:
+//! offset  bytes
+//!      0      4  bytes of records, n; never 0
+//!      4      4  epoch: how often the instance has been opened
+//!      8      4  CRC-32C of records, LSN, n, epoch
+//!     12      n  records, see `format::redo`
+//! ```
+//!
+//! The end of the log is where no group is: the checksum covers the LSN, so what an earlier lap of the ring left behind
+//! does not pass. Nor does what an earlier life wrote behind a gap that a crash tore: the epoch never falls along the
+//! log, and each life's is larger.
+//!
+//! [`buffer`] collects groups in memory, [`file`] is the ring, [`writer`] brings the one to the other, in one write and
+//! one sync for all who wait (group commit), and [`reader`] walks the groups after a crash.
+//!
+//! Invariants:
+//!
+//! * checkpoint <= flushed <= written <= end <= checkpoint + capacity.
+//! * Appending never waits for the disk: whoever appends holds page latches. Room is reserved before
+//!   ([`Redo::is_crowded`]).
+//! * The file is preallocated and written with zeros once, so that a sync writes no metadata.
+//!
+//! Sources: ARIES (Mohan et al., 1992) for page LSNs and idempotent redo; InnoDB for the mini-transaction as the unit.
+
+pub mod buffer;
+
+pub mod file;
+
+pub mod reader;
+
+pub mod writer;
+
+pub use file::{Checkpoint, LogFile};
+pub use reader::{Group, Reader};
+pub use writer::Redo;
+
+/// Bytes in front of a group's records.
+pub const GROUP_HEADER_BYTES: usize = 12;
+
+/// The checksum of a group: over its records first, since the LSN is known last.
+fn group_crc(records_crc: u32, lsn: format::ids::Lsn, bytes: u32, epoch: u32) -> u32 {
+    let mut tail = [0; 16];
+    tail[..8].copy_from_slice(&lsn.0.to_be_bytes());
+    tail[8..12].copy_from_slice(&bytes.to_be_bytes());
+    tail[12..].copy_from_slice(&epoch.to_be_bytes());
+    format::checksum::crc32c_append(records_crc, &tail)
+}

@@ -1,0 +1,273 @@
+//! The running log: append, write, flush.
+//!
+//! Appending copies a group into the buffer under one short mutex, which is also where LSNs are born and where a page
+//! that becomes dirty enters the flush list (the closure of [`Redo::append`]): so the flush list is in LSN order, and
+//! whoever holds the mutex sees pages and log agree.
+//!
+//! Group commit: of all who wait for an LSN, one becomes the leader. It takes the whole buffer, writes and syncs it, and
+//! wakes the others; those whose groups came too late find a new leader among them.
+//!
+//! ```text
+//!   A: append ---- lead: swap, write, sync ---- done
+//!   B:    append ------ wait ................. lead: swap, write, sync -- done
+//!   C:        append -- wait ........................................... done
+//! ```
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use format::checksum::crc32c;
+use format::ids::Lsn;
+
+use super::buffer::LogBuffer;
+use super::file::{Checkpoint, LogFile};
+use super::{GROUP_HEADER_BYTES, group_crc};
+use crate::error::{Health, Result};
+use crate::sync::{Condvar, Counter, Mutex, Padded, Rank};
+
+#[derive(Debug, Default)]
+pub struct LogCounters {
+    /// Groups appended.
+    pub write_requests: Counter,
+    pub writes: Counter,
+    pub fsyncs: Counter,
+    pub bytes_written: Counter,
+    /// How often a mini-transaction had to wait for room.
+    pub waits: Counter,
+    pub checkpoints: Counter,
+}
+
+/// The running redo log. See the module header.
+pub struct Redo {
+    append: Padded<Mutex<LogBuffer>>,
+    /// End of the last group, for those who need not be exact.
+    end: Padded<AtomicU64>,
+    written: AtomicU64,
+    flushed: Padded<AtomicU64>,
+    flush: Mutex<Flush>,
+    flushed_more: Condvar,
+    file: LogFile,
+    checkpoint: Mutex<Checkpoint>,
+    checkpoint_lsn: AtomicU64,
+    epoch: u32,
+    buffer_bytes: usize,
+    health: Arc<Health>,
+    pub counters: LogCounters,
+}
+
+struct Flush {
+    /// Somebody writes.
+    led: bool,
+    /// The buffer that is not appended to; the leader has it while it writes.
+    spare: Option<LogBuffer>,
+}
+
+impl Redo {
+    /// Continues a log at `end`, which is also its checkpoint: everything before is in the tablespaces.
+    pub fn new(file: LogFile, checkpoint: Checkpoint, buffer_bytes: usize, health: Arc<Health>) -> Redo {
+        let end = checkpoint.lsn;
+        let mut active = LogBuffer::new(buffer_bytes);
+        active.begin(end);
+        Redo {
+            append: Padded(Mutex::new(Rank::Log, active)),
+            end: Padded(AtomicU64::new(end.0)),
+            written: AtomicU64::new(end.0),
+            flushed: Padded(AtomicU64::new(end.0)),
+            flush: Mutex::new(Rank::LogFlush, Flush { led: false, spare: Some(LogBuffer::new(buffer_bytes)) }),
+            flushed_more: Condvar::new(),
+            file,
+            checkpoint: Mutex::new(Rank::LogFlush, checkpoint),
+            checkpoint_lsn: AtomicU64::new(end.0),
+            epoch: checkpoint.epoch,
+            buffer_bytes,
+            health,
+            counters: LogCounters::default(),
+        }
+    }
+
+    /// Appends a group. `entered` is called with the group's first LSN and the LSN behind it, before anybody can see the
+    /// new end of the log.
+    #[inline]
+    pub fn append(&self, records: &[u8], entered: impl FnOnce(Lsn, Lsn)) -> (Lsn, Lsn) {
+        assert!(!records.is_empty(), "an empty group would look like the end of the log");
+        let bytes = records.len() as u32;
+        let records_crc = crc32c(records);
+        let mut buffer = self.append.lock();
+        let start = buffer.end();
+        let mut header = [0; GROUP_HEADER_BYTES];
+        header[..4].copy_from_slice(&bytes.to_be_bytes());
+        header[4..8].copy_from_slice(&self.epoch.to_be_bytes());
+        header[8..].copy_from_slice(&group_crc(records_crc, start, bytes, self.epoch).to_be_bytes());
+        buffer.reserve(GROUP_HEADER_BYTES + records.len());
+        buffer.append(&header);
+        buffer.append(records);
+        let end = buffer.end();
+        entered(start, end);
+        self.end.store(end.0, Ordering::Release);
+        drop(buffer);
+        self.counters.write_requests.add(1);
+        if end.0 - self.checkpoint_lsn.load(Ordering::Relaxed) > self.file.capacity() {
+            // Reservations make this impossible but for a group larger than the reserve. Writing it would overwrite what
+            // recovery needs.
+            self.health.poison(&"the redo log is too small for what was changed at once");
+        }
+        (start, end)
+    }
+
+    /// Calls `look` with the end of the log while nothing can be appended.
+    pub fn at_rest<T>(&self, look: impl FnOnce(Lsn) -> T) -> T {
+        let buffer = self.append.lock();
+        look(buffer.end())
+    }
+
+    #[inline]
+    pub fn end(&self) -> Lsn {
+        Lsn(self.end.load(Ordering::Acquire))
+    }
+
+    #[inline]
+    pub fn flushed(&self) -> Lsn {
+        Lsn(self.flushed.load(Ordering::Acquire))
+    }
+
+    pub fn checkpoint_lsn(&self) -> Lsn {
+        Lsn(self.checkpoint_lsn.load(Ordering::Acquire))
+    }
+
+    pub fn capacity(&self) -> u64 {
+        self.file.capacity()
+    }
+
+    pub fn file(&self) -> &LogFile {
+        &self.file
+    }
+
+    /// Bytes of the ring that recovery would need.
+    #[inline]
+    pub fn age(&self) -> u64 {
+        self.end.load(Ordering::Relaxed).saturating_sub(self.checkpoint_lsn.load(Ordering::Relaxed))
+    }
+
+    /// Whether mini-transactions must not begin: an eighth of the ring is kept for those under way.
+    #[inline]
+    pub fn is_crowded(&self) -> bool {
+        self.age() > self.file.capacity() / 8 * 7
+    }
+
+    /// Whether so much waits in memory that it should be written before more comes.
+    #[inline]
+    pub fn is_behind(&self) -> bool {
+        self.end.load(Ordering::Relaxed).saturating_sub(self.written.load(Ordering::Relaxed)) > self.buffer_bytes as u64
+    }
+
+    /// Makes the log durable up to `lsn`.
+    #[inline]
+    pub fn flush_until(&self, lsn: Lsn) -> Result<()> {
+        if self.flushed() >= lsn {
+            return Ok(());
+        }
+        self.advance(lsn, true)
+    }
+
+    /// Hands the log up to `lsn` to the operating system.
+    pub fn write_until(&self, lsn: Lsn) -> Result<()> {
+        if self.written.load(Ordering::Acquire) >= lsn.0 {
+            return Ok(());
+        }
+        self.advance(lsn, false)
+    }
+
+    fn advance(&self, lsn: Lsn, durably: bool) -> Result<()> {
+        assert!(lsn <= self.end(), "nobody can wait for what was not appended");
+        let mark = if durably { &self.flushed.0 } else { &self.written };
+        let mut flush = self.flush.lock();
+        loop {
+            if mark.load(Ordering::Acquire) >= lsn.0 {
+                return Ok(());
+            }
+            self.health.check()?;
+            if !flush.led {
+                break;
+            }
+            self.flushed_more.wait(&mut flush);
+        }
+        flush.led = true;
+        let mut spare = flush.spare.take().expect("the leader has the spare buffer");
+        drop(flush);
+        let result = self.health.judge(self.write_out(&mut spare, durably));
+        // A full log device is no ordinary error: the log is preallocated, and what was not written is in doubt.
+        if let Err(error) = &result {
+            self.health.poison(error);
+        }
+        let mut flush = self.flush.lock();
+        flush.spare = Some(spare);
+        flush.led = false;
+        drop(flush);
+        self.flushed_more.notify_all();
+        result
+    }
+
+    /// Writes what is in the buffer. Only the leader is here.
+    fn write_out(&self, spare: &mut LogBuffer, durably: bool) -> Result<()> {
+        let end = {
+            let mut active = self.append.lock();
+            let end = active.end();
+            if end.0 > self.written.load(Ordering::Relaxed) {
+                spare.follow(&active);
+                std::mem::swap(&mut *active, spare);
+            }
+            end
+        };
+        // From here on `spare` is what was active.
+        if end.0 > self.written.load(Ordering::Relaxed) {
+            let base = spare.base();
+            let blocks = spare.blocks();
+            self.counters.writes.add(1);
+            self.counters.bytes_written.add(blocks.len() as u64);
+            self.file.write(base, blocks, durably)?;
+            self.written.store(end.0, Ordering::Release);
+        } else if durably {
+            self.file.sync()?;
+        }
+        if durably {
+            self.counters.fsyncs.add(1);
+            self.flushed.fetch_max(end.0, Ordering::AcqRel);
+        }
+        Ok(())
+    }
+
+    /// Records that everything before `lsn` is in the tablespaces, and frees the log up to there.
+    pub fn write_checkpoint(&self, lsn: Lsn, clean: bool) -> Result<()> {
+        assert!(lsn <= self.flushed(), "the log is durable up to its checkpoint");
+        let mut checkpoint = self.checkpoint.lock();
+        if lsn < checkpoint.lsn || lsn == checkpoint.lsn && clean == checkpoint.clean {
+            return Ok(());
+        }
+        let next = Checkpoint { number: checkpoint.number + 1, lsn, epoch: self.epoch, clean };
+        self.health.judge(self.file.write_checkpoint(next))?;
+        *checkpoint = next;
+        self.checkpoint_lsn.store(lsn.0, Ordering::Release);
+        self.counters.checkpoints.add(1);
+        Ok(())
+    }
+
+    /// Begins this life of the log: from here on, groups of earlier lives do not count. Everything before the end is in
+    /// the tablespaces.
+    pub fn begin_epoch(&self) -> Result<()> {
+        let mut checkpoint = self.checkpoint.lock();
+        let next = Checkpoint { number: checkpoint.number + 1, lsn: self.end(), epoch: self.epoch, clean: false };
+        self.health.judge(self.file.write_checkpoint(next))?;
+        *checkpoint = next;
+        Ok(())
+    }
+
+    /// The newest checkpoint.
+    pub fn checkpoint(&self) -> Checkpoint {
+        *self.checkpoint.lock()
+    }
+
+    /// Waits behind a sleeping leader no longer than it must: wakes all who wait, to look at the health.
+    pub fn wake_waiters(&self) {
+        self.flushed_more.notify_all();
+    }
+}
