@@ -113,10 +113,7 @@ impl<'t> BulkLoad<'t> {
 
         let mut pointer = RecordBuffer::new();
         let id = tree.page_id(number);
-        on(
-            id,
-            pointer.build_node_pointer(&tree.node, self.layout(level), first.bytes(), first.origin(), number),
-        )?;
+        on(id, pointer.build_node_pointer(&tree.node, self.layout(level), first.bytes(), first.origin(), number))?;
         if self.levels.len() == level + 1 {
             self.levels.push(Level::default());
         }

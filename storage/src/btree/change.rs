@@ -4,7 +4,7 @@
 //! nothing, unless the place was found by [`Tree::latch_path`], when it goes on to split or to free pages.
 
 use format::page::index::{self, Fit, INFIMUM, SUPREMUM};
-use format::record::{self, DELETED, Layout, RecordImage};
+use format::record::{DELETED, Layout, RecordImage};
 use format::redo::{PageOp, Patches};
 
 use super::search::Aim;
@@ -197,13 +197,7 @@ impl Tree {
     }
 
     /// Reorganises a page and tells where the record that was at `origin` is now.
-    pub(super) fn reorganize(
-        &self,
-        mtr: &mut Mtr<'_>,
-        page: PageHandle,
-        layout: &Layout,
-        origin: u16,
-    ) -> Result<u16> {
+    pub(super) fn reorganize(&self, mtr: &mut Mtr<'_>, page: PageHandle, layout: &Layout, origin: u16) -> Result<u16> {
         let id = mtr.page_id(page);
         let rank = match origin {
             INFIMUM => None,
@@ -240,11 +234,4 @@ pub(super) fn differences(old: &[u8], new: &[u8], patches: &mut Patches) {
         patches.push(start as u16, &new[start..end]);
         at = end;
     }
-}
-
-
-/// Whether the record carries the mark of the smallest of its level.
-#[inline]
-pub(super) fn is_min(page: &[u8], origin: u16) -> bool {
-    record::is_min_record(page, usize::from(origin))
 }

@@ -5,7 +5,7 @@
 //! and looks whether they are still neighbours.
 
 use format::page::index::{self, INFIMUM, SearchMode};
-use format::record::Tuple;
+use format::record::{Layout, Tuple};
 
 use super::{Tree, following, on, previous};
 use crate::error::Result;
@@ -84,4 +84,63 @@ impl Tree {
         }
     }
 
+    /// Goes down from the root; `choose` is shown each page, the leaf too, and answers the record to follow.
+    pub fn descend(&self, store: &Store, choose: &mut dyn FnMut(&[u8], &Layout) -> format::Result<u16>) -> Result<()> {
+        let mut page = store.read(self.page_id(self.root))?;
+        loop {
+            let level = index::level(&page);
+            let id = page.page_id();
+            let origin = on(id, choose(&page, self.layout(level)))?;
+            if level == 0 {
+                return Ok(());
+            }
+            let (child, _) = self.child_of(id, &page, origin)?;
+            let below = store.read(self.page_id(child))?;
+            self.expect(below.page_id(), &below, level - 1)?;
+            page = below;
+        }
+    }
+
+    /// The leaf that lies at about this fraction (0 to 1) of the tree.
+    pub fn leaf_at<'s>(&self, store: &'s Store, fraction: f64) -> Result<SharedGuard<'s>> {
+        let mut rest = fraction.clamp(0.0, 1.0);
+        let mut page = store.read(self.page_id(self.root))?;
+        loop {
+            let level = index::level(&page);
+            if level == 0 {
+                return Ok(page);
+            }
+            let id = page.page_id();
+            let count = index::record_count(&page);
+            let place = rest * count as f64;
+            let number = (place as usize).min(count.saturating_sub(1));
+            rest = (place - number as f64).clamp(0.0, 1.0);
+            let origin = on(id, index::nth(&page, number))?;
+            let (child, _) = self.child_of(id, &page, origin)?;
+            let below = store.read(self.page_id(child))?;
+            self.expect(below.page_id(), &below, level - 1)?;
+            page = below;
+        }
+    }
+
+    /// About how many leaves there are, by the records of the node pages on one way down.
+    pub fn leaf_count(&self, store: &Store) -> Result<u64> {
+        let mut count = 1_u64;
+        for fraction in [0.25, 0.5, 0.75] {
+            let mut leaves = 1_u64;
+            let mut rest: f64 = fraction;
+            self.descend(store, &mut |page, _| {
+                let records = index::record_count(page);
+                if index::level(page) == 0 {
+                    return Ok(INFIMUM);
+                }
+                leaves *= records as u64;
+                let place = rest * records as f64;
+                rest = place.fract();
+                index::nth(page, (place as usize).min(records.saturating_sub(1)))
+            })?;
+            count = count.max(leaves);
+        }
+        Ok(count)
+    }
 }

@@ -297,11 +297,7 @@ impl Room {
 
     /// Whether two pages become one that has some room left, so that it need not split again at once.
     fn joins(self, other: Room) -> bool {
-        index::fits_empty(
-            self.page_bytes,
-            self.bytes + other.bytes + self.page_bytes / 8,
-            self.records + other.records,
-        )
+        index::fits_empty(self.page_bytes, self.bytes + other.bytes + self.page_bytes / 8, self.records + other.records)
     }
 }
 

@@ -101,12 +101,7 @@ impl Tree {
     /// if there is one, is the first of the next leaf. By `Less` and `LessOrEqual` it may be the infimum: with a whole key
     /// that only happens where the record, if there is one, is on the leaf before.
     #[inline]
-    pub fn find<'s>(
-        &self,
-        store: &'s Store,
-        key: &Tuple<'_>,
-        mode: SearchMode,
-    ) -> Result<(SharedGuard<'s>, Position)> {
+    pub fn find<'s>(&self, store: &'s Store, key: &Tuple<'_>, mode: SearchMode) -> Result<(SharedGuard<'s>, Position)> {
         let above = node_mode(mode);
         let mut page = store.read(self.page_id(self.root))?;
         let mut level = index::level(&page);
@@ -187,8 +182,7 @@ impl Tree {
 
     #[inline]
     fn place<'t>(&self, mtr: &Mtr<'_>, leaf: PageHandle, key: &Tuple<'_>) -> Result<Place<'t>> {
-        let position =
-            on(mtr.page_id(leaf), index::search(mtr.page(leaf), &self.leaf, key, SearchMode::LessOrEqual))?;
+        let position = on(mtr.page_id(leaf), index::search(mtr.page(leaf), &self.leaf, key, SearchMode::LessOrEqual))?;
         Ok(Place { leaf, origin: position.origin, matched: position.matched, path: None })
     }
 

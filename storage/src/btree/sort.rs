@@ -84,13 +84,8 @@ impl<'a> Sorter<'a> {
             self.spill()?;
         }
         if self.sorted && !self.starts.is_empty() {
-            let order = compare_records(
-                self.layout,
-                self.last.bytes(),
-                self.last.origin(),
-                record.bytes(),
-                record.origin(),
-            );
+            let order =
+                compare_records(self.layout, self.last.bytes(), self.last.origin(), record.bytes(), record.origin());
             self.sorted = order.map_err(corrupt)? != Ordering::Greater;
         }
         if self.sorted {

@@ -129,8 +129,7 @@ impl LogReader {
             let header = usize::from(self.header);
             let next_log = if on_first { get_u16(&page, header + page::LOG_NEXT) } else { 0 };
             if self.offset == 0 {
-                self.offset =
-                    if on_first { get_u16(&page, header + page::LOG_START) } else { page::BODY as u16 };
+                self.offset = if on_first { get_u16(&page, header + page::LOG_START) } else { page::BODY as u16 };
             }
             let end = if next_log != 0 { next_log } else { page::free(&page) };
             if self.offset < end {

@@ -128,13 +128,7 @@ pub fn push_last(
 }
 
 /// Takes a node out.
-pub fn remove(
-    mtr: &mut Mtr<'_>,
-    base_page: PageHandle,
-    base: usize,
-    node_page: PageHandle,
-    node: usize,
-) -> Result<()> {
+pub fn remove(mtr: &mut Mtr<'_>, base_page: PageHandle, base: usize, node_page: PageHandle, node: usize) -> Result<()> {
     let space = mtr.page_id(base_page).space;
     let before = prev(mtr.page(node_page), node);
     let behind = next(mtr.page(node_page), node);

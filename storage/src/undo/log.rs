@@ -51,14 +51,7 @@ impl UndoSpace {
     }
 
     /// Makes room for a record of `bytes`: begins the log, or adds a page to it. The caller holds no latch.
-    pub fn grow(
-        &self,
-        store: &Store,
-        undo: &mut TrxUndo,
-        kind: LogKind,
-        trx_id: TrxId,
-        bytes: usize,
-    ) -> Result<()> {
+    pub fn grow(&self, store: &Store, undo: &mut TrxUndo, kind: LogKind, trx_id: TrxId, bytes: usize) -> Result<()> {
         let bytes_max = store.page_bytes() - page::BODY - page::RECORD_FRAME_BYTES - 8;
         if bytes > bytes_max {
             return Err(Error::RowTooLarge { bytes, bytes_max });
@@ -86,13 +79,7 @@ impl UndoSpace {
     }
 
     /// The newest record that is not undone, if its number is at least `to`: copied into `record`.
-    pub fn top(
-        &self,
-        store: &Store,
-        undo: &TrxUndo,
-        to: UndoNo,
-        record: &mut Vec<u8>,
-    ) -> Result<Option<TopRecord>> {
+    pub fn top(&self, store: &Store, undo: &TrxUndo, to: UndoNo, record: &mut Vec<u8>) -> Result<Option<TopRecord>> {
         let top_of = |kind| undo.log(kind).as_ref().and_then(|log| log.top).map(|top: Top| (top.number, kind, top));
         let newest = match (top_of(LogKind::Insert), top_of(LogKind::Update)) {
             (Some(insert), Some(update)) => Some(if insert.0 > update.0 { insert } else { update }),
@@ -191,13 +178,8 @@ impl UndoSpace {
                 write_slot(&mut mtr, rollback, log.slot, format::ids::PageNo::NULL);
             }
             list::push_first(&mut mtr, rollback, page::RSEG_HISTORY, first, header + page::LOG_HISTORY_NODE)?;
-            committed = Some(Committed {
-                number,
-                trx_id,
-                segment: segment.number,
-                first: log.first,
-                header: log.header,
-            });
+            committed =
+                Some(Committed { number, trx_id, segment: segment.number, first: log.first, header: log.header });
         }
         if let Some(log) = &mut undo.insert {
             let first = mtr.latch_exclusive(log.first)?;

@@ -170,8 +170,7 @@ impl UndoSpace {
             segment.load(store, &mut recovered, &mut newest)?;
             segments.push(segment);
         }
-        let space =
-            UndoSpace { segments, next: AtomicUsize::new(0), history, counters: Counters::default() };
+        let space = UndoSpace { segments, next: AtomicUsize::new(0), history, counters: Counters::default() };
         Ok((space, recovered.into_values().collect(), newest))
     }
 
@@ -222,7 +221,8 @@ impl UndoSpace {
         match made {
             Ok((first, header)) => {
                 undo.segment = Some(segment.number);
-                let log = Log { slot, first, header, last: first, top: None, untruncated: false, state: page::STATE_ACTIVE };
+                let log =
+                    Log { slot, first, header, last: first, top: None, untruncated: false, state: page::STATE_ACTIVE };
                 *undo.log_mut(kind) = Some(log);
                 Ok(())
             }
@@ -347,12 +347,7 @@ pub(super) fn changed(mtr: &mut Mtr<'_>, page: PageHandle, op: PageOp<'_>) -> Re
 
 impl RollbackSegment {
     /// Sorts the slots into free, cached, and the logs of transactions that had not ended. Finishes what a crash left.
-    fn load(
-        &self,
-        store: &Store,
-        recovered: &mut BTreeMap<TrxId, RecoveredLog>,
-        newest: &mut TrxId,
-    ) -> Result<()> {
+    fn load(&self, store: &Store, recovered: &mut BTreeMap<TrxId, RecoveredLog>, newest: &mut TrxId) -> Result<()> {
         let count = rseg_slot_count(store.page_bytes()) as u16;
         // Backward, so that low slots are used first.
         for slot in (0..count).rev() {

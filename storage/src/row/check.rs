@@ -1,0 +1,147 @@
+//! Checking a table: each of its trees, and that they tell of the same rows.
+//!
+//! Between rest and the end of recovery a table is consistent in this sense: every row that is not delete-marked has exactly
+//! one entry in each secondary index that is not delete-marked, and every such entry is that of a row. Rows of transactions
+//! that are still open may be on their way, so a check of a busy table can find what is none.
+
+use format::page::blob::Reference;
+use format::page::header::{self, PageType};
+use format::page::index::SearchMode;
+use format::record::{Offsets, RecordBuffer, is_deleted};
+
+use super::entry::{Key, build_entry, damaged, version_of_record};
+use super::{Context, Table};
+use crate::btree::{TreeCheck, TreeFault};
+use crate::error::Result;
+use format::ids::PageId;
+
+/// Entries that are not found are reported up to this number per index.
+const FAULTS_MAX: usize = 20;
+
+/// What a check of a table found.
+#[derive(Clone, Debug, Default)]
+pub struct TableCheck {
+    pub rows: u64,
+    pub deleted_rows: u64,
+    /// Pages of long values that rows refer to.
+    pub long_value_pages: u64,
+    /// The trees, by the ordinals of their indexes.
+    pub indexes: Vec<TreeCheck>,
+    /// What is wrong between the trees. What is wrong within one is in `indexes`.
+    pub faults: Vec<TreeFault>,
+}
+
+impl TableCheck {
+    /// Every fault, with the index that it is of.
+    pub fn all_faults(&self) -> impl Iterator<Item = (usize, &TreeFault)> {
+        let trees = self
+            .indexes
+            .iter()
+            .enumerate()
+            .flat_map(|(index, tree)| tree.faults.iter().map(move |fault| (index, fault)));
+        trees.chain(self.faults.iter().map(|fault| (0, fault)))
+    }
+
+    pub fn is_clean(&self) -> bool {
+        self.all_faults().next().is_none()
+    }
+}
+
+/// Checks a table. With `at_rest` nothing is left to purge or to roll back, so that every page must be accounted for.
+pub fn check(ctx: &Context<'_>, table: &Table, at_rest: bool) -> Result<TableCheck> {
+    let mut found = TableCheck::default();
+    let layout = &table.rows().leaf;
+    let mut living: Vec<RecordBuffer> = Vec::new();
+    let mut references: Vec<Reference> = Vec::new();
+    let mut offsets = Offsets::new();
+    let keep_rows = table.indexes.len() > 1;
+    let clustered = table.rows().check(ctx.store, &mut |page, origin| {
+        if layout.parse_into(page, origin, &mut offsets).is_err() {
+            return;
+        }
+        for field in offsets.fields().iter().filter(|field| field.external) {
+            if let Ok(reference) = Reference::read(&page[field.start as usize..field.end()])
+                && reference.is_owner()
+            {
+                references.push(reference);
+            }
+        }
+        if !is_deleted(page, origin) && keep_rows {
+            let mut row = RecordBuffer::new();
+            if row.copy(page, layout, origin).is_ok() {
+                living.push(row);
+            }
+        }
+    })?;
+    found.rows = clustered.records - clustered.deleted_records;
+    found.deleted_rows = clustered.deleted_records;
+    for reference in &references {
+        found.long_value_pages += check_chain(ctx, reference, &mut found.faults)?;
+    }
+    let leaves = if clustered.levels == 1 { 0 } else { clustered.leaf_pages };
+    let used = clustered.leaf_segment.used;
+    if clustered.faults.is_empty()
+        && (used < leaves + found.long_value_pages || (at_rest && used != leaves + found.long_value_pages))
+    {
+        let what = format!(
+            "{used} pages in the leaf segment, {leaves} leaves and {} pages of long values",
+            found.long_value_pages
+        );
+        found.faults.push(TreeFault { page: Some(table.rows().page_id(table.rows().root)), what });
+    }
+    found.indexes.push(clustered);
+
+    let mut entry = RecordBuffer::new();
+    let mut version = Vec::new();
+    for index in table.secondary() {
+        let tree = table.tree(index);
+        let checked = tree.check(ctx.store, &mut |_, _| {})?;
+        let entries = checked.records - checked.deleted_records;
+        if entries != found.rows {
+            let what = format!("{entries} entries in index {} for {} rows", table.indexes[index].name, found.rows);
+            found.faults.push(TreeFault { page: None, what });
+        }
+        let mut missing = 0;
+        for row in &living {
+            layout.parse_into(row.bytes(), row.origin(), &mut offsets).map_err(damaged)?;
+            version_of_record(row.bytes(), &offsets, &mut version);
+            build_entry(ctx.store, table, index, &version, 0, &mut entry)?;
+            let key = Key::of_buffer(&entry, &tree.leaf)?;
+            let (page, position) = tree.find(ctx.store, &key, SearchMode::LessOrEqual)?;
+            let there = position.matched && !is_deleted(&page, usize::from(position.origin));
+            if !there {
+                missing += 1;
+            }
+            if !there && missing <= FAULTS_MAX {
+                let what = format!("a row without its entry in index {}", table.indexes[index].name);
+                found.faults.push(TreeFault { page: Some(page.page_id()), what });
+            }
+            version.clear();
+        }
+        found.indexes.push(checked);
+    }
+    Ok(found)
+}
+
+/// Walks the pages of a long value, and answers how many there are.
+fn check_chain(ctx: &Context<'_>, reference: &Reference, faults: &mut Vec<TreeFault>) -> Result<u64> {
+    let (mut pages, mut bytes) = (0, 0);
+    let mut next = reference.page;
+    while !next.is_null() && bytes <= reference.bytes {
+        let id = PageId::new(reference.space, next);
+        let page = ctx.store.read(id)?;
+        let part = format::page::blob::part(&page);
+        let (true, Ok((part, behind))) = (header::page_type(&page) == PageType::BLOB, part) else {
+            faults.push(TreeFault { page: Some(id), what: "not a page of a long value".into() });
+            break;
+        };
+        pages += 1;
+        bytes += part.len() as u64;
+        next = behind;
+    }
+    if bytes != reference.bytes {
+        let what = format!("a long value of {} bytes whose pages have {bytes}", reference.bytes);
+        faults.push(TreeFault { page: Some(PageId::new(reference.space, reference.page)), what });
+    }
+    Ok(pages)
+}

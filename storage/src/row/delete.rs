@@ -1,0 +1,83 @@
+//! Deleting a row: marking it and its entries, so that purge removes them once nobody can see them.
+
+use format::record::{RecordBuffer, is_deleted};
+
+use super::entry::{Key, build_entry, damaged, version_of_record};
+use super::lock::{RowLock, lock_row, wait};
+use super::rollback::rollback_row;
+use super::update::{key_of_row, write_undo};
+use super::version::system_fields;
+use super::{Buffers, Context, Scratch, Table, secondary};
+use crate::error::{Error, Result};
+use crate::lock::LockMode;
+use crate::mtr::Mtr;
+use crate::schema::Row;
+use crate::transaction::Transaction;
+use crate::undo::{LogKind, UndoKind, UndoSpace};
+
+/// Deletes a row. `row` has at least the columns of the clustered key, as a locking read found them.
+pub fn delete(ctx: &Context<'_>, trx: &mut Transaction, table: &Table, row: &Row) -> Result<()> {
+    trx.assign_id(ctx.store, ctx.registry, ctx.locks)?;
+    let savepoint = trx.undo.savepoint();
+    let row_id = row.row_id.to_be_bytes();
+    let key = key_of_row(table, row, &row_id);
+    let mut scratch = Scratch::take();
+    match delete_key(ctx, trx, table, &key, &mut scratch.old) {
+        Ok(()) => Ok(()),
+        Err(error) => {
+            rollback_row(ctx, trx, table, savepoint)?;
+            Err(error)
+        }
+    }
+}
+
+/// Deletes the row of a key; `old` is what it was.
+pub(super) fn delete_key(
+    ctx: &Context<'_>,
+    trx: &mut Transaction,
+    table: &Table,
+    key: &Key<'_>,
+    old: &mut RecordBuffer,
+) -> Result<()> {
+    let rows = table.rows();
+    let layout = &rows.leaf;
+    let mut scratch = Scratch::take();
+    let Buffers { entry, undo, offsets, patches, .. } = &mut *scratch;
+    let mut before = Vec::with_capacity(layout.fields().len());
+    loop {
+        let mut mtr = Mtr::begin(ctx.store);
+        let place = rows.latch_leaf(&mut mtr, key)?;
+        let origin = usize::from(place.origin);
+        if !place.matched || is_deleted(mtr.page(place.leaf), origin) {
+            return Err(Error::NotFound("the row to delete".into()));
+        }
+        if let RowLock::Wait(id) = lock_row(ctx, trx, table, mtr.page(place.leaf), origin, LockMode::Exclusive)? {
+            drop(place);
+            drop(mtr);
+            wait(ctx, trx, id, LockMode::Exclusive)?;
+            continue;
+        }
+        old.copy(mtr.page(place.leaf), layout, origin).map_err(damaged)?;
+        layout.parse_into(old.bytes(), old.origin(), offsets).map_err(damaged)?;
+        version_of_record(old.bytes(), offsets, &mut before);
+        write_undo(table, undo, UndoKind::Delete, UndoSpace::next_number(&trx.undo), old, &before, None);
+        let Some(roll_ptr) = ctx.undo.append(&mut mtr, &mut trx.undo, LogKind::Update, undo.bytes())? else {
+            drop(place);
+            drop(mtr);
+            ctx.undo.grow(ctx.store, &mut trx.undo, LogKind::Update, trx.id, undo.bytes().len())?;
+            before = Vec::new();
+            continue;
+        };
+        let at = layout.system_fields(mtr.page(place.leaf), origin).map_err(damaged)? - origin;
+        patches.clear();
+        patches.push(at as u16, &system_fields(trx.id, roll_ptr));
+        rows.patch(&mut mtr, place.leaf, place.origin, Some(true), patches)?;
+        mtr.commit();
+        break;
+    }
+    for index in table.secondary() {
+        build_entry(ctx.store, table, index, &before, 0, entry)?;
+        secondary::mark(ctx, table.tree(index), trx.id, entry, true)?;
+    }
+    Ok(())
+}

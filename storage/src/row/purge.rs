@@ -1,0 +1,216 @@
+//! Purge: removing what nobody can see any more, by reading the history from its oldest log on.
+//!
+//! ```text
+//! undo record       what it leaves to do
+//! delete            entries of the row, then the row itself, if it is still that deletion that it shows
+//! update            entries of the old values; long values that were replaced
+//! update of a       long values that were replaced (the entries were the deletion's)
+//!   deleted row
+//! ```
+//!
+//! An entry goes only if it is delete-marked and no version of its row that somebody may see still has it.
+//!
+//! Purge works under a *view*: the oldest that is open. Whatever that sees as ended, everybody does, so no version before it
+//! is wanted. Others who ask what may still be wanted ([`super::version::has_entry`]) use the same view, and hold it in
+//! place while they do: purge frees undo only under a view that everybody has taken over.
+//!
+//! Purging a record twice does no harm, so a crash just makes purge read a log again.
+
+use std::sync::Arc;
+
+use format::ids::RollPtr;
+use format::page::blob::{REFERENCE_BYTES, Reference};
+use format::record::{FieldData, RecordBuffer};
+
+use super::entry::{Key, build_entry};
+use super::rollback::{find_version, free_long_values, is_marked, remove_clustered};
+use super::secondary::Unneeded;
+use super::{Buffers, Context, Lookup, Scratch, Table, secondary};
+use crate::btree;
+use crate::error::Result;
+use crate::mtr::Mtr;
+use crate::sync::{Mutex, Rank, ReadGuard, RwLock};
+use crate::transaction::{ReadView, Registry};
+use crate::undo::{HistoryLog, LogReader, OldField, UndoKind, UndoRecord};
+
+/// Undo records that one step reads at most.
+const STEP_RECORDS: usize = if cfg!(test) { 3 } else { 128 };
+
+/// The view that purge works under.
+pub struct PurgeView {
+    /// Shared by whoever relies on the view; alone by purge while it moves the view on.
+    gate: RwLock<()>,
+    view: Mutex<Arc<ReadView>>,
+}
+
+impl PurgeView {
+    pub fn new(registry: &Registry) -> PurgeView {
+        // A copy of the view, not the view itself: that would keep it open.
+        let view = Arc::new((*registry.oldest_view()).clone());
+        PurgeView { gate: RwLock::new(Rank::Table, ()), view: Mutex::new(Rank::Leaf, view) }
+    }
+
+    /// The view as it is. It stays so while [`PurgeView::hold`] is held.
+    pub fn view(&self) -> Arc<ReadView> {
+        self.view.lock().clone()
+    }
+
+    /// Keeps the view from moving on, and what it does not see from being freed.
+    pub(super) fn hold(&self) -> ReadGuard<'_, ()> {
+        self.gate.read()
+    }
+
+    fn advance(&self, registry: &Registry) -> Arc<ReadView> {
+        let oldest = registry.oldest_view();
+        let view = Arc::new((*oldest).clone());
+        drop(oldest);
+        let _gate = self.gate.write();
+        *self.view.lock() = view.clone();
+        view
+    }
+}
+
+/// What a step did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PurgeStep {
+    pub records: usize,
+    pub logs: usize,
+}
+
+impl PurgeStep {
+    /// Whether there was nothing to do.
+    pub fn is_idle(&self) -> bool {
+        *self == PurgeStep::default()
+    }
+}
+
+/// Purges, a step at a time. Several may work side by side.
+#[derive(Debug, Default)]
+pub struct Purger {
+    current: Option<(HistoryLog, LogReader)>,
+    record: Vec<u8>,
+}
+
+impl Purger {
+    pub fn new() -> Purger {
+        Purger::default()
+    }
+
+    /// Reads a bounded number of undo records and does what they leave to do.
+    pub fn step(&mut self, ctx: &Context<'_>, lookup: Lookup<'_>) -> Result<PurgeStep> {
+        let mut done = PurgeStep::default();
+        while done.records < STEP_RECORDS {
+            let Some((log, mut reader)) = self.current.take().or_else(|| self.next_log(ctx)) else { break };
+            // The record is out of the page, so no latch is held from here on.
+            let step = match reader.next(ctx.store, &mut self.record) {
+                Ok(Some(roll_ptr)) => self.purge_record(ctx, lookup, roll_ptr).map(|()| true),
+                Ok(None) => Ok(false),
+                Err(error) => Err(error),
+            };
+            match step {
+                Ok(true) => {
+                    done.records += 1;
+                    self.current = Some((log, reader));
+                }
+                Ok(false) => {
+                    ctx.undo.remove_log(ctx.store, log)?;
+                    done.logs += 1;
+                }
+                Err(error) => {
+                    // It is tried again, from the log's beginning.
+                    ctx.undo.put_back(log);
+                    return Err(error);
+                }
+            }
+        }
+        Ok(done)
+    }
+
+    /// Gives back a log that is half read: before the engine closes, or the history would seem shorter.
+    pub fn stop(&mut self, ctx: &Context<'_>) {
+        if let Some((log, _)) = self.current.take() {
+            ctx.undo.put_back(log);
+        }
+    }
+
+    fn next_log(&self, ctx: &Context<'_>) -> Option<(HistoryLog, LogReader)> {
+        let mut log = ctx.undo.next_log(ctx.purge.view().no_limit());
+        if log.is_none() && ctx.undo.status().history_length_now > 0 {
+            let view = ctx.purge.advance(ctx.registry);
+            log = ctx.undo.next_log(view.no_limit());
+        }
+        let log = log?;
+        let reader = LogReader::new(&log);
+        Some((log, reader))
+    }
+
+    fn purge_record(&self, ctx: &Context<'_>, lookup: Lookup<'_>, roll_ptr: RollPtr) -> Result<()> {
+        let undo = UndoRecord::read(&self.record)?;
+        let Some(table) = lookup(undo.table) else { return Ok(()) };
+        let table = &*table;
+        let key_fields = table.key_fields();
+        let (mut parts, mut changed, mut others) = (Vec::new(), Vec::new(), Vec::new());
+        undo.key(key_fields, &mut parts)?;
+        undo.fields(key_fields, &mut changed, &mut others)?;
+        let mut key = Key::new();
+        for part in &parts {
+            key.push(*part);
+        }
+        // The old version, as far as the undo record tells: enough for the entries it concerns.
+        let mut old = vec![FieldData::Null; table.indexes[0].fields.len()];
+        for (field, part) in old.iter_mut().zip(&parts) {
+            *field = FieldData::from(*part);
+        }
+        for OldField { field, value, .. } in changed.iter().chain(&others) {
+            if let Some(place) = old.get_mut(*field) {
+                *place = *value;
+            }
+        }
+        if undo.kind != UndoKind::UpdateDeleted {
+            let _held = ctx.purge.hold();
+            let mut scratch = Scratch::take();
+            let Buffers { entry, .. } = &mut *scratch;
+            for index in table.secondary() {
+                let concerned = undo.kind == UndoKind::Delete
+                    || changed.iter().any(|changed| table.index_has(index, changed.field));
+                if concerned {
+                    build_entry(ctx.store, table, index, &old, 0, entry)?;
+                    let nobody = format::ids::TrxId(0);
+                    secondary::remove(ctx, table, index, nobody, entry, Unneeded::IfDeleted)?;
+                }
+            }
+        }
+        if undo.kind == UndoKind::Delete {
+            return remove_row(ctx, table, &key, roll_ptr);
+        }
+        for OldField { value, offset, .. } in &changed {
+            if let FieldData::External(bytes) = value {
+                let at = offset + bytes.len() - REFERENCE_BYTES;
+                free_old_value(ctx, table, roll_ptr, at, bytes)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Removes a delete-marked row, if it is still the deletion of this roll pointer that it shows.
+pub(super) fn remove_row(ctx: &Context<'_>, table: &Table, key: &Key<'_>, roll_ptr: RollPtr) -> Result<()> {
+    let mut record = RecordBuffer::new();
+    if !find_version(ctx, table, key, roll_ptr, &mut record)? || !is_marked(&record) {
+        return Ok(());
+    }
+    free_long_values(ctx, table, key, roll_ptr, |_, _| true)?;
+    remove_clustered(ctx, table, key, roll_ptr)
+}
+
+/// Frees the pages of a long value that an update replaced. The undo record keeps the reference to what is left of it.
+fn free_old_value(ctx: &Context<'_>, table: &Table, roll_ptr: RollPtr, at: usize, bytes: &[u8]) -> Result<()> {
+    let mut reference = Reference::read(bytes).map_err(super::entry::damaged)?;
+    while !reference.page.is_null() && reference.is_owner() {
+        let mut mtr = Mtr::begin(ctx.store);
+        reference = btree::free_overflow_step(&mut mtr, table.rows().overflow_segment(), &reference)?;
+        ctx.undo.patch(&mut mtr, roll_ptr, at, &reference.to_bytes())?;
+        mtr.commit();
+    }
+    Ok(())
+}

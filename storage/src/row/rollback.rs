@@ -1,0 +1,267 @@
+//! Undoing: a statement, a transaction, or one that a crash has left behind.
+//!
+//! Changes are undone from the newest to the oldest, each from its undo record: first the secondary entries, then the
+//! clustered record, and with that its roll pointer. A crash in between leaves the pointer in place, and the change is
+//! undone again; once the pointer is another one, the undo record is known to be done with.
+
+use format::ids::{RollPtr, TrxId, UndoNo};
+use format::page::blob::{REFERENCE_BYTES, Reference};
+use format::record::{RecordBuffer, compare_records, is_deleted};
+
+use super::entry::{Key, build_entry, damaged, version_of_record};
+use super::secondary::Unneeded;
+use super::version::build_previous;
+use super::{Buffers, Context, Lookup, Scratch, Table, purge, secondary};
+use crate::btree::{self, Aim, Change, Removal};
+use crate::error::{Error, Result};
+use crate::mtr::Mtr;
+use crate::transaction::Transaction;
+use crate::undo::{UndoKind, UndoRecord};
+
+/// Undoes what the transaction has done since `to` (see `TrxUndo::savepoint`); `UndoNo(0)` for all of it.
+pub fn rollback(ctx: &Context<'_>, trx: &mut Transaction, lookup: Lookup<'_>, to: UndoNo) -> Result<()> {
+    let mut record = Vec::new();
+    while let Some(top) = ctx.undo.top(ctx.store, &trx.undo, to, &mut record)? {
+        let undo = UndoRecord::read(&record)?;
+        // A table that is gone took its rows along.
+        if let Some(table) = lookup(undo.table) {
+            undo_change(ctx, trx.id, &table, &undo, top.roll_ptr)?;
+        }
+        ctx.undo.pop(ctx.store, &mut trx.undo, top.kind)?;
+    }
+    ctx.undo.truncate(ctx.store, &mut trx.undo)
+}
+
+/// Undoes what has been done to a row of this one table since `to`.
+pub(super) fn rollback_row(ctx: &Context<'_>, trx: &mut Transaction, table: &Table, to: UndoNo) -> Result<()> {
+    let mut record = Vec::new();
+    while let Some(top) = ctx.undo.top(ctx.store, &trx.undo, to, &mut record)? {
+        let undo = UndoRecord::read(&record)?;
+        assert!(undo.table == table.table_id(), "one row is of one table");
+        undo_change(ctx, trx.id, table, &undo, top.roll_ptr)?;
+        ctx.undo.pop(ctx.store, &mut trx.undo, top.kind)?;
+    }
+    ctx.undo.truncate(ctx.store, &mut trx.undo)
+}
+
+fn undo_change(
+    ctx: &Context<'_>,
+    trx_id: TrxId,
+    table: &Table,
+    undo: &UndoRecord<'_>,
+    roll_ptr: RollPtr,
+) -> Result<()> {
+    // The decision whether an entry is still needed must stay true until it is carried out.
+    let _held = ctx.purge.hold();
+    let mut parts = Vec::new();
+    undo.key(table.key_fields(), &mut parts)?;
+    let mut key = Key::new();
+    for part in parts {
+        key.push(part);
+    }
+    match undo.kind {
+        UndoKind::Insert => undo_insert(ctx, trx_id, table, &key, roll_ptr),
+        _ => undo_update(ctx, trx_id, table, undo, &key, roll_ptr),
+    }
+}
+
+/// Copies the clustered record of a key if it is the one that the roll pointer belongs to.
+pub(super) fn find_version(
+    ctx: &Context<'_>,
+    table: &Table,
+    key: &Key<'_>,
+    roll_ptr: RollPtr,
+    out: &mut RecordBuffer,
+) -> Result<bool> {
+    let rows = table.rows();
+    let (page, position) = rows.find(ctx.store, key, format::page::index::SearchMode::LessOrEqual)?;
+    let origin = usize::from(position.origin);
+    if !position.matched || rows.leaf.roll_ptr(&page, origin).map_err(damaged)? != roll_ptr {
+        return Ok(false);
+    }
+    out.copy(&page, &rows.leaf, origin).map_err(damaged)?;
+    Ok(true)
+}
+
+fn undo_insert(ctx: &Context<'_>, trx_id: TrxId, table: &Table, key: &Key<'_>, roll_ptr: RollPtr) -> Result<()> {
+    let mut scratch = Scratch::take();
+    let Buffers { record, entry, offsets, .. } = &mut *scratch;
+    if !find_version(ctx, table, key, roll_ptr, record)? {
+        return Ok(());
+    }
+    table.rows().leaf.parse_into(record.bytes(), record.origin(), offsets).map_err(damaged)?;
+    let mut version = Vec::new();
+    version_of_record(record.bytes(), offsets, &mut version);
+    for index in table.secondary() {
+        // Before this row there was none of its key, not even a delete-marked one: nobody else needs the entry.
+        build_entry(ctx.store, table, index, &version, 0, entry)?;
+        secondary::remove(ctx, table, index, trx_id, entry, Unneeded::Surely)?;
+    }
+    free_long_values(ctx, table, key, roll_ptr, |_, _| true)?;
+    remove_clustered(ctx, table, key, roll_ptr)
+}
+
+fn undo_update(
+    ctx: &Context<'_>,
+    trx_id: TrxId,
+    table: &Table,
+    undo: &UndoRecord<'_>,
+    key: &Key<'_>,
+    roll_ptr: RollPtr,
+) -> Result<()> {
+    let rows = table.rows();
+    let layout = &rows.leaf;
+    let mut scratch = Scratch::take();
+    let Buffers { record: new, old, entry, other_entry, offsets, .. } = &mut *scratch;
+    if !find_version(ctx, table, key, roll_ptr, new)? {
+        return Ok(());
+    }
+    build_previous(table, new.bytes(), new.origin(), undo, offsets, old)?;
+    layout.parse_into(new.bytes(), new.origin(), offsets).map_err(damaged)?;
+    let mut after = Vec::new();
+    version_of_record(new.bytes(), offsets, &mut after);
+    layout.parse_into(old.bytes(), old.origin(), offsets).map_err(damaged)?;
+    let mut before = Vec::new();
+    version_of_record(old.bytes(), offsets, &mut before);
+
+    for index in table.secondary() {
+        let tree = table.tree(index);
+        match undo.kind {
+            UndoKind::Delete => {
+                build_entry(ctx.store, table, index, &before, 0, entry)?;
+                secondary::mark(ctx, tree, trx_id, entry, false)?;
+            }
+            UndoKind::UpdateDeleted => {
+                build_entry(ctx.store, table, index, &after, 0, entry)?;
+                secondary::remove(ctx, table, index, trx_id, entry, Unneeded::ButForCurrent)?;
+            }
+            _ => {
+                let sources = &table.index_tree(index).sources;
+                if sources.iter().all(|source| before[usize::from(*source)] == after[usize::from(*source)]) {
+                    continue;
+                }
+                build_entry(ctx.store, table, index, &before, 0, entry)?;
+                build_entry(ctx.store, table, index, &after, 0, other_entry)?;
+                if entry.image() == other_entry.image() {
+                    continue;
+                }
+                let (left, right) = (&*entry, &*other_entry);
+                let order = compare_records(&tree.leaf, left.bytes(), left.origin(), right.bytes(), right.origin());
+                if order.map_err(damaged)?.is_ne() {
+                    secondary::remove(ctx, table, index, trx_id, other_entry, Unneeded::ButForCurrent)?;
+                }
+                secondary::put(ctx, tree, trx_id, entry)?;
+            }
+        }
+    }
+
+    // Chains that the new version brought along: they are in no older one.
+    free_long_values(
+        ctx,
+        table,
+        key,
+        roll_ptr,
+        |field, bytes| !matches!(before[field], format::record::FieldData::External(old) if old == bytes),
+    )?;
+
+    let mut pessimistic = false;
+    loop {
+        let mut mtr = Mtr::begin(ctx.store);
+        let place = match pessimistic {
+            false => rows.latch_leaf(&mut mtr, key)?,
+            true => rows.latch_path(&mut mtr, key, Aim::Grow)?,
+        };
+        let origin = usize::from(place.origin);
+        if !place.matched || layout.roll_ptr(mtr.page(place.leaf), origin).map_err(damaged)? != roll_ptr {
+            return Err(Error::corrupt("a row that changed while its change was undone"));
+        }
+        match rows.replace(&mut mtr, place, old.image())? {
+            Change::Done { .. } => {
+                mtr.commit();
+                break;
+            }
+            Change::Full => pessimistic = true,
+        }
+    }
+    if undo.kind == UndoKind::UpdateDeleted && ctx.purge.view().sees(undo.trx_id) {
+        // Purge may have been here and found the row in use: nobody will come for it again.
+        purge::remove_row(ctx, table, key, undo.roll_ptr)?;
+    }
+    Ok(())
+}
+
+/// Frees the chains of those of a row's long values that `which` says (by field and reference), a few pages at a time.
+pub(super) fn free_long_values(
+    ctx: &Context<'_>,
+    table: &Table,
+    key: &Key<'_>,
+    roll_ptr: RollPtr,
+    which: impl Fn(usize, &[u8]) -> bool,
+) -> Result<()> {
+    let rows = table.rows();
+    let layout = &rows.leaf;
+    if !layout
+        .fields()
+        .iter()
+        .any(|field| matches!(field.length, format::record::Length::Variable { max, blob } if blob || max > 255))
+    {
+        return Ok(());
+    }
+    loop {
+        let mut mtr = Mtr::begin(ctx.store);
+        let place = rows.latch_leaf(&mut mtr, key)?;
+        let origin = usize::from(place.origin);
+        let page = mtr.page(place.leaf);
+        if !place.matched || layout.roll_ptr(page, origin).map_err(damaged)? != roll_ptr {
+            return Ok(());
+        }
+        let mut found = None;
+        for (number, field) in layout.parse(page, origin).map_err(damaged)?.enumerate() {
+            let field = field.map_err(damaged)?;
+            if field.external {
+                let bytes = &page[field.start as usize..field.end()];
+                let reference = Reference::read(bytes).map_err(damaged)?;
+                if !reference.page.is_null() && reference.is_owner() && which(number, bytes) {
+                    found = Some((field.end() - REFERENCE_BYTES, reference));
+                    break;
+                }
+            }
+        }
+        let Some((at, reference)) = found else { return Ok(()) };
+        let rest = btree::free_overflow_step(&mut mtr, rows.overflow_segment(), &reference)?;
+        mtr.write(place.leaf, at, &rest.to_bytes());
+        mtr.commit();
+    }
+}
+
+/// Removes the clustered record of a key if it is the one that the roll pointer belongs to.
+pub(super) fn remove_clustered(ctx: &Context<'_>, table: &Table, key: &Key<'_>, roll_ptr: RollPtr) -> Result<()> {
+    let rows = table.rows();
+    let mut pessimistic = false;
+    loop {
+        let mut mtr = Mtr::begin(ctx.store);
+        let place = match pessimistic {
+            false => rows.latch_leaf(&mut mtr, key)?,
+            true => rows.latch_path(&mut mtr, key, Aim::Empty)?,
+        };
+        let origin = usize::from(place.origin);
+        if !place.matched || rows.leaf.roll_ptr(mtr.page(place.leaf), origin).map_err(damaged)? != roll_ptr {
+            return Ok(());
+        }
+        match rows.remove(&mut mtr, place)? {
+            Removal::Done { underfull } => {
+                mtr.commit();
+                if underfull {
+                    rows.merge(ctx.store, key)?;
+                }
+                return Ok(());
+            }
+            Removal::Last => pessimistic = true,
+        }
+    }
+}
+
+/// Whether a record in a buffer is delete-marked.
+pub(super) fn is_marked(record: &RecordBuffer) -> bool {
+    is_deleted(record.bytes(), record.origin())
+}

@@ -1,0 +1,556 @@
+//! Reading a range of an index, in batches.
+//!
+//! A consistent scan copies several rows under one latch and hands them out one by one; in between nothing is latched. It
+//! remembers where it was: if the leaf is still in its frame and unchanged, it goes on there, else it searches for the key
+//! of the record it read last.
+//!
+//! ```text
+//! refill    position -> record -> record -> ... -> batch full: note page, clock, record
+//!             ^                                        |
+//!             +---- same frame, same clock? -----------+---- no: search the noted key
+//! ```
+//!
+//! Through a secondary index a row is looked up by its clustered key, unless the entry alone answers. Whether an entry is
+//! what the reader sees, the page may tell (its newest writer is visible and the entry is not delete-marked); if not, the
+//! version of the row that he sees tells: it must have this very entry.
+//!
+//! A locking scan takes one row at a time, locks it, and then looks at it as it is now.
+
+use std::ops::Bound;
+
+use format::ids::PageId;
+use format::page::header;
+use format::page::index::{self, INFIMUM, SUPREMUM, SearchMode};
+use format::record::{self, RecordBuffer, is_deleted};
+
+use super::entry::{Key, damaged, prefix_of};
+use super::get::{fill, fill_from_entry, read_visible, with_key};
+use super::lock::{RowLock, lock_row, wait};
+use super::version::{Visible, record_has_entry, visible};
+use super::{Context, Scratch, Table};
+use crate::error::{Error, Result};
+use crate::lock::{LockId, LockMode};
+use crate::schema::{ColumnSet, ReadMode, Row, ScanRange};
+use crate::store::{FrameHint, SharedGuard};
+use crate::transaction::{Isolation, Transaction};
+
+/// Rows of the first batch, so that a LIMIT 1 copies little.
+const BATCH_MIN: usize = if cfg!(test) { 2 } else { 4 };
+const BATCH_MAX: usize = if cfg!(test) { 4 } else { 64 };
+
+/// One end of a range, with its own bytes.
+#[derive(Debug, Default)]
+struct End {
+    bytes: Vec<u8>,
+    /// Ends of the parts in `bytes`; `None` = NULL.
+    parts: Vec<Option<(u32, u32)>>,
+    /// Whether keys that begin with the parts belong to the range.
+    included: bool,
+    unbounded: bool,
+}
+
+impl End {
+    fn new(table: &Table, index: usize, bound: &Bound<&[Option<&[u8]>]>) -> End {
+        let (parts, mut included) = match bound {
+            Bound::Unbounded => return End { unbounded: true, ..End::default() },
+            Bound::Included(parts) => (*parts, true),
+            Bound::Excluded(parts) => (*parts, false),
+        };
+        let mut end = End::default();
+        for (number, part) in parts.iter().enumerate() {
+            let field = &table.indexes[index].fields[number];
+            // Of equal prefixes nobody knows here whether the whole values are equal.
+            included |= field.prefix_bytes.is_some();
+            end.parts.push(part.map(|bytes| {
+                let bytes = prefix_of(table, field, bytes);
+                let start = end.bytes.len() as u32;
+                end.bytes.extend_from_slice(bytes);
+                (start, end.bytes.len() as u32)
+            }));
+        }
+        end.included = included;
+        // An empty tuple bounds nothing.
+        end.unbounded = parts.is_empty() && included;
+        end
+    }
+
+    fn key(&self) -> Key<'_> {
+        let mut key = Key::new();
+        for part in &self.parts {
+            key.push(part.map(|(start, end)| &self.bytes[start as usize..end as usize]));
+        }
+        key
+    }
+}
+
+/// Where a scan goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Progress {
+    Start,
+    /// Behind the record in `last`.
+    Behind,
+    /// At the record in `last`, which is to be looked at once more.
+    At,
+    End,
+}
+
+/// A scan of a range of an index.
+pub struct Scan {
+    index: usize,
+    mode: ReadMode,
+    columns: ColumnSet,
+    /// Whether entries of the index answer without the row.
+    covering: bool,
+    lower: End,
+    upper: End,
+    reverse: bool,
+    progress: Progress,
+    /// A copy of the record that progress is counted from.
+    last: RecordBuffer,
+    /// Where that record was.
+    place: Option<(PageId, FrameHint, u16)>,
+    batch: Vec<Row>,
+    /// Rows of the batch already handed out, and rows in it.
+    handed: usize,
+    count: usize,
+    batch_rows: usize,
+    /// Entries whose rows are looked up when the leaf is let go of; whether each is surely what the reader sees.
+    entries: Vec<(RecordBuffer, bool)>,
+    entry_count: usize,
+    /// The lock of the row handed out last, if it was taken for that.
+    lock: Option<LockId>,
+}
+
+impl Scan {
+    pub fn new(table: &Table, index: usize, mode: ReadMode, columns: &ColumnSet, range: &ScanRange<'_>) -> Scan {
+        let columns = match mode {
+            ReadMode::Consistent => *columns,
+            _ => with_key(table, columns),
+        };
+        Scan {
+            index,
+            mode,
+            columns,
+            covering: index != 0 && table.indexes[index].covers(&columns),
+            lower: End::new(table, index, &range.lower),
+            upper: End::new(table, index, &range.upper),
+            reverse: range.reverse,
+            progress: Progress::Start,
+            last: RecordBuffer::new(),
+            place: None,
+            batch: Vec::new(),
+            handed: 0,
+            count: 0,
+            batch_rows: BATCH_MIN,
+            entries: Vec::new(),
+            entry_count: 0,
+            lock: None,
+        }
+    }
+
+    /// The next row; false = the end.
+    #[inline]
+    pub fn next(&mut self, ctx: &Context<'_>, trx: &mut Transaction, table: &Table, row: &mut Row) -> Result<bool> {
+        loop {
+            if self.handed < self.count {
+                std::mem::swap(row, &mut self.batch[self.handed]);
+                self.handed += 1;
+                return Ok(true);
+            }
+            if self.progress == Progress::End {
+                return Ok(false);
+            }
+            if trx.interrupt.is_set() {
+                return Err(Error::Interrupted);
+            }
+            match self.mode {
+                ReadMode::Consistent => self.refill(ctx, trx, table)?,
+                ReadMode::Shared => return self.next_locked(ctx, trx, table, LockMode::Shared, row),
+                ReadMode::Exclusive => return self.next_locked(ctx, trx, table, LockMode::Exclusive, row),
+            }
+        }
+    }
+
+    /// Gives up the lock of the row handed out last, where the isolation level allows that: it is not going to be changed.
+    pub fn unlock_row(&mut self, ctx: &Context<'_>, trx: &mut Transaction) {
+        if let Some(id) = self.lock.take()
+            && trx.isolation <= Isolation::ReadCommitted
+        {
+            ctx.locks.unlock(&mut trx.locks, id);
+        }
+    }
+
+    /// Latches the leaf where the scan goes on, and answers the record there: the supremum (or, backward, the infimum) if
+    /// it is on the next leaf. `None` = there is nothing.
+    fn position<'s>(&self, ctx: &Context<'s>, table: &Table) -> Result<Option<(SharedGuard<'s>, u16)>> {
+        let tree = table.tree(self.index);
+        let store = ctx.store;
+        if self.progress != Progress::Start
+            && let Some((page, hint, origin)) = self.place
+            && let Some(page) = store.try_reacquire(page, hint)
+        {
+            let origin = match (self.progress, self.reverse) {
+                (Progress::At, _) => origin,
+                (_, false) => index::next(&page, origin).map_err(damaged)?,
+                (_, true) => index::prev(&page, origin).map_err(damaged)?,
+            };
+            return Ok(Some((page, origin)));
+        }
+        if self.progress != Progress::Start {
+            let key = Key::of_buffer(&self.last, &tree.leaf)?;
+            return match (self.progress, self.reverse) {
+                (Progress::At, false) => found(tree.find(store, &key, SearchMode::GreaterOrEqual)?),
+                (_, false) => found(tree.find(store, &key, SearchMode::Greater)?),
+                (Progress::At, true) => tree.find_up_to(store, &key),
+                (_, true) => tree.find_before(store, &key),
+            };
+        }
+        let end = if self.reverse { &self.upper } else { &self.lower };
+        if end.unbounded {
+            let page = tree.edge(store, self.reverse)?;
+            let origin = if self.reverse { index::last(&page) } else { index::first(&page) };
+            let origin = origin.map_err(damaged)?;
+            return Ok(Some((page, origin)));
+        }
+        let key = end.key();
+        match (self.reverse, end.included) {
+            (false, true) => found(tree.find(store, &key, SearchMode::GreaterOrEqual)?),
+            (false, false) => found(tree.find(store, &key, SearchMode::Greater)?),
+            (true, true) => tree.find_up_to(store, &key),
+            (true, false) => tree.find_before(store, &key),
+        }
+    }
+
+    /// Goes to the leaf that follows in the direction of the scan, and answers its first record in that direction.
+    fn next_leaf<'s>(
+        &mut self,
+        ctx: &Context<'s>,
+        table: &Table,
+        page: SharedGuard<'s>,
+    ) -> Result<Option<(SharedGuard<'s>, u16)>> {
+        let tree = table.tree(self.index);
+        if !self.reverse {
+            let Some(page) = tree.next_leaf(ctx.store, page)? else { return Ok(None) };
+            let origin = index::first(&page).map_err(damaged)?;
+            return Ok(Some((page, origin)));
+        }
+        if header::prev(&page).is_null() {
+            return Ok(None);
+        }
+        // The latch order is against us: let go, and search for what is before this leaf's first record.
+        let first = index::first(&page).map_err(damaged)?;
+        if first == SUPREMUM {
+            return Err(Error::corrupt_page(page.page_id(), "an empty leaf with neighbours"));
+        }
+        self.last.copy(&page, &tree.leaf, usize::from(first)).map_err(damaged)?;
+        self.place = None;
+        self.progress = Progress::Behind;
+        drop(page);
+        let key = Key::of_buffer(&self.last, &tree.leaf)?;
+        tree.find_before(ctx.store, &key)
+    }
+
+    /// Whether a record is beyond the far end of the range.
+    #[inline]
+    fn is_beyond(&self, table: &Table, page: &[u8], origin: u16) -> Result<bool> {
+        let end = if self.reverse { &self.lower } else { &self.upper };
+        if end.unbounded {
+            return Ok(false);
+        }
+        let order = record::compare(page, &table.tree(self.index).leaf, usize::from(origin), &end.key());
+        let order = order.map_err(damaged)?;
+        Ok(match (self.reverse, order) {
+            (_, std::cmp::Ordering::Equal) => !end.included,
+            (false, order) => order.is_gt(),
+            (true, order) => order.is_lt(),
+        })
+    }
+
+    /// Notes the record at `origin` as the one that the scan goes on from.
+    fn note(&mut self, table: &Table, page: &SharedGuard<'_>, origin: u16, progress: Progress) -> Result<()> {
+        let layout = &table.tree(self.index).leaf;
+        self.last.copy(page, layout, usize::from(origin)).map_err(damaged)?;
+        self.place = Some((page.page_id(), page.hint(), origin));
+        self.progress = progress;
+        Ok(())
+    }
+
+    /// Reads the next batch of rows as the transaction's view sees them.
+    fn refill(&mut self, ctx: &Context<'_>, trx: &mut Transaction, table: &Table) -> Result<()> {
+        let newest = trx.reads_uncommitted();
+        if !newest {
+            trx.open_view(ctx.registry);
+        }
+        self.handed = 0;
+        self.count = 0;
+        self.entry_count = 0;
+        let batch_rows = self.batch_rows;
+        self.batch_rows = (batch_rows * 2).min(BATCH_MAX);
+        if self.batch.len() < batch_rows {
+            self.batch.resize_with(batch_rows, Row::new);
+        }
+
+        let mut at = self.position(ctx, table)?;
+        let mut noted = None;
+        // Whether no record of this leaf is beyond the end, so that none need be compared.
+        let mut inside = false;
+        let mut entered = true;
+        while let Some((page, origin)) = at {
+            if origin == SUPREMUM || origin == INFIMUM {
+                at = self.next_leaf(ctx, table, page)?;
+                noted = None;
+                entered = true;
+                continue;
+            }
+            if entered {
+                entered = false;
+                let far = if self.reverse { index::first(&page) } else { index::last(&page) };
+                inside = !self.is_beyond(table, &page, far.map_err(damaged)?)?;
+            }
+            if !inside && self.is_beyond(table, &page, origin)? {
+                self.progress = Progress::End;
+                break;
+            }
+            let has_long = self.take(ctx, trx, table, &page, usize::from(origin), newest)?;
+            if self.count + self.entry_count >= batch_rows || has_long {
+                self.note(table, &page, origin, Progress::Behind)?;
+                noted = Some(());
+                break;
+            }
+            let next = if self.reverse { index::prev(&page, origin) } else { index::next(&page, origin) };
+            at = Some((page, next.map_err(damaged)?));
+        }
+        // `at` held a latch until here, unless it was moved out.
+        if noted.is_none() {
+            self.progress = Progress::End;
+        }
+        self.look_up(ctx, trx, table, newest)
+    }
+
+    /// Takes the record at `origin` into the batch if the reader sees it, or notes its entry for later. Answers whether long
+    /// values came along: then the batch is large enough.
+    fn take(
+        &mut self,
+        ctx: &Context<'_>,
+        trx: &Transaction,
+        table: &Table,
+        page: &[u8],
+        origin: usize,
+        newest: bool,
+    ) -> Result<bool> {
+        if self.index == 0 {
+            let row = &mut self.batch[self.count];
+            if read_visible(ctx, trx, table, page, origin, newest, &self.columns, row)? {
+                self.count += 1;
+                return Ok(row.stored_bytes() > (1 << 16));
+            }
+            return Ok(false);
+        }
+        let deleted = is_deleted(page, origin);
+        let certain = newest || trx.sees(index::max_trx_id(page));
+        if certain && deleted {
+            return Ok(false);
+        }
+        let layout = &table.tree(self.index).leaf;
+        if self.covering && certain && !newest {
+            let row = &mut self.batch[self.count];
+            fill_from_entry(table, self.index, page, origin, &self.columns, row)?;
+            self.count += 1;
+            return Ok(false);
+        }
+        if self.covering {
+            let mut scratch = Scratch::take();
+            let mut entry = std::mem::take(&mut scratch.entry);
+            entry.copy(page, layout, origin).map_err(damaged)?;
+            if self.look_up_one(ctx, trx, table, &entry, false, newest)? {
+                self.count += 1;
+            }
+            scratch.entry = entry;
+            return Ok(false);
+        }
+        if self.entries.len() == self.entry_count {
+            self.entries.push((RecordBuffer::new(), false));
+        }
+        let (entry, is_certain) = &mut self.entries[self.entry_count];
+        entry.copy(page, layout, origin).map_err(damaged)?;
+        // The newest version may be another one by the time it is looked at.
+        *is_certain = certain && !newest;
+        self.entry_count += 1;
+        Ok(false)
+    }
+
+    /// Looks up the rows of the entries that were noted.
+    fn look_up(&mut self, ctx: &Context<'_>, trx: &Transaction, table: &Table, newest: bool) -> Result<()> {
+        let entries = std::mem::take(&mut self.entries);
+        for (entry, certain) in &entries[..self.entry_count] {
+            if self.look_up_one(ctx, trx, table, entry, *certain, newest)? {
+                self.count += 1;
+            }
+        }
+        self.entries = entries;
+        self.entry_count = 0;
+        Ok(())
+    }
+
+    /// Reads the row of an entry into the next place of the batch, if the reader sees it with this entry.
+    fn look_up_one(
+        &mut self,
+        ctx: &Context<'_>,
+        trx: &Transaction,
+        table: &Table,
+        entry: &RecordBuffer,
+        certain: bool,
+        newest: bool,
+    ) -> Result<bool> {
+        let rows = table.rows();
+        let key = Key::of_entry(table, self.index, entry.bytes(), entry.origin())?;
+        let (page, position) = rows.find(ctx.store, &key, SearchMode::LessOrEqual)?;
+        if !position.matched {
+            return Ok(false);
+        }
+        let origin = usize::from(position.origin);
+        let row = &mut self.batch[self.count];
+        if certain {
+            return read_visible(ctx, trx, table, &page, origin, newest, &self.columns, row);
+        }
+        let mut scratch = Scratch::take();
+        let version = match newest {
+            true => Visible::Current,
+            false => visible(ctx, trx, table, &page, origin, &mut scratch.old)?,
+        };
+        let (bytes, origin) = match version {
+            Visible::Current => (&*page, origin),
+            Visible::Older => (scratch.old.bytes(), scratch.old.origin()),
+            Visible::None => return Ok(false),
+        };
+        if is_deleted(bytes, origin) || !record_has_entry(ctx, table, self.index, entry, bytes, origin)? {
+            return Ok(false);
+        }
+        fill(ctx, table, bytes, origin, &self.columns, row)?;
+        Ok(true)
+    }
+
+    /// Finds, locks and reads the next row.
+    fn next_locked(
+        &mut self,
+        ctx: &Context<'_>,
+        trx: &mut Transaction,
+        table: &Table,
+        mode: LockMode,
+        row: &mut Row,
+    ) -> Result<bool> {
+        trx.assign_id(ctx.store, ctx.registry, ctx.locks)?;
+        self.lock = None;
+        let mut at = self.position(ctx, table)?;
+        while let Some((page, origin)) = at {
+            if origin == SUPREMUM || origin == INFIMUM {
+                at = self.next_leaf(ctx, table, page)?;
+                continue;
+            }
+            if self.is_beyond(table, &page, origin)? {
+                // gap lock: the first record beyond the range, so that nothing comes in before it.
+                break;
+            }
+            if self.index != 0 {
+                self.note(table, &page, origin, Progress::Behind)?;
+                drop(page);
+                if self.lock_entry(ctx, trx, table, mode, row)? {
+                    return Ok(true);
+                }
+                if trx.interrupt.is_set() {
+                    return Err(Error::Interrupted);
+                }
+                at = self.position(ctx, table)?;
+                continue;
+            }
+            let place = usize::from(origin);
+            let writer = table.rows().leaf.trx_id(&page, place).map_err(damaged)?;
+            let settled = writer == trx.id || !ctx.registry.is_active(writer);
+            if settled && is_deleted(&page, place) {
+                let next = if self.reverse { index::prev(&page, origin) } else { index::next(&page, origin) };
+                at = Some((page, next.map_err(damaged)?));
+                continue;
+            }
+            match lock_row(ctx, trx, table, &page, place, mode)? {
+                RowLock::Wait(id) => {
+                    self.note(table, &page, origin, Progress::At)?;
+                    drop(page);
+                    wait(ctx, trx, id, mode)?;
+                    at = self.position(ctx, table)?;
+                }
+                held => {
+                    self.note(table, &page, origin, Progress::Behind)?;
+                    if is_deleted(&page, place) {
+                        let next = if self.reverse { index::prev(&page, origin) } else { index::next(&page, origin) };
+                        at = Some((page, next.map_err(damaged)?));
+                        if let RowLock::Held { id, new: true } = held {
+                            ctx.locks.unlock(&mut trx.locks, id);
+                        }
+                        continue;
+                    }
+                    fill(ctx, table, &page, place, &self.columns, row)?;
+                    if let RowLock::Held { id, new: true } = held {
+                        self.lock = Some(id);
+                    }
+                    return Ok(true);
+                }
+            }
+        }
+        self.progress = Progress::End;
+        Ok(false)
+    }
+
+    /// Locks the row of the entry in `last` and reads it, if it is alive and has the entry.
+    fn lock_entry(
+        &mut self,
+        ctx: &Context<'_>,
+        trx: &mut Transaction,
+        table: &Table,
+        mode: LockMode,
+        row: &mut Row,
+    ) -> Result<bool> {
+        let rows = table.rows();
+        loop {
+            let key = Key::of_entry(table, self.index, self.last.bytes(), self.last.origin())?;
+            let (page, position) = rows.find(ctx.store, &key, SearchMode::LessOrEqual)?;
+            if !position.matched {
+                return Ok(false);
+            }
+            let origin = usize::from(position.origin);
+            let has_it = |page: &[u8]| -> Result<bool> {
+                Ok(!is_deleted(page, origin) && record_has_entry(ctx, table, self.index, &self.last, page, origin)?)
+            };
+            let writer = rows.leaf.trx_id(&page, origin).map_err(damaged)?;
+            let settled = writer == trx.id || !ctx.registry.is_active(writer);
+            if settled && !has_it(&page)? {
+                return Ok(false);
+            }
+            match lock_row(ctx, trx, table, &page, origin, mode)? {
+                RowLock::Wait(id) => {
+                    drop(page);
+                    wait(ctx, trx, id, mode)?;
+                }
+                held => {
+                    let alive = has_it(&page)?;
+                    if alive {
+                        fill(ctx, table, &page, origin, &self.columns, row)?;
+                    }
+                    drop(page);
+                    if let RowLock::Held { id, new: true } = held {
+                        match alive {
+                            true => self.lock = Some(id),
+                            false => ctx.locks.unlock(&mut trx.locks, id),
+                        }
+                    }
+                    return Ok(alive);
+                }
+            }
+        }
+    }
+}
+
+/// A place found by a search upward; it always exists, if only as a supremum.
+#[inline]
+fn found<'s>(place: (SharedGuard<'s>, index::Position)) -> Result<Option<(SharedGuard<'s>, u16)>> {
+    Ok(Some((place.0, place.1.origin)))
+}

@@ -1,0 +1,243 @@
+//! Entries of secondary indexes: inserting, delete-marking, removing, and whether a value of a unique index is taken.
+
+use format::ids::TrxId;
+use format::page::index::{self, SUPREMUM, SearchMode};
+use format::record::{RecordBuffer, is_deleted};
+use format::redo::PageOp;
+
+use super::entry::{Key, damaged, hash_key};
+use super::lock::{RowLock, lock_row, wait};
+use super::version::has_entry;
+use super::{Context, Table};
+use crate::btree::{Aim, Change, Removal, Tree};
+use crate::error::{Error, Result};
+use crate::lock::{LockId, LockKind, LockMode, TryLock};
+use crate::mtr::{Mtr, PageHandle};
+use crate::transaction::Transaction;
+
+/// Notes on the leaf that `trx_id` changed it: readers whose view is older look at the rows themselves.
+fn touch(mtr: &mut Mtr<'_>, leaf: PageHandle, trx_id: TrxId) -> Result<()> {
+    if index::max_trx_id(mtr.page(leaf)) < trx_id {
+        mtr.apply(leaf, PageOp::MaxTrxId { trx_id }).map_err(|cause| Error::corrupt_page(mtr.page_id(leaf), cause))?;
+    }
+    Ok(())
+}
+
+/// Puts an entry into a tree. One with the same key that lies there delete-marked is revived, with the new bytes.
+pub(super) fn put(ctx: &Context<'_>, tree: &Tree, trx_id: TrxId, entry: &RecordBuffer) -> Result<()> {
+    let key = Key::of_buffer(entry, &tree.leaf)?;
+    let mut pessimistic = false;
+    loop {
+        let mut mtr = Mtr::begin(ctx.store);
+        let place = match pessimistic {
+            false => tree.latch_leaf(&mut mtr, &key)?,
+            true => tree.latch_path(&mut mtr, &key, Aim::Grow)?,
+        };
+        // gap lock: an insert intention on the record behind the place.
+        let change = match place.matched {
+            true => tree.replace(&mut mtr, place, entry.image())?,
+            false => tree.insert(&mut mtr, place, entry.image())?,
+        };
+        match change {
+            Change::Done { page, .. } => {
+                touch(&mut mtr, page, trx_id)?;
+                mtr.commit();
+                return Ok(());
+            }
+            Change::Full => pessimistic = true,
+        }
+    }
+}
+
+/// Delete-marks an entry, or takes the mark away. Answers whether it is there.
+pub(super) fn mark(ctx: &Context<'_>, tree: &Tree, trx_id: TrxId, entry: &RecordBuffer, deleted: bool) -> Result<bool> {
+    let key = Key::of_buffer(entry, &tree.leaf)?;
+    let mut mtr = Mtr::begin(ctx.store);
+    let place = tree.latch_leaf(&mut mtr, &key)?;
+    if !place.matched {
+        return Ok(false);
+    }
+    if is_deleted(mtr.page(place.leaf), usize::from(place.origin)) != deleted {
+        tree.set_delete_mark(&mut mtr, place.leaf, place.origin, deleted)?;
+    }
+    touch(&mut mtr, place.leaf, trx_id)?;
+    mtr.commit();
+    Ok(true)
+}
+
+/// What [`remove`] is to do with an entry that it finds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unneeded {
+    /// Nobody can need it.
+    Surely,
+    /// Only if it is delete-marked and no version of its row has it.
+    IfDeleted,
+    /// If no version of its row but the current one has it; else delete-mark it.
+    ButForCurrent,
+}
+
+/// Removes an entry. The clustered record is looked at while the leaf is latched: whoever makes the entry needed
+/// again changes that first, and comes here next.
+///
+/// The caller holds the purge view for the last two.
+pub(super) fn remove(
+    ctx: &Context<'_>,
+    table: &Table,
+    index: usize,
+    trx_id: TrxId,
+    entry: &RecordBuffer,
+    when: Unneeded,
+) -> Result<()> {
+    let tree = table.tree(index);
+    let key = Key::of_buffer(entry, &tree.leaf)?;
+    let mut pessimistic = false;
+    loop {
+        let mut mtr = Mtr::begin(ctx.store);
+        let place = match pessimistic {
+            false => tree.latch_leaf(&mut mtr, &key)?,
+            true => tree.latch_path(&mut mtr, &key, Aim::Empty)?,
+        };
+        if !place.matched {
+            return Ok(());
+        }
+        let deleted = is_deleted(mtr.page(place.leaf), usize::from(place.origin));
+        match when {
+            Unneeded::Surely => {}
+            Unneeded::IfDeleted => {
+                if !deleted || has_entry(ctx, table, index, entry, true)? {
+                    return Ok(());
+                }
+            }
+            Unneeded::ButForCurrent => {
+                if has_entry(ctx, table, index, entry, false)? {
+                    if !deleted {
+                        tree.set_delete_mark(&mut mtr, place.leaf, place.origin, true)?;
+                    }
+                    touch(&mut mtr, place.leaf, trx_id)?;
+                    mtr.commit();
+                    return Ok(());
+                }
+            }
+        }
+        match tree.remove(&mut mtr, place)? {
+            Removal::Done { underfull } => {
+                mtr.commit();
+                if underfull {
+                    tree.merge(ctx.store, &key)?;
+                }
+                return Ok(());
+            }
+            Removal::Last => pessimistic = true,
+        }
+    }
+}
+
+/// Inserts the entry of a row that this transaction has just written. In a unique index it first makes sure that no other
+/// row has the value, waiting for those who may be about to give it up.
+pub(super) fn insert(
+    ctx: &Context<'_>,
+    trx: &mut Transaction,
+    table: &Table,
+    index: usize,
+    entry: &RecordBuffer,
+) -> Result<()> {
+    if table.indexes[index].unique {
+        check_unique(ctx, trx, table, index, entry)?;
+    }
+    put(ctx, table.tree(index), trx.id, entry)
+}
+
+fn check_unique(
+    ctx: &Context<'_>,
+    trx: &mut Transaction,
+    table: &Table,
+    index: usize,
+    entry: &RecordBuffer,
+) -> Result<()> {
+    let of = table.index_tree(index);
+    let layout = &of.tree.leaf;
+    let parts = table.indexes[index].parts.len();
+    let value = Key::of_record(entry.bytes(), layout, entry.origin(), parts)?;
+    if value.iter().any(Option::is_none) {
+        // NULLs are not equal to each other.
+        return Ok(());
+    }
+    // From here to the end of the transaction nobody else inserts the value. Who finds it inserted waits here.
+    let id = LockId { index: of.tree.id, key_hash: hash_key(layout, &value) };
+    if ctx.locks.try_lock(&mut trx.locks, id, LockMode::Exclusive, LockKind::Record) == TryLock::Conflict {
+        wait(ctx, trx, id, LockMode::Exclusive)?;
+    }
+
+    // Entries with the value: of rows that were deleted or changed, or one that is alive.
+    let own_key = Key::of_entry(table, index, entry.bytes(), entry.origin())?;
+    let mut entries: Vec<RecordBuffer> = Vec::new();
+    let (mut page, position) = of.tree.find(ctx.store, &value, SearchMode::GreaterOrEqual)?;
+    let mut origin = position.origin;
+    loop {
+        if origin == SUPREMUM {
+            match of.tree.next_leaf(ctx.store, page)? {
+                Some(next) => page = next,
+                None => break,
+            }
+            origin = index::first(&page).map_err(damaged)?;
+            continue;
+        }
+        let order = format::record::compare(&page, layout, usize::from(origin), &value).map_err(damaged)?;
+        if order.is_ne() {
+            break;
+        }
+        let mut found = RecordBuffer::new();
+        found.copy(&page, layout, usize::from(origin)).map_err(damaged)?;
+        entries.push(found);
+        origin = index::next(&page, origin).map_err(damaged)?;
+    }
+    for found in &entries {
+        let key = Key::of_entry(table, index, found.bytes(), found.origin())?;
+        let same_row = key
+            .iter()
+            .zip(own_key.iter())
+            .zip(table.rows().leaf.fields())
+            .all(|((left, right), field)| format::record::compare_value(field, *left, *right).is_eq());
+        if !same_row && is_taken(ctx, trx, table, index, found, &key)? {
+            return Err(Error::DuplicateKey { index });
+        }
+    }
+    Ok(())
+}
+
+/// Whether the row of an entry is alive and has it, once whoever is changing the row has ended.
+fn is_taken(
+    ctx: &Context<'_>,
+    trx: &mut Transaction,
+    table: &Table,
+    index: usize,
+    found: &RecordBuffer,
+    key: &Key<'_>,
+) -> Result<bool> {
+    let rows = table.rows();
+    loop {
+        let (page, position) = rows.find(ctx.store, key, SearchMode::LessOrEqual)?;
+        if !position.matched {
+            return Ok(false);
+        }
+        let origin = usize::from(position.origin);
+        let writer = rows.leaf.trx_id(&page, origin).map_err(damaged)?;
+        let undecided = writer != trx.id && ctx.registry.is_active(writer);
+        let deleted = is_deleted(&page, origin);
+        if !undecided {
+            let alive = !deleted && super::version::record_has_entry(ctx, table, index, found, &page, origin)?;
+            if !alive {
+                return Ok(false);
+            }
+        }
+        match lock_row(ctx, trx, table, &page, origin, LockMode::Shared)? {
+            RowLock::Held { .. } | RowLock::Own => {
+                return Ok(!deleted && super::version::record_has_entry(ctx, table, index, found, &page, origin)?);
+            }
+            RowLock::Wait(id) => {
+                drop(page);
+                wait(ctx, trx, id, LockMode::Shared)?;
+            }
+        }
+    }
+}

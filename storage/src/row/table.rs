@@ -1,0 +1,163 @@
+//! A table with its trees: the description of the dictionary, and what is needed to turn rows into records.
+
+use std::ops::Deref;
+use std::sync::Arc;
+
+use format::ids::TableId;
+use format::record::{FieldLayout, Layout, Length};
+
+use crate::btree::Tree;
+use crate::error::{Error, Result};
+use crate::schema::{self, FieldSource, Index};
+use crate::store::Store;
+
+/// A table that can be read and written. Derefs to its description.
+#[derive(Debug)]
+pub struct Table {
+    schema: Arc<schema::Table>,
+    trees: Vec<IndexTree>,
+    /// For each field of the clustered record: whether some secondary index has it.
+    indexed: Box<[bool]>,
+}
+
+/// An index: its tree, and where its fields come from.
+#[derive(Debug)]
+pub struct IndexTree {
+    pub tree: Tree,
+    /// For each field of a leaf record, the field of the clustered record that holds its column whole.
+    pub sources: Box<[u16]>,
+    /// For each key field of the clustered record, the field of this index's record that holds it.
+    pub key_at: Box<[u16]>,
+}
+
+impl Deref for Table {
+    type Target = schema::Table;
+    #[inline]
+    fn deref(&self) -> &schema::Table {
+        &self.schema
+    }
+}
+
+/// The layout of an index's leaf records.
+pub fn layout(table: &schema::Table, index: &Index) -> Layout {
+    let fields: Vec<FieldLayout> = index
+        .fields
+        .iter()
+        .map(|field| match field.source {
+            FieldSource::RowId | FieldSource::TrxId => FieldLayout::fixed(6),
+            FieldSource::RollPtr => FieldLayout::fixed(7),
+            FieldSource::Column(column) => {
+                let column = &table.columns[usize::from(column)];
+                let whole = column.ty.layout(column.nullable);
+                match (whole.length, field.prefix_bytes) {
+                    (Length::Fixed(bytes), Some(prefix)) if prefix < u32::from(bytes) => {
+                        FieldLayout { length: Length::Fixed(prefix as u16), ..whole }
+                    }
+                    // How lengths are written depends on the column, not on how much of it is taken.
+                    _ => whole,
+                }
+            }
+        })
+        .collect();
+    if index.clustered { Layout::clustered(fields, index.unique_fields) } else { Layout::secondary(fields) }
+}
+
+impl Table {
+    /// Opens the trees of a table whose tablespace is open.
+    pub fn open(store: &Store, schema: Arc<schema::Table>) -> Result<Table> {
+        let clustered = &schema.indexes[0];
+        let mut indexed = vec![false; clustered.fields.len()].into_boxed_slice();
+        let mut trees = Vec::with_capacity(schema.indexes.len());
+        for index in &schema.indexes {
+            let tree = Tree::open(store, index.space, index.root, index.id, layout(&schema, index))?;
+            let sources: Box<[u16]> = match index.clustered {
+                true => (0..index.fields.len() as u16).collect(),
+                false => {
+                    index.fields.iter().map(|field| whole_field(clustered, field.source)).collect::<Result<_>>()?
+                }
+            };
+            if !index.clustered {
+                for &source in &sources {
+                    indexed[usize::from(source)] = true;
+                }
+            }
+            let key_at = (0..clustered.unique_fields)
+                .map(|key| {
+                    let key = &clustered.fields[key];
+                    let found = index.fields.iter().rposition(|field| {
+                        field.source == key.source && field.prefix_bytes == key.prefix_bytes
+                            || field.source == key.source && field.prefix_bytes.is_none()
+                    });
+                    found.map(|at| at as u16).ok_or_else(|| Error::corrupt("an index without the clustered key"))
+                })
+                .collect::<Result<_>>()?;
+            trees.push(IndexTree { tree, sources, key_at });
+        }
+        Ok(Table { schema, trees, indexed })
+    }
+
+    #[inline]
+    pub fn schema(&self) -> &Arc<schema::Table> {
+        &self.schema
+    }
+
+    /// The tree of the clustered index.
+    #[inline]
+    pub fn rows(&self) -> &Tree {
+        &self.trees[0].tree
+    }
+
+    #[inline]
+    pub fn tree(&self, index: usize) -> &Tree {
+        &self.trees[index].tree
+    }
+
+    #[inline]
+    pub fn index_tree(&self, index: usize) -> &IndexTree {
+        &self.trees[index]
+    }
+
+    /// The secondary indexes, by their ordinals.
+    #[inline]
+    pub fn secondary(&self) -> impl Iterator<Item = usize> + use<> {
+        1..self.trees.len()
+    }
+
+    /// How many leading fields of the clustered record are its key.
+    #[inline]
+    pub fn key_fields(&self) -> usize {
+        self.schema.indexes[0].unique_fields
+    }
+
+    /// Whether some secondary index has this field of the clustered record.
+    #[inline]
+    pub fn is_indexed(&self, field: usize) -> bool {
+        self.indexed[field]
+    }
+
+    /// Whether an index has a field of the clustered record.
+    #[inline]
+    pub fn index_has(&self, index: usize, field: usize) -> bool {
+        self.trees[index].sources.iter().any(|source| usize::from(*source) == field)
+    }
+
+    #[inline]
+    pub fn table_id(&self) -> TableId {
+        self.schema.id
+    }
+}
+
+/// The field of the clustered record that holds what a field of another index is made from.
+fn whole_field(clustered: &Index, source: FieldSource) -> Result<u16> {
+    let found = match source {
+        FieldSource::Column(column) => clustered.field_of_column[usize::from(column)],
+        other => clustered.fields.iter().position(|field| field.source == other).map(|at| at as u16),
+    };
+    found.ok_or_else(|| Error::corrupt("an index on a column that no row has"))
+}
+
+impl std::fmt::Display for Table {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.schema.fmt(f)
+    }
+}
