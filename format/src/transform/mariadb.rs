@@ -18,7 +18,7 @@
 
 use super::{Algorithm, Scratch};
 use crate::error::{Error, Result};
-use crate::page::header::{self, PageType};
+use crate::page::header::{self, BODY, PageType};
 use crate::page::{get_u16, get_u64};
 
 const STREAM_BYTES: usize = 38;
@@ -42,6 +42,9 @@ pub fn encoded_bytes(stored: &[u8]) -> usize {
 
 /// Decodes such a page into `out`, whose length is the page size.
 pub fn decode(stored: &[u8], scratch: &mut Scratch, out: &mut [u8]) -> Result<()> {
+    if !is_encoded(stored) {
+        return Err(Error::corrupt("not a compressed page", header::TYPE));
+    }
     let Some(stream) = stored.get(STREAM..encoded_bytes(stored)) else {
         return Err(Error::corrupt("stream length of a compressed page", STREAM_BYTES));
     };
@@ -50,6 +53,10 @@ pub fn decode(stored: &[u8], scratch: &mut Scratch, out: &mut [u8]) -> Result<()
 
 /// The stored bytes of a compressed page of a full_crc32 file; `None` if the page is not compressed.
 pub fn full_crc32_bytes(stored: &[u8]) -> Option<usize> {
+    if stored.len() < BODY {
+        return None;
+    }
+    // The size is in units of 256 bytes; 0 means all of 64 KiB, which no page is that is worth compressing.
     let page_type = header::page_type(stored).0;
     (page_type & 0x8000 != 0).then(|| usize::from(page_type & 0xFF) << 8)
 }
@@ -68,7 +75,7 @@ pub fn decode_full_crc32(stored: &[u8], algorithm: u8, scratch: &mut Scratch, ou
                 0 => bytes,
                 low => bytes - 256 + low,
             };
-            end - 5
+            end.saturating_sub(5)
         }
     };
     let Some(stream) = stored.get(FULL_STREAM..end) else {
@@ -86,5 +93,75 @@ fn decompress(algorithm: u64, stream: &[u8], scratch: &mut Scratch, out: &mut [u
     match codec {
         Some(codec) => codec.decompress(stream, out),
         None => Err(Error::Unsupported { what: "MariaDB compression algorithm", value: algorithm as u32 }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::checksum::crc32c;
+    use crate::page::{put_u16, put_u64};
+    use proptest::prelude::*;
+
+    /// A page, and its streams by zlib and LZ4.
+    fn page() -> Vec<u8> {
+        (0..4096).map(|at| (at / 50) as u8).collect()
+    }
+
+    fn stream(scratch: &mut Scratch, algorithm: Algorithm) -> Vec<u8> {
+        let mut out = vec![0; 4096];
+        let bytes = scratch.codec(algorithm).and_then(|codec| codec.compress(&page(), 6, &mut out)).unwrap();
+        out.truncate(bytes);
+        out
+    }
+
+    #[test]
+    fn both_forms_are_decoded() {
+        let mut scratch = Scratch::new();
+        for (number, algorithm) in [(1, Algorithm::Zlib), (2, Algorithm::Lz4)] {
+            let stream = stream(&mut scratch, algorithm);
+            let mut out = vec![0; 4096];
+
+            let mut stored = vec![0; STREAM + stream.len()];
+            put_u16(&mut stored, header::TYPE, PageType::MARIADB_COMPRESSED.0);
+            put_u64(&mut stored, header::TRANSFORM, number);
+            put_u16(&mut stored, STREAM_BYTES, stream.len() as u16);
+            stored[STREAM..].copy_from_slice(&stream);
+            assert_eq!(encoded_bytes(&stored), stored.len());
+            decode(&stored, &mut scratch, &mut out).unwrap();
+            assert_eq!(out, page());
+            assert!(decode(&stored[..stored.len() - 1], &mut scratch, &mut out).is_err());
+
+            let end = FULL_STREAM + stream.len();
+            let bytes = (end + 5).next_multiple_of(256);
+            let mut stored = vec![0; bytes];
+            put_u16(&mut stored, header::TYPE, 0x8000 | (bytes >> 8) as u16);
+            stored[FULL_STREAM..end].copy_from_slice(&stream);
+            stored[bytes - 5] = (end + 5) as u8;
+            let sum = crc32c(&stored[..bytes - 4]);
+            stored[bytes - 4..].copy_from_slice(&sum.to_be_bytes());
+            out.fill(0);
+            assert_eq!(full_crc32_bytes(&stored), Some(bytes));
+            decode_full_crc32(&stored, number as u8, &mut scratch, &mut out).unwrap();
+            assert_eq!(out, page());
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn random_bytes_never_panic(mut bytes in prop::collection::vec(any::<u8>(), 0..600), algorithm in 0_u8..4) {
+            let mut scratch = Scratch::new();
+            let mut out = [0; 4096];
+            for page_type in [0x8001_u16, 0x8002, 0x80FF, PageType::MARIADB_COMPRESSED.0] {
+                if bytes.len() > 34 {
+                    put_u16(&mut bytes, header::TYPE, page_type);
+                    put_u64(&mut bytes, header::TRANSFORM, algorithm.into());
+                }
+                let _ = decode(&bytes, &mut scratch, &mut out);
+                let _ = decode_full_crc32(&bytes, algorithm, &mut scratch, &mut out);
+            }
+        }
     }
 }

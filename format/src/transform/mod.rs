@@ -248,8 +248,8 @@ mod tests {
     fn page(bytes: usize, fill: impl Fn(usize) -> u8) -> Vec<u8> {
         let mut page = vec![0; bytes];
         header::init(&mut page, PageId::new(SpaceId(7), PageNo(9)), PageType::INDEX);
-        for at in BODY..bytes - 8 {
-            page[at] = fill(at);
+        for (at, byte) in page.iter_mut().enumerate().take(bytes - 8).skip(BODY) {
+            *byte = fill(at);
         }
         header::seal(&mut page, Lsn(4711));
         page
