@@ -171,7 +171,10 @@ impl Layout {
             return Err(Error::corrupt("record outside the page", origin));
         }
         if info(page, origin) & (VERSIONED | INSTANT) != 0 {
-            return Err(Error::Unsupported { what: "rows written after an instant ALTER, info bits", value: 1 });
+            return Err(Error::Unsupported {
+                what: "rows written after an instant ALTER, info bits",
+                value: info(page, origin).into(),
+            });
         }
         let lengths = origin - HEADER_BYTES - self.null_bytes();
         Ok(Fields { page, layout: self, origin, index: 0, at: origin, lengths, nullable: 0 })
