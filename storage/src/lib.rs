@@ -34,9 +34,26 @@ pub mod undo;
 
 pub mod transaction;
 
+pub mod row;
+
+pub mod dictionary;
+
 pub mod recovery;
 
+pub mod engine;
+
 pub use config::Config;
+pub use dictionary::Table;
+pub use engine::{
+    CheckReport, Cursor, Engine, EngineStatus, RowMap, Savepoint, SpaceCheck, TableStatistics, TablespaceInfo, Trx,
+    TrxOptions,
+};
 pub use error::{Error, Result};
-pub use mtr::{Mtr, PageHandle};
-pub use store::{SharedGuard, Store};
+pub use lock::{Interrupt, Kill};
+pub use recovery::RecoveryReport;
+pub use schema::{
+    Column, ColumnDefault, ColumnSet, Compression, Database, Index, IndexDefinition, IndexPart, ReadMode, Row,
+    RowFormat, ScanRange, TableDefinition, TableOptions,
+};
+pub use store::{Store, StoreStatus};
+pub use transaction::Isolation;

@@ -46,6 +46,8 @@ mod overflow;
 mod search;
 mod sort;
 mod split;
+#[cfg(test)]
+mod tests;
 
 use std::sync::atomic::{AtomicU16, Ordering};
 

@@ -21,6 +21,7 @@ pub struct Table {
     rows: Arc<row::Table>,
     metadata: Arc<MetadataLock>,
     stale: AtomicBool,
+    statistics: Mutex<Option<Arc<row::TableStatistics>>>,
 }
 
 impl Deref for Table {
@@ -54,6 +55,15 @@ impl Table {
     #[inline]
     pub fn is_stale(&self) -> bool {
         self.stale.load(Ordering::Acquire)
+    }
+
+    /// What was estimated last.
+    pub fn statistics(&self) -> Option<Arc<row::TableStatistics>> {
+        self.statistics.lock().clone()
+    }
+
+    pub fn set_statistics(&self, statistics: Arc<row::TableStatistics>) {
+        *self.statistics.lock() = Some(statistics);
     }
 
     fn set_stale(&self) {
@@ -166,7 +176,12 @@ impl Dictionary {
     pub fn put_table(&self, rows: row::Table) -> Arc<Table> {
         let rows = Arc::new(rows);
         let metadata = self.table_lock(&rows.database, &rows.name);
-        let table = Arc::new(Table { rows: rows.clone(), metadata, stale: AtomicBool::new(false) });
+        let table = Arc::new(Table {
+            rows: rows.clone(),
+            metadata,
+            stale: AtomicBool::new(false),
+            statistics: Mutex::new(Rank::Leaf, None),
+        });
         let mut cache = self.cache.write();
         let entry = cache.databases.get_mut(&*rows.database).expect("a table's database exists");
         let older = entry.tables.insert(rows.name.clone(), table.clone());

@@ -13,7 +13,6 @@ use crate::store::Store;
 #[derive(Clone, Debug)]
 pub struct Inode {
     pub segment: Segment,
-    pub id: u64,
     /// Single pages that it has in shared extents, in the order it got them.
     pub fragments: Vec<PageNo>,
 }
@@ -48,7 +47,7 @@ pub fn read_inodes(store: &Store, space_id: SpaceId) -> Result<Vec<Inode>> {
                     .filter(|page| !page.is_null())
                     .collect();
                 let segment = Segment { space: space_id, inode_page: address.page, inode_offset: at as u16 };
-                found.push(Inode { segment, id: segment_id, fragments });
+                found.push(Inode { segment, fragments });
             }
             address = space::Node::read(&page, space::INODE_PAGE_NODE).next;
         }

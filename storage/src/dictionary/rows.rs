@@ -87,10 +87,10 @@ impl SystemRows {
         let prefix: Vec<Option<&[u8]>> = prefix.iter().map(|value| Some(*value)).collect();
         let columns = ColumnSet::first(table.columns.len());
         let range = ScanRange::prefix(&prefix);
-        let mut scan = row::Scan::new(table.clone(), 0, ReadMode::Exclusive, columns, range);
+        let mut scan = row::Scan::new(table, 0, ReadMode::Exclusive, &columns, &range);
         let mut row = Row::new();
         let mut count = 0;
-        while scan.next(context, trx, &mut row)? {
+        while scan.next(context, trx, table, &mut row)? {
             row::delete(context, trx, table, &row)?;
             count += 1;
         }
@@ -108,9 +108,9 @@ impl SystemRows {
         let interrupt = Arc::new(Interrupt::new());
         let mut trx = Transaction::new(Isolation::RepeatableRead, interrupt, std::time::Duration::ZERO);
         let columns = ColumnSet::first(table.columns.len());
-        let mut scan = row::Scan::new(table.clone(), 0, ReadMode::Consistent, columns, ScanRange::ALL);
+        let mut scan = row::Scan::new(table, 0, ReadMode::Consistent, &columns, &ScanRange::ALL);
         let mut row = Row::new();
-        while scan.next(context, &mut trx, &mut row)? {
+        while scan.next(context, &mut trx, table, &mut row)? {
             visit(&row)?;
         }
         Ok(())

@@ -75,6 +75,7 @@ impl Inner {
         }
         // No table or index is dropped in the meantime.
         let _gate = self.dictionary.hold_tables();
-        self.purger.lock().step(&self.context(), &|id| self.dictionary.by_id(id))
+        let step = self.purger.lock().step(&self.context(), &|id| self.dictionary.by_id(id))?;
+        Ok(!step.is_idle())
     }
 }

@@ -259,7 +259,7 @@ impl Inner {
     ) -> Result<u64> {
         let columns = ColumnSet::first(old.columns.len());
         let mut trx = reader(interrupt);
-        let mut scan = row::Scan::new(old.trees().clone(), 0, ReadMode::Consistent, columns, ScanRange::ALL);
+        let mut scan = row::Scan::new(old, 0, ReadMode::Consistent, &columns, &ScanRange::ALL);
         // All indexes are sorted; rows that come in the order of the new key are found sorted, and cost no more than a
         // comparison each.
         let mut sorters: Vec<Sorter<'_>> =
@@ -267,7 +267,7 @@ impl Inner {
         let mut rows = Rows::new(new);
         let mut row = Row::new();
         let mut count = 0;
-        while scan.next(&self.context(), &mut trx, &mut row)? {
+        while scan.next(&self.context(), &mut trx, old, &mut row)? {
             look_at(interrupt, count)?;
             let row_id = match new.has_row_id() {
                 // Kept where the old table has them, so that the order is too.

@@ -133,13 +133,19 @@ fn roots(table: &row::Table) -> Vec<Segment> {
 
 impl Inner {
     fn check_trees(&self, table: &row::Table, check: &mut SpaceCheck, findings: &mut Findings) -> Result<()> {
-        let outcome = row::check(&self.context(), table);
+        // Nothing to purge is left at rest only; then every page must be accounted for.
+        let at_rest = self.undo.status().history_length_now == 0 && self.registry.active_count() == 0;
+        let outcome = row::check(&self.context(), table, at_rest);
         let Some(found) = findings.absorb(outcome)? else { return Ok(()) };
         check.indexes += table.indexes.len() as u64;
         check.rows += found.rows;
-        check.delete_marked += found.deleted;
-        for fault in found.faults {
-            findings.add(fault);
+        check.delete_marked += found.deleted_rows;
+        for (ordinal, fault) in found.all_faults() {
+            let index = &table.indexes[ordinal].name;
+            match fault.page {
+                Some(page) => findings.add(format_args!("index {index}, page {page}: {}", fault.what)),
+                None => findings.add(format_args!("index {index}: {}", fault.what)),
+            }
         }
         Ok(())
     }

@@ -1,25 +1,29 @@
 //! Scans as a session uses them.
 
+use std::sync::Arc;
+
 use super::Trx;
+use crate::dictionary::Table;
 use crate::error::Result;
 use crate::row;
 use crate::schema::Row;
 
 /// A scan of a part of an index, a row at a time. Holds no latch between calls.
 pub struct Cursor {
+    table: Arc<Table>,
     scan: row::Scan,
 }
 
 impl Cursor {
-    pub(super) fn new(scan: row::Scan) -> Cursor {
-        Cursor { scan }
+    pub(super) fn new(table: Arc<Table>, scan: row::Scan) -> Cursor {
+        Cursor { table, scan }
     }
 
     /// The next row; false = the end. `trx` is the transaction that made the cursor.
     #[inline]
     pub fn next(&mut self, trx: &mut Trx, row: &mut Row) -> Result<bool> {
         let (context, inner, counts) = trx.parts();
-        match self.scan.next(&context, inner, row) {
+        match self.scan.next(&context, inner, &self.table, row) {
             Ok(found) => {
                 counts.read += u64::from(found);
                 Ok(found)

@@ -45,7 +45,7 @@ use crate::undo::UndoSpace;
 pub use build::RowMap;
 pub use check::{CheckReport, SpaceCheck};
 pub use cursor::Cursor;
-pub use status::{EngineStatus, TablespaceInfo};
+pub use status::{EngineStatus, TableStatistics, TablespaceInfo};
 pub use trx::{Savepoint, Trx, TrxOptions};
 
 use background::Background;

@@ -1,17 +1,22 @@
 //! What the engine tells about itself: counters, tablespaces, statistics.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::Engine;
 use super::trx::Counts;
-use crate::dictionary::{compression_of, display_of_path};
+use crate::dictionary::{Table, compression_of, display_of_path};
 use crate::error::Result;
 use crate::recovery::{UNDO_PATH, UNDO_SPACE};
+use crate::row;
 use crate::schema::Compression;
 use crate::segment;
 use crate::store::StoreStatus;
 use format::ids::SpaceId;
 use rustc_hash::FxHashMap;
+
+/// Statistics of small tables are not taken anew for a handful of rows.
+const STATISTICS_SLACK_ROWS: u64 = 100;
 
 /// A counter that many threads add to.
 #[derive(Default)]
@@ -140,6 +145,42 @@ impl Engine {
             trx_commits: inner.counters.commits.read(),
             trx_rollbacks: inner.counters.rollbacks.read(),
             trx_id_next: inner.registry.next_id().0,
+        }
+    }
+
+    /// Estimates about a table. They are taken when they are first asked for, and again when a tenth of the rows has
+    /// changed since.
+    pub fn table_statistics(&self, table: &Table) -> TableStatistics {
+        let modified = table.state.modified_rows.load(Ordering::Relaxed);
+        if let Some(known) = table.statistics()
+            && modified <= known.rows / 10 + STATISTICS_SLACK_ROWS
+        {
+            return self.shown(table, &known);
+        }
+        // A table that cannot be read now is estimated as empty; whoever reads it will meet the reason.
+        self.analyze_table(table).unwrap_or_default()
+    }
+
+    /// Takes the estimates anew (ANALYZE TABLE).
+    pub fn analyze_table(&self, table: &Table) -> Result<TableStatistics> {
+        let state = &table.state;
+        state.modified_rows.store(0, Ordering::Relaxed);
+        let taken = Arc::new(row::statistics(&self.inner.context(), table)?);
+        state.rows.store(taken.rows, Ordering::Relaxed);
+        table.set_statistics(taken.clone());
+        Ok(self.shown(table, &taken))
+    }
+
+    fn shown(&self, table: &Table, taken: &row::TableStatistics) -> TableStatistics {
+        let page_bytes = self.inner.store.page_bytes() as u64;
+        let pages = |index: &row::IndexStatistics| index.pages * page_bytes;
+        TableStatistics {
+            // Kept up with every row, so it may have been counted below zero by a rollback.
+            rows: (table.state.rows.load(Ordering::Relaxed) as i64).max(0) as u64,
+            data_bytes: taken.indexes.first().map_or(0, pages),
+            index_bytes: taken.indexes.iter().skip(1).map(pages).sum(),
+            free_bytes: 0,
+            distinct: taken.indexes.iter().map(|index| index.distinct.clone()).collect(),
         }
     }
 

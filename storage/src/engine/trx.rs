@@ -339,7 +339,8 @@ impl Trx {
         range: ScanRange<'_>,
     ) -> Result<Cursor> {
         let mode = self.effective(mode);
-        Ok(Cursor::new(row::Scan::new(table.trees().clone(), index, mode, columns, range)))
+        let scan = row::Scan::new(table, index, mode, &columns, &range);
+        Ok(Cursor::new(table.clone(), scan))
     }
 
     /// About how many rows a scan would visit.

@@ -70,9 +70,6 @@ impl MetadataLock {
         }
     }
 
-    fn is_free(&self) -> bool {
-        self.state.load(Ordering::Acquire) == 0
-    }
 }
 
 /// The names that one transaction shares.
@@ -232,6 +229,10 @@ mod tests {
 
     const LONG: Duration = Duration::from_secs(20);
 
+    fn is_free(lock: &MetadataLock) -> bool {
+        lock.state.load(Ordering::Acquire) == 0
+    }
+
     #[test]
     fn a_change_waits_for_those_inside_and_keeps_newcomers_out() {
         let lock = Arc::new(MetadataLock::default());
@@ -253,7 +254,7 @@ mod tests {
         changing.join().unwrap();
         newcomer.share(&lock, &interrupt, LONG).unwrap();
         drop(newcomer);
-        assert!(lock.is_free());
+        assert!(is_free(&lock));
     }
 
     #[test]
@@ -271,6 +272,6 @@ mod tests {
         assert!(matches!(reader.share(&a, &Interrupt::new(), LONG), Err(Error::Deadlock)));
         reader.release_all();
         changing.join().unwrap();
-        assert!(a.is_free() && b.is_free());
+        assert!(is_free(&a) && is_free(&b));
     }
 }

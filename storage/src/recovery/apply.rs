@@ -148,11 +148,11 @@ fn restore_files(
     found: &Scan,
     report: &mut PageRecovery,
 ) -> Result<()> {
-    // Which file is which: by its pages, and for a file without a whole page by the names in the log.
+    // Which file is which: by its page 0, and for a file that did not get one by the names in the log.
     let mut paths: FxHashMap<SpaceId, String> = FxHashMap::default();
     let mut nameless = Vec::new();
     for path in tablespace_paths(disk)? {
-        match store::probe(disk, &path, config.page_bytes)? {
+        match store::probe(disk, &path)? {
             Some(space) if !paths.contains_key(&space) => {
                 paths.insert(space, path);
             }

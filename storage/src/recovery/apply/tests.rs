@@ -363,7 +363,19 @@ impl World {
     }
 }
 
+/// Says which seed it was, should the test fail.
+struct Says(u64);
+
+impl Drop for Says {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("seed {}", self.0);
+        }
+    }
+}
+
 fn run(seed: u64, lives: usize, short: u8) {
+    let _says = Says(seed);
     let mut world = World::new(seed);
     for _ in 0..lives {
         world.disk = world.disk.crash();

@@ -1,0 +1,140 @@
+//! Recovery: from whatever a stop left behind to an instance that serves.
+//!
+//! ```text
+//! 1 scan, apply   torn pages restored from the doublewrite files, redo applied from the checkpoint on: every page is as it
+//!                 was when the log ends, changes of unfinished transactions included
+//! 2 resolve       dictionary transactions rolled back -> descriptions loaded -> all other unfinished transactions rolled
+//!                 back -> the DDL log executed
+//! ```
+//!
+//! What may be found, and what is done:
+//!
+//! | found                                          | done                                                     |
+//! |------------------------------------------------|----------------------------------------------------------|
+//! | log marked clean                               | nothing but loading                                      |
+//! | page torn                                      | restored from its doublewrite copy, then redo            |
+//! | undo log of an active transaction              | rolled back                                              |
+//! | undo log of a prepared transaction             | kept, its rows locked by its id                          |
+//! | undo log to be freed                           | freed                                                    |
+//! | entry of the DDL log                           | executed, newest first, and deleted                      |
+//! | file of no table, without an entry             | left alone; it is not ours                               |
+//! | table whose file is missing or damaged         | left out, and said                                       |
+//!
+//! Every step may be repeated: a crash during recovery is a crash like any other.
+
+pub mod scan;
+
+pub mod apply;
+
+mod resolve;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::config::Config;
+use crate::dictionary::{self, Dictionary};
+use crate::error::Result;
+use crate::io::Disk;
+use crate::lock::LockTable;
+use crate::mtr::Mtr;
+use crate::row;
+use crate::segment;
+use crate::store::Store;
+use crate::transaction::Registry;
+use crate::undo::UndoSpace;
+use format::ids::SpaceId;
+
+pub use apply::PageRecovery;
+
+/// The tablespace of undo logs, with MySQL 8's number and name.
+pub const UNDO_SPACE: SpaceId = SpaceId(0xFFFF_FFEF);
+pub const UNDO_PATH: &str = "undo_001";
+
+/// What recovery found and did.
+#[derive(Clone, Debug, Default)]
+pub struct RecoveryReport {
+    pub pages: PageRecovery,
+    /// Transactions that had not ended, and were rolled back.
+    pub transactions_rolled_back: u64,
+    /// Of these, DDL statements.
+    pub ddl_rolled_back: u64,
+    /// Entries of the DDL log that were executed.
+    pub ddl_actions: u64,
+    /// Transactions that are prepared, and wait.
+    pub transactions_prepared: u64,
+    /// What could not be brought up, with the reason.
+    pub damaged: Vec<String>,
+    pub duration: Duration,
+}
+
+impl RecoveryReport {
+    pub fn was_clean(&self) -> bool {
+        self.pages.was_clean
+    }
+}
+
+impl fmt::Display for RecoveryReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.was_clean() {
+            write!(f, "the instance was closed cleanly at LSN {}", self.pages.end_lsn)?;
+        } else {
+            writeln!(
+                f,
+                "recovered from LSN {} to {} in {} ms",
+                self.pages.checkpoint_lsn,
+                self.pages.end_lsn,
+                self.duration.as_millis()
+            )?;
+            writeln!(
+                f,
+                "  pages: {} redo records applied to {} pages, {} torn pages restored",
+                self.pages.records_applied, self.pages.pages_recovered, self.pages.torn_pages_restored
+            )?;
+            write!(
+                f,
+                "  transactions: {} rolled back ({} of them DDL), {} prepared; {} file actions completed",
+                self.transactions_rolled_back, self.ddl_rolled_back, self.transactions_prepared, self.ddl_actions
+            )?;
+        }
+        for damaged in &self.damaged {
+            write!(f, "\n  damaged: {damaged}")?;
+        }
+        Ok(())
+    }
+}
+
+/// The parts of an instance that is up.
+pub struct Opened {
+    pub store: Arc<Store>,
+    pub undo: UndoSpace,
+    pub locks: LockTable,
+    pub registry: Registry,
+    pub purge_view: row::PurgeView,
+    pub dictionary: Dictionary,
+    pub report: RecoveryReport,
+}
+
+/// Makes a new instance in an empty data directory.
+pub fn create(disk: Arc<dyn Disk>, config: &Config) -> Result<()> {
+    Store::create(&*disk, config)?;
+    let config = Config { background_threads: false, ..config.clone() };
+    let (store, _) = apply::open(disk, config)?;
+    store.create_space(SpaceId(0), dictionary::SYSTEM_PATH, resolve::PLAIN)?;
+    dictionary::create_system_tables(&store)?;
+    store.create_space(UNDO_SPACE, UNDO_PATH, resolve::PLAIN)?;
+    let mut mtr = Mtr::begin(&store);
+    segment::init_space(&mut mtr, UNDO_SPACE, segment::space_flags(store.page_bytes()))?;
+    mtr.commit();
+    UndoSpace::create(&store, UNDO_SPACE)?;
+    store.close()
+}
+
+/// Opens an instance and brings it to where the last commit in the log left it.
+pub fn open(disk: Arc<dyn Disk>, config: Config) -> Result<Opened> {
+    let begin = disk.clock().now();
+    let (store, pages) = apply::open(disk.clone(), config)?;
+    let mut opened = resolve::resolve(store, pages)?;
+    opened.report.duration = disk.clock().now().saturating_sub(begin);
+    Ok(opened)
+}
