@@ -1,2 +1,53 @@
-//! (skeleton)
-fn main() {}
+//! One binary: `glassine`, with a subcommand for each thing that one does with it.
+//!
+//! The subcommands are told apart by clap. Those that run a server take MySQL's
+//! options, of which there are hundreds with rules of their own; these go through
+//! [`options`].
+
+#![forbid(unsafe_code)]
+
+mod demo;
+mod init;
+mod log;
+mod options;
+mod page;
+mod serve;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// A MySQL-compatible database server that stores less
+#[derive(Parser)]
+#[command(name = "glassine", version, max_term_width = 100, after_help = EXAMPLES)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  glassine demo                            a server with data to look at, on the first free port from 3306
+  glassine init --datadir=/srv/db          a new data directory
+  glassine serve --datadir=/srv/db         serve it";
+
+#[derive(Subcommand)]
+enum Command {
+    /// Makes a data directory
+    Init(init::Args),
+    /// Serves a data directory
+    Serve(serve::Args),
+    /// Fills ./data with the same rows under each codec, shows what they take, and serves them
+    Demo(demo::Args),
+    /// Shows the pages of a tablespace file
+    Page(page::Args),
+}
+
+fn main() -> ExitCode {
+    match Cli::parse().command {
+        Command::Init(arguments) => init::run(&arguments),
+        Command::Serve(arguments) => serve::run(&arguments),
+        Command::Demo(arguments) => demo::run(&arguments),
+        Command::Page(arguments) => page::run(&arguments),
+    }
+}

@@ -80,6 +80,10 @@ impl Shared {
         self.shutdown_signal.notify_all();
     }
 
+    pub fn shutdown_is_requested(&self) -> bool {
+        *self.shutdown_requested.lock()
+    }
+
     /// The answer to COM_STATISTICS.
     pub fn statistics(&self) -> String {
         let status = &self.instance.status;

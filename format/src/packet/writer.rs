@@ -48,11 +48,11 @@ pub fn lenenc_rendered(out: &mut Vec<u8>, render: impl FnOnce(&mut Vec<u8>)) {
     }
     let mut length = [0u8; 9];
     let extra = match bytes {
-        ..=0xFFFF => {
+        0..=0xFFFF => {
             length[0] = 0xFC;
             2
         }
-        ..=0xFF_FFFF => {
+        0x1_0000..=0xFF_FFFF => {
             length[0] = 0xFD;
             3
         }

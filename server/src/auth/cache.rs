@@ -5,11 +5,14 @@ use std::collections::HashMap;
 use parking_lot::RwLock;
 use sql::accounts::Account;
 
+/// An account's verifier, and the hash of the password that it belongs to.
+type Entry = (String, [u8; 32]);
+
 /// `SHA256(SHA256(password))` by account. An entry counts only as long as the account's verifier is the one it was
 /// made for, so that a changed password empties its entry by itself.
 #[derive(Default)]
 pub struct PasswordCache {
-    hashes: RwLock<HashMap<(String, String), (String, [u8; 32])>>,
+    hashes: RwLock<HashMap<(String, String), Entry>>,
 }
 
 impl PasswordCache {

@@ -127,7 +127,7 @@ pub static LIST: &[Variable] = &[
     v("plugin_dir", Global, Text, "", "Directory of plugins").at_start().inert("there are no plugins"),
     v("port", Global, int(0, 65_535), "3306", "TCP port to listen on").at_start(),
     v("protocol_version", Global, int(0, 255), "10", "Version of the client protocol").fixed(),
-    v("server_id", Both, int(0, U32), "1", "Number of this server in replication"),
+    v("server_id", Both, int(0, U32), "1", "Number of this server in replication").inert(NO_LOG),
     v("server_uuid", Global, Text, "", "Identity of this server, from auto.cnf in the data directory").fixed(),
     v("skip_networking", Global, Bool, "OFF", "Listen on the socket only").at_start(),
     v("skip_name_resolve", Global, Bool, "ON", "Do not ask DNS for the names of clients")
@@ -694,7 +694,7 @@ pub static LIST: &[Variable] = &[
         .inert(NOT_YET),
     v("innodb_monitor_enable", Global, Text, "", "Counters to turn on").null().inert("all counters are on"),
     v("innodb_monitor_disable", Global, Text, "", "Counters to turn off").null().inert("all counters are on"),
-    v("innodb_mtflush_threads", Global, int(1, 64), "8", "Threads that flush")
+    v("innodb_mtflush_threads", Global, int(0, 64), "8", "Threads that flush")
         .at_start()
         .inert("innodb_page_cleaners sets their number"),
     v("innodb_numa_interleave", Global, Bool, "OFF", "Memory of all nodes").at_start().inert(NOT_YET),

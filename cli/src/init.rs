@@ -1,0 +1,107 @@
+//! `glassine init`: makes a data directory.
+//!
+//! The accounts file is written last, so that its presence says that all else is
+//! there: a directory whose making was interrupted is not taken for a good one.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use sql::accounts::{self, Account, Accounts, Plugin, password};
+use sql::variables::{GlobalVariables, engine_config};
+use storage::Engine;
+use storage::io::linux::LinuxDisk;
+
+use crate::log;
+use crate::options::{self, Own};
+
+/// Makes a data directory
+#[derive(clap::Args)]
+#[command(after_help = HELP)]
+pub struct Args {
+    /// MySQL's options: --datadir, --innodb-page-size, --innodb-log-file-size, --defaults-file, ...
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "OPTIONS")]
+    options: Vec<String>,
+}
+
+const HELP: &str = "\
+Options:
+  --datadir=DIR                    the directory to make [./data]
+  --root-password=PASSWORD         root's password [none: root may log in from this machine only]
+  --innodb-page-size=BYTES         4K, 8K, 16K, 32K or 64K, for ever [16K]
+  --innodb-log-file-size=BYTES     bytes of the redo log [256M]
+  --default-authentication-plugin  caching_sha2_password or mysql_native_password
+  --defaults-file=FILE             take options from the groups [mysqld] and [glassine] of this file
+
+Example:
+  glassine init --datadir=/srv/db --root-password=secret";
+
+const OWN: &[Own] = &[Own { name: "root_password", takes_value: true }];
+
+pub fn run(arguments: &Args) -> ExitCode {
+    log::start();
+    let globals = GlobalVariables::new();
+    let loaded = match options::load(&arguments.options, OWN, &globals) {
+        Ok(loaded) => loaded,
+        Err(cause) => {
+            tracing::error!("{cause}");
+            return ExitCode::from(2);
+        }
+    };
+    for warning in &loaded.warnings {
+        tracing::warn!("{warning}");
+    }
+    let datadir = globals.text("datadir");
+    let root_password = loaded.value("root_password").unwrap_or_default();
+    match create(&globals, Path::new(&datadir), root_password) {
+        Ok(()) => {
+            let how = if root_password.is_empty() {
+                "without a password, from this machine only"
+            } else {
+                "with its password"
+            };
+            log::system(format_args!("data directory {datadir} is ready; root may log in {how}"));
+            ExitCode::SUCCESS
+        }
+        Err(cause) => {
+            tracing::error!("{cause}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Whether a data directory has been made here.
+pub fn is_initialised(datadir: &Path) -> bool {
+    datadir.join(accounts::FILE_NAME).is_file()
+}
+
+/// Makes a data directory; there must be nothing in it.
+pub fn create(globals: &GlobalVariables, datadir: &Path, root_password: &str) -> Result<(), String> {
+    let fail = |doing: &str, cause: io::Error| format!("cannot {doing} {}: {cause}", datadir.display());
+    if is_initialised(datadir) {
+        return Err(format!("{} is a data directory already", datadir.display()));
+    }
+    fs::create_dir_all(datadir).map_err(|cause| fail("make directory", cause))?;
+    let mut entries = fs::read_dir(datadir).map_err(|cause| fail("read directory", cause))?;
+    if entries.next().is_some() {
+        return Err(format!("{} is not empty: a data directory is made in an empty one", datadir.display()));
+    }
+    let page_bytes = globals.number("innodb_page_size");
+    if !page_bytes.is_power_of_two() {
+        return Err(format!("innodb_page_size must be 4K, 8K, 16K, 32K or 64K, not {page_bytes}"));
+    }
+    let disk = Arc::new(LinuxDisk::new(datadir));
+    Engine::create(disk, &engine_config(globals)).map_err(|cause| format!("cannot make the data files: {cause}"))?;
+    let text = globals.text("default_authentication_plugin");
+    let plugin = Plugin::by_name(&text).expect("the variable allows our plugins only");
+    let root = |host: &str| Account {
+        user: "root".to_owned(),
+        host: host.to_owned(),
+        plugin,
+        verifier: plugin.verifier(root_password.as_bytes(), &password::random_salt()),
+        locked: false,
+    };
+    Accounts::create(datadir, &root).map_err(|cause| fail("write the accounts of", cause))
+}

@@ -1,0 +1,275 @@
+//! `glassine serve`: runs a server on a data directory until it is told to stop.
+//!
+//! ```text
+//! options -> engine (recovery) -> instance -> listeners -> ready
+//!                                                            | SIGTERM, SIGINT, SHUTDOWN
+//! engine closed <- connections ended <- listeners closed <---+
+//! ```
+//!
+//! Exit codes: 0 after a clean shutdown, 1 if the server could not start or close,
+//! 2 for wrong options.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::thread;
+
+use format::value::Value;
+use server::{Options, Server};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use sql::Instance;
+use sql::accounts::Accounts;
+use sql::variables::{GlobalVariables, engine_config, reconfigure};
+use storage::Engine;
+use storage::io::linux::LinuxDisk;
+use tracing::{error, info, warn};
+
+use crate::init;
+use crate::log;
+use crate::options::{self, Loaded};
+
+/// Serves a data directory
+#[derive(clap::Args)]
+#[command(after_help = HELP)]
+pub struct Args {
+    /// MySQL's options: --datadir, --port, --socket, --innodb-buffer-pool-size, --defaults-file, ...
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "OPTIONS")]
+    options: Vec<String>,
+}
+
+const HELP: &str = "\
+Options have MySQL's names; those used most:
+  --datadir=DIR                            data directory, made by `glassine init` [./data]
+  --port=N  --bind-address=ADDRESS         where to listen [3306 on 127.0.0.1]
+  --socket=FILE                            Unix socket [glassine.sock in the data directory]
+  --skip-networking                        the socket only
+  --max-connections=N                      [151]
+  --innodb-buffer-pool-size=BYTES          memory for pages [128M]
+  --innodb-log-file-size=BYTES             redo log [256M]
+  --innodb-flush-log-at-trx-commit=0|1|2   [1: a commit is durable]
+  --innodb-flush-method=METHOD             [O_DIRECT]
+  --innodb-io-capacity[-max]=PAGES         pages flushed per second [2000, 20000]
+  --defaults-file=FILE                     take options from [mysqld] and [glassine] of this file (must come first)
+  --verbose --help                         all options with their values";
+
+/// A server that runs in this process.
+pub struct Running {
+    pub instance: Arc<Instance>,
+    pub server: Server,
+    pid_file: Option<PathBuf>,
+}
+
+pub fn run(arguments: &Args) -> ExitCode {
+    log::start();
+    let globals = GlobalVariables::new();
+    let loaded = match options::load(&arguments.options, &[], &globals) {
+        Ok(loaded) => loaded,
+        Err(cause) => {
+            error!("{cause}");
+            return ExitCode::from(2);
+        }
+    };
+    log::set_verbosity(globals.number("log_error_verbosity"));
+    if let Some(answer) = answer_without_server(&loaded, &globals) {
+        print!("{answer}");
+        return ExitCode::SUCCESS;
+    }
+    for warning in &loaded.warnings {
+        warn!("{warning}");
+    }
+    let version = globals.text("version");
+    log::system(format_args!("glassine {version} starting as process {}", std::process::id()));
+    let options = match listening(&globals) {
+        Ok(options) => options,
+        Err(cause) => {
+            error!("{cause}");
+            return ExitCode::from(2);
+        }
+    };
+    let running = match start(globals, &options) {
+        Ok(running) => running,
+        Err(cause) => {
+            error!("{cause}");
+            error!("Aborting");
+            return ExitCode::FAILURE;
+        }
+    };
+    log::system(format_args!("glassine: ready for connections. Version: '{version}'  {}", running.server));
+    running.stop_on_signals();
+    running.server.wait_for_shutdown_request();
+    log::system("glassine: shutting down");
+    match running.stop() {
+        Ok(()) => {
+            log::system("glassine: shutdown complete");
+            ExitCode::SUCCESS
+        }
+        Err(cause) => {
+            error!("{cause}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Options that only ask.
+fn answer_without_server(loaded: &Loaded, globals: &GlobalVariables) -> Option<String> {
+    if loaded.has("help") {
+        return Some(options::describe(globals));
+    }
+    if loaded.has("print_defaults") {
+        return Some(format!("glassine would have been started with:\n{}\n", loaded.given.join(" ")));
+    }
+    loaded.has("validate_config").then(String::new)
+}
+
+/// Where the variables say to listen.
+pub fn listening(globals: &GlobalVariables) -> Result<Options, String> {
+    let addresses = match globals.on("skip_networking") {
+        true => Vec::new(),
+        false => Options::parse_addresses(&globals.text("bind_address"))?,
+    };
+    let socket = globals.text("socket");
+    Ok(Options {
+        addresses,
+        port: globals.number("port") as u16,
+        port_tries: 1,
+        // A relative path counts from the data directory.
+        socket: (!socket.is_empty()).then(|| Path::new(&globals.text("datadir")).join(socket)),
+    })
+}
+
+/// Opens the data directory and listens.
+pub fn start(globals: GlobalVariables, options: &Options) -> Result<Running, String> {
+    let datadir = PathBuf::from(globals.text("datadir"));
+    if !init::is_initialised(&datadir) {
+        let state = if datadir.is_dir() { "is not a data directory" } else { "does not exist" };
+        let shown = datadir.display();
+        return Err(format!("{shown} {state}. Make one with: glassine init --datadir={shown}"));
+    }
+    let accounts = Accounts::open(&datadir).map_err(|cause| format!("cannot read the accounts: {cause}"))?;
+    fill_in_facts(&globals, &datadir)?;
+    let engine = open_engine(&globals, &datadir)?;
+    for line in engine.recovery_report().to_string().lines() {
+        info!("{line}");
+    }
+    make_changes_effective(&globals, &engine);
+    let instance = Instance::new(engine, globals, accounts, datadir);
+    let server = match Server::start(instance.clone(), options) {
+        Ok(server) => server,
+        Err(cause) => {
+            // What was opened is closed again, so that the next start has nothing to recover.
+            if let Err(failed) = instance.engine.close() {
+                error!("cannot close the data files: {failed}");
+            }
+            return Err(cause.to_string());
+        }
+    };
+    if let Some(port) = server.port() {
+        instance.variables.fill_in("port", Value::UInt(port as u64));
+    }
+    let pid_file = write_pid_file(&instance)?;
+    Ok(Running { instance, server, pid_file })
+}
+
+fn open_engine(globals: &GlobalVariables, datadir: &Path) -> Result<Arc<Engine>, String> {
+    let disk = Arc::new(LinuxDisk::new(datadir));
+    Engine::open(disk, engine_config(globals)).map_err(|cause| {
+        let shown = datadir.display();
+        if is_locked(&cause) {
+            return format!("another server is using {shown}: stop it first, or give this one its own --datadir");
+        }
+        format!("cannot open the data files in {shown}: {cause}")
+    })
+}
+
+/// Whether the directory's lock is what stood in the way.
+fn is_locked(error: &storage::Error) -> bool {
+    matches!(error, storage::Error::Io { cause, .. } if cause.kind() == std::io::ErrorKind::WouldBlock)
+}
+
+/// SET GLOBAL changes the engine's options, and how much is logged.
+fn make_changes_effective(globals: &GlobalVariables, engine: &Arc<Engine>) {
+    let engine = engine.clone();
+    globals.on_change(Box::new(move |variable, globals| {
+        match variable.name {
+            "log_error_verbosity" => log::set_verbosity(globals.number("log_error_verbosity")),
+            name if name.starts_with("innodb_") => engine.set_config(|config| reconfigure(globals, config)),
+            _ => {}
+        }
+        Ok(())
+    }));
+}
+
+/// Facts about this machine and this directory that have the form of variables.
+fn fill_in_facts(globals: &GlobalVariables, datadir: &Path) -> Result<(), String> {
+    let text = |text: &str| Value::Bytes(text.as_bytes().to_vec());
+    if let Ok(hostname) = fs::read_to_string("/proc/sys/kernel/hostname") {
+        globals.fill_in("hostname", text(hostname.trim()));
+    }
+    let absolute = fs::canonicalize(datadir).unwrap_or_else(|_| datadir.to_owned());
+    globals.fill_in("datadir", text(&format!("{}/", absolute.display())));
+    let socket = globals.text("socket");
+    if !socket.is_empty() {
+        globals.fill_in("socket", text(&absolute.join(socket).display().to_string()));
+    }
+    let identity = server_uuid(datadir).map_err(|cause| format!("cannot read or write auto.cnf: {cause}"))?;
+    globals.fill_in("server_uuid", text(&identity));
+    globals.fill_in("server_uid", text(&identity));
+    Ok(())
+}
+
+/// The server's identity, which is made up once and kept in `auto.cnf`, as in MySQL.
+fn server_uuid(datadir: &Path) -> std::io::Result<String> {
+    let path = datadir.join("auto.cnf");
+    if let Ok(text) = fs::read_to_string(&path)
+        && let Some(identity) = text.lines().find_map(|line| line.trim().strip_prefix("server-uuid="))
+    {
+        return Ok(identity.trim().to_owned());
+    }
+    let mut bytes: [u8; 16] = rand::random();
+    bytes[6] = bytes[6] & 0x0F | 0x40; // Version 4: random.
+    bytes[8] = bytes[8] & 0x3F | 0x80;
+    let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    let identity = [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]].join("-");
+    fs::write(path, format!("[auto]\nserver-uuid={identity}\n"))?;
+    Ok(identity)
+}
+
+fn write_pid_file(instance: &Instance) -> Result<Option<PathBuf>, String> {
+    let path = instance.variables.text("pid_file");
+    if path.is_empty() {
+        return Ok(None);
+    }
+    let path = instance.datadir.join(path);
+    fs::write(&path, format!("{}\n", std::process::id()))
+        .map_err(|cause| format!("cannot write {}: {cause}", path.display()))?;
+    Ok(Some(path))
+}
+
+impl Running {
+    /// From now on SIGTERM and SIGINT ask the server to stop.
+    pub fn stop_on_signals(&self) {
+        let shared = self.server.shared().clone();
+        match Signals::new([SIGTERM, SIGINT]) {
+            Ok(mut signals) => {
+                thread::spawn(move || {
+                    for _ in signals.forever() {
+                        shared.request_shutdown();
+                    }
+                });
+            }
+            Err(cause) => warn!("cannot watch for signals: {cause}"),
+        }
+    }
+
+    /// Ends all connections and closes the data files.
+    pub fn stop(self) -> Result<(), String> {
+        self.server.stop();
+        let closed = self.instance.engine.close().map_err(|cause| format!("cannot close the data files: {cause}"));
+        if let Some(path) = &self.pid_file {
+            let _ = fs::remove_file(path);
+        }
+        closed
+    }
+}
