@@ -73,9 +73,10 @@ impl Inner {
         if self.store.is_poisoned() {
             return Ok(false);
         }
+        let mut purger = self.purger.lock();
         // No table or index is dropped in the meantime.
         let _gate = self.dictionary.hold_tables();
-        let step = self.purger.lock().step(&self.context(), &|id| self.dictionary.by_id(id))?;
+        let step = purger.step(&self.context(), &|id| self.dictionary.by_id(id))?;
         Ok(!step.is_idle())
     }
 }
