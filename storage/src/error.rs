@@ -144,10 +144,11 @@ impl Health {
         self.poisoned.store(true, Ordering::SeqCst);
     }
 
-    /// Passes a result of writing or syncing on: a full disk is ordinary, all else poisons.
+    /// Passes a result of writing or syncing on. A failed device poisons; a full disk, or a name that is taken, is
+    /// ordinary.
     pub fn judge<T>(&self, result: Result<T>) -> Result<T> {
         if let Err(error) = &result
-            && !matches!(error, Error::DiskFull { .. } | Error::Poisoned)
+            && matches!(error, Error::Io { .. })
         {
             self.poison(error);
         }

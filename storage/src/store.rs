@@ -24,11 +24,12 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use format::ids::{Lsn, PageId, PageNo, SpaceId};
+use format::page::header::{self, PageType};
 use format::redo::Record;
 
-pub use crate::buffer::guard::{FrameHint, SharedGuard};
 use crate::buffer::Pool;
 use crate::buffer::flush::{Aim, Flusher, Pace};
+pub use crate::buffer::guard::{FrameHint, SharedGuard};
 use crate::checkpoint;
 use crate::config::{Config, FlushLogAtCommit};
 use crate::error::{Error, Health, Result};
@@ -36,7 +37,6 @@ use crate::io::{Caching, Disk, OpenMode};
 use crate::redo::{LogFile, Redo};
 use crate::sync::{self, Mutex, Rank, RwLock};
 use crate::tablespace::Tablespaces;
-use crate::tablespace::page_io::decode_in_place;
 pub use crate::tablespace::{SpaceInfo, Tablespace, TornProtection, Transform};
 
 /// How often a cleaner looks whether there is something to do.
@@ -157,7 +157,11 @@ impl Store {
     #[inline]
     pub fn reserve_log(&self) -> Result<()> {
         self.health.check()?;
-        if self.redo.is_crowded() || self.redo.is_behind() || self.is_short_of_frames() { self.wait_for_room() } else { Ok(()) }
+        if self.redo.is_crowded() || self.redo.is_behind() || self.is_short_of_frames() {
+            self.wait_for_room()
+        } else {
+            Ok(())
+        }
     }
 
     /// Without cleaners somebody has to see to it that a mini-transaction finds frames.
@@ -246,7 +250,7 @@ impl Store {
         }
         // First the log, then the file: so no file is there that the log does not know.
         self.log_durably(Record::FileCreate { space: id, flags: transform.to_flags(), name: path })?;
-        let created = self.spaces.create(id, path, transform, &self.config());
+        let created = self.health.judge(self.spaces.create(id, path, transform, &self.config()));
         if created.is_err() && !self.health.is_poisoned() {
             self.log_durably(Record::FileDelete { space: id, name: path })?;
             self.spaces.remove_file(path)?;
@@ -263,9 +267,9 @@ impl Store {
         self.spaces.open(id, path, transform, &self.config())
     }
 
-    /// The space id that the pages of a file carry; `None` if it has no page that is whole.
+    /// The space id that a file carries; `None` if it is no tablespace.
     pub fn probe_space(&self, path: &str) -> Result<Option<SpaceId>> {
-        probe(&*self.disk, path, self.page_bytes())
+        probe(&*self.disk, path)
     }
 
     /// Discards the tablespace's frames without writing them, logs the deletion durably, removes the file. The caller
@@ -491,27 +495,14 @@ pub fn claim(disk: &dyn Disk) -> Result<Box<dyn Send + Sync>> {
     })
 }
 
-/// Pages at the start of a file that are asked for its space id.
-const PROBED_PAGES: u32 = 8;
-
-/// The space id that the first whole page of a file carries.
-pub fn probe(disk: &dyn Disk, path: &str, page_bytes: usize) -> Result<Option<SpaceId>> {
+/// The space id that a file carries in the header of its page 0. The page need not be whole: the header lies in one
+/// sector.
+pub fn probe(disk: &dyn Disk, path: &str) -> Result<Option<SpaceId>> {
     let file = disk.open(path, OpenMode::Read, Caching::Cached).map_err(Error::io("open a tablespace"))?;
-    let mut page = vec![0; page_bytes];
-    for index in 0..PROBED_PAGES {
-        let offset = u64::from(index) * page_bytes as u64;
-        if file.read_at(offset, &mut page).map_err(Error::io("read a page"))? == 0 {
-            break;
-        }
-        if format::transform::is_encoded(&page) && decode_in_place(&mut page).is_err() {
-            continue;
-        }
-        let id = format::page::header::page_id(&page);
-        if id.page.0 == index && format::page::header::verify(&page, id).is_ok() {
-            return Ok(Some(id.space));
-        }
-    }
-    Ok(None)
+    let mut start = [0; header::BODY];
+    file.read_at(0, &mut start).map_err(Error::io("read a page"))?;
+    let is_first = header::page_no(&start) == PageNo(0) && header::page_type(&start) == PageType::FSP_HDR;
+    Ok(is_first.then(|| header::space_id(&start)))
 }
 
 /// A page cleaner's life: see how much presses, write that many pages of this period, sync now and then.

@@ -100,11 +100,7 @@ impl Lru {
             old: List::EMPTY,
             old_pct,
         };
-        let lru = Lru {
-            lists: Mutex::new(Rank::Lru, lists),
-            tick: AtomicU32::new(1),
-            old_ticks: AtomicU32::new(0),
-        };
+        let lru = Lru { lists: Mutex::new(Rank::Lru, lists), tick: AtomicU32::new(1), old_ticks: AtomicU32::new(0) };
         lru.configure(old_pct, old_ms);
         lru
     }

@@ -475,7 +475,9 @@ impl Pool {
     /// Whether a page of the tablespace waits to be written.
     pub fn is_space_dirty(&self, space: SpaceId) -> bool {
         let of_space = |frame: &super::frame::Frame| frame.page().is_some_and(|page| page.space == space);
-        (0..self.frames.count() as u32).map(|index| self.frames.header(index)).any(|frame| frame.is_dirty() && of_space(frame))
+        (0..self.frames.count() as u32)
+            .map(|index| self.frames.header(index))
+            .any(|frame| frame.is_dirty() && of_space(frame))
     }
 
     /// Start of the oldest mini-transaction that is not in the tablespaces entirely; `None` if all are.

@@ -106,7 +106,7 @@ pub fn open(disk: Arc<dyn Disk>, config: Config) -> Result<(Arc<Store>, PageReco
     let store = Store::assemble(disk, claim, config, redo, spaces, health)?;
     if !report.was_clean {
         apply_log(&store, checkpoint, &found, threads, &mut report)?;
-        restore_sizes(&store)?;
+        restore_sizes(&store, &found)?;
         store.checkpoint()?;
     }
     store.redo().begin_epoch()?;
@@ -265,12 +265,7 @@ fn probe_transform(disk: &dyn Disk, path: &str, page_bytes: usize) -> Result<Tra
 }
 
 /// Puts pages back that a crash tore while they were written.
-fn restore_torn_pages(
-    disk: &dyn Disk,
-    spaces: &Tablespaces,
-    config: &Config,
-    report: &mut PageRecovery,
-) -> Result<()> {
+fn restore_torn_pages(disk: &dyn Disk, spaces: &Tablespaces, config: &Config, report: &mut PageRecovery) -> Result<()> {
     let mut page = vec![0; config.page_bytes];
     let mut restored: Vec<SpaceId> = Vec::new();
     let mut copies: Vec<_> = doublewrite::read_copies(disk, config)?.into_iter().collect();
@@ -407,15 +402,20 @@ fn apply_to_page(store: &Store, page: PageId, bytes: &[u8], records: &[Waiting])
     Ok(applied)
 }
 
-/// Makes files as long as their page 0 says: extending is logged there before it is durable.
-fn restore_sizes(store: &Store) -> Result<()> {
-    for space in store.spaces() {
+/// Makes files as long as their page 0 says: extending is logged there before it is durable. A tablespace that the log
+/// does not touch has not grown; it may not even have been begun.
+fn restore_sizes(store: &Store, found: &Scan) -> Result<()> {
+    for space in store.spaces().iter().filter(|space| found.touched.contains(&space.id())) {
         let page = PageId::new(space.id(), layout::HEADER_PAGE);
         let size = {
             let guard = store.read(page)?;
             if header::page_type(&guard) == header::PageType::FSP_HDR { layout::size(&guard) } else { 0 }
         };
-        space.extend(size)?;
+        if size > space.pages() {
+            space.extend(size)?;
+            // Its pages may have been written and synced already, so nobody else would do it.
+            space.sync()?;
+        }
     }
     Ok(())
 }

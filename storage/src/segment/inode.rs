@@ -183,8 +183,12 @@ impl Inode {
 
     /// Adds an extent (a large segment: several) to the segment, and returns the first.
     fn add_extent(self, space: &mut Space<'_, '_>, hint: PageNo) -> Result<Extent> {
-        // Right behind the extent of the hint, if that is free.
-        let near = PageNo((hint.0 / space.extent_pages() + 1).saturating_mul(space.extent_pages()));
+        // The extent of the hint, or the one right behind it, if they are free.
+        let near = match space.extent_of(hint)? {
+            Some(extent) if space.extent_state(extent) == layout::STATE_FREE => hint,
+            None => hint,
+            Some(_) => PageNo((hint.0 / space.extent_pages() + 1).saturating_mul(space.extent_pages())),
+        };
         let first = self.add_one_extent(space, near)?;
         if self.extents(space) > LARGE_EXTENTS {
             let mut near = first.first.0;

@@ -123,12 +123,7 @@ pub fn create(mtr: &mut Mtr<'_>, space: SpaceId) -> Result<Segment> {
 
 /// Allocates a page, near `hint` if that is possible. Returned exclusively latched, all zero (see `Mtr::latch_new`): the
 /// caller initialises it.
-pub fn allocate_page(
-    mtr: &mut Mtr<'_>,
-    segment: Segment,
-    hint: PageNo,
-    direction: Direction,
-) -> Result<PageHandle> {
+pub fn allocate_page(mtr: &mut Mtr<'_>, segment: Segment, hint: PageNo, direction: Direction) -> Result<PageHandle> {
     let mut space = Space::latch(mtr, segment.space)?;
     let page = Inode::open(&mut space, segment.address())?.allocate(&mut space, hint, direction)?;
     space.latch_fresh(page)

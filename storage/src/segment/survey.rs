@@ -241,12 +241,7 @@ impl Surveyor<'_> {
     }
 
     /// Compares what is used with what is owned.
-    fn balance(
-        &mut self,
-        header: &[u8],
-        extents: &FxHashMap<PageNo, ExtentFacts>,
-        owned: &mut FxHashSet<PageNo>,
-    ) {
+    fn balance(&mut self, header: &[u8], extents: &FxHashMap<PageNo, ExtentFacts>, owned: &mut FxHashSet<PageNo>) {
         let extent_pages = layout::extent_pages(self.page_bytes);
         let mut shared_used = 0;
         let mut used = 0;

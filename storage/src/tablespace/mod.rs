@@ -25,14 +25,15 @@ pub mod page_io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
-use format::ids::SpaceId;
+use format::ids::{Lsn, PageId, PageNo, SpaceId};
+use format::page::header::{self, PageType};
 pub use format::transform::Algorithm;
 use rustc_hash::FxHashMap;
 
 use self::layout::Layout;
 use crate::config::{Config, Doublewrite, FlushMethod};
 use crate::error::{Error, Result};
-use crate::io::{Caching, Disk, File, OpenMode};
+use crate::io::{AlignedBuffer, Caching, Disk, File, OpenMode};
 use crate::sync::{Counter, Mutex, Rank, RwLock};
 
 /// How pages are made smaller on their way to disk.
@@ -299,7 +300,8 @@ impl Tablespaces {
         all
     }
 
-    /// Creates an empty file; its name is durable on return.
+    /// Creates a file; its name is durable on return, and so is an empty page 0. From here on the file tells whose it is,
+    /// whatever a crash does to page 0: the header lies in one sector, which is always a whole one.
     pub fn create(&self, id: SpaceId, path: &str, transform: Transform, config: &Config) -> Result<Arc<Tablespace>> {
         self.add(id, path, OpenMode::Create, transform, config)
     }
@@ -326,6 +328,11 @@ impl Tablespaces {
             _ => Error::from_io("open a tablespace", cause),
         })?;
         if mode == OpenMode::Create {
+            let mut page = AlignedBuffer::new(config.page_bytes);
+            header::init(&mut page, PageId::new(id, PageNo(0)), PageType::FSP_HDR);
+            header::seal(&mut page, Lsn::ZERO);
+            file.write_at(0, &page).map_err(Error::io("write the first page of a tablespace"))?;
+            file.sync().map_err(Error::io("sync a tablespace"))?;
             self.disk.sync_directory(crate::io::parent(path)).map_err(Error::io("sync a directory"))?;
         }
         let space = Arc::new(Tablespace::new(id, path, file, transform, config, self.counters.clone())?);
