@@ -2,7 +2,7 @@
 //! to storage.
 
 use format::collation::CollationId;
-use format::value::{ColumnType, Date, DateTime, Decimal, Time, Value, ZoneOffset};
+use format::value::{ColumnType, DateTime, Value, ZoneOffset};
 use storage::{Row, Table};
 
 use super::query::{compare_keys, limits, scan};
@@ -10,7 +10,7 @@ use super::row::decode;
 use super::{Environment, Level};
 use crate::catalog::{OrSqlError, storage_error};
 use crate::error::{Error, Result};
-use crate::expression::assign::{Target, encode};
+use crate::expression::assign::{Target, encode, zero_of};
 use crate::expression::{AssignMode, Datum, EvalContext, Fields, assign};
 use crate::planner::change::{Assignment, DefaultValue, DeletePlan, UpdatePlan};
 use crate::planner::SelectPlan;
@@ -59,7 +59,7 @@ impl Stored {
     }
 
     /// Appends an assigned value.
-    pub fn push(&mut self, value: &Datum<'_>, ty: &ColumnType) -> Result<()> {
+    pub fn push(&mut self, value: Datum<'_>, ty: &ColumnType) -> Result<()> {
         if value.is_null() {
             self.parts.push(None);
             return Ok(());
@@ -82,23 +82,6 @@ pub fn target(table: &Table, column: usize) -> Target<'_> {
     Target { name: &column.name, ty: &column.ty, nullable: column.nullable }
 }
 
-/// The zero of a type: what a NOT NULL column without a default takes when that is not an error.
-pub fn zero(ty: &ColumnType) -> Value {
-    match ty {
-        ColumnType::Int { .. } => Value::Int(0),
-        ColumnType::Year | ColumnType::Bit { .. } | ColumnType::Set { .. } => Value::UInt(0),
-        // The first member.
-        ColumnType::Enum { .. } => Value::UInt(1),
-        ColumnType::Float { .. } | ColumnType::Double { .. } => Value::Double(0.0),
-        ColumnType::Decimal { .. } => Value::Decimal(Decimal::ZERO),
-        ColumnType::Date => Value::Date(Date::ZERO),
-        ColumnType::Time { .. } => Value::Time(Time::ZERO),
-        ColumnType::DateTime { .. } | ColumnType::Timestamp { .. } => Value::DateTime(DateTime::ZERO),
-        ColumnType::Json => Value::Bytes(b"null".to_vec()),
-        _ => Value::Bytes(Vec::new()),
-    }
-}
-
 /// Appends the default of a column.
 pub fn push_default(
     table: &Table,
@@ -117,17 +100,17 @@ pub fn push_default(
         DefaultValue::Expr(expr) => {
             let value = expr.eval(context, fields)?;
             let value = assign(value, &expr.ty, &target(table, column), mode, row, context)?;
-            out.push(&value, &described.ty)?;
+            out.push(value, &described.ty)?;
         }
-        DefaultValue::AutoIncrement => out.push(&Datum::Int(0), &described.ty)?,
+        DefaultValue::AutoIncrement => out.push(Datum::Int(0), &described.ty)?,
         DefaultValue::Missing => {
             let error = Error::no_default(&described.name);
             match mode {
                 AssignMode::Strict => return Err(error),
                 AssignMode::Lenient => context.warn(error),
             }
-            let zero = zero(&described.ty);
-            out.push(&Datum::from(&zero), &described.ty)?;
+            let zero = zero_of(&described.ty);
+            out.push(Datum::from(&zero), &described.ty)?;
         }
     }
     Ok(())
@@ -139,7 +122,7 @@ pub fn push_now(ty: &ColumnType, fsp: u8, context: &EvalContext<'_>, out: &mut S
     let zone = if matches!(ty, ColumnType::Timestamp { .. }) { ZoneOffset::UTC } else { context.zone };
     let micros = context.now_seconds * 1_000_000 + context.now_micros as i64;
     let now = DateTime::from_unix_micros(micros, zone).unwrap_or(DateTime::ZERO).truncate(fsp);
-    out.push(&Datum::DateTime(now), ty)
+    out.push(Datum::DateTime(now), ty)
 }
 
 /// 1062 with the values of the row that would have been a duplicate. `value` gives stored bytes by column.
@@ -258,7 +241,7 @@ impl<'a> Updater<'a> {
                 Some(expr) => fields(seen, &mut |fields| {
                     let value = expr.eval(context, fields)?;
                     let value = assign(value, &expr.ty, &target(table, column), mode, number, context)?;
-                    stored.push(&value, ty)
+                    stored.push(value, ty)
                 })?,
                 None => {
                     let default = &self.defaults[column];

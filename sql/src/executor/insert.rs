@@ -185,7 +185,7 @@ impl<'a> Inserter<'a> {
         let number = self.changes.found;
         let value = assign(value, &expr.ty, &target(&plan.table, column), self.mode, number, self.context)?;
         self.scratch.clear();
-        self.scratch.push(&value, &plan.table.columns[column].ty)?;
+        self.scratch.push(value, &plan.table.columns[column].ty)?;
         self.values.push_bytes(self.scratch.get(0));
         Ok(())
     }
@@ -197,13 +197,13 @@ impl<'a> Inserter<'a> {
         }
         let number = self.changes.found;
         let value = assign(value, ty, &target(table, column), self.mode, number, self.context)?;
-        self.values.push(&value, &table.columns[column].ty)
+        self.values.push(value, &table.columns[column].ty)
     }
 
     /// NULL was given for the AUTO_INCREMENT column: a wish even where 0 is none.
     fn wish(&mut self, column: usize) -> Result<()> {
         self.wishes = true;
-        self.values.push(&Datum::Int(0), &self.plan.table.columns[column].ty)
+        self.values.push(Datum::Int(0), &self.plan.table.columns[column].ty)
     }
 
     /// Completes the row, and inserts it.
@@ -241,7 +241,7 @@ impl<'a> Inserter<'a> {
                 )
                 .map_err(|_| Error::new(1467, b"HY000", "Failed to read auto-increment value from storage engine"))?;
                 let from = self.row.bytes.len() as u32;
-                crate::expression::assign::encode(&value, ty, &mut self.row.bytes)?;
+                assign::encode(value, ty, &mut self.row.bytes)?;
                 self.row.parts[column] = Some((from, self.row.bytes.len() as u32));
             } else {
                 explicit = given;

@@ -1,1 +1,249 @@
+//! EXPLAIN: a plan in MySQL's table, one line for each table read.
 
+use format::value::Value;
+
+use super::change::{InsertPlan, InsertRows};
+use super::{Access, PartRange, QueryPlan, SelectPlan, SourceKind, Step, TableStep};
+use crate::expression::Node;
+
+pub const COLUMNS: [&str; 12] = [
+    "id",
+    "select_type",
+    "table",
+    "partitions",
+    "type",
+    "possible_keys",
+    "key",
+    "key_len",
+    "ref",
+    "rows",
+    "filtered",
+    "Extra",
+];
+
+type Line = Vec<Value>;
+
+fn text(value: &str) -> Value {
+    Value::Bytes(value.as_bytes().to_vec())
+}
+
+fn optional(value: Option<String>) -> Value {
+    value.map_or(Value::Null, |value| Value::Bytes(value.into_bytes()))
+}
+
+/// The lines of a query.
+pub fn query(plan: &QueryPlan) -> Vec<Line> {
+    let mut lines = Vec::new();
+    explain_query(plan, "SIMPLE", &mut lines);
+    lines
+}
+
+fn explain_query(plan: &QueryPlan, kind: &str, lines: &mut Vec<Line>) {
+    match plan {
+        QueryPlan::Select(plan) => explain_select(plan, kind, lines),
+        QueryPlan::Union(plan) => {
+            let kind = if kind == "SIMPLE" { "PRIMARY" } else { kind };
+            for (number, part) in plan.parts.iter().enumerate() {
+                explain_query(part, if number == 0 { kind } else { "UNION" }, lines);
+            }
+            if plan.parts.len() > 1 && (plan.distinct_until.is_some() || !plan.order.is_empty()) {
+                let extra = if plan.order.is_empty() { "Using temporary" } else { "Using temporary; Using filesort" };
+                let mut line = vec![Value::Null; COLUMNS.len()];
+                line[1] = text("UNION RESULT");
+                line[2] = text("<union>");
+                line[4] = text("ALL");
+                line[11] = text(extra);
+                lines.push(line);
+            }
+        }
+    }
+}
+
+fn explain_select(plan: &SelectPlan, kind: &str, lines: &mut Vec<Line>) {
+    let has_parts =
+        !plan.subqueries.is_empty() || plan.sources.iter().any(|source| matches!(source.kind, SourceKind::Derived(_)));
+    let kind = if kind == "SIMPLE" && has_parts { "PRIMARY" } else { kind };
+    let mut own = Vec::new();
+    table_steps(&plan.steps, &mut own);
+    if own.is_empty() {
+        let mut line = vec![Value::Null; COLUMNS.len()];
+        line[0] = Value::UInt(plan.select_number as u64);
+        line[1] = text(kind);
+        line[11] = text("No tables used");
+        lines.push(line);
+    }
+    for (number, step) in own.iter().enumerate() {
+        lines.push(table_line(plan, step, kind, number == 0));
+    }
+    for source in &plan.sources {
+        if let SourceKind::Derived(derived) = &source.kind {
+            explain_query(derived, "DERIVED", lines);
+        }
+    }
+    for subquery in &plan.subqueries {
+        let kind = if subquery.is_constant { "SUBQUERY" } else { "DEPENDENT SUBQUERY" };
+        explain_query(&subquery.plan, kind, lines);
+    }
+}
+
+fn table_steps<'p>(steps: &'p [Step], out: &mut Vec<&'p TableStep>) {
+    for step in steps {
+        match step {
+            Step::Table(step) => out.push(step),
+            Step::Left { steps, .. } => table_steps(steps, out),
+        }
+    }
+}
+
+fn table_line(plan: &SelectPlan, step: &TableStep, kind: &str, is_first: bool) -> Line {
+    let source = &plan.sources[step.source];
+    let mut line = vec![Value::Null; COLUMNS.len()];
+    line[0] = Value::UInt(plan.select_number as u64);
+    line[1] = text(kind);
+    line[2] = text(&source.alias);
+    line[9] = Value::UInt(step.rows);
+    line[10] = Value::Double(100.0);
+    let mut extra = Vec::new();
+    if let SourceKind::Table(table) = &source.kind {
+        let name = |index: usize| {
+            if table.indexes[index].primary { "PRIMARY".to_owned() } else { table.indexes[index].name.to_string() }
+        };
+        let possible: Vec<String> = step.possible_keys.iter().map(|index| name(*index)).collect();
+        line[5] = optional((!possible.is_empty()).then(|| possible.join(",")));
+        let key_bytes = |index: usize, parts: usize| -> u64 {
+            table.indexes[index].parts[..parts].iter().map(|part| key_bytes(table, part)).sum()
+        };
+        let (access, key, parts, reference) = match &step.access {
+            Access::Scan { index: 0, .. } if !plan.order_by_index => ("ALL", None, 0, None),
+            Access::Scan { index, .. } if table.indexes[*index].is_hidden() => ("ALL", None, 0, None),
+            Access::Scan { index, .. } => ("index", Some(*index), table.indexes[*index].parts.len(), None),
+            Access::Point { index, key } => {
+                let constant = key.iter().all(|key| key.expr.is_constant() || reads_nothing(&key.expr));
+                let access = if constant && is_first { "const" } else { "eq_ref" };
+                (access, Some(*index), key.len(), Some(references(plan, key.iter())))
+            }
+            Access::Range { index, parts, .. } => {
+                let single = |part: &PartRange| matches!(part, PartRange::Points(points) if points.len() == 1);
+                if parts.iter().all(single) {
+                    let keys = parts.iter().flat_map(|part| match part {
+                        PartRange::Points(points) => &points[..],
+                        PartRange::Intervals(_) => &[],
+                    });
+                    ("ref", Some(*index), parts.len(), Some(references(plan, keys)))
+                } else {
+                    ("range", Some(*index), parts.len(), None)
+                }
+            }
+            Access::Rows => ("ALL", None, 0, None),
+        };
+        line[4] = text(access);
+        line[6] = optional(key.map(name));
+        line[7] = optional(key.map(|key| key_bytes(key, parts).to_string()));
+        line[8] = optional(reference);
+        let unanswered = step.filters.iter().any(|filter| !filter.answered);
+        if unanswered {
+            extra.push("Using where");
+        }
+        if access == "range" && !unanswered && !step.filters.is_empty() {
+            extra.push("Using where");
+        }
+        if step.covering && key.is_some() {
+            extra.push("Using index");
+        }
+        let backward = match &step.access {
+            Access::Scan { reverse, .. } | Access::Range { reverse, .. } => *reverse,
+            _ => false,
+        };
+        if backward {
+            extra.push("Backward index scan");
+        }
+    } else {
+        line[4] = text("ALL");
+        if !step.filters.is_empty() {
+            extra.push("Using where");
+        }
+    }
+    if is_first {
+        let groups = plan.group.as_ref().is_some_and(|group| !group.keys.is_empty());
+        if groups || plan.distinct {
+            extra.push("Using temporary");
+        }
+        if !plan.order.is_empty() {
+            extra.push("Using filesort");
+        }
+    }
+    line[11] = optional((!extra.is_empty()).then(|| extra.join("; ")));
+    line
+}
+
+fn reads_nothing(expr: &crate::expression::Expr) -> bool {
+    let mut nothing = true;
+    expr.for_each_column(&mut |_| nothing = false);
+    nothing
+}
+
+/// What each key part is compared with: `const`, a column of a table further out, or `func`.
+fn references<'k>(plan: &SelectPlan, keys: impl Iterator<Item = &'k super::KeyExpr>) -> String {
+    let one = |key: &super::KeyExpr| match &key.expr.node {
+        Node::Column(slot) | Node::EnumName { slot, .. } | Node::SetNames { slot, .. } => {
+            let (source, column) = plan.slots[*slot];
+            let source = &plan.sources[source as usize];
+            format!("{}.{}.{}", source.database, source.alias, source.columns[column as usize].name)
+        }
+        _ if reads_nothing(&key.expr) => "const".to_owned(),
+        _ => "func".to_owned(),
+    };
+    keys.map(one).collect::<Vec<_>>().join(",")
+}
+
+/// The bytes of a key part as EXPLAIN counts them: one more for NULL, two more for a length.
+fn key_bytes(table: &storage::Table, part: &storage::IndexPart) -> u64 {
+    use format::value::ColumnType as T;
+    let column = &table.columns[part.column];
+    let charset_bytes = |id: format::collation::CollationId| format::collation::collation(id).charset.bytes_max() as u64;
+    let bytes = match &column.ty {
+        T::Int { bytes, .. } => *bytes as u64,
+        T::Year => 1,
+        T::Bit { bits } => (*bits as u64).div_ceil(8),
+        T::Float { .. } => 4,
+        T::Double { .. } => 8,
+        T::Decimal { precision, scale, .. } => format::value::Decimal::stored_bytes(*precision, *scale) as u64,
+        T::Date => 3,
+        T::Time { fsp } => 3 + (*fsp as u64).div_ceil(2),
+        T::DateTime { fsp } => 5 + (*fsp as u64).div_ceil(2),
+        T::Timestamp { fsp } => 4 + (*fsp as u64).div_ceil(2),
+        T::Char { chars, collation } => part.prefix_chars.unwrap_or(*chars) as u64 * charset_bytes(*collation),
+        T::VarChar { chars, collation } => part.prefix_chars.unwrap_or(*chars) as u64 * charset_bytes(*collation) + 2,
+        T::Text { collation, .. } => part.prefix_chars.unwrap_or(0) as u64 * charset_bytes(*collation) + 2,
+        T::Binary { bytes } => part.prefix_chars.unwrap_or(*bytes) as u64,
+        T::VarBinary { bytes } => part.prefix_chars.unwrap_or(*bytes) as u64 + 2,
+        T::Blob { .. } | T::Json => part.prefix_chars.unwrap_or(0) as u64 + 2,
+        T::Enum { members, .. } => if members.len() < 256 { 1 } else { 2 },
+        T::Set { members, .. } => match members.len().div_ceil(8) {
+            5.. => 8,
+            bytes => bytes.max(1) as u64,
+        },
+    };
+    bytes + column.nullable as u64
+}
+
+/// The lines of an UPDATE or DELETE.
+pub fn change(plan: &SelectPlan, kind: &str) -> Vec<Line> {
+    let mut lines = Vec::new();
+    explain_select(plan, kind, &mut lines);
+    lines
+}
+
+/// The lines of an INSERT.
+pub fn insert(plan: &InsertPlan) -> Vec<Line> {
+    let mut line = vec![Value::Null; COLUMNS.len()];
+    line[0] = Value::UInt(1);
+    line[1] = text(if plan.replace { "REPLACE" } else { "INSERT" });
+    line[2] = text(&plan.table.name);
+    line[4] = text("ALL");
+    let mut lines = vec![line];
+    if let InsertRows::Query(query) = &plan.source {
+        explain_query(query, "SIMPLE", &mut lines);
+    }
+    lines
+}

@@ -431,8 +431,4 @@ impl Scope for Clause<'_> {
         let at = slot - self.level.sources[source as usize].slot_base;
         Ok(Expr::column(base + at, &column.ty, true))
     }
-
-    fn clause(&self) -> &str {
-        self.name
-    }
 }

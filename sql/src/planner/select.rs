@@ -20,7 +20,7 @@ use super::{
     definition, grouping, join,
 };
 use crate::error::{Error, Result};
-use crate::expression::{AggregateCall, Expr, Node, Scope, bind};
+use crate::expression::{AggregateCall, Expr, Node, Scope, common_type};
 use crate::parser::ast::{self, Body, ColumnName, Limit, OrderItem, Query, Select, SelectItem, SetOperator};
 use crate::result::StoredColumn;
 use crate::types::{SqlMode, TypeInfo};
@@ -162,7 +162,7 @@ fn finish_union(
     if parts.len() > 1 {
         for (at, column) in columns.iter_mut().enumerate() {
             let types: Vec<TypeInfo> = parts.iter().map(|part| part.columns()[at].ty).collect();
-            column.ty = bind::common_type(&types)?;
+            column.ty = common_type(&types, context.eval.connection, "UNION")?;
             column.column_type = column.ty.column_type();
             column.origin = None;
         }

@@ -1,0 +1,378 @@
+//! SHOW, DESCRIBE, EXPLAIN, KILL, FLUSH, accounts, and the maintenance of tables.
+
+use format::collation::CollationId;
+use format::value::{ColumnType, Value};
+use storage::Kill;
+
+use super::{Done, Session};
+use crate::accounts::{Account, Plugin};
+use crate::error::{Error, Level, Result};
+use crate::expression::{Binder, Expr, Scope};
+use crate::information_schema::Facts;
+use crate::parser::ast::{self, ColumnName, FlushItem, Show, ShowFilter, Statement, TableName};
+use crate::planner::{definition, explain};
+use crate::result::ResultSink;
+use crate::show;
+use crate::status::Counter;
+use crate::types::TypeInfo;
+
+/// A result made in memory.
+struct Table {
+    columns: Vec<(String, ColumnType)>,
+    rows: Vec<Vec<Value>>,
+}
+
+/// The columns of a listing by name, for SHOW ... WHERE.
+struct ListingScope<'a>(&'a [(String, ColumnType)]);
+
+impl Scope for ListingScope<'_> {
+    fn column(&self, name: &ColumnName) -> Result<Expr> {
+        let found = self.0.iter().position(|(column, _)| storage::same_name(column, &name.name));
+        match found {
+            Some(at) => Ok(Expr::slot(at, TypeInfo::of_column(&self.0[at].1, true))),
+            None => Err(Error::unknown_column(&name.name, "where clause")),
+        }
+    }
+}
+
+fn text_type(chars: u32) -> ColumnType {
+    ColumnType::VarChar { chars, collation: CollationId::UTF8MB4_GENERAL_CI }
+}
+
+fn number_type() -> ColumnType {
+    ColumnType::Int { bytes: 8, unsigned: true }
+}
+
+fn text(value: &str) -> Value {
+    Value::Bytes(value.as_bytes().to_vec())
+}
+
+impl Session {
+    fn facts(&self) -> Facts<'_> {
+        Facts { instance: &self.instance, variables: &self.variables, status: &self.status, zone: self.zone() }
+    }
+
+    /// Sends a result made in memory.
+    pub(super) fn send(
+        &mut self,
+        columns: &[(String, ColumnType)],
+        rows: &[Vec<Value>],
+        more: bool,
+        sink: &mut dyn ResultSink,
+    ) {
+        let results = self.variables.settings.character_set_results;
+        let types: Vec<ColumnType> = columns.iter().map(|(_, ty)| ty.clone()).collect();
+        let definitions: Vec<_> = columns
+            .iter()
+            .map(|(name, ty)| definition::of_type(name, &TypeInfo::of_column(ty, true), results))
+            .collect();
+        sink.columns(&definitions);
+        for row in rows {
+            sink.row(row, &types);
+        }
+        self.state.found_rows.set(rows.len() as u64);
+        self.state.row_count.set(-1);
+        self.finish(&Done::default(), more, sink);
+    }
+
+    pub(super) fn show(&mut self, show: &Show, more: bool, sink: &mut dyn ResultSink) -> Result<()> {
+        self.status.add(
+            match show {
+                Show::Databases(_) => Counter::ComShowDatabases,
+                Show::Tables { .. } => Counter::ComShowTables,
+                Show::Columns { .. } => Counter::ComShowFields,
+                Show::Index { .. } => Counter::ComShowKeys,
+                Show::CreateTable(_) => Counter::ComShowCreateTable,
+                Show::Variables { .. } => Counter::ComShowVariables,
+                Show::Status { .. } => Counter::ComShowStatus,
+                Show::Warnings { .. } => Counter::ComShowWarnings,
+                Show::ProcessList { .. } => Counter::ComShowProcesslist,
+                _ => Counter::ComShowOther,
+            },
+            1,
+        );
+        let mut table = match show {
+            Show::Warnings { limit, count } => self.show_warnings(limit.as_ref(), *count, false)?,
+            Show::Errors { limit, count } => self.show_warnings(limit.as_ref(), *count, true)?,
+            _ => {
+                let database = self.state.database.clone();
+                let listing = show::listing(&self.facts(), database.as_deref(), show)?;
+                match listing {
+                    Some(listing) => Table { columns: listing.columns, rows: listing.rows },
+                    None => return Err(Error::unsupported(format!("SHOW {show:?}"))),
+                }
+            }
+        };
+        let none = ShowFilter::NONE;
+        let where_only;
+        let filter = match show {
+            Show::Databases(filter) | Show::Charset(filter) | Show::Collation(filter) => filter,
+            Show::Tables { filter, .. }
+            | Show::Columns { filter, .. }
+            | Show::TableStatus { filter, .. }
+            | Show::OpenTables { filter, .. }
+            | Show::Variables { filter, .. }
+            | Show::Status { filter, .. }
+            | Show::Events { filter, .. }
+            | Show::Triggers { filter, .. }
+            | Show::RoutineStatus { filter, .. } => filter,
+            Show::Index { filter: Some(filter), .. } => {
+                where_only = ShowFilter { like: None, filter: Some(filter.clone()) };
+                &where_only
+            }
+            _ => &none,
+        };
+        self.filter(&mut table, filter)?;
+        self.send(&table.columns, &table.rows, more, sink);
+        Ok(())
+    }
+
+    /// Applies LIKE (to the first column) or WHERE.
+    fn filter(&self, table: &mut Table, filter: &ShowFilter) -> Result<()> {
+        if let Some(pattern) = &filter.like {
+            let collation = format::collation::collation(CollationId::UTF8MB4_GENERAL_CI);
+            table.rows.retain(|row| match &row[0] {
+                Value::Bytes(name) => collation.like(name, pattern, Some('\\' as u32)),
+                _ => false,
+            });
+        }
+        if let Some(condition) = &filter.filter {
+            let view = self.view();
+            let context = self.eval_context(&view, &[]);
+            let scope = ListingScope(&table.columns);
+            let mut binder = Binder::new(&scope, context.session, context.mode, context.connection, &[]);
+            let condition = binder.bind(condition)?;
+            let mut kept = Vec::new();
+            for row in table.rows.drain(..) {
+                if condition.is_true(&context, &row)? {
+                    kept.push(row);
+                }
+            }
+            table.rows = kept;
+        }
+        Ok(())
+    }
+
+    fn show_warnings(&mut self, limit: Option<&ast::Limit>, count: bool, errors_only: bool) -> Result<Table> {
+        let all = self.warnings.list();
+        let chosen = all.iter().filter(|warning| !errors_only || warning.level == Level::Error);
+        if count {
+            let name = if errors_only { "@@session.error_count" } else { "@@session.warning_count" };
+            let count = if errors_only { chosen.count() as u64 } else { self.warnings.count() };
+            return Ok(Table { columns: vec![(name.to_owned(), number_type())], rows: vec![vec![Value::UInt(count)]] });
+        }
+        let mut rows: Vec<Vec<Value>> = chosen
+            .map(|warning| {
+                vec![text(warning.level.name()), Value::UInt(warning.code as u64), text(&warning.message)]
+            })
+            .collect();
+        if let Some(limit) = limit {
+            let mut number = |expr: &ast::Expr| -> Result<usize> {
+                match self.evaluate(expr)?.0 {
+                    Value::Int(number) => Ok(number.max(0) as usize),
+                    Value::UInt(number) => Ok(number as usize),
+                    _ => Err(Error::wrong_arguments("LIMIT")),
+                }
+            };
+            let offset = limit.offset.as_ref().map(&mut number).transpose()?.unwrap_or(0);
+            let count = number(&limit.count)?;
+            rows = rows.into_iter().skip(offset).take(count).collect();
+        }
+        let code = ColumnType::Int { bytes: 4, unsigned: true };
+        let columns =
+            vec![("Level".to_owned(), text_type(7)), ("Code".to_owned(), code), ("Message".to_owned(), text_type(512))];
+        Ok(Table { columns, rows })
+    }
+
+    /// DESCRIBE t, DESCRIBE t column.
+    pub(super) fn describe(
+        &mut self,
+        table: &TableName,
+        column: Option<&str>,
+        more: bool,
+        sink: &mut dyn ResultSink,
+    ) -> Result<()> {
+        let like = column.map(|column| column.as_bytes().to_vec());
+        let filter = ShowFilter { like, filter: None };
+        self.show(&Show::Columns { full: false, table: table.clone(), filter }, more, sink)
+    }
+
+    pub(super) fn explain(
+        &mut self,
+        format: Option<&str>,
+        analyze: bool,
+        statement: &Statement,
+        more: bool,
+        sink: &mut dyn ResultSink,
+    ) -> Result<()> {
+        if analyze {
+            return Err(Error::unsupported("EXPLAIN ANALYZE"));
+        }
+        if let Some(format) = format
+            && !format.eq_ignore_ascii_case("traditional")
+        {
+            return Err(Error::unsupported(format!("EXPLAIN FORMAT={format}")));
+        }
+        let Some(plan) = self.plan(statement, 0, &[])? else {
+            return Err(Error::unsupported("EXPLAIN of this statement"));
+        };
+        let rows = match &plan.plan {
+            super::plan::Plan::Query { plan, .. } => explain::query(plan),
+            super::plan::Plan::Insert(plan) => explain::insert(plan),
+            super::plan::Plan::Update(plan) => explain::change(&plan.select, "UPDATE"),
+            super::plan::Plan::Delete(plan) => explain::change(&plan.select, "DELETE"),
+        };
+        let columns: Vec<_> = explain::COLUMNS
+            .iter()
+            .map(|name| {
+                let ty = match *name {
+                    "id" | "rows" => number_type(),
+                    "filtered" => ColumnType::Double { unsigned: false, decimals: Some((5, 2)) },
+                    _ => text_type(255),
+                };
+                (name.to_string(), ty)
+            })
+            .collect();
+        self.send(&columns, &rows, more, sink);
+        Ok(())
+    }
+
+    pub(super) fn kill(&mut self, query_only: bool, id: &ast::Expr) -> Result<()> {
+        self.status.add(Counter::ComKill, 1);
+        let id = match self.evaluate(id)?.0 {
+            Value::Int(id) if id >= 0 => id as u64,
+            Value::UInt(id) => id,
+            _ => return Err(Error::unknown_thread(0)),
+        };
+        self.instance.processes.kill(id, if query_only { Kill::Query } else { Kill::Connection })
+    }
+
+    pub(super) fn flush(&mut self, items: &[FlushItem]) -> Result<()> {
+        self.status.add(Counter::ComFlush, 1);
+        for item in items {
+            match item {
+                FlushItem::Tables { for_export: true, .. } => return Err(Error::unsupported("FLUSH TABLES FOR EXPORT")),
+                FlushItem::Tables { .. } => self.commit()?,
+                FlushItem::Other(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// CREATE USER and its kin. Privileges are accepted: every account may do everything yet.
+    pub(super) fn change_accounts(&mut self, statement: &Statement) -> Result<()> {
+        self.commit()?;
+        let instance = self.instance.clone();
+        let accounts = &instance.accounts;
+        let plugin_of = |user: &ast::UserSpec| -> Result<Option<Plugin>> {
+            match &user.plugin {
+                Some(name) => Plugin::by_name(name)
+                    .map(Some)
+                    .ok_or_else(|| Error::new(1524, b"HY000", format!("Plugin '{name}' is not loaded"))),
+                None => Ok(None),
+            }
+        };
+        let locks = |user: &ast::UserSpec| {
+            let said = |words: &str| user.options.iter().any(|option| option.contains(words));
+            match (said("ACCOUNT LOCK"), said("ACCOUNT UNLOCK")) {
+                (true, _) => Some(true),
+                (_, true) => Some(false),
+                _ => None,
+            }
+        };
+        match statement {
+            Statement::CreateUser { if_not_exists, users } => {
+                self.status.add(Counter::ComCreateUser, 1);
+                for user in users {
+                    let (name, host) = self.account_name(&user.name);
+                    if *if_not_exists && accounts.get(&name, &host).is_some() {
+                        self.warnings.note(3163, format!("Authorization ID '{name}'@'{host}' already exists."));
+                        continue;
+                    }
+                    let plugin = plugin_of(user)?.unwrap_or(Plugin::CachingSha2Password);
+                    let account = Account {
+                        user: name.clone(),
+                        host: host.clone(),
+                        plugin,
+                        verifier: user.hash.as_deref().map(String::from_utf8_lossy).unwrap_or_default().into_owned(),
+                        locked: locks(user).unwrap_or(false),
+                    };
+                    accounts.create_account(account)?;
+                    if let Some(password) = &user.password {
+                        accounts.set_password(&name, &host, Some(plugin), password)?;
+                    }
+                }
+            }
+            Statement::AlterUser { if_exists, users } => {
+                self.status.add(Counter::ComAlterUser, 1);
+                for user in users {
+                    let (name, host) = self.account_name(&user.name);
+                    if *if_exists && accounts.get(&name, &host).is_none() {
+                        self.warnings.note(3162, format!("Authorization ID '{name}'@'{host}' does not exist."));
+                        continue;
+                    }
+                    let plugin = plugin_of(user)?;
+                    if let Some(password) = &user.password {
+                        accounts.set_password(&name, &host, plugin, password)?;
+                    }
+                    if let Some(hash) = &user.hash {
+                        accounts.alter_account(&name, &host, |account| {
+                            account.plugin = plugin.unwrap_or(account.plugin);
+                            account.verifier = String::from_utf8_lossy(hash).into_owned();
+                        })?;
+                    }
+                    if let Some(locked) = locks(user) {
+                        accounts.alter_account(&name, &host, |account| account.locked = locked)?;
+                    }
+                }
+            }
+            Statement::DropUser { if_exists, users } => {
+                self.status.add(Counter::ComDropUser, 1);
+                for user in users {
+                    let (name, host) = self.account_name(user);
+                    if *if_exists && accounts.get(&name, &host).is_none() {
+                        self.warnings.note(3162, format!("Authorization ID '{name}'@'{host}' does not exist."));
+                        continue;
+                    }
+                    accounts.drop_account(&name, &host)?;
+                }
+            }
+            Statement::SetPassword { user, password } => {
+                let (name, host) = match user {
+                    Some(user) => self.account_name(user),
+                    None => self.account_name(&ast::UserName {
+                        user: String::new(),
+                        host: String::new(),
+                        current: true,
+                    }),
+                };
+                accounts.set_password(&name, &host, None, password)?;
+            }
+            Statement::Grant { users, .. } => {
+                for user in users {
+                    let (name, host) = self.account_name(&user.name);
+                    if accounts.get(&name, &host).is_none() {
+                        let text = "You are not allowed to create a user with GRANT";
+                        return Err(Error::new(1410, b"42000", text));
+                    }
+                }
+                self.warnings.note(1105, "Privileges are accepted, but every account may do everything yet");
+            }
+            Statement::Revoke { .. } => return Err(Error::unsupported("REVOKE")),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// An account's name and host; CURRENT_USER is the one that logged in.
+    fn account_name(&self, user: &ast::UserName) -> (String, String) {
+        if !user.current {
+            return (user.user.clone(), user.host.clone());
+        }
+        let found = self.instance.accounts.find(&self.state.user, &[self.state.host.as_str(), "localhost"]);
+        match found {
+            Some(account) => (account.user, account.host),
+            None => (self.state.user.clone(), self.state.host.clone()),
+        }
+    }
+}

@@ -1,0 +1,615 @@
+//! One connection's statements: from text to result.
+//!
+//! ```text
+//! text -- normalize --> key --> plan cache --hit--> run
+//!                                  |
+//!                                 miss: parse, plan, keep
+//! ```
+//!
+//! A SELECT, INSERT, UPDATE or DELETE is looked up by its text with the literals
+//! taken out, so that a second one of its kind is neither parsed nor planned; a
+//! prepared statement keeps its plan itself. A plan holds the descriptions of its
+//! tables: storage is asked, each time, whether they are still the current ones,
+//! and if not the statement is planned anew. Whatever changes the meaning of a text
+//! (SET, USE) empties the cache.
+//!
+//! Transactions: a statement outside of one is one by itself when autocommit is on.
+//! A failed statement is undone to where it began; a deadlock undoes the transaction.
+//! What changes tables commits first.
+//!
+//! | module | idea |
+//! |---|---|
+//! | `state` | what functions such as DATABASE() ask |
+//! | `plan` | plans of statements, and running them |
+//! | `transaction` | BEGIN to ROLLBACK, and statements inside |
+//! | `set` | SET |
+//! | `admin` | SHOW, EXPLAIN, KILL, users, table maintenance |
+
+mod admin;
+mod plan;
+mod set;
+mod state;
+mod transaction;
+
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use format::packet::ColumnDefinition;
+use format::packet::status as flags;
+use format::value::{Value, ZoneOffset};
+use rustc_hash::FxHashMap;
+use storage::Trx;
+
+use crate::ddl;
+use crate::error::{Error, Level, Result, Warning};
+use crate::expression::{EvalContext, Warnings};
+use crate::instance::Instance;
+use crate::parser::ast::Statement;
+use crate::parser::normalize::{Normalized, normalize};
+use crate::parser::{self, Parsed};
+use crate::processlist::Process;
+use crate::result::{OkSummary, ResultSink};
+use crate::status::{Counter, SessionStatus};
+use crate::types::SqlMode;
+use crate::variables::{SessionVariables, TimeZone};
+
+use plan::{CachedPlan, PreparedStatement};
+use state::{State, View};
+
+/// A statement prepared on the server.
+pub struct Prepared {
+    pub id: u32,
+    pub parameters: usize,
+    pub columns: Arc<[ColumnDefinition]>,
+    pub warnings: u16,
+}
+
+/// Plans kept per session; when there are more, all are dropped.
+const PLANS_MAX: usize = 512;
+
+/// One connection's state: variables, database, transaction, prepared statements.
+pub struct Session {
+    instance: Arc<Instance>,
+    process: Arc<Process>,
+    status: Arc<SessionStatus>,
+    pub variables: SessionVariables,
+    /// Several statements may stand in one text (CLIENT_MULTI_STATEMENTS).
+    pub multi_statements: bool,
+    /// UPDATE counts found rows instead of changed ones (CLIENT_FOUND_ROWS).
+    pub found_rows: bool,
+    state: State,
+    warnings: Warnings,
+    /// The open transaction, if any.
+    trx: Option<Trx>,
+    /// BEGIN was said: autocommit rests until COMMIT.
+    explicit: bool,
+    savepoints: Vec<(String, storage::Savepoint)>,
+    /// SET TRANSACTION for the next transaction alone.
+    next_transaction: transaction::Characteristics,
+    plans: FxHashMap<Box<[u8]>, Option<Box<CachedPlan>>>,
+    normalized: Normalized,
+    prepared: FxHashMap<u32, Option<Box<PreparedStatement>>>,
+    named: FxHashMap<String, u32>,
+    next_prepared: u32,
+    /// The plans' texts may mean something else now.
+    generation: u64,
+}
+
+/// Seconds and microseconds since 1970.
+fn clock() -> (i64, u32) {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    (now.as_secs() as i64, now.subsec_micros())
+}
+
+/// What a statement that returns no rows did.
+#[derive(Debug, Default, Clone)]
+struct Done {
+    affected_rows: u64,
+    last_insert_id: u64,
+    info: String,
+}
+
+impl Session {
+    pub fn new(instance: Arc<Instance>, process: Arc<Process>, status: Arc<SessionStatus>) -> Session {
+        let variables = SessionVariables::new(&instance.variables);
+        Session {
+            instance,
+            process,
+            status,
+            variables,
+            multi_statements: false,
+            found_rows: false,
+            state: State::new(),
+            warnings: Warnings::new(),
+            trx: None,
+            explicit: false,
+            savepoints: Vec::new(),
+            next_transaction: transaction::Characteristics::default(),
+            plans: FxHashMap::default(),
+            normalized: Normalized::default(),
+            prepared: FxHashMap::default(),
+            named: FxHashMap::default(),
+            next_prepared: 1,
+            generation: 0,
+        }
+    }
+
+    /// The user and host that logged in, for USER() and the process list.
+    pub fn set_user(&mut self, user: &str, host: &str) {
+        self.state.user = user.to_owned();
+        self.state.host = host.to_owned();
+        self.process.set_user(user);
+    }
+
+    pub fn database(&self) -> Option<&str> {
+        self.state.database.as_deref()
+    }
+
+    /// The status flags of the protocol.
+    pub fn status_flags(&self) -> u16 {
+        let mut status = 0;
+        if self.variables.settings.autocommit {
+            status |= flags::AUTOCOMMIT;
+        }
+        if self.explicit || self.trx.is_some() {
+            status |= flags::IN_TRANS;
+        }
+        if self.variables.settings.sql_mode.has(SqlMode::NO_BACKSLASH_ESCAPES) {
+            status |= flags::NO_BACKSLASH_ESCAPES;
+        }
+        status
+    }
+
+    pub fn warning_count(&self) -> u16 {
+        self.warnings.count().min(u16::MAX as u64) as u16
+    }
+
+    pub fn last_insert_id(&self) -> u64 {
+        self.state.last_insert_id.get()
+    }
+
+    /// Runs the statement or statements of `text`.
+    pub fn query(&mut self, text: &[u8], sink: &mut dyn ResultSink) {
+        self.process.interrupt.clear();
+        if self.query_normalized(text, sink) {
+            return;
+        }
+        let mode = self.variables.settings.sql_mode;
+        let mut rest = text;
+        let mut first = true;
+        loop {
+            let (parsed, next) = match parser::parse_first(rest, mode) {
+                Ok(parsed) => parsed,
+                Err(error) => return self.fail(error, sink),
+            };
+            let Some(parsed) = parsed else {
+                if first {
+                    self.fail(Error::empty_query(), sink);
+                }
+                return;
+            };
+            let behind = next.map(|at| &rest[at..]).unwrap_or_default();
+            let more = has_statement(behind);
+            if more && !self.multi_statements {
+                // The second statement is a syntax error where only one is allowed.
+                let near = String::from_utf8_lossy(behind).trim_start().to_owned();
+                return self.fail(Error::syntax(&near, 1), sink);
+            }
+            let own = &rest[parsed.source.clone()];
+            let ok = if first || !self.query_normalized_more(own, more, sink) {
+                self.run_statement(parsed, own, more, sink)
+            } else {
+                self.state.error_count.get() == 0
+            };
+            if !ok || !more {
+                return;
+            }
+            first = false;
+            rest = behind;
+        }
+    }
+
+    /// Runs a text by its plan, if it is of those that plans are kept for.
+    fn query_normalized(&mut self, text: &[u8], sink: &mut dyn ResultSink) -> bool {
+        self.query_normalized_more(text, false, sink)
+    }
+
+    fn query_normalized_more(&mut self, text: &[u8], more: bool, sink: &mut dyn ResultSink) -> bool {
+        let mut normalized = std::mem::take(&mut self.normalized);
+        let usable = normalize(text, self.variables.settings.sql_mode, &mut normalized);
+        if usable {
+            self.run_normalized(&normalized, more, sink);
+        }
+        self.normalized = normalized;
+        usable
+    }
+
+    fn run_normalized(&mut self, normalized: &Normalized, more: bool, sink: &mut dyn ResultSink) {
+        if let Some(slot) = self.plans.get_mut(normalized.key())
+            && let Some(mut plan) = slot.take()
+        {
+            self.status.add(Counter::PlanCacheHits, 1);
+            let outcome = self.run_plan(&mut plan, &normalized.literals, more, sink);
+            if outcome != plan::Outcome::Stale {
+                // A SET in a function may have emptied the cache meanwhile; then the plan goes, too.
+                if let Some(slot) = self.plans.get_mut(normalized.key()) {
+                    *slot = Some(plan);
+                }
+                return;
+            }
+            self.plans.remove(normalized.key());
+        }
+        self.status.add(Counter::PlanCacheMisses, 1);
+        let parsed = match parser::parse_first(normalized.sql(), self.variables.settings.sql_mode) {
+            Ok((Some(parsed), _)) => parsed,
+            Ok((None, _)) => return self.fail(Error::empty_query(), sink),
+            Err(error) => return self.fail(error, sink),
+        };
+        self.begin_statement();
+        let planned = self.plan(&parsed.statement, parsed.parameters, &normalized.literals);
+        let mut plan = match planned {
+            Ok(Some(plan)) => plan,
+            Ok(None) => {
+                let text = normalized.sql().to_vec();
+                return self.fail(Error::internal(format!("no plan for {}", String::from_utf8_lossy(&text))), sink);
+            }
+            Err(error) => return self.fail(error, sink),
+        };
+        if self.run_plan(&mut plan, &normalized.literals, more, sink) == plan::Outcome::Stale {
+            return self.fail(Error::new(1615, b"HY000", "Prepared statement needs to be re-prepared"), sink);
+        }
+        if plan.is_cacheable {
+            if self.plans.len() >= PLANS_MAX {
+                self.plans.clear();
+            }
+            self.plans.insert(normalized.key().into(), Some(plan));
+        }
+    }
+
+    /// Forgets all plans: names or literals may mean something else now.
+    fn forget_plans(&mut self) {
+        self.plans.clear();
+        self.generation += 1;
+    }
+
+    /// Runs one parsed statement; false if it failed.
+    fn run_statement(&mut self, parsed: Parsed, text: &[u8], more: bool, sink: &mut dyn ResultSink) -> bool {
+        if parsed.parameters > 0 {
+            let near = String::from_utf8_lossy(text).into_owned();
+            let at = near.find('?').unwrap_or(0);
+            self.fail(Error::syntax(&near[at..], 1), sink);
+            return false;
+        }
+        match self.dispatch(&parsed.statement, more, sink) {
+            Ok(()) => true,
+            Err(error) => {
+                self.fail(error, sink);
+                false
+            }
+        }
+    }
+
+    /// Runs a statement of any kind without parameters.
+    fn dispatch(&mut self, statement: &Statement, more: bool, sink: &mut dyn ResultSink) -> Result<()> {
+        let diagnostic = matches!(
+            statement,
+            Statement::Show(crate::parser::ast::Show::Warnings { .. } | crate::parser::ast::Show::Errors { .. })
+        );
+        if !diagnostic {
+            self.begin_statement();
+        }
+        let done = match statement {
+            Statement::Query(_) | Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_) => {
+                let Some(mut plan) = self.plan(statement, 0, &[])? else {
+                    return Err(Error::internal("a query without a plan"));
+                };
+                if self.run_plan(&mut plan, &[], more, sink) == plan::Outcome::Stale {
+                    return Err(Error::new(1615, b"HY000", "Prepared statement needs to be re-prepared"));
+                }
+                return match self.state.error_count.get() {
+                    0 => Ok(()),
+                    _ => Err(Error::new(0, b"00000", "")),
+                };
+            }
+            Statement::Begin { read_only, consistent_snapshot } => {
+                self.status.add(Counter::ComBegin, 1);
+                self.begin(*read_only, *consistent_snapshot)?;
+                Done::default()
+            }
+            Statement::Commit { chain, .. } => {
+                self.status.add(Counter::ComCommit, 1);
+                self.commit()?;
+                if *chain {
+                    self.begin(None, false)?;
+                }
+                Done::default()
+            }
+            Statement::Rollback { chain, .. } => {
+                self.status.add(Counter::ComRollback, 1);
+                self.rollback()?;
+                if *chain {
+                    self.begin(None, false)?;
+                }
+                Done::default()
+            }
+            Statement::Savepoint(name) => {
+                self.savepoint(name);
+                Done::default()
+            }
+            Statement::RollbackTo(name) => {
+                self.rollback_to(name)?;
+                Done::default()
+            }
+            Statement::ReleaseSavepoint(name) => {
+                self.release_savepoint(name)?;
+                Done::default()
+            }
+            Statement::LockTables(_) | Statement::UnlockTables => {
+                // Tables are versioned, so a reader needs no lock; the transaction ends as MySQL's does.
+                if matches!(statement, Statement::LockTables(_)) {
+                    self.commit()?;
+                }
+                Done::default()
+            }
+            Statement::Set(items) => {
+                self.status.add(Counter::ComSetOption, 1);
+                self.set(items)?;
+                Done::default()
+            }
+            Statement::SetTransaction { scope, isolation, read_only } => {
+                self.set_transaction(*scope, *isolation, *read_only)?;
+                Done::default()
+            }
+            Statement::Use(name) => {
+                self.status.add(Counter::ComChangeDb, 1);
+                self.init_db(name)?;
+                Done::default()
+            }
+            Statement::Do(exprs) => {
+                self.run_do(exprs)?;
+                Done::default()
+            }
+            Statement::Show(show) => return self.show(show, more, sink),
+            Statement::Describe { table, column } => return self.describe(table, column.as_deref(), more, sink),
+            Statement::Explain { format, analyze, statement } => {
+                self.status.add(Counter::ComExplain, 1);
+                return self.explain(format.as_deref(), *analyze, statement, more, sink);
+            }
+            Statement::Kill { query_only, id } => {
+                self.kill(*query_only, id)?;
+                Done::default()
+            }
+            Statement::Flush { items, .. } => {
+                self.flush(items)?;
+                Done::default()
+            }
+            Statement::Prepare { name, source } => {
+                self.prepare_named(name, source)?;
+                Done { info: "Statement prepared".to_owned(), ..Done::default() }
+            }
+            Statement::Execute { name, using } => return self.execute_named(name, using, more, sink),
+            Statement::Deallocate(name) => {
+                let id = self
+                    .named
+                    .remove(&name.to_lowercase())
+                    .ok_or_else(|| Error::unknown_prepared(name, "DEALLOCATE PREPARE"))?;
+                self.close_statement(id);
+                Done::default()
+            }
+            Statement::CreateUser { .. }
+            | Statement::AlterUser { .. }
+            | Statement::DropUser { .. }
+            | Statement::Grant { .. }
+            | Statement::Revoke { .. }
+            | Statement::SetPassword { .. } => {
+                self.change_accounts(statement)?;
+                Done::default()
+            }
+            Statement::Unsupported(what) => return Err(Error::unsupported(what)),
+            Statement::Reset(what) => return Err(Error::unsupported(format!("RESET {what}"))),
+            Statement::Shutdown => return Err(Error::unsupported("SHUTDOWN")),
+            _ if ddl::takes(statement) => return self.define(statement, more, sink),
+            _ => return Err(Error::unsupported("this statement")),
+        };
+        self.finish(&done, more, sink);
+        Ok(())
+    }
+
+    /// Statements of definition and maintenance: they commit first, and by themselves.
+    fn define(&mut self, statement: &Statement, more: bool, sink: &mut dyn ResultSink) -> Result<()> {
+        if let Some(counter) = definition_counter(statement) {
+            self.status.add(counter, 1);
+        }
+        self.commit()?;
+        let wait = self.trx_options();
+        if wait.read_only {
+            return Err(Error::read_only_transaction());
+        }
+        let outcome = {
+            let view = self.view();
+            let eval = self.eval_context(&view, &[]);
+            let context = ddl::Context {
+                instance: &self.instance,
+                settings: &self.variables.settings,
+                eval: &eval,
+                database: self.state.database.as_deref(),
+                wait,
+            };
+            ddl::run(&context, statement)
+        };
+        self.forget_plans();
+        let outcome = outcome?;
+        if let Statement::DropDatabase { name, .. } = statement
+            && self.state.database.as_deref() == Some(name.as_str())
+        {
+            self.state.database = None;
+            self.process.set_database(None);
+        }
+        self.state.row_count.set(outcome.affected_rows as i64);
+        match &outcome.listing {
+            Some(listing) => self.send(&listing.columns, &listing.rows, more, sink),
+            None => {
+                let done = Done { affected_rows: outcome.affected_rows, info: outcome.info, ..Done::default() };
+                self.finish(&done, more, sink);
+            }
+        }
+        Ok(())
+    }
+
+    /// A statement that is not about the last one's warnings begins.
+    fn begin_statement(&mut self) {
+        self.warnings.clear();
+        self.state.error_count.set(0);
+        self.state.given_insert_id.set(None);
+    }
+
+    /// Answers a statement that has no rows (any more).
+    fn finish(&self, done: &Done, more: bool, sink: &mut dyn ResultSink) {
+        let mut status = self.status_flags();
+        if more {
+            status |= flags::MORE_RESULTS;
+        }
+        sink.ok(&OkSummary {
+            affected_rows: done.affected_rows,
+            last_insert_id: done.last_insert_id,
+            status,
+            warnings: self.warning_count(),
+            info: &done.info,
+        });
+    }
+
+    /// Answers a statement that failed.
+    fn fail(&mut self, error: Error, sink: &mut dyn ResultSink) {
+        if error.code == 0 {
+            return; // It has been answered already.
+        }
+        self.state.error_count.set(self.state.error_count.get() + 1);
+        self.state.row_count.set(-1);
+        self.warnings.push(Warning { level: Level::Error, code: error.code, message: error.message.clone() });
+        sink.error(&error);
+    }
+
+    fn view(&self) -> View<'_> {
+        View {
+            state: &self.state,
+            variables: &self.variables,
+            instance: &self.instance,
+            process: &self.process,
+            warning_count: self.warnings.count(),
+        }
+    }
+
+    fn zone(&self) -> ZoneOffset {
+        match self.variables.settings.time_zone {
+            TimeZone::Offset(seconds) => ZoneOffset { seconds },
+            TimeZone::System => ZoneOffset::UTC,
+        }
+    }
+
+    fn eval_context<'a>(&'a self, view: &'a View<'a>, parameters: &'a [Value]) -> EvalContext<'a> {
+        let settings = &self.variables.settings;
+        let (now_seconds, now_micros) = self.state.timestamp.unwrap_or_else(clock);
+        EvalContext {
+            parameters,
+            session: view,
+            subqueries: None,
+            warnings: &self.warnings,
+            mode: settings.sql_mode,
+            strict_change: false,
+            now_seconds,
+            now_micros,
+            zone: self.zone(),
+            connection: settings.collation_connection,
+            div_precision_increment: settings.div_precision_increment,
+            max_allowed_packet_bytes: settings.max_allowed_packet_bytes,
+            group_concat_bytes_max: settings.group_concat_bytes_max,
+            default_week_format: settings.default_week_format,
+        }
+    }
+
+    /// Makes a database the current one.
+    pub fn init_db(&mut self, name: &str) -> Result<()> {
+        if name.is_empty() {
+            return Err(Error::no_database());
+        }
+        let known = crate::information_schema::is_virtual(name);
+        let collation = match self.instance.engine.database(name) {
+            Some(database) => database.collation,
+            None if known => format::collation::CollationId::UTF8MB3_GENERAL_CI,
+            None => return Err(Error::unknown_database(name)),
+        };
+        self.state.database = Some(name.to_owned());
+        self.process.set_database(Some(name));
+        let collation = format::collation::collation(collation);
+        self.variables.fill_in("collation_database", Value::Bytes(collation.name.into()));
+        self.variables.fill_in("character_set_database", Value::Bytes(collation.charset.name().into()));
+        self.forget_plans();
+        Ok(())
+    }
+
+    /// COM_RESET_CONNECTION: as after login.
+    pub fn reset(&mut self) {
+        let _ = self.rollback();
+        let database = self.state.database.take();
+        let (user, host) = (std::mem::take(&mut self.state.user), std::mem::take(&mut self.state.host));
+        self.state = State { database, user, host, ..State::new() };
+        self.variables = SessionVariables::new(&self.instance.variables);
+        self.warnings.clear();
+        self.prepared.clear();
+        self.named.clear();
+        self.next_transaction = transaction::Characteristics::default();
+        self.forget_plans();
+    }
+
+    /// The columns of a table, for COM_FIELD_LIST.
+    pub fn columns_of(&mut self, table: &str) -> Result<Vec<ColumnDefinition>> {
+        let text = format!("SELECT * FROM {} LIMIT 0", crate::describe::quoted(table));
+        let parsed = parser::parse_first(text.as_bytes(), SqlMode::default())?.0.ok_or_else(Error::empty_query)?;
+        match self.plan(&parsed.statement, 0, &[])? {
+            Some(plan) => Ok(plan.definitions.to_vec()),
+            None => Ok(Vec::new()),
+        }
+    }
+}
+
+fn definition_counter(statement: &Statement) -> Option<Counter> {
+    use crate::parser::ast::Maintenance;
+    Some(match statement {
+        Statement::CreateDatabase { .. } => Counter::ComCreateDb,
+        Statement::AlterDatabase { .. } => Counter::ComAlterDb,
+        Statement::DropDatabase { .. } => Counter::ComDropDb,
+        Statement::CreateTable(_) => Counter::ComCreateTable,
+        Statement::AlterTable(_) => Counter::ComAlterTable,
+        Statement::DropTables { .. } => Counter::ComDropTable,
+        Statement::RenameTables(_) => Counter::ComRenameTable,
+        Statement::TruncateTable(_) => Counter::ComTruncate,
+        Statement::CreateIndex { .. } => Counter::ComCreateIndex,
+        Statement::DropIndex { .. } => Counter::ComDropIndex,
+        Statement::Maintain { action: Maintenance::Optimize, .. } => Counter::ComOptimize,
+        Statement::Maintain { action: Maintenance::Analyze, .. } => Counter::ComAnalyze,
+        Statement::Maintain { action: Maintenance::Check, .. } => Counter::ComCheck,
+        _ => return None,
+    })
+}
+
+/// Whether something other than blanks, comments and semicolons follows.
+fn has_statement(text: &[u8]) -> bool {
+    let mut rest = text;
+    loop {
+        match rest {
+            [b' ' | b'\t' | b'\n' | b'\r' | b';' | 0, tail @ ..] => rest = tail,
+            [b'#', ..] | [b'-', b'-', b' ' | b'\t' | b'\n', ..] => match rest.iter().position(|byte| *byte == b'\n') {
+                Some(end) => rest = &rest[end..],
+                None => return false,
+            },
+            [b'/', b'*', next, ..] if *next != b'!' => {
+                match rest.windows(2).position(|two| two == b"*/") {
+                    Some(end) => rest = &rest[end + 2..],
+                    None => return false,
+                }
+            }
+            [] => return false,
+            _ => return true,
+        }
+    }
+}

@@ -1,0 +1,521 @@
+//! Plans of statements: made, kept, run.
+
+use std::cell::{Cell, RefCell};
+use std::sync::Arc;
+
+use format::packet::ColumnDefinition;
+use format::value::Value;
+use storage::{ReadMode, Table};
+
+use super::{Done, Prepared, Session};
+use crate::catalog::OrSqlError;
+use crate::error::{Error, Result};
+use crate::executor::insert::Series;
+use crate::executor::{Environment, change, insert, query};
+use crate::expression::{Expr, Node, parameter_type};
+use crate::information_schema::Facts;
+use crate::parser::ast::{InsertSource, PrepareSource, Statement};
+use crate::parser;
+use crate::planner::change::{DeletePlan, InsertPlan, UpdatePlan, plan_delete, plan_insert, plan_update};
+use crate::planner::{PlanContext, QueryPlan, select};
+use crate::result::ResultSink;
+use crate::status::Counter;
+use crate::types::TypeInfo;
+
+/// What to do.
+pub enum Plan {
+    Query { plan: QueryPlan, into: Vec<String> },
+    Insert(InsertPlan),
+    Update(UpdatePlan),
+    Delete(DeletePlan),
+}
+
+/// A plan with what is needed to run it again.
+pub struct CachedPlan {
+    pub plan: Plan,
+    pub tables: Vec<Arc<Table>>,
+    pub definitions: Arc<[ColumnDefinition]>,
+    pub parameter_count: usize,
+    /// Nothing in it depends on this one execution.
+    pub is_cacheable: bool,
+    counter: Counter,
+}
+
+/// A statement prepared by the client or by PREPARE.
+pub struct PreparedStatement {
+    pub statement: Statement,
+    pub parameters: usize,
+    plan: Option<Box<CachedPlan>>,
+    /// The types of the parameters that the plan was made for.
+    types: Vec<TypeInfo>,
+    generation: u64,
+}
+
+/// How running a plan went.
+#[derive(Debug, PartialEq, Eq, Clone, Copy)]
+pub enum Outcome {
+    /// The client has its answer, good or bad.
+    Answered,
+    /// A table has changed since: nothing was done.
+    Stale,
+}
+
+/// A statement that found a table changed: never shown to a client.
+const STALE: u16 = u16::MAX;
+
+impl Session {
+    /// Plans a query or a change; None for other statements.
+    pub(super) fn plan(
+        &mut self,
+        statement: &Statement,
+        parameter_count: usize,
+        parameters: &[Value],
+    ) -> Result<Option<Box<CachedPlan>>> {
+        let connection = self.variables.settings.collation_connection;
+        let types: Vec<TypeInfo> = parameters.iter().map(|value| parameter_type(value, connection)).collect();
+        self.plan_typed(statement, parameter_count, parameters, &types)
+    }
+
+    fn plan_typed(
+        &mut self,
+        statement: &Statement,
+        parameter_count: usize,
+        parameters: &[Value],
+        types: &[TypeInfo],
+    ) -> Result<Option<Box<CachedPlan>>> {
+        let read_mode = if self.reads_lock() { ReadMode::Shared } else { ReadMode::Consistent };
+        let mut trx = self.trx.take();
+        let temporary = trx.is_none();
+        let cell = RefCell::new(match trx.take() {
+            Some(trx) => trx,
+            None => self.instance.engine.begin(self.trx_options()),
+        });
+        let result = self.plan_in(&cell, statement, parameter_count, parameters, types, read_mode);
+        // The tables stay locked by a transaction that goes on; otherwise the statement locks them again when it runs.
+        if !temporary {
+            self.trx = Some(cell.into_inner());
+        }
+        result
+    }
+
+    fn plan_in(
+        &self,
+        trx: &RefCell<storage::Trx>,
+        statement: &Statement,
+        parameter_count: usize,
+        parameters: &[Value],
+        types: &[TypeInfo],
+        read_mode: ReadMode,
+    ) -> Result<Option<Box<CachedPlan>>> {
+        let view = self.view();
+        let eval = self.eval_context(&view, parameters);
+        let context = PlanContext {
+            instance: &self.instance,
+            eval: &eval,
+            trx,
+            database: self.state.database.as_deref(),
+            parameter_count,
+            parameter_types: types,
+            tables: RefCell::default(),
+            depth: Cell::new(0),
+            next_select: Cell::new(0),
+        };
+        let results = self.variables.settings.character_set_results;
+        let mut definitions: Arc<[ColumnDefinition]> = Arc::new([]);
+        let (plan, counter) = match statement {
+            Statement::Query(query) => {
+                let plan = select::plan_query(&context, query, None, read_mode)?.0;
+                if !query.into_variables.is_empty() {
+                    if query.into_variables.len() != plan.columns().len() {
+                        let text = "The used SELECT statements have a different number of columns";
+                        return Err(Error::new(1222, b"21000", text));
+                    }
+                } else {
+                    definitions = plan.definitions(results);
+                }
+                (Plan::Query { plan, into: query.into_variables.clone() }, Counter::ComSelect)
+            }
+            Statement::Insert(insert) => {
+                let selects = matches!(insert.source, InsertSource::Query(_));
+                let counter = match (insert.replace, selects) {
+                    (false, false) => Counter::ComInsert,
+                    (false, true) => Counter::ComInsertSelect,
+                    (true, false) => Counter::ComReplace,
+                    (true, true) => Counter::ComReplaceSelect,
+                };
+                (Plan::Insert(plan_insert(&context, insert)?), counter)
+            }
+            Statement::Update(update) => (Plan::Update(plan_update(&context, update)?), Counter::ComUpdate),
+            Statement::Delete(delete) => (Plan::Delete(plan_delete(&context, delete)?), Counter::ComDelete),
+            _ => return Ok(None),
+        };
+        let is_cacheable = read_mode == ReadMode::Consistent
+            && match &plan {
+                Plan::Query { plan, into } => into.is_empty() && !reads_variables(plan),
+                Plan::Insert(_) | Plan::Update(_) | Plan::Delete(_) => true,
+            };
+        let tables = context.tables.into_inner();
+        Ok(Some(Box::new(CachedPlan { plan, tables, definitions, parameter_count, is_cacheable, counter })))
+    }
+
+    /// Runs a plan, and answers the client.
+    pub(super) fn run_plan(
+        &mut self,
+        cached: &mut CachedPlan,
+        parameters: &[Value],
+        more: bool,
+        sink: &mut dyn ResultSink,
+    ) -> Outcome {
+        self.begin_statement();
+        self.status.add(cached.counter, 1);
+        let cached = &*cached;
+        let result = self.in_statement(|session, trx| session.run_in(trx, cached, parameters, sink));
+        match result {
+            Ok(done) => {
+                self.finish(&done, more, sink);
+                Outcome::Answered
+            }
+            Err(error) if error.code == STALE => Outcome::Stale,
+            Err(error) => {
+                self.fail(error, sink);
+                Outcome::Answered
+            }
+        }
+    }
+
+    /// Runs a plan in a transaction.
+    fn run_in(
+        &self,
+        trx: &RefCell<storage::Trx>,
+        cached: &CachedPlan,
+        parameters: &[Value],
+        sink: &mut dyn ResultSink,
+    ) -> Result<Done> {
+        for table in &cached.tables {
+            if !trx.borrow_mut().lock_table(table).or_sql()? {
+                return Err(Error::new(STALE, b"HY000", "stale"));
+            }
+        }
+        let view = self.view();
+        let context = self.eval_context(&view, parameters);
+        let zone = self.zone();
+        let environment = Environment {
+            instance: &self.instance,
+            trx,
+            parameter_count: cached.parameter_count,
+            facts: Facts { instance: &self.instance, variables: &self.variables, status: &self.status, zone },
+            kept_bytes: Cell::new(0),
+            found_rows: Cell::new(0),
+        };
+        match &cached.plan {
+            Plan::Query { plan, into } if into.is_empty() => {
+                sink.columns(&cached.definitions);
+                match plan {
+                    QueryPlan::Select(select) if select.stored.is_some() => {
+                        let columns = select.stored.as_deref().unwrap_or_default();
+                        query::run_stored(&environment, select, &context, &mut |row| {
+                            sink.row_stored(row, columns, zone.seconds);
+                        })?;
+                    }
+                    _ => query::run(&environment, plan, &context, &mut |row| {
+                        sink.row(row, plan.types());
+                        Ok(!self.process.interrupt.is_set())
+                    })?,
+                }
+                if self.process.interrupt.is_set() {
+                    return Err(Error::interrupted());
+                }
+                self.state.found_rows.set(environment.found_rows.get());
+                self.state.row_count.set(-1);
+                Ok(Done::default())
+            }
+            Plan::Query { plan, into } => {
+                let mut values = None;
+                query::run(&environment, plan, &context, &mut |row| {
+                    if values.is_some() {
+                        return Err(Error::new(1172, b"42000", "Result consisted of more than one row"));
+                    }
+                    values = Some(row.to_vec());
+                    Ok(true)
+                })?;
+                match values {
+                    Some(values) => {
+                        for ((name, value), column) in into.iter().zip(values).zip(plan.columns()) {
+                            crate::expression::SessionState::set_user_variable(&view, name, value, column.ty);
+                        }
+                        Ok(Done { affected_rows: 1, ..Done::default() })
+                    }
+                    None => {
+                        let text = "No data - zero rows fetched, selected, or processed";
+                        context.warn(Error::new(1329, b"02000", text));
+                        Ok(Done::default())
+                    }
+                }
+            }
+            Plan::Insert(plan) => {
+                let settings = &self.variables.settings;
+                let series = Series {
+                    offset: settings.auto_increment_offset,
+                    step: settings.auto_increment_increment,
+                    found_rows: self.found_rows,
+                };
+                let changes = insert::insert(&environment, plan, &context, series)?;
+                if changes.generated_id > 0 {
+                    self.state.last_insert_id.set(changes.generated_id);
+                }
+                let last_insert_id = match self.state.given_insert_id.get() {
+                    _ if changes.generated_id > 0 => changes.generated_id,
+                    Some(given) => given,
+                    None => changes.explicit_id,
+                };
+                let affected_rows = changes.changed + changes.deleted;
+                self.state.row_count.set(affected_rows as i64);
+                let several = match &plan.source {
+                    crate::planner::change::InsertRows::Values(rows) => rows.len() > 1,
+                    crate::planner::change::InsertRows::Query(_) => true,
+                };
+                let info = if several {
+                    let (records, duplicates) = (changes.found, changes.duplicates);
+                    format!("Records: {records}  Duplicates: {duplicates}  Warnings: {}", self.warnings.count())
+                } else {
+                    String::new()
+                };
+                Ok(Done { affected_rows, last_insert_id, info })
+            }
+            Plan::Update(plan) => {
+                let changes = change::update(&environment, plan, &context)?;
+                let affected_rows = if self.found_rows { changes.found } else { changes.changed };
+                self.state.row_count.set(affected_rows as i64);
+                let info = format!(
+                    "Rows matched: {}  Changed: {}  Warnings: {}",
+                    changes.found,
+                    changes.changed,
+                    self.warnings.count()
+                );
+                let last_insert_id = self.state.given_insert_id.get().unwrap_or(0);
+                Ok(Done { affected_rows, last_insert_id, info })
+            }
+            Plan::Delete(plan) => {
+                let changes = change::delete(&environment, plan, &context)?;
+                self.state.row_count.set(changes.deleted as i64);
+                Ok(Done { affected_rows: changes.deleted, ..Done::default() })
+            }
+        }
+    }
+
+    // ------------------------------------------------- prepared statements
+
+    pub fn prepare(&mut self, text: &[u8]) -> Result<Prepared> {
+        let mode = self.variables.settings.sql_mode;
+        self.begin_statement();
+        let (parsed, next) = parser::parse_first(text, mode)?;
+        let parsed = parsed.ok_or_else(Error::empty_query)?;
+        if let Some(next) = next
+            && super::has_statement(&text[next..])
+        {
+            return Err(Error::syntax(String::from_utf8_lossy(&text[next..]).trim_start(), 1));
+        }
+        if matches!(parsed.statement, Statement::Prepare { .. } | Statement::Execute { .. } | Statement::Deallocate(_)) {
+            return Err(Error::not_preparable());
+        }
+        if parsed.parameters > u16::MAX as usize {
+            return Err(Error::too_many_placeholders());
+        }
+        self.status.add(Counter::ComStmtPrepare, 1);
+        // Planned now, so that mistakes show and the client learns the columns; and again when the values are known.
+        let plan = self.plan_typed(&parsed.statement, parsed.parameters, &[], &[])?;
+        let columns = plan.as_ref().map_or_else(|| Arc::from([]), |plan| plan.definitions.clone());
+        let id = self.next_prepared;
+        self.next_prepared = self.next_prepared.wrapping_add(1).max(1);
+        let plan = plan.filter(|plan| parsed.parameters == 0 && plan.is_cacheable);
+        let statement = PreparedStatement {
+            statement: parsed.statement,
+            parameters: parsed.parameters,
+            plan,
+            types: Vec::new(),
+            generation: self.generation,
+        };
+        self.prepared.insert(id, Some(Box::new(statement)));
+        self.status.set_prepared_statements(self.prepared.len());
+        Ok(Prepared { id, parameters: parsed.parameters, columns, warnings: self.warning_count() })
+    }
+
+    pub fn parameter_count(&self, id: u32) -> Option<usize> {
+        self.prepared.get(&id)?.as_ref().map(|statement| statement.parameters)
+    }
+
+    pub fn execute(&mut self, id: u32, parameters: &[Value], sink: &mut dyn ResultSink) {
+        self.process.interrupt.clear();
+        self.status.add(Counter::ComStmtExecute, 1);
+        self.execute_prepared(id, parameters, false, sink);
+    }
+
+    fn execute_prepared(&mut self, id: u32, parameters: &[Value], more: bool, sink: &mut dyn ResultSink) {
+        let Some(mut prepared) = self.prepared.get_mut(&id).and_then(Option::take) else {
+            return self.fail(Error::unknown_prepared(&id.to_string(), "mysqld_stmt_execute"), sink);
+        };
+        if parameters.len() != prepared.parameters {
+            self.prepared.insert(id, Some(prepared));
+            return self.fail(Error::wrong_arguments("mysqld_stmt_execute"), sink);
+        }
+        self.run_prepared(&mut prepared, parameters, more, sink);
+        // Unless the statement closed itself.
+        if let Some(slot) = self.prepared.get_mut(&id) {
+            *slot = Some(prepared);
+        }
+    }
+
+    fn run_prepared(
+        &mut self,
+        prepared: &mut PreparedStatement,
+        parameters: &[Value],
+        more: bool,
+        sink: &mut dyn ResultSink,
+    ) {
+        let is_planned = matches!(
+            prepared.statement,
+            Statement::Query(_) | Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_)
+        );
+        if !is_planned {
+            if prepared.parameters > 0 {
+                return self.fail(Error::not_preparable(), sink);
+            }
+            let statement = prepared.statement.clone();
+            if let Err(error) = self.dispatch(&statement, more, sink) {
+                self.fail(error, sink);
+            }
+            return;
+        }
+        let connection = self.variables.settings.collation_connection;
+        // The plan fits if the values are of the kinds that it was made for.
+        let fits = prepared.generation == self.generation
+            && prepared.types.len() == parameters.len()
+            && prepared.types.iter().zip(parameters).all(|(ty, value)| same_kind(ty, value));
+        if !fits {
+            prepared.plan = None;
+        }
+        for _ in 0..3 {
+            if let Some(plan) = &mut prepared.plan {
+                self.status.add(Counter::PlanCacheHits, 1);
+                if self.run_plan(plan, parameters, more, sink) == Outcome::Answered {
+                    if !plan.is_cacheable {
+                        prepared.plan = None;
+                    }
+                    return;
+                }
+                self.status.add(Counter::ComStmtReprepare, 1);
+            }
+            prepared.types = parameters.iter().map(|value| roomy(parameter_type(value, connection))).collect();
+            prepared.generation = self.generation;
+            self.begin_statement();
+            match self.plan_typed(&prepared.statement, prepared.parameters, parameters, &prepared.types) {
+                Ok(plan) => prepared.plan = plan,
+                Err(error) => return self.fail(error, sink),
+            }
+        }
+        self.fail(Error::new(1615, b"HY000", "Prepared statement needs to be re-prepared"), sink);
+    }
+
+    pub fn close_statement(&mut self, id: u32) {
+        if self.prepared.remove(&id).is_some() {
+            self.status.add(Counter::ComStmtClose, 1);
+            self.status.set_prepared_statements(self.prepared.len());
+        }
+    }
+
+    /// PREPARE name FROM text.
+    pub(super) fn prepare_named(&mut self, name: &str, source: &PrepareSource) -> Result<()> {
+        self.status.add(Counter::ComPrepareSql, 1);
+        let text = match source {
+            PrepareSource::Text(text) => text.clone(),
+            PrepareSource::Variable(variable) => {
+                match self.state.user_variables.borrow().get(&variable.to_lowercase()) {
+                    Some((Value::Bytes(text), _)) => text.clone(),
+                    _ => b"NULL".to_vec(),
+                }
+            }
+        };
+        if let Some(old) = self.named.remove(&name.to_lowercase()) {
+            self.close_statement(old);
+        }
+        let prepared = self.prepare(&text)?;
+        self.named.insert(name.to_lowercase(), prepared.id);
+        Ok(())
+    }
+
+    /// EXECUTE name USING @a, @b.
+    pub(super) fn execute_named(
+        &mut self,
+        name: &str,
+        using: &[String],
+        more: bool,
+        sink: &mut dyn ResultSink,
+    ) -> Result<()> {
+        self.status.add(Counter::ComExecuteSql, 1);
+        let id = *self.named.get(&name.to_lowercase()).ok_or_else(|| Error::unknown_prepared(name, "EXECUTE"))?;
+        let values: Vec<Value> = using
+            .iter()
+            .map(|name| {
+                let variables = self.state.user_variables.borrow();
+                variables.get(&name.to_lowercase()).map_or(Value::Null, |(value, _)| value.clone())
+            })
+            .collect();
+        if self.parameter_count(id) != Some(values.len()) {
+            return Err(Error::wrong_arguments("EXECUTE"));
+        }
+        self.execute_prepared(id, &values, more, sink);
+        match self.state.error_count.get() {
+            0 => Ok(()),
+            _ => Err(Error::new(0, b"00000", "")),
+        }
+    }
+}
+
+/// A string's type with room to spare, so that a somewhat longer one needs no new plan.
+fn roomy(ty: TypeInfo) -> TypeInfo {
+    if ty.is_string() { TypeInfo { length: ty.length.next_power_of_two().max(64), ..ty } } else { ty }
+}
+
+/// Whether a plan made for a parameter of this type serves a value.
+fn same_kind(ty: &TypeInfo, value: &Value) -> bool {
+    use crate::types::Kind;
+    match (ty.kind, value) {
+        (Kind::Null, Value::Null) => true,
+        (Kind::BigInt, Value::Int(_)) => !ty.unsigned,
+        (Kind::BigInt, Value::UInt(_)) => ty.unsigned,
+        (Kind::Double, Value::Double(_)) => true,
+        // Digits in front of and behind the point are part of the type of what is computed from it.
+        (Kind::Decimal, Value::Decimal(number)) => {
+            ty.decimals == number.scale() && ty.precision() >= number.precision()
+        }
+        (Kind::VarChar | Kind::Char | Kind::Text, Value::Bytes(bytes)) => ty.length as usize >= bytes.len(),
+        (Kind::Date, Value::Date(_)) => true,
+        (Kind::Time, Value::Time(_)) => true,
+        (Kind::DateTime, Value::DateTime(_)) => true,
+        _ => false,
+    }
+}
+
+/// Whether a query reads user or system variables, whose types may be others next time.
+fn reads_variables(plan: &QueryPlan) -> bool {
+    let reads = |expr: &Expr| {
+        let mut found = false;
+        expr.walk(&mut |expr| {
+            found |= matches!(
+                expr.node,
+                Node::UserVariable(_) | Node::AssignVariable(..) | Node::SystemVariable { .. }
+            );
+        });
+        found
+    };
+    match plan {
+        QueryPlan::Select(plan) => {
+            plan.output.iter().any(reads)
+                || plan.having.iter().any(reads)
+                || plan.constants.iter().any(reads)
+                || plan.order.iter().any(|(expr, _)| reads(expr))
+                || plan.subqueries.iter().any(|subquery| reads_variables(&subquery.plan))
+        }
+        QueryPlan::Union(plan) => plan.parts.iter().any(reads_variables),
+    }
+}

@@ -1,0 +1,237 @@
+//! SET: system variables, user variables, character sets.
+
+use format::collation::{Charset, Collation, collation};
+use format::value::Value;
+
+use super::Session;
+use crate::error::{Error, Result};
+use crate::expression::{Binder, Expr, NoFields, NoScope};
+use crate::parser::ast::{self, SetItem, VariableScope};
+use crate::types::TypeInfo;
+use crate::variables::Notice;
+
+impl Session {
+    pub(super) fn set(&mut self, items: &[SetItem]) -> Result<()> {
+        for item in items {
+            match item {
+                SetItem::User { name, value } => {
+                    let (value, ty) = self.evaluate(value)?;
+                    self.state.user_variables.borrow_mut().insert(name.to_lowercase(), (value, ty));
+                }
+                SetItem::System { scope, name, value } => self.set_system(*scope, name, value)?,
+                SetItem::Names { charset, collation } => self.set_names(charset.as_deref(), collation.as_deref())?,
+                SetItem::Charset(charset) => {
+                    let charset = self.charset(charset.as_deref())?;
+                    self.set_text("character_set_client", charset.name())?;
+                    self.set_text("character_set_results", charset.name())?;
+                    let database = collation(self.variables.settings.collation_database).name;
+                    self.set_text("collation_connection", database)?;
+                }
+            }
+        }
+        self.forget_plans();
+        Ok(())
+    }
+
+    /// The value of an expression without columns, and its type.
+    pub(super) fn evaluate(&mut self, expr: &ast::Expr) -> Result<(Value, TypeInfo)> {
+        if has_subquery(expr) {
+            return self.evaluate_query(expr);
+        }
+        let view = self.view();
+        let context = self.eval_context(&view, &[]);
+        let bound = bind(&context, expr)?;
+        Ok((bound.value(&context, &NoFields)?, bound.ty))
+    }
+
+    /// The same through a SELECT of its own, for expressions with subqueries.
+    fn evaluate_query(&mut self, expr: &ast::Expr) -> Result<(Value, TypeInfo)> {
+        let item = ast::SelectItem::Expr { expr: expr.clone(), alias: None, text: String::new() };
+        let select = ast::Select { items: vec![item], ..ast::Select::default() };
+        let query = ast::Query {
+            with: None,
+            body: ast::Body::Select(Box::new(select)),
+            order_by: Vec::new(),
+            limit: None,
+            lock: None,
+            into_variables: Vec::new(),
+        };
+        let statement = ast::Statement::Query(Box::new(query));
+        let Some(mut plan) = self.plan(&statement, 0, &[])? else { return Err(Error::internal("no plan")) };
+        let mut kept = Kept { rows: Vec::new(), error: None };
+        self.run_plan(&mut plan, &[], false, &mut kept);
+        if let Some(error) = kept.error {
+            self.state.error_count.set(0);
+            return Err(error);
+        }
+        let value = kept.rows.pop().and_then(|mut row| row.pop()).unwrap_or(Value::Null);
+        let ty = match &plan.plan {
+            super::plan::Plan::Query { plan, .. } => plan.columns()[0].ty,
+            _ => TypeInfo::NULL,
+        };
+        Ok((value, ty))
+    }
+
+    fn set_system(&mut self, scope: Option<VariableScope>, name: &str, value: &ast::Expr) -> Result<()> {
+        let name = name.to_ascii_lowercase();
+        let is_global = matches!(
+            scope,
+            Some(VariableScope::Global | VariableScope::Persist | VariableScope::PersistOnly)
+        );
+        if matches!(scope, Some(VariableScope::Persist | VariableScope::PersistOnly)) {
+            self.warnings.note(1105, format!("SET PERSIST: {name} is set, but not kept over a restart yet"));
+        }
+        if *value == ast::Expr::Default {
+            let notices = match is_global {
+                true => self.instance.variables.set_default(&name)?,
+                false => self.variables.set_default(&self.instance.variables, &name)?,
+            };
+            self.notice(notices);
+            return self.after_set(&name);
+        }
+        // A bare word is its own value: SET sql_mode = ANSI, SET x = ON.
+        let value = match value {
+            ast::Expr::Column(column) if column.table.is_none() => Value::Bytes(column.name.clone().into_bytes()),
+            value => self.evaluate(value)?.0,
+        };
+        if !is_global {
+            match name.as_str() {
+                "timestamp" => {
+                    self.state.timestamp = match number(&value) {
+                        Some(seconds) if seconds > 0.0 => {
+                            Some((seconds as i64, ((seconds - seconds.floor()) * 1e6).round() as u32))
+                        }
+                        Some(_) => None,
+                        None => return Err(Error::wrong_type_for_variable(&name)),
+                    };
+                    return Ok(());
+                }
+                "last_insert_id" | "identity" => {
+                    let id = number(&value).ok_or_else(|| Error::wrong_type_for_variable(&name))?;
+                    self.state.last_insert_id.set(id as u64);
+                    return Ok(());
+                }
+                "insert_id" | "pseudo_thread_id" => return Ok(()),
+                "transaction_isolation" | "tx_isolation" if scope.is_none() && self.explicit => {
+                    return Err(Error::transaction_in_progress());
+                }
+                _ => {}
+            }
+        }
+        let notices = match is_global {
+            true => self.instance.variables.set(&name, &value)?,
+            false => {
+                let was = self.variables.settings.autocommit;
+                let notices = self.variables.set(&name, &value)?;
+                // Switching autocommit on ends the transaction that its absence began.
+                if !was && self.variables.settings.autocommit {
+                    self.commit()?;
+                }
+                notices
+            }
+        };
+        self.notice(notices);
+        self.after_set(&name)
+    }
+
+    fn after_set(&mut self, _name: &str) -> Result<()> {
+        self.forget_plans();
+        Ok(())
+    }
+
+    fn notice(&mut self, notices: Vec<Notice>) {
+        for notice in notices {
+            self.warnings.push(crate::error::Warning {
+                level: crate::error::Level::Warning,
+                code: notice.code,
+                message: notice.message,
+            });
+        }
+    }
+
+    fn set_text(&mut self, name: &str, value: &str) -> Result<()> {
+        self.variables.set(name, &Value::Bytes(value.as_bytes().to_vec())).map(|_| ())
+    }
+
+    fn charset(&self, name: Option<&str>) -> Result<Charset> {
+        match name {
+            Some(name) => Charset::by_name(name).ok_or_else(|| Error::unknown_charset(name)),
+            None => Ok(Charset::Utf8mb4),
+        }
+    }
+
+    fn set_names(&mut self, name: Option<&str>, wanted: Option<&str>) -> Result<()> {
+        let charset = self.charset(name)?;
+        let wanted = match wanted {
+            None => collation(charset.default_collation()),
+            Some(wanted) => {
+                let found = Collation::by_name(wanted).ok_or_else(|| Error::unknown_collation(wanted))?;
+                if found.charset != charset {
+                    return Err(Error::collation_charset_mismatch(found.name, charset.name()));
+                }
+                found
+            }
+        };
+        self.set_text("character_set_client", charset.name())?;
+        self.set_text("character_set_results", charset.name())?;
+        self.set_text("character_set_connection", charset.name())?;
+        self.set_text("collation_connection", wanted.name)
+    }
+
+    /// DO.
+    pub(super) fn run_do(&mut self, exprs: &[ast::Expr]) -> Result<()> {
+        for expr in exprs {
+            self.evaluate(expr)?;
+        }
+        Ok(())
+    }
+}
+
+/// Binds an expression without columns.
+pub(super) fn bind(context: &crate::expression::EvalContext<'_>, expr: &ast::Expr) -> Result<Expr> {
+    let mut binder = Binder::new(&NoScope, context.session, context.mode, context.connection, &[]);
+    binder.div_precision_increment = context.div_precision_increment;
+    binder.bind(expr)
+}
+
+fn has_subquery(expr: &ast::Expr) -> bool {
+    // The parser's tree has no visitor; its text form tells.
+    let text = format!("{expr:?}");
+    text.contains("Subquery(") || text.contains("Exists(") || text.contains("InQuery {")
+}
+
+fn number(value: &Value) -> Option<f64> {
+    match value {
+        Value::Int(number) => Some(*number as f64),
+        Value::UInt(number) => Some(*number as f64),
+        Value::Double(number) => Some(*number),
+        Value::Decimal(number) => Some(number.to_f64()),
+        Value::Bytes(text) => std::str::from_utf8(text).ok()?.trim().parse().ok(),
+        _ => None,
+    }
+}
+
+/// Keeps the rows of a statement inside of a statement.
+pub(super) struct Kept {
+    pub rows: Vec<Vec<Value>>,
+    pub error: Option<Error>,
+}
+
+impl crate::result::ResultSink for Kept {
+    fn columns(&mut self, _columns: &[format::packet::ColumnDefinition]) {}
+
+    fn row(&mut self, values: &[Value], _types: &[format::value::ColumnType]) {
+        self.rows.push(values.to_vec());
+    }
+
+    fn row_stored(&mut self, row: &storage::Row, columns: &[crate::result::StoredColumn], _zone_seconds: i32) {
+        let values = columns.iter().map(|column| row.get(column.column).map_or(Value::Null, |s| column.ty.decode(s)));
+        self.rows.push(values.collect());
+    }
+
+    fn ok(&mut self, _summary: &crate::result::OkSummary<'_>) {}
+
+    fn error(&mut self, error: &Error) {
+        self.error = Some(error.clone());
+    }
+}

@@ -1,0 +1,156 @@
+//! What a session knows beside its variables, and how expressions ask for it.
+
+use std::cell::{Cell, RefCell};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use format::value::Value;
+use rustc_hash::FxHashMap;
+
+use crate::error::Result;
+use crate::expression::SessionState;
+use crate::instance::Instance;
+use crate::parser::ast::VariableScope;
+use crate::processlist::Process;
+use crate::types::TypeInfo;
+use crate::variables::SessionVariables;
+
+/// The facts that functions ask for; in cells, for they change while expressions are evaluated.
+pub struct State {
+    pub user_variables: RefCell<FxHashMap<String, (Value, TypeInfo)>>,
+    pub database: Option<String>,
+    pub user: String,
+    pub host: String,
+    /// LAST_INSERT_ID().
+    pub last_insert_id: Cell<u64>,
+    /// LAST_INSERT_ID(expr) was called in this statement: the client gets it as the insert id.
+    pub given_insert_id: Cell<Option<u64>>,
+    pub row_count: Cell<i64>,
+    pub found_rows: Cell<u64>,
+    /// SET TIMESTAMP: seconds and microseconds that NOW() answers.
+    pub timestamp: Option<(i64, u32)>,
+    /// SET INSERT_ID: the next generated value.
+    pub error_count: Cell<u64>,
+}
+
+impl State {
+    pub fn new() -> State {
+        State {
+            user_variables: RefCell::default(),
+            database: None,
+            user: String::new(),
+            host: String::new(),
+            last_insert_id: Cell::new(0),
+            given_insert_id: Cell::new(None),
+            row_count: Cell::new(-1),
+            found_rows: Cell::new(0),
+            timestamp: None,
+            error_count: Cell::new(0),
+        }
+    }
+}
+
+/// A session as expressions see it during one statement.
+pub struct View<'a> {
+    pub state: &'a State,
+    pub variables: &'a SessionVariables,
+    pub instance: &'a Instance,
+    pub process: &'a Arc<Process>,
+    pub warning_count: u64,
+}
+
+impl SessionState for View<'_> {
+    fn user_variable(&self, name: &str) -> Option<(Value, TypeInfo)> {
+        self.state.user_variables.borrow().get(&name.to_lowercase()).cloned()
+    }
+
+    fn set_user_variable(&self, name: &str, value: Value, ty: TypeInfo) {
+        self.state.user_variables.borrow_mut().insert(name.to_lowercase(), (value, ty));
+    }
+
+    fn system_variable(&self, scope: Option<VariableScope>, name: &str) -> Result<Value> {
+        let name = name.to_ascii_lowercase();
+        if scope != Some(VariableScope::Global) {
+            match name.as_str() {
+                "last_insert_id" | "identity" => return Ok(Value::UInt(self.state.last_insert_id.get())),
+                "insert_id" => return Ok(Value::UInt(0)),
+                "warning_count" => return Ok(Value::UInt(self.warning_count)),
+                "error_count" => return Ok(Value::UInt(self.state.error_count.get())),
+                "pseudo_thread_id" => return Ok(Value::UInt(self.process.id as u64)),
+                "timestamp" => {
+                    let (seconds, micros) = self.state.timestamp.unwrap_or_else(super::clock);
+                    return Ok(Value::Double(seconds as f64 + micros as f64 / 1e6));
+                }
+                _ => {}
+            }
+        }
+        match scope {
+            Some(VariableScope::Global | VariableScope::Persist | VariableScope::PersistOnly) => {
+                self.instance.variables.select(&name)
+            }
+            Some(VariableScope::Session) => self.variables.select(&self.instance.variables, &name, true),
+            None => self.variables.select(&self.instance.variables, &name, false),
+        }
+    }
+
+    fn database(&self) -> Option<String> {
+        self.state.database.clone()
+    }
+
+    fn user(&self) -> String {
+        format!("{}@{}", self.state.user, self.state.host)
+    }
+
+    fn current_user(&self) -> String {
+        let address = self.state.host.as_str();
+        match self.instance.accounts.find(&self.state.user, &[address, "localhost"]) {
+            Some(account) => format!("{}@{}", account.user, account.host),
+            None => self.user(),
+        }
+    }
+
+    fn version(&self) -> String {
+        self.instance.variables.text("version")
+    }
+
+    fn connection_id(&self) -> u64 {
+        self.process.id as u64
+    }
+
+    fn last_insert_id(&self) -> u64 {
+        self.state.last_insert_id.get()
+    }
+
+    fn set_last_insert_id(&self, id: u64) {
+        self.state.last_insert_id.set(id);
+        self.state.given_insert_id.set(Some(id));
+    }
+
+    fn row_count(&self) -> i64 {
+        self.state.row_count.get()
+    }
+
+    fn found_rows(&self) -> u64 {
+        self.state.found_rows.get()
+    }
+
+    fn sleep(&self, duration: Duration) -> bool {
+        /// How soon a KILL is noticed.
+        const SLICE: Duration = Duration::from_millis(20);
+        let end = Instant::now() + duration;
+        loop {
+            if self.is_interrupted() {
+                return true;
+            }
+            let now = Instant::now();
+            if now >= end {
+                return false;
+            }
+            std::thread::sleep((end - now).min(SLICE));
+        }
+    }
+
+    fn is_interrupted(&self) -> bool {
+        self.process.interrupt.is_set()
+    }
+}

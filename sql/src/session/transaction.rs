@@ -1,0 +1,218 @@
+//! Transactions as statements see them.
+
+use std::cell::RefCell;
+use std::time::Duration;
+
+use storage::{Isolation, Trx, TrxOptions};
+
+use super::Session;
+use crate::catalog::{OrSqlError, storage_error};
+use crate::error::{Error, Result};
+use crate::parser::ast;
+use crate::status::Counter;
+
+/// What SET TRANSACTION said for the next transaction alone.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct Characteristics {
+    pub isolation: Option<Isolation>,
+    pub read_only: Option<bool>,
+}
+
+/// The engine's word for a level.
+pub fn isolation_of(isolation: ast::Isolation) -> Isolation {
+    match isolation {
+        ast::Isolation::ReadUncommitted => Isolation::ReadUncommitted,
+        ast::Isolation::ReadCommitted => Isolation::ReadCommitted,
+        ast::Isolation::RepeatableRead => Isolation::RepeatableRead,
+        ast::Isolation::Serializable => Isolation::Serializable,
+    }
+}
+
+impl Session {
+    /// How the session's next transaction behaves.
+    pub(super) fn trx_options(&self) -> TrxOptions {
+        let settings = &self.variables.settings;
+        TrxOptions {
+            isolation: self.next_transaction.isolation.unwrap_or(settings.isolation),
+            read_only: self.next_transaction.read_only.unwrap_or(settings.transaction_read_only),
+            interrupt: self.process.interrupt.clone(),
+            lock_wait_timeout: Duration::from_secs(settings.row_lock_wait_seconds),
+            metadata_wait_timeout: Duration::from_secs(settings.metadata_lock_wait_seconds),
+        }
+    }
+
+    /// Whether the next statement belongs to a transaction that outlives it.
+    pub(super) fn in_transaction(&self) -> bool {
+        self.explicit || !self.variables.settings.autocommit
+    }
+
+    /// Whether plain reads lock their rows.
+    pub(super) fn reads_lock(&self) -> bool {
+        self.in_transaction()
+            && match &self.trx {
+                Some(trx) => trx.isolation() == Isolation::Serializable,
+                None => self.trx_options().isolation == Isolation::Serializable,
+            }
+    }
+
+    /// BEGIN.
+    pub(super) fn begin(&mut self, read_only: Option<bool>, consistent_snapshot: bool) -> Result<()> {
+        self.commit()?;
+        let mut options = self.trx_options();
+        if let Some(read_only) = read_only {
+            options.read_only = read_only;
+        }
+        self.next_transaction = Characteristics::default();
+        let mut trx = self.instance.engine.begin(options);
+        if consistent_snapshot {
+            trx.take_snapshot();
+        }
+        self.trx = Some(trx);
+        self.explicit = true;
+        Ok(())
+    }
+
+    pub(super) fn commit(&mut self) -> Result<()> {
+        self.explicit = false;
+        self.savepoints.clear();
+        match self.trx.take() {
+            Some(trx) => {
+                self.next_transaction = Characteristics::default();
+                self.status.add(Counter::HandlerCommit, 1);
+                trx.commit().or_sql()
+            }
+            None => Ok(()),
+        }
+    }
+
+    pub(super) fn rollback(&mut self) -> Result<()> {
+        self.explicit = false;
+        self.savepoints.clear();
+        match self.trx.take() {
+            Some(trx) => {
+                self.next_transaction = Characteristics::default();
+                self.status.add(Counter::HandlerRollback, 1);
+                trx.rollback().or_sql()
+            }
+            None => Ok(()),
+        }
+    }
+
+    pub(super) fn savepoint(&mut self, name: &str) {
+        self.status.add(Counter::ComSavepoint, 1);
+        if !self.in_transaction() {
+            return; // It would be gone with its own statement.
+        }
+        if self.trx.is_none() {
+            self.trx = Some(self.instance.engine.begin(self.trx_options()));
+        }
+        let Some(trx) = &mut self.trx else { return };
+        let savepoint = trx.savepoint();
+        self.savepoints.retain(|(known, _)| !known.eq_ignore_ascii_case(name));
+        self.savepoints.push((name.to_owned(), savepoint));
+    }
+
+    fn find_savepoint(&self, name: &str) -> Result<usize> {
+        let found = self.savepoints.iter().position(|(known, _)| known.eq_ignore_ascii_case(name));
+        found.ok_or_else(|| Error::unknown_savepoint(name))
+    }
+
+    pub(super) fn rollback_to(&mut self, name: &str) -> Result<()> {
+        self.status.add(Counter::ComRollbackToSavepoint, 1);
+        let at = self.find_savepoint(name)?;
+        let savepoint = self.savepoints[at].1;
+        self.savepoints.truncate(at + 1);
+        match &mut self.trx {
+            Some(trx) => trx.rollback_to(savepoint).or_sql(),
+            None => Err(Error::unknown_savepoint(name)),
+        }
+    }
+
+    pub(super) fn release_savepoint(&mut self, name: &str) -> Result<()> {
+        self.status.add(Counter::ComReleaseSavepoint, 1);
+        let at = self.find_savepoint(name)?;
+        self.savepoints.truncate(at);
+        Ok(())
+    }
+
+    /// Runs a statement in the open transaction, or in one of its own: commits, or undoes what it did.
+    pub(super) fn in_statement<T>(
+        &mut self,
+        run: impl FnOnce(&Session, &RefCell<Trx>) -> Result<T>,
+    ) -> Result<T> {
+        let mut trx = match self.trx.take() {
+            Some(trx) => trx,
+            None => self.instance.engine.begin(self.trx_options()),
+        };
+        let savepoint = trx.statement_begin();
+        let cell = RefCell::new(trx);
+        let result = run(self, &cell);
+        let mut trx = cell.into_inner();
+        match result {
+            Ok(value) if self.in_transaction() => {
+                self.trx = Some(trx);
+                Ok(value)
+            }
+            Ok(value) => {
+                self.next_transaction = Characteristics::default();
+                trx.commit().map_err(storage_error)?;
+                Ok(value)
+            }
+            // The victim of a deadlock has lost its transaction.
+            Err(error) if error.code == 1213 => {
+                self.explicit = false;
+                self.savepoints.clear();
+                let _ = trx.rollback();
+                Err(error)
+            }
+            Err(error) if self.in_transaction() => {
+                trx.rollback_to(savepoint).or_sql()?;
+                self.trx = Some(trx);
+                Err(error)
+            }
+            Err(error) => {
+                self.next_transaction = Characteristics::default();
+                trx.rollback().or_sql()?;
+                Err(error)
+            }
+        }
+    }
+
+    /// SET TRANSACTION.
+    pub(super) fn set_transaction(
+        &mut self,
+        scope: Option<ast::VariableScope>,
+        isolation: Option<ast::Isolation>,
+        read_only: Option<bool>,
+    ) -> Result<()> {
+        use format::value::Value;
+        let Some(scope) = scope else {
+            if self.trx.is_some() || self.explicit {
+                return Err(Error::transaction_in_progress());
+            }
+            self.next_transaction.isolation = isolation.map(isolation_of).or(self.next_transaction.isolation);
+            self.next_transaction.read_only = read_only.or(self.next_transaction.read_only);
+            self.forget_plans();
+            return Ok(());
+        };
+        let level = isolation.map(|isolation| match isolation {
+            ast::Isolation::ReadUncommitted => "READ-UNCOMMITTED",
+            ast::Isolation::ReadCommitted => "READ-COMMITTED",
+            ast::Isolation::RepeatableRead => "REPEATABLE-READ",
+            ast::Isolation::Serializable => "SERIALIZABLE",
+        });
+        let settings = [
+            ("transaction_isolation", level.map(|level| Value::Bytes(level.into()))),
+            ("transaction_read_only", read_only.map(|read_only| Value::Int(read_only as i64))),
+        ];
+        for (name, value) in settings {
+            let Some(value) = value else { continue };
+            match scope {
+                ast::VariableScope::Session => self.variables.set(name, &value)?,
+                _ => self.instance.variables.set(name, &value)?,
+            };
+        }
+        self.forget_plans();
+        Ok(())
+    }
+}
