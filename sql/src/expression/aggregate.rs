@@ -1,12 +1,30 @@
-//! (signatures first)
-use format::value::Value;
+//! COUNT, SUM and their kin over the rows of a group.
+//!
+//! The binder collects an [`AggregateCall`] for each aggregate of a query; for each
+//! group the executor starts an [`Accumulator`] per call, adds the group's rows and
+//! finishes. The results are what [`Fields::aggregate`] then answers.
+//!
+//! NULLs are left out by all of them but COUNT(*). DISTINCT keeps the keys
+//! ([`group_key`]) that it has seen. Sums of integers and decimals are exact;
+//! variances are computed as they go, by Welford's method.
+//!
+//! Sources: B. P. Welford, "Note on a method for calculating corrected sums of
+//! squares and products" (1962).
 
-use super::{EvalContext, Expr, Fields};
-use crate::error::Result;
-use crate::parser::ast::AggregateFunction;
+use std::cmp::Ordering;
+
+use format::collation::collation;
+use format::value::{Decimal, Value};
+use rustc_hash::FxHashSet;
+
+use super::arithmetic::{self, Fault};
+use super::datum::Number;
+use super::{Datum, EvalContext, Expr, Fields, group_key, order};
+use crate::error::{Error, Result};
+use crate::parser::ast::{AggregateFunction, BinaryOp};
 use crate::types::TypeInfo;
 
-/// One aggregate of a query, collected by the binder; its results are the group row's [`Fields::aggregate`].
+/// One aggregate of a query.
 #[derive(Debug, Clone)]
 pub struct AggregateCall {
     pub function: AggregateFunction,
@@ -15,26 +33,337 @@ pub struct AggregateCall {
     pub args: Vec<Expr>,
     /// GROUP_CONCAT's: expression, descending.
     pub order_by: Vec<(Expr, bool)>,
+    /// In the character set of the result.
     pub separator: Vec<u8>,
     pub ty: TypeInfo,
 }
 
 /// The state of one aggregate over the rows of a group so far.
 #[derive(Debug, Clone)]
-pub struct Accumulator {}
+pub struct Accumulator {
+    state: State,
+    /// The keys of the values seen, for DISTINCT.
+    seen: Option<FxHashSet<Vec<u8>>>,
+    /// Scratch for a key.
+    key: Vec<u8>,
+}
+
+#[derive(Debug, Clone)]
+enum State {
+    Count(i64),
+    /// SUM, AVG; None before the first value.
+    Sum {
+        sum: Option<Sum>,
+        count: u64,
+    },
+    /// MIN, MAX, ANY_VALUE
+    Extreme(Option<Value>),
+    Bits(u64),
+    /// Welford's running mean and sum of squared distances.
+    Variance {
+        count: u64,
+        mean: f64,
+        squares: f64,
+    },
+    /// GROUP_CONCAT: the texts with their sort keys, or the text itself without ORDER BY.
+    Concat {
+        text: Option<Vec<u8>>,
+        sorted: Vec<(Vec<Value>, Vec<u8>)>,
+        cut: bool,
+    },
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Sum {
+    /// While it fits, integers are summed as such.
+    Integer(i128),
+    Decimal(Decimal),
+    Double(f64),
+}
 
 impl AggregateCall {
     pub fn start(&self) -> Accumulator {
-        todo!()
+        let state = match self.function {
+            AggregateFunction::Count => State::Count(0),
+            AggregateFunction::Sum | AggregateFunction::Avg => State::Sum { sum: None, count: 0 },
+            AggregateFunction::Min | AggregateFunction::Max | AggregateFunction::AnyValue => State::Extreme(None),
+            AggregateFunction::BitAnd => State::Bits(u64::MAX),
+            AggregateFunction::BitOr | AggregateFunction::BitXor => State::Bits(0),
+            AggregateFunction::GroupConcat | AggregateFunction::JsonArrayAgg | AggregateFunction::JsonObjectAgg => {
+                State::Concat { text: None, sorted: Vec::new(), cut: false }
+            }
+            _ => State::Variance { count: 0, mean: 0.0, squares: 0.0 },
+        };
+        // The extremes of distinct values are the extremes.
+        let needs_keys = self.distinct && !matches!(state, State::Extreme(_) | State::Bits(_));
+        Accumulator { state, seen: needs_keys.then(FxHashSet::default), key: Vec::new() }
+    }
+
+    /// Whether an index that is sorted by the argument gives the result with its first or last row.
+    pub fn is_min_or_max(&self) -> bool {
+        matches!(self.function, AggregateFunction::Min | AggregateFunction::Max)
     }
 }
 
 impl Accumulator {
-    pub fn add(&mut self, _call: &AggregateCall, _context: &EvalContext<'_>, _row: &dyn Fields) -> Result<()> {
-        todo!()
+    /// Adds a row of the group.
+    pub fn add(&mut self, call: &AggregateCall, context: &EvalContext<'_>, row: &dyn Fields) -> Result<()> {
+        // COUNT(*) and the most common others come first; they neither hash nor copy.
+        if let (State::Count(count), None) = (&mut self.state, &self.seen) {
+            for arg in &call.args {
+                if arg.eval(context, row)?.is_null() {
+                    return Ok(());
+                }
+            }
+            *count += 1;
+            return Ok(());
+        }
+        if call.args.len() == 1 && self.seen.is_none() && !matches!(self.state, State::Concat { .. }) {
+            let value = call.args[0].eval(context, row)?;
+            return if value.is_null() { Ok(()) } else { self.add_value(call, value, context) };
+        }
+        let mut values = Vec::with_capacity(call.args.len());
+        for arg in &call.args {
+            let value = arg.eval(context, row)?;
+            if value.is_null() {
+                return Ok(());
+            }
+            values.push(value);
+        }
+        if let Some(seen) = &mut self.seen {
+            self.key.clear();
+            for (value, arg) in values.iter().zip(&call.args) {
+                group_key(value, arg.ty.collation, &mut self.key);
+            }
+            if seen.contains(&self.key) {
+                return Ok(());
+            }
+            seen.insert(self.key.clone());
+        }
+        match &mut self.state {
+            State::Count(count) => *count += 1,
+            State::Concat { .. } => self.add_text(call, values, context, row)?,
+            _ => {
+                if let Some(value) = values.into_iter().next() {
+                    self.add_value(call, value, context)?;
+                }
+            }
+        }
+        Ok(())
     }
+
+    fn add_value(&mut self, call: &AggregateCall, value: Datum<'_>, context: &EvalContext<'_>) -> Result<()> {
+        let arg = &call.args[0];
+        match &mut self.state {
+            State::Sum { sum, count } => {
+                let Some(number) = value.to_number(&arg.ty, context)? else { return Ok(()) };
+                *count += 1;
+                *sum = Some(match sum {
+                    None => Sum::from(number),
+                    Some(sum) => sum.add(number).ok_or_else(|| Error::out_of_range("DECIMAL", "sum"))?,
+                });
+            }
+            State::Extreme(best) => {
+                let better = match (&best, call.function) {
+                    (None, _) => true,
+                    (Some(_), AggregateFunction::AnyValue) => false,
+                    (Some(best), function) => {
+                        let ordering = order(&value, &Datum::from(best), arg.ty.collation);
+                        ordering == if function == AggregateFunction::Min { Ordering::Less } else { Ordering::Greater }
+                    }
+                };
+                if better {
+                    *best = Some(value.into_value());
+                }
+            }
+            State::Bits(bits) => {
+                let value = value.to_u64(context)?;
+                match call.function {
+                    AggregateFunction::BitAnd => *bits &= value,
+                    AggregateFunction::BitOr => *bits |= value,
+                    _ => *bits ^= value,
+                }
+            }
+            State::Variance { count, mean, squares } => {
+                let value = value.to_f64(context)?;
+                *count += 1;
+                let distance = value - *mean;
+                *mean += distance / *count as f64;
+                *squares += distance * (value - *mean);
+            }
+            State::Count(count) => *count += 1,
+            State::Concat { .. } => {}
+        }
+        Ok(())
+    }
+
+    /// A row of GROUP_CONCAT: its arguments one after the other.
+    fn add_text(
+        &mut self,
+        call: &AggregateCall,
+        values: Vec<Datum<'_>>,
+        context: &EvalContext<'_>,
+        row: &dyn Fields,
+    ) -> Result<()> {
+        let State::Concat { text, sorted, cut } = &mut self.state else { return Ok(()) };
+        if !call.order_by.is_empty() {
+            let mut item = Vec::new();
+            for (value, arg) in values.iter().zip(&call.args) {
+                value.write_text(&arg.ty, &mut item);
+            }
+            let keys = call.order_by.iter().map(|(expr, _)| expr.value(context, row)).collect::<Result<Vec<_>>>()?;
+            sorted.push((keys, item));
+            return Ok(());
+        }
+        if *cut {
+            return Ok(());
+        }
+        let out = match text {
+            Some(out) => {
+                out.extend_from_slice(&call.separator);
+                out
+            }
+            None => text.insert(Vec::new()),
+        };
+        for (value, arg) in values.iter().zip(&call.args) {
+            value.write_text(&arg.ty, out);
+        }
+        *cut = cut_text(out, call, context);
+        Ok(())
+    }
+
     /// The result over the rows so far; may be called once.
-    pub fn finish(&mut self, _call: &AggregateCall, _context: &EvalContext<'_>) -> Result<Value> {
-        todo!()
+    pub fn finish(&mut self, call: &AggregateCall, context: &EvalContext<'_>) -> Result<Value> {
+        Ok(match &mut self.state {
+            State::Count(count) => Value::Int(*count),
+            State::Sum { sum: None, .. } => Value::Null,
+            State::Sum { sum: Some(sum), count } => match call.function {
+                AggregateFunction::Sum => sum.into_value(&call.ty)?,
+                _ => sum.average(*count, context)?.fit(&call.ty).into_value(),
+            },
+            State::Extreme(best) => best.take().unwrap_or(Value::Null),
+            State::Bits(bits) => Value::UInt(*bits),
+            State::Variance { count, squares, .. } => {
+                let is_sample = matches!(call.function, AggregateFunction::StddevSamp | AggregateFunction::VarSamp);
+                let divisor = if is_sample { count.saturating_sub(1) } else { *count };
+                if divisor == 0 {
+                    return Ok(Value::Null);
+                }
+                let variance = *squares / divisor as f64;
+                match call.function {
+                    AggregateFunction::StddevPop | AggregateFunction::StddevSamp => Value::Double(variance.sqrt()),
+                    _ => Value::Double(variance),
+                }
+            }
+            State::Concat { text, sorted, .. } => {
+                if !sorted.is_empty() {
+                    *text = Some(join_sorted(sorted, call, context));
+                }
+                text.take().map_or(Value::Null, Value::Bytes)
+            }
+        })
+    }
+}
+
+fn join_sorted(sorted: &mut [(Vec<Value>, Vec<u8>)], call: &AggregateCall, context: &EvalContext<'_>) -> Vec<u8> {
+    sorted.sort_by(|(a, _), (b, _)| {
+        for ((a, b), (expr, descending)) in a.iter().zip(b).zip(&call.order_by) {
+            let ordering = order(&Datum::from(a), &Datum::from(b), expr.ty.collation);
+            let ordering = if *descending { ordering.reverse() } else { ordering };
+            if ordering != Ordering::Equal {
+                return ordering;
+            }
+        }
+        Ordering::Equal
+    });
+    let mut out = Vec::new();
+    for (index, (_, item)) in sorted.iter().enumerate() {
+        if index > 0 {
+            out.extend_from_slice(&call.separator);
+        }
+        out.extend_from_slice(item);
+        if cut_text(&mut out, call, context) {
+            break;
+        }
+    }
+    out
+}
+
+/// Cuts to `group_concat_max_len`, at a character; warning 1260.
+fn cut_text(out: &mut Vec<u8>, call: &AggregateCall, context: &EvalContext<'_>) -> bool {
+    let max = context.group_concat_bytes_max as usize;
+    if out.len() <= max {
+        return false;
+    }
+    let charset = collation(call.ty.collation).charset;
+    out.truncate(max);
+    // What is left of a character at the end goes too.
+    let whole = charset.well_formed_prefix(out);
+    if out.len() - whole < charset.bytes_max() as usize {
+        out.truncate(whole);
+    }
+    context.warn(Error::new(1260, b"HY000", "Row 1 was cut by GROUP_CONCAT()"));
+    true
+}
+
+impl From<Number> for Sum {
+    fn from(number: Number) -> Sum {
+        match number {
+            Number::Int(v) => Sum::Integer(v as i128),
+            Number::UInt(v) => Sum::Integer(v as i128),
+            Number::Decimal(v) => Sum::Decimal(v),
+            Number::Double(v) => Sum::Double(v),
+        }
+    }
+}
+
+impl Sum {
+    /// None: out of range.
+    #[inline]
+    fn add(self, number: Number) -> Option<Sum> {
+        Some(match (self, number) {
+            // 2^63 values of 64 bits each fit.
+            (Sum::Integer(sum), Number::Int(v)) => Sum::Integer(sum.checked_add(v as i128)?),
+            (Sum::Integer(sum), Number::UInt(v)) => Sum::Integer(sum.checked_add(v as i128)?),
+            (Sum::Double(sum), number) => Sum::Double(sum + number.to_f64()),
+            (sum, Number::Double(v)) => Sum::Double(sum.to_f64() + v),
+            (sum, number) => Sum::Decimal(sum.to_decimal().add(&number.to_decimal()).ok()?),
+        })
+    }
+
+    fn to_f64(self) -> f64 {
+        match self {
+            Sum::Integer(sum) => sum as f64,
+            Sum::Decimal(sum) => sum.to_f64(),
+            Sum::Double(sum) => sum,
+        }
+    }
+
+    fn to_decimal(self) -> Decimal {
+        match self {
+            Sum::Integer(sum) => Decimal::from_i128(sum, 0),
+            Sum::Decimal(sum) => sum,
+            Sum::Double(sum) => Decimal::from_f64(sum).unwrap_or(Decimal::ZERO),
+        }
+    }
+
+    fn into_value(self, ty: &TypeInfo) -> Result<Value> {
+        Ok(match self {
+            Sum::Double(sum) if sum.is_finite() => Value::Double(sum),
+            Sum::Double(_) => return Err(Error::out_of_range("DOUBLE", "sum")),
+            exact => Datum::Decimal(exact.to_decimal()).fit(ty).into_value(),
+        })
+    }
+
+    fn average(self, count: u64, context: &EvalContext<'_>) -> Result<Datum<'static>> {
+        let sum = match self {
+            Sum::Double(sum) => return Ok(Datum::Double(sum / count as f64)),
+            exact => Number::Decimal(exact.to_decimal()),
+        };
+        match arithmetic::compute(BinaryOp::Divide, sum, Number::UInt(count), context) {
+            Ok(number) => Ok(number.into()),
+            Err(Fault::OutOfRange(kind)) => Err(Error::out_of_range(kind, "avg")),
+            Err(Fault::DivisionByZero) => Ok(Datum::Null),
+        }
     }
 }

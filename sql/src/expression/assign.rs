@@ -1,9 +1,36 @@
-//! (signatures first)
-use format::value::ColumnType;
+//! A value on its way into a column.
+//!
+//! In strict mode a value that does not fit is an error; else it becomes the
+//! nearest value of the column and a warning:
+//!
+//! | value | strict | lenient |
+//! |---|---|---|
+//! | out of a number's range | 1264 | the range's end |
+//! | no number: `'abc'` | 1366 | 0 |
+//! | a number and more: `'12abc'` | 1265 | 12 |
+//! | text too long | 1406 (spaces alone: note 1265) | cut, 1265 |
+//! | bytes that are no characters | 1366 | cut |
+//! | no date: `'2024-02-30'` | 1292 | zero date, 1264 or 1265 |
+//! | no member of an ENUM or SET | 1265 | '' |
+//! | NULL for NOT NULL | 1048 | zero, 1048 |
+//!
+//! What comes out can be encoded as it is ([`encode`]): a number is of the column's
+//! sign, a decimal has its scale, a string its character set, a TIMESTAMP is in UTC.
 
+use std::borrow::Cow;
+
+use format::collation::{Charset, CollationId, collation, convert};
+use format::value::{
+    ColumnType, Date, DateTime, Decimal, LobSize, ParseFlags, Time, Value, ZoneOffset, datetime_from_decimal,
+    datetime_from_number, double_prefix, parse_datetime, parse_time, time_from_decimal, time_from_number,
+    validate_json,
+};
+
+use super::datum::quoted;
+use super::temporal::{Zeros, is_bad_date};
 use super::{Datum, EvalContext};
-use crate::error::Result;
-use crate::types::TypeInfo;
+use crate::error::{Error, Result};
+use crate::types::{SqlMode, TypeInfo};
 
 /// What happens to values that do not fit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,21 +49,689 @@ pub struct Target<'a> {
     pub nullable: bool,
 }
 
-/// Coerces a value to a column's type: the result can be [encoded](ColumnType::encode) as it is. NULL for a NOT NULL column is 1048 in
-/// strict mode, and the type's zero otherwise. `source` is the type of the expression that gave the value, `row` counts from 1.
-/// A TIMESTAMP comes out in UTC. Strings that need no change are passed through.
+/// What a conversion needs besides the value.
+struct Assignment<'c, 't> {
+    target: &'c Target<'t>,
+    mode: AssignMode,
+    row: u64,
+    context: &'c EvalContext<'c>,
+}
+
+/// Coerces a value to a column's type: the result can be [encoded](encode) as it is. NULL for a NOT NULL column is 1048
+/// in strict mode, and the type's zero otherwise. `source` is the type of the expression that gave the value, `row`
+/// counts from 1. Strings that need no change are passed through.
 pub fn assign<'a>(
-    _value: Datum<'a>,
-    _source: &TypeInfo,
-    _target: &Target<'_>,
-    _mode: AssignMode,
-    _row: u64,
-    _context: &EvalContext<'_>,
+    value: Datum<'a>,
+    source: &TypeInfo,
+    target: &Target<'_>,
+    mode: AssignMode,
+    row: u64,
+    context: &EvalContext<'_>,
 ) -> Result<Datum<'a>> {
-    todo!()
+    // The most common: an integer that fits.
+    if let (Datum::Int(number), ColumnType::Int { bytes, unsigned: false }) = (&value, target.ty) {
+        let (low, high) = int_range(*bytes);
+        if (low..=high).contains(number) {
+            return Ok(value);
+        }
+    }
+    let assignment = Assignment { target, mode, row, context };
+    if value.is_null() {
+        return assignment.null();
+    }
+    match target.ty {
+        ColumnType::Int { bytes, unsigned: false } => {
+            let (low, high) = int_range(*bytes);
+            assignment.integer(value, source, low as i128, high as i128).map(|number| Datum::Int(number as i64))
+        }
+        ColumnType::Int { bytes, unsigned: true } => {
+            let high = if *bytes == 8 { u64::MAX } else { (1 << (8 * *bytes as u32)) - 1 };
+            assignment.integer(value, source, 0, high as i128).map(|number| Datum::UInt(number as u64))
+        }
+        ColumnType::Year => assignment.year(value, source),
+        ColumnType::Bit { bits } => assignment.bit(value, source, *bits),
+        ColumnType::Float { unsigned, decimals } => assignment.double(value, source, *unsigned, *decimals, true),
+        ColumnType::Double { unsigned, decimals } => assignment.double(value, source, *unsigned, *decimals, false),
+        ColumnType::Decimal { precision, scale, unsigned } => assignment.decimal(value, *precision, *scale, *unsigned),
+        ColumnType::Date => assignment.date(value),
+        ColumnType::Time { fsp } => assignment.time(value, *fsp),
+        ColumnType::DateTime { fsp } => assignment.datetime(value, *fsp).map(Datum::DateTime),
+        ColumnType::Timestamp { fsp } => assignment.timestamp(value, *fsp),
+        ColumnType::Char { chars, collation } => {
+            let text = assignment.text(value, source, *collation)?;
+            // Stored without the spaces that pad it.
+            assignment.fit_chars(text, *chars, *collation).map(|text| Datum::Bytes(trim_spaces(text)))
+        }
+        ColumnType::VarChar { chars, collation } => {
+            let text = assignment.text(value, source, *collation)?;
+            assignment.fit_chars(text, *chars, *collation).map(Datum::Bytes)
+        }
+        ColumnType::Binary { bytes } | ColumnType::VarBinary { bytes } => {
+            let text = value.into_text(source);
+            assignment.fit_bytes(text, *bytes as usize, Charset::Binary).map(Datum::Bytes)
+        }
+        ColumnType::Text { size, collation: id } => {
+            let text = assignment.text(value, source, *id)?;
+            assignment.fit_bytes(text, size.bytes_max() as usize, collation(*id).charset).map(Datum::Bytes)
+        }
+        ColumnType::Blob { size } => {
+            let text = value.into_text(source);
+            assignment.fit_bytes(text, size.bytes_max() as usize, Charset::Binary).map(Datum::Bytes)
+        }
+        ColumnType::Json => {
+            let text = assignment.text(value, source, CollationId::UTF8MB4_BIN)?;
+            if let Err(error) = validate_json(&text) {
+                let text = format!(
+                    "Invalid JSON text: \"{}\" at position {} in value for column '{}'.",
+                    error.reason, error.at, target.name
+                );
+                return Err(Error::new(3140, b"22032", text));
+            }
+            assignment.fit_bytes(text, LobSize::Long.bytes_max() as usize, Charset::Utf8mb4).map(Datum::Bytes)
+        }
+        ColumnType::Enum { members, collation } => assignment.enumeration(value, source, members.len(), *collation),
+        ColumnType::Set { members, collation } => assignment.set(value, source, members.len(), *collation),
+    }
 }
 
 /// Appends the stored bytes of an assigned value. Not for NULL.
-pub fn encode(_value: &Datum<'_>, _ty: &ColumnType, _out: &mut Vec<u8>) -> Result<()> {
-    todo!()
+pub fn encode(value: Datum<'_>, ty: &ColumnType, out: &mut Vec<u8>) -> Result<()> {
+    // Text goes as it is, without a copy in between.
+    if let (
+        Datum::Bytes(text),
+        ColumnType::VarChar { .. } | ColumnType::VarBinary { .. } | ColumnType::Text { .. } | ColumnType::Blob { .. },
+    ) = (&value, ty)
+    {
+        out.extend_from_slice(text);
+        return Ok(());
+    }
+    ty.encode(&value.into_value(), out).map_err(|error| Error::internal(format!("encode a value: {error:?}")))
+}
+
+/// The zero of a type: what a NOT NULL column gets for NULL when that is no error, and implicitly by default.
+pub fn zero_of(ty: &ColumnType) -> Value {
+    match ty {
+        ColumnType::Int { unsigned: false, .. } => Value::Int(0),
+        ColumnType::Int { unsigned: true, .. } | ColumnType::Year | ColumnType::Bit { .. } | ColumnType::Set { .. } => {
+            Value::UInt(0)
+        }
+        // The first member.
+        ColumnType::Enum { .. } => Value::UInt(1),
+        ColumnType::Float { .. } | ColumnType::Double { .. } => Value::Double(0.0),
+        ColumnType::Decimal { scale, .. } => {
+            Value::Decimal(Decimal::ZERO.round(*scale as i32).unwrap_or(Decimal::ZERO))
+        }
+        ColumnType::Date => Value::Date(Date::ZERO),
+        ColumnType::Time { .. } => Value::Time(Time::ZERO),
+        ColumnType::DateTime { .. } | ColumnType::Timestamp { .. } => Value::DateTime(DateTime::ZERO),
+        ColumnType::Json => Value::Bytes(b"null".to_vec()),
+        _ => Value::Bytes(Vec::new()),
+    }
+}
+
+/// The range of a signed integer of so many bytes.
+fn int_range(bytes: u8) -> (i64, i64) {
+    let bits = 8 * bytes.clamp(1, 8) as u32;
+    let high = (u64::MAX >> (65 - bits)) as i64;
+    (-high - 1, high)
+}
+
+impl Assignment<'_, '_> {
+    /// An error in strict mode; else a warning, and the caller stores what it can.
+    #[cold]
+    fn doubt(&self, error: Error) -> Result<()> {
+        match self.mode {
+            AssignMode::Strict => Err(error),
+            AssignMode::Lenient => {
+                self.context.warn(error);
+                Ok(())
+            }
+        }
+    }
+
+    fn out_of_range(&self) -> Result<()> {
+        self.doubt(Error::column_out_of_range(self.target.name, self.row))
+    }
+
+    fn truncated(&self) -> Result<()> {
+        self.doubt(Error::data_truncated(self.target.name, self.row))
+    }
+
+    fn incorrect(&self, kind: &str, text: &[u8]) -> Result<()> {
+        self.doubt(Error::incorrect_value_for_column(kind, &quoted(text), self.target.name, self.row))
+    }
+
+    fn null<'a>(&self) -> Result<Datum<'a>> {
+        if self.target.nullable {
+            return Ok(Datum::Null);
+        }
+        self.doubt(Error::null_in_not_null(self.target.name))?;
+        Ok(Datum::from(zero_of(self.target.ty)))
+    }
+
+    // ------------------------------------------------------------ numbers
+
+    /// An integer between two bounds. Fractions are rounded half away from zero, doubles half to even.
+    fn integer(&self, value: Datum<'_>, source: &TypeInfo, low: i128, high: i128) -> Result<i128> {
+        let number = match &value {
+            Datum::Int(v) => *v as i128,
+            Datum::UInt(v) => *v as i128,
+            Datum::Double(v) if v.is_nan() => 0,
+            // A cast saturates, far outside of any column's range.
+            Datum::Double(v) => v.round_ties_even() as i128,
+            Datum::Decimal(v) => match v.round(0).ok().and_then(|v| v.to_i128_truncated()) {
+                Some(number) => number,
+                None if v.is_negative() => i128::MIN,
+                None => i128::MAX,
+            },
+            // A binary string of a hexadecimal literal is its text here, as in MySQL's INSERT of a string.
+            Datum::Bytes(text) => self.integer_text(text)?,
+            other => match other.to_number(source, self.context)? {
+                Some(super::datum::Number::Decimal(v)) => {
+                    v.round(0).ok().and_then(|v| v.to_i128_truncated()).unwrap_or(0)
+                }
+                _ => other.to_i64(self.context)? as i128,
+            },
+        };
+        if number < low {
+            self.out_of_range()?;
+            return Ok(low);
+        }
+        if number > high {
+            self.out_of_range()?;
+            return Ok(high);
+        }
+        Ok(number)
+    }
+
+    fn integer_text(&self, text: &[u8]) -> Result<i128> {
+        let (number, consumed, result) = Decimal::parse_prefix(text);
+        if consumed == 0 {
+            self.incorrect("integer", text)?;
+            return Ok(0);
+        }
+        if !text[consumed..].trim_ascii().is_empty() {
+            self.truncated()?;
+        }
+        if result.is_err() {
+            return Ok(if number.is_negative() { i128::MIN } else { i128::MAX });
+        }
+        Ok(number.round(0).ok().and_then(|number| number.to_i128_truncated()).unwrap_or(i128::MAX))
+    }
+
+    fn year<'a>(&self, value: Datum<'_>, source: &TypeInfo) -> Result<Datum<'a>> {
+        // '0' and '00' are 2000, the number 0 is 0000.
+        let is_text = matches!(value, Datum::Bytes(_));
+        let digits = if let Datum::Bytes(text) = &value { text.trim_ascii().len() } else { 0 };
+        let number = match &value {
+            Datum::Date(date) => date.year as i128,
+            Datum::DateTime(moment) => moment.date.year as i128,
+            Datum::Time(_) => self.context.now().date.year as i128,
+            _ => self.integer(value, source, i64::MIN as i128, i64::MAX as i128)?,
+        };
+        let year = match number {
+            0 if is_text && digits < 3 => 2000,
+            0 => 0,
+            1..=69 if !is_text || digits < 3 => number + 2000,
+            70..=99 if !is_text || digits < 3 => number + 1900,
+            1901..=2155 => number,
+            _ => {
+                self.out_of_range()?;
+                0
+            }
+        };
+        Ok(Datum::UInt(year as u64))
+    }
+
+    /// The bits of a string are its bytes, those of a number its value.
+    fn bit<'a>(&self, value: Datum<'_>, source: &TypeInfo, bits: u8) -> Result<Datum<'a>> {
+        let max = if bits >= 64 { u64::MAX } else { (1 << bits) - 1 };
+        let number = match &value {
+            Datum::Bytes(text) => {
+                let significant = &text[text.iter().take_while(|byte| **byte == 0).count()..];
+                if significant.len() > 8 {
+                    self.doubt(Error::data_too_long(self.target.name, self.row))?;
+                    return Ok(Datum::UInt(max));
+                }
+                significant.iter().fold(0, |number, byte| number << 8 | *byte as u64)
+            }
+            Datum::Int(v) => *v as u64,
+            _ => self.integer(value, source, i64::MIN as i128, u64::MAX as i128)? as u64,
+        };
+        if number > max {
+            self.doubt(Error::data_too_long(self.target.name, self.row))?;
+            return Ok(Datum::UInt(max));
+        }
+        Ok(Datum::UInt(number))
+    }
+
+    fn double<'a>(
+        &self,
+        value: Datum<'_>,
+        source: &TypeInfo,
+        unsigned: bool,
+        decimals: Option<(u8, u8)>,
+        is_float: bool,
+    ) -> Result<Datum<'a>> {
+        let mut number = match &value {
+            Datum::Bytes(text) => {
+                let (number, prefix) = double_prefix(text);
+                if prefix.consumed == 0 {
+                    self.incorrect("double", text)?;
+                } else if prefix.truncated {
+                    self.truncated()?;
+                }
+                if prefix.overflow {
+                    self.out_of_range()?;
+                }
+                number
+            }
+            Datum::Double(number) => *number,
+            other => match other.to_number(source, self.context)? {
+                Some(number) => number.to_f64(),
+                None => 0.0,
+            },
+        };
+        if !number.is_finite() {
+            self.out_of_range()?;
+            number = if number < 0.0 { f64::MIN } else { f64::MAX };
+        }
+        if let Some((digits, scale)) = decimals {
+            let factor = 10f64.powi(scale as i32);
+            let rounded = (number * factor).round_ties_even() / factor;
+            if rounded.is_finite() {
+                number = rounded;
+            }
+            let max = 10f64.powi(digits as i32 - scale as i32) - 10f64.powi(-(scale as i32));
+            if number.abs() > max {
+                self.out_of_range()?;
+                number = max.copysign(number);
+            }
+        }
+        if unsigned && number < 0.0 {
+            self.out_of_range()?;
+            number = 0.0;
+        }
+        if is_float {
+            let single = number as f32;
+            if single.is_infinite() {
+                self.out_of_range()?;
+                return Ok(Datum::Double(f32::MAX.copysign(single) as f64));
+            }
+            number = single as f64;
+        }
+        Ok(Datum::Double(number))
+    }
+
+    fn decimal<'a>(&self, value: Datum<'_>, precision: u8, scale: u8, unsigned: bool) -> Result<Datum<'a>> {
+        let number = match &value {
+            Datum::Bytes(text) => {
+                let (number, consumed, result) = Decimal::parse_prefix(text);
+                if consumed == 0 {
+                    self.incorrect("decimal", text)?;
+                } else if !text[consumed..].trim_ascii().is_empty() {
+                    self.truncated()?;
+                }
+                if result.is_err() {
+                    self.out_of_range()?;
+                }
+                number
+            }
+            other => other.to_decimal(self.context)?,
+        };
+        if unsigned && number.is_negative() {
+            self.out_of_range()?;
+            return Ok(Datum::from(zero_of(self.target.ty)));
+        }
+        match number.fit(precision, scale) {
+            Ok(fitting) => {
+                if fitting != number && matches!(value, Datum::Bytes(_) | Datum::Decimal(_)) {
+                    // Digits behind the scale were rounded away: a note, in any mode.
+                    let note = Error::data_truncated(self.target.name, self.row).message;
+                    self.context.warnings.note(1265, note);
+                }
+                Ok(Datum::Decimal(fitting))
+            }
+            Err(_) => {
+                self.out_of_range()?;
+                let largest = Decimal::max(precision, scale);
+                Ok(Datum::Decimal(if number.is_negative() { largest.neg() } else { largest }))
+            }
+        }
+    }
+
+    // ----------------------------------------------------------- temporal
+
+    /// A date and time as it was written, with the checks of sql_mode. None: it is none, and has been warned of.
+    fn moment(&self, value: &Datum<'_>, kind: &str) -> Result<Option<DateTime>> {
+        let parsed = match value {
+            Datum::DateTime(value) => return self.checked_zero(*value, kind),
+            Datum::Date(value) => return self.checked_zero(value.at_midnight(), kind),
+            Datum::Time(_) => return value.to_datetime(Zeros::Allowed, self.context),
+            Datum::Bytes(text) => parse_datetime(text),
+            Datum::Int(number) => datetime_from_number(*number, 0),
+            Datum::UInt(number) => datetime_from_number(i64::try_from(*number).unwrap_or(i64::MAX), 0),
+            Datum::Decimal(number) => datetime_from_decimal(number),
+            other => datetime_from_decimal(&other.to_decimal(self.context)?),
+        };
+        if is_bad_date(&parsed.flags, Zeros::Allowed, self.context.mode) {
+            self.incorrect_temporal(kind, value, &parsed.flags)?;
+            return Ok(None);
+        }
+        if parsed.flags.truncated {
+            self.truncated_temporal(kind, value)?;
+        }
+        self.checked_zero(parsed.value, kind)
+    }
+
+    /// NO_ZERO_DATE and NO_ZERO_IN_DATE.
+    fn checked_zero(&self, value: DateTime, kind: &str) -> Result<Option<DateTime>> {
+        let mode = self.context.mode;
+        let refused = if value.date.is_zero() {
+            mode.has(SqlMode::NO_ZERO_DATE)
+        } else {
+            value.date.has_zero_part() && mode.has(SqlMode::NO_ZERO_IN_DATE)
+        };
+        if refused {
+            let mut text = Vec::new();
+            match kind {
+                "date" => value.date.write(&mut text),
+                _ => value.write(0, &mut text),
+            }
+            self.doubt(Error::incorrect_temporal(kind, &quoted(&text), self.target.name, self.row))?;
+            return Ok(Some(DateTime::ZERO));
+        }
+        Ok(Some(value))
+    }
+
+    fn incorrect_temporal(&self, kind: &str, value: &Datum<'_>, flags: &ParseFlags) -> Result<()> {
+        let text = quoted(&value.by_ref().into_text(&TypeInfo::NULL));
+        match self.mode {
+            AssignMode::Strict => Err(Error::incorrect_temporal(kind, &text, self.target.name, self.row)),
+            AssignMode::Lenient => {
+                let warning = if flags.invalid || flags.invalid_day {
+                    Error::column_out_of_range(self.target.name, self.row)
+                } else {
+                    Error::data_truncated(self.target.name, self.row)
+                };
+                self.context.warn(warning);
+                Ok(())
+            }
+        }
+    }
+
+    /// Something follows the value.
+    fn truncated_temporal(&self, kind: &str, value: &Datum<'_>) -> Result<()> {
+        let text = quoted(&value.by_ref().into_text(&TypeInfo::NULL));
+        match self.mode {
+            AssignMode::Strict => Err(Error::incorrect_temporal(kind, &text, self.target.name, self.row)),
+            AssignMode::Lenient => self.truncated(),
+        }
+    }
+
+    fn date<'a>(&self, value: Datum<'_>) -> Result<Datum<'a>> {
+        let Some(moment) = self.moment(&value, "date")? else { return Ok(Datum::Date(Date::ZERO)) };
+        let has_time = moment.hour != 0 || moment.minute != 0 || moment.second != 0 || moment.micros != 0;
+        if has_time {
+            self.context.warnings.note(
+                1292,
+                format!(
+                    "Incorrect date value: '{}' for column '{}' at row {}",
+                    quoted(&value.by_ref().into_text(&TypeInfo::NULL)),
+                    self.target.name,
+                    self.row
+                ),
+            );
+        }
+        Ok(Datum::Date(moment.date))
+    }
+
+    fn datetime(&self, value: Datum<'_>, fsp: u8) -> Result<DateTime> {
+        let Some(moment) = self.moment(&value, "datetime")? else { return Ok(DateTime::ZERO) };
+        if self.context.mode.has(SqlMode::TIME_TRUNCATE_FRACTIONAL) {
+            return Ok(moment.truncate(fsp));
+        }
+        match moment.round(fsp) {
+            Some(moment) => Ok(moment),
+            None => {
+                self.out_of_range()?;
+                Ok(DateTime::ZERO)
+            }
+        }
+    }
+
+    /// In UTC, between 1970-01-01 00:00:01 and 2038-01-19 03:14:07.
+    fn timestamp<'a>(&self, value: Datum<'_>, fsp: u8) -> Result<Datum<'a>> {
+        const SECONDS_MAX: i64 = i32::MAX as i64;
+        let quoted_value = value.by_ref().into_text(&TypeInfo::NULL).into_owned();
+        let local = self.datetime(value, fsp)?;
+        if local == DateTime::ZERO {
+            return Ok(Datum::DateTime(local));
+        }
+        let micros = local.to_unix_micros(self.context.zone);
+        let in_range = (1_000_000..(SECONDS_MAX + 1) * 1_000_000).contains(&micros) && !local.date.has_zero_part();
+        match DateTime::from_unix_micros(micros, ZoneOffset::UTC) {
+            Some(utc) if in_range => Ok(Datum::DateTime(utc)),
+            _ => {
+                match self.mode {
+                    AssignMode::Strict => {
+                        let text = quoted(&quoted_value);
+                        return Err(Error::incorrect_temporal("datetime", &text, self.target.name, self.row));
+                    }
+                    AssignMode::Lenient => self.out_of_range()?,
+                }
+                Ok(Datum::DateTime(DateTime::ZERO))
+            }
+        }
+    }
+
+    fn time<'a>(&self, value: Datum<'_>, fsp: u8) -> Result<Datum<'a>> {
+        let parsed = match &value {
+            Datum::Time(time) => return Ok(Datum::Time(self.round_time(*time, fsp))),
+            Datum::DateTime(moment) => return Ok(Datum::Time(self.round_time(moment.time(), fsp))),
+            Datum::Date(_) => return Ok(Datum::Time(Time::ZERO)),
+            Datum::Bytes(text) => parse_time(text),
+            Datum::Int(number) => time_from_number(*number, 0),
+            Datum::UInt(number) => time_from_number(i64::try_from(*number).unwrap_or(i64::MAX), 0),
+            Datum::Decimal(number) => time_from_decimal(number),
+            other => time_from_decimal(&other.to_decimal(self.context)?),
+        };
+        if parsed.flags.invalid || parsed.flags.truncated {
+            self.incorrect_temporal("time", &value, &ParseFlags { invalid: false, ..parsed.flags })?;
+        } else if parsed.flags.out_of_range {
+            match self.mode {
+                AssignMode::Strict => self.incorrect_temporal("time", &value, &parsed.flags)?,
+                AssignMode::Lenient => self.out_of_range()?,
+            }
+        }
+        Ok(Datum::Time(self.round_time(parsed.value, fsp)))
+    }
+
+    fn round_time(&self, time: Time, fsp: u8) -> Time {
+        match self.context.mode.has(SqlMode::TIME_TRUNCATE_FRACTIONAL) {
+            true => time.truncate(fsp),
+            false => time.round(fsp),
+        }
+    }
+
+    // ------------------------------------------------------------ strings
+
+    /// The text in the column's character set, well-formed.
+    fn text<'a>(&self, value: Datum<'a>, source: &TypeInfo, id: CollationId) -> Result<Cow<'a, [u8]>> {
+        let to = collation(id).charset;
+        let is_string = matches!(value, Datum::Bytes(_)) && source.is_string();
+        let from = match (is_string, source.is_string()) {
+            (true, _) => source.charset(),
+            (false, _) => Charset::Ascii,
+        };
+        let text = value.into_text(source);
+        if to == Charset::Binary || text.is_ascii() {
+            return Ok(text);
+        }
+        let text = if from == to || from == Charset::Binary || from.converts_verbatim(to) {
+            text
+        } else {
+            let mut converted = Vec::with_capacity(text.len() * 2);
+            if !convert(&text, from, to, &mut converted) {
+                self.incorrect_string(&text, from.well_formed_prefix(&text).min(first_lost(&text, from, to)))?;
+            }
+            Cow::Owned(converted)
+        };
+        let valid = to.well_formed_prefix(&text);
+        if valid < text.len() {
+            self.incorrect_string(&text, valid)?;
+            return Ok(truncate(text, valid));
+        }
+        Ok(text)
+    }
+
+    fn incorrect_string(&self, text: &[u8], at: usize) -> Result<()> {
+        let mut shown: String = text[at.min(text.len())..].iter().take(6).map(shown_byte).collect();
+        if text.len() > at + 6 {
+            shown.push_str("...");
+        }
+        self.doubt(Error::incorrect_value_for_column("string", &shown, self.target.name, self.row))
+    }
+
+    /// At most so many characters; spaces beyond do not count.
+    fn fit_chars<'a>(&self, text: Cow<'a, [u8]>, chars: u32, id: CollationId) -> Result<Cow<'a, [u8]>> {
+        // Fewer bytes than characters allowed: no need to count.
+        if text.len() <= chars as usize {
+            return Ok(text);
+        }
+        let charset = collation(id).charset;
+        let end = charset.offset_of_char(&text, chars as usize);
+        if end >= text.len() {
+            return Ok(text);
+        }
+        self.too_long(text, end)
+    }
+
+    fn fit_bytes<'a>(&self, text: Cow<'a, [u8]>, bytes: usize, charset: Charset) -> Result<Cow<'a, [u8]>> {
+        if text.len() <= bytes {
+            return Ok(text);
+        }
+        let end = match charset {
+            Charset::Binary => bytes,
+            _ => charset.well_formed_prefix(&text[..bytes]),
+        };
+        if charset == Charset::Binary {
+            self.doubt_too_long()?;
+            return Ok(truncate(text, end));
+        }
+        self.too_long(text, end)
+    }
+
+    fn too_long<'a>(&self, text: Cow<'a, [u8]>, end: usize) -> Result<Cow<'a, [u8]>> {
+        if text[end..].iter().all(|byte| *byte == b' ') {
+            let is_char = matches!(self.target.ty, ColumnType::Char { .. });
+            if !is_char {
+                let note = Error::data_truncated(self.target.name, self.row).message;
+                self.context.warnings.note(1265, note);
+            }
+        } else {
+            self.doubt_too_long()?;
+        }
+        Ok(truncate(text, end))
+    }
+
+    fn doubt_too_long(&self) -> Result<()> {
+        match self.mode {
+            AssignMode::Strict => Err(Error::data_too_long(self.target.name, self.row)),
+            AssignMode::Lenient => self.truncated(),
+        }
+    }
+
+    // --------------------------------------------------------- ENUM and SET
+
+    fn enumeration<'a>(
+        &self,
+        value: Datum<'_>,
+        source: &TypeInfo,
+        members: usize,
+        id: CollationId,
+    ) -> Result<Datum<'a>> {
+        if let Datum::Bytes(_) = &value {
+            let text = trim_spaces(self.text(value, source, id)?);
+            if let Some(index) = self.target.ty.enum_index(&text) {
+                return Ok(Datum::UInt(index as u64));
+            }
+            // A number written as text is an index, if no member is called so.
+            let index = std::str::from_utf8(&text).ok().and_then(|text| text.parse::<usize>().ok());
+            if let Some(index) = index.filter(|index| (1..=members).contains(index)) {
+                return Ok(Datum::UInt(index as u64));
+            }
+            self.truncated()?;
+            return Ok(Datum::UInt(0));
+        }
+        let index = self.integer(value, source, i64::MIN as i128, i64::MAX as i128)?;
+        if index < 1 || index > members as i128 {
+            self.truncated()?;
+            return Ok(Datum::UInt(0));
+        }
+        Ok(Datum::UInt(index as u64))
+    }
+
+    fn set<'a>(&self, value: Datum<'_>, source: &TypeInfo, members: usize, id: CollationId) -> Result<Datum<'a>> {
+        let all = if members >= 64 { u64::MAX } else { (1 << members) - 1 };
+        if let Datum::Bytes(_) = &value {
+            let text = self.text(value, source, id)?;
+            if let Some(mask) = self.target.ty.set_mask(&text) {
+                return Ok(Datum::UInt(mask));
+            }
+            let mask = std::str::from_utf8(&text).ok().and_then(|text| text.parse::<u64>().ok());
+            if let Some(mask) = mask.filter(|mask| *mask <= all) {
+                return Ok(Datum::UInt(mask));
+            }
+            self.truncated()?;
+            // Those that are members are kept.
+            let known = text.split(|byte| *byte == b',').filter_map(|name| self.target.ty.set_mask(name));
+            return Ok(Datum::UInt(known.fold(0, |mask, bit| mask | bit)));
+        }
+        let mask = match value {
+            Datum::Int(mask) => mask as u64,
+            Datum::UInt(mask) => mask,
+            other => self.integer(other, source, 0, u64::MAX as i128)? as u64,
+        };
+        if mask & !all != 0 {
+            self.truncated()?;
+        }
+        Ok(Datum::UInt(mask & all))
+    }
+}
+
+fn shown_byte(byte: &u8) -> String {
+    if byte.is_ascii_graphic() || *byte == b' ' { (*byte as char).to_string() } else { format!("\\x{byte:02X}") }
+}
+
+/// The offset of the first character that `to` does not have.
+fn first_lost(text: &[u8], from: Charset, to: Charset) -> usize {
+    let mut at = 0;
+    let mut scratch = Vec::new();
+    while let Some((character, length)) = from.decode_char(&text[at..]) {
+        if !to.encode_char(character, &mut scratch) {
+            return at;
+        }
+        scratch.clear();
+        at += length;
+    }
+    at
+}
+
+fn trim_spaces(text: Cow<'_, [u8]>) -> Cow<'_, [u8]> {
+    let kept = text.len() - text.iter().rev().take_while(|byte| **byte == b' ').count();
+    truncate(text, kept)
+}
+
+fn truncate(text: Cow<'_, [u8]>, length: usize) -> Cow<'_, [u8]> {
+    if length >= text.len() {
+        return text;
+    }
+    match text {
+        Cow::Borrowed(text) => Cow::Borrowed(&text[..length]),
+        Cow::Owned(mut text) => {
+            text.truncate(length);
+            Cow::Owned(text)
+        }
+    }
 }

@@ -30,17 +30,17 @@ pub trait Fields {
     }
 }
 
-impl Fields for [Value] {
+impl Fields for &[Value] {
     #[inline]
     fn field(&self, slot: usize) -> Datum<'_> {
-        Datum::from(&self[slot])
+        self.get(slot).map_or(Datum::Null, Datum::from)
     }
 }
 
 impl Fields for Vec<Value> {
     #[inline]
     fn field(&self, slot: usize) -> Datum<'_> {
-        Datum::from(&self[slot])
+        self.get(slot).map_or(Datum::Null, Datum::from)
     }
 }
 

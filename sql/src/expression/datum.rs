@@ -1,7 +1,22 @@
-//! (signatures first)
+//! The value that flows through an expression, and its conversions.
+//!
+//! A [`Datum`] is a [`Value`] whose string may be borrowed: from the row, from a
+//! parameter, from a constant of the expression. Conversions are those that MySQL
+//! does silently, and they say so in the statement's warnings: `'12abc'` as a
+//! number is 12 and warning 1292, in a strict change it is error 1292.
+//!
+//! A number of no fixed type is a [`Number`]: what `+` and its kin compute with.
+
 use std::borrow::Cow;
 
-use format::value::{Date, DateTime, Decimal, Time, Value};
+use format::value::{
+    Date, DateTime, Decimal, Time, Value, double_prefix, i64_prefix, u64_prefix, write_double, write_double_fixed,
+    write_float, write_i64, write_u64,
+};
+
+use super::EvalContext;
+use crate::error::{Error, Result};
+use crate::types::{DECIMALS_NOT_FIXED, Kind, TypeInfo};
 
 /// A value that flows through expressions: a [`Value`] whose string may be borrowed.
 #[derive(Debug, Clone, PartialEq)]
@@ -15,6 +30,23 @@ pub enum Datum<'a> {
     Date(Date),
     Time(Time),
     DateTime(DateTime),
+}
+
+/// A number that arithmetic is done with.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Number {
+    Int(i64),
+    UInt(u64),
+    Decimal(Decimal),
+    Double(f64),
+}
+
+/// How much of a bad value is quoted in a warning.
+const QUOTED_BYTES_MAX: usize = 128;
+
+/// A text for a message: printable, and not longer than people read.
+pub fn quoted(text: &[u8]) -> String {
+    String::from_utf8_lossy(&text[..text.len().min(QUOTED_BYTES_MAX)]).into_owned()
 }
 
 impl<'a> From<&'a Value> for Datum<'a> {
@@ -51,10 +83,47 @@ impl From<Value> for Datum<'static> {
     }
 }
 
+impl From<Number> for Datum<'static> {
+    #[inline]
+    fn from(number: Number) -> Datum<'static> {
+        match number {
+            Number::Int(v) => Datum::Int(v),
+            Number::UInt(v) => Datum::UInt(v),
+            Number::Decimal(v) => Datum::Decimal(v),
+            Number::Double(v) => Datum::Double(v),
+        }
+    }
+}
+
+impl From<bool> for Datum<'static> {
+    #[inline]
+    fn from(truth: bool) -> Datum<'static> {
+        Datum::Int(truth as i64)
+    }
+}
+
+impl From<Option<bool>> for Datum<'static> {
+    #[inline]
+    fn from(truth: Option<bool>) -> Datum<'static> {
+        match truth {
+            Some(truth) => Datum::Int(truth as i64),
+            None => Datum::Null,
+        }
+    }
+}
+
 impl<'a> Datum<'a> {
     #[inline]
     pub fn is_null(&self) -> bool {
         matches!(self, Datum::Null)
+    }
+
+    pub fn bytes(bytes: Vec<u8>) -> Datum<'static> {
+        Datum::Bytes(Cow::Owned(bytes))
+    }
+
+    pub fn text(text: impl Into<String>) -> Datum<'static> {
+        Datum::Bytes(Cow::Owned(text.into().into_bytes()))
     }
 
     pub fn into_value(self) -> Value {
@@ -70,4 +139,270 @@ impl<'a> Datum<'a> {
             Datum::DateTime(v) => Value::DateTime(v),
         }
     }
+
+    /// The same, borrowing from this one.
+    pub fn by_ref(&self) -> Datum<'_> {
+        match self {
+            Datum::Bytes(v) => Datum::Bytes(Cow::Borrowed(v)),
+            Datum::Null => Datum::Null,
+            Datum::Int(v) => Datum::Int(*v),
+            Datum::UInt(v) => Datum::UInt(*v),
+            Datum::Double(v) => Datum::Double(*v),
+            Datum::Decimal(v) => Datum::Decimal(*v),
+            Datum::Date(v) => Datum::Date(*v),
+            Datum::Time(v) => Datum::Time(*v),
+            Datum::DateTime(v) => Datum::DateTime(*v),
+        }
+    }
+
+    // ----------------------------------------------------------- to numbers
+
+    /// As an operand of arithmetic. NULL is None; a string is a double; a temporal value is the number of its digits,
+    /// with a fraction if its type has one.
+    pub fn to_number(&self, ty: &TypeInfo, context: &EvalContext<'_>) -> Result<Option<Number>> {
+        let fsp = if ty.is_temporal() { ty.decimals.min(6) } else { 0 };
+        Ok(Some(match self {
+            Datum::Null => return Ok(None),
+            Datum::Int(v) => Number::Int(*v),
+            Datum::UInt(v) => Number::UInt(*v),
+            Datum::Double(v) => Number::Double(*v),
+            Datum::Decimal(v) => Number::Decimal(*v),
+            Datum::Bytes(text) => Number::Double(text_to_f64(text, context)?),
+            Datum::Date(v) => Number::Int(v.to_number()),
+            Datum::Time(v) => match fsp.max(fsp_needed(v.micros)) {
+                0 => Number::Int(v.to_number()),
+                fsp => Number::Decimal(v.to_decimal(fsp)),
+            },
+            Datum::DateTime(v) => match fsp.max(fsp_needed(v.micros)) {
+                0 => Number::Int(v.to_number()),
+                fsp => Number::Decimal(v.to_decimal(fsp)),
+            },
+        }))
+    }
+
+    /// As a double. NULL is 0 here: callers have looked.
+    pub fn to_f64(&self, context: &EvalContext<'_>) -> Result<f64> {
+        Ok(match self {
+            Datum::Null => 0.0,
+            Datum::Int(v) => *v as f64,
+            Datum::UInt(v) => *v as f64,
+            Datum::Double(v) => *v,
+            Datum::Decimal(v) => v.to_f64(),
+            Datum::Bytes(text) => text_to_f64(text, context)?,
+            Datum::Date(v) => v.to_number() as f64,
+            Datum::Time(v) => v.to_decimal(6).to_f64(),
+            Datum::DateTime(v) => v.to_decimal(6).to_f64(),
+        })
+    }
+
+    pub fn to_decimal(&self, context: &EvalContext<'_>) -> Result<Decimal> {
+        Ok(match self {
+            Datum::Null => Decimal::ZERO,
+            Datum::Int(v) => Decimal::from(*v),
+            Datum::UInt(v) => Decimal::from(*v),
+            Datum::Double(v) => match Decimal::from_f64(*v) {
+                Ok(decimal) => decimal,
+                Err(_) => {
+                    let largest = Decimal::max(65, 0);
+                    if *v < 0.0 { largest.neg() } else { largest }
+                }
+            },
+            Datum::Decimal(v) => *v,
+            Datum::Bytes(text) => {
+                let (decimal, consumed, result) = Decimal::parse_prefix(text);
+                if result.is_err() || consumed == 0 || !text[consumed..].trim_ascii().is_empty() {
+                    context.doubt(Error::truncated_wrong_value("DECIMAL", &quoted(text)))?;
+                }
+                decimal
+            }
+            Datum::Date(v) => Decimal::from(v.to_number()),
+            Datum::Time(v) => v.to_decimal(fsp_needed(v.micros)),
+            Datum::DateTime(v) => v.to_decimal(fsp_needed(v.micros)),
+        })
+    }
+
+    /// As a signed integer: rounded, and clamped to its range; `u64` beyond it wraps as MySQL's do.
+    pub fn to_i64(&self, context: &EvalContext<'_>) -> Result<i64> {
+        Ok(match self {
+            Datum::Null => 0,
+            Datum::Int(v) => *v,
+            Datum::UInt(v) => *v as i64,
+            Datum::Double(v) => f64_to_i64(*v),
+            Datum::Decimal(v) => match v.to_i64() {
+                Ok(value) => value,
+                Err(nearest) => {
+                    context.doubt(Error::truncated_wrong_value("DECIMAL", &v.to_string()))?;
+                    nearest
+                }
+            },
+            Datum::Bytes(text) => text_to_i64(text, context)?,
+            Datum::Date(v) => v.to_number(),
+            Datum::Time(v) => v.round(0).to_number(),
+            Datum::DateTime(v) => v.round(0).unwrap_or(*v).to_number(),
+        })
+    }
+
+    /// As an unsigned integer: a negative one wraps around, as CAST(-1 AS UNSIGNED) does.
+    pub fn to_u64(&self, context: &EvalContext<'_>) -> Result<u64> {
+        Ok(match self {
+            Datum::UInt(v) => *v,
+            Datum::Int(v) => *v as u64,
+            Datum::Double(v) if *v > i64::MAX as f64 => v.round_ties_even() as u64,
+            Datum::Decimal(v) if !v.is_negative() => match v.to_u64() {
+                Ok(value) => value,
+                Err(nearest) => {
+                    context.doubt(Error::truncated_wrong_value("DECIMAL", &v.to_string()))?;
+                    nearest
+                }
+            },
+            Datum::Bytes(text) if !text.trim_ascii_start().starts_with(b"-") => {
+                let (value, prefix) = u64_prefix(text);
+                if prefix.truncated || prefix.overflow {
+                    context.doubt(Error::truncated_wrong_value("INTEGER", &quoted(text)))?;
+                }
+                value
+            }
+            other => other.to_i64(context)? as u64,
+        })
+    }
+
+    /// As a condition. NULL is None.
+    #[inline]
+    pub fn to_truth(&self, context: &EvalContext<'_>) -> Result<Option<bool>> {
+        Ok(Some(match self {
+            Datum::Null => return Ok(None),
+            Datum::Int(v) => *v != 0,
+            Datum::UInt(v) => *v != 0,
+            Datum::Double(v) => *v != 0.0,
+            Datum::Decimal(v) => !v.is_zero(),
+            Datum::Bytes(text) => text_to_f64(text, context)? != 0.0,
+            Datum::Date(v) => !v.is_zero(),
+            Datum::Time(v) => v.to_micros() != 0,
+            Datum::DateTime(v) => *v != DateTime::ZERO,
+        }))
+    }
+
+    // -------------------------------------------------------------- to text
+
+    /// As a string, in ASCII if it was none; `ty` is the type of the expression that gave it. NULL is empty here.
+    pub fn into_text(self, ty: &TypeInfo) -> Cow<'a, [u8]> {
+        match self {
+            Datum::Bytes(text) => text,
+            other => {
+                let mut out = Vec::with_capacity(24);
+                other.write_text(ty, &mut out);
+                Cow::Owned(out)
+            }
+        }
+    }
+
+    /// Appends the text.
+    pub fn write_text(&self, ty: &TypeInfo, out: &mut Vec<u8>) {
+        let fsp = |micros| match ty.is_temporal() {
+            true => ty.decimals.min(6),
+            false => fsp_needed(micros),
+        };
+        match self {
+            Datum::Null => {}
+            Datum::Int(v) => write_i64(*v, out),
+            Datum::UInt(v) if ty.kind == Kind::Year => {
+                let digits = [(v / 1000 % 10), (v / 100 % 10), (v / 10 % 10), (v % 10)];
+                out.extend(digits.map(|digit| b'0' + digit as u8));
+            }
+            Datum::UInt(v) if ty.kind == Kind::Bit => {
+                let bytes = v.to_be_bytes();
+                out.extend_from_slice(&bytes[8 - (ty.length.clamp(1, 64) as usize).div_ceil(8)..]);
+            }
+            Datum::UInt(v) => write_u64(*v, out),
+            Datum::Double(v) if ty.is_floating() && ty.decimals < DECIMALS_NOT_FIXED => {
+                write_double_fixed(*v, ty.decimals, out);
+            }
+            Datum::Double(v) if ty.kind == Kind::Float => write_float(*v as f32, out),
+            Datum::Double(v) => write_double(*v, out),
+            Datum::Decimal(v) => v.rounded_to(ty).write(out),
+            Datum::Bytes(text) => out.extend_from_slice(text),
+            Datum::Date(v) => v.write(out),
+            Datum::Time(v) => v.write(fsp(v.micros), out),
+            Datum::DateTime(v) => v.write(fsp(v.micros), out),
+        }
+    }
+
+    /// As it leaves the expression: a decimal with exactly the digits of its type.
+    #[inline]
+    pub fn fit(self, ty: &TypeInfo) -> Datum<'a> {
+        match self {
+            Datum::Decimal(decimal) if ty.kind == Kind::Decimal && decimal.scale() != ty.decimals => {
+                Datum::Decimal(decimal.rounded_to(ty))
+            }
+            other => other,
+        }
+    }
+}
+
+/// A decimal rounded to its static type.
+trait RoundedTo {
+    fn rounded_to(&self, ty: &TypeInfo) -> Decimal;
+}
+
+impl RoundedTo for Decimal {
+    fn rounded_to(&self, ty: &TypeInfo) -> Decimal {
+        if ty.kind != Kind::Decimal || self.scale() == ty.decimals {
+            return *self;
+        }
+        self.round(ty.decimals as i32).unwrap_or(*self)
+    }
+}
+
+impl Number {
+    pub fn to_f64(self) -> f64 {
+        match self {
+            Number::Int(v) => v as f64,
+            Number::UInt(v) => v as f64,
+            Number::Decimal(v) => v.to_f64(),
+            Number::Double(v) => v,
+        }
+    }
+
+    /// Not for doubles.
+    pub fn to_decimal(self) -> Decimal {
+        match self {
+            Number::Int(v) => Decimal::from(v),
+            Number::UInt(v) => Decimal::from(v),
+            Number::Decimal(v) => v,
+            Number::Double(v) => Decimal::from_f64(v).unwrap_or(Decimal::ZERO),
+        }
+    }
+}
+
+/// The digits that a fraction needs: none, or all six.
+#[inline]
+pub fn fsp_needed(micros: u32) -> u8 {
+    if micros == 0 { 0 } else { 6 }
+}
+
+/// Rounded half to even, as the C library's rint, and clamped.
+#[inline]
+pub fn f64_to_i64(value: f64) -> i64 {
+    value.round_ties_even() as i64
+}
+
+pub fn text_to_f64(text: &[u8], context: &EvalContext<'_>) -> Result<f64> {
+    let (value, prefix) = double_prefix(text);
+    if prefix.truncated || prefix.overflow {
+        context.doubt(Error::truncated_wrong_value("DOUBLE", &quoted(text)))?;
+    }
+    Ok(value)
+}
+
+fn text_to_i64(text: &[u8], context: &EvalContext<'_>) -> Result<i64> {
+    let (value, prefix) = i64_prefix(text);
+    if prefix.truncated || prefix.overflow {
+        context.doubt(Error::truncated_wrong_value("INTEGER", &quoted(text)))?;
+        // Up to 2^64 the bits are kept: CAST('18446744073709551615' AS SIGNED) is -1.
+        let (unsigned, wide) = u64_prefix(text);
+        if prefix.overflow && !wide.overflow && value > 0 {
+            return Ok(unsigned as i64);
+        }
+    }
+    Ok(value)
 }

@@ -25,6 +25,7 @@
 //! | [`temporal`] | strings to dates and back; intervals; the session's clock |
 //! | [`pattern`] | LIKE and REGEXP |
 //! | [`functions`] | the functions by name |
+//! | [`typing`] | the type of a sum, of an IF, of an aggregate |
 //! | [`eval`] | a node's value |
 //! | [`bind`] | names, types, collations |
 //! | [`aggregate`] | COUNT, SUM ... over the rows of a group |
@@ -46,10 +47,12 @@ pub mod bind;
 pub mod compare;
 pub mod context;
 pub mod datum;
+mod display;
 pub mod eval;
 pub mod functions;
 pub mod pattern;
 pub mod temporal;
+pub mod typing;
 
 use std::sync::Arc;
 
@@ -67,6 +70,7 @@ pub use context::{EvalContext, Fields, NoFields, SessionState, Subqueries, Warni
 pub use datum::Datum;
 pub use functions::Function;
 pub use pattern::Regex;
+pub use typing::{common_type, parameter_type};
 
 /// A bound expression: what to compute, and the type of the result.
 #[derive(Debug, Clone)]
@@ -82,13 +86,22 @@ pub enum Node {
     /// The value of a slot of the row.
     Column(usize),
     /// An ENUM column's member as a string.
-    EnumName { slot: usize, members: Arc<[Box<str>]> },
+    EnumName {
+        slot: usize,
+        members: Arc<[Box<str>]>,
+    },
     /// A SET column's members as a string.
-    SetNames { slot: usize, members: Arc<[Box<str>]> },
+    SetNames {
+        slot: usize,
+        members: Arc<[Box<str>]>,
+    },
     Parameter(usize),
     UserVariable(Box<str>),
     AssignVariable(Box<str>, Box<Expr>),
-    SystemVariable { scope: Option<VariableScope>, name: Box<str> },
+    SystemVariable {
+        scope: Option<VariableScope>,
+        name: Box<str>,
+    },
     /// The result of the n-th aggregate of the group.
     Aggregate(usize),
 
@@ -96,45 +109,137 @@ pub enum Node {
     Or(Box<Expr>, Box<Expr>),
     Xor(Box<Expr>, Box<Expr>),
     Not(Box<Expr>),
-    IsNull { expr: Box<Expr>, negated: bool },
+    IsNull {
+        expr: Box<Expr>,
+        negated: bool,
+    },
     /// IS [NOT] TRUE|FALSE
-    IsTruth { expr: Box<Expr>, truth: bool, negated: bool },
+    IsTruth {
+        expr: Box<Expr>,
+        truth: bool,
+        negated: bool,
+    },
     /// One of the seven comparisons.
-    Compare { op: BinaryOp, how: Comparison, left: Box<Expr>, right: Box<Expr> },
+    Compare {
+        op: BinaryOp,
+        how: Comparison,
+        left: Box<Expr>,
+        right: Box<Expr>,
+    },
     /// Row constructors compared: column by column.
-    CompareRows { op: BinaryOp, left: Vec<Expr>, right: Vec<Expr>, hows: Vec<Comparison> },
-    Between { expr: Box<Expr>, low: Box<Expr>, high: Box<Expr>, hows: [Comparison; 2], negated: bool },
-    In { expr: Box<Expr>, list: Vec<(Comparison, Expr)>, negated: bool },
-    InRows { row: Vec<Expr>, list: Vec<Vec<(Comparison, Expr)>>, negated: bool },
-    Like { expr: Box<Expr>, pattern: Box<Expr>, escape: Option<Box<Expr>>, collation: CollationId, negated: bool },
-    Regexp { expr: Box<Expr>, pattern: Box<Expr>, regex: Regex, negated: bool },
-    Case { operand: Option<Box<Expr>>, whens: Vec<(Comparison, Expr, Expr)>, otherwise: Option<Box<Expr>> },
+    CompareRows {
+        op: BinaryOp,
+        left: Vec<Expr>,
+        right: Vec<Expr>,
+        hows: Vec<Comparison>,
+    },
+    Between {
+        expr: Box<Expr>,
+        low: Box<Expr>,
+        high: Box<Expr>,
+        hows: [Comparison; 2],
+        negated: bool,
+    },
+    In {
+        expr: Box<Expr>,
+        list: Vec<(Comparison, Expr)>,
+        negated: bool,
+    },
+    InRows {
+        row: Vec<Expr>,
+        list: Vec<Vec<(Comparison, Expr)>>,
+        negated: bool,
+    },
+    Like {
+        expr: Box<Expr>,
+        pattern: Box<Expr>,
+        escape: Option<Box<Expr>>,
+        collation: CollationId,
+        negated: bool,
+    },
+    Regexp {
+        expr: Box<Expr>,
+        pattern: Box<Expr>,
+        regex: Regex,
+        negated: bool,
+    },
+    Case {
+        operand: Option<Box<Expr>>,
+        whens: Vec<(Comparison, Expr, Expr)>,
+        otherwise: Option<Box<Expr>>,
+    },
 
     /// + - * / DIV MOD
-    Arithmetic { op: BinaryOp, left: Box<Expr>, right: Box<Expr> },
+    Arithmetic {
+        op: BinaryOp,
+        left: Box<Expr>,
+        right: Box<Expr>,
+    },
     /// & | ^ << >>
-    Bits { op: BinaryOp, left: Box<Expr>, right: Box<Expr> },
+    Bits {
+        op: BinaryOp,
+        left: Box<Expr>,
+        right: Box<Expr>,
+    },
     Minus(Box<Expr>),
     BitNot(Box<Expr>),
 
     /// A function by name.
-    Call { function: &'static Function, args: Vec<Expr> },
-    Cast { expr: Box<Expr>, to: CastType },
+    Call {
+        function: &'static Function,
+        args: Vec<Expr>,
+    },
+    Cast {
+        expr: Box<Expr>,
+        to: CastType,
+    },
     /// The value as a string in another character set; numbers become text.
-    ToCharset { expr: Box<Expr>, to: Charset },
+    ToCharset {
+        expr: Box<Expr>,
+        to: Charset,
+    },
     /// The same bytes under another type: COLLATE.
     Retyped(Box<Expr>),
-    Trim { side: TrimSide, remove: Option<Box<Expr>>, expr: Box<Expr> },
-    Extract { unit: IntervalUnit, expr: Box<Expr> },
-    DateAdd { expr: Box<Expr>, interval: Box<Expr>, unit: IntervalUnit, subtract: bool },
-    TimestampDiff { unit: IntervalUnit, from: Box<Expr>, to: Box<Expr> },
+    Trim {
+        side: TrimSide,
+        remove: Option<Box<Expr>>,
+        expr: Box<Expr>,
+    },
+    Extract {
+        unit: IntervalUnit,
+        expr: Box<Expr>,
+    },
+    DateAdd {
+        expr: Box<Expr>,
+        interval: Box<Expr>,
+        unit: IntervalUnit,
+        subtract: bool,
+    },
+    TimestampDiff {
+        unit: IntervalUnit,
+        from: Box<Expr>,
+        to: Box<Expr>,
+    },
 
     /// The single value of a subquery.
     ScalarQuery(usize),
-    Exists { query: usize },
-    InQuery { row: Vec<Expr>, query: usize, hows: Vec<Comparison>, negated: bool },
+    Exists {
+        query: usize,
+    },
+    InQuery {
+        row: Vec<Expr>,
+        query: usize,
+        hows: Vec<Comparison>,
+        negated: bool,
+    },
     /// op ALL, op ANY
-    Quantified { expr: Box<Expr>, op: BinaryOp, all: bool, query: usize, how: Comparison },
+    Quantified {
+        expr: Box<Expr>,
+        op: BinaryOp,
+        all: bool,
+        query: usize,
+        how: Comparison,
+    },
 }
 
 impl Expr {
@@ -182,7 +287,9 @@ impl Expr {
         self.walk(&mut |expr| match &expr.node {
             Node::Column(_) | Node::EnumName { .. } | Node::SetNames { .. } | Node::Aggregate(_) => constant = false,
             Node::UserVariable(_) | Node::AssignVariable(..) => constant = false,
-            Node::ScalarQuery(_) | Node::Exists { .. } | Node::InQuery { .. } | Node::Quantified { .. } => constant = false,
+            Node::ScalarQuery(_) | Node::Exists { .. } | Node::InQuery { .. } | Node::Quantified { .. } => {
+                constant = false
+            }
             Node::Call { function, .. } if !function.deterministic => constant = false,
             _ => {}
         });

@@ -1,7 +1,68 @@
-//! (signatures first)
+//! LIKE's escape character, and REGEXP.
+//!
+//! Regular expressions run on the `regex` crate: MySQL 8's ICU syntax and MariaDB's
+//! PCRE agree with it on everything but look-around and back-references, which are
+//! answered with an error, never with a wrong match. Matching is in linear time.
+
 use std::sync::Arc;
-/// A regular expression compiled when the plan was made, or when first used.
+
+use format::collation::{Charset, CollationId, collation};
+
+use super::Datum;
+use crate::error::{Error, Result};
+
+/// A regular expression compiled when the plan was made, if its pattern is a constant.
 #[derive(Debug, Clone, Default)]
 pub struct Regex {
     pub compiled: Option<Arc<regex::bytes::Regex>>,
+    pub collation: Option<CollationId>,
+}
+
+/// Compiled programs larger than this are refused.
+const PROGRAM_BYTES_MAX: usize = 4 << 20;
+
+/// Compiles a pattern; a collation that ignores case makes the match do so.
+pub fn compile(pattern: &[u8], id: CollationId) -> Result<regex::bytes::Regex> {
+    if pattern.is_empty() {
+        return Err(Error::new(3685, b"HY000", "Illegal argument to a regular expression."));
+    }
+    let collation = collation(id);
+    let text = match collation.charset {
+        Charset::Latin1 => {
+            let mut utf8 = Vec::new();
+            format::collation::convert(pattern, Charset::Latin1, Charset::Utf8mb4, &mut utf8);
+            String::from_utf8_lossy(&utf8).into_owned()
+        }
+        _ => String::from_utf8_lossy(pattern).into_owned(),
+    };
+    regex::bytes::RegexBuilder::new(&text)
+        .unicode(!collation.is_binary())
+        .case_insensitive(!collation.is_bytewise())
+        .size_limit(PROGRAM_BYTES_MAX)
+        .build()
+        .map_err(|error| Error::regexp(error.to_string().lines().last().unwrap_or("")))
+}
+
+/// Whether the pattern is found anywhere in the text.
+pub fn is_match(regex: &regex::bytes::Regex, text: &[u8], id: CollationId) -> bool {
+    if collation(id).charset == Charset::Latin1 && !text.is_ascii() {
+        let mut utf8 = Vec::new();
+        format::collation::convert(text, Charset::Latin1, Charset::Utf8mb4, &mut utf8);
+        return regex.is_match(&utf8);
+    }
+    regex.is_match(text)
+}
+
+/// LIKE's escape character: the single character of ESCAPE, or none if it is empty.
+pub fn escape_of(escape: &Datum<'_>, charset: Charset) -> Result<Option<u32>> {
+    match escape {
+        Datum::Null => Ok(Some(b'\\' as u32)),
+        Datum::Bytes(text) if text.is_empty() => Ok(None),
+        Datum::Bytes(text) => match charset.decode_char(text) {
+            Some((character, length)) if length == text.len() => Ok(Some(character)),
+            _ => Err(Error::wrong_arguments("ESCAPE")),
+        },
+        Datum::Int(digit @ 0..=9) => Ok(Some(b'0' as u32 + *digit as u32)),
+        _ => Err(Error::wrong_arguments("ESCAPE")),
+    }
 }

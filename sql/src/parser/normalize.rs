@@ -83,6 +83,22 @@ pub fn normalize(sql: &[u8], mode: SqlMode, out: &mut Normalized) -> bool {
     pass.run().is_some()
 }
 
+/// What a plan depends on in a parameter's value: parameters of equal kinds can share one.
+pub fn parameter_kind(value: &Value) -> u8 {
+    match value {
+        Value::Null => b'n',
+        Value::Int(_) => b'i',
+        Value::UInt(_) => b'u',
+        Value::Double(_) => b'd',
+        Value::Bytes(_) => b's',
+        Value::Date(_) => b'D',
+        Value::Time(time) => b't' - u8::from(time.micros > 0) * 32,
+        Value::DateTime(moment) => b'w' - u8::from(moment.micros > 0) * 32,
+        // 0 to 30 digits behind the point, in a range of their own.
+        Value::Decimal(decimal) => 0x80 + decimal.scale(),
+    }
+}
+
 struct Pass<'a> {
     sql: &'a [u8],
     mode: SqlMode,
@@ -170,14 +186,7 @@ impl Pass<'_> {
         self.out.sql_bytes = self.out.key.len();
         self.out.key.push(0);
         for literal in &self.out.literals {
-            self.out.key.push(match literal {
-                Value::Int(_) => b'i',
-                Value::UInt(_) => b'u',
-                Value::Double(_) => b'd',
-                Value::Bytes(_) => b's',
-                Value::Decimal(decimal) => b'0' + decimal.scale(),
-                _ => b'n',
-            });
+            self.out.key.push(parameter_kind(literal));
         }
         Some(())
     }

@@ -1,29 +1,376 @@
-//! (signatures first)
-use super::{Datum, EvalContext, Expr, Fields};
-use crate::error::Result;
-use crate::types::TypeInfo;
+//! The functions by name.
+//!
+//! Each is one line in its file's list: name, how many arguments, a function that
+//! types it and one that computes it.
+//!
+//! ```text
+//! Function { name, args, typing: fn(&mut Typing) -> TypeInfo, eval: fn(&Call) -> Datum }
+//!                         once per plan, may convert arguments     once per row
+//! ```
+//!
+//! Typing sees the bound arguments and may wrap them (a common character set, an
+//! ENUM as its number). Evaluation asks [`Call`] for its arguments in the form it
+//! needs; `None` is NULL, and by default a NULL argument makes a NULL result.
+//!
+//! Functions with a syntax of their own (CAST, TRIM, EXTRACT ...) are nodes, see
+//! [`Node`](super::Node). Names that we know but do not do are in [`UNSUPPORTED`]: they
+//! answer 1235, and only others 1305.
+
+// The macro below comes first for those who use it.
+mod clock;
+mod control;
+mod date;
+mod date_format;
+mod hash;
+mod numeric;
+mod session;
+mod string;
+
+use std::borrow::Cow;
+use std::sync::LazyLock;
+
+use format::collation::{Charset, CollationId, collation};
+use format::value::{Date, DateTime, Decimal, Time};
+use rustc_hash::FxHashMap;
+
+use super::compare::aggregate_collations;
+use super::temporal::Zeros;
+use super::{Datum, EvalContext, Expr, Fields, Node};
+use crate::error::{Error, Result};
+use crate::types::{Coercibility, Kind, TypeInfo};
 
 /// A function by name.
 pub struct Function {
+    /// Lower case.
     pub name: &'static str,
     pub args_min: usize,
     /// `usize::MAX`: any number.
     pub args_max: usize,
     /// Equal arguments give equal results, and nothing else happens.
     pub deterministic: bool,
+    /// The type of the result, when the arguments are bound.
+    pub typing: fn(&mut Typing<'_>) -> Result<TypeInfo>,
     pub eval: for<'a> fn(&Call<'a>) -> Result<Datum<'a>>,
 }
 
-/// A call being evaluated.
-pub struct Call<'a> {
-    pub args: &'a [Expr],
-    pub ty: &'a TypeInfo,
-    pub context: &'a EvalContext<'a>,
-    pub row: &'a dyn Fields,
+impl Function {
+    /// A deterministic function of `args` arguments.
+    pub const fn new(
+        name: &'static str,
+        args: (usize, usize),
+        typing: fn(&mut Typing<'_>) -> Result<TypeInfo>,
+        eval: for<'a> fn(&Call<'a>) -> Result<Datum<'a>>,
+    ) -> Function {
+        Function { name, args_min: args.0, args_max: args.1, deterministic: true, typing, eval }
+    }
+
+    /// The same, but not constant for constant arguments.
+    pub const fn volatile(mut self) -> Function {
+        self.deterministic = false;
+        self
+    }
 }
+
+/// Any number of arguments.
+pub const MANY: usize = usize::MAX;
 
 impl std::fmt::Debug for Function {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.name)
     }
 }
+
+static BY_NAME: LazyLock<FxHashMap<&'static str, &'static Function>> = LazyLock::new(|| {
+    let lists = [
+        clock::FUNCTIONS,
+        control::FUNCTIONS,
+        date::FUNCTIONS,
+        date_format::FUNCTIONS,
+        hash::FUNCTIONS,
+        numeric::FUNCTIONS,
+        session::FUNCTIONS,
+        string::FUNCTIONS,
+    ];
+    let mut names = FxHashMap::default();
+    for function in lists.into_iter().flatten() {
+        let earlier = names.insert(function.name, function);
+        assert!(earlier.is_none(), "function {} is listed twice", function.name);
+    }
+    names
+});
+
+/// A function by its name in lower case.
+pub fn find(name: &str) -> Result<&'static Function> {
+    match BY_NAME.get(name) {
+        Some(function) => Ok(function),
+        None if UNSUPPORTED.contains(&name) || name.starts_with("json_") || name.starts_with("st_") => {
+            Err(Error::unsupported(name.to_ascii_uppercase()))
+        }
+        None => Err(Error::unknown_function(name)),
+    }
+}
+
+/// Functions of MySQL that we know by name alone.
+const UNSUPPORTED: &[&str] = &[
+    "aes_decrypt",
+    "aes_encrypt",
+    "binlog_gtid_pos",
+    "compress",
+    "convert_tz",
+    "extractvalue",
+    "get_lock",
+    "is_free_lock",
+    "is_used_lock",
+    "load_file",
+    "master_gtid_wait",
+    "master_pos_wait",
+    "random_bytes",
+    "regexp_instr",
+    "regexp_like",
+    "regexp_replace",
+    "regexp_substr",
+    "release_all_locks",
+    "release_lock",
+    "source_pos_wait",
+    "statement_digest",
+    "statement_digest_text",
+    "uncompress",
+    "uncompressed_length",
+    "updatexml",
+    "validate_password_strength",
+    "wait_for_executed_gtid_set",
+];
+
+// ----------------------------------------------------------------- typing
+
+/// A call being typed: its arguments, and what may be asked.
+pub struct Typing<'a> {
+    pub name: &'static str,
+    pub args: &'a mut [Expr],
+    /// `collation_connection`
+    pub connection: CollationId,
+    pub div_precision_increment: u8,
+}
+
+impl Typing<'_> {
+    /// Whether any argument can be NULL.
+    pub fn any_nullable(&self) -> bool {
+        self.args.iter().any(|arg| arg.ty.nullable)
+    }
+
+    /// Finds the collation that the arguments from `from` to `to` agree on, and converts them to its character set.
+    pub fn agree(&mut self, from: usize, to: usize) -> Result<(CollationId, Coercibility)> {
+        let to = to.min(self.args.len());
+        agree(&mut self.args[from..to], self.connection, self.name)
+    }
+
+    /// The printed length of an argument, in characters.
+    pub fn length(&self, index: usize) -> u32 {
+        self.args.get(index).map_or(0, |arg| arg.ty.length)
+    }
+
+    /// The value of an argument that is a constant integer.
+    pub fn constant_int(&self, index: usize) -> Option<i64> {
+        constant_int(self.args.get(index)?)
+    }
+
+    /// ENUM and SET columns among the arguments become their numbers, hexadecimal literals integers.
+    pub fn numbers(&mut self) {
+        for arg in self.args.iter_mut() {
+            as_number(arg);
+        }
+    }
+
+    /// A string of the connection's character set.
+    pub fn text(&self, length: u32) -> TypeInfo {
+        TypeInfo::string(length, self.connection, Coercibility::Literal)
+    }
+}
+
+/// Common typings.
+pub mod typings {
+    use super::*;
+
+    pub fn int(typing: &mut Typing<'_>) -> Result<TypeInfo> {
+        Ok(TypeInfo::int(10).nullable(typing.any_nullable()))
+    }
+
+    pub fn bigint(typing: &mut Typing<'_>) -> Result<TypeInfo> {
+        Ok(TypeInfo::bigint(21).nullable(typing.any_nullable()))
+    }
+
+    pub fn bigint_unsigned(typing: &mut Typing<'_>) -> Result<TypeInfo> {
+        Ok(TypeInfo::bigint_unsigned(21).nullable(typing.any_nullable()))
+    }
+
+    /// A double of numbers; NULL also where the function is not defined.
+    pub fn double(typing: &mut Typing<'_>) -> Result<TypeInfo> {
+        typing.numbers();
+        Ok(TypeInfo::double())
+    }
+
+    /// Short text in the connection's character set.
+    pub fn text(typing: &mut Typing<'_>) -> Result<TypeInfo> {
+        Ok(typing.text(64))
+    }
+
+    pub fn date(_: &mut Typing<'_>) -> Result<TypeInfo> {
+        Ok(TypeInfo::date())
+    }
+}
+
+/// Converts arguments to the character set of the collation they agree on.
+pub fn agree(args: &mut [Expr], connection: CollationId, operation: &str) -> Result<(CollationId, Coercibility)> {
+    let types: Vec<TypeInfo> = args.iter().map(|arg| arg.ty).collect();
+    let (mut id, mut coercibility) = aggregate_collations(&types, operation)?;
+    if coercibility == Coercibility::Numeric && !types.iter().any(TypeInfo::is_string) {
+        // No string among them: numbers print in the connection's character set.
+        (id, coercibility) = (connection, Coercibility::Literal);
+    }
+    let charset = collation(id).charset;
+    for arg in args {
+        convert_charset(arg, charset);
+    }
+    Ok((id, coercibility))
+}
+
+/// Wraps a string expression of another character set. Numbers are ASCII and fit anywhere.
+pub fn convert_charset(arg: &mut Expr, charset: Charset) {
+    let from = arg.ty.charset();
+    if !arg.ty.is_string() || from == charset || charset == Charset::Binary || from.converts_verbatim(charset) {
+        return;
+    }
+    let mut ty = arg.ty;
+    ty.collation = charset.default_collation();
+    let inner = std::mem::replace(arg, Expr::null());
+    *arg = Expr { node: Node::ToCharset { expr: Box::new(inner), to: charset }, ty };
+}
+
+pub fn constant_int(expr: &Expr) -> Option<i64> {
+    match &expr.node {
+        Node::Constant(format::value::Value::Int(value)) => Some(*value),
+        Node::Constant(format::value::Value::UInt(value)) => Some(i64::try_from(*value).unwrap_or(i64::MAX)),
+        Node::Minus(inner) => constant_int(inner).and_then(i64::checked_neg),
+        _ => None,
+    }
+}
+
+/// An ENUM or SET column as its number.
+pub fn as_number(expr: &mut Expr) {
+    match expr.node {
+        Node::EnumName { slot, .. } => {
+            *expr = Expr::slot(
+                slot,
+                TypeInfo { kind: Kind::SmallInt, ..TypeInfo::int(5) }.unsigned().nullable(expr.ty.nullable),
+            );
+        }
+        Node::SetNames { slot, .. } => {
+            *expr = Expr::slot(slot, TypeInfo::bigint_unsigned(20).nullable(expr.ty.nullable));
+        }
+        _ => {}
+    }
+}
+
+// -------------------------------------------------------------- evaluation
+
+/// A call being evaluated.
+pub struct Call<'a> {
+    pub args: &'a [Expr],
+    /// The type of the result.
+    pub ty: &'a TypeInfo,
+    pub context: &'a EvalContext<'a>,
+    pub row: &'a dyn Fields,
+}
+
+impl<'a> Call<'a> {
+    #[inline]
+    pub fn arg(&self, index: usize) -> Result<Datum<'a>> {
+        self.args[index].eval(self.context, self.row)
+    }
+
+    pub fn has(&self, index: usize) -> bool {
+        index < self.args.len()
+    }
+
+    pub fn arg_type(&self, index: usize) -> &'a TypeInfo {
+        &self.args[index].ty
+    }
+
+    /// An argument as text.
+    pub fn text(&self, index: usize) -> Result<Option<Cow<'a, [u8]>>> {
+        Ok(self.arg(index)?.into_text_or_null(&self.args[index].ty))
+    }
+
+    /// An argument as an integer, rounded.
+    pub fn int(&self, index: usize) -> Result<Option<i64>> {
+        match self.arg(index)? {
+            Datum::Null => Ok(None),
+            Datum::UInt(value) => Ok(Some(i64::try_from(value).unwrap_or(i64::MAX))),
+            value => Ok(Some(value.to_i64(self.context)?)),
+        }
+    }
+
+    pub fn uint(&self, index: usize) -> Result<Option<u64>> {
+        match self.arg(index)? {
+            Datum::Null => Ok(None),
+            value => Ok(Some(value.to_u64(self.context)?)),
+        }
+    }
+
+    pub fn double(&self, index: usize) -> Result<Option<f64>> {
+        match self.arg(index)? {
+            Datum::Null => Ok(None),
+            value => Ok(Some(value.to_f64(self.context)?)),
+        }
+    }
+
+    pub fn decimal(&self, index: usize) -> Result<Option<Decimal>> {
+        match self.arg(index)? {
+            Datum::Null => Ok(None),
+            value => Ok(Some(value.to_decimal(self.context)?)),
+        }
+    }
+
+    pub fn datetime(&self, index: usize, zeros: Zeros) -> Result<Option<DateTime>> {
+        self.arg(index)?.to_datetime(zeros, self.context)
+    }
+
+    pub fn date(&self, index: usize, zeros: Zeros) -> Result<Option<Date>> {
+        self.arg(index)?.to_date(zeros, self.context)
+    }
+
+    pub fn time(&self, index: usize) -> Result<Option<Time>> {
+        self.arg(index)?.to_time(self.context)
+    }
+
+    /// The character set of the result.
+    pub fn charset(&self) -> Charset {
+        self.ty.charset()
+    }
+
+    /// The character set of a string argument; numbers are ASCII.
+    pub fn charset_of(&self, index: usize) -> Charset {
+        let ty = &self.args[index].ty;
+        if ty.is_string() { ty.charset() } else { Charset::Ascii }
+    }
+
+    /// A result of so many bytes, if it is not longer than a packet may be: else NULL and warning 1301.
+    pub fn fits(&self, name: &str, bytes: u64) -> bool {
+        let fits = bytes <= self.context.max_allowed_packet_bytes;
+        if !fits {
+            self.context.warn(Error::result_too_large(name, self.context.max_allowed_packet_bytes));
+        }
+        fits
+    }
+}
+
+/// The value, or return NULL.
+macro_rules! not_null {
+    ($value:expr) => {
+        match $value {
+            Some(value) => value,
+            None => return Ok($crate::expression::Datum::Null),
+        }
+    };
+}
+pub(crate) use not_null;

@@ -1,0 +1,150 @@
+//! IF, IFNULL, NULLIF, COALESCE, GREATEST, LEAST, INTERVAL, ISNULL.
+
+use std::cmp::Ordering;
+
+use super::{Call, Function, MANY, Typing, typings};
+use crate::error::Result;
+use crate::expression::compare::{Comparison, compare, comparison_of};
+use crate::expression::datum::Datum;
+use crate::expression::typing::common_type;
+use crate::parser::ast::BinaryOp;
+use crate::types::TypeInfo;
+
+pub const FUNCTIONS: &[Function] = &[
+    Function::new("if", (3, 3), if_type, if_),
+    Function::new("ifnull", (2, 2), coalesce_type, coalesce),
+    Function::new("nvl", (2, 2), coalesce_type, coalesce),
+    Function::new("coalesce", (1, MANY), coalesce_type, coalesce),
+    Function::new("nullif", (2, 2), nullif_type, nullif),
+    Function::new("greatest", (2, MANY), extreme_type, greatest),
+    Function::new("least", (2, MANY), extreme_type, least),
+    Function::new("interval", (2, MANY), typings::int, interval),
+    Function::new("isnull", (1, 1), isnull_type, isnull),
+];
+
+/// The common type of the arguments from `from` on, with strings in one character set.
+fn common(typing: &mut Typing<'_>, from: usize) -> Result<TypeInfo> {
+    let types: Vec<TypeInfo> = typing.args[from..].iter().map(|arg| arg.ty).collect();
+    let mut ty = common_type(&types, typing.connection, typing.name)?;
+    if ty.is_string() {
+        let count = typing.args.len();
+        let (collation, coercibility) = typing.agree(from, count)?;
+        ty.collation = collation;
+        ty.coercibility = coercibility;
+    }
+    Ok(ty)
+}
+
+fn if_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
+    common(typing, 1)
+}
+
+fn if_<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
+    let chosen = if call.args[0].is_true(call.context, call.row)? { 1 } else { 2 };
+    call.arg(chosen)?.convert_to(call.arg_type(chosen), call.ty, call.context)
+}
+
+fn coalesce_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
+    let nullable = typing.args.iter().all(|arg| arg.ty.nullable);
+    Ok(common(typing, 0)?.nullable(nullable))
+}
+
+fn coalesce<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
+    for index in 0..call.args.len() {
+        let value = call.arg(index)?;
+        if !value.is_null() {
+            return value.convert_to(call.arg_type(index), call.ty, call.context);
+        }
+    }
+    Ok(Datum::Null)
+}
+
+fn nullif_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
+    Ok(typing.args[0].ty.nullable(true))
+}
+
+fn nullif<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
+    let value = call.arg(0)?;
+    let other = call.arg(1)?;
+    let how = comparison_of(call.arg_type(0), call.arg_type(1), "nullif")?;
+    let equal = crate::expression::compare::compare_op(BinaryOp::Equal, how, &value, &other, call.context)?;
+    Ok(if equal == Some(true) { Datum::Null } else { value })
+}
+
+fn extreme_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
+    let ty = common(typing, 0)?;
+    Ok(ty.nullable(typing.any_nullable()))
+}
+
+fn greatest<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
+    extreme(call, Ordering::Greater)
+}
+
+fn least<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
+    extreme(call, Ordering::Less)
+}
+
+/// The first of the arguments that is beyond all others.
+fn extreme<'a>(call: &Call<'a>, beyond: Ordering) -> Result<Datum<'a>> {
+    let has_date = call.args.iter().any(|arg| arg.ty.has_date());
+    let all_strings = call.ty.is_string() && !has_date;
+    let how = if has_date && call.args.iter().all(|arg| arg.ty.is_temporal() || arg.ty.is_string()) {
+        Comparison::DateTime
+    } else if all_strings {
+        Comparison::String(call.ty.collation)
+    } else {
+        comparison_of(call.ty, call.ty, "greatest")?
+    };
+    let mut best: Option<Datum<'a>> = None;
+    for index in 0..call.args.len() {
+        let value = call.arg(index)?;
+        if value.is_null() {
+            return Ok(Datum::Null);
+        }
+        let value = match how {
+            Comparison::DateTime => value,
+            _ => value.convert_to(call.arg_type(index), call.ty, call.context)?,
+        };
+        best = Some(match best {
+            None => value,
+            Some(best) => match compare(how, &value, &best, call.context)? {
+                Some(ordering) if ordering == beyond => value,
+                Some(_) => best,
+                None => return Ok(Datum::Null),
+            },
+        });
+    }
+    let best = best.unwrap_or(Datum::Null);
+    let from = call.args.iter().map(|arg| arg.ty).find(|ty| ty.is_temporal()).unwrap_or(*call.ty);
+    best.convert_to(&from, call.ty, call.context)
+}
+
+/// How many of the ascending numbers are not greater than the first.
+fn interval<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
+    let value = call.arg(0)?;
+    if value.is_null() {
+        return Ok(Datum::Int(-1));
+    }
+    for index in 1..call.args.len() {
+        let bound = call.arg(index)?;
+        if bound.is_null() {
+            continue;
+        }
+        let how = match (&value, &bound) {
+            (Datum::Int(_) | Datum::UInt(_), Datum::Int(_) | Datum::UInt(_)) => Comparison::Integer,
+            _ => Comparison::Double,
+        };
+        if compare(how, &value, &bound, call.context)? == Some(Ordering::Less) {
+            return Ok(Datum::Int(index as i64 - 1));
+        }
+    }
+    Ok(Datum::Int(call.args.len() as i64 - 1))
+}
+
+fn isnull_type(_: &mut Typing<'_>) -> Result<TypeInfo> {
+    Ok(TypeInfo::boolean().not_null())
+}
+
+fn isnull<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
+    Ok(call.arg(0)?.is_null().into())
+}

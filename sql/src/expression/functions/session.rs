@@ -1,0 +1,229 @@
+//! The session: who, where, which version, last insert id; SLEEP and BENCHMARK.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use format::collation::{CollationId, collation};
+
+use super::{Call, Function, MANY, Typing, not_null, typings};
+use crate::error::{Error, Result};
+use crate::expression::Datum;
+use crate::types::{Coercibility, TypeInfo};
+
+pub const FUNCTIONS: &[Function] = &[
+    Function::new("database", (0, 0), name_type, database).volatile(),
+    Function::new("schema", (0, 0), name_type, database).volatile(),
+    Function::new("user", (0, 0), name_type, user).volatile(),
+    Function::new("session_user", (0, 0), name_type, user).volatile(),
+    Function::new("system_user", (0, 0), name_type, user).volatile(),
+    Function::new("current_user", (0, 0), name_type, current_user).volatile(),
+    Function::new("current_role", (0, 0), name_type, current_role).volatile(),
+    Function::new("version", (0, 0), name_type, version).volatile(),
+    Function::new("connection_id", (0, 0), bigint, connection_id).volatile(),
+    Function::new("last_insert_id", (0, 1), bigint_unsigned, last_insert_id).volatile(),
+    Function::new("row_count", (0, 0), bigint, row_count).volatile(),
+    Function::new("found_rows", (0, 0), bigint, found_rows).volatile(),
+    Function::new("sleep", (1, 1), typings::int, sleep).volatile(),
+    Function::new("benchmark", (2, 2), typings::int, benchmark).volatile(),
+    Function::new("uuid", (0, 0), uuid_type, uuid).volatile(),
+    Function::new("uuid_short", (0, 0), bigint_unsigned, uuid_short).volatile(),
+    Function::new("charset", (1, 1), name_type, charset),
+    Function::new("collation", (1, 1), name_type, collation_name),
+    Function::new("coercibility", (1, 1), typings::int, coercibility),
+    Function::new("name_const", (2, 2), name_const_type, name_const),
+    Function::new("icu_version", (0, 0), name_type, icu_version),
+    Function::new("ps_current_thread_id", (0, 0), bigint, connection_id).volatile(),
+    Function::new("is_ipv4", (1, 1), typings::int, is_ipv4),
+    Function::new("is_ipv6", (1, 1), typings::int, is_ipv6),
+    Function::new("inet_aton", (1, 1), inet_aton_type, inet_aton),
+    Function::new("inet_ntoa", (1, 1), name_type, inet_ntoa),
+    Function::new("grouping", (1, MANY), typings::int, grouping),
+];
+
+fn name_type(_: &mut Typing<'_>) -> Result<TypeInfo> {
+    Ok(TypeInfo::string(64, CollationId::UTF8MB3_GENERAL_CI, Coercibility::SystemConstant))
+}
+
+fn uuid_type(_: &mut Typing<'_>) -> Result<TypeInfo> {
+    Ok(TypeInfo::string(36, CollationId::UTF8MB3_GENERAL_CI, Coercibility::Literal).not_null())
+}
+
+fn bigint(_: &mut Typing<'_>) -> Result<TypeInfo> {
+    Ok(TypeInfo::bigint(21).not_null())
+}
+
+fn bigint_unsigned(typing: &mut Typing<'_>) -> Result<TypeInfo> {
+    Ok(TypeInfo::bigint_unsigned(21).nullable(typing.any_nullable()))
+}
+
+fn database<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
+    Ok(call.context.session.database().map_or(Datum::Null, Datum::text))
+}
+
+fn user<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
+    Ok(Datum::text(call.context.session.user()))
+}
+
+fn current_user<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
+    Ok(Datum::text(call.context.session.current_user()))
+}
+
+fn current_role<'a>(_: &Call<'a>) -> Result<Datum<'a>> {
+    Ok(Datum::text("NONE"))
+}
+
+fn version<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
+    Ok(Datum::text(call.context.session.version()))
+}
+
+fn icu_version<'a>(_: &Call<'a>) -> Result<Datum<'a>> {
+    Ok(Datum::text("0"))
+}
+
+fn connection_id<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
+    Ok(Datum::Int(call.context.session.connection_id() as i64))
+}
+
+fn last_insert_id<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
+    if !call.has(0) {
+        return Ok(Datum::UInt(call.context.session.last_insert_id()));
+    }
+    let id = call.uint(0)?;
+    call.context.session.set_last_insert_id(id.unwrap_or(0));
+    Ok(id.map_or(Datum::Null, Datum::UInt))
+}
+
+fn row_count<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
+    Ok(Datum::Int(call.context.session.row_count()))
+}
+
+fn found_rows<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
+    Ok(Datum::Int(call.context.session.found_rows() as i64))
+}
+
+/// 0 when it slept to the end, 1 when it was interrupted.
+fn sleep<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
+    let seconds = match call.double(0)? {
+        Some(seconds) if seconds >= 0.0 => seconds.min(31_536_000.0),
+        _ => return Err(Error::wrong_arguments("sleep")),
+    };
+    let interrupted = call.context.session.sleep(Duration::from_secs_f64(seconds));
+    Ok(interrupted.into())
+}
+
+fn benchmark<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
+    let count = not_null!(call.int(0)?);
+    if count < 0 {
+        return Ok(Datum::Null);
+    }
+    for turn in 0..count {
+        call.arg(1)?;
+        if turn % 1024 == 0 && call.context.session.is_interrupted() {
+            return Err(Error::interrupted());
+        }
+    }
+    Ok(Datum::Int(0))
+}
+
+/// Version 1: the time in 100 ns since 1582 and a node that is random for the life of the process, as MySQL's is
+/// when there is no network card.
+fn uuid<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
+    let ticks = unique_ticks();
+    let node = node_id() | 1 << 40; // The multicast bit: not a real card.
+    let clock = (node_id() >> 3 & 0x3FFF) | 0x8000;
+    let _ = call;
+    Ok(Datum::text(format!(
+        "{:08x}-{:04x}-{:04x}-{:04x}-{:012x}",
+        ticks as u32,
+        ticks >> 32 & 0xFFFF,
+        (ticks >> 48 & 0x0FFF) | 0x1000,
+        clock,
+        node & 0xFFFF_FFFF_FFFF
+    )))
+}
+
+fn node_id() -> u64 {
+    static NODE: std::sync::LazyLock<u64> = std::sync::LazyLock::new(rand::random);
+    *NODE
+}
+
+/// 100 ns ticks since 1582-10-15, each handed out once.
+fn unique_ticks() -> u64 {
+    static LAST: AtomicU64 = AtomicU64::new(0);
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    let now = since.as_nanos() as u64 / 100 + 0x01B2_1DD2_1381_4000;
+    let mut ticks = now;
+    let _ = LAST.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |last| {
+        ticks = now.max(last + 1);
+        Some(ticks)
+    });
+    ticks
+}
+
+/// The start of the process and a counter.
+fn uuid_short<'a>(_: &Call<'a>) -> Result<Datum<'a>> {
+    static NEXT: std::sync::LazyLock<AtomicU64> = std::sync::LazyLock::new(|| {
+        let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+        AtomicU64::new(1 << 56 | since.as_secs() << 24)
+    });
+    Ok(Datum::UInt(NEXT.fetch_add(1, Ordering::Relaxed)))
+}
+
+fn charset<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
+    Ok(Datum::text(collation(call.arg_type(0).collation).charset.name()))
+}
+
+fn collation_name<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
+    Ok(Datum::text(collation(call.arg_type(0).collation).name))
+}
+
+fn coercibility<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
+    Ok(Datum::Int(call.arg_type(0).coercibility as i64))
+}
+
+fn name_const_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
+    Ok(typing.args[1].ty)
+}
+
+fn name_const<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
+    call.arg(1)
+}
+
+fn is_ipv4<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
+    let text = not_null!(call.text(0)?);
+    Ok(std::str::from_utf8(&text).is_ok_and(|text| text.parse::<std::net::Ipv4Addr>().is_ok()).into())
+}
+
+fn is_ipv6<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
+    let text = not_null!(call.text(0)?);
+    Ok(std::str::from_utf8(&text).is_ok_and(|text| text.parse::<std::net::Ipv6Addr>().is_ok()).into())
+}
+
+fn inet_aton_type(_: &mut Typing<'_>) -> Result<TypeInfo> {
+    Ok(TypeInfo::bigint_unsigned(21))
+}
+
+/// Also the short forms: 127.1 is 127.0.0.1.
+fn inet_aton<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
+    let text = not_null!(call.text(0)?);
+    let mut parts = Vec::new();
+    for part in text.split(|byte| *byte == b'.') {
+        match std::str::from_utf8(part).ok().and_then(|part| part.parse::<u8>().ok()) {
+            Some(number) if parts.len() < 4 => parts.push(number as u64),
+            _ => return Ok(Datum::Null),
+        }
+    }
+    let last = parts.pop().unwrap_or(0);
+    let high = parts.iter().enumerate().map(|(index, part)| part << (24 - 8 * index)).sum::<u64>();
+    Ok(Datum::UInt(high + last))
+}
+
+fn inet_ntoa<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
+    let number = not_null!(call.uint(0)?);
+    Ok(u32::try_from(number).map_or(Datum::Null, |number| Datum::text(std::net::Ipv4Addr::from(number).to_string())))
+}
+
+/// Without WITH ROLLUP, which is refused earlier, nothing is rolled up.
+fn grouping<'a>(_: &Call<'a>) -> Result<Datum<'a>> {
+    Ok(Datum::Int(0))
+}

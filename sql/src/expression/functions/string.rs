@@ -1,0 +1,3 @@
+//! (next)
+use super::Function;
+pub const FUNCTIONS: &[Function] = &[];
