@@ -625,6 +625,14 @@ impl Parser<'_> {
                 self.expect_symbol(")")?;
                 Ok(Expr::Extract { unit, expr })
             }
+            "mod" => {
+                self.expect_symbol("(")?;
+                let left = self.boxed_expr()?;
+                self.expect_symbol(",")?;
+                let right = self.boxed_expr()?;
+                self.expect_symbol(")")?;
+                Ok(Expr::Binary { op: BinaryOp::Modulo, left, right })
+            }
             "trim" => self.trim(),
             "substring" | "substr" | "mid" => self.substring(),
             "position" => {

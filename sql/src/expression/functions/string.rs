@@ -1,3 +1,792 @@
-//! (next)
-use super::Function;
-pub const FUNCTIONS: &[Function] = &[];
+//! Strings: cutting, joining, searching, padding.
+//!
+//! Positions count characters from 1, negative ones from the end. Arguments that meet in one result have been brought to
+//! one character set by the typing ([`Typing::agree`]), so evaluation works on bytes of [`Call::charset`].
+//!
+//! Searching for a text (INSTR, LOCATE, FIND_IN_SET, FIELD, STRCMP) goes by the collation; REPLACE and SUBSTRING_INDEX
+//! compare bytes, as MySQL's do.
+
+use std::borrow::Cow;
+use std::cmp::Ordering;
+
+use format::collation::{Charset, Collation, CollationId, collation};
+use format::value::{Decimal, write_double_fixed};
+
+use super::{Call, Function, MANY, Typing, not_null, typings};
+use crate::error::{Error, Result};
+use crate::expression::Datum;
+use crate::expression::datum::Number;
+use crate::types::{Coercibility, Kind, TypeInfo};
+
+pub const FUNCTIONS: &[Function] = &[
+    Function::new("concat", (1, MANY), concat_type, concat),
+    Function::new("concat_ws", (2, MANY), concat_ws_type, concat_ws),
+    Function::new("substring", (2, 3), first_type, substring),
+    Function::new("substr", (2, 3), first_type, substring),
+    Function::new("mid", (2, 3), first_type, substring),
+    Function::new("left", (2, 2), first_type, left),
+    Function::new("right", (2, 2), first_type, right),
+    Function::new("substring_index", (3, 3), first_two_type, substring_index),
+    Function::new("upper", (1, 1), first_type, upper),
+    Function::new("ucase", (1, 1), first_type, upper),
+    Function::new("lower", (1, 1), first_type, lower),
+    Function::new("lcase", (1, 1), first_type, lower),
+    Function::new("ltrim", (1, 1), first_type, ltrim),
+    Function::new("rtrim", (1, 1), first_type, rtrim),
+    Function::new("reverse", (1, 1), first_type, reverse),
+    Function::new("lpad", (3, 3), pad_type, lpad),
+    Function::new("rpad", (3, 3), pad_type, rpad),
+    Function::new("repeat", (2, 2), repeat_type, repeat),
+    Function::new("space", (1, 1), space_type, space),
+    Function::new("replace", (3, 3), replace_type, replace),
+    Function::new("insert", (4, 4), insert_type, insert),
+    Function::new("elt", (2, MANY), elt_type, elt),
+    Function::new("make_set", (2, MANY), make_set_type, make_set),
+    Function::new("export_set", (3, 5), export_set_type, export_set),
+    Function::new("quote", (1, 1), quote_type, quote),
+    Function::new("soundex", (1, 1), soundex_type, soundex),
+    Function::new("hex", (1, 1), hex_type, hex),
+    Function::new("unhex", (1, 1), unhex_type, unhex),
+    Function::new("char", (1, MANY), char_type, char_),
+    Function::new("format", (2, 3), format_type, format_number),
+    Function::new("length", (1, 1), typings::int, length),
+    Function::new("octet_length", (1, 1), typings::int, length),
+    Function::new("bit_length", (1, 1), typings::bigint, bit_length),
+    Function::new("char_length", (1, 1), typings::int, char_length),
+    Function::new("character_length", (1, 1), typings::int, char_length),
+    Function::new("ascii", (1, 1), typings::int, ascii),
+    Function::new("ord", (1, 1), typings::bigint, ord),
+    Function::new("instr", (2, 2), search_type, instr),
+    Function::new("locate", (2, 3), search_type, locate),
+    Function::new("strcmp", (2, 2), search_type, strcmp),
+    Function::new("find_in_set", (2, 2), search_type, find_in_set),
+    Function::new("field", (2, MANY), field_type, field),
+];
+
+// ----------------------------------------------------------------- typing
+
+/// The longest string that a type admits to, in characters.
+const LENGTH_MAX: u32 = u32::MAX / 4;
+
+fn string_type(typing: &Typing<'_>, agreed: (CollationId, Coercibility), length: u64) -> TypeInfo {
+    let length = length.min(u64::from(LENGTH_MAX)) as u32;
+    TypeInfo::string(length, agreed.0, agreed.1).nullable(typing.any_nullable())
+}
+
+/// The first argument's kind of string, not longer than it.
+fn first_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
+    let agreed = typing.agree(0, 1)?;
+    let mut length = u64::from(typing.length(0));
+    let count = match typing.name {
+        "left" | "right" => typing.constant_int(1),
+        "substring" | "substr" | "mid" if typing.args.len() == 3 => typing.constant_int(2),
+        _ => None,
+    };
+    if let Some(count) = count {
+        length = length.min(count.max(0) as u64);
+    }
+    Ok(string_type(typing, agreed, length))
+}
+
+fn first_two_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
+    let agreed = typing.agree(0, 2)?;
+    Ok(string_type(typing, agreed, u64::from(typing.length(0))))
+}
+
+fn lengths(typing: &Typing<'_>) -> u64 {
+    typing.args.iter().map(|arg| u64::from(arg.ty.length)).sum()
+}
+
+fn concat_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
+    let agreed = typing.agree(0, typing.args.len())?;
+    Ok(string_type(typing, agreed, lengths(typing)))
+}
+
+/// NULL is left out, but for the separator.
+fn concat_ws_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
+    let agreed = typing.agree(0, typing.args.len())?;
+    let separators = u64::from(typing.length(0)) * (typing.args.len() as u64 - 1);
+    let length = lengths(typing) + separators;
+    Ok(string_type(typing, agreed, length).nullable(typing.args[0].ty.nullable))
+}
+
+/// A length that is a constant, or as much as there may be.
+fn constant_length(typing: &Typing<'_>, index: usize) -> u64 {
+    typing.constant_int(index).map_or(u64::from(LENGTH_MAX), |length| length.max(0) as u64)
+}
+
+fn pad_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
+    let agreed = typing.agree(0, 3)?;
+    // Too long a result is NULL.
+    Ok(string_type(typing, agreed, constant_length(typing, 1)).nullable(true))
+}
+
+fn repeat_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
+    let agreed = typing.agree(0, 1)?;
+    let length = u64::from(typing.length(0)).saturating_mul(constant_length(typing, 1));
+    Ok(string_type(typing, agreed, length).nullable(true))
+}
+
+fn space_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
+    let length = constant_length(typing, 0).min(u64::from(LENGTH_MAX)) as u32;
+    Ok(typing.text(length))
+}
+
+fn replace_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
+    let agreed = typing.agree(0, 3)?;
+    let length = u64::from(typing.length(0));
+    // At worst each character is replaced.
+    let grown = length.saturating_mul(u64::from(typing.length(2)).max(1));
+    Ok(string_type(typing, agreed, grown).nullable(true))
+}
+
+fn insert_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
+    let agreed = typing.agree(0, 4)?;
+    let length = u64::from(typing.length(0)) + u64::from(typing.length(3));
+    Ok(string_type(typing, agreed, length))
+}
+
+fn elt_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
+    let agreed = typing.agree(1, typing.args.len())?;
+    let longest = typing.args[1..].iter().map(|arg| u64::from(arg.ty.length)).max().unwrap_or(0);
+    Ok(string_type(typing, agreed, longest).nullable(true))
+}
+
+fn make_set_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
+    let agreed = typing.agree(1, typing.args.len())?;
+    let length = lengths(typing) + typing.args.len() as u64;
+    Ok(string_type(typing, agreed, length).nullable(typing.args[0].ty.nullable))
+}
+
+fn export_set_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
+    let agreed = typing.agree(1, typing.args.len().min(4))?;
+    let longest = u64::from(typing.length(1).max(typing.length(2)));
+    let separator = if typing.args.len() > 3 { u64::from(typing.length(3)) } else { 1 };
+    Ok(string_type(typing, agreed, longest * 64 + separator * 63))
+}
+
+fn quote_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
+    let agreed = typing.agree(0, 1)?;
+    Ok(string_type(typing, agreed, u64::from(typing.length(0)) * 2 + 2).not_null())
+}
+
+fn soundex_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
+    let agreed = typing.agree(0, 1)?;
+    Ok(string_type(typing, agreed, u64::from(typing.length(0)).max(4)))
+}
+
+fn hex_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
+    let bytes = u64::from(typing.length(0)) * u64::from(typing.args[0].ty.charset().bytes_max());
+    let nullable = typing.any_nullable();
+    Ok(typing.text((bytes * 2).clamp(16, u64::from(LENGTH_MAX)) as u32).nullable(nullable))
+}
+
+fn unhex_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
+    Ok(TypeInfo::binary_string(typing.length(0).div_ceil(2)))
+}
+
+/// The binder types CHAR itself, for its USING; this is for calls by another way.
+fn char_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
+    Ok(TypeInfo::binary_string(typing.args.len() as u32 * 4))
+}
+
+fn format_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
+    typing.numbers();
+    let digits = typing.length(0).min(400);
+    Ok(typing.text(digits + digits / 3 + 32))
+}
+
+/// Positions: the arguments that are strings compare by one collation.
+fn search_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
+    typing.agree(0, 2)?;
+    typings::int(typing)
+}
+
+fn field_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
+    if typing.args.iter().all(|arg| arg.ty.is_string()) {
+        typing.agree(0, typing.args.len())?;
+    }
+    Ok(TypeInfo::int(3).not_null())
+}
+
+// --------------------------------------------------------------- joining
+
+fn empty<'a>() -> Datum<'a> {
+    Datum::Bytes(Cow::Borrowed(b""))
+}
+
+fn concat<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
+    if call.args.len() == 1 {
+        return Ok(Datum::Bytes(not_null!(call.text(0)?)));
+    }
+    let mut out = Vec::new();
+    for index in 0..call.args.len() {
+        let text = not_null!(call.text(index)?);
+        out.extend_from_slice(&text);
+    }
+    Ok(if call.fits("concat", out.len() as u64) { Datum::bytes(out) } else { Datum::Null })
+}
+
+fn concat_ws<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
+    let separator = not_null!(call.text(0)?);
+    let mut out = Vec::new();
+    let mut first = true;
+    for index in 1..call.args.len() {
+        let Some(text) = call.text(index)? else { continue };
+        if !first {
+            out.extend_from_slice(&separator);
+        }
+        first = false;
+        out.extend_from_slice(&text);
+    }
+    Ok(if call.fits("concat_ws", out.len() as u64) { Datum::bytes(out) } else { Datum::Null })
+}
+
+fn repeat<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
+    let text = not_null!(call.text(0)?);
+    let count = not_null!(call.int(1)?);
+    if count <= 0 || text.is_empty() {
+        return Ok(empty());
+    }
+    let bytes = (text.len() as u64).saturating_mul(count as u64);
+    Ok(if call.fits("repeat", bytes) { Datum::bytes(text.repeat(count as usize)) } else { Datum::Null })
+}
+
+fn space<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
+    let count = not_null!(call.int(0)?).max(0) as u64;
+    Ok(if call.fits("space", count) { Datum::bytes(vec![b' '; count as usize]) } else { Datum::Null })
+}
+
+fn lpad<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
+    pad(call, "lpad", true)
+}
+
+fn rpad<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
+    pad(call, "rpad", false)
+}
+
+fn pad<'a>(call: &Call<'a>, name: &str, in_front: bool) -> Result<Datum<'a>> {
+    let text = not_null!(call.text(0)?);
+    let length = not_null!(call.int(1)?);
+    let padding = not_null!(call.text(2)?);
+    if length < 0 {
+        return Ok(Datum::Null);
+    }
+    let charset = call.charset();
+    let chars = charset.char_count(&text);
+    if length as u64 <= chars as u64 {
+        return Ok(Datum::Bytes(sliced(text, charset, 0, length as usize)));
+    }
+    if !call.fits(name, (length as u64).saturating_mul(u64::from(charset.bytes_max()))) {
+        return Ok(Datum::Null);
+    }
+    let padding_chars = charset.char_count(&padding);
+    if padding_chars == 0 {
+        return Ok(empty());
+    }
+    let missing = length as usize - chars;
+    let mut out = Vec::with_capacity(text.len() + missing);
+    if !in_front {
+        out.extend_from_slice(&text);
+    }
+    for _ in 0..missing / padding_chars {
+        out.extend_from_slice(&padding);
+    }
+    out.extend_from_slice(charset.substring(&padding, 0, missing % padding_chars));
+    if in_front {
+        out.extend_from_slice(&text);
+    }
+    Ok(Datum::bytes(out))
+}
+
+fn elt<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
+    let index = not_null!(call.int(0)?);
+    if index < 1 || index >= call.args.len() as i64 {
+        return Ok(Datum::Null);
+    }
+    Ok(Datum::Bytes(not_null!(call.text(index as usize)?)))
+}
+
+fn make_set<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
+    let bits = not_null!(call.uint(0)?);
+    let mut out = Vec::new();
+    let mut first = true;
+    for index in (1..call.args.len()).take(64).filter(|index| bits >> (index - 1) & 1 != 0) {
+        let Some(text) = call.text(index)? else { continue };
+        if !first {
+            out.push(b',');
+        }
+        first = false;
+        out.extend_from_slice(&text);
+    }
+    Ok(Datum::bytes(out))
+}
+
+fn export_set<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
+    let bits = not_null!(call.uint(0)?);
+    let (on, off) = (not_null!(call.text(1)?), not_null!(call.text(2)?));
+    let separator = if call.has(3) { not_null!(call.text(3)?) } else { Cow::Borrowed(&b","[..]) };
+    let count = match call.has(4) {
+        true => not_null!(call.int(4)?),
+        false => 64,
+    };
+    let count = if (0..=64).contains(&count) { count } else { 64 };
+    let mut out = Vec::new();
+    for bit in 0..count {
+        if bit > 0 {
+            out.extend_from_slice(&separator);
+        }
+        out.extend_from_slice(if bits >> bit & 1 != 0 { &on } else { &off });
+    }
+    Ok(Datum::bytes(out))
+}
+
+// --------------------------------------------------------------- cutting
+
+/// Some characters of a text, borrowed if the text is.
+fn sliced(text: Cow<'_, [u8]>, charset: Charset, start: usize, count: usize) -> Cow<'_, [u8]> {
+    match text {
+        Cow::Borrowed(text) => Cow::Borrowed(charset.substring(text, start, count)),
+        Cow::Owned(text) => Cow::Owned(charset.substring(&text, start, count).to_vec()),
+    }
+}
+
+fn substring<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
+    let text = not_null!(call.text(0)?);
+    let position = not_null!(call.int(1)?);
+    let count = if call.has(2) { not_null!(call.int(2)?) } else { i64::MAX };
+    if position == 0 || count <= 0 {
+        return Ok(empty());
+    }
+    let charset = call.charset();
+    let start = match position {
+        1.. => (position - 1) as usize,
+        _ => {
+            let chars = charset.char_count(&text) as u64;
+            match chars.checked_sub(position.unsigned_abs()) {
+                Some(start) => start as usize,
+                None => return Ok(empty()),
+            }
+        }
+    };
+    Ok(Datum::Bytes(sliced(text, charset, start, count as usize)))
+}
+
+fn left<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
+    let text = not_null!(call.text(0)?);
+    let count = not_null!(call.int(1)?).max(0) as usize;
+    Ok(Datum::Bytes(sliced(text, call.charset(), 0, count)))
+}
+
+fn right<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
+    let text = not_null!(call.text(0)?);
+    let count = not_null!(call.int(1)?).max(0) as usize;
+    let charset = call.charset();
+    let start = charset.char_count(&text).saturating_sub(count);
+    Ok(Datum::Bytes(sliced(text, charset, start, usize::MAX)))
+}
+
+/// The byte offsets at which `needle` stands, from left to right, not overlapping, and only where characters begin.
+fn occurrences<'t>(text: &'t [u8], needle: &'t [u8], charset: Charset) -> impl Iterator<Item = usize> + 't {
+    let starts_character = move |at: usize| charset.bytes_max() == 1 || text[at] & 0xC0 != 0x80;
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        if needle.is_empty() {
+            return None;
+        }
+        while at + needle.len() <= text.len() {
+            // Look for the first byte first; it is rarely there.
+            let step = text[at..=text.len() - needle.len()].iter().position(|byte| *byte == needle[0])?;
+            at += step;
+            if text[at..].starts_with(needle) && starts_character(at) {
+                let found = at;
+                at += needle.len();
+                return Some(found);
+            }
+            at += 1;
+        }
+        None
+    })
+}
+
+fn substring_index<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
+    let text = not_null!(call.text(0)?);
+    let delimiter = not_null!(call.text(1)?);
+    let count = not_null!(call.int(2)?);
+    if count == 0 || delimiter.is_empty() {
+        return Ok(empty());
+    }
+    let charset = call.charset();
+    let (start, end) = if count > 0 {
+        (0, occurrences(&text, &delimiter, charset).nth(count as usize - 1).unwrap_or(text.len()))
+    } else {
+        let found: Vec<usize> =
+            occurrences_from_right(&text, &delimiter, charset).take(count.unsigned_abs() as usize).collect();
+        let start = match found.last() {
+            Some(at) if found.len() as u64 == count.unsigned_abs() => at + delimiter.len(),
+            _ => 0,
+        };
+        (start, text.len())
+    };
+    Ok(Datum::Bytes(match text {
+        Cow::Borrowed(text) => Cow::Borrowed(&text[start..end]),
+        Cow::Owned(text) => Cow::Owned(text[start..end].to_vec()),
+    }))
+}
+
+/// The same from right to left.
+fn occurrences_from_right<'t>(text: &'t [u8], needle: &'t [u8], charset: Charset) -> impl Iterator<Item = usize> + 't {
+    let starts_character = move |at: usize| charset.bytes_max() == 1 || text[at] & 0xC0 != 0x80;
+    let mut end = text.len();
+    std::iter::from_fn(move || {
+        while end >= needle.len() {
+            let at = end - needle.len();
+            if text[at..end] == *needle && starts_character(at) {
+                end = at;
+                return Some(at);
+            }
+            end -= 1;
+        }
+        None
+    })
+}
+
+fn ltrim<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
+    let text = not_null!(call.text(0)?);
+    let spaces = text.iter().take_while(|byte| **byte == b' ').count();
+    Ok(Datum::Bytes(match text {
+        Cow::Borrowed(text) => Cow::Borrowed(&text[spaces..]),
+        Cow::Owned(text) => Cow::Owned(text[spaces..].to_vec()),
+    }))
+}
+
+fn rtrim<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
+    let text = not_null!(call.text(0)?);
+    let length = text.len() - text.iter().rev().take_while(|byte| **byte == b' ').count();
+    Ok(Datum::Bytes(match text {
+        Cow::Borrowed(text) => Cow::Borrowed(&text[..length]),
+        Cow::Owned(mut text) => {
+            text.truncate(length);
+            Cow::Owned(text)
+        }
+    }))
+}
+
+// -------------------------------------------------------------- changing
+
+fn upper<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
+    let text = not_null!(call.text(0)?);
+    let mut out = Vec::with_capacity(text.len());
+    call.charset().upper(&text, &mut out);
+    Ok(Datum::bytes(out))
+}
+
+fn lower<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
+    let text = not_null!(call.text(0)?);
+    let mut out = Vec::with_capacity(text.len());
+    call.charset().lower(&text, &mut out);
+    Ok(Datum::bytes(out))
+}
+
+fn reverse<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
+    let text = not_null!(call.text(0)?);
+    let charset = call.charset();
+    let mut out = vec![0; text.len()];
+    let (mut rest, mut end) = (&text[..], text.len());
+    while !rest.is_empty() {
+        let length = charset.decode_char(rest).map_or(1, |(_, length)| length);
+        out[end - length..end].copy_from_slice(&rest[..length]);
+        end -= length;
+        rest = &rest[length..];
+    }
+    Ok(Datum::bytes(out))
+}
+
+fn replace<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
+    let text = not_null!(call.text(0)?);
+    let (from, to) = (not_null!(call.text(1)?), not_null!(call.text(2)?));
+    let mut out = Vec::new();
+    let mut behind = 0;
+    for at in occurrences(&text, &from, call.charset()) {
+        out.extend_from_slice(&text[behind..at]);
+        out.extend_from_slice(&to);
+        behind = at + from.len();
+        if out.len() as u64 > call.context.max_allowed_packet_bytes {
+            break;
+        }
+    }
+    if behind == 0 {
+        return Ok(Datum::Bytes(text));
+    }
+    out.extend_from_slice(&text[behind..]);
+    Ok(if call.fits("replace", out.len() as u64) { Datum::bytes(out) } else { Datum::Null })
+}
+
+fn insert<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
+    let text = not_null!(call.text(0)?);
+    let (position, count) = (not_null!(call.int(1)?), not_null!(call.int(2)?));
+    let new = not_null!(call.text(3)?);
+    let charset = call.charset();
+    let chars = charset.char_count(&text) as i64;
+    if position < 1 || position > chars {
+        return Ok(Datum::Bytes(text));
+    }
+    let start = position - 1;
+    let count = if count < 0 { i64::MAX } else { count };
+    let from = charset.offset_of_char(&text, start as usize);
+    let to = charset.offset_of_char(&text, start.saturating_add(count).min(chars) as usize);
+    let mut out = Vec::with_capacity(text.len() + new.len());
+    out.extend_from_slice(&text[..from]);
+    out.extend_from_slice(&new);
+    out.extend_from_slice(&text[to..]);
+    Ok(if call.fits("insert", out.len() as u64) { Datum::bytes(out) } else { Datum::Null })
+}
+
+fn quote<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
+    let Some(text) = call.text(0)? else { return Ok(Datum::Bytes(Cow::Borrowed(b"NULL"))) };
+    let mut out = Vec::with_capacity(text.len() + 2);
+    out.push(b'\'');
+    for byte in text.iter() {
+        match byte {
+            0 => out.extend_from_slice(b"\\0"),
+            0x1A => out.extend_from_slice(b"\\Z"),
+            b'\'' | b'\\' => out.extend_from_slice(&[b'\\', *byte]),
+            _ => out.push(*byte),
+        }
+    }
+    out.push(b'\'');
+    Ok(Datum::bytes(out))
+}
+
+/// The sound of an English word: its first letter, and the classes of the consonants that follow, at least three.
+fn soundex<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
+    let text = not_null!(call.text(0)?);
+    let class = |letter: u8| b"01230120022455012623010202"[(letter - b'A') as usize];
+    let mut out = Vec::with_capacity(4);
+    let mut last = 0;
+    for byte in text.iter() {
+        let letter = byte.to_ascii_uppercase();
+        if !letter.is_ascii_uppercase() {
+            continue;
+        }
+        let sound = class(letter);
+        if out.is_empty() {
+            out.push(letter);
+            last = sound;
+        } else if sound != b'0' && sound != last {
+            out.push(sound);
+            last = sound;
+        } else if !matches!(letter, b'H' | b'W') {
+            last = sound;
+        }
+    }
+    if out.is_empty() {
+        return Ok(empty());
+    }
+    out.resize(out.len().max(4), b'0');
+    Ok(Datum::bytes(out))
+}
+
+// ---------------------------------------------------------- bytes, numbers
+
+fn hex<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
+    let value = call.arg(0)?;
+    let bytes: Cow<'_, [u8]> = match &value {
+        Datum::Null => return Ok(Datum::Null),
+        Datum::Int(_) | Datum::UInt(_) | Datum::Double(_) | Datum::Decimal(_) if call.arg_type(0).kind != Kind::Bit => {
+            return Ok(Datum::text(format!("{:X}", value.to_u64(call.context)?)));
+        }
+        _ => value.into_text(call.arg_type(0)),
+    };
+    let mut out = Vec::with_capacity(bytes.len() * 2);
+    for byte in bytes.iter() {
+        out.extend([byte >> 4, byte & 15].map(|digit| b"0123456789ABCDEF"[digit as usize]));
+    }
+    Ok(Datum::bytes(out))
+}
+
+fn unhex<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
+    let text = not_null!(call.text(0)?);
+    let mut digits = Vec::with_capacity(text.len() + 1);
+    if text.len() % 2 == 1 {
+        digits.push(0);
+    }
+    for byte in text.iter() {
+        match (*byte as char).to_digit(16) {
+            Some(digit) => digits.push(digit as u8),
+            None => return Ok(Datum::Null),
+        }
+    }
+    Ok(Datum::bytes(digits.chunks_exact(2).map(|pair| pair[0] << 4 | pair[1]).collect()))
+}
+
+/// CHAR(n, ...): the bytes of the numbers, in the character set of USING.
+fn char_<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
+    let mut out = Vec::with_capacity(call.args.len());
+    for index in 0..call.args.len() {
+        let value = call.arg(index)?;
+        if value.is_null() {
+            continue;
+        }
+        let bytes = (value.to_i64(call.context)? as u32).to_be_bytes();
+        let leading = bytes.iter().take_while(|byte| **byte == 0).count().min(3);
+        out.extend_from_slice(&bytes[leading..]);
+    }
+    let charset = call.charset();
+    let valid = charset.well_formed_prefix(&out);
+    if valid < out.len() {
+        let hex: String = out[valid..].iter().take(6).map(|byte| format!("\\x{byte:02X}")).collect();
+        call.context.warn(Error::invalid_character_string(charset.name(), &hex));
+        return Ok(Datum::Null);
+    }
+    Ok(Datum::bytes(out))
+}
+
+/// FORMAT(number, decimals): 1,234.50
+fn format_number<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
+    let value = not_null!(call.arg(0)?.to_number(call.arg_type(0), call.context)?);
+    let decimals = not_null!(call.int(1)?).clamp(0, 30) as u8;
+    if call.has(2) {
+        let locale = call.text(2)?;
+        if locale.is_some_and(|locale| !locale.eq_ignore_ascii_case(b"en_US")) {
+            return Err(Error::unsupported("FORMAT with a locale"));
+        }
+    }
+    let mut digits = Vec::new();
+    match value {
+        Number::Double(value) => write_double_fixed(value, decimals, &mut digits),
+        exact => match exact.to_decimal().round(i32::from(decimals)) {
+            Ok(value) => value.write(&mut digits),
+            Err(_) => return Err(Error::out_of_range("DECIMAL", "format")),
+        },
+    }
+    let sign = digits.starts_with(b"-") as usize;
+    let point = digits.iter().position(|byte| *byte == b'.').unwrap_or(digits.len());
+    let mut out = Vec::with_capacity(digits.len() * 4 / 3 + 1);
+    for (at, byte) in digits.iter().enumerate() {
+        if at > sign && at < point && (point - at) % 3 == 0 {
+            out.push(b',');
+        }
+        out.push(*byte);
+    }
+    Ok(Datum::bytes(out))
+}
+
+fn length<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
+    Ok(Datum::Int(not_null!(call.text(0)?).len() as i64))
+}
+
+fn bit_length<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
+    Ok(Datum::Int(not_null!(call.text(0)?).len() as i64 * 8))
+}
+
+fn char_length<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
+    let text = not_null!(call.text(0)?);
+    Ok(Datum::Int(call.charset_of(0).char_count(&text) as i64))
+}
+
+fn ascii<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
+    let text = not_null!(call.text(0)?);
+    Ok(Datum::Int(text.first().map_or(0, |byte| i64::from(*byte))))
+}
+
+/// The bytes of the first character as one number.
+fn ord<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
+    let text = not_null!(call.text(0)?);
+    let length = call.charset_of(0).decode_char(&text).map_or(text.len().min(1), |(_, length)| length);
+    Ok(Datum::Int(text[..length].iter().fold(0, |number, byte| number << 8 | i64::from(*byte))))
+}
+
+// --------------------------------------------------------------- searching
+
+/// The collation by which two arguments compare. The typing has made sure that there is one.
+fn collation_of(call: &Call<'_>, left: usize, right: usize) -> Result<&'static Collation> {
+    let types = [*call.arg_type(left), *call.arg_type(right)];
+    if !types.iter().any(TypeInfo::is_string) {
+        return Ok(collation(call.context.connection));
+    }
+    let (id, _) = super::aggregate_collations(&types, "locate")?;
+    Ok(collation(id))
+}
+
+fn instr<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
+    position(call, 0, 1, 1)
+}
+
+fn locate<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
+    let start = if call.has(2) { not_null!(call.int(2)?) } else { 1 };
+    position(call, 1, 0, start)
+}
+
+fn position<'a>(call: &Call<'a>, text: usize, needle: usize, start: i64) -> Result<Datum<'a>> {
+    let collation = collation_of(call, text, needle)?;
+    let (text, needle) = (not_null!(call.text(text)?), not_null!(call.text(needle)?));
+    let charset = collation.charset;
+    let chars = charset.char_count(&text) as i64;
+    if start < 1 || start > chars + 1 {
+        return Ok(Datum::Int(0));
+    }
+    let from = charset.offset_of_char(&text, start as usize - 1);
+    let found = collation.find(&text, &needle, from);
+    Ok(Datum::Int(found.map_or(0, |at| charset.char_count(&text[..at]) as i64 + 1)))
+}
+
+fn strcmp<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
+    let collation = collation_of(call, 0, 1)?;
+    let (left, right) = (not_null!(call.text(0)?), not_null!(call.text(1)?));
+    Ok(Datum::Int(match collation.compare(&left, &right) {
+        Ordering::Less => -1,
+        Ordering::Equal => 0,
+        Ordering::Greater => 1,
+    }))
+}
+
+fn find_in_set<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
+    let collation = collation_of(call, 0, 1)?;
+    let (wanted, list) = (not_null!(call.text(0)?), not_null!(call.text(1)?));
+    if wanted.contains(&b',') || list.is_empty() {
+        return Ok(Datum::Int(0));
+    }
+    let found = list.split(|byte| *byte == b',').position(|member| collation.equal(member, &wanted));
+    Ok(Datum::Int(found.map_or(0, |index| index as i64 + 1)))
+}
+
+/// The value, or return 0: NULL is not found.
+macro_rules! not_null_or_zero {
+    ($value:expr) => {
+        match $value {
+            Some(value) => value,
+            None => return Ok(Datum::Int(0)),
+        }
+    };
+}
+
+/// FIELD: strings compare as strings, exact numbers as exact numbers, all else as doubles.
+fn field<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
+    let all = |test: fn(&TypeInfo) -> bool| call.args.iter().all(|arg| test(&arg.ty));
+    let found = if all(TypeInfo::is_string) {
+        let wanted = not_null_or_zero!(call.text(0)?);
+        find_argument(call, |index| {
+            Ok(match call.text(index)? {
+                Some(text) => collation_of(call, 0, index)?.equal(&text, &wanted),
+                None => false,
+            })
+        })?
+    } else if all(|ty| ty.is_integer() || ty.kind == Kind::Decimal) {
+        let wanted: Decimal = not_null_or_zero!(call.decimal(0)?);
+        find_argument(call, |index| Ok(call.decimal(index)?.is_some_and(|number| number == wanted)))?
+    } else {
+        let wanted: f64 = not_null_or_zero!(call.double(0)?);
+        find_argument(call, |index| Ok(call.double(index)?.is_some_and(|number| number == wanted)))?
+    };
+    Ok(Datum::Int(found))
+}
+
+fn find_argument(call: &Call<'_>, mut is_it: impl FnMut(usize) -> Result<bool>) -> Result<i64> {
+    for index in 1..call.args.len() {
+        if is_it(index)? {
+            return Ok(index as i64);
+        }
+    }
+    Ok(0)
+}
