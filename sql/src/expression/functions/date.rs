@@ -133,15 +133,20 @@ fn from_unixtime_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
     if typing.args.len() == 2 {
         return super::date_format::format_type(typing);
     }
-    Ok(TypeInfo::datetime(fsp_of(&typing.args[0])))
+    Ok(TypeInfo::datetime(fsp_of_seconds(&typing.args[0])))
+}
+
+/// The digits of a number of seconds; a string can have all, whatever it shows.
+fn fsp_of_seconds(arg: &Expr) -> u8 {
+    if arg.ty.is_string() { 6 } else { fsp_of(arg) }
 }
 
 fn maketime_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
-    Ok(TypeInfo::time(fsp_of(&typing.args[2])))
+    Ok(TypeInfo::time(fsp_of_seconds(&typing.args[2])))
 }
 
 fn sec_to_time_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
-    Ok(TypeInfo::time(fsp_of(&typing.args[0])))
+    Ok(TypeInfo::time(fsp_of_seconds(&typing.args[0])))
 }
 
 // ------------------------------------------------------------- their parts
@@ -163,7 +168,7 @@ fn timestamp<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
     if !call.has(1) {
         return Ok(moment.round(call.ty.decimals).map_or(Datum::Null, Datum::DateTime));
     }
-    let time = not_null!(call.time(1)?);
+    let Point::Time(time) = not_null!(point(call, 1)?) else { return Ok(Datum::Null) };
     moved(call, moment, time.to_micros())
 }
 
@@ -289,7 +294,9 @@ fn point(call: &Call<'_>, index: usize) -> Result<Option<Point>> {
     let value = call.arg(index)?;
     let is_moment = match &value {
         Datum::Date(_) | Datum::DateTime(_) => true,
-        Datum::Bytes(text) => looks_like_datetime(text),
+        // A date alone is too short, and reads as a TIME.
+        Datum::Bytes(text) => text.trim_ascii().len() >= 12 && looks_like_datetime(text),
+        Datum::Int(number) => *number >= 10_000_000_000,
         _ => false,
     };
     if is_moment {

@@ -298,7 +298,8 @@ fn log<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
 }
 
 fn log2<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
-    logarithm(call, not_null!(call.double(0)?), f64::log2)
+    // Not f64::log2, which differs in the last digit.
+    logarithm(call, not_null!(call.double(0)?), |value| value.ln() / std::f64::consts::LN_2)
 }
 
 fn log10<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
@@ -433,7 +434,7 @@ fn conv<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
     let text = not_null!(call.text(0)?);
     let (from, to) = (not_null!(call.int(1)?), not_null!(call.int(2)?));
     let is_base = |base: i64| (2..=36).contains(&base.unsigned_abs());
-    if !is_base(from) || !is_base(to) {
+    if !is_base(from) || !is_base(to) || text.is_empty() {
         return Ok(Datum::Null);
     }
     Ok(in_base(parse_in_base(&text, from), to))

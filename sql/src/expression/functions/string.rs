@@ -203,7 +203,7 @@ fn search_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
 }
 
 fn field_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
-    if typing.args.iter().all(|arg| arg.ty.is_string()) {
+    if typing.args.iter().all(|arg| arg.ty.is_string() || arg.ty.kind == Kind::Null) {
         typing.agree(0, typing.args.len())?;
     }
     Ok(TypeInfo::int(3).not_null())
@@ -558,32 +558,40 @@ fn quote<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
     Ok(Datum::bytes(out))
 }
 
-/// The sound of an English word: its first letter, and the classes of the consonants that follow, at least three.
+/// The sound of an English word: its first letter, and the classes of the consonants that follow, at least three. Letters
+/// that are not English have no sound, but may come first.
 fn soundex<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
     let text = not_null!(call.text(0)?);
-    let class = |letter: u8| b"01230120022455012623010202"[(letter - b'A') as usize];
+    let charset = call.charset();
     let mut out = Vec::with_capacity(4);
-    let mut last = 0;
-    for byte in text.iter() {
+    let (mut last, mut sounds) = (b'0', 0);
+    let mut rest = &text[..];
+    while let Some(byte) = rest.first() {
+        let (code_point, length) = charset.decode_char(rest).unwrap_or((0, 1));
         let letter = byte.to_ascii_uppercase();
-        if !letter.is_ascii_uppercase() {
-            continue;
-        }
-        let sound = class(letter);
+        let sound = match letter {
+            b'A'..=b'Z' => b"01230120022455012623010202"[(letter - b'A') as usize],
+            _ if code_point >= 0xC0 => b'0',
+            _ => {
+                rest = &rest[length..];
+                continue;
+            }
+        };
         if out.is_empty() {
-            out.push(letter);
+            charset.upper(&rest[..length], &mut out);
             last = sound;
         } else if sound != b'0' && sound != last {
             out.push(sound);
+            sounds += 1;
             last = sound;
         } else if !matches!(letter, b'H' | b'W') {
             last = sound;
         }
+        rest = &rest[length..];
     }
-    if out.is_empty() {
-        return Ok(empty());
+    if !out.is_empty() {
+        out.resize(out.len() + 3_usize.saturating_sub(sounds), b'0');
     }
-    out.resize(out.len().max(4), b'0');
     Ok(Datum::bytes(out))
 }
 
@@ -764,7 +772,7 @@ macro_rules! not_null_or_zero {
 /// FIELD: strings compare as strings, exact numbers as exact numbers, all else as doubles.
 fn field<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
     let all = |test: fn(&TypeInfo) -> bool| call.args.iter().all(|arg| test(&arg.ty));
-    let found = if all(TypeInfo::is_string) {
+    let found = if all(|ty| ty.is_string() || ty.kind == Kind::Null) {
         let wanted = not_null_or_zero!(call.text(0)?);
         find_argument(call, |index| {
             Ok(match call.text(index)? {
