@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use clap::Parser;
 use comfy_table::{CellAlignment, Table, presets};
-use storage::io::LinuxDisk;
+use storage::io::linux::LinuxDisk;
 use storage::{CheckReport, Config, Engine};
 
 /// Checks a whole data directory whose server is stopped
@@ -68,7 +68,7 @@ fn check(args: &Args) -> storage::Result<CheckReport> {
 
 fn summary(report: &CheckReport) -> Table {
     let mut table = Table::new();
-    table.load_preset(presets::UTF8_HORIZONTAL_ONLY);
+    table.load_style(presets::UTF8_HORIZONTAL_ONLY);
     table.set_header(["space", "name", "pages", "in use", "segments", "indexes", "rows", "delete-marked", "errors"]);
     for space in &report.spaces {
         table.add_row([

@@ -11,6 +11,7 @@ mod init;
 mod log;
 mod options;
 mod page;
+mod check;
 mod serve;
 
 use std::process::ExitCode;
@@ -39,6 +40,8 @@ enum Command {
     Serve(serve::Args),
     /// Fills ./data with the same rows under each codec, shows what they take, and serves them
     Demo(demo::Args),
+    /// Checks a whole data directory that no server is using
+    Check(check::Args),
     /// Shows the pages of a tablespace file
     Page(page::Args),
 }
@@ -48,6 +51,7 @@ fn main() -> ExitCode {
         Command::Init(arguments) => init::run(&arguments),
         Command::Serve(arguments) => serve::run(&arguments),
         Command::Demo(arguments) => demo::run(&arguments),
+        Command::Check(arguments) => check::run(&arguments),
         Command::Page(arguments) => page::run(&arguments),
     }
 }

@@ -100,21 +100,17 @@ pub fn load(arguments: &[String], own: &[Own], globals: &GlobalVariables) -> Res
 fn gather(arguments: &[String], own: &[Own]) -> Result<(Vec<Raw>, Vec<String>), String> {
     let mut warnings = Vec::new();
     let mut raws = Vec::new();
-    let mut rest = arguments;
+    let mut rest = Vec::new();
     let (mut named, mut extra, mut files) = (None, None, true);
-    // These must come first, as in MySQL.
-    while let Some(argument) = rest.first() {
-        let normal = argument.replace('_', "-");
-        if let Some(path) = normal.strip_prefix("--defaults-file=") {
-            named = Some(argument[argument.len() - path.len()..].to_owned());
-        } else if let Some(path) = normal.strip_prefix("--defaults-extra-file=") {
-            extra = Some(argument[argument.len() - path.len()..].to_owned());
-        } else if normal == "--no-defaults" {
-            files = false;
-        } else {
-            break;
+    // MySQL wants these to come first; wherever they stand, they mean the same.
+    for argument in arguments {
+        let (name, value) = argument.split_once('=').unwrap_or((argument, ""));
+        match name.replace('_', "-").as_str() {
+            "--defaults-file" => named = Some(value),
+            "--defaults-extra-file" => extra = Some(value),
+            "--no-defaults" => files = false,
+            _ => rest.push(argument.clone()),
         }
-        rest = &rest[1..];
     }
     if let Some(path) = &named {
         read_file(Path::new(path), GROUPS, 0, &mut raws, &mut warnings)?;
@@ -126,7 +122,7 @@ fn gather(arguments: &[String], own: &[Own]) -> Result<(Vec<Raw>, Vec<String>), 
     if let Some(path) = &extra {
         read_file(Path::new(path), GROUPS, 0, &mut raws, &mut warnings)?;
     }
-    raws.extend(read_arguments(rest, own)?);
+    raws.extend(read_arguments(&rest, own)?);
     Ok((raws, warnings))
 }
 
@@ -335,7 +331,8 @@ fn find(name: &str, own: &[Own]) -> Result<Found, String> {
             return Ok(Found::Variable { variable, switch: Some(on) });
         }
     }
-    let by_prefix = variables::find_by_prefix(name);
+    let mut by_prefix = variables::find_by_prefix(name);
+    by_prefix.retain(|(_, variable)| variable.option);
     let own_by_prefix: Vec<&Own> = own.iter().chain(COMMON).filter(|option| option.name.starts_with(name)).collect();
     match (&by_prefix[..], &own_by_prefix[..]) {
         ([(_, variable)], []) => return Ok(Found::Variable { variable, switch: None }),

@@ -183,9 +183,9 @@ fn open_engine(globals: &GlobalVariables, datadir: &Path) -> Result<Arc<Engine>,
     })
 }
 
-/// Whether the directory's lock is what stood in the way.
+/// Whether the directory's lock is what stood in the way: nothing else in it can be there too early.
 fn is_locked(error: &storage::Error) -> bool {
-    matches!(error, storage::Error::Io { cause, .. } if cause.kind() == std::io::ErrorKind::WouldBlock)
+    matches!(error, storage::Error::Exists(_))
 }
 
 /// SET GLOBAL changes the engine's options, and how much is logged.

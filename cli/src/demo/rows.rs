@@ -157,7 +157,7 @@ const PRODUCTS: &[&str] = &[
 ];
 const REMARKS: &[&str] = &[
     "Prefers delivery in the afternoon.",
-    "Asked for an invoice with the company's name.",
+    "Asked for an invoice in the name of the company.",
     "Leave parcels with the neighbour on the second floor.",
     "Has a standing discount of 5 % since last year.",
     "Called about a late delivery; was satisfied in the end.",

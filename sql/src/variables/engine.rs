@@ -1,6 +1,7 @@
 //! The variables that the storage engine obeys: MySQL's spelling on one side, the
 //! engine's plain options on the other.
 
+use format::transform::Algorithm;
 use storage::Config;
 use storage::config::{Doublewrite, FlushLogAtCommit, FlushMethod};
 
@@ -44,6 +45,13 @@ pub fn reconfigure(globals: &GlobalVariables, config: &mut Config) {
     config.max_dirty_pages_pct_lwm = globals.real("innodb_max_dirty_pages_pct_lwm");
     config.lru_scan_depth = globals.number("innodb_lru_scan_depth") as usize;
     config.old_blocks_pct = globals.number("innodb_old_blocks_pct") as u32;
+    config.compression = match globals.text("innodb_compression_algorithm").as_str() {
+        "none" => Algorithm::None,
+        "zlib" => Algorithm::Zlib,
+        "lz4" => Algorithm::Lz4,
+        _ => Algorithm::Zstd,
+    };
+    config.compression_level = globals.number("innodb_compression_level") as u8;
     config.old_blocks_ms = globals.number("innodb_old_blocks_time") as u32;
 }
 

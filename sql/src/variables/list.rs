@@ -531,12 +531,12 @@ pub static LIST: &[Variable] = &[
     v(
         "innodb_compression_algorithm",
         Global,
-        Enumeration(&["none", "zlib", "lz4", "lzo", "lzma", "bzip2", "snappy", "zstd"]),
+        Enumeration(&["none", "zlib", "lz4", "zstd"]),
         "zstd",
         "Codec of PAGE_COMPRESSED tables, and of new ones by default",
     ),
     v("innodb_compression_default", Both, Bool, "ON", "New tables are page-compressed"),
-    v("innodb_compression_level", Global, int(0, 22), "1", "Level of page compression"),
+    v("innodb_compression_level", Global, int(0, 9), "6", "Effort of the zlib codec"),
     v("innodb_data_home_dir", Global, Text, "", "Directory of the system tablespace")
         .null()
         .at_start()

@@ -1,0 +1,298 @@
+//! A tiny client, for tests: it speaks the client's half of the protocol, as strictly as a test should.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+
+use format::packet::column::ColumnDefinition;
+use format::packet::frame::{self, Header, Packets};
+use format::packet::handshake::{self, Attributes, Handshake, HandshakeResponse};
+use format::packet::{Capabilities, command::number, response, row, statement, status};
+use server::auth;
+
+pub trait Socket: Read + Write {}
+impl<T: Read + Write> Socket for T {}
+
+/// An error that the server sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refusal {
+    pub code: u16,
+    pub sqlstate: String,
+    pub message: String,
+}
+
+/// One result: rows, or what a statement did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    Rows { columns: Vec<ColumnDefinition>, payloads: Vec<Vec<u8>> },
+    Done { affected_rows: u64, last_insert_id: u64, warnings: u16 },
+    Refused(Refusal),
+}
+
+impl Outcome {
+    /// The rows of a text result.
+    pub fn text(&self) -> Vec<Vec<Option<String>>> {
+        let Self::Rows { columns, payloads } = self else { panic!("rows expected, not {self:?}") };
+        let field = |field: Option<Vec<u8>>| field.map(|bytes| String::from_utf8(bytes).unwrap());
+        payloads
+            .iter()
+            .map(|payload| row::decode_text(payload, columns.len()).unwrap().into_iter().map(field).collect())
+            .collect()
+    }
+
+    pub fn code(&self) -> u16 {
+        match self {
+            Self::Refused(refusal) => refusal.code,
+            other => panic!("an error was expected, not {other:?}"),
+        }
+    }
+}
+
+pub struct Client {
+    socket: Box<dyn Socket>,
+    capabilities: Capabilities,
+    buffer: Vec<u8>,
+    sequence: u8,
+}
+
+/// How to log in.
+pub struct Login<'a> {
+    pub user: &'a str,
+    pub password: &'a str,
+    /// What the client says first, whatever the account has.
+    pub plugin: &'a str,
+    pub database: Option<&'a str>,
+    pub capabilities: Capabilities,
+}
+
+impl Default for Login<'_> {
+    fn default() -> Self {
+        Self {
+            user: "root",
+            password: "",
+            plugin: "mysql_native_password",
+            database: None,
+            capabilities: Capabilities::SERVER.without(Capabilities::QUERY_ATTRIBUTES),
+        }
+    }
+}
+
+impl Client {
+    pub fn unix(path: &Path, login: &Login<'_>) -> Result<Self, Refusal> {
+        Self::log_in(Box::new(UnixStream::connect(path).unwrap()), true, login)
+    }
+
+    pub fn tcp(port: u16, login: &Login<'_>) -> Result<Self, Refusal> {
+        Self::log_in(Box::new(TcpStream::connect(("127.0.0.1", port)).unwrap()), false, login)
+    }
+
+    fn log_in(socket: Box<dyn Socket>, private: bool, login: &Login<'_>) -> Result<Self, Refusal> {
+        let mut client = Self { socket, capabilities: Capabilities::default(), buffer: Vec::new(), sequence: 0 };
+        let greeting = client.receive();
+        if greeting[0] == response::ERROR {
+            return Err(refusal(&greeting));
+        }
+        let greeting = Handshake::decode(&greeting).unwrap();
+        let mut challenge = greeting.challenge;
+        client.capabilities = greeting.capabilities & login.capabilities;
+        let proof = |plugin: &str, challenge: &[u8; 20]| match plugin {
+            "mysql_native_password" => auth::native_proof(login.password.as_bytes(), challenge),
+            "caching_sha2_password" => auth::sha2_proof(login.password.as_bytes(), challenge),
+            other => panic!("unknown plugin {other}"),
+        };
+        let response = HandshakeResponse {
+            capabilities: login.capabilities,
+            packet_bytes_max: 1 << 24,
+            collation: 45,
+            user: login.user.as_bytes(),
+            auth: &proof(login.plugin, &{ challenge }),
+            database: login.database.map(str::as_bytes),
+            plugin: Some(login.plugin.as_bytes()),
+            attributes: Attributes::default(),
+        };
+        client.send(|out| response.encode(out));
+        loop {
+            let answer = client.receive();
+            match answer[0] {
+                response::OK => return Ok(client),
+                response::ERROR => return Err(refusal(&answer)),
+                0xFE => {
+                    let (plugin, data) = handshake::decode_auth_switch(&answer).unwrap();
+                    challenge = data.try_into().unwrap();
+                    let proof = proof(plugin, &challenge);
+                    client.send(|out| out.extend_from_slice(&proof));
+                }
+                1 if answer[1..] == [auth::FAST_AUTH_SUCCESS] => {}
+                1 if answer[1..] == [auth::PERFORM_FULL_AUTH] && private => {
+                    client.send(|out| out.extend_from_slice(format!("{}\0", login.password).as_bytes()));
+                }
+                1 if answer[1..] == [auth::PERFORM_FULL_AUTH] => client.send(|out| out.push(auth::REQUEST_PUBLIC_KEY)),
+                1 => {
+                    let key = std::str::from_utf8(&answer[1..]).unwrap();
+                    let hidden = auth::ServerKey::encrypt(key, login.password.as_bytes(), &challenge).unwrap();
+                    client.send(|out| out.extend_from_slice(&hidden));
+                }
+                other => panic!("unexpected answer {other}"),
+            }
+        }
+    }
+
+    /// Runs a text that may hold several statements.
+    pub fn query_all(&mut self, text: &str) -> Vec<Outcome> {
+        self.command(number::QUERY, text.as_bytes());
+        let mut outcomes = Vec::new();
+        loop {
+            let (outcome, more) = self.outcome();
+            outcomes.push(outcome);
+            if !more {
+                return outcomes;
+            }
+        }
+    }
+
+    /// Runs one statement.
+    pub fn query(&mut self, text: &str) -> Outcome {
+        let mut outcomes = self.query_all(text);
+        assert_eq!(outcomes.len(), 1, "{outcomes:?}");
+        outcomes.remove(0)
+    }
+
+    /// Runs one statement that must succeed.
+    pub fn run(&mut self, text: &str) {
+        if let Outcome::Refused(refusal) = self.query(text) {
+            panic!("{text}: {refusal:?}");
+        }
+    }
+
+    /// The statement's id, and how many columns and parameters it has.
+    pub fn prepare(&mut self, text: &str) -> Result<(u32, u16, u16), Refusal> {
+        self.command(number::STMT_PREPARE, text.as_bytes());
+        let answer = self.receive();
+        if answer[0] == response::ERROR {
+            return Err(refusal(&answer));
+        }
+        let (id, columns, parameters) = statement::decode_prepare_ok(&answer).unwrap();
+        for count in [parameters, columns] {
+            for _ in 0..count {
+                ColumnDefinition::decode(&self.receive()).unwrap();
+            }
+            if count > 0 && !self.capabilities.has(Capabilities::DEPRECATE_EOF) {
+                assert!(response::is_eof(&self.receive()));
+            }
+        }
+        Ok((id, columns, parameters))
+    }
+
+    /// Executes with the parameters' null bitmap, types and values as they are to be sent.
+    pub fn execute(&mut self, id: u32, parameters: &[u8]) -> Outcome {
+        let mut payload = id.to_le_bytes().to_vec();
+        payload.extend_from_slice(&[0, 1, 0, 0, 0]);
+        payload.extend_from_slice(parameters);
+        self.command(number::STMT_EXECUTE, &payload);
+        self.outcome().0
+    }
+
+    /// Sends a command that has no answer.
+    pub fn tell(&mut self, command: u8, payload: &[u8]) {
+        self.command(command, payload);
+    }
+
+    /// Sends a command whose answer is one packet.
+    pub fn ask(&mut self, command: u8, payload: &[u8]) -> Vec<u8> {
+        self.command(command, payload);
+        self.receive()
+    }
+
+    fn outcome(&mut self) -> (Outcome, bool) {
+        let first = self.receive();
+        match first[0] {
+            response::ERROR => (Outcome::Refused(refusal(&first)), false),
+            response::OK => {
+                let ok = response::Ok::decode(&first).unwrap();
+                let done = Outcome::Done {
+                    affected_rows: ok.affected_rows,
+                    last_insert_id: ok.last_insert_id,
+                    warnings: ok.warnings,
+                };
+                (done, ok.status & status::MORE_RESULTS != 0)
+            }
+            count => {
+                let columns: Vec<_> = (0..count).map(|_| ColumnDefinition::decode(&self.receive()).unwrap()).collect();
+                let new_style = self.capabilities.has(Capabilities::DEPRECATE_EOF);
+                if !new_style {
+                    assert!(response::is_eof(&self.receive()));
+                }
+                let mut payloads = Vec::new();
+                loop {
+                    let payload = self.receive();
+                    if payload[0] == response::ERROR {
+                        return (Outcome::Refused(refusal(&payload)), false);
+                    }
+                    if payload[0] == response::EOF && payload.len() < 9 {
+                        let status = if new_style {
+                            response::Ok::decode(&payload).unwrap().status
+                        } else {
+                            u16::from_le_bytes([payload[3], payload[4]])
+                        };
+                        return (Outcome::Rows { columns, payloads }, status & status::MORE_RESULTS != 0);
+                    }
+                    payloads.push(payload);
+                }
+            }
+        }
+    }
+
+    fn command(&mut self, command: u8, payload: &[u8]) {
+        self.sequence = 0;
+        self.send(|out| {
+            out.push(command);
+            out.extend_from_slice(payload);
+        });
+    }
+
+    fn send(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
+        let mut packets = Packets::new();
+        packets.restart(self.sequence);
+        packets.push(write);
+        self.sequence = packets.sequence();
+        self.socket.write_all(packets.bytes()).unwrap();
+    }
+
+    /// The next payload; its number must be the one that is due.
+    fn receive(&mut self) -> Vec<u8> {
+        loop {
+            if let Some((payload, sequence, taken)) = frame::join(&self.buffer) {
+                let first = Header::decode(&self.buffer).unwrap().sequence;
+                assert_eq!(first, self.sequence, "packets out of order");
+                self.sequence = sequence.wrapping_add(1);
+                self.buffer.drain(..taken);
+                return payload;
+            }
+            let mut piece = [0; 4096];
+            let count = self.socket.read(&mut piece).unwrap();
+            assert!(count > 0, "the server has closed the connection");
+            self.buffer.extend_from_slice(&piece[..count]);
+        }
+    }
+
+    /// Whether the server has closed the connection.
+    pub fn is_closed(&mut self) -> bool {
+        matches!(self.socket.read(&mut [0; 1]), Ok(0) | Err(_))
+    }
+
+    /// What the server says without having been asked.
+    pub fn last_words(&mut self, sequence: u8) -> Refusal {
+        self.sequence = sequence;
+        refusal(&self.receive())
+    }
+}
+
+fn refusal(payload: &[u8]) -> Refusal {
+    let error = response::Error::decode(payload).unwrap();
+    Refusal {
+        code: error.code,
+        sqlstate: String::from_utf8(error.sqlstate.to_vec()).unwrap(),
+        message: error.message.to_owned(),
+    }
+}

@@ -1,0 +1,270 @@
+//! Whole conversations over real sockets, with a server in this process: login by every way that there is, text and
+//! prepared statements, several statements at once, errors, and the end.
+
+mod client;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use client::{Client, Login, Outcome};
+use format::packet::column::{ColumnKind, column_flags};
+use format::packet::command::number;
+use format::packet::{Capabilities, response};
+use server::{Options, Server};
+use sql::Instance;
+use sql::accounts::{Account, Accounts, Plugin, password};
+use sql::variables::{GlobalVariables, engine_config};
+use storage::Engine;
+use storage::io::linux::LinuxDisk;
+
+/// A server on a directory of its own, which goes with it.
+struct Fixture {
+    instance: Arc<Instance>,
+    server: Option<Server>,
+    directory: PathBuf,
+}
+
+impl Fixture {
+    fn new() -> Self {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let directory = std::env::temp_dir().join(format!("glassine-server-{}-{number}", std::process::id()));
+        std::fs::create_dir_all(&directory).unwrap();
+        let globals = GlobalVariables::new();
+        for (name, value) in [("innodb_buffer_pool_size", "8M"), ("innodb_log_file_size", "8M")] {
+            globals.load_option(name, value).unwrap();
+        }
+        let config = engine_config(&globals);
+        Engine::create(Arc::new(LinuxDisk::new(&directory)), &config).unwrap();
+        let engine = Engine::open(Arc::new(LinuxDisk::new(&directory)), config).unwrap();
+        let instance = Instance::new(engine, globals, Accounts::in_memory(), directory.clone());
+        let options = Options {
+            addresses: Options::parse_addresses("127.0.0.1").unwrap(),
+            port: 0,
+            port_tries: 1,
+            socket: Some(directory.join("s")),
+        };
+        let server = Server::start(instance.clone(), &options).unwrap();
+        Self { instance, server: Some(server), directory }
+    }
+
+    fn port(&self) -> u16 {
+        self.server.as_ref().unwrap().port().unwrap()
+    }
+
+    fn client(&self) -> Client {
+        Client::unix(&self.directory.join("s"), &Login::default()).unwrap()
+    }
+
+    fn add_account(&self, user: &str, plugin: Plugin, password: &str) {
+        let verifier = plugin.verifier(password.as_bytes(), &password::random_salt());
+        let host = "localhost".to_owned();
+        let account = Account { user: user.to_owned(), host, plugin, verifier, locked: false };
+        self.instance.accounts.create_account(account).unwrap();
+    }
+}
+
+impl Drop for Fixture {
+    fn drop(&mut self) {
+        if let Some(server) = self.server.take() {
+            server.stop();
+        }
+        let _ = self.instance.engine.close();
+        let _ = std::fs::remove_dir_all(&self.directory);
+    }
+}
+
+#[test]
+fn both_plugins_log_in_on_both_sockets() {
+    let fixture = Fixture::new();
+    fixture.add_account("old", Plugin::NativePassword, "secret");
+    fixture.add_account("new", Plugin::CachingSha2Password, "geheim");
+    for (user, password) in [("old", "secret"), ("new", "geheim")] {
+        for plugin in ["mysql_native_password", "caching_sha2_password"] {
+            let login = Login { user, password, plugin, ..Login::default() };
+            // The first login of caching_sha2_password shows the password, by RSA or on the socket; later ones do not.
+            for _ in 0..2 {
+                let mut client = Client::tcp(fixture.port(), &login).unwrap();
+                assert_eq!(client.query("SELECT 1").text(), [[Some("1".to_owned())]]);
+            }
+            Client::unix(&fixture.directory.join("s"), &login).unwrap();
+            let wrong = Login { password: "wrong", ..login };
+            let refusal = Client::tcp(fixture.port(), &wrong).err().unwrap();
+            assert_eq!((refusal.code, refusal.sqlstate.as_str()), (1045, "28000"));
+            assert!(refusal.message.ends_with("(using password: YES)"), "{}", refusal.message);
+            let refusal = Client::unix(&fixture.directory.join("s"), &wrong).err().unwrap();
+            assert_eq!(refusal.code, 1045);
+            let none = Login { password: "", user, ..Login::default() };
+            let refusal = Client::tcp(fixture.port(), &none).err().unwrap();
+            assert!(refusal.message.ends_with("(using password: NO)"), "{}", refusal.message);
+        }
+    }
+    let nobody = Login { user: "nobody", password: "x", ..Login::default() };
+    assert_eq!(Client::tcp(fixture.port(), &nobody).err().unwrap().code, 1045);
+    // root has no password, and is let in from this machine.
+    Client::tcp(fixture.port(), &Login::default()).unwrap();
+    let with = Login { password: "x", ..Login::default() };
+    assert_eq!(Client::tcp(fixture.port(), &with).err().unwrap().code, 1045);
+}
+
+#[test]
+fn a_changed_password_counts_at_once() {
+    let fixture = Fixture::new();
+    fixture.add_account("app", Plugin::CachingSha2Password, "one");
+    let login = Login { user: "app", password: "one", ..Login::default() };
+    Client::tcp(fixture.port(), &login).unwrap();
+    fixture.instance.accounts.set_password("app", "localhost", None, b"two").unwrap();
+    assert_eq!(Client::tcp(fixture.port(), &login).err().unwrap().code, 1045);
+    Client::tcp(fixture.port(), &Login { password: "two", ..login }).unwrap();
+}
+
+#[test]
+fn statements_come_as_text() {
+    let fixture = Fixture::new();
+    for capabilities in [Capabilities::SERVER, Capabilities::SERVER.without(Capabilities::DEPRECATE_EOF)] {
+        let capabilities = capabilities.without(Capabilities::QUERY_ATTRIBUTES);
+        let mut client =
+            Client::unix(&fixture.directory.join("s"), &Login { capabilities, ..Login::default() }).unwrap();
+        client.run("DROP DATABASE IF EXISTS shop");
+        client.run("CREATE DATABASE shop");
+        client.run("USE shop");
+        client.run("CREATE TABLE t (id INT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY, name VARCHAR(20))");
+        let done = client.query("INSERT INTO t (name) VALUES ('one'), (NULL), ('three')");
+        assert_eq!(done, Outcome::Done { affected_rows: 3, last_insert_id: 1, warnings: 0 });
+        let rows = client.query("SELECT id, name FROM t ORDER BY id DESC");
+        let text = |text: &str| Some(text.to_owned());
+        assert_eq!(rows.text(), [[text("3"), text("three")], [text("2"), None], [text("1"), text("one")]]);
+        let Outcome::Rows { columns, .. } = rows else { unreachable!() };
+        assert_eq!((&*columns[0].schema, &*columns[0].table, &*columns[0].name), ("shop", "t", "id"));
+        assert_eq!(columns[0].kind, ColumnKind::Long);
+        assert!(columns[0].flags & column_flags::UNSIGNED != 0);
+        assert_eq!(columns[1].kind, ColumnKind::VarString);
+        assert_eq!(client.query("SELECT * FROM nowhere").code(), 1146);
+        assert_eq!(client.query("SELEC 1").code(), 1064);
+        // An error ends the statement, not the connection.
+        assert_eq!(client.query("SELECT 2").text(), [[text("2")]]);
+    }
+}
+
+#[test]
+fn several_statements_have_several_results() {
+    let fixture = Fixture::new();
+    let mut client = fixture.client();
+    let outcomes = client.query_all("SELECT 1; SELECT 2; SELECT nothing; SELECT 4");
+    assert_eq!(outcomes.len(), 3);
+    assert_eq!(outcomes[1].text(), [[Some("2".to_owned())]]);
+    assert_eq!(outcomes[2].code(), 1054);
+    let capabilities = Login::default().capabilities.without(Capabilities::MULTI_STATEMENTS);
+    let login = Login { capabilities, ..Login::default() };
+    let mut single = Client::unix(&fixture.directory.join("s"), &login).unwrap();
+    assert_eq!(single.query("SELECT 1; SELECT 2").code(), 1064);
+    assert_eq!(single.ask(number::SET_OPTION, &[0, 0])[0], response::EOF);
+    assert_eq!(single.query_all("SELECT 1; SELECT 2").len(), 2);
+}
+
+#[test]
+fn prepared_statements_take_and_give_binary() {
+    let fixture = Fixture::new();
+    let mut client = fixture.client();
+    client.run("CREATE DATABASE shop");
+    client.run("USE shop");
+    client.run("CREATE TABLE t (id BIGINT PRIMARY KEY, name VARCHAR(20), body TEXT)");
+    let (insert, columns, parameters) = client.prepare("INSERT INTO t VALUES (?, ?, ?)").unwrap();
+    assert_eq!((columns, parameters), (0, 3));
+    // The text goes in two pieces.
+    let mut long = insert.to_le_bytes().to_vec();
+    long.extend_from_slice(&2u16.to_le_bytes());
+    for piece in [&b"long "[..], b"text"] {
+        client.tell(number::STMT_SEND_LONG_DATA, &[&long[..], piece].concat());
+    }
+    let types = [ColumnKind::LongLong as u8, 0, ColumnKind::VarString as u8, 0, ColumnKind::Blob as u8, 0];
+    let mut execute = vec![0, 1];
+    execute.extend_from_slice(&types);
+    execute.extend_from_slice(&7i64.to_le_bytes());
+    execute.extend_from_slice(b"\x05seven");
+    assert_eq!(client.execute(insert, &execute), Outcome::Done { affected_rows: 1, last_insert_id: 0, warnings: 0 });
+    // The same again with NULLs and without types.
+    let mut execute = vec![0b110, 0];
+    execute.extend_from_slice(&8i64.to_le_bytes());
+    client.execute(insert, &execute);
+    let (select, columns, parameters) = client.prepare("SELECT id, name, body FROM t WHERE id = ?").unwrap();
+    assert_eq!((columns, parameters), (3, 1));
+    let by_id = |id: i64| [&[0, 1, ColumnKind::LongLong as u8, 0][..], &id.to_le_bytes()].concat();
+    let Outcome::Rows { payloads, .. } = client.execute(select, &by_id(7)) else { panic!("rows expected") };
+    assert_eq!(payloads, [b"\x00\x00\x07\0\0\0\0\0\0\0\x05seven\x09long text".to_vec()]);
+    let Outcome::Rows { payloads, .. } = client.execute(select, &by_id(8)) else { panic!("rows expected") };
+    assert_eq!(payloads, [b"\x00\x18\x08\0\0\0\0\0\0\0".to_vec()]);
+    client.tell(number::STMT_CLOSE, &select.to_le_bytes());
+    assert_eq!(client.execute(select, &by_id(7)).code(), 1243);
+    assert_eq!(client.execute(insert, &[]).code(), 1835);
+    assert_eq!(client.prepare("SELECT ? FROM").err().unwrap().code, 1064);
+}
+
+#[test]
+fn small_commands_are_answered() {
+    let fixture = Fixture::new();
+    let mut client = fixture.client();
+    assert_eq!(client.ask(number::PING, b"")[0], response::OK);
+    assert!(client.ask(number::STATISTICS, b"").starts_with(b"Uptime: "));
+    assert_eq!(client.ask(number::INIT_DB, b"no_such_database")[0], response::ERROR);
+    assert_eq!(client.ask(number::INIT_DB, b"information_schema")[0], response::OK);
+    client.run("SET @a = 1");
+    assert_eq!(client.ask(number::RESET_CONNECTION, b"")[0], response::OK);
+    assert_eq!(client.query("SELECT @a").text(), [[None]]);
+    let refusal = client.ask(99, b"");
+    assert_eq!(response::Error::decode(&refusal).unwrap().code, 1047);
+    client.tell(number::QUIT, b"");
+    assert!(client.is_closed());
+}
+
+#[test]
+fn a_connection_can_be_killed_and_there_are_not_too_many() {
+    let fixture = Fixture::new();
+    let (mut one, mut other) = (fixture.client(), fixture.client());
+    let id = other.query("SELECT CONNECTION_ID()").text()[0][0].clone().unwrap();
+    one.run(&format!("KILL {id}"));
+    assert!(other.is_closed());
+    assert_eq!(one.query("KILL 4000").code(), 1094);
+    one.run("SET GLOBAL max_connections = 1");
+    // The killed one may take a moment to leave.
+    std::thread::sleep(Duration::from_millis(100));
+    let refusal = Client::unix(&fixture.directory.join("s"), &Login::default()).err().unwrap();
+    assert_eq!(refusal.code, 1040);
+    one.run("SET GLOBAL max_connections = 151");
+}
+
+#[test]
+fn large_packets_go_both_ways_up_to_the_limit() {
+    let fixture = Fixture::new();
+    let mut client = fixture.client();
+    let bytes = (1 << 24) + 100;
+    let rows = client.query(&format!("SELECT '{}' AS a", "x".repeat(bytes))).text();
+    assert_eq!(rows[0][0].as_ref().unwrap().len(), bytes);
+    client.run("SET SESSION wait_timeout = 100");
+    client.run("SET GLOBAL max_allowed_packet = 1048576");
+    let mut client = fixture.client();
+    client.tell(number::QUERY, format!("SELECT '{}'", "x".repeat(2 << 20)).as_bytes());
+    let refusal = client.last_words(1);
+    assert_eq!((refusal.code, refusal.sqlstate.as_str()), (1153, "08S01"));
+}
+
+#[test]
+fn a_silent_client_is_sent_away() {
+    let fixture = Fixture::new();
+    let mut client = fixture.client();
+    client.run("SET SESSION wait_timeout = 1");
+    assert_eq!(client.last_words(0).code, 4031);
+    assert!(client.is_closed());
+}
+
+#[test]
+fn stopping_sends_everybody_home() {
+    let mut fixture = Fixture::new();
+    let mut clients: Vec<Client> = (0..5).map(|_| fixture.client()).collect();
+    fixture.server.take().unwrap().stop();
+    assert!(clients.iter_mut().all(Client::is_closed));
+    assert!(!fixture.directory.join("s").exists());
+    assert!(fixture.instance.processes.is_empty());
+}
