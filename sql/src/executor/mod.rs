@@ -20,18 +20,21 @@ pub mod change;
 pub mod insert;
 pub mod query;
 pub mod row;
+pub mod sort;
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use format::value::Value;
-use storage::Trx;
+use storage::{Row, Trx};
 
+use self::sort::StoredSorter;
 use crate::error::{Error, Result};
 use crate::expression::{EvalContext, Fields, Subqueries};
 use crate::information_schema::Facts;
 use crate::instance::Instance;
 use crate::planner::SubqueryPlan;
+use crate::planner::keys::KeyRanges;
 
 /// What all plans of one statement share.
 pub struct Environment<'a> {
@@ -45,6 +48,40 @@ pub struct Environment<'a> {
     pub kept_bytes: Cell<u64>,
     /// Rows that SQL_CALC_FOUND_ROWS counted.
     pub found_rows: Cell<u64>,
+    pub scratch: &'a RefCell<Scratch>,
+}
+
+/// Buffers that go from statement to statement, so that a warm one need not allocate.
+#[derive(Default)]
+pub struct Scratch {
+    pub ranges: Vec<KeyRanges>,
+    pub rows: Vec<Row>,
+    pub sorter: StoredSorter,
+}
+
+/// How many buffers of a kind are kept.
+const SCRATCH_MAX: usize = 8;
+/// A sorter that grew beyond this is let go.
+const SORTER_BYTES_KEPT: usize = 1 << 20;
+
+impl Scratch {
+    pub fn give_back_ranges(&mut self, ranges: KeyRanges) {
+        if self.ranges.len() < SCRATCH_MAX {
+            self.ranges.push(ranges);
+        }
+    }
+
+    pub fn give_back_row(&mut self, row: Row) {
+        if self.rows.len() < SCRATCH_MAX {
+            self.rows.push(row);
+        }
+    }
+
+    pub fn give_back_sorter(&mut self, sorter: StoredSorter) {
+        if sorter.capacity_bytes() < SORTER_BYTES_KEPT {
+            self.sorter = sorter;
+        }
+    }
 }
 
 /// The most memory that one statement's kept rows may take.

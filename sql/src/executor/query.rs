@@ -1,6 +1,5 @@
 //! SELECT and UNION at work.
 
-use std::cell::RefCell;
 use std::cmp::Ordering;
 use std::rc::Rc;
 
@@ -20,7 +19,7 @@ use crate::expression::assign::Target;
 use crate::parser::ast::AggregateFunction;
 use crate::planner::keys::KeyRanges;
 use crate::planner::{
-    Access, GroupPlan, LimitPlan, QueryPlan, SelectPlan, SourceKind, Step, TableStep, UnionPlan,
+    Access, GroupPlan, LimitPlan, QueryPlan, SelectPlan, SourceKind, Step, StoredOutput, TableStep, UnionPlan,
 };
 
 /// Runs a query, calling `visit` for each row until it answers false.
@@ -276,7 +275,7 @@ pub fn scan(
     let mut row = JoinRow::new(plan, context.zone);
     for (source, slot) in plan.sources.iter().zip(&mut row.sources) {
         match &source.kind {
-            SourceKind::Table(_) => {}
+            SourceKind::Table(_) => slot.stored = environment.scratch.borrow_mut().rows.pop().unwrap_or_default(),
             SourceKind::Derived(derived) => {
                 let mut rows = Vec::new();
                 run(environment, derived, context, &mut |row| {
@@ -289,9 +288,11 @@ pub fn scan(
             SourceKind::Virtual(table) => slot.rows = Some(Rc::new((table.rows)(&environment.facts))),
         }
     }
-    let runner = Runner { environment, plan, context, ranges: RefCell::new(Vec::new()) };
-    runner.steps(&plan.steps, &mut row, visit)?;
-    Ok(())
+    let runner = Runner { environment, plan, context };
+    let result = runner.steps(&plan.steps, &mut row, visit);
+    let mut scratch = environment.scratch.borrow_mut();
+    row.sources.into_iter().for_each(|source| scratch.give_back_row(source.stored));
+    result.map(|_| ())
 }
 
 /// Nested loops.
@@ -299,8 +300,6 @@ struct Runner<'a> {
     environment: &'a Environment<'a>,
     plan: &'a SelectPlan,
     context: &'a EvalContext<'a>,
-    /// Key buffers to use again.
-    ranges: RefCell<Vec<KeyRanges>>,
 }
 
 type Next<'n> = dyn FnMut(&mut JoinRow<'_>) -> Result<bool> + 'n;
@@ -356,15 +355,15 @@ impl Runner<'_> {
                 self.cursor(step, *index, &all, false, None, row, next)
             }
             Access::Point { index, key } => {
-                let mut ranges = self.ranges.borrow_mut().pop().unwrap_or_default();
+                let mut ranges = self.environment.scratch.borrow_mut().ranges.pop().unwrap_or_default();
                 let result = self.point(step, *index, key, &mut ranges, row, next);
-                self.ranges.borrow_mut().push(ranges);
+                self.environment.scratch.borrow_mut().give_back_ranges(ranges);
                 result
             }
             Access::Range { index, parts, reverse } => {
-                let mut ranges = self.ranges.borrow_mut().pop().unwrap_or_default();
+                let mut ranges = self.environment.scratch.borrow_mut().ranges.pop().unwrap_or_default();
                 let result = self.ranges(step, *index, parts, *reverse, &mut ranges, row, next);
-                self.ranges.borrow_mut().push(ranges);
+                self.environment.scratch.borrow_mut().give_back_ranges(ranges);
                 result
             }
         }
@@ -610,6 +609,7 @@ impl<'a> Groups<'a> {
 pub fn run_stored(
     environment: &Environment<'_>,
     plan: &SelectPlan,
+    output: &StoredOutput,
     outer_context: &EvalContext<'_>,
     visit: &mut dyn FnMut(&Row),
 ) -> Result<()> {
@@ -618,7 +618,11 @@ pub fn run_stored(
     let (mut offset, mut left) = limits(plan.limit.as_ref(), context)?;
     let mut found = 0;
     let Some(Step::Table(step)) = plan.steps.first() else { unreachable!("one table") };
-    if left > 0 || plan.calc_found_rows {
+    if left == 0 && !plan.calc_found_rows {
+        environment.found_rows.set(0);
+        return Ok(());
+    }
+    if output.order.is_empty() {
         scan(environment, plan, context, &mut |row| {
             found += 1;
             if offset > 0 {
@@ -629,7 +633,22 @@ pub fn run_stored(
             }
             Ok(left > 0 || plan.calc_found_rows)
         })?;
+        environment.found_rows.set(found);
+        return Ok(());
     }
+    let SourceKind::Table(table) = &plan.sources[step.source].kind else { unreachable!("a stored table") };
+    let mut sorter = std::mem::take(&mut environment.scratch.borrow_mut().sorter);
+    sorter.clear();
+    let scanned = scan(environment, plan, context, &mut |row| {
+        environment.keep_bytes(sorter.push(table, output, &row.sources[step.source].stored))?;
+        Ok(true)
+    });
+    if scanned.is_ok() {
+        let mut row = environment.scratch.borrow_mut().rows.pop().unwrap_or_default();
+        found = sorter.give(table, output, offset, left, &mut row, visit);
+        environment.scratch.borrow_mut().give_back_row(row);
+    }
+    environment.scratch.borrow_mut().give_back_sorter(sorter);
     environment.found_rows.set(found);
-    Ok(())
+    scanned
 }

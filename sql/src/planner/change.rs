@@ -14,7 +14,7 @@
 
 use std::sync::Arc;
 
-use format::value::Value;
+use format::value::{ColumnType, Value};
 use storage::{Column, ColumnDefault, ReadMode, Table};
 
 use super::scope::{Clause, Level};
@@ -92,7 +92,7 @@ pub fn default_expr(column: &Column) -> Result<Expr> {
         ColumnDefault::Null => Ok(Expr::constant(Value::Null, ty)),
         ColumnDefault::Literal(stored) => {
             let value = match (&column.ty, column.ty.decode(stored)) {
-                (format::value::ColumnType::Enum { members, .. }, Value::UInt(number)) => {
+                (ColumnType::Enum { members, .. }, Value::UInt(number)) => {
                     let name = number.checked_sub(1).and_then(|at| members.get(at as usize));
                     Value::Bytes(name.map(|name| name.as_bytes().to_vec()).unwrap_or_default())
                 }
@@ -116,6 +116,13 @@ fn default_value(context: &PlanContext<'_>, column: &Column) -> Result<DefaultVa
         ColumnDefault::Literal(stored) => DefaultValue::Stored(Some(stored.clone())),
         ColumnDefault::Null => DefaultValue::Stored(None),
         ColumnDefault::None if column.nullable => DefaultValue::Stored(None),
+        // An ENUM's default is its first member, said or not.
+        ColumnDefault::None if matches!(column.ty, ColumnType::Enum { .. }) => {
+            let mut first = Vec::new();
+            let encoded = column.ty.encode(&Value::UInt(1), &mut first);
+            encoded.map_err(|error| Error::internal(format!("encode a member: {error:?}")))?;
+            DefaultValue::Stored(Some(first))
+        }
         ColumnDefault::None => DefaultValue::Missing,
         ColumnDefault::CurrentTimestamp { fsp } => DefaultValue::Now { fsp: *fsp },
         ColumnDefault::Expression(text) => {

@@ -127,8 +127,8 @@ pub struct SelectPlan {
     pub output: Vec<Expr>,
     pub columns: Vec<OutputColumn>,
     pub types: Vec<ColumnType>,
-    /// Rows go from storage to the client as they are: one table, bare columns, no sorting, no grouping.
-    pub stored: Option<Vec<StoredColumn>>,
+    /// Rows go from storage to the client as they are.
+    pub stored: Option<StoredOutput>,
     pub distinct: bool,
     /// Expressions over the row, and whether descending. Empty when the steps yield the order.
     pub order: Vec<(Expr, bool)>,
@@ -137,6 +137,15 @@ pub struct SelectPlan {
     pub subqueries: Vec<SubqueryPlan>,
     /// Did the statement ask for an order that an index yields? For EXPLAIN.
     pub order_by_index: bool,
+}
+
+/// The output of a query of one table whose columns go out undecoded: no grouping, no expressions.
+pub struct StoredOutput {
+    pub columns: Vec<StoredColumn>,
+    /// (column, descending): the rows are sorted by these. Empty: they go out as they are found.
+    pub order: Vec<(usize, bool)>,
+    /// Rows that are equal by `order` are one.
+    pub distinct: bool,
 }
 
 /// A table of FROM.

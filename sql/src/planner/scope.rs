@@ -211,6 +211,12 @@ impl<'a> Level<'a> {
             return self.add_source(SourceKind::Virtual(table), alias, database, columns.collect(), hints);
         }
         let table = self.context.open(database, &name.name)?;
+        for name in hints.iter().flat_map(|hint| &hint.indexes) {
+            let primary = name.eq_ignore_ascii_case("PRIMARY") && table.indexes[0].primary;
+            if !primary && !table.index(name).is_some_and(|index| !table.indexes[index].is_hidden()) {
+                return Err(Error::key_does_not_exist(name, &table.name));
+            }
+        }
         let columns = table.columns.iter().map(|column| SourceColumn {
             name: column.name.clone(),
             ty: column.ty.clone(),
@@ -371,26 +377,34 @@ impl<'a> Clause<'a> {
         self
     }
 
-    fn alias(&self, name: &ColumnName) -> Option<Expr> {
-        if name.table.is_some() {
-            return None;
+    fn alias(&self, name: &ColumnName) -> Result<Option<Expr>> {
+        let (None, Some(aliases)) = (&name.table, self.aliases) else { return Ok(None) };
+        let mut found: Option<&Expr> = None;
+        for (alias, expr) in aliases {
+            if !storage::same_name(alias, &name.name) {
+                continue;
+            }
+            // The same column twice is no matter.
+            if found.is_some_and(|found| format!("{:?}", found.node) != format!("{:?}", expr.node)) {
+                return Err(Error::ambiguous_column(&name.name, self.name));
+            }
+            found = Some(expr);
         }
-        let aliases = self.aliases?;
-        aliases.iter().find(|(alias, _)| storage::same_name(alias, &name.name)).map(|(_, expr)| expr.clone())
+        Ok(found.cloned())
     }
 }
 
 impl Scope for Clause<'_> {
     fn column(&self, name: &ColumnName) -> Result<Expr> {
         if self.aliases_first
-            && let Some(expr) = self.alias(name)
+            && let Some(expr) = self.alias(name)?
         {
             return Ok(expr);
         }
         if let Some(slot) = self.level.find(name, self.visible, self.name)? {
             return Ok(self.level.expr(slot));
         }
-        if let Some(expr) = self.alias(name) {
+        if let Some(expr) = self.alias(name)? {
             return Ok(expr);
         }
         match self.level.outer(name) {

@@ -12,12 +12,13 @@
 //!
 //! An alias stands for its expression, which is then evaluated where it is used.
 
+use format::value::ColumnType;
 use storage::ReadMode;
 
 use super::scope::{Clause, Level};
 use super::{
-    GroupPlan, LimitPlan, Origin, OutputColumn, PlanContext, QueryPlan, SelectPlan, SourceKind, Step, UnionPlan,
-    definition, grouping, join,
+    GroupPlan, LimitPlan, Origin, OutputColumn, PlanContext, QueryPlan, SelectPlan, SourceKind, Step, StoredOutput,
+    UnionPlan, definition, grouping, join,
 };
 use crate::error::{Error, Result};
 use crate::expression::{AggregateCall, Expr, Node, Scope, common_type};
@@ -351,20 +352,36 @@ fn plan_select(
 }
 
 /// The output as columns of the one table, if the rows can go out as they are stored.
-fn stored_output(plan: &SelectPlan) -> Option<Vec<StoredColumn>> {
-    if plan.group.is_some() || plan.having.is_some() || plan.distinct || !plan.order.is_empty() {
+fn stored_output(plan: &SelectPlan) -> Option<StoredOutput> {
+    if plan.group.is_some() || plan.having.is_some() {
         return None;
     }
     let [Step::Table(step)] = &plan.steps[..] else { return None };
     let source = &plan.sources[step.source];
-    source.table()?;
-    plan.output
-        .iter()
-        .map(|expr| {
-            let column = plan.slots[expr.as_column()?].1 as usize;
-            Some(StoredColumn { column, ty: source.columns[column].ty.clone() })
-        })
-        .collect()
+    let table = source.table()?;
+    let mut columns = Vec::with_capacity(plan.output.len());
+    for expr in &plan.output {
+        let column = plan.slots[expr.as_column()?].1 as usize;
+        columns.push(StoredColumn { column, ty: source.columns[column].ty.clone() });
+    }
+    let mut order = Vec::with_capacity(plan.order.len());
+    for (expr, descending) in &plan.order {
+        let column = plan.slots[expr.as_column()?].1 as usize;
+        if matches!(table.columns[column].ty, ColumnType::Json) {
+            return None;
+        }
+        order.push((column, *descending));
+    }
+    if (plan.distinct || !order.is_empty()) && plan.calc_found_rows {
+        return None;
+    }
+    // Equal rows stand together only if the order tells all columns apart.
+    let in_order = |column: &StoredColumn| order.iter().any(|(by, _)| *by == column.column);
+    let in_output = |by: &(usize, bool)| columns.iter().any(|column| column.column == by.0);
+    if plan.distinct && !(columns.iter().all(in_order) && order.iter().all(in_output)) {
+        return None;
+    }
+    Some(StoredOutput { columns, order, distinct: plan.distinct })
 }
 
 fn origin_of(sources: &[super::Source], slot: (u16, u16)) -> Option<Origin> {

@@ -31,6 +31,7 @@ mod set;
 mod state;
 mod transaction;
 
+use std::cell::RefCell;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -42,9 +43,10 @@ use storage::Trx;
 
 use crate::ddl;
 use crate::error::{Error, Level, Result, Warning};
+use crate::executor::Scratch;
 use crate::expression::{EvalContext, Warnings};
 use crate::instance::Instance;
-use crate::parser::ast::Statement;
+use crate::parser::ast::{Show, Statement};
 use crate::parser::normalize::{Normalized, normalize};
 use crate::parser::{self, Parsed};
 use crate::processlist::Process;
@@ -91,8 +93,10 @@ pub struct Session {
     prepared: FxHashMap<u32, Option<Box<PreparedStatement>>>,
     named: FxHashMap<String, u32>,
     next_prepared: u32,
-    /// The plans' texts may mean something else now.
+    /// Counts the changes after which a plan's text may mean something else.
     generation: u64,
+    /// Buffers that statements use again.
+    scratch: RefCell<Scratch>,
 }
 
 /// Seconds and microseconds since 1970.
@@ -131,6 +135,7 @@ impl Session {
             named: FxHashMap::default(),
             next_prepared: 1,
             generation: 0,
+            scratch: RefCell::default(),
         }
     }
 
@@ -293,7 +298,7 @@ impl Session {
     fn dispatch(&mut self, statement: &Statement, more: bool, sink: &mut dyn ResultSink) -> Result<()> {
         let diagnostic = matches!(
             statement,
-            Statement::Show(crate::parser::ast::Show::Warnings { .. } | crate::parser::ast::Show::Errors { .. })
+            Statement::Show(Show::Warnings { .. } | Show::Errors { .. })
         );
         if !diagnostic {
             self.begin_statement();
@@ -573,7 +578,7 @@ impl Session {
 }
 
 fn definition_counter(statement: &Statement) -> Option<Counter> {
-    use crate::parser::ast::Maintenance;
+    use parser::ast::Maintenance;
     Some(match statement {
         Statement::CreateDatabase { .. } => Counter::ComCreateDb,
         Statement::AlterDatabase { .. } => Counter::ComAlterDb,

@@ -15,9 +15,10 @@ use crate::executor::{Environment, change, insert, query};
 use crate::expression::{Expr, Node, parameter_type};
 use crate::information_schema::Facts;
 use crate::parser::ast::{InsertSource, PrepareSource, Statement};
+use crate::parser::normalize::parameter_kind;
 use crate::parser;
 use crate::planner::change::{DeletePlan, InsertPlan, UpdatePlan, plan_delete, plan_insert, plan_update};
-use crate::planner::{PlanContext, QueryPlan, select};
+use crate::planner::{Access, PlanContext, QueryPlan, SelectPlan, Step, select};
 use crate::result::ResultSink;
 use crate::status::Counter;
 use crate::types::TypeInfo;
@@ -46,8 +47,8 @@ pub struct PreparedStatement {
     pub statement: Statement,
     pub parameters: usize,
     plan: Option<Box<CachedPlan>>,
-    /// The types of the parameters that the plan was made for.
-    types: Vec<TypeInfo>,
+    /// The kinds of the values that the plan was made for.
+    kinds: Vec<u8>,
     generation: u64,
 }
 
@@ -151,8 +152,10 @@ impl Session {
         };
         let is_cacheable = read_mode == ReadMode::Consistent
             && match &plan {
-                Plan::Query { plan, into } => into.is_empty() && !reads_variables(plan),
-                Plan::Insert(_) | Plan::Update(_) | Plan::Delete(_) => true,
+                Plan::Query { plan, into } => into.is_empty() && !reads_variables(plan) && !scans_for_values(plan),
+                Plan::Insert(_) => true,
+                Plan::Update(plan) => !scans_in_spite_of_keys(&plan.select),
+                Plan::Delete(plan) => !scans_in_spite_of_keys(&plan.select),
             };
         let tables = context.tables.into_inner();
         Ok(Some(Box::new(CachedPlan { plan, tables, definitions, parameter_count, is_cacheable, counter })))
@@ -206,15 +209,15 @@ impl Session {
             facts: Facts { instance: &self.instance, variables: &self.variables, status: &self.status, zone },
             kept_bytes: Cell::new(0),
             found_rows: Cell::new(0),
+            scratch: &self.scratch,
         };
         match &cached.plan {
             Plan::Query { plan, into } if into.is_empty() => {
                 sink.columns(&cached.definitions);
                 match plan {
-                    QueryPlan::Select(select) if select.stored.is_some() => {
-                        let columns = select.stored.as_deref().unwrap_or_default();
-                        query::run_stored(&environment, select, &context, &mut |row| {
-                            sink.row_stored(row, columns, zone.seconds);
+                    QueryPlan::Select(select) if let Some(output) = &select.stored => {
+                        query::run_stored(&environment, select, output, &context, &mut |row| {
+                            sink.row_stored(row, &output.columns, zone.seconds);
                         })?;
                     }
                     _ => query::run(&environment, plan, &context, &mut |row| {
@@ -332,7 +335,7 @@ impl Session {
             statement: parsed.statement,
             parameters: parsed.parameters,
             plan,
-            types: Vec::new(),
+            kinds: Vec::new(),
             generation: self.generation,
         };
         self.prepared.insert(id, Some(Box::new(statement)));
@@ -386,11 +389,10 @@ impl Session {
             }
             return;
         }
-        let connection = self.variables.settings.collation_connection;
         // The plan fits if the values are of the kinds that it was made for.
         let fits = prepared.generation == self.generation
-            && prepared.types.len() == parameters.len()
-            && prepared.types.iter().zip(parameters).all(|(ty, value)| same_kind(ty, value));
+            && prepared.kinds.len() == parameters.len()
+            && prepared.kinds.iter().zip(parameters).all(|(kind, value)| *kind == parameter_kind(value));
         if !fits {
             prepared.plan = None;
         }
@@ -405,10 +407,10 @@ impl Session {
                 }
                 self.status.add(Counter::ComStmtReprepare, 1);
             }
-            prepared.types = parameters.iter().map(|value| roomy(parameter_type(value, connection))).collect();
+            prepared.kinds = parameters.iter().map(parameter_kind).collect();
             prepared.generation = self.generation;
             self.begin_statement();
-            match self.plan_typed(&prepared.statement, prepared.parameters, parameters, &prepared.types) {
+            match self.plan(&prepared.statement, prepared.parameters, parameters) {
                 Ok(plan) => prepared.plan = plan,
                 Err(error) => return self.fail(error, sink),
             }
@@ -471,29 +473,19 @@ impl Session {
     }
 }
 
-/// A string's type with room to spare, so that a somewhat longer one needs no new plan.
-fn roomy(ty: TypeInfo) -> TypeInfo {
-    if ty.is_string() { TypeInfo { length: ty.length.next_power_of_two().max(64), ..ty } } else { ty }
+/// Whether a query reads all of a table though it could use a key: other values may be worth the key.
+fn scans_for_values(plan: &QueryPlan) -> bool {
+    match plan {
+        QueryPlan::Select(plan) => scans_in_spite_of_keys(plan),
+        QueryPlan::Union(plan) => plan.parts.iter().any(scans_for_values),
+    }
 }
 
-/// Whether a plan made for a parameter of this type serves a value.
-fn same_kind(ty: &TypeInfo, value: &Value) -> bool {
-    use crate::types::Kind;
-    match (ty.kind, value) {
-        (Kind::Null, Value::Null) => true,
-        (Kind::BigInt, Value::Int(_)) => !ty.unsigned,
-        (Kind::BigInt, Value::UInt(_)) => ty.unsigned,
-        (Kind::Double, Value::Double(_)) => true,
-        // Digits in front of and behind the point are part of the type of what is computed from it.
-        (Kind::Decimal, Value::Decimal(number)) => {
-            ty.decimals == number.scale() && ty.precision() >= number.precision()
-        }
-        (Kind::VarChar | Kind::Char | Kind::Text, Value::Bytes(bytes)) => ty.length as usize >= bytes.len(),
-        (Kind::Date, Value::Date(_)) => true,
-        (Kind::Time, Value::Time(_)) => true,
-        (Kind::DateTime, Value::DateTime(_)) => true,
-        _ => false,
-    }
+fn scans_in_spite_of_keys(plan: &SelectPlan) -> bool {
+    plan.steps.iter().any(|step| match step {
+        Step::Table(step) => matches!(step.access, Access::Scan { .. }) && !step.possible_keys.is_empty(),
+        Step::Left { .. } => false,
+    })
 }
 
 /// Whether a query reads user or system variables, whose types may be others next time.
