@@ -10,8 +10,11 @@
 
 #![forbid(unsafe_code)]
 
+mod ddl;
 mod model;
+mod report;
 mod run;
+mod work;
 mod workload;
 
 use std::panic;
@@ -56,11 +59,11 @@ fn usage(problem: &str) -> ! {
 
 fn many(seeds: u64, from: u64) -> ExitCode {
     let mut failed = Vec::new();
-    let mut sum = run::Report::default();
+    let mut sum = report::Report::default();
     panic::set_hook(Box::new(|_| {})); // A panic is a failure of its seed; the replay shows where.
     for seed in from..from + seeds {
         match panic::catch_unwind(|| run::seed(seed, false)) {
-            Ok(Ok(report)) => sum.add(&report),
+            Ok(Ok(report)) => sum.merge(&report),
             Ok(Err(failure)) => {
                 println!("seed {seed} FAILED: {failure}");
                 failed.push(seed);

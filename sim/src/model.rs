@@ -1,7 +1,10 @@
 //! What the database ought to hold: plain maps, without pages, logs or locks.
+//!
+//! Rows and tables are shared between versions of the model, so that keeping one for each commit is cheap.
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 
 /// One row of a simulated table.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,14 +19,14 @@ pub struct ModelRow {
 /// One table: its rows, and whether it has the index that comes and goes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ModelTable {
-    pub rows: BTreeMap<i64, ModelRow>,
+    pub rows: BTreeMap<i64, Arc<ModelRow>>,
     pub has_body_index: bool,
 }
 
 /// All tables by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Model {
-    pub tables: BTreeMap<String, ModelTable>,
+    pub tables: BTreeMap<String, Arc<ModelTable>>,
 }
 
 /// A change that a transaction wants; `None` deletes.
@@ -31,19 +34,35 @@ pub struct Model {
 pub struct Change {
     pub table: String,
     pub id: i64,
-    pub row: Option<ModelRow>,
+    pub row: Option<Arc<ModelRow>>,
+}
+
+/// The form in which names are compared: utf8mb4_general_ci knows no case, and pads with spaces.
+pub fn folded(name: &str) -> String {
+    name.trim_end_matches(' ').to_lowercase()
 }
 
 impl Model {
+    pub fn table_mut(&mut self, name: &str) -> Option<&mut ModelTable> {
+        self.tables.get_mut(name).map(Arc::make_mut)
+    }
+
     pub fn apply(&mut self, changes: &[Change]) {
         for change in changes {
             // A table that was dropped meanwhile takes its changes along.
-            let Some(table) = self.tables.get_mut(&change.table) else { continue };
+            let Some(table) = self.table_mut(&change.table) else { continue };
             match &change.row {
                 Some(row) => table.rows.insert(change.id, row.clone()),
                 None => table.rows.remove(&change.id),
             };
         }
+    }
+
+    /// The id of another row than `id` that has this name.
+    pub fn owner_of_name(&self, table: &str, name: &str, id: i64) -> Option<i64> {
+        let name = folded(name);
+        let has_it = |row: &ModelRow| row.name.as_deref().is_some_and(|other| folded(other) == name);
+        self.tables.get(table)?.rows.iter().find(|(other, row)| **other != id && has_it(row)).map(|(other, _)| *other)
     }
 
     /// The first thing in which `self` (what ought to be) and `found` differ.
@@ -52,29 +71,34 @@ impl Model {
         if names(self) != names(found) {
             return Some(format!("tables ought to be {:?}, are {:?}", names(self), names(found)));
         }
-        for (name, ought) in &self.tables {
-            let is = &found.tables[name];
-            if ought.has_body_index != is.has_body_index {
-                return Some(format!("{name}: the index ought to exist: {}", ought.has_body_index));
-            }
-            for (id, row) in &ought.rows {
-                match is.rows.get(id) {
-                    None => return Some(format!("{name}: row {id} is missing")),
-                    Some(found) if found != row => {
-                        return Some(format!("{name}: row {id} ought to be {}, is {}", Brief(row), Brief(found)));
-                    }
-                    Some(_) => {}
-                }
-            }
-            if let Some(id) = is.rows.keys().find(|id| !ought.rows.contains_key(id)) {
-                return Some(format!("{name}: row {id} ought not to be there: {}", Brief(&is.rows[id])));
-            }
-        }
-        None
+        self.tables.iter().find_map(|(name, ought)| {
+            let difference = ought.difference(&found.tables[name])?;
+            Some(format!("{name}: {difference}"))
+        })
     }
 }
 
-struct Brief<'a>(&'a ModelRow);
+impl ModelTable {
+    pub fn difference(&self, found: &ModelTable) -> Option<String> {
+        if self.has_body_index != found.has_body_index {
+            return Some(format!("the index ought to exist: {}", self.has_body_index));
+        }
+        for (id, row) in &self.rows {
+            match found.rows.get(id) {
+                None => return Some(format!("row {id} is missing, {}", Brief(row))),
+                Some(found) if found != row => {
+                    return Some(format!("row {id} ought to be {}, is {}", Brief(row), Brief(found)));
+                }
+                Some(_) => {}
+            }
+        }
+        let id = found.rows.keys().find(|id| !self.rows.contains_key(id))?;
+        Some(format!("row {id} ought not to be there: {}", Brief(&found.rows[id])))
+    }
+}
+
+/// A row without the bytes of its body.
+pub struct Brief<'a>(pub &'a ModelRow);
 
 impl fmt::Display for Brief<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

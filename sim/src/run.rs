@@ -10,78 +10,58 @@
 //! Invariants, looked at after each crash:
 //!
 //! * What was committed and acknowledged is there, what was not is not. Of the one
-//!   call that the crash interrupted, all or nothing.
+//!   call that the crash interrupted, all or nothing. Where a commit does not wait
+//!   for the log, a suffix of the commits may be gone, but nothing out of the middle.
 //! * DDL is atomic in the same sense.
 //! * `Engine::check` finds nothing.
-//! * A snapshot taken before changes shows none of them, however long it lives.
+//! * A transaction sees its snapshot and its own changes and nothing else, however
+//!   long it lives.
+//! * An error has a cause: a disk that is gone, a failed sync, a full disk.
+//! * Bits that flip at rest are an error or make no difference; they are never an
+//!   answer.
 
-use std::collections::BTreeMap;
-use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
+use storage::config::FlushLogAtCommit;
 use storage::io::Disk;
 use storage::io::sim::{Random, SimDisk};
-use storage::schema::{Compression, ReadMode, Row};
-use storage::{Config, Engine, Error, Table, Trx, TrxOptions};
+use storage::{Config, Engine, Error, TrxOptions};
 
-use crate::model::{Change, Model, ModelRow, ModelTable};
+use crate::model::Model;
+use crate::report::Report;
 use crate::workload::{self, DATABASE};
-
-/// What a run has done, for the summary line.
-#[derive(Clone, Debug, Default)]
-pub struct Report {
-    pub lives: u64,
-    pub operations: u64,
-    pub commits: u64,
-    pub crashes: u64,
-    pub interrupted_recoveries: u64,
-    pub changes_of_disk: u64,
-}
-
-impl Report {
-    pub fn add(&mut self, other: &Report) {
-        self.lives += other.lives;
-        self.operations += other.operations;
-        self.commits += other.commits;
-        self.crashes += other.crashes;
-        self.interrupted_recoveries += other.interrupted_recoveries;
-        self.changes_of_disk += other.changes_of_disk;
-    }
-}
-
-impl fmt::Display for Report {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{} lives, {} operations, {} commits, {} crashes, {} of them in recovery, {} disk operations",
-            self.lives,
-            self.operations,
-            self.commits,
-            self.crashes,
-            self.interrupted_recoveries,
-            self.changes_of_disk
-        )
-    }
-}
-
-/// Transactions that may be open at once. Each owns the ids that leave its rest modulo this, so that none waits for
-/// another: the simulator has one thread.
-const SLOTS: i64 = 3;
 
 /// Runs one seed. The error is a description of what does not hold.
 pub fn seed(seed: u64, talk: bool) -> Result<Report, String> {
     let mut random = Random::new(seed);
     let disk = SimDisk::with_blocks(random.next(), [512, 1024, 4096][random.below(3) as usize]);
     let config = draw_config(&mut random);
-    let mut run = Run { random, config, report: Report::default(), talk, allowed: vec![Model::default()], disk, next_table: 0 };
-    let disk: Arc<dyn Disk> = Arc::new(run.disk.clone());
-    Engine::create(disk, &run.config).map_err(|error| format!("create: {error}"))?;
+    let wide_names = random.chance(4);
+    let ids = if random.chance(4) { 400 } else { 120 };
+    let mut run = Run {
+        random,
+        config,
+        report: Report::default(),
+        talk,
+        allowed: vec![Model::default()],
+        disk,
+        doing: "",
+        failing_sync: None,
+        is_limited: false,
+        next_table: 0,
+        wide_names,
+        ids,
+    };
+    run.say(|| format!("{:?}", run.config));
+    Engine::create(run.disk(), &run.config).map_err(|error| format!("create: {error}"))?;
     let lives = 1 + run.random.below(4);
     for _ in 0..lives {
         run.life()?;
-        run.report.lives += 1;
+        run.report.count("lives");
     }
+    run.damage()?;
     run.verify()?;
     Ok(run.report)
 }
@@ -92,35 +72,38 @@ fn draw_config(random: &mut Random) -> Config {
         pool_bytes: (24 + random.below(80)) * 16384,
         log_bytes: (1 << 20) << random.below(3),
         page_cleaners: 1,
+        flush_log_at_commit: match random.below(6) {
+            0 => FlushLogAtCommit::EverySecond,
+            1 => FlushLogAtCommit::Write,
+            _ => FlushLogAtCommit::Sync,
+        },
         ..Config::tiny()
     }
 }
 
-struct Run {
-    random: Random,
-    config: Config,
-    report: Report,
+pub struct Run {
+    pub random: Random,
+    pub config: Config,
+    pub report: Report,
     talk: bool,
-    /// What the database may hold now; more than one while a call's outcome is unknown.
-    allowed: Vec<Model>,
-    disk: SimDisk,
-    next_table: u64,
-}
-
-/// A transaction under way.
-struct Open {
-    trx: Trx,
-    changes: Vec<Change>,
-}
-
-/// A reader with its own past.
-struct Snapshot {
-    trx: Trx,
-    model: Model,
+    /// What the database may hold after a crash, in the order of time. The last one is what it holds now; more than one
+    /// while a call's outcome is unknown, and where commits do not wait for the log.
+    pub allowed: Vec<Model>,
+    pub disk: SimDisk,
+    /// In which kind of call a crash comes.
+    pub doing: &'static str,
+    failing_sync: Option<u64>,
+    /// The disk may run full.
+    is_limited: bool,
+    pub next_table: u64,
+    /// Names long enough that trees over them are deep.
+    pub wide_names: bool,
+    /// Ids that each slot draws from.
+    pub ids: u64,
 }
 
 /// Why a life ends.
-enum End {
+pub enum End {
     /// The disk is gone, or a sync failed; the models are what may be found.
     Crash,
     /// Something does not hold.
@@ -128,22 +111,70 @@ enum End {
 }
 
 impl Run {
-    fn say(&self, text: impl FnOnce() -> String) {
+    pub fn say(&self, text: impl FnOnce() -> String) {
         if self.talk {
             println!("{}", text());
         }
     }
 
-    fn model(&self) -> &Model {
-        assert_eq!(self.allowed.len(), 1, "nothing is unknown while the engine works");
-        &self.allowed[0]
+    /// What the database holds now.
+    pub fn model(&self) -> &Model {
+        self.allowed.last().expect("something is always allowed")
     }
 
-    fn options(&self) -> TrxOptions {
-        TrxOptions {
-            lock_wait_timeout: Duration::ZERO,
-            metadata_wait_timeout: Duration::ZERO,
-            ..TrxOptions::default()
+    /// A call has ended well: this is how things are.
+    pub fn set_model(&mut self, model: Model) {
+        if self.config.flush_log_at_commit == FlushLogAtCommit::Sync {
+            self.allowed.clear();
+        }
+        self.allowed.push(model);
+    }
+
+    /// Nothing before the present state may be found any more.
+    pub fn forget_past(&mut self) {
+        self.allowed.drain(..self.allowed.len() - 1);
+    }
+
+    pub fn options(&self) -> TrxOptions {
+        TrxOptions { lock_wait_timeout: Duration::ZERO, metadata_wait_timeout: Duration::ZERO, ..TrxOptions::default() }
+    }
+
+    fn disk(&self) -> Arc<dyn Disk> {
+        Arc::new(self.disk.clone())
+    }
+
+    /// Whether something was done to the disk that may make the engine give up.
+    fn has_cause(&self) -> bool {
+        self.disk.is_crashed() || self.failing_sync.is_some_and(|at| self.disk.syncs() >= at)
+    }
+
+    /// Sorts an error into the two ends; a full disk or a conflict is neither.
+    pub fn judge<T>(&mut self, result: Result<T, Error>, doing: &str) -> Result<Option<T>, End> {
+        match result {
+            Ok(value) => Ok(Some(value)),
+            Err(Error::LockWaitTimeout) => {
+                self.say(|| format!("{doing}: lock wait"));
+                self.report.count("lock waits");
+                Ok(None)
+            }
+            Err(Error::DiskFull { doing: what }) if self.is_limited => {
+                self.say(|| format!("{doing}: the disk is full: {what}"));
+                self.report.count(format!("full disk in {doing}"));
+                Ok(None)
+            }
+            Err(error) => Err(self.end(error, doing)),
+        }
+    }
+
+    /// An error that ends the life, one way or the other.
+    pub fn end(&mut self, error: Error, doing: &str) -> End {
+        match error {
+            Error::Io { .. } | Error::Poisoned if self.has_cause() => End::Crash,
+            Error::Poisoned if self.is_limited => {
+                self.report.count(format!("poisoned by a full disk in {doing}"));
+                End::Crash
+            }
+            error => End::Failure(format!("{doing}: {error}")),
         }
     }
 
@@ -151,48 +182,74 @@ impl Run {
         // A recovery may be interrupted, and the next one, too.
         for attempt in 0..4 {
             let interrupted = attempt < 3 && self.random.chance(3);
-            if interrupted {
-                let at = 1 + self.random.below(200);
-                self.disk.set_faults(|faults| faults.crash_at = Some(at));
-            }
-            let disk: Arc<dyn Disk> = Arc::new(self.disk.clone());
-            match Engine::open(disk, self.config.clone()) {
-                Ok(engine) if !interrupted => return Ok(engine),
-                Ok(engine) => {
-                    // It survived the point; the crash comes in the life that follows.
-                    if !self.disk.is_crashed() {
-                        self.disk.set_faults(|faults| faults.crash_at = None);
-                        return Ok(engine);
-                    }
-                    drop(engine);
+            let limited = attempt < 3 && self.random.chance(16);
+            let crash_at = interrupted.then(|| self.disk.changes() + 1 + self.below_scale(&[10, 100, 500]));
+            let short = if self.random.chance(3) { 20 } else { 0 };
+            let capacity = limited.then(|| self.disk.used_blocks() + self.random.below(200));
+            self.disk.set_faults(|faults| {
+                faults.crash_at = crash_at;
+                faults.short_of_256 = short;
+                faults.capacity_blocks = capacity;
+                faults.failing_sync = None;
+            });
+            let opened = Engine::open(self.disk(), self.config.clone());
+            self.disk.set_faults(|faults| {
+                faults.crash_at = None;
+                faults.capacity_blocks = None;
+            });
+            match opened {
+                // It may have survived the point by not touching the disk again.
+                Ok(engine) if !self.disk.is_crashed() => {
+                    self.tell_recovery(&engine);
+                    return Ok(engine);
                 }
-                Err(error) if interrupted && self.disk.is_crashed() => {
-                    self.say(|| format!("  recovery interrupted: {error}"));
+                Ok(engine) => drop(engine),
+                Err(error) if self.disk.is_crashed() => self.say(|| format!("  recovery interrupted: {error}")),
+                Err(Error::DiskFull { .. } | Error::Poisoned) if limited => {
+                    self.say(|| "  recovery met a full disk".into());
+                    self.report.count("full disk in recovery");
+                    if self.random.chance(2) {
+                        continue;
+                    }
                 }
                 Err(error) => return Err(format!("open: {error}")),
             }
-            self.report.interrupted_recoveries += 1;
+            self.doing = "recovery";
             self.crash();
         }
         unreachable!("the last attempt is not interrupted")
     }
 
+    fn tell_recovery(&mut self, engine: &Engine) {
+        let report = engine.recovery_report();
+        self.say(|| format!("{report}"));
+        self.report.add("torn pages restored", report.pages.torn_pages_restored);
+        self.report.add("records applied", report.pages.records_applied);
+        self.report.add("transactions rolled back in recovery", report.transactions_rolled_back);
+        self.report.add("ddl rolled back in recovery", report.ddl_rolled_back);
+        self.report.add("ddl actions in recovery", report.ddl_actions);
+    }
+
     fn crash(&mut self) {
-        self.report.crashes += 1;
-        self.report.changes_of_disk += self.disk.changes();
+        self.report.count(format!("crashes in {}", self.doing));
+        self.report.add("disk operations", self.disk.changes());
         self.disk = self.disk.crash();
+        self.is_limited = false;
+        self.failing_sync = None;
     }
 
     /// The state found on disk must be one of those allowed; it then is the only one.
     fn settle(&mut self, engine: &Arc<Engine>) -> Result<(), String> {
-        let found = workload::everything(engine)?;
-        match self.allowed.iter().position(|model| model.difference(&found).is_none()) {
+        let found = workload::everything(engine).map_err(|error| format!("read: {error}"))?;
+        match self.allowed.iter().rposition(|model| model.difference(&found).is_none()) {
             Some(at) => {
+                self.report.add("commits lost that did not wait", (self.allowed.len() - 1 - at) as u64);
                 self.allowed = vec![self.allowed.swap_remove(at)];
                 Ok(())
             }
             None => {
-                let reasons: Vec<_> = self.allowed.iter().filter_map(|model| model.difference(&found)).collect();
+                let reasons: Vec<_> =
+                    self.allowed.iter().rev().take(3).filter_map(|model| model.difference(&found)).collect();
                 Err(format!("not what was committed: {}", reasons.join("; or: ")))
             }
         }
@@ -203,391 +260,180 @@ impl Run {
         if report.errors.is_empty() { Ok(()) } else { Err(format!("check: {}", report.errors.join("; "))) }
     }
 
+    /// The end of a seed: all is there, purge ends, and after it nothing is left over.
     fn verify(&mut self) -> Result<(), String> {
         let engine = self.open_engine()?;
         self.settle(&engine)?;
         Self::check(&engine)?;
+        let mut steps = 0;
+        while engine.step().map_err(|error| format!("step: {error}"))? {
+            steps += 1;
+            if steps > 100_000 {
+                return Err("background work does not end".into());
+            }
+        }
+        if engine.status().history_list_length > 0 {
+            return Err(format!("{} transactions are never purged", engine.status().history_list_length));
+        }
+        Self::check(&engine).map_err(|error| format!("after purge: {error}"))?;
+        self.settle(&engine).map_err(|error| format!("after purge: {error}"))?;
         engine.close().map_err(|error| format!("close: {error}"))
     }
 
     /// One life of the engine.
     fn life(&mut self) -> Result<(), String> {
+        self.say(|| "-- a life begins".into());
         let engine = self.open_engine()?;
         self.settle(&engine)?;
-        // Rolling back what the crash left open may still be under way in the background.
         Self::check(&engine)?;
-        if self.allowed[0].tables.is_empty() && engine.database(DATABASE).is_none() {
+        if engine.database(DATABASE).is_none() {
             engine
                 .create_database(DATABASE, format::collation::CollationId::DEFAULT)
                 .map_err(|error| format!("create database: {error}"))?;
         }
         self.draw_faults();
+        self.doing = "idleness";
         match self.work(&engine) {
             Ok(()) => {
+                self.doing = "idleness";
                 if self.random.chance(2) {
-                    self.say(|| "clean close".into());
+                    self.doing = "close";
+                    self.aim_crash(4, 30);
+                    self.say(|| "close".into());
                     match engine.close() {
-                        Ok(()) => return Ok(()),
-                        Err(_) if self.disk.is_crashed() => {}
-                        Err(error) => return Err(format!("close: {error}")),
+                        Ok(()) => {
+                            drop(engine);
+                            return self.closed();
+                        }
+                        Err(error) => match self.judge(Err::<(), _>(error), "close") {
+                            Ok(_) | Err(End::Crash) => {}
+                            Err(End::Failure(failure)) => return Err(failure),
+                        },
                     }
                 }
             }
             Err(End::Crash) => {}
             Err(End::Failure(failure)) => return Err(failure),
         }
-        self.say(|| format!("crash after {} disk operations", self.disk.changes()));
+        self.say(|| format!("crash in {} after {} disk operations", self.doing, self.disk.changes()));
         drop(engine);
         self.crash();
         Ok(())
     }
 
+    /// After a clean close nothing may be lost, not even when the power goes at once.
+    fn closed(&mut self) -> Result<(), String> {
+        self.report.count("clean closes");
+        self.forget_past();
+        if self.random.chance(2) || self.disk.is_crashed() {
+            self.doing = "rest";
+            self.crash();
+        }
+        self.is_limited = false;
+        Ok(())
+    }
+
+    /// A number of a random order of magnitude, so that crashes come early and late alike.
+    fn below_scale(&mut self, scales: &[u64]) -> u64 {
+        let scale = scales[self.random.below(scales.len() as u64) as usize];
+        self.random.below(scale)
+    }
+
     fn draw_faults(&mut self) {
-        let base = self.disk.changes();
-        let crash_at = base + 1 + self.random.below(1500);
-        let failing_sync = self.random.chance(10).then(|| 1 + self.random.below(60));
+        let crash_at = self.disk.changes() + 1 + self.below_scale(&[100, 500, 2000]);
+        self.failing_sync = self.random.chance(10).then(|| self.disk.syncs() + 1 + self.random.below(60));
+        self.is_limited = self.random.chance(6);
+        let capacity = self.is_limited.then(|| self.disk.used_blocks() + self.below_scale(&[50, 200, 1000]));
         let short = if self.random.chance(3) { 20 } else { 0 };
         let no_punch = self.random.chance(6);
         let sector = if self.random.chance(2) { 512 } else { 4096 };
+        let failing_sync = self.failing_sync;
         self.disk.set_faults(|faults| {
             faults.crash_at = Some(crash_at);
             faults.failing_sync = failing_sync;
+            faults.capacity_blocks = capacity;
             faults.short_of_256 = short;
             faults.no_punch = no_punch;
             faults.sector_bytes = sector;
         });
     }
 
-    fn work(&mut self, engine: &Arc<Engine>) -> Result<(), End> {
-        let mut open: BTreeMap<i64, Open> = BTreeMap::new();
-        let mut snapshot: Option<Snapshot> = None;
-        let operations = 30 + self.random.below(300);
-        for _ in 0..operations {
-            self.report.operations += 1;
-            match self.random.below(100) {
-                0..=4 => self.ddl(engine, &open, &mut snapshot)?,
-                5..=9 => self.step(engine)?,
-                10..=11 => match snapshot.take() {
-                    Some(old) => self.look_back(old)?,
-                    None => snapshot = Some(self.take_snapshot(engine)?),
-                },
-                _ => {
-                    let slot = self.random.below(SLOTS as u64) as i64;
-                    let mut current = open.remove(&slot).unwrap_or_else(|| Open {
-                        trx: engine.begin(self.options()),
-                        changes: Vec::new(),
-                    });
-                    match self.random.below(12) {
-                        0 => self.commit(current)?,
-                        1 if self.random.chance(2) => {
-                            self.judge(current.trx.rollback(), "rollback")?;
-                        }
-                        _ => {
-                            self.change_row(&mut current, slot)?;
-                            open.insert(slot, current);
-                        }
-                    }
-                }
-            }
-        }
-        for (_, current) in open {
-            if self.random.chance(2) {
-                self.commit(current)?;
-            }
-        }
-        if let Some(old) = snapshot {
-            self.look_back(old)?;
-        }
-        Ok(())
-    }
-
-    /// Sorts an error into the two ends; a full disk or a conflict is neither.
-    fn judge<T>(&mut self, result: Result<T, Error>, doing: &str) -> Result<Option<T>, End> {
-        match result {
-            Ok(value) => Ok(Some(value)),
-            Err(error @ (Error::DiskFull { .. } | Error::LockWaitTimeout | Error::DuplicateKey { .. })) => {
-                self.say(|| format!("{doing}: {error}"));
-                Ok(None)
-            }
-            Err(Error::Io { .. } | Error::Poisoned) => Err(End::Crash),
-            Err(error) => Err(End::Failure(format!("{doing}: {error}"))),
+    /// Somebody makes room on the device, or takes it.
+    pub fn change_room(&mut self) {
+        if self.is_limited {
+            let more = self.random.chance(2).then(|| self.disk.used_blocks() + self.random.below(300));
+            self.disk.set_faults(|faults| faults.capacity_blocks = more);
         }
     }
 
-    fn step(&mut self, engine: &Arc<Engine>) -> Result<(), End> {
-        let result = engine.step();
-        self.judge(result, "background step").map(|_| ())
-    }
-
-    fn commit(&mut self, current: Open) -> Result<(), End> {
-        let mut after = self.model().clone();
-        after.apply(&current.changes);
-        self.say(|| format!("commit of {} changes", current.changes.len()));
-        match current.trx.commit() {
-            Ok(()) => {
-                self.report.commits += 1;
-                self.allowed = vec![after];
-                Ok(())
-            }
-            Err(Error::Io { .. } | Error::Poisoned) => {
-                // Nobody was told; either may be found.
-                self.allowed.push(after);
-                Err(End::Crash)
-            }
-            Err(error) => Err(End::Failure(format!("commit: {error}"))),
+    /// In one of `of` cases, lets the disk die within the next few operations: in the call that follows.
+    pub fn aim_crash(&mut self, of: u64, within: u64) {
+        if self.random.chance(of) {
+            let at = self.disk.changes() + 1 + self.random.below(within);
+            self.disk.set_faults(|faults| faults.crash_at = Some(at));
         }
     }
 
-    fn take_snapshot(&mut self, engine: &Arc<Engine>) -> Result<Snapshot, End> {
-        let mut trx = engine.begin(self.options());
-        trx.take_snapshot();
-        Ok(Snapshot { trx, model: self.model().clone() })
-    }
-
-    /// A table that was changed by DDL since is no longer the snapshot's to read.
-    fn look_back(&mut self, mut old: Snapshot) -> Result<(), End> {
-        for (name, ought) in &old.model.tables {
-            let Some(table) = self.judge(old.trx.open_table(DATABASE, name), "open for a snapshot")? else { continue };
-            let seen = workload::scan(&mut old.trx, &table, 0, self.random.chance(2));
-            let Some(seen) = self.judge(seen, "scan of a snapshot")? else { continue };
-            if seen.rows != ought.rows {
-                return Err(End::Failure(format!("a snapshot of {name} shows what was changed after it")));
-            }
-        }
-        self.judge(old.trx.commit(), "end of a snapshot").map(|_| ())
-    }
-
-    fn draw_row(&mut self, id: i64) -> ModelRow {
-        let name = match self.random.below(4) {
-            0 => None,
-            // Unique by the id inside, of varying length.
-            _ => Some(format!("{}-{id}", "n".repeat(self.random.below(30) as usize))),
-        };
-        let body = match self.random.below(10) {
-            0 => None,
-            1 => Some(self.bytes(20_000)),
-            2 => Some(self.bytes(3_000)),
-            _ => Some(self.bytes(200)),
-        };
-        ModelRow { k: self.random.below(50) as i32 - 25, name, body }
-    }
-
-    /// Bytes that compress, or do not.
-    fn bytes(&mut self, max: u64) -> Vec<u8> {
-        let length = self.random.below(max) as usize;
-        let noise = self.random.chance(3);
-        let first = self.random.next() as u8;
-        (0..length).map(|at| if noise { self.random.next() as u8 } else { first.wrapping_add((at / 40) as u8) }).collect()
-    }
-
-    fn change_row(&mut self, current: &mut Open, slot: i64) -> Result<(), End> {
-        let names: Vec<String> = self.model().tables.keys().cloned().collect();
-        if names.is_empty() {
+    /// Flips bits of data files at rest, on a copy of the disk, and reads everything.
+    fn damage(&mut self) -> Result<(), String> {
+        if !self.random.chance(3) {
             return Ok(());
         }
-        let name = names[self.random.below(names.len() as u64) as usize].clone();
-        let Some(table) = self.judge(current.trx.open_table(DATABASE, &name), "open table")? else { return Ok(()) };
-        let id = self.random.below(120) as i64 * SLOTS + slot;
-        let known = current.changes.iter().rev().find(|change| change.table == name && change.id == id);
-        let before = match known {
-            Some(change) => change.row.clone(),
-            None => self.model().tables.get(&name).and_then(|table| table.rows.get(&id).cloned()),
-        };
-        let savepoint = current.trx.statement_begin();
-        let result = self.one_statement(&mut current.trx, &table, id, &before);
-        match self.judge_statement(result)? {
-            Some(Some(row)) => {
-                self.say(|| format!("{name}: row {id} becomes {:?}", row.as_ref().map(|row| row.k)));
-                current.changes.push(Change { table: name, id, row });
+        let disk = self.disk.duplicate();
+        let mut paths: Vec<String> = Vec::new();
+        for entry in disk.list("").map_err(|error| error.to_string())? {
+            if entry.is_directory {
+                let files = disk.list(&entry.name).map_err(|error| error.to_string())?;
+                paths.extend(files.into_iter().map(|file| format!("{}/{}", entry.name, file.name)));
+            } else {
+                paths.push(entry.name);
             }
-            Some(None) => {}
-            None => {
-                let undone = current.trx.rollback_to(savepoint);
-                if self.judge(undone, "statement rollback")?.is_none() {
-                    return Err(End::Failure("a statement could not be rolled back".into()));
+        }
+        paths.retain(|path| path.ends_with(".ibd") || path.starts_with("ibdata") || path.starts_with("undo_"));
+        let flips = 1 + self.random.below(4);
+        for _ in 0..flips {
+            let path = paths[self.random.below(paths.len() as u64) as usize].clone();
+            let bytes = disk.file_bytes(&path);
+            if bytes > 0 {
+                let offset = self.random.below(bytes);
+                let mask = 1 << self.random.below(8);
+                self.say(|| format!("bit {mask:#x} of {path} at {offset} flips"));
+                disk.corrupt(&path, offset, mask);
+            }
+        }
+        let outcome = catch_unwind(AssertUnwindSafe(|| read_damaged(&disk, &self.config)));
+        let outcome = outcome.map_err(|_| "a panic over flipped bits".to_string())?;
+        self.say(|| format!("over flipped bits: {outcome:?}", outcome = outcome.as_ref().map(|_| "no error")));
+        match outcome {
+            Err(Error::Corrupt { .. }) => self.report.count("flipped bits found"),
+            Err(error) => return Err(format!("over flipped bits: {error}")),
+            // Another state than the present one would be an answer made of flipped bits.
+            Ok(found) => match self.allowed.iter().find(|model| model.difference(&found).is_none()) {
+                Some(_) => self.report.count("flipped bits harmless"),
+                None => {
+                    let why = self.model().difference(&found).unwrap_or_default();
+                    return Err(format!("a wrong answer from flipped bits: {why}"));
                 }
-            }
+            },
         }
         Ok(())
     }
-
-    fn judge_statement<T>(&mut self, result: Result<T, StatementError>) -> Result<Option<T>, End> {
-        match result {
-            Ok(value) => Ok(Some(value)),
-            Err(StatementError::Engine(error)) => self.judge::<T>(Err(error), "statement"),
-            Err(StatementError::Wrong(what)) => Err(End::Failure(what)),
-        }
-    }
-
-    /// One statement on one row. `Some(row)` is the row's new state, `None` that it stayed as it was.
-    fn one_statement(
-        &mut self,
-        trx: &mut Trx,
-        table: &Arc<Table>,
-        id: i64,
-        before: &Option<ModelRow>,
-    ) -> Result<Option<Option<ModelRow>>, StatementError> {
-        let mut row = Row::new();
-        let seen = workload::read(trx, table, id, ReadMode::Consistent, &mut row)?;
-        if seen != *before {
-            return Err(StatementError::Wrong(format!(
-                "{}: row {id} reads as {:?}, ought to be {:?}",
-                table.name,
-                seen.map(|row| (row.k, row.name)),
-                before.as_ref().map(|row| (row.k, &row.name))
-            )));
-        }
-        let Some(before) = before else {
-            let new = self.draw_row(id);
-            let columns = workload::encoded(id, &new);
-            let columns: Vec<Option<&[u8]>> = columns.iter().map(Option::as_deref).collect();
-            trx.insert(table, &columns)?;
-            return Ok(Some(Some(new)));
-        };
-        match self.random.below(6) {
-            0 => Ok(None),
-            1 => {
-                // An insert of what is there must fail, and leave nothing.
-                let columns = workload::encoded(id, before);
-                let columns: Vec<Option<&[u8]>> = columns.iter().map(Option::as_deref).collect();
-                match trx.insert(table, &columns) {
-                    Err(error @ Error::DuplicateKey { .. }) => Err(error.into()),
-                    Err(error) => Err(error.into()),
-                    Ok(_) => Err(StatementError::Wrong(format!("{}: row {id} was inserted twice", table.name))),
-                }
-            }
-            2 => {
-                workload::read(trx, table, id, ReadMode::Exclusive, &mut row)?;
-                trx.delete(table, &row)?;
-                Ok(Some(None))
-            }
-            _ => {
-                workload::read(trx, table, id, ReadMode::Exclusive, &mut row)?;
-                let mut new = before.clone();
-                let drawn = self.draw_row(id);
-                let mut columns = Vec::new();
-                if self.random.chance(2) {
-                    new.k = drawn.k;
-                    columns.push(1);
-                }
-                if self.random.chance(3) {
-                    new.name = drawn.name;
-                    columns.push(2);
-                }
-                if self.random.chance(2) {
-                    new.body = drawn.body;
-                    columns.push(3);
-                }
-                let stored = workload::encoded(id, &new);
-                let changes: Vec<(usize, Option<&[u8]>)> =
-                    columns.into_iter().map(|column: usize| (column, stored[column].as_deref())).collect();
-                trx.update(table, &row, &changes)?;
-                Ok(Some(Some(new)))
-            }
-        }
-    }
-
-    /// DDL on a table that no open transaction has touched.
-    fn ddl(
-        &mut self,
-        engine: &Arc<Engine>,
-        open: &BTreeMap<i64, Open>,
-        snapshot: &mut Option<Snapshot>,
-    ) -> Result<(), End> {
-        let before = self.model().clone();
-        let mut after = before.clone();
-        let touched: Vec<&str> =
-            open.values().flat_map(|open| open.changes.iter().map(|change| change.table.as_str())).collect();
-        let free: Vec<String> =
-            before.tables.keys().filter(|name| !touched.contains(&name.as_str())).cloned().collect();
-        let wait = self.options();
-        let name = match free.is_empty() {
-            true => None,
-            false => Some(free[self.random.below(free.len() as u64) as usize].clone()),
-        };
-        let codec = [Compression::None, Compression::Lz4, Compression::Zlib, Compression::Zstd];
-        let codec = codec[self.random.below(4) as usize];
-        let choice = if before.tables.len() < 2 { 0 } else { self.random.below(8) };
-        let (what, result) = match (choice, name) {
-            (0 | 1, _) | (_, None) => {
-                if before.tables.len() >= 5 {
-                    return Ok(());
-                }
-                let name = format!("t{}", self.next_table);
-                self.next_table += 1;
-                after.tables.insert(name.clone(), ModelTable::default());
-                let result = engine.create_table(workload::definition(&name, codec), &wait).map(|_| ());
-                (format!("create {name} {codec:?}"), result)
-            }
-            (2, Some(name)) => {
-                after.tables.remove(&name);
-                (format!("drop {name}"), engine.drop_tables(&[(DATABASE, &name)], &wait))
-            }
-            (3, Some(name)) => {
-                if let Some(table) = after.tables.get_mut(&name) {
-                    table.rows.clear();
-                }
-                (format!("truncate {name}"), engine.truncate_table(DATABASE, &name, &wait))
-            }
-            (4, Some(name)) => {
-                let new = format!("r{}", self.next_table);
-                self.next_table += 1;
-                let table = after.tables.remove(&name).unwrap_or_default();
-                after.tables.insert(new.clone(), table);
-                let result = engine.rename_tables(&[((DATABASE, &name), (DATABASE, &new))], &wait);
-                (format!("rename {name} to {new}"), result)
-            }
-            (5, Some(name)) => {
-                let result = engine
-                    .alter_table_options(DATABASE, &name, &wait, &mut |options| options.compression = codec)
-                    .map(|_| ());
-                (format!("alter {name} {codec:?}"), result)
-            }
-            (6, Some(name)) => {
-                let result =
-                    engine.rebuild_table(DATABASE, &name, workload::definition(&name, codec), None, &wait).map(|_| ());
-                if let Some(table) = after.tables.get_mut(&name) {
-                    table.has_body_index = false;
-                }
-                (format!("rebuild {name} {codec:?}"), result)
-            }
-            (_, Some(name)) => {
-                let table = after.tables.get_mut(&name).expect("a table of the model");
-                table.has_body_index = !table.has_body_index;
-                let result = if table.has_body_index {
-                    engine.create_index(DATABASE, &name, workload::body_index(), &wait).map(|_| ())
-                } else {
-                    engine.drop_index(DATABASE, &name, workload::BODY_INDEX, &wait).map(|_| ())
-                };
-                (format!("index of {name}"), result)
-            }
-        };
-        self.say(|| format!("{what}: {}", result.as_ref().map_or_else(|error| error.to_string(), |()| "done".into())));
-        match result {
-            Ok(()) => {
-                self.allowed = vec![after];
-                // What a snapshot sees of a table that DDL has replaced is not defined.
-                *snapshot = None;
-                Ok(())
-            }
-            Err(Error::Io { .. } | Error::Poisoned) => {
-                self.allowed.push(after);
-                Err(End::Crash)
-            }
-            Err(Error::LockWaitTimeout | Error::DiskFull { .. }) => Ok(()),
-            Err(error) => Err(End::Failure(format!("{what}: {error}"))),
-        }
-    }
 }
 
-/// What a statement of the workload may end with.
-enum StatementError {
-    Engine(Error),
-    Wrong(String),
-}
-
-impl From<Error> for StatementError {
-    fn from(error: Error) -> Self {
-        StatementError::Engine(error)
+/// All that can be read of a damaged instance.
+fn read_damaged(disk: &SimDisk, config: &Config) -> Result<Model, Error> {
+    let engine = Engine::open(Arc::new(disk.clone()), config.clone())?;
+    if let Some(damaged) = engine.recovery_report().damaged.first() {
+        return Err(Error::corrupt(damaged.as_str()));
+    }
+    let model = workload::everything(&engine)?;
+    // Damage may lie where reading does not go.
+    let report = engine.check()?;
+    for _ in 0..20 {
+        engine.step()?;
+    }
+    match report.errors.first() {
+        Some(error) => Err(Error::corrupt(error.as_str())),
+        None => Ok(model),
     }
 }

@@ -10,17 +10,17 @@ use storage::schema::{
     Column, ColumnDefault, ColumnSet, Compression, IndexDefinition, IndexPart, ReadMode, Row, ScanRange,
     TableDefinition, TableOptions,
 };
-use storage::{Engine, Result, Table, Trx};
+use storage::{Engine, Error, Result, Table, Trx};
 
 use crate::model::{Model, ModelRow, ModelTable};
 
 pub const DATABASE: &str = "sim";
 pub const BODY_INDEX: &str = "body_prefix";
 
-const ID: usize = 0;
-const K: usize = 1;
-const NAME: usize = 2;
-const BODY: usize = 3;
+pub const ID: usize = 0;
+pub const K: usize = 1;
+pub const NAME: usize = 2;
+pub const BODY: usize = 3;
 
 fn column_type(column: usize) -> ColumnType {
     match column {
@@ -52,7 +52,12 @@ pub fn definition(name: &str, compression: Compression) -> TableDefinition {
     TableDefinition {
         database: DATABASE.into(),
         name: name.into(),
-        columns: vec![column(ID, "id", false), column(K, "k", false), column(NAME, "name", true), column(BODY, "body", true)],
+        columns: vec![
+            column(ID, "id", false),
+            column(K, "k", false),
+            column(NAME, "name", true),
+            column(BODY, "body", true),
+        ],
         indexes: vec![
             index("PRIMARY", true, true, ID),
             index("by_k", false, false, K),
@@ -125,32 +130,28 @@ pub fn scan(trx: &mut Trx, table: &Arc<Table>, index: usize, reverse: bool) -> R
             assert!(in_order, "{}: id {id} follows {last:?}", table.name);
             last = Some(id);
         }
-        assert!(found.rows.insert(id, model).is_none(), "{}: id {id} came twice over index {index}", table.name);
+        let twice = found.rows.insert(id, Arc::new(model)).is_some();
+        assert!(!twice, "{}: id {id} came twice over index {index}", table.name);
     }
     Ok(found)
 }
 
 /// The whole database as a new transaction sees it: each table over every index, both ways over the first.
-pub fn everything(engine: &Arc<Engine>) -> std::result::Result<Model, String> {
+pub fn everything(engine: &Arc<Engine>) -> Result<Model> {
     let mut model = Model::default();
     for table in engine.tables(DATABASE) {
         let mut trx = engine.begin(storage::TrxOptions::default());
-        let table = trx.open_table(DATABASE, &table.name).map_err(|error| format!("open {}: {error}", table.name))?;
-        let mut first = None;
+        let table = trx.open_table(DATABASE, &table.name)?;
+        let first = scan(&mut trx, &table, 0, false)?;
         for index in 0..table.indexes.len() {
-            let seen = scan(&mut trx, &table, index, false)
-                .map_err(|error| format!("scan {} over {}: {error}", table.name, table.indexes[index].name))?;
-            let first = first.get_or_insert_with(|| seen.clone());
-            if seen != *first {
-                return Err(format!("{}: index {} shows other rows", table.name, table.indexes[index].name));
+            // The other way round where it is the same index.
+            let seen = scan(&mut trx, &table, index, index == 0)?;
+            if let Some(difference) = first.difference(&seen) {
+                let index = &table.indexes[index].name;
+                return Err(Error::corrupt(format!("{}: index {index} shows other rows: {difference}", table.name)));
             }
         }
-        let backward = scan(&mut trx, &table, 0, true).map_err(|error| format!("scan {} back: {error}", table.name))?;
-        let first = first.expect("a clustered index");
-        if backward != first {
-            return Err(format!("{}: a scan backwards shows other rows", table.name));
-        }
-        model.tables.insert(table.name.to_string(), first);
+        model.tables.insert(table.name.to_string(), Arc::new(first));
     }
     Ok(model)
 }

@@ -261,6 +261,12 @@ impl SimDisk {
         })
     }
 
+    /// The length of a file; 0 if there is none.
+    pub fn file_bytes(&self, path: &str) -> u64 {
+        let state = self.state.lock();
+        state.names.files.get(path).map_or(0, |number| state.files[number].volatile.bytes)
+    }
+
     /// Flips bits at rest, in both images.
     pub fn corrupt(&self, path: &str, offset: u64, mask: u8) {
         let mut state = self.state.lock();
@@ -313,7 +319,8 @@ impl State {
     }
 
     fn used_blocks(&self) -> u64 {
-        self.files.values().map(|file| file.volatile.blocks.len() as u64).sum()
+        // Files whose name is gone are only kept for a crash that brings the name back.
+        self.names.files.values().map(|number| self.files[number].volatile.blocks.len() as u64).sum()
     }
 
     fn has_room(&self, number: u64, offset: u64, bytes: u64) -> bool {

@@ -1,0 +1,162 @@
+//! DDL of the workload. Each call is all or nothing.
+
+use std::sync::Arc;
+
+use storage::schema::Compression;
+use storage::{Engine, Error};
+
+use crate::model::{Model, ModelTable};
+use crate::run::{End, Run};
+use crate::work::Scene;
+use crate::workload::{self, BODY_INDEX, DATABASE};
+
+const TABLES_MAX: usize = 5;
+
+impl Run {
+    fn new_name(&mut self, letter: char) -> String {
+        self.next_table += 1;
+        format!("{letter}{}", self.next_table)
+    }
+
+    /// One DDL statement on tables that no open transaction has changed.
+    pub fn ddl(&mut self, engine: &Arc<Engine>, scene: &mut Scene) -> Result<(), End> {
+        let before = self.model().clone();
+        let mut after = before.clone();
+        let touched: Vec<&str> =
+            scene.open.values().flat_map(|open| open.changes.iter().map(|change| change.table.as_str())).collect();
+        let mut free: Vec<String> =
+            before.tables.keys().filter(|name| !touched.contains(&name.as_str())).cloned().collect();
+        if before.tables.len() < 2 || free.is_empty() {
+            return self.create_table(engine, scene, after);
+        }
+        let name = free.swap_remove(self.random.below(free.len() as u64) as usize);
+        let other = free.pop();
+        let codec = self.codec();
+        let wait = self.options();
+        self.doing = "ddl";
+        self.aim_crash(6, 60);
+        let mut concerned = vec![name.clone()];
+        let (what, result) = match self.random.below(10) {
+            0 | 1 => return self.create_table(engine, scene, after),
+            2 => {
+                after.tables.remove(&name);
+                match other {
+                    Some(other) if self.random.chance(3) => {
+                        after.tables.remove(&other);
+                        let result = engine.drop_tables(&[(DATABASE, &name), (DATABASE, &other)], &wait);
+                        (format!("drop {name}, {other}"), result)
+                    }
+                    _ => (format!("drop {name}"), engine.drop_tables(&[(DATABASE, &name)], &wait)),
+                }
+            }
+            3 => {
+                if let Some(table) = after.table_mut(&name) {
+                    table.rows.clear();
+                }
+                (format!("truncate {name}"), engine.truncate_table(DATABASE, &name, &wait))
+            }
+            4 => match other {
+                // Two tables exchange their names.
+                Some(other) if self.random.chance(2) => {
+                    let aside = self.new_name('x');
+                    let (one, two) = (after.tables[&name].clone(), after.tables[&other].clone());
+                    after.tables.insert(name.clone(), two);
+                    after.tables.insert(other.clone(), one);
+                    let (a, b, x) = ((DATABASE, &*name), (DATABASE, &*other), (DATABASE, &*aside));
+                    concerned.push(other.clone());
+                    (format!("exchange {name} and {other}"), engine.rename_tables(&[(a, x), (b, a), (x, b)], &wait))
+                }
+                _ => {
+                    let new = self.new_name('r');
+                    let table = after.tables.remove(&name).unwrap_or_default();
+                    after.tables.insert(new.clone(), table);
+                    concerned.push(new.clone());
+                    let result = engine.rename_tables(&[((DATABASE, &name), (DATABASE, &new))], &wait);
+                    (format!("rename {name} to {new}"), result)
+                }
+            },
+            5 => {
+                let result = engine
+                    .alter_table_options(DATABASE, &name, &wait, &mut |options| options.compression = codec)
+                    .map(|_| ());
+                (format!("alter {name} {codec:?}"), result)
+            }
+            6 | 7 => {
+                let mut definition = workload::definition(&name, codec);
+                let with_index = self.random.chance(2);
+                if with_index {
+                    definition.indexes.push(workload::body_index());
+                }
+                let result = engine.rebuild_table(DATABASE, &name, definition, None, &wait).map(|_| ());
+                if let Some(table) = after.table_mut(&name) {
+                    table.has_body_index = with_index;
+                }
+                (format!("rebuild {name} {codec:?}"), result)
+            }
+            _ => {
+                let table = after.table_mut(&name).expect("a table of the model");
+                table.has_body_index = !table.has_body_index;
+                if table.has_body_index {
+                    let result = engine.create_index(DATABASE, &name, workload::body_index(), &wait).map(|_| ());
+                    (format!("create index on {name}"), result)
+                } else {
+                    let result = engine.drop_index(DATABASE, &name, BODY_INDEX, &wait).map(|_| ());
+                    (format!("drop index of {name}"), result)
+                }
+            }
+        };
+        self.finish(&what, result, after, scene, &concerned)
+    }
+
+    fn codec(&mut self) -> Compression {
+        let codecs = [Compression::None, Compression::Lz4, Compression::Zlib, Compression::Zstd];
+        codecs[self.random.below(codecs.len() as u64) as usize]
+    }
+
+    fn create_table(&mut self, engine: &Arc<Engine>, scene: &mut Scene, mut after: Model) -> Result<(), End> {
+        if after.tables.len() >= TABLES_MAX {
+            return Ok(());
+        }
+        let name = self.new_name('t');
+        let codec = self.codec();
+        after.tables.insert(name.clone(), Arc::new(ModelTable::default()));
+        self.doing = "ddl";
+        self.aim_crash(6, 60);
+        let result = engine.create_table(workload::definition(&name, codec), &self.options()).map(|_| ());
+        self.finish(&format!("create {name} {codec:?}"), result, after, scene, &[name])
+    }
+
+    fn finish(
+        &mut self,
+        what: &str,
+        result: Result<(), Error>,
+        after: Model,
+        scene: &mut Scene,
+        concerned: &[String],
+    ) -> Result<(), End> {
+        self.say(|| format!("{what}: {}", result.as_ref().map_or_else(|error| error.to_string(), |()| "done".into())));
+        match result {
+            Ok(()) => {
+                self.report.count("ddl");
+                self.set_model(after);
+                for name in concerned {
+                    for open in scene.open.values_mut() {
+                        open.replaced.insert(name.clone());
+                    }
+                    for old in &mut scene.snapshots {
+                        old.replaced.insert(name.clone());
+                    }
+                }
+                Ok(())
+            }
+            Err(error) => match self.judge(Err::<(), _>(error), "ddl") {
+                Ok(_) => Ok(()),
+                Err(End::Crash) => {
+                    self.allowed.push(after);
+                    Err(End::Crash)
+                }
+                Err(End::Failure(failure)) => Err(End::Failure(format!("{what}: {failure}"))),
+            },
+        }
+    }
+}
