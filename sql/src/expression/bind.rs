@@ -13,7 +13,10 @@
 use std::sync::Arc;
 
 use format::collation::{Charset, Collation, CollationId, collation};
-use format::value::{Decimal, Value, parse_date, parse_datetime, parse_time};
+use format::value::{
+    Decimal, Value, datetime_from_decimal, datetime_from_number, parse_date, parse_datetime, parse_time,
+    time_from_decimal, time_from_number,
+};
 
 use super::compare::{Comparison, aggregate_collations, comparison_of};
 use super::datum::quoted;
@@ -307,8 +310,8 @@ impl<'a> Binder<'a> {
                     None => self.connection,
                 };
                 let set = collation(id).charset;
-                if charset.is_some() && !set.is_well_formed(bytes) {
-                    return Err(Error::invalid_character_string(set.name(), &quoted(bytes)));
+                if charset.is_some() {
+                    check_introduced(set, bytes)?;
                 }
                 let ty = TypeInfo::string(set.char_count(bytes) as u32, id, Coercibility::Literal).not_null();
                 Expr::constant(Value::Bytes(bytes.clone()), ty)
@@ -318,6 +321,7 @@ impl<'a> Binder<'a> {
                     Some(name) => charset_by_name(name)?.default_collation(),
                     None => CollationId::BINARY,
                 };
+                check_introduced(collation(id).charset, bytes)?;
                 let ty = TypeInfo::string(bytes.len() as u32, id, Coercibility::Literal).not_null();
                 Expr::constant(Value::Bytes(bytes.clone()), ty)
             }
@@ -370,7 +374,13 @@ impl<'a> Binder<'a> {
                         return Ok(negative);
                     }
                 }
-                let expr = self.bind_number(operand)?;
+                let mut expr = self.bind_number(operand)?;
+                if expr.ty.is_integer() && expr.ty.unsigned && expr.is_constant() {
+                    // The negative of a large constant has no integer type.
+                    let to = CastType::Decimal { precision: 20, scale: 0 };
+                    let ty = TypeInfo::decimal(20, 0, false).nullable(expr.ty.nullable);
+                    expr = Expr { node: Node::Cast { expr: Box::new(expr), to }, ty };
+                }
                 let ty = typing::negation(&expr.ty);
                 Ok(Expr { node: Node::Minus(Box::new(expr)), ty })
             }
@@ -465,6 +475,7 @@ impl<'a> Binder<'a> {
                 }
                 let nullable =
                     lefts.iter().chain(&rights).any(|expr| expr.ty.nullable) && op != BinaryOp::NullSafeEqual;
+                let nullable = nullable || hows.iter().any(|how| may_be_null(*how));
                 return Ok(condition(Node::CompareRows { op, left: lefts, right: rights, hows }, nullable));
             }
             (ast::Expr::Row(row), ast::Expr::Subquery(_)) | (ast::Expr::Subquery(_), ast::Expr::Row(row)) => {
@@ -513,8 +524,13 @@ impl<'a> Binder<'a> {
                 convert_charset(right, collation(id).charset);
             }
             Comparison::DateTime | Comparison::Time => {
-                self.temporal_literal(left, how);
-                self.temporal_literal(right, how);
+                // A number that is no date compares as a number; a parameter is taken for a literal.
+                for operand in [&mut *left, &mut *right] {
+                    let is_date = self.temporal_literal(operand, how);
+                    if operand.ty.is_numeric() && !is_date && !matches!(operand.node, Node::Parameter(_)) {
+                        return Ok(Comparison::Double);
+                    }
+                }
             }
             _ => {}
         }
@@ -522,21 +538,32 @@ impl<'a> Binder<'a> {
     }
 
     /// A literal beside a date becomes one, if it is a good one; else it is left to be warned of.
-    fn temporal_literal(&self, expr: &mut Expr, how: Comparison) {
-        let Some(text) = constant_text(expr) else { return };
+    fn temporal_literal(&self, expr: &mut Expr, how: Comparison) -> bool {
+        let Node::Constant(value) = &expr.node else { return false };
         if how == Comparison::Time {
-            let parsed = parse_time(text);
+            let parsed = match value {
+                Value::Bytes(text) => parse_time(text),
+                Value::Int(number) => time_from_number(*number, 0),
+                Value::Decimal(number) => time_from_decimal(number),
+                _ => return false,
+            };
             if parsed.flags.invalid || parsed.flags.truncated || parsed.flags.out_of_range {
-                return;
+                return false;
             }
             *expr = Expr::constant(Value::Time(parsed.value), TypeInfo::time(6).not_null());
-            return;
+            return true;
         }
-        let parsed = parse_datetime(text);
+        let parsed = match value {
+            Value::Bytes(text) => parse_datetime(text),
+            Value::Int(number) => datetime_from_number(*number, 0),
+            Value::Decimal(number) => datetime_from_decimal(number),
+            _ => return false,
+        };
         if is_bad_date(&parsed.flags, Zeros::Allowed, self.mode) || parsed.flags.truncated {
-            return;
+            return false;
         }
         *expr = Expr::constant(Value::DateTime(parsed.value), TypeInfo::datetime(6).not_null());
+        true
     }
 
     fn between(&mut self, expr: &ast::Expr, low: &ast::Expr, high: &ast::Expr, negated: bool) -> Result<Expr> {
@@ -551,7 +578,12 @@ impl<'a> Binder<'a> {
             return Ok(between(operands, [how; 2], negated));
         }
         let [expr, low, high] = &mut operands;
-        let hows = [self.prepare(expr, low, "between")?, self.prepare(expr, high, "between")?];
+        let mut hows = [self.prepare(expr, low, "between")?, self.prepare(expr, high, "between")?];
+        // All three compare as one type: with a number among strings it is the double.
+        let has = |is: fn(&TypeInfo) -> bool| operands.iter().any(|operand| is(&operand.ty));
+        if has(TypeInfo::is_string) && has(TypeInfo::is_numeric) && !has(|ty| ty.kind == Kind::Parameter) {
+            hows = [Comparison::Double; 2];
+        }
         Ok(between(operands, hows, negated))
     }
 
@@ -590,7 +622,7 @@ impl<'a> Binder<'a> {
                 list.push((how, item));
             }
         }
-        let nullable = expr_bound.ty.nullable || list.iter().any(|(_, item)| item.ty.nullable);
+        let nullable = expr_bound.ty.nullable || list.iter().any(|(how, item)| item.ty.nullable || may_be_null(*how));
         Ok(condition(Node::In { expr: Box::new(expr_bound), list, negated }, nullable))
     }
 
@@ -822,20 +854,32 @@ impl<'a> Binder<'a> {
     }
 }
 
+/// The bytes behind an introducer must be text of its character set.
+fn check_introduced(charset: Charset, bytes: &[u8]) -> Result<()> {
+    let valid = charset.well_formed_prefix(bytes);
+    if valid == bytes.len() {
+        return Ok(());
+    }
+    let shown: String = bytes[valid..].iter().take(6).map(|byte| format!("{byte:02X}")).collect();
+    Err(Error::invalid_character_string(charset.name(), &shown))
+}
+
 fn condition(node: Node, nullable: bool) -> Expr {
     Expr { node, ty: TypeInfo::boolean().nullable(nullable) }
 }
 
 fn comparison(op: BinaryOp, how: Comparison, left: Expr, right: Expr) -> Expr {
-    // A comparison of dates is NULL where one of them is none.
-    let temporal = matches!(how, Comparison::DateTime | Comparison::Time | Comparison::ByValue(_));
-    let nullable = (left.ty.nullable || right.ty.nullable || temporal) && op != BinaryOp::NullSafeEqual;
+    let nullable = (left.ty.nullable || right.ty.nullable || may_be_null(how)) && op != BinaryOp::NullSafeEqual;
     condition(Node::Compare { op, how, left: Box::new(left), right: Box::new(right) }, nullable)
 }
 
+/// A comparison of dates is NULL where one of them is none.
+fn may_be_null(how: Comparison) -> bool {
+    matches!(how, Comparison::DateTime | Comparison::Time | Comparison::ByValue(_))
+}
+
 fn between(operands: [Expr; 3], hows: [Comparison; 2], negated: bool) -> Expr {
-    let nullable = operands.iter().any(|operand| operand.ty.nullable)
-        || hows.iter().any(|how| matches!(how, Comparison::DateTime | Comparison::Time | Comparison::ByValue(_)));
+    let nullable = operands.iter().any(|operand| operand.ty.nullable) || hows.iter().any(|how| may_be_null(*how));
     let [expr, low, high] = operands.map(Box::new);
     condition(Node::Between { expr, low, high, hows, negated }, nullable)
 }

@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 
 use format::collation::{Charset, collation, convert};
-use format::value::{Decimal, IntervalUnit, Time, Value};
+use format::value::{DateTime, Decimal, IntervalUnit, Time, Value};
 
 use super::arithmetic::{self, Fault};
 use super::compare::{compare_op, holds};
@@ -17,7 +17,7 @@ use super::temporal::{self, Zeros};
 use super::{Comparison, Datum, EvalContext, Expr, Fields, Node, compare, pattern};
 use crate::error::{Error, Result};
 use crate::parser::ast::{BinaryOp, CastType, TrimSide};
-use crate::types::{Kind, TypeInfo};
+use crate::types::{Kind, SqlMode, TypeInfo};
 
 impl Expr {
     /// The value for a row. A decimal may have more digits than its type; see [`Expr::value`].
@@ -567,11 +567,10 @@ fn cast<'a>(
                 _ => Datum::Bytes(text),
             }
         }
-        CastType::Date => value.to_date(Zeros::Allowed, context)?.map_or(Datum::Null, Datum::Date),
+        CastType::Date => cast_moment(&value, context)?.map_or(Datum::Null, |moment| Datum::Date(moment.date)),
         CastType::Time { fsp } => value.to_time(context)?.map_or(Datum::Null, |time| Datum::Time(time.round(*fsp))),
         CastType::DateTime { fsp } => {
-            let moment = value.to_datetime(Zeros::Allowed, context)?;
-            moment.and_then(|moment| moment.round(*fsp)).map_or(Datum::Null, Datum::DateTime)
+            cast_moment(&value, context)?.and_then(|moment| moment.round(*fsp)).map_or(Datum::Null, Datum::DateTime)
         }
         CastType::Decimal { precision, scale } => {
             let decimal = value.to_decimal(context)?;
@@ -606,6 +605,21 @@ fn cast<'a>(
         }
         CastType::Json => return Err(Error::unsupported("CAST ... AS JSON")),
     })
+}
+
+/// An explicit cast heeds NO_ZERO_DATE and NO_ZERO_IN_DATE.
+fn cast_moment(value: &Datum<'_>, context: &EvalContext<'_>) -> Result<Option<DateTime>> {
+    let Some(moment) = value.to_datetime(Zeros::Allowed, context)? else { return Ok(None) };
+    let refused = if moment.date.is_zero() {
+        context.mode.has(SqlMode::NO_ZERO_DATE)
+    } else {
+        moment.date.has_zero_part() && context.mode.has(SqlMode::NO_ZERO_IN_DATE)
+    };
+    if refused {
+        context.doubt(Error::incorrect_value("datetime", &text_of(value, &TypeInfo::NULL)))?;
+        return Ok(None);
+    }
+    Ok(Some(moment))
 }
 
 fn text_of(value: &Datum<'_>, ty: &TypeInfo) -> String {

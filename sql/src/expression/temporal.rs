@@ -96,7 +96,9 @@ impl Datum<'_> {
             let text = self.by_ref().into_text(&TypeInfo::NULL).into_owned();
             context.doubt(Error::truncated_wrong_value("time", &quoted(&text)))?;
         }
-        Ok((!flags.invalid).then_some(parsed.value))
+        // A text is clipped to the range of TIME, a number beyond it is none.
+        let is_number = !matches!(self, Datum::Bytes(_));
+        Ok((!flags.invalid && !(is_number && flags.out_of_range)).then_some(parsed.value))
     }
 }
 
@@ -178,7 +180,7 @@ pub fn date_add<'a>(
     context: &EvalContext<'_>,
 ) -> Result<Datum<'a>> {
     if let Datum::Time(time) = datum {
-        if unit.has_time() || interval.months == 0 {
+        if unit.has_time() {
             let micros = interval.days.saturating_mul(86_400_000_000).saturating_add(interval.micros);
             let (sum, clipped) = Time::from_micros(time.to_micros().saturating_add(micros));
             if clipped {
@@ -204,6 +206,8 @@ pub fn date_add<'a>(
     let had_time = match datum {
         Datum::Bytes(text) => parse_datetime(text).flags.has_time,
         Datum::Date(_) => false,
+        // Up to eight digits are a date.
+        Datum::Int(number) => *number > 99_999_999,
         _ => true,
     };
     let mut out = Vec::with_capacity(26);

@@ -73,7 +73,9 @@ fn nullif<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
 
 fn extreme_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
     let ty = common(typing, 0)?;
-    Ok(ty.nullable(typing.any_nullable()))
+    // Beside a date, what is none makes the result NULL.
+    let has_date = typing.args.iter().any(|arg| arg.ty.is_temporal());
+    Ok(ty.nullable(has_date || typing.any_nullable()))
 }
 
 fn greatest<'a>(call: &Call<'a>) -> Result<Datum<'a>> {

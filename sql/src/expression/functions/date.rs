@@ -39,7 +39,7 @@ pub const FUNCTIONS: &[Function] = &[
     Function::new("last_day", (1, 1), typings::date, last_day),
     Function::new("to_days", (1, 1), seven_digits, to_days),
     Function::new("from_days", (1, 1), typings::date, from_days),
-    Function::new("to_seconds", (1, 1), typings::bigint, to_seconds),
+    Function::new("to_seconds", (1, 1), typings::bigint_or_null, to_seconds),
     Function::new("datediff", (2, 2), seven_digits, datediff),
     Function::new("timediff", (2, 2), timediff_type, timediff),
     Function::new("addtime", (2, 2), addtime_type, addtime),
@@ -49,7 +49,7 @@ pub const FUNCTIONS: &[Function] = &[
     Function::new("makedate", (2, 2), typings::date, makedate),
     Function::new("maketime", (3, 3), maketime_type, maketime),
     Function::new("sec_to_time", (1, 1), sec_to_time_type, sec_to_time),
-    Function::new("time_to_sec", (1, 1), typings::bigint, time_to_sec),
+    Function::new("time_to_sec", (1, 1), typings::bigint_or_null, time_to_sec),
     Function::new("period_add", (2, 2), six_digits, period_add),
     Function::new("period_diff", (2, 2), six_digits, period_diff),
 ];

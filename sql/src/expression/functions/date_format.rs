@@ -265,11 +265,10 @@ fn str_to_date<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
     let mut reader = Reader { rest: &text, ..Reader::default() };
     let read = reader.read(&format).and_then(|()| reader.finish(is_time));
     let date = read.map_or(Date::ZERO, |moment| moment.date);
+    // Days that the month does not have pass here, and fail where they are stored.
     let mode = call.context.mode;
-    let refused = !is_time
-        && ((date.is_zero() && mode.has(SqlMode::NO_ZERO_DATE))
-            || (!date.is_zero() && date.has_zero_part() && mode.has(SqlMode::NO_ZERO_IN_DATE))
-            || (!date.has_zero_part() && !date.is_in_calendar() && !mode.has(SqlMode::ALLOW_INVALID_DATES)));
+    let refuses_zeros = mode.has(SqlMode::NO_ZERO_DATE) || mode.has(SqlMode::NO_ZERO_IN_DATE);
+    let refused = !is_time && refuses_zeros && date.has_zero_part();
     let moment = match read {
         Some(moment) if !refused => moment,
         _ => {

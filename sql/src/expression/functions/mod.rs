@@ -199,6 +199,11 @@ pub mod typings {
         Ok(TypeInfo::bigint(21).nullable(typing.any_nullable()))
     }
 
+    /// NULL also for an argument that is no date or time.
+    pub fn bigint_or_null(_: &mut Typing<'_>) -> Result<TypeInfo> {
+        Ok(TypeInfo::bigint(21))
+    }
+
     pub fn bigint_unsigned(typing: &mut Typing<'_>) -> Result<TypeInfo> {
         Ok(TypeInfo::bigint_unsigned(21).nullable(typing.any_nullable()))
     }

@@ -578,7 +578,8 @@ fn soundex<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
             }
         };
         if out.is_empty() {
-            charset.upper(&rest[..length], &mut out);
+            out.push(letter);
+            out.extend_from_slice(&rest[1..length]);
             last = sound;
         } else if sound != b'0' && sound != last {
             out.push(sound);
