@@ -248,8 +248,12 @@ impl<'a> Inserter<'a> {
             }
         }
         let inserted = self.store()?;
-        if generated > 0 && self.changes.generated_id == 0 && inserted {
-            self.changes.generated_id = generated;
+        match generated {
+            0 => {}
+            // A row that was not inserted gives its value to the next one.
+            _ if !inserted => self.reserved = (generated, self.reserved.1 + 1),
+            _ if self.changes.generated_id == 0 => self.changes.generated_id = generated,
+            _ => {}
         }
         if explicit > 0 {
             self.environment.instance.engine.raise_auto_increment(table, explicit).or_sql()?;
