@@ -161,7 +161,7 @@ fn log_in(
 ) -> Result<(Session, Account), Refused> {
     let variables = &shared.instance.variables;
     let _ = wire.sink.stream().set_read_timeout(Duration::from_secs(variables.number("connect_timeout")));
-    let (version, plugin) = (variables.text("version"), variables.text("default_authentication_plugin"));
+    let version = variables.text("version");
     let greeting = Handshake {
         version: &version,
         connection_id: process.id,
@@ -169,7 +169,9 @@ fn log_in(
         capabilities: Capabilities::SERVER,
         collation: CollationId::DEFAULT.0 as u8,
         status: status::AUTOCOMMIT,
-        plugin: &plugin,
+        // The plugin that every client has built in: libmariadb loads the other from a file, and when several of its
+        // threads do so at once, some fail. Accounts with the other plugin cost a switch.
+        plugin: Plugin::NativePassword.name(),
     };
     wire.sink.packets.push(|out| greeting.encode(out));
     let answer = wire.reply()?;

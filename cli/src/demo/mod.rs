@@ -125,6 +125,9 @@ pub fn run(arguments: &Args) -> ExitCode {
         running.server.wait_for_shutdown_request();
         println!("shutting down");
     }
+    if matches!(shown, Err(Stopped::Interrupted)) {
+        println!("interrupted; the next run goes on from here");
+    }
     let stopped = running.stop();
     match (shown, stopped) {
         (Err(Stopped::Failed(cause)), _) | (_, Err(cause)) => {
