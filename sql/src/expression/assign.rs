@@ -290,7 +290,7 @@ impl Assignment<'_, '_> {
             Datum::Bytes(text) => {
                 let significant = &text[text.iter().take_while(|byte| **byte == 0).count()..];
                 if significant.len() > 8 {
-                    self.doubt(Error::data_too_long(self.target.name, self.row))?;
+                    self.bits_too_long()?;
                     return Ok(Datum::UInt(max));
                 }
                 significant.iter().fold(0, |number, byte| number << 8 | *byte as u64)
@@ -299,10 +299,17 @@ impl Assignment<'_, '_> {
             _ => self.integer(value, source, i64::MIN as i128, u64::MAX as i128)? as u64,
         };
         if number > max {
-            self.doubt(Error::data_too_long(self.target.name, self.row))?;
+            self.bits_too_long()?;
             return Ok(Datum::UInt(max));
         }
         Ok(Datum::UInt(number))
+    }
+
+    fn bits_too_long(&self) -> Result<()> {
+        match self.mode {
+            AssignMode::Strict => Err(Error::data_too_long(self.target.name, self.row)),
+            AssignMode::Lenient => self.out_of_range(),
+        }
     }
 
     fn double<'a>(
@@ -438,7 +445,12 @@ impl Assignment<'_, '_> {
                 "date" => value.date.write(&mut text),
                 _ => value.write(0, &mut text),
             }
-            self.doubt(Error::incorrect_temporal(kind, &quoted(&text), self.target.name, self.row))?;
+            match self.mode {
+                AssignMode::Strict => {
+                    return Err(Error::incorrect_temporal(kind, &quoted(&text), self.target.name, self.row));
+                }
+                AssignMode::Lenient => self.out_of_range()?,
+            }
             return Ok(Some(DateTime::ZERO));
         }
         Ok(Some(value))
@@ -449,7 +461,7 @@ impl Assignment<'_, '_> {
         match self.mode {
             AssignMode::Strict => Err(Error::incorrect_temporal(kind, &text, self.target.name, self.row)),
             AssignMode::Lenient => {
-                let warning = if flags.invalid || flags.invalid_day {
+                let warning = if flags.invalid_day || flags.out_of_range {
                     Error::column_out_of_range(self.target.name, self.row)
                 } else {
                     Error::data_truncated(self.target.name, self.row)

@@ -719,7 +719,12 @@ impl Parser<'_> {
             if !aggregate.distinct {
                 self.take_word("ALL");
             }
-            aggregate.args = self.list(Self::expr)?;
+            let many = match function {
+                AggregateFunction::GroupConcat | AggregateFunction::JsonObjectAgg => true,
+                AggregateFunction::Count => aggregate.distinct,
+                _ => false,
+            };
+            aggregate.args = if many { self.list(Self::expr)? } else { vec![self.expr()?] };
             if function == AggregateFunction::GroupConcat {
                 if self.is_word("ORDER") {
                     aggregate.order_by = self.order_by()?;
@@ -729,14 +734,6 @@ impl Parser<'_> {
                 }
             }
             self.expect_symbol(")")?;
-        }
-        let many = match function {
-            AggregateFunction::GroupConcat | AggregateFunction::JsonObjectAgg => true,
-            AggregateFunction::Count => aggregate.distinct,
-            _ => false,
-        };
-        if aggregate.args.len() > 1 && !many {
-            return Err(self.unexpected());
         }
         aggregate.window = self.skip_over()?;
         Ok(Expr::Aggregate(Box::new(aggregate)))
