@@ -69,7 +69,7 @@ pub use check::{TreeCheck, TreeFault};
 pub use overflow::Overflow;
 pub use overflow::{free_step as free_overflow_step, read as read_overflow};
 pub use search::{Aim, Place};
-pub use sort::Sorter;
+pub use sort::{SORT_FILE_PREFIX, Sorter};
 
 /// One index: where it is, and what its records look like.
 pub struct Tree {

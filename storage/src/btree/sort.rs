@@ -7,7 +7,7 @@
 //! ```
 //!
 //! A sort that fits in memory has no file. The file is removed when the sort ends; one that a crash left behind is
-//! replaced by the next sort of its name.
+//! removed by recovery.
 
 use std::cmp::Ordering;
 use std::io;
@@ -22,6 +22,8 @@ use crate::io::{Caching, Disk, File, OpenMode};
 const MEMORY_BYTES: usize = if cfg!(test) { 4 << 10 } else { 32 << 20 };
 /// Memory of a run's reader.
 const READ_BYTES: usize = if cfg!(test) { 512 } else { 256 << 10 };
+/// How the names of sort files begin.
+pub const SORT_FILE_PREFIX: &str = "#sort-";
 const RECORD_HEADER_BYTES: usize = 6;
 
 /// Collects records in any order.

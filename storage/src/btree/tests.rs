@@ -238,8 +238,7 @@ fn run(layout: Layout, seed: u64, rounds: usize) -> u16 {
         for _ in 0..50 {
             let key = key(random.below(numbers), tail_max);
             assert_eq!(fixture.get(&key), model.get(&key).cloned());
-            let (page, position) =
-                fixture.tree.find(&fixture.store, &[Some(&key)], SearchMode::Greater).unwrap();
+            let (page, position) = fixture.tree.find(&fixture.store, &[Some(&key)], SearchMode::Greater).unwrap();
             let next = match position.origin {
                 SUPREMUM => fixture.tree.next_leaf(&fixture.store, page).unwrap().map(|page| {
                     let first = index::first(&page).unwrap();
@@ -305,7 +304,8 @@ fn a_dropped_tree_gives_its_pages_back() {
         let root = create(&mut mtr, SPACE, IndexId(71 + round)).unwrap();
         mtr.commit();
         let tree = Tree::open(&fixture.store, SPACE, root, IndexId(71 + round), clustered()).unwrap();
-        let other = Fixture { tree, store: fixture.store.clone(), disk: fixture.disk.clone(), config: fixture.config.clone() };
+        let other =
+            Fixture { tree, store: fixture.store.clone(), disk: fixture.disk.clone(), config: fixture.config.clone() };
         for number in 0..2000 {
             other.put(&key(number, 30), Some(&[1; 100]));
         }

@@ -60,7 +60,8 @@ pub(super) fn delete_key(
         old.copy(mtr.page(place.leaf), layout, origin).map_err(damaged)?;
         layout.parse_into(old.bytes(), old.origin(), offsets).map_err(damaged)?;
         version_of_record(old.bytes(), offsets, &mut before);
-        write_undo(table, undo, UndoKind::Delete, UndoSpace::next_number(&trx.undo), old, &before, None);
+        let number = UndoSpace::next_number(&trx.undo);
+        write_undo(ctx, table, undo, UndoKind::Delete, number, old, &before, None)?;
         let Some(roll_ptr) = ctx.undo.append(&mut mtr, &mut trx.undo, LogKind::Update, undo.bytes())? else {
             drop(place);
             drop(mtr);

@@ -184,7 +184,9 @@ impl Purger {
             return remove_row(ctx, table, &key, roll_ptr);
         }
         for OldField { value, offset, .. } in &changed {
-            if let FieldData::External(bytes) = value {
+            if let FieldData::External(bytes) = value
+                && bytes.len() >= REFERENCE_BYTES
+            {
                 let at = offset + bytes.len() - REFERENCE_BYTES;
                 free_old_value(ctx, table, roll_ptr, at, bytes)?;
             }

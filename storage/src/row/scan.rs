@@ -347,7 +347,8 @@ impl Scan {
             return Ok(false);
         }
         let deleted = is_deleted(page, origin);
-        let certain = newest || trx.sees(index::max_trx_id(page));
+        // Not only the newest writer must be visible, but whoever wrote here before it.
+        let certain = newest || trx.view.as_ref().is_some_and(|view| index::max_trx_id(page) < view.up_limit());
         if certain && deleted {
             return Ok(false);
         }

@@ -171,25 +171,25 @@ fn check_unique(
     // Entries with the value: of rows that were deleted or changed, or one that is alive.
     let own_key = Key::of_entry(table, index, entry.bytes(), entry.origin())?;
     let mut entries: Vec<RecordBuffer> = Vec::new();
-    let (mut page, position) = of.tree.find(ctx.store, &value, SearchMode::GreaterOrEqual)?;
-    let mut origin = position.origin;
-    loop {
-        if origin == SUPREMUM {
-            match of.tree.next_leaf(ctx.store, page)? {
-                Some(next) => page = next,
-                None => break,
+    {
+        let (mut page, position) = of.tree.find(ctx.store, &value, SearchMode::GreaterOrEqual)?;
+        let mut origin = position.origin;
+        loop {
+            if origin == SUPREMUM {
+                let Some(next) = of.tree.next_leaf(ctx.store, page)? else { break };
+                page = next;
+                origin = index::first(&page).map_err(damaged)?;
+                continue;
             }
-            origin = index::first(&page).map_err(damaged)?;
-            continue;
+            let order = format::record::compare(&page, layout, usize::from(origin), &value).map_err(damaged)?;
+            if order.is_ne() {
+                break;
+            }
+            let mut found = RecordBuffer::new();
+            found.copy(&page, layout, usize::from(origin)).map_err(damaged)?;
+            entries.push(found);
+            origin = index::next(&page, origin).map_err(damaged)?;
         }
-        let order = format::record::compare(&page, layout, usize::from(origin), &value).map_err(damaged)?;
-        if order.is_ne() {
-            break;
-        }
-        let mut found = RecordBuffer::new();
-        found.copy(&page, layout, usize::from(origin)).map_err(damaged)?;
-        entries.push(found);
-        origin = index::next(&page, origin).map_err(damaged)?;
     }
     for found in &entries {
         let key = Key::of_entry(table, index, found.bytes(), found.origin())?;

@@ -16,8 +16,8 @@ use crate::store::Store;
 pub struct Table {
     schema: Arc<schema::Table>,
     trees: Vec<IndexTree>,
-    /// For each field of the clustered record: whether some secondary index has it.
-    indexed: Box<[bool]>,
+    /// For each field of the clustered record: the most bytes that a secondary index has of it, 0 if none has it.
+    indexed: Box<[u32]>,
 }
 
 /// An index: its tree, and where its fields come from.
@@ -66,7 +66,7 @@ impl Table {
     /// Opens the trees of a table whose tablespace is open.
     pub fn open(store: &Store, schema: Arc<schema::Table>) -> Result<Table> {
         let clustered = &schema.indexes[0];
-        let mut indexed = vec![false; clustered.fields.len()].into_boxed_slice();
+        let mut indexed = vec![0_u32; clustered.fields.len()].into_boxed_slice();
         let mut trees = Vec::with_capacity(schema.indexes.len());
         for index in &schema.indexes {
             let tree = Tree::open(store, index.space, index.root, index.id, layout(&schema, index))?;
@@ -77,8 +77,9 @@ impl Table {
                 }
             };
             if !index.clustered {
-                for &source in &sources {
-                    indexed[usize::from(source)] = true;
+                for (field, &source) in index.fields.iter().zip(&sources) {
+                    let bytes = &mut indexed[usize::from(source)];
+                    *bytes = (*bytes).max(field.prefix_bytes.unwrap_or(u32::MAX));
                 }
             }
             let key_at = (0..clustered.unique_fields)
@@ -132,7 +133,13 @@ impl Table {
     /// Whether some secondary index has this field of the clustered record.
     #[inline]
     pub fn is_indexed(&self, field: usize) -> bool {
-        self.indexed[field]
+        self.indexed[field] > 0
+    }
+
+    /// The most bytes that a secondary index has of this field of the clustered record.
+    #[inline]
+    pub fn indexed_bytes(&self, field: usize) -> usize {
+        self.indexed[field] as usize
     }
 
     /// Whether an index has a field of the clustered record.

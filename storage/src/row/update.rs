@@ -1,6 +1,7 @@
 //! Changing a row where it lies, or moving it when its key changes.
 
 use format::ids::UndoNo;
+use format::page::blob::{REFERENCE_BYTES, Reference};
 use format::record::{FieldData, RecordBuffer, compare_value, is_deleted};
 
 use super::entry::{
@@ -10,7 +11,7 @@ use super::insert::{insert_version, stamp, whole_version, write_long_values};
 use super::lock::{RowLock, lock_row, wait};
 use super::rollback::rollback_row;
 use super::{Buffers, Context, Scratch, Table, delete, secondary};
-use crate::btree::{Aim, Change, Place};
+use crate::btree::{self, Aim, Change, Place};
 use crate::error::{Error, Result};
 use crate::lock::LockMode;
 use crate::mtr::Mtr;
@@ -113,7 +114,8 @@ fn change(ctx: &Context<'_>, trx: &mut Transaction, table: &Table, key: &Key<'_>
             pessimistic = true;
             continue;
         }
-        write_undo(table, undo, UndoKind::Update, UndoSpace::next_number(&trx.undo), old, &before, Some(&stored));
+        let number = UndoSpace::next_number(&trx.undo);
+        write_undo(ctx, table, undo, UndoKind::Update, number, old, &before, Some(&stored))?;
         let Some(roll_ptr) = ctx.undo.append(&mut mtr, &mut trx.undo, LogKind::Update, undo.bytes())? else {
             drop(place);
             drop(mtr);
@@ -170,7 +172,12 @@ fn move_row(
 
 /// Builds the undo record of a change: what differs between `before` and `after`, and, if that concerns a secondary
 /// index, what else its entries are made from. Without `after` the row is deleted.
+///
+/// Of a long value that is in an index the record keeps as much as the index has, before the reference: by the time of
+/// purge its pages may be gone.
+#[allow(clippy::too_many_arguments)]
 pub(super) fn write_undo(
+    ctx: &Context<'_>,
     table: &Table,
     undo: &mut UndoBuilder,
     kind: UndoKind,
@@ -178,7 +185,7 @@ pub(super) fn write_undo(
     old: &RecordBuffer,
     before: &[FieldData<'_>],
     after: Option<&[FieldData<'_>]>,
-) {
+) -> Result<()> {
     let key_fields = table.key_fields();
     let system = key_fields..key_fields + 2;
     let trx_id = match before[key_fields] {
@@ -194,13 +201,17 @@ pub(super) fn write_undo(
     for part in &before[..key_fields] {
         undo.value(*part);
     }
-    let differs = |field: &usize| !system.contains(field) && after.is_some_and(|after| before[*field] != after[*field]);
+    let differs = |field: &usize| {
+        // A reference without pages is a new value whose pages are yet to be written.
+        let differ = |after: &[FieldData<'_>]| before[*field] != after[*field] || is_empty_reference(after[*field]);
+        !system.contains(field) && after.is_some_and(differ)
+    };
     let changed = (0..before.len()).filter(differs);
     undo.list(changed.clone().count());
     let mut touches_index = after.is_none();
     for field in changed {
         touches_index |= table.is_indexed(field);
-        undo.field(field, before[field]);
+        put_field(ctx, table, undo, field, before[field])?;
     }
     let needed = |field: &usize| {
         touches_index
@@ -212,8 +223,36 @@ pub(super) fn write_undo(
     let others = (0..before.len()).filter(needed);
     undo.list(others.clone().count());
     for field in others {
-        undo.field(field, before[field]);
+        put_field(ctx, table, undo, field, before[field])?;
     }
+    Ok(())
+}
+
+fn is_empty_reference(value: FieldData<'_>) -> bool {
+    match value {
+        FieldData::External(bytes) => Reference::read(bytes).is_ok_and(|reference| reference.page.is_null()),
+        _ => false,
+    }
+}
+
+fn put_field(
+    ctx: &Context<'_>,
+    table: &Table,
+    undo: &mut UndoBuilder,
+    field: usize,
+    value: FieldData<'_>,
+) -> Result<()> {
+    match value {
+        FieldData::External(bytes) if table.indexed_bytes(field) > 0 => {
+            let mut whole = Vec::new();
+            let reference = Reference::read(bytes).map_err(damaged)?;
+            btree::read_overflow(ctx.store, &reference, table.indexed_bytes(field), &mut whole)?;
+            whole.extend_from_slice(&bytes[bytes.len() - REFERENCE_BYTES..]);
+            undo.field(field, FieldData::External(&whole));
+        }
+        value => undo.field(field, value),
+    }
+    Ok(())
 }
 
 /// Puts a new row where a delete-marked one of the same key lies: an update of that. False = try again, after what stood in
@@ -243,7 +282,7 @@ pub(super) fn replace_deleted(
     let mut after = Vec::new();
     version_of_record(record.bytes(), offsets, &mut after);
     let number = UndoSpace::next_number(&trx.undo);
-    write_undo(table, undo, UndoKind::UpdateDeleted, number, old, &before, Some(&after));
+    write_undo(ctx, table, undo, UndoKind::UpdateDeleted, number, old, &before, Some(&after))?;
     let Some(roll_ptr) = ctx.undo.append(&mut mtr, &mut trx.undo, LogKind::Update, undo.bytes())? else {
         drop(place);
         drop(mtr);

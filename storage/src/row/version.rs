@@ -12,6 +12,7 @@
 //! as old. Whoever asks without a view of his own ([`has_entry`]) stops where the purge view begins, and holds it in place.
 
 use format::ids::{RollPtr, TrxId};
+use format::page::blob::REFERENCE_BYTES;
 use format::page::index::SearchMode;
 use format::record::{FieldData, Offsets, RecordBuffer, compare_records, is_deleted};
 
@@ -76,7 +77,14 @@ pub(super) fn build_previous(
         let Some(field) = version.get_mut(old.field) else {
             return Err(Error::corrupt(format!("undo of {table} for a column that it does not have")));
         };
-        *field = old.value;
+        *field = match old.value {
+            // What an index has of a long value stands before the reference; in a record the reference stands alone.
+            FieldData::External(bytes) => match bytes.len().checked_sub(REFERENCE_BYTES) {
+                Some(at) => FieldData::External(&bytes[at..]),
+                None => return Err(Error::corrupt("undo with a reference that is too short")),
+            },
+            value => value,
+        };
     }
     let (trx_id, roll_ptr) = (undo.trx_id.to_bytes(), undo.roll_ptr.to_bytes());
     version[layout.key_fields()] = FieldData::Bytes(&trx_id);

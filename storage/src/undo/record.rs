@@ -17,7 +17,8 @@
 //! value    varint: 0 = NULL, else 1 + (bytes << 1 | external), then the bytes
 //! ```
 //!
-//! A long value is kept as its 20-byte reference: the pages behind it stay until purge, which has this record in hand.
+//! A long value is kept as its 20-byte reference, after as much of it as a secondary index has: the pages behind it stay
+//! until purge, which has this record in hand.
 //!
 //! Varints have seven bits per byte, lowest first.
 

@@ -1,0 +1,530 @@
+//! Several transactions side by side, in an order drawn from a seed, against a model: a map of what is committed, and for
+//! each transaction the snapshot it reads and the rows it changed. Purge and page cleaning run in between, savepoints are
+//! rolled back, and now and then the power goes: what was acknowledged is there, what was open is gone, and the check finds
+//! nothing.
+//!
+//! Nobody waits: a lock that is not free is a timeout at once, which the model allows whenever another transaction has
+//! changed or locked something.
+
+use std::collections::BTreeMap;
+use std::ops::Bound;
+use std::sync::Arc;
+use std::time::Duration;
+
+use format::collation::CollationId;
+use format::value::{ColumnType, LobSize};
+use storage::io::Disk;
+use storage::io::sim::{Random, SimDisk};
+use storage::{
+    Column, ColumnDefault, ColumnSet, Config, Engine, Error, IndexDefinition, IndexPart, Isolation, ReadMode, Row,
+    Savepoint, ScanRange, Table, TableDefinition, Trx, TrxOptions,
+};
+
+const ID: usize = 0;
+const COLUMNS: usize = 5;
+
+/// The values of a row by column: id, a, u, v, b.
+type Values = Vec<Option<Vec<u8>>>;
+/// The key as it is ordered.
+type Rows = BTreeMap<Vec<u8>, Values>;
+/// What a transaction did: `None` = deleted.
+type Overlay = BTreeMap<Vec<u8>, Option<Values>>;
+
+struct Open {
+    trx: Trx,
+    table: Arc<Table>,
+    snapshot: Option<Rows>,
+    isolation: Isolation,
+    own: Overlay,
+    savepoints: Vec<(Savepoint, Overlay)>,
+    locked: bool,
+}
+
+struct World {
+    random: Random,
+    disk: SimDisk,
+    config: Config,
+    engine: Option<Arc<Engine>>,
+    committed: Rows,
+    open: Vec<Open>,
+    /// The key is text in which case does not count.
+    text_key: bool,
+}
+
+fn column(name: &str, ty: ColumnType, nullable: bool) -> Column {
+    Column {
+        name: name.into(),
+        ty,
+        nullable,
+        default: ColumnDefault::None,
+        on_update_now: false,
+        auto_increment: false,
+        comment: "".into(),
+        invisible: false,
+    }
+}
+
+fn index(name: &str, unique: bool, columns: &[usize]) -> IndexDefinition {
+    let part =
+        |column: &usize| IndexPart { column: *column, prefix_chars: (*column == 4).then_some(20), descending: false };
+    IndexDefinition {
+        name: name.into(),
+        unique,
+        primary: name == "PRIMARY",
+        parts: columns.iter().map(part).collect(),
+        ..IndexDefinition::default()
+    }
+}
+
+fn definition(text_key: bool) -> TableDefinition {
+    let id = match text_key {
+        true => ColumnType::VarChar { chars: 300, collation: CollationId::UTF8MB4_GENERAL_CI },
+        false => ColumnType::Int { bytes: 4, unsigned: true },
+    };
+    TableDefinition {
+        database: "d".into(),
+        name: "t".into(),
+        columns: vec![
+            column("id", id, false),
+            column("a", ColumnType::Int { bytes: 4, unsigned: true }, true),
+            column("u", ColumnType::VarBinary { bytes: 40 }, true),
+            column("v", ColumnType::VarChar { chars: 1500, collation: CollationId::UTF8MB4_GENERAL_CI }, true),
+            column("b", ColumnType::Blob { size: LobSize::Long }, true),
+        ],
+        indexes: vec![
+            index("PRIMARY", true, &[0]),
+            index("a", false, &[1]),
+            index("u", true, &[2]),
+            index("b", false, &[4, 1]),
+        ],
+        ..TableDefinition::default()
+    }
+}
+
+impl World {
+    fn new(seed: u64, page_bytes: usize) -> World {
+        let mut random = Random::new(seed);
+        let disk = SimDisk::new(seed);
+        let config = Config { page_bytes, pool_bytes: 300 * page_bytes as u64, log_bytes: 4 << 20, ..Config::tiny() };
+        let shared: Arc<dyn Disk> = Arc::new(disk.clone());
+        Engine::create(shared.clone(), &config).unwrap();
+        let engine = Engine::open(shared, config.clone()).unwrap();
+        engine.create_database("d", CollationId::DEFAULT).unwrap();
+        let text_key = random.chance(3);
+        engine.create_table(definition(text_key), &TrxOptions::default()).unwrap();
+        World { random, disk, config, engine: Some(engine), committed: Rows::new(), open: Vec::new(), text_key }
+    }
+
+    fn engine(&self) -> &Arc<Engine> {
+        self.engine.as_ref().expect("open")
+    }
+
+    fn key_of(&self, id: &[u8]) -> Vec<u8> {
+        if self.text_key { id.to_ascii_lowercase() } else { id.to_vec() }
+    }
+
+    fn some_id(&mut self) -> Vec<u8> {
+        let number = self.random.below(120) as u32;
+        if !self.text_key {
+            return number.to_be_bytes().to_vec();
+        }
+        // Long keys, and the case of some letters does not matter.
+        let letter = if self.random.chance(2) { 'x' } else { 'X' };
+        let mut id = format!("{letter}{number:04}");
+        id.extend(std::iter::repeat_n('y', number as usize * 2));
+        id.into_bytes()
+    }
+
+    fn some_value(&mut self, column: usize) -> Option<Vec<u8>> {
+        if self.random.chance(8) {
+            return None;
+        }
+        let page = self.config.page_bytes as u64;
+        match column {
+            1 => Some((self.random.below(20) as u32).to_be_bytes().to_vec()),
+            2 => Some(format!("unique {}", self.random.below(200)).into_bytes()),
+            3 => Some(vec![b'v'; self.random.below(1500) as usize]),
+            _ => {
+                let bytes = match self.random.below(6) {
+                    0 => page * 6,
+                    1 => page,
+                    2 => page / 3,
+                    _ => 30,
+                };
+                Some(vec![self.random.below(256) as u8; self.random.below(bytes) as usize])
+            }
+        }
+    }
+
+    fn begin(&mut self) {
+        let isolation = match self.random.below(4) {
+            0 => Isolation::ReadCommitted,
+            _ => Isolation::RepeatableRead,
+        };
+        let options = TrxOptions { isolation, lock_wait_timeout: Duration::ZERO, ..TrxOptions::default() };
+        let mut trx = self.engine().begin(options);
+        let table = trx.open_table("d", "t").unwrap();
+        self.open.push(Open {
+            trx,
+            table,
+            snapshot: None,
+            isolation,
+            own: Overlay::new(),
+            savepoints: Vec::new(),
+            locked: false,
+        });
+    }
+
+    /// The newest rows as a transaction sees them when it locks: committed, and its own.
+    fn newest(&self, at: usize) -> Rows {
+        overlaid(&self.committed, &self.open[at].own)
+    }
+
+    fn others_hold_locks(&self, at: usize) -> bool {
+        self.open.iter().enumerate().any(|(other, open)| other != at && open.locked)
+    }
+
+    fn step(&mut self) {
+        if self.open.is_empty() || (self.open.len() < 4 && self.random.chance(12)) {
+            self.begin();
+        }
+        let at = self.random.below(self.open.len() as u64) as usize;
+        let seed = self.random.next();
+        self.open[at].trx.statement_begin();
+        if self.open[at].isolation == Isolation::ReadCommitted {
+            self.open[at].snapshot = None;
+        }
+        match seed % 32 {
+            0..8 => self.insert(at),
+            8..15 => self.update(at),
+            15..19 => self.delete(at),
+            19..22 => self.scan(at),
+            22..24 => self.get(at),
+            24 => {
+                let savepoint = self.open[at].trx.savepoint();
+                let own = self.open[at].own.clone();
+                self.open[at].savepoints.push((savepoint, own));
+            }
+            25 => {
+                let count = self.open[at].savepoints.len();
+                if count > 0 {
+                    let keep = self.random.below(count as u64) as usize;
+                    let open = &mut self.open[at];
+                    let (savepoint, own) = open.savepoints[keep].clone();
+                    open.savepoints.truncate(keep + 1);
+                    open.trx.rollback_to(savepoint).unwrap();
+                    open.own = own;
+                }
+            }
+            26 | 27 => {
+                let open = self.open.swap_remove(at);
+                open.trx.commit().unwrap();
+                self.committed = overlaid(&self.committed, &open.own);
+            }
+            28 => {
+                let open = self.open.swap_remove(at);
+                open.trx.rollback().unwrap();
+            }
+            _ => {
+                self.engine().step().unwrap();
+            }
+        }
+    }
+
+    fn insert(&mut self, at: usize) {
+        let id = self.some_id();
+        let mut values: Values = vec![Some(id.clone())];
+        for column in 1..COLUMNS {
+            let value = self.some_value(column);
+            values.push(value);
+        }
+        let newest = self.newest(at);
+        let key = self.key_of(&id);
+        let taken = newest.contains_key(&key) || is_taken(&newest, None, &values[2]);
+        let open = &mut self.open[at];
+        let result = open.trx.insert(&open.table, &slices(&values));
+        self.settle(at, result, taken, |own| {
+            own.insert(key, Some(values));
+        });
+    }
+
+    fn update(&mut self, at: usize) {
+        let id = self.some_id();
+        let key = self.key_of(&id);
+        let newest = self.newest(at);
+        let Some(row) = self.read_locked(at, &id, newest.get(&key)) else { return };
+        let mut values = newest[&key].clone();
+        let mut changes = Vec::new();
+        for column in 0..COLUMNS {
+            if self.random.chance(if column == ID { 5 } else { 2 }) {
+                let value = if column == ID { Some(self.some_id()) } else { self.some_value(column) };
+                values[column].clone_from(&value);
+                changes.push((column, value));
+            }
+        }
+        let new_key = self.key_of(values[ID].as_ref().unwrap());
+        let taken = (new_key != key && newest.contains_key(&new_key)) || is_taken(&newest, Some(&key), &values[2]);
+        let changes: Vec<_> = changes.iter().map(|(column, value)| (*column, value.as_deref())).collect();
+        // An update that changes nothing writes nothing: the row does not become one of the transaction's own.
+        let same = values == newest[&key];
+        let open = &mut self.open[at];
+        let result = open.trx.update(&open.table, &row, &changes);
+        self.settle(at, result, taken, |own| {
+            if !same {
+                own.insert(key, None);
+                own.insert(new_key, Some(values));
+            }
+        });
+    }
+
+    fn delete(&mut self, at: usize) {
+        let id = self.some_id();
+        let key = self.key_of(&id);
+        let newest = self.newest(at);
+        let Some(row) = self.read_locked(at, &id, newest.get(&key)) else { return };
+        let open = &mut self.open[at];
+        let result = open.trx.delete(&open.table, &row);
+        self.settle(at, result, false, |own| {
+            own.insert(key, None);
+        });
+    }
+
+    /// What a change came to, and what it means for the model.
+    fn settle(&mut self, at: usize, result: storage::Result<()>, taken: bool, apply: impl FnOnce(&mut Overlay)) {
+        let allowed = self.others_hold_locks(at);
+        let open = &mut self.open[at];
+        open.locked = true;
+        match result {
+            Ok(()) => {
+                assert!(!taken, "a duplicate came in");
+                apply(&mut open.own);
+            }
+            Err(Error::DuplicateKey { .. }) => assert!(taken, "a duplicate of nothing"),
+            Err(Error::LockWaitTimeout) => assert!(allowed, "nobody else holds a lock"),
+            // The transaction is gone, with all it did.
+            Err(Error::Deadlock) => {
+                assert!(allowed);
+                self.open.swap_remove(at);
+            }
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    /// Locks and reads a row, through one index or another.
+    fn read_locked(&mut self, at: usize, id: &[u8], expected: Option<&Values>) -> Option<Row> {
+        let allowed = self.others_hold_locks(at);
+        let through_unique = self.random.chance(3);
+        let open = &mut self.open[at];
+        open.locked = true;
+        let mut row = Row::new();
+        let all = ColumnSet::first(COLUMNS);
+        let unique = expected.and_then(|values| values[2].as_deref());
+        let found = match unique {
+            Some(unique) if through_unique => {
+                open.trx.get(&open.table, 2, &[Some(unique)], ReadMode::Exclusive, &all, &mut row)
+            }
+            _ => open.trx.get(&open.table, 0, &[Some(id)], ReadMode::Exclusive, &all, &mut row),
+        };
+        match found {
+            Ok(true) => {
+                assert_eq!(Some(&values_of(&row)), expected);
+                Some(row)
+            }
+            Ok(false) => {
+                assert!(expected.is_none(), "a row that is not found");
+                None
+            }
+            Err(Error::LockWaitTimeout) => {
+                assert!(allowed);
+                None
+            }
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    fn visible(&mut self, at: usize) -> Rows {
+        let open = &mut self.open[at];
+        let snapshot = open.snapshot.get_or_insert_with(|| self.committed.clone());
+        overlaid(snapshot, &open.own)
+    }
+
+    fn get(&mut self, at: usize) {
+        let id = self.some_id();
+        let expected = self.visible(at).remove(&self.key_of(&id));
+        let open = &mut self.open[at];
+        let mut row = Row::new();
+        let all = ColumnSet::first(COLUMNS);
+        let found = open.trx.get(&open.table, 0, &[Some(&id)], ReadMode::Consistent, &all, &mut row).unwrap();
+        assert_eq!(found.then(|| values_of(&row)), expected);
+    }
+
+    fn scan(&mut self, at: usize) {
+        let visible = self.visible(at);
+        let of = self.random.below(4) as usize;
+        let column = [0, 1, 2, 4][of];
+        let reverse = self.random.chance(2);
+        let covering = self.random.chance(3) && column != 4;
+        let columns = match covering {
+            true => [ID, column].into_iter().collect(),
+            false => ColumnSet::first(COLUMNS),
+        };
+        let bound = (column == 1 && self.random.chance(2)).then(|| (self.random.below(20) as u32).to_be_bytes());
+        let part = [bound.as_ref().map(|bound| &bound[..])];
+        let lower = match bound {
+            Some(_) if self.random.chance(2) => Bound::Included(&part[..]),
+            Some(_) => Bound::Excluded(&part[..]),
+            None => Bound::Unbounded,
+        };
+        let range = ScanRange { lower, upper: Bound::Unbounded, reverse };
+        let open = &mut self.open[at];
+        let mut cursor = open.trx.cursor(&open.table, of, ReadMode::Consistent, columns, range).unwrap();
+        let mut row = Row::new();
+        let mut found = Vec::new();
+        while cursor.next(&mut open.trx, &mut row).unwrap() {
+            found.push(match covering {
+                true => vec![row.get(ID).map(<[u8]>::to_vec), row.get(column).map(<[u8]>::to_vec)],
+                false => values_of(&row),
+            });
+        }
+        let in_range = |values: &&Values| match lower {
+            Bound::Unbounded => true,
+            Bound::Included(_) => values[1].as_deref() >= part[0],
+            Bound::Excluded(_) => values[1].as_deref() > part[0],
+        };
+        let mut expected: Vec<Values> = visible.values().filter(in_range).cloned().collect();
+        // Order by the index: its column, then the key.
+        expected.sort_by_cached_key(|values| {
+            let cut = |value: &Option<Vec<u8>>| {
+                value.as_ref().map(|value| match column {
+                    4 => value[..value.len().min(20)].to_vec(),
+                    _ => value.clone(),
+                })
+            };
+            let id = values[ID].as_ref().unwrap();
+            let id = if self.text_key { id.to_ascii_lowercase() } else { id.clone() };
+            match column {
+                ID => (None, None, id),
+                4 => (cut(&values[4]), values[1].clone(), id),
+                _ => (cut(&values[column]), None, id),
+            }
+        });
+        if reverse {
+            expected.reverse();
+        }
+        if covering {
+            expected = expected.iter().map(|values| vec![values[ID].clone(), values[column].clone()]).collect();
+        }
+        let short = |rows: &[Values]| -> Vec<String> {
+            let text = |value: &Option<Vec<u8>>| match value {
+                Some(value) => format!("{} bytes {:?}", value.len(), &value[..value.len().min(8)]),
+                None => "NULL".into(),
+            };
+            rows.iter().map(|row| row.iter().map(text).collect::<Vec<_>>().join(", ")).collect()
+        };
+        if found.len() != expected.len() {
+            let (found, expected) = (short(&found), short(&expected));
+            let missing: Vec<_> = expected.iter().filter(|row| !found.contains(row)).collect();
+            let more: Vec<_> = found.iter().filter(|row| !expected.contains(row)).collect();
+            panic!(
+                "rows through index {of}, reverse {reverse}, covering {covering}, lower {lower:?}\nmissing {missing:#?}\nmore {more:#?}"
+            );
+        }
+        assert!(found == expected, "rows through index {of}, reverse {reverse}, covering {covering}");
+    }
+
+    /// The power goes, or somebody stops the server properly.
+    fn restart(&mut self) {
+        let engine = self.engine.take().unwrap();
+        if self.random.chance(3) {
+            self.open.clear();
+            if self.random.chance(2) {
+                while engine.step().unwrap() {}
+            }
+            engine.close().unwrap();
+            drop(engine);
+        } else {
+            let after = self.disk.crash();
+            for open in self.open.drain(..) {
+                // It is not rolled back: its thread is gone with the machine.
+                std::mem::forget(open.trx);
+            }
+            drop(engine);
+            self.disk = after;
+        }
+        let engine = Engine::open(Arc::new(self.disk.clone()), self.config.clone()).unwrap();
+        self.engine = Some(engine);
+        self.check();
+    }
+
+    fn check(&mut self) {
+        let engine = self.engine().clone();
+        let report = engine.check().unwrap();
+        assert!(report.is_clean(), "{:#?}", report.errors);
+        self.begin();
+        let at = self.open.len() - 1;
+        for _ in 0..4 {
+            self.scan(at);
+        }
+        self.open.swap_remove(at);
+    }
+}
+
+fn slices(values: &Values) -> Vec<Option<&[u8]>> {
+    values.iter().map(Option::as_deref).collect()
+}
+
+fn values_of(row: &Row) -> Values {
+    (0..COLUMNS).map(|column| row.get(column).map(<[u8]>::to_vec)).collect()
+}
+
+fn overlaid(rows: &Rows, own: &Overlay) -> Rows {
+    let mut all = rows.clone();
+    for (key, values) in own {
+        match values {
+            Some(values) => all.insert(key.clone(), values.clone()),
+            None => all.remove(key),
+        };
+    }
+    all
+}
+
+/// Whether another row than that of `key` has this value of the unique column.
+fn is_taken(rows: &Rows, key: Option<&Vec<u8>>, unique: &Option<Vec<u8>>) -> bool {
+    unique.is_some() && rows.iter().any(|(other, values)| Some(other) != key && values[2] == *unique)
+}
+
+/// A few seeds, or as many as `GLASSINE_TEST_SEEDS` says.
+fn seeds(from: u64) -> std::ops::Range<u64> {
+    let count = std::env::var("GLASSINE_TEST_SEEDS").ok().and_then(|count| count.parse().ok());
+    let first = std::env::var("GLASSINE_TEST_FIRST_SEED").ok().and_then(|first| first.parse().ok());
+    let from = first.unwrap_or(from);
+    from..from + count.unwrap_or(8)
+}
+
+fn run(seed: u64, page_bytes: usize) {
+    println!("seed {seed}");
+    let mut world = World::new(seed, page_bytes);
+    for _ in 0..4 {
+        for _ in 0..100 + world.random.below(300) {
+            world.step();
+        }
+        world.restart();
+    }
+    while world.engine().step().unwrap() {}
+    world.check();
+    assert_eq!(world.engine().status().history_list_length, 0);
+}
+
+#[test]
+fn transactions_agree_with_the_model_on_small_pages() {
+    for seed in seeds(0) {
+        run(seed, 4096);
+    }
+}
+
+#[test]
+fn transactions_agree_with_the_model() {
+    for seed in seeds(1000) {
+        run(seed, 16384);
+    }
+}
