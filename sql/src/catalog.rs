@@ -38,6 +38,7 @@ pub fn storage_error(error: storage::Error) -> Error {
         },
         Storage::Exists(name) => Error::table_exists(&name),
         Storage::RowTooLarge { bytes_max, .. } => Error::row_too_large(bytes_max),
+        Storage::TableChanged => Error::table_definition_changed(),
         Storage::ReadOnly => Error::read_only_transaction(),
         Storage::Unsupported(what) => Error::unsupported(what),
         Storage::DiskFull { doing } => Error::disk_full(doing),

@@ -315,6 +315,10 @@ impl Error {
         Error::new(1117, b"HY000", "Too many columns")
     }
 
+    pub fn table_definition_changed() -> Error {
+        Error::new(1412, b"HY000", "Table definition has changed, please retry transaction".to_string())
+    }
+
     pub fn row_too_large(bytes_max: usize) -> Error {
         let text = format!(
             "Row size too large. The maximum row size for the used table type, not counting BLOBs, is {bytes_max}. \

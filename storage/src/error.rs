@@ -33,6 +33,8 @@ pub enum Error {
     NotFound(Box<str>),
     /// A database, table, index or tablespace of this name or number exists already.
     Exists(Box<str>),
+    /// A DDL statement has changed the table since the transaction took its read view; begin anew.
+    TableChanged,
     /// The row does not fit a page, even with its long columns moved out.
     RowTooLarge { bytes: usize, bytes_max: usize },
     /// Something was to be changed that may only be read.
@@ -101,6 +103,7 @@ impl fmt::Display for Error {
             Error::DuplicateKey { index } => write!(f, "duplicate key in index {index}"),
             Error::NotFound(name) => write!(f, "{name} does not exist"),
             Error::Exists(name) => write!(f, "{name} exists already"),
+            Error::TableChanged => write!(f, "table definition has changed, please retry transaction"),
             Error::RowTooLarge { bytes, bytes_max } => write!(f, "row of {bytes} bytes; at most {bytes_max} fit"),
             Error::ReadOnly => write!(f, "read only"),
             Error::Unsupported(what) => write!(f, "not supported: {what}"),

@@ -501,3 +501,41 @@ fn threads_keep_each_other_consistent() {
 fn number_of(row: &Row) -> u32 {
     number(row, 1)
 }
+
+#[test]
+fn ddl_waits_for_transactions_and_shuts_older_snapshots_out() {
+    let disk = SimDisk::new(10);
+    let engine = create(&disk);
+    engine.create_table(definition("t"), &wait()).unwrap();
+    engine.create_table(definition("u"), &wait()).unwrap();
+    let mut trx = begin(&engine);
+    let table = trx.open_table("d", "t").unwrap();
+    insert(&mut trx, &table, 1, 1, "one", b"").unwrap();
+    let hurried = TrxOptions { metadata_wait_timeout: Duration::from_millis(20), ..wait() };
+    assert!(matches!(engine.drop_tables(&[("d", "t")], &hurried), Err(Error::LockWaitTimeout)));
+    // A name that is not used is not waited for.
+    engine.rename_tables(&[(("d", "u"), ("d", "v"))], &hurried).unwrap();
+    let changing = {
+        let engine = engine.clone();
+        std::thread::spawn(move || engine.create_index("d", "t", index("k_c", false, &[1, 2]), &wait()).map(drop))
+    };
+    std::thread::sleep(Duration::from_millis(50));
+    insert(&mut trx, &table, 2, 2, "two", b"").unwrap();
+    trx.commit().unwrap();
+    changing.join().unwrap().unwrap();
+    assert_eq!(contents(&engine, "t").len(), 2);
+
+    // The plan of an earlier statement is noticed to be old.
+    let mut trx = begin(&engine);
+    assert!(!trx.lock_table(&table).unwrap());
+    assert_eq!(trx.open_table("d", "t").unwrap().indexes.len(), 4);
+    trx.commit().unwrap();
+    // A snapshot from before a rebuild cannot read what the rebuild left behind.
+    let mut old = begin(&engine);
+    old.take_snapshot();
+    let again = engine.table("d", "t").unwrap().definition();
+    engine.rebuild_table("d", "t", again, None, &wait()).unwrap();
+    assert!(matches!(old.open_table("d", "t"), Err(Error::TableChanged)));
+    old.rollback().unwrap();
+    assert_clean(&engine);
+}

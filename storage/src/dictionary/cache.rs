@@ -4,7 +4,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use format::ids::TableId;
+use format::ids::{TableId, TrxId};
 use format::transform::Algorithm;
 use rustc_hash::FxHashMap;
 
@@ -15,12 +15,16 @@ use crate::row;
 use crate::schema::{Compression, Database, TableOptions};
 use crate::store::Transform;
 use crate::sync::{Mutex, Rank, ReadGuard, RwLock, WriteGuard};
+use crate::transaction::ReadView;
 
 /// A table as statements see it: its description, its trees, and the lock of its name.
 pub struct Table {
     rows: Arc<row::Table>,
     metadata: Arc<MetadataLock>,
     stale: AtomicBool,
+    /// Read views that are older than this know the table as it was before a DDL, and may not read it: rows and entries
+    /// that they would need were not taken along.
+    since: TrxId,
     statistics: Mutex<Option<Arc<row::TableStatistics>>>,
 }
 
@@ -49,6 +53,16 @@ impl Table {
     #[inline]
     pub fn metadata(&self) -> &Arc<MetadataLock> {
         &self.metadata
+    }
+
+    pub fn since(&self) -> TrxId {
+        self.since
+    }
+
+    /// Whether a read view of that limit may read the table.
+    #[inline]
+    pub fn is_known_to(&self, view: &ReadView) -> bool {
+        view.low_limit() >= self.since
     }
 
     /// Whether a later description has taken its place.
@@ -172,14 +186,16 @@ impl Dictionary {
         self.cache.write().databases.remove(name);
     }
 
-    /// Puts a table in, or a new description in the place of an older one of this name.
-    pub fn put_table(&self, rows: row::Table) -> Arc<Table> {
+    /// Puts a table in, or a new description in the place of an older one of this name. Read views taken before `since` may
+    /// not read it.
+    pub fn put_table(&self, rows: row::Table, since: TrxId) -> Arc<Table> {
         let rows = Arc::new(rows);
         let metadata = self.table_lock(&rows.database, &rows.name);
         let table = Arc::new(Table {
             rows: rows.clone(),
             metadata,
             stale: AtomicBool::new(false),
+            since,
             statistics: Mutex::new(Rank::Leaf, None),
         });
         let mut cache = self.cache.write();

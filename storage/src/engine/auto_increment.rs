@@ -56,6 +56,8 @@ impl Engine {
         if next != 0 {
             return Ok(next);
         }
+        // The table's name may not be locked.
+        let _tables = self.inner.dictionary.hold_tables();
         let last = read_last_given(&self.inner.store, table)?;
         let first = last.saturating_add(1);
         // Somebody else may have read it too, and gone on.

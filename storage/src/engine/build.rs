@@ -19,7 +19,7 @@ use format::page::blob::REFERENCE_BYTES;
 use format::record::{FieldData, Layout, Offsets, RecordBuffer, compare_value};
 
 use super::Inner;
-use crate::btree::{BulkLoad, Overflow, Sorter};
+use crate::btree::{BulkLoad, Overflow, SORT_FILE_PREFIX, Sorter};
 use crate::dictionary::Table;
 use crate::error::{Error, Result};
 use crate::lock::Interrupt;
@@ -177,7 +177,7 @@ impl<'t> Load<'t> {
 impl Inner {
     /// A name for the sort of an index: nobody else sorts for it.
     fn sorter<'t>(&self, table: &'t row::Table, ordinal: usize) -> Sorter<'t> {
-        let path = format!("#sort-{}", table.indexes[ordinal].id);
+        let path = format!("{SORT_FILE_PREFIX}{}", table.indexes[ordinal].id);
         Sorter::new(&table.tree(ordinal).leaf, self.store.disk().clone(), path)
     }
 

@@ -116,6 +116,7 @@ impl Engine {
 
     /// Checks one table (CHECK TABLE). The findings; none = OK.
     pub fn check_table(&self, table: &Table) -> Result<Vec<String>> {
+        let _tables = self.inner.dictionary.hold_tables();
         let mut findings = Findings { name: table.full_name(), errors: Vec::new() };
         let mut check = SpaceCheck::default();
         let outcome = self.inner.check_space(table.space, Some(roots(table)), &mut check, &mut findings);

@@ -163,6 +163,8 @@ impl Engine {
 
     /// Takes the estimates anew (ANALYZE TABLE).
     pub fn analyze_table(&self, table: &Table) -> Result<TableStatistics> {
+        // The table's name may not be locked.
+        let _tables = self.inner.dictionary.hold_tables();
         let state = &table.state;
         state.modified_rows.store(0, Ordering::Relaxed);
         let taken = Arc::new(row::statistics(&self.inner.context(), table)?);

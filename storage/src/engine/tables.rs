@@ -96,7 +96,7 @@ impl Engine {
         let table = self.make_table(&mut ddl, &definition, |_| dictionary::table_path(database, name))?;
         ddl.insert_table(&table)?;
         ddl.commit()?.run();
-        Ok(dictionary.put_table(table))
+        Ok(dictionary.put_table(table, self.inner.registry.next_id()))
     }
 
     /// Makes the file of a table and its empty trees. Nobody knows of it yet.
@@ -199,7 +199,7 @@ impl Engine {
             dictionary.remove_table(database, name);
         }
         for table in opened {
-            dictionary.put_table(table);
+            dictionary.put_table(table, self.inner.registry.next_id());
         }
         afterwards.run();
         Ok(())
@@ -248,7 +248,8 @@ impl Engine {
         let changed = row::Table::open(&self.inner.store, Arc::new(changed))?;
         let afterwards = ddl.commit()?;
         let _purge = dictionary.stop_purge();
-        let shown = dictionary.put_table(changed);
+        // Nothing but words has changed.
+        let shown = dictionary.put_table(changed, table.since());
         afterwards.run();
         if let Some(space) = self.inner.store.space(shown.space) {
             space.set_transform(dictionary::transform(&shown.options, &self.config()));
@@ -340,12 +341,13 @@ impl Engine {
         let mut changed = dictionary::describe(&definition, &identity)?;
         changed.state = table.state.clone();
         let changed = row::Table::open(store, Arc::new(changed))?;
+        // The leaves are read without a transaction: purge might merge them on the way.
+        let _purge = dictionary.stop_purge();
         self.inner.fill_index(&changed, changed.indexes.len() - 1, &wait.interrupt)?;
         ddl.delete_table(&table)?;
         ddl.insert_table(&changed)?;
         let afterwards = ddl.commit()?;
-        let _purge = dictionary.stop_purge();
-        let shown = dictionary.put_table(changed);
+        let shown = dictionary.put_table(changed, self.inner.registry.next_id());
         afterwards.run();
         Ok(shown)
     }
@@ -378,7 +380,7 @@ impl Engine {
         ddl.will_do_afterwards(Action::DropIndex { space: table.space, index: dropped })?;
         let afterwards = ddl.commit()?;
         let _purge = dictionary.stop_purge();
-        let shown = dictionary.put_table(changed);
+        let shown = dictionary.put_table(changed, self.inner.registry.next_id());
         afterwards.run();
         Ok(shown)
     }
@@ -449,7 +451,7 @@ impl Engine {
         ddl.will_do_afterwards(Action::DropSpace { space: old.space, path: aside.into() })?;
         let afterwards = ddl.commit()?;
         let _purge = dictionary.stop_purge();
-        let shown = dictionary.put_table(new);
+        let shown = dictionary.put_table(new, self.inner.registry.next_id());
         afterwards.run();
         Ok(shown)
     }

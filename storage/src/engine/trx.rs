@@ -111,7 +111,13 @@ impl Trx {
     #[inline]
     pub fn lock_table(&mut self, table: &Arc<Table>) -> Result<bool> {
         self.metadata.share(table.metadata(), &self.inner.interrupt, self.metadata_wait_timeout)?;
-        Ok(!table.is_stale())
+        if table.is_stale() {
+            return Ok(false);
+        }
+        match &self.inner.view {
+            Some(view) if !table.is_known_to(view) => Err(Error::TableChanged),
+            _ => Ok(true),
+        }
     }
 
     // Statements and savepoints

@@ -89,7 +89,7 @@ pub fn open(disk: Arc<dyn Disk>, config: Config) -> Result<(Arc<Store>, PageReco
     if !report.was_clean {
         log.sync()?;
         restore_files(&*disk, &spaces, &config, &found, &mut report)?;
-        restore_torn_pages(&*disk, &spaces, &config, &mut report)?;
+        restore_torn_pages(&*disk, &spaces, &config, checkpoint.lsn, &mut report)?;
     }
 
     // A log of another size can only begin when nothing of the old one is needed.
@@ -186,6 +186,9 @@ fn restore_files(
         }
         let path = found.final_name(space).expect("a created file has a name");
         ensure_directory(disk, path)?;
+        if disk.exists(path).map_err(Error::io("look for a tablespace"))? {
+            return Err(Error::corrupt(format!("{path} ought to be tablespace {space}, and says it is another one")));
+        }
         spaces.create(space, path, transform, config)?;
         report.spaces.push((space, path.into()));
     }
@@ -265,27 +268,37 @@ fn probe_transform(disk: &dyn Disk, path: &str, page_bytes: usize) -> Result<Tra
 }
 
 /// Puts pages back that a crash tore while they were written.
-fn restore_torn_pages(disk: &dyn Disk, spaces: &Tablespaces, config: &Config, report: &mut PageRecovery) -> Result<()> {
+fn restore_torn_pages(
+    disk: &dyn Disk,
+    spaces: &Tablespaces,
+    config: &Config,
+    checkpoint: Lsn,
+    report: &mut PageRecovery,
+) -> Result<()> {
     let mut page = vec![0; config.page_bytes];
-    let mut restored: Vec<SpaceId> = Vec::new();
+    let mut copied: Vec<SpaceId> = Vec::new();
     let mut copies: Vec<_> = doublewrite::read_copies(disk, config)?.into_iter().collect();
+    // A copy that is older than the checkpoint was durable in its place before that; the log could not bring it up to date.
+    copies.retain(|(_, copy)| copy.lsn >= checkpoint);
     copies.sort_by_key(|(id, _)| *id);
     for (id, copy) in copies {
         let Some(space) = spaces.get(id.space) else { continue };
+        if copied.last() != Some(&id.space) {
+            copied.push(id.space);
+        }
         match space.read_page(id.page, &mut page) {
             Ok(_) => {}
             Err(Error::Corrupt { .. }) => {
                 tracing::info!("page {id} is torn; restored from its copy of LSN {}", copy.lsn);
                 space.restore(id.page, &copy.stored)?;
                 report.torn_pages_restored += 1;
-                if restored.last() != Some(&id.space) {
-                    restored.push(id.space);
-                }
             }
             Err(error) => return Err(error),
         }
     }
-    for id in restored {
+    // The copies are overwritten from here on. A page that reads whole may be so only in the page cache of a system that
+    // outlived the server: with the power gone later, it would be torn and have no copy.
+    for id in copied {
         spaces.find(id)?.sync()?;
     }
     Ok(())

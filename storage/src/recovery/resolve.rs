@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use format::ids::{SpaceId, TableId, UndoNo};
+use format::ids::{SpaceId, TableId, TrxId, UndoNo};
 use format::transform::Algorithm;
 use rustc_hash::FxHashMap;
 
 use super::{Opened, PageRecovery, RecoveryReport, UNDO_PATH, UNDO_SPACE};
+use crate::btree::SORT_FILE_PREFIX;
 use crate::dictionary::{self, Dictionary, SystemRows};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::lock::{Interrupt, LockTable};
 use crate::row;
 use crate::store::{Store, Transform};
@@ -64,6 +65,7 @@ pub fn resolve(store: Arc<Store>, pages: PageRecovery) -> Result<Opened> {
         roll_back(&context, one.trx, &|id| dictionary.by_id(id))?;
         report.transactions_rolled_back += 1;
     }
+    remove_sort_files(&store)?;
     let actions = dictionary.system.actions(&context)?;
     report.ddl_actions = actions.len() as u64;
     dictionary::run_actions(&context, &dictionary, actions)?;
@@ -122,10 +124,21 @@ fn load(context: &row::Context<'_>, dictionary: &Dictionary, report: &mut Recove
         let opened = open_space(context.store, table.space, path, transform)
             .and_then(|()| row::Table::open(context.store, Arc::new(table)));
         match opened {
-            Ok(table) => drop(dictionary.put_table(table)),
+            Ok(table) => drop(dictionary.put_table(table, TrxId(0))),
             Err(error) => damaged.push(format!("{name}: {error}")),
         }
     }
     report.damaged.append(&mut damaged);
+    Ok(())
+}
+
+/// Sorts that a crash interrupted have left their files.
+fn remove_sort_files(store: &Store) -> Result<()> {
+    let disk = store.disk();
+    for entry in disk.list("").map_err(Error::io("list the data directory"))? {
+        if entry.name.starts_with(SORT_FILE_PREFIX) && !entry.is_directory {
+            disk.remove(&entry.name).map_err(Error::io("remove a sort file"))?;
+        }
+    }
     Ok(())
 }

@@ -43,6 +43,12 @@ impl ReadView {
         self.up_limit
     }
 
+    /// No transaction with this or a larger id had begun.
+    #[inline]
+    pub fn low_limit(&self) -> TrxId {
+        self.low_limit
+    }
+
     /// History of transactions with a smaller commit number is not needed by this view.
     #[inline]
     pub fn no_limit(&self) -> TrxId {

@@ -30,6 +30,9 @@ const FIRST_ROW_ID: u64 = 0x200;
 /// The persistent copy is ahead by up to this many, and at a start this is skipped.
 const MARGIN: u64 = if cfg!(test) { 4 } else { 256 };
 
+/// Closed views are taken off the list whenever so many have come.
+const CLEANUP_VIEWS: usize = 64;
+
 /// See the module header.
 pub struct Registry {
     state: Mutex<State>,
@@ -195,7 +198,12 @@ impl Registry {
             let next = TrxId(state.next);
             let no_limit = state.committing.first().copied().unwrap_or(next);
             let view = Arc::new(ReadView::new(&state.active, next, no_limit));
-            self.views.lock().push(view.clone());
+            let mut views = self.views.lock();
+            views.push(view.clone());
+            // Purge cleans up, too, but only while there is something to purge.
+            if views.len() % CLEANUP_VIEWS == 0 {
+                views.retain(|view| Arc::strong_count(view) > 1);
+            }
             (view, self.version.load(Ordering::Acquire))
         };
         let mut current = self.current.write();
