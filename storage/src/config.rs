@@ -59,9 +59,9 @@ pub struct Config {
 pub enum FlushMethod {
     /// Through the page cache, then fsync.
     Fsync,
-    /// Data files bypass the page cache; the log does not.
+    /// Data files and the log bypass the page cache.
     ODirect,
-    /// As `ODirect`, and the log bypasses it too.
+    /// As `ODirect`; MariaDB's and Percona's name.
     AllODirect,
 }
 

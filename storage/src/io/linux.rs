@@ -5,14 +5,14 @@
 //! the next best thing where it has not (tmpfs knows no direct I/O, NFS no preallocation).
 
 use std::fs;
-use std::io;
+use std::io::{self, IoSlice};
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use rustix::fs::{FallocateFlags, FlockOperation, IFlags, OFlags, SeekFrom};
-use rustix::io::Errno;
+use rustix::io::{Errno, ReadWriteFlags};
 
 use super::{Caching, Clock, DirectoryEntry, Disk, File, FileFacts, OpenMode};
 
@@ -132,6 +132,25 @@ impl File for LinuxFile {
 
     fn write_some(&self, offset: u64, bytes: &[u8]) -> io::Result<usize> {
         self.file.write_at(bytes, offset)
+    }
+
+    fn write_durably(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        let mut done = 0;
+        while done < bytes.len() {
+            let rest = [IoSlice::new(&bytes[done..])];
+            match rustix::io::pwritev2(&self.file, &rest, offset + done as u64, ReadWriteFlags::DSYNC) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(count) => done += count,
+                Err(Errno::INTR) => {}
+                // A filesystem or a kernel that does not know the flag.
+                Err(Errno::OPNOTSUPP | Errno::NOSYS) => {
+                    self.write_at(offset, bytes)?;
+                    return self.sync();
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
     }
 
     fn sync(&self) -> io::Result<()> {

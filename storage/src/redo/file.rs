@@ -55,8 +55,9 @@ pub struct LogFile {
 
 fn caching(config: &Config) -> Caching {
     match config.flush_method {
-        FlushMethod::Fsync | FlushMethod::ODirect => Caching::Cached,
-        FlushMethod::AllODirect => Caching::Direct,
+        FlushMethod::Fsync => Caching::Cached,
+        // The page cache has large folios by now: rewriting a block of 4K through it writes many times as much.
+        FlushMethod::ODirect | FlushMethod::AllODirect => Caching::Direct,
     }
 }
 
