@@ -43,6 +43,7 @@ impl Run {
                 match other {
                     Some(other) if self.random.chance(3) => {
                         after.tables.remove(&other);
+                        concerned.push(other.clone());
                         let result = engine.drop_tables(&[(DATABASE, &name), (DATABASE, &other)], &wait);
                         (format!("drop {name}, {other}"), result)
                     }

@@ -178,6 +178,17 @@ impl Run {
         }
     }
 
+    /// The same for a call that may not end with an ordinary error: a rollback that cannot go on stops the engine.
+    pub fn judge_rollback(&mut self, result: Result<(), Error>, doing: &str) -> Result<(), End> {
+        match self.judge(result, doing)? {
+            Some(()) => Ok(()),
+            None => {
+                self.report.count(format!("poisoned by a full disk in {doing}"));
+                Err(End::Crash)
+            }
+        }
+    }
+
     fn open_engine(&mut self) -> Result<Arc<Engine>, String> {
         // A recovery may be interrupted, and the next one, too.
         for attempt in 0..4 {
@@ -230,10 +241,19 @@ impl Run {
         self.report.add("ddl actions in recovery", report.ddl_actions);
     }
 
+    /// The end of a process: with the power gone, or only killed, so that the system still has what it had not synced.
     fn crash(&mut self) {
-        self.report.count(format!("crashes in {}", self.doing));
         self.report.add("disk operations", self.disk.changes());
-        self.disk = self.disk.crash();
+        // After a failed sync the system forgets what it ought to have written, which nobody can find out but the device.
+        let sync_failed = self.failing_sync.is_some_and(|at| self.disk.syncs() >= at);
+        if self.random.chance(4) && !sync_failed {
+            self.say(|| "killed".into());
+            self.report.count(format!("kills in {}", self.doing));
+            self.disk = self.disk.duplicate();
+        } else {
+            self.report.count(format!("crashes in {}", self.doing));
+            self.disk = self.disk.crash();
+        }
         self.is_limited = false;
         self.failing_sync = None;
     }

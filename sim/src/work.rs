@@ -190,9 +190,7 @@ impl Run {
         self.doing = "rollback to a savepoint";
         self.aim_crash(8, 20);
         let result = current.trx.rollback_to(savepoint);
-        if self.judge(result, "rollback to a savepoint")?.is_none() {
-            return Err(End::Failure("a rollback to a savepoint was refused".into()));
-        }
+        self.judge_rollback(result, "rollback to a savepoint")?;
         current.changes.truncate(changes);
         self.report.count("rollbacks to savepoints");
         Ok(())
@@ -340,9 +338,7 @@ impl Run {
             Some(Statement::Refused) | None => {
                 self.doing = "rollback of a statement";
                 let undone = current.trx.rollback_to(savepoint);
-                if self.judge(undone, "statement rollback")?.is_none() {
-                    return Err(End::Failure("a statement could not be rolled back".into()));
-                }
+                self.judge_rollback(undone, "rollback of a statement")?;
             }
         }
         Ok(())
