@@ -64,10 +64,14 @@ pub(super) const fn set_bytes(members: usize) -> usize {
 /// A big-endian number of up to eight bytes.
 #[inline]
 pub(super) fn unsigned_of(stored: &[u8]) -> u64 {
-    match stored.len() {
-        4 => u64::from(u32::from_be_bytes([stored[0], stored[1], stored[2], stored[3]])),
-        _ => stored.iter().fold(0, |number, byte| number << 8 | u64::from(*byte)),
+    // The lengths that most columns have, without a loop.
+    if let Ok(bytes) = <[u8; 4]>::try_from(stored) {
+        return u64::from(u32::from_be_bytes(bytes));
     }
+    if let Ok(bytes) = <[u8; 8]>::try_from(stored) {
+        return u64::from_be_bytes(bytes);
+    }
+    stored.iter().fold(0, |number, byte| number << 8 | u64::from(*byte))
 }
 
 /// A big-endian number with a flipped sign bit.

@@ -602,7 +602,7 @@ fn hex<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
     let value = call.arg(0)?;
     let bytes: Cow<'_, [u8]> = match &value {
         Datum::Null => return Ok(Datum::Null),
-        Datum::Int(_) | Datum::UInt(_) | Datum::Double(_) | Datum::Decimal(_) if call.arg_type(0).kind != Kind::Bit => {
+        Datum::Int(_) | Datum::UInt(_) | Datum::Double(_) | Datum::Decimal(_) => {
             return Ok(Datum::text(format!("{:X}", value.to_u64(call.context)?)));
         }
         _ => value.into_text(call.arg_type(0)),
@@ -732,7 +732,8 @@ fn position<'a>(call: &Call<'a>, text: usize, needle: usize, start: i64) -> Resu
     let (text, needle) = (not_null!(call.text(text)?), not_null!(call.text(needle)?));
     let charset = collation.charset;
     let chars = charset.char_count(&text) as i64;
-    if start < 1 || start > chars + 1 {
+    // Behind the end nothing begins, not even an empty text, if a start was given.
+    if start < 1 || start > chars + i64::from(!call.has(2)) {
         return Ok(Datum::Int(0));
     }
     let from = charset.offset_of_char(&text, start as usize - 1);
