@@ -667,7 +667,7 @@ fn execute(
     }
     let is_long = |index: usize| !long.is_empty() && long.contains(&(index as u16));
     if let Err(malformed) =
-        statement::decode_parameters(parameters, flags, statement.parameters, types, is_long, values)
+        statement::decode_parameters(parameters, flags, sink.capabilities, statement.parameters, types, is_long, values)
     {
         return sink.error(&malformed_packet(malformed));
     }

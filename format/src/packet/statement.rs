@@ -4,19 +4,25 @@
 //! statement has n parameters:
 //!
 //! ```text
+//! lenenc         n, with query attributes counted in            only if agreed on
 //! (n + 7) / 8    a bit for each NULL
 //! 1              1 if the types follow, 0 if they are those of the last execute
 //! 2 n            types: the kind, and 0x80 in the second byte for unsigned
+//!                each followed by its name                      only if agreed on
 //! ...            values of those that are neither NULL nor sent as long data
 //! ```
+//!
+//! Query attributes are parameters that no `?` stands for; they come last, and are
+//! read over. Client and server agree on them in the handshake.
 
+use super::capability::Capabilities;
 use super::column::ColumnKind;
 use super::reader::{Malformed, Reader};
 use crate::value::{Date, DateTime, Time, Value};
 
 /// Flags of an execute command: a cursor is asked for.
 pub const CURSOR_MASK: u8 = 0b111;
-/// Flags of an execute command: the parameter count and names are sent (query attributes).
+/// Flags of an execute command: the parameter count is sent although the statement has no parameters.
 pub const PARAMETER_COUNT_AVAILABLE: u8 = 0b1000;
 
 /// The most parameters of a statement.
@@ -54,15 +60,16 @@ pub struct ParameterType {
 pub fn decode_parameters(
     payload: &[u8],
     flags: u8,
+    capabilities: Capabilities,
     count: usize,
     types: &mut Vec<ParameterType>,
     long_data: impl Fn(usize) -> bool,
     values: &mut Vec<Value>,
 ) -> Result<(), Malformed> {
     let mut reader = Reader::new(payload);
-    let attributes = flags & PARAMETER_COUNT_AVAILABLE != 0;
+    let attributes = capabilities.has(Capabilities::QUERY_ATTRIBUTES);
     let mut sent = count;
-    if attributes {
+    if attributes && (count > 0 || flags & PARAMETER_COUNT_AVAILABLE != 0) {
         sent = usize::try_from(reader.lenenc("parameter count")?).unwrap_or(usize::MAX);
         if !(count..=PARAMETERS_MAX).contains(&sent) {
             return Err(Malformed { what: "parameter count" });
@@ -199,7 +206,7 @@ mod tests {
 
     fn decode(payload: &[u8], count: usize, types: &mut Vec<ParameterType>) -> Result<Vec<Value>, Malformed> {
         let mut values = Vec::new();
-        decode_parameters(payload, 0, count, types, |_| false, &mut values)?;
+        decode_parameters(payload, 0, Capabilities(0), count, types, |_| false, &mut values)?;
         Ok(values)
     }
 
@@ -249,6 +256,22 @@ mod tests {
         }
     }
 
+    #[test]
+    fn query_attributes_are_read_over() {
+        // A parameter of the statement, without a name, and an attribute named "a".
+        let mut payload = vec![2, 0, 1, ColumnKind::Tiny as u8, 0, 0, ColumnKind::VarString as u8, 0, 1, b'a'];
+        payload.extend_from_slice(b"\x05\x02hi");
+        let mut values = Vec::new();
+        let capabilities = Capabilities::QUERY_ATTRIBUTES;
+        decode_parameters(&payload, 0, capabilities, 1, &mut Vec::new(), |_| false, &mut values).unwrap();
+        assert_eq!(values, [Value::Int(5)]);
+        // Attributes alone must be announced by the flag.
+        let alone = [1, 0, 1, ColumnKind::Tiny as u8, 0, 1, b'a', 5];
+        decode_parameters(&alone, 8, capabilities, 0, &mut Vec::new(), |_| false, &mut values).unwrap();
+        decode_parameters(&[], 0, capabilities, 0, &mut Vec::new(), |_| false, &mut values).unwrap();
+        assert!(values.is_empty());
+    }
+
     proptest! {
         #[test]
         fn no_bytes_make_it_panic(
@@ -257,7 +280,9 @@ mod tests {
             count in 0usize..20,
         ) {
             let mut values = Vec::new();
-            let _ = decode_parameters(&payload, flags, count, &mut Vec::new(), |index| index == 1, &mut values);
+            let capabilities = Capabilities(if flags & 1 == 0 { 0 } else { Capabilities::QUERY_ATTRIBUTES.0 });
+            let long = |index| index == 1;
+            let _ = decode_parameters(&payload, flags, capabilities, count, &mut Vec::new(), long, &mut values);
         }
     }
 }
