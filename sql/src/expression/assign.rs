@@ -415,7 +415,7 @@ impl Assignment<'_, '_> {
             Datum::DateTime(value) => return self.checked_zero(*value, kind),
             Datum::Date(value) => return self.checked_zero(value.at_midnight(), kind),
             Datum::Time(_) => return value.to_datetime(Zeros::Allowed, self.context),
-            Datum::Bytes(text) => parse_datetime(text),
+            Datum::Bytes(text) => parse_datetime(text).in_zone(self.context.zone),
             Datum::Int(number) => datetime_from_number(*number, 0),
             Datum::UInt(number) => datetime_from_number(i64::try_from(*number).unwrap_or(i64::MAX), 0),
             Datum::Decimal(number) => datetime_from_decimal(number),

@@ -873,9 +873,9 @@ fn comparison(op: BinaryOp, how: Comparison, left: Expr, right: Expr) -> Expr {
     condition(Node::Compare { op, how, left: Box::new(left), right: Box::new(right) }, nullable)
 }
 
-/// A comparison of dates is NULL where one of them is none.
+/// What has no static type may turn out to be NULL.
 fn may_be_null(how: Comparison) -> bool {
-    matches!(how, Comparison::DateTime | Comparison::Time | Comparison::ByValue(_))
+    matches!(how, Comparison::ByValue(_))
 }
 
 fn between(operands: [Expr; 3], hows: [Comparison; 2], negated: bool) -> Expr {

@@ -18,6 +18,7 @@
 use std::cmp::Ordering;
 
 use format::collation::{CollationId, collation};
+use format::value::{DateTime, Time};
 
 use super::arithmetic::compare_integers;
 use super::temporal::Zeros;
@@ -73,8 +74,7 @@ pub fn comparison_of(left: &TypeInfo, right: &TypeInfo, operation: &str) -> Resu
     Ok(if is_exact(left) && is_exact(right) { Comparison::Decimal } else { Comparison::Double })
 }
 
-/// The order of two values that are not NULL. None if one of them is no date, which has been warned of: the
-/// comparison is NULL then.
+/// The order of two values that are not NULL. None if they have none: a NULL or NaN among them.
 #[inline]
 pub fn compare(
     how: Comparison,
@@ -119,14 +119,15 @@ fn compare_converted(
             (Datum::Date(a), Datum::Date(b)) => Ok(Some(a.cmp(b))),
             (Datum::DateTime(a), Datum::DateTime(b)) => Ok(Some(a.cmp(b))),
             _ => {
-                let Some(left) = left.to_datetime(Zeros::Allowed, context)? else { return Ok(None) };
-                let Some(right) = right.to_datetime(Zeros::Allowed, context)? else { return Ok(None) };
+                // What is no date has been warned of, and is the zero date: before all others.
+                let left = left.to_datetime(Zeros::Allowed, context)?.unwrap_or(DateTime::ZERO);
+                let right = right.to_datetime(Zeros::Allowed, context)?.unwrap_or(DateTime::ZERO);
                 Ok(Some(left.cmp(&right)))
             }
         },
         Comparison::Time => {
-            let Some(left) = left.to_time(context)? else { return Ok(None) };
-            let Some(right) = right.to_time(context)? else { return Ok(None) };
+            let left = left.to_time(context)?.unwrap_or(Time::ZERO);
+            let right = right.to_time(context)?.unwrap_or(Time::ZERO);
             Ok(Some(left.cmp(&right)))
         }
         Comparison::ByValue(id) => by_value(left, right, id, context),

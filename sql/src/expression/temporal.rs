@@ -63,7 +63,7 @@ impl Datum<'_> {
                 let decimal = self.to_decimal(context)?;
                 return number_result(datetime_from_decimal(&decimal), self, zeros, context);
             }
-            Datum::Bytes(text) => return checked(parse_datetime(text), zeros, context, || quoted(text)),
+            Datum::Bytes(text) => return checked(parse_datetime(text).in_zone(context.zone), zeros, context, || quoted(text)),
         };
         if zeros == Zeros::Refused && value.date.has_zero_part() {
             let mut text = Vec::new();

@@ -8,7 +8,7 @@ use crate::expression::compare::{Comparison, compare, comparison_of};
 use crate::expression::datum::Datum;
 use crate::expression::typing::common_type;
 use crate::parser::ast::BinaryOp;
-use crate::types::TypeInfo;
+use crate::types::{Kind, TypeInfo};
 
 pub const FUNCTIONS: &[Function] = &[
     Function::new("if", (3, 3), if_type, if_),
@@ -60,7 +60,10 @@ fn coalesce<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
 }
 
 fn nullif_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
-    Ok(typing.args[0].ty.nullable(true))
+    let ty = typing.args[0].ty;
+    // The bits of a BIT are a number here.
+    let ty = if ty.kind == Kind::Bit { TypeInfo::bigint_unsigned(21) } else { ty };
+    Ok(ty.nullable(true))
 }
 
 fn nullif<'a>(call: &Call<'a>) -> Result<Datum<'a>> {

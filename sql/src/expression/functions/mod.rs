@@ -37,6 +37,7 @@ use super::compare::aggregate_collations;
 use super::temporal::Zeros;
 use super::{Datum, EvalContext, Expr, Fields, Node};
 use crate::error::{Error, Result};
+use crate::parser::ast::CastType;
 use crate::types::{Coercibility, Kind, TypeInfo};
 
 /// A function by name.
@@ -260,20 +261,15 @@ pub fn constant_int(expr: &Expr) -> Option<i64> {
     }
 }
 
-/// An ENUM or SET column as its number.
+/// An ENUM or SET column as its number, which is a signed one.
 pub fn as_number(expr: &mut Expr) {
-    match expr.node {
-        Node::EnumName { slot, .. } => {
-            *expr = Expr::slot(
-                slot,
-                TypeInfo { kind: Kind::SmallInt, ..TypeInfo::int(5) }.unsigned().nullable(expr.ty.nullable),
-            );
-        }
-        Node::SetNames { slot, .. } => {
-            *expr = Expr::slot(slot, TypeInfo::bigint_unsigned(20).nullable(expr.ty.nullable));
-        }
-        _ => {}
-    }
+    let (slot, ty) = match expr.node {
+        Node::EnumName { slot, .. } => (slot, TypeInfo { kind: Kind::SmallInt, ..TypeInfo::int(5) }),
+        Node::SetNames { slot, .. } => (slot, TypeInfo::bigint(20)),
+        _ => return,
+    };
+    let ty = ty.nullable(expr.ty.nullable);
+    *expr = Expr { node: Node::Cast { expr: Box::new(Expr::slot(slot, ty.unsigned())), to: CastType::Signed }, ty };
 }
 
 // -------------------------------------------------------------- evaluation
