@@ -30,6 +30,7 @@ use format::redo::Record;
 use crate::buffer::Pool;
 use crate::buffer::flush::{Aim, Flusher, Pace};
 pub use crate::buffer::guard::{FrameHint, SharedGuard};
+use crate::buffer::pool::Bell;
 use crate::checkpoint;
 use crate::config::{Config, FlushLogAtCommit};
 use crate::error::{Error, Health, Result};
@@ -132,7 +133,8 @@ impl Store {
 
     // Pages
 
-    /// Reads a page under a shared latch, without a mini-transaction.
+    /// Reads a page under a shared latch, without a mini-transaction. A thread latches a page once at a time: a second
+    /// guard of the same page would wait for a writer who waits for the first.
     #[inline]
     pub fn read(&self, page: PageId) -> Result<SharedGuard<'_>> {
         Ok(SharedGuard::new(page, self.pool.fetch_shared(page)?))
@@ -336,9 +338,9 @@ impl Store {
             let store = Arc::downgrade(self);
             let bell = self.pool.bell().clone();
             bell.add_cleaner();
+            let leaving = Leaving { bell, health: self.health.clone() };
             threads.push(sync::spawn(&format!("cleaner-{index}"), move || {
-                run_cleaner(&store, index, &bell);
-                bell.remove_cleaner();
+                run_cleaner(&store, index, &leaving.bell);
             }));
         }
         let store = Arc::downgrade(self);
@@ -372,15 +374,21 @@ impl Store {
         Ok(())
     }
 
-    fn flush_all(&self, aim: Aim, more: impl Fn() -> bool) -> Result<()> {
+    /// Writes pages with all flushers at once (without threads: with one) as long as there are more.
+    fn flush_all(&self, aim: Aim, more: impl Fn() -> bool + Sync) -> Result<()> {
         sync::assert_no_latches("flushing");
-        while more() {
-            let written = self.flushers[0].lock().step(&self.pool, aim, usize::MAX)?;
-            if written == 0 {
-                // The rest is latched, or another cleaner has it in hand.
-                std::thread::sleep(Duration::from_micros(100));
+        let helpers = if self.config().background_threads { self.flushers.len() } else { 1 };
+        let results = sync::in_parallel(&self.flushers[..helpers], |flusher| {
+            while more() {
+                let written = flusher.lock().step(&self.pool, aim, usize::MAX)?;
+                if written == 0 {
+                    // The rest is latched, or another cleaner has it in hand.
+                    std::thread::sleep(Duration::from_micros(100));
+                }
             }
-        }
+            Ok(())
+        });
+        results.into_iter().collect::<Result<()>>()?;
         // What other cleaners have taken is written when their step is over.
         for flusher in &self.flushers {
             drop(flusher.lock());
@@ -505,8 +513,23 @@ pub fn probe(disk: &dyn Disk, path: &str) -> Result<Option<SpaceId>> {
     Ok(is_first.then(|| header::space_id(&start)))
 }
 
+/// Signs a cleaner off, however it ends: who waits for cleaners must not wait for one that is gone.
+struct Leaving {
+    bell: Arc<Bell>,
+    health: Arc<Health>,
+}
+
+impl Drop for Leaving {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.health.poison(&"a page cleaner failed");
+        }
+        self.bell.remove_cleaner();
+    }
+}
+
 /// A page cleaner's life: see how much presses, write that many pages of this period, sync now and then.
-fn run_cleaner(store: &Weak<Store>, index: usize, bell: &crate::buffer::pool::Bell) {
+fn run_cleaner(store: &Weak<Store>, index: usize, bell: &Bell) {
     let mut synced_at = Duration::ZERO;
     let mut idle_since = Duration::ZERO;
     let mut seen_lsn = Lsn::ZERO;

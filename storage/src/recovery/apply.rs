@@ -40,7 +40,7 @@ use rustc_hash::FxHashMap;
 use super::scan::{Annex, Scan, scan};
 use crate::config::Config;
 use crate::error::{Error, Health, Result};
-use crate::io::Disk;
+use crate::io::{AlignedBuffer, Disk};
 use crate::redo::{Checkpoint, LogFile, Reader, Redo};
 use crate::store::{self, Store};
 use crate::sync;
@@ -275,7 +275,7 @@ fn restore_torn_pages(
     checkpoint: Lsn,
     report: &mut PageRecovery,
 ) -> Result<()> {
-    let mut page = vec![0; config.page_bytes];
+    let mut page = AlignedBuffer::new(config.page_bytes);
     let mut copied: Vec<SpaceId> = Vec::new();
     let mut copies: Vec<_> = doublewrite::read_copies(disk, config)?.into_iter().collect();
     // A copy that is older than the checkpoint was durable in its place before that; the log could not bring it up to date.

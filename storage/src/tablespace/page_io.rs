@@ -158,9 +158,9 @@ impl Tablespace {
     /// Reads a page into a frame, decoded and verified. On an error the frame's content means nothing.
     pub fn read_page(&self, page: PageNo, frame: &mut [u8]) -> Result<PageRead> {
         assert_eq!(frame.len(), self.page_bytes, "a frame is as large as a page");
-        self.layout.read(page, frame).map_err(Error::io("read a page"))?;
+        let bytes = self.layout.read(page, frame).map_err(Error::io("read a page"))?;
         self.counters.page_reads.add(1);
-        self.counters.data_bytes_read.add(frame.len() as u64);
+        self.counters.data_bytes_read.add(bytes as u64);
         let id = PageId::new(self.id, page);
         if transform::is_encoded(frame) {
             decode_in_place(frame).map_err(|cause| Error::corrupt_page(id, cause))?;
@@ -174,12 +174,15 @@ impl Tablespace {
 
     /// Reads the stored bytes of a page as they are, for tools.
     pub fn read_stored(&self, page: PageNo, buffer: &mut [u8]) -> Result<()> {
-        self.layout.read(page, buffer).map_err(Error::io("read a page"))
+        self.layout.read(page, buffer).map(|_| ()).map_err(Error::io("read a page"))
     }
 
     /// Puts stored bytes (of the doublewrite file) to their place.
     pub fn restore(&self, page: PageNo, stored: &[u8]) -> Result<()> {
-        self.layout.write(Stored { page, bytes: stored }, &self.counters).map_err(Error::io("restore a page"))
+        // Direct I/O takes aligned memory only.
+        let mut aligned = AlignedBuffer::new(stored.len());
+        aligned.copy_from_slice(stored);
+        self.layout.write(Stored { page, bytes: &aligned }, &self.counters).map_err(Error::io("restore a page"))
     }
 }
 

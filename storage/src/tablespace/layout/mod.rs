@@ -36,8 +36,9 @@ impl Layout {
         Layout::Punched(Punched::new(file, page_bytes, block_bytes, pages_written))
     }
 
-    /// Reads the stored bytes of a page into `buffer` (of page size), zeros behind them.
-    pub fn read(&self, page: PageNo, buffer: &mut [u8]) -> io::Result<()> {
+    /// Reads the stored bytes of a page into `buffer` (of page size), zeros behind them. Returns the bytes that came from
+    /// the file.
+    pub fn read(&self, page: PageNo, buffer: &mut [u8]) -> io::Result<usize> {
         match self {
             Layout::Punched(layout) => layout.read(page, buffer),
         }

@@ -63,9 +63,16 @@ impl Punched {
         }
     }
 
-    pub fn read(&self, page: PageNo, buffer: &mut [u8]) -> io::Result<()> {
-        self.file.read_at(self.offset(page), buffer)?;
-        Ok(())
+    pub fn read(&self, page: PageNo, buffer: &mut [u8]) -> io::Result<usize> {
+        let known = self.occupied.read().get(page.0 as usize).map_or(UNKNOWN, |blocks| blocks.load(Ordering::Relaxed));
+        // What the page does not occupy is a hole, and need not be read to know that it is zero.
+        let bytes = match known {
+            UNKNOWN => buffer.len(),
+            blocks => (usize::from(blocks) * self.block_bytes).min(buffer.len()),
+        };
+        let (stored, hole) = buffer.split_at_mut(bytes);
+        hole.fill(0);
+        self.file.read_at(self.offset(page), stored)
     }
 
     pub fn write(&self, page: Stored<'_>, counters: &IoCounters) -> io::Result<()> {
