@@ -232,7 +232,7 @@ pub fn disk_usage(path: &Path) -> io::Result<(u64, u64)> {
     Ok(sum)
 }
 
-/// A directory for one run, removed when it ends. Lives below `BENCH_DIR` or the
+/// A directory for one run, removed when it ends (unless `BENCH_KEEP` is set). Lives below `BENCH_DIR` or the
 /// workspace's target directory, so that it is on a real disk, not on tmpfs.
 pub struct Scratch(pub PathBuf);
 
@@ -254,6 +254,10 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
+        if std::env::var_os("BENCH_KEEP").is_some() {
+            println!("kept: {}", self.0.display());
+            return;
+        }
         let _ = fs::remove_dir_all(&self.0);
     }
 }

@@ -218,8 +218,8 @@ fn every_uncompressed_file_passes_innochecksum_at_each_page_size() {
             &mut client,
             &[
                 "CREATE DATABASE d",
-                "CREATE TABLE d.t (id INT PRIMARY KEY, name VARCHAR(200), body TEXT, KEY (name)) COMPRESSION='none'",
-                "CREATE TABLE d.z (id INT PRIMARY KEY, name VARCHAR(200), body TEXT, KEY (name)) COMPRESSION='zstd'",
+                "CREATE TABLE d.t (id INT PRIMARY KEY, name VARCHAR(150), body TEXT, KEY (name)) COMPRESSION='none'",
+                "CREATE TABLE d.z (id INT PRIMARY KEY, name VARCHAR(150), body TEXT, KEY (name)) COMPRESSION='zstd'",
             ],
         );
         fill(&mut client, "d.t", 0, 5000);

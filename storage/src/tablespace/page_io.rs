@@ -181,8 +181,8 @@ impl Tablespace {
     pub fn restore(&self, page: PageNo, stored: &[u8]) -> Result<()> {
         // Direct I/O takes aligned memory only.
         let mut aligned = AlignedBuffer::new(stored.len());
-        aligned.copy_from_slice(stored);
-        self.layout.write(Stored { page, bytes: &aligned }, &self.counters).map_err(Error::io("restore a page"))
+        aligned[..stored.len()].copy_from_slice(stored);
+        self.layout.write(Stored { page, bytes: &aligned[..stored.len()] }, &self.counters).map_err(Error::io("restore a page"))
     }
 }
 
