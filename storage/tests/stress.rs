@@ -1,0 +1,209 @@
+//! Writers, readers, purge, page cleaners and DDL on one small pool at the same time: nobody hangs, no latch is taken out
+//! of order (debug builds check), and in the end every tree, index and page is accounted for.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use format::collation::CollationId;
+use format::value::{ColumnType, LobSize};
+use storage::io::Disk;
+use storage::io::sim::{Random, SimDisk};
+use storage::{
+    Column, ColumnDefault, ColumnSet, Config, Engine, Error, IndexDefinition, IndexPart, Isolation, ReadMode, Row,
+    ScanRange, TableDefinition, TrxOptions,
+};
+
+fn column(name: &str, ty: ColumnType, nullable: bool) -> Column {
+    Column {
+        name: name.into(),
+        ty,
+        nullable,
+        default: ColumnDefault::None,
+        on_update_now: false,
+        auto_increment: false,
+        comment: "".into(),
+        invisible: false,
+    }
+}
+
+fn index(name: &str, unique: bool, columns: &[usize]) -> IndexDefinition {
+    let part = |column: &usize| IndexPart { column: *column, prefix_chars: None, descending: false };
+    IndexDefinition {
+        name: name.into(),
+        unique,
+        primary: name == "PRIMARY",
+        parts: columns.iter().map(part).collect(),
+        ..IndexDefinition::default()
+    }
+}
+
+fn definition() -> TableDefinition {
+    TableDefinition {
+        database: "d".into(),
+        name: "t".into(),
+        columns: vec![
+            column("id", ColumnType::Int { bytes: 4, unsigned: true }, false),
+            column("k", ColumnType::Int { bytes: 4, unsigned: true }, false),
+            column("c", ColumnType::VarChar { chars: 200, collation: CollationId::UTF8MB4_GENERAL_CI }, true),
+            column("b", ColumnType::Blob { size: LobSize::Long }, true),
+        ],
+        indexes: vec![index("PRIMARY", true, &[0]), index("k", false, &[1])],
+        ..TableDefinition::default()
+    }
+}
+
+fn options() -> TrxOptions {
+    TrxOptions {
+        lock_wait_timeout: Duration::from_secs(10),
+        metadata_wait_timeout: Duration::from_secs(20),
+        ..TrxOptions::default()
+    }
+}
+
+const IDS: u64 = 3000;
+
+/// One transaction of a few random changes; true = committed.
+fn work(engine: &Arc<Engine>, random: &mut Random) -> Result<bool, Error> {
+    let isolation = if random.chance(2) { Isolation::RepeatableRead } else { Isolation::ReadCommitted };
+    let mut trx = engine.begin(TrxOptions { isolation, ..options() });
+    let table = trx.open_table("d", "t")?;
+    let columns = ColumnSet::first(4);
+    let mut row = Row::new();
+    for _ in 0..1 + random.below(8) {
+        let id = (random.below(IDS) as u32).to_be_bytes();
+        let k = (random.below(50) as u32).to_be_bytes();
+        let text = "x".repeat(random.below(150) as usize);
+        let long = random.chance(20);
+        let blob = vec![7; if long { 30_000 } else { random.below(200) as usize }];
+        let savepoint = trx.statement_begin();
+        let outcome = if trx.get(&table, 0, &[Some(&id)], ReadMode::Exclusive, &columns, &mut row)? {
+            match random.below(4) {
+                0 => trx.delete(&table, &row),
+                1 => trx.update(&table, &row, &[(1, Some(&k))]),
+                2 => trx.update(&table, &row, &[(3, Some(&blob)), (2, Some(text.as_bytes()))]),
+                _ => trx.update(&table, &row, &[(2, None)]),
+            }
+        } else {
+            trx.insert(&table, &[Some(&id), Some(&k), Some(text.as_bytes()), Some(&blob)])
+        };
+        match outcome {
+            Err(Error::DuplicateKey { .. }) => trx.rollback_to(savepoint)?,
+            other => other?,
+        }
+        if random.chance(10) {
+            trx.rollback_to(savepoint)?;
+        }
+    }
+    if random.chance(6) {
+        trx.rollback()?;
+        return Ok(false);
+    }
+    trx.commit()?;
+    Ok(true)
+}
+
+/// Both indexes tell of the same rows in one snapshot.
+fn read(engine: &Arc<Engine>) -> Result<(), Error> {
+    let mut trx = engine.begin(options());
+    let table = trx.open_table("d", "t")?;
+    let mut counts = Vec::new();
+    for (ordinal, reverse) in [(0, false), (1, false), (1, true)] {
+        let range = ScanRange { reverse, ..ScanRange::ALL };
+        let mut cursor = trx.cursor(&table, ordinal, ReadMode::Consistent, ColumnSet::first(2), range)?;
+        let (mut row, mut count, mut sum) = (Row::new(), 0u64, 0u64);
+        while cursor.next(&mut trx, &mut row)? {
+            count += 1;
+            sum += u64::from(u32::from_be_bytes(row.get(0).unwrap().try_into().unwrap()));
+        }
+        counts.push((count, sum));
+    }
+    assert_eq!(counts[0], counts[1], "the secondary index agrees with the rows");
+    assert_eq!(counts[0], counts[2], "backward is forward, reversed");
+    trx.commit()
+}
+
+fn alter(engine: &Arc<Engine>, round: u64) -> Result<(), Error> {
+    match round % 4 {
+        0 => engine.create_index("d", "t", index("k_c", false, &[1, 2]), &options()).map(drop),
+        1 => engine.rebuild_table("d", "t", engine.table("d", "t").unwrap().definition(), None, &options()).map(drop),
+        2 => engine.drop_index("d", "t", "k_c", &options()).map(drop),
+        _ => {
+            engine.rename_tables(&[(("d", "t"), ("d", "u")), (("d", "u"), ("d", "t"))], &options())?;
+            let table = engine.table("d", "t").unwrap();
+            engine.table_statistics(&table);
+            let findings = engine.analyze_table(&table)?;
+            assert!(findings.rows < 4 * IDS);
+            Ok(())
+        }
+    }
+}
+
+#[test]
+fn everything_at_once() {
+    let seconds = std::env::var("STRESS_SECONDS").ok().and_then(|text| text.parse().ok()).unwrap_or(3);
+    let disk: Arc<dyn Disk> = Arc::new(SimDisk::new(1));
+    let config =
+        Config { background_threads: true, pool_bytes: 100 * 16384, log_bytes: 4 << 20, ..Config::tiny() };
+    Engine::create(disk.clone(), &config).unwrap();
+    let engine = Engine::open(disk.clone(), config.clone()).unwrap();
+    engine.create_database("d", CollationId::DEFAULT).unwrap();
+    engine.create_table(definition(), &options()).unwrap();
+    let stop = Arc::new(AtomicBool::new(false));
+    let spawn = |name: &str, mut body: Box<dyn FnMut(u64) -> Result<(), Error> + Send>| {
+        let stop = stop.clone();
+        let run = move || {
+            let (mut rounds, mut failed) = (0, 0);
+            while !stop.load(Ordering::Relaxed) {
+                match body(rounds) {
+                    Ok(()) => {}
+                    Err(Error::Deadlock | Error::LockWaitTimeout | Error::TableChanged) => failed += 1,
+                    Err(error) => panic!("{error}"),
+                }
+                rounds += 1;
+            }
+            (rounds, failed)
+        };
+        (name.to_string(), std::thread::Builder::new().name(name.into()).spawn(run).unwrap())
+    };
+    let mut threads = Vec::new();
+    for number in 0..3 {
+        let engine = engine.clone();
+        let mut random = Random::new(number);
+        threads.push(spawn("writer", Box::new(move |_| work(&engine, &mut random).map(drop))));
+    }
+    for _ in 0..2 {
+        let engine = engine.clone();
+        threads.push(spawn("reader", Box::new(move |_| read(&engine))));
+    }
+    {
+        let engine = engine.clone();
+        let pause = Duration::from_millis(100);
+        threads.push(spawn(
+            "ddl",
+            Box::new(move |round| {
+                std::thread::sleep(pause);
+                alter(&engine, round)
+            }),
+        ));
+    }
+    std::thread::sleep(Duration::from_secs(seconds));
+    stop.store(true, Ordering::Relaxed);
+    for (name, thread) in threads {
+        let (rounds, failed) = thread.join().unwrap();
+        println!("{name}: {rounds} rounds, {failed} gave way");
+    }
+    let limit = Instant::now() + Duration::from_secs(60);
+    while engine.status().history_list_length > 0 {
+        assert!(Instant::now() < limit, "purge comes to an end");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    read(&engine).unwrap();
+    assert_eq!(engine.status().locks_held, 0, "no lock outlives its transaction");
+    engine.close().unwrap();
+    drop(engine);
+    let engine = Engine::open(disk, Config { background_threads: false, ..config }).unwrap();
+    assert!(engine.recovery_report().was_clean());
+    let report = engine.check().unwrap();
+    assert!(report.is_clean(), "{:#?}", report.errors);
+}
