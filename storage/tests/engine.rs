@@ -71,7 +71,11 @@ fn definition(name: &str) -> TableDefinition {
 }
 
 fn wait() -> TrxOptions {
-    TrxOptions { lock_wait_timeout: Duration::from_secs(5), metadata_wait_timeout: Duration::from_secs(5), ..TrxOptions::default() }
+    TrxOptions {
+        lock_wait_timeout: Duration::from_secs(5),
+        metadata_wait_timeout: Duration::from_secs(5),
+        ..TrxOptions::default()
+    }
 }
 
 fn begin(engine: &Arc<Engine>) -> Trx {
@@ -144,7 +148,8 @@ fn rows_survive_a_close_and_an_open() {
     let mut trx = begin(&engine);
     for id in (0..500u32).step_by(3) {
         let row = get(&mut trx, &table, id, ReadMode::Exclusive).unwrap().unwrap();
-        trx.update(&table, &row, &[(1, Some(&99u32.to_be_bytes())), (2, Some(format!("new {id}").as_bytes()))]).unwrap();
+        trx.update(&table, &row, &[(1, Some(&99u32.to_be_bytes())), (2, Some(format!("new {id}").as_bytes()))])
+            .unwrap();
         let entry = model.get_mut(&id).unwrap();
         (entry.0, entry.1) = (99, format!("new {id}"));
     }
@@ -380,9 +385,7 @@ fn ddl_is_all_or_nothing_wherever_it_crashes() {
     let steps: [(&str, Step); 7] = [
         ("create", |engine| engine.create_table(definition("new"), &wait()).map(drop)),
         ("drop", |engine| engine.drop_tables(&[("d", "t"), ("d", "u")], &wait())),
-        ("rename", |engine| {
-            engine.rename_tables(&[(("d", "t"), ("d", "x")), (("d", "u"), ("d", "t"))], &wait())
-        }),
+        ("rename", |engine| engine.rename_tables(&[(("d", "t"), ("d", "x")), (("d", "u"), ("d", "t"))], &wait())),
         ("truncate", |engine| engine.truncate_table("d", "t", &wait())),
         ("rebuild", |engine| engine.rebuild_table("d", "t", definition("t"), None, &wait()).map(drop)),
         ("create index", |engine| engine.create_index("d", "t", index("k_c", false, &[1, 2]), &wait()).map(drop)),

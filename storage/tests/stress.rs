@@ -143,8 +143,7 @@ fn alter(engine: &Arc<Engine>, round: u64) -> Result<(), Error> {
 fn everything_at_once() {
     let seconds = std::env::var("STRESS_SECONDS").ok().and_then(|text| text.parse().ok()).unwrap_or(3);
     let disk: Arc<dyn Disk> = Arc::new(SimDisk::new(1));
-    let config =
-        Config { background_threads: true, pool_bytes: 100 * 16384, log_bytes: 4 << 20, ..Config::tiny() };
+    let config = Config { background_threads: true, pool_bytes: 100 * 16384, log_bytes: 4 << 20, ..Config::tiny() };
     Engine::create(disk.clone(), &config).unwrap();
     let engine = Engine::open(disk.clone(), config.clone()).unwrap();
     engine.create_database("d", CollationId::DEFAULT).unwrap();

@@ -168,15 +168,7 @@ pub fn read_options(bytes: &[u8]) -> Result<TableOptions> {
     for _ in 0..count {
         create_options.push((from.text()?, from.text()?));
     }
-    Ok(TableOptions {
-        compression,
-        compression_level,
-        row_format,
-        key_block_size,
-        collation,
-        comment,
-        create_options,
-    })
+    Ok(TableOptions { compression, compression_level, row_format, key_block_size, collation, comment, create_options })
 }
 
 pub fn write_column(column: &Column) -> Vec<u8> {

@@ -30,8 +30,7 @@ pub fn index_order(definition: &TableDefinition) -> Vec<IndexDefinition> {
             && index.parts.iter().all(|part| !definition.columns[part.column].nullable && part.prefix_chars.is_none())
     };
     let mut order = definition.indexes.clone();
-    let clustered =
-        order.iter().position(|index| index.primary).or_else(|| order.iter().position(whole_and_not_null));
+    let clustered = order.iter().position(|index| index.primary).or_else(|| order.iter().position(whole_and_not_null));
     match clustered {
         Some(at) => order[..=at].rotate_right(1),
         None => order.insert(0, IndexDefinition { name: ROW_ID_INDEX.into(), ..IndexDefinition::default() }),
@@ -86,9 +85,8 @@ pub fn describe(definition: &TableDefinition, identity: &Identity) -> Result<Tab
         };
         let field_of_column = (0..definition.columns.len() as u16)
             .map(|column| {
-                let whole = |field: &IndexField| {
-                    field.source == FieldSource::Column(column) && field.prefix_bytes.is_none()
-                };
+                let whole =
+                    |field: &IndexField| field.source == FieldSource::Column(column) && field.prefix_bytes.is_none();
                 fields.iter().position(whole).map(|at| at as u16)
             })
             .collect();

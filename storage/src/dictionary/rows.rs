@@ -122,11 +122,8 @@ impl SystemRows {
         trx: &mut Transaction,
         database: &Database,
     ) -> Result<()> {
-        let values: [&[u8]; 3] = [
-            database.name.as_bytes(),
-            &database.id.to_be_bytes(),
-            &u32::from(database.collation.0).to_be_bytes(),
-        ];
+        let values: [&[u8]; 3] =
+            [database.name.as_bytes(), &database.id.to_be_bytes(), &u32::from(database.collation.0).to_be_bytes()];
         self.insert(context, trx, SystemTable::Databases, &values)
     }
 

@@ -63,13 +63,8 @@ pub enum SystemTable {
     DdlLog,
 }
 
-pub const SYSTEM_TABLES: [SystemTable; 5] = [
-    SystemTable::Databases,
-    SystemTable::Tables,
-    SystemTable::Columns,
-    SystemTable::Indexes,
-    SystemTable::DdlLog,
-];
+pub const SYSTEM_TABLES: [SystemTable; 5] =
+    [SystemTable::Databases, SystemTable::Tables, SystemTable::Columns, SystemTable::Indexes, SystemTable::DdlLog];
 
 /// Ids of users' tables and indexes begin here.
 const FIRST_USER_ID: u64 = 1024;

@@ -204,9 +204,7 @@ impl Inner {
         self.scan_versions(table, interrupt, &mut |record: &[u8], origin: usize| {
             look_at(interrupt, count)?;
             count += 1;
-            rows.record
-                .copy(record, &table.tree(0).leaf, origin)
-                .map_err(|cause| Error::corrupt(cause.to_string()))?;
+            rows.record.copy(record, &table.tree(0).leaf, origin).map_err(|cause| Error::corrupt(cause.to_string()))?;
             sorter.push(rows.entry(self, ordinal)?)
         })?;
         self.load_sorted(table, ordinal, sorter, interrupt)
@@ -262,8 +260,7 @@ impl Inner {
         let mut scan = row::Scan::new(old, 0, ReadMode::Consistent, &columns, &ScanRange::ALL);
         // All indexes are sorted; rows that come in the order of the new key are found sorted, and cost no more than a
         // comparison each.
-        let mut sorters: Vec<Sorter<'_>> =
-            (0..new.indexes.len()).map(|ordinal| self.sorter(new, ordinal)).collect();
+        let mut sorters: Vec<Sorter<'_>> = (0..new.indexes.len()).map(|ordinal| self.sorter(new, ordinal)).collect();
         let mut rows = Rows::new(new);
         let mut row = Row::new();
         let mut count = 0;

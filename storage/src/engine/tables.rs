@@ -144,10 +144,7 @@ impl Engine {
     pub fn drop_tables(&self, names: &[(&str, &str)], wait: &TrxOptions) -> Result<()> {
         let dictionary = &self.inner.dictionary;
         let _names = self.lock_names(names, wait)?;
-        let tables = names
-            .iter()
-            .map(|(database, name)| self.existing(database, name))
-            .collect::<Result<Vec<_>>>()?;
+        let tables = names.iter().map(|(database, name)| self.existing(database, name)).collect::<Result<Vec<_>>>()?;
         let mut ddl = self.begin_ddl();
         for table in &tables {
             ddl.delete_table(table)?;
@@ -413,9 +410,8 @@ impl Engine {
 
     fn replace_empty(&self, old: &Arc<Table>) -> Result<(Arc<Table>, u64)> {
         let mut ddl = self.begin_ddl();
-        let new = self.make_table(&mut ddl, &old.definition(), |space| {
-            dictionary::temporary_path(&old.database, space.0)
-        })?;
+        let new =
+            self.make_table(&mut ddl, &old.definition(), |space| dictionary::temporary_path(&old.database, space.0))?;
         self.put_in_place(ddl, old, new).map(|table| (table, 0))
     }
 
@@ -426,8 +422,7 @@ impl Engine {
         fill: impl FnOnce(&row::Table) -> Result<u64>,
     ) -> Result<(Arc<Table>, u64)> {
         let mut ddl = self.begin_ddl();
-        let new =
-            self.make_table(&mut ddl, definition, |space| dictionary::temporary_path(&old.database, space.0))?;
+        let new = self.make_table(&mut ddl, definition, |space| dictionary::temporary_path(&old.database, space.0))?;
         let count = fill(&new)?;
         // The new counter is not behind the old one.
         if new.auto_increment.is_some() {

@@ -69,7 +69,6 @@ impl MetadataLock {
             self.changed.notify_all();
         }
     }
-
 }
 
 /// The names that one transaction shares.

@@ -133,9 +133,8 @@ impl Entry {
     fn admits(&self, wanted: &Holder, ahead: usize) -> bool {
         let wish = (wanted.mode, wanted.kind);
         let holds = self.holders().any(|holder| holder.owner == wanted.owner);
-        let free = !self
-            .holders()
-            .any(|holder| holder.owner != wanted.owner && conflicts(wish, (holder.mode, holder.kind)));
+        let free =
+            !self.holders().any(|holder| holder.owner != wanted.owner && conflicts(wish, (holder.mode, holder.kind)));
         // Whoever holds the lock already may strengthen it before others get it: they wait for him anyway.
         free && (holds
             || !self.waiting().take(ahead).any(|other| conflicts(wish, (other.wanted.mode, other.wanted.kind))))

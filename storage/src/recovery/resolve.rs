@@ -47,8 +47,7 @@ pub fn resolve(store: Arc<Store>, pages: PageRecovery) -> Result<Opened> {
     let unfinished: Vec<_> = unfinished.into_iter().map(|log| resume(log, &registry, &locks)).collect();
     let (ddl, others): (Vec<_>, Vec<_>) = unfinished.into_iter().partition(|one| one.dictionary);
     let purge_view = row::PurgeView::new(&registry);
-    let context =
-        row::Context { store: &store, undo: &undo, locks: &locks, registry: &registry, purge: &purge_view };
+    let context = row::Context { store: &store, undo: &undo, locks: &locks, registry: &registry, purge: &purge_view };
     report.ddl_rolled_back = ddl.len() as u64;
     for one in ddl {
         roll_back(&context, one.trx, &|id| dictionary.system.by_id(id))?;

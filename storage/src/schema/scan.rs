@@ -27,8 +27,7 @@ pub struct ScanRange<'a> {
 
 impl ScanRange<'static> {
     /// The whole index, upward.
-    pub const ALL: ScanRange<'static> =
-        ScanRange { lower: Bound::Unbounded, upper: Bound::Unbounded, reverse: false };
+    pub const ALL: ScanRange<'static> = ScanRange { lower: Bound::Unbounded, upper: Bound::Unbounded, reverse: false };
 }
 
 impl<'a> ScanRange<'a> {
