@@ -13,7 +13,7 @@
 //!
 //! Reading never fails: the value is zero if there is none, and the flags tell what was strange.
 
-use super::{Date, DateTime, MICROS_PER_DAY, Time, calendar};
+use super::{Date, DateTime, MICROS_PER_DAY, Time, ZoneOffset, calendar};
 use crate::value::Decimal;
 
 /// What a literal was like. The caller decides by `sql_mode` what is an error, a warning, or nothing.
@@ -37,6 +37,9 @@ pub struct ParseFlags {
     pub has_time: bool,
     /// Digits behind the point, at most 6.
     pub fraction_digits: u8,
+    /// The literal names its zone, and the value is local there. It counts as truncated until [`Parsed::in_zone`]
+    /// has brought it to the session's.
+    pub zone: Option<ZoneOffset>,
 }
 
 /// A value and what its literal was like.
@@ -49,6 +52,24 @@ pub struct Parsed<T> {
 impl<T: Default> Parsed<T> {
     fn invalid() -> Parsed<T> {
         Parsed { value: T::default(), flags: ParseFlags { invalid: true, ..ParseFlags::default() } }
+    }
+}
+
+impl Parsed<DateTime> {
+    /// Brings a value that names its own zone to `session`'s.
+    pub fn in_zone(mut self, session: ZoneOffset) -> Parsed<DateTime> {
+        let Some(zone) = self.flags.zone.take() else { return self };
+        if self.value.date.has_zero_part() {
+            return Parsed::invalid();
+        }
+        match DateTime::from_unix_micros(self.value.to_unix_micros(zone), session) {
+            Some(value) => {
+                self.value = value;
+                self.flags.truncated = false;
+                self
+            }
+            None => Parsed::invalid(),
+        }
     }
 }
 
@@ -146,45 +167,33 @@ fn read_datetime(text: &[u8]) -> Option<Parsed<DateTime>> {
     if fields.count < 3 || !in_range {
         return None;
     }
-    let offset_seconds = if fields.count == 6 { read_zone(&mut cursor) } else { None };
+    let zone = if fields.count == 6 { read_zone(&mut cursor) } else { None };
     let date = Date::new(year as u16, month as u8, day as u8);
     let moment = DateTime::new(date, hour as u8, minute as u8, second as u8, fields.micros);
     let mut parsed = check(moment);
-    parsed.flags.truncated = !cursor.only_spaces_left();
+    parsed.flags.truncated = !cursor.only_spaces_left() || zone.is_some();
+    parsed.flags.zone = zone;
     parsed.flags.has_time = fields.count > 3;
     parsed.flags.fraction_digits = fields.fraction_digits.min(6) as u8;
     parsed.flags.rounded = fields.fraction_digits > 6;
-    if let Some(seconds) = offset_seconds {
-        // A moment of another zone, brought to UTC. The session's own offset is the caller's to add.
-        let _ = seconds;
-        parsed.flags.truncated = true;
-    }
     if fields.rounds_up {
         round_up(&mut parsed);
     }
     Some(parsed)
 }
 
-/// MySQL 8.0.19 accepts `+05:30` behind a time. It is recognised so that it can be refused as a whole: half a moment in
-/// the wrong zone would be a wrong value. None if there is none.
-fn read_zone(cursor: &mut Cursor) -> Option<i32> {
-    let sign = match cursor.peek() {
-        Some(b'+') => 1,
-        Some(b'-') => -1,
-        _ => return None,
-    };
-    let mut ahead = Cursor { rest: &cursor.rest[1..] };
-    let (hours, hour_digits) = ahead.digits(2);
-    if hour_digits == 0 || ahead.peek() != Some(b':') {
+/// Reads `+05:30` behind a time, from -13:59 to +14:00. None, and nothing read, if there is none.
+fn read_zone<'a>(cursor: &mut Cursor<'a>) -> Option<ZoneOffset> {
+    let length = cursor.rest.iter().take_while(|byte| matches!(byte, b'+' | b'-' | b':' | b'0'..=b'9')).count();
+    let text = std::str::from_utf8(&cursor.rest[..length]).ok()?;
+    // Hours and minutes have two digits each.
+    let zone = if text.len() == 6 { ZoneOffset::parse(text)? } else { return None };
+    let behind = Cursor { rest: &cursor.rest[length..] };
+    if !behind.only_spaces_left() {
         return None;
     }
-    ahead.rest = &ahead.rest[1..];
-    let (minutes, minute_digits) = ahead.digits(2);
-    if minute_digits != 2 || minutes > 59 || hours > 14 {
-        return None;
-    }
-    cursor.rest = ahead.rest;
-    Some(sign * (hours as i32 * 3600 + minutes as i32 * 60))
+    *cursor = behind;
+    Some(zone)
 }
 
 fn read_fields(cursor: &mut Cursor) -> Option<Fields> {
@@ -194,8 +203,6 @@ fn read_fields(cursor: &mut Cursor) -> Option<Fields> {
     let compact_year = if run == 4 || run == 8 || run >= 14 { 4 } else { 2 };
     let mut fields =
         Fields { numbers: [0; 6], count: 0, year_digits: 0, micros: 0, rounds_up: false, fraction_digits: 0 };
-    let mut punctuated = false;
-    let mut spaced = false;
     while fields.count < 6 && cursor.at_digit() {
         let field = fields.count;
         let width = match (compact, field) {
@@ -234,10 +241,7 @@ fn read_fields(cursor: &mut Cursor) -> Option<Fields> {
                 if field != 2 && !cursor.only_spaces_left() {
                     return None;
                 }
-                spaced = true;
-            } else if byte.is_ascii_punctuation() {
-                punctuated = true;
-            } else {
+            } else if !byte.is_ascii_punctuation() {
                 break;
             }
             cursor.rest = &cursor.rest[1..];
@@ -248,7 +252,6 @@ fn read_fields(cursor: &mut Cursor) -> Option<Fields> {
             break;
         }
     }
-    let _ = (punctuated, spaced);
     Some(fields)
 }
 
@@ -563,6 +566,18 @@ mod tests {
         assert!(parse_datetime(b"2024-01-02 03").flags.has_time);
         assert!(!parse_datetime(b"2024-01-02").flags.has_time);
         assert_eq!(parse_datetime(b"2024-01-02 03:04:05.12").flags.fraction_digits, 2);
+    }
+
+    #[test]
+    fn literals_with_a_zone() {
+        let read = |text: &str| parse_datetime(text.as_bytes()).in_zone(ZoneOffset { seconds: 3600 });
+        let parsed = read("2024-01-02 03:04:05.5+05:30");
+        assert_eq!(parsed.value, DateTime::new(Date::new(2024, 1, 1), 22, 34, 5, 500_000));
+        assert!(!parsed.flags.truncated);
+        assert_eq!(read("2024-01-02 03:04:05-08:00").value.hour, 12);
+        assert!(parse_datetime(b"2024-01-02 03:04:05+05:30").flags.truncated);
+        assert!(read("2024-01-02 03:04:05+15:00").flags.truncated);
+        assert!(read("2024-00-02 03:04:05+05:30").flags.invalid);
     }
 
     #[test]
