@@ -502,3 +502,25 @@ fn parameters_of_any_kind_compare_by_value() {
         assert_eq!(expr.truth(&context, &NoFields).unwrap(), equal, "{parameters:?}");
     }
 }
+
+/// What the parser lets through is shallow enough for all that walk the tree after it.
+#[test]
+fn the_deepest_expressions_are_evaluated_on_a_small_stack() {
+    let deepest = [
+        format!("1{}", "+1".repeat(248)),
+        format!("{}1{}", "(".repeat(120), ")".repeat(120)),
+        format!("{}1{}", "ABS(".repeat(120), ")".repeat(120)),
+        format!("{}1{}", "IF(1,".repeat(120), ",1)".repeat(120)),
+        format!("{}1{}", "CASE WHEN 1 THEN ".repeat(120), " END".repeat(120)),
+        format!("{}1", "- ".repeat(240)),
+        format!("0{}", " OR 0".repeat(20_000)),
+    ];
+    for text in deepest {
+        let answered = std::thread::Builder::new().stack_size(1 << 20).spawn({
+            let text = text.clone();
+            move || answer(&text)
+        });
+        let answer = answered.unwrap().join().unwrap();
+        assert!(!answer.contains("error"), "{answer} for {}", &text[..40]);
+    }
+}

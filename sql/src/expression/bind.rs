@@ -281,10 +281,6 @@ impl<'a> Binder<'a> {
 
     /// Binds an operand of arithmetic or of a condition: an ENUM is its number, x'41' is 65.
     pub fn bind_number(&mut self, expr: &ast::Expr) -> Result<Expr> {
-        if let ast::Expr::Literal(Literal::Hex { bytes, charset: None } | Literal::Bit { bytes, charset: None }) = expr
-        {
-            return Ok(hex_number(bytes));
-        }
         let mut bound = self.bind(expr)?;
         as_number(&mut bound);
         Ok(bound)
@@ -375,7 +371,8 @@ impl<'a> Binder<'a> {
                     }
                 }
                 let mut expr = self.bind_number(operand)?;
-                if expr.ty.is_integer() && expr.ty.unsigned && expr.is_constant() {
+                let is_lowest = matches!(expr.node, Node::Constant(Value::Int(i64::MIN)));
+                if is_lowest || (expr.ty.is_integer() && expr.ty.unsigned && expr.is_constant()) {
                     // The negative of a large constant has no integer type.
                     let to = CastType::Decimal { precision: 20, scale: 0 };
                     let ty = TypeInfo::decimal(20, 0, false).nullable(expr.ty.nullable);
@@ -886,14 +883,6 @@ fn between(operands: [Expr; 3], hows: [Comparison; 2], negated: bool) -> Expr {
 
 fn is_hex(expr: &ast::Expr) -> bool {
     matches!(expr, ast::Expr::Literal(Literal::Hex { charset: None, .. } | Literal::Bit { charset: None, .. }))
-}
-
-/// x'41' as a number; longer than eight bytes it is the largest.
-fn hex_number(bytes: &[u8]) -> Expr {
-    let leading = bytes.iter().take_while(|byte| **byte == 0).count();
-    let bytes = &bytes[leading..];
-    let value = if bytes.len() > 8 { u64::MAX } else { bytes.iter().fold(0, |value, byte| value << 8 | *byte as u64) };
-    Expr::constant(Value::UInt(value), TypeInfo::bigint_unsigned(21).not_null())
 }
 
 fn integer(value: u64) -> Expr {

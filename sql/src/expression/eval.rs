@@ -11,7 +11,7 @@ use format::value::{DateTime, Decimal, IntervalUnit, Time, Value};
 
 use super::arithmetic::{self, Fault};
 use super::compare::{compare_op, holds};
-use super::datum::{f64_to_i64, quoted};
+use super::datum::{Number, f64_to_i64, quoted};
 use super::functions::Call;
 use super::temporal::{self, Zeros};
 use super::{Comparison, Datum, EvalContext, Expr, Fields, Node, compare, pattern};
@@ -121,6 +121,8 @@ impl Expr {
                 };
                 Ok(Some(found != *negated))
             }
+            // The condition is their number, not their name.
+            Node::EnumName { slot, .. } | Node::SetNames { slot, .. } => row.field(*slot).to_truth(context),
             Node::Exists { query } => {
                 let subqueries = context.subqueries.ok_or_else(|| Error::unsupported("subquery"))?;
                 Ok(Some(subqueries.exists(*query, context, row)?))
@@ -266,6 +268,10 @@ impl Expr {
         let Some(a) = left_value.to_number(&left.ty, context)? else { return Ok(Datum::Null) };
         let Some(b) = right_value.to_number(&right.ty, context)? else { return Ok(Datum::Null) };
         match arithmetic::compute(op, a, b, context) {
+            // DIV of an unsigned and a fraction: the kinds of the values did not tell.
+            Ok(Number::Int(negative)) if op == BinaryOp::IntegerDivide && self.ty.unsigned && negative < 0 => {
+                self.fault(Fault::OutOfRange("BIGINT UNSIGNED"), context)
+            }
             Ok(number) => Ok(number.into()),
             Err(fault) => self.fault(fault, context),
         }

@@ -30,7 +30,7 @@ use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use format::collation::{Charset, CollationId, collation};
-use format::value::{Date, DateTime, Decimal, Time};
+use format::value::{Date, DateTime, Decimal, Time, Value};
 use rustc_hash::FxHashMap;
 
 use super::compare::aggregate_collations;
@@ -254,15 +254,22 @@ pub fn convert_charset(arg: &mut Expr, charset: Charset) {
 
 pub fn constant_int(expr: &Expr) -> Option<i64> {
     match &expr.node {
-        Node::Constant(format::value::Value::Int(value)) => Some(*value),
-        Node::Constant(format::value::Value::UInt(value)) => Some(i64::try_from(*value).unwrap_or(i64::MAX)),
+        Node::Constant(Value::Int(value)) => Some(*value),
+        Node::Constant(Value::UInt(value)) => Some(i64::try_from(*value).unwrap_or(i64::MAX)),
         Node::Minus(inner) => constant_int(inner).and_then(i64::checked_neg),
         _ => None,
     }
 }
 
-/// An ENUM or SET column as its number, which is a signed one.
+/// An ENUM or SET column as its number, which is a signed one; x'41' and b'01' as the number of their bits.
 pub fn as_number(expr: &mut Expr) {
+    if let Node::Constant(Value::Bytes(bytes)) = &expr.node {
+        // No other constant is both binary and a literal.
+        if expr.ty.is_binary() && expr.ty.coercibility == Coercibility::Literal {
+            *expr = hex_number(bytes);
+        }
+        return;
+    }
     let (slot, ty) = match expr.node {
         Node::EnumName { slot, .. } => (slot, TypeInfo { kind: Kind::SmallInt, ..TypeInfo::int(5) }),
         Node::SetNames { slot, .. } => (slot, TypeInfo::bigint(20)),
@@ -270,6 +277,13 @@ pub fn as_number(expr: &mut Expr) {
     };
     let ty = ty.nullable(expr.ty.nullable);
     *expr = Expr { node: Node::Cast { expr: Box::new(Expr::slot(slot, ty.unsigned())), to: CastType::Signed }, ty };
+}
+
+/// The number of a hexadecimal literal; longer than eight bytes it is the largest.
+fn hex_number(bytes: &[u8]) -> Expr {
+    let bytes = &bytes[bytes.iter().take_while(|byte| **byte == 0).count()..];
+    let value = if bytes.len() > 8 { u64::MAX } else { bytes.iter().fold(0, |value, byte| value << 8 | *byte as u64) };
+    Expr::constant(Value::UInt(value), TypeInfo::bigint_unsigned(21).not_null())
 }
 
 // -------------------------------------------------------------- evaluation
