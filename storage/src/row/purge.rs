@@ -157,24 +157,27 @@ impl Purger {
             key.push(*part);
         }
         // The old version, as far as the undo record tells: enough for the entries it concerns.
-        let mut old = vec![FieldData::Null; table.indexes[0].fields.len()];
+        let mut old: Vec<Option<FieldData<'_>>> = vec![None; table.indexes[0].fields.len()];
         for (field, part) in old.iter_mut().zip(&parts) {
-            *field = FieldData::from(*part);
+            *field = Some(FieldData::from(*part));
         }
         for OldField { field, value, .. } in changed.iter().chain(&others) {
             if let Some(place) = old.get_mut(*field) {
-                *place = *value;
+                *place = Some(*value);
             }
         }
         if undo.kind != UndoKind::UpdateDeleted {
             let _held = ctx.purge.hold();
             let mut scratch = Scratch::take();
             let Buffers { entry, .. } = &mut *scratch;
+            let version: Vec<FieldData<'_>> = old.iter().map(|field| field.unwrap_or(FieldData::Null)).collect();
             for index in table.secondary() {
                 let concerned = undo.kind == UndoKind::Delete
                     || changed.iter().any(|changed| table.index_has(index, changed.field));
-                if concerned {
-                    build_entry(ctx.store, table, index, &old, 0, entry)?;
+                // An index that is younger than the undo record never had the entry, and may want fields that are not here.
+                let sources = &table.index_tree(index).sources;
+                if concerned && sources.iter().all(|source| old[usize::from(*source)].is_some()) {
+                    build_entry(ctx.store, table, index, &version, 0, entry)?;
                     let nobody = format::ids::TrxId(0);
                     secondary::remove(ctx, table, index, nobody, entry, Unneeded::IfDeleted)?;
                 }

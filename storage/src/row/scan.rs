@@ -16,6 +16,7 @@
 //!
 //! A locking scan takes one row at a time, locks it, and then looks at it as it is now.
 
+use std::cell::RefCell;
 use std::ops::Bound;
 
 use format::ids::PageId;
@@ -38,6 +39,24 @@ use crate::transaction::{Isolation, Transaction};
 const BATCH_MIN: usize = if cfg!(test) { 2 } else { 4 };
 const BATCH_MAX: usize = if cfg!(test) { 4 } else { 64 };
 
+/// Buffers of scans that are over, for the scans to come: a short range should not cost an allocation per row.
+#[derive(Default)]
+struct Buffers {
+    batch: Vec<Row>,
+    entries: Vec<(RecordBuffer, bool)>,
+    last: RecordBuffer,
+    ends: [End; 2],
+}
+
+/// Buffer sets that a thread keeps.
+const POOL_MAX: usize = 4;
+/// Rows that grew beyond this are not kept.
+const KEPT_ROW_BYTES: usize = 32 << 10;
+
+thread_local! {
+    static POOL: RefCell<Vec<Buffers>> = const { RefCell::new(Vec::new()) };
+}
+
 /// One end of a range, with its own bytes.
 #[derive(Debug, Default)]
 struct End {
@@ -50,13 +69,18 @@ struct End {
 }
 
 impl End {
-    fn new(table: &Table, index: usize, bound: &Bound<&[Option<&[u8]>]>) -> End {
+    fn set(&mut self, table: &Table, index: usize, bound: &Bound<&[Option<&[u8]>]>) {
+        let end = self;
+        end.bytes.clear();
+        end.parts.clear();
         let (parts, mut included) = match bound {
-            Bound::Unbounded => return End { unbounded: true, ..End::default() },
+            Bound::Unbounded => {
+                end.unbounded = true;
+                return;
+            }
             Bound::Included(parts) => (*parts, true),
             Bound::Excluded(parts) => (*parts, false),
         };
-        let mut end = End::default();
         for (number, part) in parts.iter().enumerate() {
             let field = &table.indexes[index].fields[number];
             // Of equal prefixes nobody knows here whether the whole values are equal.
@@ -71,7 +95,6 @@ impl End {
         end.included = included;
         // An empty tuple bounds nothing.
         end.unbounded = parts.is_empty() && included;
-        end
     }
 
     fn key(&self) -> Key<'_> {
@@ -127,22 +150,26 @@ impl Scan {
             ReadMode::Consistent => *columns,
             _ => with_key(table, columns),
         };
+        let Buffers { batch, entries, last, ends: [mut lower, mut upper] } =
+            POOL.with_borrow_mut(Vec::pop).unwrap_or_default();
+        lower.set(table, index, &range.lower);
+        upper.set(table, index, &range.upper);
         Scan {
             index,
             mode,
             columns,
             covering: index != 0 && table.indexes[index].covers(&columns),
-            lower: End::new(table, index, &range.lower),
-            upper: End::new(table, index, &range.upper),
+            lower,
+            upper,
             reverse: range.reverse,
             progress: Progress::Start,
-            last: RecordBuffer::new(),
+            last,
             place: None,
-            batch: Vec::new(),
+            batch,
             handed: 0,
             count: 0,
             batch_rows: BATCH_MIN,
-            entries: Vec::new(),
+            entries,
             entry_count: 0,
             lock: None,
         }
@@ -547,6 +574,27 @@ impl Scan {
                 }
             }
         }
+    }
+}
+
+impl Drop for Scan {
+    fn drop(&mut self) {
+        // The thread may be ending.
+        let _ = POOL.try_with(|pool| {
+            let mut pool = pool.borrow_mut();
+            if pool.len() < POOL_MAX {
+                let mut batch = std::mem::take(&mut self.batch);
+                for row in batch.iter_mut().filter(|row| row.stored_bytes() > KEPT_ROW_BYTES) {
+                    *row = Row::new();
+                }
+                pool.push(Buffers {
+                    batch,
+                    entries: std::mem::take(&mut self.entries),
+                    last: std::mem::take(&mut self.last),
+                    ends: [std::mem::take(&mut self.lower), std::mem::take(&mut self.upper)],
+                });
+            }
+        });
     }
 }
 
