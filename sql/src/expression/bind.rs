@@ -365,10 +365,10 @@ impl<'a> Binder<'a> {
                 Ok(Expr { node: Node::BitNot(Box::new(expr)), ty })
             }
             UnaryOp::Minus => {
-                if let ast::Expr::Literal(literal) = operand {
-                    if let Some(negative) = self.negative_literal(literal)? {
-                        return Ok(negative);
-                    }
+                if let ast::Expr::Literal(literal) = operand
+                    && let Some(negative) = self.negative_literal(literal)?
+                {
+                    return Ok(negative);
                 }
                 let mut expr = self.bind_number(operand)?;
                 let is_lowest = matches!(expr.node, Node::Constant(Value::Int(i64::MIN)));

@@ -355,7 +355,7 @@ fn stronger(
         let contains = |big: (CollationId, Coercibility), small: (CollationId, Coercibility)| {
             let (big_set, small_set) = (collation(big.0).charset, collation(small.0).charset);
             let is_larger = !is_unicode(small_set) || (big_set == Charset::Utf8mb4 && small_set == Charset::Utf8mb3);
-            let from_ascii = small_set == Charset::Ascii && (big.1 < small.1 || big.1 == small.1);
+            let from_ascii = small_set == Charset::Ascii && big.1 <= small.1;
             (is_unicode(big_set) && (big.1 < small.1 || (big.1 == small.1 && is_larger))) || from_ascii
         };
         if contains(left, right) {

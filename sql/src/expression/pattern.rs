@@ -21,8 +21,30 @@ pub struct Regex {
 /// Compiled programs larger than this are refused.
 const PROGRAM_BYTES_MAX: usize = 4 << 20;
 
-/// Compiles a pattern; a collation that ignores case makes the match do so.
+/// How to match: REGEXP_LIKE's match type.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Options {
+    pub ignores_case: bool,
+    /// `^` and `$` match at every line.
+    pub multiline: bool,
+    /// `.` matches a line's end.
+    pub dot_matches_newline: bool,
+}
+
+impl Options {
+    /// What a collation implies: one that ignores case makes the match do so.
+    pub fn of(id: CollationId) -> Options {
+        Options { ignores_case: !collation(id).is_bytewise(), multiline: false, dot_matches_newline: false }
+    }
+}
+
+/// Compiles a pattern as its collation implies.
 pub fn compile(pattern: &[u8], id: CollationId) -> Result<regex::bytes::Regex> {
+    compile_with(pattern, id, Options::of(id))
+}
+
+/// Compiles a pattern.
+pub fn compile_with(pattern: &[u8], id: CollationId, options: Options) -> Result<regex::bytes::Regex> {
     if pattern.is_empty() {
         return Err(Error::new(3685, b"HY000", "Illegal argument to a regular expression."));
     }
@@ -37,7 +59,9 @@ pub fn compile(pattern: &[u8], id: CollationId) -> Result<regex::bytes::Regex> {
     };
     regex::bytes::RegexBuilder::new(&text)
         .unicode(!collation.is_binary())
-        .case_insensitive(!collation.is_bytewise())
+        .case_insensitive(options.ignores_case)
+        .multi_line(options.multiline)
+        .dot_matches_new_line(options.dot_matches_newline)
         .size_limit(PROGRAM_BYTES_MAX)
         .build()
         .map_err(|error| Error::regexp(error.to_string().lines().last().unwrap_or("")))

@@ -63,7 +63,9 @@ impl Datum<'_> {
                 let decimal = self.to_decimal(context)?;
                 return number_result(datetime_from_decimal(&decimal), self, zeros, context);
             }
-            Datum::Bytes(text) => return checked(parse_datetime(text).in_zone(context.zone), zeros, context, || quoted(text)),
+            Datum::Bytes(text) => {
+                return checked(parse_datetime(text).in_zone(context.zone), zeros, context, || quoted(text));
+            }
         };
         if zeros == Zeros::Refused && value.date.has_zero_part() {
             let mut text = Vec::new();
@@ -98,7 +100,8 @@ impl Datum<'_> {
         }
         // A text is clipped to the range of TIME, a number beyond it is none.
         let is_number = !matches!(self, Datum::Bytes(_));
-        Ok((!flags.invalid && !(is_number && flags.out_of_range)).then_some(parsed.value))
+        let is_none = flags.invalid || (is_number && flags.out_of_range);
+        Ok((!is_none).then_some(parsed.value))
     }
 }
 
@@ -179,16 +182,14 @@ pub fn date_add<'a>(
     ty: &TypeInfo,
     context: &EvalContext<'_>,
 ) -> Result<Datum<'a>> {
-    if let Datum::Time(time) = datum {
-        if unit.has_time() {
-            let micros = interval.days.saturating_mul(86_400_000_000).saturating_add(interval.micros);
-            let (sum, clipped) = Time::from_micros(time.to_micros().saturating_add(micros));
-            if clipped {
-                context.doubt(Error::new(1441, b"22008", "Datetime function: time field overflow"))?;
-                return Ok(Datum::Null);
-            }
-            return Ok(Datum::Time(sum));
+    if let (Datum::Time(time), true) = (datum, unit.has_time()) {
+        let micros = interval.days.saturating_mul(86_400_000_000).saturating_add(interval.micros);
+        let (sum, clipped) = Time::from_micros(time.to_micros().saturating_add(micros));
+        if clipped {
+            context.doubt(Error::new(1441, b"22008", "Datetime function: time field overflow"))?;
+            return Ok(Datum::Null);
         }
+        return Ok(Datum::Time(sum));
     }
     // Adding to 0000-00-00 or 2024-00-01 makes no sense.
     let Some(start) = datum.to_datetime(Zeros::Refused, context)? else { return Ok(Datum::Null) };

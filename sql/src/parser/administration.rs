@@ -253,26 +253,26 @@ impl Parser<'_> {
         let show = match self.upper_word()?.as_str() {
             "DATABASES" | "SCHEMAS" => Show::Databases(self.show_filter()?),
             "TABLES" => {
-                let database = self.from_database()?;
+                let database = self.optional_database()?;
                 Show::Tables { full, database, filter: self.show_filter()? }
             }
             "COLUMNS" | "FIELDS" => {
-                let table = self.from_table()?;
+                let table = self.expected_table()?;
                 Show::Columns { full, table, filter: self.show_filter()? }
             }
             "INDEX" | "INDEXES" | "KEYS" => {
-                let table = self.from_table()?;
+                let table = self.expected_table()?;
                 Show::Index { table, filter: self.optional_filter()? }
             }
             "CREATE" => self.show_create()?,
             "TABLE" => {
                 self.expect_word("STATUS")?;
-                let database = self.from_database()?;
+                let database = self.optional_database()?;
                 Show::TableStatus { database, filter: self.show_filter()? }
             }
             "OPEN" => {
                 self.expect_word("TABLES")?;
-                let database = self.from_database()?;
+                let database = self.optional_database()?;
                 Show::OpenTables { database, filter: self.show_filter()? }
             }
             "VARIABLES" => Show::Variables { scope, filter: self.show_filter()? },
@@ -312,11 +312,11 @@ impl Parser<'_> {
                 Show::Grants { user }
             }
             "EVENTS" => {
-                let database = self.from_database()?;
+                let database = self.optional_database()?;
                 Show::Events { database, filter: self.show_filter()? }
             }
             "TRIGGERS" => {
-                let database = self.from_database()?;
+                let database = self.optional_database()?;
                 Show::Triggers { database, filter: self.show_filter()? }
             }
             kind @ ("FUNCTION" | "PROCEDURE" | "PACKAGE") => {
@@ -403,17 +403,17 @@ impl Parser<'_> {
         })
     }
 
-    fn from_database(&mut self) -> Result<Option<String>> {
+    fn optional_database(&mut self) -> Result<Option<String>> {
         if self.take_word("FROM") || self.take_word("IN") { Ok(Some(self.any_name()?)) } else { Ok(None) }
     }
 
     /// FROM table [FROM database]
-    fn from_table(&mut self) -> Result<TableName> {
+    fn expected_table(&mut self) -> Result<TableName> {
         if !self.take_word("FROM") {
             self.expect_word("IN")?;
         }
         let mut table = self.table_name()?;
-        if let Some(database) = self.from_database()? {
+        if let Some(database) = self.optional_database()? {
             table.database = Some(database);
         }
         Ok(table)
@@ -591,7 +591,8 @@ impl Parser<'_> {
         })?;
         // REQUIRE .., WITH limits, PASSWORD EXPIRE, ACCOUNT LOCK, COMMENT ..: for all of them.
         let mut options = Vec::new();
-        while !self.is_at_end() && !(self.is_word("WITH") && self.is_word_at(1, "GRANT")) {
+        let grant_option = |parser: &Self| parser.is_word("WITH") && parser.is_word_at(1, "GRANT");
+        while !self.is_at_end() && !grant_option(self) {
             let token = self.peek();
             if token.kind == Kind::Bad {
                 return Err(self.unexpected());

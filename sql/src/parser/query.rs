@@ -56,12 +56,12 @@ impl Parser<'_> {
 
     fn select_into(&mut self, query: &mut Query) -> Result<()> {
         if self.take_word("INTO") {
-            query.into_variables = self.into_variables()?;
+            query.into_variables = self.variable_list()?;
         }
         Ok(())
     }
 
-    fn into_variables(&mut self) -> Result<Vec<String>> {
+    fn variable_list(&mut self) -> Result<Vec<String>> {
         if self.is_any_word(&["OUTFILE", "DUMPFILE"]) {
             return Err(Error::unsupported("SELECT ... INTO OUTFILE"));
         }
@@ -183,12 +183,10 @@ impl Parser<'_> {
         select.items = self.list(Self::select_item)?;
         if self.is_word("INTO") {
             self.advance();
-            self.into_found = Some(self.into_variables()?);
+            self.into_found = Some(self.variable_list()?);
         }
-        if self.take_word("FROM") {
-            if !self.take_word("DUAL") {
-                select.from = self.list(Self::table_ref)?;
-            }
+        if self.take_word("FROM") && !self.take_word("DUAL") {
+            select.from = self.list(Self::table_ref)?;
         }
         if self.take_word("WHERE") {
             select.filter = Some(self.expr()?);

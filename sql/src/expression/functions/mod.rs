@@ -23,6 +23,7 @@ mod date;
 mod date_format;
 mod hash;
 mod numeric;
+mod regexp;
 mod session;
 mod string;
 
@@ -89,6 +90,7 @@ static BY_NAME: LazyLock<FxHashMap<&'static str, &'static Function>> = LazyLock:
         date_format::FUNCTIONS,
         hash::FUNCTIONS,
         numeric::FUNCTIONS,
+        regexp::FUNCTIONS,
         session::FUNCTIONS,
         string::FUNCTIONS,
     ];
@@ -126,10 +128,6 @@ const UNSUPPORTED: &[&str] = &[
     "master_gtid_wait",
     "master_pos_wait",
     "random_bytes",
-    "regexp_instr",
-    "regexp_like",
-    "regexp_replace",
-    "regexp_substr",
     "release_all_locks",
     "release_lock",
     "source_pos_wait",
