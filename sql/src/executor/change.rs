@@ -11,9 +11,9 @@ use super::{Environment, Level};
 use crate::catalog::{OrSqlError, storage_error};
 use crate::error::{Error, Result};
 use crate::expression::assign::{Target, encode, zero_of};
-use crate::expression::{AssignMode, Datum, EvalContext, Fields, assign};
-use crate::planner::change::{Assignment, DefaultValue, DeletePlan, UpdatePlan};
+use crate::expression::{AssignMode, Datum, EvalContext, Fields, NoFields, assign};
 use crate::planner::SelectPlan;
+use crate::planner::change::{Assignment, DefaultValue, DeletePlan, UpdatePlan};
 
 /// What a change did.
 #[derive(Debug, Default, Clone, Copy)]
@@ -71,6 +71,16 @@ impl Stored {
     }
 }
 
+/// A column's AUTO_INCREMENT value; negative ones do not count.
+pub fn auto_value(ty: &ColumnType, stored: &[u8]) -> u64 {
+    match ty.decode(stored) {
+        Value::Int(value) => value.max(0) as u64,
+        Value::UInt(value) => value,
+        Value::Double(value) if value > 0.0 => value as u64,
+        _ => 0,
+    }
+}
+
 /// How a statement treats values that do not fit.
 pub fn assign_mode(context: &EvalContext<'_>, ignore: bool) -> AssignMode {
     if context.mode.is_strict() && !ignore { AssignMode::Strict } else { AssignMode::Lenient }
@@ -82,23 +92,25 @@ pub fn target(table: &Table, column: usize) -> Target<'_> {
     Target { name: &column.name, ty: &column.ty, nullable: column.nullable }
 }
 
+/// A row on its way into a table.
+#[derive(Clone, Copy)]
+pub struct Destination<'a> {
+    pub table: &'a Table,
+    pub mode: AssignMode,
+    /// Rows count from 1, for messages.
+    pub row: u64,
+    pub context: &'a EvalContext<'a>,
+}
+
 /// Appends the default of a column.
-pub fn push_default(
-    table: &Table,
-    column: usize,
-    default: &DefaultValue,
-    mode: AssignMode,
-    row: u64,
-    context: &EvalContext<'_>,
-    fields: &dyn Fields,
-    out: &mut Stored,
-) -> Result<()> {
+pub fn push_default(to: Destination<'_>, column: usize, default: &DefaultValue, out: &mut Stored) -> Result<()> {
+    let Destination { table, mode, row, context } = to;
     let described = &table.columns[column];
     match default {
         DefaultValue::Stored(stored) => out.push_bytes(stored.as_deref()),
         DefaultValue::Now { fsp } => push_now(&described.ty, *fsp, context, out)?,
         DefaultValue::Expr(expr) => {
-            let value = expr.eval(context, fields)?;
+            let value = expr.eval(context, &NoFields)?;
             let value = assign(value, &expr.ty, &target(table, column), mode, row, context)?;
             out.push(value, &described.ty)?;
         }
@@ -191,6 +203,11 @@ impl Fields for TableRow<'_> {
     }
 }
 
+/// Evaluates something on a row.
+pub type Evaluate<'e> = dyn FnMut(&dyn Fields) -> Result<()> + 'e;
+/// Makes of a stored row what expressions are evaluated on.
+pub type WithFields<'f> = dyn FnMut(&Row, &mut Evaluate<'_>) -> Result<()> + 'f;
+
 /// Applies assignments to rows of one table.
 pub struct Updater<'a> {
     pub table: &'a Table,
@@ -223,7 +240,7 @@ impl<'a> Updater<'a> {
         context: &EvalContext<'_>,
         row: &Row,
         number: u64,
-        fields: &mut dyn FnMut(&Row, &mut dyn FnMut(&dyn Fields) -> Result<()>) -> Result<()>,
+        fields: &mut WithFields<'_>,
     ) -> Result<bool> {
         let (table, mode) = (self.table, self.mode);
         self.stored.clear();
@@ -245,7 +262,7 @@ impl<'a> Updater<'a> {
                 })?,
                 None => {
                     let default = &self.defaults[column];
-                    push_default(table, column, default, mode, number, context, &crate::expression::NoFields, stored)?;
+                    push_default(Destination { table, mode, row: number, context }, column, default, stored)?;
                 }
             }
             if several {
@@ -289,13 +306,24 @@ impl<'a> Updater<'a> {
         };
         let result = environment.trx.borrow_mut().update(table, row, changes);
         match result {
-            Ok(()) => Ok(true),
+            Ok(()) => {
+                // A larger AUTO_INCREMENT value pushes the counter, also when it is assigned.
+                if let Some(column) = table.auto_increment
+                    && let Some((_, Some(stored))) = changes.iter().find(|(changed, _)| *changed == column)
+                {
+                    let value = auto_value(&table.columns[column].ty, stored);
+                    if value > 0 {
+                        environment.instance.engine.raise_auto_increment(table, value).or_sql()?;
+                    }
+                }
+                Ok(true)
+            }
             Err(error) => {
                 let value = |column: usize| {
-                    changes.iter().find(|(changed, _)| *changed == column).map_or_else(
-                        || if row.has(column) { row.get(column) } else { None },
-                        |(_, value)| *value,
-                    )
+                    changes
+                        .iter()
+                        .find(|(changed, _)| *changed == column)
+                        .map_or_else(|| if row.has(column) { row.get(column) } else { None }, |(_, value)| *value)
                 };
                 let duplicate = matches!(error, storage::Error::DuplicateKey { .. });
                 let error = change_error(error, table, context.zone, &value);
@@ -314,8 +342,7 @@ pub fn update(environment: &Environment<'_>, plan: &UpdatePlan, outer_context: &
     let mode = assign_mode(outer_context, plan.ignore);
     let strict_change = mode == AssignMode::Strict;
     let outer_context = &EvalContext { strict_change, ..*outer_context };
-    let mut updater =
-        Updater::new(&plan.table, &plan.assignments, &plan.touched, &plan.defaults, mode, plan.ignore);
+    let mut updater = Updater::new(&plan.table, &plan.assignments, &plan.touched, &plan.defaults, mode, plan.ignore);
     let mut changes = Changes::default();
     let level = Level::new(environment, &plan.select.subqueries);
     let context = &EvalContext { subqueries: Some(&level), ..*outer_context };
@@ -324,9 +351,8 @@ pub fn update(environment: &Environment<'_>, plan: &UpdatePlan, outer_context: &
     for_each_row(environment, &plan.select, context, plan.collect_first, &mut |row| {
         changes.found += 1;
         let number = changes.found;
-        let changed = updater.update(environment, context, row, number, &mut |row, evaluate| {
-            evaluate(&TableRow { table, row, zone })
-        })?;
+        let changed = updater
+            .update(environment, context, row, number, &mut |row, evaluate| evaluate(&TableRow { table, row, zone }))?;
         changes.changed += changed as u64;
         Ok(())
     })?;

@@ -11,12 +11,14 @@
 use format::value::{ColumnType, Value};
 use storage::{ColumnSet, ReadMode, Row, Table};
 
-use super::change::{Changes, Stored, Updater, assign_mode, change_error, push_default, target};
+use super::change::{
+    Changes, Destination, Stored, Updater, assign_mode, auto_value, change_error, push_default, target,
+};
 use super::row::decode;
 use super::{Environment, Level, query};
 use crate::catalog::{OrSqlError, storage_error};
 use crate::error::{Error, Result};
-use crate::expression::{AssignMode, Datum, EvalContext, Fields, NoFields, assign};
+use crate::expression::{AssignMode, Datum, EvalContext, Fields, assign};
 use crate::planner::change::{InsertPlan, InsertRows};
 use crate::types::{SqlMode, TypeInfo};
 
@@ -164,6 +166,10 @@ impl Fields for ConflictRow<'_> {
 }
 
 impl<'a> Inserter<'a> {
+    fn destination(&self) -> Destination<'a> {
+        Destination { table: &self.plan.table, mode: self.mode, row: self.changes.found, context: self.context }
+    }
+
     fn begin_row(&mut self) {
         self.changes.found += 1;
     }
@@ -173,8 +179,7 @@ impl<'a> Inserter<'a> {
         let plan = self.plan;
         let Some(expr) = value else {
             let default = &plan.defaults[column];
-            let number = self.changes.found;
-            return push_default(&plan.table, column, default, self.mode, number, self.context, &NoFields, &mut self.values);
+            return push_default(self.destination(), column, default, &mut self.values);
         };
         let row = GivenRow { table: &plan.table, values: &self.values, given: &self.given, zone: self.context.zone };
         let value = expr.eval(self.context, &row)?;
@@ -219,7 +224,7 @@ impl<'a> Inserter<'a> {
                 None => {
                     wishes |= table.auto_increment == Some(column);
                     let default = &plan.defaults[column];
-                    push_default(table, column, default, self.mode, number, self.context, &NoFields, &mut self.row)?;
+                    push_default(self.destination(), column, default, &mut self.row)?;
                 }
             }
         }
@@ -341,9 +346,7 @@ impl<'a> Inserter<'a> {
             *slot = match (stored, part.prefix_chars) {
                 (Some(stored), Some(prefix)) => {
                     let kept = match table.columns[part.column].ty.collation() {
-                        Some(id) => {
-                            format::collation::collation(id).charset.offset_of_char(stored, prefix as usize)
-                        }
+                        Some(id) => format::collation::collation(id).charset.offset_of_char(stored, prefix as usize),
                         None => stored.len().min(prefix as usize),
                     };
                     Some(&stored[..kept])
@@ -368,8 +371,7 @@ impl<'a> Inserter<'a> {
         let assigned = |column: usize| plan.on_duplicate.iter().any(|assignment| assignment.column == column);
         let touched: Vec<usize> =
             (0..table.columns.len()).filter(|at| table.columns[*at].on_update_now && !assigned(*at)).collect();
-        let mut updater =
-            Updater::new(table, &plan.on_duplicate, &touched, &plan.defaults, self.mode, plan.ignore);
+        let mut updater = Updater::new(table, &plan.on_duplicate, &touched, &plan.defaults, self.mode, plan.ignore);
         let (new, zone) = (&self.row, self.context.zone);
         let number = self.changes.found;
         let changed = updater.update(self.environment, self.context, &self.old, number, &mut |old, evaluate| {
@@ -383,16 +385,6 @@ impl<'a> Inserter<'a> {
             self.changes.changed += 1;
         }
         Ok(())
-    }
-}
-
-/// A column's AUTO_INCREMENT value; negative ones do not count.
-fn auto_value(ty: &ColumnType, stored: &[u8]) -> u64 {
-    match ty.decode(stored) {
-        Value::Int(value) => value.max(0) as u64,
-        Value::UInt(value) => value,
-        Value::Double(value) if value > 0.0 => value as u64,
-        _ => 0,
     }
 }
 

@@ -12,10 +12,10 @@ use super::row::JoinRow;
 use super::{Environment, Level, Rows};
 use crate::catalog::OrSqlError;
 use crate::error::{Error, Result};
+use crate::expression::assign::Target;
 use crate::expression::{
     Accumulator, AssignMode, Datum, EvalContext, Expr, Fields, NoFields, assign, group_key, order,
 };
-use crate::expression::assign::Target;
 use crate::parser::ast::AggregateFunction;
 use crate::planner::keys::KeyRanges;
 use crate::planner::{
@@ -338,7 +338,8 @@ impl Runner<'_> {
     #[inline]
     fn passes(&self, step: &TableStep, row: &JoinRow<'_>, answered: bool) -> Result<bool> {
         for filter in &step.filters {
-            if !(answered && filter.answered) && !filter.expr.is_true(self.context, row)? {
+            let known = answered && filter.answered;
+            if !known && !filter.expr.is_true(self.context, row)? {
                 return Ok(false);
             }
         }
@@ -427,8 +428,8 @@ impl Runner<'_> {
             let at = if reverse { ranges.len() - 1 - at } else { at };
             let stop = if reverse { None } else { ranges.stop_prefix() };
             let exact = ranges.exact;
-            let go_on = ranges
-                .with_range(at, reverse, |range| self.cursor(step, index, range, exact, stop, row, next))?;
+            let go_on =
+                ranges.with_range(at, reverse, |range| self.cursor(step, index, range, exact, stop, row, next))?;
             if !go_on {
                 return Ok(false);
             }
@@ -526,15 +527,7 @@ impl<'a> Groups<'a> {
         for (at, slot) in group.kept.iter().enumerate() {
             place[*slot] = at as u16;
         }
-        Groups {
-            plan,
-            group,
-            environment,
-            place,
-            index: FxHashMap::default(),
-            groups: Vec::new(),
-            key: Vec::new(),
-        }
+        Groups { plan, group, environment, place, index: FxHashMap::default(), groups: Vec::new(), key: Vec::new() }
     }
 
     fn add(&mut self, context: &EvalContext<'_>, row: &JoinRow<'_>) -> Result<bool> {
@@ -580,11 +573,7 @@ impl<'a> Groups<'a> {
         Ok(())
     }
 
-    fn finish(
-        mut self,
-        context: &EvalContext<'_>,
-        emit: &mut dyn FnMut(&dyn Fields) -> Result<bool>,
-    ) -> Result<()> {
+    fn finish(mut self, context: &EvalContext<'_>, emit: &mut dyn FnMut(&dyn Fields) -> Result<bool>) -> Result<()> {
         if self.groups.is_empty() && self.group.keys.is_empty() {
             // Aggregates over nothing are a row.
             let accumulators = self.group.aggregates.iter().map(|call| call.start()).collect();

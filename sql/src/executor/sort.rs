@@ -108,9 +108,8 @@ impl StoredSorter {
         let bytes = &self.bytes;
         let key = |entry: &Entry| &bytes[entry.key as usize..entry.columns as usize];
         // Rows of equal keys stay in the order in which they were found.
-        self.entries.sort_unstable_by(|a, b| {
-            a.head.cmp(&b.head).then_with(|| key(a).cmp(key(b))).then(a.key.cmp(&b.key))
-        });
+        self.entries
+            .sort_unstable_by(|a, b| a.head.cmp(&b.head).then_with(|| key(a).cmp(key(b))).then(a.key.cmp(&b.key)));
         let mut seen = 0;
         let mut former: Option<&Entry> = None;
         for entry in &self.entries {

@@ -431,9 +431,9 @@ fn indexable(expr: &Expr, how: Comparison, source: &Source, table: &Table, equal
     let column = slot.checked_sub(source.slot_base)?;
     let ty = &table.columns.get(column)?.ty;
     let fits = match ty {
-        ColumnType::Char { collation, .. } | ColumnType::VarChar { collation, .. } | ColumnType::Text { collation, .. } => {
-            how == Comparison::String(*collation)
-        }
+        ColumnType::Char { collation, .. }
+        | ColumnType::VarChar { collation, .. }
+        | ColumnType::Text { collation, .. } => how == Comparison::String(*collation),
         ColumnType::Binary { .. } | ColumnType::VarBinary { .. } | ColumnType::Blob { .. } => {
             how == Comparison::String(format::collation::CollationId::BINARY)
         }

@@ -51,7 +51,9 @@ pub enum InsertRows {
 pub enum DefaultValue {
     /// Stored bytes; None is NULL.
     Stored(Option<Vec<u8>>),
-    Now { fsp: u8 },
+    Now {
+        fsp: u8,
+    },
     Expr(Box<Expr>),
     /// NOT NULL and nothing given: 1364, or the type's zero when not strict.
     Missing,
@@ -321,9 +323,13 @@ pub fn plan_update(context: &PlanContext<'_>, update: &ast::Update) -> Result<Up
     let query = RowsQuery { filter: update.filter.as_ref(), order_by: &update.order_by, limit: update.limit.as_ref() };
     // The values, and the columns that are compared with them.
     let mut also: Vec<Expr> = assignments.iter().filter_map(|assignment| assignment.value.clone()).collect();
-    also.extend(assignments.iter().map(|assignment| assignment.column).chain(touched.iter().copied()).map(|column| {
-        Expr::slot(column, TypeInfo::NULL)
-    }));
+    also.extend(
+        assignments
+            .iter()
+            .map(|assignment| assignment.column)
+            .chain(touched.iter().copied())
+            .map(|column| Expr::slot(column, TypeInfo::NULL)),
+    );
     let also: Vec<&Expr> = also.iter().collect();
     let select = plan_rows(context, level, &query, &also)?;
     let changed = |column: usize| assigned(column) || touched.contains(&column);

@@ -75,7 +75,6 @@ pub fn of_type(name: &str, ty: &TypeInfo, results: Option<CollationId>) -> Colum
     definition
 }
 
-
 fn kind_of(ty: &TypeInfo) -> ColumnKind {
     match ty.kind {
         Kind::Null => ColumnKind::Null,

@@ -200,7 +200,8 @@ fn references<'k>(plan: &SelectPlan, keys: impl Iterator<Item = &'k super::KeyEx
 fn key_bytes(table: &storage::Table, part: &storage::IndexPart) -> u64 {
     use format::value::ColumnType as T;
     let column = &table.columns[part.column];
-    let charset_bytes = |id: format::collation::CollationId| format::collation::collation(id).charset.bytes_max() as u64;
+    let charset_bytes =
+        |id: format::collation::CollationId| format::collation::collation(id).charset.bytes_max() as u64;
     let bytes = match &column.ty {
         T::Int { bytes, .. } => *bytes as u64,
         T::Year => 1,
@@ -218,7 +219,13 @@ fn key_bytes(table: &storage::Table, part: &storage::IndexPart) -> u64 {
         T::Binary { bytes } => part.prefix_chars.unwrap_or(*bytes) as u64,
         T::VarBinary { bytes } => part.prefix_chars.unwrap_or(*bytes) as u64 + 2,
         T::Blob { .. } | T::Json => part.prefix_chars.unwrap_or(0) as u64 + 2,
-        T::Enum { members, .. } => if members.len() < 256 { 1 } else { 2 },
+        T::Enum { members, .. } => {
+            if members.len() < 256 {
+                1
+            } else {
+                2
+            }
+        }
         T::Set { members, .. } => match members.len().div_ceil(8) {
             5.. => 8,
             bytes => bytes.max(1) as u64,

@@ -25,9 +25,10 @@ pub fn determined_slots(level: &Level<'_>, keys: &[Expr], tree: &BoundTree) -> V
             let all_fixed = table.indexes.iter().any(|index| {
                 !index.is_hidden()
                     && index.is_unique_not_null(table)
-                    && index.parts.iter().all(|part| {
-                        part.prefix_chars.is_none() && fixed[source.slot_base + part.column]
-                    })
+                    && index
+                        .parts
+                        .iter()
+                        .all(|part| part.prefix_chars.is_none() && fixed[source.slot_base + part.column])
             });
             if all_fixed {
                 fixed[source.slot_base..source.slot_base + source.columns.len()].fill(true);

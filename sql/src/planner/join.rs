@@ -290,7 +290,9 @@ impl Planner<'_, '_> {
             let ready = lefts.iter().position(|left| left.requires & !placed == 0);
             let take_left = match (&best, ready) {
                 (None, Some(left)) => Some(left),
-                (Some((_, choice, _)), Some(left)) if choice.rows > 1.0 && self.helps(&lefts[left], &tables, &waiting, placed) => {
+                (Some((_, choice, _)), Some(left))
+                    if choice.rows > 1.0 && self.helps(&lefts[left], &tables, &waiting, placed) =>
+                {
                     Some(left)
                 }
                 _ => None,
@@ -407,9 +409,8 @@ impl Planner<'_, '_> {
 /// The conditions that can be evaluated once a table joins those placed.
 fn candidates(waiting: &[Waiting], placed: Mask, table: usize) -> Vec<usize> {
     let with = placed | 1 << table;
-    let fits = |condition: &Waiting| {
-        !condition.placed && condition.needs & !with == 0 && condition.needs >> table & 1 == 1
-    };
+    let fits =
+        |condition: &Waiting| !condition.placed && condition.needs & !with == 0 && condition.needs >> table & 1 == 1;
     (0..waiting.len()).filter(|number| fits(&waiting[*number])).collect()
 }
 

@@ -145,7 +145,11 @@ impl KeyRanges {
         read(&ScanRange { lower, upper, reverse })
     }
 
-    fn edge<'k>(&'k self, edge: Edge, key: &'k mut [Option<&'k [u8]>; INDEX_PARTS_MAX]) -> Bound<&'k [Option<&'k [u8]>]> {
+    fn edge<'k>(
+        &'k self,
+        edge: Edge,
+        key: &'k mut [Option<&'k [u8]>; INDEX_PARTS_MAX],
+    ) -> Bound<&'k [Option<&'k [u8]>]> {
         let (first, count) = match edge {
             Edge::Unbounded => return Bound::Unbounded,
             Edge::Included { first, count } | Edge::Excluded { first, count } => (first as usize, count as usize),
@@ -258,7 +262,7 @@ impl KeyRanges {
             if has_tail {
                 for tail in 0..self.tails.len() {
                     let (lower, upper) = self.tails[tail];
-                    let mut edge = |tail: TailEdge, parts: &mut Vec<Part>, points: &[Part]| {
+                    let edge = |tail: TailEdge, parts: &mut Vec<Part>, points: &[Part]| {
                         let first = prefix(parts, points);
                         let count = depth as u32;
                         match tail {
@@ -706,11 +710,12 @@ fn int_key(value: &Datum<'_>, bytes: u8, unsigned: bool, out: &mut Vec<u8>) -> C
             (whole, if floor == *number { Conversion::Exact } else { Conversion::Floor })
         }
         // Compared as doubles; an integer text of few digits means the same as integer.
-        Datum::Bytes(text) if text.len() <= 15 => match std::str::from_utf8(text).ok().and_then(|t| t.parse::<i64>().ok())
-        {
-            Some(number) => (number as i128, Conversion::Exact),
-            None => return Conversion::Unusable,
-        },
+        Datum::Bytes(text) if text.len() <= 15 => {
+            match std::str::from_utf8(text).ok().and_then(|t| t.parse::<i64>().ok()) {
+                Some(number) => (number as i128, Conversion::Exact),
+                None => return Conversion::Unusable,
+            }
+        }
         _ => return Conversion::Unusable,
     };
     let bits = bytes as u32 * 8;

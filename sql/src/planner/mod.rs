@@ -41,9 +41,9 @@ use format::packet::ColumnDefinition;
 use format::value::ColumnType;
 use storage::{ColumnSet, ReadMode, Table, Trx};
 
-use crate::information_schema::VirtualTable;
 use crate::error::Result;
 use crate::expression::{AggregateCall, EvalContext, Expr};
+use crate::information_schema::VirtualTable;
 use crate::instance::Instance;
 use crate::parser::ast;
 use crate::result::StoredColumn;
@@ -64,6 +64,8 @@ pub struct PlanContext<'a> {
     /// Every stored table that the plan reads or changes.
     pub tables: RefCell<Vec<Arc<Table>>>,
     pub depth: Cell<usize>,
+    /// The tables of WITH that are in sight, the innermost last.
+    pub common_tables: RefCell<Vec<ast::CommonTable>>,
     /// Select numbers for EXPLAIN.
     pub next_select: Cell<usize>,
 }

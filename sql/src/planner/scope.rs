@@ -9,7 +9,7 @@ use std::cell::RefCell;
 
 use storage::{ColumnSet, ReadMode};
 
-use super::{OutputColumn, PlanContext, Source, SourceColumn, SourceKind, SubqueryPlan, select};
+use super::{OutputColumn, PlanContext, QueryPlan, Source, SourceColumn, SourceKind, SubqueryPlan, select};
 use crate::catalog::database_of;
 use crate::error::{Error, Result};
 use crate::expression::{Expr, Node, Scope, Subquery};
@@ -87,6 +87,12 @@ impl<'a> Level<'a> {
 
     fn table_ref<'q>(&mut self, table: &'q TableRef) -> Result<JoinTree<'q>> {
         match table {
+            TableRef::Table { name, alias, .. }
+                if name.database.is_none()
+                    && let Some((plan, columns)) = select::plan_common_table(self.context, &name.name)? =>
+            {
+                self.add_derived(plan, alias.as_deref().unwrap_or(&name.name), &columns)
+            }
             TableRef::Table { name, alias, hints } => {
                 Ok(JoinTree::Leaf(self.add_table(name, alias.as_deref(), hints.clone())?))
             }
@@ -95,26 +101,7 @@ impl<'a> Level<'a> {
                     return Err(Error::unsupported("LATERAL derived tables"));
                 }
                 let plan = select::plan_query(self.context, query, None, ReadMode::Consistent)?.0;
-                let mut list: Vec<SourceColumn> = plan.columns().iter().map(derived_column).collect();
-                if !columns.is_empty() {
-                    if columns.len() != list.len() {
-                        return Err(Error::new(
-                            1353,
-                            b"HY000",
-                            "In definition of view, derived table or common table expression, SELECT list and column \
-                             names list have different column counts",
-                        ));
-                    }
-                    for (column, name) in list.iter_mut().zip(columns) {
-                        column.name = name.as_str().into();
-                    }
-                }
-                for (at, column) in list.iter().enumerate() {
-                    if list[..at].iter().any(|other| storage::same_name(&other.name, &column.name)) {
-                        return Err(Error::duplicate_column_name(&column.name));
-                    }
-                }
-                self.add_source(SourceKind::Derived(plan), alias, "", list, Vec::new()).map(JoinTree::Leaf)
+                self.add_derived(plan, alias, columns)
             }
             TableRef::Join { left, right, kind, condition } => {
                 let first = self.sources.len();
@@ -152,6 +139,30 @@ impl<'a> Level<'a> {
                 })
             }
         }
+    }
+
+    /// Adds a derived table; `columns` rename its columns, if there are any.
+    fn add_derived<'q>(&mut self, plan: QueryPlan, alias: &str, columns: &[String]) -> Result<JoinTree<'q>> {
+        let mut list: Vec<SourceColumn> = plan.columns().iter().map(derived_column).collect();
+        if !columns.is_empty() {
+            if columns.len() != list.len() {
+                return Err(Error::new(
+                    1353,
+                    b"HY000",
+                    "In definition of view, derived table or common table expression, SELECT list and column \
+                     names list have different column counts",
+                ));
+            }
+            for (column, name) in list.iter_mut().zip(columns) {
+                column.name = name.as_str().into();
+            }
+        }
+        for (at, column) in list.iter().enumerate() {
+            if list[..at].iter().any(|other| storage::same_name(&other.name, &column.name)) {
+                return Err(Error::duplicate_column_name(&column.name));
+            }
+        }
+        self.add_source(SourceKind::Derived(plan), alias, "", list, Vec::new()).map(JoinTree::Leaf)
     }
 
     /// The names that both sides have.
@@ -213,7 +224,7 @@ impl<'a> Level<'a> {
         let table = self.context.open(database, &name.name)?;
         for name in hints.iter().flat_map(|hint| &hint.indexes) {
             let primary = name.eq_ignore_ascii_case("PRIMARY") && table.indexes[0].primary;
-            if !primary && !table.index(name).is_some_and(|index| !table.indexes[index].is_hidden()) {
+            if !primary && table.index(name).is_none_or(|index| table.indexes[index].is_hidden()) {
                 return Err(Error::key_does_not_exist(name, &table.name));
             }
         }
@@ -264,8 +275,7 @@ impl<'a> Level<'a> {
             {
                 continue;
             }
-            let Some(at) = source.columns.iter().position(|column| storage::same_name(&column.name, &name.name))
-            else {
+            let Some(at) = source.columns.iter().position(|column| storage::same_name(&column.name, &name.name)) else {
                 continue;
             };
             let slot = source.slot_base + at;

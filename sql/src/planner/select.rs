@@ -45,15 +45,41 @@ pub fn plan_query(
     result
 }
 
+/// Plans a table of WITH: it sees those that stand before it. None: there is no such table.
+pub fn plan_common_table(context: &PlanContext<'_>, name: &str) -> Result<Option<(QueryPlan, Vec<String>)>> {
+    let found = context.common_tables.borrow().iter().rposition(|table| table.name == name);
+    let Some(at) = found else { return Ok(None) };
+    let hidden = context.common_tables.borrow_mut().split_off(at);
+    let result = plan_query(context, &hidden[0].query, None, ReadMode::Consistent);
+    let columns = hidden[0].columns.clone();
+    context.common_tables.borrow_mut().extend(hidden);
+    Ok(Some((result?.0, columns)))
+}
+
 fn plan_query_inner(
     context: &PlanContext<'_>,
     query: &Query,
     parent: Option<&dyn Scope>,
     read_mode: ReadMode,
 ) -> Result<(QueryPlan, Vec<Expr>)> {
-    if query.with.is_some() {
-        return Err(Error::unsupported("WITH (common table expressions)"));
+    let Some(with) = &query.with else { return plan_body_of(context, query, parent, read_mode) };
+    if with.recursive {
+        return Err(Error::unsupported("WITH RECURSIVE"));
     }
+    let known = context.common_tables.borrow().len();
+    context.common_tables.borrow_mut().extend(with.tables.iter().cloned());
+    let result = plan_body_of(context, query, parent, read_mode);
+    context.common_tables.borrow_mut().truncate(known);
+    result
+}
+
+/// A query whose WITH is in sight.
+fn plan_body_of(
+    context: &PlanContext<'_>,
+    query: &Query,
+    parent: Option<&dyn Scope>,
+    read_mode: ReadMode,
+) -> Result<(QueryPlan, Vec<Expr>)> {
     let read_mode = match &query.lock {
         Some(lock) if lock.wait != ast::LockWait::Wait => return Err(Error::unsupported("NOWAIT and SKIP LOCKED")),
         Some(lock) if !lock.of.is_empty() => return Err(Error::unsupported("FOR UPDATE OF")),
@@ -90,6 +116,10 @@ fn plan_body(
             let mut distinct_until = None;
             let mut outer = Vec::new();
             flatten(context, body, parent, read_mode, &mut parts, &mut distinct_until, &mut outer)?;
+            // Each part numbers its outer columns from the statement's parameters on.
+            if !outer.is_empty() {
+                return Err(Error::unsupported("outer references in a UNION"));
+            }
             finish_union(context, parts, distinct_until, order_by, limit, outer)
         }
     }
@@ -107,9 +137,6 @@ fn flatten(
 ) -> Result<()> {
     let Body::Set { operator, all, left, right } = body else {
         let (plan, reads) = plan_body(context, body, &[], None, parent, read_mode)?;
-        if !reads.is_empty() && !(outer.is_empty() && parts.is_empty()) || !outer.is_empty() {
-            return Err(Error::unsupported("outer references in several parts of a UNION"));
-        }
         outer.extend(reads);
         parts.push(plan);
         return Ok(());
@@ -122,9 +149,7 @@ fn flatten(
         return Err(Error::unsupported("nested UNION"));
     }
     let (plan, reads) = plan_body(context, right, &[], None, parent, read_mode)?;
-    if !reads.is_empty() || !outer.is_empty() {
-        return Err(Error::unsupported("outer references in a UNION"));
-    }
+    outer.extend(reads);
     parts.push(plan);
     if !*all {
         *distinct_until = Some(parts.len() - 1);
@@ -278,7 +303,7 @@ fn plan_select(
     let limit = limit.map(|limit| bind_limit(context, limit)).transpose()?;
 
     let grouped = !keys.is_empty() || !aggregates.is_empty();
-    let mut tree = join::bind(&level, tree.as_ref(), filter)?;
+    let tree = join::bind(&level, tree.as_ref(), filter)?;
     if grouped && context.eval.mode.has(SqlMode::ONLY_FULL_GROUP_BY) {
         let fixed = grouping::determined_slots(&level, &keys, &tree);
         let outputs: Vec<&Expr> = items.iter().map(|item| &item.expr).collect();
@@ -431,8 +456,8 @@ fn bind_items(level: &Level<'_>, select: &Select, aggregates: &mut Vec<Aggregate
                     return Err(Error::new(1096, b"HY000", "No tables used"));
                 }
                 let common = level.common.iter().copied();
-                let all = (0..level.slots.len())
-                    .filter(|slot| !level.common.contains(slot) && !level.merged.contains(slot));
+                let all =
+                    (0..level.slots.len()).filter(|slot| !level.common.contains(slot) && !level.merged.contains(slot));
                 for slot in common.chain(all) {
                     push_slot(level, slot, &mut items);
                 }

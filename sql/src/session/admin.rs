@@ -57,6 +57,7 @@ impl Session {
         &mut self,
         columns: &[(String, ColumnType)],
         rows: &[Vec<Value>],
+        warnings: u16,
         more: bool,
         sink: &mut dyn ResultSink,
     ) {
@@ -72,7 +73,7 @@ impl Session {
         }
         self.state.found_rows.set(rows.len() as u64);
         self.state.row_count.set(-1);
-        self.finish(&Done::default(), more, sink);
+        self.finish_with(&Done::default(), warnings, more, sink);
     }
 
     pub(super) fn show(&mut self, show: &Show, more: bool, sink: &mut dyn ResultSink) -> Result<()> {
@@ -123,7 +124,10 @@ impl Session {
             _ => &none,
         };
         self.filter(&mut table, filter)?;
-        self.send(&table.columns, &table.rows, more, sink);
+        // What tells of the last statement's warnings has none of its own.
+        let tells = matches!(show, Show::Warnings { .. } | Show::Errors { .. });
+        let warnings = if tells { 0 } else { self.warning_count() };
+        self.send(&table.columns, &table.rows, warnings, more, sink);
         Ok(())
     }
 
@@ -162,9 +166,7 @@ impl Session {
             return Ok(Table { columns: vec![(name.to_owned(), number_type())], rows: vec![vec![Value::UInt(count)]] });
         }
         let mut rows: Vec<Vec<Value>> = chosen
-            .map(|warning| {
-                vec![text(warning.level.name()), Value::UInt(warning.code as u64), text(&warning.message)]
-            })
+            .map(|warning| vec![text(warning.level.name()), Value::UInt(warning.code as u64), text(&warning.message)])
             .collect();
         if let Some(limit) = limit {
             let mut number = |expr: &ast::Expr| -> Result<usize> {
@@ -233,7 +235,7 @@ impl Session {
                 (name.to_string(), ty)
             })
             .collect();
-        self.send(&columns, &rows, more, sink);
+        self.send(&columns, &rows, self.warning_count(), more, sink);
         Ok(())
     }
 
@@ -251,7 +253,9 @@ impl Session {
         self.status.add(Counter::ComFlush, 1);
         for item in items {
             match item {
-                FlushItem::Tables { for_export: true, .. } => return Err(Error::unsupported("FLUSH TABLES FOR EXPORT")),
+                FlushItem::Tables { for_export: true, .. } => {
+                    return Err(Error::unsupported("FLUSH TABLES FOR EXPORT"));
+                }
                 FlushItem::Tables { .. } => self.commit()?,
                 FlushItem::Other(_) => {}
             }
@@ -340,11 +344,9 @@ impl Session {
             Statement::SetPassword { user, password } => {
                 let (name, host) = match user {
                     Some(user) => self.account_name(user),
-                    None => self.account_name(&ast::UserName {
-                        user: String::new(),
-                        host: String::new(),
-                        current: true,
-                    }),
+                    None => {
+                        self.account_name(&ast::UserName { user: String::new(), host: String::new(), current: true })
+                    }
                 };
                 accounts.set_password(&name, &host, None, password)?;
             }

@@ -41,12 +41,14 @@ use format::value::{Value, ZoneOffset};
 use rustc_hash::FxHashMap;
 use storage::Trx;
 
+use crate::catalog::database_of;
 use crate::ddl;
+use crate::describe;
 use crate::error::{Error, Level, Result, Warning};
 use crate::executor::Scratch;
 use crate::expression::{EvalContext, Warnings};
 use crate::instance::Instance;
-use crate::parser::ast::{Show, Statement};
+use crate::parser::ast::{CreateTable, Insert, InsertSource, Query, Show, Statement};
 use crate::parser::normalize::{Normalized, normalize};
 use crate::parser::{self, Parsed};
 use crate::processlist::Process;
@@ -68,6 +70,8 @@ pub struct Prepared {
 
 /// Plans kept per session; when there are more, all are dropped.
 const PLANS_MAX: usize = 512;
+/// The plan of a longer text is not kept: such statements carry data, and seldom come twice.
+const PLAN_KEY_BYTES_MAX: usize = 16 << 10;
 
 /// One connection's state: variables, database, transaction, prepared statements.
 pub struct Session {
@@ -201,7 +205,9 @@ impl Session {
                 return self.fail(Error::syntax(&near, 1), sink);
             }
             let own = &rest[parsed.source.clone()];
-            let ok = if first || !self.query_normalized_more(own, more, sink) {
+            // Alone, it has been tried already.
+            let tried = first && !more;
+            let ok = if tried || !self.query_normalized_more(own, more, sink) {
                 self.run_statement(parsed, own, more, sink)
             } else {
                 self.state.error_count.get() == 0
@@ -254,16 +260,19 @@ impl Session {
         let planned = self.plan(&parsed.statement, parsed.parameters, &normalized.literals);
         let mut plan = match planned {
             Ok(Some(plan)) => plan,
+            // Begins like a query, and is something that is not planned.
             Ok(None) => {
-                let text = normalized.sql().to_vec();
-                return self.fail(Error::internal(format!("no plan for {}", String::from_utf8_lossy(&text))), sink);
+                if let Err(error) = self.dispatch(&parsed.statement, more, sink) {
+                    self.fail(error, sink);
+                }
+                return;
             }
             Err(error) => return self.fail(error, sink),
         };
         if self.run_plan(&mut plan, &normalized.literals, more, sink) == plan::Outcome::Stale {
             return self.fail(Error::new(1615, b"HY000", "Prepared statement needs to be re-prepared"), sink);
         }
-        if plan.is_cacheable {
+        if plan.is_cacheable && normalized.key().len() <= PLAN_KEY_BYTES_MAX {
             if self.plans.len() >= PLANS_MAX {
                 self.plans.clear();
             }
@@ -296,10 +305,7 @@ impl Session {
 
     /// Runs a statement of any kind without parameters.
     fn dispatch(&mut self, statement: &Statement, more: bool, sink: &mut dyn ResultSink) -> Result<()> {
-        let diagnostic = matches!(
-            statement,
-            Statement::Show(Show::Warnings { .. } | Show::Errors { .. })
-        );
+        let diagnostic = matches!(statement, Statement::Show(Show::Warnings { .. } | Show::Errors { .. }));
         if !diagnostic {
             self.begin_statement();
         }
@@ -426,6 +432,11 @@ impl Session {
             self.status.add(counter, 1);
         }
         self.commit()?;
+        if let Statement::CreateTable(create) = statement
+            && let Some(query) = &create.query
+        {
+            return self.create_table_from(create, query, more, sink);
+        }
         let wait = self.trx_options();
         if wait.read_only {
             return Err(Error::read_only_transaction());
@@ -452,13 +463,70 @@ impl Session {
         }
         self.state.row_count.set(outcome.affected_rows as i64);
         match &outcome.listing {
-            Some(listing) => self.send(&listing.columns, &listing.rows, more, sink),
+            Some(listing) => self.send(&listing.columns, &listing.rows, self.warning_count(), more, sink),
             None => {
                 let done = Done { affected_rows: outcome.affected_rows, info: outcome.info, ..Done::default() };
                 self.finish(&done, more, sink);
             }
         }
         Ok(())
+    }
+
+    /// CREATE TABLE ... SELECT: the table of the query's columns, and then its rows.
+    fn create_table_from(
+        &mut self,
+        create: &CreateTable,
+        query: &Query,
+        more: bool,
+        sink: &mut dyn ResultSink,
+    ) -> Result<()> {
+        if !create.columns.is_empty() || !create.indexes.is_empty() || create.partition_by.is_some() {
+            return Err(Error::unsupported("CREATE TABLE ... SELECT with columns or keys of its own"));
+        }
+        let database = database_of(&create.table, self.state.database.as_deref())?;
+        if create.if_not_exists && self.instance.engine.table(database, &create.table.name).is_some() {
+            let error = Error::table_exists(&create.table.name);
+            self.warnings.note(error.code, error.message);
+            self.finish(&Done::default(), more, sink);
+            return Ok(());
+        }
+        let wanted = Statement::Query(Box::new(query.clone()));
+        let Some(plan) = self.plan(&wanted, 0, &[])? else { return Err(Error::internal("no plan")) };
+        let plan::Plan::Query { plan, .. } = &plan.plan else { return Err(Error::internal("no query")) };
+        let columns: Vec<String> = plan
+            .columns()
+            .iter()
+            .map(|column| {
+                let null = if column.ty.nullable { "" } else { " NOT NULL" };
+                let collation = match column.column_type.collation() {
+                    Some(id) => format!(" COLLATE {}", format::collation::collation(id).name),
+                    None => String::new(),
+                };
+                let (name, ty) = (describe::quoted(&column.name), describe::column_type(&column.column_type));
+                format!("{name} {ty}{collation}{null}")
+            })
+            .collect();
+        let text = format!("CREATE TABLE t ({})", columns.join(", "));
+        let parsed = parser::parse_first(text.as_bytes(), SqlMode::default())?.0.ok_or_else(Error::empty_query)?;
+        let Statement::CreateTable(made) = parsed.statement else { return Err(Error::internal("no table")) };
+        let made = CreateTable { query: None, if_not_exists: false, columns: made.columns, ..create.clone() };
+        let mut kept = set::Kept { rows: Vec::new(), error: None };
+        self.define(&Statement::CreateTable(Box::new(made)), false, &mut kept)?;
+        let insert = Insert {
+            replace: false,
+            ignore: false,
+            table: create.table.clone(),
+            columns: Vec::new(),
+            source: InsertSource::Query(Box::new(query.clone())),
+            row_alias: None,
+            on_duplicate: Vec::new(),
+        };
+        let result = self.dispatch(&Statement::Insert(Box::new(insert)), more, sink);
+        if result.is_err() || self.state.error_count.get() > 0 {
+            let database = database_of(&create.table, self.state.database.as_deref())?;
+            let _ = self.instance.engine.drop_tables(&[(database, &create.table.name)], &self.trx_options());
+        }
+        result
     }
 
     /// A statement that is not about the last one's warnings begins.
@@ -470,6 +538,10 @@ impl Session {
 
     /// Answers a statement that has no rows (any more).
     fn finish(&self, done: &Done, more: bool, sink: &mut dyn ResultSink) {
+        self.finish_with(done, self.warning_count(), more, sink);
+    }
+
+    fn finish_with(&self, done: &Done, warnings: u16, more: bool, sink: &mut dyn ResultSink) {
         let mut status = self.status_flags();
         if more {
             status |= flags::MORE_RESULTS;
@@ -478,7 +550,7 @@ impl Session {
             affected_rows: done.affected_rows,
             last_insert_id: done.last_insert_id,
             status,
-            warnings: self.warning_count(),
+            warnings,
             info: &done.info,
         });
     }
@@ -568,7 +640,7 @@ impl Session {
 
     /// The columns of a table, for COM_FIELD_LIST.
     pub fn columns_of(&mut self, table: &str) -> Result<Vec<ColumnDefinition>> {
-        let text = format!("SELECT * FROM {} LIMIT 0", crate::describe::quoted(table));
+        let text = format!("SELECT * FROM {} LIMIT 0", describe::quoted(table));
         let parsed = parser::parse_first(text.as_bytes(), SqlMode::default())?.0.ok_or_else(Error::empty_query)?;
         match self.plan(&parsed.statement, 0, &[])? {
             Some(plan) => Ok(plan.definitions.to_vec()),
@@ -607,12 +679,10 @@ fn has_statement(text: &[u8]) -> bool {
                 Some(end) => rest = &rest[end..],
                 None => return false,
             },
-            [b'/', b'*', next, ..] if *next != b'!' => {
-                match rest.windows(2).position(|two| two == b"*/") {
-                    Some(end) => rest = &rest[end + 2..],
-                    None => return false,
-                }
-            }
+            [b'/', b'*', next, ..] if *next != b'!' => match rest.windows(2).position(|two| two == b"*/") {
+                Some(end) => rest = &rest[end + 2..],
+                None => return false,
+            },
             [] => return false,
             _ => return true,
         }

@@ -14,9 +14,9 @@ use crate::executor::insert::Series;
 use crate::executor::{Environment, change, insert, query};
 use crate::expression::{Expr, Node, parameter_type};
 use crate::information_schema::Facts;
+use crate::parser;
 use crate::parser::ast::{InsertSource, PrepareSource, Statement};
 use crate::parser::normalize::parameter_kind;
-use crate::parser;
 use crate::planner::change::{DeletePlan, InsertPlan, UpdatePlan, plan_delete, plan_insert, plan_update};
 use crate::planner::{Access, PlanContext, QueryPlan, SelectPlan, Step, select};
 use crate::result::ResultSink;
@@ -119,6 +119,7 @@ impl Session {
             parameter_types: types,
             tables: RefCell::default(),
             depth: Cell::new(0),
+            common_tables: RefCell::default(),
             next_select: Cell::new(0),
         };
         let results = self.variables.settings.character_set_results;
@@ -318,7 +319,8 @@ impl Session {
         {
             return Err(Error::syntax(String::from_utf8_lossy(&text[next..]).trim_start(), 1));
         }
-        if matches!(parsed.statement, Statement::Prepare { .. } | Statement::Execute { .. } | Statement::Deallocate(_)) {
+        if matches!(parsed.statement, Statement::Prepare { .. } | Statement::Execute { .. } | Statement::Deallocate(_))
+        {
             return Err(Error::not_preparable());
         }
         if parsed.parameters > u16::MAX as usize {
@@ -493,10 +495,8 @@ fn reads_variables(plan: &QueryPlan) -> bool {
     let reads = |expr: &Expr| {
         let mut found = false;
         expr.walk(&mut |expr| {
-            found |= matches!(
-                expr.node,
-                Node::UserVariable(_) | Node::AssignVariable(..) | Node::SystemVariable { .. }
-            );
+            found |=
+                matches!(expr.node, Node::UserVariable(_) | Node::AssignVariable(..) | Node::SystemVariable { .. });
         });
         found
     };

@@ -74,10 +74,8 @@ impl Session {
 
     fn set_system(&mut self, scope: Option<VariableScope>, name: &str, value: &ast::Expr) -> Result<()> {
         let name = name.to_ascii_lowercase();
-        let is_global = matches!(
-            scope,
-            Some(VariableScope::Global | VariableScope::Persist | VariableScope::PersistOnly)
-        );
+        let is_global =
+            matches!(scope, Some(VariableScope::Global | VariableScope::Persist | VariableScope::PersistOnly));
         if matches!(scope, Some(VariableScope::Persist | VariableScope::PersistOnly)) {
             self.warnings.note(1105, format!("SET PERSIST: {name} is set, but not kept over a restart yet"));
         }

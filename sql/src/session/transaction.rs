@@ -136,10 +136,7 @@ impl Session {
     }
 
     /// Runs a statement in the open transaction, or in one of its own: commits, or undoes what it did.
-    pub(super) fn in_statement<T>(
-        &mut self,
-        run: impl FnOnce(&Session, &RefCell<Trx>) -> Result<T>,
-    ) -> Result<T> {
+    pub(super) fn in_statement<T>(&mut self, run: impl FnOnce(&Session, &RefCell<Trx>) -> Result<T>) -> Result<T> {
         let mut trx = match self.trx.take() {
             Some(trx) => trx,
             None => self.instance.engine.begin(self.trx_options()),
