@@ -34,7 +34,7 @@ impl Run {
         let codec = self.codec();
         let wait = self.options();
         self.doing = "ddl";
-        self.aim_crash(6, 60);
+        self.aim_crash(10, 60);
         let mut concerned = vec![name.clone()];
         let (what, result) = match self.random.below(10) {
             0 | 1 => return self.create_table(engine, scene, after),
@@ -122,7 +122,7 @@ impl Run {
         let codec = self.codec();
         after.tables.insert(name.clone(), Arc::new(ModelTable::default()));
         self.doing = "ddl";
-        self.aim_crash(6, 60);
+        self.aim_crash(10, 60);
         let result = engine.create_table(workload::definition(&name, codec), &self.options()).map(|_| ());
         self.finish(&format!("create {name} {codec:?}"), result, after, scene, &[name])
     }

@@ -296,6 +296,10 @@ impl Run {
             return Err(format!("{} transactions are never purged", engine.status().history_list_length));
         }
         Self::check(&engine).map_err(|error| format!("after purge: {error}"))?;
+        let report = engine.check().map_err(|error| format!("check: {error}"))?;
+        if let Some(space) = report.spaces.iter().find(|space| space.delete_marked > 0) {
+            return Err(format!("{} keeps {} deleted rows that nobody sees", space.name, space.delete_marked));
+        }
         self.settle(&engine).map_err(|error| format!("after purge: {error}"))?;
         engine.close().map_err(|error| format!("close: {error}"))
     }
@@ -303,6 +307,11 @@ impl Run {
     /// One life of the engine.
     fn life(&mut self) -> Result<(), String> {
         self.say(|| "-- a life begins".into());
+        if self.random.chance(4) {
+            // Fixed while open, but not for ever.
+            self.config.pool_bytes = draw_config(&mut self.random).pool_bytes;
+            self.config.log_bytes = (1 << 20) << self.random.below(3);
+        }
         let engine = self.open_engine()?;
         self.settle(&engine)?;
         Self::check(&engine)?;
@@ -360,7 +369,7 @@ impl Run {
     }
 
     fn draw_faults(&mut self) {
-        let crash_at = self.disk.changes() + 1 + self.below_scale(&[100, 500, 2000]);
+        let crash_at = self.disk.changes() + 1 + self.below_scale(&[100, 500, 2000, 10_000]);
         self.failing_sync = self.random.chance(10).then(|| self.disk.syncs() + 1 + self.random.below(60));
         self.is_limited = self.random.chance(6);
         let capacity = self.is_limited.then(|| self.disk.used_blocks() + self.below_scale(&[50, 200, 1000]));

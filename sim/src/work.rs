@@ -4,14 +4,15 @@
 //! one thread. They meet all the same, in pages, in undo, in purge, and in the unique names that all draw from one pot.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 use std::sync::Arc;
 
 use storage::schema::{ReadMode, Row};
-use storage::{Engine, Error, Savepoint, Table, Trx};
+use storage::{Engine, Error, Isolation, Savepoint, Table, Trx, TrxOptions};
 
-use crate::model::{Brief, Change, Model, ModelRow};
+use crate::model::{Brief, Change, Model, ModelRow, ModelTable, folded};
 use crate::run::{End, Run};
-use crate::workload::{self, BODY, DATABASE, K, NAME};
+use crate::workload::{self, BODY, DATABASE, K, NAME, Part};
 
 /// Transactions that may be open at once.
 const SLOTS: i64 = 3;
@@ -98,7 +99,7 @@ impl Run {
 
     fn background(&mut self, engine: &Arc<Engine>, steps: u64) -> Result<(), End> {
         self.doing = "background work";
-        self.aim_crash(50, 20);
+        self.aim_crash(60, 20);
         for _ in 0..steps {
             let result = engine.step();
             if self.judge(result, "background work")? != Some(true) {
@@ -120,8 +121,9 @@ impl Run {
     /// One step of one transaction.
     fn transaction(&mut self, engine: &Arc<Engine>, scene: &mut Scene) -> Result<(), End> {
         let slot = self.random.below(SLOTS as u64) as i64;
+        let isolation = if self.random.chance(3) { Isolation::ReadCommitted } else { Isolation::RepeatableRead };
         let mut current = scene.open.remove(&slot).unwrap_or_else(|| Open {
-            trx: engine.begin(self.options()),
+            trx: engine.begin(TrxOptions { isolation, ..self.options() }),
             changes: Vec::new(),
             savepoints: Vec::new(),
             seen: None,
@@ -132,8 +134,8 @@ impl Run {
             3 => return self.rollback(current),
             4 => current.savepoints.push((current.trx.savepoint(), current.changes.len())),
             5 => self.back_to_savepoint(&mut current)?,
-            6 => self.scan_own(&mut current)?,
-            7 => self.many_rows(&mut current, slot)?,
+            6 | 7 => self.scan_own(&mut current)?,
+            8 => self.many_rows(&mut current, slot)?,
             _ => {
                 if let Some((name, table)) = self.open_some_table(&mut current)? {
                     let id = self.random.below(self.ids) as i64 * SLOTS + slot;
@@ -222,23 +224,97 @@ impl Run {
         self.judge(old.trx.commit(), "end of a snapshot").map(|_| ())
     }
 
-    /// A scan in a transaction with changes shows its snapshot with them.
+    /// What a transaction sees of the others, with its own changes.
+    fn visible(&mut self, current: &mut Open) -> Model {
+        let mut visible = match current.trx.isolation() {
+            Isolation::ReadCommitted => self.model().clone(),
+            _ => current.seen.get_or_insert_with(|| self.model().clone()).clone(),
+        };
+        visible.apply(&current.changes);
+        visible
+    }
+
+    /// What locking reads see: all that is committed, with its own changes.
+    fn newest(&self, current: &Open) -> Model {
+        let mut newest = self.model().clone();
+        newest.apply(&current.changes);
+        newest
+    }
+
+    /// A scan in a transaction with changes shows its snapshot with them; a locking one what is newest.
     fn scan_own(&mut self, current: &mut Open) -> Result<(), End> {
         let Some((name, table)) = self.open_some_table(current)? else { return Ok(()) };
         self.doing = "scan";
-        let index = self.random.below(table.indexes.len() as u64) as usize;
-        let seen = workload::scan(&mut current.trx, &table, index, self.random.chance(2));
-        let mut ought = current.seen.get_or_insert_with(|| self.model().clone()).clone();
-        let Some(mut seen) = self.judge(seen, "scan")? else { return Ok(()) };
-        ought.apply(&current.changes);
-        let Some(ought) = ought.tables.get(&name) else { return Ok(()) };
-        seen.has_body_index = ought.has_body_index;
-        match ought.difference(&seen) {
-            Some(difference) => {
-                Err(End::Failure(format!("a scan of {name} over index {index} in a transaction: {difference}")))
+        current.trx.statement_begin();
+        let mode = match self.random.below(12) {
+            0 => ReadMode::Shared,
+            1 => ReadMode::Exclusive,
+            _ => ReadMode::Consistent,
+        };
+        let visible = if mode == ReadMode::Consistent { self.visible(current) } else { self.newest(current) };
+        let Some(visible) = visible.tables.get(&name) else { return Ok(()) };
+        if mode == ReadMode::Consistent && self.random.chance(3) {
+            return self.find_names(current, &name, &table, visible);
+        }
+        let (index, part) = match self.random.below(3) {
+            0 => (self.random.below(table.indexes.len() as u64) as usize, Part::All),
+            1 => {
+                let ids = self.ids * 3;
+                (0, Part::Ids(self.draw_bound(0, ids), self.draw_bound(0, ids)))
             }
+            _ => (1, Part::Ks(self.draw_bound(-26, 52), self.draw_bound(-26, 52))),
+        };
+        let reverse = self.random.chance(2);
+        let seen = workload::scan_part(&mut current.trx, &table, index, part, mode, reverse);
+        let Some(mut seen) = self.judge(seen, "scan")? else { return Ok(()) };
+        let mut ought = (**visible).clone();
+        ought.rows.retain(|id, row| part.contains(*id, row));
+        seen.has_body_index = ought.has_body_index;
+        self.report.count(format!("scans {mode:?}"));
+        match ought.difference(&seen) {
+            Some(difference) => Err(End::Failure(format!(
+                "a scan {mode:?} of {name} over index {index}, {part:?}, reverse {reverse}: {difference}"
+            ))),
             None => Ok(()),
         }
+    }
+
+    fn draw_bound(&mut self, from: i64, count: u64) -> Bound<i64> {
+        let number = from + self.random.below(count) as i64;
+        match self.random.below(5) {
+            0 => Bound::Unbounded,
+            1 | 2 => Bound::Included(number),
+            _ => Bound::Excluded(number),
+        }
+    }
+
+    /// Looks names up that are there, and some that may be.
+    fn find_names(
+        &mut self,
+        current: &mut Open,
+        name: &str,
+        table: &Arc<Table>,
+        visible: &ModelTable,
+    ) -> Result<(), End> {
+        let mut wanted: Vec<String> = (0..10).map(|at| format!("s{at}")).collect();
+        wanted.extend(visible.rows.values().filter_map(|row| row.name.clone()).step_by(7));
+        let mut row = Row::new();
+        for wanted in wanted {
+            let folded = folded(&wanted);
+            let has_it = |row: &ModelRow| row.name.as_deref().is_some_and(|name| crate::model::folded(name) == folded);
+            let ought = visible.rows.iter().find(|(_, row)| has_it(row)).map(|(id, row)| (*id, (**row).clone()));
+            let found = workload::find_name(&mut current.trx, table, &wanted, &mut row);
+            let Some(found) = self.judge(found, "look-up of a name")? else { return Ok(()) };
+            if found != ought {
+                return Err(End::Failure(format!(
+                    "{name}: name {wanted} is found in {:?}, and ought to be in {:?}",
+                    found.map(|(id, _)| id),
+                    ought.map(|(id, _)| id)
+                )));
+            }
+            self.report.count("names looked up");
+        }
+        Ok(())
     }
 
     /// A table that the transaction may use, with its name.
@@ -451,8 +527,7 @@ impl Run {
         id: i64,
         new: Arc<ModelRow>,
     ) -> Result<Statement, StatementError> {
-        let mut now = self.model().clone();
-        now.apply(&current.changes);
+        let now = self.newest(current);
         let owner = new.name.as_ref().and_then(|name| now.owner_of_name(table, name, id));
         match (result, owner) {
             (Ok(()), None) => Ok(Statement::Changed(Some(new))),

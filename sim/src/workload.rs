@@ -1,7 +1,7 @@
 //! What is done to the engine: rows in and out of their stored form, and the
 //! tables that the workload uses.
 
-use std::ops::Bound;
+use std::ops::{Bound, RangeBounds};
 use std::sync::Arc;
 
 use format::collation::CollationId;
@@ -116,24 +116,74 @@ pub fn read(trx: &mut Trx, table: &Table, id: i64, mode: ReadMode, row: &mut Row
     Ok(found.then(|| decoded(row).1))
 }
 
+/// A part of an index.
+#[derive(Clone, Copy, Debug)]
+pub enum Part {
+    All,
+    /// Over the clustered index.
+    Ids(Bound<i64>, Bound<i64>),
+    /// Over the index of `k`.
+    Ks(Bound<i64>, Bound<i64>),
+}
+
+impl Part {
+    pub fn contains(&self, id: i64, row: &ModelRow) -> bool {
+        match *self {
+            Part::All => true,
+            Part::Ids(lower, upper) => (lower, upper).contains(&id),
+            Part::Ks(lower, upper) => (lower, upper).contains(&i64::from(row.k)),
+        }
+    }
+}
+
 /// Everything that a transaction sees of a table, over one of its indexes.
 pub fn scan(trx: &mut Trx, table: &Arc<Table>, index: usize, reverse: bool) -> Result<ModelTable> {
-    let range = ScanRange { lower: Bound::Unbounded, upper: Bound::Unbounded, reverse };
-    let mut cursor = trx.cursor(table, index, ReadMode::Consistent, ColumnSet::first(4), range)?;
+    scan_part(trx, table, index, Part::All, ReadMode::Consistent, reverse)
+}
+
+/// What a transaction sees of a part of an index.
+pub fn scan_part(
+    trx: &mut Trx,
+    table: &Arc<Table>,
+    index: usize,
+    part: Part,
+    mode: ReadMode,
+    reverse: bool,
+) -> Result<ModelTable> {
+    let (column, lower, upper) = match part {
+        Part::All => (ID, Bound::Unbounded, Bound::Unbounded),
+        Part::Ids(lower, upper) => (ID, lower, upper),
+        Part::Ks(lower, upper) => (K, lower, upper),
+    };
+    let stored = |bound: Bound<i64>| bound.map(|number| encode(column, &Value::Int(number)));
+    let (lower, upper) = (stored(lower), stored(upper));
+    let (lower, upper) =
+        (lower.as_ref().map(|bytes| [Some(&bytes[..])]), upper.as_ref().map(|bytes| [Some(&bytes[..])]));
+    let range =
+        ScanRange { lower: lower.as_ref().map(|key| &key[..]), upper: upper.as_ref().map(|key| &key[..]), reverse };
+    let mut cursor = trx.cursor(table, index, mode, ColumnSet::first(4), range)?;
     let mut found = ModelTable { has_body_index: table.index(BODY_INDEX).is_some(), ..ModelTable::default() };
     let mut row = Row::new();
-    let mut last: Option<i64> = None;
+    let mut last: Option<(i64, i64)> = None;
     while cursor.next(trx, &mut row)? {
         let (id, model) = decoded(&row);
-        if index == 0 {
-            let in_order = last.is_none_or(|last| if reverse { id < last } else { id > last });
-            assert!(in_order, "{}: id {id} follows {last:?}", table.name);
-            last = Some(id);
+        if index <= 1 {
+            let key = if index == 0 { (0, id) } else { (i64::from(model.k), id) };
+            let in_order = last.is_none_or(|last| if reverse { key < last } else { key > last });
+            assert!(in_order, "{}: {key:?} follows {last:?} in index {index}", table.name);
+            last = Some(key);
         }
         let twice = found.rows.insert(id, Arc::new(model)).is_some();
         assert!(!twice, "{}: id {id} came twice over index {index}", table.name);
     }
     Ok(found)
+}
+
+/// The row with a name, over its unique index.
+pub fn find_name(trx: &mut Trx, table: &Table, name: &str, row: &mut Row) -> Result<Option<(i64, ModelRow)>> {
+    let name = encode(NAME, &Value::Bytes(name.into()));
+    let found = trx.get(table, 2, &[Some(&name)], ReadMode::Consistent, &ColumnSet::first(4), row)?;
+    Ok(found.then(|| decoded(row)))
 }
 
 /// The whole database as a new transaction sees it: each table over every index, both ways over the first.

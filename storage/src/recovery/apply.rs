@@ -88,6 +88,7 @@ pub fn open(disk: Arc<dyn Disk>, config: Config) -> Result<(Arc<Store>, PageReco
     };
     if !report.was_clean {
         log.sync()?;
+        sync_names(&*disk)?;
         restore_files(&*disk, &spaces, &config, &found, &mut report)?;
         restore_torn_pages(&*disk, &spaces, &config, checkpoint.lsn, &mut report)?;
     }
@@ -138,6 +139,18 @@ fn tablespace_paths(disk: &dyn Disk) -> Result<Vec<String>> {
         }
     }
     Ok(paths)
+}
+
+/// Makes the names that are seen durable: a server that was killed may have left some that only the system knows of, and
+/// what has its name, or no longer has it, is not done once more.
+fn sync_names(disk: &dyn Disk) -> Result<()> {
+    disk.sync_directory("").map_err(Error::io("sync a directory"))?;
+    for entry in disk.list("").map_err(Error::io("list the data directory"))? {
+        if entry.is_directory {
+            disk.sync_directory(&entry.name).map_err(Error::io("sync a directory"))?;
+        }
+    }
+    Ok(())
 }
 
 /// Makes the files what the log says, and opens them.
@@ -261,7 +274,7 @@ fn probe_transform(disk: &dyn Disk, path: &str, page_bytes: usize) -> Result<Tra
             break;
         }
         if format::transform::is_encoded(&start) {
-            return Ok(Transform { algorithm: algorithm_of(start[header::TRANSFORM + 1]), level: 0 });
+            return Ok(Transform::usual(algorithm_of(start[header::TRANSFORM + 1])));
         }
     }
     Ok(Transform::NONE)
