@@ -1,0 +1,253 @@
+//! Undo that is larger than a page, undo that comes and goes, and what the planner is told about ranges.
+
+use std::ops::Bound;
+use std::sync::Arc;
+
+use format::collation::CollationId;
+use format::value::ColumnType;
+use storage::io::Disk;
+use storage::io::sim::SimDisk;
+use storage::{
+    Column, ColumnDefault, ColumnSet, Config, Engine, IndexDefinition, IndexPart, ReadMode, Row, ScanRange, Table,
+    TableDefinition, Trx, TrxOptions,
+};
+
+fn column(name: &str, ty: ColumnType) -> Column {
+    Column {
+        name: name.into(),
+        ty,
+        nullable: false,
+        default: ColumnDefault::None,
+        on_update_now: false,
+        auto_increment: false,
+        comment: "".into(),
+        invisible: false,
+    }
+}
+
+fn index(name: &str, columns: &[usize]) -> IndexDefinition {
+    let part = |column: &usize| IndexPart { column: *column, prefix_chars: None, descending: false };
+    IndexDefinition {
+        name: name.into(),
+        unique: name == "PRIMARY",
+        primary: name == "PRIMARY",
+        parts: columns.iter().map(part).collect(),
+        ..IndexDefinition::default()
+    }
+}
+
+fn engine(disk: &SimDisk) -> (Arc<Engine>, Arc<Table>) {
+    let config = Config { page_bytes: 4096, pool_bytes: 2000 * 4096, log_bytes: 8 << 20, ..Config::tiny() };
+    let disk: Arc<dyn Disk> = Arc::new(disk.clone());
+    Engine::create(disk.clone(), &config).unwrap();
+    let engine = Engine::open(disk, config).unwrap();
+    engine.create_database("d", CollationId::DEFAULT).unwrap();
+    let definition = TableDefinition {
+        database: "d".into(),
+        name: "t".into(),
+        columns: vec![
+            column("id", ColumnType::Int { bytes: 4, unsigned: true }),
+            column("k", ColumnType::Int { bytes: 4, unsigned: true }),
+            column("v", ColumnType::VarBinary { bytes: 300 }),
+        ],
+        indexes: vec![index("PRIMARY", &[0]), index("k", &[1])],
+        ..TableDefinition::default()
+    };
+    let table = engine.create_table(definition, &TrxOptions::default()).unwrap();
+    (engine, table)
+}
+
+fn insert(trx: &mut Trx, table: &Table, id: u32, k: u32) {
+    trx.insert(table, &[Some(&id.to_be_bytes()), Some(&k.to_be_bytes()), Some(&[b'v'; 100])]).unwrap();
+}
+
+fn update(trx: &mut Trx, table: &Table, id: u32, k: u32) {
+    let mut row = Row::new();
+    let all = ColumnSet::first(3);
+    assert!(trx.get(table, 0, &[Some(&id.to_be_bytes())], ReadMode::Exclusive, &all, &mut row).unwrap());
+    trx.update(table, &row, &[(1, Some(&k.to_be_bytes())), (2, Some(&[b'w'; 200]))]).unwrap();
+}
+
+fn rows(engine: &Arc<Engine>, table: &Arc<Table>) -> Vec<(u32, u32)> {
+    let mut trx = engine.begin(TrxOptions::default());
+    let mut cursor = trx.cursor(table, 0, ReadMode::Consistent, ColumnSet::first(2), ScanRange::ALL).unwrap();
+    let (mut row, mut rows) = (Row::new(), Vec::new());
+    let number = |row: &Row, column| u32::from_be_bytes(row.get(column).unwrap().try_into().unwrap());
+    while cursor.next(&mut trx, &mut row).unwrap() {
+        rows.push((number(&row, 0), number(&row, 1)));
+    }
+    rows
+}
+
+fn assert_clean(engine: &Engine) {
+    let report = engine.check().unwrap();
+    assert!(report.is_clean(), "{:#?}", report.errors);
+}
+
+#[test]
+fn a_transaction_of_many_pages_of_undo_is_undone() {
+    let disk = SimDisk::new(1);
+    let (engine, table) = engine(&disk);
+    let mut trx = engine.begin(TrxOptions::default());
+    for id in 0..1000 {
+        insert(&mut trx, &table, id, id);
+    }
+    trx.commit().unwrap();
+    let before = rows(&engine, &table);
+
+    let mut trx = engine.begin(TrxOptions::default());
+    for id in 0..1000 {
+        update(&mut trx, &table, id, id + 7);
+    }
+    let savepoint = trx.savepoint();
+    for id in 1000..3000 {
+        insert(&mut trx, &table, id, id);
+    }
+    for id in 0..1000 {
+        update(&mut trx, &table, id, id + 9);
+    }
+    trx.rollback_to(savepoint).unwrap();
+    // Undo goes on where it was cut off.
+    for id in 1000..1500 {
+        insert(&mut trx, &table, id, id);
+    }
+    trx.rollback().unwrap();
+    assert_eq!(rows(&engine, &table), before);
+    while engine.step().unwrap() {}
+    assert_clean(&engine);
+}
+
+#[test]
+fn a_crash_in_a_large_transaction_is_undone_by_the_next_open() {
+    let disk = SimDisk::new(2);
+    let (engine, table) = engine(&disk);
+    let mut trx = engine.begin(TrxOptions::default());
+    for id in 0..500 {
+        insert(&mut trx, &table, id, id);
+    }
+    trx.commit().unwrap();
+    let before = rows(&engine, &table);
+    let mut trx = engine.begin(TrxOptions::default());
+    for id in 0..500 {
+        update(&mut trx, &table, id, 3 * id);
+        insert(&mut trx, &table, 1000 + id, id);
+    }
+    engine.store().flush_log(engine.store().current_lsn()).unwrap();
+    let config = engine.config();
+    let crashed = disk.crash();
+    std::mem::forget(trx);
+    drop(engine);
+    let engine = Engine::open(Arc::new(crashed), config).unwrap();
+    let table = engine.table("d", "t").unwrap();
+    assert_eq!(rows(&engine, &table), before);
+    while engine.step().unwrap() {}
+    assert_clean(&engine);
+}
+
+#[test]
+fn undo_pages_are_used_again() {
+    let disk = SimDisk::new(3);
+    let (engine, table) = engine(&disk);
+    let mut trx = engine.begin(TrxOptions::default());
+    for id in 0..200 {
+        insert(&mut trx, &table, id, id);
+    }
+    trx.commit().unwrap();
+    let undo_bytes = || {
+        let undo = engine.tablespaces().unwrap().into_iter().find(|space| space.name.contains("undo"));
+        undo.expect("there is an undo tablespace").file_bytes
+    };
+    let mut bytes = 0;
+    for round in 0..60 {
+        // Large and small ones, by turns.
+        let mut trx = engine.begin(TrxOptions::default());
+        for id in 0..200 {
+            update(&mut trx, &table, id, id + round);
+        }
+        trx.commit().unwrap();
+        for id in 0..20 {
+            let mut trx = engine.begin(TrxOptions::default());
+            update(&mut trx, &table, id, round);
+            trx.commit().unwrap();
+        }
+        while engine.step().unwrap() {}
+        if round == 20 {
+            bytes = undo_bytes();
+        }
+    }
+    assert_eq!(undo_bytes(), bytes, "the history is short, so nothing more is needed");
+    assert_eq!(engine.status().history_list_length, 0);
+    assert_clean(&engine);
+}
+
+#[test]
+fn a_reader_keeps_the_history() {
+    let disk = SimDisk::new(4);
+    let (engine, table) = engine(&disk);
+    let mut trx = engine.begin(TrxOptions::default());
+    for id in 0..300 {
+        insert(&mut trx, &table, id, id);
+    }
+    trx.commit().unwrap();
+    let before = rows(&engine, &table);
+    let mut reader = engine.begin(TrxOptions::default());
+    reader.take_snapshot();
+    for round in 1..6 {
+        let mut trx = engine.begin(TrxOptions::default());
+        for id in (0..300).step_by(round as usize) {
+            update(&mut trx, &table, id, 1000 * round + id);
+        }
+        trx.commit().unwrap();
+        let mut trx = engine.begin(TrxOptions::default());
+        let mut row = Row::new();
+        let key = (round * 7).to_be_bytes();
+        let all = ColumnSet::first(3);
+        assert!(trx.get(&table, 0, &[Some(&key)], ReadMode::Exclusive, &all, &mut row).unwrap());
+        trx.delete(&table, &row).unwrap();
+        trx.commit().unwrap();
+        while engine.step().unwrap() {}
+    }
+    for index in 0..2 {
+        let mut cursor =
+            reader.cursor(&table, index, ReadMode::Consistent, ColumnSet::first(3), ScanRange::ALL).unwrap();
+        let (mut row, mut found) = (Row::new(), Vec::new());
+        let number = |row: &Row, column| u32::from_be_bytes(row.get(column).unwrap().try_into().unwrap());
+        while cursor.next(&mut reader, &mut row).unwrap() {
+            assert_eq!(row.get(2).unwrap(), [b'v'; 100]);
+            found.push((number(&row, 0), number(&row, 1)));
+        }
+        assert_eq!(found, before, "through index {index}");
+    }
+    reader.commit().unwrap();
+    while engine.step().unwrap() {}
+    assert_eq!(engine.status().history_list_length, 0);
+    assert_clean(&engine);
+}
+
+#[test]
+fn estimates_are_about_right() {
+    let disk = SimDisk::new(5);
+    let (engine, table) = engine(&disk);
+    let mut trx = engine.begin(TrxOptions::default());
+    for id in 0..10_000 {
+        insert(&mut trx, &table, id, id % 100);
+    }
+    trx.commit().unwrap();
+    let mut trx = engine.begin(TrxOptions::default());
+    for (index, low, high, rows) in
+        [(0, 0, 9999, 10_000), (0, 100, 110, 11), (0, 1000, 4999, 4000), (1, 50, 50, 100), (1, 10, 39, 3000)]
+    {
+        let (low, high): ([u8; 4], [u8; 4]) = (u32::to_be_bytes(low), u32::to_be_bytes(high));
+        let (low, high) = ([Some(&low[..])], [Some(&high[..])]);
+        let range = ScanRange { lower: Bound::Included(&low), upper: Bound::Included(&high), reverse: false };
+        let estimate = trx.estimate(&table, index, &range).unwrap();
+        assert!(estimate >= rows * 6 / 10 && estimate <= rows * 16 / 10, "{estimate} for {rows} through index {index}");
+    }
+    let all = trx.estimate(&table, 0, &ScanRange::ALL).unwrap();
+    assert!((6_000..16_000).contains(&all), "{all}");
+    let key = 20_000_u32.to_be_bytes();
+    let key = [Some(&key[..])];
+    assert_eq!(trx.estimate(&table, 0, &ScanRange::prefix(&key)).unwrap(), 0);
+    let statistics = engine.table_statistics(&table);
+    assert!((6_000..16_000).contains(&statistics.rows), "{}", statistics.rows);
+}
