@@ -73,7 +73,8 @@ fn modules_import_only_what_stands_below_them() {
                 files.push(file);
             }
             assert!(!files.is_empty(), "{krate}: module {module} has no file");
-            for file in files {
+            // Tests may look up; those that fill a file of their own, too.
+            for file in files.into_iter().filter(|file| !file.ends_with("tests.rs")) {
                 let text = fs::read_to_string(&file).expect("a source file");
                 for (number, line) in text.lines().enumerate() {
                     // Tests stand at the end of a file and may look up.

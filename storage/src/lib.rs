@@ -50,10 +50,11 @@ pub use engine::{
 };
 pub use error::{Error, Result};
 pub use lock::{Interrupt, Kill};
+pub use mtr::{Mtr, PageHandle};
 pub use recovery::RecoveryReport;
 pub use schema::{
     Column, ColumnDefault, ColumnSet, Compression, Database, Index, IndexDefinition, IndexPart, ReadMode, Row,
-    RowFormat, ScanRange, TableDefinition, TableOptions,
+    RowFormat, ScanRange, TableDefinition, TableOptions, same_name,
 };
-pub use store::{Store, StoreStatus};
+pub use store::{SharedGuard, Store, StoreStatus};
 pub use transaction::Isolation;

@@ -42,7 +42,7 @@ fn reader(interrupt: &Arc<Interrupt>) -> Transaction {
 }
 
 fn look_at(interrupt: &Interrupt, rows: u64) -> Result<()> {
-    if rows % INTERRUPT_ROWS == 0 && interrupt.is_set() { Err(Error::Interrupted) } else { Ok(()) }
+    if rows.is_multiple_of(INTERRUPT_ROWS) && interrupt.is_set() { Err(Error::Interrupted) } else { Ok(()) }
 }
 
 /// One row as the values of its clustered record, and its secondary entries.

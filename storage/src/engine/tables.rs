@@ -25,6 +25,9 @@ use crate::row;
 use crate::schema::{self, Column, IndexDefinition, TableDefinition, TableOptions, same_name};
 use crate::segment;
 
+/// Database and table.
+pub type TableName<'a> = (&'a str, &'a str);
+
 /// Pages that an empty table has beside its roots.
 const FIXED_PAGES: u32 = 3;
 
@@ -160,12 +163,12 @@ impl Engine {
     }
 
     /// (from, to) pairs, in order, all or none.
-    pub fn rename_tables(&self, renames: &[((&str, &str), (&str, &str))], wait: &TrxOptions) -> Result<()> {
+    pub fn rename_tables(&self, renames: &[(TableName<'_>, TableName<'_>)], wait: &TrxOptions) -> Result<()> {
         let dictionary = &self.inner.dictionary;
         let names: Vec<(&str, &str)> = renames.iter().flat_map(|(from, to)| [*from, *to]).collect();
         let _names = self.lock_names(&names, wait)?;
         // What the names mean after the renames so far; None = nothing.
-        let mut now: FxHashMap<(&str, &str), Option<Arc<schema::Table>>> = FxHashMap::default();
+        let mut now: FxHashMap<TableName<'_>, Option<Arc<schema::Table>>> = FxHashMap::default();
         for name in &names {
             let table = dictionary.table(name.0, name.1).map(|table| Arc::clone(table.schema()));
             now.insert(*name, table);

@@ -201,7 +201,7 @@ impl Registry {
             let mut views = self.views.lock();
             views.push(view.clone());
             // Purge cleans up, too, but only while there is something to purge.
-            if views.len() % CLEANUP_VIEWS == 0 {
+            if views.len().is_multiple_of(CLEANUP_VIEWS) {
                 views.retain(|view| Arc::strong_count(view) > 1);
             }
             (view, self.version.load(Ordering::Acquire))
