@@ -148,7 +148,7 @@ fn write_entry(client: &mut Client, writer: u64, entry: u64) -> Result<(), Error
     client.query("BEGIN")?;
     client.query(&format!("INSERT INTO ledger.entries VALUES ({writer}, {entry}, '{}')", note(writer, entry)))?;
     client.query(&format!("UPDATE ledger.counters SET entries = entries + 1 WHERE writer = {writer}"))?;
-    if entry % 7 == 0 {
+    if entry.is_multiple_of(7) {
         // Work that is thrown away, with pages of its own, so that rollback has something to do.
         client.query("SAVEPOINT before_scratch")?;
         client.query(&format!("INSERT INTO ledger.scratch (body) VALUES (REPEAT('{entry} ', 3000))"))?;

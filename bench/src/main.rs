@@ -302,8 +302,13 @@ fn crash(kills: u32, rows: u32, pool: &str) -> io::Result<()> {
             .audit(&server)
             .map_err(|lost| io::Error::other(format!("kill {kill}: {lost}\nserver log:\n{}", server.log_tail(40))))?;
         println!("kill {kill}: {} promised, {} found; serving again after {seconds:.2} s", audit.promised, audit.found);
-        for line in server.log_tail(40).lines().filter(|line| line.to_ascii_lowercase().contains("recover")) {
-            println!("    {line}");
+        let log = server.log_tail(12);
+        let report = log
+            .lines()
+            .skip_while(|line| !line.contains("recovered from LSN"))
+            .take_while(|line| !line.contains("ready"));
+        for line in report {
+            println!("    {}", line.split("[System] ").last().unwrap_or(line));
         }
     }
     server.stop()?;

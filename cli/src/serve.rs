@@ -150,8 +150,9 @@ pub fn start(globals: GlobalVariables, options: &Options) -> Result<Running, Str
     let accounts = Accounts::open(&datadir).map_err(|cause| format!("cannot read the accounts: {cause}"))?;
     fill_in_facts(&globals, &datadir)?;
     let engine = open_engine(&globals, &datadir)?;
+    // What recovery did is part of a server's life: it is always said. A clean start has nothing to tell.
     for line in engine.recovery_report().to_string().lines() {
-        info!("{line}");
+        if engine.recovery_report().was_clean() { info!("{line}") } else { log::system(line) }
     }
     make_changes_effective(&globals, &engine);
     let instance = Instance::new(engine, globals, accounts, datadir);
