@@ -6,13 +6,19 @@
 
 #![forbid(unsafe_code)]
 
-mod demo;
-mod init;
-mod log;
 mod options;
-mod page;
-mod check;
+
+mod log;
+
+mod init;
+
 mod serve;
+
+mod demo;
+
+mod check;
+
+mod page;
 
 use std::process::ExitCode;
 

@@ -39,7 +39,7 @@ use tracing::{debug, error};
 
 use crate::auth;
 use crate::incoming::{Ended, Incoming, Packet};
-use crate::listener::Shared;
+use crate::shared::Shared;
 use crate::sink::{Rows, Sink};
 use crate::stream::{Peer, Stream};
 
@@ -433,6 +433,8 @@ impl Connection {
                 Next::Answer
             }
             Command::Query(text) => {
+                // Some clients count the end of their C string in.
+                let text = text.strip_suffix(&[0]).unwrap_or(text);
                 status.add(Counter::Questions, 1);
                 process.begin("Query", text);
                 sink.rows = Rows::Text;
@@ -584,7 +586,10 @@ impl Connection {
     fn try_change_user(&mut self, payload: &[u8]) -> Result<(), Refused> {
         let request = ChangeUser::decode(payload, self.wire.sink.capabilities)?;
         let user = String::from_utf8_lossy(request.user).into_owned();
-        self.account = authenticate(&self.shared, &mut self.wire, &user, request.auth, request.plugin)?;
+        // Clients do not agree on which challenge their proof is to be made for here: that of the greeting, or a later
+        // one. Naming no plugin that we know makes them prove again, for a fresh one.
+        let plugin = request.plugin.map(|_| &b""[..]);
+        self.account = authenticate(&self.shared, &mut self.wire, &user, request.auth, plugin)?;
         self.reset();
         self.process.set_user(&user);
         self.session.set_user(&user, &self.wire.peer.host());

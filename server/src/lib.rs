@@ -4,11 +4,18 @@
 
 #![forbid(unsafe_code)]
 
-pub mod auth;
-pub mod connection;
-pub mod incoming;
-pub mod listener;
-pub mod sink;
 pub mod stream;
+
+pub mod incoming;
+
+pub mod auth;
+
+pub mod sink;
+
+pub mod shared;
+
+pub mod connection;
+
+pub mod listener;
 
 pub use listener::{Options, Server};

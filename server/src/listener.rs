@@ -1,4 +1,4 @@
-//! The server: its listeners, what its connections share, and its end.
+//! The server: its listeners, and its end.
 //!
 //! One thread waits at each listening socket and starts a thread for each client.
 //! Stopping goes the same way backwards: the listeners close, the clients are told
@@ -11,21 +11,17 @@ use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use format::packet::frame::Packets;
 use format::packet::response;
-use parking_lot::{Condvar, Mutex};
 use rustix::net::Shutdown;
-use sql::accounts::Plugin;
-use sql::status::Counter;
 use sql::{Error, Instance};
 use tracing::{error, warn};
 
-use crate::auth::{PasswordCache, ServerKey};
 use crate::connection;
+use crate::shared::{Live, Shared};
 use crate::stream::{Peer, Stream};
 
 /// A connection's stack: deep expressions recurse. Only what is used becomes real memory.
@@ -60,44 +56,6 @@ impl Options {
     }
 }
 
-/// What all connections share.
-pub struct Shared {
-    pub instance: Arc<Instance>,
-    pub passwords: PasswordCache,
-    pub key: ServerKey,
-    /// The verifier of no password: what strangers are compared with.
-    pub nobody: String,
-    live: AtomicUsize,
-    stopping: AtomicBool,
-    shutdown_requested: Mutex<bool>,
-    shutdown_signal: Condvar,
-}
-
-impl Shared {
-    /// A client, or the operator, wants the server to stop.
-    pub fn request_shutdown(&self) {
-        *self.shutdown_requested.lock() = true;
-        self.shutdown_signal.notify_all();
-    }
-
-    pub fn shutdown_is_requested(&self) -> bool {
-        *self.shutdown_requested.lock()
-    }
-
-    /// The answer to COM_STATISTICS.
-    pub fn statistics(&self) -> String {
-        let status = &self.instance.status;
-        let uptime = status.uptime_seconds();
-        let questions = status.total(Counter::Questions);
-        format!(
-            "Uptime: {uptime}  Threads: {}  Questions: {questions}  Slow queries: {}  Opens: 0  Flush tables: 1  Open tables: 0  Queries per second avg: {:.3}",
-            self.instance.processes.len(),
-            status.total(Counter::SlowQueries),
-            questions as f64 / uptime.max(1) as f64,
-        )
-    }
-}
-
 enum Listener {
     Tcp(TcpListener),
     Unix(UnixListener),
@@ -116,16 +74,7 @@ pub struct Server {
 impl Server {
     /// Listens, and serves from now on.
     pub fn start(instance: Arc<Instance>, options: &Options) -> io::Result<Self> {
-        let shared = Arc::new(Shared {
-            instance,
-            passwords: PasswordCache::default(),
-            key: ServerKey::default(),
-            nobody: Plugin::CachingSha2Password.verifier(&rand::random::<[u8; 32]>(), b"nobody.nobody.nobody"),
-            live: AtomicUsize::new(0),
-            stopping: AtomicBool::new(false),
-            shutdown_requested: Mutex::new(false),
-            shutdown_signal: Condvar::new(),
-        });
+        let shared = Arc::new(Shared::new(instance));
         let mut server =
             Self { shared, listeners: Vec::new(), threads: Vec::new(), addresses: Vec::new(), socket: None };
         for listener in listen_tcp(options)? {
@@ -155,15 +104,12 @@ impl Server {
 
     /// Waits until somebody asks for the end.
     pub fn wait_for_shutdown_request(&self) {
-        let mut requested = self.shared.shutdown_requested.lock();
-        while !*requested {
-            self.shared.shutdown_signal.wait(&mut requested);
-        }
+        self.shared.wait_for_shutdown_request();
     }
 
     /// Stops listening, lets everybody leave, and returns when they have.
     pub fn stop(self) {
-        self.shared.stopping.store(true, Ordering::SeqCst);
+        self.shared.stop();
         for listener in &self.listeners {
             // This ends `accept` in its thread.
             let _ = match &**listener {
@@ -178,11 +124,11 @@ impl Server {
             let _ = fs::remove_file(socket);
         }
         let deadline = Instant::now() + FAREWELL;
-        while self.shared.live.load(Ordering::SeqCst) > 0 {
+        while self.shared.live_count() > 0 {
             // Again and again: a client may have been just about to log in.
             self.shared.instance.processes.kill_all();
             if Instant::now() > deadline {
-                warn!("{} connections did not end in time", self.shared.live.load(Ordering::SeqCst));
+                warn!("{} connections did not end in time", self.shared.live_count());
                 return;
             }
             thread::sleep(Duration::from_millis(5));
@@ -243,7 +189,7 @@ fn accept_all(shared: &Arc<Shared>, listener: &Listener) {
             }),
             Listener::Unix(listener) => listener.accept().map(|(stream, _)| (Stream::Unix(stream), Peer::Socket)),
         };
-        if shared.stopping.load(Ordering::SeqCst) {
+        if shared.is_stopping() {
             return;
         }
         match accepted {
@@ -261,8 +207,7 @@ fn accept_all(shared: &Arc<Shared>, listener: &Listener) {
 /// Gives the client a thread, unless there are too many.
 fn welcome(shared: &Arc<Shared>, mut stream: Stream, peer: Peer) {
     let connections_max = shared.instance.variables.number("max_connections") as usize;
-    if shared.live.fetch_add(1, Ordering::SeqCst) >= connections_max {
-        shared.live.fetch_sub(1, Ordering::SeqCst);
+    let Some(live) = Live::begin(shared, connections_max) else {
         shared.instance.status.count_refused_connection();
         let refusal = Error::too_many_connections();
         let mut packets = Packets::new();
@@ -270,22 +215,12 @@ fn welcome(shared: &Arc<Shared>, mut stream: Stream, peer: Peer) {
         packets.push(|out| payload.encode(false, out));
         let _ = stream.write_all(packets.bytes());
         return;
-    }
-    let guard = Live(shared.clone());
+    };
     let spawned = thread::Builder::new().name("connection".to_owned()).stack_size(STACK_BYTES).spawn(move || {
-        connection::serve(&guard.0, stream, peer);
+        connection::serve(live.shared(), stream, peer);
     });
     if let Err(cause) = spawned {
         error!("cannot start a thread for a connection: {cause}");
-    }
-}
-
-/// Counts a connection as long as it lives, panics included.
-struct Live(Arc<Shared>);
-
-impl Drop for Live {
-    fn drop(&mut self) {
-        self.0.live.fetch_sub(1, Ordering::SeqCst);
     }
 }
 

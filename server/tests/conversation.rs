@@ -110,6 +110,22 @@ fn both_plugins_log_in_on_both_sockets() {
 }
 
 #[test]
+fn a_connection_can_change_its_user() {
+    let fixture = Fixture::new();
+    fixture.add_account("old", Plugin::NativePassword, "secret");
+    fixture.add_account("new", Plugin::CachingSha2Password, "geheim");
+    let mut client = fixture.client();
+    for (user, password) in [("old", "secret"), ("new", "geheim"), ("old", "secret")] {
+        client.run("SET @a = 1");
+        client.change_user(user, password).unwrap();
+        let rows = client.query("SELECT SUBSTRING_INDEX(USER(), '@', 1), @a").text();
+        assert_eq!(rows, [[Some(user.to_owned()), None]]);
+    }
+    assert_eq!(client.change_user("new", "wrong").unwrap_err().code, 1045);
+    assert!(client.is_closed());
+}
+
+#[test]
 fn a_changed_password_counts_at_once() {
     let fixture = Fixture::new();
     fixture.add_account("app", Plugin::CachingSha2Password, "one");

@@ -43,16 +43,25 @@
 //! Sources: "Client/Server Protocol" in the MySQL source documentation; the pages
 //! of the same name in MariaDB's knowledge base.
 
-pub mod capability;
-pub mod column;
-pub mod command;
-pub mod frame;
-pub mod handshake;
 pub mod reader;
-pub mod response;
-pub mod row;
-pub mod statement;
+
 pub mod writer;
+
+pub mod capability;
+
+pub mod frame;
+
+pub mod handshake;
+
+pub mod column;
+
+pub mod row;
+
+pub mod statement;
+
+pub mod command;
+
+pub mod response;
 
 pub use capability::{Capabilities, status};
 pub use column::{ColumnDefinition, ColumnKind, column_flags};

@@ -94,44 +94,56 @@ impl Client {
             return Err(refusal(&greeting));
         }
         let greeting = Handshake::decode(&greeting).unwrap();
-        let mut challenge = greeting.challenge;
+        let challenge = greeting.challenge;
         client.capabilities = greeting.capabilities & login.capabilities;
-        let proof = |plugin: &str, challenge: &[u8; 20]| match plugin {
-            "mysql_native_password" => auth::native_proof(login.password.as_bytes(), challenge),
-            "caching_sha2_password" => auth::sha2_proof(login.password.as_bytes(), challenge),
-            other => panic!("unknown plugin {other}"),
-        };
         let response = HandshakeResponse {
             capabilities: login.capabilities,
             packet_bytes_max: 1 << 24,
             collation: 45,
             user: login.user.as_bytes(),
-            auth: &proof(login.plugin, &{ challenge }),
+            auth: &proof(login.plugin, login.password, &challenge),
             database: login.database.map(str::as_bytes),
             plugin: Some(login.plugin.as_bytes()),
             attributes: Attributes::default(),
         };
         client.send(|out| response.encode(out));
+        client.prove(private, login.password, challenge)?;
+        Ok(client)
+    }
+
+    /// COM_CHANGE_USER, with a proof that is good for nothing: the server must ask for another.
+    pub fn change_user(&mut self, user: &str, password: &str) -> Result<(), Refusal> {
+        self.sequence = 0;
+        self.send(|out| {
+            out.push(number::CHANGE_USER);
+            out.extend_from_slice(user.as_bytes());
+            out.extend_from_slice(b"\0\x01x\0\x2d\0mysql_native_password\0");
+        });
+        self.prove(true, password, [0; 20])
+    }
+
+    /// Does what the server asks for until it lets us in.
+    fn prove(&mut self, private: bool, password: &str, mut challenge: [u8; 20]) -> Result<(), Refusal> {
         loop {
-            let answer = client.receive();
+            let answer = self.receive();
             match answer[0] {
-                response::OK => return Ok(client),
+                response::OK => return Ok(()),
                 response::ERROR => return Err(refusal(&answer)),
                 0xFE => {
                     let (plugin, data) = handshake::decode_auth_switch(&answer).unwrap();
                     challenge = data.try_into().unwrap();
-                    let proof = proof(plugin, &challenge);
-                    client.send(|out| out.extend_from_slice(&proof));
+                    let proof = proof(plugin, password, &challenge);
+                    self.send(|out| out.extend_from_slice(&proof));
                 }
                 1 if answer[1..] == [auth::FAST_AUTH_SUCCESS] => {}
                 1 if answer[1..] == [auth::PERFORM_FULL_AUTH] && private => {
-                    client.send(|out| out.extend_from_slice(format!("{}\0", login.password).as_bytes()));
+                    self.send(|out| out.extend_from_slice(format!("{password}\0").as_bytes()));
                 }
-                1 if answer[1..] == [auth::PERFORM_FULL_AUTH] => client.send(|out| out.push(auth::REQUEST_PUBLIC_KEY)),
+                1 if answer[1..] == [auth::PERFORM_FULL_AUTH] => self.send(|out| out.push(auth::REQUEST_PUBLIC_KEY)),
                 1 => {
                     let key = std::str::from_utf8(&answer[1..]).unwrap();
-                    let hidden = auth::ServerKey::encrypt(key, login.password.as_bytes(), &challenge).unwrap();
-                    client.send(|out| out.extend_from_slice(&hidden));
+                    let hidden = auth::ServerKey::encrypt(key, password.as_bytes(), &challenge).unwrap();
+                    self.send(|out| out.extend_from_slice(&hidden));
                 }
                 other => panic!("unexpected answer {other}"),
             }
@@ -285,6 +297,14 @@ impl Client {
     pub fn last_words(&mut self, sequence: u8) -> Refusal {
         self.sequence = sequence;
         refusal(&self.receive())
+    }
+}
+
+fn proof(plugin: &str, password: &str, challenge: &[u8; 20]) -> Vec<u8> {
+    match plugin {
+        "mysql_native_password" => auth::native_proof(password.as_bytes(), challenge),
+        "caching_sha2_password" => auth::sha2_proof(password.as_bytes(), challenge),
+        other => panic!("unknown plugin {other}"),
     }
 }
 

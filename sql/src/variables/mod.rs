@@ -26,13 +26,19 @@
 //! variables that are computed from the session's state (`warning_count`,
 //! `last_insert_id`, ...: see [`Variable::computed`]).
 
-mod engine;
-mod global;
 mod kind;
+
 mod list;
-mod session;
-mod settings;
+
 mod variable;
+
+mod settings;
+
+mod engine;
+
+mod global;
+
+mod session;
 
 pub use engine::{engine_config, reconfigure};
 pub use global::{GlobalVariables, Hook};
