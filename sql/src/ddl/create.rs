@@ -1,0 +1,133 @@
+//! CREATE TABLE: a whole definition at once.
+
+use storage::schema::{Compression, IndexDefinition, TableDefinition, TableOptions};
+
+use super::{Context, Outcome, column, index, options};
+use crate::catalog::storage_error;
+use crate::error::{Error, Result};
+use crate::parser::ast::{CreateTable, IndexKind, IndexPartSpec, IndexSpec};
+
+const COLUMNS_MAX: usize = 1017;
+const INDEXES_MAX: usize = 64;
+
+/// CREATE TABLE.
+pub fn create_table(context: &Context<'_>, create: &CreateTable) -> Result<Outcome> {
+    if create.temporary {
+        return Err(Error::unsupported("temporary tables"));
+    }
+    if create.query.is_some() {
+        return Err(Error::unsupported("CREATE TABLE ... SELECT"));
+    }
+    if create.partition_by.is_some() {
+        return Err(Error::unsupported("partitioning"));
+    }
+    if create.or_replace {
+        return Err(Error::unsupported("CREATE OR REPLACE TABLE"));
+    }
+    let (database, name) = context.resolve(&create.table)?;
+    options::check_table_name(name)?;
+    let Some(home) = context.instance.engine.database(database) else {
+        return Err(Error::unknown_database(database));
+    };
+    if context.instance.engine.table(database, name).is_some() {
+        let error = Error::table_exists(name);
+        if !create.if_not_exists {
+            return Err(error);
+        }
+        context.note(error.code, error.message);
+        return Outcome::nothing();
+    }
+    let definition = match &create.like {
+        Some(like) => {
+            let (other_database, other) = context.resolve(like)?;
+            let mut definition = context.existing(other_database, other)?.definition();
+            definition.auto_increment_start = 0;
+            definition
+        }
+        None => definition(context, create, home.collation)?,
+    };
+    let definition = TableDefinition { database: database.into(), name: name.into(), ..definition };
+    context.instance.engine.create_table(definition, &context.wait).map_err(|error| match error {
+        storage::Error::Exists(_) => Error::table_exists(name),
+        other => storage_error(other),
+    })?;
+    Outcome::nothing()
+}
+
+fn definition(
+    context: &Context<'_>,
+    create: &CreateTable,
+    collation: format::collation::CollationId,
+) -> Result<TableDefinition> {
+    if !create.foreign_keys.is_empty() {
+        return Err(Error::unsupported("foreign keys"));
+    }
+    if !create.checks.is_empty() {
+        return Err(Error::unsupported("CHECK constraints"));
+    }
+    if create.columns.is_empty() {
+        return Err(Error::no_columns());
+    }
+    if create.columns.len() > COLUMNS_MAX {
+        return Err(Error::too_many_columns());
+    }
+    let mut table_options = TableOptions { collation, ..TableOptions::default() };
+    if !context.settings.innodb_compression_default {
+        table_options.compression = Compression::None;
+    }
+    let given = options::apply(context, &create.options, &mut table_options)?;
+
+    let mut columns = Vec::with_capacity(create.columns.len());
+    for spec in &create.columns {
+        if create.columns.iter().filter(|other| storage::schema::same_name(&other.name, &spec.name)).count() > 1 {
+            return Err(Error::duplicate_column_name(&spec.name));
+        }
+        columns.push(column::column(context, spec, table_options.collation)?);
+    }
+    column::check_row(&columns)?;
+
+    // Keys named by the user come first, so that invented names make room for them.
+    let mut specs: Vec<IndexSpec> = create.columns.iter().flat_map(keys_of_column).collect();
+    specs.extend(create.indexes.iter().cloned());
+    specs.sort_by_key(|spec| spec.name.is_none());
+    if specs.len() > INDEXES_MAX {
+        return Err(Error::new(1069, b"42000", format!("Too many keys specified; max {INDEXES_MAX} keys allowed")));
+    }
+    let mut indexes: Vec<IndexDefinition> = Vec::with_capacity(specs.len());
+    for spec in &specs {
+        let made = index::index(context, spec, &mut columns, &indexes)?;
+        indexes.push(made);
+    }
+    // Back into the order written, as far as it counts.
+    let indexes = index::in_order(indexes);
+    index::check_auto_increment(&columns, &indexes)?;
+    Ok(TableDefinition {
+        columns,
+        indexes,
+        options: table_options,
+        auto_increment_start: given.auto_increment.unwrap_or(0),
+        ..TableDefinition::default()
+    })
+}
+
+/// PRIMARY KEY and UNIQUE said behind a column.
+pub fn keys_of_column(spec: &crate::parser::ast::ColumnSpec) -> Vec<IndexSpec> {
+    let key = |kind| IndexSpec {
+        name: None,
+        kind,
+        parts: vec![IndexPartSpec { column: spec.name.clone(), prefix: None, descending: false, expression: None }],
+        comment: None,
+        invisible: false,
+        algorithm: None,
+        if_not_exists: false,
+        key_block_size: None,
+    };
+    let mut keys = Vec::new();
+    if spec.primary_key {
+        keys.push(key(IndexKind::Primary));
+    }
+    if spec.unique || spec.ty.name == "SERIAL" {
+        keys.push(key(IndexKind::Unique));
+    }
+    keys
+}

@@ -1,0 +1,166 @@
+//! Indexes: names, parts and lengths as MySQL allows them.
+
+use format::collation::collation;
+use format::value::ColumnType;
+use storage::schema::{Column, IndexDefinition, IndexPart, same_name};
+
+use super::{Context, check_name};
+use crate::error::{Error, Result};
+use crate::parser::ast::{IndexKind, IndexSpec};
+
+const PARTS_MAX: usize = 16;
+
+/// The index that a specification asks for, on these columns and beside these indexes.
+///
+/// A primary key makes its columns NOT NULL, which is why they are changed here.
+pub fn index(
+    context: &Context<'_>,
+    spec: &IndexSpec,
+    columns: &mut [Column],
+    others: &[IndexDefinition],
+) -> Result<IndexDefinition> {
+    match spec.kind {
+        IndexKind::FullText => return Err(Error::unsupported("FULLTEXT indexes")),
+        IndexKind::Spatial => return Err(Error::unsupported("SPATIAL indexes")),
+        _ => {}
+    }
+    let primary = spec.kind == IndexKind::Primary;
+    if primary && others.iter().any(|other| other.primary) {
+        return Err(Error::multiple_primary_key());
+    }
+    if spec.parts.len() > PARTS_MAX {
+        return Err(Error::too_many_key_parts(PARTS_MAX));
+    }
+    let mut parts: Vec<IndexPart> = Vec::with_capacity(spec.parts.len());
+    for part in &spec.parts {
+        if part.expression.is_some() {
+            return Err(Error::unsupported("functional index parts"));
+        }
+        let ordinal = columns
+            .iter()
+            .position(|column| same_name(&column.name, &part.column))
+            .ok_or_else(|| Error::key_column_missing(&part.column))?;
+        if parts.iter().any(|known| known.column == ordinal) {
+            return Err(Error::duplicate_column_name(&part.column));
+        }
+        let column = &columns[ordinal];
+        let prefix_chars = prefix(column, part.prefix)?;
+        if primary && column.nullable {
+            // Written as NULL it would be a contradiction; unsaid, it becomes NOT NULL.
+            let column = &mut columns[ordinal];
+            column.nullable = false;
+            if column.default == storage::schema::ColumnDefault::Null {
+                column.default = storage::schema::ColumnDefault::None;
+            }
+        }
+        parts.push(IndexPart { column: ordinal, prefix_chars, descending: part.descending });
+    }
+    check_length(context, columns, &parts)?;
+    let name = if primary { "PRIMARY".to_string() } else { name(spec, columns, &parts, others)? };
+    let comment = spec.comment.clone().unwrap_or_default();
+    if comment.chars().count() > 1024 {
+        return Err(Error::new(1688, b"HY000", format!("Comment for index '{name}' is too long (max = 1024)")));
+    }
+    let algorithm = spec.algorithm.as_deref().map(str::to_ascii_uppercase);
+    if algorithm.as_deref() == Some("HASH") {
+        context.note(3502, "This storage engine does not support the HASH index algorithm, storage engine default was used instead.");
+    }
+    Ok(IndexDefinition {
+        name: name.into(),
+        unique: primary || spec.kind == IndexKind::Unique,
+        primary,
+        parts,
+        comment: comment.into(),
+        algorithm: algorithm.filter(|word| word == "BTREE").map(Into::into),
+        invisible: spec.invisible && !primary,
+    })
+}
+
+fn prefix(column: &Column, written: Option<u32>) -> Result<Option<u32>> {
+    let chars_max = match &column.ty {
+        ColumnType::Char { chars, .. } | ColumnType::VarChar { chars, .. } => Some(*chars),
+        ColumnType::Binary { bytes } | ColumnType::VarBinary { bytes } => Some(*bytes),
+        ColumnType::Text { .. } | ColumnType::Blob { .. } => {
+            return match written {
+                Some(0) => Err(Error::new(1391, b"HY000", format!("Key part '{}' length cannot be 0", column.name))),
+                Some(chars) => Ok(Some(chars)),
+                None => Err(Error::blob_key_without_length(&column.name)),
+            };
+        }
+        ColumnType::Json => {
+            let message = format!("JSON column '{}' supports indexing only via generated columns on a specified JSON path.", column.name);
+            return Err(Error::new(3152, b"42000", message));
+        }
+        _ => None,
+    };
+    match (written, chars_max) {
+        (None, _) => Ok(None),
+        (Some(0), _) => Err(Error::new(1391, b"HY000", format!("Key part '{}' length cannot be 0", column.name))),
+        (Some(_), None) => Err(Error::wrong_prefix_key()),
+        (Some(chars), Some(max)) if chars > max => Err(Error::wrong_prefix_key()),
+        (Some(chars), Some(max)) if chars == max => Ok(None),
+        (Some(chars), Some(_)) => Ok(Some(chars)),
+    }
+}
+
+/// A key may take 3072 bytes on pages of 16 KiB, less on smaller ones.
+fn check_length(context: &Context<'_>, columns: &[Column], parts: &[IndexPart]) -> Result<()> {
+    let bytes_max: u64 = match context.instance.engine.config().page_bytes {
+        4096 => 768,
+        8192 => 1536,
+        _ => 3072,
+    };
+    let bytes: u64 = parts
+        .iter()
+        .map(|part| {
+            let width = |chars: u32, id| u64::from(chars) * u64::from(collation(id).charset.bytes_max());
+            match (&columns[part.column].ty, part.prefix_chars) {
+                (ColumnType::Char { collation, .. } | ColumnType::VarChar { collation, .. }, Some(chars)) => {
+                    width(chars, *collation)
+                }
+                (ColumnType::Text { collation, .. }, Some(chars)) => width(chars, *collation),
+                (ColumnType::Char { chars, collation } | ColumnType::VarChar { chars, collation }, None) => {
+                    width(*chars, *collation)
+                }
+                (ColumnType::Binary { bytes } | ColumnType::VarBinary { bytes }, None) => u64::from(*bytes),
+                (_, Some(bytes)) => u64::from(bytes),
+                _ => 8,
+            }
+        })
+        .sum();
+    if bytes > bytes_max { Err(Error::key_too_long(bytes_max as usize)) } else { Ok(()) }
+}
+
+/// The name given, or the first column's with a number behind it if that is taken.
+fn name(spec: &IndexSpec, columns: &[Column], parts: &[IndexPart], others: &[IndexDefinition]) -> Result<String> {
+    let taken = |name: &str| others.iter().any(|other| same_name(&other.name, name));
+    if let Some(name) = &spec.name {
+        check_name(name, Error::wrong_index_name)?;
+        if name.eq_ignore_ascii_case("PRIMARY") {
+            return Err(Error::wrong_index_name(name));
+        }
+        return if taken(name) { Err(Error::duplicate_key_name(name)) } else { Ok(name.clone()) };
+    }
+    let first = &columns[parts[0].column].name;
+    let candidates = std::iter::once(first.to_string()).chain((2..100).map(|number| format!("{first}_{number}")));
+    let free = candidates.into_iter().find(|name| !taken(name) && !name.eq_ignore_ascii_case("PRIMARY"));
+    free.ok_or_else(|| Error::duplicate_key_name(first))
+}
+
+/// There is at most one AUTO_INCREMENT column, and some index leads with it.
+pub fn check_auto_increment(columns: &[Column], indexes: &[IndexDefinition]) -> Result<()> {
+    let mut automatic = columns.iter().enumerate().filter(|(_, column)| column.auto_increment);
+    let Some((ordinal, _)) = automatic.next() else { return Ok(()) };
+    let leads = indexes.iter().any(|index| index.parts.first().is_some_and(|part| part.column == ordinal));
+    if automatic.next().is_some() || !leads { Err(Error::wrong_auto_key()) } else { Ok(()) }
+}
+
+/// MySQL keeps the primary key first, then unique keys, then the rest.
+pub fn in_order(mut indexes: Vec<IndexDefinition>) -> Vec<IndexDefinition> {
+    indexes.sort_by_key(|index| match (index.primary, index.unique) {
+        (true, _) => 0,
+        (false, true) => 1,
+        (false, false) => 2,
+    });
+    indexes
+}

@@ -1,0 +1,297 @@
+//! Definitions: CREATE, ALTER, DROP, RENAME, TRUNCATE and the maintenance of
+//! tables.
+//!
+//! ```text
+//! ast ---- column, index, options ----> schema definition ----> one atomic call of the engine
+//! ```
+//!
+//! The modules here turn what was written into what storage is asked for, with
+//! MySQL's checks and defaults. Each statement ends in one call of the engine that
+//! is atomic and commits by itself, also when a crash falls into it; ALTER TABLE
+//! chooses the cheapest call that does all of it.
+//!
+//! Invariants:
+//!
+//! * The session has committed its transaction before [`run`] is called.
+//! * What is accepted without having an effect says so in a warning.
+//!
+//! Not here: CREATE TABLE ... SELECT, foreign keys, partitions, generated columns:
+//! they are refused with 1235.
+
+mod alter;
+mod column;
+mod create;
+mod index;
+mod maintain;
+mod options;
+
+use storage::TrxOptions;
+
+use crate::catalog::{database_of, storage_error};
+use crate::error::{Error, Level, Result, Warning};
+use crate::expression::EvalContext;
+use crate::information_schema;
+use crate::instance::Instance;
+use crate::show::Listing;
+use crate::parser::ast::{DatabaseOptions, Statement, TableName};
+use crate::variables::Settings;
+
+/// What a statement of definition needs to know.
+pub struct Context<'a> {
+    pub instance: &'a Instance,
+    pub settings: &'a Settings,
+    /// For defaults, and for values that ALTER converts.
+    pub eval: &'a EvalContext<'a>,
+    /// The current database.
+    pub database: Option<&'a str>,
+    /// How long to wait for the transactions that use a table, and what interrupts it.
+    pub wait: TrxOptions,
+}
+
+/// What it answers.
+#[derive(Default)]
+pub struct Outcome {
+    pub affected_rows: u64,
+    pub info: String,
+    /// For OPTIMIZE TABLE and its kin, which answer rows.
+    pub listing: Option<Listing>,
+}
+
+impl Outcome {
+    fn affected(affected_rows: u64) -> Result<Outcome> {
+        Ok(Outcome { affected_rows, ..Outcome::default() })
+    }
+
+    fn nothing() -> Result<Outcome> {
+        Ok(Outcome::default())
+    }
+
+    /// As ALTER TABLE says it.
+    fn records(copied: u64, affected_rows: u64) -> Result<Outcome> {
+        Ok(Outcome { affected_rows, info: format!("Records: {copied}  Duplicates: 0  Warnings: 0"), listing: None })
+    }
+}
+
+/// Whether a statement is one of definition or maintenance, which [`run`] takes, and before which a transaction is
+/// committed.
+pub fn takes(statement: &Statement) -> bool {
+    matches!(
+        statement,
+        Statement::CreateDatabase { .. }
+            | Statement::AlterDatabase { .. }
+            | Statement::DropDatabase { .. }
+            | Statement::CreateTable(_)
+            | Statement::AlterTable(_)
+            | Statement::DropTables { .. }
+            | Statement::RenameTables(_)
+            | Statement::TruncateTable(_)
+            | Statement::CreateIndex { .. }
+            | Statement::DropIndex { .. }
+            | Statement::DropViews { .. }
+            | Statement::Maintain { .. }
+    )
+}
+
+/// Runs one.
+pub fn run(context: &Context<'_>, statement: &Statement) -> Result<Outcome> {
+    match statement {
+        Statement::CreateDatabase { name, if_not_exists, options } => {
+            create_database(context, name, *if_not_exists, options)
+        }
+        Statement::AlterDatabase { name, options } => alter_database(context, name.as_deref(), options),
+        Statement::DropDatabase { name, if_exists } => drop_database(context, name, *if_exists),
+        Statement::CreateTable(create) => create::create_table(context, create),
+        Statement::AlterTable(alter) => alter::alter_table(context, alter),
+        Statement::DropTables { tables, if_exists, temporary } => {
+            if *temporary {
+                return Err(Error::unsupported("temporary tables"));
+            }
+            drop_tables(context, tables, *if_exists)
+        }
+        Statement::RenameTables(renames) => rename_tables(context, renames),
+        Statement::TruncateTable(table) => {
+            let (database, name) = context.resolve(table)?;
+            context.existing(database, name)?;
+            context.instance.engine.truncate_table(database, name, &context.wait).map_err(storage_error)?;
+            Outcome::nothing()
+        }
+        Statement::CreateIndex { table, index } => alter::create_index(context, table, index),
+        Statement::DropIndex { table, name } => alter::drop_index(context, table, name),
+        Statement::DropViews { views, if_exists } => {
+            for view in views {
+                let (database, name) = context.resolve(view)?;
+                context.missing(&format!("{database}.{name}"), *if_exists)?;
+            }
+            Outcome::nothing()
+        }
+        Statement::Maintain { action, tables, .. } => maintain::maintain(context, *action, tables),
+        _ => Err(Error::internal("not a statement of definition")),
+    }
+}
+
+impl Context<'_> {
+    fn note(&self, code: u16, message: impl Into<String>) {
+        self.eval.warnings.note(code, message);
+    }
+
+    fn warn(&self, code: u16, message: impl Into<String>) {
+        self.eval.warnings.push(Warning { level: Level::Warning, code, message: message.into() });
+    }
+
+    /// Database and name of a table that may be changed.
+    fn resolve<'n>(&'n self, name: &'n TableName) -> Result<(&'n str, &'n str)> {
+        let database = database_of(name, self.database)?;
+        self.writable(database)?;
+        Ok((database, &name.name))
+    }
+
+    /// The server's own databases are nobody's to change.
+    fn writable(&self, database: &str) -> Result<()> {
+        if information_schema::is_virtual(database) {
+            return Err(Error::database_access_denied("root", "localhost", database));
+        }
+        Ok(())
+    }
+
+    fn existing(&self, database: &str, name: &str) -> Result<std::sync::Arc<storage::Table>> {
+        match self.instance.engine.table(database, name) {
+            Some(table) => Ok(table),
+            None if self.instance.engine.database(database).is_none() => Err(Error::unknown_database(database)),
+            None => Err(Error::no_such_table(database, name)),
+        }
+    }
+
+    /// Something to drop is not there.
+    fn missing(&self, name: &str, if_exists: bool) -> Result<()> {
+        let error = Error::unknown_table(name);
+        if !if_exists {
+            return Err(error);
+        }
+        self.note(error.code, error.message);
+        Ok(())
+    }
+}
+
+/// Identifiers of databases, tables, columns and indexes: 64 characters, not empty, no blank at the end.
+fn check_name(name: &str, wrong: fn(&str) -> Error) -> Result<()> {
+    if name.chars().count() > 64 {
+        return Err(Error::identifier_too_long(name));
+    }
+    if name.is_empty() || name.ends_with(' ') || name.contains('\0') {
+        return Err(wrong(name));
+    }
+    Ok(())
+}
+
+fn create_database(
+    context: &Context<'_>,
+    name: &str,
+    if_not_exists: bool,
+    options: &DatabaseOptions,
+) -> Result<Outcome> {
+    check_name(name, Error::wrong_database_name)?;
+    let collation = database_collation(context, options, context.settings.collation_server)?;
+    let exists = context.instance.engine.database(name).is_some() || information_schema::is_virtual(name);
+    if exists {
+        let error = Error::database_exists(name);
+        if !if_not_exists {
+            return Err(error);
+        }
+        context.note(error.code, error.message);
+        return Outcome::affected(1);
+    }
+    context.instance.engine.create_database(name, collation).map_err(|error| match error {
+        storage::Error::Exists(_) => Error::database_exists(name),
+        other => storage_error(other),
+    })?;
+    Outcome::affected(1)
+}
+
+fn database_collation(
+    context: &Context<'_>,
+    options: &DatabaseOptions,
+    otherwise: format::collation::CollationId,
+) -> Result<format::collation::CollationId> {
+    if options.encryption.as_deref().is_some_and(|word| word.eq_ignore_ascii_case("y")) {
+        return Err(Error::unsupported("ENCRYPTION='Y'"));
+    }
+    if options.read_only == Some(true) {
+        return Err(Error::unsupported("READ ONLY databases"));
+    }
+    if options.comment.is_some() {
+        context.warn(1618, "<COMMENT> option ignored");
+    }
+    options::collation(options.charset.as_deref(), options.collation.as_deref(), otherwise)
+}
+
+fn alter_database(context: &Context<'_>, name: Option<&str>, options: &DatabaseOptions) -> Result<Outcome> {
+    let name = name.or(context.database).ok_or_else(Error::no_database)?;
+    context.writable(name)?;
+    let database = context.instance.engine.database(name).ok_or_else(|| Error::unknown_database(name))?;
+    let collation = database_collation(context, options, database.collation)?;
+    context.instance.engine.alter_database(name, collation).map_err(storage_error)?;
+    Outcome::affected(1)
+}
+
+fn drop_database(context: &Context<'_>, name: &str, if_exists: bool) -> Result<Outcome> {
+    context.writable(name)?;
+    if context.instance.engine.database(name).is_none() {
+        let error = Error::no_database_to_drop(name);
+        if !if_exists {
+            return Err(error);
+        }
+        context.note(error.code, error.message);
+        return Outcome::nothing();
+    }
+    let tables = context.instance.engine.drop_database(name, &context.wait).map_err(storage_error)?;
+    Outcome::affected(tables)
+}
+
+/// All or none, as in MySQL 8.0.
+fn drop_tables(context: &Context<'_>, tables: &[TableName], if_exists: bool) -> Result<Outcome> {
+    let mut present = Vec::new();
+    let mut absent = Vec::new();
+    for table in tables {
+        let (database, name) = context.resolve(table)?;
+        if present.contains(&(database, name)) {
+            return Err(Error::not_unique_table(name));
+        }
+        match context.instance.engine.table(database, name) {
+            Some(_) => present.push((database, name)),
+            None => absent.push(format!("{database}.{name}")),
+        }
+    }
+    if !absent.is_empty() {
+        context.missing(&absent.join(","), if_exists)?;
+    }
+    if !present.is_empty() {
+        context.instance.engine.drop_tables(&present, &context.wait).map_err(storage_error)?;
+    }
+    Outcome::nothing()
+}
+
+fn rename_tables(context: &Context<'_>, renames: &[(TableName, TableName)]) -> Result<Outcome> {
+    let mut pairs = Vec::new();
+    for (from, to) in renames {
+        let (from, to) = (context.resolve(from)?, context.resolve(to)?);
+        check_name(to.1, Error::wrong_table_name)?;
+        if context.instance.engine.database(to.0).is_none() {
+            return Err(Error::unknown_database(to.0));
+        }
+        pairs.push((from, to));
+    }
+    context.instance.engine.rename_tables(&pairs, &context.wait).map_err(|error| match error {
+        storage::Error::Exists(name) => Error::table_exists(bare(&name)),
+        storage::Error::NotFound(name) => {
+            let (database, table) = name.split_once(['.', '/']).unwrap_or(("", &name));
+            Error::no_such_table(database, table)
+        }
+        other => storage_error(other),
+    })?;
+    Outcome::nothing()
+}
+
+/// The table's name of `database.table`.
+fn bare(name: &str) -> &str {
+    name.rsplit(['.', '/']).next().unwrap_or(name)
+}
