@@ -5,22 +5,39 @@
 #![forbid(unsafe_code)]
 
 pub mod error;
+
 pub mod types;
+
 pub mod parser;
+
 pub mod result;
+
 pub mod variables;
+
 pub mod status;
+
 pub mod processlist;
+
 pub mod accounts;
+
 pub mod expression;
+
 pub mod instance;
+
 pub mod describe;
+
 pub mod information_schema;
+
 pub mod show;
+
 pub mod catalog;
+
 pub mod planner;
+
 pub mod executor;
+
 pub mod ddl;
+
 pub mod session;
 
 pub use error::Error;

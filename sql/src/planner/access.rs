@@ -95,7 +95,9 @@ pub struct Choice {
 const ROWS_UNKNOWN: f64 = 1000.0;
 /// A row found through a secondary index that must be looked up in the clustered one.
 const LOOKUP_COST: f64 = 3.0;
-/// Sharing of an interval that nothing is known about.
+/// A table may have grown since its rows were counted: reading all of it is never taken to be cheaper than this.
+const SCAN_ROWS_MIN: f64 = 100.0;
+/// Share of an interval that nothing is known about.
 const OPEN_INTERVAL: f64 = 0.33;
 const CLOSED_INTERVAL: f64 = 0.11;
 
@@ -147,7 +149,8 @@ pub fn choices(
     whole.extend((1..table.indexes.len()).filter(|number| allowed[*number] && is_covering(source, table, *number)));
     for number in whole {
         let covering = number != 0;
-        let mut cost = if covering { total * 0.7 } else { total };
+        let scanned = total.max(SCAN_ROWS_MIN);
+        let mut cost = if covering { scanned * 0.7 } else { scanned };
         if forced && !(choices.is_empty() && number == 0) {
             cost *= 1000.0;
         }
