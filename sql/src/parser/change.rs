@@ -2,6 +2,7 @@
 
 use super::Parser;
 use super::ast::*;
+use super::lexer::Kind;
 use crate::error::{Error, Result};
 
 impl Parser<'_> {
@@ -111,7 +112,13 @@ impl Parser<'_> {
         }
         // DELETE t FROM t JOIN u ...
         if !self.take_word("FROM") {
-            self.table_name()?;
+            let names_tables = self.is_name()
+                && self.tokens[self.at..]
+                    .iter()
+                    .any(|token| token.kind == Kind::Word && self.bytes(*token).eq_ignore_ascii_case(b"FROM"));
+            if !names_tables {
+                return Err(self.unexpected());
+            }
             self.skip_rest()?;
             return Ok(Statement::Unsupported("multi-table DELETE".into()));
         }

@@ -167,7 +167,7 @@ impl Parser<'_> {
     }
 
     fn in_operand(&mut self, expr: Box<Expr>, negated: bool) -> Result<Expr> {
-        if self.is_symbol("(") && self.is_query_at(1) {
+        if self.is_nested_query() {
             let query = Box::new(self.parenthesized_query()?);
             return Ok(Expr::InQuery { expr, query, negated });
         }
@@ -359,7 +359,7 @@ impl Parser<'_> {
     }
 
     fn parenthesized(&mut self) -> Result<Expr> {
-        if self.is_query_at(1) {
+        if self.is_nested_query() {
             return Ok(Expr::Subquery(Box::new(self.parenthesized_query()?)));
         }
         let mut list = self.parenthesized_list(Self::expr)?;

@@ -153,13 +153,34 @@ impl<'a> Lexer<'a> {
         } else if self.byte(2) == b'M' && self.byte(3) == b'!' {
             self.saw_version_comment = true;
         }
-        // Comments nest only inside of version comments that are not executed.
+        if self.byte(2) == b'!' && !self.in_version_comment {
+            return self.skip_nesting();
+        }
         match self.sql[self.at + 2..].windows(2).position(|pair| pair == b"*/") {
             Some(length) => {
                 self.at += 2 + length + 2;
                 true
             }
             None => false,
+        }
+    }
+
+    /// A version comment that is not executed: plain comments nest inside of it.
+    fn skip_nesting(&mut self) -> bool {
+        self.at += 2;
+        loop {
+            match (self.byte(0), self.byte(1)) {
+                _ if self.at >= self.sql.len() => return false,
+                (b'*', b'/') => {
+                    self.at += 2;
+                    return true;
+                }
+                (b'/', b'*') => match self.sql[self.at + 2..].windows(2).position(|pair| pair == b"*/") {
+                    Some(length) => self.at += 2 + length + 2,
+                    None => return false,
+                },
+                _ => self.at += 1,
+            }
         }
     }
 

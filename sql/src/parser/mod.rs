@@ -507,6 +507,7 @@ impl<'a> Parser<'a> {
                 while self.peek().kind == Kind::Word {
                     words.push(self.upper_word()?);
                 }
+                self.skip_rest()?; // RESET MASTER TO 100
                 Ok(Statement::Reset(words.join(" ")))
             }
             b"SHUTDOWN" => {
@@ -629,6 +630,38 @@ mod tests {
         assert!(parse(long.as_bytes(), SqlMode::DEFAULT).1.is_ok());
         let list = format!("SELECT 1 IN (0{})", ",1".repeat(100_000));
         assert!(parse(list.as_bytes(), SqlMode::DEFAULT).1.is_ok());
+    }
+
+    #[test]
+    fn joins_take_the_nearest_condition() {
+        let from = |sql: &str| {
+            let (parsed, result) = parse(format!("SELECT * FROM {sql}").as_bytes(), SqlMode::DEFAULT);
+            result.unwrap_or_else(|error| panic!("{sql}: {error}"));
+            match &parsed[0].statement {
+                Statement::Query(query) => match &query.body {
+                    Body::Select(select) => select.from.clone(),
+                    other => panic!("{other:?}"),
+                },
+                other => panic!("{other:?}"),
+            }
+        };
+        for (plain, explicit) in [
+            ("a JOIN b ON 1 JOIN c ON 2", "((a JOIN b ON 1) JOIN c ON 2)"),
+            ("a JOIN b JOIN c ON 1 ON 2", "(a JOIN (b JOIN c ON 1) ON 2)"),
+            ("a JOIN b JOIN c ON 1", "((a JOIN b) JOIN c ON 1)"),
+            ("a JOIN b JOIN c", "((a JOIN b) JOIN c)"),
+            (
+                "a LEFT JOIN b LEFT JOIN c ON 1 ON 2 JOIN d ON 3",
+                "((a LEFT JOIN (b LEFT JOIN c ON 1) ON 2) JOIN d ON 3)",
+            ),
+            ("a JOIN (b JOIN c ON 1)", "(a JOIN (b JOIN c ON 1))"),
+            ("((SELECT 1) AS a JOIN b)", "(SELECT 1) AS a JOIN b"),
+        ] {
+            assert_eq!(from(plain), from(explicit), "{plain}");
+        }
+        for sql in ["((SELECT 1) + 2)", "(((SELECT 1) UNION (SELECT 2)) * 3)", "((SELECT 1))", "1 IN ((SELECT 1), 2)"] {
+            expr(sql);
+        }
     }
 
     #[test]

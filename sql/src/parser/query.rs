@@ -1,9 +1,9 @@
 //! SELECT and everything that stands where a SELECT can stand.
 
+use super::Parser;
 use super::ast::*;
 use super::expression::user_variable_name;
 use super::lexer::Kind;
-use super::{Parser, words};
 use crate::error::{Error, Result};
 
 impl Parser<'_> {
@@ -106,6 +106,37 @@ impl Parser<'_> {
             || self.is_word_at(ahead, "WITH")
             || (self.is_word_at(ahead, "VALUES") && self.is_word_at(ahead + 1, "ROW"))
             || (self.is_word_at(ahead, "TABLE") && self.is_name_at(ahead + 1))
+    }
+
+    /// Whether the parenthesis here holds a query: `(SELECT 1)`, `((SELECT 1) UNION SELECT 2)`, but neither
+    /// `((SELECT 1) + 2)` nor `((SELECT 1) AS a JOIN b)`, where only the inner one does.
+    pub(super) fn is_nested_query(&self) -> bool {
+        if !self.is_symbol("(") || !self.is_query_at(1) {
+            return false;
+        }
+        let inner = (1..).take_while(|ahead| self.is_symbol_at(*ahead, "(")).count();
+        let mut open = inner + 1;
+        for ahead in inner + 1.. {
+            let token = self.peek_at(ahead);
+            match (token.kind, self.bytes(token)) {
+                (Kind::Symbol, b"(") => open += 1,
+                (Kind::Symbol, b")") => {
+                    open -= 1;
+                    if open == 0 {
+                        return true;
+                    }
+                    // Behind an inner query only what continues a query may follow.
+                    let words = ["UNION", "EXCEPT", "INTERSECT", "ORDER", "LIMIT", "FOR", "LOCK", "INTO"];
+                    let continues = words.iter().any(|word| self.is_word_at(ahead + 1, word));
+                    if open <= inner && !continues && !self.is_symbol_at(ahead + 1, ")") {
+                        return false;
+                    }
+                }
+                (Kind::End | Kind::Bad, _) | (Kind::Symbol, b";") => return true,
+                _ => {}
+            }
+        }
+        true
     }
 
     /// UNION and EXCEPT from left to right; INTERSECT binds tighter.
@@ -320,70 +351,45 @@ impl Parser<'_> {
 
     /// One table of FROM, with the joins that follow it.
     pub(super) fn table_ref(&mut self) -> Result<TableRef> {
+        Ok(self.joins()?.0)
+    }
+
+    /// A table and the joins that follow it, and how many of these lie on the left edge of the tree.
+    ///
+    /// A condition belongs to the nearest join that has none yet: `a JOIN b JOIN c ON x ON y` is
+    /// `a JOIN (b JOIN c ON x) ON y`. A join that gets none becomes a cross join with the first table of its right
+    /// side, so that `a JOIN b JOIN c ON x` is `(a JOIN b) JOIN c ON x`.
+    fn joins(&mut self) -> Result<(TableRef, usize)> {
         self.nested(|parser| {
             let mut left = parser.table_factor()?;
-            let mut links = 0;
+            let mut edge = 0;
             while let Some((kind, natural)) = parser.join_operator()? {
-                links += 1;
-                if parser.depth + links > super::DEPTH_MAX {
+                if parser.depth + edge >= super::DEPTH_MAX {
                     return Err(Error::nested_too_deep());
                 }
-                let right = parser.joined_table()?;
-                let condition = if natural {
-                    JoinCondition::Natural
-                } else if parser.take_word("ON") {
+                if natural {
+                    let right = parser.table_factor()?;
+                    left = joined(left, right, kind, JoinCondition::Natural);
+                    edge += 1;
+                    continue;
+                }
+                let (right, right_edge) = parser.joins()?;
+                let condition = if parser.take_word("ON") {
                     JoinCondition::On(parser.expr()?)
                 } else if parser.take_word("USING") {
                     JoinCondition::Using(parser.parenthesized_list(Self::name)?)
                 } else if matches!(kind, JoinKind::Left | JoinKind::Right) {
                     return Err(parser.unexpected());
                 } else {
-                    JoinCondition::None
+                    left = cross_joined(left, right, right_edge, kind);
+                    edge += right_edge + 1;
+                    continue;
                 };
-                left = TableRef::Join { left: Box::new(left), right: Box::new(right), kind, condition };
+                left = joined(left, right, kind, condition);
+                edge += 1;
             }
-            Ok(left)
+            Ok((left, edge))
         })
-    }
-
-    /// The right side of a join: `a JOIN b JOIN c ON .. ON ..` nests to the right.
-    fn joined_table(&mut self) -> Result<TableRef> {
-        let table = self.table_factor()?;
-        // When a join operator follows where ON could stand, look whether the conditions come in the reverse order.
-        let begins_join = self.is_any_word(&["JOIN", "INNER", "LEFT", "RIGHT"]);
-        if !begins_join || !self.has_nested_on() {
-            return Ok(table);
-        }
-        self.nested(|parser| {
-            let Some((kind, _)) = parser.join_operator()? else { return Err(parser.unexpected()) };
-            let right = parser.joined_table()?;
-            parser.expect_word("ON")?;
-            let condition = JoinCondition::On(parser.expr()?);
-            Ok(TableRef::Join { left: Box::new(table), right: Box::new(right), kind, condition })
-        })
-    }
-
-    /// Whether the ON's ahead outnumber the joins ahead, so that one of them is for the join before.
-    fn has_nested_on(&self) -> bool {
-        let (mut joins, mut conditions, mut open) = (0, 0, 0);
-        for ahead in 0.. {
-            let token = self.peek_at(ahead);
-            match (token.kind, self.bytes(token)) {
-                (Kind::Symbol, b"(") => open += 1,
-                (Kind::Symbol, b")") if open == 0 => break,
-                (Kind::Symbol, b")") => open -= 1,
-                (Kind::Symbol, b"," | b";") if open == 0 => break,
-                (Kind::End | Kind::Bad, _) => break,
-                (Kind::Word, word) if open == 0 => match word.to_ascii_uppercase().as_slice() {
-                    b"JOIN" => joins += 1,
-                    b"ON" | b"USING" => conditions += 1,
-                    b"WHERE" | b"GROUP" | b"ORDER" | b"HAVING" | b"LIMIT" | b"UNION" | b"SET" => break,
-                    _ => {}
-                },
-                _ => {}
-            }
-        }
-        conditions > joins
     }
 
     /// The operator that joins another table, if one follows. The second: NATURAL.
@@ -414,7 +420,7 @@ impl Parser<'_> {
         }
         let lateral = self.take_word("LATERAL");
         if self.is_symbol("(") {
-            if self.is_query_at(1) && !self.is_parenthesized_join() {
+            if self.is_nested_query() {
                 let query = Box::new(self.parenthesized_query()?);
                 self.take_word("AS");
                 if !self.is_name() {
@@ -439,33 +445,6 @@ impl Parser<'_> {
         }
         let alias = if self.is_name() { Some(self.name()?) } else { None };
         Ok(TableRef::Table { name, alias, hints: self.index_hints()? })
-    }
-
-    /// `((SELECT 1) AS a JOIN b)`: the inner parenthesis is a derived table, the outer one a join.
-    fn is_parenthesized_join(&self) -> bool {
-        if !self.is_symbol_at(1, "(") {
-            return false;
-        }
-        let mut open = 0;
-        for ahead in 1.. {
-            let token = self.peek_at(ahead);
-            match (token.kind, self.bytes(token)) {
-                (Kind::Symbol, b"(") => open += 1,
-                (Kind::Symbol, b")") => {
-                    open -= 1;
-                    if open == 0 {
-                        let next = self.peek_at(ahead + 1);
-                        let is_alias = next.kind == Kind::QuotedName
-                            || (next.kind == Kind::Word && !words::is_reserved(self.bytes(next)))
-                            || self.is_word_at(ahead + 1, "AS");
-                        return is_alias;
-                    }
-                }
-                (Kind::End | Kind::Bad, _) => return false,
-                _ => {}
-            }
-        }
-        false
     }
 
     /// `(a, b JOIN c)`: commas are inner joins here.
@@ -527,5 +506,19 @@ impl Parser<'_> {
             self.expect_symbol(")")?;
             hints.push(IndexHint { kind, purpose, indexes });
         }
+    }
+}
+
+fn joined(left: TableRef, right: TableRef, kind: JoinKind, condition: JoinCondition) -> TableRef {
+    TableRef::Join { left: Box::new(left), right: Box::new(right), kind, condition }
+}
+
+/// `left` joined with the first table of `right`, which lies `edge` joins down its left edge.
+fn cross_joined(left: TableRef, right: TableRef, edge: usize, join: JoinKind) -> TableRef {
+    match right {
+        TableRef::Join { left: first, right, kind, condition } if edge > 0 => {
+            joined(cross_joined(left, *first, edge - 1, join), *right, kind, condition)
+        }
+        right => joined(left, right, join, JoinCondition::None),
     }
 }
