@@ -9,6 +9,7 @@
 use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use format::collation::CollationId;
@@ -527,4 +528,106 @@ fn transactions_agree_with_the_model() {
     for seed in seeds(1000) {
         run(seed, 16384);
     }
+}
+
+/// Threads that wait for each other's locks, insert over what others deleted, and roll back, while purge and the cleaner run:
+/// in the end the trees tell of the same rows, and everything can be purged.
+#[test]
+fn threads_purge_and_rollback_leave_whole_trees() {
+    let disk: Arc<dyn Disk> = Arc::new(SimDisk::new(5));
+    let config = Config { page_bytes: 4096, pool_bytes: 2000 * 4096, log_bytes: 8 << 20, ..Config::tiny() };
+    Engine::create(disk.clone(), &config).unwrap();
+    let engine = Engine::open(disk, config).unwrap();
+    engine.create_database("d", CollationId::DEFAULT).unwrap();
+    let table = engine.create_table(definition(false), &TrxOptions::default()).unwrap();
+    let stop = AtomicBool::new(false);
+    let all = ColumnSet::first(COLUMNS);
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..4)
+            .map(|worker| {
+                let (engine, table, all) = (&engine, &table, &all);
+                scope.spawn(move || {
+                    let mut random = Random::new(worker);
+                    let mut outcomes = [0; 4];
+                    for _ in 0..400 {
+                        let options =
+                            TrxOptions { lock_wait_timeout: Duration::from_millis(300), ..TrxOptions::default() };
+                        let mut trx = engine.begin(options);
+                        let mut failed = false;
+                        for _ in 0..1 + random.below(5) {
+                            let id = (random.below(40) as u32).to_be_bytes();
+                            let a = (random.below(10) as u32).to_be_bytes();
+                            let u = random.below(60).to_string();
+                            let long = if random.chance(10) { 9000 } else { 40 };
+                            let b = vec![worker as u8; random.below(long) as usize];
+                            let mut row = Row::new();
+                            let done = match trx.get(table, 0, &[Some(&id)], ReadMode::Exclusive, all, &mut row) {
+                                Err(error) => Err(error),
+                                Ok(false) => {
+                                    trx.insert(table, &[Some(&id), Some(&a), Some(u.as_bytes()), Some(b"v"), Some(&b)])
+                                }
+                                Ok(true) if random.chance(2) => trx.delete(table, &row),
+                                Ok(true) => {
+                                    trx.update(table, &row, &[(1, Some(&a)), (2, Some(u.as_bytes())), (4, Some(&b))])
+                                }
+                            };
+                            match done {
+                                Ok(()) => {}
+                                Err(Error::DuplicateKey { .. }) => outcomes[1] += 1,
+                                Err(Error::Deadlock | Error::LockWaitTimeout) => {
+                                    outcomes[2] += 1;
+                                    failed = true;
+                                    break;
+                                }
+                                Err(error) => panic!("{error}"),
+                            }
+                        }
+                        if failed || random.chance(4) {
+                            outcomes[3] += 1;
+                            trx.rollback().unwrap();
+                        } else {
+                            outcomes[0] += 1;
+                            trx.commit().unwrap();
+                        }
+                    }
+                    outcomes
+                })
+            })
+            .collect();
+        let (engine, table, stop) = (&engine, &table, &stop);
+        scope.spawn(move || {
+            while !stop.load(Ordering::Relaxed) {
+                engine.step().unwrap();
+            }
+        });
+        scope.spawn(move || {
+            // One snapshot: every index tells of the same rows.
+            while !stop.load(Ordering::Relaxed) {
+                let mut trx = engine.begin(TrxOptions::default());
+                let mut counts = Vec::new();
+                for index in 0..4 {
+                    let mut cursor = trx.cursor(table, index, ReadMode::Consistent, all, ScanRange::ALL).unwrap();
+                    let (mut row, mut rows) = (Row::new(), Vec::new());
+                    while cursor.next(&mut trx, &mut row).unwrap() {
+                        rows.push(values_of(&row));
+                    }
+                    rows.sort();
+                    counts.push(rows);
+                }
+                for (index, rows) in counts.iter().enumerate() {
+                    assert!(*rows == counts[0], "index {index} has {} of {} rows", rows.len(), counts[0].len());
+                }
+                trx.commit().unwrap();
+            }
+        });
+        let outcomes: Vec<_> = workers.into_iter().map(|worker| worker.join()).collect();
+        stop.store(true, Ordering::Relaxed);
+        for outcome in outcomes {
+            println!("committed, duplicates, lock failures, rolled back: {:?}", outcome.unwrap());
+        }
+    });
+    while engine.step().unwrap() {}
+    assert_eq!(engine.status().history_list_length, 0);
+    let report = engine.check().unwrap();
+    assert!(report.is_clean(), "{:#?}", report.errors);
 }

@@ -78,7 +78,7 @@ pub(super) fn delete_key(
     }
     for index in table.secondary() {
         build_entry(ctx.store, table, index, &before, 0, entry)?;
-        secondary::mark(ctx, table.tree(index), trx.id, entry, true)?;
+        secondary::mark(ctx, table.tree(index), trx.id, entry)?;
     }
     Ok(())
 }

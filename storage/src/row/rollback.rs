@@ -128,8 +128,9 @@ fn undo_update(
         let tree = table.tree(index);
         match undo.kind {
             UndoKind::Delete => {
+                // Its bytes may be those of a later version that compared equal, so it is written anew.
                 build_entry(ctx.store, table, index, &before, 0, entry)?;
-                secondary::mark(ctx, tree, trx_id, entry, false)?;
+                secondary::put(ctx, tree, trx_id, entry)?;
             }
             UndoKind::UpdateDeleted => {
                 build_entry(ctx.store, table, index, &after, 0, entry)?;

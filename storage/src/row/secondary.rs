@@ -49,16 +49,16 @@ pub(super) fn put(ctx: &Context<'_>, tree: &Tree, trx_id: TrxId, entry: &RecordB
     }
 }
 
-/// Delete-marks an entry, or takes the mark away. Answers whether it is there.
-pub(super) fn mark(ctx: &Context<'_>, tree: &Tree, trx_id: TrxId, entry: &RecordBuffer, deleted: bool) -> Result<bool> {
+/// Delete-marks an entry. Answers whether it is there.
+pub(super) fn mark(ctx: &Context<'_>, tree: &Tree, trx_id: TrxId, entry: &RecordBuffer) -> Result<bool> {
     let key = Key::of_buffer(entry, &tree.leaf)?;
     let mut mtr = Mtr::begin(ctx.store);
     let place = tree.latch_leaf(&mut mtr, &key)?;
     if !place.matched {
         return Ok(false);
     }
-    if is_deleted(mtr.page(place.leaf), usize::from(place.origin)) != deleted {
-        tree.set_delete_mark(&mut mtr, place.leaf, place.origin, deleted)?;
+    if !is_deleted(mtr.page(place.leaf), usize::from(place.origin)) {
+        tree.set_delete_mark(&mut mtr, place.leaf, place.origin, true)?;
     }
     touch(&mut mtr, place.leaf, trx_id)?;
     mtr.commit();
