@@ -141,6 +141,6 @@ mod tests {
     fn moments_are_written_as_dates() {
         assert_eq!(Timestamp { micros: 0 }.to_string(), "1970-01-01T00:00:00.000000Z");
         assert_eq!(Timestamp { micros: 951_782_400_000_001 }.to_string(), "2000-02-29T00:00:00.000001Z");
-        assert_eq!(Timestamp { micros:  }.to_string(), "2026-11-21T06:40:00.000000Z");
+        assert_eq!(Timestamp { micros: 1_795_243_200_000_000 }.to_string(), "2026-11-21T06:40:00.000000Z");
     }
 }
