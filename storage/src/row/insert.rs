@@ -5,14 +5,15 @@ use format::page::blob::REFERENCE_BYTES;
 use format::record::{FieldData, RecordBuffer, is_deleted};
 
 use super::entry::{
-    Key, LongValue, build_entry, damaged, empty_reference, move_out, record_bytes, version_of_record, version_of_values,
+    Key, LongValue, build_entry, damaged, empty_reference, hash_key, move_out, record_bytes, version_of_record,
+    version_of_values,
 };
 use super::lock::{RowLock, lock_row, wait};
 use super::rollback::rollback_row;
 use super::{Context, Scratch, Table, secondary, update};
 use crate::btree::{Aim, Change, Overflow};
 use crate::error::{Error, Result};
-use crate::lock::LockMode;
+use crate::lock::{LockId, LockKind, LockMode};
 use crate::mtr::Mtr;
 use crate::segment;
 use crate::transaction::Transaction;
@@ -104,7 +105,15 @@ fn insert_clustered(ctx: &Context<'_>, trx: &mut Transaction, table: &Table, ver
             }
             continue;
         }
+        // Somebody may hold the key locked though there is no such row: he found it before its insert was rolled back.
         // gap lock: an insert intention on the record behind the place.
+        let id = LockId { index: rows.id, key_hash: hash_key(layout, &key) };
+        if ctx.locks.has_conflict(trx.id, id, LockMode::Exclusive, LockKind::Record) {
+            drop(place);
+            drop(mtr);
+            wait(ctx, trx, id, LockMode::Exclusive)?;
+            continue;
+        }
         if !rows.can_insert(&mtr, &place, record.size())? {
             pessimistic = true;
             continue;
