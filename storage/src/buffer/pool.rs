@@ -442,8 +442,7 @@ impl Pool {
     pub fn discard_space(&self, space: SpaceId) {
         for index in 0..self.frames.count() as u32 {
             let frame = self.frames.header(index);
-            loop {
-                let Some(page) = frame.page().filter(|page| page.space == space) else { break };
+            while let Some(page) = frame.page().filter(|page| page.space == space) {
                 let Some(latch) = self.frames.latch_exclusive(index, page) else { continue };
                 if frame.writing.load(Ordering::Acquire) {
                     // A cleaner has a copy of it; the write is skipped or harmless, but has to be over.

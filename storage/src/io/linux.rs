@@ -13,6 +13,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use rustix::fs::{FallocateFlags, FlockOperation, IFlags, OFlags, SeekFrom};
 use rustix::io::{Errno, ReadWriteFlags};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use super::{Caching, Clock, DirectoryEntry, Disk, File, FileFacts, OpenMode};
 
@@ -32,6 +33,7 @@ pub struct LinuxDisk {
 impl LinuxDisk {
     /// The directory must exist.
     pub fn new(root: impl Into<PathBuf>) -> LinuxDisk {
+        allow_many_files();
         LinuxDisk { root: root.into(), clock: LinuxClock { start: Instant::now() } }
     }
 
@@ -119,6 +121,13 @@ impl Disk for LinuxDisk {
     fn clock(&self) -> &dyn Clock {
         &self.clock
     }
+}
+
+/// Every tablespace is an open file, and the usual limit of a process is 1024. As many as the system allows without
+/// asking; if it does not, tables fail to open later, with a message of their own.
+fn allow_many_files() {
+    let limit = getrlimit(Resource::Nofile);
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
 }
 
 struct LinuxFile {

@@ -20,6 +20,8 @@ pub mod linux;
 
 pub mod sim;
 
+pub mod trace;
+
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;

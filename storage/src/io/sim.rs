@@ -130,6 +130,7 @@ impl Random {
         Random((mixed ^ (mixed >> 31)) | 1)
     }
 
+    #[allow(clippy::should_implement_trait)] // An endless source is no collection.
     pub fn next(&mut self) -> u64 {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;

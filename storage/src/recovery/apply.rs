@@ -344,7 +344,7 @@ fn apply_log(
     let mut pages = rustc_hash::FxHashSet::default();
     let mut reader = Reader::new(store.redo().file(), checkpoint.lsn, checkpoint.epoch);
     loop {
-        let group = reader.next()?;
+        let group = reader.next_group()?;
         let at_end = group.is_none();
         if let Some(group) = group {
             let base = batch.bytes.len();

@@ -49,7 +49,7 @@ pub struct Annex {
 pub fn scan(file: &LogFile, checkpoint: Checkpoint) -> Result<Scan> {
     let mut scan = Scan { epoch: checkpoint.epoch, ..Scan::default() };
     let mut reader = Reader::new(file, checkpoint.lsn, checkpoint.epoch);
-    while let Some(group) = reader.next()? {
+    while let Some(group) = reader.next_group()? {
         scan.groups += 1;
         let mut records = group.records;
         let mut previous = None;

@@ -175,7 +175,10 @@ impl LogFile {
 
     /// Writes whole blocks at an LSN that is a multiple of the block, around the ring's end if need be.
     pub fn write(&self, lsn: Lsn, blocks: &[u8], durably: bool) -> Result<()> {
-        assert!(lsn.0 % BLOCK_BYTES as u64 == 0 && blocks.len() % BLOCK_BYTES == 0, "the log is written in blocks");
+        assert!(
+            lsn.0.is_multiple_of(BLOCK_BYTES as u64) && blocks.len().is_multiple_of(BLOCK_BYTES),
+            "the log is written in blocks"
+        );
         assert!(blocks.len() as u64 <= self.capacity, "the log is not larger than its ring");
         let at = lsn.0 % self.capacity;
         let before_wrap = ((self.capacity - at).min(blocks.len() as u64)) as usize;

@@ -50,7 +50,7 @@ impl<'f> Reader<'f> {
     }
 
     /// The next whole group, or `None` at the end of the log.
-    pub fn next(&mut self) -> Result<Option<Group<'_>>> {
+    pub fn next_group(&mut self) -> Result<Option<Group<'_>>> {
         if !self.fill(GROUP_HEADER_BYTES)? {
             return Ok(None);
         }
@@ -90,7 +90,7 @@ impl<'f> Reader<'f> {
         // Drop the blocks before the position, and read on behind what is there.
         let dropped = (self.next.since(self.base) as usize / BLOCK_BYTES * BLOCK_BYTES).min(self.filled);
         self.buffer.copy_within(dropped..self.filled, 0);
-        self.base = self.base + dropped as u64;
+        self.base += dropped as u64;
         self.filled -= dropped;
         let wanted = (end.since(self.base) as usize).next_multiple_of(BLOCK_BYTES).max(CHUNK_BYTES);
         if wanted > self.buffer.len() {
@@ -158,10 +158,10 @@ mod tests {
                 let (file, checkpoint) = LogFile::open(&disk, &config()).unwrap();
                 let mut reader = Reader::new(&file, checkpoint.lsn, checkpoint.epoch);
                 for (start, bytes) in &written {
-                    let group = reader.next().unwrap().expect("a group that was flushed");
+                    let group = reader.next_group().unwrap().expect("a group that was flushed");
                     assert_eq!((group.start, group.records), (*start, &bytes[..]));
                 }
-                assert_eq!(reader.next().unwrap(), None);
+                assert_eq!(reader.next_group().unwrap(), None);
                 assert_eq!(reader.position(), end);
             }
         }
@@ -196,7 +196,7 @@ mod tests {
             let (file, checkpoint) = LogFile::open(&disk, &config()).unwrap();
             let mut reader = Reader::new(&file, checkpoint.lsn, checkpoint.epoch);
             let mut found = 0;
-            while let Some(group) = reader.next().unwrap() {
+            while let Some(group) = reader.next_group().unwrap() {
                 assert_eq!(group.records, written[found], "seed {seed}");
                 found += 1;
             }

@@ -364,7 +364,7 @@ impl<'m, 's> Space<'m, 's> {
             // A small table stays small: double up to one extent.
             pages.next_power_of_two().min(extent)
         } else {
-            let step = if size / extent >= LARGE_EXTENTS { EXTENTS_AT_ONCE } else { 1 };
+            let step = if size / extent >= LARGE_EXTENTS { EXTENTS_AT_ONCE } else { 0 };
             pages.next_multiple_of(extent).max((size / extent + step) * extent)
         };
         let tablespace = self.mtr.store().space(self.id).expect("its page 0 is latched");
@@ -391,18 +391,25 @@ impl<'m, 's> Space<'m, 's> {
                 return Ok(pages);
             }
         }
-        // Each of an index's segments may take an extent of its own, and single pages may need one more.
-        let needed = pages.next_multiple_of(extent) + 2 * extent;
-        let free = self.list(layout::FREE_LIST).length(self) * extent;
-        let undescribed = self.size().saturating_sub(self.header_u32(layout::FREE_LIMIT));
-        // Every page-size pages one extent goes to descriptors.
-        let overhead = (undescribed / self.page_bytes as u32 + 1) * extent;
-        let available = free + undescribed.saturating_sub(overhead);
+        // A page takes an extent at most; and beyond what fills whole extents, an index's leaves may take one of their
+        // own, and single pages one more.
+        let needed = pages.min(pages / extent + 2) * extent;
         let promised = tablespace.reserved_pages().load(Ordering::Relaxed);
         let wanted = needed + promised;
-        if available < wanted {
-            let grown = self.size().next_multiple_of(extent) + (wanted - available).next_multiple_of(extent) + extent;
-            self.grow(grown)?;
+        let described = self.list(layout::FREE_LIST).length(self) * extent;
+        let free_limit = self.header_u32(layout::FREE_LIMIT);
+        // Every page-size pages one extent goes to descriptors.
+        let holders = |pages: u32| pages.div_ceil(self.page_bytes as u32) * extent;
+        let available = |size: u32| {
+            let overhead = holders(size).saturating_sub(holders(free_limit));
+            described + size.saturating_sub(free_limit).saturating_sub(overhead)
+        };
+        let mut size = size.next_multiple_of(extent);
+        while available(size) < wanted {
+            size += extent;
+        }
+        if size > self.size() && available(self.size()) < wanted {
+            self.grow(size)?;
         }
         tablespace.reserved_pages().fetch_add(needed, Ordering::Relaxed);
         Ok(needed)

@@ -40,12 +40,22 @@ use crate::sync::{Counter, Mutex, Rank, RwLock};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transform {
     pub algorithm: Algorithm,
-    /// 0 leaves it to the codec's default.
+    /// As the codec counts them; see `Algorithm::levels`.
     pub level: i32,
 }
 
 impl Transform {
     pub const NONE: Transform = Transform { algorithm: Algorithm::None, level: 0 };
+
+    /// A codec at its usual level.
+    pub fn usual(algorithm: Algorithm) -> Transform {
+        let level = match algorithm {
+            Algorithm::None | Algorithm::Lz4 => 0,
+            Algorithm::Zlib => 6,
+            Algorithm::Zstd => 1,
+        };
+        Transform { algorithm, level }
+    }
 
     /// As the log's record of a created file carries it: recovery writes pages before the dictionary is up.
     pub fn to_flags(self) -> u32 {

@@ -182,7 +182,9 @@ impl Tablespace {
         // Direct I/O takes aligned memory only.
         let mut aligned = AlignedBuffer::new(stored.len());
         aligned[..stored.len()].copy_from_slice(stored);
-        self.layout.write(Stored { page, bytes: &aligned[..stored.len()] }, &self.counters).map_err(Error::io("restore a page"))
+        self.layout
+            .write(Stored { page, bytes: &aligned[..stored.len()] }, &self.counters)
+            .map_err(Error::io("restore a page"))
     }
 }
 
