@@ -1,0 +1,357 @@
+//! Behaviour of the lower half of the engine as scripts that one can read: what is done to pages, and the I/O it causes.
+//!
+//! A script under `testscripts/` is prose (`#`) and commands; behind `---` stands what they answer, up to an empty line.
+//! A command with `[io]` shows the calls that reach the disk.
+//!
+//! ```text
+//! open page=16k block=4k pool=64     an instance on a simulated disk
+//! space id=1 transform=zstd          a tablespace with one segment, its fixed pages written
+//! allocate space=1 count=2           pages for the segment
+//! fill page=1:3 with=a|random        one mini-transaction that fills the page's body, or `bytes` of it
+//! flush, checkpoint, close           what the page cleaners do; a clean shutdown
+//! crash lose=all|some                the power goes; the disk keeps what was synced, and perhaps more
+//! recover                            opens what is there
+//! tear page=1:3                      the second half of the page as stored turns to zeros
+//! stored space=1                     how each page is stored
+//! check page=1:3 with=a              the page holds what `fill` wrote
+//! drop space=1, rename space=1 to=x.ibd, survey space=1, files
+//! ```
+//!
+//! `UPDATE_SCRIPTS=1` writes the answers into the scripts: look at the difference before it is committed. `SCRIPT=name`
+//! runs one.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use format::ids::{PageId, PageNo, SpaceId};
+use format::page::header::{self, PageType};
+use format::redo::PageOp;
+use storage::io::sim::{Random, SimDisk};
+use storage::io::trace::TraceDisk;
+use storage::io::{Caching, Disk, OpenMode};
+use storage::recovery::apply;
+use storage::segment::{self, Direction, Segment, survey};
+use storage::store::{Store, Transform};
+use storage::tablespace::Algorithm;
+use storage::{Config, Mtr};
+
+/// One instance and its disk.
+struct World {
+    sim: SimDisk,
+    trace: TraceDisk,
+    config: Config,
+    store: Option<Arc<Store>>,
+    segments: BTreeMap<SpaceId, Segment>,
+}
+
+/// The words of a command: `name key=value ...`.
+struct Command<'a> {
+    name: &'a str,
+    words: BTreeMap<&'a str, &'a str>,
+    io: bool,
+}
+
+impl<'a> Command<'a> {
+    fn parse(line: &'a str) -> Command<'a> {
+        let (line, io) = match line.strip_suffix(" [io]") {
+            Some(line) => (line, true),
+            None => (line, false),
+        };
+        let mut words = line.split_whitespace();
+        let name = words.next().expect("a command");
+        Command { name, words: words.filter_map(|word| word.split_once('=')).collect(), io }
+    }
+
+    fn get(&self, key: &str) -> Option<&'a str> {
+        self.words.get(key).copied()
+    }
+
+    fn number(&self, key: &str, default: usize) -> usize {
+        let Some(text) = self.get(key) else { return default };
+        match text.strip_suffix('k') {
+            Some(kilo) => kilo.parse::<usize>().unwrap() << 10,
+            None => text.parse().unwrap(),
+        }
+    }
+
+    fn space(&self) -> SpaceId {
+        SpaceId(self.number("space", 0) as u32)
+    }
+
+    fn page(&self) -> PageId {
+        let (space, page) = self.get("page").and_then(|page| page.split_once(':')).expect("page=space:number");
+        PageId::new(SpaceId(space.parse().unwrap()), PageNo(page.parse().unwrap()))
+    }
+
+    fn transform(&self) -> Transform {
+        let algorithm = match self.get("transform").unwrap_or("none") {
+            "none" => Algorithm::None,
+            "zlib" => Algorithm::Zlib,
+            "lz4" => Algorithm::Lz4,
+            "zstd" => Algorithm::Zstd,
+            other => panic!("no transform {other}"),
+        };
+        Transform::usual(algorithm)
+    }
+
+    /// What `with=` fills a body with.
+    fn content(&self, bytes: usize) -> Vec<u8> {
+        match self.get("with").unwrap_or("a") {
+            "random" => {
+                let mut random = Random::new(self.number("seed", 1) as u64);
+                (0..bytes).map(|_| random.next() as u8).collect()
+            }
+            text => text.bytes().cycle().take(bytes).collect(),
+        }
+    }
+}
+
+impl World {
+    fn new(sim: SimDisk, config: Config) -> World {
+        let trace = TraceDisk::new(Arc::new(sim.clone()));
+        World { sim, trace, config, store: None, segments: BTreeMap::new() }
+    }
+
+    fn store(&self) -> &Arc<Store> {
+        self.store.as_ref().expect("open or recover comes first")
+    }
+
+    fn run(&mut self, command: &Command<'_>, out: &mut String) -> storage::Result<()> {
+        match command.name {
+            "open" => self.open(command),
+            "space" => self.create_space(command),
+            "allocate" => self.allocate(command, out),
+            "fill" => self.fill(command),
+            "check" => self.check(command, out),
+            "flush" => self.store().flush_step(1000).map(|_| ()),
+            "log" => self.store().flush_log(self.store().current_lsn()),
+            "checkpoint" => self.store().checkpoint(),
+            "transform" => {
+                self.store().space(command.space()).expect("an open tablespace").set_transform(command.transform());
+                Ok(())
+            }
+            "close" => self.store.take().expect("an open instance").close(),
+            "crash" => self.crash(command),
+            "recover" => self.recover(out),
+            "tear" => self.tear(command),
+            "stored" => self.stored(command, out),
+            "drop" => self.store().drop_space(command.space()),
+            "rename" => self.store().rename_space(command.space(), command.get("to").unwrap()),
+            "survey" => {
+                let survey = survey::survey(self.store(), command.space())?;
+                let segments: Vec<_> = survey.segments.iter().map(|segment| segment.pages.len()).collect();
+                writeln!(out, "{} pages; segments of {segments:?} pages; errors: {:?}", survey.size, survey.errors)
+                    .unwrap();
+                Ok(())
+            }
+            "files" => {
+                for entry in self.sim.list("").unwrap() {
+                    writeln!(out, "{}", entry.name).unwrap();
+                }
+                Ok(())
+            }
+            other => panic!("no command {other}"),
+        }
+    }
+
+    fn open(&mut self, command: &Command<'_>) -> storage::Result<()> {
+        let page_bytes = command.number("page", 16384);
+        self.config = Config {
+            page_bytes,
+            pool_bytes: (command.number("pool", 64) * page_bytes) as u64,
+            log_bytes: command.number("log", 256 << 10) as u64,
+            ..Config::tiny()
+        };
+        let sim = SimDisk::with_blocks(command.number("seed", 1) as u64, command.number("block", 4096));
+        *self = World::new(sim, self.config.clone());
+        Store::create(&self.trace, &self.config)?;
+        self.store = Some(apply::open(Arc::new(self.trace.clone()), self.config.clone())?.0);
+        Ok(())
+    }
+
+    fn create_space(&mut self, command: &Command<'_>) -> storage::Result<()> {
+        let space = SpaceId(command.number("id", 1) as u32);
+        let path = format!("t{space}.ibd");
+        let store = self.store().clone();
+        store.create_space(space, command.get("path").unwrap_or(&path), command.transform())?;
+        let mut mtr = Mtr::begin(&store);
+        segment::init_space(&mut mtr, space, segment::space_flags(store.page_bytes()))?;
+        let segment = segment::create(&mut mtr, space)?;
+        mtr.commit();
+        store.checkpoint()?;
+        self.segments.insert(space, segment);
+        Ok(())
+    }
+
+    fn allocate(&mut self, command: &Command<'_>, out: &mut String) -> storage::Result<()> {
+        let segment = self.segments[&command.space()];
+        for _ in 0..command.number("count", 1) {
+            let _room = segment::reserve(self.store(), segment.space, 1)?;
+            let mut mtr = Mtr::begin(self.store());
+            let page = segment::allocate_page(&mut mtr, segment, PageNo::NULL, Direction::None)?;
+            let id = mtr.page_id(page);
+            mtr.apply(page, PageOp::Init { id, page_type: PageType::BLOB }).unwrap();
+            mtr.commit();
+            write!(out, "{id} ").unwrap();
+        }
+        out.push('\n');
+        Ok(())
+    }
+
+    fn fill(&mut self, command: &Command<'_>) -> storage::Result<()> {
+        let mut mtr = Mtr::begin(self.store());
+        let page = mtr.latch_exclusive(command.page())?;
+        let body = self.config.page_bytes - header::BODY - header::TRAILER_BYTES;
+        let bytes = command.number("bytes", body);
+        mtr.write(page, header::BODY, &command.content(bytes));
+        mtr.commit();
+        Ok(())
+    }
+
+    fn check(&mut self, command: &Command<'_>, out: &mut String) -> storage::Result<()> {
+        let page = self.store().read(command.page())?;
+        let body = &page[header::BODY..page.len() - header::TRAILER_BYTES];
+        let verdict = if body == command.content(body.len()) { "yes" } else { "no" };
+        writeln!(out, "{verdict}").unwrap();
+        Ok(())
+    }
+
+    fn crash(&mut self, command: &Command<'_>) -> storage::Result<()> {
+        self.store = None;
+        let sim = match command.get("lose") {
+            Some("nothing") => self.sim.duplicate(),
+            _ => self.sim.crash(),
+        };
+        let segments = std::mem::take(&mut self.segments);
+        *self = World { segments, ..World::new(sim, self.config.clone()) };
+        Ok(())
+    }
+
+    fn recover(&mut self, out: &mut String) -> storage::Result<()> {
+        let (store, report) = apply::open(Arc::new(self.trace.clone()), self.config.clone())?;
+        let clean = if report.was_clean { "clean" } else { "not clean" };
+        let (records, pages) = (report.records_applied, report.pages_recovered);
+        writeln!(out, "{clean}: {records} records for {pages} pages, {} torn pages", report.torn_pages_restored)
+            .unwrap();
+        if report.was_clean {
+            for space in self.segments.keys().copied() {
+                store.open_space(space, &format!("t{space}.ibd"), Transform::NONE)?;
+            }
+        }
+        self.store = Some(store);
+        Ok(())
+    }
+
+    fn tear(&mut self, command: &Command<'_>) -> storage::Result<()> {
+        let page = command.page();
+        let path = self
+            .sim
+            .list("")
+            .unwrap()
+            .into_iter()
+            .map(|entry| entry.name)
+            .find(|name| name == &format!("t{}.ibd", page.space));
+        let file = self.sim.open(&path.expect("a file"), OpenMode::ReadWrite, Caching::Cached).unwrap();
+        let offset = u64::from(page.page.0) * self.config.page_bytes as u64;
+        let stored = file.data_end(offset, self.config.page_bytes as u64).unwrap() - offset;
+        file.write_at(offset + stored / 2, &vec![0; stored as usize / 2]).unwrap();
+        file.sync().unwrap();
+        Ok(())
+    }
+
+    fn stored(&mut self, command: &Command<'_>, out: &mut String) -> storage::Result<()> {
+        let space = self.store().space(command.space()).expect("an open tablespace");
+        let file = self.sim.open(&space.path(), OpenMode::Read, Caching::Cached).unwrap();
+        let page_bytes = self.config.page_bytes;
+        let mut page = vec![0; page_bytes];
+        for number in 0..space.pages() {
+            let offset = u64::from(number) * page_bytes as u64;
+            file.read_at(offset, &mut page).unwrap();
+            let occupied = file.data_end(offset, page_bytes as u64).unwrap() - offset;
+            let form = match format::transform::is_encoded(&page) {
+                true => format!("encoded, {} bytes", format::transform::encoded_bytes(&page).unwrap()),
+                false if header::is_zero(&page) => "zero".into(),
+                false => "plain".into(),
+            };
+            writeln!(out, "{number:>3} {occupied:>6} {form}").unwrap();
+        }
+        Ok(())
+    }
+}
+
+/// Runs a script and returns it with the answers that its commands give now.
+fn run(script: &str) -> String {
+    let mut world = World::new(SimDisk::new(0), Config::tiny());
+    let mut answered = String::new();
+    let mut output = String::new();
+    let mut lines = script.lines().peekable();
+    while let Some(line) = lines.next() {
+        if line == "---" {
+            // The old answers are skipped, the new ones written.
+            while lines.peek().is_some_and(|line| !line.is_empty()) {
+                lines.next();
+            }
+            answered.push_str("---\n");
+            answered.push_str(&std::mem::take(&mut output));
+            continue;
+        }
+        answered.push_str(line);
+        answered.push('\n');
+        if line.is_empty() || line.starts_with('#') {
+            assert!(output.is_empty(), "an answer without a place for it, before {line:?}: {output}");
+            continue;
+        }
+        let command = Command::parse(line);
+        world.trace.take();
+        if let Err(error) = world.run(&command, &mut output) {
+            writeln!(output, "! {error}").unwrap();
+        }
+        if command.io {
+            for line in world.trace.take() {
+                writeln!(output, "{line}").unwrap();
+            }
+        }
+    }
+    answered
+}
+
+fn scripts(directory: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() { scripts(&path, found) } else { found.push(path) }
+    }
+}
+
+#[test]
+fn scripts_answer_as_they_say() {
+    let mut paths = Vec::new();
+    scripts(&Path::new(env!("CARGO_MANIFEST_DIR")).join("testscripts"), &mut paths);
+    paths.sort();
+    let wanted = std::env::var("SCRIPT").ok();
+    let mut differ = Vec::new();
+    for path in paths {
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        if wanted.as_ref().is_some_and(|wanted| *wanted != name) {
+            continue;
+        }
+        let script = fs::read_to_string(&path).unwrap();
+        let answered = run(&script);
+        if answered == script {
+            continue;
+        }
+        if std::env::var_os("UPDATE_SCRIPTS").is_some() {
+            fs::write(&path, answered).unwrap();
+            continue;
+        }
+        for (line, (old, new)) in script.lines().zip(answered.lines()).enumerate() {
+            if old != new {
+                differ.push(format!("{}:{}\n  says   {old}\n  answer {new}", path.display(), line + 1));
+                break;
+            }
+        }
+    }
+    assert!(differ.is_empty(), "{}", differ.join("\n"));
+}
