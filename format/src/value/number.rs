@@ -158,6 +158,11 @@ pub(super) fn double_text(number: f64, text: &mut [u8; DOUBLE_BYTES_MAX]) -> usi
     layout_digits(scientific.text(), text)
 }
 
+/// Whether a number is shown without an exponent: a middling one, or one with digits behind the point.
+fn shows_plainly(exponent: i32, digits: usize) -> bool {
+    (-15..15).contains(&exponent) || (exponent == 15 && digits > 16)
+}
+
 /// Turns `-1.25e-3` into what MySQL shows: `-0.00125`.
 fn layout_digits(scientific: &[u8], text: &mut [u8; DOUBLE_BYTES_MAX]) -> usize {
     let mut length = 0;
@@ -190,7 +195,7 @@ fn layout_digits(scientific: &[u8], text: &mut [u8; DOUBLE_BYTES_MAX]) -> usize 
     let exponent: i32 = std::str::from_utf8(&unsigned[e + 1..]).ok().and_then(|text| text.parse().ok()).unwrap_or(0);
     if digits == b"0" {
         push(b"0");
-    } else if !(-15..15).contains(&exponent) && !(exponent == 15 && count > 16) {
+    } else if !shows_plainly(exponent, count) {
         push(&digits[..1]);
         if count > 1 {
             push(b".");
