@@ -3,6 +3,7 @@
 //! ```text
 //! sim SEED                  one seed, told step by step
 //! sim --seeds N --from S    N seeds from S on, one line for each thousand
+//! sim --threads ...         the engine with its threads; see `threads`
 //! ```
 //!
 //! A seed decides everything: the configuration, the operations, the faults and
@@ -14,15 +15,20 @@ mod ddl;
 mod model;
 mod report;
 mod run;
+mod threads;
 mod work;
 mod workload;
 
 use std::panic;
 use std::process::ExitCode;
 
+/// Runs a seed, telling what happens or not.
+type One = fn(u64, bool) -> Result<report::Report, String>;
+
 fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);
     let (mut seeds, mut from, mut single) = (0u64, 1u64, None);
+    let mut one: One = run::seed;
     while let Some(argument) = arguments.next() {
         let mut number = |what: &str| -> u64 {
             let text = arguments.next().unwrap_or_default();
@@ -31,11 +37,12 @@ fn main() -> ExitCode {
         match argument.as_str() {
             "--seeds" => seeds = number("--seeds"),
             "--from" => from = number("--from"),
+            "--threads" => one = threads::seed,
             seed => single = Some(seed.parse().unwrap_or_else(|_| usage(&format!("'{seed}' is no seed")))),
         }
     }
     if let Some(seed) = single {
-        return match run::seed(seed, true) {
+        return match one(seed, true) {
             Ok(report) => {
                 println!("seed {seed}: {report}");
                 ExitCode::SUCCESS
@@ -49,28 +56,27 @@ fn main() -> ExitCode {
     if seeds == 0 {
         usage("a seed, or --seeds N [--from S]");
     }
-    many(seeds, from)
+    many(one, seeds, from)
 }
 
 fn usage(problem: &str) -> ! {
-    eprintln!("sim: {problem}\nusage: sim SEED | sim --seeds N [--from S]");
+    eprintln!("sim: {problem}\nusage: sim [--threads] SEED | sim [--threads] --seeds N [--from S]");
     std::process::exit(2);
 }
 
-fn many(seeds: u64, from: u64) -> ExitCode {
+fn many(one: One, seeds: u64, from: u64) -> ExitCode {
     let mut failed = Vec::new();
     let mut sum = report::Report::default();
     panic::set_hook(Box::new(|_| {})); // A panic is a failure of its seed; the replay shows where.
     for seed in from..from + seeds {
-        match panic::catch_unwind(|| run::seed(seed, false)) {
+        match panic::catch_unwind(|| one(seed, false)) {
             Ok(Ok(report)) => sum.merge(&report),
             Ok(Err(failure)) => {
                 println!("seed {seed} FAILED: {failure}");
                 failed.push(seed);
             }
             Err(cause) => {
-                let text = cause.downcast_ref::<String>().map(String::as_str);
-                let text = text.or_else(|| cause.downcast_ref::<&str>().copied()).unwrap_or("no message");
+                let text = threads::message(&*cause);
                 println!("seed {seed} PANICKED: {text}");
                 failed.push(seed);
             }

@@ -1,0 +1,478 @@
+//! The engine with all its threads, on a disk that dies under it.
+//!
+//! This is the other half of the simulator: what happens is not decided by the seed alone, so a failure may take several
+//! tries to come back. In exchange, latches, locks and background threads meet each other as in a server.
+//!
+//! Each worker owns the ids that leave its number modulo the number of workers, and knows what they hold. All of them move
+//! amounts between accounts, whose sum never changes, whoever looks. One more changes the shape of things: indexes, copies
+//! of tables, names.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
+
+use storage::io::Disk;
+use storage::io::sim::{Random, SimDisk};
+use storage::schema::{Compression, ReadMode, Row};
+use storage::{Config, Engine, Error, Isolation, Table, Trx, TrxOptions};
+
+use crate::model::{ModelRow, ModelTable};
+use crate::report::Report;
+use crate::workload::{self, BODY, BODY_INDEX, DATABASE, K, NAME};
+
+const ROWS: &str = "rows";
+const ACCOUNTS: &str = "accounts";
+const ACCOUNT_COUNT: i64 = 24;
+const AMOUNT: i32 = 1000;
+
+/// No call of a worker lasts so long, on however slow a machine.
+const PATIENCE: Duration = Duration::from_secs(100);
+
+type Rows = BTreeMap<i64, Arc<ModelRow>>;
+
+/// What one worker knows of its rows.
+#[derive(Clone, Default)]
+struct Known {
+    /// Committed and acknowledged.
+    rows: Rows,
+    /// And if the commit that was interrupted has happened.
+    perhaps: Option<Rows>,
+}
+
+fn options(isolation: Isolation) -> TrxOptions {
+    TrxOptions {
+        isolation,
+        lock_wait_timeout: Duration::from_millis(30),
+        metadata_wait_timeout: Duration::from_millis(200),
+        ..TrxOptions::default()
+    }
+}
+
+/// Runs one seed.
+pub fn seed(seed: u64, talk: bool) -> Result<Report, String> {
+    let mut random = Random::new(seed);
+    let mut disk = SimDisk::with_blocks(random.next(), [512, 4096][random.below(2) as usize]);
+    let workers = 2 + random.below(3) as i64;
+    let quiet = Config {
+        page_bytes: [4096, 8192, 16384][random.below(3) as usize],
+        pool_bytes: (60 + random.below(200)) * 16384,
+        log_bytes: (1 << 20) << random.below(3),
+        page_cleaners: 1 + random.below(2) as usize,
+        ..Config::tiny()
+    };
+    let busy = Config { background_threads: true, lru_scan_depth: 16, ..quiet.clone() };
+    let mut report = Report::default();
+    if talk {
+        println!("{busy:?}, {workers} workers");
+    }
+    let shared: Arc<dyn Disk> = Arc::new(disk.clone());
+    Engine::create(shared, &busy).map_err(|error| format!("create: {error}"))?;
+    prepare(&disk, &quiet).map_err(|error| format!("prepare: {error}"))?;
+
+    let mut known = vec![Known::default(); workers as usize];
+    for _ in 0..1 + random.below(4) {
+        let shared: Arc<dyn Disk> = Arc::new(disk.clone());
+        let engine = Engine::open(shared, busy.clone()).map_err(|error| format!("open: {error}"))?;
+        let crash_at = (!random.chance(4)).then(|| disk.changes() + 20 + random.below(3000));
+        disk.set_faults(|faults| faults.crash_at = crash_at);
+        known = live(&engine, &disk, known, &mut random, &mut report)?;
+        report.count("lives");
+        let crashed = disk.is_crashed();
+        if !crashed && random.chance(2) {
+            engine.close().map_err(|error| format!("close: {error}"))?;
+            report.count("clean closes");
+        }
+        drop(engine);
+        disk = if random.chance(4) { disk.duplicate() } else { disk.crash() };
+        if talk {
+            println!("-- crashed: {crashed}; {report}");
+        }
+        report.count("crashes");
+        verify(&disk, &quiet, &mut known, workers)?;
+    }
+    Ok(report)
+}
+
+/// The tables, with the accounts' amounts.
+fn prepare(disk: &SimDisk, config: &Config) -> Result<(), Error> {
+    let engine = Engine::open(Arc::new(disk.clone()), config.clone())?;
+    engine.create_database(DATABASE, format::collation::CollationId::DEFAULT)?;
+    let wait = options(Isolation::RepeatableRead);
+    for (name, codec) in [(ROWS, Compression::Lz4), (ACCOUNTS, Compression::None)] {
+        engine.create_table(workload::definition(name, codec), &wait)?;
+    }
+    let mut trx = engine.begin(wait);
+    let table = trx.open_table(DATABASE, ACCOUNTS)?;
+    for id in 0..ACCOUNT_COUNT {
+        let row = ModelRow { k: AMOUNT, name: None, body: None };
+        insert(&mut trx, &table, id, &row)?;
+    }
+    trx.commit()?;
+    engine.close()
+}
+
+fn insert(trx: &mut Trx, table: &Table, id: i64, row: &ModelRow) -> Result<(), Error> {
+    let columns = workload::encoded(id, row);
+    let columns: Vec<Option<&[u8]>> = columns.iter().map(Option::as_deref).collect();
+    trx.insert(table, &columns)
+}
+
+/// All that must hold after a crash, looked at without threads.
+fn verify(disk: &SimDisk, config: &Config, known: &mut [Known], workers: i64) -> Result<(), String> {
+    let engine =
+        Engine::open(Arc::new(disk.clone()), config.clone()).map_err(|error| format!("open after a crash: {error}"))?;
+    let report = engine.check().map_err(|error| format!("check: {error}"))?;
+    if !report.errors.is_empty() {
+        return Err(format!("check: {}", report.errors.join("; ")));
+    }
+    let found = workload::everything(&engine).map_err(|error| format!("read: {error}"))?;
+    let missing = |name: &str| format!("table {name} is gone");
+    let sum: i64 = sum(found.tables.get(ACCOUNTS).ok_or_else(|| missing(ACCOUNTS))?);
+    if sum != ACCOUNT_COUNT * i64::from(AMOUNT) {
+        return Err(format!("the sum of the accounts is {sum}"));
+    }
+    let found = found.tables.get(ROWS).ok_or_else(|| missing(ROWS))?;
+    for (slot, known) in known.iter_mut().enumerate() {
+        let mine =
+            |rows: &Rows| -> ModelTable { ModelTable { rows: rows.clone(), has_body_index: found.has_body_index } };
+        let mut seen = (**found).clone();
+        seen.rows.retain(|id, _| id % workers == slot as i64);
+        let first = mine(&known.rows).difference(&seen);
+        let second = known.perhaps.as_ref().map(|rows| mine(rows).difference(&seen));
+        match (first, second) {
+            (None, _) | (_, Some(None)) => {}
+            (Some(first), None) => return Err(format!("rows of worker {slot}: {first}")),
+            (Some(first), Some(Some(second))) => return Err(format!("rows of worker {slot}: {first}; or: {second}")),
+        }
+        *known = Known { rows: seen.rows, perhaps: None };
+    }
+    let mut steps = 0;
+    while engine.step().map_err(|error| format!("step: {error}"))? {
+        steps += 1;
+        if steps > 100_000 {
+            return Err("background work does not end".into());
+        }
+    }
+    let report = engine.check().map_err(|error| format!("check: {error}"))?;
+    if !report.errors.is_empty() {
+        return Err(format!("check after purge: {}", report.errors.join("; ")));
+    }
+    engine.close().map_err(|error| format!("close: {error}"))
+}
+
+fn sum(table: &ModelTable) -> i64 {
+    table.rows.values().map(|row| i64::from(row.k)).sum()
+}
+
+/// Lets all work until they are done or the disk is gone.
+fn live(
+    engine: &Arc<Engine>,
+    disk: &SimDisk,
+    known: Vec<Known>,
+    random: &mut Random,
+    report: &mut Report,
+) -> Result<Vec<Known>, String> {
+    let (send, receive) = mpsc::channel();
+    let stop = Arc::new(AtomicBool::new(false));
+    let count = known.len();
+    let mut threads = Vec::new();
+    for (slot, known) in known.into_iter().enumerate() {
+        let random = Random::new(random.next());
+        let mut worker = Worker {
+            engine: engine.clone(),
+            disk: disk.clone(),
+            random,
+            slot: slot as i64,
+            workers: count as i64,
+            known,
+            report: Report::default(),
+        };
+        let send = send.clone();
+        threads.push(std::thread::spawn(move || {
+            let outcome = worker.work();
+            let _ = send.send(());
+            (outcome, worker.known, worker.report)
+        }));
+    }
+    let changer = {
+        let (engine, disk, stop, send) = (engine.clone(), disk.clone(), stop.clone(), send.clone());
+        let random = Random::new(random.next());
+        std::thread::spawn(move || {
+            let outcome = change_shapes(&engine, &disk, random, &stop);
+            let _ = send.send(());
+            outcome
+        })
+    };
+    drop(send);
+    for done in 0..=count {
+        if done == count {
+            stop.store(true, Ordering::Relaxed);
+        }
+        match receive.recv_timeout(PATIENCE) {
+            Ok(()) | Err(mpsc::RecvTimeoutError::Disconnected) => {}
+            Err(mpsc::RecvTimeoutError::Timeout) => {
+                println!("threads hang: process {}", std::process::id());
+                std::thread::sleep(Duration::from_secs(600));
+                std::process::abort();
+            }
+        }
+        if done < count && disk.is_crashed() {
+            stop.store(true, Ordering::Relaxed);
+        }
+    }
+    let mut all = Vec::new();
+    let mut failure = None;
+    for thread in threads {
+        match thread.join() {
+            Ok((outcome, known, counted)) => {
+                all.push(known);
+                report.merge(&counted);
+                failure = failure.or(outcome.err());
+            }
+            Err(cause) => failure = failure.or(Some(format!("a worker panicked: {}", message(&*cause)))),
+        }
+    }
+    match changer.join() {
+        Ok(Ok(counted)) => report.merge(&counted),
+        Ok(Err(error)) => failure = failure.or(Some(error)),
+        Err(cause) => failure = failure.or(Some(format!("DDL panicked: {}", message(&*cause)))),
+    }
+    match failure {
+        Some(failure) => Err(failure),
+        None => Ok(all),
+    }
+}
+
+pub fn message(cause: &(dyn std::any::Any + Send)) -> &str {
+    cause.downcast_ref::<String>().map(String::as_str).or_else(|| cause.downcast_ref::<&str>().copied()).unwrap_or("?")
+}
+
+struct Worker {
+    engine: Arc<Engine>,
+    disk: SimDisk,
+    random: Random,
+    slot: i64,
+    workers: i64,
+    known: Known,
+    report: Report,
+}
+
+/// How a transaction ended, other than well.
+enum Stop {
+    /// Nothing of it has happened; the next one may be luckier.
+    Again,
+    /// The disk is gone.
+    Gone,
+    Wrong(String),
+}
+
+fn stop(error: Error, disk: &SimDisk, doing: &str) -> Stop {
+    match error {
+        Error::Deadlock | Error::LockWaitTimeout | Error::DuplicateKey { index: 2 } => Stop::Again,
+        Error::Io { .. } | Error::Poisoned if disk.is_crashed() => Stop::Gone,
+        error => Stop::Wrong(format!("{doing}: {error}")),
+    }
+}
+
+impl Worker {
+    fn work(&mut self) -> Result<(), String> {
+        let transactions = 20 + self.random.below(150);
+        for _ in 0..transactions {
+            let outcome = match self.random.below(4) {
+                0 => self.transfer(),
+                1 => self.look(),
+                _ => self.change_rows(),
+            };
+            match outcome {
+                Ok(()) => {}
+                Err(Stop::Again) => self.report.count("given up"),
+                Err(Stop::Gone) => return Ok(()),
+                Err(Stop::Wrong(what)) => return Err(format!("worker {}: {what}", self.slot)),
+            }
+        }
+        Ok(())
+    }
+
+    fn begin(&mut self) -> Trx {
+        let isolation = if self.random.chance(3) { Isolation::ReadCommitted } else { Isolation::RepeatableRead };
+        self.engine.begin(options(isolation))
+    }
+
+    fn stop(&self, error: Error, doing: &str) -> Stop {
+        stop(error, &self.disk, doing)
+    }
+
+    /// An amount goes from one account to another.
+    fn transfer(&mut self) -> Result<(), Stop> {
+        let mut trx = self.begin();
+        let table = trx.open_table(DATABASE, ACCOUNTS).map_err(|error| self.stop(error, "open accounts"))?;
+        trx.statement_begin();
+        let mut row = Row::new();
+        for sign in [1, -1] {
+            let id = self.random.below(ACCOUNT_COUNT as u64) as i64;
+            let found = workload::read(&mut trx, &table, id, ReadMode::Exclusive, &mut row);
+            let Some(mut account) = found.map_err(|error| self.stop(error, "lock an account"))? else {
+                return Err(Stop::Wrong(format!("account {id} is gone")));
+            };
+            account.k += sign;
+            account.body = Some(vec![7; self.random.below(500) as usize]);
+            let stored = workload::encoded(id, &account);
+            let changes = [(K, stored[K].as_deref()), (BODY, stored[BODY].as_deref())];
+            trx.update(&table, &row, &changes).map_err(|error| self.stop(error, "change an account"))?;
+        }
+        if self.random.chance(5) {
+            return trx.rollback().map_err(|error| self.stop(error, "roll a transfer back"));
+        }
+        trx.commit().map_err(|error| self.stop(error, "commit a transfer"))?;
+        self.report.count("transfers");
+        Ok(())
+    }
+
+    /// Whoever looks, and over whichever index, sees the whole sum.
+    fn look(&mut self) -> Result<(), Stop> {
+        let mut trx = self.begin();
+        let table = trx.open_table(DATABASE, ACCOUNTS).map_err(|error| self.stop(error, "open accounts"))?;
+        for _ in 0..2 {
+            if trx.isolation() == Isolation::ReadCommitted {
+                trx.statement_begin();
+            }
+            let index = self.random.below(table.indexes.len() as u64) as usize;
+            let reverse = self.random.chance(2);
+            let seen = workload::scan(&mut trx, &table, index, reverse);
+            let seen = seen.map_err(|error| self.stop(error, "read accounts"))?;
+            let sum = sum(&seen);
+            if sum != ACCOUNT_COUNT * i64::from(AMOUNT) || seen.rows.len() != ACCOUNT_COUNT as usize {
+                let count = seen.rows.len();
+                return Err(Stop::Wrong(format!("{count} accounts sum up to {sum} over index {index}")));
+            }
+        }
+        self.report.count("looks");
+        trx.commit().map_err(|error| self.stop(error, "end a look"))
+    }
+
+    fn change_rows(&mut self) -> Result<(), Stop> {
+        let mut trx = self.begin();
+        let mut rows = self.known.rows.clone();
+        let table = trx.open_table(DATABASE, ROWS).map_err(|error| self.stop(error, "open rows"))?;
+        let most = if self.random.chance(5) { 60 } else { 8 };
+        let statements = 1 + self.random.below(most);
+        let start = self.random.below(150);
+        for at in 0..statements {
+            let id = if statements > 8 { start + at } else { self.random.below(200) };
+            let id = id as i64 * self.workers + self.slot;
+            let savepoint = trx.statement_begin();
+            match self.change_row(&mut trx, &table, &mut rows, id) {
+                Ok(()) => {}
+                Err(Error::DuplicateKey { index: 2 } | Error::LockWaitTimeout) => {
+                    trx.rollback_to(savepoint).map_err(|error| self.stop(error, "roll a statement back"))?;
+                }
+                Err(Error::Corrupt { page: None, what }) if what.starts_with("wrong:") => {
+                    return Err(Stop::Wrong(what.into()));
+                }
+                Err(error) => return Err(self.stop(error, "change a row")),
+            }
+        }
+        if self.random.chance(6) {
+            return trx.rollback().map_err(|error| self.stop(error, "roll back"));
+        }
+        match trx.commit() {
+            Ok(()) => {
+                self.report.count("commits");
+                self.known.rows = rows;
+                Ok(())
+            }
+            Err(error) => {
+                self.known.perhaps = Some(rows);
+                Err(self.stop(error, "commit"))
+            }
+        }
+    }
+
+    fn change_row(&mut self, trx: &mut Trx, table: &Arc<Table>, rows: &mut Rows, id: i64) -> Result<(), Error> {
+        let mut row = Row::new();
+        let mode = if self.random.chance(2) { ReadMode::Consistent } else { ReadMode::Exclusive };
+        let seen = workload::read(trx, table, id, mode, &mut row)?;
+        if seen.as_ref() != rows.get(&id).map(|row| &**row) {
+            return Err(Error::corrupt(format!("wrong: row {id} is not as it ought to be ({mode:?}): {seen:?}")));
+        }
+        let name = match self.random.below(5) {
+            0 => None,
+            1 => Some(format!("s{}", self.random.below(40))),
+            _ => Some(format!("{}-{id}", "n".repeat(self.random.below(40) as usize))),
+        };
+        let most = [100, 300, 3000, 20_000][self.random.below(4) as usize];
+        let bytes = self.random.below(most) as usize;
+        let new =
+            ModelRow { k: self.random.below(100) as i32, name, body: Some(vec![self.random.next() as u8; bytes]) };
+        if seen.is_none() {
+            insert(trx, table, id, &new)?;
+            rows.insert(id, Arc::new(new));
+            return Ok(());
+        }
+        if mode == ReadMode::Consistent {
+            workload::read(trx, table, id, ReadMode::Exclusive, &mut row)?;
+        }
+        if self.random.chance(3) {
+            trx.delete(table, &row)?;
+            rows.remove(&id);
+            return Ok(());
+        }
+        let stored = workload::encoded(id, &new);
+        let changes: Vec<_> = [K, NAME, BODY].into_iter().map(|column| (column, stored[column].as_deref())).collect();
+        trx.update(table, &row, &changes)?;
+        rows.insert(id, Arc::new(new));
+        Ok(())
+    }
+}
+
+/// DDL beside the workers, until they are done.
+fn change_shapes(
+    engine: &Arc<Engine>,
+    disk: &SimDisk,
+    mut random: Random,
+    stopped: &AtomicBool,
+) -> Result<Report, String> {
+    let mut report = Report::default();
+    let wait = options(Isolation::RepeatableRead);
+    while !stopped.load(Ordering::Relaxed) {
+        std::thread::sleep(Duration::from_millis(random.below(20)));
+        let name = if random.chance(2) { ROWS } else { ACCOUNTS };
+        let Some(table) = engine.table(DATABASE, name) else { return Err(format!("table {name} is gone")) };
+        let codec = [Compression::None, Compression::Lz4, Compression::Zlib, Compression::Zstd];
+        let codec = codec[random.below(4) as usize];
+        let outcome = match random.below(6) {
+            0 => {
+                let mut definition = workload::definition(name, codec);
+                if table.index(BODY_INDEX).is_some() {
+                    definition.indexes.push(workload::body_index());
+                }
+                engine.rebuild_table(DATABASE, name, definition, None, &wait).map(|_| ())
+            }
+            1 => engine
+                .alter_table_options(DATABASE, name, &wait, &mut |options| options.compression = codec)
+                .map(|_| ()),
+            2 => {
+                let aside = workload::definition("aside", codec);
+                let made = engine.create_table(aside, &wait).map(|_| ());
+                made.and_then(|()| engine.drop_tables(&[(DATABASE, "aside")], &wait))
+            }
+            _ if table.index(BODY_INDEX).is_some() => engine.drop_index(DATABASE, name, BODY_INDEX, &wait).map(|_| ()),
+            _ => engine.create_index(DATABASE, name, workload::body_index(), &wait).map(|_| ()),
+        };
+        match outcome.map_err(|error| stop(error, disk, "DDL")) {
+            Ok(()) => report.count("ddl"),
+            Err(Stop::Again) => report.count("ddl given up"),
+            Err(Stop::Gone) => break,
+            // It was left behind by a crash between the two.
+            Err(Stop::Wrong(what)) if what.contains("exists already") => {
+                let dropped = engine.drop_tables(&[(DATABASE, "aside")], &wait);
+                if let Err(Stop::Wrong(what)) = dropped.map_err(|error| stop(error, disk, "DDL")) {
+                    return Err(what);
+                }
+            }
+            Err(Stop::Wrong(what)) => return Err(what),
+        }
+    }
+    Ok(report)
+}
