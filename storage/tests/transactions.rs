@@ -256,10 +256,10 @@ impl World {
         let Some(row) = self.read_locked(at, &id, newest.get(&key)) else { return };
         let mut values = newest[&key].clone();
         let mut changes = Vec::new();
-        for column in 0..COLUMNS {
+        for (column, place) in values.iter_mut().enumerate() {
             if self.random.chance(if column == ID { 5 } else { 2 }) {
                 let value = if column == ID { Some(self.some_id()) } else { self.some_value(column) };
-                values[column].clone_from(&value);
+                place.clone_from(&value);
                 changes.push((column, value));
             }
         }

@@ -344,7 +344,7 @@ fn readers_and_writers_side_by_side() {
                         for step in 0..150 {
                             // Each writer has its own third of the keys.
                             let number = (start + step) % 3000 / 3 * 3 + writer;
-                            if number % 10 == 0 {
+                            if number.is_multiple_of(10) {
                                 continue;
                             }
                             match insert {

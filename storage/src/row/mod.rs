@@ -102,6 +102,8 @@ struct Buffers {
 }
 
 thread_local! {
+    // Boxed, since a set is moved in and out at every operation.
+    #[allow(clippy::vec_box)]
     static BUFFERS: RefCell<Vec<Box<Buffers>>> = const { RefCell::new(Vec::new()) };
 }
 

@@ -86,8 +86,8 @@ impl Table {
                 .map(|key| {
                     let key = &clustered.fields[key];
                     let found = index.fields.iter().rposition(|field| {
-                        field.source == key.source && field.prefix_bytes == key.prefix_bytes
-                            || field.source == key.source && field.prefix_bytes.is_none()
+                        let enough = field.prefix_bytes.is_none() || field.prefix_bytes == key.prefix_bytes;
+                        field.source == key.source && enough
                     });
                     found.map(|at| at as u16).ok_or_else(|| Error::corrupt("an index without the clustered key"))
                 })

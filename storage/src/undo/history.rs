@@ -174,7 +174,7 @@ impl UndoSpace {
                 && get_u16(page, usize::from(header) + page::LOG_NEXT) == 0
         };
         // No new log comes into a segment that is to be purged, so the answer stays.
-        let frees = is_last(&*store.read(first)?);
+        let frees = is_last(&store.read(first)?);
         if frees {
             free_all_but_first(store, first)?;
         }
