@@ -514,6 +514,8 @@ impl<'a> Binder<'a> {
         if left.ty.is_numeric() {
             as_number(right);
         }
+        self.year_operand(left, right)?;
+        self.year_operand(right, left)?;
         let how = comparison_of(&left.ty, &right.ty, operation)?;
         match how {
             Comparison::String(id) => {
@@ -532,6 +534,21 @@ impl<'a> Binder<'a> {
             _ => {}
         }
         Ok(how)
+    }
+
+    /// A literal beside a YEAR column may be a year of two digits.
+    fn year_operand(&self, column: &Expr, other: &mut Expr) -> Result<()> {
+        if column.ty.kind != Kind::Year || column.as_column().is_none() {
+            return Ok(());
+        }
+        match &other.node {
+            Node::Constant(Value::Int(_) | Value::Bytes(_)) => {}
+            Node::Parameter(_) if other.ty.is_integer() || other.ty.is_string() => {}
+            _ => return Ok(()),
+        }
+        let operand = std::mem::replace(other, Expr::null());
+        *other = self.call(functions::YEAR_OPERAND, vec![operand])?;
+        Ok(())
     }
 
     /// A literal beside a date becomes one, if it is a good one; else it is left to be warned of.
@@ -706,7 +723,7 @@ impl<'a> Binder<'a> {
     // ---------------------------------------------------------- functions
 
     /// A function by its name in lower case, with bound arguments.
-    fn call(&mut self, name: &str, mut args: Vec<Expr>) -> Result<Expr> {
+    fn call(&self, name: &str, mut args: Vec<Expr>) -> Result<Expr> {
         let function = functions::find(name)?;
         if args.len() < function.args_min || args.len() > function.args_max {
             return Err(Error::wrong_argument_count(name));

@@ -73,6 +73,9 @@ impl Function {
     }
 }
 
+/// The function that the binder puts around a literal beside a YEAR column. No text can call it by this name.
+pub const YEAR_OPERAND: &str = "year operand";
+
 /// Any number of arguments.
 pub const MANY: usize = usize::MAX;
 
