@@ -135,10 +135,7 @@ impl RollPtr {
     #[inline]
     pub const fn new(insert: bool, rollback_segment: u8, page_no: PageNo, offset: u16) -> RollPtr {
         RollPtr(
-            (insert as u64) << 55
-                | ((rollback_segment & 0x7F) as u64) << 48
-                | (page_no.0 as u64) << 16
-                | offset as u64,
+            (insert as u64) << 55 | ((rollback_segment & 0x7F) as u64) << 48 | (page_no.0 as u64) << 16 | offset as u64,
         )
     }
 

@@ -11,9 +11,7 @@ use std::fmt::Write;
 
 use format::collation::{CollationId, collation};
 use format::value::{ColumnType, LobSize};
-use storage::schema::{
-    Column, ColumnDefault, Compression, Database, Index, IndexPart, RowFormat, Table, TableOptions,
-};
+use storage::schema::{Column, ColumnDefault, Compression, Database, Index, IndexPart, RowFormat, Table, TableOptions};
 
 /// A name in back quotes.
 pub fn quoted(name: &str) -> String {
@@ -354,4 +352,3 @@ pub fn create_database(database: &Database, if_not_exists: bool) -> String {
     out.push_str(" */ /*!80016 DEFAULT ENCRYPTION='N' */");
     out
 }
-

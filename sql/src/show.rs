@@ -36,7 +36,10 @@ pub fn listing(facts: &Facts<'_>, database: Option<&str>, show: &Show) -> Result
         Show::CreateTable(name) => create_table(facts, database, name)?,
         Show::CreateDatabase { name, if_not_exists } => {
             let found = facts.instance.engine.database(name).ok_or_else(|| Error::unknown_database(name))?;
-            one_row(&[("Database", &found.name), ("Create Database", &describe::create_database(&found, *if_not_exists))])
+            one_row(&[
+                ("Database", &found.name),
+                ("Create Database", &describe::create_database(&found, *if_not_exists)),
+            ])
         }
         Show::CreateView(name) => {
             let (database, _) = resolve(database, name)?;
@@ -141,9 +144,7 @@ pub fn listing(facts: &Facts<'_>, database: Option<&str>, show: &Show) -> Result
             "collation_connection",
             "Database Collation",
         ]),
-        Show::BinaryLogStatus => {
-            empty(&["File", "Position", "Binlog_Do_DB", "Binlog_Ignore_DB", "Executed_Gtid_Set"])
-        }
+        Show::BinaryLogStatus => empty(&["File", "Position", "Binlog_Do_DB", "Binlog_Ignore_DB", "Executed_Gtid_Set"]),
         // As a MySQL server without a binary log.
         Show::BinaryLogs => return Err(Error::new(1381, b"HY000", "You are not using binary logging")),
         Show::Grants { user } => grants(facts, user.as_ref().map(|user| user.user.as_str())),
@@ -258,7 +259,8 @@ fn tables(facts: &Facts<'_>, database: Option<&str>, full: bool, show: &Show) ->
     };
     names.sort();
     let kind = if information_schema::is_virtual(&database) { "SYSTEM VIEW" } else { "BASE TABLE" };
-    let mut listing = Listing { columns: vec![varchar(&title)], rows: names.iter().map(|name| vec![string(name)]).collect() };
+    let mut listing =
+        Listing { columns: vec![varchar(&title)], rows: names.iter().map(|name| vec![string(name)]).collect() };
     if full {
         listing.columns.push(varchar("Table_type"));
         listing.rows.iter_mut().for_each(|row| row.push(string(kind)));
@@ -288,9 +290,7 @@ fn columns(facts: &Facts<'_>, current: Option<&str>, name: &TableName, full: boo
         ("Comment", "COLUMN_COMMENT"),
     ];
     let wanted: &[(&str, &str)] = if full { &long } else { &short };
-    Ok(pick(facts, "COLUMNS", wanted, |row| {
-        text(&row[1]) == database.as_bytes() && text(&row[2]) == table.as_bytes()
-    }))
+    Ok(pick(facts, "COLUMNS", wanted, |row| text(&row[1]) == database.as_bytes() && text(&row[2]) == table.as_bytes()))
 }
 
 fn indexes(facts: &Facts<'_>, current: Option<&str>, name: &TableName) -> Result<Listing, Error> {
@@ -412,7 +412,8 @@ fn engine(facts: &Facts<'_>, name: &str, what: &str) -> Result<Listing, Error> {
         format!("{line}\n{title}\n{line}\n{}\n", lines.join("\n"))
     };
     let report = [
-        "=====================================\nINNODB MONITOR OUTPUT\n=====================================\n".to_string(),
+        "=====================================\nINNODB MONITOR OUTPUT\n=====================================\n"
+            .to_string(),
         section(
             "TRANSACTIONS",
             &[
@@ -433,7 +434,10 @@ fn engine(facts: &Facts<'_>, name: &str, what: &str) -> Result<Listing, Error> {
                 "Innodb_num_page_compressed_trim_op",
             ],
         ),
-        section("LOG", &["Innodb_lsn_current", "Innodb_lsn_flushed", "Innodb_lsn_last_checkpoint", "Innodb_os_log_fsyncs"]),
+        section(
+            "LOG",
+            &["Innodb_lsn_current", "Innodb_lsn_flushed", "Innodb_lsn_last_checkpoint", "Innodb_os_log_fsyncs"],
+        ),
         section(
             "BUFFER POOL AND MEMORY",
             &[

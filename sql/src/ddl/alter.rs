@@ -23,8 +23,8 @@ use storage::{Table, TrxOptions};
 use super::{Context, Outcome, bare, check_name, column, create, index, options};
 use crate::catalog::storage_error;
 use crate::error::{Error, Result};
-use crate::expression::assign::{AssignMode, Target, assign, encode};
 use crate::expression::Datum;
+use crate::expression::assign::{AssignMode, Target, assign, encode};
 use crate::parser::ast::{AlterAction, AlterTable, ColumnPosition, ColumnSpec, IndexKind, IndexSpec, TableName};
 use crate::types::TypeInfo;
 
@@ -93,7 +93,10 @@ pub fn alter_table(context: &Context<'_>, alter: &AlterTable) -> Result<Outcome>
 /// CREATE INDEX.
 pub fn create_index(context: &Context<'_>, table: &TableName, spec: &IndexSpec) -> Result<Outcome> {
     let action = AlterAction::AddIndex(spec.clone());
-    alter_table(context, &AlterTable { table: table.clone(), if_exists: false, actions: vec![action], algorithm: None, lock: None })
+    alter_table(
+        context,
+        &AlterTable { table: table.clone(), if_exists: false, actions: vec![action], algorithm: None, lock: None },
+    )
 }
 
 /// DROP INDEX.
@@ -102,7 +105,10 @@ pub fn drop_index(context: &Context<'_>, table: &TableName, name: &str) -> Resul
         true => AlterAction::DropPrimaryKey,
         false => AlterAction::DropIndex { name: name.to_string(), if_exists: false },
     };
-    alter_table(context, &AlterTable { table: table.clone(), if_exists: false, actions: vec![action], algorithm: None, lock: None })
+    alter_table(
+        context,
+        &AlterTable { table: table.clone(), if_exists: false, actions: vec![action], algorithm: None, lock: None },
+    )
 }
 
 impl Change {
@@ -228,9 +234,14 @@ impl Change {
             }
             AlterAction::Force => self.copy = true,
             // Rows lie in the order of the clustered index, whatever is asked.
-            AlterAction::OrderBy(_) => context.warn(1105, "ORDER BY ignored as there is a user-defined clustered index in the table"),
+            AlterAction::OrderBy(_) => {
+                context.warn(1105, "ORDER BY ignored as there is a user-defined clustered index in the table")
+            }
             AlterAction::DisableKeys | AlterAction::EnableKeys => {
-                context.note(1031, format!("Table storage engine for '{}' doesn't have this option", self.definition.name));
+                context.note(
+                    1031,
+                    format!("Table storage engine for '{}' doesn't have this option", self.definition.name),
+                );
             }
             AlterAction::DiscardTablespace | AlterAction::ImportTablespace => {
                 return Err(Error::unsupported("DISCARD and IMPORT TABLESPACE"));
@@ -296,7 +307,8 @@ impl Change {
             return Err(Error::duplicate_column_name(&spec.name));
         }
         let mut made = column::column(context, spec, self.definition.options.collation)?;
-        let in_primary = |index: &IndexDefinition| index.primary && index.parts.iter().any(|part| part.column == ordinal);
+        let in_primary =
+            |index: &IndexDefinition| index.primary && index.parts.iter().any(|part| part.column == ordinal);
         if self.definition.indexes.iter().any(in_primary) {
             made.nullable = false;
             if made.default == ColumnDefault::Null {
@@ -319,7 +331,9 @@ impl Change {
                 // Its index parts move with it: taken out and put back in by name.
                 let name = self.definition.columns[ordinal].name.clone();
                 let members: Vec<(usize, usize)> = (self.definition.indexes.iter().enumerate())
-                    .flat_map(|(number, index)| index.parts.iter().enumerate().map(move |(place, part)| (number, place, part.column)))
+                    .flat_map(|(number, index)| {
+                        index.parts.iter().enumerate().map(move |(place, part)| (number, place, part.column))
+                    })
                     .filter(|(_, _, column)| *column == ordinal)
                     .map(|(number, place, _)| (number, place))
                     .collect();

@@ -50,7 +50,9 @@ pub fn column(context: &Context<'_>, spec: &ColumnSpec, table: CollationId) -> R
     let on_update_now = match spec.on_update_now {
         None => false,
         Some(fsp) if fraction_of_clock(&ty) == Some(fsp) => true,
-        Some(_) => return Err(Error::new(1294, b"HY000", format!("Invalid ON UPDATE clause for '{}' column", spec.name))),
+        Some(_) => {
+            return Err(Error::new(1294, b"HY000", format!("Invalid ON UPDATE clause for '{}' column", spec.name)));
+        }
     };
     let default = default(context, &spec.name, spec.default.as_ref(), &ty, nullable)?;
     Ok(Column {
@@ -91,7 +93,8 @@ pub fn default(
         Some(DefaultSpec::Now { .. }) => Err(Error::invalid_default(name)),
         Some(DefaultSpec::Expr { text, .. }) => Ok(ColumnDefault::Expression(text.as_str().into())),
         Some(DefaultSpec::Literal(expr)) => {
-            let mut binder = Binder::new(&NoScope, context.eval.session, context.eval.mode, context.eval.connection, &[]);
+            let mut binder =
+                Binder::new(&NoScope, context.eval.session, context.eval.mode, context.eval.connection, &[]);
             let bound = binder.bind(expr)?;
             let value = bound.eval(context.eval, &NoFields)?;
             if value.is_null() {
@@ -265,7 +268,8 @@ fn character_type(name: &str, spec: &TypeSpec, table: CollationId) -> Result<Col
     let charset = collation(id).charset;
     let binary = charset == Charset::Binary;
     let width = u64::from(charset.bytes_max());
-    let text = |size: LobSize| if binary { ColumnType::Blob { size } } else { ColumnType::Text { size, collation: id } };
+    let text =
+        |size: LobSize| if binary { ColumnType::Blob { size } } else { ColumnType::Text { size, collation: id } };
     match spec.name.as_str() {
         "CHAR" => match spec.length.unwrap_or(1) {
             chars @ 0..=CHAR_MAX if binary => Ok(ColumnType::Binary { bytes: chars as u32 }),
@@ -278,7 +282,11 @@ fn character_type(name: &str, spec: &TypeSpec, table: CollationId) -> Result<Col
                 return Err(Error::column_length_too_big(name, ROW_BYTES_MAX / width));
             }
             let chars = chars as u32;
-            Ok(if binary { ColumnType::VarBinary { bytes: chars } } else { ColumnType::VarChar { chars, collation: id } })
+            Ok(if binary {
+                ColumnType::VarBinary { bytes: chars }
+            } else {
+                ColumnType::VarChar { chars, collation: id }
+            })
         }
         "TINYTEXT" => Ok(text(LobSize::Tiny)),
         "TEXT" => Ok(text(spec.length.map_or(LobSize::Regular, |chars| lob_size(chars.saturating_mul(width))))),
@@ -313,14 +321,14 @@ fn members(name: &str, spec: &TypeSpec, id: CollationId, set: bool) -> Result<Co
     let members_max = if set { 64 } else { 65535 };
     if members.len() > members_max {
         let kind = if set { "set" } else { "enum" };
-        return Err(Error::new(1097, b"HY000", format!("Too many strings for column {name} and {}", kind.to_uppercase())));
+        return Err(Error::new(
+            1097,
+            b"HY000",
+            format!("Too many strings for column {name} and {}", kind.to_uppercase()),
+        ));
     }
     let members: Arc<[Box<str>]> = members.into();
-    Ok(if set {
-        ColumnType::Set { members, collation: id }
-    } else {
-        ColumnType::Enum { members, collation: id }
-    })
+    Ok(if set { ColumnType::Set { members, collation: id } } else { ColumnType::Enum { members, collation: id } })
 }
 
 /// Whether all columns fit a row by MySQL's count, in which a TEXT or BLOB takes a few bytes.

@@ -63,7 +63,10 @@ pub fn index(
     }
     let algorithm = spec.algorithm.as_deref().map(str::to_ascii_uppercase);
     if algorithm.as_deref() == Some("HASH") {
-        context.note(3502, "This storage engine does not support the HASH index algorithm, storage engine default was used instead.");
+        context.note(
+            3502,
+            "This storage engine does not support the HASH index algorithm, storage engine default was used instead.",
+        );
     }
     Ok(IndexDefinition {
         name: name.into(),
@@ -88,7 +91,10 @@ fn prefix(column: &Column, written: Option<u32>) -> Result<Option<u32>> {
             };
         }
         ColumnType::Json => {
-            let message = format!("JSON column '{}' supports indexing only via generated columns on a specified JSON path.", column.name);
+            let message = format!(
+                "JSON column '{}' supports indexing only via generated columns on a specified JSON path.",
+                column.name
+            );
             return Err(Error::new(3152, b"42000", message));
         }
         _ => None,

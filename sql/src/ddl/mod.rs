@@ -32,8 +32,8 @@ use crate::error::{Error, Level, Result, Warning};
 use crate::expression::EvalContext;
 use crate::information_schema;
 use crate::instance::Instance;
-use crate::show::Listing;
 use crate::parser::ast::{DatabaseOptions, Statement, TableName};
+use crate::show::Listing;
 use crate::variables::Settings;
 
 /// What a statement of definition needs to know.

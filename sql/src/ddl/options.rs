@@ -134,7 +134,11 @@ fn one(context: &Context<'_>, option: &TableOption, options: &mut TableOptions, 
             let level = number(option)?;
             let level = u8::try_from(level).ok().filter(|level| *level <= 22);
             let Some(level) = level else {
-                return Err(Error::new(1912, b"HY000", format!("Incorrect value '{text}' for option 'PAGE_COMPRESSION_LEVEL'")));
+                return Err(Error::new(
+                    1912,
+                    b"HY000",
+                    format!("Incorrect value '{text}' for option 'PAGE_COMPRESSION_LEVEL'"),
+                ));
             };
             options.compression_level = Some(level);
             remember(options, option, &text);
@@ -143,7 +147,8 @@ fn one(context: &Context<'_>, option: &TableOption, options: &mut TableOptions, 
             forget(options, "ATOMIC_WRITES");
             if switch(option)?.is_some() {
                 remember(options, option, &format!("'{}'", text.to_ascii_uppercase()));
-                context.warn(1618, "<ATOMIC_WRITES> option ignored: torn pages are prevented by the doublewrite buffer");
+                context
+                    .warn(1618, "<ATOMIC_WRITES> option ignored: torn pages are prevented by the doublewrite buffer");
             }
         }
         "ENCRYPTION" | "ENCRYPTED" => match text.to_ascii_lowercase().as_str() {
@@ -177,7 +182,10 @@ fn one(context: &Context<'_>, option: &TableOption, options: &mut TableOptions, 
             }
             options.key_block_size = size as u32;
             if size > 0 {
-                context.warn(1478, format!("InnoDB: KEY_BLOCK_SIZE={size} is ignored: pages are compressed to any length."));
+                context.warn(
+                    1478,
+                    format!("InnoDB: KEY_BLOCK_SIZE={size} is ignored: pages are compressed to any length."),
+                );
             }
         }
         "DATA DIRECTORY" | "INDEX DIRECTORY" => context.warn(1618, format!("<{}> option ignored", option.name)),
@@ -190,9 +198,23 @@ fn one(context: &Context<'_>, option: &TableOption, options: &mut TableOptions, 
             return Err(Error::unsupported(format!("table option {}", option.name)));
         }
         // Hints for other engines and for statistics: remembered, as InnoDB does, and without effect there too.
-        "STATS_PERSISTENT" | "STATS_AUTO_RECALC" | "STATS_SAMPLE_PAGES" | "MAX_ROWS" | "MIN_ROWS" | "AVG_ROW_LENGTH"
-        | "PACK_KEYS" | "CHECKSUM" | "TABLE_CHECKSUM" | "PAGE_CHECKSUM" | "DELAY_KEY_WRITE" | "TRANSACTIONAL"
-        | "AUTOEXTEND_SIZE" | "STORAGE" | "ENGINE_ATTRIBUTE" | "SECONDARY_ENGINE_ATTRIBUTE" | "PASSWORD" => {
+        "STATS_PERSISTENT"
+        | "STATS_AUTO_RECALC"
+        | "STATS_SAMPLE_PAGES"
+        | "MAX_ROWS"
+        | "MIN_ROWS"
+        | "AVG_ROW_LENGTH"
+        | "PACK_KEYS"
+        | "CHECKSUM"
+        | "TABLE_CHECKSUM"
+        | "PAGE_CHECKSUM"
+        | "DELAY_KEY_WRITE"
+        | "TRANSACTIONAL"
+        | "AUTOEXTEND_SIZE"
+        | "STORAGE"
+        | "ENGINE_ATTRIBUTE"
+        | "SECONDARY_ENGINE_ATTRIBUTE"
+        | "PASSWORD" => {
             forget(options, &option.name);
             if option.value != OptionValue::Default {
                 let shown = match &option.value {

@@ -26,7 +26,14 @@ pub const SCHEMATA: VirtualTable = VirtualTable {
         all.into_iter()
             .map(|(name, id)| {
                 let own = collation(id);
-                vec![string("def"), string(name), string(own.charset.name()), string(own.name), Value::Null, string("NO")]
+                vec![
+                    string("def"),
+                    string(name),
+                    string(own.charset.name()),
+                    string(own.name),
+                    Value::Null,
+                    string("NO"),
+                ]
             })
             .collect()
     },
@@ -177,7 +184,9 @@ fn column_row(
         ty => describe::declared_collation(ty).map(collation),
     };
     let fraction = match ty {
-        ColumnType::Time { fsp } | ColumnType::DateTime { fsp } | ColumnType::Timestamp { fsp } => Some(u64::from(*fsp)),
+        ColumnType::Time { fsp } | ColumnType::DateTime { fsp } | ColumnType::Timestamp { fsp } => {
+            Some(u64::from(*fsp))
+        }
         _ => None,
     };
     let (chars, bytes) = character_lengths(ty);
