@@ -162,6 +162,11 @@ fn compare(workloads: &str, shape: &Shape, pool: &str, protocol: &str, alone: bo
             }
             for round in 0..shape.rounds {
                 for (index, (name, server)) in servers.iter().enumerate() {
+                    if script == "bulk_insert" {
+                        // It numbers its rows from 1 in every run.
+                        run.cleanup(server)?;
+                        run.prepare(server)?;
+                    }
                     let figures = run.run(server)?;
                     eprintln!("{script} round {round}: {name} {:.0} tps", figures.per_second);
                     results[index].push(figures);
