@@ -11,6 +11,7 @@ use std::sync::Arc;
 use clap::Parser;
 use comfy_table::{CellAlignment, Table, presets};
 use storage::io::linux::LinuxDisk;
+use storage::redo::LogFile;
 use storage::{CheckReport, Config, Engine};
 
 /// Checks a whole data directory whose server is stopped
@@ -56,7 +57,9 @@ pub fn run(args: &Args) -> ExitCode {
 
 fn check(args: &Args) -> storage::Result<CheckReport> {
     let disk = Arc::new(LinuxDisk::new(&args.datadir));
-    let config = Config { pool_bytes: args.memory_mb << 20, background_threads: false, ..Config::default() };
+    let page_bytes = LogFile::page_bytes(&*disk)?;
+    let config =
+        Config { page_bytes, pool_bytes: args.memory_mb << 20, background_threads: false, ..Config::default() };
     let engine = Engine::open(disk, config)?;
     if !engine.recovery_report().was_clean() || !args.quiet {
         println!("{}", engine.recovery_report());

@@ -82,7 +82,7 @@ fn many(one: One, seeds: u64, from: u64) -> ExitCode {
             }
         }
         let done = seed - from + 1;
-        if done % 1000 == 0 {
+        if done.is_multiple_of(1000) {
             println!("{done} seeds: {sum}");
         }
         if failed.len() >= 20 {

@@ -13,7 +13,7 @@
 //! ```
 //!
 //! KILL QUERY sets the interrupt, which the executor and lock waits look at. KILL
-//! [CONNECTION] does that too, and then wakes the thread if it sleeps in a read: by
+//! \[CONNECTION\] does that too, and then wakes the thread if it sleeps in a read: by
 //! calling what the server left here for this purpose, which shuts the socket down.
 
 use std::sync::Arc;

@@ -178,7 +178,7 @@ fn into_column(
     let value = assign(expr.eval(context, &NoFields)?, &expr.ty, &target, mode, 1, context)?;
     if !value.is_null() {
         let mut stored = Vec::new();
-        sql::expression::assign::encode(value.by_ref(), &column, &mut stored)?;
+        assign::encode(value.by_ref(), &column, &mut stored)?;
         let decoded = column.decode(&stored);
         return Ok(shown(&decoded, &TypeInfo::of_column(&column, true)));
     }

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! It also owns what runs beside the queries, as threads around steps: page cleaners (each a
-//! [`Flusher`](crate::buffer::flush::Flusher)), checkpoints, and the log's once-a-second flush. An instance without
+//! [`Flusher`]), checkpoints, and the log's once-a-second flush. An instance without
 //! threads (a simulator, a test) has the same done by whoever reserves room, in [`Store::reserve_log`].
 //!
 //! Creating, renaming and removing a tablespace's file is logged before it is done, so that recovery knows of files what

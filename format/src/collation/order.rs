@@ -326,7 +326,7 @@ mod tests {
         a.cmp(&b)
     }
 
-    fn check<A: Alphabet>(alphabet: A, a: &[u8], b: &[u8]) -> std::result::Result<(), TestCaseError> {
+    fn check<A: Alphabet>(alphabet: A, a: &[u8], b: &[u8]) -> Result<(), TestCaseError> {
         let order = compare_slowly(alphabet, a, b);
         prop_assert_eq!(compare_padded(alphabet, a, b), order);
         let (mut first, mut second) = (Vec::new(), Vec::new());

@@ -6,7 +6,7 @@
 //! * converts operands as MySQL does silently: an ENUM is a number in arithmetic, a
 //!   string is brought into the character set of the collation that a comparison
 //!   agrees on, a literal compared with a date becomes a date,
-//! * computes the static type of the result ([`typing`](super::typing)).
+//! * computes the static type of the result ([`typing`]).
 //!
 //! What is not supported is refused here, with 1235 and its name.
 

@@ -29,7 +29,7 @@
 //! | [`eval`] | a node's value |
 //! | [`bind`] | names, types, collations |
 //! | [`aggregate`] | COUNT, SUM ... over the rows of a group |
-//! | [`assign`] | a value on its way into a column |
+//! | [`mod@assign`] | a value on its way into a column |
 //!
 //! Invariants:
 //!
@@ -113,7 +113,7 @@ pub enum Node {
         expr: Box<Expr>,
         negated: bool,
     },
-    /// IS [NOT] TRUE|FALSE
+    /// `IS [NOT] TRUE|FALSE`
     IsTruth {
         expr: Box<Expr>,
         truth: bool,
@@ -486,7 +486,7 @@ impl Expr {
     }
 
     /// Whether a value is already of the kind that a column of this type holds, so that a planner may use it as an
-    /// index key after [`assign`].
+    /// index key after [`fn@assign`].
     pub fn is_null_literal(&self) -> bool {
         self.ty.kind == Kind::Null
     }

@@ -391,7 +391,7 @@ pub enum Expr {
         pattern: Box<Expr>,
         negated: bool,
     },
-    /// CASE [operand] WHEN .. THEN .. [ELSE ..] END
+    /// `CASE [operand] WHEN .. THEN .. [ELSE ..] END`
     Case {
         operand: Option<Box<Expr>>,
         whens: Vec<(Expr, Expr)>,
@@ -693,7 +693,7 @@ pub struct CreateTable {
     pub options: Vec<TableOption>,
     /// PARTITION BY ...: its source text.
     pub partition_by: Option<String>,
-    /// CREATE TABLE ... [AS] SELECT.
+    /// `CREATE TABLE ... [AS] SELECT`.
     pub query: Option<Box<Query>>,
 }
 
@@ -921,7 +921,7 @@ pub enum TableLock {
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum SetItem {
-    /// SET [scope] name = value. A bare identifier as value (`SET sql_mode = ANSI`) arrives as [`Expr::Column`]
+    /// `SET [scope] name = value`. A bare identifier as value (`SET sql_mode = ANSI`) arrives as [`Expr::Column`]
     /// without table; DEFAULT as [`Expr::Default`]; ON as a column named `ON`.
     System {
         scope: Option<VariableScope>,
@@ -1033,7 +1033,7 @@ pub enum Show {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FlushItem {
-    /// TABLES [names] [WITH READ LOCK | FOR EXPORT]
+    /// `TABLES [names] [WITH READ LOCK | FOR EXPORT]`
     Tables { tables: Vec<TableName>, read_lock: bool, for_export: bool },
     /// STATUS, LOGS, PRIVILEGES, BINARY LOGS, ...: upper case.
     Other(String),

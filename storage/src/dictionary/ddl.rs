@@ -86,7 +86,7 @@ impl<'a> Ddl<'a> {
     }
 
     /// Commits. From here on the statement has happened, even if what is to be done afterwards fails: that is then left to
-    /// [`Ddl::finish`] of the caller's choice of time, or to recovery.
+    /// [`Afterwards::run`] at a time of the caller's choice, or to recovery.
     pub fn commit(mut self) -> Result<Afterwards<'a>> {
         self.open = false;
         let committed = commit(&self.context, &mut self.trx);

@@ -61,6 +61,26 @@ fn caching(config: &Config) -> Caching {
     }
 }
 
+fn u32_at(block: &[u8], at: usize) -> u32 {
+    u32::from_be_bytes(block[at..at + 4].try_into().expect("4 bytes"))
+}
+
+fn u64_at(block: &[u8], at: usize) -> u64 {
+    u64::from_be_bytes(block[at..at + 8].try_into().expect("8 bytes"))
+}
+
+/// Reads and verifies the header block; tells the instance's page size.
+fn read_header(file: &dyn File, block: &mut AlignedBuffer) -> Result<usize> {
+    file.read_at(0, block).map_err(Error::io("read the redo log"))?;
+    if block[..8] != MAGIC || crc32c(&block[..24]) != u32_at(block, 24) {
+        return Err(Error::corrupt("the header of the redo log"));
+    }
+    if u32_at(block, 8) != VERSION {
+        return Err(Error::Unsupported(format!("redo log version {}", u32_at(block, 8)).into()));
+    }
+    Ok(u32_at(block, 12) as usize)
+}
+
 impl LogFile {
     /// Creates the log of a new instance.
     pub fn create(disk: &dyn Disk, config: &Config) -> Result<()> {
@@ -107,6 +127,15 @@ impl LogFile {
         disk.sync_directory("").map_err(Error::io(doing))
     }
 
+    /// The page size that the instance was made with, for tools that are not told.
+    pub fn page_bytes(disk: &dyn Disk) -> Result<usize> {
+        let file = disk.open(FILE_NAME, OpenMode::Read, Caching::Cached).map_err(|cause| match cause.kind() {
+            std::io::ErrorKind::NotFound => Error::NotFound(FILE_NAME.into()),
+            _ => Error::from_io("open the redo log", cause),
+        })?;
+        read_header(&*file, &mut AlignedBuffer::new(BLOCK_BYTES))
+    }
+
     /// Opens the log and tells the newest checkpoint.
     pub fn open(disk: &dyn Disk, config: &Config) -> Result<(LogFile, Checkpoint)> {
         let file = disk.open(FILE_NAME, OpenMode::ReadWrite, caching(config)).map_err(|cause| match cause.kind() {
@@ -114,17 +143,8 @@ impl LogFile {
             _ => Error::from_io("open the redo log", cause),
         })?;
         let mut block = AlignedBuffer::new(BLOCK_BYTES);
-        file.read_at(0, &mut block).map_err(Error::io("read the redo log"))?;
-        let u32_at = |block: &[u8], at: usize| u32::from_be_bytes(block[at..at + 4].try_into().expect("4 bytes"));
-        let u64_at = |block: &[u8], at: usize| u64::from_be_bytes(block[at..at + 8].try_into().expect("8 bytes"));
-        if block[..8] != MAGIC || crc32c(&block[..24]) != u32_at(&block, 24) {
-            return Err(Error::corrupt("the header of the redo log"));
-        }
-        if u32_at(&block, 8) != VERSION {
-            return Err(Error::Unsupported(format!("redo log version {}", u32_at(&block, 8)).into()));
-        }
-        if u32_at(&block, 12) as usize != config.page_bytes {
-            let page_bytes = u32_at(&block, 12);
+        let page_bytes = read_header(&*file, &mut block)?;
+        if page_bytes != config.page_bytes {
             return Err(Error::Unsupported(format!("this directory was made with pages of {page_bytes} bytes").into()));
         }
         let capacity = u64_at(&block, 16);

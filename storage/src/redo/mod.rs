@@ -21,7 +21,7 @@
 //! does not pass. Nor does what an earlier life wrote behind a gap that a crash tore: the epoch never falls along the
 //! log, and each life's is larger.
 //!
-//! [`buffer`] collects groups in memory, [`file`] is the ring, [`writer`] brings the one to the other, in one write and
+//! [`buffer`] collects groups in memory, [`mod@file`] is the ring, [`writer`] brings the one to the other, in one write and
 //! one sync for all who wait (group commit), and [`reader`] walks the groups after a crash.
 //!
 //! Invariants:

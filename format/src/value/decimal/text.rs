@@ -199,7 +199,7 @@ mod tests {
         }
         assert_eq!(Decimal::parse(b"1e81"), Err(DecimalError::Overflow));
         assert_eq!(Decimal::parse(b"1e99999999999999999999"), Err(DecimalError::Overflow));
-        assert_eq!(Decimal::parse(b"1e-99999999999999999999").unwrap().is_zero(), true);
+        assert!(Decimal::parse(b"1e-99999999999999999999").unwrap().is_zero());
     }
 
     #[test]

@@ -13,7 +13,7 @@
 //! needs; `None` is NULL, and by default a NULL argument makes a NULL result.
 //!
 //! Functions with a syntax of their own (CAST, TRIM, EXTRACT ...) are nodes, see
-//! [`Node`](super::Node). Names that we know but do not do are in [`UNSUPPORTED`]: they
+//! [`Node`]. Names that we know but do not do are in [`UNSUPPORTED`]: they
 //! answer 1235, and only others 1305.
 
 // The macro below comes first for those who use it.
