@@ -165,7 +165,7 @@ impl LogFile {
             }
         }
         let checkpoint = newest.ok_or_else(|| Error::corrupt("both checkpoints of the redo log"))?;
-        if capacity < CAPACITY_MIN || capacity % BLOCK_BYTES as u64 != 0 {
+        if capacity < CAPACITY_MIN || !capacity.is_multiple_of(BLOCK_BYTES as u64) {
             return Err(Error::corrupt("the size of the redo log"));
         }
         Ok((LogFile { file, capacity }, checkpoint))
