@@ -356,9 +356,9 @@ impl Session {
                 Done::default()
             }
             Statement::LockTables(_) | Statement::UnlockTables => {
-                // Tables are versioned, so a reader needs no lock; the transaction ends as MySQL's does.
                 if matches!(statement, Statement::LockTables(_)) {
                     self.commit()?;
+                    self.warnings.note(1105, "LOCK TABLES is accepted, but no table is locked yet");
                 }
                 Done::default()
             }
