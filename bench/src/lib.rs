@@ -12,4 +12,8 @@ pub mod client;
 pub mod process;
 pub mod sysbench;
 
+pub mod arms;
 pub mod ledger;
+pub mod results;
+
+pub mod load;

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! bench sysbench   throughput, latency, server CPU and bytes written, interleaved
+//! bench load       every codec and every InnoDB way to compress, data larger than the pool
 //! bench sizes      allocated bytes of the same sysbench rows, per codec and per peer
 //! bench crash      kill -9 under load, again and again; a ledger must lose nothing
 //! ```
@@ -60,6 +61,8 @@ enum Verb {
         #[arg(long)]
         alone: bool,
     },
+    /// Storage under load: all codecs, page cleaners, doublewrite and punching, against InnoDB's arms.
+    Load(bench::load::Arguments),
     /// Allocated bytes of the same rows, per codec.
     Sizes {
         #[arg(long, default_value_t = 100_000)]
@@ -82,6 +85,7 @@ fn main() -> ExitCode {
             let shape = Shape { seconds, rounds, threads, tables, rows };
             compare(&workloads, &shape, &pool, &protocol, alone)
         }
+        Verb::Load(arguments) => bench::load::run(&arguments),
         Verb::Sizes { rows } => sizes(rows),
         Verb::Crash { kills, rows, pool } => crash(kills, rows, &pool),
     };
@@ -153,6 +157,7 @@ fn compare(workloads: &str, shape: &Shape, pool: &str, protocol: &str, alone: bo
                 threads: shape.threads,
                 seconds: shape.seconds,
                 prepared,
+                more: &[],
             };
             let mut results: Vec<Vec<Figures>> = servers.iter().map(|_| Vec::new()).collect();
             for (name, server) in &servers {
@@ -247,7 +252,8 @@ fn sizes(rows: u32) -> io::Result<()> {
             |statement: &str| server.connect().and_then(|mut client| client.query(statement)).map_err(io::Error::other);
         ask("CREATE DATABASE sbtest")?;
         let start = Instant::now();
-        let run = Run { script: "oltp_common_load", tables: 1, rows, threads: 1, seconds: 0, prepared: true };
+        let run =
+            Run { script: "oltp_common_load", tables: 1, rows, threads: 1, seconds: 0, prepared: true, more: &[] };
         Run { script: "oltp_read_write", ..run }.prepare(&server)?;
         if *kind == Kind::Glassine && !clause.is_empty() {
             ask(&format!("ALTER TABLE sbtest.sbtest1 {clause}"))?;
@@ -279,7 +285,7 @@ fn crash(kills: u32, rows: u32, pool: &str) -> io::Result<()> {
     let directory = scratch.0.join("glassine");
     let options = Options { pool: pool.into(), log: "64M".into(), ..Options::default() };
     let mut server = Server::create(Kind::Glassine, &directory, &options)?;
-    let load = Run { script: "oltp_write_only", tables: 2, rows, threads: 2, seconds: 60, prepared: true };
+    let load = Run { script: "oltp_write_only", tables: 2, rows, threads: 2, seconds: 60, prepared: true, more: &[] };
     let with_load = sysbench::is_installed();
     if with_load {
         server.connect().and_then(|mut client| client.query("CREATE DATABASE sbtest")).map_err(io::Error::other)?;

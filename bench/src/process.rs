@@ -179,7 +179,7 @@ impl Server {
 
     /// Asks the server to shut down (SIGTERM) and waits for it.
     pub fn stop(mut self) -> io::Result<PathBuf> {
-        Command::new("kill").arg("-TERM").arg(self.child.id().to_string()).status()?;
+        self.signal("-TERM")?;
         let start = Instant::now();
         while start.elapsed() < Duration::from_secs(120) {
             if let Some(status) = self.child.try_wait()? {
@@ -191,6 +191,20 @@ impl Server {
             thread::sleep(Duration::from_millis(10));
         }
         Err(io::Error::other(format!("the server does not stop:\n{}", self.log_tail(20))))
+    }
+
+    /// Stops the process where it stands (SIGSTOP), so that another can be measured undisturbed.
+    pub fn pause(&self) -> io::Result<()> {
+        self.signal("-STOP")
+    }
+
+    /// Lets a paused process go on.
+    pub fn resume(&self) -> io::Result<()> {
+        self.signal("-CONT")
+    }
+
+    fn signal(&self, signal: &str) -> io::Result<()> {
+        Command::new("kill").arg(signal).arg(self.child.id().to_string()).status().map(|_| ())
     }
 
     pub fn pid(&self) -> u32 {
@@ -232,20 +246,24 @@ pub fn disk_usage(path: &Path) -> io::Result<(u64, u64)> {
     Ok(sum)
 }
 
-/// A directory for one run, removed when it ends (unless `BENCH_KEEP` is set). Lives below `BENCH_DIR` or the
-/// workspace's target directory, so that it is on a real disk, not on tmpfs.
+/// Where runs keep their files: `BENCH_DIR`, or below the workspace's target directory, so that it is on a real disk
+/// and not on tmpfs.
+pub fn base_directory() -> PathBuf {
+    match std::env::var_os("BENCH_DIR") {
+        Some(base) => PathBuf::from(base),
+        None => std::env::var_os("CARGO_TARGET_DIR")
+            .map(PathBuf::from)
+            .unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../target"))
+            .join("bench"),
+    }
+}
+
+/// A directory for one run, removed when it ends (unless `BENCH_KEEP` is set). Lives below [`base_directory`].
 pub struct Scratch(pub PathBuf);
 
 impl Scratch {
     pub fn new(name: &str) -> io::Result<Scratch> {
-        let base = match std::env::var_os("BENCH_DIR") {
-            Some(base) => PathBuf::from(base),
-            None => std::env::var_os("CARGO_TARGET_DIR")
-                .map(PathBuf::from)
-                .unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../target"))
-                .join("bench"),
-        };
-        let path = base.join(format!("{name}-{}", std::process::id()));
+        let path = base_directory().join(format!("{name}-{}", std::process::id()));
         let _ = fs::remove_dir_all(&path);
         fs::create_dir_all(&path)?;
         Ok(Scratch(fs::canonicalize(path)?))

@@ -16,6 +16,8 @@ pub struct Run<'a> {
     pub seconds: u32,
     /// Server-side prepared statements; otherwise text.
     pub prepared: bool,
+    /// More of sysbench's options, as they are.
+    pub more: &'a [String],
 }
 
 /// Its result.
@@ -55,7 +57,8 @@ impl Run<'_> {
             .arg(format!("--threads={}", self.threads))
             .arg(format!("--time={}", self.seconds))
             .arg(format!("--db-ps-mode={}", if self.prepared { "auto" } else { "disable" }))
-            .args(["--report-interval=0", "--events=0"]);
+            .args(["--report-interval=0", "--events=0"])
+            .args(self.more);
         // bulk_insert knows neither of these two and rejects them.
         if self.script != "bulk_insert" {
             command.arg(format!("--tables={}", self.tables)).arg(format!("--table-size={}", self.rows));
@@ -71,8 +74,8 @@ impl Run<'_> {
             return Err(io::Error::other(format!(
                 "sysbench {} prepare: {}{}",
                 self.script,
-                String::from_utf8_lossy(&output.stdout),
-                String::from_utf8_lossy(&output.stderr)
+                shortened(&output.stdout),
+                shortened(&output.stderr)
             )));
         }
         Ok(())
@@ -90,9 +93,10 @@ impl Run<'_> {
         let text = String::from_utf8_lossy(&output.stdout);
         if !output.status.success() || text.contains("FATAL") {
             return Err(io::Error::other(format!(
-                "sysbench {}: {text}{}\nserver log:\n{}",
+                "sysbench {}: {}{}\nserver log:\n{}",
                 self.script,
-                String::from_utf8_lossy(&output.stderr),
+                shortened(&output.stdout),
+                shortened(&output.stderr),
                 server.log_tail(20)
             )));
         }
@@ -114,6 +118,14 @@ impl Run<'_> {
             written_bytes: after.written_bytes - before.written_bytes,
         })
     }
+}
+
+/// The lines that tell something: sysbench repeats a failed statement with all its values.
+fn shortened(output: &[u8]) -> String {
+    let text = String::from_utf8_lossy(output);
+    let told = ["FATAL", "rror", "invalid"];
+    let lines = text.lines().filter(|line| told.iter().any(|word| line.contains(word))).take(5);
+    lines.map(|line| line.chars().take(300).collect::<String>() + "\n").collect()
 }
 
 /// The middle of several figures.

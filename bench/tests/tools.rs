@@ -288,7 +288,7 @@ fn sysbench_runs_without_an_error() {
     ];
     for script in scripts {
         for prepared in [true, false] {
-            let run = Run { script, tables: 2, rows: 5000, threads: 4, seconds: 2, prepared };
+            let run = Run { script, tables: 2, rows: 5000, threads: 4, seconds: 2, prepared, more: &[] };
             run.prepare(&server).unwrap_or_else(|error| panic!("{error}"));
             let figures = run.run(&server).unwrap_or_else(|error| panic!("{error}"));
             assert!(figures.transactions > 0, "{script} did nothing");
