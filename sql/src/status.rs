@@ -309,6 +309,9 @@ fn engine_facts(engine: &EngineStatus) -> Vec<(&'static str, u64)> {
     let waits = engine.row_lock_waits;
     let per_page = |bytes: u64| bytes / store.page_bytes.max(1);
     vec![
+        ("Glassine_dropped_bytes_pending", store.dropped_bytes_now),
+        ("Glassine_dropped_files_pending", store.dropped_files_now),
+        ("Glassine_dropped_files_removed", store.dropped_files_removed),
         ("Innodb_buffer_pool_bytes_data", store.pool_pages_data_now * store.page_bytes),
         ("Innodb_buffer_pool_bytes_dirty", store.pool_pages_dirty_now * store.page_bytes),
         ("Innodb_buffer_pool_pages_data", store.pool_pages_data_now),

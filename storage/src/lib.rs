@@ -20,6 +20,8 @@ pub mod buffer;
 
 pub mod checkpoint;
 
+pub mod trash;
+
 pub mod store;
 
 pub mod mtr;
@@ -58,3 +60,4 @@ pub use schema::{
 };
 pub use store::{SharedGuard, Store, StoreStatus};
 pub use transaction::Isolation;
+pub use trash::Dropped;

@@ -38,6 +38,7 @@ use crate::io::{Caching, Disk, OpenMode};
 use crate::redo::{LogFile, Redo};
 use crate::sync::{self, Mutex, Rank, RwLock};
 use crate::tablespace::Tablespaces;
+use crate::trash::{self, Trash};
 pub use crate::tablespace::{SpaceInfo, Tablespace, TornProtection, Transform};
 
 /// How often a cleaner looks whether there is something to do.
@@ -57,6 +58,7 @@ pub struct Store {
     redo: Arc<Redo>,
     spaces: Arc<Tablespaces>,
     pool: Pool,
+    trash: Trash,
     flushers: Vec<Mutex<Flusher>>,
     threads: Mutex<Vec<JoinHandle<()>>>,
     /// Held as long as the instance is open; another server finds the directory taken.
@@ -85,6 +87,7 @@ impl Store {
             .map(|index| Ok(Mutex::new(Rank::Cleaner, Flusher::new(index, &config, &pool)?)))
             .collect();
         Ok(Store {
+            trash: Trash::new(disk.clone(), config.drop_slice_bytes),
             config: RwLock::new(Rank::Leaf, config),
             disk,
             health,
@@ -274,15 +277,30 @@ impl Store {
         probe(&*self.disk, path)
     }
 
-    /// Discards the tablespace's frames without writing them, logs the deletion durably, removes the file. The caller
-    /// guarantees that nobody uses its pages any more.
+    /// Logs the deletion durably, forgets the tablespace, and takes its file away. What is left of a large file and of its
+    /// pages in the pool goes in [`Store::trash_step`]; nobody waits for that. The caller guarantees that nobody uses its
+    /// pages any more.
     pub fn drop_space(&self, id: SpaceId) -> Result<()> {
         let space = self.spaces.find(id)?;
         let path = space.path();
         self.log_durably(Record::FileDelete { space: id, name: &path })?;
         self.spaces.forget(id);
-        self.pool.discard_space(id);
-        self.spaces.remove_file(&path)
+        self.trash.throw(id, &path)
+    }
+
+    /// Takes the file of a dropped tablespace away that is not open.
+    pub fn drop_file(&self, id: SpaceId, path: &str) -> Result<()> {
+        self.trash.throw(id, path)
+    }
+
+    /// Dropped tablespaces of which something is left.
+    pub fn trash(&self) -> &Trash {
+        &self.trash
+    }
+
+    /// A bounded bit of removing what was dropped. True if there is more to do.
+    pub fn trash_step(&self) -> Result<bool> {
+        self.trash.step(&self.pool, trash::STEP_TIME)
     }
 
     /// Closes a tablespace but keeps its file: everything is written to it first.
@@ -450,6 +468,7 @@ impl Store {
     /// Counters since start.
     pub fn status(&self) -> StoreStatus {
         let (io, log, pool) = (self.spaces.counters(), &self.redo.counters, &self.pool.counters);
+        let dropped = self.trash.waiting();
         StoreStatus {
             page_read_requests: self.pool.requests(),
             page_reads: io.page_reads.get(),
@@ -480,6 +499,9 @@ impl Store {
             pool_pages_dirty_now: self.pool.dirty_count() as u64,
             pool_pages_data_now: self.pool.resident_count() as u64,
             page_bytes: self.page_bytes() as u64,
+            dropped_files_removed: self.trash.files_removed.get(),
+            dropped_files_now: dropped.iter().filter(|dropped| dropped.path.is_some()).count() as u64,
+            dropped_bytes_now: dropped.iter().map(|dropped| dropped.file_bytes).sum(),
             lsn_current: self.redo.end().0,
             lsn_flushed: self.redo.flushed().0,
             lsn_checkpoint: self.redo.checkpoint_lsn().0,
@@ -648,6 +670,10 @@ pub struct StoreStatus {
     pub pool_pages_dirty_now: u64,
     pub pool_pages_data_now: u64,
     pub page_bytes: u64,
+    pub dropped_files_removed: u64,
+    pub dropped_files_now: u64,
+    /// By the length of the files.
+    pub dropped_bytes_now: u64,
     pub lsn_current: u64,
     pub lsn_flushed: u64,
     pub lsn_checkpoint: u64,

@@ -571,3 +571,64 @@ fn every_page_size_works() {
         assert_clean(&engine);
     }
 }
+
+/// Names of files in the data directory that belong to dropped tables.
+fn dropped_files(disk: &SimDisk) -> Vec<String> {
+    let names = disk.list("").unwrap().into_iter().map(|entry| entry.name);
+    names.filter(|name| name.starts_with("#dropped-")).collect()
+}
+
+#[test]
+fn a_large_table_is_dropped_in_slices_also_across_a_crash() {
+    let disk = SimDisk::new(1);
+    let engine = create(&disk);
+    for name in ["large", "small", "emptied"] {
+        let table = engine.create_table(definition(name), &wait()).unwrap();
+        let rows = if name == "small" { 1 } else { 400 };
+        let mut trx = begin(&engine);
+        for id in 0..rows {
+            // Nothing that a codec could make smaller.
+            let mut random = storage::io::sim::Random::new(u64::from(id));
+            let blob: Vec<u8> = (0..4000).map(|_| random.next() as u8).collect();
+            insert(&mut trx, &table, id, id, &format!("{id}"), &blob).unwrap();
+        }
+        trx.commit().unwrap();
+    }
+    engine.store().checkpoint().unwrap();
+    let allocated = || disk.used_blocks();
+    let before = allocated();
+    engine.drop_tables(&[("d", "large"), ("d", "small")], &wait()).unwrap();
+    engine.truncate_table("d", "emptied", &wait()).unwrap();
+    // The small one is gone at once; of the others, the names.
+    assert_eq!(dropped_files(&disk).len(), 2);
+    assert!(allocated() > before / 2);
+    let status = engine.status().store;
+    assert_eq!((status.dropped_files_now, status.dropped_files_removed), (2, 1));
+    assert!(status.dropped_bytes_now > 2 << 20, "{status:?}");
+
+    // Each step takes a bounded bite.
+    let mut last = status.dropped_bytes_now;
+    let bytes_now = || engine.status().store.dropped_bytes_now;
+    for _ in 0..1000 {
+        engine.store().trash_step().unwrap();
+        if bytes_now() < status.dropped_bytes_now {
+            break;
+        }
+    }
+    assert!(bytes_now() > 0 && bytes_now() < last, "{} of {last}", bytes_now());
+    last = bytes_now();
+    drop(engine);
+
+    // What is left is found by the next life, and removed there.
+    let disk = disk.crash();
+    let engine = open(&disk);
+    assert!(engine.status().store.dropped_bytes_now >= last / 2);
+    assert!(contents(&engine, "emptied").is_empty());
+    while engine.step().unwrap() {}
+    assert_eq!(dropped_files(&disk), Vec::<String>::new());
+    assert_eq!(engine.status().store.dropped_files_now, 0);
+    assert_eq!(engine.check().unwrap().errors, Vec::<String>::new());
+    engine.drop_database("d", &wait()).unwrap();
+    while engine.step().unwrap() {}
+    assert!(!disk.exists("d").unwrap());
+}

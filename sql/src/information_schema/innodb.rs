@@ -96,6 +96,20 @@ fn compression(setting: Compression) -> &'static str {
     }
 }
 
+/// Files of dropped tables that are being removed, bit by bit.
+pub const GLASSINE_DROPPED_FILES: VirtualTable = VirtualTable {
+    name: "GLASSINE_DROPPED_FILES",
+    columns: &[number("SPACE"), text("NAME", 64), number("FILE_SIZE")],
+    rows: |facts| {
+        let waiting = facts.instance.engine.store().trash().waiting().into_iter();
+        let row = |dropped: storage::Dropped| {
+            let name = string(dropped.path?);
+            Some(vec![Value::UInt(u64::from(dropped.space.0)), name, Value::UInt(dropped.file_bytes)])
+        };
+        waiting.filter_map(row).collect()
+    },
+};
+
 pub const INNODB_TABLES: VirtualTable = VirtualTable {
     name: "INNODB_TABLES",
     columns: &[

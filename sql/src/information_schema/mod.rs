@@ -82,6 +82,7 @@ static INFORMATION_SCHEMA: &[VirtualTable] = &[
     catalog::FILES,
     server::GLOBAL_STATUS,
     server::GLOBAL_VARIABLES,
+    innodb::GLASSINE_DROPPED_FILES,
     innodb::INNODB_SYS_TABLESPACES,
     innodb::INNODB_TABLES,
     innodb::INNODB_TABLESPACES,

@@ -440,7 +440,12 @@ impl Pool {
 
     /// Throws all pages of a tablespace away, dirty or not. Nobody uses them any more.
     pub fn discard_space(&self, space: SpaceId) {
-        for index in 0..self.frames.count() as u32 {
+        self.discard_frames(space, 0..self.frames.count());
+    }
+
+    /// `discard_space`, for a part of the frames.
+    pub fn discard_frames(&self, space: SpaceId, frames: std::ops::Range<usize>) {
+        for index in frames.start as u32..frames.end as u32 {
             let frame = self.frames.header(index);
             while let Some(page) = frame.page().filter(|page| page.space == space) {
                 let Some(latch) = self.frames.latch_exclusive(index, page) else { continue };

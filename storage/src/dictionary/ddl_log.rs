@@ -84,7 +84,7 @@ impl Action {
                 if store.space(*space).is_some() {
                     return store.drop_space(*space);
                 }
-                remove_file(store, path)
+                store.drop_file(*space, path)
             }
             Action::RenameSpace { space, path } => match store.space(*space) {
                 Some(file) if file.path() != **path => store.rename_space(*space, path),
@@ -109,17 +109,6 @@ impl Action {
             },
         }
     }
-}
-
-/// Removes a file that is no open tablespace.
-fn remove_file(store: &Store, path: &str) -> Result<()> {
-    let disk = store.disk();
-    if disk.exists(path).map_err(Error::io("look for a file"))? {
-        disk.remove(path).map_err(Error::io("remove a file"))?;
-        let directory = path.rsplit_once('/').map_or("", |(directory, _)| directory);
-        disk.sync_directory(directory).map_err(Error::io("sync a directory"))?;
-    }
-    Ok(())
 }
 
 #[cfg(test)]

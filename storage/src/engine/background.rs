@@ -11,6 +11,9 @@ use crate::sync::{Condvar, Mutex, Rank, spawn};
 /// How long purge rests when there is nothing to do.
 const IDLE: Duration = Duration::from_millis(50);
 
+/// ... and between two steps of removing dropped files.
+const BREATH: Duration = Duration::from_millis(10);
+
 /// Running threads. Dropped, they end.
 pub struct Background {
     stop: Arc<Stop>,
@@ -37,7 +40,7 @@ impl Background {
     pub fn start(inner: Arc<Inner>) -> Background {
         let stop = Arc::new(Stop { stopped: Mutex::new(Rank::Instance, false), changed: Condvar::new() });
         let purge = {
-            let stop = stop.clone();
+            let (inner, stop) = (inner.clone(), stop.clone());
             spawn("purge", move || {
                 let mut rest = Duration::ZERO;
                 while !stop.rest(rest) {
@@ -52,7 +55,20 @@ impl Background {
                 }
             })
         };
-        Background { stop, threads: vec![purge] }
+        let dropping = {
+            let stop = stop.clone();
+            spawn("drop", move || {
+                let mut rest = IDLE;
+                while !stop.rest(rest) {
+                    // A breath between two steps, so that others who want the filesystem's journal get it.
+                    rest = match inner.store.is_poisoned() || !inner.store.trash_step().unwrap_or(true) {
+                        true => IDLE,
+                        false => BREATH,
+                    };
+                }
+            })
+        };
+        Background { stop, threads: vec![purge, dropping] }
     }
 }
 

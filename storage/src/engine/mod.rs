@@ -12,7 +12,7 @@
 //! threads, [`Engine::close`] writes everything and marks the log clean. An engine that is dropped without `close` is
 //! like one that crashed, without the harm: the next open recovers.
 //!
-//! Background work here is purge; page cleaners, checkpoints and the log's flusher belong to the store. Each is a loop
+//! Background work here is purge and the removal of dropped files; page cleaners, checkpoints and the log's flusher belong to the store. Each is a loop
 //! around a step, and with `config.background_threads` off, [`Engine::step`] is that loop for a simulator.
 //!
 //! This module decides nothing about pages, rows or locks; it puts the parts together in the right order.
@@ -164,7 +164,8 @@ impl Engine {
     pub fn step(&self) -> Result<bool> {
         let purged = self.inner.purge_step()?;
         let written = self.inner.store.flush_step(64)?;
-        Ok(purged || written > 0)
+        let dropping = self.inner.store.trash_step()?;
+        Ok(purged || written > 0 || dropping)
     }
 
     /// For layers above that show or flush the log themselves, and for tests.

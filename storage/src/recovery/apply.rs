@@ -45,6 +45,7 @@ use crate::redo::{Checkpoint, LogFile, Reader, Redo};
 use crate::store::{self, Store};
 use crate::sync;
 use crate::tablespace::{Tablespaces, Transform, algorithm_of, doublewrite};
+use crate::trash;
 
 /// What page recovery found and did.
 #[derive(Clone, Debug, Default)]
@@ -187,7 +188,8 @@ fn restore_files(
 
     for space in &found.deleted {
         if let Some(path) = paths.remove(space) {
-            spaces.remove_file(&path)?;
+            // What is left of a large one is found by its name, once the instance is up.
+            trash::put_aside(disk, *space, &path, config.drop_slice_bytes)?;
         }
     }
     restore_names(spaces, found, &mut paths)?;

@@ -65,6 +65,7 @@ pub fn resolve(store: Arc<Store>, pages: PageRecovery) -> Result<Opened> {
         report.transactions_rolled_back += 1;
     }
     remove_sort_files(&store)?;
+    store.trash().find()?;
     let actions = dictionary.system.actions(&context)?;
     report.ddl_actions = actions.len() as u64;
     dictionary::run_actions(&context, &dictionary, actions)?;
