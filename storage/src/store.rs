@@ -38,8 +38,8 @@ use crate::io::{Caching, Disk, OpenMode};
 use crate::redo::{LogFile, Redo};
 use crate::sync::{self, Mutex, Rank, RwLock};
 use crate::tablespace::Tablespaces;
-use crate::trash::{self, Trash};
 pub use crate::tablespace::{SpaceInfo, Tablespace, TornProtection, Transform};
+use crate::trash::{self, Trash};
 
 /// How often a cleaner looks whether there is something to do.
 const CLEANER_PERIOD: Duration = Duration::from_millis(50);
