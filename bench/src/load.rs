@@ -3,6 +3,7 @@
 //! ```text
 //! DIR/4x1000000/loaded/zstd/   tables as sysbench loaded them; made once, then kept
 //! DIR/4x1000000/run/zstd/      the copy that an arm works on; fresh for each run
+//! DIR/4x1000000/lock           held while a run works here: a second one waits
 //! DIR/results-LABEL.jsonl      one line per finished cell
 //! ```
 //!
@@ -18,7 +19,7 @@
 //! what is measured. `--distribution special` is sysbench's default.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -98,6 +99,11 @@ pub fn run(arguments: &Arguments) -> io::Result<()> {
         selected.retain(|arm| arm.data.kind != Kind::MariaDb);
     }
     println!("{}", arena.results.settings);
+    let lock = File::options().create(true).append(true).open(arena.directory.join("lock"))?;
+    if lock.try_lock().is_err() {
+        println!("another run works in {}: waiting", arena.directory.display());
+        lock.lock()?;
+    }
     for arm in &selected {
         arena.load(arm.data)?;
     }

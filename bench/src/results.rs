@@ -358,6 +358,6 @@ const WRITE_ONLY: &str = "oltp_write_only";
 /// Tables that can be pasted into a document.
 fn markdown() -> Table {
     let mut table = Table::new();
-    table.load_preset(comfy_table::presets::ASCII_MARKDOWN);
+    table.load_style(comfy_table::presets::ASCII_MARKDOWN);
     table
 }
