@@ -317,6 +317,7 @@ fn engine_facts(engine: &EngineStatus) -> Vec<(&'static str, u64)> {
         ("Innodb_buffer_pool_pages_data", store.pool_pages_data_now),
         ("Innodb_buffer_pool_pages_dirty", store.pool_pages_dirty_now),
         ("Innodb_buffer_pool_pages_flushed", store.pages_written),
+        ("Innodb_buffer_pool_pages_LRU_flushed", store.pool_pages_flushed_lru),
         ("Innodb_buffer_pool_pages_free", store.pool_pages_free_now),
         (
             "Innodb_buffer_pool_pages_misc",
@@ -326,6 +327,8 @@ fn engine_facts(engine: &EngineStatus) -> Vec<(&'static str, u64)> {
         ("Innodb_buffer_pool_read_requests", store.page_read_requests),
         ("Innodb_buffer_pool_reads", store.page_reads),
         ("Innodb_buffer_pool_wait_free", store.pool_wait_free),
+        ("Glassine_buffer_pool_wait_free_us", store.pool_wait_free_us),
+        ("Glassine_buffer_pool_evicted_by_readers", store.pool_evicted_by_readers),
         ("Innodb_buffer_pool_write_requests", store.log_write_requests),
         ("Innodb_checkpoint_age", store.lsn_current.saturating_sub(store.lsn_checkpoint)),
         ("Innodb_data_fsyncs", store.data_fsyncs + store.log_fsyncs),

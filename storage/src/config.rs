@@ -22,8 +22,8 @@ pub struct Config {
     pub log_buffer_bytes: usize,
     /// How files are opened and made durable (`innodb_flush_method`).
     pub flush_method: FlushMethod,
-    /// Threads that write dirty pages (`innodb_page_cleaners`).
-    pub page_cleaners: usize,
+    /// Threads that read ahead (`innodb_read_io_threads`).
+    pub read_io_threads: usize,
     /// Protection against torn pages (`innodb_doublewrite`).
     pub doublewrite: Doublewrite,
     /// What is cut from the file of a dropped table at a time; a smaller file is removed in one go. Four megabytes of
@@ -35,6 +35,14 @@ pub struct Config {
     // May change at run time.
     /// What a commit waits for (`innodb_flush_log_at_trx_commit`).
     pub flush_log_at_commit: FlushLogAtCommit,
+    /// Threads that write dirty pages (`innodb_page_cleaners`).
+    pub page_cleaners: usize,
+    /// Follow the age of the log, and not only the share of dirty pages (`innodb_adaptive_flushing`).
+    pub adaptive_flushing: bool,
+    /// Share of the log, in percent, up to which its age does not count (`innodb_adaptive_flushing_lwm`).
+    pub adaptive_flushing_lwm: f64,
+    /// Write dirty pages of the same extent along: 0 none, 1 those that adjoin, 2 all (`innodb_flush_neighbors`).
+    pub flush_neighbors: u8,
     /// Pages that cleaners may write per second in the background (`innodb_io_capacity`).
     pub io_capacity: u32,
     /// ... and when the log or the pool runs short (`innodb_io_capacity_max`).
@@ -45,6 +53,11 @@ pub struct Config {
     pub max_dirty_pages_pct_lwm: f64,
     /// Frames kept free for readers, per pool (`innodb_lru_scan_depth`).
     pub lru_scan_depth: usize,
+    /// Pages of an extent that are read in order before the next extent is read ahead; 0 switches that off
+    /// (`innodb_read_ahead_threshold`).
+    pub read_ahead_threshold: u32,
+    /// Read the rest of an extent of which many pages are in use (`innodb_random_read_ahead`).
+    pub random_read_ahead: bool,
     /// Share of the pool behind the midpoint (`innodb_old_blocks_pct`).
     pub old_blocks_pct: u32,
     /// How long a page must have been in the old part before another use makes it young (`innodb_old_blocks_time`).
@@ -94,16 +107,22 @@ impl Default for Config {
             log_bytes: 256 << 20,
             log_buffer_bytes: 16 << 20,
             flush_method: FlushMethod::ODirect,
-            page_cleaners: 2,
+            read_io_threads: 4,
             doublewrite: Doublewrite::On,
             drop_slice_bytes: 4 << 20,
             background_threads: true,
             flush_log_at_commit: FlushLogAtCommit::Sync,
+            page_cleaners: 2,
+            adaptive_flushing: true,
+            adaptive_flushing_lwm: 10.0,
+            flush_neighbors: 0,
             io_capacity: 2000,
             io_capacity_max: 20000,
-            max_dirty_pages_pct: 75.0,
-            max_dirty_pages_pct_lwm: 10.0,
+            max_dirty_pages_pct: 90.0,
+            max_dirty_pages_pct_lwm: 0.0,
             lru_scan_depth: 1024,
+            read_ahead_threshold: 56,
+            random_read_ahead: false,
             old_blocks_pct: 37,
             old_blocks_ms: 1000,
             compression: Algorithm::Zstd,

@@ -58,6 +58,6 @@ pub use schema::{
     Column, ColumnDefault, ColumnSet, Compression, Database, Index, IndexDefinition, IndexPart, ReadMode, Row,
     RowFormat, ScanRange, TableDefinition, TableOptions, same_name,
 };
-pub use store::{SharedGuard, Store, StoreStatus};
+pub use store::{PageCleanerStatus, SharedGuard, Store, StoreStatus};
 pub use transaction::Isolation;
 pub use trash::Dropped;

@@ -9,7 +9,7 @@
 //!   Index                 shape of one tree: shared to descend, exclusive to split
 //!     Page                a page latch; root to leaf, left to right, so many at a time
 //!       Lock, Transaction, Undo       tables of the upper layers, looked at with a page in hand
-//!         Cleaner         one page cleaner's batch
+//!         Cleaner, Sync   one page cleaner's batch; a round of syncs
 //!           Space         the registry of tablespaces, the length of a file
 //!             Pool        a shard of the page table
 //!               Lru       free list and LRU
@@ -52,6 +52,8 @@ pub enum Rank {
     /// The registry of transactions.
     Transaction,
     Cleaner,
+    /// A round of syncs.
+    Sync,
     Space,
     Pool,
     Lru,

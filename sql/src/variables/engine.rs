@@ -19,7 +19,7 @@ pub fn engine_config(globals: &GlobalVariables) -> Config {
             "ALL_O_DIRECT" => FlushMethod::AllODirect,
             _ => FlushMethod::Fsync,
         },
-        page_cleaners: globals.number("innodb_page_cleaners") as usize,
+        read_io_threads: globals.number("innodb_read_io_threads") as usize,
         doublewrite: match globals.text("innodb_doublewrite").as_str() {
             "OFF" => Doublewrite::Off,
             _ => Doublewrite::On,
@@ -38,6 +38,16 @@ pub fn reconfigure(globals: &GlobalVariables, config: &mut Config) {
         2 => FlushLogAtCommit::Write,
         _ => FlushLogAtCommit::Sync,
     };
+    // Where MariaDB 10.1 had a switch for several cleaners, it also has a number of its own.
+    config.page_cleaners = match globals.on("innodb_use_mtflush") {
+        true => globals.number("innodb_mtflush_threads").max(1) as usize,
+        false => globals.number("innodb_page_cleaners") as usize,
+    };
+    config.adaptive_flushing = globals.on("innodb_adaptive_flushing");
+    config.adaptive_flushing_lwm = globals.real("innodb_adaptive_flushing_lwm");
+    config.flush_neighbors = globals.number("innodb_flush_neighbors") as u8;
+    config.read_ahead_threshold = globals.number("innodb_read_ahead_threshold") as u32;
+    config.random_read_ahead = globals.on("innodb_random_read_ahead");
     config.io_capacity = globals.number("innodb_io_capacity") as u32;
     // As in MySQL, the one pulls the other up.
     config.io_capacity_max = (globals.number("innodb_io_capacity_max") as u32).max(config.io_capacity);

@@ -524,7 +524,7 @@ pub static LIST: &[Variable] = &[
     v("sync_binlog", Global, int(0, U32), "1", "Commits between syncs of the log").inert(NO_LOG),
     v("sync_relay_log", Global, int(0, U32), "10000", "Events between syncs of the relay log").inert(NO_REPLICA),
     // --- InnoDB: what counts ----------------------------------------------------------------------------------------
-    v("innodb_adaptive_flushing", Global, Bool, "ON", "Flush by the rate at which the log grows").inert(ALWAYS_ON),
+    v("innodb_adaptive_flushing", Global, Bool, "ON", "Flush by the age of the log, not only when it is nearly full"),
     v("innodb_autoinc_lock_mode", Global, int(0, 2), "2", "How AUTO_INCREMENT is locked")
         .at_start()
         .inert("it is always interleaved"),
@@ -569,7 +569,7 @@ pub static LIST: &[Variable] = &[
         "How files are written",
     )
     .at_start(),
-    v("innodb_flush_neighbors", Global, int(0, 2), "0", "Flush pages beside the one that is flushed").inert(AUTOMATIC),
+    v("innodb_flush_neighbors", Global, int(0, 2), "0", "Flush dirty pages of the same extent along"),
     v("innodb_io_capacity", Global, int(100, U32), "2000", "Pages flushed each second in the background"),
     v("innodb_io_capacity_max", Global, int(100, U32), "20000", "The same under pressure"),
     v("innodb_lock_wait_timeout", Both, int(1, 1_073_741_824), "50", "Seconds to wait for a row lock"),
@@ -582,17 +582,17 @@ pub static LIST: &[Variable] = &[
         .at_start()
         .inert("it lies in the data directory"),
     v("innodb_lru_scan_depth", Global, int(100, ANY), "1024", "Pages looked at for free frames"),
-    v("innodb_max_dirty_pages_pct", Global, Real { min: 0.0, max: 99.999 }, "75", "Most dirty pages, in per cent"),
+    v("innodb_max_dirty_pages_pct", Global, Real { min: 0.0, max: 99.999 }, "90", "Most dirty pages, in per cent"),
     v(
         "innodb_max_dirty_pages_pct_lwm",
         Global,
         Real { min: 0.0, max: 99.999 },
-        "10",
+        "0",
         "Dirty pages, in per cent, from which on they are flushed ahead",
     ),
     v("innodb_old_blocks_pct", Global, int(5, 95), "37", "Part of the LRU list that is old, in per cent"),
     v("innodb_old_blocks_time", Global, int(0, U32), "1000", "Milliseconds before an old page becomes young"),
-    v("innodb_page_cleaners", Global, int(1, 64), "2", "Threads that flush pages").at_start(),
+    v("innodb_page_cleaners", Global, int(1, 64), "2", "Threads that flush pages"),
     v("innodb_page_size", Global, steps(4096, 65_536, 4096), "16384", "Bytes of a page, from `init` on").at_start(),
     v("innodb_print_all_deadlocks", Global, Bool, "OFF", "Log deadlocks").inert(NOT_YET),
     v("innodb_purge_threads", Global, int(1, 32), "1", "Threads that remove old versions").at_start().inert(AUTOMATIC),
@@ -618,8 +618,7 @@ pub static LIST: &[Variable] = &[
     v("innodb_directories", Global, Text, "", "Directories of tablespaces").at_start().inert(NOT_YET),
     v("innodb_force_recovery", Global, int(0, 6), "0", "Start in spite of damage").at_start().inert(NOT_YET),
     // --- InnoDB: names that configuration files carry ---------------------------------------------------------------
-    v("innodb_adaptive_flushing_lwm", Global, Real { min: 0.0, max: 70.0 }, "10", "Log per cent to flush from")
-        .inert(AUTOMATIC),
+    v("innodb_adaptive_flushing_lwm", Global, Real { min: 0.0, max: 70.0 }, "10", "Log per cent to flush from"),
     v("innodb_adaptive_hash_index", Global, Bool, "OFF", "Hash index over hot pages").inert(GONE),
     v("innodb_adaptive_hash_index_parts", Global, int(1, 512), "8", "Parts of it").at_start().inert(GONE),
     v("innodb_adaptive_max_sleep_delay", Global, int(0, 1_000_000), "150000", "Waiting of threads").inert(GONE),
@@ -696,9 +695,7 @@ pub static LIST: &[Variable] = &[
         .inert(NOT_YET),
     v("innodb_monitor_enable", Global, Text, "", "Counters to turn on").null().inert("all counters are on"),
     v("innodb_monitor_disable", Global, Text, "", "Counters to turn off").null().inert("all counters are on"),
-    v("innodb_mtflush_threads", Global, int(0, 64), "8", "Threads that flush")
-        .at_start()
-        .inert("innodb_page_cleaners sets their number"),
+    v("innodb_mtflush_threads", Global, int(0, 64), "8", "Threads that flush pages with innodb_use_mtflush=ON"),
     v("innodb_numa_interleave", Global, Bool, "OFF", "Memory of all nodes").at_start().inert(NOT_YET),
     v("innodb_online_alter_log_max_size", Global, int(65_536, ANY), "134217728", "Changes during ALTER TABLE")
         .inert(NOT_YET),
@@ -708,9 +705,9 @@ pub static LIST: &[Variable] = &[
     v("innodb_print_ddl_logs", Global, Bool, "OFF", "Log how tables change").inert(NOT_YET),
     v("innodb_purge_batch_size", Global, int(1, 5000), "300", "Old versions at once").inert(AUTOMATIC),
     v("innodb_purge_rseg_truncate_frequency", Global, int(1, 128), "128", "Rounds of purge").inert(AUTOMATIC),
-    v("innodb_random_read_ahead", Global, Bool, "OFF", "Read whole extents").inert(NOT_YET),
-    v("innodb_read_ahead_threshold", Global, int(0, 64), "56", "Pages that begin a read-ahead").inert(NOT_YET),
-    v("innodb_read_io_threads", Global, int(1, 64), "4", "Threads that read").at_start().inert(AUTOMATIC),
+    v("innodb_random_read_ahead", Global, Bool, "OFF", "Read the rest of an extent that is much used"),
+    v("innodb_read_ahead_threshold", Global, int(0, 64), "56", "Pages of an extent read in order that begin a read-ahead; 0 is off"),
+    v("innodb_read_io_threads", Global, int(1, 64), "4", "Threads that read ahead").at_start(),
     v("innodb_replication_delay", Global, int(0, U32), "0", "Of innodb_thread_concurrency").inert(GONE),
     v("innodb_rollback_segments", Global, int(1, 128), "128", "Rollback segments").inert(AUTOMATIC),
     v("innodb_sort_buffer_size", Global, int(65_536, 64 << 20), "1048576", "Memory of index builds")
@@ -753,9 +750,7 @@ pub static LIST: &[Variable] = &[
     v("innodb_use_lz4", Global, Bool, "OFF", "LZ4 is the codec")
         .at_start()
         .inert("innodb_compression_algorithm chooses the codec"),
-    v("innodb_use_mtflush", Global, Bool, "OFF", "Flush in several threads")
-        .at_start()
-        .inert("innodb_page_cleaners sets their number"),
+    v("innodb_use_mtflush", Global, Bool, "OFF", "innodb_mtflush_threads flush, not innodb_page_cleaners"),
     v("innodb_use_native_aio", Global, Bool, "ON", "The system's asynchronous I/O").at_start().inert(AUTOMATIC),
     v("innodb_use_trim", Global, Bool, "ON", "Give unused blocks back to the filesystem").at_start(),
     v("innodb_write_io_threads", Global, int(1, 64), "4", "Threads that write")

@@ -13,6 +13,8 @@
 //! A reader does not touch the lists. It leaves a mark on the frame ([`Lru::touch`], mostly a single load), and the lists
 //! are put in order when frames are wanted: at the tail a marked page is moved to the front instead of evicted, at the
 //! midpoint a marked page stays young. So it is a clock within each part, and its cost is paid by misses.
+//!
+//! Page cleaners take the tail in chunks, from a common cursor that moves up the list: each chunk is one cleaner's.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -21,6 +23,8 @@ use super::frame::{Frame, Frames};
 use crate::sync::{Mutex, Rank};
 
 const NONE: u32 = u32::MAX;
+/// The cursor has reached the midpoint.
+const TOP: u32 = u32::MAX - 1;
 
 /// A tick of the LRU's coarse clock.
 const TICK: Duration = Duration::from_millis(64);
@@ -28,6 +32,7 @@ const TICK: Duration = Duration::from_millis(64);
 /// Lists of all frames: free, young, old.
 pub struct Lru {
     lists: Mutex<Lists>,
+    free: Mutex<Vec<u32>>,
     tick: AtomicU32,
     /// Ticks between loading and the use that makes young.
     old_ticks: AtomicU32,
@@ -35,10 +40,11 @@ pub struct Lru {
 
 struct Lists {
     links: Vec<Link>,
-    free: Vec<u32>,
     young: List,
     old: List,
     old_pct: u32,
+    /// Where in the old part the next chunk begins; NONE for the tail.
+    cursor: u32,
 }
 
 #[derive(Clone, Copy)]
@@ -95,12 +101,17 @@ impl Lru {
     pub fn new(count: usize, old_pct: u32, old_ms: u32) -> Lru {
         let lists = Lists {
             links: vec![Link { prev: NONE, next: NONE, place: Place::Nowhere }; count],
-            free: (0..count as u32).rev().collect(),
             young: List::EMPTY,
             old: List::EMPTY,
             old_pct,
+            cursor: NONE,
         };
-        let lru = Lru { lists: Mutex::new(Rank::Lru, lists), tick: AtomicU32::new(1), old_ticks: AtomicU32::new(0) };
+        let lru = Lru {
+            lists: Mutex::new(Rank::Lru, lists),
+            free: Mutex::new(Rank::Leaf, (0..count as u32).rev().collect()),
+            tick: AtomicU32::new(1),
+            old_ticks: AtomicU32::new(0),
+        };
         lru.configure(old_pct, old_ms);
         lru
     }
@@ -131,16 +142,20 @@ impl Lru {
         }
     }
 
-    pub fn pop_free(&self) -> Option<u32> {
-        self.lists.lock().free.pop()
+    /// A free frame, and how many are left.
+    #[inline]
+    pub fn pop_free(&self) -> Option<(u32, usize)> {
+        let mut free = self.free.lock();
+        let index = free.pop()?;
+        Some((index, free.len()))
     }
 
     pub fn push_free(&self, index: u32) {
-        self.lists.lock().free.push(index);
+        self.free.lock().push(index);
     }
 
     pub fn free_count(&self) -> usize {
-        self.lists.lock().free.len()
+        self.free.lock().len()
     }
 
     /// Enters a loaded page at the midpoint.
@@ -155,13 +170,48 @@ impl Lru {
 
     /// Takes a page out of its list.
     pub fn remove(&self, index: u32) {
-        let mut lists = self.lists.lock();
-        let Lists { links, young, old, .. } = &mut *lists;
-        match links[index as usize].place {
-            Place::Young => young.remove(links, index),
-            Place::Old => old.remove(links, index),
-            Place::Nowhere => {}
+        self.lists.lock().remove(index);
+    }
+
+    /// Takes pages out of their lists; their frames are free.
+    pub fn release(&self, frames: &[u32]) {
+        if frames.is_empty() {
+            return;
         }
+        {
+            let mut lists = self.lists.lock();
+            for &index in frames {
+                lists.remove(index);
+            }
+        }
+        self.free.lock().extend_from_slice(frames);
+    }
+
+    /// The next frames of the old part, from the tail up, that were not used lately: at most `count`, and none that
+    /// another call had since the last [`Lru::rewind`]. Empty when the old part has been gone through; then the next call
+    /// begins at the tail again.
+    pub fn next_chunk(&self, frames: &Frames, count: usize, chunk: &mut Vec<u32>) {
+        chunk.clear();
+        let mut lists = self.lists.lock();
+        lists.balance(frames);
+        let mut at = match lists.cursor {
+            NONE => lists.old.tail,
+            TOP => NONE,
+            cursor => cursor,
+        };
+        while at != NONE && chunk.len() < count {
+            at = lists.look(frames, at, chunk);
+        }
+        lists.cursor = match at {
+            NONE if chunk.is_empty() => NONE,
+            NONE => TOP,
+            at => at,
+        };
+    }
+
+    /// The next chunk begins at the tail.
+    pub fn rewind(&self) {
+        self.lists.lock().cursor = NONE;
     }
 
     /// The frames that should leave next, at most `count` of them, the first one first. They stay in the list: whoever
@@ -170,31 +220,47 @@ impl Lru {
         victims.clear();
         let mut lists = self.lists.lock();
         lists.balance(frames);
-        let Lists { links, young, old, .. } = &mut *lists;
-        let mut at = old.tail;
-        // Each marked page is moved once and is unmarked then, so this ends.
+        let mut at = lists.old.tail;
         while at != NONE && victims.len() < count {
-            let prev = links[at as usize].prev;
-            let frame = frames.header(at);
-            if frame.used.load(Ordering::Relaxed) != 0 {
-                frame.used.store(0, Ordering::Relaxed);
-                frame.loaded_tick.store(0, Ordering::Relaxed);
-                old.remove(links, at);
-                young.push_front(links, at, Place::Young);
-            } else {
-                victims.push(at);
-            }
-            at = prev;
+            at = lists.look(frames, at, victims);
         }
-        let mut at = young.tail;
+        let mut at = lists.young.tail;
         while at != NONE && victims.len() < count {
             victims.push(at);
-            at = links[at as usize].prev;
+            at = lists.links[at as usize].prev;
         }
     }
 }
 
 impl Lists {
+    /// Looks at a page of the old part: a marked one becomes young and unmarked (so this ends), another one a victim.
+    /// Returns the one before it.
+    fn look(&mut self, frames: &Frames, at: u32, victims: &mut Vec<u32>) -> u32 {
+        let prev = self.links[at as usize].prev;
+        let frame = frames.header(at);
+        if frame.used.load(Ordering::Relaxed) != 0 {
+            frame.used.store(0, Ordering::Relaxed);
+            frame.loaded_tick.store(0, Ordering::Relaxed);
+            self.remove(at);
+            self.young.push_front(&mut self.links, at, Place::Young);
+        } else {
+            victims.push(at);
+        }
+        prev
+    }
+
+    fn remove(&mut self, index: u32) {
+        if self.cursor == index {
+            let prev = self.links[index as usize].prev;
+            self.cursor = if prev == NONE { TOP } else { prev };
+        }
+        match self.links[index as usize].place {
+            Place::Young => self.young.remove(&mut self.links, index),
+            Place::Old => self.old.remove(&mut self.links, index),
+            Place::Nowhere => {}
+        }
+    }
+
     /// Moves the end of the young part behind the midpoint until the old part has its share.
     fn balance(&mut self, frames: &Frames) {
         let Lists { links, young, old, old_pct, .. } = self;
@@ -231,14 +297,14 @@ mod tests {
         let frames = Frames::new(10, 4096).unwrap();
         let lru = Lru::new(10, 40, 1000);
         for index in 0..4 {
-            assert_eq!(lru.pop_free(), Some(index));
+            assert_eq!(lru.pop_free().map(|(frame, _)| frame), Some(index));
             lru.add(&frames, index);
             lru.touch(frames.header(index)); // The use it was loaded for does not count.
         }
         lru.set_time(Duration::from_secs(2));
         lru.touch(frames.header(1));
         for index in 4..8 {
-            assert_eq!(lru.pop_free(), Some(index));
+            assert_eq!(lru.pop_free().map(|(frame, _)| frame), Some(index));
             lru.add(&frames, index);
             lru.touch(frames.header(index));
         }
@@ -256,7 +322,7 @@ mod tests {
         let frames = Frames::new(10, 4096).unwrap();
         let lru = Lru::new(10, 40, 0);
         for _ in 0..10 {
-            let index = lru.pop_free().unwrap();
+            let (index, _) = lru.pop_free().unwrap();
             lru.add(&frames, index);
             lru.touch(frames.header(index));
         }
@@ -265,5 +331,29 @@ mod tests {
             lru.touch(frames.header(index));
         }
         assert_eq!(victims(&lru, &frames, 4), [5, 6, 7, 8]);
+    }
+    #[test]
+    fn chunks_do_not_overlap_and_begin_at_the_tail_again() {
+        let frames = Frames::new(10, 4096).unwrap();
+        let lru = Lru::new(10, 95, 0);
+        for _ in 0..8 {
+            let (index, _) = lru.pop_free().unwrap();
+            lru.add(&frames, index);
+        }
+        let chunk = |count: usize| {
+            let mut chunk = Vec::new();
+            lru.next_chunk(&frames, count, &mut chunk);
+            chunk
+        };
+        assert_eq!(chunk(3), [0, 1, 2]);
+        lru.touch(frames.header(4)); // Used meanwhile.
+        lru.release(&[0, 3]); // 3 was the next one.
+        assert_eq!(chunk(2), [5, 6]);
+        assert_eq!(chunk(3), [7]);
+        assert_eq!(chunk(3), [0; 0]);
+        assert_eq!(chunk(2), [1, 2]);
+        lru.rewind();
+        assert_eq!(chunk(1), [1]);
+        assert_eq!(lru.free_count(), 4);
     }
 }

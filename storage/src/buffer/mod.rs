@@ -14,8 +14,9 @@
 //!                                               +------ write done ----- writing
 //! ```
 //!
-//! [`frame`] owns memory and latches, [`pool`] the page table and its misses, [`lru`] the order of leaving, [`flush`] the
-//! way of dirty pages to disk, [`guard`] what a reader holds.
+//! [`frame`] owns memory and latches, [`pool`] the page table and its misses, [`lru`] the order of leaving,
+//! [`flush_list`] the dirty pages, [`flush`] their way to disk, [`pace`] its speed, [`bell`] who calls whom, [`guard`]
+//! what a reader holds.
 //!
 //! Invariants:
 //!
@@ -32,9 +33,15 @@ pub mod lru;
 
 pub mod guard;
 
+pub mod bell;
+
+pub mod flush_list;
+
 pub mod pool;
 
 pub mod flush;
+
+pub mod pace;
 
 pub use guard::{FrameHint, SharedGuard};
 pub use pool::Pool;

@@ -8,29 +8,36 @@
 //! clean page itself; only when there is none, it waits, and that is counted.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use format::ids::{Lsn, PageId, SpaceId};
 use rustc_hash::FxHashMap;
 
-use super::flush::FlushList;
+use super::bell::Bell;
+use super::flush_list::FlushList;
 use super::frame::{ExclusiveLatch, Frames, SharedLatch};
 use super::guard::FrameHint;
 use super::lru::Lru;
 use crate::config::Config;
 use crate::error::{Error, Health, Result};
 use crate::redo::Redo;
-use crate::sync::{Condvar, Counter, Mutex, Padded, Rank};
+use crate::sync::{Counter, Mutex, Padded, Rank};
 use crate::tablespace::Tablespaces;
 
 const SHARD_BITS: u32 = 6;
 
-/// Frames looked at before a reader gives up to evict one itself.
+/// Frames at the tail that a reader looks at first to evict one itself.
 const VICTIMS_MAX: usize = 32;
+
+/// ... and with cleaners behind it, which free frames faster than a search goes through a tail full of dirty pages.
+const VICTIMS_MAX_HELPED: usize = 256;
 
 /// How long a reader waits for the cleaners before it looks again.
 const FREE_WAIT: Duration = Duration::from_millis(10);
+
+/// No more of the pool than this part is kept free.
+const FREE_SHARE: usize = 32;
 
 /// The fewest frames a pool can work with: the latches of a few deep mini-transactions at once.
 const FRAMES_MIN: usize = 24;
@@ -44,11 +51,16 @@ struct Shard {
 #[derive(Debug, Default)]
 pub struct PoolCounters {
     pub pages_created: Counter,
-    /// How often a reader had to wait for a frame.
+    /// How often a reader had to wait for a frame, and how long.
     pub wait_free: Counter,
+    pub wait_free_us: Counter,
     /// Pages that readers evicted themselves.
     pub evicted_by_reader: Counter,
     pub evicted: Counter,
+    /// Rounds of syncs, tablespaces synced in them, and how long they took.
+    pub syncs: Counter,
+    pub spaces_synced: Counter,
+    pub sync_us: Counter,
 }
 
 /// See the module header.
@@ -61,106 +73,15 @@ pub struct Pool {
     pub(super) redo: Arc<Redo>,
     pub(super) health: Arc<Health>,
     bell: Arc<Bell>,
+    /// One round of syncs at a time.
+    syncing: Mutex<()>,
+    /// `Config::flush_neighbors`.
+    flush_neighbors: AtomicU8,
+    /// Below so many free frames the cleaners are called.
+    free_low: AtomicUsize,
     /// The last page could not be written for lack of room on the device.
     pub(super) disk_full: AtomicBool,
     pub counters: PoolCounters,
-}
-
-/// By which readers call the cleaners, and cleaners the readers.
-#[derive(Debug)]
-pub struct Bell {
-    state: Mutex<BellState>,
-    work: Condvar,
-    progress: Condvar,
-    closed: Condvar,
-    /// Cleaner threads that run; without any, whoever wants something does it himself.
-    cleaners: AtomicUsize,
-}
-
-#[derive(Debug, Default)]
-struct BellState {
-    /// Somebody waits for cleaners.
-    rung: bool,
-    closing: bool,
-}
-
-impl Default for Bell {
-    fn default() -> Bell {
-        Bell {
-            state: Mutex::new(Rank::Leaf, BellState::default()),
-            work: Condvar::new(),
-            progress: Condvar::new(),
-            closed: Condvar::new(),
-            cleaners: AtomicUsize::new(0),
-        }
-    }
-}
-
-impl Bell {
-    /// Wakes the cleaners.
-    pub fn ring(&self) {
-        let mut state = self.state.lock();
-        if !state.rung {
-            state.rung = true;
-            self.work.notify_all();
-        }
-    }
-
-    /// Waits to be called, or for the time to pass. True if the instance closes.
-    pub fn wait_for_work(&self, limit: Duration) -> bool {
-        let mut state = self.state.lock();
-        if !state.rung && !state.closing {
-            self.work.wait_for(&mut state, limit);
-        }
-        state.rung = false;
-        state.closing
-    }
-
-    /// Waits for the instance to close; false if the time is over first.
-    pub fn wait_until_closing(&self, limit: Duration) -> bool {
-        let mut state = self.state.lock();
-        if !state.closing {
-            self.closed.wait_for(&mut state, limit);
-        }
-        state.closing
-    }
-
-    /// Whether somebody cleans in the background.
-    #[inline]
-    pub fn has_cleaners(&self) -> bool {
-        self.cleaners.load(Ordering::Relaxed) != 0
-    }
-
-    pub fn tell_progress(&self) {
-        self.progress.notify_all();
-    }
-
-    /// Waits for a cleaner to get something done. False at once if there are no cleaners.
-    pub fn wait_for_progress(&self, limit: Duration) -> bool {
-        if !self.has_cleaners() {
-            return false;
-        }
-        let mut state = self.state.lock();
-        state.rung = true;
-        self.work.notify_all();
-        self.progress.wait_for(&mut state, limit);
-        true
-    }
-
-    pub fn add_cleaner(&self) {
-        self.cleaners.fetch_add(1, Ordering::Relaxed);
-    }
-
-    pub fn remove_cleaner(&self) {
-        self.cleaners.fetch_sub(1, Ordering::Relaxed);
-        self.progress.notify_all();
-    }
-
-    pub fn close(&self) {
-        self.state.lock().closing = true;
-        self.work.notify_all();
-        self.closed.notify_all();
-    }
 }
 
 impl Pool {
@@ -171,11 +92,14 @@ impl Pool {
             frames: Frames::new(count, config.page_bytes)?,
             shards: (0..1 << SHARD_BITS).map(|_| Padded(Mutex::new(Rank::Pool, shard()))).collect(),
             lru: Lru::new(count, config.old_blocks_pct, config.old_blocks_ms),
-            flush_list: Padded(Mutex::new(Rank::FlushList, FlushList::new(count, config.page_cleaners.max(1)))),
+            flush_list: Padded(Mutex::new(Rank::FlushList, FlushList::new(count))),
             spaces,
             redo,
             health,
             bell: Arc::default(),
+            syncing: Mutex::new(Rank::Sync, ()),
+            flush_neighbors: AtomicU8::new(config.flush_neighbors),
+            free_low: AtomicUsize::new(0),
             disk_full: AtomicBool::new(false),
             counters: PoolCounters::default(),
         })
@@ -195,6 +119,28 @@ impl Pool {
 
     pub fn configure(&self, config: &Config) {
         self.lru.configure(config.old_blocks_pct, config.old_blocks_ms);
+        self.flush_neighbors.store(config.flush_neighbors, Ordering::Relaxed);
+    }
+
+    pub(super) fn flush_neighbors(&self) -> u8 {
+        self.flush_neighbors.load(Ordering::Relaxed)
+    }
+
+    /// Free frames that cleaners keep in store, so that no reader has to look for one itself.
+    pub fn free_wanted(&self, config: &Config) -> usize {
+        let wanted = config.lru_scan_depth.min(self.frames.count() / FREE_SHARE).max(8);
+        self.free_low.store(wanted / 2, Ordering::Relaxed);
+        wanted
+    }
+
+    /// The next sweep begins at the LRU's tail.
+    pub fn rewind_sweep(&self) {
+        self.lru.rewind();
+    }
+
+    /// Time, for measuring.
+    pub(super) fn now(&self) -> Duration {
+        self.spaces.disk().clock().now()
     }
 
     /// Sets the coarse clock by which pages age.
@@ -214,6 +160,11 @@ impl Pool {
         let mut shard = self.shard(page).lock();
         shard.requests += 1;
         shard.frames.get(&page.fold()).copied()
+    }
+
+    /// The frame of a page, if it has one; it may have another the moment after.
+    pub(super) fn peek(&self, page: PageId) -> Option<u32> {
+        self.shard(page).lock().frames.get(&page.fold()).copied()
     }
 
     /// Latches a page shared; reads it if it is not resident.
@@ -349,21 +300,27 @@ impl Pool {
         let index = latch.index();
         self.forget(page, &latch);
         drop(latch);
-        self.lru.push_free(index);
+        self.lru.release(&[index]);
     }
 
+    /// Takes the page out of the table. Its frame is still in the LRU.
     fn forget(&self, page: PageId, latch: &ExclusiveLatch<'_>) {
         debug_assert!(!latch.frame().is_dirty(), "a dirty page does not leave");
         self.shard(page).lock().frames.remove(&page.fold());
         latch.set_page(None);
-        self.lru.remove(latch.index());
     }
 
     /// A free frame, latched.
     fn take_frame(&self) -> Result<ExclusiveLatch<'_>> {
-        let mut waited = false;
+        let mut waiting_since = None;
         loop {
-            if let Some(index) = self.lru.pop_free() {
+            if let Some((index, left)) = self.lru.pop_free() {
+                if left == self.free_low.load(Ordering::Relaxed) {
+                    self.bell.ring();
+                }
+                if let Some(begin) = waiting_since {
+                    self.counters.wait_free_us.add(self.now().saturating_sub(begin).as_micros() as u64);
+                }
                 return Ok(self.frames.latch_free(index));
             }
             if let Some(latch) = self.evict_one() {
@@ -373,8 +330,9 @@ impl Pool {
             }
             self.health.check()?;
             self.check_disk()?;
-            if !std::mem::replace(&mut waited, true) {
+            if waiting_since.is_none() {
                 self.counters.wait_free.add(1);
+                waiting_since = Some(self.now());
             }
             if !self.bell.wait_for_progress(FREE_WAIT) {
                 // Nobody cleans in the background. The caller holds latches perhaps, so it cannot do it here: single-
@@ -391,14 +349,18 @@ impl Pool {
     fn evict_one(&self) -> Option<ExclusiveLatch<'_>> {
         let mut victims = Vec::with_capacity(VICTIMS_MAX);
         let mut wanted = VICTIMS_MAX;
+        let limit = if self.bell.has_cleaners() { VICTIMS_MAX_HELPED } else { self.frames.count() };
         loop {
             self.lru.victims(&self.frames, wanted, &mut victims);
             for &index in &victims {
-                if let Some(latch) = self.try_evict(index) {
+                if let Some((latch, page)) = self.latch_victim(index) {
+                    self.forget(page, &latch);
+                    self.lru.remove(index);
+                    self.counters.evicted.add(1);
                     return Some(latch);
                 }
             }
-            if victims.len() < wanted || wanted >= self.frames.count() {
+            if victims.len() < wanted || wanted >= limit {
                 return None;
             }
             // Behind dirty pages there may be clean ones.
@@ -406,36 +368,55 @@ impl Pool {
         }
     }
 
-    /// Evicts the page of a frame, if that needs no writing or waiting. The frame stays latched.
-    pub(super) fn try_evict(&self, index: u32) -> Option<ExclusiveLatch<'_>> {
+    /// Latches the frame of a page that can leave without writing or waiting.
+    fn latch_victim(&self, index: u32) -> Option<(ExclusiveLatch<'_>, PageId)> {
         let frame = self.frames.header(index);
-        if frame.is_dirty() || frame.writing.load(Ordering::Acquire) {
+        let is_busy = || frame.is_dirty() || frame.writing.load(Ordering::Acquire);
+        if is_busy() {
             return None;
         }
         let latch = self.frames.try_latch_exclusive(index)?;
         let page = frame.page()?;
-        if frame.is_dirty() || frame.writing.load(Ordering::Acquire) {
-            return None;
-        }
-        self.forget(page, &latch);
-        self.counters.evicted.add(1);
-        Some(latch)
+        (!is_busy()).then_some((latch, page))
     }
 
-    /// Evicts until `wanted` frames are free, as far as clean pages go. Returns what is free then.
-    pub fn refill_free(&self, wanted: usize, victims: &mut Vec<u32>) -> usize {
-        let free = self.lru.free_count();
-        if free >= wanted {
-            return free;
-        }
-        self.lru.victims(&self.frames, wanted - free, victims);
-        for &index in victims.iter() {
-            if let Some(latch) = self.try_evict(index) {
-                drop(latch);
-                self.lru.push_free(index);
+    /// Evicts the pages of these frames, as far as they are clean and nobody has them. Returns how many frames that made
+    /// free.
+    pub(super) fn evict(&self, frames: &[u32]) -> usize {
+        let mut freed = Vec::with_capacity(frames.len());
+        for &index in frames {
+            if let Some((latch, page)) = self.latch_victim(index) {
+                self.forget(page, &latch);
+                freed.push(index);
             }
         }
-        self.lru.free_count()
+        self.lru.release(&freed);
+        self.counters.evicted.add(freed.len() as u64);
+        freed.len()
+    }
+
+    /// Makes durable what all flushers have written so far.
+    pub fn sync_written(&self) -> Result<()> {
+        let _turn = self.syncing.lock();
+        let spaces = self.flush_list.lock().begin_sync();
+        if !spaces.is_empty() {
+            self.health.check()?;
+            let begin = self.now();
+            for space in &spaces {
+                // After a failed sync nobody knows what is durable, whatever the reason was.
+                space.sync().inspect_err(|error| self.health.poison(error))?;
+            }
+            self.counters.syncs.add(1);
+            self.counters.spaces_synced.add(spaces.len() as u64);
+            self.counters.sync_us.add(self.now().saturating_sub(begin).as_micros() as u64);
+        }
+        self.flush_list.lock().end_sync();
+        Ok(())
+    }
+
+    /// Whether pages have been written that are not synced.
+    pub fn owes_sync(&self) -> bool {
+        self.flush_list.lock().owes_sync()
     }
 
     /// Throws all pages of a tablespace away, dirty or not. Nobody uses them any more.

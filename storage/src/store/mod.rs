@@ -7,8 +7,8 @@
 //!                +--------> Redo <---+-------+
 //! ```
 //!
-//! It also owns what runs beside the queries, as threads around steps: page cleaners (each a
-//! [`Flusher`]), checkpoints, and the log's once-a-second flush. An instance without
+//! It also owns what runs beside the queries, as threads around steps ([`cleaners`]): page cleaners (each a [`Flusher`]),
+//! checkpoints, and the log's once-a-second flush. An instance without
 //! threads (a simulator, a test) has the same done by whoever reserves room, in [`Store::reserve_log`].
 //!
 //! Creating, renaming and removing a tablespace's file is logged before it is done, so that recovery knows of files what
@@ -19,7 +19,11 @@
 //! * A thread that waits here (for log, for frames) holds no latch.
 //! * After [`Store::poison`], nothing is written any more.
 
-use std::sync::{Arc, Weak};
+mod cleaners;
+
+mod status;
+
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -27,10 +31,12 @@ use format::ids::{Lsn, PageId, PageNo, SpaceId};
 use format::page::header::{self, PageType};
 use format::redo::Record;
 
+use self::cleaners::{CLEANER_PERIOD, Cleaners};
+pub use self::cleaners::PageCleanerStatus;
+pub use self::status::StoreStatus;
 use crate::buffer::Pool;
-use crate::buffer::flush::{Aim, Flusher, Pace};
+use crate::buffer::flush::{Aim, Flusher};
 pub use crate::buffer::guard::{FrameHint, SharedGuard};
-use crate::buffer::pool::Bell;
 use crate::checkpoint;
 use crate::config::{Config, FlushLogAtCommit};
 use crate::error::{Error, Health, Result};
@@ -40,12 +46,6 @@ use crate::sync::{self, Mutex, Rank, RwLock};
 use crate::tablespace::Tablespaces;
 pub use crate::tablespace::{SpaceInfo, Tablespace, TornProtection, Transform};
 use crate::trash::{self, Trash};
-
-/// How often a cleaner looks whether there is something to do.
-const CLEANER_PERIOD: Duration = Duration::from_millis(50);
-
-/// The longest that written pages stay unsynced, and the checkpoint behind them.
-const SYNC_PERIOD: Duration = Duration::from_millis(1000);
 
 /// Pages a thread without cleaners writes at once when room is short.
 const INLINE_PAGES: usize = 16;
@@ -59,7 +59,7 @@ pub struct Store {
     spaces: Arc<Tablespaces>,
     pool: Pool,
     trash: Trash,
-    flushers: Vec<Mutex<Flusher>>,
+    cleaners: Cleaners,
     threads: Mutex<Vec<JoinHandle<()>>>,
     /// Held as long as the instance is open; another server finds the directory taken.
     _claim: Box<dyn Send + Sync>,
@@ -83,9 +83,10 @@ impl Store {
     ) -> Result<Store> {
         let redo = Arc::new(redo);
         let pool = Pool::new(&config, spaces.clone(), redo.clone(), health.clone())?;
-        let flushers: Result<Vec<_>> = (0..config.page_cleaners.max(1))
-            .map(|index| Ok(Mutex::new(Rank::Cleaner, Flusher::new(index, &config, &pool)?)))
-            .collect();
+        let cleaners = Cleaners::new(Flusher::new(&config, &pool)?);
+        for _ in 1..config.page_cleaners {
+            cleaners.add(Flusher::new(&config, &pool)?);
+        }
         Ok(Store {
             trash: Trash::new(disk.clone(), config.drop_slice_bytes),
             config: RwLock::new(Rank::Leaf, config),
@@ -94,7 +95,7 @@ impl Store {
             redo,
             spaces,
             pool,
-            flushers: flushers?,
+            cleaners,
             threads: Mutex::new(Rank::Instance, Vec::new()),
             _claim: claim,
         })
@@ -188,13 +189,14 @@ impl Store {
             }
             self.health.check()?;
             self.pool.check_disk()?;
+            self.pool.bell().call_for_sync();
             if !self.pool.bell().wait_for_progress(CLEANER_PERIOD) {
                 // Half of the ring, so that not every mini-transaction pays.
                 let target = Lsn(self.redo.end().0 - self.redo.capacity() / 2);
-                let mut flusher = self.flushers[0].lock();
-                let written = flusher.step(&self.pool, Aim::OlderThan(target), INLINE_PAGES)?;
+                let first = self.cleaners.first();
+                let written = first.flusher.lock().step(&self.pool, Aim::OlderThan(target), INLINE_PAGES)?;
                 if written == 0 {
-                    flusher.sync(&self.pool)?;
+                    self.pool.sync_written()?;
                     checkpoint::step(&self.pool, &self.redo, 1)?;
                 }
             }
@@ -343,35 +345,6 @@ impl Store {
 
     // Life
 
-    /// Starts page cleaners and the log flusher, if the configuration wants them.
-    pub fn start_threads(self: &Arc<Self>) {
-        if !self.config().background_threads {
-            return;
-        }
-        let mut threads = self.threads.lock();
-        if !threads.is_empty() {
-            return;
-        }
-        for index in 0..self.flushers.len() {
-            let store = Arc::downgrade(self);
-            let bell = self.pool.bell().clone();
-            bell.add_cleaner();
-            let leaving = Leaving { bell, health: self.health.clone() };
-            threads.push(sync::spawn(&format!("cleaner-{index}"), move || {
-                run_cleaner(&store, index, &leaving.bell);
-            }));
-        }
-        let store = Arc::downgrade(self);
-        let bell = self.pool.bell().clone();
-        threads.push(sync::spawn("log-flusher", move || {
-            while !bell.wait_until_closing(Duration::from_secs(1)) {
-                let Some(store) = store.upgrade() else { return };
-                // A failure has poisoned the store, which the next commit reports.
-                let _ = store.redo.flush_until(store.redo.end());
-            }
-        }));
-    }
-
     /// Writes all dirty pages of one tablespace and syncs it (FLUSH TABLES ... FOR EXPORT, OPTIMIZE).
     pub fn flush_space(&self, id: SpaceId) -> Result<()> {
         let space = self.spaces.find(id)?;
@@ -384,9 +357,7 @@ impl Store {
         let target = self.redo.end();
         let is_older = |lsn: Option<Lsn>| lsn.is_some_and(|lsn| lsn < target);
         self.flush_all(Aim::OlderThan(target), || is_older(self.pool.oldest_dirty_lsn()))?;
-        for flusher in &self.flushers {
-            flusher.lock().sync(&self.pool)?;
-        }
+        self.pool.sync_written()?;
         checkpoint::step(&self.pool, &self.redo, 1)?;
         self.pool.bell().tell_progress();
         Ok(())
@@ -395,10 +366,13 @@ impl Store {
     /// Writes pages with all flushers at once (without threads: with one) as long as there are more.
     fn flush_all(&self, aim: Aim, more: impl Fn() -> bool + Sync) -> Result<()> {
         sync::assert_no_latches("flushing");
-        let helpers = if self.config().background_threads { self.flushers.len() } else { 1 };
-        let results = sync::in_parallel(&self.flushers[..helpers], |flusher| {
+        let mut cleaners = self.cleaners.all();
+        if !self.config().background_threads {
+            cleaners.truncate(1);
+        }
+        let results = sync::in_parallel(&cleaners, |cleaner| {
             while more() {
-                let written = flusher.lock().step(&self.pool, aim, usize::MAX)?;
+                let written = cleaner.flusher.lock().step(&self.pool, aim, usize::MAX)?;
                 if written == 0 {
                     // The rest is latched, or another cleaner has it in hand.
                     std::thread::sleep(Duration::from_micros(100));
@@ -408,8 +382,8 @@ impl Store {
         });
         results.into_iter().collect::<Result<()>>()?;
         // What other cleaners have taken is written when their step is over.
-        for flusher in &self.flushers {
-            drop(flusher.lock());
+        for cleaner in self.cleaners.all() {
+            drop(cleaner.flusher.lock());
         }
         Ok(())
     }
@@ -429,15 +403,6 @@ impl Store {
         Ok(())
     }
 
-    fn stop_threads(&self) {
-        self.pool.bell().close();
-        let threads = std::mem::take(&mut *self.threads.lock());
-        for thread in threads {
-            // A cleaner that panicked has said so; closing goes on and finds out what is left.
-            let _ = thread.join();
-        }
-    }
-
     /// After this nothing is written any more; every change answers Poisoned.
     pub fn poison(&self, reason: &str) {
         self.health.poison(&reason);
@@ -455,57 +420,13 @@ impl Store {
     pub fn flush_step(&self, pages_max: usize) -> Result<usize> {
         sync::assert_no_latches("flushing");
         self.pool.set_time(self.disk.clock().now());
-        let mut flusher = self.flushers[0].lock();
-        let written = flusher.step(&self.pool, Aim::OlderThan(Lsn::MAX), pages_max)?;
+        let first = self.cleaners.first();
+        let written = first.flusher.lock().step(&self.pool, Aim::OlderThan(Lsn::MAX), pages_max)?;
         if written < pages_max {
-            flusher.sync(&self.pool)?;
+            self.pool.sync_written()?;
         }
-        drop(flusher);
         checkpoint::step(&self.pool, &self.redo, self.redo.capacity() / 16)?;
         Ok(written)
-    }
-
-    /// Counters since start.
-    pub fn status(&self) -> StoreStatus {
-        let (io, log, pool) = (self.spaces.counters(), &self.redo.counters, &self.pool.counters);
-        let dropped = self.trash.waiting();
-        StoreStatus {
-            page_read_requests: self.pool.requests(),
-            page_reads: io.page_reads.get(),
-            pages_written: io.pages_written.get(),
-            pages_created: pool.pages_created.get(),
-            data_bytes_read: io.data_bytes_read.get(),
-            data_bytes_written: io.data_bytes_written.get(),
-            data_fsyncs: io.data_fsyncs.get(),
-            doublewrite_pages: io.doublewrite_pages.get(),
-            doublewrite_writes: io.doublewrite_writes.get(),
-            doublewrite_bytes: io.doublewrite_bytes.get(),
-            log_write_requests: log.write_requests.get(),
-            log_writes: log.writes.get(),
-            log_fsyncs: log.fsyncs.get(),
-            log_bytes_written: log.bytes_written.get(),
-            log_waits: log.waits.get(),
-            checkpoints: log.checkpoints.get(),
-            pool_wait_free: pool.wait_free.get(),
-            pool_evicted: pool.evicted.get(),
-            pages_compressed: io.pages_compressed.get(),
-            pages_compress_failed: io.pages_compress_failed.get(),
-            pages_decompressed: io.pages_decompressed.get(),
-            punches: io.punches.get(),
-            punches_avoided: io.punches_avoided.get(),
-            punches_failed: io.punches_failed.get(),
-            pool_pages_total_now: self.pool.frame_count() as u64,
-            pool_pages_free_now: self.pool.free_count() as u64,
-            pool_pages_dirty_now: self.pool.dirty_count() as u64,
-            pool_pages_data_now: self.pool.resident_count() as u64,
-            page_bytes: self.page_bytes() as u64,
-            dropped_files_removed: self.trash.files_removed.get(),
-            dropped_files_now: dropped.iter().filter(|dropped| dropped.path.is_some()).count() as u64,
-            dropped_bytes_now: dropped.iter().map(|dropped| dropped.file_bytes).sum(),
-            lsn_current: self.redo.end().0,
-            lsn_flushed: self.redo.flushed().0,
-            lsn_checkpoint: self.redo.checkpoint_lsn().0,
-        }
     }
 }
 
@@ -533,148 +454,4 @@ pub fn probe(disk: &dyn Disk, path: &str) -> Result<Option<SpaceId>> {
     file.read_at(0, &mut start).map_err(Error::io("read a page"))?;
     let is_first = header::page_no(&start) == PageNo(0) && header::page_type(&start) == PageType::FSP_HDR;
     Ok(is_first.then(|| header::space_id(&start)))
-}
-
-/// Signs a cleaner off, however it ends: who waits for cleaners must not wait for one that is gone.
-struct Leaving {
-    bell: Arc<Bell>,
-    health: Arc<Health>,
-}
-
-impl Drop for Leaving {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            self.health.poison(&"a page cleaner failed");
-        }
-        self.bell.remove_cleaner();
-    }
-}
-
-/// A page cleaner's life: see how much presses, write that many pages of this period, sync now and then.
-fn run_cleaner(store: &Weak<Store>, index: usize, bell: &Bell) {
-    let mut synced_at = Duration::ZERO;
-    let mut idle_since = Duration::ZERO;
-    let mut seen_lsn = Lsn::ZERO;
-    loop {
-        if bell.wait_for_work(CLEANER_PERIOD) {
-            return;
-        }
-        let Some(store) = store.upgrade() else { return };
-        let now = store.disk.clock().now();
-        store.pool.set_time(now);
-        if store.health.is_poisoned() {
-            bell.tell_progress();
-            continue;
-        }
-        let lsn = store.redo.end();
-        if lsn != seen_lsn {
-            seen_lsn = lsn;
-            idle_since = now;
-        }
-        let idle = now.saturating_sub(idle_since) > Duration::from_secs(1);
-        let sync_due = now.saturating_sub(synced_at) > SYNC_PERIOD;
-        match store.clean(index, idle, sync_due) {
-            Ok(synced) => {
-                if synced {
-                    synced_at = now;
-                }
-            }
-            // Said by whoever poisoned; a full disk is said here, and tried again.
-            Err(Error::Poisoned) => {}
-            Err(error) => {
-                tracing::warn!("page cleaner: {error}");
-                std::thread::sleep(Duration::from_millis(200));
-            }
-        }
-        bell.tell_progress();
-    }
-}
-
-impl Store {
-    /// One period of a page cleaner. True if everything written is synced.
-    fn clean(&self, index: usize, idle: bool, sync_due: bool) -> Result<bool> {
-        let config = self.config();
-        let cleaners = self.flushers.len();
-        let mut flusher = self.flushers[index].lock();
-
-        // Frames first: a reader may be waiting for one.
-        let wanted = config.lru_scan_depth.min(self.pool.frame_count() / 8).max(8);
-        let mut free = flusher.refill_free(&self.pool, wanted);
-        while free < wanted / 2 {
-            let depth = wanted * 2;
-            if flusher.step(&self.pool, Aim::Lru { depth }, usize::MAX)? == 0 {
-                break;
-            }
-            free = flusher.refill_free(&self.pool, wanted);
-            self.pool.bell().tell_progress();
-        }
-
-        let capacity = self.redo.capacity() as f64;
-        let age = self.redo.age() as f64 / capacity;
-        let dirty = self.pool.dirty_count() as f64 / self.pool.frame_count() as f64;
-        let rate = Pace { age, dirty, idle }.pages_per_second(&config);
-        let pages = rate * CLEANER_PERIOD.as_secs_f64() / cleaners as f64;
-        // An infinite rate is bounded here, so that a step of the loop outside ends soon.
-        let mut pages = pages.min(1024.0).ceil() as usize;
-        while pages > 0 {
-            let written = flusher.step(&self.pool, Aim::OlderThan(Lsn::MAX), pages)?;
-            if written == 0 {
-                break;
-            }
-            pages -= written.min(pages);
-        }
-
-        let presses = age > 0.7;
-        let sync = sync_due || presses || idle;
-        if sync {
-            flusher.sync(&self.pool)?;
-        }
-        drop(flusher);
-        if sync {
-            let bytes_min = if presses || idle { 1 } else { self.redo.capacity() / 64 };
-            checkpoint::step(&self.pool, &self.redo, bytes_min)?;
-        }
-        Ok(sync)
-    }
-}
-
-/// Counters since start, and levels now (`_now`).
-#[derive(Clone, Debug, Default)]
-pub struct StoreStatus {
-    pub page_read_requests: u64,
-    pub page_reads: u64,
-    pub pages_written: u64,
-    pub pages_created: u64,
-    pub data_bytes_read: u64,
-    pub data_bytes_written: u64,
-    pub data_fsyncs: u64,
-    pub doublewrite_pages: u64,
-    pub doublewrite_writes: u64,
-    pub doublewrite_bytes: u64,
-    pub log_write_requests: u64,
-    pub log_writes: u64,
-    pub log_fsyncs: u64,
-    pub log_bytes_written: u64,
-    pub log_waits: u64,
-    pub checkpoints: u64,
-    pub pool_wait_free: u64,
-    pub pool_evicted: u64,
-    pub pages_compressed: u64,
-    pub pages_compress_failed: u64,
-    pub pages_decompressed: u64,
-    pub punches: u64,
-    pub punches_avoided: u64,
-    pub punches_failed: u64,
-    pub pool_pages_total_now: u64,
-    pub pool_pages_free_now: u64,
-    pub pool_pages_dirty_now: u64,
-    pub pool_pages_data_now: u64,
-    pub page_bytes: u64,
-    pub dropped_files_removed: u64,
-    pub dropped_files_now: u64,
-    /// By the length of the files.
-    pub dropped_bytes_now: u64,
-    pub lsn_current: u64,
-    pub lsn_flushed: u64,
-    pub lsn_checkpoint: u64,
 }

@@ -1,0 +1,158 @@
+//! The bell: by which readers call the cleaners, and cleaners tell the readers.
+//!
+//! One cleaner, the first, looks around by itself every few milliseconds. The others sleep until it finds more than it can
+//! do and calls for help.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use crate::sync::{Condvar, Mutex, Rank};
+
+/// See the module header.
+#[derive(Debug)]
+pub struct Bell {
+    state: Mutex<BellState>,
+    work: Condvar,
+    help: Condvar,
+    sync: Condvar,
+    progress: Condvar,
+    closed: Condvar,
+    /// Cleaner threads that run; without any, whoever wants something does it himself.
+    cleaners: AtomicUsize,
+}
+
+#[derive(Debug, Default)]
+struct BellState {
+    /// Somebody waits for cleaners.
+    rung: bool,
+    /// Calls for help that nobody has answered.
+    calls: usize,
+    /// Somebody wants a sync soon.
+    sync_wanted: bool,
+    closing: bool,
+}
+
+impl Default for Bell {
+    fn default() -> Bell {
+        Bell {
+            state: Mutex::new(Rank::Leaf, BellState::default()),
+            work: Condvar::new(),
+            help: Condvar::new(),
+            sync: Condvar::new(),
+            progress: Condvar::new(),
+            closed: Condvar::new(),
+            cleaners: AtomicUsize::new(0),
+        }
+    }
+}
+
+impl Bell {
+    /// Wakes the first cleaner.
+    pub fn ring(&self) {
+        let mut state = self.state.lock();
+        if !state.rung {
+            state.rung = true;
+            self.work.notify_one();
+        }
+    }
+
+    /// Wakes another cleaner.
+    pub fn call_for_help(&self) {
+        let mut state = self.state.lock();
+        if state.calls == 0 {
+            state.calls = 1;
+            self.help.notify_one();
+        }
+    }
+
+    /// Wakes whoever syncs.
+    pub fn call_for_sync(&self) {
+        let mut state = self.state.lock();
+        if !state.sync_wanted {
+            state.sync_wanted = true;
+            self.sync.notify_one();
+        }
+    }
+
+    /// The first cleaner waits to be called, or for the time to pass. True if the instance closes.
+    pub fn wait_for_work(&self, limit: Duration) -> bool {
+        let mut state = self.state.lock();
+        if !state.rung && !state.closing {
+            self.work.wait_for(&mut state, limit);
+        }
+        state.rung = false;
+        state.closing
+    }
+
+    /// The other cleaners wait to be called. True if the instance closes.
+    pub fn wait_for_call(&self, limit: Duration) -> bool {
+        let mut state = self.state.lock();
+        if state.calls == 0 && !state.closing {
+            self.help.wait_for(&mut state, limit);
+        }
+        state.calls = state.calls.saturating_sub(1);
+        state.closing
+    }
+
+    /// Waits for somebody to want a sync, or for the time to pass. True if the instance closes.
+    pub fn wait_for_sync_call(&self, limit: Duration) -> bool {
+        let mut state = self.state.lock();
+        if !state.sync_wanted && !state.closing {
+            self.sync.wait_for(&mut state, limit);
+        }
+        state.sync_wanted = false;
+        state.closing
+    }
+
+    /// Waits for the instance to close; false if the time is over first.
+    pub fn wait_until_closing(&self, limit: Duration) -> bool {
+        let mut state = self.state.lock();
+        if !state.closing {
+            self.closed.wait_for(&mut state, limit);
+        }
+        state.closing
+    }
+
+    /// Whether somebody cleans in the background.
+    #[inline]
+    pub fn has_cleaners(&self) -> bool {
+        self.cleaners.load(Ordering::Relaxed) != 0
+    }
+
+    pub fn is_closing(&self) -> bool {
+        self.state.lock().closing
+    }
+
+    pub fn tell_progress(&self) {
+        self.progress.notify_all();
+    }
+
+    /// Waits for a cleaner to get something done. False at once if there are no cleaners.
+    pub fn wait_for_progress(&self, limit: Duration) -> bool {
+        if !self.has_cleaners() {
+            return false;
+        }
+        let mut state = self.state.lock();
+        state.rung = true;
+        self.work.notify_one();
+        self.progress.wait_for(&mut state, limit);
+        true
+    }
+
+    pub fn add_cleaner(&self) {
+        self.cleaners.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub fn remove_cleaner(&self) {
+        self.cleaners.fetch_sub(1, Ordering::Relaxed);
+        self.progress.notify_all();
+    }
+
+    pub fn close(&self) {
+        self.state.lock().closing = true;
+        for waiting in [&self.work, &self.help, &self.sync, &self.progress, &self.closed] {
+            waiting.notify_all();
+        }
+    }
+}
+

@@ -1,0 +1,339 @@
+//! The flush list: which frames are dirty, what is on its way to disk, and what is written but not durable yet.
+//!
+//! ```text
+//!   listed (oldest LSN first)        batches              written             syncing
+//!   head [12] [15] [15] [20] tail    cleaner 0: 11        cleaner 0: 8        7
+//!                                    cleaner 1: -         cleaner 1: 9
+//!          \______________________________\___________________\_________________/
+//!                         the checkpoint is the smallest of all: 7
+//! ```
+//!
+//! A sync covers the pages of all cleaners at once, so that each tablespace is synced once however many cleaners wrote to
+//! it, and nobody stops writing meanwhile: what is written when it begins moves from `written` to `syncing`, and is paid
+//! when it ends.
+//!
+//! Each cleaner has two doublewrite files. Batches go to one of them until a sync begins; then the other takes over (if
+//! it is clean), and the first may be overwritten when the sync is over. Only a cleaner whose files are both in use waits.
+//!
+//! Invariants:
+//!
+//! * The list holds exactly the dirty frames, in the order of their oldest LSN.
+//! * A doublewrite file is clean only if a sync has covered all its batches *and* none can be appended to it meanwhile.
+
+use std::sync::Arc;
+
+use format::ids::Lsn;
+
+use super::frame::Frames;
+use crate::tablespace::Tablespace;
+
+const NONE: u32 = u32::MAX;
+
+/// The dirty frames in the order of their oldest LSN, and what is on its way.
+pub struct FlushList {
+    links: Vec<(u32, u32)>,
+    head: u32,
+    tail: u32,
+    count: usize,
+    debts: Vec<Debt>,
+    /// The oldest LSN of what the sync under way covers.
+    syncing: Lsn,
+}
+
+/// What one flusher has taken from the list and nobody has synced.
+struct Debt {
+    /// The oldest LSN of the batch under way.
+    batch: Lsn,
+    /// The doublewrite file of the batch under way.
+    batch_file: Option<usize>,
+    /// The oldest LSN of the batches written.
+    written: Lsn,
+    /// Where they were written to.
+    spaces: Vec<Arc<Tablespace>>,
+    files: [FileState; 2],
+    /// The doublewrite file that batches go to.
+    current: usize,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum FileState {
+    /// What is in it is not needed.
+    Clean,
+    /// It holds copies of pages that are not synced.
+    Needed,
+    /// As `Needed`; the sync under way makes it clean.
+    Syncing,
+}
+
+impl Debt {
+    fn none() -> Debt {
+        Debt {
+            batch: Lsn::MAX,
+            batch_file: None,
+            written: Lsn::MAX,
+            spaces: Vec::new(),
+            files: [FileState::Clean; 2],
+            current: 0,
+        }
+    }
+}
+
+impl FlushList {
+    pub fn new(frames: usize) -> FlushList {
+        FlushList {
+            links: vec![(NONE, NONE); frames],
+            head: NONE,
+            tail: NONE,
+            count: 0,
+            debts: Vec::new(),
+            syncing: Lsn::MAX,
+        }
+    }
+
+    /// Opens the account of another flusher; returns its number.
+    pub fn add_flusher(&mut self) -> usize {
+        self.debts.push(Debt::none());
+        self.debts.len() - 1
+    }
+
+    /// Appends a clean frame. LSNs rise, so the tail is its place.
+    pub fn push(&mut self, frames: &Frames, index: u32, oldest: Lsn) {
+        debug_assert!(!frames.header(index).is_dirty(), "a frame is in the list once");
+        self.insert_after(self.tail, index);
+        frames.header(index).set_oldest_lsn(Some(oldest));
+    }
+
+    /// Puts a frame back whose page could not be written.
+    pub fn put_back(&mut self, frames: &Frames, index: u32, oldest: Lsn) {
+        self.remove(frames, index);
+        let mut after = NONE;
+        let mut next = self.head;
+        while next != NONE && frames.header(next).oldest_lsn().is_some_and(|lsn| lsn < oldest) {
+            after = next;
+            next = self.links[next as usize].1;
+        }
+        self.insert_after(after, index);
+        frames.header(index).set_oldest_lsn(Some(oldest));
+    }
+
+    fn insert_after(&mut self, after: u32, index: u32) {
+        let next = if after == NONE { self.head } else { self.links[after as usize].1 };
+        self.links[index as usize] = (after, next);
+        match after {
+            NONE => self.head = index,
+            after => self.links[after as usize].1 = index,
+        }
+        match next {
+            NONE => self.tail = index,
+            next => self.links[next as usize].0 = index,
+        }
+        self.count += 1;
+    }
+
+    /// Takes a frame out, if it is in: it is clean then. Returns its oldest LSN.
+    pub fn remove(&mut self, frames: &Frames, index: u32) -> Option<Lsn> {
+        let oldest = frames.header(index).oldest_lsn()?;
+        let (prev, next) = self.links[index as usize];
+        match prev {
+            NONE => self.head = next,
+            prev => self.links[prev as usize].1 = next,
+        }
+        match next {
+            NONE => self.tail = prev,
+            next => self.links[next as usize].0 = prev,
+        }
+        self.count -= 1;
+        frames.header(index).set_oldest_lsn(None);
+        Some(oldest)
+    }
+
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
+    /// The first frame that is listed.
+    pub fn first(&self) -> Option<u32> {
+        (self.head != NONE).then_some(self.head)
+    }
+
+    /// The frame behind a listed one.
+    pub fn next(&self, index: u32) -> Option<u32> {
+        let next = self.links[index as usize].1;
+        (next != NONE).then_some(next)
+    }
+
+    /// Of the frames in the list, the oldest LSN.
+    pub fn oldest_listed(&self, frames: &Frames) -> Option<Lsn> {
+        (self.head != NONE).then(|| frames.header(self.head).oldest_lsn().expect("listed frames are dirty"))
+    }
+
+    /// The oldest LSN that is not durable in its tablespace.
+    pub fn oldest_lsn(&self, frames: &Frames) -> Option<Lsn> {
+        let listed = self.oldest_listed(frames).unwrap_or(Lsn::MAX);
+        let owed = self.debts.iter().map(|debt| debt.batch.min(debt.written));
+        owed.chain([listed, self.syncing]).min().filter(|&lsn| lsn != Lsn::MAX)
+    }
+
+    // Batches
+
+    /// Takes a dirty frame out for a flusher's batch. Returns its oldest LSN.
+    pub fn take(&mut self, frames: &Frames, index: u32, flusher: usize) -> Option<Lsn> {
+        let oldest = self.remove(frames, index)?;
+        let batch = &mut self.debts[flusher].batch;
+        *batch = (*batch).min(oldest);
+        Some(oldest)
+    }
+
+    /// Which doublewrite file the flusher's batch goes to, and whether it is clean so far. From here on the file is
+    /// needed, up to the sync after [`FlushList::end_batch`].
+    pub fn begin_batch(&mut self, flusher: usize) -> (usize, bool) {
+        let debt = &mut self.debts[flusher];
+        let was_clean = debt.files[debt.current] == FileState::Clean;
+        debt.files[debt.current] = FileState::Needed;
+        debt.batch_file = Some(debt.current);
+        (debt.current, was_clean)
+    }
+
+    /// The file that `begin_batch` named is full: the batch waits for a sync, which names the other one.
+    pub fn leave_file(&mut self, flusher: usize) {
+        self.debts[flusher].batch_file = None;
+    }
+
+    /// The batch has been written, or part of it: `failed` if its frames have been put back into the list.
+    pub fn end_batch<'a>(&mut self, flusher: usize, spaces: impl Iterator<Item = &'a Arc<Tablespace>>, failed: bool) {
+        let debt = &mut self.debts[flusher];
+        if !failed {
+            debt.written = debt.written.min(debt.batch);
+        }
+        debt.batch = Lsn::MAX;
+        debt.batch_file = None;
+        for space in spaces {
+            if !debt.spaces.iter().any(|known| Arc::ptr_eq(known, space)) {
+                debt.spaces.push(space.clone());
+            }
+        }
+    }
+
+    // Syncs, one at a time
+
+    /// The tablespaces to sync, each once. What is written later is another sync's.
+    pub fn begin_sync(&mut self) -> Vec<Arc<Tablespace>> {
+        let mut spaces: Vec<Arc<Tablespace>> = Vec::new();
+        for debt in &mut self.debts {
+            self.syncing = self.syncing.min(debt.written);
+            debt.written = Lsn::MAX;
+            for space in debt.spaces.drain(..) {
+                if !spaces.iter().any(|known| Arc::ptr_eq(known, &space)) {
+                    spaces.push(space);
+                }
+            }
+            if debt.files[debt.current ^ 1] == FileState::Clean && debt.files[debt.current] == FileState::Needed {
+                debt.current ^= 1;
+            }
+            for (index, file) in debt.files.iter_mut().enumerate() {
+                let may_grow = index == debt.current || debt.batch_file == Some(index);
+                if *file == FileState::Needed && !may_grow {
+                    *file = FileState::Syncing;
+                }
+            }
+        }
+        spaces
+    }
+
+    /// They are synced.
+    pub fn end_sync(&mut self) {
+        self.syncing = Lsn::MAX;
+        for debt in &mut self.debts {
+            for file in &mut debt.files {
+                if *file == FileState::Syncing {
+                    *file = FileState::Clean;
+                }
+            }
+        }
+    }
+
+    /// Whether anything is written and not synced.
+    pub fn owes_sync(&self) -> bool {
+        self.debts.iter().any(|debt| !debt.spaces.is_empty())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_flush_list_keeps_the_order_of_lsns() {
+        let frames = Frames::new(5, 4096).unwrap();
+        let mut list = FlushList::new(5);
+        list.add_flusher();
+        assert_eq!(list.oldest_lsn(&frames), None);
+        for (index, lsn) in [(3, 10), (1, 20), (4, 20), (0, 30)] {
+            list.push(&frames, index, Lsn(lsn));
+        }
+        assert_eq!(list.remove(&frames, 3), Some(Lsn(10)));
+        assert_eq!(list.remove(&frames, 3), None);
+        assert_eq!(list.oldest_lsn(&frames), Some(Lsn(20)));
+        list.put_back(&frames, 3, Lsn(25));
+        list.put_back(&frames, 0, Lsn(5));
+        assert_eq!(list.oldest_lsn(&frames), Some(Lsn(5)));
+        let mut order = Vec::new();
+        while let Some(first) = list.first() {
+            order.push(first);
+            list.remove(&frames, first);
+        }
+        assert_eq!(order, [0, 1, 4, 3]);
+    }
+
+    #[test]
+    fn what_is_taken_holds_the_checkpoint_back_until_a_sync_that_began_later_is_over() {
+        let frames = Frames::new(4, 4096).unwrap();
+        let mut list = FlushList::new(4);
+        let (one, two) = (list.add_flusher(), list.add_flusher());
+        for (index, lsn) in [(0, 10), (1, 20), (2, 30)] {
+            list.push(&frames, index, Lsn(lsn));
+        }
+        list.take(&frames, 0, one);
+        list.take(&frames, 1, two);
+        assert_eq!(list.oldest_lsn(&frames), Some(Lsn(10)));
+        list.end_batch(one, std::iter::empty(), false);
+        list.begin_sync();
+        list.end_batch(two, std::iter::empty(), false);
+        assert_eq!(list.oldest_lsn(&frames), Some(Lsn(10)));
+        list.end_sync();
+        assert_eq!(list.oldest_lsn(&frames), Some(Lsn(20)));
+        list.begin_sync();
+        list.end_sync();
+        assert_eq!(list.oldest_lsn(&frames), Some(Lsn(30)));
+    }
+
+    #[test]
+    fn a_doublewrite_file_is_overwritten_only_when_all_of_it_is_synced() {
+        let mut list = FlushList::new(1);
+        let flusher = list.add_flusher();
+        let batch = |list: &mut FlushList| {
+            let begun = list.begin_batch(flusher);
+            list.end_batch(flusher, std::iter::empty(), false);
+            begun
+        };
+        assert_eq!(batch(&mut list), (0, true));
+        assert_eq!(batch(&mut list), (0, false));
+        // While a sync is under way, batches go to the other file, and stay there.
+        list.begin_sync();
+        assert_eq!(batch(&mut list), (1, true));
+        list.end_sync();
+        assert_eq!(batch(&mut list), (1, false));
+        // A batch that was under way when the sync began is not covered: its file stays as it is ...
+        assert_eq!(list.begin_batch(flusher), (1, false));
+        list.begin_sync();
+        list.end_batch(flusher, std::iter::empty(), false);
+        list.end_sync();
+        assert_eq!(batch(&mut list), (0, true));
+        // ... also when the next sync begins, which covers it, but not what goes to the current file.
+        list.begin_sync();
+        list.end_sync();
+        assert_eq!(batch(&mut list), (0, false));
+        list.begin_sync();
+        assert_eq!(batch(&mut list), (1, true));
+    }
+}

@@ -1,0 +1,353 @@
+//! The threads beside the queries: page cleaners, the checkpointer, the log's once-a-second flush.
+//!
+//! ```text
+//!   first cleaner   every 50 ms, or called by a reader: sweep the LRU's tail if free frames are few,
+//!        |          take a share of the pace, write it; more than it can do -> calls the others
+//!        v
+//!   other cleaners  the same, and back to sleep when there is nothing left
+//!   checkpointer    sync what they wrote, once for all of them; move the checkpoint
+//! ```
+//!
+//! Every thread is a loop around a bounded step and holds no reference to the store while it waits. How many cleaners
+//! there are may change at any time: the first starts others, and those above the number end.
+//!
+//! A sync costs the device more than many writes, so there is one per second, and more only where somebody needs the
+//! checkpoint (the log is nearly full) or a cleaner needs its doublewrite file.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use format::ids::Lsn;
+
+use super::Store;
+use crate::buffer::bell::Bell;
+use crate::buffer::flush::{Aim, Flusher, FlusherCounters};
+use crate::buffer::pace::{Grants, Pace};
+use crate::checkpoint;
+use crate::error::{Error, Health, Result};
+use crate::sync::{self, Mutex, Rank, RwLock};
+use crate::tablespace::page_io::BATCH_PAGES_MAX;
+
+/// How often the first cleaner looks whether there is something to do.
+pub(super) const CLEANER_PERIOD: Duration = Duration::from_millis(50);
+
+/// How often the others look whether they are still wanted.
+const HELPER_PERIOD: Duration = Duration::from_secs(1);
+
+/// How often the checkpointer looks around.
+const CHECKPOINT_PERIOD: Duration = Duration::from_millis(100);
+
+/// The longest that written pages stay unsynced, and the checkpoint behind them.
+const SYNC_PERIOD: Duration = Duration::from_secs(1);
+
+/// The shortest time between syncs, however much presses.
+const SYNC_PERIOD_MIN: Duration = Duration::from_millis(20);
+
+/// The age of the log from which a checkpoint is worth a sync at any time.
+const AGE_PRESSING: f64 = 0.7;
+
+/// How long nothing is logged before the server counts as idle.
+const IDLE_AFTER: Duration = Duration::from_secs(1);
+
+/// A page cleaner: its tools, its counters, whether a thread has it in hand.
+pub(super) struct Cleaner {
+    pub flusher: Mutex<Flusher>,
+    counters: Arc<FlusherCounters>,
+    running: AtomicBool,
+}
+
+/// All page cleaners, and what they agree on.
+pub(super) struct Cleaners {
+    all: RwLock<Vec<Arc<Cleaner>>>,
+    grants: Mutex<Grants>,
+    idle: AtomicBool,
+}
+
+/// What a page cleaner has done since the start.
+#[derive(Clone, Debug, Default)]
+pub struct PageCleanerStatus {
+    pub cleaner: usize,
+    /// A thread is there; without one, others use its tools (a shutdown, an instance without threads).
+    pub running: bool,
+    /// Batches.
+    pub steps: u64,
+    /// Pages written.
+    pub pages: u64,
+    /// ... because they were to leave the pool; the others because their changes were old.
+    pub lru_pages: u64,
+    /// Clean pages made free.
+    pub evicted: u64,
+    /// Bytes written to tablespaces, without the doublewrite file.
+    pub bytes: u64,
+    pub punches: u64,
+    /// Copying, sealing, compressing, encrypting.
+    pub encode_us: u64,
+    /// Waiting for the redo log.
+    pub log_us: u64,
+    pub doublewrite_us: u64,
+    /// Writing to tablespaces, punching included.
+    pub write_us: u64,
+    /// Waiting for a sync, because both doublewrite files were in use.
+    pub sync_us: u64,
+}
+
+impl Cleaners {
+    pub fn new(first: Flusher) -> Cleaners {
+        let cleaners = Cleaners {
+            all: RwLock::new(Rank::Leaf, Vec::new()),
+            grants: Mutex::new(Rank::Leaf, Grants::default()),
+            idle: AtomicBool::new(false),
+        };
+        cleaners.add(first);
+        cleaners
+    }
+
+    pub fn add(&self, flusher: Flusher) {
+        let counters = flusher.counters().clone();
+        let flusher = Mutex::new(Rank::Cleaner, flusher);
+        self.all.write().push(Arc::new(Cleaner { flusher, counters, running: AtomicBool::new(false) }));
+    }
+
+    pub fn all(&self) -> Vec<Arc<Cleaner>> {
+        self.all.read().clone()
+    }
+
+    pub fn first(&self) -> Arc<Cleaner> {
+        self.all.read()[0].clone()
+    }
+
+    pub fn count(&self) -> usize {
+        self.all.read().len()
+    }
+
+    pub fn status(&self) -> Vec<PageCleanerStatus> {
+        let status = |(cleaner, known): (usize, &Arc<Cleaner>)| {
+            let counters = &known.counters;
+            PageCleanerStatus {
+                cleaner,
+                running: known.running.load(Ordering::Relaxed),
+                steps: counters.steps.get(),
+                pages: counters.list_pages.get() + counters.lru_pages.get(),
+                lru_pages: counters.lru_pages.get(),
+                evicted: counters.evicted.get(),
+                bytes: counters.bytes.get(),
+                punches: counters.punches.get(),
+                encode_us: counters.encode_us.get(),
+                log_us: counters.log_us.get(),
+                doublewrite_us: counters.doublewrite_us.get(),
+                write_us: counters.write_us.get(),
+                sync_us: counters.sync_us.get(),
+            }
+        };
+        self.all.read().iter().enumerate().map(status).collect()
+    }
+}
+
+/// Signs a cleaner off, however it ends: who waits for cleaners must not wait for one that is gone.
+struct Leaving {
+    bell: Arc<Bell>,
+    cleaner: Arc<Cleaner>,
+    health: Arc<Health>,
+}
+
+impl Drop for Leaving {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.health.poison(&"a page cleaner failed");
+        }
+        self.cleaner.running.store(false, Ordering::Relaxed);
+        self.bell.remove_cleaner();
+    }
+}
+
+impl Store {
+    /// Starts page cleaners, the checkpointer and the log flusher, if the configuration wants them.
+    pub fn start_threads(self: &Arc<Self>) {
+        if !self.config().background_threads || !self.threads.lock().is_empty() {
+            return;
+        }
+        self.start_cleaners(&Arc::downgrade(self));
+        let store = Arc::downgrade(self);
+        let bell = self.pool.bell().clone();
+        let checkpointer = sync::spawn("checkpointer", move || run_checkpointer(&store, &bell));
+        let store = Arc::downgrade(self);
+        let bell = self.pool.bell().clone();
+        let log_flusher = sync::spawn("log-flusher", move || {
+            while !bell.wait_until_closing(Duration::from_secs(1)) {
+                let Some(store) = store.upgrade() else { return };
+                // A failure has poisoned the store, which the next commit reports.
+                let _ = store.redo.flush_until(store.redo.end());
+            }
+        });
+        self.threads.lock().extend([checkpointer, log_flusher]);
+    }
+
+    /// Starts the cleaners that are wanted and do not run.
+    fn start_cleaners(&self, store: &Weak<Store>) {
+        let wanted = self.config().page_cleaners.max(1);
+        while self.cleaners.count() < wanted {
+            match Flusher::new(&self.config(), &self.pool) {
+                Ok(flusher) => self.cleaners.add(flusher),
+                Err(error) => {
+                    tracing::warn!("no more than {} page cleaners: {error}", self.cleaners.count());
+                    self.config.write().page_cleaners = self.cleaners.count();
+                    break;
+                }
+            }
+        }
+        for (index, cleaner) in self.cleaners.all().into_iter().enumerate().take(wanted) {
+            if cleaner.running.swap(true, Ordering::Relaxed) {
+                continue;
+            }
+            let bell = self.pool.bell().clone();
+            bell.add_cleaner();
+            let leaving = Leaving { bell, cleaner, health: self.health.clone() };
+            let store = store.clone();
+            let thread = sync::spawn(&format!("cleaner-{index}"), move || match index {
+                0 => run_first_cleaner(&store, &leaving),
+                _ => run_cleaner(&store, &leaving, index),
+            });
+            self.threads.lock().push(thread);
+        }
+    }
+
+    pub(super) fn stop_threads(&self) {
+        self.pool.bell().close();
+        loop {
+            let threads = std::mem::take(&mut *self.threads.lock());
+            if threads.is_empty() {
+                return;
+            }
+            for thread in threads {
+                // A cleaner that panicked has said so; closing goes on and finds out what is left.
+                let _ = thread.join();
+            }
+        }
+    }
+
+    fn pace(&self) -> Pace {
+        Pace {
+            age: self.redo.age() as f64 / self.redo.capacity() as f64,
+            dirty: self.pool.dirty_count() as f64 / self.pool.frame_count() as f64,
+            idle: self.cleaners.idle.load(Ordering::Relaxed),
+        }
+    }
+
+    /// A page cleaner's turn: until nothing presses.
+    fn clean(&self, cleaner: &Cleaner) -> Result<()> {
+        let bell = self.pool.bell();
+        let mut looked_at = 0;
+        loop {
+            let config = self.config();
+            let mut busy = false;
+            // Frames first: a reader may be waiting for one.
+            let wanted = self.pool.free_wanted(&config);
+            let free = self.pool.free_count();
+            if free >= wanted {
+                self.pool.rewind_sweep();
+                looked_at = 0;
+            } else if looked_at < config.lru_scan_depth {
+                if free < wanted / 2 {
+                    bell.call_for_help();
+                }
+                let swept = cleaner.flusher.lock().sweep(&self.pool)?;
+                looked_at += swept.looked_at;
+                if swept.freed > 0 {
+                    bell.tell_progress();
+                }
+                busy = swept.looked_at > 0;
+            }
+            let rate = self.pace().pages_per_second(&config);
+            let (granted, left) = {
+                let mut grants = self.cleaners.grants.lock();
+                (grants.take(rate, self.disk.clock().now(), BATCH_PAGES_MAX), grants.left())
+            };
+            if granted > 0 {
+                if left >= BATCH_PAGES_MAX || rate.is_infinite() {
+                    bell.call_for_help();
+                }
+                let written = cleaner.flusher.lock().step(&self.pool, Aim::OlderThan(Lsn::MAX), granted)?;
+                busy |= written > 0;
+            }
+            if !busy || bell.is_closing() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Syncs and moves the checkpoint, if that is due.
+    fn sync_if_due(&self, synced_at: &mut Duration) -> Result<()> {
+        let now = self.disk.clock().now();
+        let since = now.saturating_sub(*synced_at);
+        let pace = self.pace();
+        let presses = pace.age > AGE_PRESSING || pace.idle;
+        if since < SYNC_PERIOD_MIN || !presses && since < SYNC_PERIOD {
+            return Ok(());
+        }
+        *synced_at = now;
+        self.pool.sync_written()?;
+        let bytes_min = if presses { 1 } else { self.redo.capacity() / 64 };
+        if checkpoint::step(&self.pool, &self.redo, bytes_min)? {
+            self.pool.bell().tell_progress();
+        }
+        Ok(())
+    }
+}
+
+/// Said by whoever poisoned; anything else, such as a full disk, is said here, and tried again.
+fn report(result: Result<()>, who: &str) {
+    match result {
+        Ok(()) | Err(Error::Poisoned) => {}
+        Err(error) => {
+            tracing::warn!("{who}: {error}");
+            std::thread::sleep(Duration::from_millis(200));
+        }
+    }
+}
+
+fn run_first_cleaner(store: &Weak<Store>, me: &Leaving) {
+    let mut idle_since = Duration::ZERO;
+    let mut seen_lsn = Lsn::ZERO;
+    while !me.bell.wait_for_work(CLEANER_PERIOD) {
+        let Some(strong) = store.upgrade() else { return };
+        let now = strong.disk.clock().now();
+        strong.pool.set_time(now);
+        if strong.health.is_poisoned() {
+            me.bell.tell_progress();
+            continue;
+        }
+        let lsn = strong.redo.end();
+        if lsn != seen_lsn {
+            seen_lsn = lsn;
+            idle_since = now;
+        }
+        strong.cleaners.idle.store(now.saturating_sub(idle_since) > IDLE_AFTER, Ordering::Relaxed);
+        strong.start_cleaners(store);
+        report(strong.clean(&me.cleaner), "page cleaner");
+        me.bell.tell_progress();
+    }
+}
+
+fn run_cleaner(store: &Weak<Store>, me: &Leaving, index: usize) {
+    while !me.bell.wait_for_call(HELPER_PERIOD) {
+        let Some(strong) = store.upgrade() else { return };
+        if index >= strong.config().page_cleaners {
+            return;
+        }
+        if !strong.health.is_poisoned() {
+            report(strong.clean(&me.cleaner), "page cleaner");
+        }
+        me.bell.tell_progress();
+    }
+}
+
+fn run_checkpointer(store: &Weak<Store>, bell: &Bell) {
+    let mut synced_at = Duration::ZERO;
+    while !bell.wait_for_sync_call(CHECKPOINT_PERIOD) {
+        let Some(strong) = store.upgrade() else { return };
+        if !strong.health.is_poisoned() {
+            report(strong.sync_if_due(&mut synced_at), "checkpoint");
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! What the store tells about itself.
+
+use super::Store;
+use super::cleaners::PageCleanerStatus;
+
+impl Store {
+    /// Counters since start.
+    pub fn status(&self) -> StoreStatus {
+        let (io, log, pool) = (self.spaces.counters(), &self.redo.counters, &self.pool.counters);
+        let cleaners = self.page_cleaners();
+        let dropped = self.trash.waiting();
+        StoreStatus {
+            page_read_requests: self.pool.requests(),
+            page_reads: io.page_reads.get(),
+            pages_written: io.pages_written.get(),
+            pages_created: pool.pages_created.get(),
+            data_bytes_read: io.data_bytes_read.get(),
+            data_bytes_written: io.data_bytes_written.get(),
+            data_fsyncs: io.data_fsyncs.get(),
+            doublewrite_pages: io.doublewrite_pages.get(),
+            doublewrite_writes: io.doublewrite_writes.get(),
+            doublewrite_bytes: io.doublewrite_bytes.get(),
+            log_write_requests: log.write_requests.get(),
+            log_writes: log.writes.get(),
+            log_fsyncs: log.fsyncs.get(),
+            log_bytes_written: log.bytes_written.get(),
+            log_waits: log.waits.get(),
+            checkpoints: log.checkpoints.get(),
+            pool_wait_free: pool.wait_free.get(),
+            pool_wait_free_us: pool.wait_free_us.get(),
+            pool_evicted_by_readers: pool.evicted_by_reader.get(),
+            pool_pages_flushed_lru: cleaners.iter().map(|cleaner| cleaner.lru_pages).sum(),
+            sync_rounds: pool.syncs.get(),
+            sync_us: pool.sync_us.get(),
+            pool_evicted: pool.evicted.get(),
+            pages_compressed: io.pages_compressed.get(),
+            pages_compress_failed: io.pages_compress_failed.get(),
+            pages_decompressed: io.pages_decompressed.get(),
+            punches: io.punches.get(),
+            punches_avoided: io.punches_avoided.get(),
+            punches_failed: io.punches_failed.get(),
+            pool_pages_total_now: self.pool.frame_count() as u64,
+            pool_pages_free_now: self.pool.free_count() as u64,
+            pool_pages_dirty_now: self.pool.dirty_count() as u64,
+            pool_pages_data_now: self.pool.resident_count() as u64,
+            page_bytes: self.page_bytes() as u64,
+            dropped_files_removed: self.trash.files_removed.get(),
+            dropped_files_now: dropped.iter().filter(|dropped| dropped.path.is_some()).count() as u64,
+            dropped_bytes_now: dropped.iter().map(|dropped| dropped.file_bytes).sum(),
+            lsn_current: self.redo.end().0,
+            lsn_flushed: self.redo.flushed().0,
+            lsn_checkpoint: self.redo.checkpoint_lsn().0,
+        }
+    }
+
+    /// Each page cleaner that there has been.
+    pub fn page_cleaners(&self) -> Vec<PageCleanerStatus> {
+        self.cleaners.status()
+    }
+}
+
+/// Counters since start, and levels now (`_now`).
+#[derive(Clone, Debug, Default)]
+pub struct StoreStatus {
+    pub page_read_requests: u64,
+    pub page_reads: u64,
+    pub pages_written: u64,
+    pub pages_created: u64,
+    pub data_bytes_read: u64,
+    pub data_bytes_written: u64,
+    pub data_fsyncs: u64,
+    pub doublewrite_pages: u64,
+    pub doublewrite_writes: u64,
+    pub doublewrite_bytes: u64,
+    pub log_write_requests: u64,
+    pub log_writes: u64,
+    pub log_fsyncs: u64,
+    pub log_bytes_written: u64,
+    pub log_waits: u64,
+    pub checkpoints: u64,
+    /// How often a reader waited for a free frame, and how long all together.
+    pub pool_wait_free: u64,
+    pub pool_wait_free_us: u64,
+    /// Pages that readers evicted themselves.
+    pub pool_evicted_by_readers: u64,
+    /// Pages written because they were to leave the pool.
+    pub pool_pages_flushed_lru: u64,
+    /// Rounds of syncs of tablespaces, and how long they took.
+    pub sync_rounds: u64,
+    pub sync_us: u64,
+    pub pool_evicted: u64,
+    pub pages_compressed: u64,
+    pub pages_compress_failed: u64,
+    pub pages_decompressed: u64,
+    pub punches: u64,
+    pub punches_avoided: u64,
+    pub punches_failed: u64,
+    pub pool_pages_total_now: u64,
+    pub pool_pages_free_now: u64,
+    pub pool_pages_dirty_now: u64,
+    pub pool_pages_data_now: u64,
+    pub page_bytes: u64,
+    pub dropped_files_removed: u64,
+    pub dropped_files_now: u64,
+    /// By the length of the files.
+    pub dropped_bytes_now: u64,
+    pub lsn_current: u64,
+    pub lsn_flushed: u64,
+    pub lsn_checkpoint: u64,
+}
