@@ -31,8 +31,8 @@ use format::ids::{Lsn, PageId, PageNo, SpaceId};
 use format::page::header::{self, PageType};
 use format::redo::Record;
 
-use self::cleaners::{CLEANER_PERIOD, Cleaners};
 pub use self::cleaners::PageCleanerStatus;
+use self::cleaners::{CLEANER_PERIOD, Cleaners};
 pub use self::status::StoreStatus;
 use crate::buffer::Pool;
 use crate::buffer::flush::{Aim, Flusher};
