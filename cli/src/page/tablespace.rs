@@ -1,0 +1,378 @@
+//! A file of pages as it lies on disk: reading, decoding and judging a page, and asking for holes.
+
+use std::fs::File;
+use std::io;
+use std::ops::Range;
+use std::os::unix::fs::{FileExt, MetadataExt};
+
+use format::checksum;
+use format::ids::PageNo;
+use format::page::header::{self, PageType};
+use format::page::space::{self, Flags};
+use format::page::{self, get_u32, undo};
+use format::transform::{self, Algorithm, Envelope, Scratch, mariadb};
+use rustix::fs::SeekFrom;
+
+use super::Args;
+
+/// An open file and what its first page says about it.
+pub(super) struct Tablespace {
+    file: File,
+    pub(super) flags: Flags,
+    /// Bytes from page to page in the file.
+    pub(super) page_bytes: usize,
+    /// What the filesystem allocates at once.
+    pub(super) block_bytes: usize,
+    pub(super) file_bytes: u64,
+    /// Bytes that the file takes on disk.
+    pub(super) disk_bytes: u64,
+    /// Where the file has data; sorted. All else are holes.
+    pub(super) data: Vec<(u64, u64)>,
+    scratch: Scratch,
+    /// The descriptor page read last, by number.
+    descriptors: Option<(u32, Vec<u8>)>,
+    /// Pages that hold copies of others: the doublewrite area that MySQL 5.7 and MariaDB have in the system tablespace.
+    doublewrite: Vec<Range<u32>>,
+}
+
+/// Where the doublewrite area is described on the transaction system page, counted from the page's end.
+const DOUBLEWRITE_FROM_END: usize = 200;
+const DOUBLEWRITE_MAGIC: u32 = 536_853_855;
+
+impl Tablespace {
+    pub(super) fn open(args: &Args) -> io::Result<Tablespace> {
+        let file = File::open(&args.file)?;
+        let metadata = file.metadata()?;
+        let mut first = [0; page::SIZES[0]];
+        let read = read_at(&file, &mut first, 0)?;
+        if read < 64 {
+            return Err(io::Error::other("too short for a tablespace"));
+        }
+        let flags = space::flags(&first);
+        let known = header::page_type(&first) == PageType::FSP_HDR;
+        let page_bytes = match (args.page_size, flags.physical_page_bytes()) {
+            (Some(bytes), _) => bytes,
+            (None, Some(bytes)) if known => bytes,
+            _ => return Err(io::Error::other("page 0 is not that of a tablespace; --page-size reads it anyway")),
+        };
+        if !page_bytes.is_power_of_two() || !(1024..=65536).contains(&page_bytes) {
+            return Err(io::Error::other(format!("{page_bytes} is no page size")));
+        }
+        let block_bytes = match args.block_size {
+            Some(bytes) => bytes,
+            None => rustix::fs::fstatfs(&file)?.f_bsize as usize,
+        };
+        if !block_bytes.is_power_of_two() {
+            return Err(io::Error::other(format!("{block_bytes} is no block size")));
+        }
+        let mut tablespace = Tablespace {
+            data: data_ranges(&file, metadata.len()),
+            file,
+            flags: if known { flags } else { Flags::dynamic(page_bytes) },
+            page_bytes,
+            block_bytes,
+            file_bytes: metadata.len(),
+            disk_bytes: metadata.blocks() * 512,
+            scratch: Scratch::new(),
+            descriptors: None,
+            doublewrite: Vec::new(),
+        };
+        if known && header::space_id(&first).0 == 0 {
+            tablespace.find_doublewrite()?;
+        }
+        Ok(tablespace)
+    }
+
+    fn find_doublewrite(&mut self) -> io::Result<()> {
+        let mut system = Vec::new();
+        self.read(undo::TRX_SYS_PAGE, &mut system)?;
+        let at = system.len() - DOUBLEWRITE_FROM_END;
+        if header::page_type(&system) == PageType::TRX_SYS && get_u32(&system, at + 10) == DOUBLEWRITE_MAGIC {
+            for block in [get_u32(&system, at + 14), get_u32(&system, at + 18)] {
+                self.doublewrite.push(block..block.saturating_add(space::extent_pages(self.page_bytes) as u32));
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn is_doublewrite(&self, number: u32) -> bool {
+        self.doublewrite.iter().any(|block| block.contains(&number))
+    }
+
+    /// Whether a page is not what was written. Copies in the doublewrite area may have the checksums of any tablespace.
+    pub(super) fn is_damaged(&self, number: u32, plain: &Plain) -> bool {
+        (plain.state == State::Damaged && !self.is_doublewrite(number)) || self.is_misplaced(number, plain)
+    }
+
+    /// Whether a page that was written says that it is another.
+    pub(super) fn is_misplaced(&self, number: u32, plain: &Plain) -> bool {
+        plain.storage != Storage::NeverWritten
+            && header::page_no(&plain.bytes).0 != number
+            && !self.is_doublewrite(number)
+    }
+
+    /// Looks at every page in order. Answers how many are damaged.
+    pub(super) fn walk(&mut self, mut visit: impl FnMut(&Tablespace, &Visited<'_>) -> io::Result<()>) -> io::Result<u64> {
+        let mut all_damaged = 0;
+        let mut stored = Vec::new();
+        for number in 0..self.page_count() {
+            self.read(number, &mut stored)?;
+            let plain = self.decode(std::mem::take(&mut stored));
+            let free = self.is_free(number)?;
+            let damaged = self.is_damaged(number, &plain);
+            all_damaged += u64::from(damaged);
+            visit(self, &Visited { number, plain: &plain, free, damaged, occupied_bytes: self.occupied(number) })?;
+            stored = plain.bytes;
+        }
+        Ok(all_damaged)
+    }
+
+    pub(super) fn page_count(&self) -> u32 {
+        self.file_bytes.div_ceil(self.page_bytes as u64) as u32
+    }
+
+    /// Bytes of the file that are in holes, as SEEK_HOLE finds them.
+    pub(super) fn hole_bytes(&self) -> u64 {
+        self.file_bytes - self.data.iter().map(|&(start, end)| end - start).sum::<u64>()
+    }
+
+    /// Reads a page as it is stored.
+    pub(super) fn read(&self, number: u32, stored: &mut Vec<u8>) -> io::Result<()> {
+        stored.resize(self.page_bytes, 0);
+        let read = read_at(&self.file, stored, u64::from(number) * self.page_bytes as u64)?;
+        stored[read..].fill(0);
+        Ok(())
+    }
+
+    /// Bytes of the page that are not in a hole.
+    pub(super) fn occupied(&self, number: u32) -> u64 {
+        let start = u64::from(number) * self.page_bytes as u64;
+        let end = (start + self.page_bytes as u64).min(self.file_bytes);
+        let behind = self.data.partition_point(|&(_, data_end)| data_end <= start);
+        self.data[behind..]
+            .iter()
+            .take_while(|&&(data_start, _)| data_start < end)
+            .map(|&(data_start, data_end)| data_end.min(end) - data_start.max(start))
+            .sum()
+    }
+
+    /// Whether the page is free, as the extent descriptors say; `None` if they say nothing.
+    pub(super) fn is_free(&mut self, number: u32) -> io::Result<Option<bool>> {
+        if !page::SIZES.contains(&self.page_bytes) {
+            return Ok(None); // Small pages of ROW_FORMAT=COMPRESSED have another geometry.
+        }
+        let holder = space::descriptor_page(self.page_bytes, PageNo(number)).0;
+        if self.descriptors.as_ref().is_none_or(|(read, _)| *read != holder) {
+            let mut stored = Vec::new();
+            self.read(holder, &mut stored)?;
+            let plain = self.decode(stored);
+            self.descriptors = Some((holder, plain.bytes));
+        }
+        let Some((_, descriptors)) = &self.descriptors else { return Ok(None) };
+        if !matches!(header::page_type(descriptors), PageType::FSP_HDR | PageType::XDES) {
+            return Ok(None);
+        }
+        let descriptor = space::descriptor_offset(self.page_bytes, PageNo(number));
+        if get_u32(descriptors, descriptor + space::EXTENT_STATE) == space::STATE_NONE {
+            return Ok(None);
+        }
+        let within = number as usize % space::extent_pages(self.page_bytes);
+        Ok(Some(space::is_page_free(descriptors, descriptor, within)))
+    }
+
+    /// Decodes a stored page, whatever way it is stored, and verifies its checksum.
+    pub(super) fn decode(&mut self, stored: Vec<u8>) -> Plain {
+        let full = self.flags.is_full_crc32();
+        if stored.iter().all(|&byte| byte == 0) {
+            return Plain { stored_bytes: 0, bytes: stored, storage: Storage::NeverWritten, state: State::Good };
+        }
+        let mut plain = vec![0; self.page_bytes];
+        if full && let Some(stored_bytes) = mariadb::full_crc32_bytes(&stored) {
+            let algorithm = self.flags.full_crc32_algorithm();
+            let storage = Storage::MariaDb(mariadb_algorithm(algorithm.into()));
+            let sum_at = stored_bytes.saturating_sub(4);
+            let sum = stored.get(sum_at..stored_bytes).filter(|sum| sum.len() == 4).map(|sum| get_u32(sum, 0));
+            let state = match mariadb::decode_full_crc32(&stored, algorithm, &mut self.scratch, &mut plain) {
+                _ if sum != Some(checksum::crc32c(&stored[..sum_at.min(stored.len())])) => State::Damaged,
+                Ok(()) => State::Good,
+                Err(format::Error::Unsupported { .. }) => State::NotDecoded,
+                Err(_) => State::Damaged,
+            };
+            let bytes = if state == State::Good { plain } else { stored };
+            return Plain { bytes, storage, stored_bytes, state };
+        }
+        if transform::is_encoded(&stored) {
+            let stored_bytes = transform::encoded_bytes(&stored).unwrap_or_default();
+            let algorithm =
+                Envelope::read(&stored).ok().and_then(|envelope| Algorithm::from_number(envelope.algorithm));
+            let storage = Storage::Encoded(algorithm.map_or("unknown", Algorithm::name));
+            return match transform::decode(&stored, &mut self.scratch, &mut plain) {
+                Ok(()) => Plain { state: verify(&plain, false), bytes: plain, storage, stored_bytes },
+                Err(format::Error::Unsupported { .. }) => {
+                    Plain { bytes: stored, storage, stored_bytes, state: State::NotDecoded }
+                }
+                Err(_) => Plain { bytes: stored, storage, stored_bytes, state: State::Damaged },
+            };
+        }
+        if !full && mariadb::is_encoded(&stored) {
+            let stored_bytes = mariadb::encoded_bytes(&stored);
+            let storage = Storage::MariaDb(mariadb_algorithm(mariadb::algorithm(&stored)));
+            return match mariadb::decode(&stored, &mut self.scratch, &mut plain) {
+                Ok(()) => Plain { state: verify(&plain, false), bytes: plain, storage, stored_bytes },
+                Err(format::Error::Unsupported { .. }) => {
+                    Plain { bytes: stored, storage, stored_bytes, state: State::NotDecoded }
+                }
+                Err(_) => Plain { bytes: stored, storage, stored_bytes, state: State::Damaged },
+            };
+        }
+        let encrypted = matches!(
+            header::page_type(&stored),
+            PageType::ENCRYPTED
+                | PageType::COMPRESSED_AND_ENCRYPTED
+                | PageType::ENCRYPTED_RTREE
+                | PageType::MARIADB_COMPRESSED_AND_ENCRYPTED
+        );
+        let state = match () {
+            () if encrypted => State::NotDecoded,
+            () if self.flags.is_row_compressed() => verify_row_compressed(&stored),
+            () => verify(&stored, full),
+        };
+        let storage = if encrypted { Storage::Encrypted } else { Storage::Plain };
+        Plain { storage, stored_bytes: stored.len(), state, bytes: stored }
+    }
+}
+
+/// A page on the way through a file.
+pub(super) struct Visited<'a> {
+    pub(super) number: u32,
+    pub(super) plain: &'a Plain,
+    /// As the extent descriptors say; `None` if they say nothing.
+    pub(super) free: Option<bool>,
+    pub(super) damaged: bool,
+    /// Bytes of it that are not in a hole.
+    pub(super) occupied_bytes: u64,
+}
+
+/// The page as it was before it was compressed for the disk, as far as that is possible.
+pub(super) struct Plain {
+    pub(super) bytes: Vec<u8>,
+    pub(super) storage: Storage,
+    /// Bytes the page needs in its file.
+    pub(super) stored_bytes: usize,
+    pub(super) state: State,
+}
+
+/// How a page is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Storage {
+    NeverWritten,
+    Plain,
+    /// In MySQL's envelope, by the algorithm of this name.
+    Encoded(&'static str),
+    /// In one of MariaDB's envelopes.
+    MariaDb(&'static str),
+    Encrypted,
+}
+
+impl Storage {
+    /// For programs.
+    pub(super) fn key(self) -> &'static str {
+        match self {
+            Storage::NeverWritten => "unwritten",
+            other => other.name(),
+        }
+    }
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Storage::NeverWritten => "-",
+            Storage::Plain => "plain",
+            Storage::Encoded(algorithm) | Storage::MariaDb(algorithm) => algorithm,
+            Storage::Encrypted => "encrypted",
+        }
+    }
+}
+
+/// Whether the page is what was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    Good,
+    /// Read, but this program does not know how to decode it.
+    NotDecoded,
+    Damaged,
+}
+
+impl State {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            State::Good => "ok",
+            State::NotDecoded => "not decoded",
+            State::Damaged => "DAMAGED",
+        }
+    }
+}
+
+fn mariadb_algorithm(number: u64) -> &'static str {
+    match number {
+        1 => "mariadb zlib",
+        2 => "mariadb lz4",
+        3 => "mariadb lzo",
+        4 => "mariadb lzma",
+        5 => "mariadb bzip2",
+        6 => "mariadb snappy",
+        _ => "mariadb unknown",
+    }
+}
+
+/// Verifies a plain page by any of the algorithms that servers of these formats use.
+fn verify(page: &[u8], full_crc32: bool) -> State {
+    let trailer = page.len() - header::TRAILER_BYTES;
+    let good = if full_crc32 {
+        get_u32(page, trailer + 4) == checksum::page_full_crc32(page)
+    } else {
+        let (first, second) = (header::checksum(page), get_u32(page, trailer));
+        let same_lsn = get_u32(page, header::LSN + 4) == get_u32(page, trailer + 4);
+        same_lsn
+            && (header::verify_checksum(page).is_ok()
+                || (first, second) == (checksum::NONE, checksum::NONE)
+                || (first, second) == checksum::page_innodb(page))
+    };
+    if good { State::Good } else { State::Damaged }
+}
+
+/// Verifies a page of a ROW_FORMAT=COMPRESSED file.
+fn verify_row_compressed(page: &[u8]) -> State {
+    let sum = header::checksum(page);
+    let good = sum == checksum::page_row_compressed(page) || sum == checksum::NONE;
+    if good { State::Good } else { State::Damaged }
+}
+
+fn read_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+    let mut done = 0;
+    while done < buffer.len() {
+        match file.read_at(&mut buffer[done..], offset + done as u64) {
+            Ok(0) => break,
+            Ok(read) => done += read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(done)
+}
+
+/// The parts of a file that are no holes. Where the file system cannot tell, all of it.
+fn data_ranges(file: &File, file_bytes: u64) -> Vec<(u64, u64)> {
+    let mut ranges = Vec::new();
+    let mut at = 0;
+    while at < file_bytes {
+        let start = match rustix::fs::seek(file, SeekFrom::Data(at)) {
+            Ok(start) => start,
+            Err(rustix::io::Errno::NXIO) => break, // A hole up to the end.
+            Err(_) => return vec![(0, file_bytes)],
+        };
+        let end = rustix::fs::seek(file, SeekFrom::Hole(start)).unwrap_or(file_bytes);
+        ranges.push((start, end));
+        at = end.max(start + 1);
+    }
+    ranges
+}
