@@ -21,6 +21,7 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use sql::Instance;
 use sql::accounts::Accounts;
+use sql::variables::persisted::{self, Persisted};
 use sql::variables::{GlobalVariables, engine_config, reconfigure};
 use storage::Engine;
 use storage::io::linux::LinuxDisk;
@@ -79,6 +80,10 @@ pub fn run(arguments: &Args) -> ExitCode {
     for warning in &loaded.warnings {
         warn!("{warning}");
     }
+    if let Err(cause) = load_persisted(&globals) {
+        error!("{cause}");
+        return ExitCode::FAILURE;
+    }
     let version = globals.text("version");
     log::system(format_args!("glassine {version} starting as process {}", std::process::id()));
     let options = match listening(&globals) {
@@ -110,6 +115,23 @@ pub fn run(arguments: &Args) -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// What SET PERSIST keeps goes over option files and the command line: somebody said it to the server itself.
+fn load_persisted(globals: &GlobalVariables) -> Result<(), String> {
+    if !globals.on("persisted_globals_load") {
+        return Ok(());
+    }
+    let persisted = Persisted::new(Path::new(&globals.text("datadir")));
+    let shown = persisted::FILE;
+    let values = persisted.list().map_err(|cause| format!("cannot read {shown}: {cause}. Repair it, or start with --skip-persisted-globals-load"))?;
+    for (name, value) in values {
+        match globals.load_persisted(&name, &value) {
+            Ok(notices) => notices.iter().for_each(|notice| warn!("{shown}: {name}: {}", notice.message)),
+            Err(refusal) => warn!("{shown}: {name} is left out: {}", refusal.message),
+        }
+    }
+    Ok(())
 }
 
 /// Options that only ask.

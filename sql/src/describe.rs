@@ -302,8 +302,13 @@ pub fn create_options(options: &TableOptions) -> Vec<String> {
     if options.key_block_size > 0 {
         out.push(format!("KEY_BLOCK_SIZE={}", options.key_block_size));
     }
-    if options.compression != Compression::Default {
+    // A codec that no option of the statement named: innodb_compression_default was off.
+    let said = |name: &str| options.create_options.iter().any(|(known, _)| known.eq_ignore_ascii_case(name));
+    if options.compression != Compression::Default && !said("COMPRESSION") && !said("PAGE_COMPRESSED") {
         out.push(format!("COMPRESSION={}", literal(options.compression.name())));
+    }
+    if options.encrypted && !said("ENCRYPTION") && !said("ENCRYPTED") {
+        out.push("ENCRYPTION='Y'".to_string());
     }
     // As they were given, in the engine's own syntax of attributes.
     out.extend(options.create_options.iter().map(|(name, value)| format!("{name}={value}")));

@@ -537,6 +537,16 @@ impl Error {
         Error::new(3024, b"HY000", text)
     }
 
+    /// MariaDB's error for `max_statement_time`.
+    pub fn statement_time_exceeded() -> Error {
+        Error::new(1969, b"70100", "Query execution was interrupted (max_statement_time exceeded)")
+    }
+
+    pub fn unsafe_update() -> Error {
+        let text = "You are using safe update mode and you tried to update a table without a WHERE that uses a KEY column";
+        Error::new(1175, b"HY000", text)
+    }
+
     pub fn read_only_transaction() -> Error {
         Error::new(1792, b"25006", "Cannot execute statement in a READ ONLY transaction.")
     }

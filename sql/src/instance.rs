@@ -11,6 +11,7 @@ use crate::accounts::Accounts;
 use crate::processlist::ProcessList;
 use crate::status::ServerStatus;
 use crate::variables::GlobalVariables;
+use crate::variables::persisted::Persisted;
 
 /// One running server, without its listeners.
 pub struct Instance {
@@ -19,6 +20,8 @@ pub struct Instance {
     pub status: ServerStatus,
     pub processes: ProcessList,
     pub accounts: Accounts,
+    /// What SET PERSIST keeps.
+    pub persisted: Persisted,
     pub datadir: PathBuf,
     pub started: Instant,
 }
@@ -31,6 +34,7 @@ impl Instance {
             status: ServerStatus::new(),
             processes: ProcessList::new(),
             accounts,
+            persisted: Persisted::new(&datadir),
             datadir,
             started: Instant::now(),
         })

@@ -28,6 +28,8 @@ pub mod describe;
 
 pub mod information_schema;
 
+pub mod monitor;
+
 pub mod show;
 
 pub mod catalog;

@@ -12,6 +12,7 @@ use format::value::{ColumnType, LobSize, Value};
 use crate::describe;
 use crate::error::Error;
 use crate::information_schema::{self, Facts};
+use crate::monitor;
 use crate::parser::ast::{Show, TableName, VariableScope};
 
 /// Columns and rows of a SHOW statement, before its filter.
@@ -391,7 +392,7 @@ fn grants(facts: &Facts<'_>, user: Option<&str>) -> Listing {
     }
 }
 
-/// SHOW ENGINE INNODB STATUS: the counters of the moment, in InnoDB's sections.
+/// SHOW ENGINE: InnoDB's STATUS is a text; of its mutexes and logs there is nothing to list.
 fn engine(facts: &Facts<'_>, name: &str, what: &str) -> Result<Listing, Error> {
     if !name.eq_ignore_ascii_case("innodb") {
         return Err(Error::unknown_engine(name));
@@ -401,64 +402,6 @@ fn engine(facts: &Facts<'_>, name: &str, what: &str) -> Result<Listing, Error> {
     if !what.eq_ignore_ascii_case("status") {
         return Ok(listing);
     }
-    let counters = facts.instance.status.global(&facts.instance.engine.status());
-    let value = |name: &str| {
-        let found = counters.iter().find(|(counter, _)| counter.eq_ignore_ascii_case(name));
-        found.map_or("0", |(_, value)| value.as_str()).to_string()
-    };
-    let section = |title: &str, names: &[&str]| {
-        let line = "-".repeat(title.len());
-        let lines: Vec<String> = names.iter().map(|name| format!("{name} {}", value(name))).collect();
-        format!("{line}\n{title}\n{line}\n{}\n", lines.join("\n"))
-    };
-    let report = [
-        "=====================================\nINNODB MONITOR OUTPUT\n=====================================\n"
-            .to_string(),
-        section(
-            "TRANSACTIONS",
-            &[
-                "Innodb_history_list_length",
-                "Innodb_row_lock_current_waits",
-                "Innodb_row_lock_waits",
-                "Innodb_row_lock_time",
-                "Innodb_deadlocks",
-            ],
-        ),
-        section(
-            "FILE I/O",
-            &[
-                "Innodb_data_reads",
-                "Innodb_data_writes",
-                "Innodb_data_fsyncs",
-                "Innodb_dblwr_pages_written",
-                "Innodb_num_page_compressed_trim_op",
-            ],
-        ),
-        section(
-            "LOG",
-            &["Innodb_lsn_current", "Innodb_lsn_flushed", "Innodb_lsn_last_checkpoint", "Innodb_os_log_fsyncs"],
-        ),
-        section(
-            "BUFFER POOL AND MEMORY",
-            &[
-                "Innodb_buffer_pool_pages_total",
-                "Innodb_buffer_pool_pages_free",
-                "Innodb_buffer_pool_pages_data",
-                "Innodb_buffer_pool_pages_dirty",
-                "Innodb_buffer_pool_read_requests",
-                "Innodb_buffer_pool_reads",
-                "Innodb_pages_created",
-                "Innodb_pages_read",
-                "Innodb_pages_written",
-                "Innodb_buffer_pool_wait_free",
-            ],
-        ),
-        section(
-            "ROW OPERATIONS",
-            &["Innodb_rows_inserted", "Innodb_rows_updated", "Innodb_rows_deleted", "Innodb_rows_read"],
-        ),
-        "----------------------------\nEND OF INNODB MONITOR OUTPUT\n============================\n".to_string(),
-    ];
-    listing.rows.push(vec![string("InnoDB"), string(""), string(report.concat())]);
+    listing.rows.push(vec![string("InnoDB"), string(""), string(monitor::report(facts))]);
     Ok(listing)
 }

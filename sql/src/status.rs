@@ -176,6 +176,8 @@ pub struct ServerStatus {
     connections: AtomicU64,
     connections_max: AtomicUsize,
     connections_max_at: AtomicU64,
+    /// When SHOW ENGINE INNODB STATUS was last asked for, and the counters of then.
+    reported: Mutex<(Instant, EngineStatus)>,
 }
 
 struct Sessions {
@@ -200,7 +202,15 @@ impl ServerStatus {
             connections: AtomicU64::new(0),
             connections_max: AtomicUsize::new(0),
             connections_max_at: AtomicU64::new(0),
+            reported: Mutex::new((Instant::now(), EngineStatus::default())),
         }
+    }
+
+    /// The engine's counters at the last report, and the seconds since; the next report counts from now.
+    pub fn since_last_report(&self, now: &EngineStatus) -> (EngineStatus, f64) {
+        let mut reported = self.reported.lock();
+        let (at, before) = std::mem::replace(&mut *reported, (Instant::now(), now.clone()));
+        (before, at.elapsed().as_secs_f64())
     }
 
     /// A session begins.
@@ -274,6 +284,8 @@ impl ServerStatus {
             NAMES.iter().zip(counts).map(|(&name, count)| (name, count.to_string())).collect();
         rows.extend(self.server_facts().into_iter().map(|(name, number)| (name, number.to_string())));
         rows.extend(engine_facts(engine).into_iter().map(|(name, number)| (name, number.to_string())));
+        let punch_hole = if engine.punch_hole { "ON" } else { "OFF" };
+        rows.push(("Innodb_have_punch_hole", punch_hole.to_owned()));
         rows.extend(constant_facts().iter().map(|&(name, text)| (name, text.to_owned())));
         rows.sort_unstable_by_key(|(name, _)| *name);
         rows
@@ -303,11 +315,10 @@ impl ServerStatus {
     }
 }
 
-/// The engine's counters under InnoDB's names.
+/// The engine's counters under InnoDB's names; MariaDB's for page compression.
 fn engine_facts(engine: &EngineStatus) -> Vec<(&'static str, u64)> {
     let store = &engine.store;
     let waits = engine.row_lock_waits;
-    let per_page = |bytes: u64| bytes / store.page_bytes.max(1);
     vec![
         ("Glassine_dropped_bytes_pending", store.dropped_bytes_now),
         ("Glassine_dropped_files_pending", store.dropped_files_now),
@@ -316,6 +327,7 @@ fn engine_facts(engine: &EngineStatus) -> Vec<(&'static str, u64)> {
         ("Innodb_buffer_pool_bytes_dirty", store.pool_pages_dirty_now * store.page_bytes),
         ("Innodb_buffer_pool_pages_data", store.pool_pages_data_now),
         ("Innodb_buffer_pool_pages_dirty", store.pool_pages_dirty_now),
+        ("Innodb_buffer_pool_pages_evicted", store.pool_evicted),
         ("Innodb_buffer_pool_pages_flushed", store.pages_written),
         ("Innodb_buffer_pool_pages_LRU_flushed", store.pool_pages_flushed_lru),
         ("Innodb_buffer_pool_pages_free", store.pool_pages_free_now),
@@ -332,10 +344,14 @@ fn engine_facts(engine: &EngineStatus) -> Vec<(&'static str, u64)> {
         ("Innodb_buffer_pool_write_requests", store.log_write_requests),
         ("Innodb_checkpoint_age", store.lsn_current.saturating_sub(store.lsn_checkpoint)),
         ("Innodb_data_fsyncs", store.data_fsyncs + store.log_fsyncs),
+        // The system is called by the threads that need it: nothing is queued.
+        ("Innodb_data_pending_fsyncs", 0),
+        ("Innodb_data_pending_reads", 0),
+        ("Innodb_data_pending_writes", 0),
         ("Innodb_data_read", store.data_bytes_read),
         ("Innodb_data_reads", store.page_reads),
         ("Innodb_data_writes", store.pages_written + store.log_writes + store.doublewrite_writes),
-        ("Innodb_data_written", store.data_bytes_written + store.log_bytes_written),
+        ("Innodb_data_written", store.data_bytes_written + store.log_bytes_written + store.doublewrite_bytes),
         ("Innodb_dblwr_pages_written", store.doublewrite_pages),
         ("Innodb_dblwr_writes", store.doublewrite_writes),
         ("Innodb_deadlocks", engine.deadlocks),
@@ -353,12 +369,19 @@ fn engine_facts(engine: &EngineStatus) -> Vec<(&'static str, u64)> {
         ("Innodb_num_pages_page_compression_error", store.pages_compress_failed),
         ("Innodb_num_pages_page_decompressed", store.pages_decompressed),
         ("Innodb_os_log_fsyncs", store.log_fsyncs),
+        ("Innodb_os_log_pending_fsyncs", 0),
+        ("Innodb_os_log_pending_writes", 0),
         ("Innodb_os_log_written", store.log_bytes_written),
         ("Innodb_page_compression_saved", compression_saved_bytes(engine)),
+        ("Innodb_page_compression_trim_failed", store.punches_failed),
         ("Innodb_page_size", store.page_bytes),
         ("Innodb_pages_created", store.pages_created),
-        ("Innodb_pages_read", store.page_reads.max(per_page(store.data_bytes_read))),
+        ("Innodb_pages_read", store.page_reads),
         ("Innodb_pages_written", store.pages_written),
+        ("Innodb_redo_log_checkpoint_lsn", store.lsn_checkpoint),
+        ("Innodb_redo_log_current_lsn", store.lsn_current),
+        ("Innodb_redo_log_flushed_to_disk_lsn", store.lsn_flushed),
+        ("Innodb_redo_log_logical_size", store.lsn_current.saturating_sub(store.lsn_checkpoint)),
         ("Innodb_row_lock_current_waits", engine.row_lock_waits_now),
         ("Innodb_row_lock_time", engine.row_lock_time_us / 1000),
         ("Innodb_row_lock_time_avg", engine.row_lock_time_us / 1000 / waits.max(1)),
@@ -386,6 +409,18 @@ fn constant_facts() -> &'static [(&'static str, &'static str)] {
         ("Created_tmp_disk_tables", "0"),
         ("Created_tmp_files", "0"),
         ("Flush_commands", "1"),
+        ("Innodb_buffer_pool_dump_status", "Dumping of buffer pool not started"),
+        ("Innodb_buffer_pool_load_status", "Loading of buffer pool not started"),
+        // MariaDB's: which codecs the server was built with.
+        ("Innodb_have_bzip2", "OFF"),
+        ("Innodb_have_lz4", "ON"),
+        ("Innodb_have_lzma", "OFF"),
+        ("Innodb_have_lzo", "OFF"),
+        ("Innodb_have_snappy", "OFF"),
+        ("Innodb_have_zlib", "ON"),
+        ("Innodb_have_zstd", "ON"),
+        ("Innodb_redo_log_enabled", "ON"),
+        ("Innodb_redo_log_read_only", "OFF"),
         ("Key_read_requests", "0"),
         ("Key_reads", "0"),
         ("Key_write_requests", "0"),

@@ -14,6 +14,9 @@
 //! ! 1054 Unknown column 'nope' in 'field list'
 //! ```
 //!
+//! A comment `# As NAME.` before a statement makes NAME the user from there on; it is
+//! root at first.
+//!
 //! `UPDATE_SCRIPTS=1 cargo test -p sql --test scripts` writes what the statements
 //! answer now into the scripts: look at the difference before it is committed.
 //! `SCRIPT=name` runs one.
@@ -41,7 +44,7 @@ struct Lines {
 impl Lines {
     fn text(bytes: &[u8]) -> String {
         match std::str::from_utf8(bytes) {
-            Ok(text) if !text.chars().any(char::is_control) => text.to_owned(),
+            Ok(text) if !text.chars().any(|c| c.is_control() && c != '\n') => text.replace('\n', "\\n"),
             _ => {
                 let hex: Vec<String> = bytes.iter().map(|byte| format!("{byte:02X}")).collect();
                 format!("0x{}", hex.concat())
@@ -156,6 +159,10 @@ fn run_script(path: &Path, update: bool) -> Vec<String> {
     let mut differences = Vec::new();
     let mut written = String::new();
     for (comments, statement, expected) in statements(&script) {
+        let user = comments.iter().find_map(|line| line.strip_prefix("# As ")?.strip_suffix('.'));
+        if let Some(user) = user {
+            session.set_user(user, "localhost");
+        }
         let mut sink = Lines::default();
         session.query(statement.as_bytes(), &mut sink);
         for line in comments.iter().chain([&statement]).chain(&sink.lines) {

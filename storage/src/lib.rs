@@ -55,8 +55,8 @@ pub use lock::{Interrupt, Kill};
 pub use mtr::{Mtr, PageHandle};
 pub use recovery::RecoveryReport;
 pub use schema::{
-    Column, ColumnDefault, ColumnSet, Compression, Database, Index, IndexDefinition, IndexPart, ReadMode, Row,
-    RowFormat, ScanRange, TableDefinition, TableOptions, same_name,
+    AtomicWrites, Column, ColumnDefault, ColumnSet, Compression, Database, Index, IndexDefinition, IndexPart, ReadMode,
+    Row, RowFormat, ScanRange, TableDefinition, TableOptions, same_name,
 };
 pub use store::{PageCleanerStatus, SharedGuard, Store, StoreStatus};
 pub use transaction::Isolation;

@@ -87,7 +87,17 @@ pub fn alter_table(context: &Context<'_>, alter: &AlterTable) -> Result<Outcome>
     }
     column::check_row(&change.definition.columns)?;
     index::check_auto_increment(&change.definition.columns, &change.definition.indexes)?;
-    change.perform(context, &table)
+    let options = change.definition.options != table.options || change.copy;
+    let outcome = change.perform(context, &table)?;
+    let given = alter.actions.iter().filter_map(|action| match action {
+        AlterAction::Options(given) => Some(given.as_slice()),
+        _ => None,
+    });
+    let given = given.collect::<Vec<_>>().concat();
+    if options && let Some(table) = context.instance.engine.table(database, name) {
+        options::warn_of_what_cannot_be(context, &given, &table);
+    }
+    Ok(outcome)
 }
 
 /// CREATE INDEX.

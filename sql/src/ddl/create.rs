@@ -47,10 +47,11 @@ pub fn create_table(context: &Context<'_>, create: &CreateTable) -> Result<Outco
         None => definition(context, create, home.collation)?,
     };
     let definition = TableDefinition { database: database.into(), name: name.into(), ..definition };
-    context.instance.engine.create_table(definition, &context.wait).map_err(|error| match error {
+    let table = context.instance.engine.create_table(definition, &context.wait).map_err(|error| match error {
         storage::Error::Exists(_) => Error::table_exists(name),
         other => storage_error(other),
     })?;
+    options::warn_of_what_cannot_be(context, &create.options, &table);
     Outcome::nothing()
 }
 
@@ -71,7 +72,11 @@ fn definition(
     if create.columns.len() > COLUMNS_MAX {
         return Err(Error::too_many_columns());
     }
-    let mut table_options = TableOptions { collation, ..TableOptions::default() };
+    let mut table_options = TableOptions {
+        collation,
+        encrypted: context.settings.default_table_encryption,
+        ..TableOptions::default()
+    };
     if !context.settings.innodb_compression_default {
         table_options.compression = Compression::None;
     }

@@ -1,12 +1,17 @@
 //! Table options: what COMPRESSION, PAGE_COMPRESSED, CHARSET and their kin ask for.
 //!
-//! Two families ask for page compression: MySQL's `COMPRESSION='zlib'` and
-//! MariaDB's engine attributes `PAGE_COMPRESSED=1 PAGE_COMPRESSION_LEVEL=6`. Both
-//! end in the same two facts, a codec and a level. Attributes are remembered as they
-//! were given, so that SHOW CREATE TABLE gives them back.
+//! Two families ask for page compression: MySQL's `COMPRESSION='zlib'`, which names the
+//! codec, and MariaDB's engine attributes `PAGE_COMPRESSED=1 PAGE_COMPRESSION_LEVEL=6`,
+//! which leave the codec to the server (innodb_compression_algorithm). Both end in two
+//! facts, a codec and a level; whichever was said last holds. Options are remembered as
+//! they were given, so that SHOW CREATE TABLE gives them back.
+//!
+//! What an option asks for may be impossible here: no holes can be punched, a page is
+//! one block. The statement succeeds then, and [`warn_of_what_cannot_be`] says why in
+//! SHOW WARNINGS and in the server's log; GLASSINE_TABLESPACE_COMPRESSION goes on saying it.
 
 use format::collation::{Charset, Collation, CollationId};
-use storage::schema::{Compression, RowFormat, TableOptions};
+use storage::schema::{AtomicWrites, Compression, RowFormat, TableOptions};
 
 use super::{Context, check_name};
 use crate::error::{Error, Result};
@@ -62,7 +67,20 @@ fn switch(option: &TableOption) -> Result<Option<bool>> {
         "1" | "yes" | "on" | "true" => Ok(Some(true)),
         "0" | "no" | "off" | "false" => Ok(Some(false)),
         "default" => Ok(None),
-        other => Err(Error::new(1912, b"HY000", format!("Incorrect value '{other}' for option '{}'", option.name))),
+        _ => Err(wrong_value(option)),
+    }
+}
+
+fn wrong_value(option: &TableOption) -> Error {
+    let value = word(&option.value);
+    Error::new(1912, b"HY000", format!("Incorrect value '{value}' for option '{}'", option.name))
+}
+
+/// The value as it was written: quoted if it was.
+fn written(option: &TableOption) -> String {
+    match &option.value {
+        OptionValue::Text(text) => crate::describe::literal(text),
+        other => word(other),
     }
 }
 
@@ -79,7 +97,82 @@ pub fn apply(context: &Context<'_>, given: &[TableOption], options: &mut TableOp
     for option in given {
         one(context, option, options, &mut rest)?;
     }
+    check_level(context, given, options)?;
+    if options.encrypted {
+        return Err(Error::unsupported("table encryption"));
+    }
+    check_legacy_format(context, given, options);
     Ok(rest)
+}
+
+/// The level has to be one of the codec's. The server's codec may change later, and takes the nearest level then.
+fn check_level(context: &Context<'_>, given: &[TableOption], options: &mut TableOptions) -> Result<()> {
+    let Some(level) = options.compression_level else { return Ok(()) };
+    let codec = match options.compression {
+        Compression::Default => by_name(&context.instance.variables.text("innodb_compression_algorithm")),
+        codec => codec,
+    };
+    let levels = match codec {
+        Compression::Zlib => 0..=9,
+        Compression::Zstd => 1..=22,
+        // No levels: any will do, and none does anything.
+        _ => 0..=22,
+    };
+    let said = given.iter().any(|option| option.name == "PAGE_COMPRESSION_LEVEL");
+    if !levels.contains(&level) {
+        let why = format!("{} has levels {} to {}", codec.name(), levels.start(), levels.end());
+        if said {
+            let message = format!("Incorrect value '{level}' for option 'PAGE_COMPRESSION_LEVEL': {why}");
+            return Err(Error::new(1912, b"HY000", message));
+        }
+        // The codec was changed under a level that was chosen for another.
+        context.warn(1912, format!("PAGE_COMPRESSION_LEVEL={level} is dropped: {why}"));
+        options.compression_level = None;
+        forget(options, "PAGE_COMPRESSION_LEVEL");
+    } else if said && matches!(codec, Compression::None | Compression::Lz4) {
+        let message = format!("PAGE_COMPRESSION_LEVEL={level} has no effect: {} has no levels", codec.name());
+        context.warn(1618, message);
+    }
+    Ok(())
+}
+
+/// The older compression, ROW_FORMAT=COMPRESSED with its KEY_BLOCK_SIZE, has no pages of its own here.
+fn check_legacy_format(context: &Context<'_>, given: &[TableOption], options: &TableOptions) {
+    let said = |name: &str| given.iter().any(|option| option.name == name);
+    if options.row_format != RowFormat::Compressed && options.key_block_size == 0 {
+        return;
+    }
+    if !said("ROW_FORMAT") && !said("KEY_BLOCK_SIZE") {
+        return;
+    }
+    let asked = match options.key_block_size {
+        0 => "ROW_FORMAT=COMPRESSED".to_owned(),
+        size => format!("KEY_BLOCK_SIZE={size}"),
+    };
+    context.warn(
+        1478,
+        match options.compression {
+            Compression::None => format!("InnoDB: {asked} is ignored, and COMPRESSION is 'none': nothing is compressed."),
+            _ => format!("InnoDB: {asked} is stored as ROW_FORMAT=DYNAMIC with page compression: each page takes the blocks that it needs."),
+        },
+    );
+}
+
+/// After the statement: what the table asked for and does not get, and why.
+pub fn warn_of_what_cannot_be(context: &Context<'_>, given: &[TableOption], table: &storage::Table) {
+    let said = |names: &[&str]| given.iter().any(|option| names.contains(&option.name.as_str()));
+    let engine = &context.instance.engine;
+    // A file that cannot be asked has made itself heard elsewhere.
+    let Ok(Some(space)) = engine.tablespace(table.space.0) else { return };
+    let asked = table.options.compression != Compression::None;
+    if said(&["COMPRESSION", "PAGE_COMPRESSED", "ROW_FORMAT", "KEY_BLOCK_SIZE"])
+        && asked
+        && let Some(reason) = space.why_not_compressed()
+    {
+        // MySQL's number for it.
+        context.warn(138, format!("Table {} asks for compression, and its pages will be stored plain: {reason}", table.full_name()));
+        tracing::warn!("table {} asks for compression, and its pages will be stored plain: {reason}", table.full_name());
+    }
 }
 
 fn one(context: &Context<'_>, option: &TableOption, options: &mut TableOptions, rest: &mut Given) -> Result<()> {
@@ -113,48 +206,68 @@ fn one(context: &Context<'_>, option: &TableOption, options: &mut TableOptions, 
                 }
             };
             forget(options, "PAGE_COMPRESSED");
+            remember(options, option, &crate::describe::literal(&text));
         }
         "PAGE_COMPRESSED" => {
-            forget(options, "PAGE_COMPRESSED");
-            match switch(option)? {
-                Some(on) => {
-                    let algorithm = context.instance.variables.text("innodb_compression_algorithm");
-                    options.compression = if on { by_name(&algorithm) } else { Compression::None };
-                    remember(options, option, if on { "1" } else { "0" });
-                }
-                None => options.compression = Compression::Default,
+            let on = switch(option)?;
+            forget(options, "COMPRESSION");
+            options.compression = match on {
+                Some(false) => Compression::None,
+                // The server's codec, also when that changes.
+                Some(true) | None => Compression::Default,
+            };
+            match on {
+                Some(true) if context.instance.variables.text("innodb_compression_algorithm") == "none" => context.warn(
+                    1478,
+                    "InnoDB: PAGE_COMPRESSED has no effect while innodb_compression_algorithm is none.",
+                ),
+                _ => {}
+            }
+            match on {
+                Some(_) => remember(options, option, &written(option)),
+                None => forget(options, &option.name),
             }
         }
         "PAGE_COMPRESSION_LEVEL" => {
-            forget(options, "PAGE_COMPRESSION_LEVEL");
             if text.eq_ignore_ascii_case("default") {
                 options.compression_level = None;
+                forget(options, &option.name);
                 return Ok(());
             }
-            let level = number(option)?;
-            let level = u8::try_from(level).ok().filter(|level| *level <= 22);
-            let Some(level) = level else {
-                return Err(Error::new(
-                    1912,
-                    b"HY000",
-                    format!("Incorrect value '{text}' for option 'PAGE_COMPRESSION_LEVEL'"),
-                ));
-            };
+            let level = text.parse().ok().filter(|level| *level <= 22);
+            let Some(level) = level else { return Err(wrong_value(option)) };
             options.compression_level = Some(level);
             remember(options, option, &text);
         }
         "ATOMIC_WRITES" => {
-            forget(options, "ATOMIC_WRITES");
-            if switch(option)?.is_some() {
-                remember(options, option, &format!("'{}'", text.to_ascii_uppercase()));
-                context
-                    .warn(1618, "<ATOMIC_WRITES> option ignored: torn pages are prevented by the doublewrite buffer");
+            options.atomic_writes = match switch(option)? {
+                None => AtomicWrites::Default,
+                Some(true) => AtomicWrites::On,
+                Some(false) => AtomicWrites::Off,
+            };
+            match options.atomic_writes {
+                AtomicWrites::Default => forget(options, &option.name),
+                _ => remember(options, option, &written(option)),
             }
         }
-        "ENCRYPTION" | "ENCRYPTED" => match text.to_ascii_lowercase().as_str() {
-            "n" | "no" | "off" | "" | "default" => {}
-            _ => return Err(Error::unsupported("table encryption")),
-        },
+        "ENCRYPTION" => {
+            options.encrypted = match text.to_ascii_lowercase().as_str() {
+                "y" => true,
+                "n" | "" => false,
+                _ => return Err(Error::new(3184, b"HY000", "Invalid encryption option.")),
+            };
+            forget(options, "ENCRYPTED");
+            remember(options, option, &crate::describe::literal(&text));
+        }
+        "ENCRYPTED" => {
+            let on = switch(option)?;
+            options.encrypted = on.unwrap_or_else(|| context.settings.default_table_encryption);
+            forget(options, "ENCRYPTION");
+            match on {
+                Some(_) => remember(options, option, &written(option)),
+                None => forget(options, &option.name),
+            }
+        }
         "ROW_FORMAT" => {
             options.row_format = match text.to_ascii_uppercase().as_str() {
                 "DEFAULT" => RowFormat::Default,
@@ -167,12 +280,8 @@ fn one(context: &Context<'_>, option: &TableOption, options: &mut TableOptions, 
                     RowFormat::Default
                 }
             };
-            match options.row_format {
-                RowFormat::Default | RowFormat::Dynamic => {}
-                RowFormat::Compressed => {
-                    context.warn(1478, "InnoDB: ROW_FORMAT=COMPRESSED is stored as DYNAMIC with page compression.");
-                }
-                _ => context.warn(1478, format!("InnoDB: ROW_FORMAT={text} is stored as DYNAMIC.")),
+            if matches!(options.row_format, RowFormat::Compact | RowFormat::Redundant) {
+                context.warn(1478, format!("InnoDB: ROW_FORMAT={text} is stored as DYNAMIC."));
             }
         }
         "KEY_BLOCK_SIZE" => {
@@ -181,12 +290,6 @@ fn one(context: &Context<'_>, option: &TableOption, options: &mut TableOptions, 
                 return Err(Error::illegal_create_option("InnoDB", &format!("KEY_BLOCK_SIZE={size}")));
             }
             options.key_block_size = size as u32;
-            if size > 0 {
-                context.warn(
-                    1478,
-                    format!("InnoDB: KEY_BLOCK_SIZE={size} is ignored: pages are compressed to any length."),
-                );
-            }
         }
         "DATA DIRECTORY" | "INDEX DIRECTORY" => context.warn(1618, format!("<{}> option ignored", option.name)),
         "TABLESPACE" => {
@@ -215,16 +318,19 @@ fn one(context: &Context<'_>, option: &TableOption, options: &mut TableOptions, 
         | "ENGINE_ATTRIBUTE"
         | "SECONDARY_ENGINE_ATTRIBUTE"
         | "PASSWORD" => {
-            forget(options, &option.name);
-            if option.value != OptionValue::Default {
-                let shown = match &option.value {
-                    OptionValue::Text(text) => crate::describe::literal(text),
-                    other => word(other),
-                };
-                remember(options, option, &shown);
+            match option.value {
+                OptionValue::Default => forget(options, &option.name),
+                _ => remember(options, option, &written(option)),
             }
         }
-        unknown => return Err(Error::new(1911, b"HY000", format!("Unknown option '{unknown}'"))),
+        unknown => {
+            let message = format!("Unknown option '{unknown}'");
+            if !context.settings.sql_mode.has(SqlMode::IGNORE_BAD_TABLE_OPTIONS) {
+                return Err(Error::new(1911, b"HY000", message));
+            }
+            context.warn(1911, message);
+            remember(options, option, &written(option));
+        }
     }
     Ok(())
 }
@@ -238,7 +344,9 @@ fn by_name(algorithm: &str) -> Compression {
     }
 }
 
+/// Keeps the option as it was written, in the place of an earlier one of this name.
 fn remember(options: &mut TableOptions, option: &TableOption, value: &str) {
+    forget(options, &option.name);
     options.create_options.push((option.name.as_str().into(), value.into()));
 }
 

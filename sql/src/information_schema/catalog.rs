@@ -112,7 +112,7 @@ fn table_row(facts: &Facts<'_>, table: &storage::Table) -> Vec<Value> {
         Value::UInt(statistics.data_bytes),
         Value::UInt(0),
         Value::UInt(statistics.index_bytes),
-        Value::UInt(statistics.free_bytes),
+        Value::UInt(engine.free_bytes(table)),
         next.map_or(Value::Null, Value::UInt),
         moment(facts, table.created_us),
         moment(facts, table.state.updated_us.load(Ordering::Relaxed)),

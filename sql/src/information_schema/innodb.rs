@@ -5,85 +5,174 @@
 //! now: pages written before it was changed are stored as they were.
 
 use format::value::Value;
+use storage::TablespaceInfo;
 use storage::schema::Compression;
 
-use super::{Facts, VirtualColumn, VirtualTable, int, number, optional, string, text};
+use super::{Facts, VirtualTable, int, number, optional, string, text};
 use crate::describe;
 
+/// MySQL 5.7's name and columns, and MariaDB's FILENAME behind them.
 pub const INNODB_SYS_TABLESPACES: VirtualTable = VirtualTable {
     name: "INNODB_SYS_TABLESPACES",
-    columns: TABLESPACE_COLUMNS.split_at(MON_01).0,
-    rows: |facts| tablespaces(facts, MON_01),
-};
-
-/// MySQL 8.0's name, with the older view's columns first, so that queries written for either find theirs.
-pub const INNODB_TABLESPACES: VirtualTable = VirtualTable {
-    name: "INNODB_TABLESPACES",
-    columns: TABLESPACE_COLUMNS,
-    rows: |facts| tablespaces(facts, TABLESPACE_COLUMNS.len()),
-};
-
-/// How many of the columns MySQL 5.7 has.
-const MON_01: usize = 12;
-
-const TABLESPACE_COLUMNS: &[VirtualColumn] = &[
-    number("SPACE"),
-    text("NAME", 655),
-    number("FLAG"),
-    text("FILE_FORMAT", 10),
-    text("ROW_FORMAT", 22),
-    number("PAGE_SIZE"),
-    number("ZIP_PAGE_SIZE"),
-    text("SPACE_TYPE", 10),
-    number("FS_BLOCK_SIZE"),
-    number("FILE_SIZE"),
-    number("ALLOCATED_SIZE"),
-    text("COMPRESSION", 12),
-    number("AUTOEXTEND_SIZE"),
-    text("SERVER_VERSION", 10),
-    number("SPACE_VERSION"),
-    text("ENCRYPTION", 1),
-    text("STATE", 10),
-    int("COMPRESSION_LEVEL"),
-    text("PUNCH_HOLE", 3),
-];
-
-fn tablespaces(facts: &Facts<'_>, columns: usize) -> Vec<Vec<Value>> {
-    // A file that vanished between listing and asking has no facts; the error log has the reason.
-    let spaces = facts.instance.engine.tablespaces().unwrap_or_default();
-    spaces
-        .iter()
-        .map(|space| {
-            let kind = match () {
-                () if !space.system => "Single",
-                () if space.name.contains("undo") => "Undo",
-                () => "System",
-            };
-            let mut row = vec![
+    columns: &[
+        number("SPACE"),
+        text("NAME", 655),
+        number("FLAG"),
+        text("FILE_FORMAT", 10),
+        text("ROW_FORMAT", 22),
+        number("PAGE_SIZE"),
+        number("ZIP_PAGE_SIZE"),
+        text("SPACE_TYPE", 10),
+        number("FS_BLOCK_SIZE"),
+        number("FILE_SIZE"),
+        number("ALLOCATED_SIZE"),
+        text("COMPRESSION", 12),
+        text("FILENAME", 1024),
+    ],
+    rows: |facts| {
+        let row = |space: &TablespaceInfo| {
+            vec![
                 Value::UInt(u64::from(space.space)),
                 string(&space.name),
                 Value::UInt(u64::from(space.flags)),
                 string("Barracuda"),
-                string(if space.system { "Compact or Redundant" } else { "Dynamic" }),
+                string(row_format(space)),
                 Value::UInt(space.page_bytes),
                 Value::UInt(0),
-                string(kind),
+                string(space_type(space)),
                 Value::UInt(space.block_bytes),
                 Value::UInt(space.file_bytes),
                 Value::UInt(space.allocated_bytes),
                 string(compression(space.compression)),
+                string(format!("./{}", space.path)),
+            ]
+        };
+        tablespaces(facts).iter().map(row).collect()
+    },
+};
+
+/// MySQL 8.0's columns in its order; behind them COMPRESSION, which 5.7's view had.
+pub const INNODB_TABLESPACES: VirtualTable = VirtualTable {
+    name: "INNODB_TABLESPACES",
+    columns: &[
+        number("SPACE"),
+        text("NAME", 655),
+        number("FLAG"),
+        text("ROW_FORMAT", 22),
+        number("PAGE_SIZE"),
+        number("ZIP_PAGE_SIZE"),
+        text("SPACE_TYPE", 10),
+        number("FS_BLOCK_SIZE"),
+        number("FILE_SIZE"),
+        number("ALLOCATED_SIZE"),
+        number("AUTOEXTEND_SIZE"),
+        text("SERVER_VERSION", 10),
+        number("SPACE_VERSION"),
+        text("ENCRYPTION", 1),
+        text("STATE", 10),
+        text("COMPRESSION", 12),
+        int("COMPRESSION_LEVEL"),
+    ],
+    rows: |facts| {
+        let row = |space: &TablespaceInfo| {
+            vec![
+                Value::UInt(u64::from(space.space)),
+                string(&space.name),
+                Value::UInt(u64::from(space.flags)),
+                string(row_format(space)),
+                Value::UInt(space.page_bytes),
+                Value::UInt(0),
+                string(space_type(space)),
+                Value::UInt(space.block_bytes),
+                Value::UInt(space.file_bytes),
+                Value::UInt(space.allocated_bytes),
                 Value::UInt(0),
                 string("8.0.36"),
                 Value::UInt(1),
                 string("N"),
-                string("normal"),
+                string(if space.name.starts_with("innodb_undo") { "active" } else { "normal" }),
+                string(compression(space.compression)),
                 Value::Int(i64::from(space.compression_level)),
-                string(if space.punch { "YES" } else { "NO" }),
-            ];
-            row.truncate(columns);
+            ]
+        };
+        tablespaces(facts).iter().map(row).collect()
+    },
+};
+
+pub const INNODB_TABLESPACES_BRIEF: VirtualTable = VirtualTable {
+    name: "INNODB_TABLESPACES_BRIEF",
+    columns: &[
+        number("SPACE"),
+        text("NAME", 655),
+        text("PATH", 1024),
+        number("FLAG"),
+        text("SPACE_TYPE", 10),
+    ],
+    rows: |facts| {
+        let row = |space: &TablespaceInfo| {
+            vec![
+                Value::UInt(u64::from(space.space)),
+                string(&space.name),
+                string(format!("./{}", space.path)),
+                Value::UInt(u64::from(space.flags)),
+                string(space_type(space)),
+            ]
+        };
+        tablespaces(facts).iter().map(row).collect()
+    },
+};
+
+pub const INNODB_DATAFILES: VirtualTable = VirtualTable {
+    name: "INNODB_DATAFILES",
+    columns: &[number("SPACE"), text("PATH", 1024)],
+    rows: |facts| {
+        let row =
+            |space: &TablespaceInfo| vec![Value::UInt(u64::from(space.space)), string(format!("./{}", space.path))];
+        tablespaces(facts).iter().map(row).collect()
+    },
+};
+
+/// What ROW_FORMAT=COMPRESSED has done, by its page sizes: there are no such pages here, so nothing.
+pub const INNODB_CMP: VirtualTable = VirtualTable {
+    name: "INNODB_CMP",
+    columns: &[
+        int("page_size"),
+        int("compress_ops"),
+        int("compress_ops_ok"),
+        int("compress_time"),
+        int("uncompress_ops"),
+        int("uncompress_time"),
+    ],
+    rows: |_| {
+        let row = |page_bytes: i64| {
+            let mut row = vec![Value::Int(0); 6];
+            row[0] = Value::Int(page_bytes);
             row
-        })
-        .collect()
+        };
+        [1024, 2048, 4096, 8192, 16384].map(row).into()
+    },
+};
+
+/// The tablespaces of the moment. A file that vanished between listing and asking has no facts; the error log has the
+/// reason.
+fn tablespaces(facts: &Facts<'_>) -> Vec<TablespaceInfo> {
+    facts.instance.engine.tablespaces().unwrap_or_default()
+}
+
+fn space_type(space: &TablespaceInfo) -> &'static str {
+    match () {
+        () if !space.system => "Single",
+        () if space.name.starts_with("innodb_undo") => "Undo",
+        () => "System",
+    }
+}
+
+fn row_format(space: &TablespaceInfo) -> &'static str {
+    match space_type(space) {
+        "Single" => "Dynamic",
+        "Undo" => "Undo",
+        _ => "Compact or Redundant",
+    }
 }
 
 /// As MySQL's view writes it.

@@ -83,9 +83,12 @@ static INFORMATION_SCHEMA: &[VirtualTable] = &[
     server::GLOBAL_STATUS,
     server::GLOBAL_VARIABLES,
     innodb::GLASSINE_DROPPED_FILES,
+    innodb::INNODB_CMP,
+    innodb::INNODB_DATAFILES,
     innodb::INNODB_SYS_TABLESPACES,
     innodb::INNODB_TABLES,
     innodb::INNODB_TABLESPACES,
+    innodb::INNODB_TABLESPACES_BRIEF,
     catalog::KEY_COLUMN_USAGE,
     catalog::PARTITIONS,
     server::PLUGINS,
@@ -107,6 +110,7 @@ static PERFORMANCE_SCHEMA: &[VirtualTable] = &[
     server::PERFORMANCE_GLOBAL_VARIABLES,
     server::PERFORMANCE_SESSION_STATUS,
     server::PERFORMANCE_SESSION_VARIABLES,
+    server::PERSISTED_VARIABLES,
 ];
 
 const NAME: CollationId = CollationId::UTF8MB4_GENERAL_CI;

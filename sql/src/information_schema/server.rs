@@ -198,3 +198,10 @@ pub const PERFORMANCE_GLOBAL_VARIABLES: VirtualTable = VirtualTable { name: "glo
 pub const PERFORMANCE_SESSION_VARIABLES: VirtualTable = VirtualTable { name: "session_variables", ..SESSION_VARIABLES };
 pub const PERFORMANCE_GLOBAL_STATUS: VirtualTable = VirtualTable { name: "global_status", ..GLOBAL_STATUS };
 pub const PERFORMANCE_SESSION_STATUS: VirtualTable = VirtualTable { name: "session_status", ..SESSION_STATUS };
+
+pub const PERSISTED_VARIABLES: VirtualTable = VirtualTable {
+    name: "persisted_variables",
+    columns: VARIABLE,
+    // A file that cannot be read has no rows; SET PERSIST says why.
+    rows: |facts| pairs(facts.instance.persisted.list().unwrap_or_default()),
+};

@@ -102,7 +102,7 @@ impl Parser<'_> {
         if self.take_words(&["IF", "NOT", "EXISTS"]) { Ok(true) } else { Err(self.unexpected()) }
     }
 
-    fn if_exists(&mut self) -> Result<bool> {
+    pub(super) fn if_exists(&mut self) -> Result<bool> {
         if !self.is_word("IF") {
             return Ok(false);
         }
@@ -717,6 +717,9 @@ impl Parser<'_> {
             }
         } else if self.peek().kind == Kind::QuotedName && self.is_symbol_at(1, "=") {
             // MariaDB's engine-defined attributes may be quoted: `PAGE_COMPRESSED`=1.
+            self.any_name()?.to_ascii_uppercase()
+        } else if self.peek().kind == Kind::Word && self.is_symbol_at(1, "=") && !self.is_any_word(&["ALGORITHM", "LOCK"]) {
+            // Or one that no engine knows, of which the engine has to say so.
             self.any_name()?.to_ascii_uppercase()
         } else {
             self.at = start;

@@ -503,6 +503,11 @@ impl<'a> Parser<'a> {
             b"FLUSH" => self.flush(),
             b"RESET" => {
                 self.advance();
+                if self.take_word("PERSIST") {
+                    let if_exists = self.if_exists()?;
+                    let name = if self.is_at_end() { None } else { Some(self.any_name()?) };
+                    return Ok(Statement::ResetPersist { name, if_exists });
+                }
                 let mut words = Vec::new();
                 while self.peek().kind == Kind::Word {
                     words.push(self.upper_word()?);

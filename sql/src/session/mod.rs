@@ -33,7 +33,7 @@ mod transaction;
 
 use std::cell::RefCell;
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use format::packet::ColumnDefinition;
 use format::packet::status as flags;
@@ -413,10 +413,15 @@ impl Session {
             | Statement::Grant { .. }
             | Statement::Revoke { .. }
             | Statement::SetPassword { .. } => {
+                self.check_writable()?;
                 self.change_accounts(statement)?;
                 Done::default()
             }
             Statement::Unsupported(what) => return Err(Error::unsupported(what)),
+            Statement::ResetPersist { name, if_exists } => {
+                self.reset_persist(name.as_deref(), *if_exists)?;
+                Done::default()
+            }
             Statement::Reset(what) => return Err(Error::unsupported(format!("RESET {what}"))),
             Statement::Shutdown => return Err(Error::unsupported("SHUTDOWN")),
             _ if ddl::takes(statement) => return self.define(statement, more, sink),
@@ -426,8 +431,44 @@ impl Session {
         Ok(())
     }
 
+    /// Refuses what writes while `read_only` or `super_read_only` is on. There are no privileges yet: the administrator
+    /// is root.
+    fn check_writable(&self) -> Result<()> {
+        match self.instance.variables.refuses_writes(self.state.user == "root") {
+            Some(option) => Err(Error::option_prevents(option)),
+            None => Ok(()),
+        }
+    }
+
+    /// Runs a statement within `max_statement_time`, and a query within `max_execution_time`, too.
+    fn limited_in_time<T>(&mut self, query: bool, run: impl FnOnce(&mut Session) -> Result<T>) -> Result<T> {
+        let settings = &self.variables.settings;
+        let (execution, statement) = (if query { settings.max_execution_ms } else { 0 }, settings.max_statement_ms);
+        let limit = match (execution, statement) {
+            (0, 0) => return run(self),
+            (0, limit) | (limit, 0) => limit,
+            (one, other) => one.min(other),
+        };
+        let interrupt = self.process.interrupt.clone();
+        interrupt.limit(Some(Duration::from_millis(limit)));
+        let result = run(self);
+        let over = interrupt.is_over_time();
+        interrupt.limit(None);
+        match result {
+            Err(error) if error.code == 1317 && over && interrupt.kind().is_none() => {
+                self.status.add(Counter::MaxExecutionTimeExceeded, 1);
+                let by_execution = limit == execution;
+                Err(if by_execution { Error::execution_time_exceeded() } else { Error::statement_time_exceeded() })
+            }
+            result => result,
+        }
+    }
+
     /// Statements of definition and maintenance: they commit first, and by themselves.
     fn define(&mut self, statement: &Statement, more: bool, sink: &mut dyn ResultSink) -> Result<()> {
+        if !matches!(statement, Statement::Maintain { .. }) {
+            self.check_writable()?;
+        }
         if let Some(counter) = definition_counter(statement) {
             self.status.add(counter, 1);
         }
@@ -441,18 +482,18 @@ impl Session {
         if wait.read_only {
             return Err(Error::read_only_transaction());
         }
-        let outcome = {
-            let view = self.view();
-            let eval = self.eval_context(&view, &[]);
+        let outcome = self.limited_in_time(false, |session| {
+            let view = session.view();
+            let eval = session.eval_context(&view, &[]);
             let context = ddl::Context {
-                instance: &self.instance,
-                settings: &self.variables.settings,
+                instance: &session.instance,
+                settings: &session.variables.settings,
                 eval: &eval,
-                database: self.state.database.as_deref(),
+                database: session.state.database.as_deref(),
                 wait,
             };
             ddl::run(&context, statement)
-        };
+        });
         self.forget_plans();
         let outcome = outcome?;
         if let Statement::DropDatabase { name, .. } = statement

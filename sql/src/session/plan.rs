@@ -15,7 +15,7 @@ use crate::executor::{Environment, change, insert, query};
 use crate::expression::{Expr, Node, parameter_type};
 use crate::information_schema::Facts;
 use crate::parser;
-use crate::parser::ast::{InsertSource, PrepareSource, Statement};
+use crate::parser::ast::{self, InsertSource, PrepareSource, Query, Statement};
 use crate::parser::normalize::parameter_kind;
 use crate::planner::change::{DeletePlan, InsertPlan, UpdatePlan, plan_delete, plan_insert, plan_update};
 use crate::planner::{Access, PlanContext, QueryPlan, SelectPlan, Step, select};
@@ -126,6 +126,8 @@ impl Session {
         let mut definitions: Arc<[ColumnDefinition]> = Arc::new([]);
         let (plan, counter) = match statement {
             Statement::Query(query) => {
+                let limited = self.with_select_limit(query);
+                let query = limited.as_ref().unwrap_or(query);
                 let plan = select::plan_query(&context, query, None, read_mode)?.0;
                 if !query.into_variables.is_empty() {
                     if query.into_variables.len() != plan.columns().len() {
@@ -147,8 +149,16 @@ impl Session {
                 };
                 (Plan::Insert(plan_insert(&context, insert)?), counter)
             }
-            Statement::Update(update) => (Plan::Update(plan_update(&context, update)?), Counter::ComUpdate),
-            Statement::Delete(delete) => (Plan::Delete(plan_delete(&context, delete)?), Counter::ComDelete),
+            Statement::Update(update) => {
+                let plan = plan_update(&context, update)?;
+                self.check_safe_update(&plan.select)?;
+                (Plan::Update(plan), Counter::ComUpdate)
+            }
+            Statement::Delete(delete) => {
+                let plan = plan_delete(&context, delete)?;
+                self.check_safe_update(&plan.select)?;
+                (Plan::Delete(plan), Counter::ComDelete)
+            }
             _ => return Ok(None),
         };
         let is_cacheable = read_mode == ReadMode::Consistent
@@ -162,6 +172,28 @@ impl Session {
         Ok(Some(Box::new(CachedPlan { plan, tables, definitions, parameter_count, is_cacheable, counter })))
     }
 
+    /// `sql_select_limit`, for a query of the client's without a LIMIT of its own.
+    fn with_select_limit(&self, query: &Query) -> Option<Query> {
+        let limit = self.variables.settings.sql_select_limit;
+        if limit == u64::MAX || query.limit.is_some() || !query.into_variables.is_empty() {
+            return None;
+        }
+        let count = ast::Expr::Literal(ast::Literal::Integer(limit));
+        Some(Query { limit: Some(ast::Limit { offset: None, count }), ..query.clone() })
+    }
+
+    /// `sql_safe_updates`: rows to change are found by a key, or are limited in number.
+    fn check_safe_update(&self, select: &SelectPlan) -> Result<()> {
+        let reads_all = |step: &Step| match step {
+            Step::Table(step) => matches!(step.access, Access::Scan { .. } | Access::Rows),
+            Step::Left { .. } => false,
+        };
+        if self.variables.settings.sql_safe_updates && select.limit.is_none() && select.steps.iter().any(reads_all) {
+            return Err(Error::unsafe_update());
+        }
+        Ok(())
+    }
+
     /// Runs a plan, and answers the client.
     pub(super) fn run_plan(
         &mut self,
@@ -173,7 +205,14 @@ impl Session {
         self.begin_statement();
         self.status.add(cached.counter, 1);
         let cached = &*cached;
-        let result = self.in_statement(|session, trx| session.run_in(trx, cached, parameters, sink));
+        let writes = !matches!(cached.plan, Plan::Query { .. });
+        if writes && let Err(refusal) = self.check_writable() {
+            self.fail(refusal, sink);
+            return Outcome::Answered;
+        }
+        let result = self.limited_in_time(!writes, |session| {
+            session.in_statement(|session, trx| session.run_in(trx, cached, parameters, sink))
+        });
         match result {
             Ok(done) => {
                 self.finish(&done, more, sink);

@@ -76,10 +76,11 @@ impl Session {
         let name = name.to_ascii_lowercase();
         let is_global =
             matches!(scope, Some(VariableScope::Global | VariableScope::Persist | VariableScope::PersistOnly));
-        if matches!(scope, Some(VariableScope::Persist | VariableScope::PersistOnly)) {
-            self.warnings.note(1105, format!("SET PERSIST: {name} is set, but not kept over a restart yet"));
-        }
+        let persists = matches!(scope, Some(VariableScope::Persist | VariableScope::PersistOnly));
         if *value == ast::Expr::Default {
+            if persists {
+                return self.persist(scope, &name, None);
+            }
             let notices = match is_global {
                 true => self.instance.variables.set_default(&name)?,
                 false => self.variables.set_default(&self.instance.variables, &name)?,
@@ -92,6 +93,9 @@ impl Session {
             ast::Expr::Column(column) if column.table.is_none() => Value::Bytes(column.name.clone().into_bytes()),
             value => self.evaluate(value)?.0,
         };
+        if persists {
+            return self.persist(scope, &name, Some(&value));
+        }
         if !is_global {
             match name.as_str() {
                 "timestamp" => {
@@ -130,6 +134,43 @@ impl Session {
         };
         self.notice(notices);
         self.after_set(&name)
+    }
+
+    /// SET PERSIST, SET PERSIST_ONLY: for the next start, and with PERSIST for the running server, too. `None` is the
+    /// default.
+    fn persist(&mut self, scope: Option<VariableScope>, name: &str, value: Option<&Value>) -> Result<()> {
+        let globals = &self.instance.variables;
+        let (own_name, text, mut notices) = globals.to_persist(name, value)?;
+        if scope == Some(VariableScope::Persist) {
+            notices = match value {
+                Some(value) => globals.set(name, value)?,
+                None => globals.set_default(name)?,
+            };
+        }
+        let written = self.instance.persisted.set(own_name, &text, &self.state.user);
+        written.map_err(|cause| cannot_persist(&cause))?;
+        self.notice(notices);
+        self.after_set(name)
+    }
+
+    /// RESET PERSIST, of one variable or of all.
+    pub(super) fn reset_persist(&mut self, name: Option<&str>, if_exists: bool) -> Result<()> {
+        let persisted = &self.instance.persisted;
+        let Some(name) = name else { return persisted.clear().map_err(|cause| cannot_persist(&cause)) };
+        let own_name = crate::variables::find(name).map_or(name, |variable| variable.name);
+        if persisted.remove(own_name).map_err(|cause| cannot_persist(&cause))? {
+            return Ok(());
+        }
+        let error = Error::new(3615, b"HY000", format!("Variable {name} does not exist in persisted config file"));
+        match if_exists {
+            true => self.warnings.push(crate::error::Warning {
+                level: crate::error::Level::Warning,
+                code: error.code,
+                message: error.message,
+            }),
+            false => return Err(error),
+        }
+        Ok(())
     }
 
     fn after_set(&mut self, _name: &str) -> Result<()> {
@@ -183,6 +224,10 @@ impl Session {
         }
         Ok(())
     }
+}
+
+fn cannot_persist(cause: &std::io::Error) -> Error {
+    Error::new(3, b"HY000", format!("Error writing file '{}' ({cause})", crate::variables::persisted::FILE))
 }
 
 /// Binds an expression without columns.

@@ -1,5 +1,6 @@
 //! The server's values of variables.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use format::value::Value;
@@ -7,6 +8,7 @@ use parking_lot::{Mutex, RwLock};
 
 use super::kind::Kind;
 use super::list::LIST;
+use super::persisted;
 use super::settings::{self, Settings};
 use super::variable::{self, Notice, Reach, Variable};
 use crate::error::Error;
@@ -27,6 +29,9 @@ pub struct GlobalVariables {
     /// One change at a time.
     changing: Mutex<()>,
     hook: OnceLock<Hook>,
+    /// `read_only` and `super_read_only`, where each writing statement looks.
+    read_only: AtomicBool,
+    super_read_only: AtomicBool,
 }
 
 impl Default for GlobalVariables {
@@ -44,7 +49,13 @@ impl GlobalVariables {
             snapshot.settings.take_over(variable.name, &value);
             snapshot.values.push(value);
         }
-        Self { current: RwLock::new(Arc::new(snapshot)), changing: Mutex::new(()), hook: OnceLock::new() }
+        Self {
+            current: RwLock::new(Arc::new(snapshot)),
+            changing: Mutex::new(()),
+            hook: OnceLock::new(),
+            read_only: AtomicBool::new(false),
+            super_read_only: AtomicBool::new(false),
+        }
     }
 
     /// Installs what makes changes effective: the engine's options, for one.
@@ -58,7 +69,7 @@ impl GlobalVariables {
 
     /// `SELECT @@GLOBAL.name`
     pub fn select(&self, name: &str) -> Result<Value, Error> {
-        let index = variable::index_of(name).ok_or_else(|| Error::unknown_variable(name))?;
+        let index = variable::index_of(name).ok_or_else(|| variable::unknown(name))?;
         if LIST[index].reach == Reach::Session {
             return Err(Error::wrong_kind_of_variable(name, "SESSION"));
         }
@@ -86,7 +97,7 @@ impl GlobalVariables {
     }
 
     fn settable(&self, name: &str) -> Result<(usize, &'static Variable), Error> {
-        let index = variable::index_of(name).ok_or_else(|| Error::unknown_variable(name))?;
+        let index = variable::index_of(name).ok_or_else(|| variable::unknown(name))?;
         let variable = &LIST[index];
         if !variable.dynamic {
             return Err(variable.read_only());
@@ -106,9 +117,28 @@ impl GlobalVariables {
             && let Err(refusal) = hook(&LIST[index], self)
         {
             *self.current.write() = before;
+            self.refresh_read_only();
             return Err(refusal);
         }
         Ok(())
+    }
+
+    /// Why a statement that writes is refused, if it is: `super_read_only` means everybody, `read_only` all but the
+    /// administrator.
+    #[inline]
+    pub fn refuses_writes(&self, administrator: bool) -> Option<&'static str> {
+        if !self.read_only.load(Ordering::Relaxed) {
+            return None;
+        }
+        match self.super_read_only.load(Ordering::Relaxed) {
+            true => Some("--super-read-only"),
+            false => (!administrator).then_some("--read-only"),
+        }
+    }
+
+    fn refresh_read_only(&self) {
+        self.super_read_only.store(self.on("super_read_only"), Ordering::Relaxed);
+        self.read_only.store(self.on("read_only"), Ordering::Relaxed);
     }
 
     fn store(&self, index: usize, value: Value) {
@@ -120,11 +150,14 @@ impl GlobalVariables {
             snapshot.values[partner] = derived;
         }
         *self.current.write() = Arc::new(snapshot);
+        if matches!(LIST[index].name, "read_only" | "super_read_only") {
+            self.refresh_read_only();
+        }
     }
 
     /// An option of an option file or of the command line, by its full name.
     pub fn load_option(&self, name: &str, text: &str) -> Result<Vec<Notice>, Error> {
-        let index = variable::index_of(name).ok_or_else(|| Error::unknown_variable(name))?;
+        let index = variable::index_of(name).ok_or_else(|| variable::unknown(name))?;
         let variable = &LIST[index];
         if !variable.option {
             return Err(variable.read_only());
@@ -133,6 +166,39 @@ impl GlobalVariables {
         Settings::check(variable, &value)?;
         self.store(index, value);
         Ok(notice.into_iter().chain(variable.no_effect_notice()).collect())
+    }
+
+    /// A value that `mysqld-auto.cnf` holds, before the server starts.
+    pub fn load_persisted(&self, name: &str, text: &str) -> Result<Vec<Notice>, Error> {
+        let index = variable::index_of(name).ok_or_else(|| variable::unknown(name))?;
+        let variable = &LIST[index];
+        if !persisted::may_be_persisted(name) {
+            return Err(not_persisted(variable));
+        }
+        let (value, notice) = variable.kind.parse(variable, text)?;
+        Settings::check(variable, &value)?;
+        self.store(index, value);
+        Ok(notice.into_iter().chain(variable.no_effect_notice()).collect())
+    }
+
+    /// A value on its way into `mysqld-auto.cnf`: the variable's own name, and the text that is kept. `None` is the
+    /// default.
+    pub fn to_persist(&self, name: &str, given: Option<&Value>) -> Result<(&'static str, String, Vec<Notice>), Error> {
+        let index = variable::index_of(name).ok_or_else(|| variable::unknown(name))?;
+        let variable = &LIST[index];
+        if variable.reach == Reach::Session {
+            return Err(Error::session_variable(variable.name));
+        }
+        if !persisted::may_be_persisted(name) {
+            return Err(not_persisted(variable));
+        }
+        let (value, notice) = match given {
+            Some(given) => variable.kind.accept(variable, given)?,
+            None => (default_of(variable), None),
+        };
+        Settings::check(variable, &value)?;
+        let notices = notice.into_iter().chain(variable.no_effect_notice()).collect();
+        Ok((variable.name, variable.kind.show(&value), notices))
     }
 
     /// Fills in a fact that only the running server knows: its port, its directory, its identity.
@@ -180,6 +246,10 @@ impl GlobalVariables {
     }
 }
 
+fn not_persisted(variable: &Variable) -> Error {
+    Error::wrong_kind_of_variable(variable.name, "non persistent read only")
+}
+
 pub(super) fn default_of(variable: &Variable) -> Value {
     match variable.default {
         None => Value::Null,
@@ -201,6 +271,13 @@ pub(super) fn partners(name: &str, settings: &Settings, value: &Value) -> Vec<(&
         "collation_database" => vec![("character_set_database", charset_of(settings.collation_database))],
         "character_set_server" => vec![("collation_server", collation_of(settings.collation_server))],
         "collation_server" => vec![("character_set_server", charset_of(settings.collation_server))],
+        // Refusing everybody includes refusing ordinary accounts.
+        "super_read_only" if settings::on(value) => vec![("read_only", Value::Int(1))],
+        "read_only" if !settings::on(value) => vec![("super_read_only", Value::Int(0))],
+        // An older name for one value of the newer variable.
+        "innodb_use_lz4" if settings::on(value) => {
+            vec![("innodb_compression_algorithm", Value::Bytes(b"lz4".to_vec()))]
+        }
         "default_time_zone" => vec![("time_zone", value.clone())],
         _ => Vec::new(),
     }
@@ -263,6 +340,23 @@ mod tests {
         globals.on_change(Box::new(|variable, _| Err(variable.wrong_value("that"))));
         assert!(globals.set("innodb_io_capacity", &Value::Int(500)).is_err());
         assert_eq!(globals.number("innodb_io_capacity"), 2000);
+    }
+
+    #[test]
+    fn super_read_only_includes_read_only() {
+        let globals = GlobalVariables::new();
+        assert_eq!(globals.refuses_writes(false), None);
+        globals.set("read_only", &Value::Int(1)).unwrap();
+        assert_eq!(globals.refuses_writes(false), Some("--read-only"));
+        assert_eq!(globals.refuses_writes(true), None);
+        globals.set("super_read_only", &Value::Int(1)).unwrap();
+        assert_eq!(globals.refuses_writes(true), Some("--super-read-only"));
+        globals.set("read_only", &Value::Int(0)).unwrap();
+        assert_eq!(globals.refuses_writes(false), None);
+        assert!(!globals.on("super_read_only"));
+        globals.load_option("super_read_only", "ON").unwrap();
+        assert!(globals.on("read_only"));
+        assert_eq!(globals.refuses_writes(true), Some("--super-read-only"));
     }
 
     #[test]

@@ -305,8 +305,7 @@ pub static LIST: &[Variable] = &[
     v("max_delayed_threads", Both, int(0, 16_384), "20", "Threads of INSERT DELAYED").inert(GONE),
     v("max_digest_length", Global, int(0, 1 << 20), "1024", "Bytes of a statement's digest").at_start().inert(NOT_YET),
     v("max_error_count", Both, int(0, 65_535), "1024", "Warnings that are kept"),
-    v("max_execution_time", Both, int(0, U32), "0", "Milliseconds that a SELECT may take; 0: no limit")
-        .inert("it is not enforced yet"),
+    v("max_execution_time", Both, int(0, U32), "0", "Milliseconds that a SELECT may take; 0: no limit"),
     v("max_heap_table_size", Both, steps(16_384, ANY, 1024), "16777216", "Bytes of a MEMORY table").inert(GONE),
     v("max_insert_delayed_threads", Both, int(0, 16_384), "0", "Threads of INSERT DELAYED").inert(GONE),
     v("max_join_size", Both, int(1, ANY), "18446744073709551615", "Rows that a join may look at").inert(NOT_YET),
@@ -361,7 +360,7 @@ pub static LIST: &[Variable] = &[
     v("range_alloc_block_size", Both, steps(4096, U32, 1024), "4096", "Bytes of a range's memory").inert(AUTOMATIC),
     v("range_optimizer_max_mem_size", Both, int(0, ANY), "8388608", "Memory of ranges").inert(AUTOMATIC),
     v("read_buffer_size", Both, steps(8192, 1 << 31, 4096), "131072", "Bytes of a scan's buffer").inert(AUTOMATIC),
-    v("read_only", Global, Bool, "OFF", "Refuse writes of ordinary accounts").inert("it is not enforced yet"),
+    v("read_only", Global, Bool, "OFF", "Refuse writes of all accounts but root"),
     v("read_rnd_buffer_size", Both, int(1, 1 << 31), "262144", "Bytes of a sorted read's buffer").inert(AUTOMATIC),
     v("resultset_metadata", Session, Enumeration(&["NONE", "FULL"]), "FULL", "Send column definitions").not_an_option(),
     v("schema_definition_cache", Global, int(256, 524_288), "256", "Databases in memory").inert(AUTOMATIC),
@@ -384,9 +383,8 @@ pub static LIST: &[Variable] = &[
     v("sql_notes", Both, Bool, "ON", "Notes count as warnings"),
     v("sql_quote_show_create", Both, Bool, "ON", "SHOW CREATE quotes names"),
     v("sql_require_primary_key", Both, Bool, "OFF", "Tables must have a primary key"),
-    v("sql_safe_updates", Both, Bool, "OFF", "UPDATE and DELETE need a key or LIMIT").inert("it is not enforced yet"),
-    v("sql_select_limit", Both, int(0, ANY), "18446744073709551615", "Most rows of a SELECT")
-        .inert("it is not enforced yet"),
+    v("sql_safe_updates", Both, Bool, "OFF", "UPDATE and DELETE need a key or LIMIT"),
+    v("sql_select_limit", Both, int(0, ANY), "18446744073709551615", "Most rows of a SELECT without LIMIT"),
     v("sql_warnings", Both, Bool, "OFF", "INSERT tells about its warnings"),
     v("standard_compliant_cte", Both, Bool, "ON", "WITH as the standard has it").inert(NOT_YET),
     v("stored_program_cache", Global, int(16, 524_288), "256", "Procedures in memory").inert(GONE),
@@ -753,9 +751,7 @@ pub static LIST: &[Variable] = &[
         .inert(AUTOMATIC),
     v("innodb_use_fallocate", Global, Bool, "ON", "Reserve space ahead").at_start().inert(AUTOMATIC),
     v("innodb_use_fdatasync", Global, Bool, "ON", "Sync data, not times").inert(ALWAYS_ON),
-    v("innodb_use_lz4", Global, Bool, "OFF", "LZ4 is the codec")
-        .at_start()
-        .inert("innodb_compression_algorithm chooses the codec"),
+    v("innodb_use_lz4", Global, Bool, "OFF", "Sets innodb_compression_algorithm to lz4").at_start(),
     v("innodb_use_mtflush", Global, Bool, "OFF", "innodb_mtflush_threads flush, not innodb_page_cleaners"),
     v("innodb_use_native_aio", Global, Bool, "ON", "The system's asynchronous I/O").at_start().inert(AUTOMATIC),
     v("innodb_use_trim", Global, Bool, "ON", "Give unused blocks back to the filesystem").at_start(),
@@ -849,7 +845,7 @@ pub static LIST: &[Variable] = &[
     v("admin_address", Global, Text, "", "Address for administrators").at_start().null().inert(NOT_YET),
     v("admin_port", Global, int(0, 65_535), "33062", "Port for administrators").at_start().inert(NOT_YET),
     v("persist_only_admin_x509_subject", Global, Text, "", "Remote SET PERSIST").at_start().inert(NOT_YET),
-    v("persisted_globals_load", Global, Bool, "ON", "Read mysqld-auto.cnf").at_start().inert(NOT_YET),
+    v("persisted_globals_load", Global, Bool, "ON", "Read mysqld-auto.cnf").at_start(),
     v("super_large_pages", Global, Bool, "OFF", "Use larger huge pages").at_start().inert(GONE),
     v("secondary_engine_cost_threshold", Session, Real { min: 0.0, max: 1e15 }, "100000", "Use a second engine")
         .not_an_option(),
@@ -897,6 +893,7 @@ pub static ALIASES: &[(&str, &str)] = &[
     ("pseudo_replica_mode", "pseudo_slave_mode"),
     ("innodb_purge_thread", "innodb_purge_threads"),
     ("innodb_compress_algorithm", "innodb_compression_algorithm"),
+    ("innodb_compression_method", "innodb_compression_algorithm"),
     ("language", "lc_messages_dir"),
     ("sql_max_join_size", "max_join_size"),
 ];

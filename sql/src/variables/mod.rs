@@ -40,6 +40,8 @@ mod global;
 
 mod session;
 
+pub mod persisted;
+
 pub use engine::{engine_config, reconfigure};
 pub use global::{GlobalVariables, Hook};
 pub use kind::Kind;

@@ -31,7 +31,7 @@ impl SessionVariables {
     /// `SELECT @@name`, `SELECT @@SESSION.name`: variables of the server alone are read from it, but not if the
     /// statement says SESSION.
     pub fn select(&self, globals: &GlobalVariables, name: &str, says_session: bool) -> Result<Value, Error> {
-        let index = variable::index_of(name).ok_or_else(|| Error::unknown_variable(name))?;
+        let index = variable::index_of(name).ok_or_else(|| variable::unknown(name))?;
         if LIST[index].reach != Reach::Global {
             return Ok(self.value(index).clone());
         }
@@ -99,7 +99,7 @@ impl SessionVariables {
 }
 
 fn settable(name: &str) -> Result<(usize, &'static Variable), Error> {
-    let index = variable::index_of(name).ok_or_else(|| Error::unknown_variable(name))?;
+    let index = variable::index_of(name).ok_or_else(|| variable::unknown(name))?;
     let variable = &LIST[index];
     if !variable.dynamic {
         return Err(variable.read_only());

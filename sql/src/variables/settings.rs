@@ -39,8 +39,10 @@ pub struct Settings {
     pub group_concat_bytes_max: u64,
     pub max_allowed_packet_bytes: u64,
     pub max_error_count: usize,
-    /// A SELECT's limit in milliseconds, the lesser of `max_execution_time` and `max_statement_time`; 0: none.
+    /// A SELECT's limit in milliseconds (`max_execution_time`); 0: none.
     pub max_execution_ms: u64,
+    /// Every statement's limit in milliseconds (`max_statement_time`); 0: none.
+    pub max_statement_ms: u64,
     pub sql_select_limit: u64,
     pub sql_safe_updates: bool,
     pub sql_notes: bool,
@@ -48,14 +50,13 @@ pub struct Settings {
     pub foreign_key_checks: bool,
     pub innodb_strict_mode: bool,
     pub innodb_compression_default: bool,
+    pub default_table_encryption: bool,
     pub default_week_format: u8,
     pub wait_timeout_seconds: u64,
     pub interactive_timeout_seconds: u64,
     pub net_read_timeout_seconds: u64,
     pub net_write_timeout_seconds: u64,
     pub long_query_us: u64,
-    max_execution_time_ms: u64,
-    max_statement_time_ms: u64,
 }
 
 /// `completion_type`: what follows a COMMIT or ROLLBACK.
@@ -165,6 +166,7 @@ impl Default for Settings {
             max_allowed_packet_bytes: 64 << 20,
             max_error_count: 1024,
             max_execution_ms: 0,
+            max_statement_ms: 0,
             sql_select_limit: u64::MAX,
             sql_safe_updates: false,
             sql_notes: true,
@@ -172,14 +174,13 @@ impl Default for Settings {
             foreign_key_checks: true,
             innodb_strict_mode: true,
             innodb_compression_default: true,
+            default_table_encryption: false,
             default_week_format: 0,
             wait_timeout_seconds: 28_800,
             interactive_timeout_seconds: 28_800,
             net_read_timeout_seconds: 30,
             net_write_timeout_seconds: 60,
             long_query_us: 10_000_000,
-            max_execution_time_ms: 0,
-            max_statement_time_ms: 0,
         }
     }
 }
@@ -236,19 +237,14 @@ impl Settings {
             "group_concat_max_len" => self.group_concat_bytes_max = number(value),
             "max_allowed_packet" => self.max_allowed_packet_bytes = number(value),
             "max_error_count" => self.max_error_count = number(value) as usize,
-            "max_execution_time" => {
-                self.max_execution_time_ms = number(value);
-                self.choose_execution_limit();
-            }
-            "max_statement_time" => {
-                self.max_statement_time_ms = (real(value) * 1000.0) as u64;
-                self.choose_execution_limit();
-            }
+            "max_execution_time" => self.max_execution_ms = number(value),
+            "max_statement_time" => self.max_statement_ms = (real(value) * 1000.0).ceil() as u64,
             "sql_select_limit" => self.sql_select_limit = number(value),
             "sql_safe_updates" => self.sql_safe_updates = on(value),
             "sql_notes" => self.sql_notes = on(value),
             "sql_quote_show_create" => self.sql_quote_show_create = on(value),
             "foreign_key_checks" => self.foreign_key_checks = on(value),
+            "default_table_encryption" => self.default_table_encryption = on(value),
             "innodb_compression_default" => self.innodb_compression_default = on(value),
             "innodb_strict_mode" => self.innodb_strict_mode = on(value),
             "default_week_format" => self.default_week_format = number(value) as u8,
@@ -259,13 +255,6 @@ impl Settings {
             "long_query_time" => self.long_query_us = (real(value) * 1e6) as u64,
             _ => {}
         }
-    }
-
-    fn choose_execution_limit(&mut self) {
-        self.max_execution_ms = match (self.max_execution_time_ms, self.max_statement_time_ms) {
-            (0, limit) | (limit, 0) => limit,
-            (one, other) => one.min(other),
-        };
     }
 }
 

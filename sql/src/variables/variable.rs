@@ -73,6 +73,15 @@ impl Notice {
     }
 }
 
+/// ER_UNKNOWN_SYSTEM_VARIABLE, with what was most likely meant.
+pub(super) fn unknown(name: &str) -> Error {
+    let mut error = Error::unknown_variable(name);
+    if let Some(nearest) = nearest(&name.to_ascii_lowercase(), names()) {
+        error.message = format!("{}. Did you mean '{nearest}'?", error.message);
+    }
+    error
+}
+
 /// Indexes into `LIST` by name; aliases included.
 static BY_NAME: LazyLock<FxHashMap<&'static str, u16>> = LazyLock::new(|| {
     let mut by_name: FxHashMap<&'static str, u16> = FxHashMap::default();
@@ -130,7 +139,7 @@ pub fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Opt
     candidates
         .map(|candidate| (edits(name, candidate), candidate))
         .min()
-        .filter(|&(distance, candidate)| distance <= 2.max(name.len().min(candidate.len()) / 3))
+        .filter(|&(distance, candidate)| distance <= 1.max(name.len().min(candidate.len()) / 3))
         .map(|(_, candidate)| candidate)
 }
 
@@ -189,5 +198,6 @@ mod tests {
         assert_eq!(nearest("innodb_thread_concurrencty", names()), Some("innodb_thread_concurrency"));
         assert_eq!(nearest("max_conections", names()), Some("max_connections"));
         assert_eq!(nearest("zzzzzzzz", names()), None);
+        assert_eq!(nearest("nope", names()), None);
     }
 }

@@ -246,7 +246,9 @@ pub fn transform(options: &TableOptions, config: &Config) -> Transform {
         Algorithm::Zstd => 1,
         Algorithm::None | Algorithm::Lz4 => 0,
     }));
-    Transform { algorithm, level }
+    // A level was chosen for one codec and may meet another, when the server's changes.
+    let (lowest, highest) = algorithm.levels();
+    Transform { algorithm, level: level.clamp(lowest, highest) }
 }
 
 /// The name of an algorithm's setting.

@@ -7,9 +7,12 @@ use format::collation::CollationId;
 use format::value::ColumnType;
 
 use crate::error::{Error, Result};
-use crate::schema::{Column, ColumnDefault, Compression, IndexDefinition, IndexPart, RowFormat, TableOptions};
+use crate::schema::{
+    AtomicWrites, Column, ColumnDefault, Compression, IndexDefinition, IndexPart, RowFormat, TableOptions,
+};
 
-const VERSION: u8 = 1;
+/// What is written now. Version 1 of a table's options ended before `atomic_writes`.
+const VERSION: u8 = 2;
 
 /// Appends to bytes.
 #[derive(Default)]
@@ -57,6 +60,7 @@ impl Writer {
 
 /// Reads what a [`Writer`] wrote; anything else is an error.
 pub struct Reader<'a> {
+    version: u8,
     rest: &'a [u8],
 }
 
@@ -66,9 +70,9 @@ fn damaged() -> Error {
 
 impl<'a> Reader<'a> {
     pub fn new(bytes: &'a [u8]) -> Result<Reader<'a>> {
-        let mut reader = Reader { rest: bytes };
+        let mut reader = Reader { version: VERSION, rest: bytes };
         match reader.u8()? {
-            VERSION => Ok(reader),
+            version @ 1..=VERSION => Ok(Reader { version, ..reader }),
             other => Err(Error::Unsupported(format!("a dictionary row of version {other}").into())),
         }
     }
@@ -138,6 +142,12 @@ pub fn write_options(options: &TableOptions) -> Vec<u8> {
         out.text(name);
         out.text(value);
     }
+    out.u8(match options.atomic_writes {
+        AtomicWrites::Default => 0,
+        AtomicWrites::On => 1,
+        AtomicWrites::Off => 2,
+    });
+    out.u8(options.encrypted as u8);
     out.bytes
 }
 
@@ -168,7 +178,27 @@ pub fn read_options(bytes: &[u8]) -> Result<TableOptions> {
     for _ in 0..count {
         create_options.push((from.text()?, from.text()?));
     }
-    Ok(TableOptions { compression, compression_level, row_format, key_block_size, collation, comment, create_options })
+    let (mut atomic_writes, mut encrypted) = (AtomicWrites::Default, false);
+    if from.version >= 2 {
+        atomic_writes = match from.u8()? {
+            0 => AtomicWrites::Default,
+            1 => AtomicWrites::On,
+            2 => AtomicWrites::Off,
+            _ => return Err(damaged()),
+        };
+        encrypted = from.bool()?;
+    }
+    Ok(TableOptions {
+        compression,
+        compression_level,
+        row_format,
+        key_block_size,
+        atomic_writes,
+        encrypted,
+        collation,
+        comment,
+        create_options,
+    })
 }
 
 pub fn write_column(column: &Column) -> Vec<u8> {
@@ -273,11 +303,19 @@ mod tests {
         let options = TableOptions {
             compression: Compression::Zstd,
             compression_level: Some(3),
+            atomic_writes: AtomicWrites::Off,
+            encrypted: true,
             comment: "c\u{e4}".into(),
             create_options: vec![("COMPRESSION".into(), "zstd".into())],
             ..TableOptions::default()
         };
-        assert_eq!(read_options(&write_options(&options)).unwrap(), options);
+        let written = write_options(&options);
+        assert_eq!(read_options(&written).unwrap(), options);
+        // As the first version wrote them.
+        let mut first = written[..written.len() - 2].to_vec();
+        first[0] = 1;
+        let read = read_options(&first).unwrap();
+        assert_eq!(read, TableOptions { atomic_writes: AtomicWrites::Default, encrypted: false, ..options });
         let column = Column {
             name: "a".into(),
             ty: ColumnType::Int { bytes: 4, unsigned: true },

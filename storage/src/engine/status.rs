@@ -12,6 +12,7 @@ use crate::row;
 use crate::schema::Compression;
 use crate::segment;
 use crate::store::StoreStatus;
+use crate::tablespace::SpaceInfo;
 use format::ids::SpaceId;
 use rustc_hash::FxHashMap;
 
@@ -83,6 +84,10 @@ pub struct EngineStatus {
     pub trx_commits: u64,
     pub trx_rollbacks: u64,
     pub trx_id_next: u64,
+    /// Read views that statements or transactions look through.
+    pub read_views: u64,
+    /// Holes are punched in the system tablespace's file, and so in this data directory.
+    pub punch_hole: bool,
 }
 
 /// What INNODB_TABLESPACES shows of one.
@@ -116,7 +121,6 @@ pub struct TableStatistics {
     pub rows: u64,
     pub data_bytes: u64,
     pub index_bytes: u64,
-    pub free_bytes: u64,
     /// For each index and each number of its leading parts (from 1): how many different values there are.
     pub distinct: Vec<Vec<u64>>,
 }
@@ -145,7 +149,14 @@ impl Engine {
             trx_commits: inner.counters.commits.read(),
             trx_rollbacks: inner.counters.rollbacks.read(),
             trx_id_next: inner.registry.next_id().0,
+            read_views: inner.registry.open_views() as u64,
+            punch_hole: self.tablespace(0).is_ok_and(|space| space.is_some_and(|space| space.punch)),
         }
+    }
+
+    /// The ids of the transactions that have changed something and have not ended, ascending.
+    pub fn active_transactions(&self) -> Vec<u64> {
+        self.inner.registry.active().iter().map(|id| id.0).collect()
     }
 
     /// Estimates about a table. They are taken when they are first asked for, and again when a tenth of the rows has
@@ -159,6 +170,12 @@ impl Engine {
         }
         // A table that cannot be read now is estimated as empty; whoever reads it will meet the reason.
         self.analyze_table(table).unwrap_or_default()
+    }
+
+    /// Bytes that a table's file has free for new pages (DATA_FREE).
+    pub fn free_bytes(&self, table: &Table) -> u64 {
+        // A file that cannot be read has none; whoever reads it will meet the reason.
+        segment::free_bytes(&self.inner.store, table.space).unwrap_or(0)
     }
 
     /// Takes the estimates anew (ANALYZE TABLE).
@@ -181,7 +198,6 @@ impl Engine {
             rows: (table.state.rows.load(Ordering::Relaxed) as i64).max(0) as u64,
             data_bytes: taken.indexes.first().map_or(0, pages),
             index_bytes: taken.indexes.iter().skip(1).map(pages).sum(),
-            free_bytes: 0,
             distinct: taken.indexes.iter().map(|index| index.distinct.clone()).collect(),
         }
     }
@@ -197,29 +213,49 @@ impl Engine {
             .collect();
         let mut all = Vec::new();
         for space in self.inner.store.spaces() {
-            let info = space.info()?;
-            let (name, system) = match info.id {
-                SpaceId(0) => ("innodb_system".to_string(), true),
-                UNDO_SPACE => (format!("innodb_{UNDO_PATH}"), true),
-                // A file that a DDL statement is working in has no name yet.
-                id => (names.get(&id).cloned().unwrap_or_else(|| display_of_path(&info.path)), false),
-            };
-            all.push(TablespaceInfo {
-                space: info.id.0,
-                name,
-                path: info.path,
-                flags: segment::space_flags(info.page_bytes),
-                page_bytes: info.page_bytes as u64,
-                block_bytes: info.block_bytes as u64,
-                file_bytes: info.file_bytes,
-                allocated_bytes: info.allocated_bytes,
-                compression: compression_of(info.transform),
-                compression_level: info.transform.level.clamp(0, 255) as u8,
-                punch: info.punch,
-                system,
-            });
+            all.push(TablespaceInfo::new(space.info()?, |id| names.get(&id).cloned()));
         }
         all.sort_by_key(|info| info.space);
         Ok(all)
+    }
+
+    /// The tablespace of this number, if it is open.
+    pub fn tablespace(&self, space: u32) -> Result<Option<TablespaceInfo>> {
+        let Some(space) = self.inner.store.space(SpaceId(space)) else { return Ok(None) };
+        Ok(Some(TablespaceInfo::new(space.info()?, |_| None)))
+    }
+}
+
+impl TablespaceInfo {
+    fn new(info: SpaceInfo, name: impl Fn(SpaceId) -> Option<String>) -> TablespaceInfo {
+        let (name, system) = match info.id {
+            SpaceId(0) => ("innodb_system".to_string(), true),
+            UNDO_SPACE => (format!("innodb_{UNDO_PATH}"), true),
+            // A file that a DDL statement is working in has no name yet.
+            id => (name(id).unwrap_or_else(|| display_of_path(&info.path)), false),
+        };
+        TablespaceInfo {
+            space: info.id.0,
+            name,
+            path: info.path,
+            flags: segment::space_flags(info.page_bytes),
+            page_bytes: info.page_bytes as u64,
+            block_bytes: info.block_bytes as u64,
+            file_bytes: info.file_bytes,
+            allocated_bytes: info.allocated_bytes,
+            compression: compression_of(info.transform),
+            compression_level: info.transform.level.clamp(0, 255) as u8,
+            punch: info.punch,
+            system,
+        }
+    }
+
+    /// Why pages of this tablespace cannot be stored in less than their size; `None` if they can.
+    pub fn why_not_compressed(&self) -> Option<String> {
+        if self.block_bytes >= self.page_bytes {
+            let (page, block) = (self.page_bytes, self.block_bytes);
+            return Some(format!("a page of {page} bytes is no larger than the filesystem's block of {block}"));
+        }
+        (!self.punch).then(|| "holes are not punched in this file".to_string())
     }
 }

@@ -11,7 +11,7 @@ use crate::dictionary::Table;
 use crate::error::{Error, Result};
 use crate::lock::{Interrupt, MetadataHeld};
 use crate::row;
-use crate::schema::{ColumnSet, ReadMode, Row, ScanRange};
+use crate::schema::{ColumnSet, ReadMode, Row, ScanRange, TableState};
 use crate::transaction::{Isolation, Transaction};
 
 /// How a transaction behaves.
@@ -59,6 +59,33 @@ pub(super) struct Counts {
     pub inserted: u64,
     pub updated: u64,
     pub deleted: u64,
+    changed: ChangedTables,
+}
+
+/// The tables that a transaction has changed: mostly one, which costs no memory.
+#[derive(Default)]
+struct ChangedTables {
+    first: Option<Arc<TableState>>,
+    others: Vec<Arc<TableState>>,
+}
+
+impl ChangedTables {
+    #[inline]
+    fn note(&mut self, state: &Arc<TableState>) {
+        match &self.first {
+            Some(first) if Arc::ptr_eq(first, state) => {}
+            Some(_) if self.others.iter().any(|other| Arc::ptr_eq(other, state)) => {}
+            Some(_) => self.others.push(state.clone()),
+            None => self.first = Some(state.clone()),
+        }
+    }
+
+    /// They changed at this moment.
+    fn stamp(&self, now_us: u64) {
+        for state in self.first.iter().chain(&self.others) {
+            state.updated_us.store(now_us, Ordering::Relaxed);
+        }
+    }
 }
 
 impl Engine {
@@ -155,6 +182,7 @@ impl Trx {
 
     /// Commits, and waits for the log as `innodb_flush_log_at_trx_commit` asks.
     pub fn commit(mut self) -> Result<()> {
+        let changed = std::mem::take(&mut self.counts.changed);
         self.tell_counts();
         let inner = &self.engine.inner;
         let committed = self.inner.commit(&inner.store, &inner.undo, &inner.registry, &inner.locks);
@@ -170,6 +198,7 @@ impl Trx {
             None => Ok(()),
             Some(lsn) => {
                 inner.counters.commits.add(1);
+                changed.stamp(inner.store.disk().clock().wall().as_micros() as u64);
                 inner.store.commit_log(lsn)
             }
         }
@@ -268,6 +297,7 @@ impl Trx {
         match row::insert(&context, trx, table, values) {
             Ok(()) => {
                 counts.inserted += 1;
+                counts.changed.note(&table.state);
                 count_change(table, 1);
                 Ok(())
             }
@@ -283,6 +313,7 @@ impl Trx {
         match row::update(&context, trx, table, row, changes) {
             Ok(()) => {
                 counts.updated += 1;
+                counts.changed.note(&table.state);
                 count_change(table, 0);
                 Ok(())
             }
@@ -298,6 +329,7 @@ impl Trx {
         match row::delete(&context, trx, table, row) {
             Ok(()) => {
                 counts.deleted += 1;
+                counts.changed.note(&table.state);
                 count_change(table, -1);
                 Ok(())
             }

@@ -1,7 +1,7 @@
 //! How a statement is told to stop, and how somebody who waits hears of it.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
 use crate::sync::{Condvar, Mutex, Rank};
@@ -19,16 +19,24 @@ const NONE: u8 = 0;
 const QUERY: u8 = 1;
 const CONNECTION: u8 = 2;
 
+/// Where deadlines are counted from.
+static EPOCH: LazyLock<Instant> = LazyLock::new(Instant::now);
+
 /// A flag that a connection's thread looks at, and that wakes it where it waits for a lock.
+///
+/// A statement with a time limit has a deadline here: from then on the flag counts as set. So nobody has to watch the
+/// clock for those who look at the flag anyway.
 #[derive(Debug)]
 pub struct Interrupt {
     kill: AtomicU8,
+    /// Microseconds behind `EPOCH`; 0 = no limit.
+    deadline_us: AtomicU64,
     waiting: Mutex<Option<Arc<Waiter>>>,
 }
 
 impl Default for Interrupt {
     fn default() -> Interrupt {
-        Interrupt { kill: AtomicU8::new(NONE), waiting: Mutex::new(Rank::Leaf, None) }
+        Interrupt { kill: AtomicU8::new(NONE), deadline_us: AtomicU64::new(0), waiting: Mutex::new(Rank::Leaf, None) }
     }
 }
 
@@ -57,7 +65,29 @@ impl Interrupt {
 
     #[inline]
     pub fn is_set(&self) -> bool {
-        self.kill.load(Ordering::Relaxed) != NONE
+        self.kill.load(Ordering::Relaxed) != NONE || self.is_over_time()
+    }
+
+    /// Gives the statement that begins a time limit, or none.
+    pub fn limit(&self, limit: Option<Duration>) {
+        let deadline = limit.map_or(0, |limit| (EPOCH.elapsed() + limit).as_micros().max(1) as u64);
+        self.deadline_us.store(deadline, Ordering::Relaxed);
+    }
+
+    /// Whether the statement has used up its time.
+    #[inline]
+    pub fn is_over_time(&self) -> bool {
+        match self.deadline_us.load(Ordering::Relaxed) {
+            0 => false,
+            deadline => EPOCH.elapsed().as_micros() as u64 >= deadline,
+        }
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        match self.deadline_us.load(Ordering::Relaxed) {
+            0 => None,
+            deadline => EPOCH.checked_add(Duration::from_micros(deadline)),
+        }
     }
 
     pub fn kind(&self) -> Option<Kill> {
@@ -116,7 +146,12 @@ impl Waiter {
     }
 
     fn sleep(&self, interrupt: &Interrupt, limit: Duration) -> Outcome {
-        let deadline = Instant::now().checked_add(limit);
+        // The lock's limit and the statement's, whichever is over first.
+        let lock = Instant::now().checked_add(limit);
+        let deadline = match (lock, interrupt.deadline()) {
+            (Some(lock), Some(statement)) => Some(lock.min(statement)),
+            (one, other) => one.or(other),
+        };
         let mut outcome = self.outcome.lock();
         // Set before this waiter was known to the interrupt.
         if interrupt.is_set() && *outcome == Outcome::Waiting {
@@ -128,7 +163,8 @@ impl Waiter {
                 Some(deadline) => {
                     let left = deadline.saturating_duration_since(Instant::now());
                     if left.is_zero() {
-                        return Outcome::TimedOut;
+                        let statement = interrupt.is_over_time();
+                        return if statement { Outcome::Interrupted } else { Outcome::TimedOut };
                     }
                     self.wakened.wait_for(&mut outcome, left);
                 }

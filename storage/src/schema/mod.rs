@@ -218,6 +218,16 @@ pub enum RowFormat {
     Compressed,
 }
 
+/// ATOMIC_WRITES, MariaDB's attribute of a table: whether its pages are written in single untorn writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum AtomicWrites {
+    /// As the server is configured (`innodb_use_atomic_writes`).
+    #[default]
+    Default,
+    On,
+    Off,
+}
+
 /// What may be changed without touching a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableOptions {
@@ -228,6 +238,9 @@ pub struct TableOptions {
     pub row_format: RowFormat,
     /// KEY_BLOCK_SIZE in KiB as written, 0 = not given. Accepted, without effect.
     pub key_block_size: u32,
+    pub atomic_writes: AtomicWrites,
+    /// ENCRYPTION='Y': pages are encrypted from their next write on.
+    pub encrypted: bool,
     pub collation: CollationId,
     pub comment: Box<str>,
     /// Options as given, in order, for SHOW CREATE TABLE: (`COMPRESSION`, `zlib`), (`PAGE_COMPRESSED`, `1`) ...
@@ -241,6 +254,8 @@ impl Default for TableOptions {
             compression_level: None,
             row_format: RowFormat::Default,
             key_block_size: 0,
+            atomic_writes: AtomicWrites::Default,
+            encrypted: false,
             collation: CollationId::DEFAULT,
             comment: "".into(),
             create_options: Vec::new(),

@@ -34,9 +34,9 @@ pub mod survey;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use format::ids::{PageNo, SpaceId};
+use format::ids::{PageId, PageNo, SpaceId};
 use format::page::header::PageType;
-use format::page::space::{Address, Flags, SEGMENT_HEADER_BYTES, SegmentHeader};
+use format::page::space::{self as layout, Address, Base, Flags, SEGMENT_HEADER_BYTES, SegmentHeader};
 
 use self::inode::Inode;
 use self::space::Space;
@@ -155,6 +155,16 @@ pub fn pages(mtr: &mut Mtr<'_>, segment: Segment) -> Result<SegmentPages> {
     let mut space = Space::latch(mtr, segment.space)?;
     let inode = Inode::open(&mut space, segment.address())?;
     Ok(SegmentPages { used: inode.used(&space), reserved: inode.reserved(&space) })
+}
+
+/// Bytes that can be allocated without extending the file: its free extents, and those that were never given out.
+pub fn free_bytes(store: &Store, space: SpaceId) -> Result<u64> {
+    let page = store.read(PageId::new(space, PageNo(0)))?;
+    let page_bytes = store.page_bytes() as u64;
+    let extent_pages = layout::extent_pages(store.page_bytes()) as u64;
+    let free = u64::from(Base::read(&page, layout::FREE_LIST).length);
+    let fresh = u64::from(layout::size(&page).saturating_sub(layout::free_limit(&page))) / extent_pages;
+    Ok((free + fresh) * extent_pages * page_bytes)
 }
 
 /// What a fixed page is initialised as.

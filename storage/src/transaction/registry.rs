@@ -243,6 +243,17 @@ impl Registry {
         views.first().cloned().unwrap_or(fresh)
     }
 
+    /// Views that somebody looks through.
+    pub fn open_views(&self) -> usize {
+        let newest = self.current.read().view.clone();
+        let is_open = |view: &&Arc<ReadView>| {
+            // The list holds each, and so do `current` and `newest` the newest.
+            let ours = if newest.as_ref().is_some_and(|newest| Arc::ptr_eq(newest, view)) { 3 } else { 1 };
+            Arc::strong_count(view) > ours
+        };
+        self.views.lock().iter().filter(is_open).count()
+    }
+
     /// The smallest active id, or the next one.
     pub fn oldest_active(&self) -> TrxId {
         TrxId(self.oldest.load(Ordering::Acquire))
