@@ -107,9 +107,8 @@ impl ResultSink for Lines {
     }
 }
 
-fn instance(directory: &Path) -> Arc<Instance> {
+fn instance(directory: &Path, config: Config) -> Arc<Instance> {
     let disk = Arc::new(LinuxDisk::new(directory));
-    let config = Config::tiny();
     Engine::create(disk.clone(), &config).expect("a new instance");
     let engine = Engine::open(disk, config).expect("an open instance");
     engine.create_database("test", format::collation::CollationId::DEFAULT).expect("a database");
@@ -149,7 +148,7 @@ fn run_script(path: &Path, update: bool) -> Vec<String> {
     ));
     let _ = fs::remove_dir_all(&directory);
     fs::create_dir_all(&directory).expect("a directory");
-    let instance = instance(&directory);
+    let instance = instance(&directory, Config::tiny());
     let process = instance.processes.register("localhost");
     let status = instance.status.register();
     let mut session = Session::new(instance.clone(), process, status);
@@ -205,4 +204,46 @@ fn statements_answer_as_the_scripts_say() {
         }
     }
     assert!(failed.is_empty(), "{}", failed.join("\n\n"));
+}
+
+/// On pages no larger than the filesystem's block nothing can be saved. Who asks for compression hears of it, and can
+/// read it later.
+#[test]
+fn compression_that_cannot_be_had_is_a_warning() {
+    let directory = std::env::temp_dir().join(format!("sql-small-pages-{}", std::process::id()));
+    let _ = fs::remove_dir_all(&directory);
+    fs::create_dir_all(&directory).expect("a directory");
+    let instance = instance(&directory, Config { page_bytes: 4096, ..Config::tiny() });
+    let block_bytes = instance.engine.tablespaces().expect("tablespaces")[0].block_bytes;
+    if block_bytes < 4096 {
+        println!("skipped: the filesystem has blocks of {block_bytes} bytes");
+        return;
+    }
+    let process = instance.processes.register("localhost");
+    let mut session = Session::new(instance.clone(), process, instance.status.register());
+    session.set_user("root", "localhost");
+    session.init_db("test").expect("the database");
+    let mut ask = |statement: &str| {
+        let mut sink = Lines::default();
+        session.query(statement.as_bytes(), &mut sink);
+        sink.lines
+    };
+    for (statement, warns) in [
+        ("CREATE TABLE silent (a INT)", false),
+        ("CREATE TABLE plain (a INT) COMPRESSION='none'", false),
+        ("CREATE TABLE one (a INT) COMPRESSION='zlib'", true),
+        ("CREATE TABLE two (a INT) PAGE_COMPRESSED=1", true),
+        ("ALTER TABLE one COMMENT='no word of compression'", false),
+        ("ALTER TABLE one COMPRESSION='none'", false),
+        ("ALTER TABLE one COMPRESSION='lz4'", true),
+    ] {
+        let lines = ask(statement);
+        assert_eq!(lines.iter().any(|line| line == "~ 1 warnings"), warns, "{statement}: {lines:?}");
+        let shown = ask("SHOW WARNINGS");
+        assert_eq!(shown.iter().any(|line| line.starts_with("| Warning | 138 | ")), warns, "{statement}: {shown:?}");
+    }
+    drop(ask);
+    drop(session);
+    instance.engine.close().expect("a clean end");
+    fs::remove_dir_all(&directory).expect("the directory goes");
 }
