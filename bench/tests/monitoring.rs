@@ -128,10 +128,8 @@ fn the_views_equal_a_recount_of_the_files() {
 
     // The files as the filesystem sees them.
     for table in ["none", "zlib", "lz4", "zstd"] {
-        let view = row(
-            &mut client,
-            &format!("SELECT * FROM information_schema.INNODB_TABLESPACES WHERE NAME = 'd/{table}'"),
-        );
+        let view =
+            row(&mut client, &format!("SELECT * FROM information_schema.INNODB_TABLESPACES WHERE NAME = 'd/{table}'"));
         let metadata = fs::metadata(server.directory.join(format!("data/d/{table}.ibd"))).expect("a file");
         assert_eq!(view["FILE_SIZE"], metadata.len().to_string());
         assert_eq!(view["ALLOCATED_SIZE"], (metadata.blocks() * 512).to_string(), "{table}");
@@ -226,7 +224,12 @@ fn monitoring_programs_read_both_servers_alike() {
         ] {
             assert!(number_behind(&report, words).is_some(), "{kind:?}: no number behind '{words}' in\n{report}");
         }
-        for words in [" OS file reads, ", " queries inside InnoDB, ", " read views open inside InnoDB", "END OF INNODB MONITOR OUTPUT"] {
+        for words in [
+            " OS file reads, ",
+            " queries inside InnoDB, ",
+            " read views open inside InnoDB",
+            "END OF INNODB MONITOR OUTPUT",
+        ] {
             assert!(report.contains(words), "{kind:?}: '{words}' is not in\n{report}");
         }
         let status = client.query("SHOW GLOBAL STATUS").expect("a status");

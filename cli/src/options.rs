@@ -531,7 +531,12 @@ mod tests {
                 let loaded = load(&[argument.clone()], OWN, &globals).unwrap_or_else(|cause| panic!("{cause}"));
                 let plain = normal(name);
                 if plain == "log_bin" || plain == "skip_log_bin" {
-                    assert_eq!(loaded.warnings.len(), usize::from(value.is_some()), "{argument}: {:?}", loaded.warnings);
+                    assert_eq!(
+                        loaded.warnings.len(),
+                        usize::from(value.is_some()),
+                        "{argument}: {:?}",
+                        loaded.warnings
+                    );
                     continue;
                 }
                 let variable = variables::find(&plain).unwrap_or_else(|| panic!("there is no variable {plain}"));
@@ -557,9 +562,15 @@ mod tests {
             match answer {
                 Ok(notices) => {
                     assert!(variable.dynamic, "{name}");
-                    assert_eq!(notices.iter().any(|notice| notice.code == 1618), variable.no_effect.is_some(), "{name}");
+                    assert_eq!(
+                        notices.iter().any(|notice| notice.code == 1618),
+                        variable.no_effect.is_some(),
+                        "{name}"
+                    );
                 }
-                Err(refusal) => assert_eq!((refusal.code, variable.dynamic), (1238, false), "{name}: {}", refusal.message),
+                Err(refusal) => {
+                    assert_eq!((refusal.code, variable.dynamic), (1238, false), "{name}: {}", refusal.message)
+                }
             }
         }
     }
@@ -574,7 +585,8 @@ mod tests {
             let misspelt = format!("{head}{}{tail}", &tail[..1]);
             let (result, _) = load_text(&[&format!("--{misspelt}=1")]);
             let complaint = result.expect_err(&misspelt);
-            let named = complaint.rsplit("--").next().map(|rest| normal(rest.trim_end_matches('?'))).unwrap_or_default();
+            let named =
+                complaint.rsplit("--").next().map(|rest| normal(rest.trim_end_matches('?'))).unwrap_or_default();
             let meant = variables::find(&named).map(|found| found.name);
             assert_eq!(meant, Some(variable.name), "{complaint}");
         }

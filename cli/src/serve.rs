@@ -124,7 +124,9 @@ fn load_persisted(globals: &GlobalVariables) -> Result<(), String> {
     }
     let persisted = Persisted::new(Path::new(&globals.text("datadir")));
     let shown = persisted::FILE;
-    let values = persisted.list().map_err(|cause| format!("cannot read {shown}: {cause}. Repair it, or start with --skip-persisted-globals-load"))?;
+    let values = persisted.list().map_err(|cause| {
+        format!("cannot read {shown}: {cause}. Repair it, or start with --skip-persisted-globals-load")
+    })?;
     for (name, value) in values {
         match globals.load_persisted(&name, &value) {
             Ok(notices) => notices.iter().for_each(|notice| warn!("{shown}: {name}: {}", notice.message)),

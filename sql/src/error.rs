@@ -543,7 +543,8 @@ impl Error {
     }
 
     pub fn unsafe_update() -> Error {
-        let text = "You are using safe update mode and you tried to update a table without a WHERE that uses a KEY column";
+        let text =
+            "You are using safe update mode and you tried to update a table without a WHERE that uses a KEY column";
         Error::new(1175, b"HY000", text)
     }
 

@@ -96,7 +96,10 @@ impl Report<'_> {
     fn background(mut self) -> Self {
         let now = self.now;
         self.section("BACKGROUND THREAD");
-        self.line(format!("Purge removed {} undo logs; {} committed ones wait for it", now.undo_purged, now.history_list_length));
+        self.line(format!(
+            "Purge removed {} undo logs; {} committed ones wait for it",
+            now.undo_purged, now.history_list_length
+        ));
         self.line(format!("{} checkpoints written", now.store.checkpoints));
         self
     }
@@ -117,7 +120,10 @@ impl Report<'_> {
         self.line(format!("Purge done for trx's n:o < {oldest} undo n:o < 0 state: running but idle"));
         self.line(format!("History list length {}", now.history_list_length));
         self.line(format!("Total number of lock structs in row lock hash table {}", now.locks_held));
-        self.line(format!("{} lock waits now, {} since the start; {} deadlocks, {} timeouts", now.row_lock_waits_now, now.row_lock_waits, now.deadlocks, now.lock_timeouts));
+        self.line(format!(
+            "{} lock waits now, {} since the start; {} deadlocks, {} timeouts",
+            now.row_lock_waits_now, now.row_lock_waits, now.deadlocks, now.lock_timeouts
+        ));
         self.line(format!("{} commits, {} rollbacks", now.trx_commits, now.trx_rollbacks));
         self.line("LIST OF TRANSACTIONS FOR EACH SESSION:");
         for id in active.iter().take(TRANSACTIONS_MAX) {
@@ -141,7 +147,12 @@ impl Report<'_> {
         self.line("Pending normal aio reads: 0, aio writes: 0,");
         self.line(" ibuf aio reads: 0, log i/o's: 0, sync i/o's: 0");
         self.line("Pending flushes (fsync) log: 0; buffer pool: 0");
-        self.line(format!("{} OS file reads, {} OS file writes, {} OS fsyncs", store.page_reads, writes(self.now), syncs(self.now)));
+        self.line(format!(
+            "{} OS file reads, {} OS file writes, {} OS fsyncs",
+            store.page_reads,
+            writes(self.now),
+            syncs(self.now)
+        ));
         let read_bytes = store.data_bytes_read.checked_div(store.page_reads).unwrap_or(0);
         self.line(format!(
             "{:.2} reads/s, {read_bytes} avg bytes/read, {:.2} writes/s, {:.2} fsyncs/s",
@@ -149,7 +160,10 @@ impl Report<'_> {
             self.rate(writes),
             self.rate(syncs)
         ));
-        self.line(format!("Doublewrite: {} pages in {} writes, {} bytes", store.doublewrite_pages, store.doublewrite_writes, store.doublewrite_bytes));
+        self.line(format!(
+            "Doublewrite: {} pages in {} writes, {} bytes",
+            store.doublewrite_pages, store.doublewrite_writes, store.doublewrite_bytes
+        ));
         self
     }
 
@@ -163,7 +177,11 @@ impl Report<'_> {
         self.line(format!("Last checkpoint at           {}", store.lsn_checkpoint));
         self.line(format!("Checkpoint age               {}", store.lsn_current.saturating_sub(store.lsn_checkpoint)));
         self.line("0 pending log flushes, 0 pending chkp writes");
-        self.line(format!("{} log i/o's done, {:.2} log i/o's/second", store.log_writes, self.rate(|status| status.store.log_writes)));
+        self.line(format!(
+            "{} log i/o's done, {:.2} log i/o's/second",
+            store.log_writes,
+            self.rate(|status| status.store.log_writes)
+        ));
         self
     }
 
@@ -178,8 +196,15 @@ impl Report<'_> {
         self.line(format!("Modified db pages  {}", store.pool_pages_dirty_now));
         self.line("Pending reads      0");
         self.line("Pending writes: LRU 0, flush list 0, single page 0");
-        self.line(format!("Pages evicted      {}, {:.2} evicts/s", store.pool_evicted, self.rate(|status| status.store.pool_evicted)));
-        self.line(format!("Pages read {}, created {}, written {}", store.page_reads, store.pages_created, store.pages_written));
+        self.line(format!(
+            "Pages evicted      {}, {:.2} evicts/s",
+            store.pool_evicted,
+            self.rate(|status| status.store.pool_evicted)
+        ));
+        self.line(format!(
+            "Pages read {}, created {}, written {}",
+            store.page_reads, store.pages_created, store.pages_written
+        ));
         self.line(format!(
             "{:.2} reads/s, {:.2} creates/s, {:.2} writes/s",
             self.rate(|status| status.store.page_reads),
@@ -207,7 +232,10 @@ impl Report<'_> {
         ));
         let plain = store.pages_written * store.page_bytes;
         self.line(format!("Bytes of written pages {plain}, as stored {}", store.data_bytes_written));
-        self.line(format!("Holes punched {}, needless {}, failed {}", store.punches, store.punches_avoided, store.punches_failed));
+        self.line(format!(
+            "Holes punched {}, needless {}, failed {}",
+            store.punches, store.punches_avoided, store.punches_failed
+        ));
         self.line(format!(
             "{:.2} compressed/s, {:.2} decompressed/s, {:.2} holes/s",
             self.rate(|status| status.store.pages_compressed),
@@ -270,7 +298,8 @@ mod tests {
     #[test]
     fn monitoring_programs_find_their_numbers() {
         let before = EngineStatus::default();
-        let mut now = EngineStatus { history_list_length: 11, rows_inserted: 50, read_views: 4, ..EngineStatus::default() };
+        let mut now =
+            EngineStatus { history_list_length: 11, rows_inserted: 50, read_views: 4, ..EngineStatus::default() };
         now.store.lsn_current = 9000;
         now.store.lsn_checkpoint = 7000;
         now.store.pool_pages_total_now = 64;
@@ -302,10 +331,20 @@ mod tests {
         }
         // Sections are told apart by their rules.
         let titles = regex::Regex::new(r"(?m)^-+\n([A-Z/ ]+)\n-+$").expect("a pattern");
-        let titles: Vec<&str> = titles.captures_iter(&text).map(|found| found.get(1).map_or("", |title| title.as_str())).collect();
+        let titles: Vec<&str> =
+            titles.captures_iter(&text).map(|found| found.get(1).map_or("", |title| title.as_str())).collect();
         assert_eq!(
             titles,
-            ["BACKGROUND THREAD", "SEMAPHORES", "TRANSACTIONS", "FILE I/O", "LOG", "BUFFER POOL AND MEMORY", "PAGE COMPRESSION", "ROW OPERATIONS"]
+            [
+                "BACKGROUND THREAD",
+                "SEMAPHORES",
+                "TRANSACTIONS",
+                "FILE I/O",
+                "LOG",
+                "BUFFER POOL AND MEMORY",
+                "PAGE COMPRESSION",
+                "ROW OPERATIONS"
+            ]
         );
     }
 }

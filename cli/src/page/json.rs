@@ -46,7 +46,9 @@ pub(super) fn report(tablespace: &mut Tablespace, args: &Args, out: &mut impl Wr
     let codecs: Vec<String> = recount
         .0
         .iter()
-        .map(|(storage, sum)| format!("{{\"codec\": {}, \"pages\": {}, {}}}", text(storage.key()), sum.pages, sums(sum)))
+        .map(|(storage, sum)| {
+            format!("{{\"codec\": {}, \"pages\": {}, {}}}", text(storage.key()), sum.pages, sums(sum))
+        })
         .collect();
     writeln!(
         out,

@@ -112,7 +112,10 @@ impl Tablespace {
     }
 
     /// Looks at every page in order. Answers how many are damaged.
-    pub(super) fn walk(&mut self, mut visit: impl FnMut(&Tablespace, &Visited<'_>) -> io::Result<()>) -> io::Result<u64> {
+    pub(super) fn walk(
+        &mut self,
+        mut visit: impl FnMut(&Tablespace, &Visited<'_>) -> io::Result<()>,
+    ) -> io::Result<u64> {
         let mut all_damaged = 0;
         let mut stored = Vec::new();
         for number in 0..self.page_count() {

@@ -72,11 +72,8 @@ fn definition(
     if create.columns.len() > COLUMNS_MAX {
         return Err(Error::too_many_columns());
     }
-    let mut table_options = TableOptions {
-        collation,
-        encrypted: context.settings.default_table_encryption,
-        ..TableOptions::default()
-    };
+    let mut table_options =
+        TableOptions { collation, encrypted: context.settings.default_table_encryption, ..TableOptions::default() };
     if !context.settings.innodb_compression_default {
         table_options.compression = Compression::None;
     }

@@ -170,8 +170,14 @@ pub fn warn_of_what_cannot_be(context: &Context<'_>, given: &[TableOption], tabl
         && let Some(reason) = space.why_not_compressed()
     {
         // MySQL's number for it.
-        context.warn(138, format!("Table {} asks for compression, and its pages will be stored plain: {reason}", table.full_name()));
-        tracing::warn!("table {} asks for compression, and its pages will be stored plain: {reason}", table.full_name());
+        context.warn(
+            138,
+            format!("Table {} asks for compression, and its pages will be stored plain: {reason}", table.full_name()),
+        );
+        tracing::warn!(
+            "table {} asks for compression, and its pages will be stored plain: {reason}",
+            table.full_name()
+        );
     }
 }
 
@@ -217,10 +223,8 @@ fn one(context: &Context<'_>, option: &TableOption, options: &mut TableOptions, 
                 Some(true) | None => Compression::Default,
             };
             match on {
-                Some(true) if context.instance.variables.text("innodb_compression_algorithm") == "none" => context.warn(
-                    1478,
-                    "InnoDB: PAGE_COMPRESSED has no effect while innodb_compression_algorithm is none.",
-                ),
+                Some(true) if context.instance.variables.text("innodb_compression_algorithm") == "none" => context
+                    .warn(1478, "InnoDB: PAGE_COMPRESSED has no effect while innodb_compression_algorithm is none."),
                 _ => {}
             }
             match on {
@@ -317,12 +321,10 @@ fn one(context: &Context<'_>, option: &TableOption, options: &mut TableOptions, 
         | "STORAGE"
         | "ENGINE_ATTRIBUTE"
         | "SECONDARY_ENGINE_ATTRIBUTE"
-        | "PASSWORD" => {
-            match option.value {
-                OptionValue::Default => forget(options, &option.name),
-                _ => remember(options, option, &written(option)),
-            }
-        }
+        | "PASSWORD" => match option.value {
+            OptionValue::Default => forget(options, &option.name),
+            _ => remember(options, option, &written(option)),
+        },
         unknown => {
             let message = format!("Unknown option '{unknown}'");
             if !context.settings.sql_mode.has(SqlMode::IGNORE_BAD_TABLE_OPTIONS) {

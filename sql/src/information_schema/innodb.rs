@@ -101,13 +101,7 @@ pub const INNODB_TABLESPACES: VirtualTable = VirtualTable {
 
 pub const INNODB_TABLESPACES_BRIEF: VirtualTable = VirtualTable {
     name: "INNODB_TABLESPACES_BRIEF",
-    columns: &[
-        number("SPACE"),
-        text("NAME", 655),
-        text("PATH", 1024),
-        number("FLAG"),
-        text("SPACE_TYPE", 10),
-    ],
+    columns: &[number("SPACE"), text("NAME", 655), text("PATH", 1024), number("FLAG"), text("SPACE_TYPE", 10)],
     rows: |facts| {
         let row = |space: &TablespaceInfo| {
             vec![

@@ -153,7 +153,10 @@ pub enum Statement {
     /// RESET MASTER, RESET QUERY CACHE ...: the words after RESET, upper case.
     Reset(String),
     /// RESET PERSIST: one variable, or all of them.
-    ResetPersist { name: Option<String>, if_exists: bool },
+    ResetPersist {
+        name: Option<String>,
+        if_exists: bool,
+    },
     Shutdown,
     /// Known to MySQL, not to us: answered with 1235 and this name.
     Unsupported(String),

@@ -718,7 +718,10 @@ impl Parser<'_> {
         } else if self.peek().kind == Kind::QuotedName && self.is_symbol_at(1, "=") {
             // MariaDB's engine-defined attributes may be quoted: `PAGE_COMPRESSED`=1.
             self.any_name()?.to_ascii_uppercase()
-        } else if self.peek().kind == Kind::Word && self.is_symbol_at(1, "=") && !self.is_any_word(&["ALGORITHM", "LOCK"]) {
+        } else if self.peek().kind == Kind::Word
+            && self.is_symbol_at(1, "=")
+            && !self.is_any_word(&["ALGORITHM", "LOCK"])
+        {
             // Or one that no engine knows, of which the engine has to say so.
             self.any_name()?.to_ascii_uppercase()
         } else {
