@@ -516,10 +516,10 @@ mod tests {
         fs::create_dir_all(&directory).unwrap();
         let file = directory.join("my.cnf");
         for (name, value) in published() {
-            let line = value.map_or(name.to_owned(), |value| format!("{name}={value}"));
-            fs::write(&file, format!("[mysqld]\n{line}\n")).unwrap();
+            let line = |name: &str| value.map_or(name.to_owned(), |value| format!("{name}={value}"));
+            fs::write(&file, format!("[mysqld]\n{}\n", line(name))).unwrap();
             let from_file = format!("--defaults-file={}", file.display());
-            let (dashes, underscores) = (line.replace('_', "-"), line.replacen('-', "_", name.matches('-').count()));
+            let (dashes, underscores) = (line(&name.replace('_', "-")), line(&name.replace('-', "_")));
             for argument in [
                 from_file,
                 format!("--{dashes}"),
@@ -556,7 +556,8 @@ mod tests {
     #[test]
     fn each_published_name_may_be_set_where_it_is_dynamic() {
         for (name, value) in published() {
-            let Some(variable) = variables::find(&normal(name)) else { continue };
+            // As an option it is a path, as a variable it says whether there is a log.
+            let Some(variable) = variables::find(&normal(name)).filter(|found| found.name != "log_bin") else { continue };
             let (value, _) = variable.kind.parse(variable, value.unwrap_or("ON")).unwrap();
             let answer = GlobalVariables::new().set(variable.name, &value);
             match answer {
