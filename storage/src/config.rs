@@ -24,11 +24,16 @@ pub struct Config {
     pub flush_method: FlushMethod,
     /// Threads that read ahead (`innodb_read_io_threads`).
     pub read_io_threads: usize,
-    /// Protection against torn pages (`innodb_doublewrite`).
+    /// Protection against torn pages (`innodb_doublewrite`), where the filesystem has nothing better.
     pub doublewrite: Doublewrite,
     /// What is cut from the file of a dropped table at a time; a smaller file is removed in one go. Four megabytes of
     /// four-kilobyte fragments, the worst there can be, are a thousand extents: a few milliseconds.
     pub drop_slice_bytes: u64,
+    /// Write pages untorn where the kernel promises that (`innodb_use_atomic_writes`).
+    pub use_atomic_writes: bool,
+    /// Reserve the blocks of a plain tablespace when it grows (`innodb_use_fallocate`), so that a full disk is noticed
+    /// then and not when pages are written.
+    pub reserve_blocks: bool,
     /// Start background threads. The simulator says no and drives the steps itself.
     pub background_threads: bool,
 
@@ -95,7 +100,10 @@ pub enum FlushLogAtCommit {
 /// `innodb_doublewrite`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Doublewrite {
+    /// ON, DETECT_AND_RECOVER.
     On,
+    /// DETECT_ONLY: which pages were being written is kept, but not their bytes.
+    DetectOnly,
     Off,
 }
 
@@ -110,6 +118,8 @@ impl Default for Config {
             read_io_threads: 4,
             doublewrite: Doublewrite::On,
             drop_slice_bytes: 4 << 20,
+            use_atomic_writes: true,
+            reserve_blocks: true,
             background_threads: true,
             flush_log_at_commit: FlushLogAtCommit::Sync,
             page_cleaners: 2,

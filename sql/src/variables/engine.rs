@@ -22,8 +22,11 @@ pub fn engine_config(globals: &GlobalVariables) -> Config {
         read_io_threads: globals.number("innodb_read_io_threads") as usize,
         doublewrite: match globals.text("innodb_doublewrite").as_str() {
             "OFF" => Doublewrite::Off,
+            "DETECT_ONLY" => Doublewrite::DetectOnly,
             _ => Doublewrite::On,
         },
+        use_atomic_writes: globals.on("innodb_use_atomic_writes"),
+        reserve_blocks: globals.on("innodb_use_fallocate"),
         punch: globals.on("innodb_use_trim"),
         ..Config::default()
     };

@@ -746,10 +746,8 @@ pub static LIST: &[Variable] = &[
     v("innodb_undo_log_truncate", Global, Bool, "OFF", "Shrink undo tablespaces").inert(NOT_YET),
     v("innodb_undo_logs", Global, int(0, 128), "128", "Rollback segments").inert(AUTOMATIC),
     v("innodb_undo_tablespaces", Global, int(0, 127), "0", "Undo tablespaces").inert(NOT_YET),
-    v("innodb_use_atomic_writes", Global, Bool, "ON", "Write pages untorn where the device can")
-        .at_start()
-        .inert(AUTOMATIC),
-    v("innodb_use_fallocate", Global, Bool, "ON", "Reserve space ahead").at_start().inert(AUTOMATIC),
+    v("innodb_use_atomic_writes", Global, Bool, "ON", "Write pages untorn where the kernel promises it").at_start(),
+    v("innodb_use_fallocate", Global, Bool, "ON", "Reserve the blocks of uncompressed tables as they grow").at_start(),
     v("innodb_use_fdatasync", Global, Bool, "ON", "Sync data, not times").inert(ALWAYS_ON),
     v("innodb_use_lz4", Global, Bool, "OFF", "Sets innodb_compression_algorithm to lz4").at_start(),
     v("innodb_use_mtflush", Global, Bool, "OFF", "innodb_mtflush_threads flush, not innodb_page_cleaners"),

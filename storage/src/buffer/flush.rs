@@ -34,7 +34,7 @@ use crate::error::{Error, Result};
 use crate::io::AlignedBuffer;
 use crate::sync::Counter;
 use crate::tablespace::doublewrite::DoublewriteFile;
-use crate::tablespace::page_io::{BATCH_PAGES_MAX, Batch};
+use crate::tablespace::page_io::{BATCH_PAGES_MAX, Batch, Written};
 
 /// Pages around a dirty one that `innodb_flush_neighbors` looks at: those of its extent.
 const NEIGHBOURHOOD_BYTES: usize = 1 << 20;
@@ -103,7 +103,7 @@ impl Flusher {
     pub fn new(config: &Config, pool: &Pool) -> Result<Flusher> {
         let index = pool.flush_list.lock().add_flusher();
         let doublewrite = match config.doublewrite {
-            Doublewrite::On => {
+            Doublewrite::On | Doublewrite::DetectOnly => {
                 let open = |half: usize| {
                     let counters = pool.spaces.counters().clone();
                     DoublewriteFile::open(&**pool.spaces.disk(), 2 * index + half, config, counters)
@@ -292,26 +292,35 @@ impl Flusher {
         let begin = pool.now();
         pool.redo.flush_until(self.batch.newest_lsn())?;
         self.counters.log_us.add(since(pool, begin));
-        if self.batch.wants_doublewrite() && self.doublewrite.is_some() {
-            let file = self.reserve_doublewrite(pool)?;
+        loop {
+            if self.batch.wants_doublewrite() && self.doublewrite.is_some() {
+                let file = self.reserve_doublewrite(pool)?;
+                let begin = pool.now();
+                self.doublewrite.as_mut().expect("checked above")[file].append(&mut self.batch)?;
+                self.counters.doublewrite_us.add(since(pool, begin));
+            }
             let begin = pool.now();
-            self.doublewrite.as_mut().expect("checked above")[file].append(&mut self.batch)?;
-            self.counters.doublewrite_us.add(since(pool, begin));
+            let punches = &pool.spaces.counters().punches;
+            // Another cleaner's punches of the same moment are counted here too.
+            let punched = punches.get();
+            let written = self.batch.write()?;
+            self.counters.punches.add(punches.get() - punched);
+            self.counters.write_us.add(since(pool, begin));
+            self.counters.bytes.add(self.batch.pages().iter().map(|page| page.stored_bytes() as u64).sum());
+            if written == Written::All {
+                return Ok(());
+            }
+            // Once in a file's life: it has refused to be written untorn. The copies of what was written so far may be
+            // overwritten by the next ones.
+            for space in self.batch.pages().iter().map(|page| &page.space) {
+                space.sync()?;
+            }
         }
-        let begin = pool.now();
-        let punches = &pool.spaces.counters().punches;
-        // Another cleaner's punches of the same moment are counted here too.
-        let punched = punches.get();
-        let written = self.batch.write();
-        self.counters.punches.add(punches.get() - punched);
-        self.counters.write_us.add(since(pool, begin));
-        self.counters.bytes.add(self.batch.pages().iter().map(|page| page.bytes as u64).sum());
-        written
     }
 
     /// The doublewrite file with room for the batch. Waits for a sync if both are full.
     fn reserve_doublewrite(&mut self, pool: &Pool) -> Result<usize> {
-        let bytes = self.batch.bytes_mut().len();
+        let bytes = self.batch.doublewrite_image().len();
         let files = self.doublewrite.as_mut().expect("there are doublewrite files");
         loop {
             let (file, is_clean) = pool.flush_list.lock().begin_batch(self.index);

@@ -3,38 +3,73 @@
 //! Positioned reads and writes on plain file descriptors; no offsets are shared, so a file may be used by any number of
 //! threads. Direct I/O, hole punching and preallocation are used where the filesystem has them, and quietly replaced by
 //! the next best thing where it has not (tmpfs knows no direct I/O, NFS no preallocation).
+//!
+//! What a filesystem says of itself is not always so (bigalloc calls 4K its block and frees clusters); what can be tried
+//! is tried, once per device, see `probe`.
 
+use std::cell::RefCell;
 use std::fs;
 use std::io::{self, IoSlice};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use rustix::fs::{FallocateFlags, FlockOperation, IFlags, OFlags, SeekFrom};
+use rustix::fs::{AtFlags, FallocateFlags, FlockOperation, IFlags, OFlags, SeekFrom, StatxFlags};
 use rustix::io::{Errno, ReadWriteFlags};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use super::{Caching, Clock, DirectoryEntry, Disk, File, FileFacts, OpenMode};
+use super::native::{self, RWF_ATOMIC, WriteQueue};
+use super::probe::{Probe, Probes};
+use super::{Caching, Clock, DirectoryEntry, Disk, File, FileFacts, OpenMode, Punching, Write};
 
 /// The file that a running server holds locked.
 const LOCK_NAME: &str = "glassine.lock";
 
-/// `f_type` of filesystems that never overwrite in place.
-const BTRFS_MAGIC: u64 = 0x9123_683E;
-const ZFS_MAGIC: u64 = 0x2FC1_2FC1;
+/// Filesystems by their `f_type`.
+const FILESYSTEMS: [(u64, &str); 14] = [
+    (0xEF53, EXT4),
+    (0x5846_5342, "xfs"),
+    (0x9123_683E, BTRFS),
+    (0x2FC1_2FC1, ZFS),
+    (0x0102_1994, "tmpfs"),
+    (0x794C_7630, "overlay"),
+    (0xF2F5_2010, "f2fs"),
+    (0xCA45_1A4E, "bcachefs"),
+    (0x6969, "nfs"),
+    (0xFF53_4D42, "cifs"),
+    (0xFE53_4D42, "smb"),
+    (0x6573_5546, "fuse"),
+    (0x00C3_6400, "ceph"),
+    (0x5346_544E, "ntfs"),
+];
+
+/// Its two predecessors carry the same number.
+const EXT4: &str = "ext4";
+const BTRFS: &str = "btrfs";
+const ZFS: &str = "zfs";
+
+/// As in the kernel's interface; newer than the library.
+const STATX_WRITE_ATOMIC: u32 = 0x1_0000;
+
+thread_local! {
+    /// For threads that write batches; `None` inside if the kernel has none to give.
+    static QUEUE: RefCell<Option<Option<WriteQueue>>> = const { RefCell::new(None) };
+}
 
 /// A directory on Linux.
 pub struct LinuxDisk {
     root: PathBuf,
     clock: LinuxClock,
+    probes: Arc<Probes>,
 }
 
 impl LinuxDisk {
     /// The directory must exist.
     pub fn new(root: impl Into<PathBuf>) -> LinuxDisk {
         allow_many_files();
-        LinuxDisk { root: root.into(), clock: LinuxClock { start: Instant::now() } }
+        LinuxDisk { root: root.into(), clock: LinuxClock { start: Instant::now() }, probes: Arc::default() }
     }
 
     pub fn root(&self) -> &Path {
@@ -58,17 +93,24 @@ impl Disk for LinuxDisk {
             }
             options.open(&path)
         };
-        let file = match open(caching == Caching::Direct) {
+        let mut direct = caching == Caching::Direct;
+        let file = match open(direct) {
             // The filesystem knows no direct I/O; the file may have been created all the same.
-            Err(error) if caching == Caching::Direct && error.raw_os_error() == Some(Errno::INVAL.raw_os_error()) => {
+            Err(error) if direct && error.raw_os_error() == Some(Errno::INVAL.raw_os_error()) => {
                 if mode == OpenMode::Create {
                     let _ = fs::remove_file(&path);
                 }
+                direct = false;
                 open(false)?
             }
             other => other?,
         };
-        Ok(Arc::new(LinuxFile { file }))
+        // Who only reads leaves nothing in the directory, not even for a moment.
+        let probing = (mode != OpenMode::Read).then(|| Probing {
+            directory: path.parent().unwrap_or(Path::new(".")).to_path_buf(),
+            probes: self.probes.clone(),
+        });
+        Ok(Arc::new(LinuxFile { file, direct, probing }))
     }
 
     fn exists(&self, path: &str) -> io::Result<bool> {
@@ -132,6 +174,29 @@ fn allow_many_files() {
 
 struct LinuxFile {
     file: fs::File,
+    /// Not through the page cache.
+    direct: bool,
+    probing: Option<Probing>,
+}
+
+/// Where to try out what the file's filesystem does.
+struct Probing {
+    directory: PathBuf,
+    probes: Arc<Probes>,
+}
+
+impl LinuxFile {
+    /// The lengths of untorn writes that the kernel promises for this file.
+    fn atomic_write(&self) -> Option<(usize, usize)> {
+        // Through the page cache nothing is promised.
+        if !self.direct {
+            return None;
+        }
+        let wanted = StatxFlags::from_bits_retain(STATX_WRITE_ATOMIC);
+        let facts = rustix::fs::statx(&self.file, "", AtFlags::EMPTY_PATH, wanted).ok()?;
+        let (min, max) = (facts.stx_atomic_write_unit_min as usize, facts.stx_atomic_write_unit_max as usize);
+        (facts.stx_mask & STATX_WRITE_ATOMIC != 0 && min > 0 && min <= max).then_some((min, max))
+    }
 }
 
 impl File for LinuxFile {
@@ -193,16 +258,54 @@ impl File for LinuxFile {
         Ok(rustix::fs::fallocate(&self.file, flags, offset, bytes)?)
     }
 
+    fn write_untorn(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        let flags = ReadWriteFlags::from_bits_retain(RWF_ATOMIC);
+        loop {
+            return match rustix::io::pwritev2(&self.file, &[IoSlice::new(bytes)], offset, flags) {
+                Ok(count) if count == bytes.len() => Ok(()),
+                // All or nothing is what was asked for.
+                Ok(_) => Err(io::ErrorKind::WriteZero.into()),
+                Err(Errno::INTR) => continue,
+                Err(Errno::NOSYS) => Err(io::ErrorKind::Unsupported.into()),
+                Err(error) => Err(error.into()),
+            };
+        }
+    }
+
+    fn write_all(&self, writes: &[Write<'_>]) -> io::Result<()> {
+        // Through the page cache a write does not wait for the device anyway.
+        if !self.direct || writes.len() < 2 {
+            return writes.iter().try_for_each(|write| self.write_one(write));
+        }
+        QUEUE.with_borrow_mut(|queue| match queue.get_or_insert_with(WriteQueue::new) {
+            Some(queue) => queue.write_all(self.file.as_raw_fd(), self, writes),
+            None => writes.iter().try_for_each(|write| self.write_one(write)),
+        })
+    }
+
     fn facts(&self) -> io::Result<FileFacts> {
-        let block_bytes = self.file.metadata()?.blksize() as usize;
-        let filesystem = rustix::fs::fstatfs(&self.file)?.f_type as u64;
+        let magic = rustix::fs::fstatfs(&self.file)?.f_type as u64;
+        let filesystem = FILESYSTEMS.iter().find(|(known, _)| *known == magic).map_or("unknown", |(_, name)| name);
         let copy_on_write = match filesystem {
-            ZFS_MAGIC => true,
+            ZFS => true,
             // A file with the attribute C is overwritten in place.
-            BTRFS_MAGIC => !rustix::fs::ioctl_getflags(&self.file).is_ok_and(|flags| flags.contains(IFlags::NOCOW)),
+            BTRFS => !rustix::fs::ioctl_getflags(&self.file).is_ok_and(|flags| flags.contains(IFlags::NOCOW)),
             _ => false,
         };
-        Ok(FileFacts { block_bytes, copy_on_write })
+        let metadata = self.file.metadata()?;
+        let said = Probe { block_bytes: metadata.blksize() as usize, punching: Punching::Frees };
+        let found = match &self.probing {
+            // ZFS counts blocks seconds later, and has a block size of its own for every file.
+            Some(probing) if filesystem != ZFS => probing.probes.get(metadata.dev(), &probing.directory, said),
+            _ => said,
+        };
+        Ok(FileFacts {
+            filesystem,
+            block_bytes: found.block_bytes,
+            copy_on_write,
+            atomic_write: self.atomic_write(),
+            punching: found.punching,
+        })
     }
 
     fn allocated_bytes(&self) -> io::Result<u64> {
@@ -212,6 +315,10 @@ impl File for LinuxFile {
 
     fn data_end(&self, offset: u64, bytes: u64) -> io::Result<u64> {
         let end = offset + bytes;
+        match native::extents_end(&self.file, offset, end) {
+            Err(error) if error.kind() == io::ErrorKind::Unsupported => {}
+            known => return known,
+        }
         let mut data_end = offset;
         let mut at = offset;
         while at < end {
@@ -269,6 +376,8 @@ mod tests {
         assert_eq!(file.read_at(16384, &mut page).unwrap(), 16384);
         assert_eq!((page[4095], page[4096]), (1, 0));
         assert_eq!(file.read_at(60 << 10, &mut page).unwrap(), 4096);
+        let facts = file.facts().unwrap();
+        assert_eq!((facts.block_bytes, facts.punching), (4096, Punching::Frees), "{facts:?}");
         assert_eq!(disk.list("").unwrap(), [DirectoryEntry { name: "a".into(), is_directory: false }]);
         fs::remove_dir_all(root).unwrap();
     }

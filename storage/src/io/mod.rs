@@ -16,6 +16,10 @@
 
 mod aligned;
 
+mod native;
+
+mod probe;
+
 pub mod linux;
 
 pub mod sim;
@@ -78,10 +82,35 @@ pub enum Caching {
 /// What a file and its filesystem can do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileFacts {
-    /// Blocks in which the filesystem allocates.
+    /// The filesystem's kind: `ext4`, `xfs`, `btrfs` ...; `unknown` if it is none that we know.
+    pub filesystem: &'static str,
+    /// The pieces in which the filesystem allocates and frees: for ext4 with bigalloc its clusters, not its blocks.
     pub block_bytes: usize,
     /// Never overwrites in place, so that a write is not torn.
     pub copy_on_write: bool,
+    /// The smallest and the largest length of [`File::write_untorn`]; `None` if it is not to be had for this file.
+    pub atomic_write: Option<(usize, usize)>,
+    /// Whether punching a hole gives blocks back.
+    pub punching: Punching,
+}
+
+/// Whether a punched range is really freed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Punching {
+    Frees,
+    /// The call is refused.
+    Unsupported,
+    /// The call succeeds, and the blocks stay.
+    FreesNothing,
+}
+
+/// One of several writes that are handed over together.
+#[derive(Clone, Copy, Debug)]
+pub struct Write<'a> {
+    pub offset: u64,
+    pub bytes: &'a [u8],
+    /// As [`File::write_untorn`].
+    pub untorn: bool,
 }
 
 /// A file: bytes at offsets. All methods may be called from several threads at once.
@@ -101,7 +130,8 @@ pub trait File: Send + Sync {
     fn facts(&self) -> io::Result<FileFacts>;
     /// Bytes on the device.
     fn allocated_bytes(&self) -> io::Result<u64>;
-    /// The end of the last written range within `[offset, offset + bytes)`, or `offset` if all of it is a hole.
+    /// The end of the last range within `[offset, offset + bytes)` that has blocks, written or only reserved, or `offset`
+    /// if all of it is a hole.
     fn data_end(&self, offset: u64, bytes: u64) -> io::Result<u64>;
 
     /// Fills `buffer`, with zeros behind the end of the file. Returns the bytes that came from the file.
@@ -130,6 +160,23 @@ pub trait File: Send + Sync {
             }
         }
         Ok(())
+    }
+
+    /// Writes so that after a crash either all of the bytes are there or none. Their length is a power of two within
+    /// [`FileFacts::atomic_write`], and the offset a multiple of it; anything else is refused with `InvalidInput`. A
+    /// file that cannot do it at all answers `Unsupported`.
+    fn write_untorn(&self, offset: u64, bytes: &[u8]) -> io::Result<()>;
+
+    /// Performs writes that do not overlap, in any order, perhaps at once. After an error any of them may have happened.
+    fn write_all(&self, writes: &[Write<'_>]) -> io::Result<()> {
+        writes.iter().try_for_each(|write| self.write_one(write))
+    }
+
+    fn write_one(&self, write: &Write<'_>) -> io::Result<()> {
+        match write.untorn {
+            true => self.write_untorn(write.offset, write.bytes),
+            false => self.write_at(write.offset, write.bytes),
+        }
     }
 
     /// Writes and makes durable; an implementation may do both in one call.

@@ -23,7 +23,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Caching, Clock, DirectoryEntry, Disk, File, FileFacts, OpenMode};
+use super::{Caching, Clock, DirectoryEntry, Disk, File, FileFacts, OpenMode, Punching};
 use crate::sync::{Mutex, Rank};
 
 /// What goes wrong, and when. All counts are of changing calls: writes, syncs, punches, names.
@@ -41,6 +41,8 @@ pub struct Faults {
     pub sector_bytes: usize,
     /// Punching a hole is not supported.
     pub no_punch: bool,
+    /// Untorn writes are refused, whatever the facts say.
+    pub no_untorn: bool,
 }
 
 impl Default for Faults {
@@ -52,6 +54,7 @@ impl Default for Faults {
             short_of_256: 0,
             sector_bytes: 512,
             no_punch: false,
+            no_untorn: false,
         }
     }
 }
@@ -67,6 +70,7 @@ struct State {
     random: Random,
     faults: Faults,
     block_bytes: usize,
+    facts: FileFacts,
     changes: u64,
     syncs: u64,
     crashed: bool,
@@ -104,7 +108,7 @@ struct FileState {
 
 #[derive(Clone)]
 enum Change {
-    Write { offset: u64, bytes: Vec<u8> },
+    Write { offset: u64, bytes: Vec<u8>, untorn: bool },
     SetLen(u64),
     Allocate { offset: u64, bytes: u64 },
     Punch { offset: u64, bytes: u64 },
@@ -159,6 +163,13 @@ impl SimDisk {
             random: Random::new(seed),
             faults: Faults::default(),
             block_bytes,
+            facts: FileFacts {
+                filesystem: "sim",
+                block_bytes,
+                copy_on_write: false,
+                atomic_write: None,
+                punching: Punching::Frees,
+            },
             changes: 0,
             syncs: 0,
             crashed: false,
@@ -177,6 +188,12 @@ impl SimDisk {
 
     pub fn set_faults(&self, change: impl FnOnce(&mut Faults)) {
         change(&mut self.state.lock().faults);
+    }
+
+    /// What files say of themselves. A disk that says more than the block's size also keeps to it: untorn writes are not
+    /// torn, copy-on-write tears nothing at all.
+    pub fn set_facts(&self, change: impl FnOnce(&mut FileFacts)) {
+        change(&mut self.state.lock().facts);
     }
 
     /// Changing calls so far: a crash point is drawn below it.
@@ -221,7 +238,7 @@ impl SimDisk {
             for change in &file.pending {
                 if random.below(8) < kept_of_8 {
                     image.apply(change, block_bytes);
-                } else if let Change::Write { offset, bytes } = change {
+                } else if let Change::Write { offset, bytes, untorn: false } = change {
                     image.apply_torn(*offset, bytes, sector_bytes, block_bytes, &mut random);
                 }
             }
@@ -231,6 +248,7 @@ impl SimDisk {
             random,
             faults: Faults { sector_bytes, ..Faults::default() },
             block_bytes,
+            facts: state.facts,
             changes: 0,
             syncs: 0,
             crashed: false,
@@ -250,6 +268,7 @@ impl SimDisk {
             random: state.random.clone(),
             faults: Faults { sector_bytes: state.faults.sector_bytes, ..Faults::default() },
             block_bytes: state.block_bytes,
+            facts: state.facts,
             changes: 0,
             syncs: 0,
             crashed: false,
@@ -391,7 +410,7 @@ impl Image {
 
     fn apply(&mut self, change: &Change, block_bytes: usize) {
         match *change {
-            Change::Write { offset, ref bytes } => self.write(offset, bytes, block_bytes),
+            Change::Write { offset, ref bytes, .. } => self.write(offset, bytes, block_bytes),
             Change::SetLen(bytes) => {
                 self.blocks.retain(|&block, _| block * (block_bytes as u64) < bytes);
                 let cut = (bytes % block_bytes as u64) as usize;
@@ -611,8 +630,25 @@ impl File for SimFile {
         if !state.has_room(self.number, offset, count as u64) {
             return Err(no_space());
         }
-        state.change_file(self.number, Change::Write { offset, bytes: bytes[..count].to_vec() })?;
+        let untorn = state.facts.copy_on_write;
+        state.change_file(self.number, Change::Write { offset, bytes: bytes[..count].to_vec(), untorn })?;
         Ok(count)
+    }
+
+    fn write_untorn(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        let mut state = self.disk.state.lock();
+        state.alive()?;
+        let Some((min, max)) = state.facts.atomic_write.filter(|_| !state.faults.no_untorn) else {
+            return Err(io::ErrorKind::Unsupported.into());
+        };
+        let natural = bytes.len().is_power_of_two() && offset.is_multiple_of(bytes.len() as u64);
+        if !natural || !(min..=max).contains(&bytes.len()) {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        if !state.has_room(self.number, offset, bytes.len() as u64) {
+            return Err(no_space());
+        }
+        state.change_file(self.number, Change::Write { offset, bytes: bytes.to_vec(), untorn: true })
     }
 
     fn sync(&self) -> io::Result<()> {
@@ -659,11 +695,19 @@ impl File for SimFile {
         if state.faults.no_punch {
             return Err(io::ErrorKind::Unsupported.into());
         }
+        if state.facts.punching == Punching::FreesNothing {
+            // The bytes read as zero, and stay allocated.
+            let end = (offset + bytes).min(state.files[&self.number].volatile.bytes);
+            let zeros = vec![0; end.saturating_sub(offset) as usize];
+            return state.change_file(self.number, Change::Write { offset, bytes: zeros, untorn: false });
+        }
         state.change_file(self.number, Change::Punch { offset, bytes })
     }
 
     fn facts(&self) -> io::Result<FileFacts> {
-        Ok(FileFacts { block_bytes: self.disk.state.lock().block_bytes, copy_on_write: false })
+        let state = self.disk.state.lock();
+        state.alive()?;
+        Ok(state.facts)
     }
 
     fn allocated_bytes(&self) -> io::Result<u64> {

@@ -134,6 +134,10 @@ impl File for TraceFile {
         self.inner.data_end(offset, bytes)
     }
 
+    fn write_untorn(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        self.note(self.inner.write_untorn(offset, bytes), format!("write {offset}+{} untorn", bytes.len()))
+    }
+
     fn write_durably(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
         self.note(self.inner.write_durably(offset, bytes), format!("write {offset}+{}, sync", bytes.len()))
     }

@@ -57,6 +57,8 @@ pub struct PageRecovery {
     pub records_applied: u64,
     pub pages_recovered: u64,
     pub torn_pages_restored: u64,
+    /// Torn pages of which there is no copy (`innodb_doublewrite=DETECT_ONLY`).
+    pub torn_pages_detected: u64,
     /// Tablespaces whose deletion is in the log; their files are gone.
     pub dropped_spaces: Vec<SpaceId>,
     /// Tablespaces that the log changes, but whose file is nowhere.
@@ -303,11 +305,21 @@ fn restore_torn_pages(
         }
         match space.read_page(id.page, &mut page) {
             Ok(_) => {}
-            Err(Error::Corrupt { .. }) => {
-                tracing::info!("page {id} is torn; restored from its copy of LSN {}", copy.lsn);
-                space.restore(id.page, &copy.stored)?;
-                report.torn_pages_restored += 1;
-            }
+            Err(Error::Corrupt { .. }) => match &copy.stored {
+                Some(stored) => {
+                    tracing::info!("page {id} is torn; restored from its copy of LSN {}", copy.lsn);
+                    space.restore(id.page, stored)?;
+                    report.torn_pages_restored += 1;
+                }
+                // The log may still make the page anew. If not, it says that the page is damaged.
+                None => {
+                    tracing::error!(
+                        "page {id} of {} is torn, and innodb_doublewrite=DETECT_ONLY has no copy",
+                        space.path()
+                    );
+                    report.torn_pages_detected += 1;
+                }
+            },
             Err(error) => return Err(error),
         }
     }

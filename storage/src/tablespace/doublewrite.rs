@@ -17,6 +17,8 @@
 //!   4096         stored pages
 //! ```
 //!
+//! A page that has no copy here (`innodb_doublewrite=DETECT_ONLY`) is noted all the same, with offset 0.
+//!
 //! Invariants:
 //!
 //! * A batch is durable here before the first of its pages is written to its place, and stays until the tablespaces
@@ -103,8 +105,8 @@ impl DoublewriteFile {
     pub fn append(&mut self, batch: &mut Batch) -> Result<()> {
         self.batch_no += 1;
         write_header(batch, self.batch_no);
-        let pages = batch.pages().len() as u64;
-        let bytes = batch.bytes_mut();
+        let pages = batch.pages().iter().filter(|page| page.is_noted()).count() as u64;
+        let bytes = batch.doublewrite_image();
         assert!(self.has_room(bytes.len()), "the doublewrite file is restarted before it overflows");
         self.file.write_durably(self.next_offset, bytes).map_err(Error::io("write the doublewrite file"))?;
         self.next_offset += bytes.len() as u64;
@@ -124,31 +126,33 @@ fn write_header(batch: &mut Batch, batch_no: u64) {
     let mut header = [0; BATCH_HEADER_BYTES];
     header[..8].copy_from_slice(&MAGIC);
     header[BATCH_NO..BATCH_NO + 8].copy_from_slice(&batch_no.to_be_bytes());
-    header[COUNT..COUNT + 4].copy_from_slice(&(batch.pages().len() as u32).to_be_bytes());
-    for (index, page) in batch.pages().iter().enumerate() {
+    let noted = || batch.pages().iter().filter(|page| page.is_noted());
+    header[COUNT..COUNT + 4].copy_from_slice(&(noted().count() as u32).to_be_bytes());
+    for (index, page) in noted().enumerate() {
         let entry = &mut header[ENTRIES + index * ENTRY_BYTES..][..ENTRY_BYTES];
         entry[..4].copy_from_slice(&page.space.id().0.to_be_bytes());
         entry[4..8].copy_from_slice(&page.page.0.to_be_bytes());
         entry[8..16].copy_from_slice(&page.lsn.0.to_be_bytes());
-        entry[16..20].copy_from_slice(&(page.offset as u32).to_be_bytes());
-        entry[20..24].copy_from_slice(&(page.bytes as u32).to_be_bytes());
-        entry[24..28].copy_from_slice(&crc32c(batch.stored(page)).to_be_bytes());
+        let stored = batch.stored(page);
+        entry[16..20].copy_from_slice(&(batch.offset_in_image(page) as u32).to_be_bytes());
+        entry[20..24].copy_from_slice(&(stored.len() as u32).to_be_bytes());
+        entry[24..28].copy_from_slice(&crc32c(stored).to_be_bytes());
     }
-    let bytes = batch.bytes_mut();
+    let bytes = batch.doublewrite_image();
     header[BYTES..BYTES + 4].copy_from_slice(&(bytes.len() as u32).to_be_bytes());
     let crc = crc32c(&header);
     header[CRC..CRC + 4].copy_from_slice(&crc.to_be_bytes());
     bytes[..BATCH_HEADER_BYTES].copy_from_slice(&header);
 }
 
-/// A copy of a page, found after a crash.
+/// What a doublewrite file knows of a page that was being written, found after a crash.
 pub struct Copy {
     pub lsn: Lsn,
-    /// In the stored form.
-    pub stored: Vec<u8>,
+    /// In the stored form; `None` if the page was only noted.
+    pub stored: Option<Vec<u8>>,
 }
 
-/// Reads the newest whole copy of each page from all doublewrite files.
+/// Reads the newest whole copy of each page from all doublewrite files, and which others were being written.
 pub fn read_copies(disk: &dyn Disk, config: &Config) -> Result<FxHashMap<PageId, Copy>> {
     let mut copies: FxHashMap<PageId, Copy> = FxHashMap::default();
     for entry in disk.list("").map_err(Error::io("list the data directory"))? {
@@ -159,9 +163,10 @@ pub fn read_copies(disk: &dyn Disk, config: &Config) -> Result<FxHashMap<PageId,
             .open(&entry.name, OpenMode::Read, data_caching(config))
             .map_err(Error::io("open the doublewrite file"))?;
         read_batches(&*file, config.page_bytes, &mut |page, lsn, stored| {
-            let newer = copies.get(&page).is_none_or(|known| known.lsn < lsn);
-            if newer {
-                copies.insert(page, Copy { lsn, stored: stored.to_vec() });
+            // An older copy is better than a newer note: the log brings it up to date.
+            let rank = (stored.is_some(), lsn);
+            if copies.get(&page).is_none_or(|known| (known.stored.is_some(), known.lsn) < rank) {
+                copies.insert(page, Copy { lsn, stored: stored.map(<[u8]>::to_vec) });
             }
         })?;
     }
@@ -169,7 +174,7 @@ pub fn read_copies(disk: &dyn Disk, config: &Config) -> Result<FxHashMap<PageId,
 }
 
 /// Walks the whole batches of a file from 0 on. Returns the last one's number.
-fn read_batches(file: &dyn File, page_bytes: usize, visit: &mut dyn FnMut(PageId, Lsn, &[u8])) -> Result<u64> {
+fn read_batches(file: &dyn File, page_bytes: usize, visit: &mut dyn FnMut(PageId, Lsn, Option<&[u8]>)) -> Result<u64> {
     let bytes_max = BATCH_HEADER_BYTES + BATCH_PAGES_MAX * page_bytes;
     let mut buffer = AlignedBuffer::new(bytes_max);
     let mut offset = 0;
@@ -183,7 +188,11 @@ fn read_batches(file: &dyn File, page_bytes: usize, visit: &mut dyn FnMut(PageId
 }
 
 /// Visits the pages of the batch at the start of the buffer if all of it is whole and newer than `last`.
-fn check_batch(buffer: &mut [u8], visit: &mut dyn FnMut(PageId, Lsn, &[u8]), last: u64) -> Option<(u64, usize)> {
+fn check_batch(
+    buffer: &mut [u8],
+    visit: &mut dyn FnMut(PageId, Lsn, Option<&[u8]>),
+    last: u64,
+) -> Option<(u64, usize)> {
     let u32_at = |bytes: &[u8], at: usize| u32::from_be_bytes(bytes[at..at + 4].try_into().expect("4 bytes"));
     let u64_at = |bytes: &[u8], at: usize| u64::from_be_bytes(bytes[at..at + 8].try_into().expect("8 bytes"));
     if buffer[..8] != MAGIC {
@@ -200,17 +209,19 @@ fn check_batch(buffer: &mut [u8], visit: &mut dyn FnMut(PageId, Lsn, &[u8]), las
         return None;
     }
     let entries: Vec<_> = (0..count).map(|index| &buffer[ENTRIES + index * ENTRY_BYTES..][..ENTRY_BYTES]).collect();
+    let is_copied = |entry: &[u8]| u32_at(entry, 16) != 0;
     let stored = |entry: &[u8]| {
         let offset = u32_at(entry, 16) as usize;
         buffer.get(offset..offset.checked_add(u32_at(entry, 20) as usize)?)
     };
     // The whole batch or nothing: a batch that is torn had none of its pages written to their places.
-    if !entries.iter().all(|entry| stored(entry).is_some_and(|bytes| crc32c(bytes) == u32_at(entry, 24))) {
+    let is_whole = |entry: &[u8]| stored(entry).is_some_and(|bytes| crc32c(bytes) == u32_at(entry, 24));
+    if !entries.iter().all(|entry| !is_copied(entry) || is_whole(entry)) {
         return None;
     }
     for entry in &entries {
         let page = PageId::new(SpaceId(u32_at(entry, 0)), PageNo(u32_at(entry, 4)));
-        visit(page, Lsn(u64_at(entry, 8)), stored(entry).expect("checked above"));
+        visit(page, Lsn(u64_at(entry, 8)), stored(entry).filter(|_| is_copied(entry)));
     }
     Some((batch_no, bytes))
 }

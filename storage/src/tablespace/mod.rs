@@ -16,14 +16,18 @@
 //! * A page on disk is sealed, and its header names this tablespace and its own number. Reading verifies that.
 //! * Page 0 is stored plain, so that any tool can tell what the file is.
 
-pub mod doublewrite;
+pub mod torn;
+
+pub mod statistics;
 
 pub mod layout;
 
 pub mod page_io;
 
+pub mod doublewrite;
+
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 use format::ids::{Lsn, PageId, PageNo, SpaceId};
 use format::page::header::{self, PageType};
@@ -31,10 +35,16 @@ pub use format::transform::Algorithm;
 use rustc_hash::FxHashMap;
 
 use self::layout::Layout;
-use crate::config::{Config, Doublewrite, FlushMethod};
+use self::layout::pages::{Form, PageState};
+use self::page_io::stored_state;
+pub use self::statistics::{CompressionStats, IoCounters, SpaceCounters};
+pub use self::torn::TornProtection;
+use self::torn::{Choice, Wishes};
+use crate::config::{Config, FlushMethod};
 use crate::error::{Error, Result};
-use crate::io::{AlignedBuffer, Caching, Disk, File, OpenMode};
-use crate::sync::{Counter, Mutex, Rank, RwLock};
+use crate::io::{ALIGNMENT, AlignedBuffer, Caching, Disk, File, FileFacts, OpenMode};
+use crate::schema::AtomicWrites;
+use crate::sync::{Mutex, Rank, RwLock};
 
 /// How pages are made smaller on their way to disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,62 +95,32 @@ pub fn algorithm_of(number: u8) -> Algorithm {
     }
 }
 
-/// How a file is kept from torn pages, and why that way.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TornProtection {
-    /// The filesystem never overwrites in place.
-    CopyOnWrite,
-    /// Each page is written to the doublewrite file first.
-    Doublewrite,
-    /// Switched off: a torn page is lost.
-    Off,
-}
-
-impl TornProtection {
-    /// For a human.
-    pub fn reason(self) -> &'static str {
-        match self {
-            TornProtection::CopyOnWrite => "the filesystem copies on write",
-            TornProtection::Doublewrite => "the filesystem overwrites in place",
-            TornProtection::Off => "innodb_doublewrite=OFF",
-        }
-    }
-}
-
-/// What happened to pages on their way, all tablespaces together.
-#[derive(Debug, Default)]
-pub struct IoCounters {
-    pub page_reads: Counter,
-    pub data_bytes_read: Counter,
-    pub pages_written: Counter,
-    pub data_bytes_written: Counter,
-    pub data_fsyncs: Counter,
-    pub doublewrite_pages: Counter,
-    pub doublewrite_writes: Counter,
-    pub doublewrite_bytes: Counter,
-    pub pages_compressed: Counter,
-    pub pages_compress_failed: Counter,
-    pub pages_decompressed: Counter,
-    pub punches: Counter,
-    pub punches_avoided: Counter,
-    pub punches_failed: Counter,
-}
-
 /// One open file of pages.
 pub struct Tablespace {
     id: SpaceId,
     path: Mutex<String>,
+    disk: Arc<dyn Disk>,
     file: Arc<dyn File>,
+    facts: FileFacts,
     page_bytes: usize,
-    block_bytes: usize,
     layout: Layout,
     transform: AtomicU64,
-    torn_protection: TornProtection,
+    /// The option.
+    reserve_blocks: bool,
+    /// A [`TornProtection`], for those who write.
+    protection: AtomicU8,
+    torn: Mutex<Torn>,
     /// Pages promised to operations under way, see `segment::reserve`.
     reserved_pages: AtomicU32,
     /// The file is being removed: what is dirty need not be written.
     dropped: AtomicBool,
-    counters: Arc<IoCounters>,
+    counters: SpaceCounters,
+}
+
+/// How the protection from torn pages was chosen.
+struct Torn {
+    wishes: Wishes,
+    reason: String,
 }
 
 /// Facts for information_schema.
@@ -149,50 +129,57 @@ pub struct SpaceInfo {
     pub id: SpaceId,
     pub path: String,
     pub page_bytes: usize,
+    /// The filesystem's kind, see [`FileFacts::filesystem`].
+    pub filesystem: &'static str,
+    /// The pieces in which the filesystem allocates and frees, even if they are larger than a page.
     pub block_bytes: usize,
     pub file_bytes: u64,
     pub allocated_bytes: u64,
     pub transform: Transform,
-    /// Holes can be punched here.
+    /// Pages may be stored in less than their size.
+    pub shortens: bool,
+    /// Holes are punched here.
     pub punch: bool,
+    /// Why, or why not.
+    pub punch_reason: String,
     pub torn_protection: TornProtection,
+    /// Why this one, and why no better one.
+    pub torn_reason: String,
 }
 
 impl Tablespace {
     fn new(
         id: SpaceId,
         path: &str,
+        disk: Arc<dyn Disk>,
         file: Arc<dyn File>,
         transform: Transform,
         config: &Config,
         counters: Arc<IoCounters>,
     ) -> Result<Tablespace> {
         let facts = file.facts().map_err(Error::io("ask for a file's block size"))?;
-        // A block that is no part of a page (a ZFS record of 128K) rules compression out, nothing else.
-        let fits = facts.block_bytes.is_power_of_two() && facts.block_bytes <= config.page_bytes;
-        let block_bytes = if fits { facts.block_bytes.max(512) } else { config.page_bytes };
         let file_bytes = file.len().map_err(Error::io("ask for a file's length"))?;
         let pages = u32::try_from(file_bytes.div_ceil(config.page_bytes as u64))
             .map_err(|_| Error::corrupt(format!("{path} has more pages than a tablespace can")))?;
-        let torn_protection = match config.doublewrite {
-            _ if facts.copy_on_write => TornProtection::CopyOnWrite,
-            Doublewrite::On => TornProtection::Doublewrite,
-            Doublewrite::Off => TornProtection::Off,
-        };
-        let layout = Layout::punched(file.clone(), config.page_bytes, block_bytes, pages);
+        let layout = Layout::punched(file.clone(), &facts, config.page_bytes, pages);
         layout.set_punch(config.punch);
+        let wishes = Wishes::new(config);
+        let Choice { protection, reason } = torn::choose(&facts, config.page_bytes, wishes);
         Ok(Tablespace {
             id,
             path: Mutex::new(Rank::Leaf, path.into()),
+            disk,
             file,
+            facts,
             page_bytes: config.page_bytes,
-            block_bytes,
             layout,
             transform: AtomicU64::new(transform.pack()),
-            torn_protection,
+            reserve_blocks: config.reserve_blocks,
+            protection: AtomicU8::new(protection as u8),
+            torn: Mutex::new(Rank::Leaf, Torn { wishes, reason }),
             reserved_pages: AtomicU32::new(0),
             dropped: AtomicBool::new(false),
-            counters,
+            counters: SpaceCounters::new(counters),
         })
     }
 
@@ -208,8 +195,9 @@ impl Tablespace {
         self.page_bytes
     }
 
+    /// What a stored page's length is rounded to; the page size if the filesystem's block is no part of it.
     pub fn block_bytes(&self) -> usize {
-        self.block_bytes
+        self.layout.block_bytes()
     }
 
     pub fn transform(&self) -> Transform {
@@ -222,7 +210,29 @@ impl Tablespace {
     }
 
     pub fn torn_protection(&self) -> TornProtection {
-        self.torn_protection
+        TornProtection::from_number(self.protection.load(Ordering::Relaxed))
+    }
+
+    /// ATOMIC_WRITES of the table; takes effect for each page when it is next written.
+    pub fn set_atomic_writes(&self, table: AtomicWrites) {
+        self.choose_protection(|wishes| wishes.table = table);
+    }
+
+    /// An untorn write did not work. The file goes on with other means.
+    fn refuse_atomic_writes(&self, cause: &std::io::Error) {
+        if self.torn_protection() == TornProtection::AtomicWrites {
+            self.choose_protection(|wishes| wishes.refused = true);
+            let instead = self.torn_protection();
+            tracing::error!("{}: an untorn write is refused ({cause}); {instead} from here on", self.path());
+        }
+    }
+
+    fn choose_protection(&self, change: impl FnOnce(&mut Wishes)) {
+        let mut torn = self.torn.lock();
+        change(&mut torn.wishes);
+        let choice = torn::choose(&self.facts, self.page_bytes, torn.wishes);
+        torn.reason = choice.reason;
+        self.protection.store(choice.protection as u8, Ordering::Relaxed);
     }
 
     pub fn set_punch(&self, wanted: bool) {
@@ -239,15 +249,15 @@ impl Tablespace {
     /// A compressed tablespace grows sparsely, since nobody knows yet how much its pages will need; a plain one reserves
     /// its blocks now, while a full disk is still an ordinary error.
     pub fn extend(&self, pages: u32) -> Result<()> {
-        let sparse = self.transform().algorithm != Algorithm::None && self.layout.punches();
-        self.layout.extend(pages, !sparse).map_err(Error::io("extend a tablespace"))
+        let sparse = self.transform().algorithm != Algorithm::None && self.layout.shortens();
+        self.layout.extend(pages, self.reserve_blocks && !sparse).map_err(Error::io("extend a tablespace"))
     }
 
     pub fn sync(&self) -> Result<()> {
         if self.is_dropped() {
             return Ok(());
         }
-        self.counters.data_fsyncs.add(1);
+        self.counters.total.data_fsyncs.add(1);
         self.layout.sync().map_err(Error::io("sync a tablespace"))
     }
 
@@ -260,17 +270,95 @@ impl Tablespace {
     }
 
     pub fn info(&self) -> Result<SpaceInfo> {
+        let why_not_punched = self.layout.why_not_punched();
         Ok(SpaceInfo {
             id: self.id,
             path: self.path(),
             page_bytes: self.page_bytes,
-            block_bytes: self.block_bytes,
+            filesystem: self.facts.filesystem,
+            block_bytes: self.facts.block_bytes,
             file_bytes: self.file.len().map_err(Error::io("ask for a file's length"))?,
             allocated_bytes: self.file.allocated_bytes().map_err(Error::io("ask for a file's blocks"))?,
             transform: self.transform(),
-            punch: self.layout.punches(),
-            torn_protection: self.torn_protection,
+            shortens: self.layout.shortens(),
+            punch: why_not_punched.is_none(),
+            punch_reason: why_not_punched.unwrap_or_else(|| {
+                format!("{} frees blocks of {} bytes", self.facts.filesystem, self.facts.block_bytes)
+            }),
+            torn_protection: self.torn_protection(),
+            torn_reason: self.torn.lock().reason.clone(),
         })
+    }
+
+    /// Gives back what free pages occupy; from here on they read as zero. Nobody needs their content any more, not even
+    /// recovery. Returns the bytes that were freed.
+    pub fn release_pages(&self, pages: std::ops::Range<u32>) -> Result<u64> {
+        self.layout.release(pages, &self.counters).map_err(Error::io("ask for a page's blocks"))
+    }
+
+    /// How the pages are stored now, as far as that is known: [`Tablespace::survey`] makes it known.
+    pub fn compression_stats(&self) -> CompressionStats {
+        let counters = &self.counters;
+        let mut stats = CompressionStats {
+            punches_issued: counters.punches_issued.get(),
+            punches_avoided: counters.punches_avoided.get(),
+            punches_failed: counters.punches_failed.get(),
+            compress_us: counters.compress_nanos.get() / 1000,
+            decompress_us: counters.decompress_nanos.get() / 1000,
+            ..CompressionStats::default()
+        };
+        let block = self.block_bytes();
+        self.layout.each(0, |_, known| {
+            let (Some(state), Some(blocks)) = (known.state(), known.blocks()) else {
+                stats.pages_unknown += 1;
+                return true;
+            };
+            match state.form {
+                Form::Unwritten => stats.pages_unwritten += 1,
+                Form::Plain => stats.pages_plain += 1,
+                Form::Encoded(number) => match algorithm_of(number) {
+                    Algorithm::Zlib => stats.pages_zlib += 1,
+                    Algorithm::Lz4 => stats.pages_lz4 += 1,
+                    Algorithm::Zstd => stats.pages_zstd += 1,
+                    Algorithm::None => stats.pages_unknown += 1,
+                },
+            }
+            stats.pages_encrypted += u64::from(state.encrypted);
+            stats.pages_incompressible += u64::from(state.incompressible);
+            stats.stored_bytes += (blocks * block) as u64;
+            stats.exact_bytes += state.exact_bytes as u64;
+            let behind_boundary = state.exact_bytes % block;
+            let misses = state.exact_bytes > block && (1..=statistics::BOUNDARY_MISS_BYTES).contains(&behind_boundary);
+            stats.boundary_misses += u64::from(misses);
+            true
+        });
+        stats
+    }
+
+    /// Looks at up to `pages_max` pages of which nothing is known, by their first bytes on disk. Returns whether there
+    /// are more.
+    pub fn survey(&self, pages_max: usize) -> Result<bool> {
+        let mut start = AlignedBuffer::new(ALIGNMENT);
+        let mut unknown = Vec::new();
+        self.layout.each(0, |page, known| {
+            if known.state().is_none() || known.blocks().is_none() {
+                unknown.push((PageNo(page), known));
+            }
+            unknown.len() <= pages_max
+        });
+        let more = unknown.len() > pages_max;
+        for &(page, known) in unknown.iter().take(pages_max) {
+            let state = match known.state() {
+                Some(state) => state,
+                None => {
+                    self.layout.read(page, &mut start).map_err(Error::io("read a page"))?;
+                    // What makes no sense is no page of ours: it counts as what it occupies.
+                    stored_state(&start, self.page_bytes).unwrap_or(PageState::plain(self.page_bytes))
+                }
+            };
+            self.layout.learn_blocks(page, known, state).map_err(Error::io("ask for a page's blocks"))?;
+        }
+        Ok(more)
     }
 }
 
@@ -345,7 +433,8 @@ impl Tablespaces {
             file.sync().map_err(Error::io("sync a tablespace"))?;
             self.disk.sync_directory(crate::io::parent(path)).map_err(Error::io("sync a directory"))?;
         }
-        let space = Arc::new(Tablespace::new(id, path, file, transform, config, self.counters.clone())?);
+        let space =
+            Arc::new(Tablespace::new(id, path, self.disk.clone(), file, transform, config, self.counters.clone())?);
         self.open.write().insert(id, space.clone());
         Ok(space)
     }

@@ -1,13 +1,20 @@
 //! Pages on their way to disk and back: seal, encode, write | read, decode, verify.
 //!
-//! A batch of pages is collected in one buffer, in the very form in which the doublewrite file wants it:
+//! A batch of pages is collected in one buffer, in the very form in which the doublewrite file wants it. Pages that need
+//! no copy there are collected in a second one:
 //!
 //! ```text
-//!   | batch header | stored page | stored page | ...    one write to the doublewrite file, one sync
-//!                    |             |
-//!                    v             v
-//!                  its place     its place              one write each, a punch where blocks became free
+//!   copied   | batch header | stored page | stored page | ...    one write to the doublewrite file, one sync
+//!                             |             |
+//!                             v             v
+//!                           its place     its place              side by side: one write; then the punches
+//!                             ^             ^
+//!                             |             |
+//!   direct   | stored page | stored page | ...
 //! ```
+//!
+//! How long a stored page is depends on how its file is kept from torn pages: whole blocks, or, if it is to be written
+//! untorn, a power of two. A page that does not get shorter by that is stored as it is.
 //!
 //! Invariants:
 //!
@@ -16,14 +23,17 @@
 //! * `read(write(page)) == page` up to checksums, for every transform.
 
 use std::cell::RefCell;
+use std::ops::Range;
 use std::sync::Arc;
+use std::time::Duration;
 
 use format::ids::{Lsn, PageId, PageNo};
 use format::page::header;
 use format::transform::{self, Algorithm, Scratch};
 
 use super::layout::Stored;
-use super::{Tablespace, TornProtection};
+use super::layout::pages::{Form, PageState};
+use super::{Tablespace, TornProtection, Transform};
 use crate::error::{Error, Result};
 use crate::io::{ALIGNMENT, AlignedBuffer};
 
@@ -39,32 +49,86 @@ pub struct BatchPage {
     pub space: Arc<Tablespace>,
     pub page: PageNo,
     pub lsn: Lsn,
-    pub offset: usize,
-    pub bytes: usize,
+    pub protection: TornProtection,
+    /// In the buffer that `protection` chooses.
+    bytes: Range<usize>,
+    state: PageState,
+}
+
+impl BatchPage {
+    pub fn stored_bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Its bytes are kept in the doublewrite file.
+    pub fn is_copied(&self) -> bool {
+        self.protection == TornProtection::Doublewrite
+    }
+
+    /// The doublewrite file notes it.
+    pub fn is_noted(&self) -> bool {
+        matches!(self.protection, TornProtection::Doublewrite | TornProtection::DetectOnly)
+    }
+}
+
+/// Stored pages one behind the other.
+struct Region {
+    buffer: AlignedBuffer,
+    used: usize,
+}
+
+impl Region {
+    fn new(bytes: usize) -> Region {
+        Region { buffer: AlignedBuffer::new(bytes), used: 0 }
+    }
+
+    fn append(&mut self, stored: &[u8]) -> Range<usize> {
+        let start = self.used;
+        self.buffer[start..start + stored.len()].copy_from_slice(stored);
+        // The next page begins at a multiple of the smallest block again: direct I/O wants its memory aligned too.
+        self.used += stored.len().next_multiple_of(512);
+        start..start + stored.len()
+    }
 }
 
 /// Sealed and encoded pages, ready to be written. Reused from batch to batch.
 pub struct Batch {
-    buffer: AlignedBuffer,
-    used: usize,
+    copied: Region,
+    direct: Region,
     pages: Vec<BatchPage>,
+    /// The pages of one tablespace, while they are written.
+    stored: Vec<Stored>,
     scratch: Scratch,
     encoded: Vec<u8>,
 }
 
+/// What [`Batch::write`] did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Written {
+    All,
+    /// A file has refused to be written untorn, and is protected by other means from now on: the batch has to be
+    /// appended to the doublewrite file if it wants that now, and written again.
+    Refused,
+}
+
 impl Batch {
     pub fn new(page_bytes: usize) -> Batch {
-        Batch {
-            buffer: AlignedBuffer::new(BATCH_HEADER_BYTES + BATCH_PAGES_MAX * page_bytes),
-            used: BATCH_HEADER_BYTES,
+        let pages_bytes = BATCH_PAGES_MAX * page_bytes;
+        let mut batch = Batch {
+            copied: Region::new(BATCH_HEADER_BYTES + pages_bytes),
+            direct: Region::new(pages_bytes),
             pages: Vec::with_capacity(BATCH_PAGES_MAX),
+            stored: Vec::with_capacity(BATCH_PAGES_MAX),
             scratch: Scratch::default(),
             encoded: Vec::with_capacity(page_bytes),
-        }
+        };
+        batch.clear();
+        batch
     }
 
     pub fn clear(&mut self) {
-        self.used = BATCH_HEADER_BYTES;
+        self.copied.used = BATCH_HEADER_BYTES;
+        self.direct.used = 0;
         self.pages.clear();
     }
 
@@ -77,19 +141,29 @@ impl Batch {
         self.pages.iter().map(|page| page.lsn).max().unwrap_or(Lsn::ZERO)
     }
 
-    /// The buffer from the header to the last page.
-    pub fn bytes_mut(&mut self) -> &mut [u8] {
-        let used = self.used.next_multiple_of(ALIGNMENT);
-        &mut self.buffer[..used]
-    }
-
-    pub fn stored(&self, page: &BatchPage) -> &[u8] {
-        &self.buffer[page.offset..page.offset + page.bytes]
-    }
-
-    /// Whether any page wants to be in the doublewrite file first.
+    /// Whether any page wants to be noted in the doublewrite file first.
     pub fn wants_doublewrite(&self) -> bool {
-        self.pages.iter().any(|page| page.space.torn_protection() == TornProtection::Doublewrite)
+        self.pages.iter().any(BatchPage::is_noted)
+    }
+
+    /// What goes to the doublewrite file: from the header to the last page that has a copy there.
+    pub fn doublewrite_image(&mut self) -> &mut [u8] {
+        let used = self.copied.used.next_multiple_of(ALIGNMENT);
+        &mut self.copied.buffer[..used]
+    }
+
+    /// The stored bytes of a page.
+    pub fn stored(&self, page: &BatchPage) -> &[u8] {
+        &self.region(page.protection).buffer[page.bytes.clone()]
+    }
+
+    /// Where the page lies in the doublewrite image; 0 if it has no copy there.
+    pub fn offset_in_image(&self, page: &BatchPage) -> usize {
+        if page.is_copied() { page.bytes.start } else { 0 }
+    }
+
+    fn region(&self, protection: TornProtection) -> &Region {
+        if protection == TornProtection::Doublewrite { &self.copied } else { &self.direct }
     }
 
     /// Seals a copy of a page, encodes it as its tablespace wants, and appends it. `plain` is left sealed.
@@ -99,44 +173,121 @@ impl Batch {
         assert!(id.space == space.id(), "page {id} does not belong to tablespace {}", space.id());
         let lsn = header::lsn(plain);
         header::seal(plain, lsn);
-
-        let wanted = space.transform();
-        let counters = &space.counters;
-        // Page 0 stays plain; and where no hole can be punched, compressing would only cost time.
-        let encodes = wanted.algorithm != Algorithm::None && id.page.0 != 0 && space.layout.punches();
-        let encoded = if encodes {
-            let out = &mut self.encoded;
-            transform::encode(plain, wanted.algorithm, wanted.level, space.block_bytes, &mut self.scratch, out)
-        } else {
-            None
-        };
-        let stored = match encoded {
-            Some(bytes) => {
-                counters.pages_compressed.add(1);
-                &self.encoded[..bytes]
-            }
+        let protection = space.torn_protection();
+        let (stored, state) = match self.encode(&space, plain, protection) {
+            Some(state) => (&self.encoded[..], state),
             None => {
-                counters.pages_compress_failed.add(u64::from(encodes));
-                &*plain
+                // Page 0 is never tried, and no failure.
+                let incompressible = space.encodes(id.page);
+                space.counters.total.pages_compress_failed.add(u64::from(incompressible));
+                (&*plain, PageState { incompressible, ..PageState::plain(plain.len()) })
             }
         };
-        let offset = self.used;
-        self.buffer[offset..offset + stored.len()].copy_from_slice(stored);
-        // The next page begins at a multiple of the block again: direct I/O wants its memory aligned too.
-        self.used += stored.len().next_multiple_of(512);
-        self.pages.push(BatchPage { bytes: stored.len(), space, page: id.page, lsn, offset });
+        let region = if protection == TornProtection::Doublewrite { &mut self.copied } else { &mut self.direct };
+        let bytes = region.append(stored);
+        self.pages.push(BatchPage { space, page: id.page, lsn, protection, bytes, state });
+    }
+
+    /// Encodes a sealed page into `self.encoded`, in the length that it will have on disk. `None` if it is to be stored
+    /// as it is.
+    fn encode(&mut self, space: &Tablespace, plain: &[u8], protection: TornProtection) -> Option<PageState> {
+        if !space.encodes(header::page_no(plain)) {
+            return None;
+        }
+        let Transform { algorithm, level } = space.transform();
+        let started = space.now();
+        let rounding = space.rounding(protection);
+        let out = &mut self.encoded;
+        let encoded =
+            transform::encode(plain, algorithm, level, rounding.saves_bytes(plain.len()), &mut self.scratch, out);
+        space.counters.compressed(space.now().saturating_sub(started));
+        encoded?;
+        let exact = transform::encoded_bytes(out).expect("just encoded");
+        out.truncate(rounding.stored_bytes(exact));
+        space.counters.total.pages_compressed.add(1);
+        Some(PageState::encoded(algorithm as u8, exact))
     }
 
     /// Writes the pages to their places. They are durable after the tablespaces' next sync.
-    pub fn write(&self) -> Result<()> {
-        for page in &self.pages {
-            if page.space.is_dropped() {
+    pub fn write(&mut self) -> Result<Written> {
+        let mut refused = false;
+        let mut start = 0;
+        while start < self.pages.len() {
+            let first = &self.pages[start];
+            let same = |page: &BatchPage| Arc::ptr_eq(&page.space, &first.space) && page.protection == first.protection;
+            let run = self.pages[start..].iter().take_while(|page| same(page)).count();
+            let run = &self.pages[start..start + run];
+            start += run.len();
+            let (space, protection) = (&first.space, first.protection);
+            if space.is_dropped() {
                 continue;
             }
-            let stored = Stored { page: page.page, bytes: self.stored(page) };
-            page.space.layout.write(stored, &page.space.counters).map_err(Error::io("write a page"))?;
+            let untorn = protection == TornProtection::AtomicWrites;
+            self.stored.clear();
+            self.stored.extend(run.iter().map(|page| Stored {
+                page: page.page,
+                bytes: page.bytes.clone(),
+                state: page.state,
+                untorn,
+            }));
+            match space.layout.write(&self.stored, &self.region(protection).buffer, &space.counters) {
+                Ok(()) => space.counters.total.untorn_pages.add(if untorn { run.len() as u64 } else { 0 }),
+                Err(cause) if untorn && is_refusal(&cause) => {
+                    space.refuse_atomic_writes(&cause);
+                    refused = true;
+                }
+                Err(cause) => return Err(Error::from_io("write a page", cause)),
+            }
         }
-        Ok(())
+        if !refused {
+            return Ok(Written::All);
+        }
+        self.protect_again();
+        Ok(Written::Refused)
+    }
+
+    /// Moves pages to where their tablespaces want them now.
+    fn protect_again(&mut self) {
+        for page in &mut self.pages {
+            let protection = page.space.torn_protection();
+            if page.protection == TornProtection::AtomicWrites && protection == TornProtection::Doublewrite {
+                page.bytes = self.copied.append(&self.direct.buffer[page.bytes.clone()]);
+            }
+            if page.protection == TornProtection::AtomicWrites {
+                page.protection = protection;
+            }
+        }
+    }
+}
+
+/// The kernel or the filesystem cannot write this untorn after all.
+fn is_refusal(error: &std::io::Error) -> bool {
+    matches!(error.kind(), std::io::ErrorKind::InvalidInput | std::io::ErrorKind::Unsupported)
+}
+
+/// To what a stored page's length is rounded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rounding {
+    /// Multiples of a block.
+    Blocks(usize),
+    /// Powers of two, from the smallest untorn write on.
+    PowersOfTwo(usize),
+}
+
+impl Rounding {
+    /// By how much a page must get shorter at least to be worth encoding.
+    fn saves_bytes(self, page_bytes: usize) -> usize {
+        match self {
+            Rounding::Blocks(block) => block,
+            Rounding::PowersOfTwo(_) => page_bytes / 2,
+        }
+    }
+
+    fn stored_bytes(self, exact_bytes: usize) -> usize {
+        match self {
+            Rounding::Blocks(block) => exact_bytes.next_multiple_of(block),
+            Rounding::PowersOfTwo(smallest) => exact_bytes.next_power_of_two().max(smallest),
+        }
     }
 }
 
@@ -149,32 +300,113 @@ pub enum PageRead {
     Zero,
 }
 
+/// Where stored bytes wait while they are decoded.
+struct Decoding {
+    stored: AlignedBuffer,
+    scratch: Scratch,
+}
+
 thread_local! {
-    /// Where stored bytes wait while they are decoded.
-    static DECODE: RefCell<(Vec<u8>, Scratch)> = RefCell::default();
+    static DECODING: RefCell<Decoding> =
+        RefCell::new(Decoding { stored: AlignedBuffer::new(ALIGNMENT), scratch: Scratch::default() });
 }
 
 impl Tablespace {
     /// Reads a page into a frame, decoded and verified. On an error the frame's content means nothing.
     pub fn read_page(&self, page: PageNo, frame: &mut [u8]) -> Result<PageRead> {
         assert_eq!(frame.len(), self.page_bytes, "a frame is as large as a page");
-        let bytes = self.layout.read(page, frame).map_err(Error::io("read a page"))?;
-        self.counters.page_reads.add(1);
-        self.counters.data_bytes_read.add(bytes as u64);
-        let id = PageId::new(self.id, page);
+        let stored_bytes = self.layout.stored_bytes(page);
+        if stored_bytes == 0 || stored_bytes == frame.len() {
+            self.read_stored(page, frame)?;
+            return self.decode(page, frame);
+        }
+        // Known to be shorter than a page: it is read where it can be decoded from, straight into the frame.
+        DECODING.with_borrow_mut(|Decoding { stored, scratch }| {
+            if stored.len() < stored_bytes {
+                *stored = AlignedBuffer::new(frame.len());
+            }
+            let stored = &mut stored[..stored_bytes];
+            self.read_bytes(page, stored)?;
+            if !transform::is_encoded(stored) {
+                return Err(Error::corrupt_page(self.page_id(page), "not the compressed page that was written"));
+            }
+            self.decode_into(page, stored, scratch, frame)?;
+            self.verify(page, frame)
+        })
+    }
+
+    /// Reads the stored form of a page as it is, zeros behind it; [`Tablespace::decode`] makes a page of it.
+    pub fn read_stored(&self, page: PageNo, buffer: &mut [u8]) -> Result<()> {
+        let (stored, hole) = buffer.split_at_mut(self.layout.stored_bytes(page).min(buffer.len()));
+        hole.fill(0);
+        self.read_bytes(page, stored)
+    }
+
+    fn read_bytes(&self, page: PageNo, buffer: &mut [u8]) -> Result<()> {
+        let bytes = self.layout.read(page, buffer).map_err(Error::io("read a page"))?;
+        self.counters.total.page_reads.add(1);
+        self.counters.total.data_bytes_read.add(bytes as u64);
+        Ok(())
+    }
+
+    /// Makes a page of its stored form, in place, and verifies it.
+    pub fn decode(&self, page: PageNo, frame: &mut [u8]) -> Result<PageRead> {
+        let known = self.layout.known(page);
+        if known.state().is_none()
+            && let Some(state) = stored_state(frame, frame.len())
+        {
+            self.layout.learn(page, known, state);
+        }
         if transform::is_encoded(frame) {
-            decode_in_place(frame).map_err(|cause| Error::corrupt_page(id, cause))?;
-            self.counters.pages_decompressed.add(1);
+            DECODING.with_borrow_mut(|Decoding { stored, scratch }| {
+                // A length that is a lie is found here: no more than the frame has is there.
+                let bytes = transform::encoded_bytes(frame)
+                    .ok()
+                    .filter(|&bytes| bytes <= frame.len())
+                    .ok_or_else(|| Error::corrupt_page(self.page_id(page), "length of a compressed page"))?;
+                if stored.len() < bytes {
+                    *stored = AlignedBuffer::new(frame.len());
+                }
+                stored[..bytes].copy_from_slice(&frame[..bytes]);
+                self.decode_into(page, &stored[..bytes], scratch, frame)
+            })?;
         } else if header::is_zero(frame) {
             return Ok(PageRead::Zero);
         }
+        self.verify(page, frame)
+    }
+
+    fn decode_into(&self, page: PageNo, stored: &[u8], scratch: &mut Scratch, frame: &mut [u8]) -> Result<()> {
+        let started = self.now();
+        transform::decode(stored, scratch, frame).map_err(|cause| Error::corrupt_page(self.page_id(page), cause))?;
+        self.counters.decompressed(self.now().saturating_sub(started));
+        Ok(())
+    }
+
+    fn verify(&self, page: PageNo, frame: &[u8]) -> Result<PageRead> {
+        let id = self.page_id(page);
         header::verify(frame, id).map_err(|cause| Error::corrupt_page(id, cause))?;
         Ok(PageRead::Found)
     }
 
-    /// Reads the stored bytes of a page as they are, for tools.
-    pub fn read_stored(&self, page: PageNo, buffer: &mut [u8]) -> Result<()> {
-        self.layout.read(page, buffer).map(|_| ()).map_err(Error::io("read a page"))
+    fn page_id(&self, page: PageNo) -> PageId {
+        PageId::new(self.id, page)
+    }
+
+    /// Whether a page is to be encoded: page 0 stays plain, and where a page cannot get shorter it would only cost time.
+    fn encodes(&self, page: PageNo) -> bool {
+        self.transform().algorithm != Algorithm::None && page.0 != 0 && self.layout.shortens()
+    }
+
+    fn rounding(&self, protection: TornProtection) -> Rounding {
+        match (protection, self.facts.atomic_write) {
+            (TornProtection::AtomicWrites, Some((min, _))) => Rounding::PowersOfTwo(min.max(self.block_bytes())),
+            _ => Rounding::Blocks(self.block_bytes()),
+        }
+    }
+
+    fn now(&self) -> Duration {
+        self.disk.clock().now()
     }
 
     /// Puts stored bytes (of the doublewrite file) to their place.
@@ -182,22 +414,18 @@ impl Tablespace {
         // Direct I/O takes aligned memory only.
         let mut aligned = AlignedBuffer::new(stored.len());
         aligned[..stored.len()].copy_from_slice(stored);
-        self.layout
-            .write(Stored { page, bytes: &aligned[..stored.len()] }, &self.counters)
-            .map_err(Error::io("restore a page"))
+        let state = stored_state(stored, self.page_bytes).unwrap_or(PageState::plain(self.page_bytes));
+        let stored = Stored { page, bytes: 0..stored.len(), state, untorn: false };
+        self.layout.write(&[stored], &aligned, &self.counters).map_err(Error::io("restore a page"))
     }
 }
 
-/// Replaces an encoded page by what it encodes.
-pub fn decode_in_place(frame: &mut [u8]) -> format::Result<()> {
-    DECODE.with_borrow_mut(|(stored, scratch)| {
-        let bytes = transform::encoded_bytes(frame)?;
-        stored.clear();
-        // A length that is a lie is found here: no more than the frame has is there.
-        let Some(encoded) = frame.get(..bytes) else {
-            return Err(format::Error::corrupt("length of a compressed page", header::TRANSFORM));
-        };
-        stored.extend_from_slice(encoded);
-        transform::decode(stored, scratch, frame)
-    })
+/// How a page is stored, by its first bytes; `None` if they make no sense.
+pub fn stored_state(start: &[u8], page_bytes: usize) -> Option<PageState> {
+    if transform::is_encoded(start) {
+        let exact = transform::encoded_bytes(start).ok().filter(|&bytes| bytes <= page_bytes)?;
+        return Some(PageState::encoded(transform::Envelope::read(start).ok()?.algorithm, exact));
+    }
+    let zero = header::is_zero(start);
+    Some(if zero { PageState::UNWRITTEN } else { PageState { form: Form::Plain, ..PageState::plain(page_bytes) } })
 }

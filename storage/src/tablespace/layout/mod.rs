@@ -3,26 +3,35 @@
 //!
 //! * [`punched`]: InnoDB's. Page n begins at n x page size; what its stored form does not need is a hole. The file can
 //!   be read by MySQL's tools, and moved in and out.
+//! * [`pages`]: what is known in memory of each page.
 //!
 //! A *packed* layout (images appended to segments, found through a logged page map, so that nothing is torn or rounded)
 //! is to follow as another arm of [`Layout`]; above this module nobody knows which one a file has.
 
+pub mod pages;
+
 pub mod punched;
 
 use std::io;
+use std::ops::Range;
 use std::sync::Arc;
 
 use format::ids::PageNo;
 
+use self::pages::{Known, PageState};
 use self::punched::Punched;
-use super::IoCounters;
-use crate::io::File;
+use super::SpaceCounters;
+use crate::io::{File, FileFacts};
 
-/// A page as it is to be stored: its bytes, rounded up to whole blocks.
-#[derive(Clone, Copy, Debug)]
-pub struct Stored<'a> {
+/// A page as it is to be stored: where its bytes are, rounded up to whole blocks, and what they are.
+#[derive(Clone, Debug)]
+pub struct Stored {
     pub page: PageNo,
-    pub bytes: &'a [u8],
+    /// In the buffer that is passed along.
+    pub bytes: Range<usize>,
+    pub state: PageState,
+    /// In one write that happens as a whole or not at all.
+    pub untorn: bool,
 }
 
 /// See the module header.
@@ -31,23 +40,37 @@ pub enum Layout {
 }
 
 impl Layout {
-    /// `pages_written`: pages of an existing file, whose stored lengths are not known yet.
-    pub fn punched(file: Arc<dyn File>, page_bytes: usize, block_bytes: usize, pages_written: u32) -> Layout {
-        Layout::Punched(Punched::new(file, page_bytes, block_bytes, pages_written))
+    /// `pages_found`: pages of an existing file, of which nothing is known yet.
+    pub fn punched(file: Arc<dyn File>, facts: &FileFacts, page_bytes: usize, pages_found: u32) -> Layout {
+        Layout::Punched(Punched::new(file, facts, page_bytes, pages_found))
     }
 
-    /// Reads the stored bytes of a page into `buffer` (of page size), zeros behind them. Returns the bytes that came from
-    /// the file.
+    /// The pieces in which a page's length on the device is counted; the page size if it has no pieces.
+    pub fn block_bytes(&self) -> usize {
+        match self {
+            Layout::Punched(layout) => layout.block_bytes(),
+        }
+    }
+
+    /// Bytes at the start of a page's place that hold all of its stored form; the page size if that is not known.
+    pub fn stored_bytes(&self, page: PageNo) -> usize {
+        match self {
+            Layout::Punched(layout) => layout.stored_bytes(page),
+        }
+    }
+
+    /// Reads the first bytes of a page's place, zeros behind the end of the file. Returns the bytes that came from the
+    /// file.
     pub fn read(&self, page: PageNo, buffer: &mut [u8]) -> io::Result<usize> {
         match self {
             Layout::Punched(layout) => layout.read(page, buffer),
         }
     }
 
-    /// Writes a page. It is not durable before [`Layout::sync`].
-    pub fn write(&self, page: Stored<'_>, counters: &IoCounters) -> io::Result<()> {
+    /// Writes pages from `buffer`, in ascending order of their numbers. They are not durable before [`Layout::sync`].
+    pub fn write(&self, pages: &[Stored], buffer: &[u8], counters: &SpaceCounters) -> io::Result<()> {
         match self {
-            Layout::Punched(layout) => layout.write(page, counters),
+            Layout::Punched(layout) => layout.write(pages, buffer, counters),
         }
     }
 
@@ -55,6 +78,13 @@ impl Layout {
     pub fn extend(&self, pages: u32, reserve: bool) -> io::Result<()> {
         match self {
             Layout::Punched(layout) => layout.extend(pages, reserve),
+        }
+    }
+
+    /// Gives back what free pages occupy: from here on they read as zero. Returns the bytes that were freed.
+    pub fn release(&self, pages: Range<u32>, counters: &SpaceCounters) -> io::Result<u64> {
+        match self {
+            Layout::Punched(layout) => layout.release(pages, counters),
         }
     }
 
@@ -71,16 +101,50 @@ impl Layout {
         }
     }
 
-    /// Whether holes can be punched, and have been wanted so far.
-    pub fn punches(&self) -> bool {
+    /// Whether a page may be stored in less than its size.
+    pub fn shortens(&self) -> bool {
         match self {
-            Layout::Punched(layout) => layout.punches(),
+            Layout::Punched(layout) => layout.shortens(),
+        }
+    }
+
+    /// Why holes are not punched; `None` if they are.
+    pub fn why_not_punched(&self) -> Option<String> {
+        match self {
+            Layout::Punched(layout) => layout.why_not_punched(),
         }
     }
 
     pub fn set_punch(&self, wanted: bool) {
         match self {
             Layout::Punched(layout) => layout.set_punch(wanted),
+        }
+    }
+
+    pub fn known(&self, page: PageNo) -> Known {
+        match self {
+            Layout::Punched(layout) => layout.known(page),
+        }
+    }
+
+    /// Enters what was seen when a page was read; `before` is what was known then.
+    pub fn learn(&self, page: PageNo, before: Known, state: PageState) {
+        match self {
+            Layout::Punched(layout) => layout.learn(page, before, state),
+        }
+    }
+
+    /// As `learn`, and asks the filesystem for the blocks.
+    pub fn learn_blocks(&self, page: PageNo, before: Known, state: PageState) -> io::Result<()> {
+        match self {
+            Layout::Punched(layout) => layout.learn_blocks(page, before, state),
+        }
+    }
+
+    /// Visits what is known of the pages from `first` on.
+    pub fn each(&self, first: u32, visit: impl FnMut(u32, Known) -> bool) {
+        match self {
+            Layout::Punched(layout) => layout.each(first, visit),
         }
     }
 }

@@ -7,109 +7,216 @@
 //!    2 blocks               1 block                4 blocks
 //! ```
 //!
-//! Punching costs as much as writing, so a hole is punched only where the page occupied blocks before that it no longer
-//! needs. For that, the blocks each page occupies are known in memory, one byte per page. After an open they are unknown,
-//! and asked of the filesystem when the page is first written; behind the old end of the file all is a hole.
+//! Pages are written in batches: those that lie side by side in the file and in memory become one write, and all writes
+//! of a batch are handed over together. Punching costs as much as writing, so a hole is punched only where a page
+//! occupied blocks before that it no longer needs, after the writes, and neighbouring holes in one call. For that, the
+//! blocks each page occupies are known in memory (`pages`). After an open they are unknown, and asked of the filesystem
+//! when the page is first written; behind the old end of the file all is a hole.
+//!
+//! Whether holes are punched at all depends on the filesystem (it frees whole blocks, and less than a page), on the
+//! option (`innodb_use_trim`), and on the last call's success. Without holes pages are still written in their stored
+//! length: what is behind it is then older than the page, and nobody reads it.
 //!
 //! Invariants:
 //!
-//! * The number in memory is never smaller than what the page occupies on the device.
 //! * No punch is issued that frees nothing, and none under a lock.
-//! * One page has one writer at a time (the pool sees to that), so its byte needs no lock.
+//! * One page has one writer at a time; the pool sees to that.
 
 use std::io;
+use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use format::ids::PageNo;
 
 use super::Stored;
-use crate::io::File;
-use crate::sync::{Mutex, Rank, RwLock};
-use crate::tablespace::IoCounters;
-
-/// Blocks of a page whose occupation has not been asked for yet.
-const UNKNOWN: u8 = u8::MAX;
+use super::pages::{BLOCKS_MAX, Form, Known, PageState, Pages};
+use crate::io::{File, FileFacts, Punching, Write};
+use crate::sync::{Mutex, Rank};
+use crate::tablespace::SpaceCounters;
 
 /// See the module header.
 pub struct Punched {
     file: Arc<dyn File>,
     page_bytes: usize,
     block_bytes: usize,
-    /// Blocks each page occupies. Pages behind the end occupy none.
-    occupied: RwLock<Vec<AtomicU8>>,
+    known: Pages,
     /// Pages the file has room for.
     pages: AtomicU32,
     extending: Mutex<()>,
+    /// Why this file cannot have holes, from the start.
+    cannot: Option<String>,
     /// Holes are wanted: the option.
     wanted: AtomicBool,
-    /// Punching works here, as far as is known.
+    /// The last punch did not fail.
     works: AtomicBool,
+    /// What it said, if it did.
+    failure: Mutex<String>,
+}
+
+/// A write of one page, or of several side by side.
+struct Merged {
+    offset: u64,
+    bytes: Range<usize>,
+    untorn: bool,
 }
 
 impl Punched {
-    pub fn new(file: Arc<dyn File>, page_bytes: usize, block_bytes: usize, pages_written: u32) -> Punched {
-        let blocks = page_bytes / block_bytes.max(1);
+    pub fn new(file: Arc<dyn File>, facts: &FileFacts, page_bytes: usize, pages_found: u32) -> Punched {
+        let said = facts.block_bytes;
+        // A block that is no part of a page (a ZFS record of 128K) rules holes out, nothing else.
+        let divides = said.is_power_of_two() && (512..page_bytes).contains(&said);
+        let cannot = match facts.punching {
+            Punching::Unsupported => Some(format!("{} does not punch holes", facts.filesystem)),
+            Punching::FreesNothing => Some(format!("{} frees nothing when a hole is punched", facts.filesystem)),
+            Punching::Frees if !divides || page_bytes / said > BLOCKS_MAX => {
+                Some(format!("{} frees blocks of {said} bytes, and a page has {page_bytes}", facts.filesystem))
+            }
+            Punching::Frees => None,
+        };
         Punched {
             file,
             page_bytes,
-            block_bytes,
-            occupied: RwLock::new(Rank::Leaf, (0..pages_written).map(|_| AtomicU8::new(UNKNOWN)).collect()),
-            pages: AtomicU32::new(pages_written),
+            block_bytes: if divides { said } else { page_bytes },
+            known: Pages::new(pages_found),
+            pages: AtomicU32::new(pages_found),
             extending: Mutex::new(Rank::Space, ()),
+            cannot,
             wanted: AtomicBool::new(true),
-            // A page of one block cannot lose one, and more than fit the byte are no filesystem's.
-            works: AtomicBool::new((2..usize::from(UNKNOWN)).contains(&blocks)),
+            works: AtomicBool::new(true),
+            failure: Mutex::new(Rank::Leaf, String::new()),
+        }
+    }
+
+    pub fn block_bytes(&self) -> usize {
+        self.block_bytes
+    }
+
+    pub fn stored_bytes(&self, page: PageNo) -> usize {
+        let known = self.known(page);
+        match known.state() {
+            Some(PageState { form: Form::Encoded(_), exact_bytes, .. }) => {
+                exact_bytes.next_multiple_of(self.block_bytes).min(self.page_bytes)
+            }
+            // What is reserved reads as zero; what is not is a hole.
+            Some(PageState { form: Form::Unwritten, .. }) => 0,
+            Some(PageState { form: Form::Plain, .. }) | None => self.page_bytes,
         }
     }
 
     pub fn read(&self, page: PageNo, buffer: &mut [u8]) -> io::Result<usize> {
-        let known = self.occupied.read().get(page.0 as usize).map_or(UNKNOWN, |blocks| blocks.load(Ordering::Relaxed));
-        // What the page does not occupy is a hole, and need not be read to know that it is zero.
-        let bytes = match known {
-            UNKNOWN => buffer.len(),
-            blocks => (usize::from(blocks) * self.block_bytes).min(buffer.len()),
-        };
-        let (stored, hole) = buffer.split_at_mut(bytes);
-        hole.fill(0);
-        self.file.read_at(self.offset(page), stored)
+        if buffer.is_empty() { Ok(0) } else { self.file.read_at(self.offset(page.0), buffer) }
     }
 
-    pub fn write(&self, page: Stored<'_>, counters: &IoCounters) -> io::Result<()> {
-        assert!(page.bytes.len() <= self.page_bytes, "a stored page is never larger than a page");
-        let offset = self.offset(page.page);
-        let blocks = page.bytes.len().div_ceil(self.block_bytes).min(usize::from(UNKNOWN)) as u8;
-        let before = self.occupied(page.page)?;
-        // Remembered before the write, and never less than what may be there, so that a failure in between leaves the
-        // number too large and not too small.
-        self.set_occupied(page.page, before.max(blocks));
-        self.file.write_at(offset, page.bytes)?;
-        counters.pages_written.add(1);
-        counters.data_bytes_written.add(page.bytes.len() as u64);
-        self.pages.fetch_max(page.page.0 + 1, Ordering::Relaxed);
-
-        if blocks < before {
-            if !self.punches() {
-                return Ok(());
+    pub fn write(&self, pages: &[Stored], buffer: &[u8], counters: &SpaceCounters) -> io::Result<()> {
+        let mut merged: Vec<Merged> = Vec::with_capacity(pages.len());
+        let mut holes: Vec<Range<u64>> = Vec::new();
+        let mut bytes = 0;
+        for page in pages {
+            assert!(page.bytes.len() <= self.page_bytes, "a stored page is never larger than a page");
+            let blocks = page.bytes.len().div_ceil(self.block_bytes);
+            let before = self.occupied(page.page)?;
+            // Remembered before the write, and never less than what may be there, so that a failure in between leaves
+            // the number too large and not too small.
+            self.known.set(page.page.0, Known::new(page.state, Some(before.max(blocks))));
+            if blocks < before {
+                let start = self.offset(page.page.0);
+                let hole = (blocks * self.block_bytes) as u64..(before * self.block_bytes) as u64;
+                holes.push(start + hole.start..start + hole.end);
+            } else if page.bytes.len() < self.page_bytes {
+                counters.punches_avoided(1);
             }
-            let hole = page.bytes.len().next_multiple_of(self.block_bytes) as u64;
-            let end = usize::from(before) * self.block_bytes;
-            match self.file.punch_hole(offset + hole, end as u64 - hole) {
-                Ok(()) => counters.punches.add(1),
-                // The page is written; only its tail stays allocated. Say it once, and go on without holes.
+            bytes += page.bytes.len();
+            self.append(&mut merged, page);
+        }
+        let write = |merged: &Merged| Write {
+            offset: merged.offset,
+            bytes: &buffer[merged.bytes.clone()],
+            untorn: merged.untorn,
+        };
+        let writes: Vec<_> = merged.iter().map(write).collect();
+        let written = self.file.write_all(&writes);
+        if written.is_err() {
+            pages.iter().for_each(|page| self.known.forget(page.page.0));
+        }
+        written?;
+        counters.written(pages.len(), bytes, writes.len());
+        if let Some(last) = pages.last() {
+            self.pages.fetch_max(last.page.0 + 1, Ordering::Relaxed);
+        }
+        if self.punch(&mut holes, counters) {
+            for page in pages {
+                let blocks = page.bytes.len().div_ceil(self.block_bytes);
+                self.known.set(page.page.0, Known::new(page.state, Some(blocks)));
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds a page's write, or lets the last one grow if the page follows it in the file and in memory.
+    fn append(&self, writes: &mut Vec<Merged>, page: &Stored) {
+        let offset = self.offset(page.page.0);
+        if let Some(last) = writes.last_mut()
+            && last.offset + last.bytes.len() as u64 == offset
+            && last.bytes.end == page.bytes.start
+            && !(last.untorn || page.untorn)
+        {
+            last.bytes.end = page.bytes.end;
+            return;
+        }
+        writes.push(Merged { offset, bytes: page.bytes.clone(), untorn: page.untorn });
+    }
+
+    /// Punches what can be punched. False if a hole stays filled.
+    fn punch(&self, holes: &mut Vec<Range<u64>>, counters: &SpaceCounters) -> bool {
+        if holes.is_empty() {
+            return true;
+        }
+        if self.why_not_punched().is_some() {
+            return false;
+        }
+        holes.sort_unstable_by_key(|hole| hole.start);
+        holes.dedup_by(|next, hole| {
+            let adjacent = next.start == hole.end;
+            if adjacent {
+                hole.end = next.end;
+            }
+            adjacent
+        });
+        for hole in holes {
+            match self.file.punch_hole(hole.start, hole.end - hole.start) {
+                Ok(()) => counters.punched(1),
+                // The pages are written; only their tails stay allocated. Say it once, and go on without holes.
                 Err(error) => {
-                    counters.punches_failed.add(1);
+                    counters.punch_failed();
                     if self.works.swap(false, Ordering::Relaxed) {
                         tracing::error!("punching holes fails, switched off for this file: {error}");
+                        *self.failure.lock() = error.to_string();
                     }
-                    return Ok(());
+                    return false;
                 }
             }
-        } else if page.bytes.len() < self.page_bytes {
-            counters.punches_avoided.add(1);
         }
-        self.set_occupied(page.page, blocks);
-        Ok(())
+        true
+    }
+
+    pub fn release(&self, pages: Range<u32>, counters: &SpaceCounters) -> io::Result<u64> {
+        let mut holes: Vec<Range<u64>> = Vec::new();
+        for page in pages.clone() {
+            let occupied = self.occupied(PageNo(page))? * self.block_bytes;
+            if occupied > 0 {
+                let start = self.offset(page);
+                holes.push(start..start + occupied as u64);
+            }
+        }
+        let bytes = holes.iter().map(|hole| hole.end - hole.start).sum();
+        if !self.punch(&mut holes, counters) {
+            return Ok(0);
+        }
+        for page in pages {
+            self.known.set(page, Known::new(PageState::UNWRITTEN, Some(0)));
+        }
+        Ok(bytes)
     }
 
     pub fn extend(&self, pages: u32, reserve: bool) -> io::Result<()> {
@@ -118,12 +225,12 @@ impl Punched {
         if pages <= before {
             return Ok(());
         }
-        let (from, to) = (self.offset(PageNo(before)), self.offset(PageNo(pages)));
+        let (from, to) = (self.offset(before), self.offset(pages));
         if reserve {
             self.file.allocate(from, to - from)?;
-            let full = (self.page_bytes / self.block_bytes).min(usize::from(UNKNOWN)) as u8;
+            let full = self.page_bytes / self.block_bytes;
             for page in before..pages {
-                self.set_occupied(PageNo(page), full);
+                self.known.set(page, Known::new(PageState::UNWRITTEN, Some(full)));
             }
         } else if self.file.len()? < to {
             self.file.set_len(to)?;
@@ -140,40 +247,54 @@ impl Punched {
         self.file.sync()
     }
 
-    pub fn punches(&self) -> bool {
-        self.wanted.load(Ordering::Relaxed) && self.works.load(Ordering::Relaxed)
+    pub fn shortens(&self) -> bool {
+        self.cannot.is_none()
+    }
+
+    pub fn why_not_punched(&self) -> Option<String> {
+        if self.cannot.is_some() {
+            return self.cannot.clone();
+        }
+        if !self.wanted.load(Ordering::Relaxed) {
+            return Some("innodb_use_trim=OFF".into());
+        }
+        (!self.works.load(Ordering::Relaxed)).then(|| format!("punching has failed: {}", *self.failure.lock()))
     }
 
     pub fn set_punch(&self, wanted: bool) {
         self.wanted.store(wanted, Ordering::Relaxed);
     }
 
-    fn offset(&self, page: PageNo) -> u64 {
-        u64::from(page.0) * self.page_bytes as u64
+    pub fn known(&self, page: PageNo) -> Known {
+        self.known.get(page.0)
+    }
+
+    pub fn learn(&self, page: PageNo, before: Known, state: PageState) {
+        self.known.learn(page.0, before, Known::new(state, before.blocks()));
+    }
+
+    pub fn learn_blocks(&self, page: PageNo, before: Known, state: PageState) -> io::Result<()> {
+        let blocks = self.occupied(page)?;
+        self.known.learn(page.0, before, Known::new(state, Some(blocks)));
+        Ok(())
+    }
+
+    pub fn each(&self, first: u32, visit: impl FnMut(u32, Known) -> bool) {
+        self.known.each(first, self.pages(), visit);
+    }
+
+    fn offset(&self, page: u32) -> u64 {
+        u64::from(page) * self.page_bytes as u64
     }
 
     /// Blocks the page occupies; asks the filesystem if that is not known.
-    fn occupied(&self, page: PageNo) -> io::Result<u8> {
-        let known = self.occupied.read().get(page.0 as usize).map_or(0, |blocks| blocks.load(Ordering::Relaxed));
-        if known != UNKNOWN {
-            return Ok(known);
+    fn occupied(&self, page: PageNo) -> io::Result<usize> {
+        if let Some(blocks) = self.known(page).blocks() {
+            return Ok(blocks);
         }
-        let offset = self.offset(page);
+        let offset = self.offset(page.0);
         let end = self.file.data_end(offset, self.page_bytes as u64)?;
-        Ok(((end - offset) as usize).div_ceil(self.block_bytes).min(usize::from(UNKNOWN - 1)) as u8)
-    }
-
-    fn set_occupied(&self, page: PageNo, blocks: u8) {
-        let index = page.0 as usize;
-        if let Some(known) = self.occupied.read().get(index) {
-            known.store(blocks, Ordering::Relaxed);
-            return;
-        }
-        let mut occupied = self.occupied.write();
-        if occupied.len() <= index {
-            occupied.resize_with(index + 1, || AtomicU8::new(0));
-        }
-        occupied[index].store(blocks, Ordering::Relaxed);
+        Ok(((end - offset) as usize).div_ceil(self.block_bytes))
     }
 }
 
@@ -183,53 +304,116 @@ mod tests {
     use crate::io::sim::SimDisk;
     use crate::io::{Caching, Disk, OpenMode};
 
-    fn layout(disk: &SimDisk, mode: OpenMode) -> (Punched, Arc<dyn File>) {
+    struct World {
+        layout: Punched,
+        file: Arc<dyn File>,
+        counters: SpaceCounters,
+    }
+
+    fn world(disk: &SimDisk, mode: OpenMode) -> World {
         let file = disk.open("a.ibd", mode, Caching::Cached).unwrap();
         let pages = (file.len().unwrap() / 16384) as u32;
-        (Punched::new(file.clone(), 16384, 4096, pages), file)
+        let facts = file.facts().unwrap();
+        let layout = Punched::new(file.clone(), &facts, 16384, pages);
+        World { layout, file, counters: SpaceCounters::default() }
+    }
+
+    impl World {
+        /// Writes pages of so many blocks.
+        fn write(&self, pages: &[(u32, usize)]) {
+            let buffer = vec![7; 1 << 20];
+            let mut at = 0;
+            let stored: Vec<_> = pages
+                .iter()
+                .map(|&(page, blocks)| {
+                    let bytes = at..at + blocks * 4096;
+                    at = bytes.end;
+                    let state = match blocks {
+                        4 => PageState::plain(16384),
+                        _ => PageState::encoded(3, blocks * 4096 - 10),
+                    };
+                    Stored { page: PageNo(page), bytes, state, untorn: false }
+                })
+                .collect();
+            self.layout.write(&stored, &buffer, &self.counters).unwrap();
+        }
+
+        fn blocks(&self) -> u64 {
+            self.file.allocated_bytes().unwrap() / 4096
+        }
+
+        fn punches(&self) -> (u64, u64, u64) {
+            let counters = &self.counters;
+            (counters.punches_issued.get(), counters.punches_avoided.get(), counters.punches_failed.get())
+        }
     }
 
     #[test]
     fn only_blocks_that_were_occupied_are_punched() {
-        let disk = SimDisk::new(1);
-        let (layout, file) = layout(&disk, OpenMode::Create);
-        let counters = IoCounters::default();
+        let world = world(&SimDisk::new(1), OpenMode::Create);
         let write = |blocks: usize| {
-            layout.write(Stored { page: PageNo(3), bytes: &vec![7; blocks * 4096] }, &counters).unwrap();
-            (counters.punches.get(), file.allocated_bytes().unwrap() / 4096)
+            world.write(&[(3, blocks)]);
+            (world.punches().0, world.blocks())
         };
         assert_eq!(write(2), (0, 2)); // Never written before: behind it there is nothing.
         assert_eq!(write(1), (1, 1));
         assert_eq!(write(1), (1, 1));
         assert_eq!(write(4), (1, 4));
         assert_eq!(write(3), (2, 3));
+        assert_eq!(world.punches(), (2, 2, 0));
+    }
+
+    #[test]
+    fn neighbours_are_one_write_and_holes_side_by_side_one_punch() {
+        let world = world(&SimDisk::new(1), OpenMode::Create);
+        world.write(&[(0, 4), (1, 4), (2, 4), (4, 4), (5, 1), (6, 4)]);
+        // 0 to 2, 4 with the start of 5, and 6.
+        assert_eq!(world.counters.writes.get(), 3);
+        assert_eq!(world.layout.release(1..6, &world.counters).unwrap(), (4 + 4 + 4 + 1) * 4096);
+        // Page 3 was never written: so 1 and 2, and 4 with 5.
+        assert_eq!((world.punches().0, world.blocks()), (2, 8));
+        assert_eq!(world.layout.release(1..6, &world.counters).unwrap(), 0);
+        assert_eq!(world.punches().0, 2);
     }
 
     #[test]
     fn after_an_open_the_filesystem_is_asked() {
         let disk = SimDisk::new(1);
-        let counters = IoCounters::default();
-        let (first, _) = layout(&disk, OpenMode::Create);
-        first.write(Stored { page: PageNo(1), bytes: &[7; 16384] }, &counters).unwrap();
-        first.write(Stored { page: PageNo(2), bytes: &[7; 4096] }, &counters).unwrap();
-        let (second, file) = layout(&disk, OpenMode::ReadWrite);
-        second.write(Stored { page: PageNo(1), bytes: &[7; 4096] }, &counters).unwrap();
-        second.write(Stored { page: PageNo(2), bytes: &[7; 4096] }, &counters).unwrap();
-        second.write(Stored { page: PageNo(0), bytes: &[7; 4096] }, &counters).unwrap();
-        assert_eq!(counters.punches.get(), 1);
-        assert_eq!(file.allocated_bytes().unwrap(), 3 * 4096);
+        world(&disk, OpenMode::Create).write(&[(1, 4), (2, 1)]);
+        let second = world(&disk, OpenMode::ReadWrite);
+        second.write(&[(0, 1), (1, 1), (2, 1)]);
+        assert_eq!((second.punches().0, second.blocks()), (1, 3));
     }
 
     #[test]
-    fn a_filesystem_that_cannot_punch_is_asked_once() {
+    fn a_filesystem_that_fails_to_punch_is_asked_once() {
         let disk = SimDisk::new(1);
         disk.set_faults(|faults| faults.no_punch = true);
-        let (layout, _) = layout(&disk, OpenMode::Create);
-        let counters = IoCounters::default();
+        let world = world(&disk, OpenMode::Create);
+        assert_eq!(world.layout.why_not_punched(), None);
         for blocks in [4, 1, 4, 1] {
-            layout.write(Stored { page: PageNo(0), bytes: &vec![7; blocks * 4096] }, &counters).unwrap();
+            world.write(&[(0, blocks)]);
         }
-        assert_eq!((counters.punches.get(), counters.punches_failed.get()), (0, 1));
-        assert!(!layout.punches());
+        assert_eq!(world.punches(), (0, 0, 1));
+        assert!(world.layout.why_not_punched().unwrap().starts_with("punching has failed: "));
+        // What could not be punched is remembered as occupied.
+        assert_eq!(world.layout.known(PageNo(0)).blocks(), Some(4));
+    }
+
+    #[test]
+    fn where_nothing_is_freed_nothing_is_punched() {
+        let disk = SimDisk::new(1);
+        for (change, reason) in [
+            ((4096, Punching::FreesNothing), "sim frees nothing when a hole is punched"),
+            ((4096, Punching::Unsupported), "sim does not punch holes"),
+            ((16384, Punching::Frees), "sim frees blocks of 16384 bytes, and a page has 16384"),
+            ((131_072, Punching::Frees), "sim frees blocks of 131072 bytes, and a page has 16384"),
+        ] {
+            disk.set_facts(|facts| (facts.block_bytes, facts.punching) = change);
+            let file = disk.open("b", OpenMode::Create, Caching::Cached).unwrap();
+            let layout = Punched::new(file.clone(), &file.facts().unwrap(), 16384, 0);
+            assert_eq!((layout.shortens(), layout.why_not_punched().as_deref()), (false, Some(reason)));
+            disk.remove("b").unwrap();
+        }
     }
 }
