@@ -73,10 +73,30 @@ impl Ledger {
     /// Compares the tables with the promises, and takes over the entry that may
     /// have been committed without an answer.
     pub fn audit(&self, server: &Server) -> Result<Audit, String> {
+        let promised = self.promised();
+        let (audit, found) = self.compare(server, &promised, &promised)?;
+        for (promise, found) in self.promised.iter().zip(found) {
+            promise.store(found, Ordering::SeqCst);
+        }
+        Ok(audit)
+    }
+
+    /// What has been promised so far, by writer.
+    pub fn promised(&self) -> Vec<u64> {
+        self.promised.iter().map(|promise| promise.load(Ordering::SeqCst)).collect()
+    }
+
+    /// Looks at a copy of the database made while the writers worked: it holds what was promised `before` it was begun, and
+    /// of what came until `after` it had ended a beginning.
+    pub fn audit_copy(&self, server: &Server, before: &[u64], after: &[u64]) -> Result<Audit, String> {
+        self.compare(server, before, after).map(|(audit, _)| audit)
+    }
+
+    fn compare(&self, server: &Server, before: &[u64], after: &[u64]) -> Result<(Audit, Vec<u64>), String> {
         let mut client = server.connect().map_err(|error| error.to_string())?;
         let mut audit = Audit::default();
-        for (writer, promise) in self.promised.iter().enumerate() {
-            let promised = promise.load(Ordering::SeqCst);
+        let mut all_found = Vec::new();
+        for (writer, (&promised, &after)) in before.iter().zip(after).enumerate() {
             let mut ask = |statement: String| client.query(&statement).map_err(|error| format!("{statement}: {error}"));
             let rows =
                 ask(format!("SELECT entry, note FROM ledger.entries WHERE writer = {writer} ORDER BY entry"))?.rows;
@@ -93,8 +113,8 @@ impl Ledger {
             if found < promised {
                 return Err(format!("writer {writer}: {promised} entries were promised, {found} are there"));
             }
-            if found > promised + 1 {
-                return Err(format!("writer {writer}: {found} entries, but only {promised} + 1 can have been sent"));
+            if found > after + 1 {
+                return Err(format!("writer {writer}: {found} entries, but only {after} + 1 can have been sent"));
             }
             let counter = ask(format!("SELECT entries FROM ledger.counters WHERE writer = {writer}"))?.number() as u64;
             if counter != found {
@@ -107,11 +127,11 @@ impl Ledger {
             if by_index.number() as u64 != found {
                 return Err(format!("writer {writer}: the index has {} entries of {found}", by_index.number()));
             }
-            promise.store(found, Ordering::SeqCst);
+            all_found.push(found);
             audit.promised += promised;
             audit.found += found;
         }
-        Ok(audit)
+        Ok((audit, all_found))
     }
 }
 

@@ -20,6 +20,16 @@ mod check;
 
 mod page;
 
+mod transfer;
+
+mod client;
+
+mod restore;
+
+mod backup;
+
+mod copy;
+
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -50,6 +60,12 @@ enum Command {
     Check(check::Args),
     /// Shows the pages of a tablespace file
     Page(page::Args),
+    /// Copies tablespace files or a whole data directory, holes and all, to any filesystem
+    Copy(copy::Args),
+    /// Writes a backup of a server, running or stopped
+    Backup(backup::Args),
+    /// Makes a data directory of a backup
+    Restore(restore::Args),
 }
 
 fn main() -> ExitCode {
@@ -59,5 +75,8 @@ fn main() -> ExitCode {
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
         Command::Page(arguments) => page::run(&arguments),
+        Command::Copy(arguments) => copy::run(&arguments),
+        Command::Backup(arguments) => backup::run(&arguments),
+        Command::Restore(arguments) => restore::run(&arguments),
     }
 }

@@ -11,6 +11,7 @@
 
 #![forbid(unsafe_code)]
 
+mod backup;
 mod ddl;
 mod model;
 mod report;

@@ -317,7 +317,7 @@ impl Run {
         Self::check(&engine)?;
         if engine.database(DATABASE).is_none() {
             engine
-                .create_database(DATABASE, format::collation::CollationId::DEFAULT)
+                .create_database(DATABASE, format::collation::CollationId::DEFAULT, &TrxOptions::patient())
                 .map_err(|error| format!("create database: {error}"))?;
         }
         self.draw_faults();

@@ -100,7 +100,7 @@ pub fn seed(seed: u64, talk: bool) -> Result<Report, String> {
 /// The tables, with the accounts' amounts.
 fn prepare(disk: &SimDisk, config: &Config) -> Result<(), Error> {
     let engine = Engine::open(Arc::new(disk.clone()), config.clone())?;
-    engine.create_database(DATABASE, format::collation::CollationId::DEFAULT)?;
+    engine.create_database(DATABASE, format::collation::CollationId::DEFAULT, &TrxOptions::patient())?;
     let wait = options(Isolation::RepeatableRead);
     for (name, codec) in [(ROWS, Compression::Lz4), (ACCOUNTS, Compression::None)] {
         engine.create_table(workload::definition(name, codec), &wait)?;

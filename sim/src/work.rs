@@ -10,6 +10,7 @@ use std::sync::Arc;
 use storage::schema::{ReadMode, Row};
 use storage::{Engine, Error, Isolation, Savepoint, Table, Trx, TrxOptions};
 
+use crate::backup::Taking;
 use crate::model::{Brief, Change, Model, ModelRow, ModelTable, folded};
 use crate::run::{End, Run};
 use crate::workload::{self, BODY, DATABASE, K, NAME, Part};
@@ -61,6 +62,7 @@ impl From<Error> for StatementError {
 pub struct Scene {
     pub open: BTreeMap<i64, Open>,
     pub snapshots: Vec<Snapshot>,
+    pub backup: Option<Taking>,
 }
 
 impl Run {
@@ -69,6 +71,11 @@ impl Run {
         let operations = 20 + self.random.below(300);
         for _ in 0..operations {
             self.report.count("operations");
+            if let Some(taking) = scene.backup.take() {
+                scene.backup = self.step_backup(taking)?;
+            } else if self.random.chance(150) {
+                scene.backup = self.begin_backup(engine)?;
+            }
             match self.random.below(100) {
                 0..=4 => self.ddl(engine, &mut scene)?,
                 5..=8 => self.background(engine, 1)?,

@@ -563,6 +563,42 @@ impl Error {
         Error::new(1290, b"HY000", text)
     }
 
+    // ----------------------------------------------------------- backups
+
+    pub fn file_exists(path: &str) -> Error {
+        Error::new(1086, b"HY000", format!("File '{path}' already exists"))
+    }
+
+    /// `doing` names the file: "create '/dir/file'".
+    pub fn file_error(doing: &str, errno: i32, cause: &str) -> Error {
+        Error::new(1105, b"HY000", format!("Cannot {doing} (errno: {errno} \"{cause}\")"))
+    }
+
+    pub fn path_in_data_directory(path: &str) -> Error {
+        Error::new(1105, b"HY000", format!("'{path}' lies within the data directory"))
+    }
+
+    /// `what` is in the way: another backup.
+    pub fn backup_refused(what: &str) -> Error {
+        Error::new(3634, b"HY000", format!("Too many concurrent clone operations. Maximum allowed - 1: {what}"))
+    }
+
+    pub fn backup_not_running() -> Error {
+        Error::new(4146, b"HY000", "You must start backup with \"BACKUP STAGE START\"")
+    }
+
+    pub fn backup_wrong_stage(stage: &str, current: &str) -> Error {
+        let text = format!("Backup stage '{stage}' is same or before current backup stage '{current}'");
+        Error::new(4147, b"HY000", text)
+    }
+
+    pub fn backup_unknown_stage(stage: &str) -> Error {
+        let text = format!(
+            "Unknown backup stage: '{stage}'. Stage should be one of START, FLUSH, BLOCK_DDL, BLOCK_COMMIT or END"
+        );
+        Error::new(4149, b"HY000", text)
+    }
+
     pub fn table_not_locked(name: &str) -> Error {
         Error::new(1100, b"HY000", format!("Table '{name}' was not locked with LOCK TABLES"))
     }

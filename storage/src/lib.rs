@@ -42,6 +42,8 @@ pub mod dictionary;
 
 pub mod recovery;
 
+pub mod backup;
+
 pub mod engine;
 
 pub use config::Config;
@@ -51,7 +53,7 @@ pub use engine::{
     TrxOptions,
 };
 pub use error::{Error, Result};
-pub use lock::{Interrupt, Kill};
+pub use lock::{BackupHold, Interrupt, Kill};
 pub use mtr::{Mtr, PageHandle};
 pub use recovery::RecoveryReport;
 pub use schema::{

@@ -22,7 +22,7 @@ fn create(disk: &SimDisk) -> Arc<Engine> {
     let disk: Arc<dyn Disk> = Arc::new(disk.clone());
     Engine::create(disk.clone(), &config()).unwrap();
     let engine = Engine::open(disk, config()).unwrap();
-    engine.create_database("d", CollationId::DEFAULT).unwrap();
+    engine.create_database("d", CollationId::DEFAULT, &TrxOptions::patient()).unwrap();
     engine
 }
 
@@ -551,7 +551,7 @@ fn every_page_size_works() {
         Engine::create(disk.clone(), &config).unwrap();
         // The instance knows its page size; an option that differs is overruled or refused, never believed.
         let engine = Engine::open(disk.clone(), config.clone()).unwrap();
-        engine.create_database("d", CollationId::DEFAULT).unwrap();
+        engine.create_database("d", CollationId::DEFAULT, &TrxOptions::patient()).unwrap();
         let table = engine.create_table(definition("t"), &wait()).unwrap();
         let mut trx = begin(&engine);
         for id in 0..600u32 {

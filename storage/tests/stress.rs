@@ -146,7 +146,7 @@ fn everything_at_once() {
     let config = Config { background_threads: true, pool_bytes: 100 * 16384, log_bytes: 4 << 20, ..Config::tiny() };
     Engine::create(disk.clone(), &config).unwrap();
     let engine = Engine::open(disk.clone(), config.clone()).unwrap();
-    engine.create_database("d", CollationId::DEFAULT).unwrap();
+    engine.create_database("d", CollationId::DEFAULT, &TrxOptions::patient()).unwrap();
     engine.create_table(definition(), &options()).unwrap();
     let stop = Arc::new(AtomicBool::new(false));
     let spawn = |name: &str, mut body: Box<dyn FnMut(u64) -> Result<(), Error> + Send>| {

@@ -110,7 +110,7 @@ impl World {
         let shared: Arc<dyn Disk> = Arc::new(disk.clone());
         Engine::create(shared.clone(), &config).unwrap();
         let engine = Engine::open(shared, config.clone()).unwrap();
-        engine.create_database("d", CollationId::DEFAULT).unwrap();
+        engine.create_database("d", CollationId::DEFAULT, &TrxOptions::patient()).unwrap();
         let text_key = random.chance(3);
         engine.create_table(definition(text_key), &TrxOptions::default()).unwrap();
         World { random, disk, config, engine: Some(engine), committed: Rows::new(), open: Vec::new(), text_key }
@@ -538,7 +538,7 @@ fn threads_purge_and_rollback_leave_whole_trees() {
     let config = Config { page_bytes: 4096, pool_bytes: 2000 * 4096, log_bytes: 8 << 20, ..Config::tiny() };
     Engine::create(disk.clone(), &config).unwrap();
     let engine = Engine::open(disk, config).unwrap();
-    engine.create_database("d", CollationId::DEFAULT).unwrap();
+    engine.create_database("d", CollationId::DEFAULT, &TrxOptions::patient()).unwrap();
     let table = engine.create_table(definition(false), &TrxOptions::default()).unwrap();
     let stop = AtomicBool::new(false);
     let all = ColumnSet::first(COLUMNS);

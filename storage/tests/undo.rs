@@ -41,7 +41,7 @@ fn engine(disk: &SimDisk) -> (Arc<Engine>, Arc<Table>) {
     let disk: Arc<dyn Disk> = Arc::new(disk.clone());
     Engine::create(disk.clone(), &config).unwrap();
     let engine = Engine::open(disk, config).unwrap();
-    engine.create_database("d", CollationId::DEFAULT).unwrap();
+    engine.create_database("d", CollationId::DEFAULT, &TrxOptions::patient()).unwrap();
     let definition = TableDefinition {
         database: "d".into(),
         name: "t".into(),

@@ -17,7 +17,7 @@ mod detail;
 mod json;
 mod list;
 mod summary;
-mod tablespace;
+pub(crate) mod tablespace;
 
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;

@@ -16,11 +16,11 @@ use rustix::fs::SeekFrom;
 use super::Args;
 
 /// An open file and what its first page says about it.
-pub(super) struct Tablespace {
+pub(crate) struct Tablespace {
     file: File,
     pub(super) flags: Flags,
     /// Bytes from page to page in the file.
-    pub(super) page_bytes: usize,
+    pub(crate) page_bytes: usize,
     /// What the filesystem allocates at once.
     pub(super) block_bytes: usize,
     pub(super) file_bytes: u64,
@@ -40,7 +40,7 @@ const DOUBLEWRITE_FROM_END: usize = 200;
 const DOUBLEWRITE_MAGIC: u32 = 536_853_855;
 
 impl Tablespace {
-    pub(super) fn open(args: &Args) -> io::Result<Tablespace> {
+    pub(crate) fn open(args: &Args) -> io::Result<Tablespace> {
         let file = File::open(&args.file)?;
         let metadata = file.metadata()?;
         let mut first = [0; page::SIZES[0]];
@@ -100,7 +100,7 @@ impl Tablespace {
     }
 
     /// Whether a page is not what was written. Copies in the doublewrite area may have the checksums of any tablespace.
-    pub(super) fn is_damaged(&self, number: u32, plain: &Plain) -> bool {
+    pub(crate) fn is_damaged(&self, number: u32, plain: &Plain) -> bool {
         (plain.state == State::Damaged && !self.is_doublewrite(number)) || self.is_misplaced(number, plain)
     }
 
@@ -130,7 +130,7 @@ impl Tablespace {
         Ok(all_damaged)
     }
 
-    pub(super) fn page_count(&self) -> u32 {
+    pub(crate) fn page_count(&self) -> u32 {
         self.file_bytes.div_ceil(self.page_bytes as u64) as u32
     }
 
@@ -140,7 +140,7 @@ impl Tablespace {
     }
 
     /// Reads a page as it is stored.
-    pub(super) fn read(&self, number: u32, stored: &mut Vec<u8>) -> io::Result<()> {
+    pub(crate) fn read(&self, number: u32, stored: &mut Vec<u8>) -> io::Result<()> {
         stored.resize(self.page_bytes, 0);
         let read = read_at(&self.file, stored, u64::from(number) * self.page_bytes as u64)?;
         stored[read..].fill(0);
@@ -148,7 +148,7 @@ impl Tablespace {
     }
 
     /// Bytes of the page that are not in a hole.
-    pub(super) fn occupied(&self, number: u32) -> u64 {
+    pub(crate) fn occupied(&self, number: u32) -> u64 {
         let start = u64::from(number) * self.page_bytes as u64;
         let end = (start + self.page_bytes as u64).min(self.file_bytes);
         let behind = self.data.partition_point(|&(_, data_end)| data_end <= start);
@@ -184,7 +184,7 @@ impl Tablespace {
     }
 
     /// Decodes a stored page, whatever way it is stored, and verifies its checksum.
-    pub(super) fn decode(&mut self, stored: Vec<u8>) -> Plain {
+    pub(crate) fn decode(&mut self, stored: Vec<u8>) -> Plain {
         let full = self.flags.is_full_crc32();
         if stored.iter().all(|&byte| byte == 0) {
             return Plain { stored_bytes: 0, bytes: stored, storage: Storage::NeverWritten, state: State::Good };
@@ -257,17 +257,17 @@ pub(super) struct Visited<'a> {
 }
 
 /// The page as it was before it was compressed for the disk, as far as that is possible.
-pub(super) struct Plain {
+pub(crate) struct Plain {
     pub(super) bytes: Vec<u8>,
-    pub(super) storage: Storage,
+    pub(crate) storage: Storage,
     /// Bytes the page needs in its file.
-    pub(super) stored_bytes: usize,
+    pub(crate) stored_bytes: usize,
     pub(super) state: State,
 }
 
 /// How a page is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Storage {
+pub(crate) enum Storage {
     NeverWritten,
     Plain,
     /// In MySQL's envelope, by the algorithm of this name.
@@ -364,7 +364,7 @@ fn read_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
 }
 
 /// The parts of a file that are no holes. Where the file system cannot tell, all of it.
-fn data_ranges(file: &File, file_bytes: u64) -> Vec<(u64, u64)> {
+pub(crate) fn data_ranges(file: &File, file_bytes: u64) -> Vec<(u64, u64)> {
     let mut ranges = Vec::new();
     let mut at = 0;
     while at < file_bytes {

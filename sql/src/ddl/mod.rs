@@ -200,7 +200,7 @@ fn create_database(
         context.note(error.code, error.message);
         return Outcome::affected(1);
     }
-    context.instance.engine.create_database(name, collation).map_err(|error| match error {
+    context.instance.engine.create_database(name, collation, &context.wait).map_err(|error| match error {
         storage::Error::Exists(_) => Error::database_exists(name),
         other => storage_error(other),
     })?;
@@ -229,7 +229,7 @@ fn alter_database(context: &Context<'_>, name: Option<&str>, options: &DatabaseO
     context.writable(name)?;
     let database = context.instance.engine.database(name).ok_or_else(|| Error::unknown_database(name))?;
     let collation = database_collation(context, options, database.collation)?;
-    context.instance.engine.alter_database(name, collation).map_err(storage_error)?;
+    context.instance.engine.alter_database(name, collation, &context.wait).map_err(storage_error)?;
     Outcome::affected(1)
 }
 

@@ -5,7 +5,7 @@ use super::Parser;
 use super::ast::*;
 use super::expression::{scope_of, user_variable_name};
 use super::lexer::Kind;
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 impl Parser<'_> {
     // ---------------------------------------------------------------- SET
@@ -214,9 +214,13 @@ impl Parser<'_> {
     pub(super) fn lock_tables(&mut self) -> Result<Statement> {
         let unlock = self.is_word("UNLOCK");
         self.advance();
-        if self.is_word("INSTANCE") {
-            self.skip_rest()?;
-            return Ok(Statement::Unsupported("LOCK INSTANCE".into()));
+        if self.take_word("INSTANCE") {
+            if unlock {
+                return Ok(Statement::UnlockInstance);
+            }
+            self.expect_word("FOR")?;
+            self.expect_word("BACKUP")?;
+            return Ok(Statement::LockInstance);
         }
         if !self.take_word("TABLES") {
             self.expect_word("TABLE")?;
@@ -241,6 +245,37 @@ impl Parser<'_> {
             Ok((table, alias, lock))
         })?;
         Ok(Statement::LockTables(tables))
+    }
+
+    /// CLONE LOCAL DATA DIRECTORY [=] 'dir', BACKUP SERVER [TO 'file'], BACKUP STAGE stage.
+    pub(super) fn backup(&mut self) -> Result<Statement> {
+        let clone = self.is_word("CLONE");
+        self.advance();
+        if clone {
+            if !self.take_word("LOCAL") {
+                self.skip_rest()?;
+                return Ok(Statement::Unsupported("CLONE from another server".into()));
+            }
+            for word in ["DATA", "DIRECTORY"] {
+                self.expect_word(word)?;
+            }
+            self.take_symbol("=");
+            return Ok(Statement::CloneLocal(self.text()?));
+        }
+        if self.take_word("SERVER") {
+            let to = if self.take_word("TO") { Some(self.text()?) } else { None };
+            return Ok(Statement::BackupServer(to));
+        }
+        if self.take_word("STAGE") {
+            let word = self.upper_word()?;
+            let stage = BackupStage::by_name(&word).ok_or_else(|| Error::backup_unknown_stage(&word))?;
+            return Ok(Statement::BackupStage(stage));
+        }
+        if self.is_any_word(&["LOCK", "UNLOCK"]) {
+            self.skip_rest()?;
+            return Ok(Statement::Unsupported("BACKUP LOCK".into()));
+        }
+        Err(self.unexpected())
     }
 
     // --------------------------------------------------------------- SHOW

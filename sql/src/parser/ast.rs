@@ -12,6 +12,41 @@
 
 pub use format::value::IntervalUnit;
 
+/// The stages of MariaDB's BACKUP STAGE, in their order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum BackupStage {
+    Start,
+    Flush,
+    BlockDdl,
+    BlockCommit,
+    End,
+}
+
+impl BackupStage {
+    const ALL: [BackupStage; 5] = [
+        BackupStage::Start,
+        BackupStage::Flush,
+        BackupStage::BlockDdl,
+        BackupStage::BlockCommit,
+        BackupStage::End,
+    ];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            BackupStage::Start => "START",
+            BackupStage::Flush => "FLUSH",
+            BackupStage::BlockDdl => "BLOCK_DDL",
+            BackupStage::BlockCommit => "BLOCK_COMMIT",
+            BackupStage::End => "END",
+        }
+    }
+
+    /// `name` is in upper case.
+    pub fn by_name(name: &str) -> Option<BackupStage> {
+        BackupStage::ALL.into_iter().find(|stage| stage.name() == name)
+    }
+}
+
 /// One statement.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Statement {
@@ -75,6 +110,15 @@ pub enum Statement {
     ReleaseSavepoint(String),
     LockTables(Vec<(TableName, Option<String>, TableLock)>),
     UnlockTables,
+    /// LOCK INSTANCE FOR BACKUP.
+    LockInstance,
+    UnlockInstance,
+    /// BACKUP STAGE, MariaDB's.
+    BackupStage(BackupStage),
+    /// BACKUP SERVER \[TO 'file'\]; without a file the client gets it.
+    BackupServer(Option<String>),
+    /// CLONE LOCAL DATA DIRECTORY = 'directory'.
+    CloneLocal(String),
 
     /// SET a = 1, @b = 2, GLOBAL c = 3, NAMES ...: in the order written.
     Set(Vec<SetItem>),

@@ -23,9 +23,11 @@
 //! | `plan` | plans of statements, and running them |
 //! | `transaction` | BEGIN to ROLLBACK, and statements inside |
 //! | `set` | SET |
+//! | `backup` | BACKUP, CLONE, LOCK INSTANCE |
 //! | `admin` | SHOW, EXPLAIN, KILL, users, table maintenance |
 
 mod admin;
+mod backup;
 mod plan;
 mod set;
 mod state;
@@ -48,7 +50,7 @@ use crate::error::{Error, Level, Result, Warning};
 use crate::executor::Scratch;
 use crate::expression::{EvalContext, Warnings};
 use crate::instance::Instance;
-use crate::parser::ast::{CreateTable, Insert, InsertSource, Query, Show, Statement};
+use crate::parser::ast::{BackupStage, CreateTable, Insert, InsertSource, Query, Show, Statement};
 use crate::parser::normalize::{Normalized, normalize};
 use crate::parser::{self, Parsed};
 use crate::processlist::Process;
@@ -57,6 +59,7 @@ use crate::status::{Counter, SessionStatus};
 use crate::types::SqlMode;
 use crate::variables::{SessionVariables, TimeZone};
 
+pub use backup::NAMED_FILES;
 use plan::{CachedPlan, PreparedStatement};
 use state::{State, View};
 
@@ -90,6 +93,9 @@ pub struct Session {
     /// BEGIN was said: autocommit rests until COMMIT.
     explicit: bool,
     savepoints: Vec<(String, storage::Savepoint)>,
+    /// LOCK INSTANCE FOR BACKUP: no DDL but our own.
+    backup_hold: Option<storage::BackupHold>,
+    backup_stage: Option<BackupStage>,
     /// SET TRANSACTION for the next transaction alone.
     next_transaction: transaction::Characteristics,
     plans: FxHashMap<Box<[u8]>, Option<Box<CachedPlan>>>,
@@ -132,6 +138,8 @@ impl Session {
             trx: None,
             explicit: false,
             savepoints: Vec::new(),
+            backup_hold: None,
+            backup_stage: None,
             next_transaction: transaction::Characteristics::default(),
             plans: FxHashMap::default(),
             normalized: Normalized::default(),
@@ -362,6 +370,21 @@ impl Session {
                 }
                 Done::default()
             }
+            Statement::LockInstance => {
+                self.lock_instance()?;
+                Done::default()
+            }
+            Statement::UnlockInstance => {
+                self.unlock_instance();
+                Done::default()
+            }
+            Statement::BackupStage(stage) => {
+                self.set_backup_stage(*stage)?;
+                Done::default()
+            }
+            Statement::CloneLocal(directory) => self.clone_local(directory)?,
+            Statement::BackupServer(Some(file)) => self.backup_to_file(file)?,
+            Statement::BackupServer(None) => return self.backup_to_client(more, sink),
             Statement::Set(items) => {
                 self.status.add(Counter::ComSetOption, 1);
                 self.set(items)?;
@@ -668,6 +691,7 @@ impl Session {
     /// COM_RESET_CONNECTION: as after login.
     pub fn reset(&mut self) {
         let _ = self.rollback();
+        (self.backup_hold, self.backup_stage) = (None, None);
         let database = self.state.database.take();
         let (user, host) = (std::mem::take(&mut self.state.user), std::mem::take(&mut self.state.host));
         self.state = State { database, user, host, ..State::new() };

@@ -38,6 +38,7 @@ impl Session {
             interrupt: self.process.interrupt.clone(),
             lock_wait_timeout: Duration::from_secs(settings.row_lock_wait_seconds),
             metadata_wait_timeout: Duration::from_secs(settings.metadata_lock_wait_seconds),
+            holds_backup_lock: self.backup_hold.is_some(),
         }
     }
 

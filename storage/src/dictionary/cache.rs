@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 
 use super::rows::SystemRows;
 use crate::config::Config;
-use crate::lock::MetadataLock;
+use crate::lock::{InstanceLock, MetadataLock};
 use crate::row;
 use crate::schema::{Compression, Database, TableOptions};
 use crate::store::Transform;
@@ -94,6 +94,8 @@ pub struct Dictionary {
     /// Shared by purge while it works on tables without locking their names; taken alone by a DDL that takes trees or
     /// files away.
     purge_gate: RwLock<()>,
+    /// Keeps DDL statements and backups apart.
+    instance: Arc<InstanceLock>,
 }
 
 #[derive(Default)]
@@ -115,6 +117,7 @@ impl Dictionary {
             cache: RwLock::new(Rank::Dictionary, Cache { by_id, ..Cache::default() }),
             names: Mutex::new(Rank::Leaf, FxHashMap::default()),
             purge_gate: RwLock::new(Rank::Metadata, ()),
+            instance: Arc::default(),
         }
     }
 
@@ -130,6 +133,11 @@ impl Dictionary {
 
     pub fn table_lock(&self, database: &str, name: &str) -> Arc<MetadataLock> {
         self.name_lock(format!("{database}/{name}"))
+    }
+
+    /// The backup lock, which a DDL statement passes before it locks names.
+    pub fn instance_lock(&self) -> &Arc<InstanceLock> {
+        &self.instance
     }
 
     // Looking

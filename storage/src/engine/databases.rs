@@ -1,7 +1,6 @@
 //! Databases: names, and directories for the files of their tables.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use format::collation::CollationId;
 
@@ -9,11 +8,8 @@ use super::tables::path_of;
 use super::{Engine, TrxOptions};
 use crate::dictionary::{self, Action, Ddl};
 use crate::error::{Error, Result};
-use crate::lock::{Interrupt, MetadataGrant};
+use crate::lock::MetadataGrant;
 use crate::schema::Database;
-
-/// How long a statement that nobody can stop waits for a database.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 impl Engine {
     /// All databases, by name.
@@ -25,13 +21,15 @@ impl Engine {
         self.inner.dictionary.database(name)
     }
 
-    fn lock_database(&self, name: &str) -> Result<MetadataGrant> {
-        MetadataGrant::take(vec![self.inner.dictionary.database_lock(name)], &Interrupt::new(), PATIENCE)
+    fn lock_database(&self, name: &str, wait: &TrxOptions) -> Result<MetadataGrant> {
+        let lock = self.inner.dictionary.database_lock(name);
+        MetadataGrant::take(vec![lock], &wait.interrupt, wait.metadata_wait_timeout)
     }
 
-    pub fn create_database(&self, name: &str, collation: CollationId) -> Result<()> {
+    pub fn create_database(&self, name: &str, collation: CollationId, wait: &TrxOptions) -> Result<()> {
         let dictionary = &self.inner.dictionary;
-        let _name = self.lock_database(name)?;
+        let _pass = self.pass_backups(wait)?;
+        let _name = self.lock_database(name, wait)?;
         if dictionary.database(name).is_some() {
             return Err(Error::Exists(name.into()));
         }
@@ -52,9 +50,10 @@ impl Engine {
         Ok(())
     }
 
-    pub fn alter_database(&self, name: &str, collation: CollationId) -> Result<()> {
+    pub fn alter_database(&self, name: &str, collation: CollationId, wait: &TrxOptions) -> Result<()> {
         let dictionary = &self.inner.dictionary;
-        let _name = self.lock_database(name)?;
+        let _pass = self.pass_backups(wait)?;
+        let _name = self.lock_database(name, wait)?;
         let old = dictionary.database(name).ok_or_else(|| Error::NotFound(name.into()))?;
         let database = Database { collation, ..(*old).clone() };
         let mut ddl = Ddl::begin(self.inner.context(), dictionary);
@@ -68,9 +67,9 @@ impl Engine {
     /// Drops a database and its tables; tells how many there were.
     pub fn drop_database(&self, name: &str, wait: &TrxOptions) -> Result<u64> {
         let dictionary = &self.inner.dictionary;
+        let _pass = self.pass_backups(wait)?;
         // First nobody makes new tables in it, then nobody uses those there are.
-        let _name =
-            MetadataGrant::take(vec![dictionary.database_lock(name)], &wait.interrupt, wait.metadata_wait_timeout)?;
+        let _name = self.lock_database(name, wait)?;
         dictionary.database(name).ok_or_else(|| Error::NotFound(name.into()))?;
         let tables = dictionary.tables(name);
         let locks = tables.iter().map(|table| table.metadata().clone()).collect();

@@ -19,6 +19,7 @@
 
 mod auto_increment;
 mod background;
+mod backup;
 mod build;
 mod check;
 mod cursor;

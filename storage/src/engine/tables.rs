@@ -19,7 +19,7 @@ use super::{Engine, RowMap, TrxOptions, auto_increment};
 use crate::btree;
 use crate::dictionary::{self, Action, Ddl, Identity, Table};
 use crate::error::{Error, Result};
-use crate::lock::{MetadataGrant, MetadataHeld};
+use crate::lock::{DdlPass, MetadataGrant, MetadataHeld};
 use crate::mtr::Mtr;
 use crate::row;
 use crate::schema::{self, Column, IndexDefinition, TableDefinition, TableOptions, same_name};
@@ -44,12 +44,22 @@ fn not_found(database: &str, name: &str) -> Error {
 struct Names {
     _databases: MetadataHeld,
     _tables: MetadataGrant,
+    _pass: Option<DdlPass>,
 }
 
 impl Engine {
+    /// Lets a DDL statement begin: not while a backup holds the instance.
+    pub(super) fn pass_backups(&self, wait: &TrxOptions) -> Result<Option<DdlPass>> {
+        if wait.holds_backup_lock {
+            return Ok(None);
+        }
+        self.inner.dictionary.instance_lock().pass(&wait.interrupt, wait.metadata_wait_timeout).map(Some)
+    }
+
     /// Locks names in the one order that all statements keep: databases, then tables, each by name.
     fn lock_names(&self, tables: &[(&str, &str)], wait: &TrxOptions) -> Result<Names> {
         let dictionary = &self.inner.dictionary;
+        let pass = self.pass_backups(wait)?;
         let mut tables = tables.to_vec();
         tables.sort_unstable();
         tables.dedup();
@@ -63,7 +73,7 @@ impl Engine {
         }
         let locks = tables.iter().map(|(database, name)| dictionary.table_lock(database, name)).collect();
         let tables = MetadataGrant::take(locks, &wait.interrupt, wait.metadata_wait_timeout)?;
-        Ok(Names { _databases: databases, _tables: tables })
+        Ok(Names { _databases: databases, _tables: tables, _pass: pass })
     }
 
     fn begin_ddl(&self) -> Ddl<'_> {

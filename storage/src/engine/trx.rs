@@ -25,6 +25,15 @@ pub struct TrxOptions {
     pub lock_wait_timeout: Duration,
     /// lock_wait_timeout: how long it waits for a table's metadata.
     pub metadata_wait_timeout: Duration,
+    /// Whether the session has the backup lock itself, which then does not stop its own DDL statements.
+    pub holds_backup_lock: bool,
+}
+
+impl TrxOptions {
+    /// For what nobody can stop, and what need not wait for long.
+    pub fn patient() -> TrxOptions {
+        TrxOptions { metadata_wait_timeout: Duration::from_secs(60), ..TrxOptions::default() }
+    }
 }
 
 impl Default for TrxOptions {
@@ -35,6 +44,7 @@ impl Default for TrxOptions {
             interrupt: Arc::new(Interrupt::new()),
             lock_wait_timeout: Duration::from_secs(50),
             metadata_wait_timeout: Duration::from_secs(365 * 24 * 3600),
+            holds_backup_lock: false,
         }
     }
 }

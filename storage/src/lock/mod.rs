@@ -18,6 +18,7 @@
 //! somebody who already holds the lock may strengthen it.
 //!
 //! A **metadata lock** ([`MetadataLock`]) is one per table name: transactions share it, a DDL statement wants it alone.
+//! The **backup lock** ([`InstanceLock`]) is one for all: it keeps DDL statements and backups apart.
 //!
 //! Modes and kinds, as in InnoDB. Held | wanted; `-` = both may have it:
 //!
@@ -39,12 +40,14 @@
 //!
 //! Sources: Gray & Reuter, "Transaction Processing", ch. 8; the locking chapter of the InnoDB manual.
 
+mod instance;
 mod interrupt;
 mod metadata;
 mod table;
 
 use format::ids::IndexId;
 
+pub use instance::{BackupHold, DdlPass, InstanceLock};
 pub use interrupt::{Interrupt, Kill};
 pub use metadata::{MetadataGrant, MetadataHeld, MetadataLock};
 pub use table::{Held, LockCounters, LockTable, TryLock};

@@ -79,6 +79,7 @@ const WORKERS: usize = 4;
 /// page is as it was at the end of the log. No threads are started yet (`Store::start_threads`).
 pub fn open(disk: Arc<dyn Disk>, config: Config) -> Result<(Arc<Store>, PageRecovery)> {
     let claim = store::claim(&*disk)?;
+    super::refuse_incomplete(&*disk)?;
     let (log, checkpoint) = LogFile::open(&*disk, &config)?;
     let found = scan(&log, checkpoint)?;
     let spaces = Arc::new(Tablespaces::new(disk.clone()));
@@ -126,7 +127,7 @@ fn is_tablespace_name(name: &str) -> bool {
 }
 
 /// Paths of all files that may be tablespaces.
-fn tablespace_paths(disk: &dyn Disk) -> Result<Vec<String>> {
+pub fn tablespace_paths(disk: &dyn Disk) -> Result<Vec<String>> {
     let mut paths = Vec::new();
     for entry in disk.list("").map_err(Error::io("list the data directory"))? {
         if !entry.is_directory {

@@ -34,7 +34,7 @@ use std::time::Duration;
 
 use crate::config::Config;
 use crate::dictionary::{self, Dictionary};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::io::Disk;
 use crate::lock::LockTable;
 use crate::mtr::Mtr;
@@ -50,6 +50,17 @@ pub use apply::PageRecovery;
 /// The tablespace of undo logs, with MySQL 8's number and name.
 pub const UNDO_SPACE: SpaceId = SpaceId(0xFFFF_FFEF);
 pub const UNDO_PATH: &str = "undo_001";
+
+/// In a directory into which a backup is being restored, until it is all there.
+pub const INCOMPLETE_FILE_NAME: &str = "#restore.incomplete";
+
+/// An error if a restore into the directory did not end: half of an instance must not be taken for one.
+pub fn refuse_incomplete(disk: &dyn Disk) -> Result<()> {
+    if disk.exists(INCOMPLETE_FILE_NAME).map_err(Error::io("look into the data directory"))? {
+        return Err(Error::corrupt("a restore into this directory did not end; empty it and restore again"));
+    }
+    Ok(())
+}
 
 /// What recovery found and did.
 #[derive(Clone, Debug, Default)]

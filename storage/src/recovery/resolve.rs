@@ -11,6 +11,7 @@ use crate::btree::SORT_FILE_PREFIX;
 use crate::dictionary::{self, Dictionary, SystemRows};
 use crate::error::{Error, Result};
 use crate::lock::{Interrupt, LockTable};
+use crate::redo::ARCHIVE_FILE_NAME;
 use crate::row;
 use crate::store::{Store, Transform};
 use crate::transaction::{Isolation, Registry, Transaction};
@@ -64,7 +65,7 @@ pub fn resolve(store: Arc<Store>, pages: PageRecovery) -> Result<Opened> {
         roll_back(&context, one.trx, &|id| dictionary.by_id(id))?;
         report.transactions_rolled_back += 1;
     }
-    remove_sort_files(&store)?;
+    remove_leftovers(&store)?;
     store.trash().find()?;
     let actions = dictionary.system.actions(&context)?;
     report.ddl_actions = actions.len() as u64;
@@ -132,12 +133,13 @@ fn load(context: &row::Context<'_>, dictionary: &Dictionary, report: &mut Recove
     Ok(())
 }
 
-/// Sorts that a crash interrupted have left their files.
-fn remove_sort_files(store: &Store) -> Result<()> {
+/// Sorts and backups that a crash interrupted have left their files.
+fn remove_leftovers(store: &Store) -> Result<()> {
     let disk = store.disk();
     for entry in disk.list("").map_err(Error::io("list the data directory"))? {
-        if entry.name.starts_with(SORT_FILE_PREFIX) && !entry.is_directory {
-            disk.remove(&entry.name).map_err(Error::io("remove a sort file"))?;
+        let leftover = entry.name.starts_with(SORT_FILE_PREFIX) || entry.name == ARCHIVE_FILE_NAME;
+        if leftover && !entry.is_directory {
+            disk.remove(&entry.name).map_err(Error::io("remove a temporary file"))?;
         }
     }
     Ok(())

@@ -98,12 +98,23 @@ impl LogFile {
 
     /// Writes a whole new log under another name, and gives it the name when it is durable.
     fn build(disk: &dyn Disk, config: &Config, checkpoint: Checkpoint) -> Result<()> {
+        LogFile::prepare(disk, config.page_bytes, capacity(config), caching(config), checkpoint)?;
+        LogFile::publish(disk)
+    }
+
+    /// Writes a log that is all zero behind its checkpoint, under another name: nobody takes it for the log yet.
+    pub fn prepare(
+        disk: &dyn Disk,
+        page_bytes: usize,
+        capacity: u64,
+        caching: Caching,
+        checkpoint: Checkpoint,
+    ) -> Result<LogFile> {
         let doing = "create the redo log";
         if disk.exists(NEW_FILE_NAME).map_err(Error::io(doing))? {
             disk.remove(NEW_FILE_NAME).map_err(Error::io(doing))?;
         }
-        let file = disk.open(NEW_FILE_NAME, OpenMode::Create, caching(config)).map_err(Error::io(doing))?;
-        let capacity = capacity(config);
+        let file = disk.open(NEW_FILE_NAME, OpenMode::Create, caching).map_err(Error::io(doing))?;
         file.allocate(0, RING + capacity).map_err(Error::io(doing))?;
         // Written, not only allocated: a first write to an allocated block would put metadata into the commit's sync.
         let zeros = AlignedBuffer::new(1 << 20);
@@ -116,13 +127,19 @@ impl LogFile {
         let mut header = AlignedBuffer::new(BLOCK_BYTES);
         header[..8].copy_from_slice(&MAGIC);
         header[8..12].copy_from_slice(&VERSION.to_be_bytes());
-        header[12..16].copy_from_slice(&(config.page_bytes as u32).to_be_bytes());
+        header[12..16].copy_from_slice(&(page_bytes as u32).to_be_bytes());
         header[16..24].copy_from_slice(&capacity.to_be_bytes());
         let crc = crc32c(&header[..24]);
         header[24..28].copy_from_slice(&crc.to_be_bytes());
         file.write_at(0, &header).map_err(Error::io(doing))?;
         let log = LogFile { file, capacity };
         log.write_checkpoint(checkpoint)?;
+        Ok(log)
+    }
+
+    /// Gives a log that was prepared, and is durable, its name.
+    pub fn publish(disk: &dyn Disk) -> Result<()> {
+        let doing = "create the redo log";
         disk.rename(NEW_FILE_NAME, FILE_NAME).map_err(Error::io(doing))?;
         disk.sync_directory("").map_err(Error::io(doing))
     }

@@ -22,7 +22,8 @@
 //! log, and each life's is larger.
 //!
 //! [`buffer`] collects groups in memory, [`mod@file`] is the ring, [`writer`] brings the one to the other, in one write and
-//! one sync for all who wait (group commit), and [`reader`] walks the groups after a crash.
+//! one sync for all who wait (group commit), and [`reader`] walks the groups after a crash. While a backup runs, [`archive`]
+//! keeps what a checkpoint frees.
 //!
 //! Invariants:
 //!
@@ -37,10 +38,13 @@ pub mod buffer;
 
 pub mod file;
 
+pub mod archive;
+
 pub mod reader;
 
 pub mod writer;
 
+pub use archive::ARCHIVE_FILE_NAME;
 pub use file::{Checkpoint, LogFile};
 pub use reader::{Group, Reader};
 pub use writer::Redo;

@@ -19,10 +19,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use format::checksum::crc32c;
 use format::ids::Lsn;
 
+use super::archive::LogArchive;
 use super::buffer::LogBuffer;
 use super::file::{Checkpoint, LogFile};
 use super::{GROUP_HEADER_BYTES, group_crc};
-use crate::error::{Health, Result};
+use crate::error::{Error, Health, Result};
+use crate::io::Disk;
 use crate::sync::{Condvar, Counter, Mutex, Padded, Rank};
 
 #[derive(Debug, Default)]
@@ -47,12 +49,19 @@ pub struct Redo {
     flush: Mutex<Flush>,
     flushed_more: Condvar,
     file: LogFile,
-    checkpoint: Mutex<Checkpoint>,
+    checkpoint: Mutex<Freed>,
     checkpoint_lsn: AtomicU64,
     epoch: u32,
     buffer_bytes: usize,
     health: Arc<Health>,
     pub counters: LogCounters,
+}
+
+/// How far the log has been freed, and who wants what is freed next.
+struct Freed {
+    checkpoint: Checkpoint,
+    /// A backup of the running instance.
+    archive: Option<LogArchive>,
 }
 
 struct Flush {
@@ -76,7 +85,7 @@ impl Redo {
             flush: Mutex::new(Rank::LogFlush, Flush { led: false, spare: Some(LogBuffer::new(buffer_bytes)) }),
             flushed_more: Condvar::new(),
             file,
-            checkpoint: Mutex::new(Rank::LogFlush, checkpoint),
+            checkpoint: Mutex::new(Rank::LogFlush, Freed { checkpoint, archive: None }),
             checkpoint_lsn: AtomicU64::new(end.0),
             epoch: checkpoint.epoch,
             buffer_bytes,
@@ -239,13 +248,17 @@ impl Redo {
     /// Records that everything before `lsn` is in the tablespaces, and frees the log up to there.
     pub fn write_checkpoint(&self, lsn: Lsn, clean: bool) -> Result<()> {
         assert!(lsn <= self.flushed(), "the log is durable up to its checkpoint");
-        let mut checkpoint = self.checkpoint.lock();
-        if lsn < checkpoint.lsn || lsn == checkpoint.lsn && clean == checkpoint.clean {
+        let mut freed = self.checkpoint.lock();
+        let known = freed.checkpoint;
+        if lsn < known.lsn || lsn == known.lsn && clean == known.clean {
             return Ok(());
         }
-        let next = Checkpoint { number: checkpoint.number + 1, lsn, epoch: self.epoch, clean };
+        if let Some(archive) = &mut freed.archive {
+            archive.take_along(&self.file, lsn);
+        }
+        let next = Checkpoint { number: known.number + 1, lsn, epoch: self.epoch, clean };
         self.health.judge(self.file.write_checkpoint(next))?;
-        *checkpoint = next;
+        freed.checkpoint = next;
         self.checkpoint_lsn.store(lsn.0, Ordering::Release);
         self.counters.checkpoints.add(1);
         Ok(())
@@ -254,16 +267,42 @@ impl Redo {
     /// Begins this life of the log: from here on, groups of earlier lives do not count. Everything before the end is in
     /// the tablespaces.
     pub fn begin_epoch(&self) -> Result<()> {
-        let mut checkpoint = self.checkpoint.lock();
-        let next = Checkpoint { number: checkpoint.number + 1, lsn: self.end(), epoch: self.epoch, clean: false };
+        let mut freed = self.checkpoint.lock();
+        let number = freed.checkpoint.number + 1;
+        let next = Checkpoint { number, lsn: self.end(), epoch: self.epoch, clean: false };
         self.health.judge(self.file.write_checkpoint(next))?;
-        *checkpoint = next;
+        freed.checkpoint = next;
         Ok(())
     }
 
     /// The newest checkpoint.
     pub fn checkpoint(&self) -> Checkpoint {
-        *self.checkpoint.lock()
+        self.checkpoint.lock().checkpoint
+    }
+
+    /// From here on no log is freed that an archive does not have; returns the checkpoint from which it has everything.
+    /// One at a time.
+    pub fn begin_archive(&self, disk: Arc<dyn Disk>) -> Result<Checkpoint> {
+        let mut freed = self.checkpoint.lock();
+        if freed.archive.is_some() {
+            return Err(Error::Exists("another backup of this server, which is still running".into()));
+        }
+        freed.archive = Some(LogArchive::new(disk, freed.checkpoint.lsn));
+        Ok(freed.checkpoint)
+    }
+
+    /// Reads whole blocks of the log from a block boundary on, freed or not, as long as the archive runs. The bytes that
+    /// were read; the log up to their end has been flushed.
+    pub fn read_archived(&self, lsn: Lsn, blocks: &mut [u8]) -> Result<usize> {
+        let freed = self.checkpoint.lock();
+        let archive = freed.archive.as_ref().expect("an archive is read between its begin and its end");
+        archive.read(&self.file, lsn, blocks)
+    }
+
+    /// Lets the archive go; its file is removed.
+    pub fn end_archive(&self) {
+        let archive = self.checkpoint.lock().archive.take();
+        drop(archive);
     }
 
     /// Waits behind a sleeping leader no longer than it must: wakes all who wait, to look at the health.

@@ -1,0 +1,66 @@
+//! One stored page of a backup: how long it really is, and whether it is whole.
+
+use format::ids::PageId;
+use format::page::header::{self, PageType};
+use format::transform::{self, Scratch};
+
+use crate::error::{Error, Result};
+
+/// What a slot of a tablespace file holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Slot {
+    /// Nothing was ever written, or it was given back.
+    Hole,
+    /// A page whose stored form has this many bytes.
+    Page { bytes: usize, encrypted: bool },
+}
+
+/// Verifies pages; keeps its buffers.
+#[derive(Default)]
+pub struct Verifier {
+    scratch: Scratch,
+    plain: Vec<u8>,
+}
+
+impl Verifier {
+    /// Looks at the bytes of a page's slot, which may end behind the stored page or be as long as a page. The page is decoded
+    /// and its checksum verified, as far as that can be done without a key.
+    pub fn look(&mut self, id: PageId, slot: &[u8], page_bytes: usize) -> Result<Slot> {
+        let damaged = |cause: format::Error| Error::corrupt_page(id, cause);
+        if slot.iter().all(|&byte| byte == 0) {
+            return Ok(Slot::Hole);
+        }
+        if slot.len() < header::BODY {
+            return Err(Error::corrupt_page(id, "it is shorter than its header"));
+        }
+        if is_encrypted(header::page_type(slot)) {
+            return if header::page_id(slot) == id {
+                Ok(Slot::Page { bytes: significant_bytes(slot), encrypted: true })
+            } else {
+                Err(Error::corrupt_page(id, format!("it says that it is page {}", header::page_id(slot))))
+            };
+        }
+        if transform::is_encoded(slot) {
+            let bytes = transform::encoded_bytes(slot).map_err(damaged)?;
+            let stored = slot.get(..bytes).ok_or_else(|| Error::corrupt_page(id, "it is cut off"))?;
+            self.plain.resize(page_bytes, 0);
+            transform::decode(stored, &mut self.scratch, &mut self.plain).map_err(damaged)?;
+            header::verify(&self.plain, id).map_err(damaged)?;
+            return Ok(Slot::Page { bytes, encrypted: false });
+        }
+        if slot.len() != page_bytes {
+            return Err(Error::corrupt_page(id, format!("it has {} bytes of {page_bytes}", slot.len())));
+        }
+        header::verify(slot, id).map_err(damaged)?;
+        Ok(Slot::Page { bytes: slot.len(), encrypted: false })
+    }
+}
+
+fn is_encrypted(page_type: PageType) -> bool {
+    matches!(page_type, PageType::ENCRYPTED | PageType::COMPRESSED_AND_ENCRYPTED | PageType::ENCRYPTED_RTREE)
+}
+
+/// Up to the last byte that is not zero: the blocks behind it are holes or need not be anything else.
+pub fn significant_bytes(slot: &[u8]) -> usize {
+    slot.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1)
+}

@@ -1,0 +1,413 @@
+//! Taking a backup, step by step.
+//!
+//! A step copies a bounded run of pages, or a piece of the log, into the sink; a caller loops, looks at its interrupt and
+//! shows the progress in between. A simulator lets rows change between two steps.
+//!
+//! ```text
+//! head, directories -> tablespaces, page by page -> named files -> log -> end
+//! ```
+//!
+//! Pages are read through the files, not through the pool: the pool is for those who work, and what lies in the file plus the
+//! log is the same thing.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use format::ids::{Lsn, PageId, PageNo, SpaceId};
+use rustc_hash::FxHashMap;
+
+use super::page::{Slot, Verifier};
+use super::{FileHead, FileKind, Head, Item, LogHead, Sink, Totals};
+use crate::config::{Config, FlushMethod};
+use crate::error::{Error, Result};
+use crate::io::{AlignedBuffer, Caching, Disk, File, OpenMode};
+use crate::lock::BackupHold;
+use crate::recovery;
+use crate::redo::file::BLOCK_BYTES;
+use crate::redo::{Checkpoint, LogFile};
+use crate::store::{self, Store};
+use crate::tablespace::{data_caching, doublewrite};
+
+/// Pages read at once.
+const RUN_PAGES: usize = if cfg!(test) { 3 } else { 64 };
+/// Bytes of a plain file, or of the log, per step.
+const PIECE_BYTES: usize = 256 << 10;
+
+/// A page that does not verify may be under way to its place: it is read again this often ...
+const READ_AGAIN_MAX: u32 = 1000;
+/// ... at this distance.
+const READ_AGAIN_AFTER: Duration = Duration::from_millis(5);
+
+/// Where the log comes from.
+enum Log {
+    Running {
+        store: Arc<Store>,
+        /// No DDL until the end.
+        _hold: BackupHold,
+    },
+    Stopped {
+        file: LogFile,
+        clean: bool,
+        end: Lsn,
+        /// Pages that may be torn in their places.
+        copies: FxHashMap<PageId, doublewrite::Copy>,
+        /// No server starts until the end.
+        _claim: Box<dyn Send + Sync>,
+    },
+}
+
+/// What comes next.
+enum Stage {
+    Begin,
+    Files,
+    Log { head: LogHead, next: Lsn },
+    Ended,
+}
+
+/// See the module header.
+pub struct Backup {
+    disk: Arc<dyn Disk>,
+    config: Config,
+    checkpoint: Checkpoint,
+    log: Log,
+    stage: Stage,
+    /// Files still to be copied, the next one last.
+    waiting: Vec<Waiting>,
+    current: Option<Current>,
+    buffer: AlignedBuffer,
+    verifier: Verifier,
+    totals: Totals,
+    /// Bytes that the files occupied when it began.
+    expected_bytes: u64,
+}
+
+struct Waiting {
+    path: String,
+    pages: bool,
+}
+
+/// The file that is being copied.
+struct Current {
+    path: String,
+    file: Arc<dyn File>,
+    bytes: u64,
+    /// Where the next piece begins.
+    offset: u64,
+    /// Of a tablespace.
+    space: Option<SpaceId>,
+}
+
+impl Backup {
+    /// Of a running instance, while `hold` keeps DDL away. `named` are files in the data directory that belong to it and
+    /// that the engine does not know.
+    pub fn of_running(store: Arc<Store>, hold: BackupHold, named: &[&str]) -> Result<Backup> {
+        let disk = store.disk().clone();
+        let config = store.config();
+        let checkpoint = store.redo().begin_archive(disk.clone())?;
+        // From here on the archive is ended by `Drop`.
+        let mut backup = Backup::new(disk, config, checkpoint, Log::Running { store: store.clone(), _hold: hold });
+        for space in store.spaces() {
+            backup.waiting.push(Waiting { path: space.path(), pages: true });
+        }
+        backup.add_named(named)?;
+        Ok(backup)
+    }
+
+    /// Of a directory that no server uses, and none will until the backup has ended. If it was not closed, the log that
+    /// recovery needs is part of the backup.
+    pub fn of_stopped(disk: Arc<dyn Disk>, named: &[&str]) -> Result<Backup> {
+        let claim = store::claim(&*disk)?;
+        let page_bytes = LogFile::page_bytes(&*disk)?;
+        let config = Config { page_bytes, flush_method: FlushMethod::Fsync, ..Config::default() };
+        recovery::refuse_incomplete(&*disk)?;
+        let (file, checkpoint) = LogFile::open(&*disk, &config)?;
+        let found = recovery::scan::scan(&file, checkpoint)?;
+        let clean = checkpoint.clean && found.groups == 0;
+        let mut copies = FxHashMap::default();
+        if !clean {
+            copies = doublewrite::read_copies(&*disk, &config)?;
+            copies.retain(|_, copy| copy.lsn >= checkpoint.lsn);
+        }
+        let paths = recovery::apply::tablespace_paths(&*disk)?;
+        let log = Log::Stopped { file, clean, end: found.end, copies, _claim: claim };
+        let mut backup = Backup::new(disk, config, checkpoint, log);
+        backup.waiting.extend(paths.into_iter().map(|path| Waiting { path, pages: true }));
+        backup.add_named(named)?;
+        Ok(backup)
+    }
+
+    fn new(disk: Arc<dyn Disk>, config: Config, checkpoint: Checkpoint, log: Log) -> Backup {
+        let buffer = AlignedBuffer::new(RUN_PAGES * config.page_bytes);
+        Backup {
+            disk,
+            config,
+            checkpoint,
+            log,
+            stage: Stage::Begin,
+            waiting: Vec::new(),
+            current: None,
+            buffer,
+            verifier: Verifier::default(),
+            totals: Totals::default(),
+            expected_bytes: 0,
+        }
+    }
+
+    fn add_named(&mut self, named: &[&str]) -> Result<()> {
+        for name in named {
+            if self.disk.exists(name).map_err(Error::io("look for a file"))? {
+                self.waiting.push(Waiting { path: (*name).to_string(), pages: false });
+            }
+        }
+        // What it will amount to, for those who wait.
+        for waiting in &self.waiting {
+            let file = self.open(waiting);
+            // A tablespace may be gone again; whoever comes to it will see.
+            if let Ok(Some(file)) = file {
+                self.expected_bytes += file.allocated_bytes().map_err(Error::io("ask for a file's blocks"))?;
+            }
+        }
+        self.waiting.reverse();
+        Ok(())
+    }
+
+    /// Bytes copied, and about how many there are.
+    pub fn progress(&self) -> (u64, u64) {
+        let done = self.totals.stored_bytes + self.totals.log_bytes;
+        (done, self.expected_bytes.max(done))
+    }
+
+    /// Runs to the end.
+    pub fn run(mut self, sink: &mut dyn Sink) -> Result<Totals> {
+        loop {
+            if let Some(totals) = self.step(sink)? {
+                return Ok(totals);
+            }
+        }
+    }
+
+    /// Copies the next piece. The totals, if it was the last one.
+    pub fn step(&mut self, sink: &mut dyn Sink) -> Result<Option<Totals>> {
+        match std::mem::replace(&mut self.stage, Stage::Ended) {
+            Stage::Begin => {
+                self.begin(sink)?;
+                self.stage = Stage::Files;
+            }
+            Stage::Files => {
+                if let Some(current) = self.current.take() {
+                    self.current = self.copy_piece(current, sink)?;
+                    self.stage = Stage::Files;
+                } else if let Some(waiting) = self.waiting.pop() {
+                    self.current = self.begin_file(&waiting, sink)?;
+                    self.stage = Stage::Files;
+                } else {
+                    let head = self.log_head()?;
+                    sink.take(Item::Log(&head))?;
+                    self.totals.end_lsn = head.end;
+                    self.stage = Stage::Log { head, next: Lsn(head.begin.0 - head.begin.0 % BLOCK_BYTES as u64) };
+                }
+            }
+            Stage::Log { head, next } if head.begin < head.end && next < head.end => {
+                let next = self.copy_log(head, next, sink)?;
+                self.stage = Stage::Log { head, next };
+            }
+            Stage::Log { .. } => {
+                sink.take(Item::End(&self.totals))?;
+                return Ok(Some(self.totals));
+            }
+            Stage::Ended => return Err(Error::Unsupported("a step of a backup that has failed or ended".into())),
+        }
+        Ok(None)
+    }
+
+    fn begin(&mut self, sink: &mut dyn Sink) -> Result<()> {
+        sink.take(Item::Head(&Head {
+            page_bytes: self.config.page_bytes as u32,
+            created_us: self.disk.clock().wall().as_micros() as u64,
+            running: matches!(self.log, Log::Running { .. }),
+        }))?;
+        for entry in self.disk.list("").map_err(Error::io("list the data directory"))? {
+            // The root of a filesystem has a directory of its own.
+            if entry.is_directory && entry.name != "lost+found" {
+                sink.take(Item::Directory(&entry.name))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Opens a file; `None` if it is gone and need not be there.
+    fn open(&self, waiting: &Waiting) -> Result<Option<Arc<dyn File>>> {
+        let caching = if waiting.pages { data_caching(&self.config) } else { Caching::Cached };
+        match self.disk.open(&waiting.path, OpenMode::Read, caching) {
+            Ok(file) => Ok(Some(file)),
+            // A tablespace that was let go since; its deletion is in the log.
+            Err(cause) if cause.kind() == std::io::ErrorKind::NotFound && matches!(self.log, Log::Running { .. }) => {
+                Ok(None)
+            }
+            Err(cause) => Err(Error::from_io("open a file to back up", cause)),
+        }
+    }
+
+    fn begin_file(&mut self, waiting: &Waiting, sink: &mut dyn Sink) -> Result<Option<Current>> {
+        let Some(file) = self.open(waiting)? else { return Ok(None) };
+        let path = &waiting.path;
+        let bytes = file.len().map_err(Error::io("ask for a file's length"))?;
+        let allocated_bytes = file.allocated_bytes().map_err(Error::io("ask for a file's blocks"))?;
+        let space = if waiting.pages { store::probe(&*self.disk, path)? } else { None };
+        let kind = match space {
+            Some(space) => {
+                let facts = file.facts().map_err(Error::io("ask for a file's block size"))?;
+                FileKind::Pages { space, block_bytes: facts.block_bytes as u32 }
+            }
+            // The server died between making the file and writing its first page: recovery knows it by its name.
+            None if !waiting.pages || !self.is_whole() => FileKind::Plain,
+            None => return Err(Error::corrupt(format!("{path}: its first page is not that of a tablespace"))),
+        };
+        self.totals.files += 1;
+        self.totals.logical_bytes += bytes;
+        self.totals.allocated_bytes += allocated_bytes;
+        sink.take(Item::File(&FileHead { path: path.clone(), bytes, allocated_bytes, kind }))?;
+        Ok(Some(Current { path: path.clone(), file, bytes, offset: 0, space }))
+    }
+
+    /// Whether every file has been begun by the server that had it.
+    fn is_whole(&self) -> bool {
+        !matches!(self.log, Log::Stopped { clean: false, .. })
+    }
+
+    /// Copies the next pages or bytes. The file, if there is more of it.
+    fn copy_piece(&mut self, mut current: Current, sink: &mut dyn Sink) -> Result<Option<Current>> {
+        let piece = if current.space.is_some() { self.buffer.len() } else { PIECE_BYTES.min(self.buffer.len()) };
+        if current.offset >= current.bytes {
+            return Ok(None);
+        }
+        let mut buffer = std::mem::replace(&mut self.buffer, AlignedBuffer::new(0));
+        let read = current.file.read_at(current.offset, &mut buffer[..piece]);
+        let copied = read.map_err(Error::io("read a file to back up")).and_then(|bytes| match current.space {
+            Some(space) => self.copy_pages(&current, space, &mut buffer, sink),
+            None => {
+                self.totals.stored_bytes += bytes as u64;
+                sink.take(Item::Bytes { offset: current.offset, bytes: &buffer[..bytes] })
+            }
+        });
+        self.buffer = buffer;
+        copied?;
+        current.offset += piece as u64;
+        Ok(Some(current))
+    }
+
+    fn copy_pages(
+        &mut self,
+        current: &Current,
+        space: SpaceId,
+        buffer: &mut [u8],
+        sink: &mut dyn Sink,
+    ) -> Result<()> {
+        let page_bytes = self.config.page_bytes;
+        let pages = current.bytes.div_ceil(page_bytes as u64);
+        let first = current.offset / page_bytes as u64;
+        for (index, slot) in buffer.chunks_exact_mut(page_bytes).enumerate() {
+            let number = first + index as u64;
+            if number >= pages {
+                break;
+            }
+            let page = PageNo(u32::try_from(number).map_err(|_| Error::corrupt("more pages than a tablespace can have"))?);
+            let id = PageId::new(space, page);
+            let found = self.verifier.look(id, slot, page_bytes);
+            match found.or_else(|error| self.look_again(current, id, slot, error))? {
+                Slot::Hole => {}
+                Slot::Page { bytes, encrypted } => {
+                    sink.take(Item::Page { page, stored: &slot[..bytes] })?;
+                    self.totals.pages += 1;
+                    self.totals.stored_bytes += bytes as u64;
+                    self.totals.pages_encrypted += u64::from(encrypted);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A page that does not verify: somebody is writing it, or a crash tore it and there is a copy, or it is damaged.
+    fn look_again(&mut self, current: &Current, id: PageId, slot: &mut [u8], error: Error) -> Result<Slot> {
+        let in_file = |error: Error| match error {
+            Error::Corrupt { page, what } => {
+                let at = u64::from(id.page.0) * self.config.page_bytes as u64;
+                Error::Corrupt { page, what: format!("{what} ({} at byte {at})", current.path).into() }
+            }
+            other => other,
+        };
+        match &self.log {
+            Log::Stopped { copies, .. } => {
+                let Some(copy) = copies.get(&id) else { return Err(in_file(error)) };
+                slot[..copy.stored.len()].copy_from_slice(&copy.stored);
+                slot[copy.stored.len()..].fill(0);
+                self.totals.pages_read_again += 1;
+                self.verifier.look(id, slot, self.config.page_bytes).map_err(in_file)
+            }
+            // Without threads nobody is writing it.
+            Log::Running { .. } if !self.config.background_threads => Err(in_file(error)),
+            Log::Running { .. } => {
+                let mut error = error;
+                let mut frame = AlignedBuffer::new(slot.len());
+                let offset = u64::from(id.page.0) * slot.len() as u64;
+                for _ in 0..READ_AGAIN_MAX {
+                    std::thread::sleep(READ_AGAIN_AFTER);
+                    current.file.read_at(offset, &mut frame).map_err(Error::io("read a file to back up"))?;
+                    self.totals.pages_read_again += 1;
+                    match self.verifier.look(id, &frame, slot.len()) {
+                        Ok(found) => {
+                            slot.copy_from_slice(&frame);
+                            return Ok(found);
+                        }
+                        Err(another) => error = another,
+                    }
+                }
+                Err(in_file(error))
+            }
+        }
+    }
+
+    /// All pages have been read: the state that the backup is lies at the end of the log, as it is now.
+    fn log_head(&self) -> Result<LogHead> {
+        let Checkpoint { lsn: begin, epoch, .. } = self.checkpoint;
+        Ok(match &self.log {
+            Log::Running { store, .. } => {
+                let end = store.current_lsn();
+                store.flush_log(end)?;
+                LogHead { begin, end, epoch, clean: false, capacity: store.redo().capacity() }
+            }
+            Log::Stopped { file, clean, end, .. } => {
+                LogHead { begin, end: *end, epoch, clean: *clean, capacity: file.capacity() }
+            }
+        })
+    }
+
+    /// Copies log from `next` on. Returns where it goes on.
+    fn copy_log(&mut self, head: LogHead, next: Lsn, sink: &mut dyn Sink) -> Result<Lsn> {
+        let left = (head.end.since(next) as usize).next_multiple_of(BLOCK_BYTES);
+        let wanted = left.min(PIECE_BYTES).min(self.buffer.len());
+        let blocks = &mut self.buffer[..wanted];
+        let bytes = match &self.log {
+            Log::Running { store, .. } => store.redo().read_archived(next, blocks)?,
+            Log::Stopped { file, .. } => {
+                file.read(next, blocks)?;
+                blocks.len()
+            }
+        };
+        let blocks = &mut blocks[..bytes];
+        // What was logged behind the end does not belong to it.
+        let own = (head.end.since(next) as usize).min(bytes);
+        blocks[own..].fill(0);
+        sink.take(Item::Redo { lsn: next, blocks })?;
+        self.totals.log_bytes += own as u64;
+        Ok(next + bytes as u64)
+    }
+}
+
+impl Drop for Backup {
+    fn drop(&mut self) {
+        if let Log::Running { store, .. } = &self.log {
+            store.redo().end_archive();
+        }
+    }
+}

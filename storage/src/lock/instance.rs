@@ -1,0 +1,151 @@
+//! The instance's backup lock: while a backup holds it, no DDL statement changes files or descriptions (LOCK INSTANCE FOR
+//! BACKUP). Rows may change all the time.
+//!
+//! ```text
+//!                 held by backups   held by DDL statements
+//! a backup             -                   waits
+//! a DDL statement    waits                   -
+//! ```
+//!
+//! Both kinds have any number of holders. A backup that waits lets no newcomers among the statements pass; a statement
+//! holds it from before it asks for its first name to its end, so it never waits here for somebody who waits for its names.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::Interrupt;
+use crate::error::{Error, Result};
+use crate::sync::{Condvar, Mutex, Rank, assert_no_latches};
+
+/// Waiters look at the time and the interrupt this often.
+const GLANCE: Duration = Duration::from_millis(20);
+
+/// See the module header.
+#[derive(Debug)]
+pub struct InstanceLock {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    statements: u32,
+    backups: u32,
+    backups_waiting: u32,
+}
+
+impl Default for InstanceLock {
+    fn default() -> InstanceLock {
+        InstanceLock { state: Mutex::new(Rank::Metadata, State::default()), changed: Condvar::new() }
+    }
+}
+
+/// A backup's hold: no DDL until it is dropped.
+#[derive(Debug)]
+pub struct BackupHold {
+    lock: Arc<InstanceLock>,
+}
+
+/// A DDL statement's: no backup begins until it is dropped.
+#[derive(Debug)]
+pub struct DdlPass {
+    lock: Arc<InstanceLock>,
+}
+
+impl InstanceLock {
+    /// Waits for the DDL statements under way, and lets no others begin.
+    pub fn hold(self: &Arc<Self>, interrupt: &Interrupt, limit: Duration) -> Result<BackupHold> {
+        self.state.lock().backups_waiting += 1;
+        let waited = self.wait(interrupt, limit, |state| state.statements == 0, |state| state.backups += 1);
+        self.state.lock().backups_waiting -= 1;
+        // Those who stood behind a wait that was given up.
+        self.changed.notify_all();
+        waited.map(|()| BackupHold { lock: self.clone() })
+    }
+
+    /// Waits while a backup holds the lock.
+    pub fn pass(self: &Arc<Self>, interrupt: &Interrupt, limit: Duration) -> Result<DdlPass> {
+        let free = |state: &State| state.backups + state.backups_waiting == 0;
+        self.wait(interrupt, limit, free, |state| state.statements += 1)?;
+        Ok(DdlPass { lock: self.clone() })
+    }
+
+    fn wait(
+        &self,
+        interrupt: &Interrupt,
+        limit: Duration,
+        free: impl Fn(&State) -> bool,
+        enter: impl FnOnce(&mut State),
+    ) -> Result<()> {
+        assert_no_latches("waiting for the backup lock");
+        let begin = Instant::now();
+        let mut state = self.state.lock();
+        while !free(&state) {
+            if interrupt.is_set() {
+                return Err(Error::Interrupted);
+            }
+            if begin.elapsed() >= limit {
+                return Err(Error::LockWaitTimeout);
+            }
+            self.changed.wait_for(&mut state, GLANCE);
+        }
+        enter(&mut state);
+        Ok(())
+    }
+}
+
+impl Drop for BackupHold {
+    fn drop(&mut self) {
+        self.lock.state.lock().backups -= 1;
+        self.lock.changed.notify_all();
+    }
+}
+
+impl Drop for DdlPass {
+    fn drop(&mut self) {
+        self.lock.state.lock().statements -= 1;
+        self.lock.changed.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lock::Kill;
+
+    const LONG: Duration = Duration::from_secs(20);
+    const SHORT: Duration = Duration::from_millis(1);
+
+    #[test]
+    fn backups_and_statements_keep_each_other_out_and_not_their_own_kind() {
+        let lock = Arc::new(InstanceLock::default());
+        let interrupt = Interrupt::new();
+        let statements = [lock.pass(&interrupt, SHORT).unwrap(), lock.pass(&interrupt, SHORT).unwrap()];
+        assert!(matches!(lock.hold(&interrupt, SHORT), Err(Error::LockWaitTimeout)));
+        // A wait that was given up keeps nobody out.
+        drop(lock.pass(&interrupt, SHORT).unwrap());
+        drop(statements);
+        let backups = [lock.hold(&interrupt, SHORT).unwrap(), lock.hold(&interrupt, SHORT).unwrap()];
+        assert!(matches!(lock.pass(&interrupt, SHORT), Err(Error::LockWaitTimeout)));
+        drop(backups);
+        drop(lock.pass(&interrupt, SHORT).unwrap());
+    }
+
+    #[test]
+    fn a_backup_that_waits_lets_no_statements_pass_and_a_waiting_statement_can_be_stopped() {
+        let lock = Arc::new(InstanceLock::default());
+        let statement = lock.pass(&Interrupt::new(), SHORT).unwrap();
+        let backup = {
+            let lock = lock.clone();
+            std::thread::spawn(move || lock.hold(&Interrupt::new(), LONG).map(drop))
+        };
+        while lock.state.lock().backups_waiting == 0 {
+            std::thread::yield_now();
+        }
+        let killed = Interrupt::new();
+        killed.set(Kill::Query);
+        assert!(matches!(lock.pass(&killed, LONG), Err(Error::Interrupted)));
+        drop(statement);
+        backup.join().unwrap().unwrap();
+    }
+}
