@@ -111,7 +111,8 @@ fn a_backup_under_load_holds_what_was_promised_and_restores_to_a_server() {
     println!("{}", output(&mut glassine(&["restore", shown(&archive), &datadir])));
     for (place, (before, after)) in [&restored, &directory, &clone].into_iter().zip(&audits) {
         let copy = Server::start(Kind::Glassine, place, &small()).expect("a copy serves");
-        let audit = ledger.audit_copy(&copy, before, after).unwrap_or_else(|lost| panic!("{}: {lost}", place.display()));
+        let audit =
+            ledger.audit_copy(&copy, before, after).unwrap_or_else(|lost| panic!("{}: {lost}", place.display()));
         let rows = copy.connect().and_then(|mut client| client.query("SELECT COUNT(*) FROM shop.orders"));
         assert_eq!(rows.expect("the orders").number(), 40_000);
         println!("{}: {} entries promised before, {} found", place.display(), audit.promised, audit.found);
@@ -252,7 +253,11 @@ fn copies_keep_holes_and_take_the_blocks_of_where_they_come_to() {
     let again = scratch.0.join("again.ibd");
     output(&mut glassine(&["copy", shown(&inflated), shown(&again)]));
     assert!(allocated(&again) <= stored, "a copy finds the holes that another has filled");
-    println!("{logical} logical, {stored} allocated, {} after cp --sparse=never, {} copied", allocated(&inflated), allocated(&again));
+    println!(
+        "{logical} logical, {stored} allocated, {} after cp --sparse=never, {} copied",
+        allocated(&inflated),
+        allocated(&again)
+    );
     fails(&mut glassine(&["copy", shown(&table), shown(&copy)]));
 
     // Damage ends a copy, with its page and its place.
@@ -271,7 +276,8 @@ fn copies_keep_holes_and_take_the_blocks_of_where_they_come_to() {
     serves(&whole);
     let archive = scratch.0.join("archive");
     output(&mut glassine(&["backup", "--datadir", shown(&data), "--to", shown(&archive)]));
-    let (Some(large), Some(small)) = (Mount::ext4(&scratch, "ext4-4k", 4096), Mount::ext4(&scratch, "ext4-1k", 1024)) else {
+    let (Some(large), Some(small)) = (Mount::ext4(&scratch, "ext4-4k", 4096), Mount::ext4(&scratch, "ext4-1k", 1024))
+    else {
         return;
     };
     let mut sizes = Vec::new();
@@ -280,7 +286,10 @@ fn copies_keep_holes_and_take_the_blocks_of_where_they_come_to() {
         let into = format!("--datadir={}", shown(&mount.0.join("restored")));
         output(&mut glassine(&["restore", shown(&archive), &into]));
         output(&mut glassine(&["check", "--datadir", shown(&mount.0.join("copy"))]));
-        sizes.push((allocated(&mount.0.join("copy/shop/orders.ibd")), allocated(&mount.0.join("restored/shop/orders.ibd"))));
+        sizes.push((
+            allocated(&mount.0.join("copy/shop/orders.ibd")),
+            allocated(&mount.0.join("restored/shop/orders.ibd")),
+        ));
         output(&mut glassine(&["check", "--datadir", shown(&mount.0.join("restored"))]));
     }
     println!("copied and restored to blocks of 4K and 1K: {sizes:?}");
@@ -289,7 +298,8 @@ fn copies_keep_holes_and_take_the_blocks_of_where_they_come_to() {
 
 fn serves(place: &Path) {
     let server = Server::start(Kind::Glassine, place, &small()).expect("a copy serves");
-    let rows = server.connect().and_then(|mut client| client.query("SELECT COUNT(*), SUM(CRC32(body)) FROM shop.orders"));
+    let rows =
+        server.connect().and_then(|mut client| client.query("SELECT COUNT(*), SUM(CRC32(body)) FROM shop.orders"));
     assert_eq!(rows.expect("the orders").number(), 40_000);
     server.stop().expect("a clean shutdown");
     check(place);

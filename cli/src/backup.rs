@@ -90,7 +90,9 @@ fn target(path: &Path) -> Target {
 fn back_up(args: &Args) -> Result<(), String> {
     let to = args.to.as_deref().expect("clap asks for it");
     match target(to) {
-        Target::Stdout if io::stdout().is_terminal() => Err("an archive is nothing for a terminal: use a pipe or --to=FILE".into()),
+        Target::Stdout if io::stdout().is_terminal() => {
+            Err("an archive is nothing for a terminal: use a pipe or --to=FILE".into())
+        }
         Target::Stdout => {
             let mut out = BufWriter::with_capacity(1 << 18, io::stdout().lock());
             let (totals, bytes) = to_archive(args, &mut out)?;

@@ -83,7 +83,11 @@ pub fn run(args: &Args) -> ExitCode {
                 println!("{} is copied to {}", args.from.display(), args.to.display());
                 println!("  files      {}, {} pages verified", report.files, report.pages);
                 println!("  logical    {}", HumanBytes(report.logical));
-                println!("  allocated  {} there, {} here", HumanBytes(report.allocated_before), HumanBytes(report.allocated_after));
+                println!(
+                    "  allocated  {} there, {} here",
+                    HumanBytes(report.allocated_before),
+                    HumanBytes(report.allocated_after)
+                );
             }
             ExitCode::SUCCESS
         }
@@ -173,7 +177,9 @@ impl Copy {
             let damaged = tablespace.is_damaged(number, &plain);
             if damaged && !self.keep_damaged {
                 let shown = from.display();
-                return Err(format!("{shown}: page {number}, at byte {offset}, is damaged (--keep-damaged copies it as it is)"));
+                return Err(format!(
+                    "{shown}: page {number}, at byte {offset}, is damaged (--keep-damaged copies it as it is)"
+                ));
             }
             self.report.damaged += u64::from(damaged);
             self.report.pages += u64::from(!damaged);
@@ -217,7 +223,9 @@ impl Copy {
         let _lock = if is_ours {
             let lock = LinuxDisk::new(from).lock();
             Some(lock.map_err(|cause| match cause.kind() {
-                io::ErrorKind::WouldBlock => format!("a server is using {}: stop it, or use glassine backup", from.display()),
+                io::ErrorKind::WouldBlock => {
+                    format!("a server is using {}: stop it, or use glassine backup", from.display())
+                }
                 _ => cannot("lock", from, cause),
             })?)
         } else {
@@ -237,7 +245,8 @@ impl Copy {
         }
         // Until all is there, no server takes it for a data directory.
         let marker = to.join(INCOMPLETE_FILE_NAME);
-        fs::write(&marker, "A copy into this directory did not end.\n").map_err(|cause| cannot("create", &marker, cause))?;
+        fs::write(&marker, "A copy into this directory did not end.\n")
+            .map_err(|cause| cannot("create", &marker, cause))?;
         self.entries(from, to)?;
         fs::remove_file(&marker).map_err(|cause| cannot("remove", &marker, cause))?;
         let sync = File::open(to).and_then(|directory| directory.sync_all());

@@ -99,10 +99,8 @@ impl Read for Counted<'_> {
 
 /// What a backup amounts to, for people. `archive_bytes` if there is an archive.
 pub fn describe(totals: &Totals, archive_bytes: Option<u64>) -> String {
-    let mut text = format!(
-        "  state      LSN {}\n  files      {}, {} pages",
-        totals.end_lsn, totals.files, totals.pages
-    );
+    let mut text =
+        format!("  state      LSN {}\n  files      {}, {} pages", totals.end_lsn, totals.files, totals.pages);
     if totals.pages_read_again > 0 {
         text += &format!(" ({} reads again, while they were written)", totals.pages_read_again);
     }

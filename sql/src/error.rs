@@ -565,6 +565,11 @@ impl Error {
 
     // ----------------------------------------------------------- backups
 
+    /// `what` is what the path was given for: "DATA DIRECTORY".
+    pub fn wrong_directory(what: &str, path: &str) -> Error {
+        Error::new(1525, b"HY000", format!("Incorrect {what} value: '{path}'"))
+    }
+
     pub fn file_exists(path: &str) -> Error {
         Error::new(1086, b"HY000", format!("File '{path}' already exists"))
     }

@@ -111,7 +111,9 @@ fn instance(directory: &Path, config: Config) -> Arc<Instance> {
     let disk = Arc::new(LinuxDisk::new(directory));
     Engine::create(disk.clone(), &config).expect("a new instance");
     let engine = Engine::open(disk, config).expect("an open instance");
-    engine.create_database("test", format::collation::CollationId::DEFAULT, &storage::TrxOptions::patient()).expect("a database");
+    engine
+        .create_database("test", format::collation::CollationId::DEFAULT, &storage::TrxOptions::patient())
+        .expect("a database");
     Instance::new(engine, GlobalVariables::new(), Accounts::in_memory(), directory.to_owned())
 }
 

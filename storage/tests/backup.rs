@@ -109,8 +109,7 @@ fn contents(engine: &Arc<Engine>) -> [Rows; 2] {
     ["plain", "zstd"].map(|name| {
         let mut trx = engine.begin(wait());
         let table = trx.open_table("d", name).unwrap();
-        let mut cursor =
-            trx.cursor(&table, 0, ReadMode::Consistent, ColumnSet::first(3), ScanRange::ALL).unwrap();
+        let mut cursor = trx.cursor(&table, 0, ReadMode::Consistent, ColumnSet::first(3), ScanRange::ALL).unwrap();
         let (mut row, mut rows) = (Row::new(), Rows::new());
         let number = |row: &Row, at: usize| u32::from_be_bytes(row.get(at).unwrap().try_into().unwrap());
         while cursor.next(&mut trx, &mut row).unwrap() {

@@ -660,7 +660,7 @@ impl Parser<'_> {
         if self.take_word("PASSWORD") {
             spec.hash = Some(self.text_bytes()?);
         } else if self.take_words(&["RANDOM", "PASSWORD"]) {
-            return Err(crate::error::Error::unsupported("IDENTIFIED BY RANDOM PASSWORD"));
+            return Err(Error::unsupported("IDENTIFIED BY RANDOM PASSWORD"));
         } else {
             spec.password = Some(self.text_bytes()?);
         }

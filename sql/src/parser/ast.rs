@@ -23,13 +23,8 @@ pub enum BackupStage {
 }
 
 impl BackupStage {
-    const ALL: [BackupStage; 5] = [
-        BackupStage::Start,
-        BackupStage::Flush,
-        BackupStage::BlockDdl,
-        BackupStage::BlockCommit,
-        BackupStage::End,
-    ];
+    const ALL: [BackupStage; 5] =
+        [BackupStage::Start, BackupStage::Flush, BackupStage::BlockDdl, BackupStage::BlockCommit, BackupStage::End];
 
     pub fn name(self) -> &'static str {
         match self {

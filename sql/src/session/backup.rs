@@ -167,10 +167,10 @@ impl Session {
     fn backup_target(&self, text: &str, what: &str) -> Result<PathBuf> {
         let path = Path::new(text);
         let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
-            return Err(Error::wrong_value(what, text));
+            return Err(Error::wrong_directory(what, text));
         };
         if !path.is_absolute() {
-            return Err(Error::wrong_value(what, text));
+            return Err(Error::wrong_directory(what, text));
         }
         // As the system sees it: a link may lead anywhere.
         let parent = fs::canonicalize(parent).map_err(|cause| cannot("find", parent, &cause))?;

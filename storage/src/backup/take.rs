@@ -296,13 +296,7 @@ impl Backup {
         Ok(Some(current))
     }
 
-    fn copy_pages(
-        &mut self,
-        current: &Current,
-        space: SpaceId,
-        buffer: &mut [u8],
-        sink: &mut dyn Sink,
-    ) -> Result<()> {
+    fn copy_pages(&mut self, current: &Current, space: SpaceId, buffer: &mut [u8], sink: &mut dyn Sink) -> Result<()> {
         let page_bytes = self.config.page_bytes;
         let pages = current.bytes.div_ceil(page_bytes as u64);
         let first = current.offset / page_bytes as u64;
@@ -311,7 +305,8 @@ impl Backup {
             if number >= pages {
                 break;
             }
-            let page = PageNo(u32::try_from(number).map_err(|_| Error::corrupt("more pages than a tablespace can have"))?);
+            let page =
+                PageNo(u32::try_from(number).map_err(|_| Error::corrupt("more pages than a tablespace can have"))?);
             let id = PageId::new(space, page);
             let found = self.verifier.look(id, slot, page_bytes);
             match found.or_else(|error| self.look_again(current, id, slot, error))? {
