@@ -79,7 +79,8 @@ fn work(engine: &Arc<Engine>, random: &mut Random, model: &mut [Rows; 2]) {
         for _ in 0..1 + random.below(6) {
             let id = random.below(400) as u32;
             let k = random.below(50) as u32;
-            let body = vec![random.next() as u8; random.below(if random.chance(20) { 40_000 } else { 900 }) as usize];
+            let bytes_max = if random.chance(20) { 40_000 } else { 900 };
+            let body = vec![random.next() as u8; random.below(bytes_max) as usize];
             let key = id.to_be_bytes();
             let mut row = Row::new();
             if !trx.get(&table, 0, &[Some(&key)], ReadMode::Exclusive, &fields, &mut row).unwrap() {
