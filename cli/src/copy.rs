@@ -151,7 +151,14 @@ impl Copy {
 
     fn content(&mut self, from: &Path, source: &File, to: &Path, target: &File, bytes: u64) -> Result<(), String> {
         if is_tablespace(from) && bytes > 0 {
-            let asked = page::Args { file: from.to_owned(), page: None, summary: false, json: false, page_size: None, block_size: None };
+            let asked = page::Args {
+                file: from.to_owned(),
+                page: None,
+                summary: false,
+                json: false,
+                page_size: None,
+                block_size: None,
+            };
             match Tablespace::open(&asked) {
                 Ok(tablespace) => return self.pages(from, tablespace, to, target),
                 Err(cause) if cause.raw_os_error().is_some() => return Err(cannot("read", from, cause)),

@@ -557,7 +557,9 @@ mod tests {
     fn each_published_name_may_be_set_where_it_is_dynamic() {
         for (name, value) in published() {
             // As an option it is a path, as a variable it says whether there is a log.
-            let Some(variable) = variables::find(&normal(name)).filter(|found| found.name != "log_bin") else { continue };
+            let Some(variable) = variables::find(&normal(name)).filter(|found| found.name != "log_bin") else {
+                continue;
+            };
             let (value, _) = variable.kind.parse(variable, value.unwrap_or("ON")).unwrap();
             let answer = GlobalVariables::new().set(variable.name, &value);
             match answer {
