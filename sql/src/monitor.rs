@@ -23,7 +23,7 @@
 use std::fmt::Write;
 
 use format::value::{DateTime, ZoneOffset};
-use storage::EngineStatus;
+use storage::{EngineStatus, PageCleanerStatus};
 
 use crate::information_schema::Facts;
 
@@ -46,6 +46,7 @@ pub fn report(facts: &Facts<'_>) -> String {
         .log()
         .pool()
         .compression()
+        .cleaners(&engine.page_cleaners())
         .rows(facts.instance.processes.running())
         .end()
 }
@@ -107,7 +108,7 @@ impl Report<'_> {
     fn semaphores(mut self) -> Self {
         let now = self.now;
         self.section("SEMAPHORES");
-        self.line(format!("Waits for a free page: {}", now.store.pool_wait_free));
+        self.line(format!("Waits for a free page: {}, {} ms", now.store.pool_wait_free, now.store.pool_wait_free_us / 1000));
         self.line(format!("Waits for room in the log: {}", now.store.log_waits));
         self
     }
@@ -139,7 +140,7 @@ impl Report<'_> {
         let store = &self.now.store;
         let writes = |status: &EngineStatus| {
             let store = &status.store;
-            store.pages_written + store.log_writes + store.doublewrite_writes
+            store.data_writes + store.log_writes + store.doublewrite_writes
         };
         let syncs = |status: &EngineStatus| status.store.data_fsyncs + status.store.log_fsyncs;
         self.section("FILE I/O");
@@ -245,6 +246,28 @@ impl Report<'_> {
         self
     }
 
+    fn cleaners(mut self, cleaners: &[PageCleanerStatus]) -> Self {
+        let store = &self.now.store;
+        self.section("PAGE CLEANERS");
+        for cleaner in cleaners {
+            let state = if cleaner.running { "running" } else { "at rest" };
+            self.line(format!(
+                "Cleaner {}, {state}: {} batches, {} pages ({} to leave the pool), {} bytes, {} holes",
+                cleaner.cleaner, cleaner.steps, cleaner.pages, cleaner.lru_pages, cleaner.bytes, cleaner.punches
+            ));
+            self.line(format!(
+                "  ms in encoding {}, waiting for the log {}, doublewrite {}, writing {}, syncing {}",
+                cleaner.encode_us / 1000,
+                cleaner.log_us / 1000,
+                cleaner.doublewrite_us / 1000,
+                cleaner.write_us / 1000,
+                cleaner.sync_us / 1000
+            ));
+        }
+        self.line(format!("{} rounds of syncs, {} ms", store.sync_rounds, store.sync_us / 1000));
+        self
+    }
+
     fn rows(mut self, running: usize) -> Self {
         let now = self.now;
         self.section("ROW OPERATIONS");
@@ -285,6 +308,7 @@ mod tests {
             .log()
             .pool()
             .compression()
+            .cleaners(&[PageCleanerStatus { cleaner: 0, running: true, pages: 7, ..PageCleanerStatus::default() }])
             .rows(3)
             .end()
     }
@@ -343,6 +367,7 @@ mod tests {
                 "LOG",
                 "BUFFER POOL AND MEMORY",
                 "PAGE COMPRESSION",
+                "PAGE CLEANERS",
                 "ROW OPERATIONS"
             ]
         );

@@ -61,5 +61,6 @@ pub use schema::{
     Row, RowFormat, ScanRange, TableDefinition, TableOptions, same_name,
 };
 pub use store::{PageCleanerStatus, SharedGuard, Store, StoreStatus};
+pub use tablespace::{CompressionStats, TornProtection};
 pub use transaction::Isolation;
 pub use trash::Dropped;

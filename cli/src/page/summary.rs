@@ -29,12 +29,13 @@ pub(super) struct Sum {
 impl Sum {
     pub(super) fn add(&mut self, tablespace: &Tablespace, visited: &Visited<'_>) {
         let exact = visited.plain.stored_bytes;
-        let behind = exact % tablespace.block_bytes;
+        let block = tablespace.block_bytes;
+        let missed = exact > block && (1..=BOUNDARY_MISS_BYTES).contains(&(exact % block));
         self.pages += 1;
         self.exact_bytes += exact as u64;
-        self.stored_bytes += exact.next_multiple_of(tablespace.block_bytes).min(tablespace.page_bytes) as u64;
+        self.stored_bytes += exact.next_multiple_of(block).min(tablespace.page_bytes) as u64;
         self.occupied_bytes += visited.occupied_bytes;
-        self.boundary_misses += u64::from((1..=BOUNDARY_MISS_BYTES).contains(&behind));
+        self.boundary_misses += u64::from(missed);
         self.damaged += u64::from(visited.damaged);
     }
 }

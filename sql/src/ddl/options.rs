@@ -11,6 +11,7 @@
 //! SHOW WARNINGS and in the server's log; GLASSINE_TABLESPACE_COMPRESSION goes on saying it.
 
 use format::collation::{Charset, Collation, CollationId};
+use storage::TornProtection;
 use storage::schema::{AtomicWrites, Compression, RowFormat, TableOptions};
 
 use super::{Context, check_name};
@@ -164,7 +165,13 @@ pub fn warn_of_what_cannot_be(context: &Context<'_>, given: &[TableOption], tabl
     let engine = &context.instance.engine;
     // A file that cannot be asked has made itself heard elsewhere.
     let Ok(Some(space)) = engine.tablespace(table.space.0) else { return };
-    let asked = table.options.compression != Compression::None;
+    if said(&["ATOMIC_WRITES"])
+        && table.options.atomic_writes == AtomicWrites::On
+        && !matches!(space.torn_protection, TornProtection::AtomicWrites | TornProtection::CopyOnWrite)
+    {
+        context.warn(1478, format!("InnoDB: ATOMIC_WRITES=ON cannot be had: {}", space.torn_reason));
+    }
+    let asked = table.options.compression.name() != "none";
     if said(&["COMPRESSION", "PAGE_COMPRESSED", "ROW_FORMAT", "KEY_BLOCK_SIZE"])
         && asked
         && let Some(reason) = space.why_not_compressed()
@@ -172,10 +179,10 @@ pub fn warn_of_what_cannot_be(context: &Context<'_>, given: &[TableOption], tabl
         // MySQL's number for it.
         context.warn(
             138,
-            format!("Table {} asks for compression, and its pages will be stored plain: {reason}", table.full_name()),
+            format!("Table {} asks for compression and cannot have it in full: {reason}", table.full_name()),
         );
         tracing::warn!(
-            "table {} asks for compression, and its pages will be stored plain: {reason}",
+            "table {} asks for compression and cannot have it in full: {reason}",
             table.full_name()
         );
     }

@@ -170,7 +170,7 @@ fn row_format(space: &TablespaceInfo) -> &'static str {
 }
 
 /// As MySQL's view writes it.
-fn compression(setting: Compression) -> &'static str {
+pub(super) fn compression(setting: Compression) -> &'static str {
     match setting {
         Compression::Default | Compression::None => "None",
         Compression::Zlib => "Zlib",

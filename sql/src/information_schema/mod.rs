@@ -13,6 +13,7 @@
 //! Not here: who may see what; there is one kind of user so far.
 
 mod catalog;
+mod glassine;
 mod innodb;
 mod server;
 
@@ -83,6 +84,8 @@ static INFORMATION_SCHEMA: &[VirtualTable] = &[
     server::GLOBAL_STATUS,
     server::GLOBAL_VARIABLES,
     innodb::GLASSINE_DROPPED_FILES,
+    glassine::GLASSINE_PAGE_CLEANERS,
+    glassine::GLASSINE_TABLESPACE_COMPRESSION,
     innodb::INNODB_CMP,
     innodb::INNODB_DATAFILES,
     innodb::INNODB_SYS_TABLESPACES,

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
 
 use super::Engine;
 use super::trx::Counts;
@@ -11,13 +12,16 @@ use crate::recovery::{UNDO_PATH, UNDO_SPACE};
 use crate::row;
 use crate::schema::Compression;
 use crate::segment;
-use crate::store::StoreStatus;
-use crate::tablespace::SpaceInfo;
+use crate::store::{PageCleanerStatus, StoreStatus};
+use crate::tablespace::{CompressionStats, SpaceInfo, TornProtection};
 use format::ids::SpaceId;
 use rustc_hash::FxHashMap;
 
 /// Statistics of small tables are not taken anew for a handful of rows.
 const STATISTICS_SLACK_ROWS: u64 = 100;
+
+/// Pages that a look at unknown ones takes in one step.
+const SURVEY_PAGES: usize = 256;
 
 /// A counter that many threads add to.
 #[derive(Default)]
@@ -109,8 +113,16 @@ pub struct TablespaceInfo {
     /// The current setting, never `Default`: how pages are written from now on, not how all of them are stored.
     pub compression: Compression,
     pub compression_level: u8,
-    /// Whether holes can be punched in this file.
+    /// The kind of filesystem that it lies on.
+    pub filesystem: &'static str,
+    /// Pages can be stored in less than their size.
+    pub shortens: bool,
+    /// Whether holes are punched in this file, and why, or why not.
     pub punch: bool,
+    pub punch_reason: String,
+    /// How torn pages are prevented, and why that way.
+    pub torn_protection: TornProtection,
+    pub torn_reason: String,
     /// Not a table's file.
     pub system: bool,
 }
@@ -157,6 +169,19 @@ impl Engine {
     /// The ids of the transactions that have changed something and have not ended, ascending.
     pub fn active_transactions(&self) -> Vec<u64> {
         self.inner.registry.active().iter().map(|id| id.0).collect()
+    }
+
+    /// How the pages of a tablespace are stored now. What is not known yet is looked at until `deadline`, in small
+    /// steps; see `CompressionStats::pages_unknown` for the rest. None: there is no such tablespace.
+    pub fn compression_stats(&self, space: u32, deadline: Instant) -> Result<Option<CompressionStats>> {
+        let Some(space) = self.inner.store.space(SpaceId(space)) else { return Ok(None) };
+        while Instant::now() < deadline && space.survey(SURVEY_PAGES)? {}
+        Ok(Some(space.compression_stats()))
+    }
+
+    /// What each page cleaner has done.
+    pub fn page_cleaners(&self) -> Vec<PageCleanerStatus> {
+        self.inner.store.page_cleaners()
     }
 
     /// Estimates about a table. They are taken when they are first asked for, and again when a tenth of the rows has
@@ -245,17 +270,18 @@ impl TablespaceInfo {
             allocated_bytes: info.allocated_bytes,
             compression: compression_of(info.transform),
             compression_level: info.transform.level.clamp(0, 255) as u8,
+            filesystem: info.filesystem,
+            shortens: info.shortens,
             punch: info.punch,
+            punch_reason: info.punch_reason,
+            torn_protection: info.torn_protection,
+            torn_reason: info.torn_reason,
             system,
         }
     }
 
-    /// Why pages of this tablespace cannot be stored in less than their size; `None` if they can.
+    /// Why compression does not save here what it could; `None` if it does.
     pub fn why_not_compressed(&self) -> Option<String> {
-        if self.block_bytes >= self.page_bytes {
-            let (page, block) = (self.page_bytes, self.block_bytes);
-            return Some(format!("a page of {page} bytes is no larger than the filesystem's block of {block}"));
-        }
-        (!self.punch).then(|| "holes are not punched in this file".to_string())
+        (!self.punch).then(|| self.punch_reason.clone())
     }
 }

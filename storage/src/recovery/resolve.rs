@@ -122,10 +122,16 @@ fn load(context: &row::Context<'_>, dictionary: &Dictionary, report: &mut Recove
         let usual = dictionary::table_path(&table.database, &table.name);
         let path = paths.get(&table.space).copied().unwrap_or(&usual);
         let transform = dictionary::transform(&table.options, &config);
+        let (space, atomic_writes) = (table.space, table.options.atomic_writes);
         let opened = open_space(context.store, table.space, path, transform)
             .and_then(|()| row::Table::open(context.store, Arc::new(table)));
         match opened {
-            Ok(table) => drop(dictionary.put_table(table, TrxId(0))),
+            Ok(table) => {
+                dictionary.put_table(table, TrxId(0));
+                if let Some(space) = context.store.space(space) {
+                    space.set_atomic_writes(atomic_writes);
+                }
+            }
             Err(error) => damaged.push(format!("{name}: {error}")),
         }
     }

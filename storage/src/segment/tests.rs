@@ -82,7 +82,7 @@ fn a_fresh_table_has_the_bytes_of_real_files() {
     assert_eq!(layout::flags(&page).0, 0x21);
     assert_eq!(page[layout::FRAGMENT_USED..layout::FRAGMENT_USED + 4], [0, 0, 0, 4]);
     // The list of shared extents has one member, extent 0, whose node is at 158.
-    let list = layout::Base::read(&page, layout::FREE_FRAGMENT_LIST);
+    let list = Base::read(&page, layout::FREE_FRAGMENT_LIST);
     assert_eq!((list.length, list.first), (1, Address::new(PageNo(0), 158)));
     assert_eq!(layout::next_segment_id(&page), 3);
     assert_eq!(page[layout::DESCRIPTORS + layout::EXTENT_BITMAP], 0xAA);

@@ -16,7 +16,9 @@ impl Store {
             pages_created: pool.pages_created.get(),
             data_bytes_read: io.data_bytes_read.get(),
             data_bytes_written: io.data_bytes_written.get(),
+            data_writes: io.data_writes.get(),
             data_fsyncs: io.data_fsyncs.get(),
+            untorn_pages: io.untorn_pages.get(),
             doublewrite_pages: io.doublewrite_pages.get(),
             doublewrite_writes: io.doublewrite_writes.get(),
             doublewrite_bytes: io.doublewrite_bytes.get(),
@@ -68,7 +70,11 @@ pub struct StoreStatus {
     pub pages_created: u64,
     pub data_bytes_read: u64,
     pub data_bytes_written: u64,
+    /// Calls that wrote to tablespaces: neighbours are written together.
+    pub data_writes: u64,
     pub data_fsyncs: u64,
+    /// Pages that were written untorn.
+    pub untorn_pages: u64,
     pub doublewrite_pages: u64,
     pub doublewrite_writes: u64,
     pub doublewrite_bytes: u64,
