@@ -108,7 +108,11 @@ impl Report<'_> {
     fn semaphores(mut self) -> Self {
         let now = self.now;
         self.section("SEMAPHORES");
-        self.line(format!("Waits for a free page: {}, {} ms", now.store.pool_wait_free, now.store.pool_wait_free_us / 1000));
+        self.line(format!(
+            "Waits for a free page: {}, {} ms",
+            now.store.pool_wait_free,
+            now.store.pool_wait_free_us / 1000
+        ));
         self.line(format!("Waits for room in the log: {}", now.store.log_waits));
         self
     }

@@ -181,10 +181,7 @@ pub fn warn_of_what_cannot_be(context: &Context<'_>, given: &[TableOption], tabl
             138,
             format!("Table {} asks for compression and cannot have it in full: {reason}", table.full_name()),
         );
-        tracing::warn!(
-            "table {} asks for compression and cannot have it in full: {reason}",
-            table.full_name()
-        );
+        tracing::warn!("table {} asks for compression and cannot have it in full: {reason}", table.full_name());
     }
 }
 

@@ -132,7 +132,8 @@ impl Engine {
         let ids = dictionary::new_ids(store, indexes)?;
         let path = path(ids.space);
         ddl.will_take_back(Action::DropSpace { space: ids.space, path: path.as_str().into() })?;
-        let space = store.create_space(ids.space, &path, dictionary::transform(&definition.options, &store.config()))?;
+        let space =
+            store.create_space(ids.space, &path, dictionary::transform(&definition.options, &store.config()))?;
         space.set_atomic_writes(definition.options.atomic_writes);
         let mut mtr = Mtr::begin(store);
         segment::init_space(&mut mtr, ids.space, segment::space_flags(store.page_bytes()))?;
