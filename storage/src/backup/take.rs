@@ -333,9 +333,11 @@ impl Backup {
         };
         match &self.log {
             Log::Stopped { copies, .. } => {
-                let Some(copy) = copies.get(&id) else { return Err(in_file(error)) };
-                slot[..copy.stored.len()].copy_from_slice(&copy.stored);
-                slot[copy.stored.len()..].fill(0);
+                // A doublewrite file that only detects has no copy.
+                let copy = copies.get(&id).and_then(|copy| copy.stored.as_ref());
+                let Some(stored) = copy else { return Err(in_file(error)) };
+                slot[..stored.len()].copy_from_slice(stored);
+                slot[stored.len()..].fill(0);
                 self.totals.pages_read_again += 1;
                 self.verifier.look(id, slot, self.config.page_bytes).map_err(in_file)
             }
