@@ -32,6 +32,16 @@ pub struct Ledger {
     promised: Vec<Arc<AtomicU64>>,
 }
 
+/// A view of the promises from elsewhere.
+pub struct Promises(Vec<Arc<AtomicU64>>);
+
+impl Promises {
+    /// How many entries each writer has been promised by now.
+    pub fn now(&self) -> Vec<u64> {
+        self.0.iter().map(|promised| promised.load(Ordering::SeqCst)).collect()
+    }
+}
+
 /// Writers at work.
 pub struct Writers {
     stop: Arc<AtomicBool>,
@@ -70,11 +80,21 @@ impl Ledger {
         Ok(Writers { stop, threads })
     }
 
+    /// The counters of promises, for whoever wants to know what had been promised at some moment.
+    pub fn promises(&self) -> Promises {
+        Promises(self.promised.clone())
+    }
+
     /// Compares the tables with the promises, and takes over the entry that may
     /// have been committed without an answer.
     pub fn audit(&self, server: &Server) -> Result<Audit, String> {
-        let promised = self.promised();
-        let (audit, found) = self.compare(server, &promised, &promised)?;
+        self.audit_since(server, &self.promised())
+    }
+
+    /// The same, but only what had been promised at `floor` must be there: what was
+    /// promised later, by a server whose disk had no power any more, may be gone.
+    pub fn audit_since(&self, server: &Server, floor: &[u64]) -> Result<Audit, String> {
+        let (audit, found) = self.compare(server, floor, &self.promised())?;
         for (promise, found) in self.promised.iter().zip(found) {
             promise.store(found, Ordering::SeqCst);
         }
@@ -83,7 +103,7 @@ impl Ledger {
 
     /// What has been promised so far, by writer.
     pub fn promised(&self) -> Vec<u64> {
-        self.promised.iter().map(|promise| promise.load(Ordering::SeqCst)).collect()
+        self.promises().now()
     }
 
     /// Looks at a copy of the database made while the writers worked: it holds what was promised `before` it was begun, and

@@ -15,5 +15,9 @@ pub mod sysbench;
 pub mod arms;
 pub mod ledger;
 pub mod results;
+pub mod volatile_disk;
 
+pub mod mounts;
+
+pub mod filesystems;
 pub mod load;

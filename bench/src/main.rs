@@ -4,6 +4,7 @@
 //! bench sysbench   throughput, latency, server CPU and bytes written, interleaved
 //! bench load       every codec and every InnoDB way to compress, data larger than the pool
 //! bench sizes      allocated bytes of the same sysbench rows, per codec and per peer
+//! bench filesystems  kill -9 and power cuts on ext4, XFS, btrfs ... in image files
 //! bench crash      kill -9 under load, again and again; a ledger must lose nothing
 //! ```
 //!
@@ -68,6 +69,8 @@ enum Verb {
         #[arg(long, default_value_t = 100_000)]
         rows: u32,
     },
+    /// kill -9 and power cuts on real filesystems, mounted from image files (as root).
+    Filesystems(bench::filesystems::Arguments),
     /// kill -9 under oltp_write_only; the ledger must lose nothing.
     Crash {
         #[arg(long, default_value_t = 20)]
@@ -87,6 +90,7 @@ fn main() -> ExitCode {
         }
         Verb::Load(arguments) => bench::load::run(&arguments),
         Verb::Sizes { rows } => sizes(rows),
+        Verb::Filesystems(arguments) => bench::filesystems::run(&arguments),
         Verb::Crash { kills, rows, pool } => crash(kills, rows, &pool),
     };
     match result {
@@ -298,7 +302,7 @@ fn crash(kills: u32, rows: u32, pool: &str) -> io::Result<()> {
     for kill in 1..=kills {
         let writers = ledger.write(&server).map_err(io::Error::other)?;
         let socket = server.socket.clone();
-        let background = with_load.then(|| thread::spawn(move || sysbench_until_killed(&socket, rows)));
+        let background = with_load.then(|| thread::spawn(move || sysbench::until_killed(&socket, 2, rows)));
         thread::sleep(Duration::from_millis(random.random_range(300..2500)));
         server.kill();
         writers.join(false).map_err(io::Error::other)?;
@@ -326,16 +330,6 @@ fn crash(kills: u32, rows: u32, pool: &str) -> io::Result<()> {
     check_copy(&directory)?;
     println!("{kills} kills, nothing lost");
     Ok(())
-}
-
-fn sysbench_until_killed(socket: &Path, rows: u32) {
-    let _ = Command::new("sysbench")
-        .args(["--db-driver=mysql", "--mysql-host=localhost", "--mysql-user=root", "--mysql-db=sbtest"])
-        .arg(format!("--mysql-socket={}", socket.display()))
-        .args(["--tables=2", "--threads=2", "--time=60", "--report-interval=0"])
-        .arg(format!("--table-size={rows}"))
-        .args(["oltp_write_only", "run"])
-        .output();
 }
 
 /// Runs `glassine check` on a copy of the directory as the crash left it.

@@ -120,6 +120,12 @@ impl Run<'_> {
     }
 }
 
+/// Runs oltp_write_only until the server dies. What it then says is expected and thrown away.
+pub fn until_killed(socket: &Path, tables: u32, rows: u32) {
+    let run = Run { script: "oltp_write_only", tables, rows, threads: 2, seconds: 60, prepared: true, more: &[] };
+    let _ = run.command(socket, "run").output();
+}
+
 /// The lines that tell something: sysbench repeats a failed statement with all its values.
 fn shortened(output: &[u8]) -> String {
     let text = String::from_utf8_lossy(output);
