@@ -89,11 +89,13 @@ pub fn obstacle(home: &Path) -> Option<String> {
         fs::create_dir_all(home)?;
         let image = home.join("try");
         File::create(&image)?.set_len(1 << 20)?;
-        let result = loop_device(&image).and_then(|device| run(Command::new("losetup").args(["-d", &device])));
-        fs::remove_file(&image)?;
-        result.map(|_| ())
+        let disk = VolatileDisk::mount(&image, &home.join("try-disk"))?;
+        let device = loop_device(&disk.path)?;
+        run(Command::new("losetup").args(["-d", &device]))?;
+        disk.unmount()?;
+        fs::remove_file(&image)
     };
-    tried().err().map(|error| format!("loop mounts are not possible here: {error}"))
+    tried().err().map(|error| format!("FUSE and loop devices are needed: {error}"))
 }
 
 /// A mounted filesystem, with or without a disk whose power can be cut.
