@@ -19,5 +19,6 @@ pub mod volatile_disk;
 
 pub mod mounts;
 
+pub mod disk;
 pub mod filesystems;
 pub mod load;

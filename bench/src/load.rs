@@ -26,6 +26,7 @@ use std::process::Command;
 use std::time::Instant;
 
 use crate::arms::{self, ARMS, Arm, COMMON, DataSet, GROUPS};
+use crate::mounts::{Filesystem, Mount};
 use crate::process::{self, Kind, Options, Server};
 use crate::results::{Aged, Cell, Loaded, Results};
 use crate::sysbench::Run;
@@ -60,6 +61,9 @@ pub struct Arguments {
     /// Where data and results are kept; BENCH_DIR if it is not given.
     #[arg(long)]
     dir: Option<PathBuf>,
+    /// A filesystem to make in an image file there (xfs, btrfs, ext4 ...) and to work on, as root.
+    #[arg(long)]
+    filesystem: Option<String>,
     /// Name of the results file; a run with the name of an earlier one goes on where that one stopped.
     #[arg(long, default_value = "load")]
     label: String,
@@ -118,6 +122,8 @@ struct Arena<'a> {
     arguments: &'a Arguments,
     /// Of the data sets of this shape.
     directory: PathBuf,
+    /// What `directory` lies on, if it was made for the purpose: unmounted at the end.
+    _mount: Option<Mount>,
     load_settings: String,
     results: Results,
 }
@@ -137,10 +143,19 @@ impl<'a> Arena<'a> {
             Some(dir) => dir.clone(),
             None => process::base_directory(),
         };
-        let directory = base.join(format!("{}x{}", arguments.tables, arguments.rows));
+        let mut place = base.clone();
+        let mut load_settings = format!("{} x {} rows", arguments.tables, arguments.rows);
+        let mut mount = None;
+        if let Some(name) = &arguments.filesystem {
+            let filesystem = Filesystem::find(name)
+                .ok_or_else(|| io::Error::other(format!("no filesystem is called '{name}' here")))?;
+            let bytes = (16 << 30).max(u64::from(arguments.tables) * u64::from(arguments.rows) * 4096);
+            place = mount.insert(Mount::open(filesystem, &base.join(name), bytes, false)?).directory.clone();
+            load_settings = format!("{name}: {load_settings}");
+        }
+        let directory = place.join(format!("{}x{}", arguments.tables, arguments.rows));
         fs::create_dir_all(&directory)?;
         let directory = fs::canonicalize(directory)?;
-        let load_settings = format!("{} x {} rows", arguments.tables, arguments.rows);
         let settings = format!(
             "{load_settings}, {}, {} threads, pool {}, log {}, {} s after {} s",
             arguments.distribution,
@@ -151,7 +166,7 @@ impl<'a> Arena<'a> {
             arguments.warmup
         );
         let results = Results::open(&base.join(format!("results-{}.jsonl", arguments.label)), &settings)?;
-        Ok(Arena { arguments, directory, load_settings, results })
+        Ok(Arena { arguments, directory, _mount: mount, load_settings, results })
     }
 
     fn options(&self, data: &DataSet, more: &[&str]) -> Options {
@@ -320,13 +335,13 @@ fn tables_usage(directory: &Path) -> io::Result<(u64, u64)> {
     process::disk_usage(&directory.join("data/sbtest"))
 }
 
-/// Copies a server's directory with its holes.
+/// Copies a server's directory with its holes. Blocks are not shared: the first write to each would pay for that.
 fn copy(from: &Path, to: &Path) -> io::Result<()> {
     remove(to)?;
     if let Some(parent) = to.parent() {
         fs::create_dir_all(parent)?;
     }
-    let status = Command::new("cp").args(["-a", "--sparse=auto", "--reflink=auto"]).arg(from).arg(to).status()?;
+    let status = Command::new("cp").args(["-a", "--sparse=auto", "--reflink=never"]).arg(from).arg(to).status()?;
     if !status.success() {
         return Err(io::Error::other(format!("copying {} failed", from.display())));
     }

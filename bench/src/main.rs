@@ -4,6 +4,7 @@
 //! bench sysbench   throughput, latency, server CPU and bytes written, interleaved
 //! bench load       every codec and every InnoDB way to compress, data larger than the pool
 //! bench sizes      allocated bytes of the same sysbench rows, per codec and per peer
+//! bench disk       what the filesystem charges for punching, untorn writes and doublewrite
 //! bench filesystems  kill -9 and power cuts on ext4, XFS, btrfs ... in image files
 //! bench crash      kill -9 under load, again and again; a ledger must lose nothing
 //! ```
@@ -69,6 +70,8 @@ enum Verb {
         #[arg(long, default_value_t = 100_000)]
         rows: u32,
     },
+    /// What the filesystem charges, without a database.
+    Disk(bench::disk::Arguments),
     /// kill -9 and power cuts on real filesystems, mounted from image files (as root).
     Filesystems(bench::filesystems::Arguments),
     /// kill -9 under oltp_write_only; the ledger must lose nothing.
@@ -90,6 +93,7 @@ fn main() -> ExitCode {
         }
         Verb::Load(arguments) => bench::load::run(&arguments),
         Verb::Sizes { rows } => sizes(rows),
+        Verb::Disk(arguments) => bench::disk::run(&arguments),
         Verb::Filesystems(arguments) => bench::filesystems::run(&arguments),
         Verb::Crash { kills, rows, pool } => crash(kills, rows, &pool),
     };

@@ -112,6 +112,12 @@ pub struct Mount {
 impl Mount {
     /// Makes a new filesystem of `bytes` in `home` and mounts it.
     pub fn create(filesystem: &'static Filesystem, home: &Path, bytes: u64, volatile: bool) -> io::Result<Mount> {
+        let _ = fs::remove_file(home.join("image"));
+        Mount::open(filesystem, home, bytes, volatile)
+    }
+
+    /// Mounts the filesystem that was made in `home`, or makes it.
+    pub fn open(filesystem: &'static Filesystem, home: &Path, bytes: u64, volatile: bool) -> io::Result<Mount> {
         fs::create_dir_all(home)?;
         let mut mount = Mount {
             filesystem,
@@ -122,7 +128,7 @@ impl Mount {
             mounted: false,
         };
         fs::create_dir_all(&mount.directory)?;
-        if filesystem.has_device() {
+        if filesystem.has_device() && !mount.image.exists() {
             let image = File::create(&mount.image)?;
             image.set_len(bytes)?;
             // It is made on the image itself, before there is anything to lose.
@@ -143,7 +149,9 @@ impl Mount {
             } else {
                 self.image.clone()
             };
-            mount.arg(self.device.insert(loop_device(&file)?));
+            // Around our own disk there is no cache; a plain image is not to be cached twice.
+            let device = if volatile { loop_device(&file) } else { loop_device_direct(&file) };
+            mount.arg(self.device.insert(device?));
         } else {
             mount.arg("none");
         }
@@ -197,6 +205,12 @@ impl Drop for Mount {
 /// Puts a loop device on a file.
 fn loop_device(file: &Path) -> io::Result<String> {
     let output = run(Command::new("losetup").args(["--find", "--show"]).arg(file))?;
+    Ok(String::from_utf8_lossy(&output).trim().to_string())
+}
+
+/// The same, past the page cache of the filesystem that the image lies on.
+fn loop_device_direct(file: &Path) -> io::Result<String> {
+    let output = run(Command::new("losetup").args(["--find", "--show", "--direct-io=on"]).arg(file))?;
     Ok(String::from_utf8_lossy(&output).trim().to_string())
 }
 
