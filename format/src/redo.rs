@@ -130,6 +130,9 @@ pub enum Record<'a> {
     Page { page: PageId, op: PageOp<'a> },
     /// A tablespace file comes into being. `flags` as on its page 0.
     FileCreate { space: SpaceId, flags: u32, name: &'a str },
+    /// The key of a tablespace file that is about to come into being, wrapped (`transform::encryption::KeyInfo`). It stands
+    /// before the file's own record.
+    FileKey { space: SpaceId, info: &'a [u8] },
     /// A tablespace file gets another name.
     FileRename { space: SpaceId, from: &'a str, to: &'a str },
     /// A tablespace file goes away, with all that was logged for it.
@@ -153,6 +156,11 @@ impl<'a> Record<'a> {
                 put_varint(out, space.0.into());
                 put_varint(out, flags.into());
                 put_bytes(out, name.as_bytes());
+            }
+            Record::FileKey { space, info } => {
+                out.push(tag::FILE_KEY);
+                put_varint(out, space.0.into());
+                put_bytes(out, info);
             }
             Record::FileRename { space, from, to } => {
                 out.push(tag::FILE_RENAME);
@@ -190,6 +198,7 @@ impl<'a> Record<'a> {
                 flags: take_u32(bytes)?,
                 name: take_text(bytes)?,
             },
+            tag::FILE_KEY => Record::FileKey { space: SpaceId(take_u32(bytes)?), info: take_bytes(bytes)? },
             tag::FILE_RENAME => {
                 Record::FileRename { space: SpaceId(take_u32(bytes)?), from: take_text(bytes)?, to: take_text(bytes)? }
             }
@@ -255,6 +264,7 @@ mod tag {
     pub const FILE_OPEN: u8 = 67;
     pub const CHECKPOINT: u8 = 68;
     pub const ANNEX: u8 = 69;
+    pub const FILE_KEY: u8 = 70;
 
     /// Added to the tag of a page operation.
     pub const SAME_PAGE: u8 = 0x80;
@@ -828,6 +838,7 @@ mod tests {
         let mut records: Vec<Record<'_>> = ops.into_iter().map(|op| Record::Page { page, op }).collect();
         records.extend([
             Record::FileCreate { space: page.space, flags: 0x21, name: text },
+            Record::FileKey { space: page.space, info: bytes },
             Record::FileRename { space: page.space, from: text, to: "new/name.ibd" },
             Record::FileDelete { space: page.space, name: text },
             Record::FileOpen { space: page.space, name: text },

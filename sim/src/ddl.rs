@@ -110,7 +110,7 @@ impl Run {
     }
 
     fn codec(&mut self) -> Compression {
-        let codecs = [Compression::None, Compression::Lz4, Compression::Zlib, Compression::Zstd];
+        let codecs = [Compression::NONE, Compression::LZ4, Compression::ZLIB, Compression::ZSTD];
         codecs[self.random.below(codecs.len() as u64) as usize]
     }
 

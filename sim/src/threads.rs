@@ -102,7 +102,7 @@ fn prepare(disk: &SimDisk, config: &Config) -> Result<(), Error> {
     let engine = Engine::open(Arc::new(disk.clone()), config.clone())?;
     engine.create_database(DATABASE, format::collation::CollationId::DEFAULT, &TrxOptions::patient())?;
     let wait = options(Isolation::RepeatableRead);
-    for (name, codec) in [(ROWS, Compression::Lz4), (ACCOUNTS, Compression::None)] {
+    for (name, codec) in [(ROWS, Compression::LZ4), (ACCOUNTS, Compression::NONE)] {
         engine.create_table(workload::definition(name, codec), &wait)?;
     }
     let mut trx = engine.begin(wait);
@@ -442,7 +442,7 @@ fn change_shapes(
         std::thread::sleep(Duration::from_millis(random.below(20)));
         let name = if random.chance(2) { ROWS } else { ACCOUNTS };
         let Some(table) = engine.table(DATABASE, name) else { return Err(format!("table {name} is gone")) };
-        let codec = [Compression::None, Compression::Lz4, Compression::Zlib, Compression::Zstd];
+        let codec = [Compression::NONE, Compression::LZ4, Compression::ZLIB, Compression::ZSTD];
         let codec = codec[random.below(4) as usize];
         let outcome = match random.below(6) {
             0 => {

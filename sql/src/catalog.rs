@@ -41,6 +41,7 @@ pub fn storage_error(error: storage::Error) -> Error {
         Storage::TableChanged => Error::table_definition_changed(),
         Storage::ReadOnly => Error::read_only_transaction(),
         Storage::Unsupported(what) => Error::unsupported(what),
+        Storage::KeyUnavailable(what) => Error::cannot_find_key(&what),
         Storage::DiskFull { doing } => Error::disk_full(doing),
         other => Error::storage(168, &other.to_string()),
     }

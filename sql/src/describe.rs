@@ -335,7 +335,11 @@ pub fn create_table(table: &Table, auto_increment: u64) -> String {
         let _ = write!(out, " COLLATE={}", own.name);
     }
     for option in create_options(&table.options) {
-        let _ = write!(out, " {option}");
+        // Older servers know no encryption, and need not.
+        let _ = match option.starts_with("ENCRYPTION=") {
+            true => write!(out, " /*!80016 {option} */"),
+            false => write!(out, " {option}"),
+        };
     }
     if !table.options.comment.is_empty() {
         let _ = write!(out, " COMMENT={}", literal(&table.options.comment));

@@ -660,6 +660,17 @@ impl Error {
         Error::new(1021, b"HY000", format!("Disk full ({what}); waiting for someone to free some space..."))
     }
 
+    /// MySQL's words, and which key of which file.
+    pub fn cannot_find_key(what: &str) -> Error {
+        let text = "Can't find master key from keyring, please check in the server log if a keyring is loaded and \
+                    initialized successfully.";
+        Error::new(3185, b"HY000", format!("{text} ({what})"))
+    }
+
+    pub fn invalid_encryption_option() -> Error {
+        Error::new(3184, b"HY000", "Invalid encryption option.")
+    }
+
     pub fn table_full(name: &str) -> Error {
         Error::new(1114, b"HY000", format!("The table '{name}' is full"))
     }

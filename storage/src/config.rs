@@ -34,6 +34,10 @@ pub struct Config {
     /// Reserve the blocks of a plain tablespace when it grows (`innodb_use_fallocate`), so that a full disk is noticed
     /// then and not when pages are written.
     pub reserve_blocks: bool,
+    /// The file with the master keys of encrypted tables (`keyring_file_data`), relative to the data directory.
+    pub keyring_file: String,
+    /// Under whose name master keys are made (`server_uuid`).
+    pub server_uuid: String,
     /// Start background threads. The simulator says no and drives the steps itself.
     pub background_threads: bool,
 
@@ -120,6 +124,8 @@ impl Default for Config {
             drop_slice_bytes: 4 << 20,
             use_atomic_writes: true,
             reserve_blocks: true,
+            keyring_file: "keyring".into(),
+            server_uuid: String::new(),
             background_threads: true,
             flush_log_at_commit: FlushLogAtCommit::Sync,
             page_cleaners: 2,
@@ -135,7 +141,7 @@ impl Default for Config {
             random_read_ahead: false,
             old_blocks_pct: 37,
             old_blocks_ms: 1000,
-            compression: Algorithm::Zstd,
+            compression: Algorithm::ZSTD,
             compression_level: 6,
             punch: true,
         }

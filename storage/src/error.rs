@@ -45,6 +45,8 @@ pub enum Error {
     DiskFull { doing: &'static str },
     /// The bytes on disk are not those that we wrote. `page` names them when a page is concerned.
     Corrupt { page: Option<PageId>, what: Box<str> },
+    /// The key of an encrypted tablespace is not to be had: which one, of what, and why. The bytes are all right.
+    KeyUnavailable(Box<str>),
     /// The device failed while reading or preparing. Nothing that was written is in doubt.
     Io { doing: &'static str, cause: Arc<io::Error> },
     /// An earlier write or sync failed, so what is on disk is unknown until recovery. Nothing is written any more.
@@ -110,6 +112,7 @@ impl fmt::Display for Error {
             Error::DiskFull { doing } => write!(f, "no space left on device: {doing}"),
             Error::Corrupt { page: Some(page), what } => write!(f, "page {page} is damaged: {what}"),
             Error::Corrupt { page: None, what } => write!(f, "damaged: {what}"),
+            Error::KeyUnavailable(what) => write!(f, "{what}"),
             Error::Io { doing, cause } => write!(f, "{doing}: {cause}"),
             Error::Poisoned => write!(f, "an earlier write failed; restart to recover"),
         }

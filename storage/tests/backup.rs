@@ -63,7 +63,7 @@ fn create(disk: &SimDisk) -> Arc<Engine> {
     Engine::create(shared.clone(), &config()).unwrap();
     let engine = Engine::open(shared, config()).unwrap();
     engine.create_database("d", CollationId::DEFAULT, &wait()).unwrap();
-    for (name, compression) in [("plain", Compression::None), ("zstd", Compression::Zstd)] {
+    for (name, compression) in [("plain", Compression::NONE), ("zstd", Compression::ZSTD)] {
         engine.create_table(definition(name, compression), &wait()).unwrap();
     }
     engine
@@ -230,14 +230,14 @@ fn ddl_waits_for_a_backup_and_a_second_backup_is_refused() {
     let disk = SimDisk::new(1);
     let engine = create(&disk);
     let backup = engine.backup(&[], &wait()).unwrap();
-    let refused = engine.create_table(definition("t", Compression::None), &wait());
+    let refused = engine.create_table(definition("t", Compression::NONE), &wait());
     assert!(matches!(refused, Err(Error::LockWaitTimeout)));
     assert!(matches!(engine.drop_database("d", &wait()), Err(Error::LockWaitTimeout)));
     assert!(matches!(engine.backup(&[], &wait()), Err(Error::Exists(_))));
     let own = TrxOptions { holds_backup_lock: true, ..wait() };
-    engine.create_table(definition("own", Compression::None), &own).unwrap();
+    engine.create_table(definition("own", Compression::NONE), &own).unwrap();
     drop(backup);
-    engine.create_table(definition("t", Compression::None), &wait()).unwrap();
+    engine.create_table(definition("t", Compression::NONE), &wait()).unwrap();
     drop(engine.backup(&[], &wait()).unwrap());
 }
 

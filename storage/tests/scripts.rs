@@ -88,10 +88,10 @@ impl<'a> Command<'a> {
 
     fn transform(&self) -> Transform {
         let algorithm = match self.get("transform").unwrap_or("none") {
-            "none" => Algorithm::None,
-            "zlib" => Algorithm::Zlib,
-            "lz4" => Algorithm::Lz4,
-            "zstd" => Algorithm::Zstd,
+            "none" => Algorithm::NONE,
+            "zlib" => Algorithm::ZLIB,
+            "lz4" => Algorithm::LZ4,
+            "zstd" => Algorithm::ZSTD,
             other => panic!("no transform {other}"),
         };
         Transform::usual(algorithm)

@@ -78,7 +78,7 @@ fn counters_add_up_under_threads_and_after_a_kill() {
     let (store, report) = apply::open(disk.clone(), config()).unwrap();
     assert!(report.was_clean);
     store.start_threads();
-    store.create_space(SPACE, "t.ibd", Transform { algorithm: Algorithm::Zstd, level: 1 }).unwrap();
+    store.create_space(SPACE, "t.ibd", Transform::new(Algorithm::ZSTD, 1)).unwrap();
     let mut mtr = Mtr::begin(&store);
     segment::init_space(&mut mtr, SPACE, segment::space_flags(store.page_bytes())).unwrap();
     let segment = segment::create(&mut mtr, SPACE).unwrap();

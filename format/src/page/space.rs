@@ -359,6 +359,17 @@ impl Flags {
         Flags(1 | 1 << 5 | size << 6)
     }
 
+    /// The same for a file whose pages are encrypted.
+    pub const fn encrypted(self) -> Flags {
+        Flags(self.0 | Flags::ENCRYPTED)
+    }
+
+    const ENCRYPTED: u32 = 1 << 13;
+
+    pub const fn is_encrypted(self) -> bool {
+        !self.is_full_crc32() && self.0 & Flags::ENCRYPTED != 0
+    }
+
     /// Whether the file is one of MariaDB's with full_crc32 checksums.
     pub const fn is_full_crc32(self) -> bool {
         self.0 & 0x10 != 0 && matches!(self.0 & 0xF, 3..=7)

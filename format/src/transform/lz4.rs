@@ -2,11 +2,23 @@
 
 use lz4_flex::block::{CompressTable, compress_into_with_table, decompress_into, get_maximum_output_size};
 
-use super::Codec;
+use super::{Algorithm, Codec, Description};
 use crate::error::{Error, Result};
 
+pub(super) const DESCRIPTION: Description = Description {
+    algorithm: Algorithm::LZ4,
+    name: "lz4",
+    levels: (0, 0),
+    usual_level: 0,
+    make: || Box::new(Lz4::default()),
+};
+
+impl Algorithm {
+    pub const LZ4: Algorithm = Algorithm(2);
+}
+
 #[derive(Default)]
-pub struct Lz4 {
+struct Lz4 {
     /// The library compresses only into room enough for the worst case.
     buffer: Vec<u8>,
     table: CompressTable,

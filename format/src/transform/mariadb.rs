@@ -86,8 +86,8 @@ pub fn decode_full_crc32(stored: &[u8], algorithm: u8, scratch: &mut Scratch, ou
 
 fn decompress(algorithm: u64, stream: &[u8], scratch: &mut Scratch, out: &mut [u8]) -> Result<()> {
     let codec = match algorithm {
-        1 => scratch.codec(Algorithm::Zlib),
-        2 => scratch.codec(Algorithm::Lz4),
+        1 => scratch.codec(Algorithm::ZLIB),
+        2 => scratch.codec(Algorithm::LZ4),
         _ => None,
     };
     match codec {
@@ -118,7 +118,7 @@ mod tests {
     #[test]
     fn both_forms_are_decoded() {
         let mut scratch = Scratch::new();
-        for (number, algorithm) in [(1, Algorithm::Zlib), (2, Algorithm::Lz4)] {
+        for (number, algorithm) in [(1, Algorithm::ZLIB), (2, Algorithm::LZ4)] {
             let stream = stream(&mut scratch, algorithm);
             let mut out = vec![0; 4096];
 

@@ -18,8 +18,8 @@
 //!   38+n         zeros up to the next file block, then nothing: a hole
 //! ```
 //!
-//! A codec is one file here with a struct that implements `Codec`, and one line in [`Algorithm`] and `Scratch::codec`.
-//! Codecs see the body only. One that knows records (and groups a page by column, say) would take its description from
+//! A codec is one file here, with a struct that implements `Codec` and a `Description`, and one line in the list
+//! `CODECS`: names, numbers and levels all come from there. (`runs` shows it: a toy that only the tests know.) Codecs see the body only. One that knows records (and groups a page by column, say) would take its description from
 //! the page itself and keep it in the stream, so that nothing but the stream is needed to read the page back; the
 //! algorithm number leaves room for it.
 //!
@@ -34,11 +34,17 @@
 //!
 //! Sources: the fields and the rule are those of MySQL's manual, "InnoDB Page Compression", and of its public sources.
 
+pub mod encryption;
+
 pub mod mariadb;
 
 mod lz4;
+#[cfg(test)]
+mod runs;
 mod zlib;
 mod zstd;
+
+use std::fmt;
 
 use crate::error::{Error, Result};
 use crate::page::header::{self, BODY, PageType, TRANSFORM};
@@ -55,54 +61,108 @@ const _: () = assert!(STREAM_BYTES + 2 == header::SPACE_ID);
 /// The version we write. Version 1 is the same but for encryption.
 const VERSION_WRITTEN: u8 = 2;
 
-/// How a page's body is compressed, by the number in the envelope.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(u8)]
-pub enum Algorithm {
-    None = 0,
-    Zlib = 1,
-    Lz4 = 2,
-    Zstd = 3,
+/// The codecs: a line each. All else about a codec is in its file.
+const CODECS: &[Description] = &[
+    zlib::DESCRIPTION,
+    lz4::DESCRIPTION,
+    zstd::DESCRIPTION,
+    #[cfg(test)]
+    runs::DESCRIPTION,
+];
+
+/// What is to be known of a codec; its file says it.
+struct Description {
+    algorithm: Algorithm,
+    /// As `COMPRESSION="..."` spells it.
+    name: &'static str,
+    /// Levels, lowest and highest; others are taken as the nearest.
+    levels: (i32, i32),
+    /// The level where nobody says one.
+    usual_level: i32,
+    /// Makes its state, which is kept from page to page.
+    make: fn() -> Box<dyn Codec>,
 }
 
+/// How a page's body is compressed, by the number in the envelope.
+///
+/// Each codec's file has its constant: `Algorithm::ZLIB`, `Algorithm::LZ4`, `Algorithm::ZSTD`.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Algorithm(u8);
+
 impl Algorithm {
-    pub const ALL: [Algorithm; 4] = [Algorithm::None, Algorithm::Zlib, Algorithm::Lz4, Algorithm::Zstd];
+    pub const NONE: Algorithm = Algorithm(0);
+
+    /// The names of all, no compression first.
+    pub const NAMES: [&str; CODECS.len() + 1] = {
+        let mut names = ["none"; CODECS.len() + 1];
+        let mut at = 0;
+        while at < CODECS.len() {
+            names[at + 1] = CODECS[at].name;
+            at += 1;
+        }
+        names
+    };
+
+    /// No compression, then all codecs.
+    pub fn all() -> impl Iterator<Item = Algorithm> {
+        std::iter::once(Algorithm::NONE).chain(Algorithm::codecs())
+    }
+
+    pub fn codecs() -> impl Iterator<Item = Algorithm> {
+        CODECS.iter().map(|codec| codec.algorithm)
+    }
 
     /// By the name that `COMPRESSION="..."` takes, in any case. The empty name is no compression.
     pub fn by_name(name: &str) -> Option<Algorithm> {
         if name.is_empty() {
-            return Some(Algorithm::None);
+            return Some(Algorithm::NONE);
         }
-        Algorithm::ALL.into_iter().find(|algorithm| algorithm.name().eq_ignore_ascii_case(name))
+        Algorithm::all().find(|algorithm| algorithm.name().eq_ignore_ascii_case(name))
     }
 
     pub fn name(self) -> &'static str {
-        match self {
-            Algorithm::None => "none",
-            Algorithm::Zlib => "zlib",
-            Algorithm::Lz4 => "lz4",
-            Algorithm::Zstd => "zstd",
-        }
+        self.description().map_or("none", |codec| codec.name)
+    }
+
+    pub const fn number(self) -> u8 {
+        self.0
     }
 
     #[inline]
     pub fn from_number(number: u8) -> Option<Algorithm> {
-        Algorithm::ALL.into_iter().find(|&algorithm| algorithm as u8 == number)
+        Algorithm::all().find(|algorithm| algorithm.0 == number)
     }
 
     /// The levels that the algorithm knows, lowest and highest; others are taken as the nearest.
     pub fn levels(self) -> (i32, i32) {
-        match self {
-            Algorithm::None | Algorithm::Lz4 => (0, 0),
-            Algorithm::Zlib => (0, 9),
-            Algorithm::Zstd => (1, 22),
-        }
+        self.description().map_or((0, 0), |codec| codec.levels)
+    }
+
+    /// The level where nobody says one.
+    pub fn usual_level(self) -> i32 {
+        self.description().map_or(0, |codec| codec.usual_level)
+    }
+
+    /// Its place in the list; `None` for no compression.
+    fn position(self) -> Option<usize> {
+        CODECS.iter().position(|codec| codec.algorithm == self)
+    }
+
+    fn description(self) -> Option<&'static Description> {
+        self.position().map(|position| &CODECS[position])
+    }
+}
+
+impl fmt::Debug for Algorithm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
     }
 }
 
 /// One way to compress a page's body.
-trait Codec {
-    /// Compresses `body` into the start of `out` and answers the length, or `None` if it does not fit.
+trait Codec: Send {
+    /// Compresses `body` into the start of `out` and answers the length, or `None` if it does not fit. `level` is one
+    /// that the codec knows.
     fn compress(&mut self, body: &[u8], level: i32, out: &mut [u8]) -> Option<usize>;
 
     /// Decompresses `stream`, which must fill `body`.
@@ -112,9 +172,8 @@ trait Codec {
 /// Reusable state and buffers of the codecs: one per thread that encodes or decodes. Codecs are set up on first use.
 #[derive(Default)]
 pub struct Scratch {
-    zlib: zlib::Zlib,
-    lz4: lz4::Lz4,
-    zstd: zstd::Zstd,
+    /// In the order of the list.
+    codecs: [Option<Box<dyn Codec>>; CODECS.len()],
 }
 
 impl Scratch {
@@ -122,13 +181,10 @@ impl Scratch {
         Scratch::default()
     }
 
+    #[inline]
     fn codec(&mut self, algorithm: Algorithm) -> Option<&mut dyn Codec> {
-        match algorithm {
-            Algorithm::None => None,
-            Algorithm::Zlib => Some(&mut self.zlib),
-            Algorithm::Lz4 => Some(&mut self.lz4),
-            Algorithm::Zstd => Some(&mut self.zstd),
-        }
+        let position = algorithm.position()?;
+        Some(self.codecs[position].get_or_insert_with(CODECS[position].make).as_mut())
     }
 }
 
@@ -144,6 +200,8 @@ pub fn encode(
     scratch: &mut Scratch,
     out: &mut Vec<u8>,
 ) -> Option<usize> {
+    let (lowest, highest) = algorithm.levels();
+    let level = level.clamp(lowest, highest);
     let codec = scratch.codec(algorithm)?;
     let plain_type = header::page_type(page);
     if block_bytes == 0 || page.len() < 2 * block_bytes || matches!(plain_type, PageType::RTREE | PageType::COMPRESSED)
@@ -165,7 +223,7 @@ pub fn encode(
     out[..BODY].copy_from_slice(&page[..BODY]);
     header::set_page_type(out, PageType::COMPRESSED);
     out[VERSION] = VERSION_WRITTEN;
-    out[ALGORITHM] = algorithm as u8;
+    out[ALGORITHM] = algorithm.number();
     put_u16(out, PLAIN_TYPE, plain_type.0);
     put_u16(out, PLAIN_BYTES, (page.len() - BODY) as u16);
     put_u16(out, STREAM_BYTES, stream_bytes as u16);
@@ -213,6 +271,31 @@ pub fn encoded_bytes(stored: &[u8]) -> Result<usize> {
     Ok(BODY + Envelope::read(stored)?.stream_bytes)
 }
 
+/// Bytes that a stored page of ours needs in its file, compressed, encrypted or neither, from what its header says.
+/// `stored` is the page with the hole behind it, or its header alone with the rest still to come: a page that is not
+/// compressed needs `page_bytes` of it.
+pub fn stored_bytes_of(header: &[u8], page_bytes: usize) -> usize {
+    if header.len() < BODY {
+        return page_bytes;
+    }
+    match header::page_type(header) {
+        PageType::COMPRESSED => BODY + usize::from(get_u16(header, STREAM_BYTES)),
+        PageType::COMPRESSED_AND_ENCRYPTED => encryption::encrypted_bytes(header),
+        _ => page_bytes,
+    }
+}
+
+/// The number of the codec that made a stored page, encrypted or not; `None` if none did.
+pub fn stored_algorithm(header: &[u8]) -> Option<u8> {
+    let encoded = [PageType::COMPRESSED, PageType::COMPRESSED_AND_ENCRYPTED];
+    (header.len() >= BODY && encoded.contains(&header::page_type(header))).then(|| header[ALGORITHM])
+}
+
+/// [`stored_bytes_of`] a whole page.
+pub fn stored_bytes(stored: &[u8]) -> usize {
+    stored_bytes_of(stored, stored.len())
+}
+
 /// Decodes what [`encode`] made into `out`, whose length is the page size. The checksum is not verified here.
 ///
 /// `stored` may be longer than the stored page (a read of the hole behind it), or end with its stream.
@@ -255,15 +338,11 @@ mod tests {
         page
     }
 
-    fn real() -> [Algorithm; 3] {
-        [Algorithm::Zlib, Algorithm::Lz4, Algorithm::Zstd]
-    }
-
     #[test]
     fn what_saves_a_block_is_stored_short_and_comes_back() {
         let mut scratch = Scratch::new();
         let mut out = Vec::new();
-        for algorithm in real() {
+        for algorithm in Algorithm::codecs() {
             for bytes in [8192, 16384, 32768, 65536] {
                 let page = page(bytes, |at| (at / 100) as u8);
                 let stored = encode(&page, algorithm, 1, BLOCK, &mut scratch, &mut out).unwrap();
@@ -298,22 +377,22 @@ mod tests {
         let random = page(16384, |at| noise[at]);
         let simple = page(16384, |_| 1);
         let small = page(4096, |_| 1);
-        for algorithm in real() {
+        for algorithm in Algorithm::codecs() {
             assert_eq!(encode(&random, algorithm, 6, BLOCK, &mut scratch, &mut out), None, "{algorithm:?}");
             assert_eq!(encode(&simple, algorithm, 6, 16384, &mut scratch, &mut out), None);
             assert_eq!(encode(&simple, algorithm, 6, 0, &mut scratch, &mut out), None);
             assert_eq!(encode(&small, algorithm, 6, BLOCK, &mut scratch, &mut out), None);
             assert_eq!(encode(&simple, algorithm, 6, BLOCK, &mut scratch, &mut out), Some(BLOCK));
         }
-        assert_eq!(encode(&simple, Algorithm::None, 6, BLOCK, &mut scratch, &mut out), None);
+        assert_eq!(encode(&simple, Algorithm::NONE, 6, BLOCK, &mut scratch, &mut out), None);
     }
 
     #[test]
     fn every_level_works() {
         let mut scratch = Scratch::new();
         let mut out = Vec::new();
-        let page = page(16384, |at| (at % 251 * (at / 1000)) as u8);
-        for algorithm in real() {
+        let page = page(16384, |at| (at / 40 * (at / 1000)) as u8);
+        for algorithm in Algorithm::codecs() {
             for level in -3..25 {
                 let stored = encode(&page, algorithm, level, 512, &mut scratch, &mut out);
                 if stored.is_some() {
@@ -331,7 +410,7 @@ mod tests {
     fn an_envelope_of_another_kind_is_refused() {
         let mut scratch = Scratch::new();
         let mut out = Vec::new();
-        encode(&page(16384, |_| 1), Algorithm::Zlib, 6, BLOCK, &mut scratch, &mut out).unwrap();
+        encode(&page(16384, |_| 1), Algorithm::ZLIB, 6, BLOCK, &mut scratch, &mut out).unwrap();
         let mut back = vec![0; 16384];
         for (at, value) in [(VERSION, 3), (VERSION, 0), (ALGORITHM, 0), (ALGORITHM, 9)] {
             let mut other = out.clone();
@@ -346,12 +425,12 @@ mod tests {
 
     #[test]
     fn names_and_numbers() {
-        assert_eq!(Algorithm::by_name("ZSTD"), Some(Algorithm::Zstd));
-        assert_eq!(Algorithm::by_name(""), Some(Algorithm::None));
+        assert_eq!(Algorithm::by_name("ZSTD"), Some(Algorithm::ZSTD));
+        assert_eq!(Algorithm::by_name(""), Some(Algorithm::NONE));
         assert_eq!(Algorithm::by_name("lzma"), None);
-        for algorithm in Algorithm::ALL {
+        for algorithm in Algorithm::all() {
             assert_eq!(Algorithm::by_name(algorithm.name()), Some(algorithm));
-            assert_eq!(Algorithm::from_number(algorithm as u8), Some(algorithm));
+            assert_eq!(Algorithm::from_number(algorithm.number()), Some(algorithm));
         }
     }
 
@@ -359,7 +438,7 @@ mod tests {
         #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
         #[test]
-        fn any_body_comes_back(seed: u64, spread in 1_u64..256, level in 1..9, which in 0_usize..3) {
+        fn any_body_comes_back(seed: u64, spread in 1_u64..256, level in 1..9, which in 0..CODECS.len()) {
             let mut state = seed;
             let noise: Vec<u8> = std::iter::repeat_with(|| {
                 state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -368,7 +447,7 @@ mod tests {
             let page = page(16384, |at| noise[at]);
             let mut scratch = Scratch::new();
             let mut out = Vec::new();
-            if encode(&page, real()[which], level, BLOCK, &mut scratch, &mut out).is_some() {
+            if encode(&page, Algorithm::codecs().nth(which).unwrap(), level, BLOCK, &mut scratch, &mut out).is_some() {
                 let mut back = vec![0; 16384];
                 prop_assert_eq!(decode(&out, &mut scratch, &mut back), Ok(()));
                 prop_assert_eq!(back, page);
@@ -376,11 +455,11 @@ mod tests {
         }
 
         #[test]
-        fn damaged_streams_are_errors_or_other_pages(seed: u64, which in 0_usize..3, damage in prop::collection::vec((26_usize..5000, any::<u8>()), 1..20)) {
+        fn damaged_streams_are_errors_or_other_pages(seed: u64, which in 0..CODECS.len(), damage in prop::collection::vec((26_usize..5000, any::<u8>()), 1..20)) {
             let page = page(16384, |at| ((at as u64).wrapping_mul(seed) >> 7) as u8);
             let mut scratch = Scratch::new();
             let mut out = Vec::new();
-            if encode(&page, real()[which], 1, 512, &mut scratch, &mut out).is_some() {
+            if encode(&page, Algorithm::codecs().nth(which).unwrap(), 1, 512, &mut scratch, &mut out).is_some() {
                 for (at, value) in damage {
                     if let Some(byte) = out.get_mut(at) {
                         *byte = value;

@@ -2,21 +2,30 @@
 
 use libdeflater::{CompressionLvl, Compressor, Decompressor};
 
-use super::Codec;
+use super::{Algorithm, Codec, Description};
 use crate::error::{Error, Result};
 
-/// Levels 0 to 9 mean what they mean to MySQL; the library's higher ones are out of proportion for pages.
-const LEVEL_MAX: i32 = 9;
+pub(super) const DESCRIPTION: Description = Description {
+    algorithm: Algorithm::ZLIB,
+    name: "zlib",
+    // They mean what they mean to MySQL; the library's higher ones are out of proportion for pages.
+    levels: (0, 9),
+    usual_level: 6,
+    make: || Box::new(Zlib::default()),
+};
+
+impl Algorithm {
+    pub const ZLIB: Algorithm = Algorithm(1);
+}
 
 #[derive(Default)]
-pub struct Zlib {
+struct Zlib {
     compressor: Option<(i32, Compressor)>,
     decompressor: Option<Decompressor>,
 }
 
 impl Codec for Zlib {
     fn compress(&mut self, body: &[u8], level: i32, out: &mut [u8]) -> Option<usize> {
-        let level = level.clamp(0, LEVEL_MAX);
         if self.compressor.as_ref().is_none_or(|(built, _)| *built != level) {
             let library_level = CompressionLvl::new(level).expect("a level from 0 to 9");
             self.compressor = Some((level, Compressor::new(library_level)));

@@ -2,18 +2,30 @@
 
 use zstd::bulk::{Compressor, Decompressor};
 
-use super::Codec;
+use super::{Algorithm, Codec, Description};
 use crate::error::{Error, Result};
 
+pub(super) const DESCRIPTION: Description = Description {
+    algorithm: Algorithm::ZSTD,
+    name: "zstd",
+    levels: (1, 22),
+    // Levels above cost much and win little on pages.
+    usual_level: 1,
+    make: || Box::new(Zstd::default()),
+};
+
+impl Algorithm {
+    pub const ZSTD: Algorithm = Algorithm(3);
+}
+
 #[derive(Default)]
-pub struct Zstd {
+struct Zstd {
     compressor: Option<(i32, Compressor<'static>)>,
     decompressor: Option<Decompressor<'static>>,
 }
 
 impl Codec for Zstd {
     fn compress(&mut self, body: &[u8], level: i32, out: &mut [u8]) -> Option<usize> {
-        let level = level.clamp(1, 22);
         if self.compressor.as_ref().is_none_or(|(built, _)| *built != level) {
             self.compressor = Some((level, Compressor::new(level).ok()?));
         }

@@ -392,6 +392,12 @@ impl Change {
         let structural = self.added_indexes.len() + self.dropped_indexes.len() + self.renamed_indexes.len();
         let described = self.definition.columns != table.columns;
         let optioned = self.definition.options != table.options;
+        // A file is encrypted or not for its whole life, so this needs another one.
+        if self.definition.options.encrypted != table.options.encrypted {
+            let encrypt_tables = context.instance.variables.text("innodb_encrypt_tables");
+            options::check_encryption(&self.definition.options, &encrypt_tables)?;
+            self.copy = true;
+        }
         // One call of the engine is atomic, two are not; then a copy does it all.
         let calls = structural + usize::from(described) + usize::from(optioned);
         let mut copied = 0;

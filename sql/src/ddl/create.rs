@@ -72,12 +72,15 @@ fn definition(
     if create.columns.len() > COLUMNS_MAX {
         return Err(Error::too_many_columns());
     }
+    let encrypt_tables = context.instance.variables.text("innodb_encrypt_tables");
+    let encrypted = context.settings.default_table_encryption || encrypt_tables != "OFF";
     let mut table_options =
-        TableOptions { collation, encrypted: context.settings.default_table_encryption, ..TableOptions::default() };
+        TableOptions { collation, encrypted, ..TableOptions::default() };
     if !context.settings.innodb_compression_default {
-        table_options.compression = Compression::None;
+        table_options.compression = Compression::NONE;
     }
     let given = options::apply(context, &create.options, &mut table_options)?;
+    options::check_encryption(&table_options, &encrypt_tables)?;
 
     let mut columns = Vec::with_capacity(create.columns.len());
     for spec in &create.columns {

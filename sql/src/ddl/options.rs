@@ -11,6 +11,7 @@
 //! SHOW WARNINGS and in the server's log; GLASSINE_TABLESPACE_COMPRESSION goes on saying it.
 
 use format::collation::{Charset, Collation, CollationId};
+use format::transform::Algorithm;
 use storage::TornProtection;
 use storage::schema::{AtomicWrites, Compression, RowFormat, TableOptions};
 
@@ -99,9 +100,6 @@ pub fn apply(context: &Context<'_>, given: &[TableOption], options: &mut TableOp
         one(context, option, options, &mut rest)?;
     }
     check_level(context, given, options)?;
-    if options.encrypted {
-        return Err(Error::unsupported("table encryption"));
-    }
     check_legacy_format(context, given, options);
     Ok(rest)
 }
@@ -110,17 +108,15 @@ pub fn apply(context: &Context<'_>, given: &[TableOption], options: &mut TableOp
 fn check_level(context: &Context<'_>, given: &[TableOption], options: &mut TableOptions) -> Result<()> {
     let Some(level) = options.compression_level else { return Ok(()) };
     let codec = match options.compression {
-        Compression::Default => by_name(&context.instance.variables.text("innodb_compression_algorithm")),
-        codec => codec,
+        Compression::Default => Algorithm::by_name(&context.instance.variables.text("innodb_compression_algorithm")),
+        Compression::Codec(algorithm) => Some(algorithm),
     };
-    let levels = match codec {
-        Compression::Zlib => 0..=9,
-        Compression::Zstd => 1..=22,
-        // No levels: any will do, and none does anything.
-        _ => 0..=22,
-    };
+    let Some(codec) = codec else { return Ok(()) };
+    // No levels: any will do, and none does anything.
+    let has_levels = codec.levels() != (0, 0);
+    let levels = if has_levels { codec.levels().0..=codec.levels().1 } else { 0..=22 };
     let said = given.iter().any(|option| option.name == "PAGE_COMPRESSION_LEVEL");
-    if !levels.contains(&level) {
+    if !levels.contains(&i32::from(level)) {
         let why = format!("{} has levels {} to {}", codec.name(), levels.start(), levels.end());
         if said {
             let message = format!("Incorrect value '{level}' for option 'PAGE_COMPRESSION_LEVEL': {why}");
@@ -130,7 +126,7 @@ fn check_level(context: &Context<'_>, given: &[TableOption], options: &mut Table
         context.warn(1912, format!("PAGE_COMPRESSION_LEVEL={level} is dropped: {why}"));
         options.compression_level = None;
         forget(options, "PAGE_COMPRESSION_LEVEL");
-    } else if said && matches!(codec, Compression::None | Compression::Lz4) {
+    } else if said && !has_levels {
         let message = format!("PAGE_COMPRESSION_LEVEL={level} has no effect: {} has no levels", codec.name());
         context.warn(1618, message);
     }
@@ -153,7 +149,7 @@ fn check_legacy_format(context: &Context<'_>, given: &[TableOption], options: &T
     context.warn(
         1478,
         match options.compression {
-            Compression::None => format!("InnoDB: {asked} is ignored, and COMPRESSION is 'none': nothing is compressed."),
+            Compression::NONE => format!("InnoDB: {asked} is ignored, and COMPRESSION is 'none': nothing is compressed."),
             _ => format!("InnoDB: {asked} is stored as ROW_FORMAT=DYNAMIC with page compression: each page takes the blocks that it needs."),
         },
     );
@@ -201,20 +197,15 @@ fn one(context: &Context<'_>, option: &TableOption, options: &mut TableOptions, 
             options.comment = text.into();
         }
         "COMPRESSION" => {
-            options.compression = match text.to_ascii_lowercase().as_str() {
-                "none" | "" => Compression::None,
-                "zlib" => Compression::Zlib,
-                "lz4" => Compression::Lz4,
-                "zstd" => Compression::Zstd,
-                _ => {
-                    let known = "none, zlib, lz4 and zstd are known";
-                    return Err(Error::new(
-                        1112,
-                        b"42000",
-                        format!("InnoDB: Unsupported compression algorithm '{text}'; {known}"),
-                    ));
-                }
+            let Some(algorithm) = Algorithm::by_name(&text) else {
+                let known = Algorithm::NAMES.join(", ");
+                return Err(Error::new(
+                    1112,
+                    b"42000",
+                    format!("InnoDB: Unsupported compression algorithm '{text}'; known are {known}"),
+                ));
             };
+            options.compression = Compression::Codec(algorithm);
             forget(options, "PAGE_COMPRESSED");
             remember(options, option, &crate::describe::literal(&text));
         }
@@ -222,7 +213,7 @@ fn one(context: &Context<'_>, option: &TableOption, options: &mut TableOptions, 
             let on = switch(option)?;
             forget(options, "COMPRESSION");
             options.compression = match on {
-                Some(false) => Compression::None,
+                Some(false) => Compression::NONE,
                 // The server's codec, also when that changes.
                 Some(true) | None => Compression::Default,
             };
@@ -262,7 +253,7 @@ fn one(context: &Context<'_>, option: &TableOption, options: &mut TableOptions, 
             options.encrypted = match text.to_ascii_lowercase().as_str() {
                 "y" => true,
                 "n" | "" => false,
-                _ => return Err(Error::new(3184, b"HY000", "Invalid encryption option.")),
+                _ => return Err(Error::invalid_encryption_option()),
             };
             forget(options, "ENCRYPTED");
             remember(options, option, &crate::describe::literal(&text));
@@ -341,13 +332,12 @@ fn one(context: &Context<'_>, option: &TableOption, options: &mut TableOptions, 
     Ok(())
 }
 
-fn by_name(algorithm: &str) -> Compression {
-    match algorithm.to_ascii_lowercase().as_str() {
-        "none" => Compression::None,
-        "zlib" => Compression::Zlib,
-        "lz4" => Compression::Lz4,
-        _ => Compression::Zstd,
+/// Whether `innodb_encrypt_tables` lets the table be as it asks.
+pub fn check_encryption(options: &TableOptions, encrypt_tables: &str) -> Result<()> {
+    if encrypt_tables == "FORCE" && !options.encrypted {
+        return Err(Error::illegal_create_option("InnoDB", "ENCRYPTED"));
     }
+    Ok(())
 }
 
 /// Keeps the option as it was written, in the place of an earlier one of this name.

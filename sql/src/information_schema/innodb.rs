@@ -89,7 +89,7 @@ pub const INNODB_TABLESPACES: VirtualTable = VirtualTable {
                 Value::UInt(0),
                 string("8.0.36"),
                 Value::UInt(1),
-                string("N"),
+                string(if space.encrypted { "Y" } else { "N" }),
                 string(if space.name.starts_with("innodb_undo") { "active" } else { "normal" }),
                 string(compression(space.compression)),
                 Value::Int(i64::from(space.compression_level)),
@@ -170,12 +170,11 @@ fn row_format(space: &TablespaceInfo) -> &'static str {
 }
 
 /// As MySQL's view writes it.
-pub(super) fn compression(setting: Compression) -> &'static str {
-    match setting {
-        Compression::Default | Compression::None => "None",
-        Compression::Zlib => "Zlib",
-        Compression::Lz4 => "LZ4",
-        Compression::Zstd => "ZSTD",
+pub(super) fn compression(setting: Compression) -> String {
+    match setting.name() {
+        "" | "none" => "None".into(),
+        "zlib" => "Zlib".into(),
+        other => other.to_ascii_uppercase(),
     }
 }
 

@@ -145,6 +145,8 @@ pub enum Statement {
         query_only: bool,
         id: Expr,
     },
+    /// ALTER INSTANCE ROTATE INNODB MASTER KEY
+    RotateMasterKey,
     Flush {
         no_binlog: bool,
         items: Vec<FlushItem>,

@@ -766,6 +766,9 @@ impl Parser<'_> {
             let if_exists = self.if_exists()?;
             return Ok(Statement::AlterUser { if_exists, users: self.user_specs()? });
         }
+        if self.take_words(&["INSTANCE", "ROTATE", "INNODB", "MASTER", "KEY"]) {
+            return Ok(Statement::RotateMasterKey);
+        }
         let _ = self.take_word("ONLINE") || self.take_word("OFFLINE");
         let _ = self.take_word("IGNORE");
         if self.take_word("TABLE") {

@@ -43,7 +43,7 @@ use format::value::{Value, ZoneOffset};
 use rustc_hash::FxHashMap;
 use storage::Trx;
 
-use crate::catalog::database_of;
+use crate::catalog::{database_of, storage_error};
 use crate::ddl;
 use crate::describe;
 use crate::error::{Error, Level, Result, Warning};
@@ -411,6 +411,11 @@ impl Session {
             }
             Statement::Kill { query_only, id } => {
                 self.kill(*query_only, id)?;
+                Done::default()
+            }
+            Statement::RotateMasterKey => {
+                self.commit()?;
+                self.instance.engine.rotate_master_key().map_err(storage_error)?;
                 Done::default()
             }
             Statement::Flush { items, .. } => {

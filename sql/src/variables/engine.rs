@@ -28,6 +28,8 @@ pub fn engine_config(globals: &GlobalVariables) -> Config {
         use_atomic_writes: globals.on("innodb_use_atomic_writes"),
         reserve_blocks: globals.on("innodb_use_fallocate"),
         punch: globals.on("innodb_use_trim"),
+        keyring_file: globals.text("keyring_file_data"),
+        server_uuid: globals.text("server_uuid"),
         ..Config::default()
     };
     reconfigure(globals, &mut config);
@@ -58,12 +60,9 @@ pub fn reconfigure(globals: &GlobalVariables, config: &mut Config) {
     config.max_dirty_pages_pct_lwm = globals.real("innodb_max_dirty_pages_pct_lwm");
     config.lru_scan_depth = globals.number("innodb_lru_scan_depth") as usize;
     config.old_blocks_pct = globals.number("innodb_old_blocks_pct") as u32;
-    config.compression = match globals.text("innodb_compression_algorithm").as_str() {
-        "none" => Algorithm::None,
-        "zlib" => Algorithm::Zlib,
-        "lz4" => Algorithm::Lz4,
-        _ => Algorithm::Zstd,
-    };
+    if let Some(algorithm) = Algorithm::by_name(&globals.text("innodb_compression_algorithm")) {
+        config.compression = algorithm;
+    }
     config.compression_level = globals.number("innodb_compression_level") as u8;
     config.old_blocks_ms = globals.number("innodb_old_blocks_time") as u32;
 }

@@ -3,6 +3,8 @@
 //! `default` is what an option file would say. Variables that the server fills in
 //! at start (`port`, `datadir`, `version`) stand here with a placeholder.
 
+use format::transform::Algorithm;
+
 use super::kind::Kind;
 use super::variable::{Reach, Variable};
 use Kind::{Bool, Enumeration, Real, Set, Text};
@@ -72,6 +74,7 @@ const NO_REPLICA: &str = "there is no replication yet";
 const AUTOMATIC: &str = "the server decides this by itself";
 const ALWAYS_ON: &str = "this is always so here";
 const NOT_YET: &str = "it is kept, but not obeyed yet";
+const TABLES_ONLY: &str = "tables are encrypted; the redo log, undo and the system tablespace are not";
 
 pub const ISOLATION_LEVELS: &[&str] = &["READ-UNCOMMITTED", "READ-COMMITTED", "REPEATABLE-READ", "SERIALIZABLE"];
 
@@ -271,7 +274,7 @@ pub static LIST: &[Variable] = &[
     v("cte_max_recursion_depth", Both, int(0, U32), "1000", "Rounds of a recursive WITH"),
     v("default_storage_engine", Both, Text, "InnoDB", "Engine of new tables"),
     v("default_tmp_storage_engine", Both, Text, "InnoDB", "Engine of temporary tables"),
-    v("default_table_encryption", Both, Bool, "OFF", "New tables are encrypted").inert("there is no encryption yet"),
+    v("default_table_encryption", Both, Bool, "OFF", "New tables are encrypted if they do not say ENCRYPTION='N'"),
     v("disabled_storage_engines", Global, Text, "", "Engines that may not be used").at_start(),
     v("div_precision_increment", Both, int(0, 30), "4", "Digits that a division adds"),
     v("end_markers_in_json", Both, Bool, "OFF", "Form of EXPLAIN FORMAT=JSON").inert(NOT_YET),
@@ -531,7 +534,7 @@ pub static LIST: &[Variable] = &[
     v(
         "innodb_compression_algorithm",
         Global,
-        Enumeration(&["none", "zlib", "lz4", "zstd"]),
+        Enumeration(&Algorithm::NAMES),
         "zstd",
         "Codec of PAGE_COMPRESSED tables, and of new ones by default",
     ),
@@ -757,11 +760,11 @@ pub static LIST: &[Variable] = &[
         .at_start()
         .inert("innodb_page_cleaners sets their number"),
     v("innodb_buffer_pool_in_core_file", Global, Bool, "ON", "Core files have the pool").inert(NOT_YET),
-    v("innodb_encrypt_tables", Global, Enumeration(&["OFF", "ON", "FORCE"]), "OFF", "Encrypt tables")
-        .inert("there is no encryption yet"),
-    v("innodb_encrypt_log", Global, Bool, "OFF", "Encrypt the log").at_start().inert("there is no encryption yet"),
-    v("innodb_redo_log_encrypt", Global, Bool, "OFF", "Encrypt the log").inert("there is no encryption yet"),
-    v("innodb_undo_log_encrypt", Global, Bool, "OFF", "Encrypt undo").inert("there is no encryption yet"),
+    v("innodb_encrypt_tables", Global, Enumeration(&["OFF", "ON", "FORCE"]), "OFF", "New tables are encrypted"),
+    v("innodb_encrypt_log", Global, Bool, "OFF", "Encrypt the log").at_start().inert(TABLES_ONLY),
+    v("innodb_redo_log_encrypt", Global, Bool, "OFF", "Encrypt the log").inert(TABLES_ONLY),
+    v("innodb_undo_log_encrypt", Global, Bool, "OFF", "Encrypt undo").inert(TABLES_ONLY),
+    v("keyring_file_data", Global, Text, "keyring", "File with the master keys of encrypted tables").at_start(),
     v("innodb_defragment", Global, Bool, "OFF", "OPTIMIZE TABLE in place").inert(GONE),
     v("innodb_scrub_log", Global, Bool, "OFF", "Overwrite the log").at_start().inert(GONE),
     v("innodb_immediate_scrub_data_uncompressed", Global, Bool, "OFF", "Overwrite deleted rows").inert(NOT_YET),

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use format::ids::Lsn;
 use format::page::header;
-use format::transform::{self, Scratch};
+use format::transform::{self, Algorithm, Scratch, encryption};
 
 use super::{FileHead, FileKind, Head, Item, LogHead, Sink, Totals};
 use crate::error::{Error, Result};
@@ -179,12 +179,11 @@ impl Restore {
             output.algorithm = Some(stored[header::TRANSFORM + 1]);
         } else if output.encodes
             && page > 0
-            && let Some(number) = output.algorithm
+            && !encryption::is_encrypted(stored)
+            && let Some(algorithm) = output.algorithm.and_then(Algorithm::from_number)
         {
             let (block_bytes, out) = (output.block_bytes, &mut self.encoded);
-            let transform = crate::tablespace::Transform::usual(crate::tablespace::algorithm_of(number));
-            let (algorithm, level) = (transform.algorithm, transform.level);
-            let scratch = &mut self.scratch;
+            let (level, scratch) = (algorithm.usual_level(), &mut self.scratch);
             if transform::encode(stored, algorithm, level, block_bytes, scratch, out).is_some() {
                 self.pages_encoded += 1;
                 return output.write(offset, out);

@@ -10,6 +10,7 @@ use rustc_hash::FxHashMap;
 
 use super::rows::SystemRows;
 use crate::config::Config;
+use crate::error::{Error, Result};
 use crate::lock::{InstanceLock, MetadataLock};
 use crate::row;
 use crate::schema::{Compression, Database, TableOptions};
@@ -107,6 +108,8 @@ struct Cache {
 struct Entry {
     database: Arc<Database>,
     tables: FxHashMap<Box<str>, Arc<Table>>,
+    /// Tables that are described, but cannot be used, and why.
+    unavailable: FxHashMap<Box<str>, Error>,
 }
 
 impl Dictionary {
@@ -158,6 +161,28 @@ impl Dictionary {
         self.cache.read().databases.get(database)?.tables.get(name).cloned()
     }
 
+    /// Why there is no such table: it does not exist, or it cannot be used.
+    pub fn why_missing(&self, database: &str, name: &str) -> Error {
+        let cache = self.cache.read();
+        let unavailable = cache.databases.get(database).and_then(|entry| entry.unavailable.get(name));
+        unavailable.cloned().unwrap_or_else(|| Error::NotFound(format!("{database}.{name}").into()))
+    }
+
+    /// The same for a name that is to be given to a new table: an error if a table has it that cannot be used.
+    pub fn check_usable(&self, database: &str, name: &str) -> Result<()> {
+        match self.why_missing(database, name) {
+            Error::NotFound(_) => Ok(()),
+            error => Err(error),
+        }
+    }
+
+    /// The same for all tables of a database.
+    pub fn check_all_usable(&self, database: &str) -> Result<()> {
+        let cache = self.cache.read();
+        let first = cache.databases.get(database).and_then(|entry| entry.unavailable.values().next());
+        first.map_or(Ok(()), |error| Err(error.clone()))
+    }
+
     /// The tables of a database, by name.
     pub fn tables(&self, database: &str) -> Vec<Arc<Table>> {
         let cache = self.cache.read();
@@ -184,9 +209,20 @@ impl Dictionary {
         match cache.databases.get_mut(&database.name) {
             Some(entry) => entry.database = database,
             None => {
-                let entry = Entry { database: database.clone(), tables: FxHashMap::default() };
+                let entry = Entry {
+                    database: database.clone(),
+                    tables: FxHashMap::default(),
+                    unavailable: FxHashMap::default(),
+                };
                 cache.databases.insert(database.name.clone(), entry);
             }
+        }
+    }
+
+    /// Remembers a table that is described, but cannot be used.
+    pub fn put_unavailable(&self, database: &str, name: &str, why: Error) {
+        if let Some(entry) = self.cache.write().databases.get_mut(database) {
+            entry.unavailable.insert(name.into(), why);
         }
     }
 
@@ -243,28 +279,14 @@ impl Dictionary {
 pub fn transform(options: &TableOptions, config: &Config) -> Transform {
     let algorithm = match options.compression {
         Compression::Default => config.compression,
-        Compression::None => Algorithm::None,
-        Compression::Zlib => Algorithm::Zlib,
-        Compression::Lz4 => Algorithm::Lz4,
-        Compression::Zstd => Algorithm::Zstd,
+        Compression::Codec(algorithm) => algorithm,
     };
-    let level = i32::from(options.compression_level.unwrap_or(match algorithm {
-        Algorithm::Zlib => config.compression_level,
-        // Levels above cost much and win little on pages.
-        Algorithm::Zstd => 1,
-        Algorithm::None | Algorithm::Lz4 => 0,
-    }));
+    let level = match options.compression_level {
+        Some(level) => i32::from(level),
+        None if algorithm == Algorithm::ZLIB => i32::from(config.compression_level),
+        None => algorithm.usual_level(),
+    };
     // A level was chosen for one codec and may meet another, when the server's changes.
     let (lowest, highest) = algorithm.levels();
-    Transform { algorithm, level: level.clamp(lowest, highest) }
-}
-
-/// The name of an algorithm's setting.
-pub fn compression_of(transform: Transform) -> Compression {
-    match transform.algorithm {
-        Algorithm::None => Compression::None,
-        Algorithm::Zlib => Compression::Zlib,
-        Algorithm::Lz4 => Compression::Lz4,
-        Algorithm::Zstd => Compression::Zstd,
-    }
+    Transform { algorithm, level: level.clamp(lowest, highest), encrypted: options.encrypted }
 }

@@ -4,6 +4,7 @@
 //! members; an option is a byte (0, 1) and, if 1, its value. Every value begins with a version byte, so that a later server can add fields.
 
 use format::collation::CollationId;
+use format::transform::Algorithm;
 use format::value::ColumnType;
 
 use crate::error::{Error, Result};
@@ -121,10 +122,7 @@ pub fn write_options(options: &TableOptions) -> Vec<u8> {
     let mut out = Writer::new();
     out.u8(match options.compression {
         Compression::Default => 0,
-        Compression::None => 1,
-        Compression::Zlib => 2,
-        Compression::Lz4 => 3,
-        Compression::Zstd => 4,
+        Compression::Codec(algorithm) => algorithm.number() + 1,
     });
     out.u8(options.compression_level.map_or(u8::MAX, |level| level));
     out.u8(match options.row_format {
@@ -155,11 +153,7 @@ pub fn read_options(bytes: &[u8]) -> Result<TableOptions> {
     let mut from = Reader::new(bytes)?;
     let compression = match from.u8()? {
         0 => Compression::Default,
-        1 => Compression::None,
-        2 => Compression::Zlib,
-        3 => Compression::Lz4,
-        4 => Compression::Zstd,
-        _ => return Err(damaged()),
+        number => Compression::Codec(Algorithm::from_number(number - 1).ok_or_else(damaged)?),
     };
     let compression_level = Some(from.u8()?).filter(|level| *level != u8::MAX);
     let row_format = match from.u8()? {
@@ -301,7 +295,7 @@ mod tests {
     #[test]
     fn descriptions_come_back() {
         let options = TableOptions {
-            compression: Compression::Zstd,
+            compression: Compression::ZSTD,
             compression_level: Some(3),
             atomic_writes: AtomicWrites::Off,
             encrypted: true,

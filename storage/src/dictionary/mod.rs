@@ -27,7 +27,7 @@ mod inodes;
 mod rows;
 mod system;
 
-pub use cache::{Dictionary, Table, compression_of, transform};
+pub use cache::{Dictionary, Table, transform};
 pub use ddl::{Afterwards, Ddl, run as run_actions};
 pub use ddl_log::Action;
 pub use describe::{Identity, describe, index_order};

@@ -144,7 +144,7 @@ impl SystemTable {
             name: name.into(),
             columns,
             indexes: vec![primary],
-            options: TableOptions { compression: Compression::None, ..TableOptions::default() },
+            options: TableOptions { compression: Compression::NONE, ..TableOptions::default() },
             auto_increment_start: 0,
         }
     }

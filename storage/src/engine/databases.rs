@@ -71,6 +71,7 @@ impl Engine {
         // First nobody makes new tables in it, then nobody uses those there are.
         let _name = self.lock_database(name, wait)?;
         dictionary.database(name).ok_or_else(|| Error::NotFound(name.into()))?;
+        dictionary.check_all_usable(name)?;
         let tables = dictionary.tables(name);
         let locks = tables.iter().map(|table| table.metadata().clone()).collect();
         let _tables = MetadataGrant::take(locks, &wait.interrupt, wait.metadata_wait_timeout)?;

@@ -24,6 +24,7 @@ mod build;
 mod check;
 mod cursor;
 mod databases;
+mod keys;
 mod status;
 mod tables;
 mod trx;
@@ -107,6 +108,7 @@ impl Engine {
             counters: Counters::default(),
             report: opened.report,
         });
+        inner.finish_rotation();
         let background = threads.then(|| {
             inner.store.start_threads();
             Background::start(inner.clone())

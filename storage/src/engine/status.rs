@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use super::Engine;
 use super::trx::Counts;
-use crate::dictionary::{Table, compression_of, display_of_path};
+use crate::dictionary::{Table, display_of_path};
 use crate::error::Result;
 use crate::recovery::{UNDO_PATH, UNDO_SPACE};
 use crate::row;
@@ -15,6 +15,7 @@ use crate::segment;
 use crate::store::{PageCleanerStatus, StoreStatus};
 use crate::tablespace::{CompressionStats, SpaceInfo, TornProtection};
 use format::ids::SpaceId;
+use format::page::space::Flags;
 use rustc_hash::FxHashMap;
 
 /// Statistics of small tables are not taken anew for a handful of rows.
@@ -113,6 +114,7 @@ pub struct TablespaceInfo {
     /// The current setting, never `Default`: how pages are written from now on, not how all of them are stored.
     pub compression: Compression,
     pub compression_level: u8,
+    pub encrypted: bool,
     /// The kind of filesystem that it lies on.
     pub filesystem: &'static str,
     /// Pages can be stored in less than their size.
@@ -263,13 +265,17 @@ impl TablespaceInfo {
             space: info.id.0,
             name,
             path: info.path,
-            flags: segment::space_flags(info.page_bytes),
+            flags: match info.transform.encrypted {
+                true => Flags(segment::space_flags(info.page_bytes)).encrypted().0,
+                false => segment::space_flags(info.page_bytes),
+            },
             page_bytes: info.page_bytes as u64,
             block_bytes: info.block_bytes as u64,
             file_bytes: info.file_bytes,
             allocated_bytes: info.allocated_bytes,
-            compression: compression_of(info.transform),
+            compression: Compression::Codec(info.transform.algorithm),
             compression_level: info.transform.level.clamp(0, 255) as u8,
+            encrypted: info.transform.encrypted,
             filesystem: info.filesystem,
             shortens: info.shortens,
             punch: info.punch,

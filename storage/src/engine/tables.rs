@@ -81,7 +81,8 @@ impl Engine {
     }
 
     fn existing(&self, database: &str, name: &str) -> Result<Arc<Table>> {
-        self.inner.dictionary.table(database, name).ok_or_else(|| not_found(database, name))
+        let dictionary = &self.inner.dictionary;
+        dictionary.table(database, name).ok_or_else(|| dictionary.why_missing(database, name))
     }
 
     // Looking
@@ -105,6 +106,7 @@ impl Engine {
         if dictionary.table(database, name).is_some() {
             return Err(Error::Exists(format!("{database}.{name}").into()));
         }
+        dictionary.check_usable(database, name)?;
         let mut ddl = self.begin_ddl();
         let table = self.make_table(&mut ddl, &definition, |_| dictionary::table_path(database, name))?;
         ddl.insert_table(&table)?;
@@ -189,6 +191,7 @@ impl Engine {
         for (from, to) in renames {
             let table = now.insert(*from, None).flatten().ok_or_else(|| not_found(from.0, from.1))?;
             dictionary.database(to.0).ok_or_else(|| Error::NotFound(to.0.into()))?;
+            dictionary.check_usable(to.0, to.1)?;
             if now[to].is_some() {
                 return Err(Error::Exists(format!("{}.{}", to.0, to.1).into()));
             }

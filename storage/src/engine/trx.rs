@@ -131,12 +131,8 @@ impl Trx {
     /// The current description of a table, whose metadata stays locked to the end of the transaction.
     pub fn open_table(&mut self, database: &str, name: &str) -> Result<Arc<Table>> {
         loop {
-            let table = self
-                .engine
-                .inner
-                .dictionary
-                .table(database, name)
-                .ok_or_else(|| Error::NotFound(format!("{database}.{name}").into()))?;
+            let dictionary = &self.engine.inner.dictionary;
+            let table = dictionary.table(database, name).ok_or_else(|| dictionary.why_missing(database, name))?;
             if self.lock_table(&table)? {
                 return Ok(table);
             }

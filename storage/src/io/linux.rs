@@ -11,7 +11,7 @@ use std::cell::RefCell;
 use std::fs;
 use std::io::{self, IoSlice};
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
@@ -19,6 +19,7 @@ use std::time::{Duration, Instant, SystemTime};
 use rustix::fs::{AtFlags, FallocateFlags, FlockOperation, IFlags, OFlags, SeekFrom, StatxFlags};
 use rustix::io::{Errno, ReadWriteFlags};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustix::rand::GetRandomFlags;
 
 use super::native::{self, RWF_ATOMIC, WriteQueue};
 use super::probe::{Probe, Probes};
@@ -148,6 +149,22 @@ impl Disk for LinuxDisk {
 
     fn sync_directory(&self, path: &str) -> io::Result<()> {
         fs::File::open(self.path(path))?.sync_all()
+    }
+
+    fn restrict(&self, path: &str) -> io::Result<()> {
+        fs::set_permissions(self.path(path), fs::Permissions::from_mode(0o600))
+    }
+
+    fn random(&self, bytes: &mut [u8]) -> io::Result<()> {
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            match rustix::rand::getrandom(&mut *rest, GetRandomFlags::empty()) {
+                Ok(count) => rest = &mut rest[count..],
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
     }
 
     fn lock(&self) -> io::Result<Box<dyn Send + Sync>> {

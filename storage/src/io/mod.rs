@@ -46,6 +46,10 @@ pub trait Disk: Send + Sync {
     fn list(&self, path: &str) -> io::Result<Vec<DirectoryEntry>>;
     /// Makes creations, removals and renames in a directory durable.
     fn sync_directory(&self, path: &str) -> io::Result<()>;
+    /// Lets nobody but the owner of a file read it.
+    fn restrict(&self, path: &str) -> io::Result<()>;
+    /// Fills the bytes so that nobody can guess them. A simulated disk is guessed by its seed.
+    fn random(&self, bytes: &mut [u8]) -> io::Result<()>;
     /// Claims the directory for this process until the result is dropped. `WouldBlock` if somebody else has it.
     fn lock(&self) -> io::Result<Box<dyn Send + Sync>>;
     fn clock(&self) -> &dyn Clock;

@@ -68,6 +68,8 @@ pub struct SimDisk {
 
 struct State {
     random: Random,
+    /// How often somebody asked for random bytes.
+    entropy: u64,
     faults: Faults,
     block_bytes: usize,
     facts: FileFacts,
@@ -161,6 +163,7 @@ impl SimDisk {
     pub fn with_blocks(seed: u64, block_bytes: usize) -> SimDisk {
         SimDisk::from_state(State {
             random: Random::new(seed),
+            entropy: 0,
             faults: Faults::default(),
             block_bytes,
             facts: FileFacts {
@@ -246,6 +249,7 @@ impl SimDisk {
         }
         SimDisk::from_state(State {
             random,
+            entropy: state.entropy,
             faults: Faults { sector_bytes, ..Faults::default() },
             block_bytes,
             facts: state.facts,
@@ -266,6 +270,7 @@ impl SimDisk {
         let state = self.state.lock();
         SimDisk::from_state(State {
             random: state.random.clone(),
+            entropy: state.entropy,
             faults: Faults { sector_bytes: state.faults.sector_bytes, ..Faults::default() },
             block_bytes: state.block_bytes,
             facts: state.facts,
@@ -587,6 +592,19 @@ impl Disk for SimDisk {
                 state.pending_names.push(change);
             }
         }
+        Ok(())
+    }
+
+    fn restrict(&self, path: &str) -> io::Result<()> {
+        if self.exists(path)? { Ok(()) } else { Err(io::ErrorKind::NotFound.into()) }
+    }
+
+    fn random(&self, bytes: &mut [u8]) -> io::Result<()> {
+        let mut state = self.state.lock();
+        // A stream of its own, so that who asks does not change what goes wrong with the disk.
+        let mut random = Random::new(state.random.0 ^ state.entropy);
+        state.entropy += 1;
+        bytes.fill_with(|| random.next() as u8);
         Ok(())
     }
 

@@ -71,6 +71,14 @@ impl Disk for TraceDisk {
         self.note(self.inner.sync_directory(path), format!("{path}/ sync"))
     }
 
+    fn restrict(&self, path: &str) -> io::Result<()> {
+        self.inner.restrict(path)
+    }
+
+    fn random(&self, bytes: &mut [u8]) -> io::Result<()> {
+        self.inner.random(bytes)
+    }
+
     fn lock(&self) -> io::Result<Box<dyn Send + Sync>> {
         self.inner.lock()
     }

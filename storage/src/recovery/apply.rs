@@ -35,6 +35,7 @@ use format::ids::{Lsn, PageId, SpaceId};
 use format::page::header;
 use format::page::space as layout;
 use format::redo::{PageOp, Record};
+use format::transform::Envelope;
 use rustc_hash::FxHashMap;
 
 use super::scan::{Annex, Scan, scan};
@@ -44,7 +45,7 @@ use crate::io::{AlignedBuffer, Disk};
 use crate::redo::{Checkpoint, LogFile, Reader, Redo};
 use crate::store::{self, Store};
 use crate::sync;
-use crate::tablespace::{Tablespaces, Transform, algorithm_of, doublewrite};
+use crate::tablespace::{Algorithm, Tablespaces, Transform, doublewrite};
 use crate::trash;
 
 /// What page recovery found and did.
@@ -82,7 +83,7 @@ pub fn open(disk: Arc<dyn Disk>, config: Config) -> Result<(Arc<Store>, PageReco
     super::refuse_incomplete(&*disk)?;
     let (log, checkpoint) = LogFile::open(&*disk, &config)?;
     let found = scan(&log, checkpoint)?;
-    let spaces = Arc::new(Tablespaces::new(disk.clone()));
+    let spaces = Arc::new(Tablespaces::new(disk.clone(), &config));
     let health = Arc::new(Health::default());
     let mut report = PageRecovery {
         was_clean: checkpoint.clean && found.groups == 0,
@@ -207,7 +208,8 @@ fn restore_files(
         if disk.exists(path).map_err(Error::io("look for a tablespace"))? {
             return Err(Error::corrupt(format!("{path} ought to be tablespace {space}, and says it is another one")));
         }
-        spaces.create(space, path, transform, config)?;
+        let key = history.key.map(|info| spaces.key_ring().open_key(path, info)).transpose()?;
+        spaces.create(space, path, transform, key, config)?;
         report.spaces.push((space, path.into()));
     }
     for (space, path) in paths {
@@ -215,7 +217,16 @@ fn restore_files(
             Some(transform) => transform,
             None => probe_transform(disk, &path, config.page_bytes)?,
         };
-        spaces.open(space, &path, transform, config)?;
+        let key = found.files.get(&space).and_then(|history| history.key);
+        match spaces.open(space, &path, transform, key, config) {
+            Ok(_) => {}
+            // All of it is in the file: it can wait until somebody brings the key.
+            Err(Error::KeyUnavailable(what)) if !found.touched.contains(&space) => {
+                tracing::error!("{what}");
+                continue;
+            }
+            Err(error) => return Err(error),
+        }
         report.spaces.push((space, path));
     }
     report.spaces.sort();
@@ -279,7 +290,8 @@ fn probe_transform(disk: &dyn Disk, path: &str, page_bytes: usize) -> Result<Tra
             break;
         }
         if format::transform::is_encoded(&start) {
-            return Ok(Transform::usual(algorithm_of(start[header::TRANSFORM + 1])));
+            let algorithm = Envelope::read(&start).ok().and_then(|envelope| Algorithm::from_number(envelope.algorithm));
+            return Ok(algorithm.map_or(Transform::NONE, Transform::usual));
         }
     }
     Ok(Transform::NONE)

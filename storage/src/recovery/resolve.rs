@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use format::ids::{SpaceId, TableId, TrxId, UndoNo};
-use format::transform::Algorithm;
 use rustc_hash::FxHashMap;
 
 use super::{Opened, PageRecovery, RecoveryReport, UNDO_PATH, UNDO_SPACE};
@@ -18,7 +17,7 @@ use crate::transaction::{Isolation, Registry, Transaction};
 use crate::undo::{RecoveredLog, UndoSpace};
 
 /// How the pages of the system and undo tablespaces are stored.
-pub const PLAIN: Transform = Transform { algorithm: Algorithm::None, level: 0 };
+pub const PLAIN: Transform = Transform::NONE;
 
 /// Opens a tablespace unless the first half had to.
 fn open_space(store: &Store, space: SpaceId, path: &str, transform: Transform) -> Result<()> {
@@ -115,6 +114,7 @@ fn load(context: &row::Context<'_>, dictionary: &Dictionary, report: &mut Recove
     let mut damaged = Vec::new();
     for table in contents.tables {
         let name = table.full_name();
+        let key = (table.database.clone(), table.name.clone());
         if dictionary.database(&table.database).is_none() {
             damaged.push(format!("{name}: its database does not exist"));
             continue;
@@ -132,7 +132,10 @@ fn load(context: &row::Context<'_>, dictionary: &Dictionary, report: &mut Recove
                     space.set_atomic_writes(atomic_writes);
                 }
             }
-            Err(error) => damaged.push(format!("{name}: {error}")),
+            Err(error) => {
+                damaged.push(format!("{name}: {error}"));
+                dictionary.put_unavailable(&key.0, &key.1, error);
+            }
         }
     }
     report.damaged.append(&mut damaged);

@@ -11,6 +11,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::error::{Error, Result};
 use crate::redo::{Checkpoint, LogFile, Reader};
 use crate::tablespace::Transform;
+use crate::tablespace::encryption::KeyInfo;
 
 /// What the log says about its extent and about files.
 #[derive(Debug, Default)]
@@ -35,6 +36,8 @@ pub struct FileHistory {
     pub names: Vec<String>,
     /// It came into being in this log.
     pub created: Option<Transform>,
+    /// The key it was made with, if it is encrypted.
+    pub key: Option<KeyInfo>,
 }
 
 /// See [`Record::Annex`].
@@ -75,6 +78,9 @@ impl Scan {
                 let history = self.files.entry(space).or_default();
                 history.created = Some(Transform::from_flags(flags));
                 history.names.push(name.into());
+            }
+            Record::FileKey { space, info } => {
+                self.files.entry(space).or_default().key = KeyInfo::from_bytes(info);
             }
             Record::FileRename { space, from, to } => {
                 let history = self.files.entry(space).or_default();

@@ -28,6 +28,7 @@ use std::sync::atomic::AtomicU64;
 
 use format::collation::CollationId;
 use format::ids::{IndexId, PageNo, SpaceId, TableId};
+use format::transform::Algorithm;
 use format::value::ColumnType;
 
 pub use row::{ColumnSet, Row};
@@ -188,21 +189,20 @@ pub enum Compression {
     /// What the server is configured to do with new tables.
     #[default]
     Default,
-    None,
-    Zlib,
-    Lz4,
-    Zstd,
+    Codec(Algorithm),
 }
 
 impl Compression {
+    pub const NONE: Compression = Compression::Codec(Algorithm::NONE);
+    pub const ZLIB: Compression = Compression::Codec(Algorithm::ZLIB);
+    pub const LZ4: Compression = Compression::Codec(Algorithm::LZ4);
+    pub const ZSTD: Compression = Compression::Codec(Algorithm::ZSTD);
+
     /// The name as in `COMPRESSION="..."`; empty for the default.
     pub fn name(self) -> &'static str {
         match self {
             Compression::Default => "",
-            Compression::None => "none",
-            Compression::Zlib => "zlib",
-            Compression::Lz4 => "lz4",
-            Compression::Zstd => "zstd",
+            Compression::Codec(algorithm) => algorithm.name(),
         }
     }
 }
@@ -239,7 +239,7 @@ pub struct TableOptions {
     /// KEY_BLOCK_SIZE in KiB as written, 0 = not given. Accepted, without effect.
     pub key_block_size: u32,
     pub atomic_writes: AtomicWrites,
-    /// ENCRYPTION='Y': pages are encrypted from their next write on.
+    /// ENCRYPTION='Y': a file is encrypted or plain for its whole life, so a change of this is a rebuild.
     pub encrypted: bool,
     pub collation: CollationId,
     pub comment: Box<str>,

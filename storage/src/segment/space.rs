@@ -4,9 +4,10 @@ use std::sync::atomic::Ordering;
 
 use format::ids::{PageId, PageNo, SpaceId};
 use format::page::header::PageType;
-use format::page::space::{self as layout, Address, Base};
+use format::page::space::{self as layout, Address, Base, Flags};
 use format::page::{get_u32, get_u64};
 use format::redo::PageOp;
+use format::transform::encryption::KeyInfo;
 
 use super::FIXED_TYPES;
 use super::list::List;
@@ -58,7 +59,13 @@ impl<'m, 's> Space<'m, 's> {
         space.init_page(header, FIXED_TYPES[0]);
         space.write(header, layout::SPACE, &id.0.to_be_bytes());
         space.write_u32(header, layout::SIZE, INITIAL_PAGES);
-        space.write_u32(header, layout::FLAGS, flags);
+        match tablespace.key() {
+            Some(key) => {
+                space.write_u32(header, layout::FLAGS, Flags(flags).encrypted().0);
+                space.write(header, KeyInfo::offset(page_bytes), &key.info().to_bytes());
+            }
+            None => space.write_u32(header, layout::FLAGS, flags),
+        }
         space.write(header, layout::NEXT_SEGMENT_ID, &1u64.to_be_bytes());
         for list in [
             layout::FREE_LIST,

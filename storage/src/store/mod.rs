@@ -44,6 +44,7 @@ use crate::io::{Caching, Disk, OpenMode};
 use crate::redo::{LogFile, Redo};
 use crate::sync::{self, Mutex, Rank, RwLock};
 use crate::tablespace::Tablespaces;
+use crate::tablespace::encryption::KeyRing;
 pub use crate::tablespace::{SpaceInfo, Tablespace, TornProtection, Transform};
 use crate::trash::{self, Trash};
 
@@ -236,11 +237,13 @@ impl Store {
         self.redo.flushed()
     }
 
-    /// Logs a record that changes no page, and makes it durable.
-    fn log_durably(&self, record: Record<'_>) -> Result<Lsn> {
+    /// Logs records that change no page, all or none, and makes them durable.
+    fn log_durably(&self, records: &[Record<'_>]) -> Result<Lsn> {
         self.reserve_log()?;
         let mut bytes = Vec::with_capacity(128);
-        record.encode(&mut None, &mut bytes);
+        for record in records {
+            record.encode(&mut None, &mut bytes);
+        }
         let (_, end) = self.redo.append(&bytes, |_, _| ());
         self.redo.flush_until(end)?;
         Ok(end)
@@ -256,10 +259,16 @@ impl Store {
             return Err(Error::Exists(path.into()));
         }
         // First the log, then the file: so no file is there that the log does not know.
-        self.log_durably(Record::FileCreate { space: id, flags: transform.to_flags(), name: path })?;
-        let created = self.health.judge(self.spaces.create(id, path, transform, &self.config()));
+        let key = transform.encrypted.then(|| self.spaces.key_ring().make_key(path)).transpose()?;
+        let info = key.as_ref().map(|key| key.info().to_bytes());
+        // The key with the file: recovery may have to make both.
+        let mut records = Vec::new();
+        records.extend(info.as_ref().map(|info| Record::FileKey { space: id, info }));
+        records.push(Record::FileCreate { space: id, flags: transform.to_flags(), name: path });
+        self.log_durably(&records)?;
+        let created = self.health.judge(self.spaces.create(id, path, transform, key, &self.config()));
         if created.is_err() && !self.health.is_poisoned() {
-            self.log_durably(Record::FileDelete { space: id, name: path })?;
+            self.log_durably(&[Record::FileDelete { space: id, name: path }])?;
             self.spaces.remove_file(path)?;
         }
         created
@@ -271,7 +280,12 @@ impl Store {
             space.set_transform(transform);
             return Ok(space);
         }
-        self.spaces.open(id, path, transform, &self.config())
+        self.spaces.open(id, path, transform, None, &self.config())
+    }
+
+    /// Where the master keys of encrypted tablespaces are.
+    pub fn key_ring(&self) -> &KeyRing {
+        self.spaces.key_ring()
     }
 
     /// The space id that a file carries; `None` if it is no tablespace.
@@ -285,7 +299,7 @@ impl Store {
     pub fn drop_space(&self, id: SpaceId) -> Result<()> {
         let space = self.spaces.find(id)?;
         let path = space.path();
-        self.log_durably(Record::FileDelete { space: id, name: &path })?;
+        self.log_durably(&[Record::FileDelete { space: id, name: &path }])?;
         self.spaces.forget(id);
         self.trash.throw(id, &path)
     }
@@ -324,7 +338,7 @@ impl Store {
         if self.disk.exists(path).map_err(Error::io("look for a tablespace"))? {
             return Err(Error::Exists(path.into()));
         }
-        self.log_durably(Record::FileRename { space: id, from: &from, to: path })?;
+        self.log_durably(&[Record::FileRename { space: id, from: &from, to: path }])?;
         // The log says it has happened, so from here on it has to.
         self.health.judge(self.spaces.rename(id, path))
     }

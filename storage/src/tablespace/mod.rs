@@ -14,11 +14,14 @@
 //! Invariants:
 //!
 //! * A page on disk is sealed, and its header names this tablespace and its own number. Reading verifies that.
+//! * A file is encrypted or plain for its whole life. What is encrypted has its key from before the first page is read.
 //! * Page 0 is stored plain, so that any tool can tell what the file is.
 
 pub mod torn;
 
 pub mod statistics;
+
+pub mod encryption;
 
 pub mod layout;
 
@@ -27,13 +30,14 @@ pub mod page_io;
 pub mod doublewrite;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
 
 use format::ids::{Lsn, PageId, PageNo, SpaceId};
 use format::page::header::{self, PageType};
 pub use format::transform::Algorithm;
 use rustc_hash::FxHashMap;
 
+use self::encryption::{KeyInfo, KeyRing, SpaceKey};
 use self::layout::Layout;
 use self::layout::pages::{Form, PageState};
 use self::page_io::stored_state;
@@ -52,47 +56,35 @@ pub struct Transform {
     pub algorithm: Algorithm,
     /// As the codec counts them; see `Algorithm::levels`.
     pub level: i32,
+    /// Whether pages are encrypted then. That is decided when the file is made, and for its whole life.
+    pub encrypted: bool,
 }
 
 impl Transform {
-    pub const NONE: Transform = Transform { algorithm: Algorithm::None, level: 0 };
+    pub const NONE: Transform = Transform::new(Algorithm::NONE, 0);
+
+    pub const fn new(algorithm: Algorithm, level: i32) -> Transform {
+        Transform { algorithm, level, encrypted: false }
+    }
 
     /// A codec at its usual level.
     pub fn usual(algorithm: Algorithm) -> Transform {
-        let level = match algorithm {
-            Algorithm::None | Algorithm::Lz4 => 0,
-            Algorithm::Zlib => 6,
-            Algorithm::Zstd => 1,
-        };
-        Transform { algorithm, level }
+        Transform::new(algorithm, algorithm.usual_level())
     }
 
     /// As the log's record of a created file carries it: recovery writes pages before the dictionary is up.
     pub fn to_flags(self) -> u32 {
-        self.algorithm as u32 | (self.level as u32 & 0xFF) << 8
+        u32::from(self.algorithm.number()) | (self.level as u32 & 0xFF) << 8 | u32::from(self.encrypted) << 16
     }
 
     pub fn from_flags(flags: u32) -> Transform {
-        Transform { algorithm: algorithm_of(flags as u8), level: (flags >> 8 & 0xFF) as i32 }
-    }
-
-    fn pack(self) -> u64 {
-        u64::from(self.algorithm as u8) << 32 | u64::from(self.level as u32)
-    }
-
-    fn unpack(packed: u64) -> Transform {
-        Transform { algorithm: algorithm_of((packed >> 32) as u8), level: packed as u32 as i32 }
+        Transform { algorithm: known(flags as u8), level: (flags >> 8 & 0xFF) as i32, encrypted: flags >> 16 & 1 == 1 }
     }
 }
 
-/// The codec of a number in a page's envelope; unknown ones are not written any more.
-pub fn algorithm_of(number: u8) -> Algorithm {
-    match number {
-        1 => Algorithm::Zlib,
-        2 => Algorithm::Lz4,
-        3 => Algorithm::Zstd,
-        _ => Algorithm::None,
-    }
+/// The codec of a number that was written by us or an older us; one that is gone is not written any more.
+fn known(number: u8) -> Algorithm {
+    Algorithm::from_number(number).unwrap_or(Algorithm::NONE)
 }
 
 /// One open file of pages.
@@ -104,7 +96,10 @@ pub struct Tablespace {
     facts: FileFacts,
     page_bytes: usize,
     layout: Layout,
-    transform: AtomicU64,
+    /// As [`Transform::to_flags`] has it.
+    transform: AtomicU32,
+    /// Of an encrypted file.
+    key: Option<SpaceKey>,
     /// The option.
     reserve_blocks: bool,
     /// A [`TornProtection`], for those who write.
@@ -154,6 +149,7 @@ impl Tablespace {
         disk: Arc<dyn Disk>,
         file: Arc<dyn File>,
         transform: Transform,
+        key: Option<SpaceKey>,
         config: &Config,
         counters: Arc<IoCounters>,
     ) -> Result<Tablespace> {
@@ -173,7 +169,8 @@ impl Tablespace {
             facts,
             page_bytes: config.page_bytes,
             layout,
-            transform: AtomicU64::new(transform.pack()),
+            transform: AtomicU32::new(Transform { encrypted: key.is_some(), ..transform }.to_flags()),
+            key,
             reserve_blocks: config.reserve_blocks,
             protection: AtomicU8::new(protection as u8),
             torn: Mutex::new(Rank::Leaf, Torn { wishes, reason }),
@@ -201,12 +198,18 @@ impl Tablespace {
     }
 
     pub fn transform(&self) -> Transform {
-        Transform::unpack(self.transform.load(Ordering::Relaxed))
+        Transform::from_flags(self.transform.load(Ordering::Relaxed))
     }
 
-    /// Takes effect for each page when it is next written.
+    /// Takes effect for each page when it is next written. A file stays encrypted, or plain.
     pub fn set_transform(&self, transform: Transform) {
-        self.transform.store(transform.pack(), Ordering::Relaxed);
+        let transform = Transform { encrypted: self.key.is_some(), ..transform };
+        self.transform.store(transform.to_flags(), Ordering::Relaxed);
+    }
+
+    /// The key, if the file is encrypted.
+    pub fn key(&self) -> Option<&SpaceKey> {
+        self.key.as_ref()
     }
 
     pub fn torn_protection(&self) -> TornProtection {
@@ -249,7 +252,7 @@ impl Tablespace {
     /// A compressed tablespace grows sparsely, since nobody knows yet how much its pages will need; a plain one reserves
     /// its blocks now, while a full disk is still an ordinary error.
     pub fn extend(&self, pages: u32) -> Result<()> {
-        let sparse = self.transform().algorithm != Algorithm::None && self.layout.shortens();
+        let sparse = self.transform().algorithm != Algorithm::NONE && self.layout.shortens();
         self.layout.extend(pages, self.reserve_blocks && !sparse).map_err(Error::io("extend a tablespace"))
     }
 
@@ -316,11 +319,11 @@ impl Tablespace {
             match state.form {
                 Form::Unwritten => stats.pages_unwritten += 1,
                 Form::Plain => stats.pages_plain += 1,
-                Form::Encoded(number) => match algorithm_of(number) {
-                    Algorithm::Zlib => stats.pages_zlib += 1,
-                    Algorithm::Lz4 => stats.pages_lz4 += 1,
-                    Algorithm::Zstd => stats.pages_zstd += 1,
-                    Algorithm::None => stats.pages_unknown += 1,
+                Form::Encoded(number) => match Algorithm::from_number(number) {
+                    Some(Algorithm::ZLIB) => stats.pages_zlib += 1,
+                    Some(Algorithm::LZ4) => stats.pages_lz4 += 1,
+                    Some(Algorithm::ZSTD) => stats.pages_zstd += 1,
+                    _ => stats.pages_unknown += 1,
                 },
             }
             stats.pages_encrypted += u64::from(state.encrypted);
@@ -366,12 +369,18 @@ impl Tablespace {
 pub struct Tablespaces {
     disk: Arc<dyn Disk>,
     open: RwLock<FxHashMap<SpaceId, Arc<Tablespace>>>,
+    key_ring: KeyRing,
     counters: Arc<IoCounters>,
 }
 
 impl Tablespaces {
-    pub fn new(disk: Arc<dyn Disk>) -> Tablespaces {
-        Tablespaces { disk, open: RwLock::new(Rank::Space, FxHashMap::default()), counters: Arc::default() }
+    pub fn new(disk: Arc<dyn Disk>, config: &Config) -> Tablespaces {
+        let key_ring = KeyRing::new(disk.clone(), config);
+        Tablespaces { disk, open: RwLock::new(Rank::Space, FxHashMap::default()), key_ring, counters: Arc::default() }
+    }
+
+    pub fn key_ring(&self) -> &KeyRing {
+        &self.key_ring
     }
 
     pub fn counters(&self) -> &Arc<IoCounters> {
@@ -400,13 +409,37 @@ impl Tablespaces {
 
     /// Creates a file; its name is durable on return, and so is an empty page 0. From here on the file tells whose it is,
     /// whatever a crash does to page 0: the header lies in one sector, which is always a whole one.
-    pub fn create(&self, id: SpaceId, path: &str, transform: Transform, config: &Config) -> Result<Arc<Tablespace>> {
-        self.add(id, path, OpenMode::Create, transform, config)
+    ///
+    /// A file with a `key` is encrypted; page 0 says that, too, from the beginning.
+    pub fn create(
+        &self,
+        id: SpaceId,
+        path: &str,
+        transform: Transform,
+        key: Option<SpaceKey>,
+        config: &Config,
+    ) -> Result<Arc<Tablespace>> {
+        self.add(id, path, OpenMode::Create, transform, key, config)
     }
 
-    /// Opens an existing file.
-    pub fn open(&self, id: SpaceId, path: &str, transform: Transform, config: &Config) -> Result<Arc<Tablespace>> {
-        self.add(id, path, OpenMode::ReadWrite, transform, config)
+    /// Opens an existing file. Whether it is encrypted, and by what key, is told by its page 0; if that page was never
+    /// written, by `logged`, what the log says of it.
+    pub fn open(
+        &self,
+        id: SpaceId,
+        path: &str,
+        transform: Transform,
+        logged: Option<KeyInfo>,
+        config: &Config,
+    ) -> Result<Arc<Tablespace>> {
+        let info = match encryption::read_info(&*self.disk, path, config.page_bytes) {
+            Err(Error::Io { cause, .. }) if cause.kind() == std::io::ErrorKind::NotFound => {
+                return Err(Error::NotFound(path.into()));
+            }
+            other => other?.or(logged),
+        };
+        let key = info.map(|info| self.key_ring.open_key(path, info)).transpose()?;
+        self.add(id, path, OpenMode::ReadWrite, transform, key, config)
     }
 
     fn add(
@@ -415,6 +448,7 @@ impl Tablespaces {
         path: &str,
         mode: OpenMode,
         transform: Transform,
+        key: Option<SpaceKey>,
         config: &Config,
     ) -> Result<Arc<Tablespace>> {
         if self.get(id).is_some() {
@@ -428,13 +462,16 @@ impl Tablespaces {
         if mode == OpenMode::Create {
             let mut page = AlignedBuffer::new(config.page_bytes);
             header::init(&mut page, PageId::new(id, PageNo(0)), PageType::FSP_HDR);
+            if let Some(key) = &key {
+                encryption::mark(&mut page, &key.info());
+            }
             header::seal(&mut page, Lsn::ZERO);
             file.write_at(0, &page).map_err(Error::io("write the first page of a tablespace"))?;
             file.sync().map_err(Error::io("sync a tablespace"))?;
             self.disk.sync_directory(crate::io::parent(path)).map_err(Error::io("sync a directory"))?;
         }
         let space =
-            Arc::new(Tablespace::new(id, path, self.disk.clone(), file, transform, config, self.counters.clone())?);
+            Arc::new(Tablespace::new(id, path, self.disk.clone(), file, transform, key, config, self.counters.clone())?);
         self.open.write().insert(id, space.clone());
         Ok(space)
     }

@@ -29,7 +29,7 @@ use std::time::Duration;
 
 use format::ids::{Lsn, PageId, PageNo};
 use format::page::header;
-use format::transform::{self, Algorithm, Scratch};
+use format::transform::{self, Algorithm, Scratch, encryption};
 
 use super::layout::Stored;
 use super::layout::pages::{Form, PageState};
@@ -174,7 +174,7 @@ impl Batch {
         let lsn = header::lsn(plain);
         header::seal(plain, lsn);
         let protection = space.torn_protection();
-        let (stored, state) = match self.encode(&space, plain, protection) {
+        let (stored, mut state) = match self.encode(&space, plain, protection) {
             Some(state) => (&self.encoded[..], state),
             None => {
                 // Page 0 is never tried, and no failure.
@@ -185,6 +185,13 @@ impl Batch {
         };
         let region = if protection == TornProtection::Doublewrite { &mut self.copied } else { &mut self.direct };
         let bytes = region.append(stored);
+        // Compress, then encrypt: the other way round there would be nothing to compress.
+        if let Some(key) = space.key().filter(|_| id.page.0 != 0) {
+            let stored = &mut region.buffer[bytes.clone()];
+            encryption::encrypt(stored, &key.page_key);
+            state = PageState { encrypted: true, exact_bytes: transform::stored_bytes(stored), ..state };
+            space.counters.total.pages_encrypted.add(1);
+        }
         self.pages.push(BatchPage { space, page: id.page, lsn, protection, bytes, state });
     }
 
@@ -194,7 +201,7 @@ impl Batch {
         if !space.encodes(header::page_no(plain)) {
             return None;
         }
-        let Transform { algorithm, level } = space.transform();
+        let Transform { algorithm, level, .. } = space.transform();
         let started = space.now();
         let rounding = space.rounding(protection);
         let out = &mut self.encoded;
@@ -205,7 +212,7 @@ impl Batch {
         let exact = transform::encoded_bytes(out).expect("just encoded");
         out.truncate(rounding.stored_bytes(exact));
         space.counters.total.pages_compressed.add(1);
-        Some(PageState::encoded(algorithm as u8, exact))
+        Some(PageState::encoded(algorithm.number(), exact))
     }
 
     /// Writes the pages to their places. They are durable after the tablespaces' next sync.
@@ -327,6 +334,7 @@ impl Tablespace {
             }
             let stored = &mut stored[..stored_bytes];
             self.read_bytes(page, stored)?;
+            self.decrypt(page, stored)?;
             if !transform::is_encoded(stored) {
                 return Err(Error::corrupt_page(self.page_id(page), "not the compressed page that was written"));
             }
@@ -357,6 +365,7 @@ impl Tablespace {
         {
             self.layout.learn(page, known, state);
         }
+        self.decrypt(page, frame)?;
         if transform::is_encoded(frame) {
             DECODING.with_borrow_mut(|Decoding { stored, scratch }| {
                 // A length that is a lie is found here: no more than the frame has is there.
@@ -374,6 +383,21 @@ impl Tablespace {
             return Ok(PageRead::Zero);
         }
         self.verify(page, frame)
+    }
+
+    /// Decrypts a stored page in place, if it is encrypted.
+    fn decrypt(&self, page: PageNo, stored: &mut [u8]) -> Result<()> {
+        if !encryption::is_encrypted(stored) {
+            return Ok(());
+        }
+        let id = self.page_id(page);
+        let Some(key) = self.key() else {
+            let what = format!("it is encrypted, but page 0 of {} has no key", self.path());
+            return Err(Error::corrupt_page(id, what));
+        };
+        encryption::decrypt(stored, &key.page_key).map_err(|cause| Error::corrupt_page(id, cause))?;
+        self.counters.total.pages_decrypted.add(1);
+        Ok(())
     }
 
     fn decode_into(&self, page: PageNo, stored: &[u8], scratch: &mut Scratch, frame: &mut [u8]) -> Result<()> {
@@ -395,7 +419,7 @@ impl Tablespace {
 
     /// Whether a page is to be encoded: page 0 stays plain, and where a page cannot get shorter it would only cost time.
     fn encodes(&self, page: PageNo) -> bool {
-        self.transform().algorithm != Algorithm::None && page.0 != 0 && self.layout.shortens()
+        self.transform().algorithm != Algorithm::NONE && page.0 != 0 && self.layout.shortens()
     }
 
     fn rounding(&self, protection: TornProtection) -> Rounding {
@@ -422,10 +446,11 @@ impl Tablespace {
 
 /// How a page is stored, by its first bytes; `None` if they make no sense.
 pub fn stored_state(start: &[u8], page_bytes: usize) -> Option<PageState> {
-    if transform::is_encoded(start) {
-        let exact = transform::encoded_bytes(start).ok().filter(|&bytes| bytes <= page_bytes)?;
-        return Some(PageState::encoded(transform::Envelope::read(start).ok()?.algorithm, exact));
+    let encrypted = encryption::is_encrypted(start);
+    let exact = transform::stored_bytes_of(start, page_bytes);
+    if let Some(algorithm) = transform::stored_algorithm(start) {
+        return (exact <= page_bytes).then_some(PageState { encrypted, ..PageState::encoded(algorithm, exact) });
     }
     let zero = header::is_zero(start);
-    Some(if zero { PageState::UNWRITTEN } else { PageState { form: Form::Plain, ..PageState::plain(page_bytes) } })
+    Some(if zero { PageState::UNWRITTEN } else { PageState { encrypted, form: Form::Plain, ..PageState::plain(page_bytes) } })
 }

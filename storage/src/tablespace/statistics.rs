@@ -26,6 +26,8 @@ pub struct IoCounters {
     pub pages_compressed: Counter,
     pub pages_compress_failed: Counter,
     pub pages_decompressed: Counter,
+    pub pages_encrypted: Counter,
+    pub pages_decrypted: Counter,
     pub punches: Counter,
     pub punches_avoided: Counter,
     pub punches_failed: Counter,

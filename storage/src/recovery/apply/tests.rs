@@ -77,8 +77,8 @@ struct World {
 }
 
 fn transforms(random: &mut Random) -> Transform {
-    let algorithm = [Algorithm::None, Algorithm::Zlib, Algorithm::Lz4, Algorithm::Zstd][random.below(4) as usize];
-    Transform { algorithm, level: 1 }
+    let algorithm = [Algorithm::NONE, Algorithm::ZLIB, Algorithm::LZ4, Algorithm::ZSTD][random.below(4) as usize];
+    Transform::new(algorithm, 1)
 }
 
 impl World {
