@@ -74,8 +74,7 @@ fn definition(
     }
     let encrypt_tables = context.instance.variables.text("innodb_encrypt_tables");
     let encrypted = context.settings.default_table_encryption || encrypt_tables != "OFF";
-    let mut table_options =
-        TableOptions { collation, encrypted, ..TableOptions::default() };
+    let mut table_options = TableOptions { collation, encrypted, ..TableOptions::default() };
     if !context.settings.innodb_compression_default {
         table_options.compression = Compression::NONE;
     }

@@ -470,8 +470,16 @@ impl Tablespaces {
             file.sync().map_err(Error::io("sync a tablespace"))?;
             self.disk.sync_directory(crate::io::parent(path)).map_err(Error::io("sync a directory"))?;
         }
-        let space =
-            Arc::new(Tablespace::new(id, path, self.disk.clone(), file, transform, key, config, self.counters.clone())?);
+        let space = Arc::new(Tablespace::new(
+            id,
+            path,
+            self.disk.clone(),
+            file,
+            transform,
+            key,
+            config,
+            self.counters.clone(),
+        )?);
         self.open.write().insert(id, space.clone());
         Ok(space)
     }

@@ -452,5 +452,9 @@ pub fn stored_state(start: &[u8], page_bytes: usize) -> Option<PageState> {
         return (exact <= page_bytes).then_some(PageState { encrypted, ..PageState::encoded(algorithm, exact) });
     }
     let zero = header::is_zero(start);
-    Some(if zero { PageState::UNWRITTEN } else { PageState { encrypted, form: Form::Plain, ..PageState::plain(page_bytes) } })
+    Some(if zero {
+        PageState::UNWRITTEN
+    } else {
+        PageState { encrypted, form: Form::Plain, ..PageState::plain(page_bytes) }
+    })
 }
