@@ -314,7 +314,7 @@ impl Worker {
         let mut row = Row::new();
         for sign in [1, -1] {
             let id = self.random.below(ACCOUNT_COUNT as u64) as i64;
-            let found = workload::read(&mut trx, &table, id, ReadMode::Exclusive, &mut row);
+            let found = workload::read(&mut trx, &table, id, ReadMode::EXCLUSIVE, &mut row);
             let Some(mut account) = found.map_err(|error| self.stop(error, "lock an account"))? else {
                 return Err(Stop::Wrong(format!("account {id} is gone")));
             };
@@ -394,7 +394,7 @@ impl Worker {
 
     fn change_row(&mut self, trx: &mut Trx, table: &Arc<Table>, rows: &mut Rows, id: i64) -> Result<(), Error> {
         let mut row = Row::new();
-        let mode = if self.random.chance(2) { ReadMode::Consistent } else { ReadMode::Exclusive };
+        let mode = if self.random.chance(2) { ReadMode::Consistent } else { ReadMode::EXCLUSIVE };
         let seen = workload::read(trx, table, id, mode, &mut row)?;
         if seen.as_ref() != rows.get(&id).map(|row| &**row) {
             return Err(Error::corrupt(format!("wrong: row {id} is not as it ought to be ({mode:?}): {seen:?}")));
@@ -414,7 +414,7 @@ impl Worker {
             return Ok(());
         }
         if mode == ReadMode::Consistent {
-            workload::read(trx, table, id, ReadMode::Exclusive, &mut row)?;
+            workload::read(trx, table, id, ReadMode::EXCLUSIVE, &mut row)?;
         }
         if self.random.chance(3) {
             trx.delete(table, &row)?;

@@ -254,8 +254,8 @@ impl Run {
         self.doing = "scan";
         current.trx.statement_begin();
         let mode = match self.random.below(12) {
-            0 => ReadMode::Shared,
-            1 => ReadMode::Exclusive,
+            0 => ReadMode::SHARED,
+            1 => ReadMode::EXCLUSIVE,
             _ => ReadMode::Consistent,
         };
         let visible = if mode == ReadMode::Consistent { self.visible(current) } else { self.newest(current) };
@@ -519,7 +519,7 @@ impl Run {
     }
 
     fn lock(&mut self, current: &mut Open, table: &Table, id: i64, row: &mut Row) -> Result<(), StatementError> {
-        match workload::read(&mut current.trx, table, id, ReadMode::Exclusive, row)? {
+        match workload::read(&mut current.trx, table, id, ReadMode::EXCLUSIVE, row)? {
             Some(_) => Ok(()),
             None => Err(StatementError::Wrong(format!("{}: row {id} is gone when it is to be locked", table.name))),
         }

@@ -30,6 +30,8 @@ pub fn storage_error(error: storage::Error) -> Error {
     match error {
         Storage::Deadlock => Error::deadlock(),
         Storage::LockWaitTimeout => Error::lock_wait_timeout(),
+        Storage::RowIsLocked => Error::lock_nowait(),
+        Storage::RecordChanged => Error::record_changed(),
         Storage::Interrupted => Error::interrupted(),
         Storage::DuplicateKey { index } => Error::duplicate_entry("", &format!("#{index}")),
         Storage::NotFound(name) => match name.split_once('.') {

@@ -528,6 +528,14 @@ impl Error {
         Error::new(3572, b"HY000", text)
     }
 
+    pub fn unresolved_lock_table(name: &str) -> Error {
+        Error::new(3568, b"HY000", format!("Unresolved table name `{name}` in locking clause."))
+    }
+
+    pub fn record_changed() -> Error {
+        Error::new(1020, b"HY000", "Record has changed since last read; try restarting transaction")
+    }
+
     pub fn interrupted() -> Error {
         Error::new(1317, b"70100", "Query execution was interrupted")
     }

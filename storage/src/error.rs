@@ -25,6 +25,11 @@ pub enum Error {
     Deadlock,
     /// A lock was not granted in time. Only the statement has been rolled back.
     LockWaitTimeout,
+    /// NOWAIT, and somebody else has the row locked.
+    RowIsLocked,
+    /// In snapshot isolation: somebody has changed the row since the transaction took its read view. It has been rolled
+    /// back.
+    RecordChanged,
     /// The statement was told to stop (KILL, a time limit, a closing server).
     Interrupted,
     /// A unique index holds this key already. `index` is the ordinal in `Table::indexes`.
@@ -81,7 +86,7 @@ impl Error {
     pub fn is_retryable(&self) -> bool {
         match self {
             // Another transaction stood in the way, and will be gone.
-            Error::Deadlock | Error::LockWaitTimeout => true,
+            Error::Deadlock | Error::LockWaitTimeout | Error::RowIsLocked | Error::RecordChanged => true,
             // Space comes back when an operator makes room: a retry in a loop would only burn time.
             Error::DiskFull { .. } => false,
             _ => false,
@@ -91,8 +96,8 @@ impl Error {
     /// Whether the transaction is gone, and not only its statement.
     pub fn rolls_back_transaction(&self) -> bool {
         // A deadlock can only be broken by releasing locks, and they are held to the end of the transaction. All else
-        // undoes the statement and leaves the decision to the client.
-        matches!(self, Error::Deadlock)
+        // undoes the statement and leaves the decision to the client. A snapshot that has been overtaken stays so.
+        matches!(self, Error::Deadlock | Error::RecordChanged)
     }
 }
 
@@ -101,6 +106,8 @@ impl fmt::Display for Error {
         match self {
             Error::Deadlock => write!(f, "deadlock found; the transaction was rolled back"),
             Error::LockWaitTimeout => write!(f, "lock wait timeout"),
+            Error::RowIsLocked => write!(f, "the row is locked"),
+            Error::RecordChanged => write!(f, "record has changed since last read; the transaction was rolled back"),
             Error::Interrupted => write!(f, "interrupted"),
             Error::DuplicateKey { index } => write!(f, "duplicate key in index {index}"),
             Error::NotFound(name) => write!(f, "{name} does not exist"),

@@ -53,12 +53,12 @@ pub use engine::{
     TrxOptions,
 };
 pub use error::{Error, Result};
-pub use lock::{BackupHold, Interrupt, Kill};
+pub use lock::{BackupHold, DeadlockReport, Interrupt, Kill, LockInfo, LockKind, LockMode};
 pub use mtr::{Mtr, PageHandle};
 pub use recovery::RecoveryReport;
 pub use schema::{
-    AtomicWrites, Column, ColumnDefault, ColumnSet, Compression, Database, Index, IndexDefinition, IndexPart, ReadMode,
-    Row, RowFormat, ScanRange, TableDefinition, TableOptions, same_name,
+    AtomicWrites, Column, ColumnDefault, ColumnSet, Compression, Database, IfLocked, Index, IndexDefinition, IndexPart,
+    ReadMode, Row, RowFormat, ScanRange, TableDefinition, TableOptions, same_name,
 };
 pub use store::{PageCleanerStatus, SharedGuard, Store, StoreStatus};
 pub use tablespace::{CompressionStats, TornProtection};

@@ -1,17 +1,19 @@
 //! The engine end to end, through its public face only.
 
+mod common;
+
 use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::Arc;
 use std::time::Duration;
 
+use common::{column, index, number};
 use format::collation::CollationId;
 use format::value::{ColumnType, LobSize};
 use storage::io::Disk;
 use storage::io::sim::SimDisk;
 use storage::{
-    Column, ColumnDefault, ColumnSet, Config, Engine, Error, IndexDefinition, IndexPart, Isolation, ReadMode, Row,
-    ScanRange, Table, TableDefinition, Trx, TrxOptions,
+    ColumnSet, Config, Engine, Error, Isolation, ReadMode, Row, ScanRange, Table, TableDefinition, Trx, TrxOptions,
 };
 
 fn config() -> Config {
@@ -28,30 +30,6 @@ fn create(disk: &SimDisk) -> Arc<Engine> {
 
 fn open(disk: &SimDisk) -> Arc<Engine> {
     Engine::open(Arc::new(disk.clone()), config()).unwrap()
-}
-
-fn column(name: &str, ty: ColumnType, nullable: bool) -> Column {
-    Column {
-        name: name.into(),
-        ty,
-        nullable,
-        default: ColumnDefault::None,
-        on_update_now: false,
-        auto_increment: false,
-        comment: "".into(),
-        invisible: false,
-    }
-}
-
-fn index(name: &str, unique: bool, columns: &[usize]) -> IndexDefinition {
-    let part = |column: &usize| IndexPart { column: *column, prefix_chars: None, descending: false };
-    IndexDefinition {
-        name: name.into(),
-        unique,
-        primary: name == "PRIMARY",
-        parts: columns.iter().map(part).collect(),
-        ..IndexDefinition::default()
-    }
 }
 
 /// id, k, text, blob; indexes on id, on k, and a unique one on text.
@@ -94,10 +72,6 @@ fn get(trx: &mut Trx, table: &Table, id: u32, mode: ReadMode) -> storage::Result
     let mut row = Row::new();
     let found = trx.get(table, 0, &[Some(&id.to_be_bytes())], mode, &all(table), &mut row)?;
     Ok(found.then_some(row))
-}
-
-fn number(row: &Row, column: usize) -> u32 {
-    u32::from_be_bytes(row.get(column).unwrap().try_into().unwrap())
 }
 
 type Rows = BTreeMap<u32, (u32, String, Vec<u8>)>;
@@ -147,14 +121,14 @@ fn rows_survive_a_close_and_an_open() {
 
     let mut trx = begin(&engine);
     for id in (0..500u32).step_by(3) {
-        let row = get(&mut trx, &table, id, ReadMode::Exclusive).unwrap().unwrap();
+        let row = get(&mut trx, &table, id, ReadMode::EXCLUSIVE).unwrap().unwrap();
         trx.update(&table, &row, &[(1, Some(&99u32.to_be_bytes())), (2, Some(format!("new {id}").as_bytes()))])
             .unwrap();
         let entry = model.get_mut(&id).unwrap();
         (entry.0, entry.1) = (99, format!("new {id}"));
     }
     for id in (1..500u32).step_by(5) {
-        let row = get(&mut trx, &table, id, ReadMode::Exclusive).unwrap().unwrap();
+        let row = get(&mut trx, &table, id, ReadMode::EXCLUSIVE).unwrap().unwrap();
         trx.delete(&table, &row).unwrap();
         model.remove(&id);
     }
@@ -191,7 +165,7 @@ fn a_rollback_leaves_nothing() {
     insert(&mut trx, &table, 100, 1, "hundred", b"x").unwrap();
     let savepoint = trx.savepoint();
     insert(&mut trx, &table, 101, 1, "hundred and one", b"x").unwrap();
-    let row = get(&mut trx, &table, 7, ReadMode::Exclusive).unwrap().unwrap();
+    let row = get(&mut trx, &table, 7, ReadMode::EXCLUSIVE).unwrap().unwrap();
     trx.update(&table, &row, &[(0, Some(&777u32.to_be_bytes())), (3, Some(&[8; 30_000]))]).unwrap();
     trx.rollback_to(savepoint).unwrap();
     assert!(get(&mut trx, &table, 101, ReadMode::Consistent).unwrap().is_none());
@@ -224,7 +198,7 @@ fn readers_see_their_snapshot() {
     committed.statement_begin();
     assert_eq!((k(&mut reader), k(&mut committed)), (10, 10));
     let mut writer = begin(&engine);
-    let row = get(&mut writer, &table, 1, ReadMode::Exclusive).unwrap().unwrap();
+    let row = get(&mut writer, &table, 1, ReadMode::EXCLUSIVE).unwrap().unwrap();
     writer.update(&table, &row, &[(1, Some(&11u32.to_be_bytes()))]).unwrap();
     committed.statement_begin();
     assert_eq!((k(&mut reader), k(&mut committed), k(&mut writer)), (10, 10, 11));
@@ -357,11 +331,11 @@ fn a_crash_keeps_what_was_committed() {
     for id in 300..400u32 {
         insert(&mut lost, &table, id, id, &format!("{id}"), &[2; 200]).unwrap();
     }
-    let row = get(&mut lost, &table, 5, ReadMode::Exclusive).unwrap().unwrap();
+    let row = get(&mut lost, &table, 5, ReadMode::EXCLUSIVE).unwrap().unwrap();
     lost.delete(&table, &row).unwrap();
     // The log of the unfinished transaction is durable, too.
     let mut other = begin(&engine);
-    let row = get(&mut other, &table, 6, ReadMode::Exclusive).unwrap().unwrap();
+    let row = get(&mut other, &table, 6, ReadMode::EXCLUSIVE).unwrap().unwrap();
     other.update(&table, &row, &[(1, Some(&77u32.to_be_bytes()))]).unwrap();
     other.commit().unwrap();
     let after = disk.crash();
@@ -469,7 +443,7 @@ fn threads_keep_each_other_consistent() {
                     let mut trx = begin(&engine);
                     let outcome = (|| {
                         for (id, by) in [(from, -1i32), (to, 1)] {
-                            let row = get(&mut trx, &table, id, ReadMode::Exclusive)?.unwrap();
+                            let row = get(&mut trx, &table, id, ReadMode::EXCLUSIVE)?.unwrap();
                             let k = (number_of(&row) as i32 + by) as u32;
                             trx.update(&table, &row, &[(1, Some(&k.to_be_bytes()))])?;
                         }

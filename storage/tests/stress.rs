@@ -1,42 +1,18 @@
 //! Writers, readers, purge, page cleaners and DDL on one small pool at the same time: nobody hangs, no latch is taken out
 //! of order (debug builds check), and in the end every tree, index and page is accounted for.
 
+mod common;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use common::{column, index};
 use format::collation::CollationId;
 use format::value::{ColumnType, LobSize};
 use storage::io::Disk;
 use storage::io::sim::{Random, SimDisk};
-use storage::{
-    Column, ColumnDefault, ColumnSet, Config, Engine, Error, IndexDefinition, IndexPart, Isolation, ReadMode, Row,
-    ScanRange, TableDefinition, TrxOptions,
-};
-
-fn column(name: &str, ty: ColumnType, nullable: bool) -> Column {
-    Column {
-        name: name.into(),
-        ty,
-        nullable,
-        default: ColumnDefault::None,
-        on_update_now: false,
-        auto_increment: false,
-        comment: "".into(),
-        invisible: false,
-    }
-}
-
-fn index(name: &str, unique: bool, columns: &[usize]) -> IndexDefinition {
-    let part = |column: &usize| IndexPart { column: *column, prefix_chars: None, descending: false };
-    IndexDefinition {
-        name: name.into(),
-        unique,
-        primary: name == "PRIMARY",
-        parts: columns.iter().map(part).collect(),
-        ..IndexDefinition::default()
-    }
-}
+use storage::{ColumnSet, Config, Engine, Error, Isolation, ReadMode, Row, ScanRange, TableDefinition, TrxOptions};
 
 fn definition() -> TableDefinition {
     TableDefinition {
@@ -77,7 +53,7 @@ fn work(engine: &Arc<Engine>, random: &mut Random) -> Result<bool, Error> {
         let long = random.chance(20);
         let blob = vec![7; if long { 30_000 } else { random.below(200) as usize }];
         let savepoint = trx.statement_begin();
-        let outcome = if trx.get(&table, 0, &[Some(&id)], ReadMode::Exclusive, &columns, &mut row)? {
+        let outcome = if trx.get(&table, 0, &[Some(&id)], ReadMode::EXCLUSIVE, &columns, &mut row)? {
             match random.below(4) {
                 0 => trx.delete(&table, &row),
                 1 => trx.update(&table, &row, &[(1, Some(&k))]),

@@ -322,9 +322,9 @@ impl World {
         let unique = expected.and_then(|values| values[2].as_deref());
         let found = match unique {
             Some(unique) if through_unique => {
-                open.trx.get(&open.table, 2, &[Some(unique)], ReadMode::Exclusive, &all, &mut row)
+                open.trx.get(&open.table, 2, &[Some(unique)], ReadMode::EXCLUSIVE, &all, &mut row)
             }
-            _ => open.trx.get(&open.table, 0, &[Some(id)], ReadMode::Exclusive, &all, &mut row),
+            _ => open.trx.get(&open.table, 0, &[Some(id)], ReadMode::EXCLUSIVE, &all, &mut row),
         };
         match found {
             Ok(true) => {
@@ -561,7 +561,7 @@ fn threads_purge_and_rollback_leave_whole_trees() {
                             let long = if random.chance(10) { 9000 } else { 40 };
                             let b = vec![worker as u8; random.below(long) as usize];
                             let mut row = Row::new();
-                            let done = match trx.get(table, 0, &[Some(&id)], ReadMode::Exclusive, all, &mut row) {
+                            let done = match trx.get(table, 0, &[Some(&id)], ReadMode::EXCLUSIVE, all, &mut row) {
                                 Err(error) => Err(error),
                                 Ok(false) => {
                                     trx.insert(table, &[Some(&id), Some(&a), Some(u.as_bytes()), Some(b"v"), Some(&b)])

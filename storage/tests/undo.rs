@@ -64,7 +64,7 @@ fn insert(trx: &mut Trx, table: &Table, id: u32, k: u32) {
 fn update(trx: &mut Trx, table: &Table, id: u32, k: u32) {
     let mut row = Row::new();
     let all = ColumnSet::first(3);
-    assert!(trx.get(table, 0, &[Some(&id.to_be_bytes())], ReadMode::Exclusive, &all, &mut row).unwrap());
+    assert!(trx.get(table, 0, &[Some(&id.to_be_bytes())], ReadMode::EXCLUSIVE, &all, &mut row).unwrap());
     trx.update(table, &row, &[(1, Some(&k.to_be_bytes())), (2, Some(&[b'w'; 200]))]).unwrap();
 }
 
@@ -202,7 +202,7 @@ fn a_reader_keeps_the_history() {
         let mut row = Row::new();
         let key = (round * 7).to_be_bytes();
         let all = ColumnSet::first(3);
-        assert!(trx.get(&table, 0, &[Some(&key)], ReadMode::Exclusive, &all, &mut row).unwrap());
+        assert!(trx.get(&table, 0, &[Some(&key)], ReadMode::EXCLUSIVE, &all, &mut row).unwrap());
         trx.delete(&table, &row).unwrap();
         trx.commit().unwrap();
         while engine.step().unwrap() {}

@@ -356,7 +356,7 @@ impl<'a> Inserter<'a> {
         }
         let all = ColumnSet::first(table.columns.len());
         let mut trx = self.environment.trx.borrow_mut();
-        let found = trx.get(table, index, &key[..parts.len()], ReadMode::Exclusive, &all, &mut self.old).or_sql()?;
+        let found = trx.get(table, index, &key[..parts.len()], ReadMode::EXCLUSIVE, &all, &mut self.old).or_sql()?;
         if !found {
             // Gone between the two looks: its owner rolled back. The statement can be tried again.
             return Err(Error::deadlock());

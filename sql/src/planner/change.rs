@@ -304,7 +304,7 @@ fn single_table(table: &TableRef) -> Result<(&ast::TableName, Option<&str>, &[as
 pub fn plan_update(context: &PlanContext<'_>, update: &ast::Update) -> Result<UpdatePlan> {
     let (name, alias, hints) = single_table(&update.table)?;
     let table = open_stored(context, name)?;
-    let mut level = Level::new(context, None, ReadMode::Exclusive);
+    let mut level = Level::new(context, None, ReadMode::EXCLUSIVE);
     level.add_table(name, alias, hints.to_vec())?;
     let mut assignments = Vec::new();
     for (name, value) in &update.assignments {
@@ -355,7 +355,7 @@ fn reads_what_changes(select: &SelectPlan, table: &Table, changed: &dyn Fn(usize
 
 pub fn plan_delete(context: &PlanContext<'_>, delete: &ast::Delete) -> Result<DeletePlan> {
     let table = open_stored(context, &delete.table)?;
-    let mut level = Level::new(context, None, ReadMode::Exclusive);
+    let mut level = Level::new(context, None, ReadMode::EXCLUSIVE);
     level.add_table(&delete.table, delete.alias.as_deref(), Vec::new())?;
     let query = RowsQuery { filter: delete.filter.as_ref(), order_by: &delete.order_by, limit: delete.limit.as_ref() };
     let select = plan_rows(context, level, &query, &[])?;

@@ -13,7 +13,7 @@
 //! An alias stands for its expression, which is then evaluated where it is used.
 
 use format::value::ColumnType;
-use storage::ReadMode;
+use storage::{IfLocked, ReadMode};
 
 use super::scope::{Clause, Level};
 use super::{
@@ -73,6 +73,35 @@ fn plan_query_inner(
     result
 }
 
+/// How the tables of a SELECT are read.
+#[derive(Clone, Copy)]
+struct Reading<'q> {
+    mode: ReadMode,
+    /// FOR UPDATE OF: only these are locked. Empty = all.
+    of: &'q [ast::TableName],
+    /// How those are read that are not named.
+    others: ReadMode,
+}
+
+impl Reading<'_> {
+    fn apply(&self, level: &mut Level<'_>) -> Result<()> {
+        if self.of.is_empty() {
+            return Ok(());
+        }
+        let is_named =
+            |source: &super::Source, name: &ast::TableName| source.is_called(name.database.as_deref(), &name.name);
+        if let Some(name) = self.of.iter().find(|name| !level.sources.iter().any(|source| is_named(source, name))) {
+            return Err(Error::unresolved_lock_table(&name.name));
+        }
+        for source in &mut level.sources {
+            if !self.of.iter().any(|name| is_named(source, name)) {
+                source.read_mode = self.others;
+            }
+        }
+        Ok(())
+    }
+}
+
 /// A query whose WITH is in sight.
 fn plan_body_of(
     context: &PlanContext<'_>,
@@ -80,14 +109,23 @@ fn plan_body_of(
     parent: Option<&dyn Scope>,
     read_mode: ReadMode,
 ) -> Result<(QueryPlan, Vec<Expr>)> {
-    let read_mode = match &query.lock {
-        Some(lock) if lock.wait != ast::LockWait::Wait => return Err(Error::unsupported("NOWAIT and SKIP LOCKED")),
-        Some(lock) if !lock.of.is_empty() => return Err(Error::unsupported("FOR UPDATE OF")),
-        Some(lock) if lock.exclusive => ReadMode::Exclusive,
-        Some(_) if read_mode == ReadMode::Consistent => ReadMode::Shared,
-        _ => read_mode,
+    let reading = match &query.lock {
+        None => Reading { mode: read_mode, of: &[], others: read_mode },
+        Some(lock) => {
+            let if_locked = match lock.wait {
+                ast::LockWait::Wait => IfLocked::Wait,
+                ast::LockWait::NoWait => IfLocked::Fail,
+                ast::LockWait::SkipLocked => IfLocked::Skip,
+            };
+            let mode = match (lock.exclusive, read_mode) {
+                (true, _) => ReadMode::Exclusive(if_locked),
+                (false, ReadMode::Exclusive(_)) => read_mode,
+                (false, _) => ReadMode::Shared(if_locked),
+            };
+            Reading { mode, of: &lock.of, others: read_mode }
+        }
     };
-    plan_body(context, &query.body, &query.order_by, query.limit.as_ref(), parent, read_mode)
+    plan_body(context, &query.body, &query.order_by, query.limit.as_ref(), parent, reading)
 }
 
 fn plan_body(
@@ -96,26 +134,28 @@ fn plan_body(
     order_by: &[OrderItem],
     limit: Option<&Limit>,
     parent: Option<&dyn Scope>,
-    read_mode: ReadMode,
+    reading: Reading<'_>,
 ) -> Result<(QueryPlan, Vec<Expr>)> {
     match body {
-        Body::Select(select) => plan_select(context, select, order_by, limit, parent, read_mode),
+        Body::Select(select) => plan_select(context, select, order_by, limit, parent, reading),
         Body::Table(name) => {
             let table = ast::TableRef::Table { name: name.clone(), alias: None, hints: Vec::new() };
             let select = Select { items: vec![SelectItem::All], from: vec![table], ..Select::default() };
-            plan_select(context, &select, order_by, limit, parent, read_mode)
+            plan_select(context, &select, order_by, limit, parent, reading)
         }
         Body::Values(_) => Err(Error::unsupported("VALUES as a query")),
-        Body::Nested(query) if order_by.is_empty() && limit.is_none() => plan_query(context, query, parent, read_mode),
+        Body::Nested(query) if order_by.is_empty() && limit.is_none() => {
+            plan_query(context, query, parent, reading.mode)
+        }
         Body::Nested(query) => {
-            let (plan, outer) = plan_query(context, query, parent, read_mode)?;
+            let (plan, outer) = plan_query(context, query, parent, reading.mode)?;
             finish_union(context, vec![plan], None, order_by, limit, outer)
         }
         Body::Set { .. } => {
             let mut parts = Vec::new();
             let mut distinct_until = None;
             let mut outer = Vec::new();
-            flatten(context, body, parent, read_mode, &mut parts, &mut distinct_until, &mut outer)?;
+            flatten(context, body, parent, reading, &mut parts, &mut distinct_until, &mut outer)?;
             // Each part numbers its outer columns from the statement's parameters on.
             if !outer.is_empty() {
                 return Err(Error::unsupported("outer references in a UNION"));
@@ -130,13 +170,13 @@ fn flatten(
     context: &PlanContext<'_>,
     body: &Body,
     parent: Option<&dyn Scope>,
-    read_mode: ReadMode,
+    reading: Reading<'_>,
     parts: &mut Vec<QueryPlan>,
     distinct_until: &mut Option<usize>,
     outer: &mut Vec<Expr>,
 ) -> Result<()> {
     let Body::Set { operator, all, left, right } = body else {
-        let (plan, reads) = plan_body(context, body, &[], None, parent, read_mode)?;
+        let (plan, reads) = plan_body(context, body, &[], None, parent, reading)?;
         outer.extend(reads);
         parts.push(plan);
         return Ok(());
@@ -144,11 +184,11 @@ fn flatten(
     if *operator != SetOperator::Union {
         return Err(Error::unsupported("EXCEPT and INTERSECT"));
     }
-    flatten(context, left, parent, read_mode, parts, distinct_until, outer)?;
+    flatten(context, left, parent, reading, parts, distinct_until, outer)?;
     if matches!(**right, Body::Set { .. }) {
         return Err(Error::unsupported("nested UNION"));
     }
-    let (plan, reads) = plan_body(context, right, &[], None, parent, read_mode)?;
+    let (plan, reads) = plan_body(context, right, &[], None, parent, reading)?;
     outer.extend(reads);
     parts.push(plan);
     if !*all {
@@ -238,7 +278,7 @@ fn plan_select(
     order_by: &[OrderItem],
     limit: Option<&Limit>,
     parent: Option<&dyn Scope>,
-    read_mode: ReadMode,
+    reading: Reading<'_>,
 ) -> Result<(QueryPlan, Vec<Expr>)> {
     if select.rollup {
         return Err(Error::unsupported("WITH ROLLUP"));
@@ -247,8 +287,9 @@ fn plan_select(
         return Err(Error::unsupported("window functions"));
     }
     let select_number = context.next_select_number();
-    let mut level = Level::new(context, parent, read_mode);
+    let mut level = Level::new(context, parent, reading.mode);
     let tree = level.from(&select.from)?;
+    reading.apply(&mut level)?;
     let level = level;
 
     let mut aggregates = Vec::new();

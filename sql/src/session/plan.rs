@@ -84,7 +84,7 @@ impl Session {
         parameters: &[Value],
         types: &[TypeInfo],
     ) -> Result<Option<Box<CachedPlan>>> {
-        let read_mode = if self.reads_lock() { ReadMode::Shared } else { ReadMode::Consistent };
+        let read_mode = if self.reads_lock() { ReadMode::SHARED } else { ReadMode::Consistent };
         let mut trx = self.trx.take();
         let temporary = trx.is_none();
         let cell = RefCell::new(match trx.take() {

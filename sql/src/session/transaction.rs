@@ -39,6 +39,7 @@ impl Session {
             lock_wait_timeout: Duration::from_secs(settings.row_lock_wait_seconds),
             metadata_wait_timeout: Duration::from_secs(settings.metadata_lock_wait_seconds),
             holds_backup_lock: self.backup_hold.is_some(),
+            snapshot_isolation: settings.snapshot_isolation,
         }
     }
 
@@ -136,6 +137,15 @@ impl Session {
         Ok(())
     }
 
+    /// Whether an error ends the whole transaction and not only its statement.
+    fn loses_transaction(&self, error: &Error) -> bool {
+        match error.code {
+            1213 | 1020 => true,
+            1205 => self.variables.settings.rollback_on_timeout,
+            _ => false,
+        }
+    }
+
     /// Runs a statement in the open transaction, or in one of its own: commits, or undoes what it did.
     pub(super) fn in_statement<T>(&mut self, run: impl FnOnce(&Session, &RefCell<Trx>) -> Result<T>) -> Result<T> {
         let mut trx = match self.trx.take() {
@@ -156,8 +166,8 @@ impl Session {
                 trx.commit().map_err(storage_error)?;
                 Ok(value)
             }
-            // The victim of a deadlock has lost its transaction.
-            Err(error) if error.code == 1213 => {
+            // The victim of a deadlock has lost its transaction, and so has a snapshot that others have overtaken.
+            Err(error) if self.loses_transaction(&error) => {
                 self.explicit = false;
                 self.savepoints.clear();
                 let _ = trx.rollback();

@@ -598,9 +598,7 @@ pub static LIST: &[Variable] = &[
     v("innodb_print_all_deadlocks", Global, Bool, "OFF", "Log deadlocks").inert(NOT_YET),
     v("innodb_purge_threads", Global, int(1, 32), "1", "Threads that remove old versions").at_start().inert(AUTOMATIC),
     v("innodb_read_only", Global, Bool, "OFF", "Open the files for reading only").at_start().inert(NOT_YET),
-    v("innodb_rollback_on_timeout", Global, Bool, "OFF", "A lock wait's end rolls the transaction back")
-        .at_start()
-        .inert(NOT_YET),
+    v("innodb_rollback_on_timeout", Global, Bool, "OFF", "A lock wait's end rolls the transaction back").at_start(),
     v("innodb_stats_persistent", Global, Bool, "ON", "Statistics survive a restart").inert(NOT_YET),
     v("innodb_strict_mode", Both, Bool, "ON", "Wrong table options are errors"),
     v("innodb_table_locks", Both, Bool, "ON", "LOCK TABLES locks in InnoDB too").inert(NOT_YET),
@@ -777,8 +775,7 @@ pub static LIST: &[Variable] = &[
         "ALTER TABLE without copying",
     )
     .inert(NOT_YET),
-    v("innodb_snapshot_isolation", Both, Bool, "OFF", "Refuse to write over what a snapshot does not see")
-        .inert(NOT_YET),
+    v("innodb_snapshot_isolation", Both, Bool, "OFF", "Refuse to write over what a snapshot does not see"),
     v("ignore_builtin_innodb", Global, Bool, "OFF", "Do not use InnoDB").at_start().inert(GONE),
     // --- Other engines and interfaces -------------------------------------------------------------------------------
     v("delay_key_write", Global, Enumeration(&["OFF", "ON", "ALL"]), "ON", "MyISAM").inert(GONE),

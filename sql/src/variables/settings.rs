@@ -25,6 +25,10 @@ pub struct Settings {
     pub row_lock_wait_seconds: u64,
     /// For a metadata lock: `lock_wait_timeout`.
     pub metadata_lock_wait_seconds: u64,
+    /// `innodb_snapshot_isolation`.
+    pub snapshot_isolation: bool,
+    /// `innodb_rollback_on_timeout`: the end of a wait for a row lock ends the transaction.
+    pub rollback_on_timeout: bool,
     pub time_zone: TimeZone,
     pub character_set_client: CollationId,
     /// The collation of literals.
@@ -152,6 +156,8 @@ impl Default for Settings {
             transaction_read_only: false,
             completion_type: Completion::NoChain,
             row_lock_wait_seconds: 50,
+            snapshot_isolation: false,
+            rollback_on_timeout: false,
             metadata_lock_wait_seconds: YEAR_SECONDS,
             time_zone: TimeZone::System,
             character_set_client: utf8mb4,
@@ -218,6 +224,8 @@ impl Settings {
                 }
             }
             "innodb_lock_wait_timeout" => self.row_lock_wait_seconds = number(value),
+            "innodb_snapshot_isolation" => self.snapshot_isolation = on(value),
+            "innodb_rollback_on_timeout" => self.rollback_on_timeout = on(value),
             "lock_wait_timeout" => self.metadata_lock_wait_seconds = number(value),
             "time_zone" => self.time_zone = TimeZone::parse(&text(value)).unwrap_or(TimeZone::System),
             "character_set_client" => set_charset(&mut self.character_set_client, value),

@@ -18,7 +18,12 @@ impl Tree {
     /// The leaf to the right.
     #[inline]
     pub fn next_leaf<'s>(&self, store: &'s Store, leaf: SharedGuard<'s>) -> Result<Option<SharedGuard<'s>>> {
-        let next = following(&leaf);
+        self.leaf_behind(store, &leaf)
+    }
+
+    /// The leaf to the right of one that stays latched.
+    pub fn leaf_behind<'s>(&self, store: &'s Store, leaf: &SharedGuard<'_>) -> Result<Option<SharedGuard<'s>>> {
+        let next = following(leaf);
         if next.is_null() {
             return Ok(None);
         }

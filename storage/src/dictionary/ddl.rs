@@ -37,7 +37,7 @@ pub struct Ddl<'a> {
 /// A transaction that changes the dictionary.
 fn begin() -> Transaction {
     // System rows are locked by nobody but DDL, briefly; a minute means that something is very wrong.
-    let mut trx = Transaction::new(Isolation::RepeatableRead, Arc::new(Interrupt::new()), Duration::from_secs(60));
+    let mut trx = Transaction::new(Isolation::ReadCommitted, Arc::new(Interrupt::new()), Duration::from_secs(60));
     trx.undo.dictionary = true;
     trx
 }

@@ -87,7 +87,7 @@ impl SystemRows {
         let prefix: Vec<Option<&[u8]>> = prefix.iter().map(|value| Some(*value)).collect();
         let columns = ColumnSet::first(table.columns.len());
         let range = ScanRange::prefix(&prefix);
-        let mut scan = row::Scan::new(table, 0, ReadMode::Exclusive, &columns, &range);
+        let mut scan = row::Scan::new(table, 0, ReadMode::EXCLUSIVE, &columns, &range);
         let mut row = Row::new();
         let mut count = 0;
         while scan.next(context, trx, table, &mut row)? {

@@ -27,6 +27,8 @@ pub struct TrxOptions {
     pub metadata_wait_timeout: Duration,
     /// Whether the session has the backup lock itself, which then does not stop its own DDL statements.
     pub holds_backup_lock: bool,
+    /// innodb_snapshot_isolation: in REPEATABLE READ, a row that was changed since the snapshot may not be locked.
+    pub snapshot_isolation: bool,
 }
 
 impl TrxOptions {
@@ -45,6 +47,7 @@ impl Default for TrxOptions {
             lock_wait_timeout: Duration::from_secs(50),
             metadata_wait_timeout: Duration::from_secs(365 * 24 * 3600),
             holds_backup_lock: false,
+            snapshot_isolation: false,
         }
     }
 }
@@ -104,6 +107,7 @@ impl Engine {
     pub fn begin(self: &Arc<Self>, options: TrxOptions) -> Trx {
         let mut inner = Transaction::new(options.isolation, options.interrupt, options.lock_wait_timeout);
         inner.read_only = options.read_only;
+        inner.snapshot_isolation = options.snapshot_isolation;
         Trx {
             engine: self.clone(),
             inner,
@@ -396,7 +400,7 @@ impl Trx {
     #[inline]
     fn effective(&self, mode: ReadMode) -> ReadMode {
         if mode == ReadMode::Consistent && self.inner.isolation == Isolation::Serializable {
-            ReadMode::Shared
+            ReadMode::SHARED
         } else {
             mode
         }

@@ -106,6 +106,8 @@ pub(super) enum Outcome {
     Granted,
     Interrupted,
     TimedOut,
+    /// Somebody closed a cycle, and this transaction is the one to be rolled back.
+    Victim,
 }
 
 /// Where one transaction sleeps while it waits.

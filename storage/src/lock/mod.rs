@@ -36,10 +36,13 @@
 //!
 //! * Whoever waits holds no latch.
 //! * A transaction waits for at most one lock at a time.
-//! * A cycle of waiting transactions is found when it closes: the one who would close it is the victim.
+//! * A cycle of waiting transactions is found when it closes; the victim is the one that is cheapest to roll back.
+//! * A gap belongs to the record behind it. When that record is removed, its gap joins the next one and all that is
+//!   locked of it is locked there as a gap; when a record comes into a locked gap, both halves stay locked.
 //!
 //! Sources: Gray & Reuter, "Transaction Processing", ch. 8; the locking chapter of the InnoDB manual.
 
+mod deadlock;
 mod instance;
 mod interrupt;
 mod metadata;
@@ -47,10 +50,11 @@ mod table;
 
 use format::ids::IndexId;
 
+pub use deadlock::{DeadlockMember, DeadlockReport};
 pub use instance::{BackupHold, DdlPass, InstanceLock};
 pub use interrupt::{Interrupt, Kill};
 pub use metadata::{MetadataGrant, MetadataHeld, MetadataLock};
-pub use table::{Held, LockCounters, LockTable, TryLock};
+pub use table::{Held, LockCounters, LockInfo, LockTable, TryLock};
 
 /// What a record lock locks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -94,6 +98,35 @@ impl LockKind {
 
     fn has_gap(self) -> bool {
         matches!(self, LockKind::Gap | LockKind::NextKey)
+    }
+}
+
+/// A lock that somebody wants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wish {
+    pub id: LockId,
+    pub mode: LockMode,
+    pub kind: LockKind,
+}
+
+impl Wish {
+    pub const fn new(id: LockId, mode: LockMode, kind: LockKind) -> Wish {
+        Wish { id, mode, kind }
+    }
+
+    /// To read a record, or to change it.
+    pub const fn record(id: LockId, mode: LockMode) -> Wish {
+        Wish { id, mode, kind: LockKind::Record }
+    }
+
+    /// To keep others from inserting before a record.
+    pub const fn gap(id: LockId) -> Wish {
+        Wish { id, mode: LockMode::Shared, kind: LockKind::Gap }
+    }
+
+    /// To insert before a record.
+    pub const fn insert(id: LockId) -> Wish {
+        Wish { id, mode: LockMode::Exclusive, kind: LockKind::InsertIntention }
     }
 }
 

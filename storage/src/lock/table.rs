@@ -7,38 +7,60 @@ use std::time::{Duration, Instant};
 
 use format::ids::{IndexId, TrxId};
 use hashbrown::HashTable;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
+use super::deadlock::DeadlockReport;
 use super::interrupt::{Interrupt, Outcome, Waiter};
-use super::{LockId, LockKind, LockMode, conflicts, covers};
+use super::{LockId, LockKind, LockMode, Wish, conflicts, covers};
 use crate::error::{Error, Result};
 use crate::sync::{Mutex, Padded, Rank, assert_no_latches};
 
 /// Shards of the table. Two statements collide in one about as often as this is small.
 const SHARDS: usize = if cfg!(test) { 4 } else { 512 };
 
+/// Counters of gap locks; an index always counts in the same one.
+const GAP_COUNTERS: usize = 64;
+
 /// All record locks of an instance.
 pub struct LockTable {
     shards: Vec<Padded<Mutex<HashTable<Entry>>>>,
+    /// Gap locks that are held, so that an insert into an index without any need not look for its neighbour.
+    gaps: Box<[AtomicU64]>,
     /// Transactions that may hold locks, to make the implicit ones of others explicit.
     owners: Mutex<FxHashMap<TrxId, Arc<Owner>>>,
     /// Who waits for what. Whoever begins to wait looks here for a cycle; nobody else comes here.
-    waits: Mutex<FxHashMap<TrxId, LockId>>,
+    waits: Mutex<FxHashMap<TrxId, Wait>>,
     counters: Counters,
+    last_deadlock: Mutex<Option<DeadlockReport>>,
+}
+
+/// One transaction that stands in line.
+#[derive(Debug)]
+pub(super) struct Wait {
+    pub id: LockId,
+    /// What rolling it back would cost.
+    pub weight: u64,
+    pub waiter: Arc<Waiter>,
 }
 
 #[derive(Debug)]
-struct Entry {
+pub(super) struct Entry {
     id: LockId,
     first: Holder,
     queue: Option<Box<Queue>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Holder {
-    owner: TrxId,
-    mode: LockMode,
-    kind: LockKind,
+pub(super) struct Holder {
+    pub owner: TrxId,
+    pub mode: LockMode,
+    pub kind: LockKind,
+}
+
+impl Holder {
+    pub fn conflicts_with(&self, held: &Holder) -> bool {
+        conflicts((self.mode, self.kind), (held.mode, held.kind))
+    }
 }
 
 #[derive(Debug, Default)]
@@ -49,8 +71,8 @@ struct Queue {
 }
 
 #[derive(Debug)]
-struct Waiting {
-    wanted: Holder,
+pub(super) struct Waiting {
+    pub wanted: Holder,
     waiter: Arc<Waiter>,
 }
 
@@ -95,6 +117,16 @@ struct Counters {
     timeouts: AtomicU64,
 }
 
+/// One lock that is held or waited for, for a view.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LockInfo {
+    pub owner: TrxId,
+    pub wish: Wish,
+    pub waiting: bool,
+    /// Who waits has one entry for each transaction in his way.
+    pub blocked_by: Option<TrxId>,
+}
+
 /// Counters since start, and levels now.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LockCounters {
@@ -121,26 +153,24 @@ impl Held {
 }
 
 impl Entry {
-    fn holders(&self) -> impl Iterator<Item = &Holder> {
+    pub fn holders(&self) -> impl Iterator<Item = &Holder> {
         std::iter::once(&self.first).chain(self.queue.iter().flat_map(|queue| queue.holders.iter()))
     }
 
-    fn waiting(&self) -> impl Iterator<Item = &Waiting> {
+    pub fn waiting(&self) -> impl Iterator<Item = &Waiting> {
         self.queue.iter().flat_map(|queue| queue.waiting.iter())
     }
 
     /// Whether a new request can be granted, standing behind `ahead` waiters.
     fn admits(&self, wanted: &Holder, ahead: usize) -> bool {
-        let wish = (wanted.mode, wanted.kind);
         let holds = self.holders().any(|holder| holder.owner == wanted.owner);
-        let free =
-            !self.holders().any(|holder| holder.owner != wanted.owner && conflicts(wish, (holder.mode, holder.kind)));
+        let free = !self.holders().any(|holder| holder.owner != wanted.owner && wanted.conflicts_with(holder));
         // Whoever holds the lock already may strengthen it before others get it: they wait for him anyway.
-        free && (holds
-            || !self.waiting().take(ahead).any(|other| conflicts(wish, (other.wanted.mode, other.wanted.kind))))
+        free && (holds || !self.waiting().take(ahead).any(|other| wanted.conflicts_with(&other.wanted)))
     }
 
-    fn add(&mut self, holder: Holder) -> bool {
+    /// Adds a holder. True if its owner held nothing of this lock before.
+    fn add(&mut self, holder: Holder, gaps: &AtomicU64) -> bool {
         let known = self.holders().any(|other| other.owner == holder.owner);
         // A stronger lock of the same kind takes the place of the weaker.
         let first = &mut self.first;
@@ -152,13 +182,20 @@ impl Entry {
         let queue = self.queue.get_or_insert_default();
         match queue.holders.iter_mut().find(|other| same(other)) {
             Some(other) => other.mode = other.mode.max(holder.mode),
-            None => queue.holders.push(holder),
+            None => {
+                queue.holders.push(holder);
+                count_gap(gaps, &holder);
+            }
         }
         !known
     }
 
     /// Takes the owner off the holders. True if nobody holds it any more (`first` is then void).
-    fn remove(&mut self, owner: TrxId) -> bool {
+    fn remove(&mut self, owner: TrxId, gaps: &AtomicU64) -> bool {
+        let gone = self.holders().filter(|holder| holder.owner == owner && holder.kind.has_gap()).count();
+        if gone > 0 {
+            gaps.fetch_sub(gone as u64, Ordering::Relaxed);
+        }
         if let Some(queue) = &mut self.queue {
             queue.holders.retain(|holder| holder.owner != owner);
         }
@@ -172,6 +209,14 @@ impl Entry {
     }
 }
 
+/// Counts a new holder if it locks a gap. The shard is latched, and whoever cares has the leaf latched, too.
+#[inline]
+fn count_gap(gaps: &AtomicU64, holder: &Holder) {
+    if holder.kind.has_gap() {
+        gaps.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
 impl Default for LockTable {
     fn default() -> LockTable {
         LockTable::new()
@@ -182,10 +227,24 @@ impl LockTable {
     pub fn new() -> LockTable {
         LockTable {
             shards: (0..SHARDS).map(|_| Padded(Mutex::new(Rank::Lock, HashTable::new()))).collect(),
+            gaps: (0..GAP_COUNTERS).map(|_| AtomicU64::new(0)).collect(),
             owners: Mutex::new(Rank::Transaction, FxHashMap::default()),
             waits: Mutex::new(Rank::LockWait, FxHashMap::default()),
             counters: Counters::default(),
+            last_deadlock: Mutex::new(Rank::Leaf, None),
         }
+    }
+
+    #[inline]
+    fn gaps(&self, index: IndexId) -> &AtomicU64 {
+        &self.gaps[index.0 as usize % GAP_COUNTERS]
+    }
+
+    /// Whether somebody may have locked a gap of the index. The caller has the leaf latched that he is going to change:
+    /// a gap on it that is locked now was locked before.
+    #[inline]
+    pub fn has_gaps(&self, index: IndexId) -> bool {
+        self.gaps(index).load(Ordering::Relaxed) != 0
     }
 
     #[inline]
@@ -209,13 +268,14 @@ impl LockTable {
     }
 
     /// Takes a lock if that needs no waiting. Latches may be held.
-    pub fn try_lock(&self, held: &mut Held, id: LockId, mode: LockMode, kind: LockKind) -> TryLock {
+    pub fn try_lock(&self, held: &mut Held, wish: Wish) -> TryLock {
         assert!(held.owner != TrxId(0), "a transaction has an id before it locks");
+        let Wish { id, mode, kind } = wish;
         let wanted = Holder { owner: held.owner, mode, kind };
         let hash = LockTable::hash(id);
         let mut shard = self.shard(hash).lock();
         let Some(entry) = shard.find_mut(hash, |entry| entry.id == id) else {
-            shard.insert_unique(hash, Entry { id, first: wanted, queue: None }, |entry| LockTable::hash(entry.id));
+            self.insert(&mut shard, id, wanted);
             held.ids.push(id);
             return TryLock::Granted { new: true };
         };
@@ -225,37 +285,48 @@ impl LockTable {
         if !entry.admits(&wanted, usize::MAX) {
             return TryLock::Conflict;
         }
-        let new = entry.add(wanted);
+        let new = entry.add(wanted, self.gaps(id.index));
         if new {
             held.ids.push(id);
         }
         TryLock::Granted { new }
     }
 
+    fn insert(&self, shard: &mut HashTable<Entry>, id: LockId, first: Holder) {
+        count_gap(self.gaps(id.index), &first);
+        shard.insert_unique(LockTable::hash(id), Entry { id, first, queue: None }, |entry| LockTable::hash(entry.id));
+    }
+
     /// Whether another transaction would make this request wait. Nothing is taken.
-    pub fn has_conflict(&self, owner: TrxId, id: LockId, mode: LockMode, kind: LockKind) -> bool {
-        let hash = LockTable::hash(id);
-        let shard = self.shard(hash).lock();
-        let wish = (mode, kind);
-        shard.find(hash, |entry| entry.id == id).is_some_and(|entry| {
-            entry.holders().any(|holder| holder.owner != owner && conflicts(wish, (holder.mode, holder.kind)))
+    pub fn has_conflict(&self, owner: TrxId, wish: Wish) -> bool {
+        let wanted = Holder { owner, mode: wish.mode, kind: wish.kind };
+        self.with(wish.id, |entry| {
+            entry.is_some_and(|entry| {
+                entry.holders().any(|holder| holder.owner != owner && wanted.conflicts_with(holder))
+            })
         })
     }
 
-    /// Takes a lock, waiting for it if need be. The caller holds no latch.
-    pub fn wait(
-        &self,
-        held: &mut Held,
-        id: LockId,
-        mode: LockMode,
-        kind: LockKind,
-        interrupt: &Interrupt,
-        limit: Duration,
-    ) -> Result<()> {
+    /// Whether anybody holds anything of a lock, or waits for it.
+    pub fn is_used(&self, id: LockId) -> bool {
+        self.with(id, |entry| entry.is_some())
+    }
+
+    /// Looks at a lock under its shard's latch.
+    pub(super) fn with<R>(&self, id: LockId, look: impl FnOnce(Option<&Entry>) -> R) -> R {
+        let hash = LockTable::hash(id);
+        let shard = self.shard(hash).lock();
+        look(shard.find(hash, |entry| entry.id == id))
+    }
+
+    /// Takes a lock, waiting for it if need be. `weight` is what rolling the transaction back would cost. The caller
+    /// holds no latch.
+    pub fn wait(&self, held: &mut Held, wish: Wish, weight: u64, interrupt: &Interrupt, limit: Duration) -> Result<()> {
         assert_no_latches("waiting for a lock");
-        let wanted = Holder { owner: held.owner, mode, kind };
+        let id = wish.id;
+        let wanted = Holder { owner: held.owner, mode: wish.mode, kind: wish.kind };
         let waiter = held.waiter.get_or_insert_with(|| Arc::new(Waiter::new())).clone();
-        if !self.stand_in_line(held, id, wanted, &waiter)? {
+        if !self.stand_in_line(held, id, wanted, weight, &waiter)? {
             return Ok(());
         }
         let begin = Instant::now();
@@ -263,7 +334,8 @@ impl LockTable {
         self.counters.waits_now.fetch_add(1, Ordering::Relaxed);
         let outcome = waiter.wait(interrupt, limit);
         self.waits.lock().remove(&held.owner);
-        let granted = outcome == Outcome::Granted || !self.leave_line(id, wanted.owner, &waiter);
+        let granted =
+            outcome != Outcome::Victim && (outcome == Outcome::Granted || !self.leave_line(id, wanted.owner, &waiter));
         let waited_us = begin.elapsed().as_micros() as u64;
         self.counters.waits_now.fetch_sub(1, Ordering::Relaxed);
         self.counters.wait_us.fetch_add(waited_us, Ordering::Relaxed);
@@ -274,6 +346,7 @@ impl LockTable {
             return Ok(());
         }
         match outcome {
+            Outcome::Victim => Err(Error::Deadlock),
             Outcome::Interrupted => Err(Error::Interrupted),
             _ => {
                 self.counters.timeouts.fetch_add(1, Ordering::Relaxed);
@@ -282,20 +355,27 @@ impl LockTable {
         }
     }
 
-    /// Takes the lock or a place in its queue. False = taken. Deadlock if waiting would close a cycle.
-    fn stand_in_line(&self, held: &mut Held, id: LockId, wanted: Holder, waiter: &Arc<Waiter>) -> Result<bool> {
+    /// Takes the lock or a place in its queue. False = taken. Deadlock if this closes a cycle of which it is the cheapest.
+    fn stand_in_line(
+        &self,
+        held: &mut Held,
+        id: LockId,
+        wanted: Holder,
+        weight: u64,
+        waiter: &Arc<Waiter>,
+    ) -> Result<bool> {
         let mut waits = self.waits.lock();
         let hash = LockTable::hash(id);
         {
             let mut shard = self.shard(hash).lock();
             let entry = shard.find_mut(hash, |entry| entry.id == id);
             let Some(entry) = entry else {
-                shard.insert_unique(hash, Entry { id, first: wanted, queue: None }, |entry| LockTable::hash(entry.id));
+                self.insert(&mut shard, id, wanted);
                 held.ids.push(id);
                 return Ok(false);
             };
             if entry.admits(&wanted, usize::MAX) {
-                if entry.add(wanted) {
+                if entry.add(wanted, self.gaps(id.index)) {
                     held.ids.push(id);
                 }
                 return Ok(false);
@@ -304,41 +384,26 @@ impl LockTable {
             let queue = entry.queue.get_or_insert_default();
             queue.waiting.push_back(Waiting { wanted, waiter: waiter.clone() });
         }
-        waits.insert(wanted.owner, id);
-        if self.closes_cycle(&waits, wanted.owner) && self.leave_line(id, wanted.owner, waiter) {
-            waits.remove(&wanted.owner);
-            self.counters.deadlocks.fetch_add(1, Ordering::Relaxed);
-            return Err(Error::Deadlock);
+        waits.insert(wanted.owner, Wait { id, weight, waiter: waiter.clone() });
+        // Each round breaks one cycle; there may be several.
+        while let Some(report) = self.find_cycle(&waits, wanted.owner) {
+            let victim = report.victim;
+            let Some(wait) = waits.remove(&victim) else { break };
+            if self.leave_line(wait.id, victim, &wait.waiter) {
+                self.counters.deadlocks.fetch_add(1, Ordering::Relaxed);
+                *self.last_deadlock.lock() = Some(report);
+                if victim == wanted.owner {
+                    return Err(Error::Deadlock);
+                }
+                wait.waiter.wake(Outcome::Victim);
+            }
         }
         Ok(true)
     }
 
-    /// Whether somebody that `from` waits for, directly or not, waits for `from`.
-    fn closes_cycle(&self, waits: &FxHashMap<TrxId, LockId>, from: TrxId) -> bool {
-        let mut seen = FxHashSet::default();
-        let mut ahead = vec![from];
-        while let Some(trx) = ahead.pop() {
-            let Some(&id) = waits.get(&trx) else { continue };
-            let hash = LockTable::hash(id);
-            let shard = self.shard(hash).lock();
-            let Some(entry) = shard.find(hash, |entry| entry.id == id) else { continue };
-            // Not in line any more: it was granted, and is about to run.
-            let Some(place) = entry.waiting().position(|other| other.wanted.owner == trx) else { continue };
-            let wish = entry.waiting().nth(place).map(|own| (own.wanted.mode, own.wanted.kind)).expect("just found");
-            let others = entry.holders().chain(entry.waiting().take(place).map(|other| &other.wanted));
-            for other in others {
-                if other.owner == trx || !conflicts(wish, (other.mode, other.kind)) {
-                    continue;
-                }
-                if other.owner == from {
-                    return true;
-                }
-                if seen.insert(other.owner) {
-                    ahead.push(other.owner);
-                }
-            }
-        }
-        false
+    /// The last cycle that was found.
+    pub fn last_deadlock(&self) -> Option<DeadlockReport> {
+        self.last_deadlock.lock().clone()
     }
 
     /// Gives up waiting. False = too late, the lock has just been granted.
@@ -348,22 +413,26 @@ impl LockTable {
         if waiter.is_granted() {
             return false;
         }
-        let entry = shard.find_mut(hash, |entry| entry.id == id).expect("a lock that is waited for exists");
-        let queue = entry.queue.as_mut().expect("a lock that is waited for has a queue");
-        queue.waiting.retain(|waiting| waiting.wanted.owner != owner);
-        LockTable::grant_next(entry);
+        // Whoever was made a victim is out of the line already.
+        if let Some(entry) = shard.find_mut(hash, |entry| entry.id == id)
+            && let Some(queue) = entry.queue.as_mut()
+        {
+            queue.waiting.retain(|waiting| waiting.wanted.owner != owner);
+            self.grant_next(entry);
+        }
         true
     }
 
     /// Gives the lock to those in line who can have it now.
-    fn grant_next(entry: &mut Entry) {
+    fn grant_next(&self, entry: &mut Entry) {
+        let gaps = self.gaps(entry.id.index);
         let mut place = 0;
         while let Some(waiting) = entry.queue.as_ref().and_then(|queue| queue.waiting.get(place)) {
             let wanted = waiting.wanted;
             if entry.admits(&wanted, place) {
                 let queue = entry.queue.as_mut().expect("somebody waits in it");
                 let waiting = queue.waiting.remove(place).expect("just looked at");
-                entry.add(wanted);
+                entry.add(wanted, gaps);
                 waiting.waiter.wake(Outcome::Granted);
             } else {
                 place += 1;
@@ -377,21 +446,45 @@ impl LockTable {
     /// Makes the implicit exclusive lock of the writer of a record explicit, so that one can wait for it. False = that
     /// transaction has ended; look at the record again.
     pub fn make_explicit(&self, owner: TrxId, id: LockId) -> bool {
+        self.add_for(Holder { owner, mode: LockMode::Exclusive, kind: LockKind::Record }, id)
+    }
+
+    /// A record goes, and its gap joins that of the next: whoever holds anything of it holds the gap there.
+    pub fn inherit_all(&self, from: LockId, to: LockId) {
+        self.inherit(from, to, |holder| holder.kind != LockKind::InsertIntention);
+    }
+
+    /// A record came into the gap before `from`: whoever had locked that gap has both halves locked.
+    pub fn inherit_gaps(&self, from: LockId, to: LockId) {
+        self.inherit(from, to, |holder| holder.kind.has_gap());
+    }
+
+    fn inherit(&self, from: LockId, to: LockId, which: impl Fn(&Holder) -> bool) {
+        let heirs: Vec<Holder> = self.with(from, |entry| {
+            entry.map_or_else(Vec::new, |entry| entry.holders().filter(|holder| which(holder)).copied().collect())
+        });
+        for heir in heirs {
+            // Whoever has ended in between needs nothing any more.
+            self.add_for(Holder { kind: LockKind::Gap, ..heir }, to);
+        }
+    }
+
+    /// Adds a holder on behalf of a transaction that may be another thread's. False = it has ended.
+    fn add_for(&self, holder: Holder, id: LockId) -> bool {
         let hash = LockTable::hash(id);
         let mut shard = self.shard(hash).lock();
-        let Some(shared) = self.owners.lock().get(&owner).cloned() else { return false };
+        let Some(shared) = self.owners.lock().get(&holder.owner).cloned() else { return false };
         let mut foreign = shared.foreign.lock();
         if foreign.ended {
             return false;
         }
-        let holder = Holder { owner, mode: LockMode::Exclusive, kind: LockKind::Record };
         match shard.find_mut(hash, |entry| entry.id == id) {
             None => {
-                shard.insert_unique(hash, Entry { id, first: holder, queue: None }, |entry| LockTable::hash(entry.id));
+                self.insert(&mut shard, id, holder);
                 foreign.ids.push(id);
             }
             Some(entry) => {
-                if entry.add(holder) {
+                if entry.add(holder, self.gaps(id.index)) {
                     foreign.ids.push(id);
                 }
             }
@@ -427,7 +520,7 @@ impl LockTable {
         let mut shard = self.shard(hash).lock();
         let Ok(mut found) = shard.find_entry(hash, |entry| entry.id == id) else { return };
         let entry = found.get_mut();
-        let empty = entry.remove(owner);
+        let empty = entry.remove(owner, self.gaps(id.index));
         let Some(queue) = &mut entry.queue else {
             if empty {
                 found.remove();
@@ -441,9 +534,35 @@ impl LockTable {
                 return;
             };
             entry.first = next.wanted;
+            count_gap(self.gaps(id.index), &next.wanted);
             next.waiter.wake(Outcome::Granted);
         }
-        LockTable::grant_next(entry);
+        self.grant_next(entry);
+    }
+
+    /// All locks that are held or waited for: a picture that may be slightly blurred, for the shards are latched one
+    /// after the other.
+    pub fn list(&self) -> Vec<LockInfo> {
+        let mut list = Vec::new();
+        for shard in &self.shards {
+            for entry in shard.lock().iter() {
+                let info = |holder: &Holder, waiting, blocked_by| LockInfo {
+                    owner: holder.owner,
+                    wish: Wish::new(entry.id, holder.mode, holder.kind),
+                    waiting,
+                    blocked_by,
+                };
+                list.extend(entry.holders().map(|holder| info(holder, false, None)));
+                for (place, waiting) in entry.waiting().enumerate() {
+                    let wanted = &waiting.wanted;
+                    let ahead = entry.waiting().take(place).map(|other| &other.wanted);
+                    let others = entry.holders().chain(ahead);
+                    let blockers = others.filter(|other| other.owner != wanted.owner && wanted.conflicts_with(other));
+                    list.extend(blockers.map(|other| info(wanted, true, Some(other.owner))));
+                }
+            }
+        }
+        list
     }
 
     /// Releases nothing and forgets nothing of an index that is gone: its ids are never used again.
@@ -470,135 +589,4 @@ impl LockTable {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::lock::Kill;
-    use LockKind::{Gap, InsertIntention, NextKey, Record};
-    use LockMode::{Exclusive, Shared};
-
-    const LONG: Duration = Duration::from_secs(20);
-
-    fn id(key_hash: u64) -> LockId {
-        LockId { index: IndexId(1), key_hash }
-    }
-
-    fn begin(table: &LockTable, trx: u64) -> Held {
-        let mut held = Held::default();
-        table.begin(&mut held, TrxId(trx));
-        held
-    }
-
-    fn granted(outcome: TryLock) -> bool {
-        matches!(outcome, TryLock::Granted { .. })
-    }
-
-    #[test]
-    fn readers_share_and_writers_do_not() {
-        let table = LockTable::new();
-        let (mut a, mut b) = (begin(&table, 1), begin(&table, 2));
-        assert_eq!(table.try_lock(&mut a, id(7), Shared, Record), TryLock::Granted { new: true });
-        assert!(granted(table.try_lock(&mut b, id(7), Shared, Record)));
-        assert_eq!(table.try_lock(&mut a, id(7), Exclusive, Record), TryLock::Conflict);
-        table.release_all(&mut b);
-        assert_eq!(table.try_lock(&mut a, id(7), Exclusive, Record), TryLock::Granted { new: false });
-        table.release_all(&mut a);
-        assert_eq!(table.count(), 0);
-    }
-
-    #[test]
-    fn gaps_stop_inserters_only() {
-        let table = LockTable::new();
-        let (mut a, mut b) = (begin(&table, 1), begin(&table, 2));
-        assert!(granted(table.try_lock(&mut a, id(7), Shared, Gap)));
-        assert!(granted(table.try_lock(&mut b, id(7), Exclusive, NextKey)));
-        assert_eq!(table.try_lock(&mut a, id(7), Exclusive, InsertIntention), TryLock::Conflict);
-        table.release_all(&mut b);
-        assert!(granted(table.try_lock(&mut a, id(7), Exclusive, InsertIntention)));
-    }
-
-    #[test]
-    fn a_waiter_is_wakened_in_turn() {
-        let table = Arc::new(LockTable::new());
-        let mut a = begin(&table, 1);
-        assert!(granted(table.try_lock(&mut a, id(7), Exclusive, Record)));
-        let threads: Vec<_> = (2..6)
-            .map(|trx| {
-                let table = table.clone();
-                std::thread::spawn(move || {
-                    let mut held = begin(&table, trx);
-                    table.wait(&mut held, id(7), Exclusive, Record, &Interrupt::new(), LONG).unwrap();
-                    table.release_all(&mut held);
-                })
-            })
-            .collect();
-        while table.counters().waits_now < 4 {
-            std::thread::yield_now();
-        }
-        table.release_all(&mut a);
-        for thread in threads {
-            thread.join().unwrap();
-        }
-        assert_eq!((table.count(), table.counters().waits), (0, 4));
-    }
-
-    #[test]
-    fn a_deadlock_is_found_when_it_closes() {
-        let table = Arc::new(LockTable::new());
-        let (mut a, mut b) = (begin(&table, 1), begin(&table, 2));
-        assert!(granted(table.try_lock(&mut a, id(1), Exclusive, Record)));
-        assert!(granted(table.try_lock(&mut b, id(2), Exclusive, Record)));
-        let other = {
-            let table = table.clone();
-            std::thread::spawn(move || {
-                table.wait(&mut a, id(2), Exclusive, Record, &Interrupt::new(), LONG).unwrap();
-                table.release_all(&mut a);
-            })
-        };
-        while table.counters().waits_now < 1 {
-            std::thread::yield_now();
-        }
-        let outcome = table.wait(&mut b, id(1), Exclusive, Record, &Interrupt::new(), LONG);
-        assert!(matches!(outcome, Err(Error::Deadlock)));
-        table.release_all(&mut b);
-        other.join().unwrap();
-        assert_eq!((table.count(), table.counters().deadlocks), (0, 1));
-    }
-
-    #[test]
-    fn waiting_ends_by_time_and_by_kill() {
-        let table = Arc::new(LockTable::new());
-        let (mut a, mut b) = (begin(&table, 1), begin(&table, 2));
-        assert!(granted(table.try_lock(&mut a, id(1), Exclusive, Record)));
-        let outcome = table.wait(&mut b, id(1), Shared, Record, &Interrupt::new(), Duration::from_millis(5));
-        assert!(matches!(outcome, Err(Error::LockWaitTimeout)));
-        let interrupt = Arc::new(Interrupt::new());
-        let waiting = {
-            let (table, interrupt) = (table.clone(), interrupt.clone());
-            std::thread::spawn(move || {
-                let outcome = table.wait(&mut b, id(1), Shared, Record, &interrupt, LONG);
-                table.release_all(&mut b);
-                outcome
-            })
-        };
-        while table.counters().waits_now < 1 {
-            std::thread::yield_now();
-        }
-        interrupt.set(Kill::Query);
-        assert!(matches!(waiting.join().unwrap(), Err(Error::Interrupted)));
-        interrupt.clear();
-        assert!(!interrupt.is_set());
-        table.release_all(&mut a);
-        assert_eq!(table.count(), 0);
-    }
-
-    #[test]
-    fn an_implicit_lock_becomes_explicit_while_its_owner_lives() {
-        let table = LockTable::new();
-        let (mut a, mut b) = (begin(&table, 1), begin(&table, 2));
-        assert!(table.make_explicit(TrxId(1), id(9)));
-        assert_eq!(table.try_lock(&mut b, id(9), Shared, Record), TryLock::Conflict);
-        table.release_all(&mut a);
-        assert!(granted(table.try_lock(&mut b, id(9), Shared, Record)));
-        assert!(!table.make_explicit(TrxId(1), id(9)));
-    }
-}
+mod tests;

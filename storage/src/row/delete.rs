@@ -9,7 +9,7 @@ use super::update::{key_of_row, write_undo};
 use super::version::system_fields;
 use super::{Buffers, Context, Scratch, Table, secondary};
 use crate::error::{Error, Result};
-use crate::lock::LockMode;
+use crate::lock::{LockKind, LockMode};
 use crate::mtr::Mtr;
 use crate::schema::Row;
 use crate::transaction::Transaction;
@@ -51,10 +51,12 @@ pub(super) fn delete_key(
         if !place.matched || is_deleted(mtr.page(place.leaf), origin) {
             return Err(Error::NotFound("the row to delete".into()));
         }
-        if let RowLock::Wait(id) = lock_row(ctx, trx, table, mtr.page(place.leaf), origin, LockMode::Exclusive)? {
+        if let RowLock::Wait(wish) =
+            lock_row(ctx, trx, table, mtr.page(place.leaf), origin, LockMode::Exclusive, LockKind::Record)?
+        {
             drop(place);
             drop(mtr);
-            wait(ctx, trx, id, LockMode::Exclusive)?;
+            wait(ctx, trx, wish)?;
             continue;
         }
         old.copy(mtr.page(place.leaf), layout, origin).map_err(damaged)?;

@@ -6,13 +6,13 @@ use format::page::index::SearchMode;
 use format::record::{Field, is_deleted};
 
 use super::entry::damaged;
-use super::lock::{RowLock, lock_row, wait};
+use super::lock::{RowLock, lock_gap_behind, lock_row, scan_kind, wait_or_skip};
 use super::version::{Visible, visible};
 use super::{Context, Scan, Scratch, Table};
 use crate::btree;
 use crate::error::Result;
-use crate::lock::LockMode;
-use crate::schema::{ColumnSet, FieldSource, ReadMode, Row, ScanRange};
+use crate::lock::{LockKind, LockMode};
+use crate::schema::{ColumnSet, FieldSource, IfLocked, ReadMode, Row, ScanRange};
 use crate::transaction::Transaction;
 
 /// Reads the row with this full key of a unique index. False = there is none.
@@ -36,8 +36,8 @@ pub fn get(
     }
     match mode {
         ReadMode::Consistent => get_consistent(ctx, trx, table, key, columns, row),
-        ReadMode::Shared => get_locked(ctx, trx, table, key, LockMode::Shared, columns, row),
-        ReadMode::Exclusive => get_locked(ctx, trx, table, key, LockMode::Exclusive, columns, row),
+        ReadMode::Shared(wait) => get_locked(ctx, trx, table, key, (LockMode::Shared, wait), columns, row),
+        ReadMode::Exclusive(wait) => get_locked(ctx, trx, table, key, (LockMode::Exclusive, wait), columns, row),
     }
 }
 
@@ -97,23 +97,29 @@ fn get_locked(
     trx: &mut Transaction,
     table: &Table,
     key: &[Option<&[u8]>],
-    mode: LockMode,
+    (mode, if_locked): (LockMode, IfLocked),
     columns: &ColumnSet,
     row: &mut Row,
 ) -> Result<bool> {
     trx.assign_id(ctx.store, ctx.registry, ctx.locks)?;
     let rows = table.rows();
+    let gaps = scan_kind(trx) == LockKind::NextKey;
     loop {
         let (page, position) = rows.find(ctx.store, key, SearchMode::LessOrEqual)?;
         if !position.matched {
-            // gap lock: nobody inserts the key that was looked for.
+            // Nobody inserts the key that was looked for.
+            if gaps {
+                lock_gap_behind(ctx, trx, rows, &page, position.origin)?;
+            }
             return Ok(false);
         }
         let origin = usize::from(position.origin);
-        match lock_row(ctx, trx, table, &page, origin, mode)? {
-            RowLock::Wait(id) => {
+        match lock_row(ctx, trx, table, &page, origin, mode, LockKind::Record)? {
+            RowLock::Wait(wish) => {
                 drop(page);
-                wait(ctx, trx, id, mode)?;
+                if wait_or_skip(ctx, trx, wish, if_locked)? {
+                    return Ok(false);
+                }
             }
             held => {
                 if !is_deleted(&page, origin) {
@@ -121,7 +127,10 @@ fn get_locked(
                     return Ok(true);
                 }
                 drop(page);
-                if let RowLock::Held { id, new: true } = held {
+                // Whoever would insert the key again has to lock what is left of the row.
+                if let RowLock::Held { id, new: true } = held
+                    && !gaps
+                {
                     ctx.locks.unlock(&mut trx.locks, id);
                 }
                 return Ok(false);

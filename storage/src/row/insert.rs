@@ -8,12 +8,12 @@ use super::entry::{
     Key, LongValue, build_entry, damaged, empty_reference, hash_key, move_out, record_bytes, version_of_record,
     version_of_values,
 };
-use super::lock::{RowLock, lock_row, wait};
+use super::lock::{RowLock, insert_conflict, lock_row, split_gap, wait};
 use super::rollback::rollback_row;
 use super::{Context, Scratch, Table, secondary, update};
 use crate::btree::{Aim, Change, Overflow};
 use crate::error::{Error, Result};
-use crate::lock::{LockId, LockKind, LockMode};
+use crate::lock::{LockId, LockKind, LockMode, Wish};
 use crate::mtr::Mtr;
 use crate::segment;
 use crate::transaction::Transaction;
@@ -88,11 +88,11 @@ fn insert_clustered(ctx: &Context<'_>, trx: &mut Transaction, table: &Table, ver
             let origin = usize::from(place.origin);
             let deleted = is_deleted(mtr.page(place.leaf), origin);
             let mode = if deleted { LockMode::Exclusive } else { LockMode::Shared };
-            match lock_row(ctx, trx, table, mtr.page(place.leaf), origin, mode)? {
-                RowLock::Wait(id) => {
+            match lock_row(ctx, trx, table, mtr.page(place.leaf), origin, mode, LockKind::Record)? {
+                RowLock::Wait(wish) => {
                     drop(place);
                     drop(mtr);
-                    wait(ctx, trx, id, mode)?;
+                    wait(ctx, trx, wish)?;
                     continue;
                 }
                 RowLock::Held { .. } | RowLock::Own if !deleted => {
@@ -106,12 +106,16 @@ fn insert_clustered(ctx: &Context<'_>, trx: &mut Transaction, table: &Table, ver
             continue;
         }
         // Somebody may hold the key locked though there is no such row: he found it before its insert was rolled back.
-        // gap lock: an insert intention on the record behind the place.
         let id = LockId { index: rows.id, key_hash: hash_key(layout, &key) };
-        if ctx.locks.has_conflict(trx.id, id, LockMode::Exclusive, LockKind::Record) {
+        let row = Wish::record(id, LockMode::Exclusive);
+        let conflict = match ctx.locks.has_conflict(trx.id, row) {
+            true => Some(row),
+            false => insert_conflict(ctx, trx, rows, &mtr, place.leaf, place.origin)?,
+        };
+        if let Some(wish) = conflict {
             drop(place);
             drop(mtr);
-            wait(ctx, trx, id, LockMode::Exclusive)?;
+            wait(ctx, trx, wish)?;
             continue;
         }
         if !rows.can_insert(&mtr, &place, record.size())? {
@@ -129,6 +133,7 @@ fn insert_clustered(ctx: &Context<'_>, trx: &mut Transaction, table: &Table, ver
             continue;
         };
         stamp(table, record, trx, roll_ptr)?;
+        split_gap(ctx, rows, &mtr, place.leaf, place.origin, id)?;
         match rows.insert(&mut mtr, place, record.image())? {
             Change::Done { .. } => {
                 mtr.commit();

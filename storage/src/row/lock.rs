@@ -1,13 +1,33 @@
-//! Locking a row: by its clustered key, with regard to who wrote it.
+//! Locking a row: by its clustered key, with regard to who wrote it; and the gaps between records, so that nothing comes
+//! in between what a transaction has read.
+//!
+//! ```text
+//!   index      3         7         9        supremum
+//!              |         |         |           |
+//!          gap |     gap |     gap |       gap |        a gap is locked by the record behind it
+//!          <---+    <----+    <----+    <------+
+//!
+//!   WHERE id BETWEEN 5 AND 8, FOR UPDATE:  next-key 7, gap 9
+//! ```
+//!
+//! In REPEATABLE READ and above a locking scan takes each record with its gap, and the gap before the first record beyond
+//! its range. Entries of secondary indexes are locked only for their gaps, always shared: their rows are locked where they
+//! are. Who inserts asks for the gap of the record behind the place (an *insert intention*), while he has the leaf
+//! latched. A scan that goes from one leaf to the next keeps the first latched until it has locked what it finds on the
+//! second; so between looking and locking nobody can insert.
 
-use format::ids::TrxId;
+use format::ids::{PageId, TrxId};
+use format::page::index::{self, SUPREMUM};
 
 use super::entry::{Key, damaged, hash_key};
 use super::{Context, Table};
 use crate::btree::Tree;
-use crate::error::Result;
-use crate::lock::{LockId, LockKind, LockMode, TryLock};
-use crate::transaction::Transaction;
+use crate::error::{Error, Result};
+use crate::lock::{LockId, LockKind, LockMode, TryLock, Wish};
+use crate::mtr::{Mtr, PageHandle};
+use crate::schema::IfLocked;
+use crate::store::SharedGuard;
+use crate::transaction::{Isolation, Transaction};
 
 /// What became of the wish to lock a row, under the latch of its page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,14 +37,14 @@ pub(super) enum RowLock {
     /// Its writer is this transaction itself.
     Own,
     /// Let go of all latches, [`wait`], and look again.
-    Wait(LockId),
+    Wait(Wish),
 }
 
-/// The lock of the row whose clustered record is at `origin`.
+/// The lock of the record at `origin`, and of the gap before it.
 #[inline]
-pub(super) fn lock_id(rows: &Tree, page: &[u8], origin: usize) -> Result<LockId> {
-    let key = Key::of_record(page, &rows.leaf, origin, rows.key_fields())?;
-    Ok(LockId { index: rows.id, key_hash: hash_key(&rows.leaf, &key) })
+pub(super) fn lock_id(tree: &Tree, page: &[u8], origin: usize) -> Result<LockId> {
+    let key = Key::of_record(page, &tree.leaf, origin, tree.key_fields())?;
+    Ok(LockId { index: tree.id, key_hash: hash_key(&tree.leaf, &key) })
 }
 
 /// Locks the row whose clustered record is at `origin`, if that goes at once.
@@ -36,11 +56,15 @@ pub(super) fn lock_row(
     page: &[u8],
     origin: usize,
     mode: LockMode,
+    kind: LockKind,
 ) -> Result<RowLock> {
     debug_assert!(trx.id != TrxId(0), "who locks has an id");
     let rows = table.rows();
     let writer = rows.leaf.trx_id(page, origin).map_err(damaged)?;
     if writer == trx.id {
+        if kind == LockKind::NextKey {
+            lock_gap(ctx, trx, lock_id(rows, page, origin)?);
+        }
         return Ok(RowLock::Own);
     }
     let id = lock_id(rows, page, origin)?;
@@ -48,15 +72,135 @@ pub(super) fn lock_row(
         // If it ended this moment, the record is just one of a committed writer.
         ctx.locks.make_explicit(writer, id);
     }
-    // gap lock: a scan in REPEATABLE READ will ask for LockKind::NextKey here.
-    Ok(match ctx.locks.try_lock(&mut trx.locks, id, mode, LockKind::Record) {
-        TryLock::Granted { new } => RowLock::Held { id, new },
-        TryLock::Conflict => RowLock::Wait(id),
+    let wish = Wish::new(id, mode, kind);
+    Ok(match ctx.locks.try_lock(&mut trx.locks, wish) {
+        TryLock::Granted { new } => {
+            if trx.misses(writer) {
+                return Err(Error::RecordChanged);
+            }
+            RowLock::Held { id, new }
+        }
+        TryLock::Conflict => RowLock::Wait(wish),
     })
 }
 
 /// Waits for a lock and has it then. The caller holds no latch.
-pub(super) fn wait(ctx: &Context<'_>, trx: &mut Transaction, id: LockId, mode: LockMode) -> Result<()> {
+pub(super) fn wait(ctx: &Context<'_>, trx: &mut Transaction, wish: Wish) -> Result<()> {
     let limit = trx.lock_wait_timeout;
-    ctx.locks.wait(&mut trx.locks, id, mode, LockKind::Record, &trx.interrupt, limit)
+    let weight = trx.weight();
+    ctx.locks.wait(&mut trx.locks, wish, weight, &trx.interrupt, limit)
+}
+
+/// Waits, if the statement waits for locked rows. True = the row is to be skipped.
+pub(super) fn wait_or_skip(ctx: &Context<'_>, trx: &mut Transaction, wish: Wish, if_locked: IfLocked) -> Result<bool> {
+    match if_locked {
+        IfLocked::Wait => wait(ctx, trx, wish).map(|()| false),
+        IfLocked::Fail => Err(Error::RowIsLocked),
+        IfLocked::Skip => Ok(true),
+    }
+}
+
+/// What a scan locks of the records it meets.
+#[inline]
+pub(super) fn scan_kind(trx: &Transaction) -> LockKind {
+    if trx.isolation >= Isolation::RepeatableRead { LockKind::NextKey } else { LockKind::Record }
+}
+
+/// Locks the gap before a record. That never has to wait: gap locks go along with everything but a wish to insert.
+#[inline]
+pub(super) fn lock_gap(ctx: &Context<'_>, trx: &mut Transaction, id: LockId) {
+    let granted = ctx.locks.try_lock(&mut trx.locks, Wish::gap(id));
+    debug_assert!(granted != TryLock::Conflict, "a gap lock conflicts with nothing");
+}
+
+/// Locks the gap behind the record at `origin` of a latched leaf (which may be the infimum): nobody inserts there.
+pub(super) fn lock_gap_behind(
+    ctx: &Context<'_>,
+    trx: &mut Transaction,
+    tree: &Tree,
+    page: &SharedGuard<'_>,
+    origin: u16,
+) -> Result<()> {
+    let next = index::next(page, origin).map_err(damaged)?;
+    if next != SUPREMUM {
+        let id = lock_id(tree, page, usize::from(next))?;
+        lock_gap(ctx, trx, id);
+        return Ok(());
+    }
+    // The leaf stays latched meanwhile.
+    let id = match tree.leaf_behind(ctx.store, page)? {
+        None => LockId::supremum(tree.id),
+        Some(behind) => first_id(tree, &behind)?,
+    };
+    lock_gap(ctx, trx, id);
+    Ok(())
+}
+
+fn first_id(tree: &Tree, page: &[u8]) -> Result<LockId> {
+    match index::first(page).map_err(damaged)? {
+        SUPREMUM => Err(Error::corrupt("an empty leaf with neighbours")),
+        first => lock_id(tree, page, usize::from(first)),
+    }
+}
+
+/// The lock of the record behind the one at `origin`, on a leaf that a mini-transaction has latched.
+fn id_behind(ctx: &Context<'_>, tree: &Tree, mtr: &Mtr<'_>, leaf: PageHandle, origin: u16) -> Result<LockId> {
+    let page = mtr.page(leaf);
+    let next = index::next(page, origin).map_err(damaged)?;
+    if next != SUPREMUM {
+        return lock_id(tree, page, usize::from(next));
+    }
+    let behind = format::page::header::next(page);
+    if behind.is_null() {
+        return Ok(LockId::supremum(tree.id));
+    }
+    let behind = PageId::new(tree.space, behind);
+    match mtr.find(behind) {
+        Some(handle) => first_id(tree, mtr.page(handle)),
+        None => first_id(tree, &ctx.store.read(behind)?),
+    }
+}
+
+/// Whether a record may come in behind the one at `origin`: `Some` is the lock to [`wait`] for, without any latch.
+#[inline]
+pub(super) fn insert_conflict(
+    ctx: &Context<'_>,
+    trx: &Transaction,
+    tree: &Tree,
+    mtr: &Mtr<'_>,
+    leaf: PageHandle,
+    origin: u16,
+) -> Result<Option<Wish>> {
+    if !ctx.locks.has_gaps(tree.id) {
+        return Ok(None);
+    }
+    let wish = Wish::insert(id_behind(ctx, tree, mtr, leaf, origin)?);
+    Ok(ctx.locks.has_conflict(trx.id, wish).then_some(wish))
+}
+
+/// A record with the lock `new` is about to come in behind the one at `origin`: whoever has that gap locked (it can only
+/// be the one who inserts) keeps both halves.
+#[inline]
+pub(super) fn split_gap(
+    ctx: &Context<'_>,
+    tree: &Tree,
+    mtr: &Mtr<'_>,
+    leaf: PageHandle,
+    origin: u16,
+    new: LockId,
+) -> Result<()> {
+    if ctx.locks.has_gaps(tree.id) {
+        ctx.locks.inherit_gaps(id_behind(ctx, tree, mtr, leaf, origin)?, new);
+    }
+    Ok(())
+}
+
+/// The record at `origin` is about to be removed: what is locked of it goes on as a lock of the gap that it leaves.
+#[inline]
+pub(super) fn join_gap(ctx: &Context<'_>, tree: &Tree, mtr: &Mtr<'_>, leaf: PageHandle, origin: u16) -> Result<()> {
+    let id = lock_id(tree, mtr.page(leaf), usize::from(origin))?;
+    if ctx.locks.is_used(id) {
+        ctx.locks.inherit_all(id, id_behind(ctx, tree, mtr, leaf, origin)?);
+    }
+    Ok(())
 }

@@ -9,6 +9,7 @@ use format::page::blob::{REFERENCE_BYTES, Reference};
 use format::record::{RecordBuffer, compare_records, is_deleted};
 
 use super::entry::{Key, build_entry, damaged, version_of_record};
+use super::lock::join_gap;
 use super::secondary::Unneeded;
 use super::version::build_previous;
 use super::{Buffers, Context, Lookup, Scratch, Table, purge, secondary};
@@ -130,7 +131,7 @@ fn undo_update(
             UndoKind::Delete => {
                 // Its bytes may be those of a later version that compared equal, so it is written anew.
                 build_entry(ctx.store, table, index, &before, 0, entry)?;
-                secondary::put(ctx, tree, trx_id, entry)?;
+                secondary::put_back(ctx, tree, trx_id, entry)?;
             }
             UndoKind::UpdateDeleted => {
                 build_entry(ctx.store, table, index, &after, 0, entry)?;
@@ -151,7 +152,7 @@ fn undo_update(
                 if order.map_err(damaged)?.is_ne() {
                     secondary::remove(ctx, table, index, trx_id, other_entry, Unneeded::ButForCurrent)?;
                 }
-                secondary::put(ctx, tree, trx_id, entry)?;
+                secondary::put_back(ctx, tree, trx_id, entry)?;
             }
         }
     }
@@ -249,6 +250,7 @@ pub(super) fn remove_clustered(ctx: &Context<'_>, table: &Table, key: &Key<'_>, 
         if !place.matched || rows.leaf.roll_ptr(mtr.page(place.leaf), origin).map_err(damaged)? != roll_ptr {
             return Ok(());
         }
+        join_gap(ctx, rows, &mtr, place.leaf, place.origin)?;
         match rows.remove(&mut mtr, place)? {
             Removal::Done { underfull } => {
                 mtr.commit();

@@ -14,7 +14,7 @@
 //! what the reader sees, the page may tell (its newest writer is visible and the entry is not delete-marked); if not, the
 //! version of the row that he sees tells: it must have this very entry.
 //!
-//! A locking scan takes one row at a time, locks it, and then looks at it as it is now.
+//! A locking scan takes one row at a time, locks it, and then looks at it as it is now; see `locking`.
 
 use std::cell::RefCell;
 use std::ops::Bound;
@@ -24,9 +24,10 @@ use format::page::header;
 use format::page::index::{self, INFIMUM, SUPREMUM, SearchMode};
 use format::record::{self, RecordBuffer, is_deleted};
 
+mod locking;
+
 use super::entry::{Key, damaged, prefix_of};
 use super::get::{fill, fill_from_entry, read_visible, with_key};
-use super::lock::{RowLock, lock_row, wait};
 use super::version::{Visible, record_has_entry, visible};
 use super::{Context, Scratch, Table};
 use crate::error::{Error, Result};
@@ -142,6 +143,8 @@ pub struct Scan {
     entry_count: usize,
     /// The lock of the row handed out last, if it was taken for that.
     lock: Option<LockId>,
+    /// The range is one whole key of a unique index: at most one row, and no gaps around it, if it is there.
+    point: bool,
 }
 
 impl Scan {
@@ -172,6 +175,7 @@ impl Scan {
             entries,
             entry_count: 0,
             lock: None,
+            point: is_point(table, index, range),
         }
     }
 
@@ -192,8 +196,10 @@ impl Scan {
             }
             match self.mode {
                 ReadMode::Consistent => self.refill(ctx, trx, table)?,
-                ReadMode::Shared => return self.next_locked(ctx, trx, table, LockMode::Shared, row),
-                ReadMode::Exclusive => return self.next_locked(ctx, trx, table, LockMode::Exclusive, row),
+                ReadMode::Shared(wait) => return self.next_locked(ctx, trx, table, (LockMode::Shared, wait), row),
+                ReadMode::Exclusive(wait) => {
+                    return self.next_locked(ctx, trx, table, (LockMode::Exclusive, wait), row);
+                }
             }
         }
     }
@@ -457,124 +463,6 @@ impl Scan {
         fill(ctx, table, bytes, origin, &self.columns, row)?;
         Ok(true)
     }
-
-    /// Finds, locks and reads the next row.
-    fn next_locked(
-        &mut self,
-        ctx: &Context<'_>,
-        trx: &mut Transaction,
-        table: &Table,
-        mode: LockMode,
-        row: &mut Row,
-    ) -> Result<bool> {
-        trx.assign_id(ctx.store, ctx.registry, ctx.locks)?;
-        self.lock = None;
-        let mut at = self.position(ctx, table)?;
-        while let Some((page, origin)) = at {
-            if origin == SUPREMUM || origin == INFIMUM {
-                at = self.next_leaf(ctx, table, page)?;
-                continue;
-            }
-            if self.is_beyond(table, &page, origin)? {
-                // gap lock: the first record beyond the range, so that nothing comes in before it.
-                break;
-            }
-            if self.index != 0 {
-                self.note(table, &page, origin, Progress::Behind)?;
-                drop(page);
-                if self.lock_entry(ctx, trx, table, mode, row)? {
-                    return Ok(true);
-                }
-                if trx.interrupt.is_set() {
-                    return Err(Error::Interrupted);
-                }
-                at = self.position(ctx, table)?;
-                continue;
-            }
-            let place = usize::from(origin);
-            let writer = table.rows().leaf.trx_id(&page, place).map_err(damaged)?;
-            let settled = writer == trx.id || !ctx.registry.is_active(writer);
-            if settled && is_deleted(&page, place) {
-                let next = if self.reverse { index::prev(&page, origin) } else { index::next(&page, origin) };
-                at = Some((page, next.map_err(damaged)?));
-                continue;
-            }
-            match lock_row(ctx, trx, table, &page, place, mode)? {
-                RowLock::Wait(id) => {
-                    self.note(table, &page, origin, Progress::At)?;
-                    drop(page);
-                    wait(ctx, trx, id, mode)?;
-                    at = self.position(ctx, table)?;
-                }
-                held => {
-                    self.note(table, &page, origin, Progress::Behind)?;
-                    if is_deleted(&page, place) {
-                        let next = if self.reverse { index::prev(&page, origin) } else { index::next(&page, origin) };
-                        at = Some((page, next.map_err(damaged)?));
-                        if let RowLock::Held { id, new: true } = held {
-                            ctx.locks.unlock(&mut trx.locks, id);
-                        }
-                        continue;
-                    }
-                    fill(ctx, table, &page, place, &self.columns, row)?;
-                    if let RowLock::Held { id, new: true } = held {
-                        self.lock = Some(id);
-                    }
-                    return Ok(true);
-                }
-            }
-        }
-        self.progress = Progress::End;
-        Ok(false)
-    }
-
-    /// Locks the row of the entry in `last` and reads it, if it is alive and has the entry.
-    fn lock_entry(
-        &mut self,
-        ctx: &Context<'_>,
-        trx: &mut Transaction,
-        table: &Table,
-        mode: LockMode,
-        row: &mut Row,
-    ) -> Result<bool> {
-        let rows = table.rows();
-        loop {
-            let key = Key::of_entry(table, self.index, self.last.bytes(), self.last.origin())?;
-            let (page, position) = rows.find(ctx.store, &key, SearchMode::LessOrEqual)?;
-            if !position.matched {
-                return Ok(false);
-            }
-            let origin = usize::from(position.origin);
-            let has_it = |page: &[u8]| -> Result<bool> {
-                Ok(!is_deleted(page, origin) && record_has_entry(ctx, table, self.index, &self.last, page, origin)?)
-            };
-            let writer = rows.leaf.trx_id(&page, origin).map_err(damaged)?;
-            let settled = writer == trx.id || !ctx.registry.is_active(writer);
-            if settled && !has_it(&page)? {
-                return Ok(false);
-            }
-            match lock_row(ctx, trx, table, &page, origin, mode)? {
-                RowLock::Wait(id) => {
-                    drop(page);
-                    wait(ctx, trx, id, mode)?;
-                }
-                held => {
-                    let alive = has_it(&page)?;
-                    if alive {
-                        fill(ctx, table, &page, origin, &self.columns, row)?;
-                    }
-                    drop(page);
-                    if let RowLock::Held { id, new: true } = held {
-                        match alive {
-                            true => self.lock = Some(id),
-                            false => ctx.locks.unlock(&mut trx.locks, id),
-                        }
-                    }
-                    return Ok(alive);
-                }
-            }
-        }
-    }
 }
 
 impl Drop for Scan {
@@ -602,4 +490,17 @@ impl Drop for Scan {
 #[inline]
 fn found<'s>(place: (SharedGuard<'s>, index::Position)) -> Result<Option<(SharedGuard<'s>, u16)>> {
     Ok(Some((place.0, place.1.origin)))
+}
+
+/// Whether a range is one whole key of a unique index, of which there is one entry at most.
+fn is_point(table: &Table, index: usize, range: &ScanRange<'_>) -> bool {
+    let of = &table.indexes[index];
+    let (Bound::Included(lower), Bound::Included(upper)) = (range.lower, range.upper) else { return false };
+    let parts = if index == 0 { table.key_fields() } else { of.parts.len() };
+    !range.reverse
+        && (index == 0 || of.unique)
+        && lower.len() == parts
+        && lower == upper
+        && lower.iter().all(Option::is_some)
+        && of.parts.iter().all(|part| part.prefix_chars.is_none())
 }

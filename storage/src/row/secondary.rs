@@ -6,12 +6,12 @@ use format::record::{RecordBuffer, is_deleted};
 use format::redo::PageOp;
 
 use super::entry::{Key, damaged, hash_key};
-use super::lock::{RowLock, lock_row, wait};
+use super::lock::{RowLock, insert_conflict, join_gap, lock_id, lock_row, split_gap, wait};
 use super::version::has_entry;
 use super::{Context, Table};
-use crate::btree::{Aim, Change, Removal, Tree};
+use crate::btree::{Aim, Change, Place, Removal, Tree};
 use crate::error::{Error, Result};
-use crate::lock::{LockId, LockKind, LockMode, TryLock};
+use crate::lock::{LockId, LockKind, LockMode, TryLock, Wish};
 use crate::mtr::{Mtr, PageHandle};
 use crate::transaction::Transaction;
 
@@ -23,8 +23,20 @@ fn touch(mtr: &mut Mtr<'_>, leaf: PageHandle, trx_id: TrxId) -> Result<()> {
     Ok(())
 }
 
+/// Puts an entry back into a tree when a change is undone: that is nobody's wish, and waits for nobody.
+pub(super) fn put_back(ctx: &Context<'_>, tree: &Tree, trx_id: TrxId, entry: &RecordBuffer) -> Result<()> {
+    put(ctx, Writer::Undo(trx_id), tree, entry)
+}
+
+/// For whom an entry is put.
+enum Writer<'t> {
+    /// Waits for those who have locked the gap.
+    Trx(&'t mut Transaction),
+    Undo(TrxId),
+}
+
 /// Puts an entry into a tree. One with the same key that lies there delete-marked is revived, with the new bytes.
-pub(super) fn put(ctx: &Context<'_>, tree: &Tree, trx_id: TrxId, entry: &RecordBuffer) -> Result<()> {
+fn put(ctx: &Context<'_>, mut writer: Writer<'_>, tree: &Tree, entry: &RecordBuffer) -> Result<()> {
     let key = Key::of_buffer(entry, &tree.leaf)?;
     let mut pessimistic = false;
     loop {
@@ -33,7 +45,22 @@ pub(super) fn put(ctx: &Context<'_>, tree: &Tree, trx_id: TrxId, entry: &RecordB
             false => tree.latch_leaf(&mut mtr, &key)?,
             true => tree.latch_path(&mut mtr, &key, Aim::Grow)?,
         };
-        // gap lock: an insert intention on the record behind the place.
+        let trx_id = match &mut writer {
+            Writer::Undo(id) => *id,
+            Writer::Trx(trx) => {
+                if let Some(wish) = put_conflict(ctx, trx, tree, &mtr, &place)? {
+                    drop(place);
+                    drop(mtr);
+                    wait(ctx, trx, wish)?;
+                    continue;
+                }
+                trx.id
+            }
+        };
+        if !place.matched {
+            let new = lock_id(tree, entry.bytes(), entry.origin())?;
+            split_gap(ctx, tree, &mtr, place.leaf, place.origin, new)?;
+        }
         let change = match place.matched {
             true => tree.replace(&mut mtr, place, entry.image())?,
             false => tree.insert(&mut mtr, place, entry.image())?,
@@ -47,6 +74,24 @@ pub(super) fn put(ctx: &Context<'_>, tree: &Tree, trx_id: TrxId, entry: &RecordB
             Change::Full => pessimistic = true,
         }
     }
+}
+
+/// Whether somebody has locked what an entry would come into: the gap, or the delete-marked entry that it would revive.
+fn put_conflict(
+    ctx: &Context<'_>,
+    trx: &Transaction,
+    tree: &Tree,
+    mtr: &Mtr<'_>,
+    place: &Place<'_>,
+) -> Result<Option<Wish>> {
+    if !place.matched {
+        return insert_conflict(ctx, trx, tree, mtr, place.leaf, place.origin);
+    }
+    if !ctx.locks.has_gaps(tree.id) {
+        return Ok(None);
+    }
+    let wish = Wish::record(lock_id(tree, mtr.page(place.leaf), usize::from(place.origin))?, LockMode::Exclusive);
+    Ok(ctx.locks.has_conflict(trx.id, wish).then_some(wish))
 }
 
 /// Delete-marks an entry. Answers whether it is there.
@@ -119,6 +164,7 @@ pub(super) fn remove(
                 }
             }
         }
+        join_gap(ctx, tree, &mtr, place.leaf, place.origin)?;
         match tree.remove(&mut mtr, place)? {
             Removal::Done { underfull } => {
                 mtr.commit();
@@ -144,7 +190,7 @@ pub(super) fn insert(
     if table.indexes[index].unique {
         check_unique(ctx, trx, table, index, entry)?;
     }
-    put(ctx, table.tree(index), trx.id, entry)
+    put(ctx, Writer::Trx(trx), table.tree(index), entry)
 }
 
 fn check_unique(
@@ -164,8 +210,9 @@ fn check_unique(
     }
     // From here to the end of the transaction nobody else inserts the value. Who finds it inserted waits here.
     let id = LockId { index: of.tree.id, key_hash: hash_key(layout, &value) };
-    if ctx.locks.try_lock(&mut trx.locks, id, LockMode::Exclusive, LockKind::Record) == TryLock::Conflict {
-        wait(ctx, trx, id, LockMode::Exclusive)?;
+    let wish = Wish::record(id, LockMode::Exclusive);
+    if ctx.locks.try_lock(&mut trx.locks, wish) == TryLock::Conflict {
+        wait(ctx, trx, wish)?;
     }
 
     // Entries with the value: of rows that were deleted or changed, or one that is alive.
@@ -230,13 +277,13 @@ fn is_taken(
                 return Ok(false);
             }
         }
-        match lock_row(ctx, trx, table, &page, origin, LockMode::Shared)? {
+        match lock_row(ctx, trx, table, &page, origin, LockMode::Shared, LockKind::Record)? {
             RowLock::Held { .. } | RowLock::Own => {
                 return Ok(!deleted && super::version::record_has_entry(ctx, table, index, found, &page, origin)?);
             }
-            RowLock::Wait(id) => {
+            RowLock::Wait(wish) => {
                 drop(page);
-                wait(ctx, trx, id, LockMode::Shared)?;
+                wait(ctx, trx, wish)?;
             }
         }
     }

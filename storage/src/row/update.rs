@@ -13,7 +13,7 @@ use super::rollback::rollback_row;
 use super::{Buffers, Context, Scratch, Table, delete, secondary};
 use crate::btree::{self, Aim, Change, Place};
 use crate::error::{Error, Result};
-use crate::lock::LockMode;
+use crate::lock::{LockKind, LockMode};
 use crate::mtr::Mtr;
 use crate::schema::{FieldSource, Row};
 use crate::transaction::Transaction;
@@ -84,10 +84,12 @@ fn change(ctx: &Context<'_>, trx: &mut Transaction, table: &Table, key: &Key<'_>
         if !place.matched || is_deleted(mtr.page(place.leaf), origin) {
             return Err(Error::NotFound("the row to update".into()));
         }
-        if let RowLock::Wait(id) = lock_row(ctx, trx, table, mtr.page(place.leaf), origin, LockMode::Exclusive)? {
+        if let RowLock::Wait(wish) =
+            lock_row(ctx, trx, table, mtr.page(place.leaf), origin, LockMode::Exclusive, LockKind::Record)?
+        {
             drop(place);
             drop(mtr);
-            wait(ctx, trx, id, LockMode::Exclusive)?;
+            wait(ctx, trx, wish)?;
             continue;
         }
         old.copy(mtr.page(place.leaf), layout, origin).map_err(damaged)?;

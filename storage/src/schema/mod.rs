@@ -32,7 +32,7 @@ use format::transform::Algorithm;
 use format::value::ColumnType;
 
 pub use row::{ColumnSet, Row};
-pub use scan::{ReadMode, ScanRange};
+pub use scan::{IfLocked, ReadMode, ScanRange};
 
 /// The most columns of a table, as in InnoDB.
 pub const COLUMNS_MAX: usize = 1017;

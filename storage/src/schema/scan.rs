@@ -8,9 +8,27 @@ pub enum ReadMode {
     /// As of the transaction's read view, without locks. (In READ UNCOMMITTED: the newest version.)
     Consistent,
     /// The newest version, share-locked. `LOCK IN SHARE MODE`, and every read in SERIALIZABLE.
-    Shared,
+    Shared(IfLocked),
     /// The newest version, exclusively locked. `FOR UPDATE`, and the rows that UPDATE and DELETE visit.
-    Exclusive,
+    Exclusive(IfLocked),
+}
+
+impl ReadMode {
+    /// Reads to share, waiting for writers.
+    pub const SHARED: ReadMode = ReadMode::Shared(IfLocked::Wait);
+    /// Reads to change, waiting for others.
+    pub const EXCLUSIVE: ReadMode = ReadMode::Exclusive(IfLocked::Wait);
+}
+
+/// What a locking read does about a row that somebody else has locked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IfLocked {
+    /// Waits, as long as the transaction waits for locks.
+    Wait,
+    /// `NOWAIT`: gives up with an error.
+    Fail,
+    /// `SKIP LOCKED`: goes on without the row.
+    Skip,
 }
 
 /// The part of an index to scan, and the direction.

@@ -67,6 +67,8 @@ pub struct Transaction {
     pub interrupt: Arc<Interrupt>,
     /// How long it waits for a row.
     pub lock_wait_timeout: Duration,
+    /// `innodb_snapshot_isolation`: a row that was changed after the read view was taken may not be locked.
+    pub snapshot_isolation: bool,
 }
 
 impl Transaction {
@@ -80,6 +82,7 @@ impl Transaction {
             locks: Held::default(),
             interrupt,
             lock_wait_timeout,
+            snapshot_isolation: false,
         }
     }
 
@@ -162,6 +165,19 @@ impl Transaction {
     #[inline]
     pub fn sees(&self, writer: TrxId) -> bool {
         writer == self.id || self.view.as_ref().expect("a reader has a view").sees(writer)
+    }
+
+    /// Whether its snapshot does not have what `writer` did to a row that it locks now, and that matters to it.
+    #[inline]
+    pub fn misses(&self, writer: TrxId) -> bool {
+        self.snapshot_isolation
+            && self.isolation >= Isolation::RepeatableRead
+            && self.view.as_ref().is_some_and(|view| !view.sees(writer))
+    }
+
+    /// What rolling it back would cost: changes made and locks held.
+    pub fn weight(&self) -> u64 {
+        self.undo.savepoint().0 + self.locks.count() as u64
     }
 
     /// Whether consistent reads see the newest version of each row instead.

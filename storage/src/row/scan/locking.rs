@@ -1,0 +1,290 @@
+//! Scans that lock what they find: one row at a time, as it is now.
+//!
+//! With gaps (REPEATABLE READ and above) nothing may come in between two steps. So a record is locked while its leaf is
+//! latched, and, if the scan came over from the leaf before, that one too; and if a lock has to be waited for, the scan
+//! looks again from the record before, for what came in meanwhile is its business.
+//!
+//! ```text
+//!   upward    next-key each record met; gap of the first one beyond the range, or of the supremum
+//!   downward  gap of the first record beyond the upper end, then next-key each record met
+//!   a point   record only, if it is there; else the gap where it would be
+//! ```
+
+use format::page::index::{self, INFIMUM, SUPREMUM, SearchMode};
+use format::record::{compare, is_deleted};
+
+use super::super::entry::{Key, damaged};
+use super::super::get::fill;
+use super::super::lock::{RowLock, lock_gap, lock_gap_behind, lock_id, lock_row, scan_kind, wait, wait_or_skip};
+use super::super::version::record_has_entry;
+use super::super::{Context, Table};
+use super::{Progress, Scan};
+use crate::error::{Error, Result};
+use crate::lock::{LockId, LockKind, LockMode, TryLock, Wish};
+use crate::schema::{IfLocked, Row};
+use crate::store::SharedGuard;
+use crate::transaction::Transaction;
+
+/// What became of the row of an entry.
+enum Locked {
+    /// It is locked and read.
+    Row,
+    /// It has not got the entry, or not any more.
+    Gone,
+    /// Somebody else has it, and the statement does not wait.
+    Skipped,
+}
+
+impl Scan {
+    /// Finds, locks and reads the next row.
+    pub(super) fn next_locked(
+        &mut self,
+        ctx: &Context<'_>,
+        trx: &mut Transaction,
+        table: &Table,
+        (mode, if_locked): (LockMode, IfLocked),
+        row: &mut Row,
+    ) -> Result<bool> {
+        trx.assign_id(ctx.store, ctx.registry, ctx.locks)?;
+        self.lock = None;
+        let gaps = scan_kind(trx) == LockKind::NextKey;
+        if gaps && self.reverse && self.progress == Progress::Start {
+            self.lock_gap_above(ctx, trx, table)?;
+        }
+        let tree = table.tree(self.index);
+        let mut at = self.position(ctx, table)?;
+        // The leaf before, latched until something on the next one is locked.
+        let mut before: Option<SharedGuard<'_>> = None;
+        while let Some((page, origin)) = at {
+            if trx.interrupt.is_set() {
+                return Err(Error::Interrupted);
+            }
+            if origin == SUPREMUM || origin == INFIMUM {
+                if !gaps || self.reverse {
+                    at = self.next_leaf(ctx, table, page)?;
+                    continue;
+                }
+                let Some(next) = tree.leaf_behind(ctx.store, &page)? else {
+                    if !self.point || self.progress == Progress::Start {
+                        lock_gap(ctx, trx, LockId::supremum(tree.id));
+                    }
+                    break;
+                };
+                let first = index::first(&next).map_err(damaged)?;
+                before = Some(page);
+                at = Some((next, first));
+                continue;
+            }
+            if self.is_beyond(table, &page, origin)? {
+                // So that nothing comes in before it. Behind a unique key that was found nothing can.
+                if gaps && !self.reverse && !(self.point && self.progress != Progress::Start) {
+                    lock_gap(ctx, trx, lock_id(tree, &page, usize::from(origin))?);
+                }
+                break;
+            }
+            let found = match self.index {
+                0 => {
+                    let kind = if gaps { self.kind_at(table, &page, origin)? } else { LockKind::Record };
+                    self.lock_record(ctx, trx, table, page, origin, (mode, kind, if_locked), row)?
+                }
+                _ => {
+                    if gaps && !self.point {
+                        // Shared, so that readers of gaps do not stand in each other's way.
+                        let id = lock_id(tree, &page, usize::from(origin))?;
+                        let wish = Wish::new(id, LockMode::Shared, LockKind::NextKey);
+                        if ctx.locks.try_lock(&mut trx.locks, wish) == TryLock::Conflict {
+                            drop(page);
+                            drop(before.take());
+                            wait(ctx, trx, wish)?;
+                            at = self.position(ctx, table)?;
+                            continue;
+                        }
+                    }
+                    let from_start = self.progress == Progress::Start;
+                    self.note(table, &page, origin, Progress::Behind)?;
+                    drop(page);
+                    drop(before.take());
+                    match self.lock_entry(ctx, trx, table, (mode, if_locked), row)? {
+                        Locked::Row => Found::Row,
+                        Locked::Gone if gaps && self.point => {
+                            // It is not there after all, so the place where it would be has to be locked.
+                            self.point = false;
+                            if from_start {
+                                self.progress = Progress::Start;
+                                self.place = None;
+                            }
+                            Found::Again
+                        }
+                        Locked::Gone | Locked::Skipped => Found::Again,
+                    }
+                }
+            };
+            match found {
+                Found::Row => return Ok(true),
+                Found::Next(page, next) => at = Some((page, next)),
+                Found::Again => {
+                    drop(before.take());
+                    at = self.position(ctx, table)?;
+                    continue;
+                }
+            }
+            before = None;
+        }
+        self.progress = Progress::End;
+        Ok(false)
+    }
+
+    /// Locks the clustered record at `origin`, and reads it if it is alive.
+    fn lock_record<'s>(
+        &mut self,
+        ctx: &Context<'s>,
+        trx: &mut Transaction,
+        table: &Table,
+        page: SharedGuard<'s>,
+        origin: u16,
+        (mode, kind, if_locked): (LockMode, LockKind, IfLocked),
+        row: &mut Row,
+    ) -> Result<Found<'s>> {
+        let place = usize::from(origin);
+        let gaps = scan_kind(trx) == LockKind::NextKey;
+        let writer = table.rows().leaf.trx_id(&page, place).map_err(damaged)?;
+        let settled = writer == trx.id || !ctx.registry.is_active(writer);
+        let following = |page: SharedGuard<'s>, reverse: bool| -> Result<Found<'s>> {
+            let next = if reverse { index::prev(&page, origin) } else { index::next(&page, origin) };
+            Ok(Found::Next(page, next.map_err(damaged)?))
+        };
+        if settled && is_deleted(&page, place) && !gaps {
+            return following(page, self.reverse);
+        }
+        match lock_row(ctx, trx, table, &page, place, mode, kind)? {
+            RowLock::Wait(wish) => {
+                if if_locked == IfLocked::Skip {
+                    self.note(table, &page, origin, Progress::Behind)?;
+                    return following(page, self.reverse);
+                }
+                if !gaps {
+                    self.note(table, &page, origin, Progress::At)?;
+                }
+                drop(page);
+                wait_or_skip(ctx, trx, wish, if_locked)?;
+                Ok(Found::Again)
+            }
+            held => {
+                self.note(table, &page, origin, Progress::Behind)?;
+                if is_deleted(&page, place) {
+                    // With gaps the lock stays: whoever would insert the key again has to take it.
+                    if let RowLock::Held { id, new: true } = held
+                        && !gaps
+                    {
+                        ctx.locks.unlock(&mut trx.locks, id);
+                    }
+                    return following(page, self.reverse);
+                }
+                fill(ctx, table, &page, place, &self.columns, row)?;
+                if let RowLock::Held { id, new: true } = held {
+                    self.lock = Some(id);
+                }
+                Ok(Found::Row)
+            }
+        }
+    }
+
+    /// Before what no row of the range can come in: a record that is the lower end itself.
+    fn kind_at(&self, table: &Table, page: &[u8], origin: u16) -> Result<LockKind> {
+        if self.point {
+            return Ok(LockKind::Record);
+        }
+        let is_whole_key = !self.lower.unbounded && self.lower.parts.len() == table.key_fields();
+        if !self.reverse && is_whole_key {
+            let order = compare(page, &table.rows().leaf, usize::from(origin), &self.lower.key()).map_err(damaged)?;
+            if order.is_eq() {
+                return Ok(LockKind::Record);
+            }
+        }
+        Ok(LockKind::NextKey)
+    }
+
+    /// Locks the gap behind the range, where a downward scan begins.
+    fn lock_gap_above(&self, ctx: &Context<'_>, trx: &mut Transaction, table: &Table) -> Result<()> {
+        let tree = table.tree(self.index);
+        if self.upper.unbounded {
+            let page = tree.edge(ctx.store, true)?;
+            // Held until the end of the index is locked.
+            lock_gap(ctx, trx, LockId::supremum(tree.id));
+            drop(page);
+            return Ok(());
+        }
+        let mode = if self.upper.included { SearchMode::Greater } else { SearchMode::GreaterOrEqual };
+        let (page, position) = tree.find(ctx.store, &self.upper.key(), mode)?;
+        match position.origin {
+            SUPREMUM => {
+                let last = index::last(&page).map_err(damaged)?;
+                lock_gap_behind(ctx, trx, tree, &page, last)
+            }
+            origin => {
+                lock_gap(ctx, trx, lock_id(tree, &page, usize::from(origin))?);
+                Ok(())
+            }
+        }
+    }
+
+    /// Locks the row of the entry in `last` and reads it, if it is alive and has the entry.
+    fn lock_entry(
+        &mut self,
+        ctx: &Context<'_>,
+        trx: &mut Transaction,
+        table: &Table,
+        (mode, if_locked): (LockMode, IfLocked),
+        row: &mut Row,
+    ) -> Result<Locked> {
+        let rows = table.rows();
+        loop {
+            let key = Key::of_entry(table, self.index, self.last.bytes(), self.last.origin())?;
+            let (page, position) = rows.find(ctx.store, &key, SearchMode::LessOrEqual)?;
+            if !position.matched {
+                return Ok(Locked::Gone);
+            }
+            let origin = usize::from(position.origin);
+            let has_it = |page: &[u8]| -> Result<bool> {
+                Ok(!is_deleted(page, origin) && record_has_entry(ctx, table, self.index, &self.last, page, origin)?)
+            };
+            let writer = rows.leaf.trx_id(&page, origin).map_err(damaged)?;
+            let settled = writer == trx.id || !ctx.registry.is_active(writer);
+            if settled && !has_it(&page)? {
+                return Ok(Locked::Gone);
+            }
+            match lock_row(ctx, trx, table, &page, origin, mode, LockKind::Record)? {
+                RowLock::Wait(wish) => {
+                    drop(page);
+                    if wait_or_skip(ctx, trx, wish, if_locked)? {
+                        return Ok(Locked::Skipped);
+                    }
+                }
+                held => {
+                    let alive = has_it(&page)?;
+                    if alive {
+                        fill(ctx, table, &page, origin, &self.columns, row)?;
+                    }
+                    drop(page);
+                    if let RowLock::Held { id, new: true } = held {
+                        match alive {
+                            true => self.lock = Some(id),
+                            false => ctx.locks.unlock(&mut trx.locks, id),
+                        }
+                    }
+                    return Ok(if alive { Locked::Row } else { Locked::Gone });
+                }
+            }
+        }
+    }
+}
+
+/// Where a step of a locking scan came to.
+enum Found<'s> {
+    /// At a row.
+    Row,
+    /// At a record that is none; go on with the one behind it.
+    Next(SharedGuard<'s>, u16),
+    /// It had to let go of the leaf; look for the place again.
+    Again,
+}

@@ -1,0 +1,34 @@
+//! What the tests of the engine's public face share: describing tables, and small numbers as keys.
+
+use format::value::ColumnType;
+use storage::{Column, ColumnDefault, IndexDefinition, IndexPart, Row};
+
+pub fn column(name: &str, ty: ColumnType, nullable: bool) -> Column {
+    Column {
+        name: name.into(),
+        ty,
+        nullable,
+        default: ColumnDefault::None,
+        on_update_now: false,
+        auto_increment: false,
+        comment: "".into(),
+        invisible: false,
+    }
+}
+
+/// An index on whole columns, by their ordinals.
+pub fn index(name: &str, unique: bool, columns: &[usize]) -> IndexDefinition {
+    let part = |column: &usize| IndexPart { column: *column, prefix_chars: None, descending: false };
+    IndexDefinition {
+        name: name.into(),
+        unique,
+        primary: name == "PRIMARY",
+        parts: columns.iter().map(part).collect(),
+        ..IndexDefinition::default()
+    }
+}
+
+/// An INT UNSIGNED of a row.
+pub fn number(row: &Row, column: usize) -> u32 {
+    u32::from_be_bytes(row.get(column).unwrap().try_into().unwrap())
+}
