@@ -85,7 +85,7 @@ impl Scan {
             let found = match self.index {
                 0 => {
                     let kind = if gaps { self.kind_at(table, &page, origin)? } else { LockKind::Record };
-                    self.lock_record(ctx, trx, table, page, origin, (mode, kind, if_locked), row)?
+                    self.lock_record(ctx, trx, table, (page, &mut before), origin, (mode, kind, if_locked), row)?
                 }
                 _ => {
                     if gaps && !self.point {
@@ -134,13 +134,14 @@ impl Scan {
         Ok(false)
     }
 
-    /// Locks the clustered record at `origin`, and reads it if it is alive.
+    /// Locks the clustered record at `origin`, and reads it if it is alive. `before` is the leaf that the scan came from, if
+    /// it is still latched.
     fn lock_record<'s>(
         &mut self,
         ctx: &Context<'s>,
         trx: &mut Transaction,
         table: &Table,
-        page: SharedGuard<'s>,
+        (page, before): (SharedGuard<'s>, &mut Option<SharedGuard<'s>>),
         origin: u16,
         (mode, kind, if_locked): (LockMode, LockKind, IfLocked),
         row: &mut Row,
@@ -166,6 +167,7 @@ impl Scan {
                     self.note(table, &page, origin, Progress::At)?;
                 }
                 drop(page);
+                drop(before.take());
                 wait_or_skip(ctx, trx, wish, if_locked)?;
                 Ok(Found::Again)
             }
