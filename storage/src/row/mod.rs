@@ -21,9 +21,9 @@
 //! # Locks
 //!
 //! A row is locked by its clustered key. Whoever wrote it holds it locked by its id in the record, without an entry in the
-//! lock table, until somebody else wants it. Secondary entries are not locked: who comes through one locks the row
-//! and looks whether the row still has the entry. A value of a unique secondary index is locked by its hash by whoever
-//! inserts it. Gaps are not locked yet; where they will be is marked `gap lock:`.
+//! lock table, until somebody else wants it. Secondary entries are not locked but for their gaps: who comes through one locks
+//! the row and looks whether the row still has the entry. A value of a unique secondary index is locked by its hash by
+//! whoever inserts it. Gaps between records are locked by locking reads in REPEATABLE READ and above, see `lock`.
 //!
 //! Whoever must wait lets go of all latches, waits, and looks again from the start.
 //!
