@@ -83,7 +83,7 @@ fn work(engine: &Arc<Engine>, random: &mut Random, model: &mut [Rows; 2]) {
             let body = vec![random.next() as u8; random.below(bytes_max) as usize];
             let key = id.to_be_bytes();
             let mut row = Row::new();
-            if !trx.get(&table, 0, &[Some(&key)], ReadMode::Exclusive, &fields, &mut row).unwrap() {
+            if !trx.get(&table, 0, &[Some(&key)], ReadMode::EXCLUSIVE, &fields, &mut row).unwrap() {
                 trx.insert(&table, &[Some(&key), Some(&k.to_be_bytes()), Some(&body)]).unwrap();
                 rows.insert(id, (k, body));
             } else if random.chance(3) {
