@@ -32,7 +32,7 @@ fn engine(config: Config) -> Arc<Engine> {
     let disk: Arc<dyn storage::io::Disk> = Arc::new(SimDisk::new(7));
     Engine::create(disk.clone(), &config).unwrap();
     let engine = Engine::open(disk, config).unwrap();
-    engine.create_database("d", CollationId::DEFAULT).unwrap();
+    engine.create_database("d", CollationId::DEFAULT, &TrxOptions::default()).unwrap();
     engine.create_table(table(), &TrxOptions::default()).unwrap();
     engine
 }
