@@ -11,7 +11,7 @@
 //! and after a clean shutdown `glassine check` must find nothing wrong.
 //!
 //! At the end the server tells what it found out about the filesystem (torn-page
-//! protection, punching), and its figures are compared with the filesystem's own.
+//! protection, punching), and its ALLOCATED_SIZE must be the filesystem's own.
 
 use std::fs;
 use std::io;
@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
-use crate::client::Client;
+use crate::client::{Client, Error};
 use crate::ledger::Ledger;
 use crate::mounts::{self, FILESYSTEMS, Filesystem, Mount};
 use crate::process::{self, Kind, Options, Scratch, Server, glassine_binary};
@@ -223,7 +223,10 @@ pub fn crash(filesystem: &'static Filesystem, home: &Path, seed: u64, arguments:
         check(&directory.join("data"))?;
         server = Server::start(Kind::Glassine, &directory, &options)?;
     }
-    survived.facts = server.connect().map(|mut client| facts(&mut client)).map_err(io::Error::other)?;
+    let mut client = server.connect().map_err(io::Error::other)?;
+    survived.facts = facts(&mut client).map_err(io::Error::other)?;
+    compare_allocated(&mut client, &directory.join("data"))?;
+    drop(client);
     server.stop()?;
     if with_load {
         (survived.allocated, survived.logical) = process::disk_usage(&directory.join("data/sbtest"))?;
@@ -233,21 +236,46 @@ pub fn crash(filesystem: &'static Filesystem, home: &Path, seed: u64, arguments:
     Ok(survived)
 }
 
-/// What the server says about the filesystem below its tables; nothing if it has no view for that.
-fn facts(client: &mut Client) -> String {
-    let Ok(answer) =
-        client.query("SELECT * FROM information_schema.GLASSINE_TABLESPACE_COMPRESSION WHERE NAME LIKE 'ledger%'")
-    else {
-        return String::new();
+/// What the server says about the filesystem below its tables, with its reasons printed.
+fn facts(client: &mut Client) -> Result<String, Error> {
+    let answer = client.query(
+        "SELECT FILESYSTEM, FS_BLOCK_SIZE, PUNCH_STATE, TORN_PROTECTION, PUNCH_REASON, TORN_REASON \
+         FROM information_schema.GLASSINE_TABLESPACE_COMPRESSION WHERE NAME = 'ledger/entries'",
+    )?;
+    let cells: Vec<&str> = answer.rows.iter().flatten().map(|cell| cell.as_deref().unwrap_or("-")).collect();
+    let [filesystem, block, punch, torn, punch_reason, torn_reason] = cells[..] else {
+        return Ok("nothing: the view has no line for ledger/entries".into());
     };
-    let told = ["FILESYSTEM", "BLOCK", "TORN", "PUNCH"];
-    let Some(row) = answer.rows.first() else { return String::new() };
-    let pairs = answer.columns.iter().zip(row);
-    let facts: Vec<String> = pairs
-        .filter(|(column, _)| told.iter().any(|word| column.to_uppercase().contains(word)))
-        .filter_map(|(column, value)| Some(format!("{column}={}", value.as_ref()?)))
-        .collect();
-    facts.join(", ")
+    println!("    punching {punch}: {punch_reason}\n    against torn pages {torn}: {torn_reason}");
+    Ok(format!("{filesystem}, blocks of {block}, punching {punch}, {torn}"))
+}
+
+/// ALLOCATED_SIZE must be what the filesystem says, once the page cleaners have come to rest.
+fn compare_allocated(client: &mut Client, data: &Path) -> io::Result<()> {
+    use std::os::unix::fs::MetadataExt;
+    let question = "SELECT NAME, ALLOCATED_SIZE FROM information_schema.INNODB_TABLESPACES WHERE NAME LIKE 'ledger/%'";
+    let start = Instant::now();
+    loop {
+        let rows = client.query(question).map_err(io::Error::other)?.rows;
+        let mut differences = Vec::new();
+        for row in &rows {
+            let (Some(name), Some(told)) = (&row[0], &row[1]) else { continue };
+            let allocated = fs::metadata(data.join(format!("{name}.ibd")))?.blocks() * 512;
+            if told.parse() != Ok(allocated) {
+                differences.push(format!("{name}: ALLOCATED_SIZE {told}, st_blocks {allocated} bytes"));
+            }
+        }
+        if rows.is_empty() {
+            return Err(io::Error::other("INNODB_TABLESPACES has no line for the ledger"));
+        }
+        if differences.is_empty() {
+            return Ok(());
+        }
+        if start.elapsed() > Duration::from_secs(20) {
+            return Err(io::Error::other(differences.join("; ")));
+        }
+        thread::sleep(Duration::from_millis(200));
+    }
 }
 
 /// `glassine check` on a directory whose server has stopped.

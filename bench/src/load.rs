@@ -108,8 +108,12 @@ pub fn run(arguments: &Arguments) -> io::Result<()> {
         println!("another run works in {}: waiting", arena.directory.display());
         lock.lock()?;
     }
+    let mut loaded: Vec<&str> = Vec::new();
     for arm in &selected {
-        arena.load(arm.data)?;
+        if !loaded.contains(&arm.data.name) {
+            arena.load(arm.data)?;
+            loaded.push(arm.data.name);
+        }
     }
     if !arguments.load_only {
         arena.measure(&selected)?;
@@ -194,9 +198,6 @@ impl<'a> Arena<'a> {
                 self.results.add_loaded(loaded)?;
             }
             return Ok(());
-        }
-        if self.arguments.reload && self.results.loaded.iter().any(|loaded| loaded.data == data.name && mark.exists()) {
-            fs::remove_file(&mark)?;
         }
         remove(&directory)?;
         let server = Server::create(data.kind, &directory, &self.options(data, &[]))?;
