@@ -220,13 +220,16 @@ fn monitoring_programs_read_both_servers_alike() {
             "Pending reads",
             "Pages read ",
             "Number of rows inserted ",
-            "Pending flushes (fsync) log: ",
         ] {
             assert!(number_behind(&report, words).is_some(), "{kind:?}: no number behind '{words}' in\n{report}");
         }
+        // MySQL 8.0 has more than MariaDB.
+        if kind == Kind::Glassine {
+            assert_eq!(number_behind(&report, "Pending flushes (fsync) log: "), Some(0.0));
+            assert!(report.contains(" queries inside InnoDB, "), "{report}");
+        }
         for words in [
             " OS file reads, ",
-            " queries inside InnoDB, ",
             " read views open inside InnoDB",
             "END OF INNODB MONITOR OUTPUT",
         ] {

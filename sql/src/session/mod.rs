@@ -22,12 +22,14 @@
 //! | `state` | what functions such as DATABASE() ask |
 //! | `plan` | plans of statements, and running them |
 //! | `transaction` | BEGIN to ROLLBACK, and statements inside |
+//! | `limits` | what keeps a statement from writing, reading all or running on |
 //! | `set` | SET |
 //! | `backup` | BACKUP, CLONE, LOCK INSTANCE |
 //! | `admin` | SHOW, EXPLAIN, KILL, users, table maintenance |
 
 mod admin;
 mod backup;
+mod limits;
 mod plan;
 mod set;
 mod state;
@@ -35,7 +37,7 @@ mod transaction;
 
 use std::cell::RefCell;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use format::packet::ColumnDefinition;
 use format::packet::status as flags;
@@ -457,39 +459,6 @@ impl Session {
         };
         self.finish(&done, more, sink);
         Ok(())
-    }
-
-    /// Refuses what writes while `read_only` or `super_read_only` is on. There are no privileges yet: the administrator
-    /// is root.
-    fn check_writable(&self) -> Result<()> {
-        match self.instance.variables.refuses_writes(self.state.user == "root") {
-            Some(option) => Err(Error::option_prevents(option)),
-            None => Ok(()),
-        }
-    }
-
-    /// Runs a statement within `max_statement_time`, and a query within `max_execution_time`, too.
-    fn limited_in_time<T>(&mut self, query: bool, run: impl FnOnce(&mut Session) -> Result<T>) -> Result<T> {
-        let settings = &self.variables.settings;
-        let (execution, statement) = (if query { settings.max_execution_ms } else { 0 }, settings.max_statement_ms);
-        let limit = match (execution, statement) {
-            (0, 0) => return run(self),
-            (0, limit) | (limit, 0) => limit,
-            (one, other) => one.min(other),
-        };
-        let interrupt = self.process.interrupt.clone();
-        interrupt.limit(Some(Duration::from_millis(limit)));
-        let result = run(self);
-        let over = interrupt.is_over_time();
-        interrupt.limit(None);
-        match result {
-            Err(error) if error.code == 1317 && over && interrupt.kind().is_none() => {
-                self.status.add(Counter::MaxExecutionTimeExceeded, 1);
-                let by_execution = limit == execution;
-                Err(if by_execution { Error::execution_time_exceeded() } else { Error::statement_time_exceeded() })
-            }
-            result => result,
-        }
     }
 
     /// Statements of definition and maintenance: they commit first, and by themselves.

@@ -15,7 +15,7 @@ use crate::executor::{Environment, change, insert, query};
 use crate::expression::{Expr, Node, parameter_type};
 use crate::information_schema::Facts;
 use crate::parser;
-use crate::parser::ast::{self, InsertSource, PrepareSource, Query, Statement};
+use crate::parser::ast::{InsertSource, PrepareSource, Statement};
 use crate::parser::normalize::parameter_kind;
 use crate::planner::change::{DeletePlan, InsertPlan, UpdatePlan, plan_delete, plan_insert, plan_update};
 use crate::planner::{Access, PlanContext, QueryPlan, SelectPlan, Step, select};
@@ -170,28 +170,6 @@ impl Session {
             };
         let tables = context.tables.into_inner();
         Ok(Some(Box::new(CachedPlan { plan, tables, definitions, parameter_count, is_cacheable, counter })))
-    }
-
-    /// `sql_select_limit`, for a query of the client's without a LIMIT of its own.
-    fn with_select_limit(&self, query: &Query) -> Option<Query> {
-        let limit = self.variables.settings.sql_select_limit;
-        if limit == u64::MAX || query.limit.is_some() || !query.into_variables.is_empty() {
-            return None;
-        }
-        let count = ast::Expr::Literal(ast::Literal::Integer(limit));
-        Some(Query { limit: Some(ast::Limit { offset: None, count }), ..query.clone() })
-    }
-
-    /// `sql_safe_updates`: rows to change are found by a key, or are limited in number.
-    fn check_safe_update(&self, select: &SelectPlan) -> Result<()> {
-        let reads_all = |step: &Step| match step {
-            Step::Table(step) => matches!(step.access, Access::Scan { .. } | Access::Rows),
-            Step::Left { .. } => false,
-        };
-        if self.variables.settings.sql_safe_updates && select.limit.is_none() && select.steps.iter().any(reads_all) {
-            return Err(Error::unsafe_update());
-        }
-        Ok(())
     }
 
     /// Runs a plan, and answers the client.
