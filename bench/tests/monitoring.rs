@@ -21,14 +21,21 @@ fn run(client: &mut Client, statements: &[&str]) {
     }
 }
 
+/// Tables, their codecs, and what else is said of them.
+const TABLES: [(&str, &str, &str); 5] = [
+    ("none", "none", ""),
+    ("zlib", "zlib", ""),
+    ("lz4", "lz4", ""),
+    ("zstd", "zstd", ""),
+    ("secret", "zstd", "ENCRYPTION='Y'"),
+];
+
 /// Tables in each codec, with rows of different size and some that no codec shortens.
 fn fill(client: &mut Client) {
     run(client, &["CREATE DATABASE d", "USE d"]);
-    for codec in ["none", "zlib", "lz4", "zstd"] {
-        run(
-            client,
-            &[&format!("CREATE TABLE {codec} (id INT PRIMARY KEY, a VARCHAR(300), KEY (a)) COMPRESSION='{codec}'")],
-        );
+    for (table, codec, more) in TABLES {
+        let columns = "id INT PRIMARY KEY, a VARCHAR(300), KEY (a)";
+        run(client, &[&format!("CREATE TABLE {table} ({columns}) COMPRESSION='{codec}' {more}")]);
         for start in (0..4000u64).step_by(500) {
             let rows: Vec<String> = (start..start + 500)
                 .map(|id| {
@@ -40,7 +47,7 @@ fn fill(client: &mut Client) {
                     format!("({id}, '{text}')")
                 })
                 .collect();
-            run(client, &[&format!("INSERT INTO {codec} VALUES {}", rows.join(","))]);
+            run(client, &[&format!("INSERT INTO {table} VALUES {}", rows.join(","))]);
         }
     }
     run(client, &["DELETE FROM zstd WHERE id % 3 = 0", "UPDATE lz4 SET a = 'x' WHERE id < 2000"]);
@@ -89,7 +96,7 @@ fn row(client: &mut Client, statement: &str) -> BTreeMap<String, String> {
 }
 
 fn compare_with_recount(client: &mut Client, directory: &Path) {
-    for table in ["none", "zlib", "lz4", "zstd"] {
+    for (table, codec, _) in TABLES {
         let file = directory.join(format!("data/d/{table}.ibd"));
         let view = row(
             client,
@@ -104,14 +111,16 @@ fn compare_with_recount(client: &mut Client, directory: &Path) {
             ("PAGES_ZLIB", "zlib pages"),
             ("PAGES_LZ4", "lz4 pages"),
             ("PAGES_ZSTD", "zstd pages"),
+            ("PAGES_ENCRYPTED", "encrypted"),
             ("EXACT_BYTES", "exact_bytes"),
             ("BOUNDARY_MISSES", "boundary_misses"),
         ] {
             assert_eq!(view[column], counted(key), "{table}: {column}\n{view:?}\n{recount:?}");
         }
         assert_eq!(view["PAGES_UNKNOWN"], "0", "{view:?}");
+        assert_eq!(view["PAGES_ENCRYPTED"] != "0", table == "secret", "{view:?}");
         // What is reserved and was never written has blocks, and is a hole to SEEK_HOLE: plain tables reserve.
-        if table != "none" {
+        if codec != "none" {
             assert_eq!(view["STORED_BYTES"], counted("occupied_bytes"), "{table}\n{view:?}\n{recount:?}");
         }
     }
@@ -127,13 +136,13 @@ fn the_views_equal_a_recount_of_the_files() {
     compare_with_recount(&mut client, &server.directory);
 
     // The files as the filesystem sees them.
-    for table in ["none", "zlib", "lz4", "zstd"] {
+    for (table, codec, _) in TABLES {
         let view =
             row(&mut client, &format!("SELECT * FROM information_schema.INNODB_TABLESPACES WHERE NAME = 'd/{table}'"));
         let metadata = fs::metadata(server.directory.join(format!("data/d/{table}.ibd"))).expect("a file");
         assert_eq!(view["FILE_SIZE"], metadata.len().to_string());
         assert_eq!(view["ALLOCATED_SIZE"], (metadata.blocks() * 512).to_string(), "{table}");
-        assert_eq!(view["COMPRESSION"].to_lowercase(), table);
+        assert_eq!(view["COMPRESSION"].to_lowercase(), codec);
     }
 
     // After a restart nothing is known of the pages: they are surveyed when somebody asks.
@@ -228,11 +237,7 @@ fn monitoring_programs_read_both_servers_alike() {
             assert_eq!(number_behind(&report, "Pending flushes (fsync) log: "), Some(0.0));
             assert!(report.contains(" queries inside InnoDB, "), "{report}");
         }
-        for words in [
-            " OS file reads, ",
-            " read views open inside InnoDB",
-            "END OF INNODB MONITOR OUTPUT",
-        ] {
+        for words in [" OS file reads, ", " read views open inside InnoDB", "END OF INNODB MONITOR OUTPUT"] {
             assert!(report.contains(words), "{kind:?}: '{words}' is not in\n{report}");
         }
         let status = client.query("SHOW GLOBAL STATUS").expect("a status");

@@ -347,6 +347,7 @@ fn engine_facts(engine: &EngineStatus) -> Vec<(&'static str, u64)> {
         ("Glassine_buffer_pool_evicted_by_readers", store.pool_evicted_by_readers),
         ("Innodb_buffer_pool_write_requests", store.log_write_requests),
         ("Innodb_checkpoint_age", store.lsn_current.saturating_sub(store.lsn_checkpoint)),
+        ("Innodb_checkpoint_max_age", store.log_capacity_bytes),
         ("Innodb_data_fsyncs", store.data_fsyncs + store.log_fsyncs),
         // The system is called by the threads that need it: nothing is queued.
         ("Innodb_data_pending_fsyncs", 0),
@@ -369,6 +370,8 @@ fn engine_facts(engine: &EngineStatus) -> Vec<(&'static str, u64)> {
         ("Innodb_max_trx_id", engine.trx_id_next),
         ("Innodb_num_page_compressed_trim_op", store.punches),
         ("Innodb_num_page_compressed_trim_op_saved", store.punches_avoided),
+        ("Innodb_num_pages_decrypted", store.pages_decrypted),
+        ("Innodb_num_pages_encrypted", store.pages_encrypted),
         ("Innodb_num_pages_page_compressed", store.pages_compressed),
         ("Innodb_num_pages_page_compression_error", store.pages_compress_failed),
         ("Innodb_num_pages_page_decompressed", store.pages_decompressed),

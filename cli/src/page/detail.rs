@@ -26,7 +26,7 @@ pub(super) fn one(tablespace: &mut Tablespace, number: u32, out: &mut impl Write
     let mut line = |name: &str, value: String| writeln!(out, "{name:<22} {value}");
     line("page", number.to_string())?;
     line("in use", free.map_or("unknown", |free| if free { "no" } else { "yes" }).to_owned())?;
-    line("stored as", format!("{}, {} bytes; {occupied} on disk", plain.storage.name(), plain.stored_bytes))?;
+    line("stored as", format!("{}, {} bytes; {occupied} on disk", plain.stored_as(), plain.stored_bytes))?;
     if plain.storage == Storage::NeverWritten {
         return Ok(0);
     }

@@ -3,7 +3,7 @@
 //! ```text
 //! {"file": ..., "page_bytes": 16384, "block_bytes": 4096, "pages": 7, "file_bytes": ..., "hole_bytes": ...,
 //!  "allocated_bytes": ..., "exact_bytes": ..., "stored_bytes": ..., "occupied_bytes": ..., "boundary_misses": 0,
-//!  "damaged": 0,
+//!  "encrypted": 0, "damaged": 0,
 //!  "by_codec": [{"codec": "zstd", "pages": 5, "exact_bytes": ..., "stored_bytes": ..., ...}, ...],
 //!  "list": [{"page": 0, "type": "FSP_HDR", "codec": "plain", "exact_bytes": 16384, "occupied_bytes": 16384,
 //!            "state": "ok", "free": false, "content": "..."}, ...]}
@@ -30,12 +30,13 @@ pub(super) fn report(tablespace: &mut Tablespace, args: &Args, out: &mut impl Wr
         if !args.summary {
             let plain = visited.plain;
             pages.push(format!(
-                "{{\"page\": {}, \"type\": {}, \"codec\": {}, \"exact_bytes\": {}, \"occupied_bytes\": {}, \"state\": {}, \"free\": {}, \"content\": {}}}",
+                "{{\"page\": {}, \"type\": {}, \"codec\": {}, \"exact_bytes\": {}, \"occupied_bytes\": {}, \"encrypted\": {}, \"state\": {}, \"free\": {}, \"content\": {}}}",
                 visited.number,
                 text(&header::page_type(&plain.bytes).to_string()),
                 text(plain.storage.key()),
                 plain.stored_bytes,
                 visited.occupied_bytes,
+                plain.encrypted,
                 text(plain.state.name()),
                 visited.free.map_or("null".to_owned(), |free| free.to_string()),
                 text(&in_words(tablespace, visited)),
@@ -69,8 +70,8 @@ pub(super) fn report(tablespace: &mut Tablespace, args: &Args, out: &mut impl Wr
 
 fn sums(sum: &Sum) -> String {
     format!(
-        "\"exact_bytes\": {}, \"stored_bytes\": {}, \"occupied_bytes\": {}, \"boundary_misses\": {}, \"damaged\": {}",
-        sum.exact_bytes, sum.stored_bytes, sum.occupied_bytes, sum.boundary_misses, sum.damaged
+        "\"exact_bytes\": {}, \"stored_bytes\": {}, \"occupied_bytes\": {}, \"boundary_misses\": {}, \"encrypted\": {}, \"damaged\": {}",
+        sum.exact_bytes, sum.stored_bytes, sum.occupied_bytes, sum.boundary_misses, sum.encrypted, sum.damaged
     )
 }
 

@@ -25,7 +25,7 @@ pub(super) fn list(tablespace: &mut Tablespace, out: &mut impl Write) -> io::Res
             "{:>8}  {:<12} {:<10} {:>6} {:>6}  {:<11} {}",
             visited.number,
             header::page_type(&plain.bytes),
-            plain.storage.name(),
+            plain.stored_as(),
             plain.stored_bytes,
             visited.occupied_bytes,
             if plain.storage == Storage::NeverWritten { "-" } else { plain.state.name() },

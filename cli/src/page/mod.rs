@@ -10,6 +10,9 @@
 //! glassine page t.ibd --json       lines and sums for programs
 //! ```
 //!
+//! A page that is encrypted, too, is stored as `zstd+key`: its header still says how long it is and by which codec, but
+//! its content is not shown, since the key is elsewhere.
+//!
 //! The sums are a recount of what the server keeps in memory: after a flush they equal the file's row in
 //! information_schema.GLASSINE_TABLESPACE_COMPRESSION.
 

@@ -23,6 +23,7 @@ pub(super) struct Sum {
     /// What is not in a hole.
     pub(super) occupied_bytes: u64,
     pub(super) boundary_misses: u64,
+    pub(super) encrypted: u64,
     pub(super) damaged: u64,
 }
 
@@ -36,6 +37,7 @@ impl Sum {
         self.stored_bytes += exact.next_multiple_of(block).min(tablespace.page_bytes) as u64;
         self.occupied_bytes += visited.occupied_bytes;
         self.boundary_misses += u64::from(missed);
+        self.encrypted += u64::from(visited.plain.encrypted);
         self.damaged += u64::from(visited.damaged);
     }
 }
@@ -57,6 +59,7 @@ impl Recount {
             stored_bytes: all.stored_bytes + one.stored_bytes,
             occupied_bytes: all.occupied_bytes + one.occupied_bytes,
             boundary_misses: all.boundary_misses + one.boundary_misses,
+            encrypted: all.encrypted + one.encrypted,
             damaged: all.damaged + one.damaged,
         })
     }
@@ -93,7 +96,16 @@ pub(super) fn summary(tablespace: &mut Tablespace, out: &mut impl Write) -> io::
 
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
-    table.set_header(["stored as", "count", "logical", "exact", "in blocks", "on disk", "boundary misses"]);
+    table.set_header([
+        "stored as",
+        "count",
+        "logical",
+        "exact",
+        "in blocks",
+        "on disk",
+        "boundary misses",
+        "encrypted",
+    ]);
     let total = codecs.total();
     let rows = codecs.0.iter().map(|(storage, sum)| (storage.name(), sum)).chain([("all", &total)]);
     for (name, sum) in rows {
@@ -105,9 +117,10 @@ pub(super) fn summary(tablespace: &mut Tablespace, out: &mut impl Write) -> io::
             sum.stored_bytes.to_string(),
             sum.occupied_bytes.to_string(),
             sum.boundary_misses.to_string(),
+            sum.encrypted.to_string(),
         ]);
     }
-    align_right(&mut table, &[1, 2, 3, 4, 5, 6]);
+    align_right(&mut table, &[1, 2, 3, 4, 5, 6, 7]);
     writeln!(out, "{table}\n")?;
     totals(tablespace, out)?;
     Ok(damaged)

@@ -10,7 +10,7 @@ use format::ids::PageNo;
 use format::page::header::{self, PageType};
 use format::page::space::{self, Flags};
 use format::page::{self, get_u32, undo};
-use format::transform::{self, Algorithm, Envelope, Scratch, mariadb};
+use format::transform::{self, Algorithm, Envelope, Scratch, encryption, mariadb};
 use rustix::fs::SeekFrom;
 
 use super::Args;
@@ -187,7 +187,13 @@ impl Tablespace {
     pub(crate) fn decode(&mut self, stored: Vec<u8>) -> Plain {
         let full = self.flags.is_full_crc32();
         if stored.iter().all(|&byte| byte == 0) {
-            return Plain { stored_bytes: 0, bytes: stored, storage: Storage::NeverWritten, state: State::Good };
+            return Plain {
+                stored_bytes: 0,
+                bytes: stored,
+                storage: Storage::NeverWritten,
+                state: State::Good,
+                encrypted: false,
+            };
         }
         let mut plain = vec![0; self.page_bytes];
         if full && let Some(stored_bytes) = mariadb::full_crc32_bytes(&stored) {
@@ -202,7 +208,7 @@ impl Tablespace {
                 Err(_) => State::Damaged,
             };
             let bytes = if state == State::Good { plain } else { stored };
-            return Plain { bytes, storage, stored_bytes, state };
+            return Plain { bytes, storage, stored_bytes, state, encrypted: false };
         }
         if transform::is_encoded(&stored) {
             let stored_bytes = transform::encoded_bytes(&stored).unwrap_or_default();
@@ -210,38 +216,39 @@ impl Tablespace {
                 Envelope::read(&stored).ok().and_then(|envelope| Algorithm::from_number(envelope.algorithm));
             let storage = Storage::Encoded(algorithm.map_or("unknown", Algorithm::name));
             return match transform::decode(&stored, &mut self.scratch, &mut plain) {
-                Ok(()) => Plain { state: verify(&plain, false), bytes: plain, storage, stored_bytes },
+                Ok(()) => Plain { state: verify(&plain, false), bytes: plain, storage, stored_bytes, encrypted: false },
                 Err(format::Error::Unsupported { .. }) => {
-                    Plain { bytes: stored, storage, stored_bytes, state: State::NotDecoded }
+                    Plain { bytes: stored, storage, stored_bytes, state: State::NotDecoded, encrypted: false }
                 }
-                Err(_) => Plain { bytes: stored, storage, stored_bytes, state: State::Damaged },
+                Err(_) => Plain { bytes: stored, storage, stored_bytes, state: State::Damaged, encrypted: false },
             };
         }
         if !full && mariadb::is_encoded(&stored) {
             let stored_bytes = mariadb::encoded_bytes(&stored);
             let storage = Storage::MariaDb(mariadb_algorithm(mariadb::algorithm(&stored)));
             return match mariadb::decode(&stored, &mut self.scratch, &mut plain) {
-                Ok(()) => Plain { state: verify(&plain, false), bytes: plain, storage, stored_bytes },
+                Ok(()) => Plain { state: verify(&plain, false), bytes: plain, storage, stored_bytes, encrypted: false },
                 Err(format::Error::Unsupported { .. }) => {
-                    Plain { bytes: stored, storage, stored_bytes, state: State::NotDecoded }
+                    Plain { bytes: stored, storage, stored_bytes, state: State::NotDecoded, encrypted: false }
                 }
-                Err(_) => Plain { bytes: stored, storage, stored_bytes, state: State::Damaged },
+                Err(_) => Plain { bytes: stored, storage, stored_bytes, state: State::Damaged, encrypted: false },
             };
         }
-        let encrypted = matches!(
-            header::page_type(&stored),
-            PageType::ENCRYPTED
-                | PageType::COMPRESSED_AND_ENCRYPTED
-                | PageType::ENCRYPTED_RTREE
-                | PageType::MARIADB_COMPRESSED_AND_ENCRYPTED
-        );
+        let by_mariadb = header::page_type(&stored) == PageType::MARIADB_COMPRESSED_AND_ENCRYPTED;
+        let encrypted = encryption::is_encrypted(&stored) || by_mariadb;
         let state = match () {
+            // The key is not in the file.
             () if encrypted => State::NotDecoded,
             () if self.flags.is_row_compressed() => verify_row_compressed(&stored),
             () => verify(&stored, full),
         };
-        let storage = if encrypted { Storage::Encrypted } else { Storage::Plain };
-        Plain { storage, stored_bytes: stored.len(), state, bytes: stored }
+        // The header stays readable, and says what was encrypted.
+        let storage = match transform::stored_algorithm(&stored) {
+            Some(number) => Storage::Encoded(Algorithm::from_number(number).map_or("unknown", Algorithm::name)),
+            None if by_mariadb => Storage::Encrypted,
+            None => Storage::Plain,
+        };
+        Plain { storage, stored_bytes: transform::stored_bytes(&stored), state, bytes: stored, encrypted }
     }
 }
 
@@ -263,6 +270,16 @@ pub(crate) struct Plain {
     /// Bytes the page needs in its file.
     pub(crate) stored_bytes: usize,
     pub(super) state: State,
+    /// Encrypted, beside the way of storing it.
+    pub(super) encrypted: bool,
+}
+
+impl Plain {
+    /// How it is stored, for a column of a table.
+    pub(super) fn stored_as(&self) -> String {
+        let key = if self.encrypted && self.storage != Storage::Encrypted { "+key" } else { "" };
+        format!("{}{key}", self.storage.name())
+    }
 }
 
 /// How a page is stored.
