@@ -151,7 +151,7 @@ impl Run {
                 Ok(())
             }
             Err(error) => match self.judge(Err::<(), _>(error), "ddl") {
-                Ok(_) => Ok(()),
+                Ok(_) | Err(End::RolledBack) => Ok(()),
                 Err(End::Crash) => {
                     self.allowed.push(after);
                     Err(End::Crash)

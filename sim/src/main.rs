@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! sim SEED                  one seed, told step by step
+//! sim --io SEED             ... with every call that reached the disk
 //! sim --seeds N --from S    N seeds from S on, one line for each thousand
 //! sim --threads ...         the engine with its threads; see `threads`
 //! ```
@@ -12,7 +13,9 @@
 #![forbid(unsafe_code)]
 
 mod backup;
+mod damage;
 mod ddl;
+mod device;
 mod model;
 mod report;
 mod run;
@@ -24,12 +27,22 @@ use std::panic;
 use std::process::ExitCode;
 
 /// Runs a seed, telling what happens or not.
-type One = fn(u64, bool) -> Result<report::Report, String>;
+type One = fn(u64, Talk) -> Result<report::Report, String>;
+
+/// How much of a run is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Talk {
+    Nothing,
+    Steps,
+    /// Steps and disk calls.
+    Io,
+}
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);
     let (mut seeds, mut from, mut single) = (0u64, 1u64, None);
     let mut one: One = run::seed;
+    let mut talk = Talk::Steps;
     while let Some(argument) = arguments.next() {
         let mut number = |what: &str| -> u64 {
             let text = arguments.next().unwrap_or_default();
@@ -38,12 +51,13 @@ fn main() -> ExitCode {
         match argument.as_str() {
             "--seeds" => seeds = number("--seeds"),
             "--from" => from = number("--from"),
+            "--io" => talk = Talk::Io,
             "--threads" => one = threads::seed,
             seed => single = Some(seed.parse().unwrap_or_else(|_| usage(&format!("'{seed}' is no seed")))),
         }
     }
     if let Some(seed) = single {
-        return match one(seed, true) {
+        return match one(seed, talk) {
             Ok(report) => {
                 println!("seed {seed}: {report}");
                 ExitCode::SUCCESS
@@ -61,7 +75,7 @@ fn main() -> ExitCode {
 }
 
 fn usage(problem: &str) -> ! {
-    eprintln!("sim: {problem}\nusage: sim [--threads] SEED | sim [--threads] --seeds N [--from S]");
+    eprintln!("sim: {problem}\nusage: sim [--threads] [--io] SEED | sim [--threads] --seeds N [--from S]");
     std::process::exit(2);
 }
 
@@ -70,7 +84,7 @@ fn many(one: One, seeds: u64, from: u64) -> ExitCode {
     let mut sum = report::Report::default();
     panic::set_hook(Box::new(|_| {})); // A panic is a failure of its seed; the replay shows where.
     for seed in from..from + seeds {
-        match panic::catch_unwind(|| one(seed, false)) {
+        match panic::catch_unwind(|| one(seed, Talk::Nothing)) {
             Ok(Ok(report)) => sum.merge(&report),
             Ok(Err(failure)) => {
                 println!("seed {seed} FAILED: {failure}");

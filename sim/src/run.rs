@@ -16,68 +16,67 @@
 //! * `Engine::check` finds nothing.
 //! * A transaction sees its snapshot and its own changes and nothing else, however
 //!   long it lives.
-//! * An error has a cause: a disk that is gone, a failed sync, a full disk.
-//! * Bits that flip at rest are an error or make no difference; they are never an
-//!   answer.
+//! * An error has a cause: a disk that is gone, a failed write or sync, a full disk, a failed
+//!   read. Only the first two end the engine: it is poisoned then. A full disk and a read that
+//!   fails are errors of a statement, or of a transaction, and of nobody else.
+//! * Every page on the device is whole, and the log knows its LSN.
+//! * A second recovery finds nothing to do.
+//! * What is damaged at rest is an error or makes no difference; it is never an answer, see
+//!   `damage`.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
-use storage::config::FlushLogAtCommit;
+use storage::config::{Doublewrite, FlushLogAtCommit};
 use storage::io::Disk;
 use storage::io::sim::{Random, SimDisk};
+use storage::io::trace::TraceDisk;
 use storage::{Config, Engine, Error, TrxOptions};
 
+use crate::damage;
+use crate::device::{self, Failing};
 use crate::model::Model;
 use crate::report::Report;
+use crate::Talk;
 use crate::workload::{self, DATABASE};
 
 /// Runs one seed. The error is a description of what does not hold.
-pub fn seed(seed: u64, talk: bool) -> Result<Report, String> {
+pub fn seed(seed: u64, talk: Talk) -> Result<Report, String> {
     let mut random = Random::new(seed);
-    let disk = SimDisk::with_blocks(random.next(), [512, 1024, 4096][random.below(3) as usize]);
-    let config = draw_config(&mut random);
+    let disk = device::draw_disk(&mut random);
+    let config = device::draw_config(&mut random, &disk);
     let wide_names = random.chance(4);
     let ids = if random.chance(4) { 400 } else { 120 };
     let mut run = Run {
         random,
         config,
         report: Report::default(),
-        talk,
+        talk: talk != Talk::Nothing,
+        traces: talk == Talk::Io,
+        trace: None,
         allowed: vec![Model::default()],
         disk,
         doing: "",
-        failing_sync: None,
+        failing: Failing::default(),
+        torn: false,
         is_limited: false,
+        earlier: None,
         next_table: 0,
         wide_names,
         ids,
     };
     run.say(|| format!("{:?}", run.config));
-    Engine::create(run.disk(), &run.config).map_err(|error| format!("create: {error}"))?;
+    let disk = run.disk();
+    Engine::create(disk, &run.config).map_err(|error| format!("create: {error}"))?;
     let lives = 1 + run.random.below(4);
-    for _ in 0..lives {
-        run.life()?;
-        run.report.count("lives");
-    }
-    run.damage()?;
-    run.verify()?;
-    Ok(run.report)
-}
-
-fn draw_config(random: &mut Random) -> Config {
-    Config {
-        page_bytes: [4096, 8192, 16384][random.below(3) as usize],
-        pool_bytes: (24 + random.below(80)) * 16384,
-        log_bytes: (1 << 20) << random.below(3),
-        page_cleaners: 1,
-        flush_log_at_commit: match random.below(6) {
-            0 => FlushLogAtCommit::EverySecond,
-            1 => FlushLogAtCommit::Write,
-            _ => FlushLogAtCommit::Sync,
-        },
-        ..Config::tiny()
+    match run.live(lives) {
+        Ok(()) => Ok(run.report),
+        // Torn pages are not mended then, but they are named.
+        Err(what) if run.config.doublewrite == Doublewrite::DetectOnly && run.torn && what.contains("is damaged") => {
+            run.report.count("torn pages named, detect only");
+            Ok(run.report)
+        }
+        Err(what) => Err(what),
     }
 }
 
@@ -86,15 +85,22 @@ pub struct Run {
     pub config: Config,
     pub report: Report,
     talk: bool,
+    /// The disk's calls are told, too.
+    traces: bool,
+    trace: Option<TraceDisk>,
     /// What the database may hold after a crash, in the order of time. The last one is what it holds now; more than one
     /// while a call's outcome is unknown, and where commits do not wait for the log.
     pub allowed: Vec<Model>,
     pub disk: SimDisk,
     /// In which kind of call a crash comes.
     pub doing: &'static str,
-    failing_sync: Option<u64>,
+    pub failing: Failing,
+    /// A write was torn by a crash.
+    torn: bool,
     /// The disk may run full.
-    is_limited: bool,
+    pub is_limited: bool,
+    /// The disk as it was some lives ago.
+    pub earlier: Option<SimDisk>,
     pub next_table: u64,
     /// Names long enough that trees over them are deep.
     pub wide_names: bool,
@@ -104,15 +110,27 @@ pub struct Run {
 
 /// Why a life ends.
 pub enum End {
-    /// The disk is gone, or a sync failed; the models are what may be found.
+    /// The disk is gone, or a write failed; the models are what may be found.
     Crash,
+    /// Not the life, only the transaction: there was no room even to undo.
+    RolledBack,
     /// Something does not hold.
     Failure(String),
 }
 
 impl Run {
+    fn live(&mut self, lives: u64) -> Result<(), String> {
+        for _ in 0..lives {
+            self.life()?;
+            self.report.count("lives");
+        }
+        self.damage()?;
+        self.verify()
+    }
+
     pub fn say(&self, text: impl FnOnce() -> String) {
         if self.talk {
+            self.tell_io();
             println!("{}", text());
         }
     }
@@ -139,13 +157,20 @@ impl Run {
         TrxOptions { lock_wait_timeout: Duration::ZERO, metadata_wait_timeout: Duration::ZERO, ..TrxOptions::default() }
     }
 
-    fn disk(&self) -> Arc<dyn Disk> {
-        Arc::new(self.disk.clone())
+    fn disk(&mut self) -> Arc<dyn Disk> {
+        if !self.traces {
+            return Arc::new(self.disk.clone());
+        }
+        let traced = TraceDisk::new(Arc::new(self.disk.clone()));
+        self.trace = Some(traced.clone());
+        Arc::new(traced)
     }
 
-    /// Whether something was done to the disk that may make the engine give up.
-    fn has_cause(&self) -> bool {
-        self.disk.is_crashed() || self.failing_sync.is_some_and(|at| self.disk.syncs() >= at)
+    /// Tells the calls that have reached the disk since the last time.
+    fn tell_io(&self) {
+        for line in self.trace.iter().flat_map(TraceDisk::take) {
+            println!("    {line}");
+        }
     }
 
     /// Sorts an error into the two ends; a full disk or a conflict is neither.
@@ -162,6 +187,16 @@ impl Run {
                 self.report.count(format!("full disk in {doing}"));
                 Ok(None)
             }
+            Err(Error::RollingBack) if self.is_limited || self.has_read_failed() => {
+                self.say(|| format!("{doing}: no room to undo"));
+                self.report.count(format!("no room to undo in {doing}"));
+                Err(End::RolledBack)
+            }
+            Err(error) if self.is_failed_read(&error) => {
+                self.say(|| format!("{doing}: {error}"));
+                self.report.count(format!("failed read in {doing}"));
+                Ok(None)
+            }
             Err(error) => Err(self.end(error, doing)),
         }
     }
@@ -170,22 +205,20 @@ impl Run {
     pub fn end(&mut self, error: Error, doing: &str) -> End {
         match error {
             Error::Io { .. } | Error::Poisoned if self.has_cause() => End::Crash,
-            Error::Poisoned if self.is_limited => {
-                self.report.count(format!("poisoned by a full disk in {doing}"));
+            // Between two changes that belong together, or in a rollback.
+            Error::Poisoned if self.has_read_failed() => {
+                self.report.count(format!("poisoned by a failed read in {doing}"));
                 End::Crash
             }
             error => End::Failure(format!("{doing}: {error}")),
         }
     }
 
-    /// The same for a call that may not end with an ordinary error: a rollback that cannot go on stops the engine.
+    /// The same for a call that may not end with an ordinary error: undoing a part goes on, or all is undone.
     pub fn judge_rollback(&mut self, result: Result<(), Error>, doing: &str) -> Result<(), End> {
         match self.judge(result, doing)? {
             Some(()) => Ok(()),
-            None => {
-                self.report.count(format!("poisoned by a full disk in {doing}"));
-                Err(End::Crash)
-            }
+            None => Err(End::Failure(format!("{doing} was given up"))),
         }
     }
 
@@ -202,8 +235,13 @@ impl Run {
                 faults.short_of_256 = short;
                 faults.capacity_blocks = capacity;
                 faults.failing_sync = None;
+                faults.failing_read = None;
+                faults.failing_write = None;
+                faults.failing_punch = None;
+                faults.no_punch = false;
             });
-            let opened = Engine::open(self.disk(), self.config.clone());
+            let disk = self.disk();
+            let opened = Engine::open(disk, self.config.clone());
             self.disk.set_faults(|faults| {
                 faults.crash_at = None;
                 faults.capacity_blocks = None;
@@ -216,7 +254,7 @@ impl Run {
                 }
                 Ok(engine) => drop(engine),
                 Err(error) if self.disk.is_crashed() => self.say(|| format!("  recovery interrupted: {error}")),
-                Err(Error::DiskFull { .. } | Error::Poisoned) if limited => {
+                Err(Error::DiskFull { .. } | Error::RollingBack) if limited => {
                     self.say(|| "  recovery met a full disk".into());
                     self.report.count("full disk in recovery");
                     if self.random.chance(2) {
@@ -244,18 +282,27 @@ impl Run {
     /// The end of a process: with the power gone, or only killed, so that the system still has what it had not synced.
     fn crash(&mut self) {
         self.report.add("disk operations", self.disk.changes());
-        // After a failed sync the system forgets what it ought to have written, which nobody can find out but the device.
-        let sync_failed = self.failing_sync.is_some_and(|at| self.disk.syncs() >= at);
+        let sync_failed = self.has_sync_failed();
         if self.random.chance(4) && !sync_failed {
             self.say(|| "killed".into());
             self.report.count(format!("kills in {}", self.doing));
-            self.disk = self.disk.duplicate();
+            let next = self.disk.duplicate();
+            self.see_faults();
+            self.disk = next;
         } else {
             self.report.count(format!("crashes in {}", self.doing));
             self.disk = self.disk.crash();
         }
-        self.is_limited = false;
-        self.failing_sync = None;
+        self.see_faults();
+        self.forget_faults();
+    }
+
+    /// Counts the faults that the disk has shown.
+    fn see_faults(&mut self) {
+        for (what, count) in self.disk.take_seen() {
+            self.torn |= what.starts_with("writes torn");
+            self.report.add(format!("disk: {what}"), count);
+        }
     }
 
     /// The state found on disk must be one of those allowed; it then is the only one.
@@ -301,7 +348,28 @@ impl Run {
             return Err(format!("{} keeps {} deleted rows that nobody sees", space.name, space.delete_marked));
         }
         self.settle(&engine).map_err(|error| format!("after purge: {error}"))?;
+        damage::check_pages(&engine)?;
+        damage::check_blocks(&engine)?;
         engine.close().map_err(|error| format!("close: {error}"))
+    }
+
+    /// What an interrupted process leaves behind after a recovery that was complete needs no second one.
+    fn recover_again(&mut self, engine: &Engine) -> Result<(), String> {
+        // What was undone is known to the log in memory.
+        let flushed = engine.store().flush_log(engine.store().current_lsn());
+        flushed.map_err(|error| format!("flush after recovery: {error}"))?;
+        let again = self.disk.duplicate();
+        let engine = Engine::open(Arc::new(again), self.config.clone()).map_err(|error| format!("open again: {error}"))?;
+        let report = engine.recovery_report();
+        let again = report.transactions_rolled_back + report.ddl_actions + report.pages.torn_pages_restored;
+        if again > 0 || !report.damaged.is_empty() {
+            return Err(format!("a second recovery had something to do: {report}"));
+        }
+        let found = workload::everything(&engine).map_err(|error| format!("read again: {error}"))?;
+        match self.model().difference(&found) {
+            Some(difference) => Err(format!("after a second recovery: {difference}")),
+            None => Self::check(&engine),
+        }
     }
 
     /// One life of the engine.
@@ -309,12 +377,22 @@ impl Run {
         self.say(|| "-- a life begins".into());
         if self.random.chance(4) {
             // Fixed while open, but not for ever.
-            self.config.pool_bytes = draw_config(&mut self.random).pool_bytes;
-            self.config.log_bytes = (1 << 20) << self.random.below(3);
+            device::redraw_config(&mut self.random, &mut self.config);
+        }
+        if self.random.chance(4) {
+            self.earlier = Some(self.disk.duplicate());
         }
         let engine = self.open_engine()?;
         self.settle(&engine)?;
         Self::check(&engine)?;
+        if self.random.chance(4) {
+            let pages = damage::check_pages(&engine)?;
+            self.report.add("pages verified on the device", pages);
+        }
+        if self.random.chance(8) {
+            self.recover_again(&engine)?;
+            self.report.count("second recoveries");
+        }
         if engine.database(DATABASE).is_none() {
             engine
                 .create_database(DATABASE, format::collation::CollationId::DEFAULT, &TrxOptions::patient())
@@ -335,13 +413,13 @@ impl Run {
                             return self.closed();
                         }
                         Err(error) => match self.judge(Err::<(), _>(error), "close") {
-                            Ok(_) | Err(End::Crash) => {}
+                            Ok(_) | Err(End::Crash | End::RolledBack) => {}
                             Err(End::Failure(failure)) => return Err(failure),
                         },
                     }
                 }
             }
-            Err(End::Crash) => {}
+            Err(End::Crash | End::RolledBack) => {}
             Err(End::Failure(failure)) => return Err(failure),
         }
         self.say(|| format!("crash in {} after {} disk operations", self.doing, self.disk.changes()));
@@ -358,111 +436,8 @@ impl Run {
             self.doing = "rest";
             self.crash();
         }
-        self.is_limited = false;
+        self.see_faults();
+        self.forget_faults();
         Ok(())
-    }
-
-    /// A number of a random order of magnitude, so that crashes come early and late alike.
-    fn below_scale(&mut self, scales: &[u64]) -> u64 {
-        let scale = scales[self.random.below(scales.len() as u64) as usize];
-        self.random.below(scale)
-    }
-
-    fn draw_faults(&mut self) {
-        let crash_at = self.disk.changes() + 1 + self.below_scale(&[100, 500, 2000, 10_000]);
-        self.failing_sync = self.random.chance(10).then(|| self.disk.syncs() + 1 + self.random.below(60));
-        self.is_limited = self.random.chance(6);
-        let capacity = self.is_limited.then(|| self.disk.used_blocks() + self.below_scale(&[50, 200, 1000]));
-        let short = if self.random.chance(3) { 20 } else { 0 };
-        let no_punch = self.random.chance(6);
-        let sector = if self.random.chance(2) { 512 } else { 4096 };
-        let failing_sync = self.failing_sync;
-        self.disk.set_faults(|faults| {
-            faults.crash_at = Some(crash_at);
-            faults.failing_sync = failing_sync;
-            faults.capacity_blocks = capacity;
-            faults.short_of_256 = short;
-            faults.no_punch = no_punch;
-            faults.sector_bytes = sector;
-        });
-    }
-
-    /// Somebody makes room on the device, or takes it.
-    pub fn change_room(&mut self) {
-        if self.is_limited {
-            let more = self.random.chance(2).then(|| self.disk.used_blocks() + self.random.below(300));
-            self.disk.set_faults(|faults| faults.capacity_blocks = more);
-        }
-    }
-
-    /// In one of `of` cases, lets the disk die within the next few operations: in the call that follows.
-    pub fn aim_crash(&mut self, of: u64, within: u64) {
-        if self.random.chance(of) {
-            let at = self.disk.changes() + 1 + self.random.below(within);
-            self.disk.set_faults(|faults| faults.crash_at = Some(at));
-        }
-    }
-
-    /// Flips bits of data files at rest, on a copy of the disk, and reads everything.
-    fn damage(&mut self) -> Result<(), String> {
-        if !self.random.chance(3) {
-            return Ok(());
-        }
-        let disk = self.disk.duplicate();
-        let mut paths: Vec<String> = Vec::new();
-        for entry in disk.list("").map_err(|error| error.to_string())? {
-            if entry.is_directory {
-                let files = disk.list(&entry.name).map_err(|error| error.to_string())?;
-                paths.extend(files.into_iter().map(|file| format!("{}/{}", entry.name, file.name)));
-            } else {
-                paths.push(entry.name);
-            }
-        }
-        paths.retain(|path| path.ends_with(".ibd") || path.starts_with("ibdata") || path.starts_with("undo_"));
-        let flips = 1 + self.random.below(4);
-        for _ in 0..flips {
-            let path = paths[self.random.below(paths.len() as u64) as usize].clone();
-            let bytes = disk.file_bytes(&path);
-            if bytes > 0 {
-                let offset = self.random.below(bytes);
-                let mask = 1 << self.random.below(8);
-                self.say(|| format!("bit {mask:#x} of {path} at {offset} flips"));
-                disk.corrupt(&path, offset, mask);
-            }
-        }
-        let outcome = catch_unwind(AssertUnwindSafe(|| read_damaged(&disk, &self.config)));
-        let outcome = outcome.map_err(|_| "a panic over flipped bits".to_string())?;
-        self.say(|| format!("over flipped bits: {outcome:?}", outcome = outcome.as_ref().map(|_| "no error")));
-        match outcome {
-            Err(Error::Corrupt { .. }) => self.report.count("flipped bits found"),
-            Err(error) => return Err(format!("over flipped bits: {error}")),
-            // Another state than the present one would be an answer made of flipped bits.
-            Ok(found) => match self.allowed.iter().find(|model| model.difference(&found).is_none()) {
-                Some(_) => self.report.count("flipped bits harmless"),
-                None => {
-                    let why = self.model().difference(&found).unwrap_or_default();
-                    return Err(format!("a wrong answer from flipped bits: {why}"));
-                }
-            },
-        }
-        Ok(())
-    }
-}
-
-/// All that can be read of a damaged instance.
-fn read_damaged(disk: &SimDisk, config: &Config) -> Result<Model, Error> {
-    let engine = Engine::open(Arc::new(disk.clone()), config.clone())?;
-    if let Some(damaged) = engine.recovery_report().damaged.first() {
-        return Err(Error::corrupt(damaged.as_str()));
-    }
-    let model = workload::everything(&engine)?;
-    // Damage may lie where reading does not go.
-    let report = engine.check()?;
-    for _ in 0..20 {
-        engine.step()?;
-    }
-    match report.errors.first() {
-        Some(error) => Err(Error::corrupt(error.as_str())),
-        None => Ok(model),
     }
 }

@@ -19,6 +19,7 @@ use storage::{Config, Engine, Error, Isolation, Table, Trx, TrxOptions};
 
 use crate::model::{ModelRow, ModelTable};
 use crate::report::Report;
+use crate::Talk;
 use crate::workload::{self, BODY, BODY_INDEX, DATABASE, K, NAME};
 
 const ROWS: &str = "rows";
@@ -50,7 +51,7 @@ fn options(isolation: Isolation) -> TrxOptions {
 }
 
 /// Runs one seed.
-pub fn seed(seed: u64, talk: bool) -> Result<Report, String> {
+pub fn seed(seed: u64, talk: Talk) -> Result<Report, String> {
     let mut random = Random::new(seed);
     let mut disk = SimDisk::with_blocks(random.next(), [512, 4096][random.below(2) as usize]);
     let workers = 2 + random.below(3) as i64;
@@ -63,7 +64,7 @@ pub fn seed(seed: u64, talk: bool) -> Result<Report, String> {
     };
     let busy = Config { background_threads: true, lru_scan_depth: 16, ..quiet.clone() };
     let mut report = Report::default();
-    if talk {
+    if talk != Talk::Nothing {
         println!("{busy:?}, {workers} workers");
     }
     let shared: Arc<dyn Disk> = Arc::new(disk.clone());
@@ -88,7 +89,7 @@ pub fn seed(seed: u64, talk: bool) -> Result<Report, String> {
         }
         drop(engine);
         disk = if random.chance(4) { disk.duplicate() } else { disk.crash() };
-        if talk {
+        if talk != Talk::Nothing {
             println!("-- crashed: {crashed}; {report}");
         }
         report.count("crashes");

@@ -139,18 +139,30 @@ impl Run {
         match self.random.below(30) {
             0..=2 => return self.commit(current),
             3 => return self.rollback(current),
-            4 => current.savepoints.push((current.trx.savepoint(), current.changes.len())),
-            5 => self.back_to_savepoint(&mut current)?,
-            6 | 7 => self.scan_own(&mut current)?,
-            8 => self.many_rows(&mut current, slot)?,
+            _ => {}
+        }
+        match self.step_of(&mut current, slot) {
+            Ok(()) => drop(scene.open.insert(slot, current)),
+            // It is over; what it did is undone when there is room.
+            Err(End::RolledBack) => {}
+            Err(end) => return Err(end),
+        }
+        Ok(())
+    }
+
+    fn step_of(&mut self, current: &mut Open, slot: i64) -> Result<(), End> {
+        match self.random.below(26) {
+            0 => current.savepoints.push((current.trx.savepoint(), current.changes.len())),
+            1 => self.back_to_savepoint(current)?,
+            2 | 3 => self.scan_own(current)?,
+            4 => self.many_rows(current, slot)?,
             _ => {
-                if let Some((name, table)) = self.open_some_table(&mut current)? {
+                if let Some((name, table)) = self.open_some_table(current)? {
                     let id = self.random.below(self.ids) as i64 * SLOTS + slot;
-                    self.change_row(&mut current, &name, &table, id, None)?;
+                    self.change_row(current, &name, &table, id, None)?;
                 }
             }
         }
-        scene.open.insert(slot, current);
         Ok(())
     }
 
@@ -167,7 +179,7 @@ impl Run {
             }
             Err(error) => match self.judge(Err::<(), _>(error), "commit") {
                 // It did not happen.
-                Ok(_) => Ok(()),
+                Ok(_) | Err(End::RolledBack) => Ok(()),
                 Err(End::Crash) => {
                     // Nobody was told; either may be found.
                     self.allowed.push(after);

@@ -45,6 +45,7 @@ pub fn storage_error(error: storage::Error) -> Error {
         Storage::Unsupported(what) => Error::unsupported(what),
         Storage::KeyUnavailable(what) => Error::cannot_find_key(&what),
         Storage::DiskFull { doing } => Error::disk_full(doing),
+        Storage::RollingBack => Error::rolling_back(),
         other => Error::storage(168, &other.to_string()),
     }
 }

@@ -679,6 +679,12 @@ impl Error {
         Error::new(3184, b"HY000", "Invalid encryption option.")
     }
 
+    /// The transaction is over, though it may still hold its locks.
+    pub fn rolling_back() -> Error {
+        let why = "No space left on device, or a failed read";
+        Error::new(1181, b"HY000", format!("Got error 28 \"{why}\" during ROLLBACK; it goes on when the device allows"))
+    }
+
     pub fn table_full(name: &str) -> Error {
         Error::new(1114, b"HY000", format!("The table '{name}' is full"))
     }

@@ -48,6 +48,9 @@ pub enum Error {
     Unsupported(Box<str>),
     /// The device has no room. Nothing was lost; it may work again later.
     DiskFull { doing: &'static str },
+    /// The device has no room even to undo, or a read failed on the way. The transaction is over for its client; it is
+    /// rolled back as soon as the device allows, and keeps its locks until then.
+    RollingBack,
     /// The bytes on disk are not those that we wrote. `page` names them when a page is concerned.
     Corrupt { page: Option<PageId>, what: Box<str> },
     /// The key of an encrypted tablespace is not to be had: which one, of what, and why. The bytes are all right.
@@ -74,6 +77,18 @@ impl Error {
         move |cause| Error::from_io(doing, cause)
     }
 
+    /// Whether what failed may be tried again later: nothing that was written is in doubt. (An engine that is poisoned
+    /// says `Poisoned`.)
+    pub fn is_of_the_moment(&self) -> bool {
+        match self {
+            // Somebody may make room.
+            Error::DiskFull { .. } | Error::RollingBack => true,
+            // The next read may succeed; what fails on the way to disk poisons.
+            Error::Io { .. } => true,
+            _ => false,
+        }
+    }
+
     pub fn corrupt_page(page: PageId, cause: impl fmt::Display) -> Error {
         Error::Corrupt { page: Some(page), what: cause.to_string().into() }
     }
@@ -88,7 +103,7 @@ impl Error {
             // Another transaction stood in the way, and will be gone.
             Error::Deadlock | Error::LockWaitTimeout | Error::RowIsLocked | Error::RecordChanged => true,
             // Space comes back when an operator makes room: a retry in a loop would only burn time.
-            Error::DiskFull { .. } => false,
+            Error::DiskFull { .. } | Error::RollingBack => false,
             _ => false,
         }
     }
@@ -96,8 +111,9 @@ impl Error {
     /// Whether the transaction is gone, and not only its statement.
     pub fn rolls_back_transaction(&self) -> bool {
         // A deadlock can only be broken by releasing locks, and they are held to the end of the transaction. All else
-        // undoes the statement and leaves the decision to the client. A snapshot that has been overtaken stays so.
-        matches!(self, Error::Deadlock | Error::RecordChanged)
+        // undoes the statement and leaves the decision to the client. A snapshot that has been overtaken stays so, and what cannot be undone now is undone
+        // as a whole.
+        matches!(self, Error::Deadlock | Error::RecordChanged | Error::RollingBack)
     }
 }
 
@@ -117,6 +133,9 @@ impl fmt::Display for Error {
             Error::ReadOnly => write!(f, "read only"),
             Error::Unsupported(what) => write!(f, "not supported: {what}"),
             Error::DiskFull { doing } => write!(f, "no space left on device: {doing}"),
+            Error::RollingBack => {
+                write!(f, "the device does not allow to undo now; the transaction is rolled back when it does")
+            }
             Error::Corrupt { page: Some(page), what } => write!(f, "page {page} is damaged: {what}"),
             Error::Corrupt { page: None, what } => write!(f, "damaged: {what}"),
             Error::KeyUnavailable(what) => write!(f, "{what}"),

@@ -140,7 +140,7 @@ impl Session {
     /// Whether an error ends the whole transaction and not only its statement.
     fn loses_transaction(&self, error: &Error) -> bool {
         match error.code {
-            1213 | 1020 => true,
+            1213 | 1020 | 1181 => true,
             1205 => self.variables.settings.rollback_on_timeout,
             _ => false,
         }
@@ -174,7 +174,11 @@ impl Session {
                 Err(error)
             }
             Err(error) if self.in_transaction() => {
-                trx.rollback_to(savepoint).or_sql()?;
+                if let Err(worse) = trx.rollback_to(savepoint) {
+                    self.explicit = false;
+                    self.savepoints.clear();
+                    return Err(storage_error(worse));
+                }
                 self.trx = Some(trx);
                 Err(error)
             }

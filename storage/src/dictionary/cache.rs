@@ -8,6 +8,7 @@ use format::ids::{TableId, TrxId};
 use format::transform::Algorithm;
 use rustc_hash::FxHashMap;
 
+use super::ddl::Leftovers;
 use super::rows::SystemRows;
 use crate::config::Config;
 use crate::error::{Error, Result};
@@ -97,6 +98,7 @@ pub struct Dictionary {
     purge_gate: RwLock<()>,
     /// Keeps DDL statements and backups apart.
     instance: Arc<InstanceLock>,
+    pub(super) leftovers: Leftovers,
 }
 
 #[derive(Default)]
@@ -121,6 +123,7 @@ impl Dictionary {
             names: Mutex::new(Rank::Leaf, FxHashMap::default()),
             purge_gate: RwLock::new(Rank::Metadata, ()),
             instance: Arc::default(),
+            leftovers: Leftovers::new(),
         }
     }
 

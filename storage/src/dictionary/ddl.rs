@@ -13,13 +13,14 @@ use super::inodes::read_inodes;
 use super::rows::SystemRows;
 use super::system::new_log_id;
 use crate::btree;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::lock::Interrupt;
 use crate::mtr::Mtr;
 use crate::row;
 use crate::schema::{Database, Table};
 use crate::segment::Segment;
 use crate::store::Store;
+use crate::sync::{Mutex, Rank};
 use crate::transaction::{Isolation, Transaction};
 
 /// A dictionary transaction. Dropped without a commit it is rolled back, files included.
@@ -43,8 +44,10 @@ fn begin() -> Transaction {
 }
 
 impl<'a> Ddl<'a> {
-    pub fn begin(context: row::Context<'a>, dictionary: &'a Dictionary) -> Ddl<'a> {
-        Ddl { context, dictionary, trx: begin(), take_back: Vec::new(), afterwards: Vec::new(), open: true }
+    /// What an earlier statement left undone for want of room comes first; as long as it cannot be done, this fails.
+    pub fn begin(context: row::Context<'a>, dictionary: &'a Dictionary) -> Result<Ddl<'a>> {
+        finish_leftovers(&context, dictionary)?;
+        Ok(Ddl { context, dictionary, trx: begin(), take_back: Vec::new(), afterwards: Vec::new(), open: true })
     }
 
     fn rows(&self) -> &'a SystemRows {
@@ -88,13 +91,10 @@ impl<'a> Ddl<'a> {
     /// Commits. From here on the statement has happened, even if what is to be done afterwards fails: that is then left to
     /// [`Afterwards::run`] at a time of the caller's choice, or to recovery.
     pub fn commit(mut self) -> Result<Afterwards<'a>> {
+        // An error leaves the transaction active, and dropping this takes it back. If the log cannot be flushed nobody knows
+        // whether the commit is in it, so nothing is done that depends on it: the store is poisoned then.
+        commit(&self.context, &mut self.trx).inspect_err(|_| self.open = !self.context.store.is_poisoned())?;
         self.open = false;
-        let committed = commit(&self.context, &mut self.trx);
-        if let Err(error) = committed {
-            // Nobody knows whether the commit is in the log: nothing may be done that depends on it.
-            self.context.store.poison("a dictionary transaction could not be committed");
-            return Err(error);
-        }
         Ok(Afterwards {
             context: self.context,
             dictionary: self.dictionary,
@@ -103,9 +103,8 @@ impl<'a> Ddl<'a> {
     }
 
     fn roll_back(&mut self) -> Result<()> {
-        rollback(&self.context, self.dictionary, &mut self.trx)?;
         let actions = std::mem::take(&mut self.take_back);
-        run(&self.context, self.dictionary, actions)
+        roll_back(&self.context, self.dictionary, &mut self.trx, actions)
     }
 }
 
@@ -115,7 +114,7 @@ impl Drop for Ddl<'_> {
             && let Err(error) = self.roll_back()
         {
             // What could not be taken back has its entry in the DDL log.
-            tracing::warn!("take back a DDL statement: {error}; recovery will do it");
+            tracing::warn!("take back a DDL statement: {error}; that is left for later");
         }
     }
 }
@@ -129,25 +128,67 @@ pub struct Afterwards<'a> {
 }
 
 impl Afterwards<'_> {
-    /// Does it. A failure is not the statement's: the entry stays in the DDL log, and recovery does it.
+    /// Does it. A failure is not the statement's: the entry stays in the DDL log, and the next statement or recovery does
+    /// it.
     pub fn run(self) {
         if let Err(error) = run(&self.context, self.dictionary, self.actions) {
-            tracing::warn!("finish a DDL statement: {error}; recovery will do it");
+            tracing::warn!("finish a DDL statement: {error}; that is left for later");
         }
     }
 }
 
-/// Executes entries, the newest first, and deletes them.
+/// What a statement could not finish for want of room on the device: its rollback, or its actions.
+pub struct Leftover {
+    trx: Option<Transaction>,
+    /// To be executed when the transaction has ended.
+    actions: Vec<(u64, Action)>,
+}
+
+/// See [`Leftover`]; oldest first.
+pub struct Leftovers(Mutex<Vec<Leftover>>);
+
+impl Leftovers {
+    pub fn new() -> Leftovers {
+        Leftovers(Mutex::new(Rank::Leaf, Vec::new()))
+    }
+
+    fn push(&self, leftover: Leftover) {
+        self.0.lock().push(leftover);
+    }
+}
+
+/// Finishes what earlier statements could not, the newest first, as far as there is room now.
+pub fn finish_leftovers(context: &row::Context<'_>, dictionary: &Dictionary) -> Result<()> {
+    loop {
+        let Some(mut leftover) = dictionary.leftovers.0.lock().pop() else { return Ok(()) };
+        match leftover.trx.as_mut() {
+            Some(trx) => roll_back(context, dictionary, trx, leftover.actions)?,
+            None => run(context, dictionary, leftover.actions)?,
+        }
+    }
+}
+
+/// Executes entries, the newest first, and deletes them. Without room on the device it is left for later.
 pub fn run(context: &row::Context<'_>, dictionary: &Dictionary, actions: Vec<(u64, Action)>) -> Result<()> {
     if actions.is_empty() {
         return Ok(());
     }
+    let done = execute(context, dictionary, &actions);
+    if let Err(error) = &done
+        && error.is_of_the_moment()
+    {
+        dictionary.leftovers.push(Leftover { trx: None, actions });
+    }
+    done
+}
+
+fn execute(context: &row::Context<'_>, dictionary: &Dictionary, actions: &[(u64, Action)]) -> Result<()> {
     for (_, action) in actions.iter().rev() {
         action.execute(context.store)?;
     }
     let mut trx = begin();
     let mut deleted = Ok(());
-    for (id, _) in &actions {
+    for (id, _) in actions {
         deleted = dictionary.system.delete_action(context, &mut trx, *id);
         if deleted.is_err() {
             break;
@@ -161,7 +202,7 @@ fn end(context: &row::Context<'_>, dictionary: &Dictionary, trx: &mut Transactio
     match outcome {
         Ok(()) => commit(context, trx),
         Err(error) => {
-            rollback(context, dictionary, trx)?;
+            roll_back(context, dictionary, trx, Vec::new())?;
             Err(error)
         }
     }
@@ -173,9 +214,29 @@ fn commit(context: &row::Context<'_>, trx: &mut Transaction) -> Result<()> {
     lsn.map_or(Ok(()), |lsn| context.store.flush_log(lsn))
 }
 
-fn rollback(context: &row::Context<'_>, dictionary: &Dictionary, trx: &mut Transaction) -> Result<()> {
-    row::rollback(context, trx, &|id| dictionary.system.by_id(id), UndoNo(0))?;
-    trx.end_rollback(context.store, context.undo, context.registry, context.locks)
+/// Rolls back, and then executes what takes the rest back. Without room on the device all that is left for later.
+fn roll_back(
+    context: &row::Context<'_>,
+    dictionary: &Dictionary,
+    trx: &mut Transaction,
+    actions: Vec<(u64, Action)>,
+) -> Result<()> {
+    let undone = row::rollback(context, trx, &|id| dictionary.system.by_id(id), UndoNo(0))
+        .and_then(|()| trx.end_rollback(context.store, context.undo, context.registry, context.locks));
+    match undone {
+        Ok(()) => run(context, dictionary, actions),
+        Err(error) if error.is_of_the_moment() && !context.store.is_poisoned() => {
+            let trx = std::mem::replace(trx, begin());
+            dictionary.leftovers.push(Leftover { trx: Some(trx), actions });
+            Err(Error::RollingBack)
+        }
+        Err(error) => {
+            if !matches!(error, Error::Poisoned) {
+                context.store.poison("a dictionary transaction could not be rolled back");
+            }
+            Err(error)
+        }
+    }
 }
 
 /// Frees the pages of an index whose root nobody knows any more: the segments of its tablespace tell. Nothing if there is none.

@@ -196,6 +196,9 @@ pub fn create(store: &Store) -> Result<()> {
 pub fn open(store: &Store) -> Result<Vec<Arc<schema::Table>>> {
     let header = store.read(HEADER)?;
     let version = format::bytes::get_u32(&header, DICTIONARY_VERSION);
+    if format::page::header::is_zero(&header) {
+        return Err(Error::corrupt_page(HEADER, "the dictionary was never written"));
+    }
     if version != VERSION {
         return Err(Error::Unsupported(format!("a dictionary of version {version}").into()));
     }

@@ -5,7 +5,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use super::Inner;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::sync::{Condvar, Mutex, Rank, spawn};
 
 /// How long purge rests when there is nothing to do.
@@ -44,9 +44,12 @@ impl Background {
             spawn("purge", move || {
                 let mut rest = Duration::ZERO;
                 while !stop.rest(rest) {
-                    rest = match inner.purge_step() {
+                    let step = inner.go_on_rolling_back().and_then(|()| inner.purge_step());
+                    rest = match step {
                         Ok(true) => Duration::ZERO,
                         Ok(false) => IDLE,
+                        // A full disk is told to those who want to write.
+                        Err(Error::DiskFull { .. }) => Duration::from_secs(1),
                         Err(error) => {
                             tracing::error!("purge: {error}");
                             Duration::from_secs(1)

@@ -38,7 +38,7 @@ impl Engine {
         let path = dictionary::directory_name(name);
         let disk = self.inner.store.disk();
         let there = disk.exists(&path).map_err(Error::io("look for a database directory"))?;
-        let mut ddl = Ddl::begin(self.inner.context(), dictionary);
+        let mut ddl = Ddl::begin(self.inner.context(), dictionary)?;
         if !there {
             ddl.will_take_back(Action::RemoveDirectory { path: path.clone().into() })?;
             disk.create_directory(&path).map_err(Error::io("create a database directory"))?;
@@ -56,7 +56,7 @@ impl Engine {
         let _name = self.lock_database(name, wait)?;
         let old = dictionary.database(name).ok_or_else(|| Error::NotFound(name.into()))?;
         let database = Database { collation, ..(*old).clone() };
-        let mut ddl = Ddl::begin(self.inner.context(), dictionary);
+        let mut ddl = Ddl::begin(self.inner.context(), dictionary)?;
         ddl.delete_database(name)?;
         ddl.insert_database(&database)?;
         ddl.commit()?.run();
@@ -75,7 +75,7 @@ impl Engine {
         let tables = dictionary.tables(name);
         let locks = tables.iter().map(|table| table.metadata().clone()).collect();
         let _tables = MetadataGrant::take(locks, &wait.interrupt, wait.metadata_wait_timeout)?;
-        let mut ddl = Ddl::begin(self.inner.context(), dictionary);
+        let mut ddl = Ddl::begin(self.inner.context(), dictionary)?;
         ddl.delete_database(name)?;
         // The newest entry is executed first: the directory is empty when its turn comes.
         ddl.will_do_afterwards(Action::RemoveDirectory { path: dictionary::directory_name(name).into() })?;

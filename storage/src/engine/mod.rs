@@ -25,6 +25,7 @@ mod check;
 mod cursor;
 mod databases;
 mod keys;
+mod rollbacks;
 mod status;
 mod tables;
 mod trx;
@@ -51,6 +52,7 @@ pub use status::{EngineStatus, TableStatistics, TablespaceInfo};
 pub use trx::{Savepoint, Trx, TrxOptions};
 
 use background::Background;
+use rollbacks::Rollbacks;
 use status::Counters;
 
 /// A storage engine on one data directory.
@@ -69,6 +71,7 @@ struct Inner {
     dictionary: Dictionary,
     purge_view: row::PurgeView,
     purger: Mutex<row::Purger>,
+    rollbacks: Rollbacks,
     counters: Counters,
     report: RecoveryReport,
 }
@@ -105,6 +108,7 @@ impl Engine {
             dictionary: opened.dictionary,
             purge_view: opened.purge_view,
             purger: Mutex::new(Rank::Instance, row::Purger::new()),
+            rollbacks: Rollbacks::new(),
             counters: Counters::default(),
             report: opened.report,
         });
@@ -165,6 +169,7 @@ impl Engine {
 
     /// One bounded batch of background work, when the configuration has no background threads. True if there was any.
     pub fn step(&self) -> Result<bool> {
+        self.inner.go_on_rolling_back()?;
         let purged = self.inner.purge_step()?;
         let written = self.inner.store.flush_step(64)?;
         let dropping = self.inner.store.trash_step()?;

@@ -76,7 +76,7 @@ impl Engine {
         Ok(Names { _databases: databases, _tables: tables, _pass: pass })
     }
 
-    fn begin_ddl(&self) -> Ddl<'_> {
+    fn begin_ddl(&self) -> Result<Ddl<'_>> {
         Ddl::begin(self.inner.context(), &self.inner.dictionary)
     }
 
@@ -107,7 +107,7 @@ impl Engine {
             return Err(Error::Exists(format!("{database}.{name}").into()));
         }
         dictionary.check_usable(database, name)?;
-        let mut ddl = self.begin_ddl();
+        let mut ddl = self.begin_ddl()?;
         let table = self.make_table(&mut ddl, &definition, |_| dictionary::table_path(database, name))?;
         ddl.insert_table(&table)?;
         ddl.commit()?.run();
@@ -162,7 +162,7 @@ impl Engine {
         let dictionary = &self.inner.dictionary;
         let _names = self.lock_names(names, wait)?;
         let tables = names.iter().map(|(database, name)| self.existing(database, name)).collect::<Result<Vec<_>>>()?;
-        let mut ddl = self.begin_ddl();
+        let mut ddl = self.begin_ddl()?;
         for table in &tables {
             ddl.delete_table(table)?;
             ddl.will_do_afterwards(Action::DropSpace { space: table.space, path: path_of(table).into() })?;
@@ -187,7 +187,7 @@ impl Engine {
             let table = dictionary.table(name.0, name.1).map(|table| Arc::clone(table.schema()));
             now.insert(*name, table);
         }
-        let mut ddl = self.begin_ddl();
+        let mut ddl = self.begin_ddl()?;
         for (from, to) in renames {
             let table = now.insert(*from, None).flatten().ok_or_else(|| not_found(from.0, from.1))?;
             dictionary.database(to.0).ok_or_else(|| Error::NotFound(to.0.into()))?;
@@ -257,7 +257,7 @@ impl Engine {
         let mut outcome = Ok(());
         let changed = self.redescribe(&table, |definition| outcome = change(definition))?;
         outcome?;
-        let mut ddl = self.begin_ddl();
+        let mut ddl = self.begin_ddl()?;
         ddl.delete_table(&table)?;
         ddl.insert_table(&changed)?;
         let changed = row::Table::open(&self.inner.store, Arc::new(changed))?;
@@ -340,7 +340,7 @@ impl Engine {
             return Err(Error::Unsupported("a new clustered index without a rebuild".into()));
         }
         let ids = dictionary::new_ids(store, 1)?;
-        let mut ddl = self.begin_ddl();
+        let mut ddl = self.begin_ddl()?;
         ddl.will_take_back(Action::DropIndex { space: table.space, index: ids.index })?;
         let room = segment::reserve(store, table.space, FIXED_PAGES)?;
         let mut mtr = Mtr::begin(store);
@@ -390,7 +390,7 @@ impl Engine {
         let mut changed = dictionary::describe(&definition, &identity)?;
         changed.state = table.state.clone();
         let changed = row::Table::open(&self.inner.store, Arc::new(changed))?;
-        let mut ddl = self.begin_ddl();
+        let mut ddl = self.begin_ddl()?;
         ddl.delete_table(&table)?;
         ddl.insert_table(&changed)?;
         ddl.will_do_afterwards(Action::DropIndex { space: table.space, index: dropped })?;
@@ -428,7 +428,7 @@ impl Engine {
     }
 
     fn replace_empty(&self, old: &Arc<Table>) -> Result<(Arc<Table>, u64)> {
-        let mut ddl = self.begin_ddl();
+        let mut ddl = self.begin_ddl()?;
         let new =
             self.make_table(&mut ddl, &old.definition(), |space| dictionary::temporary_path(&old.database, space.0))?;
         self.put_in_place(ddl, old, new).map(|table| (table, 0))
@@ -440,7 +440,7 @@ impl Engine {
         definition: &TableDefinition,
         fill: impl FnOnce(&row::Table) -> Result<u64>,
     ) -> Result<(Arc<Table>, u64)> {
-        let mut ddl = self.begin_ddl();
+        let mut ddl = self.begin_ddl()?;
         let new = self.make_table(&mut ddl, definition, |space| dictionary::temporary_path(&old.database, space.0))?;
         let count = fill(&new)?;
         // The new counter is not behind the old one.

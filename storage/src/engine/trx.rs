@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use format::ids::UndoNo;
 
+use super::rollbacks::Waiting;
 use super::{Cursor, Engine};
 use crate::dictionary::Table;
 use crate::error::{Error, Result};
@@ -182,12 +183,12 @@ impl Trx {
 
     /// Undoes what was done since. Locks stay, as in InnoDB.
     pub fn rollback_to(&mut self, savepoint: Savepoint) -> Result<()> {
-        if self.inner.undo.savepoint() == savepoint.0 {
+        if self.inner.undo.savepoint() <= savepoint.0 {
             return Ok(());
         }
         let inner = &self.engine.inner;
         let undone = row::rollback(&inner.context(), &mut self.inner, &|id| inner.dictionary.by_id(id), savepoint.0);
-        undone.inspect_err(|error| self.cannot_undo(error))
+        undone.map_err(|error| self.cannot_undo(error))
     }
 
     /// Commits, and waits for the log as `innodb_flush_log_at_trx_commit` asks.
@@ -214,6 +215,7 @@ impl Trx {
         }
     }
 
+    /// Rolls back. What the device does not allow to undo now is undone when it does.
     pub fn rollback(mut self) -> Result<()> {
         self.undo_all();
         if self.engine.inner.store.is_poisoned() { Err(Error::Poisoned) } else { Ok(()) }
@@ -223,27 +225,37 @@ impl Trx {
     fn undo_all(&mut self) {
         self.tell_counts();
         if self.inner.id.0 != 0 {
-            let had_changes = !self.inner.undo.is_empty();
-            let inner = &self.engine.inner;
-            let trx = &mut self.inner;
-            let undone = row::rollback(&inner.context(), trx, &|id| inner.dictionary.by_id(id), UndoNo(0))
-                .and_then(|()| trx.end_rollback(&inner.store, &inner.undo, &inner.registry, &inner.locks));
-            if had_changes {
-                inner.counters.rollbacks.add(1);
+            if !self.inner.undo.is_empty() {
+                self.engine.inner.counters.rollbacks.add(1);
             }
-            if let Err(error) = undone {
-                self.cannot_undo(&error);
+            if let Err(error) = self.engine.inner.roll_back(&mut self.inner) {
+                self.cannot_undo(error);
             }
         }
         self.inner.view = None;
         self.metadata.release_all();
     }
 
-    /// A rollback that fails leaves changes that must not be seen: nobody may go on before recovery has undone them.
-    fn cannot_undo(&self, error: &Error) {
-        if !matches!(error, Error::Poisoned) {
-            tracing::error!("roll back transaction {}: {error}", self.inner.id);
-            self.engine.inner.store.poison("a transaction could not be rolled back");
+    /// A rollback that fails leaves changes that must not be seen. Without room on the device, or after a read that failed,
+    /// it is left to the engine, which goes on with it later; after any other failure nobody may go on before recovery has
+    /// undone them.
+    fn cannot_undo(&mut self, error: Error) -> Error {
+        match error {
+            Error::Poisoned => error,
+            error if error.is_of_the_moment() && !self.engine.inner.store.is_poisoned() => {
+                let (isolation, timeout) = (self.inner.isolation, self.inner.lock_wait_timeout);
+                let mut next = Transaction::new(isolation, self.inner.interrupt.clone(), timeout);
+                next.read_only = self.inner.read_only;
+                let trx = std::mem::replace(&mut self.inner, next);
+                let metadata = std::mem::take(&mut self.metadata);
+                self.engine.inner.rollbacks.push(Waiting::new(trx, metadata), &error);
+                Error::RollingBack
+            }
+            error => {
+                tracing::error!("roll back transaction {}: {error}", self.inner.id);
+                self.engine.inner.store.poison("a transaction could not be rolled back");
+                error
+            }
         }
     }
 

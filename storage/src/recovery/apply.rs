@@ -5,7 +5,7 @@
 //!     | clean                      | not clean
 //!     |                            |  scan: end of the log, fate of files
 //!     |                            |  files: delete, create, rename as the log says
-//!     |                            |  torn pages: put back from the doublewrite files, sync
+//!     |                            |  torn pages: put back from the doublewrite files; sync what the log touches
 //!     |                            |  redo: by page, in parallel, from the checkpoint to the end
 //!     |                            |  write all pages
 //!     +-------------> a new epoch begins at the end of the log <
@@ -96,6 +96,7 @@ pub fn open(disk: Arc<dyn Disk>, config: Config) -> Result<(Arc<Store>, PageReco
         sync_names(&*disk)?;
         restore_files(&*disk, &spaces, &config, &found, &mut report)?;
         restore_torn_pages(&*disk, &spaces, &config, checkpoint.lsn, &mut report)?;
+        sync_touched(&spaces, &found)?;
     }
 
     // A log of another size can only begin when nothing of the old one is needed.
@@ -306,16 +307,12 @@ fn restore_torn_pages(
     report: &mut PageRecovery,
 ) -> Result<()> {
     let mut page = AlignedBuffer::new(config.page_bytes);
-    let mut copied: Vec<SpaceId> = Vec::new();
     let mut copies: Vec<_> = doublewrite::read_copies(disk, config)?.into_iter().collect();
     // A copy that is older than the checkpoint was durable in its place before that; the log could not bring it up to date.
     copies.retain(|(_, copy)| copy.lsn >= checkpoint);
     copies.sort_by_key(|(id, _)| *id);
     for (id, copy) in copies {
         let Some(space) = spaces.get(id.space) else { continue };
-        if copied.last() != Some(&id.space) {
-            copied.push(id.space);
-        }
         match space.read_page(id.page, &mut page) {
             Ok(_) => {}
             Err(Error::Corrupt { .. }) => match &copy.stored {
@@ -336,10 +333,18 @@ fn restore_torn_pages(
             Err(error) => return Err(error),
         }
     }
-    // The copies are overwritten from here on. A page that reads whole may be so only in the page cache of a system that
-    // outlived the server: with the power gone later, it would be torn and have no copy.
-    for id in copied {
-        spaces.find(id)?.sync()?;
+    Ok(())
+}
+
+/// Makes durable what the server that is gone had written. A page that reads whole and new may be so only in the page
+/// cache of a system that outlived the server: recovery finds nothing to do for it and would move the checkpoint behind
+/// its changes, and the copies in the doublewrite files are overwritten from here on. With the power gone later, it would
+/// be torn, or old.
+fn sync_touched(spaces: &Tablespaces, found: &Scan) -> Result<()> {
+    for space in spaces.all() {
+        if found.touched.contains(&space.id()) {
+            space.sync()?;
+        }
     }
     Ok(())
 }

@@ -261,7 +261,7 @@ impl Tablespace {
             return Ok(());
         }
         self.counters.total.data_fsyncs.add(1);
-        self.layout.sync().map_err(Error::io("sync a tablespace"))
+        self.layout.sync(&self.counters).map_err(Error::io("sync a tablespace"))
     }
 
     pub fn is_dropped(&self) -> bool {

@@ -230,6 +230,7 @@ impl Batch {
                 continue;
             }
             let untorn = protection == TornProtection::AtomicWrites;
+            let copied = protection == TornProtection::Doublewrite;
             self.stored.clear();
             self.stored.extend(run.iter().map(|page| Stored {
                 page: page.page,
@@ -237,7 +238,7 @@ impl Batch {
                 state: page.state,
                 untorn,
             }));
-            match space.layout.write(&self.stored, &self.region(protection).buffer, &space.counters) {
+            match space.layout.write(&self.stored, &self.region(protection).buffer, copied, &space.counters) {
                 Ok(()) => space.counters.total.untorn_pages.add(if untorn { run.len() as u64 } else { 0 }),
                 Err(cause) if untorn && is_refusal(&cause) => {
                     space.refuse_atomic_writes(&cause);
@@ -440,7 +441,7 @@ impl Tablespace {
         aligned[..stored.len()].copy_from_slice(stored);
         let state = stored_state(stored, self.page_bytes).unwrap_or(PageState::plain(self.page_bytes));
         let stored = Stored { page, bytes: 0..stored.len(), state, untorn: false };
-        self.layout.write(&[stored], &aligned, &self.counters).map_err(Error::io("restore a page"))
+        self.layout.write(&[stored], &aligned, true, &self.counters).map_err(Error::io("restore a page"))
     }
 }
 

@@ -138,7 +138,8 @@ impl Transaction {
         Ok(lsn)
     }
 
-    /// Ends a transaction of which everything has been undone. Afterwards this may be used as a new one.
+    /// Ends a transaction of which everything has been undone. Afterwards this may be used as a new one. An error leaves it
+    /// active, to be ended later.
     pub fn end_rollback(
         &mut self,
         store: &Store,
@@ -150,9 +151,13 @@ impl Transaction {
         if self.id == TrxId(0) {
             return Ok(());
         }
-        let ended = undo.end_rollback(store, &mut self.undo);
+        undo.end_rollback(store, &mut self.undo)?;
         self.leave(registry, locks, None);
-        ended.map(|_| ())
+        if let Err(error) = undo.finish(store, &mut self.undo) {
+            // Nothing of it is left in any row; recovery gives the log back.
+            tracing::warn!("give back the undo log of a transaction that was rolled back: {error}");
+        }
+        Ok(())
     }
 
     fn leave(&mut self, registry: &Registry, locks: &LockTable, number: Option<TrxId>) {

@@ -220,8 +220,8 @@ impl UndoSpace {
         Ok(())
     }
 
-    /// Ends the undo of a transaction of which everything has been undone: its logs are given back. Recovery will not
-    /// meet it again.
+    /// Ends the undo of a transaction of which everything has been undone: recovery will not meet it again. Its logs are
+    /// to be given back by [`UndoSpace::finish`]. After an error nothing has changed.
     pub fn end_rollback(&self, store: &Store, undo: &mut TrxUndo) -> Result<Lsn> {
         if undo.segment.is_none() {
             return Ok(store.current_lsn());
@@ -248,9 +248,7 @@ impl UndoSpace {
             log.state = page::STATE_TO_FREE;
             mtr.write(first, page::STATE, &state_and_log(log.state, log.header));
         }
-        let lsn = mtr.commit();
-        self.finish(store, undo)?;
-        Ok(lsn)
+        Ok(mtr.commit())
     }
 }
 

@@ -8,6 +8,8 @@
 //! A *packed* layout (images appended to segments, found through a logged page map, so that nothing is torn or rounded)
 //! is to follow as another arm of [`Layout`]; above this module nobody knows which one a file has.
 
+mod late;
+
 pub mod pages;
 
 pub mod punched;
@@ -68,9 +70,10 @@ impl Layout {
     }
 
     /// Writes pages from `buffer`, in ascending order of their numbers. They are not durable before [`Layout::sync`].
-    pub fn write(&self, pages: &[Stored], buffer: &[u8], counters: &SpaceCounters) -> io::Result<()> {
+    /// `copied`: a durable copy of them lies elsewhere.
+    pub fn write(&self, pages: &[Stored], buffer: &[u8], copied: bool, counters: &SpaceCounters) -> io::Result<()> {
         match self {
-            Layout::Punched(layout) => layout.write(pages, buffer, counters),
+            Layout::Punched(layout) => layout.write(pages, buffer, copied, counters),
         }
     }
 
@@ -95,9 +98,9 @@ impl Layout {
         }
     }
 
-    pub fn sync(&self) -> io::Result<()> {
+    pub fn sync(&self, counters: &SpaceCounters) -> io::Result<()> {
         match self {
-            Layout::Punched(layout) => layout.sync(),
+            Layout::Punched(layout) => layout.sync(counters),
         }
     }
 

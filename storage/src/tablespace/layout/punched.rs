@@ -17,6 +17,11 @@
 //! option (`innodb_use_trim`), and on the last call's success. Without holes pages are still written in their stored
 //! length: what is behind it is then older than the page, and nobody reads it.
 //!
+//! A hole is as durable as a write, and may become so before it: where no copy of the page is kept elsewhere, a crash
+//! that keeps the punch and loses the shorter page would leave the longer, older one without its end. There the punch
+//! waits for the file's next sync ([`late`]). For the same reason a page that grows gets its new end first: when the disk
+//! runs full in between, the old page is still whole.
+//!
 //! Invariants:
 //!
 //! * No punch is issued that frees nothing, and none under a lock.
@@ -29,6 +34,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use format::ids::PageNo;
 
+use super::late::Late;
 use super::Stored;
 use super::pages::{BLOCKS_MAX, Form, Known, PageState, Pages};
 use crate::io::{File, FileFacts, Punching, Write};
@@ -41,6 +47,8 @@ pub struct Punched {
     page_bytes: usize,
     block_bytes: usize,
     known: Pages,
+    /// Holes that wait for a sync.
+    late: Late,
     /// Pages the file has room for.
     pages: AtomicU32,
     extending: Mutex<()>,
@@ -79,6 +87,7 @@ impl Punched {
             page_bytes,
             block_bytes: if divides { said } else { page_bytes },
             known: Pages::new(pages_found),
+            late: Late::new(),
             pages: AtomicU32::new(pages_found),
             extending: Mutex::new(Rank::Space, ()),
             cannot,
@@ -108,9 +117,12 @@ impl Punched {
         if buffer.is_empty() { Ok(0) } else { self.file.read_at(self.offset(page.0), buffer) }
     }
 
-    pub fn write(&self, pages: &[Stored], buffer: &[u8], counters: &SpaceCounters) -> io::Result<()> {
+    pub fn write(&self, pages: &[Stored], buffer: &[u8], copied: bool, counters: &SpaceCounters) -> io::Result<()> {
+        self.late.take_back(pages.iter().map(|page| page.page.0));
         let mut merged: Vec<Merged> = Vec::with_capacity(pages.len());
+        let mut ends: Vec<Merged> = Vec::new();
         let mut holes: Vec<Range<u64>> = Vec::new();
+        let mut shorter: Vec<(u32, usize)> = Vec::new();
         let mut bytes = 0;
         for page in pages {
             assert!(page.bytes.len() <= self.page_bytes, "a stored page is never larger than a page");
@@ -123,26 +135,44 @@ impl Punched {
                 let start = self.offset(page.page.0);
                 let hole = (blocks * self.block_bytes) as u64..(before * self.block_bytes) as u64;
                 holes.push(start + hole.start..start + hole.end);
+                shorter.push((page.page.0, blocks));
             } else if page.bytes.len() < self.page_bytes {
                 counters.punches_avoided(1);
             }
             bytes += page.bytes.len();
-            self.append(&mut merged, page);
+            let old_bytes = before * self.block_bytes;
+            if before > 0 && old_bytes < page.bytes.len() && !page.untorn {
+                let offset = self.offset(page.page.0);
+                let cut = page.bytes.start + old_bytes;
+                ends.push(Merged { offset: offset + old_bytes as u64, bytes: cut..page.bytes.end, untorn: false });
+                self.append(&mut merged, offset, page.bytes.start..cut, false);
+            } else {
+                self.append(&mut merged, self.offset(page.page.0), page.bytes.clone(), page.untorn);
+            }
         }
         let write = |merged: &Merged| Write {
             offset: merged.offset,
             bytes: &buffer[merged.bytes.clone()],
             untorn: merged.untorn,
         };
+        let ends: Vec<_> = ends.iter().map(write).collect();
         let writes: Vec<_> = merged.iter().map(write).collect();
-        let written = self.file.write_all(&writes);
+        let mut written = Ok(());
+        if !ends.is_empty() {
+            written = self.file.write_all(&ends);
+        }
+        let written = written.and_then(|()| self.file.write_all(&writes));
         if written.is_err() {
             pages.iter().for_each(|page| self.known.forget(page.page.0));
         }
         written?;
-        counters.written(pages.len(), bytes, writes.len());
+        counters.written(pages.len(), bytes, ends.len() + writes.len());
         if let Some(last) = pages.last() {
             self.pages.fetch_max(last.page.0 + 1, Ordering::Relaxed);
+        }
+        if !copied {
+            self.late.wait_for_sync(shorter);
+            return Ok(());
         }
         if self.punch(&mut holes, counters) {
             for page in pages {
@@ -154,17 +184,16 @@ impl Punched {
     }
 
     /// Adds a page's write, or lets the last one grow if the page follows it in the file and in memory.
-    fn append(&self, writes: &mut Vec<Merged>, page: &Stored) {
-        let offset = self.offset(page.page.0);
+    fn append(&self, writes: &mut Vec<Merged>, offset: u64, bytes: Range<usize>, untorn: bool) {
         if let Some(last) = writes.last_mut()
             && last.offset + last.bytes.len() as u64 == offset
-            && last.bytes.end == page.bytes.start
-            && !(last.untorn || page.untorn)
+            && last.bytes.end == bytes.start
+            && !(last.untorn || untorn)
         {
-            last.bytes.end = page.bytes.end;
+            last.bytes.end = bytes.end;
             return;
         }
-        writes.push(Merged { offset, bytes: page.bytes.clone(), untorn: page.untorn });
+        writes.push(Merged { offset, bytes, untorn });
     }
 
     /// Punches what can be punched. False if a hole stays filled.
@@ -201,6 +230,7 @@ impl Punched {
     }
 
     pub fn release(&self, pages: Range<u32>, counters: &SpaceCounters) -> io::Result<u64> {
+        self.late.take_back(pages.clone());
         let mut holes: Vec<Range<u64>> = Vec::new();
         for page in pages.clone() {
             let occupied = self.occupied(PageNo(page))? * self.block_bytes;
@@ -243,8 +273,33 @@ impl Punched {
         self.pages.load(Ordering::Relaxed)
     }
 
-    pub fn sync(&self) -> io::Result<()> {
-        self.file.sync()
+    pub fn sync(&self, counters: &SpaceCounters) -> io::Result<()> {
+        let sync = self.late.begin_sync();
+        let synced = self.file.sync();
+        // Those that were rewritten meanwhile are no longer among them.
+        let shorter = self.late.end_sync(sync, synced.is_ok());
+        synced?;
+        if shorter.is_empty() {
+            return Ok(());
+        }
+        let mut holes = Vec::with_capacity(shorter.len());
+        for &(page, blocks) in &shorter {
+            let start = self.offset(page);
+            let before = self.occupied(PageNo(page)).unwrap_or(blocks);
+            if blocks < before {
+                holes.push(start + (blocks * self.block_bytes) as u64..start + (before * self.block_bytes) as u64);
+            }
+        }
+        if self.punch(&mut holes, counters) {
+            for &(page, blocks) in &shorter {
+                let known = self.known.get(page);
+                if let Some(state) = known.state() {
+                    self.known.learn(page, known, Known::new(state, Some(blocks)));
+                }
+            }
+        }
+        self.late.punched(&shorter);
+        Ok(())
     }
 
     pub fn shortens(&self) -> bool {
@@ -308,6 +363,8 @@ mod tests {
         layout: Punched,
         file: Arc<dyn File>,
         counters: SpaceCounters,
+        /// A copy of each page is kept elsewhere.
+        copied: bool,
     }
 
     fn world(disk: &SimDisk, mode: OpenMode) -> World {
@@ -315,7 +372,7 @@ mod tests {
         let pages = (file.len().unwrap() / 16384) as u32;
         let facts = file.facts().unwrap();
         let layout = Punched::new(file.clone(), &facts, 16384, pages);
-        World { layout, file, counters: SpaceCounters::default() }
+        World { layout, file, counters: SpaceCounters::default(), copied: true }
     }
 
     impl World {
@@ -335,7 +392,7 @@ mod tests {
                     Stored { page: PageNo(page), bytes, state, untorn: false }
                 })
                 .collect();
-            self.layout.write(&stored, &buffer, &self.counters).unwrap();
+            self.layout.write(&stored, &buffer, self.copied, &self.counters).unwrap();
         }
 
         fn blocks(&self) -> u64 {
@@ -415,5 +472,32 @@ mod tests {
             assert_eq!((layout.shortens(), layout.why_not_punched().as_deref()), (false, Some(reason)));
             disk.remove("b").unwrap();
         }
+    }
+
+    #[test]
+    fn without_a_copy_the_punch_waits_for_the_sync() {
+        let disk = SimDisk::new(1);
+        let world = World { copied: false, ..world(&disk, OpenMode::Create) };
+        world.write(&[(0, 4), (1, 4), (2, 4)]);
+        world.write(&[(0, 1), (1, 1), (2, 4)]);
+        assert_eq!(world.file.allocated_bytes().unwrap(), 12 * 4096);
+        world.write(&[(1, 3)]);
+        world.layout.sync(&world.counters).unwrap();
+        assert_eq!(world.file.allocated_bytes().unwrap(), (1 + 3 + 4) * 4096);
+    }
+
+    #[test]
+    fn a_page_that_grows_into_a_full_disk_stays_whole() {
+        let disk = SimDisk::new(1);
+        let world = world(&disk, OpenMode::Create);
+        world.write(&[(0, 1), (1, 4)]);
+        disk.set_faults(|faults| faults.capacity_blocks = Some(7));
+        let stored =
+            Stored { page: PageNo(0), bytes: 0..16384, state: PageState::plain(16384), untorn: false };
+        let full = world.layout.write(&[stored], &[9; 16384], true, &world.counters).unwrap_err();
+        assert_eq!(full.kind(), io::ErrorKind::StorageFull);
+        let mut block = [0; 4096];
+        world.file.read_at(0, &mut block).unwrap();
+        assert!(block.iter().all(|&byte| byte == 7), "the old page is as it was");
     }
 }

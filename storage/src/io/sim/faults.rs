@@ -1,0 +1,70 @@
+//! What goes wrong on a simulated disk, and when.
+
+/// Counts begin at 1 with the disk (`SimDisk::changes` and its likes tell where they stand); a part of 256 is a
+/// probability.
+#[derive(Clone, Debug)]
+pub struct Faults {
+    /// The disk is gone from this change (a write, sync, punch, name) on: it fails, and so does everything after it.
+    pub crash_at: Option<u64>,
+    /// This sync of a file fails once, and what it was to make durable never will be.
+    pub failing_sync: Option<u64>,
+    /// This read of a file fails once.
+    pub failing_read: Option<u64>,
+    /// This write to a file fails once, and a part of it may have been done.
+    pub failing_write: Option<u64>,
+    /// Punching fails from this punch on: what worked in the morning need not in the evening.
+    pub failing_punch: Option<u64>,
+    /// The next write of at least a page's length to this file goes to another place in it, and nobody is told.
+    pub misdirected: Option<String>,
+    /// How many reads and writes transfer only a part.
+    pub short_of_256: u8,
+    /// How many reads and writes are interrupted before they begin.
+    pub interrupted_of_256: u8,
+    /// How many calls take seconds.
+    pub slow_of_256: u8,
+    /// How many calls find the wall clock set anew, or the other one standing still.
+    pub clock_of_256: u8,
+    /// Blocks on the device in all.
+    pub capacity_blocks: Option<u64>,
+
+    // What the device is like; it stays so over a crash.
+    /// Writes are torn at this unit: 512 or 4096.
+    pub sector_bytes: usize,
+    /// Punching a hole is not supported.
+    pub no_punch: bool,
+    /// Untorn writes are refused, whatever the facts say.
+    pub no_untorn: bool,
+}
+
+impl Default for Faults {
+    fn default() -> Faults {
+        Faults {
+            crash_at: None,
+            failing_sync: None,
+            failing_read: None,
+            failing_write: None,
+            failing_punch: None,
+            misdirected: None,
+            short_of_256: 0,
+            interrupted_of_256: 0,
+            slow_of_256: 0,
+            clock_of_256: 0,
+            capacity_blocks: None,
+            sector_bytes: 512,
+            no_punch: false,
+            no_untorn: false,
+        }
+    }
+}
+
+impl Faults {
+    /// Only what the device is like.
+    pub fn of_device(&self) -> Faults {
+        Faults {
+            sector_bytes: self.sector_bytes,
+            no_punch: self.no_punch,
+            no_untorn: self.no_untorn,
+            ..Faults::default()
+        }
+    }
+}
