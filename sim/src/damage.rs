@@ -182,7 +182,10 @@ impl Run {
 /// Whether an error tells the operator where to look.
 fn names(error: &Error, text: &str, path: &str) -> bool {
     let table = path.rsplit('/').next().unwrap_or(path).trim_end_matches(".ibd");
-    matches!(error, Error::Corrupt { page: Some(_), .. }) || text.contains(path) || text.contains(table) || text.contains("page")
+    matches!(error, Error::Corrupt { page: Some(_), .. })
+        || text.contains(path)
+        || text.contains(table)
+        || text.contains("page")
 }
 
 /// Paths of all files of pages.

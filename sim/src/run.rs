@@ -33,11 +33,11 @@ use storage::io::sim::{Random, SimDisk};
 use storage::io::trace::TraceDisk;
 use storage::{Config, Engine, Error, TrxOptions};
 
+use crate::Talk;
 use crate::damage;
 use crate::device::{self, Failing};
 use crate::model::Model;
 use crate::report::Report;
-use crate::Talk;
 use crate::workload::{self, DATABASE};
 
 /// Runs one seed. The error is a description of what does not hold.
@@ -359,7 +359,8 @@ impl Run {
         let flushed = engine.store().flush_log(engine.store().current_lsn());
         flushed.map_err(|error| format!("flush after recovery: {error}"))?;
         let again = self.disk.duplicate();
-        let engine = Engine::open(Arc::new(again), self.config.clone()).map_err(|error| format!("open again: {error}"))?;
+        let engine =
+            Engine::open(Arc::new(again), self.config.clone()).map_err(|error| format!("open again: {error}"))?;
         let report = engine.recovery_report();
         let again = report.transactions_rolled_back + report.ddl_actions + report.pages.torn_pages_restored;
         if again > 0 || !report.damaged.is_empty() {

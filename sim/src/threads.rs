@@ -17,9 +17,9 @@ use storage::io::sim::{Random, SimDisk};
 use storage::schema::{Compression, ReadMode, Row};
 use storage::{Config, Engine, Error, Isolation, Table, Trx, TrxOptions};
 
+use crate::Talk;
 use crate::model::{ModelRow, ModelTable};
 use crate::report::Report;
-use crate::Talk;
 use crate::workload::{self, BODY, BODY_INDEX, DATABASE, K, NAME};
 
 const ROWS: &str = "rows";

@@ -226,8 +226,7 @@ impl SimDisk {
                 lost = true;
                 match change {
                     Change::Write { offset, bytes, untorn } if !untorn && !state.facts.copy_on_write => {
-                        let (kept, sectors) =
-                            image.apply_torn(*offset, bytes, sector_bytes, block_bytes, &mut random);
+                        let (kept, sectors) = image.apply_torn(*offset, bytes, sector_bytes, block_bytes, &mut random);
                         if kept > 0 && kept < sectors {
                             see(if sector_bytes == 512 { "writes torn at 512" } else { "writes torn at 4096" });
                         } else if kept == 0 {

@@ -127,7 +127,10 @@ fn untorn_writes_are_never_torn() {
         assert!(new == 0 || new == 8192, "seed {seed}: {new}");
     }
     let plain = SimDisk::new(1);
-    assert_eq!(file(&plain, Caching::Cached).write_untorn(0, &[0; 4096]).unwrap_err().kind(), io::ErrorKind::Unsupported);
+    assert_eq!(
+        file(&plain, Caching::Cached).write_untorn(0, &[0; 4096]).unwrap_err().kind(),
+        io::ErrorKind::Unsupported
+    );
 }
 
 #[test]
@@ -167,7 +170,6 @@ fn a_call_fails_once_where_it_is_told_to() {
     let seen = disk.take_seen();
     assert_eq!((seen["writes failed"], seen["reads failed"], seen["punches failed"]), (1, 1, 2));
 }
-
 
 #[test]
 fn a_misdirected_write_is_done_elsewhere() {

@@ -34,8 +34,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use format::ids::PageNo;
 
-use super::late::Late;
 use super::Stored;
+use super::late::Late;
 use super::pages::{BLOCKS_MAX, Form, Known, PageState, Pages};
 use crate::io::{File, FileFacts, Punching, Write};
 use crate::sync::{Mutex, Rank};
@@ -492,8 +492,7 @@ mod tests {
         let world = world(&disk, OpenMode::Create);
         world.write(&[(0, 1), (1, 4)]);
         disk.set_faults(|faults| faults.capacity_blocks = Some(7));
-        let stored =
-            Stored { page: PageNo(0), bytes: 0..16384, state: PageState::plain(16384), untorn: false };
+        let stored = Stored { page: PageNo(0), bytes: 0..16384, state: PageState::plain(16384), untorn: false };
         let full = world.layout.write(&[stored], &[9; 16384], true, &world.counters).unwrap_err();
         assert_eq!(full.kind(), io::ErrorKind::StorageFull);
         let mut block = [0; 4096];
