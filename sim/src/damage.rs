@@ -186,6 +186,7 @@ fn names(error: &Error, text: &str, path: &str) -> bool {
         || text.contains(path)
         || text.contains(table)
         || text.contains("page")
+        || text.contains("tablespace")
 }
 
 /// Paths of all files of pages.

@@ -76,7 +76,10 @@ pub fn seed(seed: u64, talk: Talk) -> Result<Report, String> {
             run.report.count("torn pages named, detect only");
             Ok(run.report)
         }
-        Err(what) => Err(what),
+        Err(what) => {
+            run.tell_io();
+            Err(what)
+        }
     }
 }
 

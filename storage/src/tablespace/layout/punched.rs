@@ -19,8 +19,9 @@
 //!
 //! A hole is as durable as a write, and may become so before it: where no copy of the page is kept elsewhere, a crash
 //! that keeps the punch and loses the shorter page would leave the longer, older one without its end. There the punch
-//! waits for the file's next sync ([`late`]). For the same reason a page that grows gets its new end first: when the disk
-//! runs full in between, the old page is still whole.
+//! waits for the file's next sync ([`late`]). Where copies are kept, a page that grows gets its new end first: when the disk
+//! runs full in between, the old page is still whole, and needs its copy no longer than others. (Elsewhere its write must
+//! stay one.)
 //!
 //! Invariants:
 //!
@@ -141,7 +142,7 @@ impl Punched {
             }
             bytes += page.bytes.len();
             let old_bytes = before * self.block_bytes;
-            if before > 0 && old_bytes < page.bytes.len() && !page.untorn {
+            if copied && before > 0 && old_bytes < page.bytes.len() {
                 let offset = self.offset(page.page.0);
                 let cut = page.bytes.start + old_bytes;
                 ends.push(Merged { offset: offset + old_bytes as u64, bytes: cut..page.bytes.end, untorn: false });
