@@ -326,7 +326,7 @@ fn a_damaged_page_ends_the_backup_with_its_name_and_place() {
     }
     engine.close().unwrap();
     drop(engine);
-    assert!(disk.flip("d/zstd.ibd", 3 * 16384 + 200, 1));
+    assert!(disk.flip("d/zstd.ibd", 3 * 16384 + 50, 1));
     let backup = Backup::of_stopped(Arc::new(disk), &[]).unwrap();
     let error = backup.run(&mut Verify::new()).unwrap_err().to_string();
     assert!(error.contains("d/zstd.ibd") && error.contains(&(3 * 16384).to_string()), "{error}");

@@ -186,10 +186,10 @@ impl Restore {
             let (level, scratch) = (algorithm.usual_level(), &mut self.scratch);
             if transform::encode(stored, algorithm, level, block_bytes, scratch, out).is_some() {
                 self.pages_encoded += 1;
-                return output.write(offset, out);
+                return output.write(offset, out, page_bytes);
             }
         }
-        output.write(offset, stored)
+        output.write(offset, stored, page_bytes)
     }
 
     fn begin_log(&mut self, log: &LogHead) -> Result<()> {
@@ -223,8 +223,8 @@ impl Restore {
 const CAPACITY_MAX: u64 = 1 << 40;
 
 impl Output {
-    /// Writes a page at its place, in whole blocks.
-    fn write(&mut self, offset: u64, stored: &[u8]) -> Result<()> {
+    /// Writes a page at its place, in whole blocks (a block that is larger than a page is the filesystem's own business).
+    fn write(&mut self, offset: u64, stored: &[u8], page_bytes: usize) -> Result<()> {
         let joins = self.buffer_offset + self.buffer.len() as u64 == offset && self.buffer.len() < WRITE_BYTES;
         if !joins {
             self.flush()?;
@@ -232,8 +232,8 @@ impl Output {
         }
         self.buffer.extend_from_slice(stored);
         // Zeros up to the block's end: what is read there is defined, and the file is never longer than it was.
-        let padded = stored.len().next_multiple_of(self.block_bytes) - stored.len();
-        self.buffer.resize(self.buffer.len() + padded, 0);
+        let padded = stored.len().next_multiple_of(self.block_bytes).min(page_bytes);
+        self.buffer.resize(self.buffer.len() + padded - stored.len(), 0);
         Ok(())
     }
 
