@@ -11,6 +11,7 @@ use std::sync::Arc;
 use clap::Parser;
 use comfy_table::{CellAlignment, Table, presets};
 use storage::io::linux::LinuxDisk;
+use storage::recovery::refuse_incomplete;
 use storage::redo::LogFile;
 use storage::{CheckReport, Config, Engine};
 
@@ -57,9 +58,12 @@ pub fn run(args: &Args) -> ExitCode {
 
 fn check(args: &Args) -> storage::Result<CheckReport> {
     let disk = Arc::new(LinuxDisk::new(&args.datadir));
+    refuse_incomplete(&*disk)?;
     let page_bytes = LogFile::page_bytes(&*disk)?;
-    let config =
+    let mut config =
         Config { page_bytes, pool_bytes: args.memory_mb << 20, background_threads: false, ..Config::default() };
+    // The log keeps its size: whoever only looks does not change the directory more than recovery has to.
+    config.log_bytes = LogFile::open(&*disk, &config)?.0.capacity();
     let engine = Engine::open(disk, config)?;
     if !engine.recovery_report().was_clean() || !args.quiet {
         println!("{}", engine.recovery_report());

@@ -130,7 +130,10 @@ impl Copy {
         let source = File::open(from).map_err(|cause| cannot("read", from, cause))?;
         let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(to);
         let target = made.map_err(|cause| cannot("create", to, cause))?;
-        let copied = self.content(from, &source, to, &target, metadata.len()).and_then(|()| {
+        // At once: XFS allocates ahead of a file that grows, and what it allocated would stay where the holes are to be.
+        let sized = target.set_len(metadata.len()).map_err(|cause| cannot("write", to, cause));
+        let copied = sized.and_then(|()| self.content(from, &source, to, &target, metadata.len())).and_then(|()| {
+            // Once more: the last page may be cut off.
             let finish = target
                 .set_len(metadata.len())
                 .and_then(|()| target.set_permissions(Permissions::from_mode(metadata.mode() & 0o777)))

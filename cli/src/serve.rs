@@ -25,6 +25,7 @@ use sql::variables::persisted::{self, Persisted};
 use sql::variables::{GlobalVariables, engine_config, reconfigure};
 use storage::Engine;
 use storage::io::linux::LinuxDisk;
+use storage::recovery::INCOMPLETE_FILE_NAME;
 use tracing::{error, info, warn};
 
 use crate::init;
@@ -166,6 +167,10 @@ pub fn listening(globals: &GlobalVariables) -> Result<Options, String> {
 /// Opens the data directory and listens.
 pub fn start(globals: GlobalVariables, options: &Options) -> Result<Running, String> {
     let datadir = PathBuf::from(globals.text("datadir"));
+    if datadir.join(INCOMPLETE_FILE_NAME).exists() {
+        let shown = datadir.display();
+        return Err(format!("a restore into {shown} did not end: empty the directory, and restore again"));
+    }
     if !init::is_initialised(&datadir) {
         let state = if datadir.is_dir() { "is not a data directory" } else { "does not exist" };
         let shown = datadir.display();

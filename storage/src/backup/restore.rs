@@ -141,6 +141,8 @@ impl Restore {
             self.disk.create_directory(directory).map_err(Error::io(doing))?;
         }
         let file = self.disk.open(&head.path, OpenMode::Create, Caching::Cached).map_err(Error::io(doing))?;
+        // At once: XFS allocates ahead of a file that grows, and what it allocated would stay where the holes are to be.
+        file.set_len(head.bytes).map_err(Error::io(doing))?;
         let block_bytes = file.facts().map_err(Error::io("ask for a file's block size"))?.block_bytes.max(512);
         let encodes = match head.kind {
             FileKind::Pages { block_bytes: before, .. } => block_bytes < before as usize,
@@ -161,6 +163,7 @@ impl Restore {
     fn end_file(&mut self) -> Result<()> {
         let Some(mut output) = self.output.take() else { return Ok(()) };
         output.flush()?;
+        // Once more: the last page may be cut off.
         let doing = "write a restored file";
         output.file.set_len(output.head.bytes).map_err(Error::io(doing))?;
         output.file.sync().map_err(Error::io(doing))
