@@ -16,7 +16,7 @@ use crate::process::Server;
 const SCHEMA: [&str; 4] = [
     "CREATE DATABASE IF NOT EXISTS ledger",
     "CREATE TABLE ledger.entries (writer INT NOT NULL, entry BIGINT NOT NULL, note VARCHAR(300) NOT NULL, \
-     PRIMARY KEY (writer, entry), UNIQUE KEY note_of_writer (note, writer)) ENGINE=InnoDB",
+     PRIMARY KEY (writer, entry), UNIQUE KEY note_of_writer (note, writer)) ENGINE=InnoDB ENCRYPTION='Y'",
     "CREATE TABLE ledger.counters (writer INT NOT NULL PRIMARY KEY, entries BIGINT NOT NULL) ENGINE=InnoDB",
     "CREATE TABLE ledger.scratch (id BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY, body TEXT) ENGINE=InnoDB",
 ];

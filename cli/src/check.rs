@@ -24,6 +24,9 @@ pub struct Args {
     /// Memory for pages, in MiB
     #[arg(long, default_value_t = 256)]
     memory_mb: u64,
+    /// The key ring of encrypted tables, relative to the data directory
+    #[arg(long, default_value = "keyring")]
+    keyring_file_data: String,
     /// Says only what is wrong
     #[arg(long)]
     quiet: bool,
@@ -60,8 +63,13 @@ fn check(args: &Args) -> storage::Result<CheckReport> {
     let disk = Arc::new(LinuxDisk::new(&args.datadir));
     refuse_incomplete(&*disk)?;
     let page_bytes = LogFile::page_bytes(&*disk)?;
-    let mut config =
-        Config { page_bytes, pool_bytes: args.memory_mb << 20, background_threads: false, ..Config::default() };
+    let mut config = Config {
+        page_bytes,
+        pool_bytes: args.memory_mb << 20,
+        keyring_file: args.keyring_file_data.clone(),
+        background_threads: false,
+        ..Config::default()
+    };
     // The log keeps its size: whoever only looks does not change the directory more than recovery has to.
     config.log_bytes = LogFile::open(&*disk, &config)?.0.capacity();
     let engine = Engine::open(disk, config)?;

@@ -160,6 +160,7 @@ impl Copy {
                 summary: false,
                 json: false,
                 page_size: None,
+                keyring: None,
                 block_size: None,
             };
             match Tablespace::open(&asked) {

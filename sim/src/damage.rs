@@ -66,7 +66,7 @@ impl Run {
                     return Err(format!("{}: the error names neither page nor file: {text}", damage.what));
                 }
                 match error {
-                    Error::Corrupt { .. } | Error::NotFound(_) | Error::Unsupported(_) => {
+                    Error::Corrupt { .. } | Error::NotFound(_) | Error::Unsupported(_) | Error::KeyUnavailable(_) => {
                         self.report.count(format!("damage found: {kind}"));
                     }
                     error => return Err(format!("{}: {error}", damage.what)),

@@ -76,6 +76,7 @@ impl Run {
                     (format!("rename {name} to {new}"), result)
                 }
             },
+            5 if self.random.chance(3) => ("rotate the master key".to_string(), engine.rotate_master_key()),
             5 => {
                 let result = engine
                     .alter_table_options(DATABASE, &name, &wait, &mut |options| options.compression = codec)

@@ -45,6 +45,9 @@ pub struct Args {
     /// Take this as the page size rather than what page 0 says
     #[arg(long, value_name = "BYTES")]
     pub page_size: Option<usize>,
+    /// The key ring of an encrypted file: with it, its pages are decrypted and looked at
+    #[arg(long, value_name = "FILE")]
+    pub keyring: Option<PathBuf>,
     /// Take this as the filesystem's block rather than what it says
     #[arg(long, value_name = "BYTES")]
     pub block_size: Option<usize>,

@@ -1,22 +1,27 @@
 //! A file of pages as it lies on disk: reading, decoding and judging a page, and asking for holes.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io;
 use std::ops::Range;
 use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::Path;
 
 use format::checksum;
 use format::ids::PageNo;
 use format::page::header::{self, PageType};
 use format::page::space::{self, Flags};
 use format::page::{self, get_u32, undo};
-use format::transform::{self, Algorithm, Envelope, Scratch, encryption, mariadb};
+use format::transform::encryption::{self, KeyInfo, PageKey};
+use format::transform::{self, Algorithm, Envelope, Scratch, mariadb};
 use rustix::fs::SeekFrom;
+use storage::tablespace::encryption::find_key;
 
 use super::Args;
 
 /// An open file and what its first page says about it.
 pub(crate) struct Tablespace {
+    /// Of an encrypted file, if its key ring was given.
+    key: Option<PageKey>,
     file: File,
     pub(super) flags: Flags,
     /// Bytes from page to page in the file.
@@ -66,6 +71,7 @@ impl Tablespace {
             return Err(io::Error::other(format!("{block_bytes} is no block size")));
         }
         let mut tablespace = Tablespace {
+            key: args.keyring.as_deref().map(|ring| page_key(ring, &first)).transpose()?.flatten(),
             data: data_ranges(&file, metadata.len()),
             file,
             flags: if known { flags } else { Flags::dynamic(page_bytes) },
@@ -210,6 +216,9 @@ impl Tablespace {
             let bytes = if state == State::Good { plain } else { stored };
             return Plain { bytes, storage, stored_bytes, state, encrypted: false };
         }
+        if self.key.is_some() && encryption::is_encrypted(&stored) {
+            return self.decrypt(stored);
+        }
         if transform::is_encoded(&stored) {
             let stored_bytes = transform::encoded_bytes(&stored).unwrap_or_default();
             let algorithm =
@@ -250,6 +259,25 @@ impl Tablespace {
         };
         Plain { storage, stored_bytes: transform::stored_bytes(&stored), state, bytes: stored, encrypted }
     }
+
+    /// An encrypted page of which the key is known: all of it can be looked at.
+    fn decrypt(&mut self, mut stored: Vec<u8>) -> Plain {
+        let stored_bytes = transform::stored_bytes(&stored);
+        // Without the key meanwhile: what cannot be decrypted is looked at as it is.
+        let key = self.key.take();
+        let decrypted = key.as_ref().map(|key| encryption::decrypt(&mut stored, key));
+        let plain = self.decode(stored);
+        self.key = key;
+        let state = if decrypted == Some(Ok(())) { plain.state } else { State::Damaged };
+        Plain { stored_bytes, state, encrypted: true, ..plain }
+    }
+}
+
+/// The key of the file with this page 0; `None` if it is not encrypted.
+fn page_key(ring: &Path, first: &[u8]) -> io::Result<Option<PageKey>> {
+    let Some(info) = KeyInfo::read(first) else { return Ok(None) };
+    let text = fs::read(ring)?;
+    find_key(&text, &info).map(Some).map_err(|cause| io::Error::other(format!("{}: {cause}", ring.display())))
 }
 
 /// A page on the way through a file.

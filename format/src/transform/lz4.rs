@@ -2,7 +2,7 @@
 
 use lz4_flex::block::{CompressTable, compress_into_with_table, decompress_into, get_maximum_output_size};
 
-use super::{Algorithm, Codec, Description};
+use super::{Algorithm, Codec, Description, Effort};
 use crate::error::{Error, Result};
 
 pub(super) const DESCRIPTION: Description = Description {
@@ -10,6 +10,7 @@ pub(super) const DESCRIPTION: Description = Description {
     name: "lz4",
     levels: (0, 0),
     usual_level: 0,
+    reach_percent: |_| 0,
     make: || Box::new(Lz4::default()),
 };
 
@@ -25,7 +26,7 @@ struct Lz4 {
 }
 
 impl Codec for Lz4 {
-    fn compress(&mut self, body: &[u8], _level: i32, out: &mut [u8]) -> Option<usize> {
+    fn compress(&mut self, body: &[u8], _effort: Effort, out: &mut [u8]) -> Option<usize> {
         self.buffer.resize(get_maximum_output_size(body.len()), 0);
         let bytes = compress_into_with_table(body, &mut self.buffer, &mut self.table).ok()?;
         out.get_mut(..bytes)?.copy_from_slice(&self.buffer[..bytes]);

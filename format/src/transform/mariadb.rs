@@ -98,6 +98,7 @@ fn decompress(algorithm: u64, stream: &[u8], scratch: &mut Scratch, out: &mut [u
 
 #[cfg(test)]
 mod tests {
+    use super::super::Effort;
     use super::*;
     use crate::checksum::crc32c;
     use crate::page::{put_u16, put_u64};
@@ -110,7 +111,8 @@ mod tests {
 
     fn stream(scratch: &mut Scratch, algorithm: Algorithm) -> Vec<u8> {
         let mut out = vec![0; 4096];
-        let bytes = scratch.codec(algorithm).and_then(|codec| codec.compress(&page(), 6, &mut out)).unwrap();
+        let bytes =
+            scratch.codec(algorithm).and_then(|codec| codec.compress(&page(), Effort::Level(6), &mut out)).unwrap();
         out.truncate(bytes);
         out
     }

@@ -28,6 +28,7 @@
 //! * `decode(encode(page)) == page`, for every page whose bytes 26 to 34 are zero, and every algorithm.
 //! * The checksum is that of the plain page: sealed before [`encode`], verified after [`decode`]. Damage to the stream
 //!   cannot go unseen.
+//! * A higher level never gives a page more blocks than a lower one, and is not paid for where it cannot give fewer.
 //! * A page is encoded only if that frees at least one file block. Readers accept plain pages among encoded ones.
 //!
 //! It does not decide: page 0 of a tablespace is always stored plain, and that is the caller's to know.
@@ -79,6 +80,8 @@ struct Description {
     levels: (i32, i32),
     /// The level where nobody says one.
     usual_level: i32,
+    /// By how much a level may shorten what the quick pass has made, in percent; 0 if the quick pass is that level.
+    reach_percent: fn(i32) -> usize,
     /// Makes its state, which is kept from page to page.
     make: fn() -> Box<dyn Codec>,
 }
@@ -159,11 +162,19 @@ impl fmt::Debug for Algorithm {
     }
 }
 
+/// How hard a codec tries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Effort {
+    /// As little as it can.
+    Quick,
+    /// A level that it knows.
+    Level(i32),
+}
+
 /// One way to compress a page's body.
 trait Codec: Send {
-    /// Compresses `body` into the start of `out` and answers the length, or `None` if it does not fit. `level` is one
-    /// that the codec knows.
-    fn compress(&mut self, body: &[u8], level: i32, out: &mut [u8]) -> Option<usize>;
+    /// Compresses `body` into the start of `out` and answers the length, or `None` if it does not fit.
+    fn compress(&mut self, body: &[u8], effort: Effort, out: &mut [u8]) -> Option<usize>;
 
     /// Decompresses `stream`, which must fill `body`.
     fn decompress(&mut self, stream: &[u8], body: &mut [u8]) -> Result<()>;
@@ -174,6 +185,8 @@ trait Codec: Send {
 pub struct Scratch {
     /// In the order of the list.
     codecs: [Option<Box<dyn Codec>>; CODECS.len()],
+    /// Where a second attempt goes.
+    second: Vec<u8>,
 }
 
 impl Scratch {
@@ -200,26 +213,18 @@ pub fn encode(
     scratch: &mut Scratch,
     out: &mut Vec<u8>,
 ) -> Option<usize> {
-    let (lowest, highest) = algorithm.levels();
-    let level = level.clamp(lowest, highest);
-    let codec = scratch.codec(algorithm)?;
+    let description = algorithm.description()?;
+    let level = level.clamp(description.levels.0, description.levels.1);
     let plain_type = header::page_type(page);
     if block_bytes == 0 || page.len() < 2 * block_bytes || matches!(plain_type, PageType::RTREE | PageType::COMPRESSED)
     {
         return None;
     }
-    // What saves less than a block is not looked for: the codec may give up early.
-    let limit = page.len() - block_bytes;
-    if limit <= BODY {
+    if page.len() - block_bytes <= BODY || is_noise(page, block_bytes, scratch, out) {
         return None;
     }
-    out.clear();
-    out.resize(limit, 0);
-    let stream_bytes = codec.compress(&page[BODY..], level, &mut out[BODY..])?;
+    let stream_bytes = compress_to_blocks(page, description, level, block_bytes, scratch, out)?;
     let stored_bytes = (BODY + stream_bytes).next_multiple_of(block_bytes);
-    if stored_bytes > limit {
-        return None;
-    }
     out[..BODY].copy_from_slice(&page[..BODY]);
     header::set_page_type(out, PageType::COMPRESSED);
     out[VERSION] = VERSION_WRITTEN;
@@ -231,6 +236,93 @@ pub fn encode(
     out[BODY + stream_bytes..stored_bytes].fill(0);
     out.truncate(stored_bytes);
     Some(stored_bytes)
+}
+
+/// Compresses a page's body to the fewest blocks in reach of the level, into `out` behind room for the header. Answers
+/// the length of the stream, or `None` if no block would become free.
+///
+/// What rounding throws away is not worth any effort. So a quick pass comes first, and the level only if it may reach the
+/// next boundary below, and then with no more room than that:
+///
+/// ```text
+///                    reach
+///                  <------>
+///   |---------|---------|--+------|    the quick pass ended at +: the level is tried, for the boundary on its left
+///   |---------|---------|------+--|    it is not: the page needs three blocks one way or the other
+/// ```
+fn compress_to_blocks(
+    page: &[u8],
+    description: &Description,
+    level: i32,
+    block_bytes: usize,
+    scratch: &mut Scratch,
+    out: &mut Vec<u8>,
+) -> Option<usize> {
+    let body = &page[BODY..];
+    let limit = page.len() - block_bytes;
+    let reach_percent = (description.reach_percent)(level);
+    out.clear();
+    out.resize(page.len(), 0);
+    // Small blocks have a boundary in reach always.
+    if reach_percent > 0 && page.len() / 16 >= block_bytes {
+        let codec = scratch.codec(description.algorithm)?;
+        return codec.compress(body, Effort::Level(level), &mut out[BODY..limit]);
+    }
+    let effort = if reach_percent > 0 { Effort::Quick } else { Effort::Level(level) };
+    let quick_bytes = scratch.codec(description.algorithm)?.compress(body, effort, &mut out[BODY..])?;
+    let quick_blocks = (BODY + quick_bytes).div_ceil(block_bytes);
+    let fits = quick_blocks * block_bytes <= limit;
+    let boundary = ((quick_blocks - 1) * block_bytes).min(limit);
+    let best_bytes = BODY + quick_bytes - quick_bytes * reach_percent / 100;
+    if best_bytes <= boundary && boundary > BODY {
+        let mut shorter = std::mem::take(&mut scratch.second);
+        shorter.clear();
+        shorter.resize(boundary, 0);
+        let codec = scratch.codec(description.algorithm)?;
+        let reached = codec.compress(body, Effort::Level(level), &mut shorter[BODY..]);
+        if reached.is_some() {
+            std::mem::swap(out, &mut shorter);
+        }
+        scratch.second = shorter;
+        if reached.is_some() {
+            return reached;
+        }
+    }
+    fits.then_some(quick_bytes)
+}
+
+/// Bytes of a page that are looked at for whether it is noise: some from each part.
+const SAMPLE_BYTES: usize = 2048;
+const SAMPLE_RUN: usize = 64;
+
+/// Whether nobody can make the page shorter by a block: its bytes are so evenly spread that coding them cannot do it, and
+/// hardly any of them repeat, by the word of the quickest codec.
+fn is_noise(page: &[u8], block_bytes: usize, scratch: &mut Scratch, out: &mut Vec<u8>) -> bool {
+    let limit = page.len() - block_bytes;
+    let mut counts = [0_u16; 256];
+    for run in page.chunks_exact(SAMPLE_RUN).step_by((page.len() / SAMPLE_BYTES).max(1)) {
+        for &byte in run {
+            counts[usize::from(byte)] += 1;
+        }
+    }
+    let total: u32 = counts.iter().map(|&count| u32::from(count)).sum();
+    if total == 0 {
+        return false;
+    }
+    // The least that an ideal coder of single bytes needs for the sample (Shannon's entropy), carried over to the page.
+    let bits: f32 = counts
+        .iter()
+        .filter(|&&count| count > 0)
+        .map(|&count| f32::from(count) * (total as f32 / f32::from(count)).log2())
+        .sum();
+    let coded_bytes = bits / 8.0 / total as f32 * page.len() as f32;
+    if coded_bytes <= limit as f32 {
+        return false;
+    }
+    out.clear();
+    out.resize(limit, 0);
+    let repeats = scratch.codec(Algorithm::LZ4);
+    repeats.is_some_and(|codec| codec.compress(&page[BODY..], Effort::Quick, &mut out[BODY..]).is_none())
 }
 
 /// Whether the bytes are those of a compressed page.
@@ -404,6 +496,69 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// Rows as in a table: some fields repeat, some hardly.
+    fn rows(seed: u64, digits: u64) -> Vec<u8> {
+        let mut state = seed | 1;
+        let mut random = move || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            state >> 33
+        };
+        let mut body = Vec::new();
+        while body.len() < 16384 {
+            body.extend_from_slice(format!("customer-{:06}-city-{};", random() % 900, random() % 40).as_bytes());
+            for _ in 0..digits {
+                body.push(b'0' + (random() % 10) as u8);
+            }
+        }
+        body
+    }
+
+    #[test]
+    fn a_higher_level_never_takes_more_blocks() {
+        let mut scratch = Scratch::new();
+        let mut out = Vec::new();
+        let mut better = 0;
+        for (seed, digits) in (0..60).map(|n| (n, n % 20 * 4)) {
+            let body = rows(seed, digits);
+            let page = page(16384, |at| body[at]);
+            for (algorithm, levels) in [(Algorithm::ZLIB, [1, 6, 9]), (Algorithm::ZSTD, [1, 6, 22])] {
+                let blocks = levels.map(|level| {
+                    let stored = encode(&page, algorithm, level, BLOCK, &mut scratch, &mut out);
+                    if stored.is_some() {
+                        let mut back = vec![0; 16384];
+                        decode(&out, &mut scratch, &mut back).unwrap();
+                        assert_eq!(back, page);
+                    }
+                    stored.unwrap_or(16384)
+                });
+                assert!(blocks[0] >= blocks[1] && blocks[0] >= blocks[2], "{algorithm:?} {blocks:?}");
+                better += usize::from(blocks[2] < blocks[0]);
+            }
+        }
+        assert!(better > 0, "some page lies so that a level reaches the next boundary");
+    }
+
+    #[test]
+    fn noise_is_noticed_and_what_repeats_is_none() {
+        let mut scratch = Scratch::new();
+        let mut out = Vec::new();
+        let mut state = 9_u64;
+        let noise: Vec<u8> = std::iter::repeat_with(|| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (state >> 40) as u8
+        })
+        .take(16384)
+        .collect();
+        assert!(is_noise(&noise, BLOCK, &mut scratch, &mut out));
+        // Random bytes, twice: the spread of bytes is as even, and half a page is free.
+        let twice = page(16384, |at| noise[at % 8000]);
+        assert!(!is_noise(&twice, BLOCK, &mut scratch, &mut out));
+        assert_eq!(encode(&twice, Algorithm::ZSTD, 1, BLOCK, &mut scratch, &mut out), Some(2 * BLOCK));
+        // Hexadecimal digits are half noise, and compress to half.
+        let digits = page(16384, |at| b"0123456789abcdef"[usize::from(noise[at] & 15)]);
+        assert!(!is_noise(&digits, BLOCK, &mut scratch, &mut out));
     }
 
     #[test]

@@ -1,11 +1,17 @@
 //! A toy: run lengths, for the tests. It stands here to show, and to prove, what a new codec takes: this file, and its
 //! line in the list.
 
-use super::{Algorithm, Codec, Description};
+use super::{Algorithm, Codec, Description, Effort};
 use crate::error::{Error, Result};
 
-pub(super) const DESCRIPTION: Description =
-    Description { algorithm: Algorithm::RUNS, name: "runs", levels: (0, 0), usual_level: 0, make: || Box::new(Runs) };
+pub(super) const DESCRIPTION: Description = Description {
+    algorithm: Algorithm::RUNS,
+    name: "runs",
+    levels: (0, 0),
+    usual_level: 0,
+    reach_percent: |_| 0,
+    make: || Box::new(Runs),
+};
 
 impl Algorithm {
     pub const RUNS: Algorithm = Algorithm(200);
@@ -15,7 +21,7 @@ impl Algorithm {
 struct Runs;
 
 impl Codec for Runs {
-    fn compress(&mut self, body: &[u8], _level: i32, out: &mut [u8]) -> Option<usize> {
+    fn compress(&mut self, body: &[u8], _effort: Effort, out: &mut [u8]) -> Option<usize> {
         let mut used = 0;
         for run in body.chunk_by(|a, b| a == b).flat_map(|run| run.chunks(255)) {
             out.get_mut(used..used + 2)?.copy_from_slice(&[run.len() as u8, run[0]]);

@@ -2,8 +2,10 @@
 
 use libdeflater::{CompressionLvl, Compressor, Decompressor};
 
-use super::{Algorithm, Codec, Description};
+use super::{Algorithm, Codec, Description, Effort};
 use crate::error::{Error, Result};
+
+const QUICK_LEVEL: i32 = 1;
 
 pub(super) const DESCRIPTION: Description = Description {
     algorithm: Algorithm::ZLIB,
@@ -11,6 +13,8 @@ pub(super) const DESCRIPTION: Description = Description {
     // They mean what they mean to MySQL; the library's higher ones are out of proportion for pages.
     levels: (0, 9),
     usual_level: 6,
+    // On pages of rows, text and JSON the highest levels win 4 to 16 % over level 1.
+    reach_percent: |level| if level > QUICK_LEVEL { 16 } else { 0 },
     make: || Box::new(Zlib::default()),
 };
 
@@ -20,17 +24,23 @@ impl Algorithm {
 
 #[derive(Default)]
 struct Zlib {
-    compressor: Option<(i32, Compressor)>,
+    /// One for the quick pass, one for the level that was last asked for.
+    compressors: [Option<(i32, Compressor)>; 2],
     decompressor: Option<Decompressor>,
 }
 
 impl Codec for Zlib {
-    fn compress(&mut self, body: &[u8], level: i32, out: &mut [u8]) -> Option<usize> {
-        if self.compressor.as_ref().is_none_or(|(built, _)| *built != level) {
+    fn compress(&mut self, body: &[u8], effort: Effort, out: &mut [u8]) -> Option<usize> {
+        let level = match effort {
+            Effort::Quick => QUICK_LEVEL,
+            Effort::Level(level) => level,
+        };
+        let compressor = &mut self.compressors[usize::from(effort != Effort::Quick)];
+        if compressor.as_ref().is_none_or(|(built, _)| *built != level) {
             let library_level = CompressionLvl::new(level).expect("a level from 0 to 9");
-            self.compressor = Some((level, Compressor::new(library_level)));
+            *compressor = Some((level, Compressor::new(library_level)));
         }
-        let (_, compressor) = self.compressor.as_mut()?;
+        let (_, compressor) = compressor.as_mut()?;
         compressor.zlib_compress(body, out).ok()
     }
 

@@ -18,7 +18,7 @@
 //! * A file in the data directory either belongs to a row, or an entry of the DDL log speaks of it.
 
 mod cache;
-mod codec;
+pub mod codec;
 mod ddl;
 mod ddl_log;
 mod describe;

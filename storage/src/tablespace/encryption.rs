@@ -144,7 +144,7 @@ impl KeyRing {
         let what = "the rotation of the master key";
         let mut keys = self.keys.lock();
         let mut all = self.read_or_none().map_err(|cause| self.unavailable(what, "", &cause))?;
-        self.add_key(&mut all, what)?;
+        self.add_key(&mut all)?;
         *keys = Some(all);
         Ok(())
     }
@@ -169,12 +169,12 @@ impl KeyRing {
         let own = all.iter().filter(|key| key.server_uuid == self.server_uuid);
         match own.max_by_key(|key| key.number) {
             Some(newest) => Ok(newest.clone()),
-            None => self.add_key(all, file),
+            None => self.add_key(all),
         }
     }
 
     /// Makes the next master key; durable on return.
-    fn add_key(&self, keys: &mut Vec<Named>, file: &str) -> Result<Named> {
+    fn add_key(&self, keys: &mut Vec<Named>) -> Result<Named> {
         let own = keys.iter().filter(|key| key.server_uuid == self.server_uuid);
         let number = own.map(|key| key.number).max().unwrap_or(0) + 1;
         let mut bytes = Zeroizing::new([0; MASTER_KEY_BYTES]);
@@ -184,7 +184,7 @@ impl KeyRing {
         for key in keys.iter().chain([&named]) {
             write_line(key, &mut text);
         }
-        self.replace(text.as_bytes()).map_err(|cause| self.unavailable(file, "", &cause.to_string()))?;
+        self.replace(text.as_bytes()).map_err(Error::io("write the key ring"))?;
         tracing::info!("made master key {} in {}", name_of(&named), self.path);
         keys.push(named.clone());
         Ok(named)
@@ -278,6 +278,14 @@ fn parse_line(line: &str) -> Option<Named> {
         number: number.parse().ok()?,
         key: Arc::new(MasterKey::new(key)),
     })
+}
+
+/// For tools: the key of a file, by the text of a key ring.
+pub fn find_key(text: &[u8], info: &KeyInfo) -> Result<PageKey, String> {
+    let name = info.master_key_name();
+    let keys = parse(text)?;
+    let named = keys.iter().find(|key| name_of(key) == name).ok_or_else(|| format!("there is no {name}"))?;
+    named.key.unwrap(info).map_err(|_| format!("{name} is not the key by which the file was encrypted"))
 }
 
 /// For those who try bytes: whether a key ring can be read, and how many keys it has.

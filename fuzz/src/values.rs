@@ -1,0 +1,115 @@
+//! Values: as they are stored, as text, as numbers.
+
+use format::record::Length;
+use format::value::{self, ColumnType, Date, DateTime, Decimal, Time, Value, ZoneOffset};
+
+use crate::bytes::Random;
+
+/// A column's type as the dictionary keeps it.
+pub fn column_type(random: &mut Random) {
+    let ty = any_type(random);
+    let mut bytes = Vec::new();
+    ty.write_definition(&mut bytes);
+    assert_eq!(ColumnType::read_definition(&mut &bytes[..]).as_ref(), Ok(&ty), "a type comes back");
+    random.damage(&mut bytes);
+    let _ = ColumnType::read_definition(&mut &bytes[..]);
+    let _ = ColumnType::read_definition(&mut &random.bytes(40)[..]);
+}
+
+fn any_type(random: &mut Random) -> ColumnType {
+    let fsp = random.below(7) as u8;
+    let scale = random.below(31) as u8;
+    match random.below(11) {
+        0 => ColumnType::Int { bytes: random.pick(&[1, 2, 3, 4, 8]), unsigned: random.chance(2) },
+        1 => ColumnType::Year,
+        2 => ColumnType::Bit { bits: 1 + random.below(64) as u8 },
+        3 => ColumnType::Double { unsigned: false, decimals: None },
+        4 => {
+            let precision = scale.max(1) + random.below(66 - usize::from(scale.max(1))) as u8;
+            ColumnType::Decimal { precision, scale, unsigned: false }
+        }
+        5 => ColumnType::Date,
+        6 => ColumnType::Time { fsp },
+        7 => ColumnType::DateTime { fsp },
+        8 => ColumnType::Timestamp { fsp },
+        9 => ColumnType::Float { unsigned: false, decimals: None },
+        _ => ColumnType::Binary { bytes: random.below(256) as u32 },
+    }
+}
+
+/// Any bytes of the right length are a value, or something like one; and what is read can be written.
+pub fn stored_value(random: &mut Random) {
+    let ty = any_type(random);
+    let bytes = match ty.layout(false).length {
+        Length::Fixed(bytes) => bytes.into(),
+        Length::Variable { max, .. } => random.below(max.min(300) as usize + 1),
+    };
+    let stored = random.exactly(bytes);
+    let decoded = ty.decode(&stored);
+    let mut out = Vec::new();
+    ty.write_text(&stored, &mut out);
+    ty.write_binary_at(&stored, ZoneOffset::UTC, &mut out);
+    ty.write_value_text(&decoded, &mut out);
+    ty.write_value_binary(&decoded, &mut out);
+    out.clear();
+    let _ = ty.encode(&decoded, &mut out);
+    out.clear();
+    let _ = ty.encode(&Value::Bytes(random.text(40)), &mut out);
+}
+
+pub fn decimal(random: &mut Random) {
+    let text = random.text(100);
+    let (parsed, used, _) = Decimal::parse_prefix(&text);
+    assert!(used <= text.len(), "no more is used than there is");
+    let mut out = Vec::new();
+    parsed.write(&mut out);
+    let again = Decimal::parse(&out).expect("what was written can be read");
+    let mut twice = Vec::new();
+    again.write(&mut twice);
+    assert_eq!(out, twice, "and is the same");
+    let _ = Decimal::parse(&text);
+}
+
+pub fn temporal(random: &mut Random) {
+    let text = random.text(60);
+    let _ = value::parse_datetime(&text);
+    let _ = value::parse_date(&text);
+    let _ = value::parse_time(&text);
+    let (number, micros) = (random.next() as i64 >> random.below(64), random.below(1_000_000) as u32);
+    let _ = value::datetime_from_number(number, micros);
+    let _ = value::time_from_number(number, micros);
+    let (decimal, _, _) = Decimal::parse_prefix(&text);
+    let _ = value::datetime_from_decimal(&decimal);
+    let _ = value::time_from_decimal(&decimal);
+    let fsp = random.below(7) as u8;
+    let _ = Date::decode(&random.exactly(3));
+    let _ = Time::decode(&random.exactly(3 + usize::from(fsp).div_ceil(2)), fsp);
+    let _ = DateTime::decode(&random.exactly(5 + usize::from(fsp).div_ceil(2)), fsp);
+    let stored = random.exactly(4 + usize::from(fsp).div_ceil(2));
+    let _ = DateTime::decode_timestamp(&stored, fsp, ZoneOffset::UTC);
+}
+
+pub fn number(random: &mut Random) {
+    let text = random.text(60);
+    let _ = value::integer_prefix(&text);
+    let _ = value::i64_prefix(&text);
+    let _ = value::u64_prefix(&text);
+    let _ = value::double_prefix(&text);
+    let mut out = Vec::new();
+    let double = f64::from_bits(random.next());
+    value::write_double(double, &mut out);
+    value::write_float(f32::from_bits(random.next() as u32), &mut out);
+    value::write_double_fixed(double, random.below(31) as u8, &mut out);
+}
+
+pub fn json(random: &mut Random) {
+    let mut text = match random.chance(2) {
+        true => br#"{"a": [1, -2.5e3, null, true], "b\u00e4": {"c": "\ud83d\ude00"}}"#.to_vec(),
+        false => random.text(200),
+    };
+    random.damage(&mut text);
+    let _ = value::validate_json(&text);
+    // Depth is bounded: the stack is.
+    let deep = vec![random.pick(b"[{"); random.below(200_000)];
+    let _ = value::validate_json(&deep);
+}

@@ -1,0 +1,254 @@
+//! Encrypted tables on a disk that loses power: nothing is lost, nothing is to be read without the key, and a rotation of
+//! the master key may be interrupted anywhere.
+
+use std::sync::Arc;
+
+use format::collation::CollationId;
+use format::page::header::{self, PageType};
+use format::value::{ColumnType, LobSize};
+use storage::io::sim::SimDisk;
+use storage::io::{Caching, Disk, OpenMode};
+use storage::{
+    Column, ColumnDefault, ColumnSet, Compression, Config, Engine, Error, IndexDefinition, IndexPart, ReadMode, Row,
+    ScanRange, TableDefinition, TableOptions, TrxOptions,
+};
+
+const SECRET: &str = "nobody may read this";
+const ROWS: u32 = 400;
+
+fn config() -> Config {
+    Config { pool_bytes: 64 * 16384, log_bytes: 4 << 20, ..Config::tiny() }
+}
+
+fn open(disk: &SimDisk) -> storage::Result<Arc<Engine>> {
+    Engine::open(Arc::new(disk.clone()), config())
+}
+
+fn definition(name: &str, compression: Compression) -> TableDefinition {
+    let column = |name: &str, ty| Column {
+        name: name.into(),
+        ty,
+        nullable: false,
+        default: ColumnDefault::None,
+        on_update_now: false,
+        auto_increment: false,
+        comment: "".into(),
+        invisible: false,
+    };
+    TableDefinition {
+        database: "d".into(),
+        name: name.into(),
+        columns: vec![
+            column("id", ColumnType::Int { bytes: 4, unsigned: true }),
+            column("c", ColumnType::VarChar { chars: 200, collation: CollationId::UTF8MB4_GENERAL_CI }),
+            column("b", ColumnType::Blob { size: LobSize::Long }),
+        ],
+        indexes: vec![IndexDefinition {
+            name: "PRIMARY".into(),
+            unique: true,
+            primary: true,
+            parts: vec![IndexPart { column: 0, prefix_chars: None, descending: false }],
+            ..IndexDefinition::default()
+        }],
+        options: TableOptions { compression, encrypted: true, ..TableOptions::default() },
+        ..TableDefinition::default()
+    }
+}
+
+/// An instance with two encrypted tables, one of them compressed too, with rows and a long value each.
+fn create(disk: &SimDisk) -> Arc<Engine> {
+    Engine::create(Arc::new(disk.clone()), &config()).unwrap();
+    let engine = open(disk).unwrap();
+    engine.create_database("d", CollationId::DEFAULT, &TrxOptions::patient()).unwrap();
+    for (name, compression) in [("plain", Compression::NONE), ("zstd", Compression::ZSTD)] {
+        engine.create_table(definition(name, compression), &TrxOptions::default()).unwrap();
+        fill(&engine, name, 0..ROWS);
+    }
+    engine
+}
+
+fn fill(engine: &Arc<Engine>, name: &str, ids: std::ops::Range<u32>) {
+    let mut trx = engine.begin(TrxOptions::default());
+    let table = trx.open_table("d", name).unwrap();
+    for id in ids {
+        let blob = if id % 100 == 0 { SECRET.repeat(1000) } else { String::new() };
+        let text = format!("{SECRET} {id}");
+        trx.insert(&table, &[Some(&id.to_be_bytes()), Some(text.as_bytes()), Some(blob.as_bytes())]).unwrap();
+    }
+    trx.commit().unwrap();
+}
+
+fn count(engine: &Arc<Engine>, name: &str) -> storage::Result<u32> {
+    let mut trx = engine.begin(TrxOptions::default());
+    let table = trx.open_table("d", name)?;
+    let columns = ColumnSet::first(3);
+    let mut cursor = trx.cursor(&table, 0, ReadMode::Consistent, columns, ScanRange::ALL)?;
+    let (mut row, mut rows) = (Row::new(), 0);
+    while cursor.next(&mut trx, &mut row)? {
+        assert_eq!(row.get(1).unwrap(), format!("{SECRET} {rows}").as_bytes());
+        rows += 1;
+    }
+    drop(cursor);
+    trx.commit()?;
+    Ok(rows)
+}
+
+fn contents(disk: &SimDisk, path: &str) -> Vec<u8> {
+    let file = disk.open(path, OpenMode::Read, Caching::Cached).unwrap();
+    let mut bytes = vec![0; file.len().unwrap() as usize];
+    file.read_at(0, &mut bytes).unwrap();
+    bytes
+}
+
+fn contains(bytes: &[u8], text: &str) -> bool {
+    bytes.windows(text.len()).any(|window| window == text.as_bytes())
+}
+
+#[test]
+fn nothing_but_page_0_can_be_read_without_the_key() {
+    let disk = SimDisk::new(1);
+    let engine = create(&disk);
+    engine.close().unwrap();
+    drop(engine);
+    for (name, types) in [("plain", [PageType::ENCRYPTED; 2]), ("zstd", [PageType::COMPRESSED_AND_ENCRYPTED; 2])] {
+        let bytes = contents(&disk, &format!("d/{name}.ibd"));
+        assert!(!contains(&bytes, "nobody") && !contains(&bytes, "may read"), "{name}");
+        let mut seen = 0;
+        for (number, page) in bytes.chunks(16384).enumerate().filter(|(_, page)| !header::is_zero(page)) {
+            let page_type = header::page_type(page);
+            if number == 0 {
+                assert_eq!(page_type, PageType::FSP_HDR);
+                continue;
+            }
+            // A page that no codec shortens is encrypted as it is.
+            assert!(types.contains(&page_type) || page_type == PageType::ENCRYPTED, "{name} {number} {page_type:?}");
+            seen += usize::from(types.contains(&page_type));
+        }
+        assert!(seen > 3, "{name} {seen}");
+    }
+    // The doublewrite file has pages in their stored form.
+    for entry in disk.list("").unwrap().iter().filter(|entry| entry.name.ends_with(".dblwr")) {
+        assert!(!contains(&contents(&disk, &entry.name), "may read"));
+    }
+    let engine = open(&disk).unwrap();
+    assert_eq!((count(&engine, "plain").unwrap(), count(&engine, "zstd").unwrap()), (ROWS, ROWS));
+    assert!(engine.check().unwrap().is_clean());
+}
+
+#[test]
+fn encrypted_tables_survive_power_loss_at_any_point() {
+    let mut recovered = 0;
+    for seed in 0..40 {
+        let disk = SimDisk::new(seed);
+        let engine = create(&disk);
+        let crash_at = disk.changes() + 1 + seed * 3;
+        disk.set_faults(|faults| faults.crash_at = Some(crash_at));
+        let mut promised = ROWS;
+        while promised < 4 * ROWS {
+            let work = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                fill(&engine, "zstd", promised..promised + 10);
+                let _ = engine.step();
+            }));
+            if work.is_err() {
+                break;
+            }
+            promised += 10;
+        }
+        drop(engine);
+        let disk = disk.crash();
+        let engine = open(&disk).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+        recovered += usize::from(!engine.recovery_report().was_clean());
+        let found = count(&engine, "zstd").unwrap();
+        // The last commit may have reached the log without being promised.
+        assert!(found == promised || found == promised + 10, "seed {seed}: {found} of {promised}");
+        assert_eq!(count(&engine, "plain").unwrap(), ROWS);
+        assert!(engine.check().unwrap().is_clean(), "seed {seed}");
+    }
+    assert!(recovered > 20, "{recovered} of the crashes left something to recover");
+}
+
+#[test]
+fn a_rotation_that_is_interrupted_anywhere_loses_no_table() {
+    let mut finished = 0;
+    for step in 0..40 {
+        let disk = SimDisk::new(step);
+        let engine = create(&disk);
+        let crash_at = disk.changes() + 1 + step;
+        disk.set_faults(|faults| faults.crash_at = Some(crash_at));
+        let rotated = engine.rotate_master_key();
+        finished += usize::from(rotated.is_ok());
+        drop(engine);
+        let disk = disk.crash();
+        let engine = open(&disk).unwrap_or_else(|error| panic!("step {step}: {error}"));
+        for name in ["plain", "zstd"] {
+            assert_eq!(count(&engine, name).unwrap(), ROWS, "step {step}");
+        }
+        // What was left over has been wrapped by the newest key when it opened.
+        let keys: Vec<u32> =
+            engine.store().spaces().iter().filter_map(|space| Some(space.key()?.info().master_key)).collect();
+        assert!(keys == [1, 1] || keys == [2, 2], "step {step}: {keys:?}");
+        assert!(rotated.is_err() || keys == [2, 2], "step {step}: a rotation that was promised holds");
+        engine.close().unwrap();
+        drop(engine);
+        let engine = open(&disk).unwrap();
+        assert_eq!(count(&engine, "zstd").unwrap(), ROWS);
+    }
+    assert!(finished > 0 && finished < 40, "{finished} rotations were not interrupted");
+}
+
+#[test]
+fn without_the_key_a_server_starts_and_its_tables_say_why() {
+    let disk = SimDisk::new(1);
+    let engine = create(&disk);
+    engine.close().unwrap();
+    drop(engine);
+    disk.rename("keyring", "elsewhere").unwrap();
+    let engine = open(&disk).unwrap();
+    let Err(Error::KeyUnavailable(what)) = count(&engine, "zstd") else { panic!("the key is gone") };
+    assert!(what.contains("d/zstd.ibd needs master key INNODBKey-") && what.contains("keyring"), "{what}");
+    // Nor can the name be given to another table, or the database be dropped with its rows.
+    let again = engine.create_table(definition("zstd", Compression::NONE), &TrxOptions::default());
+    assert!(matches!(again, Err(Error::KeyUnavailable(_))));
+    assert!(matches!(engine.drop_database("d", &TrxOptions::default()), Err(Error::KeyUnavailable(_))));
+    engine.close().unwrap();
+    drop(engine);
+    disk.rename("elsewhere", "keyring").unwrap();
+    let engine = open(&disk).unwrap();
+    assert_eq!(count(&engine, "zstd").unwrap(), ROWS);
+}
+
+#[test]
+fn recovery_without_the_key_of_what_it_must_change_waits_for_it() {
+    let disk = SimDisk::new(1);
+    let engine = create(&disk);
+    fill(&engine, "zstd", ROWS..ROWS + 10);
+    drop(engine);
+    let disk = disk.crash();
+    disk.rename("keyring", "elsewhere").unwrap();
+    let refused = open(&disk).map(|_| ());
+    assert!(matches!(refused, Err(Error::KeyUnavailable(_))), "{refused:?}");
+    disk.rename("elsewhere", "keyring").unwrap();
+    let engine = open(&disk).unwrap();
+    assert_eq!(count(&engine, "zstd").unwrap(), ROWS + 10);
+}
+
+#[test]
+fn a_rebuild_makes_a_table_plain_and_encrypted_again() {
+    let disk = SimDisk::new(1);
+    let engine = create(&disk);
+    let key = |engine: &Arc<Engine>| {
+        let space = engine.table("d", "zstd").unwrap().space;
+        engine.store().space(space).unwrap().key().map(|key| key.info())
+    };
+    let first = key(&engine).unwrap();
+    for encrypted in [false, true] {
+        let mut definition = definition("zstd", Compression::ZSTD);
+        definition.options.encrypted = encrypted;
+        engine.rebuild_table("d", "zstd", definition, None, &TrxOptions::default()).unwrap();
+        assert_eq!(key(&engine).is_some(), encrypted);
+        engine.store().checkpoint().unwrap();
+        assert_eq!(contains(&contents(&disk, "d/zstd.ibd"), "lCC"), encrypted);
+        assert_eq!(count(&engine, "zstd").unwrap(), ROWS);
+    }
+    assert_ne!(key(&engine).unwrap(), first, "a new file has a new key");
+}
