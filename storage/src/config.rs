@@ -26,6 +26,8 @@ pub struct Config {
     pub read_io_threads: usize,
     /// Protection against torn pages (`innodb_doublewrite`), where the filesystem has nothing better.
     pub doublewrite: Doublewrite,
+    /// Tablespace files that are open at a time (`innodb_open_files`).
+    pub open_files: usize,
     /// What is cut from the file of a dropped table at a time; a smaller file is removed in one go. Four megabytes of
     /// four-kilobyte fragments, the worst there can be, are a thousand extents: a few milliseconds.
     pub drop_slice_bytes: u64,
@@ -73,6 +75,9 @@ pub struct Config {
     pub old_blocks_ms: u32,
     /// How tables are stored that do not say it (`innodb_compression_default`).
     pub compression: Algorithm,
+    /// How the system and the undo tablespace are stored (`innodb_system_compression_algorithm`). Their pages are
+    /// written often and live briefly: a light codec.
+    pub system_compression: Algorithm,
     /// Effort of zlib where a table does not say it (`innodb_compression_level`).
     pub compression_level: u8,
     /// Whether holes are punched (`innodb_use_trim`).
@@ -121,6 +126,7 @@ impl Default for Config {
             flush_method: FlushMethod::ODirect,
             read_io_threads: 4,
             doublewrite: Doublewrite::On,
+            open_files: 4000,
             drop_slice_bytes: 4 << 20,
             use_atomic_writes: true,
             reserve_blocks: true,
@@ -142,6 +148,7 @@ impl Default for Config {
             old_blocks_pct: 37,
             old_blocks_ms: 1000,
             compression: Algorithm::ZSTD,
+            system_compression: Algorithm::LZ4,
             compression_level: 6,
             punch: true,
         }
@@ -157,6 +164,7 @@ impl Config {
             log_buffer_bytes: 64 << 10,
             flush_method: FlushMethod::Fsync,
             page_cleaners: 1,
+            open_files: 3,
             drop_slice_bytes: 128 << 10,
             background_threads: false,
             lru_scan_depth: 4,

@@ -22,6 +22,8 @@ pub mod checkpoint;
 
 pub mod trash;
 
+pub mod freed;
+
 pub mod store;
 
 pub mod mtr;

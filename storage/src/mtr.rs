@@ -23,8 +23,9 @@
 //! recovery can mend; so dropping one poisons the store. Whatever can fail is done before the first change.
 
 use std::cell::Cell;
+use std::ops::Range;
 
-use format::ids::{Lsn, PageId};
+use format::ids::{Lsn, PageId, SpaceId};
 use format::page::header;
 use format::redo::{PageOp, Record, encode_page};
 
@@ -107,6 +108,8 @@ pub struct Mtr<'s> {
     log: Vec<u8>,
     /// The page of the last record: the next one need not name it again.
     logged_page: Option<PageId>,
+    /// Pages that it has freed.
+    freed: Vec<(SpaceId, Range<u32>)>,
     /// There was no room for changes: reading is all that it may do.
     refused: Option<Error>,
 }
@@ -132,7 +135,7 @@ impl<'s> Mtr<'s> {
     #[inline]
     pub fn begin_nested(store: &'s Store) -> Mtr<'s> {
         let memo = Memo { inline: [const { None }; MEMO_INLINE], spilled: Vec::new(), count: 0 };
-        Mtr { store, memo, log: LOG.take(), logged_page: None, refused: None }
+        Mtr { store, memo, log: LOG.take(), logged_page: None, freed: Vec::new(), refused: None }
     }
 
     #[inline]
@@ -241,6 +244,11 @@ impl<'s> Mtr<'s> {
         self.apply(page, op).expect("the bytes lie within the page");
     }
 
+    /// Tells that pages have been freed: when this is committed and of no use to recovery any more, their blocks go back.
+    pub fn note_freed(&mut self, space: SpaceId, pages: Range<u32>) {
+        self.freed.push((space, pages));
+    }
+
     /// Logs bytes of an upper layer that belong to this mini-transaction; recovery hands them back in order.
     pub fn annex(&mut self, kind: u8, bytes: &[u8]) {
         Record::Annex { kind, bytes }.encode(&mut self.logged_page, &mut self.log);
@@ -288,6 +296,9 @@ impl<'s> Mtr<'s> {
                 header::set_lsn(latch.bytes_mut(), end);
                 latch.advance_clock();
             }
+        }
+        if !self.freed.is_empty() {
+            self.store.freed().add(&self.freed, end);
         }
         self.log.clear();
         end

@@ -11,6 +11,7 @@
 //!       Lock, Transaction, Undo       tables of the upper layers, looked at with a page in hand
 //!         Cleaner, Sync   one page cleaner's batch; a round of syncs
 //!           Space         the registry of tablespaces, the length of a file
+//!            File         whether it is open
 //!             Pool        a shard of the page table
 //!               Lru       free list and LRU
 //!                 LogFlush, Log, FlushList    commit of a mini-transaction
@@ -55,6 +56,8 @@ pub enum Rank {
     /// A round of syncs.
     Sync,
     Space,
+    /// Whether a file is open, and its name.
+    File,
     Pool,
     Lru,
     LogFlush,

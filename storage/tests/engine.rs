@@ -606,3 +606,51 @@ fn a_large_table_is_dropped_in_slices_also_across_a_crash() {
     while engine.step().unwrap() {}
     assert!(!disk.exists("d").unwrap());
 }
+
+#[test]
+fn deleted_rows_give_their_blocks_back() {
+    for crashes in [false, true] {
+        let disk = SimDisk::new(1);
+        let engine = create(&disk);
+        let table = engine.create_table(definition("t"), &wait()).unwrap();
+        let mut trx = begin(&engine);
+        for id in 0..3000 {
+            insert(&mut trx, &table, id, id, &format!("{id}"), &[id as u8; 3000]).unwrap();
+        }
+        trx.commit().unwrap();
+        engine.store().checkpoint().unwrap();
+        let allocated =
+            |engine: &Engine| engine.tablespaces().unwrap().iter().find(|space| space.name == "d/t").unwrap().allocated_bytes;
+        let before = allocated(&engine);
+        let mut trx = begin(&engine);
+        for id in 10..2990 {
+            let row = get(&mut trx, &table, id, ReadMode::Exclusive).unwrap().unwrap();
+            trx.delete(&table, &row).unwrap();
+        }
+        trx.commit().unwrap();
+        // A crash in between makes nobody remember what was freed; it is found again.
+        let mut engine = engine;
+        let mut steps = 0;
+        while engine.step().unwrap() {
+            steps += 1;
+            if crashes && steps == 20 {
+                drop(engine);
+                engine = open(&disk.crash());
+            }
+        }
+        let after = allocated(&engine);
+        assert!(after * 4 < before, "{after} of {before} bytes are left");
+        assert!(engine.status().store.freed_bytes_released > 0);
+        assert_eq!(engine.check().unwrap().errors, Vec::<String>::new());
+        // What was given back can be used again.
+        let table = engine.table("d", "t").unwrap();
+        let mut trx = begin(&engine);
+        for id in 10..500 {
+            insert(&mut trx, &table, id, id, &format!("{id}"), &[id as u8; 3000]).unwrap();
+        }
+        trx.commit().unwrap();
+        while engine.step().unwrap() {}
+        assert_eq!(contents(&engine, "t").len(), 510);
+        engine.close().unwrap();
+    }
+}

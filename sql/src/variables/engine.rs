@@ -27,6 +27,7 @@ pub fn engine_config(globals: &GlobalVariables) -> Config {
         },
         use_atomic_writes: globals.on("innodb_use_atomic_writes"),
         reserve_blocks: globals.on("innodb_use_fallocate"),
+        open_files: globals.number("innodb_open_files") as usize,
         punch: globals.on("innodb_use_trim"),
         keyring_file: globals.text("keyring_file_data"),
         server_uuid: globals.text("server_uuid"),
@@ -62,6 +63,9 @@ pub fn reconfigure(globals: &GlobalVariables, config: &mut Config) {
     config.old_blocks_pct = globals.number("innodb_old_blocks_pct") as u32;
     if let Some(algorithm) = Algorithm::by_name(&globals.text("innodb_compression_algorithm")) {
         config.compression = algorithm;
+    }
+    if let Some(algorithm) = Algorithm::by_name(&globals.text("innodb_system_compression_algorithm")) {
+        config.system_compression = algorithm;
     }
     config.compression_level = globals.number("innodb_compression_level") as u8;
     config.old_blocks_ms = globals.number("innodb_old_blocks_time") as u32;

@@ -538,6 +538,13 @@ pub static LIST: &[Variable] = &[
         "zstd",
         "Codec of PAGE_COMPRESSED tables, and of new ones by default",
     ),
+    v(
+        "innodb_system_compression_algorithm",
+        Global,
+        Enumeration(&Algorithm::NAMES),
+        "lz4",
+        "Codec of the system and undo tablespaces",
+    ),
     v("innodb_compression_default", Both, Bool, "ON", "New tables are page-compressed"),
     v("innodb_compression_level", Global, int(0, 9), "6", "Effort of the zlib codec"),
     v("innodb_data_home_dir", Global, Text, "", "Directory of the system tablespace")
@@ -698,7 +705,7 @@ pub static LIST: &[Variable] = &[
     v("innodb_numa_interleave", Global, Bool, "OFF", "Memory of all nodes").at_start().inert(NOT_YET),
     v("innodb_online_alter_log_max_size", Global, int(65_536, ANY), "134217728", "Changes during ALTER TABLE")
         .inert(NOT_YET),
-    v("innodb_open_files", Global, int(10, U32), "4000", "Open tablespaces").inert(AUTOMATIC),
+    v("innodb_open_files", Global, int(10, U32), "4000", "Tablespace files that are open at a time").at_start(),
     v("innodb_optimize_fulltext_only", Global, Bool, "OFF", "Of OPTIMIZE TABLE").inert(GONE),
     v("innodb_parallel_read_threads", Both, int(1, 256), "4", "Threads of a count").inert(NOT_YET),
     v("innodb_print_ddl_logs", Global, Bool, "OFF", "Log how tables change").inert(NOT_YET),

@@ -6,12 +6,16 @@ use std::time::Duration;
 
 use super::Inner;
 use crate::error::{Error, Result};
+use crate::segment;
 use crate::sync::{Condvar, Mutex, Rank, spawn};
 
 /// How long purge rests when there is nothing to do.
 const IDLE: Duration = Duration::from_millis(50);
 
-/// ... and between two steps of removing dropped files.
+/// How long a step of giving back freed pages goes on beginning extents.
+const RELEASE_TIME: Duration = Duration::from_millis(10);
+
+/// How long the releaser rests between two steps.
 const BREATH: Duration = Duration::from_millis(10);
 
 /// Running threads. Dropped, they end.
@@ -58,20 +62,18 @@ impl Background {
                 }
             })
         };
-        let dropping = {
+        let releaser = {
             let stop = stop.clone();
-            spawn("drop", move || {
+            spawn("releaser", move || {
                 let mut rest = IDLE;
                 while !stop.rest(rest) {
                     // A breath between two steps, so that others who want the filesystem's journal get it.
-                    rest = match inner.store.is_poisoned() || !inner.store.trash_step().unwrap_or(true) {
-                        true => IDLE,
-                        false => BREATH,
-                    };
+                    let more = !inner.store.is_poisoned() && (inner.drop_step() | inner.release_step().unwrap_or(false));
+                    rest = if more { BREATH } else { IDLE };
                 }
             })
         };
-        Background { stop, threads: vec![purge, dropping] }
+        Background { stop, threads: vec![purge, releaser] }
     }
 }
 
@@ -87,6 +89,22 @@ impl Drop for Background {
 }
 
 impl Inner {
+    /// Removes a bounded bit of dropped files. True if there is more to do; what fails has been said.
+    fn drop_step(&self) -> bool {
+        self.store.trash_step().unwrap_or(true)
+    }
+
+    /// Gives a bounded number of freed pages back. True if there is more to do.
+    pub fn release_step(&self) -> Result<bool> {
+        if self.store.freed().waiting() == 0 || self.store.is_poisoned() {
+            return Ok(false);
+        }
+        // No file is taken away in the meantime.
+        let _gate = self.dictionary.hold_tables();
+        let step = segment::release_step(&self.store, RELEASE_TIME);
+        step.inspect_err(|error| tracing::warn!("give back freed pages: {error}"))
+    }
+
     /// Purges a bounded part of the history. True if there was something to do.
     pub fn purge_step(&self) -> Result<bool> {
         if self.store.is_poisoned() {

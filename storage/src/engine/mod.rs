@@ -12,7 +12,7 @@
 //! threads, [`Engine::close`] writes everything and marks the log clean. An engine that is dropped without `close` is
 //! like one that crashed, without the harm: the next open recovers.
 //!
-//! Background work here is purge and the removal of dropped files; page cleaners, checkpoints and the log's flusher belong to the store. Each is a loop
+//! Background work here is purge, the removal of dropped files and the release of freed pages; page cleaners, checkpoints and the log's flusher belong to the store. Each is a loop
 //! around a step, and with `config.background_threads` off, [`Engine::step`] is that loop for a simulator.
 //!
 //! This module decides nothing about pages, rows or locks; it puts the parts together in the right order.
@@ -32,6 +32,9 @@ mod trx;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use format::ids::SpaceId;
 
 use crate::config::Config;
 use crate::dictionary::{self, Dictionary};
@@ -40,7 +43,7 @@ use crate::io::Disk;
 use crate::lock::LockTable;
 use crate::recovery::{self, RecoveryReport};
 use crate::row;
-use crate::store::Store;
+use crate::store::{Store, Transform};
 use crate::sync::{Mutex, Rank};
 use crate::transaction::Registry;
 use crate::undo::UndoSpace;
@@ -54,6 +57,9 @@ pub use trx::{Savepoint, Trx, TrxOptions};
 use background::Background;
 use rollbacks::Rollbacks;
 use status::Counters;
+
+/// How long a shutdown goes on giving back freed pages.
+const RELEASE_AT_CLOSE: Duration = Duration::from_secs(2);
 
 /// A storage engine on one data directory.
 pub struct Engine {
@@ -140,6 +146,11 @@ impl Engine {
         if self.inner.store.is_poisoned() {
             return Err(Error::Poisoned);
         }
+        // What has been freed is known now, and would be forgotten.
+        self.inner.store.checkpoint()?;
+        let clock = self.inner.store.disk().clock();
+        let begin = clock.now();
+        while self.inner.release_step()? && clock.now().saturating_sub(begin) < RELEASE_AT_CLOSE {}
         self.inner.store.close()
     }
 
@@ -157,6 +168,9 @@ impl Engine {
     /// Gives every table the transform that its options mean under the present configuration.
     fn refresh_transforms(&self) {
         let config = self.config();
+        for space in [SpaceId(0), recovery::UNDO_SPACE].into_iter().filter_map(|id| self.inner.store.space(id)) {
+            space.set_transform(Transform::usual(config.system_compression));
+        }
         for table in self.inner.dictionary.all_tables() {
             if let Some(space) = self.inner.store.space(table.space) {
                 let transform = dictionary::transform(&table.options, &config);
@@ -173,7 +187,11 @@ impl Engine {
         let purged = self.inner.purge_step()?;
         let written = self.inner.store.flush_step(64)?;
         let dropping = self.inner.store.trash_step()?;
-        Ok(purged || written > 0 || dropping)
+        if written == 0 && self.inner.store.freed().waiting() > 0 {
+            self.inner.store.checkpoint_step()?;
+        }
+        let releasing = self.inner.release_step()?;
+        Ok(purged || written > 0 || dropping || releasing)
     }
 
     /// For layers above that show or flush the log themselves, and for tests.

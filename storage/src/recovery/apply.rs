@@ -20,7 +20,8 @@
 //!  anything                first an initialisation    made anew; what is on disk is not even read
 //!  torn, copy exists       changes                    the copy, then the changes
 //!  torn, no copy           changes, no initialisation an error: Corrupt
-//!  zero                    changes, no initialisation an error: Corrupt
+//!  zero                    changes, no initialisation an error: Corrupt, unless it is free in the end: it was punched
+//!  zero                    changes, initialisation    made anew: it was punched, and used again later
 //! ```
 //!
 //! Invariants:
@@ -43,8 +44,9 @@ use crate::config::Config;
 use crate::error::{Error, Health, Result};
 use crate::io::{AlignedBuffer, Disk};
 use crate::redo::{Checkpoint, LogFile, Reader, Redo};
+use crate::segment;
 use crate::store::{self, Store};
-use crate::sync;
+use crate::sync::{self, Mutex, Rank};
 use crate::tablespace::{Algorithm, Tablespaces, Transform, doublewrite};
 use crate::trash;
 
@@ -114,6 +116,10 @@ pub fn open(disk: Arc<dyn Disk>, config: Config) -> Result<(Arc<Store>, PageReco
     if !report.was_clean {
         apply_log(&store, checkpoint, &found, threads, &mut report)?;
         restore_sizes(&store, &found)?;
+        // Pages that were freed and not given back are among these.
+        for space in store.spaces().iter().filter(|space| found.touched.contains(&space.id())) {
+            store.freed().survey(space.id(), space.pages());
+        }
         store.checkpoint()?;
     }
     store.redo().begin_epoch()?;
@@ -373,6 +379,7 @@ fn apply_log(
     report: &mut PageRecovery,
 ) -> Result<()> {
     let mut batch = Batch::default();
+    let empty = Mutex::new(Rank::Leaf, Vec::new());
     let mut pages = rustc_hash::FxHashSet::default();
     let mut reader = Reader::new(store.redo().file(), checkpoint.lsn, checkpoint.epoch);
     loop {
@@ -397,7 +404,7 @@ fn apply_log(
             }
         }
         if at_end || batch.bytes.len() >= BATCH_BYTES {
-            report.records_applied += apply_batch(store, &batch, threads)?;
+            report.records_applied += apply_batch(store, &batch, threads, &empty)?;
             batch.bytes.clear();
             batch.pages.clear();
         }
@@ -406,11 +413,17 @@ fn apply_log(
         }
     }
     debug_assert!(reader.position() == found.end, "the log reads the same twice");
+    for page in empty.into_inner() {
+        let is_empty = header::is_zero(&store.pool().fetch_shared(page)?);
+        if is_empty && !segment::is_free(store, page)? {
+            return Err(Error::corrupt_page(page, "the redo log changes it, but it was never written"));
+        }
+    }
     report.pages_recovered = pages.len() as u64;
     Ok(())
 }
 
-fn apply_batch(store: &Store, batch: &Batch, threads: bool) -> Result<u64> {
+fn apply_batch(store: &Store, batch: &Batch, threads: bool, empty: &Mutex<Vec<PageId>>) -> Result<u64> {
     // In the order of their place on disk; and always in the same one, for a simulator.
     let mut pages: Vec<_> = batch.pages.iter().collect();
     pages.sort_unstable_by_key(|(page, _)| **page);
@@ -421,7 +434,7 @@ fn apply_batch(store: &Store, batch: &Batch, threads: bool) -> Result<u64> {
         for (page, records) in share {
             // Keeps enough frames clean.
             store.reserve_log()?;
-            applied += apply_to_page(store, **page, &batch.bytes, records)?;
+            applied += apply_to_page(store, **page, &batch.bytes, records, empty)?;
         }
         Ok(applied)
     };
@@ -429,8 +442,15 @@ fn apply_batch(store: &Store, batch: &Batch, threads: bool) -> Result<u64> {
     results.into_iter().sum()
 }
 
-/// Applies a page's records that it does not have yet. Returns how many.
-fn apply_to_page(store: &Store, page: PageId, bytes: &[u8], records: &[Waiting]) -> Result<u64> {
+/// Applies a page's records that it does not have yet. Returns how many. A page that they change but that is empty goes to
+/// `empty`.
+fn apply_to_page(
+    store: &Store,
+    page: PageId,
+    bytes: &[u8],
+    mut records: &[Waiting],
+    empty: &Mutex<Vec<PageId>>,
+) -> Result<u64> {
     let decode = |waiting: &Waiting| {
         let mut previous = waiting.previous;
         match Record::decode(&mut &bytes[waiting.offset..], &mut previous) {
@@ -438,11 +458,16 @@ fn apply_to_page(store: &Store, page: PageId, bytes: &[u8], records: &[Waiting])
             _ => unreachable!("it was a page record a moment ago"),
         }
     };
-    let first = decode(&records[0]);
-    let anew = matches!(first, PageOp::Init { .. } | PageOp::Image { .. });
+    let makes_anew = |waiting: &Waiting| matches!(decode(waiting), PageOp::Init { .. } | PageOp::Image { .. });
+    let anew = makes_anew(&records[0]);
     let mut latch = if anew { store.pool().create(page)? } else { store.pool().fetch_exclusive(page)? };
     if !anew && header::is_zero(&latch) {
-        return Err(Error::corrupt_page(page, "the redo log changes it, but it was never written"));
+        // It was freed later, and punched; or it is lost. In the first case it is made anew in the log, or free in the end.
+        let Some(first) = records.iter().position(makes_anew) else {
+            empty.lock().push(page);
+            return Ok(0);
+        };
+        records = &records[first..];
     }
     let lsn = header::lsn(&latch);
     let mut applied = 0;

@@ -12,12 +12,14 @@ use crate::error::{Error, Result};
 use crate::lock::{Interrupt, LockTable};
 use crate::redo::ARCHIVE_FILE_NAME;
 use crate::row;
+use crate::schema;
 use crate::store::{Store, Transform};
+use crate::sync;
 use crate::transaction::{Isolation, Registry, Transaction};
 use crate::undo::{RecoveredLog, UndoSpace};
 
-/// How the pages of the system and undo tablespaces are stored.
-pub const PLAIN: Transform = Transform::NONE;
+/// Threads that open tables, when threads are wanted at all.
+const LOADERS: usize = 8;
 
 /// Opens a tablespace unless the first half had to.
 fn open_space(store: &Store, space: SpaceId, path: &str, transform: Transform) -> Result<()> {
@@ -31,8 +33,9 @@ fn open_space(store: &Store, space: SpaceId, path: &str, transform: Transform) -
 /// See the module header of `recovery`: step 2.
 pub fn resolve(store: Arc<Store>, pages: PageRecovery) -> Result<Opened> {
     let mut report = RecoveryReport { pages, ..RecoveryReport::default() };
-    open_space(&store, SpaceId(0), dictionary::SYSTEM_PATH, PLAIN)?;
-    open_space(&store, UNDO_SPACE, UNDO_PATH, PLAIN)?;
+    let transform = Transform::usual(store.config().system_compression);
+    open_space(&store, SpaceId(0), dictionary::SYSTEM_PATH, transform)?;
+    open_space(&store, UNDO_SPACE, UNDO_PATH, transform)?;
     let registry = Registry::open(&store)?;
     let locks = LockTable::new();
     let (undo, unfinished, newest) = UndoSpace::open(&store)?;
@@ -111,34 +114,37 @@ fn load(context: &row::Context<'_>, dictionary: &Dictionary, report: &mut Recove
     let config = context.store.config();
     // A DDL statement that had not ended may have left a file under another name.
     let paths: FxHashMap<SpaceId, &str> = report.pages.spaces.iter().map(|(id, path)| (*id, path.as_str())).collect();
-    let mut damaged = Vec::new();
-    for table in contents.tables {
-        let name = table.full_name();
-        let key = (table.database.clone(), table.name.clone());
+    let open = |table: &Arc<schema::Table>| {
         if dictionary.database(&table.database).is_none() {
-            damaged.push(format!("{name}: its database does not exist"));
-            continue;
+            return Err(Error::NotFound("its database".into()));
         }
         let usual = dictionary::table_path(&table.database, &table.name);
         let path = paths.get(&table.space).copied().unwrap_or(&usual);
         let transform = dictionary::transform(&table.options, &config);
-        let (space, atomic_writes) = (table.space, table.options.atomic_writes);
-        let opened = open_space(context.store, table.space, path, transform)
-            .and_then(|()| row::Table::open(context.store, Arc::new(table)));
+        open_space(context.store, table.space, path, transform)?;
+        row::Table::open(context.store, table.clone())
+    };
+    // Opening a table reads its roots: of many tables, several at a time.
+    let tables: Vec<_> = contents.tables.into_iter().map(Arc::new).collect();
+    let workers = if config.background_threads { LOADERS } else { 1 };
+    let shares: Vec<_> = tables.chunks(tables.len().div_ceil(workers).max(1)).collect();
+    let opened = sync::in_parallel(&shares, |share| share.iter().map(open).collect::<Vec<_>>());
+    for (table, opened) in tables.iter().zip(opened.into_iter().flatten()) {
         match opened {
-            Ok(table) => {
-                dictionary.put_table(table, TrxId(0));
-                if let Some(space) = context.store.space(space) {
-                    space.set_atomic_writes(atomic_writes);
+            Ok(rows) => {
+                dictionary.put_table(rows, TrxId(0));
+                if let Some(space) = context.store.space(table.space) {
+                    space.set_atomic_writes(table.options.atomic_writes);
                 }
             }
             Err(error) => {
-                damaged.push(format!("{name}: {error}"));
-                dictionary.put_unavailable(&key.0, &key.1, error);
+                report.damaged.push(format!("{}: {error}", table.full_name()));
+                if dictionary.database(&table.database).is_some() {
+                    dictionary.put_unavailable(&table.database, &table.name, error);
+                }
             }
         }
     }
-    report.damaged.append(&mut damaged);
     Ok(())
 }
 

@@ -12,7 +12,7 @@
 //! ```
 //!
 //! [`space`] gives extents and single pages, [`inode`] distributes them within a segment, [`list`] links the extents'
-//! descriptors, [`survey`] reads it all back for the checker.
+//! descriptors, [`survey`] reads it all back for the checker, [`release`] gives the blocks of freed pages back.
 //!
 //! Invariants:
 //!
@@ -29,6 +29,8 @@ mod list;
 
 mod space;
 
+mod release;
+
 pub mod survey;
 
 use std::sync::Arc;
@@ -43,6 +45,8 @@ use self::space::Space;
 use crate::error::Result;
 use crate::mtr::{Mtr, PageHandle};
 use crate::store::{Store, Tablespace};
+
+pub use release::{is_free, release_step};
 
 /// Where a segment's inode lies: the 10-byte segment header of InnoDB (space 4, page 4, offset 2), as a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -196,6 +196,10 @@ impl<'m, 's> Space<'m, 's> {
         let before = self.page(extent.page)[at];
         debug_assert!((before & mask == 0) == free, "page {} of extent {} changes hands twice", index, extent.first);
         self.write(extent.page, at, &[before ^ mask]);
+        if free {
+            let page = extent.first.0 + index as u32;
+            self.mtr.note_freed(self.id, page..page + 1);
+        }
     }
 
     fn set_state(&mut self, extent: Extent, state: u32) {
@@ -277,6 +281,8 @@ impl<'m, 's> Space<'m, 's> {
     /// Puts an extent that is in no list back to the free ones, all its pages free.
     pub fn release_extent(&mut self, extent: Extent) -> Result<()> {
         let extent = self.init_extent(extent.first, layout::STATE_FREE)?;
+        let first = extent.first.0;
+        self.mtr.note_freed(self.id, first..first + self.extent_pages());
         self.list(layout::FREE_LIST).push_last(self, extent.node())
     }
 

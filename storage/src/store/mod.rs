@@ -40,6 +40,7 @@ pub use crate::buffer::guard::{FrameHint, SharedGuard};
 use crate::checkpoint;
 use crate::config::{Config, FlushLogAtCommit};
 use crate::error::{Error, Health, Result};
+use crate::freed::Freed;
 use crate::io::{Caching, Disk, OpenMode};
 use crate::redo::{LogFile, Redo};
 use crate::sync::{self, Mutex, Rank, RwLock};
@@ -61,6 +62,7 @@ pub struct Store {
     pool: Pool,
     trash: Trash,
     cleaners: Cleaners,
+    freed: Freed,
     threads: Mutex<Vec<JoinHandle<()>>>,
     /// Held as long as the instance is open; another server finds the directory taken.
     _claim: Box<dyn Send + Sync>,
@@ -89,6 +91,7 @@ impl Store {
             cleaners.add(Flusher::new(&config, &pool)?);
         }
         Ok(Store {
+            freed: Freed::default(),
             trash: Trash::new(disk.clone(), config.drop_slice_bytes),
             config: RwLock::new(Rank::Leaf, config),
             disk,
@@ -314,6 +317,11 @@ impl Store {
         &self.trash
     }
 
+    /// Pages freed inside of tablespaces.
+    pub fn freed(&self) -> &Freed {
+        &self.freed
+    }
+
     /// A bounded bit of removing what was dropped. True if there is more to do.
     pub fn trash_step(&self) -> Result<bool> {
         self.trash.step(&self.pool, trash::STEP_TIME)
@@ -375,6 +383,11 @@ impl Store {
         checkpoint::step(&self.pool, &self.redo, 1)?;
         self.pool.bell().tell_progress();
         Ok(())
+    }
+
+    /// Moves the checkpoint as far as it may go.
+    pub fn checkpoint_step(&self) -> Result<bool> {
+        checkpoint::step(&self.pool, &self.redo, 1)
     }
 
     /// Writes pages with all flushers at once (without threads: with one) as long as there are more.

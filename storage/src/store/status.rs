@@ -52,6 +52,8 @@ impl Store {
             dropped_files_now: dropped.iter().filter(|dropped| dropped.path.is_some()).count() as u64,
             dropped_bytes_now: dropped.iter().map(|dropped| dropped.file_bytes).sum(),
             log_capacity_bytes: self.redo.capacity(),
+            open_files_now: self.spaces.open_files() as u64,
+            freed_bytes_released: self.freed.bytes_released.get(),
             lsn_current: self.redo.end().0,
             lsn_flushed: self.redo.flushed().0,
             lsn_checkpoint: self.redo.checkpoint_lsn().0,
@@ -117,6 +119,9 @@ pub struct StoreStatus {
     pub dropped_bytes_now: u64,
     /// Distance from the checkpoint that the log has room for.
     pub log_capacity_bytes: u64,
+    pub open_files_now: u64,
+    /// What pages freed inside of tablespaces occupied.
+    pub freed_bytes_released: u64,
     pub lsn_current: u64,
     pub lsn_flushed: u64,
     pub lsn_checkpoint: u64,

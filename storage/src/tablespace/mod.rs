@@ -2,7 +2,7 @@
 //!
 //! A [`Tablespace`] is one open file of pages, with the facts that decide how its pages are stored: page size, the
 //! filesystem's block, the [`Transform`] that the dictionary attached to it, and how torn pages are prevented.
-//! [`Tablespaces`] is the registry of the open ones by id.
+//! [`Tablespaces`] is the registry of them by id; of their files no more are open than [`open_files`] allows.
 //!
 //! ```text
 //!   frame --copy--> plain page --seal--> SealedPage --transform--> stored bytes --> doublewrite --> layout --> file
@@ -23,6 +23,8 @@ pub mod statistics;
 
 pub mod encryption;
 
+pub mod open_files;
+
 pub mod layout;
 
 pub mod page_io;
@@ -30,7 +32,7 @@ pub mod page_io;
 pub mod doublewrite;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 use format::ids::{Lsn, PageId, PageNo, SpaceId};
 use format::page::header::{self, PageType};
@@ -41,6 +43,7 @@ use self::encryption::{KeyInfo, KeyRing, SpaceKey};
 use self::layout::Layout;
 use self::layout::pages::{Form, PageState};
 use self::page_io::stored_state;
+use self::open_files::{OnDemandFile, OpenFiles};
 pub use self::statistics::{CompressionStats, IoCounters, SpaceCounters};
 pub use self::torn::TornProtection;
 use self::torn::{Choice, Wishes};
@@ -92,7 +95,7 @@ pub struct Tablespace {
     id: SpaceId,
     path: Mutex<String>,
     disk: Arc<dyn Disk>,
-    file: Arc<dyn File>,
+    file: Arc<OnDemandFile>,
     facts: FileFacts,
     page_bytes: usize,
     layout: Layout,
@@ -107,6 +110,8 @@ pub struct Tablespace {
     torn: Mutex<Torn>,
     /// Pages promised to operations under way, see `segment::reserve`.
     reserved_pages: AtomicU32,
+    /// Pages that are being punched, as (first, end): what is dirty there waits. 0 = none.
+    releasing: AtomicU64,
     /// The file is being removed: what is dirty need not be written.
     dropped: AtomicBool,
     counters: SpaceCounters,
@@ -147,7 +152,7 @@ impl Tablespace {
         id: SpaceId,
         path: &str,
         disk: Arc<dyn Disk>,
-        file: Arc<dyn File>,
+        file: Arc<OnDemandFile>,
         transform: Transform,
         key: Option<SpaceKey>,
         config: &Config,
@@ -175,6 +180,7 @@ impl Tablespace {
             protection: AtomicU8::new(protection as u8),
             torn: Mutex::new(Rank::Leaf, Torn { wishes, reason }),
             reserved_pages: AtomicU32::new(0),
+            releasing: AtomicU64::new(0),
             dropped: AtomicBool::new(false),
             counters: SpaceCounters::new(counters),
         })
@@ -262,6 +268,23 @@ impl Tablespace {
         }
         self.counters.total.data_fsyncs.add(1);
         self.layout.sync(&self.counters).map_err(Error::io("sync a tablespace"))
+    }
+
+    /// From here on nobody writes these pages, to [`Tablespace::end_release`]. Page 0 is latched, and no copy of any free
+    /// one among them is on its way.
+    pub fn begin_release(&self, pages: std::ops::Range<u32>) {
+        self.releasing.store(u64::from(pages.start) << 32 | u64::from(pages.end), Ordering::Release);
+    }
+
+    pub fn end_release(&self) {
+        self.releasing.store(0, Ordering::Release);
+    }
+
+    /// Whether the page is among those being punched.
+    #[inline]
+    pub fn releases(&self, page: PageNo) -> bool {
+        let packed = self.releasing.load(Ordering::Acquire);
+        ((packed >> 32) as u32..packed as u32).contains(&page.0)
     }
 
     pub fn is_dropped(&self) -> bool {
@@ -369,6 +392,7 @@ impl Tablespace {
 pub struct Tablespaces {
     disk: Arc<dyn Disk>,
     open: RwLock<FxHashMap<SpaceId, Arc<Tablespace>>>,
+    files: Arc<OpenFiles>,
     key_ring: KeyRing,
     counters: Arc<IoCounters>,
 }
@@ -376,7 +400,9 @@ pub struct Tablespaces {
 impl Tablespaces {
     pub fn new(disk: Arc<dyn Disk>, config: &Config) -> Tablespaces {
         let key_ring = KeyRing::new(disk.clone(), config);
-        Tablespaces { disk, open: RwLock::new(Rank::Space, FxHashMap::default()), key_ring, counters: Arc::default() }
+        let files = OpenFiles::new(disk.clone());
+        let open = RwLock::new(Rank::Space, FxHashMap::default());
+        Tablespaces { disk, open, files, key_ring, counters: Arc::default() }
     }
 
     pub fn key_ring(&self) -> &KeyRing {
@@ -389,6 +415,11 @@ impl Tablespaces {
 
     pub fn disk(&self) -> &Arc<dyn Disk> {
         &self.disk
+    }
+
+    /// The files that are open at the moment.
+    pub fn open_files(&self) -> usize {
+        self.files.count()
     }
 
     pub fn get(&self, id: SpaceId) -> Option<Arc<Tablespace>> {
@@ -454,7 +485,8 @@ impl Tablespaces {
         if self.get(id).is_some() {
             return Err(Error::Exists(format!("tablespace {id}").into()));
         }
-        let file = self.disk.open(path, mode, data_caching(config)).map_err(|cause| match cause.kind() {
+        self.files.set_limit(config.open_files);
+        let file = self.files.open(path, mode, data_caching(config)).map_err(|cause| match cause.kind() {
             std::io::ErrorKind::NotFound => Error::NotFound(path.into()),
             std::io::ErrorKind::AlreadyExists => Error::Exists(path.into()),
             _ => Error::from_io("open a tablespace", cause),
@@ -486,6 +518,8 @@ impl Tablespaces {
 
     /// Forgets a tablespace whose pages nobody uses any more; its file stays. Writes to it are skipped from here on.
     pub fn forget(&self, id: SpaceId) -> Option<Arc<Tablespace>> {
+        // What is under way to it must find the file when its name is gone.
+        self.get(id)?.file.pin();
         let space = self.open.write().remove(&id)?;
         space.dropped.store(true, Ordering::Release);
         Some(space)
@@ -506,7 +540,7 @@ impl Tablespaces {
     pub fn rename(&self, id: SpaceId, to: &str) -> Result<()> {
         let space = self.find(id)?;
         let from = space.path();
-        self.rename_file(&from, to)?;
+        space.file.rename(to, || self.rename_file(&from, to))?;
         *space.path.lock() = to.into();
         Ok(())
     }

@@ -1,0 +1,118 @@
+//! Gives the blocks of freed pages back to the filesystem, in the background.
+//!
+//! ```text
+//!   page 0 latched:    which pages of the extent are free?  mark the extent: cleaners leave it alone
+//!   unlatched:         punch them
+//!                      unmark
+//! ```
+//!
+//! A free page becomes a used one only under the latch of page 0. So whoever takes one after the look finds the mark
+//! set, and what he writes to it waits in the pool until the punch is over; a cleaner passes its pages by and comes again.
+//!
+//! Invariants:
+//!
+//! * No page is punched whose last change before it was freed is not durable in the tablespace: `freed` waits for the
+//!   checkpoint. Hence nobody has a copy of it under way either.
+//! * No latch is held while the filesystem works.
+//! * Only tablespaces that are written compressed have holes: a plain one has reserved its blocks, so that a full disk is
+//!   noticed when it grows and not when a page is written.
+
+use std::ops::Range;
+use std::time::Duration;
+
+use format::ids::{PageId, PageNo, SpaceId};
+use format::page::header::{self, PageType};
+use format::page::space as layout;
+use format::transform::Algorithm;
+
+use crate::error::Result;
+use crate::freed::FreedPages;
+use crate::store::Store;
+
+/// Extents looked at in one step, at most.
+const EXTENTS_MAX: usize = if cfg!(test) { 4 } else { 64 };
+
+/// Punches pages for about `limit`. True if there is more to do. For one thread at a time.
+pub fn release_step(store: &Store, limit: Duration) -> Result<bool> {
+    let begin = store.disk().clock().now();
+    let extent_pages = layout::extent_pages(store.page_bytes()) as u32;
+    for _ in 0..EXTENTS_MAX {
+        let Some(FreedPages { space, pages, lsn }) = store.freed().take(store.redo().checkpoint_lsn()) else {
+            return Ok(false);
+        };
+        let end = ((pages.start / extent_pages + 1) * extent_pages).min(pages.end);
+        release(store, space, pages.start..end)?;
+        if end < pages.end {
+            store.freed().put_back(FreedPages { space, pages: end..pages.end, lsn });
+        }
+        if store.disk().clock().now().saturating_sub(begin) >= limit {
+            break;
+        }
+    }
+    Ok(store.freed().is_ready(store.redo().checkpoint_lsn()))
+}
+
+/// Punches what is free of some pages of one extent.
+fn release(store: &Store, id: SpaceId, pages: Range<u32>) -> Result<()> {
+    // It may have been dropped since.
+    let Some(space) = store.space(id) else { return Ok(()) };
+    if space.transform().algorithm == Algorithm::NONE {
+        return Ok(());
+    }
+    let runs = {
+        let page_0 = store.read(PageId::new(id, layout::HEADER_PAGE))?;
+        let runs = free_runs(store, id, &page_0, pages.clone())?;
+        if runs.is_empty() {
+            return Ok(());
+        }
+        space.begin_release(pages);
+        runs
+    };
+    let mut outcome = Ok(0);
+    for run in runs {
+        outcome = space.release_pages(run);
+        let Ok(bytes) = outcome else { break };
+        store.freed().bytes_released.add(bytes);
+    }
+    space.end_release();
+    outcome.map(drop)
+}
+
+/// The free ones among some pages of one extent, neighbours together. `page_0` is latched.
+fn free_runs(store: &Store, id: SpaceId, page_0: &[u8], pages: Range<u32>) -> Result<Vec<Range<u32>>> {
+    // A tablespace that was just made and has no bookkeeping yet has no free pages either.
+    let end = if header::page_type(page_0) == PageType::FSP_HDR { layout::free_limit(page_0).min(pages.end) } else { 0 };
+    if pages.start >= end {
+        return Ok(Vec::new());
+    }
+    let first = PageNo(pages.start);
+    let holder = layout::descriptor_page(store.page_bytes(), first);
+    let other;
+    let content = match holder {
+        layout::HEADER_PAGE => page_0,
+        holder => {
+            other = store.read(PageId::new(id, holder))?;
+            &other
+        }
+    };
+    let descriptor = layout::descriptor_offset(store.page_bytes(), first);
+    let extent_pages = layout::extent_pages(store.page_bytes()) as u32;
+    let mut runs: Vec<Range<u32>> = Vec::new();
+    for page in pages.start..end {
+        if !layout::is_page_free(content, descriptor, (page % extent_pages) as usize) {
+            continue;
+        }
+        match runs.last_mut() {
+            Some(run) if run.end == page => run.end += 1,
+            _ => runs.push(page..page + 1),
+        }
+    }
+    Ok(runs)
+}
+
+/// Whether a page is free, as its descriptor has it.
+pub fn is_free(store: &Store, page: PageId) -> Result<bool> {
+    let page_0 = store.read(PageId::new(page.space, layout::HEADER_PAGE))?;
+    let runs = free_runs(store, page.space, &page_0, page.page.0..page.page.0 + 1)?;
+    Ok(!runs.is_empty())
+}
