@@ -10,6 +10,8 @@ mod options;
 
 mod log;
 
+mod advise;
+
 mod init;
 
 mod serve;
@@ -58,6 +60,8 @@ enum Command {
     Demo(demo::Args),
     /// Checks a whole data directory that no server is using
     Check(check::Args),
+    /// Looks for what the filesystem and the machine do to a data directory
+    Advise(advise::Args),
     /// Shows the pages of a tablespace file
     Page(page::Args),
     /// Copies tablespace files or a whole data directory, holes and all, to any filesystem
@@ -74,6 +78,7 @@ fn main() -> ExitCode {
         Command::Serve(arguments) => serve::run(&arguments),
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
+        Command::Advise(arguments) => advise::run(&arguments),
         Command::Page(arguments) => page::run(&arguments),
         Command::Copy(arguments) => copy::run(&arguments),
         Command::Backup(arguments) => backup::run(&arguments),

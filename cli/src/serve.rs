@@ -28,6 +28,7 @@ use storage::io::linux::LinuxDisk;
 use storage::recovery::INCOMPLETE_FILE_NAME;
 use tracing::{error, info, warn};
 
+use crate::advise::{self, Severity};
 use crate::init;
 use crate::log;
 use crate::options::{self, Loaded};
@@ -184,6 +185,9 @@ pub fn start(globals: GlobalVariables, options: &Options) -> Result<Running, Str
         if engine.recovery_report().was_clean() { info!("{line}") } else { log::system(line) }
     }
     make_changes_effective(&globals, &engine);
+    for (severity, line) in advise::warnings(&datadir, &globals) {
+        if severity == Severity::Critical { error!("{line}") } else { warn!("{line}") }
+    }
     let instance = Instance::new(engine, globals, accounts, datadir);
     let server = match Server::start(instance.clone(), options) {
         Ok(server) => server,
@@ -204,7 +208,12 @@ pub fn start(globals: GlobalVariables, options: &Options) -> Result<Running, Str
 
 fn open_engine(globals: &GlobalVariables, datadir: &Path) -> Result<Arc<Engine>, String> {
     let disk = Arc::new(LinuxDisk::new(datadir));
-    Engine::open(disk, engine_config(globals)).map_err(|cause| {
+    let mut config = engine_config(globals);
+    // Connections need descriptors, too.
+    if let Some(limit) = rustix::process::getrlimit(rustix::process::Resource::Nofile).current {
+        config.open_files = config.open_files.min(limit as usize * 3 / 4);
+    }
+    Engine::open(disk, config).map_err(|cause| {
         let shown = datadir.display();
         if is_locked(&cause) {
             return format!("another server is using {shown}: stop it first, or give this one its own --datadir");
