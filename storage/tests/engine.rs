@@ -619,8 +619,9 @@ fn deleted_rows_give_their_blocks_back() {
         }
         trx.commit().unwrap();
         engine.store().checkpoint().unwrap();
-        let allocated =
-            |engine: &Engine| engine.tablespaces().unwrap().iter().find(|space| space.name == "d/t").unwrap().allocated_bytes;
+        let allocated = |engine: &Engine| {
+            engine.tablespaces().unwrap().iter().find(|space| space.name == "d/t").unwrap().allocated_bytes
+        };
         let before = allocated(&engine);
         let mut trx = begin(&engine);
         for id in 10..2990 {

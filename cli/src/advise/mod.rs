@@ -113,7 +113,8 @@ pub fn warnings(datadir: &Path, globals: &GlobalVariables) -> Vec<(Severity, Str
     // What cannot be found out now is not worth a server's start.
     let Ok(facts) = facts::gather(datadir, globals) else { return Vec::new() };
     let line = |finding: Finding| {
-        let text = format!("[{}] {}: {} Mend it with: {}", finding.rule, finding.title, finding.reason, finding.command);
+        let text =
+            format!("[{}] {}: {} Mend it with: {}", finding.rule, finding.title, finding.reason, finding.command);
         (finding.severity, text)
     };
     rules::findings(&facts).into_iter().filter(|finding| finding.severity > Severity::Info).map(line).collect()

@@ -95,7 +95,10 @@ fn volatile(facts: &Facts) -> Found {
     found(
         Critical,
         "the data directory is in memory",
-        format!("{} on {} is gone when the machine stops, whatever was committed.", facts.filesystem, facts.mount_point),
+        format!(
+            "{} on {} is gone when the machine stops, whatever was committed.",
+            facts.filesystem, facts.mount_point
+        ),
         format!("cp -a --sparse=always {} /var/lib/glassine", facts.datadir),
     )
 }
@@ -362,7 +365,10 @@ fn record_before_files(facts: &Facts) -> Found {
     found(
         Info,
         "a changed recordsize is for new files",
-        format!("Files keep the records they were made with. Once {} has its recordsize, write the tables anew.", zfs.dataset),
+        format!(
+            "Files keep the records they were made with. Once {} has its recordsize, write the tables anew.",
+            zfs.dataset
+        ),
         "mysqlcheck --optimize --all-databases",
     )
 }
@@ -409,7 +415,11 @@ fn cache_device(facts: &Facts) -> Found {
     found(
         Info,
         format!("the pool {} has no cache device", zfs.pool()),
-        format!("{} in use and {} of memory: a cache on flash serves what memory cannot hold.", size(used), size(facts.memory_bytes)),
+        format!(
+            "{} in use and {} of memory: a cache on flash serves what memory cannot hold.",
+            size(used),
+            size(facts.memory_bytes)
+        ),
         format!("zpool add {} cache DEVICE", zfs.pool()),
     )
 }
@@ -631,13 +641,19 @@ fn atomic_writes(facts: &Facts) -> Found {
         Some((_, max)) => found(
             Info,
             format!("untorn writes end at {}", size(max)),
-            format!("A page of {page} is longer, so only pages that compress that far do without the doublewrite file."),
+            format!(
+                "A page of {page} is longer, so only pages that compress that far do without the doublewrite file."
+            ),
             "mkfs.xfs -b size=16384 DEVICE   # where pages of the machine's memory are as large",
         ),
         None => {
             let by_device = facts.device.as_ref().map_or(0, |device| device.atomic_write_bytes);
             let reason = match by_device >= facts.page_bytes {
-                true => format!("The device could write {} untorn; {} does not pass it on.", size(by_device), facts.filesystem),
+                true => format!(
+                    "The device could write {} untorn; {} does not pass it on.",
+                    size(by_device),
+                    facts.filesystem
+                ),
                 false => "Neither the filesystem nor the device promises untorn writes.".to_owned(),
             };
             found(
@@ -668,7 +684,10 @@ fn kinds_of_writes(facts: &Facts) -> Found {
         "log and data share a filesystem",
         "The redo log, data files and doublewrite files are written side by side. The log matters most: commits wait for it. \
          On flash that is fine; on turning disks the head goes back and forth.",
-        format!("iostat -x 1   # while under load; %util of {}", facts.device.as_ref().map_or("the device", |device| &device.name)),
+        format!(
+            "iostat -x 1   # while under load; %util of {}",
+            facts.device.as_ref().map_or("the device", |device| &device.name)
+        ),
     )
 }
 
@@ -782,7 +801,8 @@ mod tests {
         expect(&blocks(16384, 4096), "block-size", Info, "size=1024");
         expect(&blocks(8192, 4096), "block-size", Warning, "size=1024");
         expect(&blocks(4096, 4096), "block-size", Warning, "--innodb-page-size=16K");
-        let reason = &findings(&blocks(16384, 4096)).into_iter().find(|found| found.rule == "block-size").unwrap().reason;
+        let reason =
+            &findings(&blocks(16384, 4096)).into_iter().find(|found| found.rule == "block-size").unwrap().reason;
         assert!(reason.contains("frees 12 KiB") && reason.contains("free 15 KiB"), "{reason}");
         let bigalloc = changed(good(), |facts| {
             (facts.filesystem, facts.block_bytes, facts.said_block_bytes) = ("ext4".into(), 65536, 4096);

@@ -270,7 +270,8 @@ impl Flusher {
             };
             // What was freed there is being punched: the page waits for its next turn.
             let releasing = |page: &PageId| pool.spaces.get(page.space).is_some_and(|space| space.releases(page.page));
-            let page = frame.page().filter(|page| page.fold() == candidate.fold && frame.is_dirty() && !releasing(page));
+            let page =
+                frame.page().filter(|page| page.fold() == candidate.fold && frame.is_dirty() && !releasing(page));
             let Some(page) = page else {
                 frame.writing.store(false, Ordering::Release);
                 continue;

@@ -68,7 +68,8 @@ impl Background {
                 let mut rest = IDLE;
                 while !stop.rest(rest) {
                     // A breath between two steps, so that others who want the filesystem's journal get it.
-                    let more = !inner.store.is_poisoned() && (inner.drop_step() | inner.release_step().unwrap_or(false));
+                    let more =
+                        !inner.store.is_poisoned() && (inner.drop_step() | inner.release_step().unwrap_or(false));
                     rest = if more { BREATH } else { IDLE };
                 }
             })

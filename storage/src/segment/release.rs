@@ -81,7 +81,8 @@ fn release(store: &Store, id: SpaceId, pages: Range<u32>) -> Result<()> {
 /// The free ones among some pages of one extent, neighbours together. `page_0` is latched.
 fn free_runs(store: &Store, id: SpaceId, page_0: &[u8], pages: Range<u32>) -> Result<Vec<Range<u32>>> {
     // A tablespace that was just made and has no bookkeeping yet has no free pages either.
-    let end = if header::page_type(page_0) == PageType::FSP_HDR { layout::free_limit(page_0).min(pages.end) } else { 0 };
+    let end =
+        if header::page_type(page_0) == PageType::FSP_HDR { layout::free_limit(page_0).min(pages.end) } else { 0 };
     if pages.start >= end {
         return Ok(Vec::new());
     }
