@@ -625,7 +625,7 @@ fn deleted_rows_give_their_blocks_back() {
         let before = allocated(&engine);
         let mut trx = begin(&engine);
         for id in 10..2990 {
-            let row = get(&mut trx, &table, id, ReadMode::Exclusive).unwrap().unwrap();
+            let row = get(&mut trx, &table, id, ReadMode::EXCLUSIVE).unwrap().unwrap();
             trx.delete(&table, &row).unwrap();
         }
         trx.commit().unwrap();
