@@ -4,7 +4,8 @@
 //! A command with `[io]` shows the calls that reach the disk.
 //!
 //! ```text
-//! open page=16k block=4k pool=64     an instance on a simulated disk
+//! open page=16k block=4k pool=64     an instance on a simulated disk; also atomic=4k-64k, cow=yes,
+//!                                    holes=none|unsupported, doublewrite=off|detect, trim=off
 //! space id=1 transform=zstd          a tablespace with one segment, its fixed pages written
 //! allocate space=1 count=2           pages for the segment
 //! fill page=1:3 with=a|random        one mini-transaction that fills the page's body, or `bytes` of it
@@ -13,6 +14,12 @@
 //! recover                            opens what is there
 //! tear page=1:3                      the second half of the page as stored turns to zeros
 //! stored space=1                     how each page is stored
+//! torn space=1                       how the file is kept from torn pages, and why
+//! punch space=1                      whether holes are punched, and why
+//! atomic space=1 table=on|off        ATOMIC_WRITES of the table
+//! fault punch=no untorn=no           what the disk refuses from now on
+//! release space=1 from=4 to=6        gives back what free pages occupy
+//! statistics space=1                 the sum over all pages, surveyed if need be
 //! check page=1:3 with=a              the page holds what `fill` wrote
 //! drop space=1, rename space=1 to=x.ibd, survey space=1, files
 //! ```
@@ -29,12 +36,14 @@ use std::sync::Arc;
 use format::ids::{PageId, PageNo, SpaceId};
 use format::page::header::{self, PageType};
 use format::redo::PageOp;
+use storage::config::Doublewrite;
 use storage::io::sim::{Random, SimDisk};
 use storage::io::trace::TraceDisk;
-use storage::io::{Caching, Disk, OpenMode};
+use storage::io::{Caching, Disk, OpenMode, Punching};
 use storage::recovery::apply;
+use storage::schema::AtomicWrites;
 use storage::segment::{self, Direction, Segment, survey};
-use storage::store::{Store, Transform};
+use storage::store::{Store, Tablespace, Transform};
 use storage::tablespace::Algorithm;
 use storage::{Config, Mtr};
 
@@ -119,6 +128,10 @@ impl World {
         self.store.as_ref().expect("open or recover comes first")
     }
 
+    fn space(&self, command: &Command<'_>) -> Arc<Tablespace> {
+        self.store().space(command.space()).expect("an open tablespace")
+    }
+
     fn run(&mut self, command: &Command<'_>, out: &mut String) -> storage::Result<()> {
         match command.name {
             "open" => self.open(command),
@@ -138,6 +151,37 @@ impl World {
             "recover" => self.recover(out),
             "tear" => self.tear(command),
             "stored" => self.stored(command, out),
+            "torn" => {
+                let info = self.space(command).info()?;
+                writeln!(out, "{}: {}", info.torn_protection, info.torn_reason).unwrap();
+                Ok(())
+            }
+            "punch" => {
+                let info = self.space(command).info()?;
+                writeln!(out, "{}: {}", if info.punch { "yes" } else { "no" }, info.punch_reason).unwrap();
+                Ok(())
+            }
+            "atomic" => {
+                self.space(command).set_atomic_writes(match command.get("table") {
+                    Some("on") => AtomicWrites::On,
+                    Some("off") => AtomicWrites::Off,
+                    _ => AtomicWrites::Default,
+                });
+                Ok(())
+            }
+            "fault" => {
+                self.sim.set_faults(|faults| {
+                    faults.no_punch = command.get("punch") == Some("no");
+                    faults.no_untorn = command.get("untorn") == Some("no");
+                });
+                Ok(())
+            }
+            "release" => {
+                let pages = command.number("from", 0) as u32..command.number("to", 0) as u32;
+                writeln!(out, "{} bytes", self.space(command).release_pages(pages)?).unwrap();
+                Ok(())
+            }
+            "statistics" => self.statistics(command, out),
             "drop" => self.store().drop_space(command.space()),
             "rename" => self.store().rename_space(command.space(), command.get("to").unwrap()),
             "survey" => {
@@ -163,9 +207,28 @@ impl World {
             page_bytes,
             pool_bytes: (command.number("pool", 64) * page_bytes) as u64,
             log_bytes: command.number("log", 256 << 10) as u64,
+            doublewrite: match command.get("doublewrite") {
+                Some("off") => Doublewrite::Off,
+                Some("detect") => Doublewrite::DetectOnly,
+                _ => Doublewrite::On,
+            },
+            punch: command.get("trim") != Some("off"),
             ..Config::tiny()
         };
         let sim = SimDisk::with_blocks(command.number("seed", 1) as u64, command.number("block", 4096));
+        sim.set_facts(|facts| {
+            let kilobytes = |text: &str| text.trim_end_matches('k').parse::<usize>().unwrap() << 10;
+            facts.atomic_write = command
+                .get("atomic")
+                .and_then(|lengths| lengths.split_once('-'))
+                .map(|(min, max)| (kilobytes(min), kilobytes(max)));
+            facts.copy_on_write = command.get("cow") == Some("yes");
+            facts.punching = match command.get("holes") {
+                Some("none") => Punching::FreesNothing,
+                Some("unsupported") => Punching::Unsupported,
+                _ => Punching::Frees,
+            };
+        });
         *self = World::new(sim, self.config.clone());
         Store::create(&self.trace, &self.config)?;
         self.store = Some(apply::open(Arc::new(self.trace.clone()), self.config.clone())?.0);
@@ -234,8 +297,11 @@ impl World {
         let (store, report) = apply::open(Arc::new(self.trace.clone()), self.config.clone())?;
         let clean = if report.was_clean { "clean" } else { "not clean" };
         let (records, pages) = (report.records_applied, report.pages_recovered);
-        writeln!(out, "{clean}: {records} records for {pages} pages, {} torn pages", report.torn_pages_restored)
-            .unwrap();
+        write!(out, "{clean}: {records} records for {pages} pages, {} torn pages", report.torn_pages_restored).unwrap();
+        if report.torn_pages_detected > 0 {
+            write!(out, ", {} of them without a copy", report.torn_pages_detected).unwrap();
+        }
+        out.push('\n');
         if report.was_clean {
             for space in self.segments.keys().copied() {
                 store.open_space(space, &format!("t{space}.ibd"), Transform::NONE)?;
@@ -278,6 +344,24 @@ impl World {
             };
             writeln!(out, "{number:>3} {occupied:>6} {form}").unwrap();
         }
+        Ok(())
+    }
+}
+
+impl World {
+    fn statistics(&mut self, command: &Command<'_>, out: &mut String) -> storage::Result<()> {
+        let space = self.space(command);
+        let unknown = space.compression_stats().pages_unknown;
+        // In slices of two pages, so that there are some.
+        while space.survey(2)? {}
+        let stats = space.compression_stats();
+        let allocated = space.info()?.allocated_bytes;
+        let encoded = stats.pages_zlib + stats.pages_lz4 + stats.pages_zstd;
+        writeln!(out, "{unknown} pages were unknown").unwrap();
+        writeln!(out, "{} unwritten, {} plain, {encoded} encoded", stats.pages_unwritten, stats.pages_plain).unwrap();
+        writeln!(out, "stored in {} bytes of {allocated}, exactly {}", stats.stored_bytes, stats.exact_bytes).unwrap();
+        let (issued, avoided, failed) = (stats.punches_issued, stats.punches_avoided, stats.punches_failed);
+        writeln!(out, "punches: {issued} issued, {avoided} avoided, {failed} failed").unwrap();
         Ok(())
     }
 }

@@ -289,6 +289,10 @@ impl File for LinuxFile {
         }
     }
 
+    fn expect_untorn(&self, block_bytes: usize) -> io::Result<()> {
+        native::set_copy_bytes(&self.file, block_bytes)
+    }
+
     fn write_all(&self, writes: &[Write<'_>]) -> io::Result<()> {
         // Through the page cache a write does not wait for the device anyway.
         if !self.direct || writes.len() < 2 {

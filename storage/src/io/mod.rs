@@ -171,6 +171,12 @@ pub trait File: Send + Sync {
     /// file that cannot do it at all answers `Unsupported`.
     fn write_untorn(&self, offset: u64, bytes: &[u8]) -> io::Result<()>;
 
+    /// Untorn writes in whole blocks are to come, wherever there may be holes behind them. A hint.
+    fn expect_untorn(&self, block_bytes: usize) -> io::Result<()> {
+        let _ = block_bytes;
+        Ok(())
+    }
+
     /// Performs writes that do not overlap, in any order, perhaps at once. After an error any of them may have happened.
     fn write_all(&self, writes: &[Write<'_>]) -> io::Result<()> {
         writes.iter().try_for_each(|write| self.write_one(write))

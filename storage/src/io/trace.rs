@@ -142,6 +142,10 @@ impl File for TraceFile {
         self.inner.data_end(offset, bytes)
     }
 
+    fn expect_untorn(&self, block_bytes: usize) -> io::Result<()> {
+        self.inner.expect_untorn(block_bytes)
+    }
+
     fn write_untorn(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
         self.note(self.inner.write_untorn(offset, bytes), format!("write {offset}+{} untorn", bytes.len()))
     }

@@ -166,6 +166,7 @@ impl Tablespace {
         layout.set_punch(config.punch);
         let wishes = Wishes::new(config);
         let Choice { protection, reason } = torn::choose(&facts, config.page_bytes, wishes);
+        prepare(&*file, &facts, protection);
         Ok(Tablespace {
             id,
             path: Mutex::new(Rank::Leaf, path.into()),
@@ -241,6 +242,7 @@ impl Tablespace {
         change(&mut torn.wishes);
         let choice = torn::choose(&self.facts, self.page_bytes, torn.wishes);
         torn.reason = choice.reason;
+        prepare(&*self.file, &self.facts, choice.protection);
         self.protection.store(choice.protection as u8, Ordering::Relaxed);
     }
 
@@ -554,6 +556,16 @@ impl Tablespaces {
             self.disk.sync_directory(from).map_err(Error::io("sync a directory"))?;
         }
         Ok(())
+    }
+}
+
+/// Before a file is written that way.
+fn prepare(file: &dyn File, facts: &FileFacts, protection: TornProtection) {
+    if protection == TornProtection::AtomicWrites
+        && let Err(error) = file.expect_untorn(facts.block_bytes)
+    {
+        // It only costs space, and only for a while.
+        tracing::debug!("a file's copies on write stay as large as the filesystem makes them: {error}");
     }
 }
 
