@@ -42,24 +42,21 @@ fn fill(page: &mut [u8], number: u32, random: &mut Random, lsn: u64) {
     header::seal(page, Lsn(lsn));
 }
 
-/// Time of this thread on a processor.
+/// Time of this thread on a processor: exact enough for a whole round, not for a step of it.
 fn cpu() -> Duration {
     let text = std::fs::read_to_string("/proc/self/schedstat").unwrap_or_default();
     Duration::from_nanos(text.split(' ').next().and_then(|nanos| nanos.parse().ok()).unwrap_or(0))
 }
 
+/// What a step has taken so far.
 #[derive(Default)]
-struct Step {
-    wall: Duration,
-    cpu: Duration,
-}
+struct Step(Duration);
 
 impl Step {
     fn run<T>(&mut self, work: impl FnOnce() -> T) -> T {
-        let (wall, on_cpu) = (Instant::now(), cpu());
+        let begin = Instant::now();
         let result = work();
-        self.cpu += cpu() - on_cpu;
-        self.wall += wall.elapsed();
+        self.0 += begin.elapsed();
         result
     }
 }
@@ -68,7 +65,7 @@ fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let directory = arguments.first().expect("a directory").clone();
     let word = |key: &str| arguments.iter().find_map(|word| word.strip_prefix(key)).map(str::to_string);
-    let algorithm = arguments.iter().skip(1).find_map(|word| Algorithm::by_name(word)).unwrap_or(Algorithm::Zstd);
+    let algorithm = arguments.iter().skip(1).find_map(|word| Algorithm::by_name(word)).unwrap_or(Algorithm::ZSTD);
     let batches: usize = word("batches=").map_or(200, |count| count.parse().expect("a number"));
     let mut config = Config { use_atomic_writes: word("atomic=").as_deref() != Some("off"), ..Config::default() };
     if word("doublewrite=").as_deref() == Some("off") {
@@ -80,8 +77,9 @@ fn main() {
     for name in ["write_path.ibd", "#ib_16384_9.dblwr"] {
         let _ = disk.remove(name);
     }
-    let spaces = Tablespaces::new(disk.clone());
-    let space = spaces.create(SpaceId(1), "write_path.ibd", Transform::usual(algorithm), &config).expect("a file");
+    let spaces = Tablespaces::new(disk.clone(), &config);
+    let space =
+        spaces.create(SpaceId(1), "write_path.ibd", Transform::usual(algorithm), None, &config).expect("a file");
     space.extend(PAGES).expect("room");
     let info = space.info().expect("facts");
     println!(
@@ -110,11 +108,11 @@ fn main() {
         .collect();
     let mut batch = Batch::new(config.page_bytes);
     let mut lsn = 1;
-    println!("us per page (of it on the processor)   encode   doublewrite   write+punch   sync   all");
+    println!("us per page: encode, doublewrite, write and punch, sync, all; on the processor");
     for round in ["first", "again", "again"] {
         let (mut encode, mut copy, mut write, mut sync) =
             (Step::default(), Step::default(), Step::default(), Step::default());
-        let punched = counters.punches.get();
+        let (punched, begin) = (counters.punches.get(), cpu());
         for number in 0..batches {
             let mut places: Vec<u32> = match round {
                 // Pages of a batch are not neighbours.
@@ -147,18 +145,18 @@ fn main() {
             }
         }
         let pages = (batches * BATCH_PAGES_MAX) as f64;
-        let cost = |step: &Step| (step.wall.as_secs_f64() * 1e6 / pages, step.cpu.as_secs_f64() * 1e6 / pages);
-        let steps = [cost(&encode), cost(&copy), cost(&write), cost(&sync)];
-        let all = steps.iter().fold((0.0, 0.0), |sum, step| (sum.0 + step.0, sum.1 + step.1));
-        let text: Vec<_> = steps.iter().chain([&all]).map(|(wall, cpu)| format!("{wall:.1} ({cpu:.1})")).collect();
+        let micros = |time: Duration| time.as_secs_f64() * 1e6 / pages;
+        let steps = [encode.0, copy.0, write.0, sync.0];
+        let mut text: Vec<_> = steps.iter().map(|&time| format!("{:.1}", micros(time))).collect();
+        text.push(format!("all {:.1}", micros(steps.iter().sum())));
+        text.push(format!("processor {:.1}", micros(cpu() - begin)));
         println!("{round:8} {}   punches {}", text.join("   "), counters.punches.get() - punched);
     }
     let info = space.info().expect("facts");
     println!("{} MB long, {} MB on the device", info.file_bytes >> 20, info.allocated_bytes >> 20);
 
     // Reading: the device alone, then the page.
-    let stored = AlignedBuffer::new(config.page_bytes);
-    let mut stored = stored;
+    let mut stored = AlignedBuffer::new(config.page_bytes);
     let file =
         disk.open("write_path.ibd", storage::io::OpenMode::Read, storage::io::Caching::Direct).expect("the file again");
     let (mut device, mut miss) = (Step::default(), Step::default());
@@ -169,14 +167,8 @@ fn main() {
         let page = 1 + random.below((batches * BATCH_PAGES_MAX) as u64);
         miss.run(|| space.read_page(PageNo(page as u32), &mut plain).expect("a page"));
     }
-    let cost = |step: &Step| {
-        format!(
-            "{:.1} ({:.1})",
-            step.wall.as_secs_f64() * 1e6 / f64::from(reads),
-            step.cpu.as_secs_f64() * 1e6 / f64::from(reads)
-        )
-    };
-    println!("a read of 8K: {}   of a page: {}", cost(&device), cost(&miss));
+    let micros = |step: &Step| step.0.as_secs_f64() * 1e6 / f64::from(reads);
+    println!("a read of 8K: {:.1} us   a page: {:.1} us", micros(&device), micros(&miss));
     disk.remove("write_path.ibd").expect("removed");
     let _ = disk.remove("#ib_16384_9.dblwr");
 }
