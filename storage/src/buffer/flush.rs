@@ -315,8 +315,11 @@ impl Flusher {
             }
             // Once in a file's life: it has refused to be written untorn. The copies of what was written so far may be
             // overwritten by the next ones.
+            let mut synced = None;
             for space in self.batch.pages().iter().map(|page| &page.space) {
-                space.sync()?;
+                if synced.replace(space.id()) != Some(space.id()) {
+                    space.sync()?;
+                }
             }
         }
     }
