@@ -34,10 +34,13 @@ impl Verifier {
             return Err(Error::corrupt_page(id, "it is shorter than its header"));
         }
         if is_encrypted(header::page_type(slot)) {
-            return if header::page_id(slot) == id {
-                Ok(Slot::Page { bytes: significant_bytes(slot), encrypted: true })
-            } else {
-                Err(Error::corrupt_page(id, format!("it says that it is page {}", header::page_id(slot))))
+            let bytes = transform::stored_bytes_of(slot, page_bytes);
+            if header::page_id(slot) != id {
+                return Err(Error::corrupt_page(id, format!("it says that it is page {}", header::page_id(slot))));
+            }
+            return match slot.get(..bytes) {
+                Some(_) if bytes <= page_bytes => Ok(Slot::Page { bytes, encrypted: true }),
+                _ => Err(Error::corrupt_page(id, "it is cut off")),
             };
         }
         if transform::is_encoded(slot) {
@@ -58,9 +61,4 @@ impl Verifier {
 
 fn is_encrypted(page_type: PageType) -> bool {
     matches!(page_type, PageType::ENCRYPTED | PageType::COMPRESSED_AND_ENCRYPTED | PageType::ENCRYPTED_RTREE)
-}
-
-/// Up to the last byte that is not zero: the blocks behind it are holes or need not be anything else.
-pub fn significant_bytes(slot: &[u8]) -> usize {
-    slot.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1)
 }

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use format::ids::{Lsn, PageId, PageNo, SpaceId};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::page::{Slot, Verifier};
 use super::{FileHead, FileKind, Head, Item, LogHead, Sink, Totals};
@@ -75,6 +75,8 @@ pub struct Backup {
     waiting: Vec<Waiting>,
     current: Option<Current>,
     buffer: AlignedBuffer,
+    /// A page that is decrypted to be verified.
+    frame: AlignedBuffer,
     verifier: Verifier,
     totals: Totals,
     /// Bytes that the files occupied when it began.
@@ -106,8 +108,18 @@ impl Backup {
         let checkpoint = store.redo().begin_archive(disk.clone())?;
         // From here on the archive is ended by `Drop`.
         let mut backup = Backup::new(disk, config, checkpoint, Log::Running { store: store.clone(), _hold: hold });
+        let mut known = FxHashSet::default();
         for space in store.spaces() {
+            known.insert(space.id());
             backup.waiting.push(Waiting { path: space.path(), pages: true });
+        }
+        // Files that could not be opened, such as those whose key is not at hand, belong to the instance all the same.
+        for path in recovery::apply::tablespace_paths(&*backup.disk)? {
+            if let Some(space) = store::probe(&*backup.disk, &path)?
+                && known.insert(space)
+            {
+                backup.waiting.push(Waiting { path, pages: true });
+            }
         }
         backup.add_named(named)?;
         Ok(backup)
@@ -138,6 +150,7 @@ impl Backup {
 
     fn new(disk: Arc<dyn Disk>, config: Config, checkpoint: Checkpoint, log: Log) -> Backup {
         let buffer = AlignedBuffer::new(RUN_PAGES * config.page_bytes);
+        let frame = AlignedBuffer::new(config.page_bytes);
         Backup {
             disk,
             config,
@@ -147,6 +160,7 @@ impl Backup {
             waiting: Vec::new(),
             current: None,
             buffer,
+            frame,
             verifier: Verifier::default(),
             totals: Totals::default(),
             expected_bytes: 0,
@@ -308,7 +322,7 @@ impl Backup {
             let page =
                 PageNo(u32::try_from(number).map_err(|_| Error::corrupt("more pages than a tablespace can have"))?);
             let id = PageId::new(space, page);
-            let found = self.verifier.look(id, slot, page_bytes);
+            let found = self.look(id, slot);
             match found.or_else(|error| self.look_again(current, id, slot, error))? {
                 Slot::Hole => {}
                 Slot::Page { bytes, encrypted } => {
@@ -322,11 +336,33 @@ impl Backup {
         Ok(())
     }
 
+    /// Verifies a page as far as its key is at hand: that of a running server.
+    fn look(&mut self, id: PageId, slot: &[u8]) -> Result<Slot> {
+        let found = self.verifier.look(id, slot, self.config.page_bytes)?;
+        if matches!(found, Slot::Page { encrypted: true, .. }) {
+            match &self.log {
+                Log::Running { store, .. } => {
+                    if let Some(space) = store.space(id.space) {
+                        let frame = &mut self.frame[..slot.len()];
+                        frame.copy_from_slice(slot);
+                        space.decode(id.page, frame)?;
+                    }
+                }
+                // Nobody can tell whether it is torn; its copy is whole, and as new.
+                Log::Stopped { copies, .. } if copies.get(&id).is_some_and(|copy| copy.stored.is_some()) => {
+                    return Err(Error::corrupt_page(id, "it may be torn"));
+                }
+                Log::Stopped { .. } => {}
+            }
+        }
+        Ok(found)
+    }
+
     /// A page that does not verify: somebody is writing it, or a crash tore it and there is a copy, or it is damaged.
     fn look_again(&mut self, current: &Current, id: PageId, slot: &mut [u8], error: Error) -> Result<Slot> {
+        let at = u64::from(id.page.0) * self.config.page_bytes as u64;
         let in_file = |error: Error| match error {
             Error::Corrupt { page, what } => {
-                let at = u64::from(id.page.0) * self.config.page_bytes as u64;
                 Error::Corrupt { page, what: format!("{what} ({} at byte {at})", current.path).into() }
             }
             other => other,
@@ -351,7 +387,7 @@ impl Backup {
                     std::thread::sleep(READ_AGAIN_AFTER);
                     current.file.read_at(offset, &mut frame).map_err(Error::io("read a file to back up"))?;
                     self.totals.pages_read_again += 1;
-                    match self.verifier.look(id, &frame, slot.len()) {
+                    match self.look(id, &frame) {
                         Ok(found) => {
                             slot.copy_from_slice(&frame);
                             return Ok(found);
