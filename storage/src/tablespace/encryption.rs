@@ -149,9 +149,12 @@ impl KeyRing {
         Ok(())
     }
 
-    /// The key of an open file, wrapped by the newest master key; `None` if it is so already.
+    /// The key of an open file, wrapped by this server's newest master key; `None` if it is so already, or if there is no
+    /// master key of this server: a tool that opens another one's directory leaves its keys as they are.
     pub fn rewrap(&self, file: &str, key: &SpaceKey) -> Result<Option<KeyInfo>> {
-        let newest = self.newest(file)?;
+        let mut keys = self.keys.lock();
+        let Some(newest) = self.own_newest(&mut keys, file)? else { return Ok(None) };
+        drop(keys);
         let info = key.info();
         if info.master_key == newest.number && info.server_uuid == newest.server_uuid {
             return Ok(None);
@@ -159,18 +162,22 @@ impl KeyRing {
         Ok(Some(newest.key.wrap(&key.page_key, newest.number, newest.server_uuid)))
     }
 
-    /// This server's newest master key.
+    /// This server's newest master key. The first time that one is wanted it is made.
     fn newest(&self, file: &str) -> Result<Named> {
         let mut keys = self.keys.lock();
-        if keys.is_none() {
-            *keys = Some(self.read_or_none().map_err(|cause| self.unavailable(file, "", &cause))?);
+        match self.own_newest(&mut keys, file)? {
+            Some(newest) => Ok(newest),
+            None => self.add_key(keys.get_or_insert_default()),
         }
-        let all = keys.as_mut().expect("read just now");
+    }
+
+    fn own_newest(&self, keys: &mut Option<Vec<Named>>, file: &str) -> Result<Option<Named>> {
+        let all = match keys {
+            Some(all) => all,
+            none => none.insert(self.read_or_none().map_err(|cause| self.unavailable(file, "", &cause))?),
+        };
         let own = all.iter().filter(|key| key.server_uuid == self.server_uuid);
-        match own.max_by_key(|key| key.number) {
-            Some(newest) => Ok(newest.clone()),
-            None => self.add_key(all),
-        }
+        Ok(own.max_by_key(|key| key.number).cloned())
     }
 
     /// Makes the next master key; durable on return.
@@ -343,6 +350,18 @@ mod tests {
         for info in [key.info(), info] {
             assert!(KeyRing::new(Arc::new(disk.clone()), &Config::tiny()).open_key("a.ibd", info).is_ok());
         }
+    }
+
+    #[test]
+    fn another_server_leaves_the_keys_as_they_are() {
+        let disk = SimDisk::new(1);
+        let key = ring(&disk).make_key("a.ibd").unwrap();
+        let config = Config { server_uuid: "11111111-1111-4111-8111-111111111111".into(), ..Config::tiny() };
+        let other = KeyRing::new(Arc::new(disk.clone()), &config);
+        assert_eq!(other.rewrap("a.ibd", &other.open_key("a.ibd", key.info()).unwrap()).unwrap(), None);
+        other.make_key("b.ibd").unwrap();
+        assert!(other.rewrap("a.ibd", &key).unwrap().is_some());
+        assert!(ring(&disk).open_key("a.ibd", key.info()).is_ok());
     }
 
     #[test]
