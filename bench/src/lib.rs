@@ -21,4 +21,5 @@ pub mod mounts;
 
 pub mod disk;
 pub mod filesystems;
+pub mod isolation;
 pub mod load;
