@@ -21,7 +21,7 @@ use crate::client::{Answer, Client, Error};
 use crate::process::Server;
 
 /// A statement without an answer for so long waits for another session.
-const WAITS: Duration = Duration::from_millis(250);
+const WAITS: Duration = Duration::from_millis(400);
 /// Those who were waiting answer within this time if a step has let them go on.
 const WAKES: Duration = Duration::from_millis(120);
 /// Nobody may be stuck for longer.
@@ -94,7 +94,7 @@ pub fn play(server: &Server, case: &Case, level: &str, setup: &[&str]) -> Result
     let mut admin = server.connect()?;
     prepare(&mut admin)?;
     let (sender, replies) = mpsc::channel();
-    let mut stage = Stage { sessions: Vec::new(), replies, transcript: Vec::new() };
+    let mut stage = Stage { sessions: Vec::new(), replies, heard: Vec::new(), transcript: Vec::new() };
     for (name, _) in &case.steps {
         if stage.sessions.iter().all(|session| session.name != *name) {
             stage.sessions.push(Session::open(server, name, sender.clone())?);
@@ -120,8 +120,8 @@ pub fn play(server: &Server, case: &Case, level: &str, setup: &[&str]) -> Result
 fn prepare(admin: &mut Client) -> Result<(), Error> {
     for statement in [
         "CREATE DATABASE IF NOT EXISTS isolation",
-        "DROP TABLE IF EXISTS isolation.test",
-        "CREATE TABLE isolation.test (id INT PRIMARY KEY, value INT) ENGINE=InnoDB",
+        "CREATE TABLE IF NOT EXISTS isolation.test (id INT PRIMARY KEY, value INT) ENGINE=InnoDB",
+        "DELETE FROM isolation.test",
         "INSERT INTO isolation.test VALUES (1, 10), (2, 20)",
     ] {
         admin.query(statement)?;
@@ -132,6 +132,8 @@ fn prepare(admin: &mut Client) -> Result<(), Error> {
 struct Stage {
     sessions: Vec<Session>,
     replies: Receiver<Reply>,
+    /// Since the last step.
+    heard: Vec<String>,
     transcript: Vec<String>,
 }
 
@@ -156,11 +158,14 @@ impl Stage {
         while self.sessions[at].pending.is_some() && Instant::now() < deadline {
             self.listen(deadline.saturating_duration_since(Instant::now()));
         }
-        if self.sessions[at].pending.is_some() {
-            self.transcript.push(format!("{}: {} -> waits", self.sessions[at].name, shown(&statement)));
-        }
         // Others may go on because of this.
         while self.sessions.iter().any(|session| session.pending.is_some()) && self.listen(WAKES) {}
+        if self.sessions[at].pending.is_some() && noted {
+            self.heard.push(format!("{}: {} -> waits", self.sessions[at].name, shown(&statement)));
+        }
+        // Whose answer arrives first is chance.
+        self.heard.sort();
+        self.transcript.append(&mut self.heard);
     }
 
     /// Takes one answer. False = none came in time.
@@ -169,7 +174,7 @@ impl Stage {
         let session = self.sessions.iter_mut().find(|session| session.name == name).expect("only they answer");
         let statement = session.pending.take().unwrap_or_default();
         if !statement.is_empty() {
-            self.transcript.push(format!("{name}: {} -> {}", shown(&statement), show(&answer)));
+            self.heard.push(format!("{name}: {} -> {}", shown(&statement), show(&answer)));
         }
         true
     }

@@ -7,7 +7,13 @@ use bench::isolation::{LEVELS, parse, play};
 use bench::process::{Kind, Options, Scratch, Server, mariadb_is_installed};
 
 /// (case, level) where the two differ, and why.
-const EXPLAINED: &[(&str, &str, &str)] = &[];
+const EXPLAINED: &[(&str, &str, &str)] = &[
+    ("nowait", LEVELS[0], NOWAIT),
+    ("nowait", LEVELS[1], NOWAIT),
+    ("nowait", LEVELS[2], NOWAIT),
+    ("nowait", LEVELS[3], NOWAIT),
+];
+const NOWAIT: &str = "NOWAIT is MySQL's error 3572, where MariaDB says 1205";
 
 #[test]
 fn interleavings_end_as_in_mariadb() {
@@ -23,8 +29,11 @@ fn interleavings_end_as_in_mariadb() {
     let mut report = String::new();
     for case in &cases {
         for level in LEVELS {
-            let left = play(&ours, case, level, &[]).expect("Glassine answers");
-            let right = play(&theirs, case, level, &[]).expect("MariaDB answers");
+            let (left, right) = std::thread::scope(|scope| {
+                let left = scope.spawn(|| play(&ours, case, level, &[]).expect("Glassine answers"));
+                let right = play(&theirs, case, level, &[]).expect("MariaDB answers");
+                (left.join().expect("the player ends"), right)
+            });
             let explained = EXPLAINED.iter().any(|(name, at, _)| *name == case.name && *at == level);
             if left != right && !explained {
                 writeln!(report, "\n{} at {level}: {}", case.name, case.title).expect("a string takes all");
@@ -36,7 +45,6 @@ fn interleavings_end_as_in_mariadb() {
                     writeln!(report, "  - {line}").expect("a string takes all");
                 }
             }
-            assert!(left == right || explained || !report.is_empty());
         }
     }
     ours.stop().expect("a clean shutdown");

@@ -7,7 +7,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::{column, index, number};
+use common::{column, index};
 use format::collation::CollationId;
 use format::value::{ColumnType, LobSize};
 use storage::io::Disk;
@@ -102,6 +102,11 @@ fn contents(engine: &Arc<Engine>, name: &str) -> Rows {
 fn assert_clean(engine: &Engine) {
     let report = engine.check().unwrap();
     assert!(report.is_clean(), "{:#?}", report.errors);
+}
+
+/// An INT UNSIGNED of a row.
+fn number(row: &Row, column: usize) -> u32 {
+    u32::from_be_bytes(row.get(column).unwrap().try_into().unwrap())
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use common::{column, index, number};
+use common::{column, index};
 use format::collation::CollationId;
 use format::value::ColumnType;
 use storage::io::sim::{Random, SimDisk};
@@ -133,6 +133,11 @@ fn outcome(result: Result<(), Error>) -> Outcome {
         Err(Error::LockWaitTimeout) => Waits,
         Err(error) => panic!("{error}"),
     }
+}
+
+/// An INT UNSIGNED of a row.
+fn number(row: &Row, column: usize) -> u32 {
+    u32::from_be_bytes(row.get(column).unwrap().try_into().unwrap())
 }
 
 #[test]

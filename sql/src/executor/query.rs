@@ -460,6 +460,11 @@ impl Runner<'_> {
             // A table further in may have been read meanwhile, this one not.
             row.sources[step.source].is_null = false;
             if self.passes(step, row, answered)? {
+                if cursor.is_unlocked() {
+                    // It is to be changed, so it has to be waited for; then it is looked at once more.
+                    cursor.insist();
+                    continue;
+                }
                 if !next(row)? {
                     return Ok(false);
                 }

@@ -15,7 +15,7 @@
 use std::sync::Arc;
 
 use format::value::{ColumnType, Value};
-use storage::{Column, ColumnDefault, ReadMode, Table};
+use storage::{Column, ColumnDefault, IfLocked, ReadMode, Table};
 
 use super::scope::{Clause, Level};
 use super::{LimitPlan, PlanContext, QueryPlan, SelectPlan, Step, SubqueryPlan, join, select};
@@ -304,7 +304,8 @@ fn single_table(table: &TableRef) -> Result<(&ast::TableName, Option<&str>, &[as
 pub fn plan_update(context: &PlanContext<'_>, update: &ast::Update) -> Result<UpdatePlan> {
     let (name, alias, hints) = single_table(&update.table)?;
     let table = open_stored(context, name)?;
-    let mut level = Level::new(context, None, ReadMode::EXCLUSIVE);
+    // In READ COMMITTED it need not wait for rows that it would not change.
+    let mut level = Level::new(context, None, ReadMode::Exclusive(IfLocked::Committed));
     level.add_table(name, alias, hints.to_vec())?;
     let mut assignments = Vec::new();
     for (name, value) in &update.assignments {

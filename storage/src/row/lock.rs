@@ -94,7 +94,7 @@ pub(super) fn wait(ctx: &Context<'_>, trx: &mut Transaction, wish: Wish) -> Resu
 /// Waits, if the statement waits for locked rows. True = the row is to be skipped.
 pub(super) fn wait_or_skip(ctx: &Context<'_>, trx: &mut Transaction, wish: Wish, if_locked: IfLocked) -> Result<bool> {
     match if_locked {
-        IfLocked::Wait => wait(ctx, trx, wish).map(|()| false),
+        IfLocked::Wait | IfLocked::Committed => wait(ctx, trx, wish).map(|()| false),
         IfLocked::Fail => Err(Error::RowIsLocked),
         IfLocked::Skip => Ok(true),
     }

@@ -143,6 +143,10 @@ pub struct Scan {
     entry_count: usize,
     /// The lock of the row handed out last, if it was taken for that.
     lock: Option<LockId>,
+    /// The row handed out last is a committed version that is not locked, see `IfLocked::Committed`.
+    unlocked: bool,
+    /// The next row is to be waited for.
+    insists: bool,
     /// The range is one whole key of a unique index: at most one row, and no gaps around it, if it is there.
     point: bool,
 }
@@ -175,6 +179,8 @@ impl Scan {
             entries,
             entry_count: 0,
             lock: None,
+            unlocked: false,
+            insists: false,
             point: is_point(table, index, range),
         }
     }
@@ -211,6 +217,18 @@ impl Scan {
         {
             ctx.locks.unlock(&mut trx.locks, id);
         }
+    }
+
+    /// Whether the row handed out last is one that others have locked, as it was committed last.
+    #[inline]
+    pub fn is_unlocked(&self) -> bool {
+        self.unlocked
+    }
+
+    /// Goes back to that row, to wait for it and have it as it is then.
+    pub fn insist(&mut self) {
+        self.insists = true;
+        self.progress = Progress::At;
     }
 
     /// Latches the leaf where the scan goes on, and answers the record there: the supremum (or, backward, the infimum) if

@@ -29,6 +29,9 @@ pub enum IfLocked {
     Fail,
     /// `SKIP LOCKED`: goes on without the row.
     Skip,
+    /// UPDATE in READ COMMITTED: looks at the row as it was committed last, without a lock (a *semi-consistent* read). If
+    /// that is to be changed, `Cursor::insist` waits for it. Elsewhere, and for a whole unique key, it waits.
+    Committed,
 }
 
 /// The part of an index to scan, and the direction.

@@ -1,7 +1,7 @@
-//! What the tests of the engine's public face share: describing tables, and small numbers as keys.
+//! What the tests of the engine's public face share: describing tables.
 
 use format::value::ColumnType;
-use storage::{Column, ColumnDefault, IndexDefinition, IndexPart, Row};
+use storage::{Column, ColumnDefault, IndexDefinition, IndexPart};
 
 pub fn column(name: &str, ty: ColumnType, nullable: bool) -> Column {
     Column {
@@ -26,9 +26,4 @@ pub fn index(name: &str, unique: bool, columns: &[usize]) -> IndexDefinition {
         parts: columns.iter().map(part).collect(),
         ..IndexDefinition::default()
     }
-}
-
-/// An INT UNSIGNED of a row.
-pub fn number(row: &Row, column: usize) -> u32 {
-    u32::from_be_bytes(row.get(column).unwrap().try_into().unwrap())
 }

@@ -14,7 +14,7 @@ use format::page::index::{self, INFIMUM, SUPREMUM, SearchMode};
 use format::record::{compare, is_deleted};
 
 use super::super::entry::{Key, damaged};
-use super::super::get::fill;
+use super::super::get::{fill, read_visible};
 use super::super::lock::{RowLock, lock_gap, lock_gap_behind, lock_id, lock_row, scan_kind, wait, wait_or_skip};
 use super::super::version::record_has_entry;
 use super::super::{Context, Table};
@@ -47,6 +47,7 @@ impl Scan {
     ) -> Result<bool> {
         trx.assign_id(ctx.store, ctx.registry, ctx.locks)?;
         self.lock = None;
+        self.unlocked = false;
         let gaps = scan_kind(trx) == LockKind::NextKey;
         if gaps && self.reverse && self.progress == Progress::Start {
             self.lock_gap_above(ctx, trx, table)?;
@@ -85,7 +86,7 @@ impl Scan {
             let found = match self.index {
                 0 => {
                     let kind = if gaps { self.kind_at(table, &page, origin)? } else { LockKind::Record };
-                    self.lock_record(ctx, trx, table, (page, &mut before), origin, (mode, kind, if_locked), row)?
+                    self.lock_record(ctx, trx, table, (page, origin, &mut before), (mode, kind, if_locked), row)?
                 }
                 _ => {
                     if gaps && !self.point {
@@ -141,8 +142,7 @@ impl Scan {
         ctx: &Context<'s>,
         trx: &mut Transaction,
         table: &Table,
-        (page, before): (SharedGuard<'s>, &mut Option<SharedGuard<'s>>),
-        origin: u16,
+        (page, origin, before): (SharedGuard<'s>, u16, &mut Option<SharedGuard<'s>>),
         (mode, kind, if_locked): (LockMode, LockKind, IfLocked),
         row: &mut Row,
     ) -> Result<Found<'s>> {
@@ -163,6 +163,11 @@ impl Scan {
                     self.note(table, &page, origin, Progress::Behind)?;
                     return following(page, self.reverse);
                 }
+                if if_locked == IfLocked::Committed && !gaps && !self.point && !std::mem::take(&mut self.insists) {
+                    self.note(table, &page, origin, Progress::Behind)?;
+                    self.unlocked = self.read_committed(ctx, trx, table, &page, place, row)?;
+                    return if self.unlocked { Ok(Found::Row) } else { following(page, self.reverse) };
+                }
                 if !gaps {
                     self.note(table, &page, origin, Progress::At)?;
                 }
@@ -172,6 +177,7 @@ impl Scan {
                 Ok(Found::Again)
             }
             held => {
+                self.insists = false;
                 self.note(table, &page, origin, Progress::Behind)?;
                 if is_deleted(&page, place) {
                     // With gaps the lock stays: whoever would insert the key again has to take it.
@@ -189,6 +195,23 @@ impl Scan {
                 Ok(Found::Row)
             }
         }
+    }
+
+    /// Reads the newest committed version of a row that somebody else is changing. False = there is none.
+    fn read_committed(
+        &self,
+        ctx: &Context<'_>,
+        trx: &mut Transaction,
+        table: &Table,
+        page: &SharedGuard<'_>,
+        place: usize,
+        row: &mut Row,
+    ) -> Result<bool> {
+        // The statement's own view may be older.
+        let own = trx.view.replace(ctx.registry.view());
+        let found = read_visible(ctx, trx, table, page, place, false, &self.columns, row);
+        trx.view = own;
+        found
     }
 
     /// Before what no row of the range can come in: a record that is the lower end itself.
