@@ -172,10 +172,7 @@ pub trait File: Send + Sync {
     fn write_untorn(&self, offset: u64, bytes: &[u8]) -> io::Result<()>;
 
     /// Untorn writes in whole blocks are to come, wherever there may be holes behind them. A hint.
-    fn expect_untorn(&self, block_bytes: usize) -> io::Result<()> {
-        let _ = block_bytes;
-        Ok(())
-    }
+    fn expect_untorn(&self, block_bytes: usize) -> io::Result<()>;
 
     /// Performs writes that do not overlap, in any order, perhaps at once. After an error any of them may have happened.
     fn write_all(&self, writes: &[Write<'_>]) -> io::Result<()> {

@@ -236,6 +236,11 @@ impl File for OnDemandFile {
         self.get_to_change()?.write_untorn(offset, bytes)
     }
 
+    fn expect_untorn(&self, block_bytes: usize) -> io::Result<()> {
+        // Changes no byte: nothing that a sync would have to make durable.
+        self.get()?.expect_untorn(block_bytes)
+    }
+
     fn write_all(&self, writes: &[Write<'_>]) -> io::Result<()> {
         self.get_to_change()?.write_all(writes)
     }
