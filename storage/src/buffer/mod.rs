@@ -15,8 +15,8 @@
 //! ```
 //!
 //! [`frame`] owns memory and latches, [`pool`] the page table and its misses, [`lru`] the order of leaving,
-//! [`flush_list`] the dirty pages, [`flush`] their way to disk, [`pace`] its speed, [`bell`] who calls whom, [`guard`]
-//! what a reader holds.
+//! [`flush_list`] the dirty pages, [`flush`] their way to disk, [`pace`] its speed, [`bell`] who calls whom,
+//! [`read_ahead`] what will be wanted soon and [`stash`] where it waits, [`guard`] what a reader holds.
 //!
 //! Invariants:
 //!
@@ -34,6 +34,10 @@ pub mod lru;
 pub mod guard;
 
 pub mod bell;
+
+pub mod stash;
+
+pub mod read_ahead;
 
 pub mod flush_list;
 

@@ -8,10 +8,12 @@
 //! clean page itself; only when there is none, it waits, and that is counted.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use format::ids::{Lsn, PageId, SpaceId};
+use format::ids::{Lsn, PageId, PageNo, SpaceId};
+use format::page::header::{self, PageType};
+use format::page::space::extent_pages;
 use rustc_hash::FxHashMap;
 
 use super::bell::Bell;
@@ -19,11 +21,14 @@ use super::flush_list::FlushList;
 use super::frame::{ExclusiveLatch, Frames, SharedLatch};
 use super::guard::FrameHint;
 use super::lru::Lru;
+use super::read_ahead::{Loaded, ReadAhead};
+use super::stash::Stash;
 use crate::config::Config;
 use crate::error::{Error, Health, Result};
 use crate::redo::Redo;
 use crate::sync::{Counter, Mutex, Padded, Rank};
 use crate::tablespace::Tablespaces;
+use crate::tablespace::page_io::PageRead;
 
 const SHARD_BITS: u32 = 6;
 
@@ -38,6 +43,9 @@ const FREE_WAIT: Duration = Duration::from_millis(10);
 
 /// No more of the pool than this part is kept free.
 const FREE_SHARE: usize = 32;
+
+/// No more of the pool than this part holds pages that were read ahead.
+const STASH_SHARE: usize = 16;
 
 /// The fewest frames a pool can work with: the latches of a few deep mini-transactions at once.
 const FRAMES_MIN: usize = 24;
@@ -68,6 +76,10 @@ pub struct Pool {
     pub(super) frames: Frames,
     shards: Box<[Padded<Mutex<Shard>>]>,
     pub(super) lru: Lru,
+    pub(super) stash: Stash,
+    /// Pages that left the stash unused, as far as read-ahead has been told.
+    regretted: AtomicU64,
+    pub(super) read_ahead: Arc<ReadAhead>,
     pub(super) flush_list: Padded<Mutex<FlushList>>,
     pub(super) spaces: Arc<Tablespaces>,
     pub(super) redo: Arc<Redo>,
@@ -92,6 +104,9 @@ impl Pool {
             frames: Frames::new(count, config.page_bytes)?,
             shards: (0..1 << SHARD_BITS).map(|_| Padded(Mutex::new(Rank::Pool, shard()))).collect(),
             lru: Lru::new(count, config.old_blocks_pct, config.old_blocks_ms),
+            stash: Stash::new(count / STASH_SHARE),
+            regretted: AtomicU64::new(0),
+            read_ahead: Arc::new(ReadAhead::new(config, extent_pages(config.page_bytes) as u32)),
             flush_list: Padded(Mutex::new(Rank::FlushList, FlushList::new(count))),
             spaces,
             redo,
@@ -120,6 +135,32 @@ impl Pool {
     pub fn configure(&self, config: &Config) {
         self.lru.configure(config.old_blocks_pct, config.old_blocks_ms);
         self.flush_neighbors.store(config.flush_neighbors, Ordering::Relaxed);
+        self.read_ahead.configure(config);
+    }
+
+    pub fn read_ahead(&self) -> &Arc<ReadAhead> {
+        &self.read_ahead
+    }
+
+    pub fn stash(&self) -> &Stash {
+        &self.stash
+    }
+
+    /// Throws away what was read ahead long ago, and tells read-ahead what was of no use.
+    pub fn tend_stash(&self) {
+        self.stash.expire(self.now(), &self.lru);
+        let evicted = self.stash.counters.evicted.get();
+        let known = self.regretted.swap(evicted, Ordering::Relaxed);
+        if evicted > known {
+            self.read_ahead.regret((evicted - known) as u32);
+        }
+    }
+
+    /// Calls the cleaners if free frames are few.
+    pub(super) fn ring_if_low(&self) {
+        if self.lru.free_count() <= self.free_low.load(Ordering::Relaxed) {
+            self.bell.ring();
+        }
     }
 
     pub(super) fn flush_neighbors(&self) -> u8 {
@@ -249,7 +290,12 @@ impl Pool {
                 None => {
                     self.spaces.find(page.space)?;
                     let latch = self.take_frame()?;
-                    self.enter(page, latch)
+                    let mut latch = self.enter(page, latch);
+                    if let Some(latch) = &mut latch {
+                        // What was there before is no more.
+                        self.stash.take(&self.frames, &self.lru, page, latch.bytes_mut());
+                    }
+                    latch
                 }
             };
             if let Some(mut latch) = latch {
@@ -266,13 +312,46 @@ impl Pool {
         let space = self.spaces.find(page.space)?;
         let latch = self.take_frame()?;
         let Some(mut latch) = self.enter(page, latch) else { return Ok(None) };
-        match space.read_page(page.page, latch.bytes_mut()) {
-            Ok(_) => Ok(Some(latch)),
+        // Only now, with the page in the table: nobody can put it into the stash any more.
+        let ahead = self.stash.take(&self.frames, &self.lru, page, latch.bytes_mut());
+        let read = match ahead {
+            // What cannot be decoded may have been read while it was being written.
+            Some(_) => match space.decode(page.page, latch.bytes_mut()) {
+                Err(_) => space.read_page(page.page, latch.bytes_mut()),
+                decoded => decoded,
+            },
+            None => space.read_page(page.page, latch.bytes_mut()),
+        };
+        match read {
+            Ok(PageRead::Found) => {
+                self.watch(page, &latch, ahead.is_some());
+                Ok(Some(latch))
+            }
+            Ok(PageRead::Zero) => Ok(Some(latch)),
             Err(error) => {
                 self.expel(page, latch);
                 Err(error)
             }
         }
+    }
+
+    /// Tells read-ahead of a page that was loaded.
+    fn watch(&self, page: PageId, bytes: &[u8], was_ahead: bool) {
+        // Only the pages of a tree are linked; others are thought to follow each other.
+        let (prev, next) = match header::page_type(bytes) {
+            PageType::INDEX => (header::prev(bytes), header::next(bytes)),
+            _ => (PageNo(page.page.0.saturating_sub(1)), PageNo(page.page.0.saturating_add(1))),
+        };
+        self.read_ahead.watch(&Loaded { page, prev, next, was_ahead }, |first| {
+            let pages = extent_pages(self.frames.page_bytes()) as u32;
+            let is_used = |page: u32| {
+                self.peek(PageId::new(first.space, PageNo(page))).is_some_and(|index| {
+                    let frame = self.frames.header(index);
+                    frame.used.load(Ordering::Relaxed) != 0 || frame.loaded_tick.load(Ordering::Relaxed) == 0
+                })
+            };
+            (first.page.0..first.page.0 + pages).filter(|&page| is_used(page)).count() as u32
+        });
     }
 
     /// Gives a free frame to a page, in table and LRU. `None` (and the frame is free again) if the page has one.
@@ -426,6 +505,7 @@ impl Pool {
 
     /// `discard_space`, for a part of the frames.
     pub fn discard_frames(&self, space: SpaceId, frames: std::ops::Range<usize>) {
+        self.stash.discard_space(space, &self.lru);
         for index in frames.start as u32..frames.end as u32 {
             let frame = self.frames.header(index);
             while let Some(page) = frame.page().filter(|page| page.space == space) {

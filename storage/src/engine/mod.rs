@@ -186,6 +186,7 @@ impl Engine {
         self.inner.go_on_rolling_back()?;
         let purged = self.inner.purge_step()?;
         let written = self.inner.store.flush_step(64)?;
+        self.inner.store.read_ahead_step();
         let dropping = self.inner.store.trash_step()?;
         if written == 0 && self.inner.store.freed().waiting() > 0 {
             self.inner.store.checkpoint_step()?;

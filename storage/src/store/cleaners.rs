@@ -1,4 +1,4 @@
-//! The threads beside the queries: page cleaners, the checkpointer, the log's once-a-second flush.
+//! The threads beside the queries: page cleaners, the checkpointer, readers, the log's once-a-second flush.
 //!
 //! ```text
 //!   first cleaner   every 50 ms, or called by a reader: sweep the LRU's tail if free frames are few,
@@ -6,6 +6,7 @@
 //!        v
 //!   other cleaners  the same, and back to sleep when there is nothing left
 //!   checkpointer    sync what they wrote, once for all of them; move the checkpoint
+//!   readers         read ahead what is asked for
 //! ```
 //!
 //! Every thread is a loop around a bounded step and holds no reference to the store while it waits. How many cleaners
@@ -24,6 +25,7 @@ use super::Store;
 use crate::buffer::bell::Bell;
 use crate::buffer::flush::{Aim, Flusher, FlusherCounters};
 use crate::buffer::pace::{Grants, Pace};
+use crate::buffer::read_ahead::{ReadAhead, Reader};
 use crate::checkpoint;
 use crate::error::{Error, Health, Result};
 use crate::sync::{self, Mutex, Rank, RwLock};
@@ -181,6 +183,12 @@ impl Store {
             }
         });
         self.threads.lock().extend([checkpointer, log_flusher]);
+        for index in 0..self.config().read_io_threads {
+            let store = Arc::downgrade(self);
+            let read_ahead = self.pool.read_ahead().clone();
+            let reader = sync::spawn(&format!("reader-{index}"), move || run_reader(&store, &read_ahead));
+            self.threads.lock().push(reader);
+        }
     }
 
     /// Starts the cleaners that are wanted and do not run.
@@ -214,6 +222,7 @@ impl Store {
 
     pub(super) fn stop_threads(&self) {
         self.pool.bell().close();
+        self.pool.read_ahead().close();
         loop {
             let threads = std::mem::take(&mut *self.threads.lock());
             if threads.is_empty() {
@@ -324,6 +333,7 @@ fn run_first_cleaner(store: &Weak<Store>, me: &Leaving) {
         }
         strong.cleaners.idle.store(now.saturating_sub(idle_since) > IDLE_AFTER, Ordering::Relaxed);
         strong.start_cleaners(store);
+        strong.pool.tend_stash();
         report(strong.clean(&me.cleaner), "page cleaner");
         me.bell.tell_progress();
     }
@@ -349,5 +359,13 @@ fn run_checkpointer(store: &Weak<Store>, bell: &Bell) {
         if !strong.health.is_poisoned() {
             report(strong.sync_if_due(&mut synced_at), "checkpoint");
         }
+    }
+}
+
+fn run_reader(store: &Weak<Store>, read_ahead: &ReadAhead) {
+    let mut reader = Reader::default();
+    while !read_ahead.wait_for_work(HELPER_PERIOD) {
+        let Some(strong) = store.upgrade() else { return };
+        while !strong.health.is_poisoned() && reader.step(&strong.pool) {}
     }
 }

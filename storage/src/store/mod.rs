@@ -37,6 +37,7 @@ pub use self::status::StoreStatus;
 use crate::buffer::Pool;
 use crate::buffer::flush::{Aim, Flusher};
 pub use crate::buffer::guard::{FrameHint, SharedGuard};
+use crate::buffer::read_ahead::Reader;
 use crate::checkpoint;
 use crate::config::{Config, FlushLogAtCommit};
 use crate::error::{Error, Health, Result};
@@ -443,6 +444,12 @@ impl Store {
         &self.health
     }
 
+    /// Reads ahead one extent that has been asked for, for a simulator without threads. False if there was none.
+    pub fn read_ahead_step(&self) -> bool {
+        self.pool.tend_stash();
+        Reader::default().step(&self.pool)
+    }
+
     /// One bounded batch of page cleaning, for a simulator without threads. Returns pages written.
     pub fn flush_step(&self, pages_max: usize) -> Result<usize> {
         sync::assert_no_latches("flushing");
@@ -462,6 +469,7 @@ impl Drop for Store {
         // Without a close the instance is left as a crash would leave it. The threads hold no reference while they wait,
         // and end by themselves.
         self.pool.bell().close();
+        self.pool.read_ahead().close();
     }
 }
 

@@ -8,6 +8,8 @@ impl Store {
     pub fn status(&self) -> StoreStatus {
         let (io, log, pool) = (self.spaces.counters(), &self.redo.counters, &self.pool.counters);
         let cleaners = self.page_cleaners();
+        let (ahead, stash) = (&self.pool.read_ahead().counters, self.pool.stash());
+        let (stash_frames, stash_bytes) = stash.size();
         let dropped = self.trash.waiting();
         StoreStatus {
             page_read_requests: self.pool.requests(),
@@ -32,6 +34,15 @@ impl Store {
             pool_wait_free_us: pool.wait_free_us.get(),
             pool_evicted_by_readers: pool.evicted_by_reader.get(),
             pool_pages_flushed_lru: cleaners.iter().map(|cleaner| cleaner.lru_pages).sum(),
+            read_ahead_linear: ahead.linear.get(),
+            read_ahead_random: ahead.random.get(),
+            read_ahead_reads: ahead.reads.get(),
+            read_ahead_throttled: ahead.throttled.get(),
+            read_ahead_used: stash.counters.used.get(),
+            read_ahead_evicted: stash.counters.evicted.get(),
+            stash_pages_now: stash.count() as u64,
+            stash_frames_now: stash_frames as u64,
+            stash_bytes_now: stash_bytes as u64,
             sync_rounds: pool.syncs.get(),
             sync_us: pool.sync_us.get(),
             pool_evicted: pool.evicted.get(),
@@ -96,6 +107,19 @@ pub struct StoreStatus {
     pub pool_evicted_by_readers: u64,
     /// Pages written because they were to leave the pool.
     pub pool_pages_flushed_lru: u64,
+    /// Pages read ahead, by what asked for them; the reads that brought them; requests not served because earlier ones
+    /// were of no use.
+    pub read_ahead_linear: u64,
+    pub read_ahead_random: u64,
+    pub read_ahead_reads: u64,
+    pub read_ahead_throttled: u64,
+    /// Of the pages read ahead, those that somebody wanted later, and those that nobody wanted for long.
+    pub read_ahead_used: u64,
+    pub read_ahead_evicted: u64,
+    /// Pages that wait in their stored form, the frames they take, their bytes.
+    pub stash_pages_now: u64,
+    pub stash_frames_now: u64,
+    pub stash_bytes_now: u64,
     /// Rounds of syncs of tablespaces, and how long they took.
     pub sync_rounds: u64,
     pub sync_us: u64,
