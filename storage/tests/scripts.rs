@@ -22,6 +22,10 @@
 //! statistics space=1                 the sum over all pages, surveyed if need be
 //! check page=1:3 with=a              the page holds what `fill` wrote
 //! drop space=1, rename space=1 to=x.ibd, survey space=1, files
+//! set threshold=8 random=on ...      options that may change at run time
+//! read space=1 from=64 to=127        reads pages in this order, down if `to` is smaller
+//! ahead                              serves what read-ahead has been asked for
+//! status                             what read-ahead and stash have counted
 //! ```
 //!
 //! `UPDATE_SCRIPTS=1` writes the answers into the scripts: look at the difference before it is committed. `SCRIPT=name`
@@ -139,7 +143,32 @@ impl World {
             "allocate" => self.allocate(command, out),
             "fill" => self.fill(command),
             "check" => self.check(command, out),
-            "flush" => self.store().flush_step(1000).map(|_| ()),
+            "flush" => self.store().flush_step(command.number("pages", 1000)).map(|_| ()),
+            "set" => {
+                self.set(command);
+                Ok(())
+            }
+            "read" => self.read(command),
+            "ahead" => {
+                while self.store().read_ahead_step() {}
+                Ok(())
+            }
+            "status" => {
+                let status = self.store().status();
+                writeln!(
+                    out,
+                    "read ahead: {} linear, {} random, with {} reads; {} used, {} unused; now {} in {} frames",
+                    status.read_ahead_linear,
+                    status.read_ahead_random,
+                    status.read_ahead_reads,
+                    status.read_ahead_used,
+                    status.read_ahead_evicted,
+                    status.stash_pages_now,
+                    status.stash_frames_now,
+                )
+                .unwrap();
+                Ok(())
+            }
             "log" => self.store().flush_log(self.store().current_lsn()),
             "checkpoint" => self.store().checkpoint(),
             "transform" => {
@@ -258,9 +287,13 @@ impl World {
             let id = mtr.page_id(page);
             mtr.apply(page, PageOp::Init { id, page_type: PageType::BLOB }).unwrap();
             mtr.commit();
-            write!(out, "{id} ").unwrap();
+            if command.get("quiet").is_none() {
+                write!(out, "{id} ").unwrap();
+            }
         }
-        out.push('\n');
+        if command.get("quiet").is_none() {
+            out.push('\n');
+        }
         Ok(())
     }
 
@@ -271,6 +304,24 @@ impl World {
         let bytes = command.number("bytes", body);
         mtr.write(page, header::BODY, &command.content(bytes));
         mtr.commit();
+        Ok(())
+    }
+
+    fn set(&mut self, command: &Command<'_>) {
+        self.store().set_config(|config| {
+            config.read_ahead_threshold = command.number("threshold", config.read_ahead_threshold as usize) as u32;
+            config.random_read_ahead = command.get("random").map_or(config.random_read_ahead, |word| word == "on");
+            config.flush_neighbors = command.number("neighbors", usize::from(config.flush_neighbors)) as u8;
+            config.old_blocks_ms = command.number("old_ms", config.old_blocks_ms as usize) as u32;
+        });
+    }
+
+    fn read(&mut self, command: &Command<'_>) -> storage::Result<()> {
+        let (from, to) = (command.number("from", 0) as u32, command.number("to", 0) as u32);
+        let pages: Vec<u32> = if from <= to { (from..=to).collect() } else { (to..=from).rev().collect() };
+        for page in pages {
+            self.store().read(PageId::new(command.space(), PageNo(page)))?;
+        }
         Ok(())
     }
 

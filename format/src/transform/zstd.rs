@@ -1,6 +1,22 @@
 //! Zstandard frames. Number 3 in the envelope, which MySQL leaves unused: its readers answer "unknown algorithm".
+//!
+//! Level 1 spends most of its time looking for repetitions. In pages of numbers, keys and random text there are few worth
+//! having: nearly all is won by the entropy coder, and without the search a page costs half the time. Pages of text are
+//! another matter. So at level 1 pages are encoded in one of three *manners*, and which one suits is found out by trying:
+//! now and then a page is encoded in all of them, and as long as a quicker manner loses next to nothing, the pages of the
+//! same index are encoded in it. A page that misses a block by the little that it loses is encoded once more, thoroughly.
+//!
+//! ```text
+//!            search                    sysbench row   key page     source text     (us per page of 16K, ratio)
+//!   skimming long matches, big steps     34  2.12     48  2.32      58  2.41
+//!   brisk    long matches, small steps   46  2.20     50  2.82      72  2.99
+//!   thorough as level 1 does             67  2.17     58  2.79      81  3.16
+//! ```
+//!
+//! To a decoder they are all the same.
 
 use zstd::bulk::{Compressor, Decompressor};
+use zstd::zstd_safe::{CParameter, ParamSwitch};
 
 use super::{Algorithm, Codec, Description, Effort};
 use crate::error::{Error, Result};
@@ -25,24 +41,125 @@ impl Algorithm {
     pub const ZSTD: Algorithm = Algorithm(3);
 }
 
+/// Skimming, brisk, thorough; see the module header.
+const MANNERS: usize = 3;
+const THOROUGH: usize = MANNERS - 1;
+
+/// How large the steps of the search are, by manner.
+const STEPS: [u32; THOROUGH] = [8, 2];
+
+/// Kinds of pages that are told apart, by their index.
+const KINDS: usize = 64;
+
+/// Where the number of its index stands in the body of an index page.
+const INDEX_ID: std::ops::Range<usize> = 28..36;
+
+/// Pages of a kind between two trials.
+const TRIAL_EVERY: u32 = 64;
+
+/// A quicker manner may lose this part: a thirty-second.
+const LOSS: usize = 32;
+
+/// The block to which most filesystems round.
+const BLOCK: usize = 4096;
+
+/// What has been found out about the pages of an index.
+#[derive(Clone, Copy, Default)]
+struct Kind {
+    id: u64,
+    manner: usize,
+    /// Pages until the next trial.
+    left: u32,
+}
+
 #[derive(Default)]
 struct Zstd {
-    /// At level 1.
-    quick: Option<(i32, Compressor<'static>)>,
     compressor: Option<(i32, Compressor<'static>)>,
+    /// At level 1.
+    manners: [Option<Compressor<'static>>; MANNERS],
+    kinds: Vec<Kind>,
     decompressor: Option<Decompressor<'static>>,
+}
+
+impl Zstd {
+    /// Encodes at level 1, in a manner.
+    fn encode(&mut self, manner: usize, body: &[u8], out: &mut [u8]) -> Option<usize> {
+        let compressor = match &mut self.manners[manner] {
+            Some(compressor) => compressor,
+            none => none.insert(build(manner)?),
+        };
+        compressor.compress_to_buffer(body, out).ok()
+    }
+
+    fn encode_adaptively(&mut self, body: &[u8], out: &mut [u8]) -> Option<usize> {
+        let id = body.get(INDEX_ID).map_or(0, |id| u64::from_be_bytes(id.try_into().expect("8 bytes")));
+        if self.kinds.is_empty() {
+            self.kinds.resize(KINDS, Kind::default());
+        }
+        let at = (id.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 58) as usize;
+        let kind = self.kinds[at];
+        if kind.id != id || kind.left == 0 {
+            let (manner, bytes) = self.try_all(body, out);
+            self.kinds[at] = Kind { id, manner, left: TRIAL_EVERY };
+            return bytes;
+        }
+        self.kinds[at].left -= 1;
+        let bytes = self.encode(kind.manner, body, out);
+        if kind.manner == THOROUGH || bytes.is_some_and(|bytes| !misses_a_block(bytes)) {
+            return bytes;
+        }
+        self.encode(THOROUGH, body, out)
+    }
+
+    /// Encodes in the quickest manner that loses next to nothing.
+    fn try_all(&mut self, body: &[u8], out: &mut [u8]) -> (usize, Option<usize>) {
+        let thorough = self.encode(THOROUGH, body, out);
+        for manner in 0..THOROUGH {
+            let quick = self.encode(manner, body, out);
+            if let (Some(quick), Some(thorough)) = (quick, thorough)
+                && quick <= thorough + thorough / LOSS
+            {
+                return (manner, Some(quick));
+            }
+        }
+        (THOROUGH, self.encode(THOROUGH, body, out))
+    }
+}
+
+fn build(manner: usize) -> Option<Compressor<'static>> {
+    let mut compressor = Compressor::new(1).ok()?;
+    if let Some(&step) = STEPS.get(manner) {
+        let parameters = [
+            CParameter::MinMatch(6),
+            // A small table is soon made ready for the next page.
+            CParameter::HashLog(12),
+            CParameter::TargetLength(step),
+            // Large steps alone would also switch the entropy coder off.
+            CParameter::LiteralCompressionMode(ParamSwitch::Enable),
+        ];
+        for parameter in parameters {
+            compressor.set_parameter(parameter).ok()?;
+        }
+    }
+    Some(compressor)
+}
+
+/// Whether the page would need a block less if it were shorter by what a quick manner may lose.
+fn misses_a_block(bytes: usize) -> bool {
+    let stored = super::BODY + bytes;
+    (stored - stored / LOSS).div_ceil(BLOCK) < stored.div_ceil(BLOCK)
 }
 
 impl Codec for Zstd {
     fn compress(&mut self, body: &[u8], effort: Effort, out: &mut [u8]) -> Option<usize> {
-        let (level, place) = match effort {
-            Effort::Quick | Effort::Level(1) => (1, &mut self.quick),
-            Effort::Level(level) => (level, &mut self.compressor),
+        let level = match effort {
+            Effort::Quick | Effort::Level(1) => return self.encode_adaptively(body, out),
+            Effort::Level(level) => level,
         };
-        if place.as_ref().is_none_or(|(built, _)| *built != level) {
-            *place = Some((level, Compressor::new(level).ok()?));
+        if self.compressor.as_ref().is_none_or(|(built, _)| *built != level) {
+            self.compressor = Some((level, Compressor::new(level).ok()?));
         }
-        let (_, compressor) = place.as_mut()?;
+        let (_, compressor) = self.compressor.as_mut()?;
         compressor.compress_to_buffer(body, out).ok()
     }
 
@@ -54,6 +171,62 @@ impl Codec for Zstd {
         match self.decompressor.as_mut().map(|decompressor| decompressor.decompress_to_buffer(stream, body)) {
             Some(Ok(bytes)) if bytes == body.len() => Ok(()),
             _ => Err(broken),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A body of decimal digits, as random as they get, or of words.
+    fn body(index: u8, digits: bool, seed: u32) -> Vec<u8> {
+        let mut state = seed | 1;
+        let mut body = Vec::with_capacity(16384 - 38);
+        while body.len() < 16384 - 46 {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            match digits {
+                true => body.push(b'0' + (state >> 24) as u8 % 10),
+                // One of 64 words of five letters: only a thorough search sees them.
+                false => {
+                    let word = (state >> 26).wrapping_mul(2_654_435_761);
+                    body.extend((0..5).map(|letter| b'a' + (word >> (letter * 6)) as u8 % 26));
+                }
+            }
+        }
+        body.truncate(16384 - 46);
+        body[INDEX_ID].copy_from_slice(&u64::from(index).to_be_bytes());
+        body
+    }
+
+    #[test]
+    fn each_index_is_encoded_in_the_manner_that_suits_it() {
+        let mut codec = Zstd::default();
+        let mut out = vec![0; 16384];
+        let mut back = Vec::new();
+        for round in 0..100 {
+            for (index, digits) in [(1, true), (2, false)] {
+                let body = body(index, digits, round * 7 + 1);
+                let bytes = codec.compress(&body, Effort::Quick, &mut out).unwrap();
+                back.clear();
+                back.resize(body.len(), 0);
+                codec.decompress(&out[..bytes], &mut back).unwrap();
+                assert_eq!(back, body);
+                let level_1 = Compressor::new(1).unwrap().compress(&body).unwrap().len();
+                assert!(bytes <= level_1 + level_1 / LOSS + 64, "{bytes} and not {level_1}");
+            }
+        }
+        let manner = |index: u64| codec.kinds.iter().find(|kind| kind.id == index).unwrap().manner;
+        assert_eq!(manner(1), 0);
+        assert_ne!(manner(2), 0);
+    }
+
+    #[test]
+    fn what_does_not_fit_is_told() {
+        let mut codec = Zstd::default();
+        let noise: Vec<u8> = (0..16000u32).map(|at| (at.wrapping_mul(2_654_435_761) >> 13) as u8 ^ (at.wrapping_mul(at) >> 7) as u8).collect();
+        for _ in 0..3 {
+            assert_eq!(codec.compress(&noise, Effort::Level(1), &mut [0; 8000]), None);
         }
     }
 }
