@@ -364,10 +364,7 @@ impl Reader {
         for &(page, ticket) in &self.wanted[from..=to] {
             let id = PageId::new(space.id(), PageNo(page));
             let stored = &self.buffer[(page - first) as usize * page_bytes..][..page_bytes];
-            let exact = match transform::is_encoded(stored) {
-                true => transform::encoded_bytes(stored).unwrap_or(page_bytes).min(page_bytes),
-                false => page_bytes,
-            };
+            let exact = transform::stored_bytes(stored).min(page_bytes);
             // The header stays readable, whatever is done to the rest.
             if header::page_id(stored) != id {
                 pool.stash.withdraw(id, ticket);
