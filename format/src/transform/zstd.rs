@@ -57,6 +57,9 @@ const INDEX_ID: std::ops::Range<usize> = 28..36;
 /// Pages of a kind between two trials.
 const TRIAL_EVERY: u32 = 64;
 
+/// ... and between two trials of whatever kinds.
+const BETWEEN_TRIALS: u32 = 8;
+
 /// A quicker manner may lose this part: a thirty-second.
 const LOSS: usize = 32;
 
@@ -78,6 +81,10 @@ struct Zstd {
     /// At level 1.
     manners: [Option<Compressor<'static>>; MANNERS],
     kinds: Vec<Kind>,
+    /// The place given to another index last.
+    replaced: usize,
+    /// Pages since the last trial.
+    since_trial: u32,
     decompressor: Option<Decompressor<'static>>,
 }
 
@@ -93,19 +100,32 @@ impl Zstd {
 
     fn encode_adaptively(&mut self, body: &[u8], out: &mut [u8]) -> Option<usize> {
         let id = body.get(INDEX_ID).map_or(0, |id| u64::from_be_bytes(id.try_into().expect("8 bytes")));
-        if self.kinds.is_empty() {
-            self.kinds.resize(KINDS, Kind::default());
-        }
-        let at = (id.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 58) as usize;
-        let kind = self.kinds[at];
-        if kind.id != id || kind.left == 0 {
-            let (manner, bytes) = self.try_all(body, out);
-            self.kinds[at] = Kind { id, manner, left: TRIAL_EVERY };
-            return bytes;
-        }
-        self.kinds[at].left -= 1;
-        let bytes = self.encode(kind.manner, body, out);
-        if kind.manner == THOROUGH || bytes.is_some_and(|bytes| !misses_a_block(bytes)) {
+        self.since_trial += 1;
+        let known = self.kinds.iter().position(|kind| kind.id == id);
+        let manner = match known {
+            Some(at) if self.kinds[at].left > 0 => {
+                self.kinds[at].left -= 1;
+                self.kinds[at].manner
+            }
+            // Trials are dear: where there are more indexes than places, most pages go without.
+            _ if self.since_trial < BETWEEN_TRIALS => known.map_or(THOROUGH, |at| self.kinds[at].manner),
+            _ => {
+                self.since_trial = 0;
+                let (manner, bytes) = self.try_all(body, out);
+                let kind = Kind { id, manner, left: TRIAL_EVERY };
+                match known {
+                    Some(at) => self.kinds[at] = kind,
+                    None if self.kinds.len() < KINDS => self.kinds.push(kind),
+                    None => {
+                        self.replaced = (self.replaced + 1) % KINDS;
+                        self.kinds[self.replaced] = kind;
+                    }
+                }
+                return bytes;
+            }
+        };
+        let bytes = self.encode(manner, body, out);
+        if manner == THOROUGH || bytes.is_some_and(|bytes| !misses_a_block(bytes)) {
             return bytes;
         }
         self.encode(THOROUGH, body, out)
