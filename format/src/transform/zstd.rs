@@ -244,7 +244,9 @@ mod tests {
     #[test]
     fn what_does_not_fit_is_told() {
         let mut codec = Zstd::default();
-        let noise: Vec<u8> = (0..16000u32).map(|at| (at.wrapping_mul(2_654_435_761) >> 13) as u8 ^ (at.wrapping_mul(at) >> 7) as u8).collect();
+        let noise: Vec<u8> = (0..16000u32)
+            .map(|at| (at.wrapping_mul(2_654_435_761) >> 13) as u8 ^ (at.wrapping_mul(at) >> 7) as u8)
+            .collect();
         for _ in 0..3 {
             assert_eq!(codec.compress(&noise, Effort::Level(1), &mut [0; 8000]), None);
         }

@@ -279,7 +279,9 @@ impl ReadAhead {
             self.ask(Request { space, extent, is_random: false });
         }
         // As many as InnoDB asks for: an eighth of the extent and five more.
-        if consider_random && in_use(PageId::new(space, PageNo(extent * self.extent_pages))) >= self.extent_pages / 8 + 5 {
+        if consider_random
+            && in_use(PageId::new(space, PageNo(extent * self.extent_pages))) >= self.extent_pages / 8 + 5
+        {
             self.streams.lock().stream(space, extent).asked_random = true;
             self.ask(Request { space, extent, is_random: true });
         }

@@ -84,13 +84,8 @@ struct Slab {
 
 impl Stash {
     pub fn new(slabs_max: usize) -> Stash {
-        let inner = Inner {
-            entries: FxHashMap::default(),
-            slabs: VecDeque::new(),
-            first_slab: 0,
-            last_ticket: 0,
-            bytes: 0,
-        };
+        let inner =
+            Inner { entries: FxHashMap::default(), slabs: VecDeque::new(), first_slab: 0, last_ticket: 0, bytes: 0 };
         Stash {
             inner: Mutex::new(Rank::Lru, inner),
             count: AtomicUsize::new(0),
