@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use storage::backup::{Backup, Item, Restore, Sink};
 use storage::io::sim::SimDisk;
+use storage::io::{Caching, Disk, OpenMode};
 use storage::{Engine, Error};
 
 use crate::model::Model;
@@ -79,6 +80,8 @@ impl Run {
         // What it has said it has done survives the power.
         let target = if self.random.chance(2) { target.crash() } else { target.duplicate() };
         let told = |error: Error| error.to_string();
+        // Keys are in no backup; whoever restores one brings them.
+        bring_keys(&self.disk, &target).map_err(|error| format!("the key ring: {error}"))?;
         let engine = Engine::open(Arc::new(target), self.config.clone()).map_err(told)?;
         let report = engine.check().map_err(told)?;
         if let Some(error) = report.errors.first() {
@@ -90,4 +93,19 @@ impl Run {
             None => engine.close().map_err(told),
         }
     }
+}
+
+/// Copies the key ring, if there is one.
+fn bring_keys(from: &SimDisk, to: &SimDisk) -> std::io::Result<()> {
+    const KEY_RING: &str = "keyring";
+    if !from.exists(KEY_RING)? || to.exists(KEY_RING)? {
+        return Ok(());
+    }
+    let source = from.open(KEY_RING, OpenMode::Read, Caching::Cached)?;
+    let mut bytes = vec![0; source.len()? as usize];
+    source.read_at(0, &mut bytes)?;
+    let target = to.open(KEY_RING, OpenMode::Create, Caching::Cached)?;
+    target.write_at(0, &bytes)?;
+    target.sync()?;
+    to.sync_directory("")
 }
