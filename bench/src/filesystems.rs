@@ -82,7 +82,7 @@ pub fn run(arguments: &Arguments) -> io::Result<()> {
         return Err(io::Error::other(obstacle));
     }
     let seed = arguments.seed.unwrap_or_else(|| rand::rng().random_range(0..1_000_000));
-    println!("seed {seed}");
+    println!("seeds from {seed}");
     let mut failed = Vec::new();
     let mut table = comfy_table::Table::new();
     table.load_style(comfy_table::presets::ASCII_MARKDOWN);
@@ -96,7 +96,7 @@ pub fn run(arguments: &Arguments) -> io::Result<()> {
         "allocated MB",
         "the server says",
     ]);
-    for filesystem in selected(arguments.on.as_deref())? {
+    for (filesystem, seed) in selected(arguments.on.as_deref())?.into_iter().zip(seed..) {
         if let Some(obstacle) = filesystem.obstacle() {
             println!("{}: skipped: {obstacle}", filesystem.name);
             continue;
@@ -116,7 +116,7 @@ pub fn run(arguments: &Arguments) -> io::Result<()> {
                 ]);
             }
             Err(error) => {
-                println!("{}: FAILED: {error}", filesystem.name);
+                println!("{name}: FAILED (replay: --on {name} --seed {seed}): {error}", name = filesystem.name);
                 failed.push(filesystem.name);
             }
         }
@@ -126,7 +126,7 @@ pub fn run(arguments: &Arguments) -> io::Result<()> {
         println!("nothing was lost");
         Ok(())
     } else {
-        Err(io::Error::other(format!("failed on {} (seed {seed})", failed.join(", "))))
+        Err(io::Error::other(format!("failed on {}", failed.join(", "))))
     }
 }
 
