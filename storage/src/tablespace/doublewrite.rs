@@ -173,8 +173,11 @@ pub fn read_copies(disk: &dyn Disk, config: &Config) -> Result<FxHashMap<PageId,
     Ok(copies)
 }
 
+/// Is shown each page of a batch: its LSN, and its stored bytes if the file has more than a note of it.
+type Visit<'a> = dyn FnMut(PageId, Lsn, Option<&[u8]>) + 'a;
+
 /// Walks the whole batches of a file from 0 on. Returns the last one's number.
-fn read_batches(file: &dyn File, page_bytes: usize, visit: &mut dyn FnMut(PageId, Lsn, Option<&[u8]>)) -> Result<u64> {
+fn read_batches(file: &dyn File, page_bytes: usize, visit: &mut Visit<'_>) -> Result<u64> {
     let bytes_max = BATCH_HEADER_BYTES + BATCH_PAGES_MAX * page_bytes;
     let mut buffer = AlignedBuffer::new(bytes_max);
     let mut offset = 0;
@@ -188,11 +191,7 @@ fn read_batches(file: &dyn File, page_bytes: usize, visit: &mut dyn FnMut(PageId
 }
 
 /// Visits the pages of the batch at the start of the buffer if all of it is whole and newer than `last`.
-fn check_batch(
-    buffer: &mut [u8],
-    visit: &mut dyn FnMut(PageId, Lsn, Option<&[u8]>),
-    last: u64,
-) -> Option<(u64, usize)> {
+fn check_batch(buffer: &mut [u8], visit: &mut Visit<'_>, last: u64) -> Option<(u64, usize)> {
     let u32_at = |bytes: &[u8], at: usize| u32::from_be_bytes(bytes[at..at + 4].try_into().expect("4 bytes"));
     let u64_at = |bytes: &[u8], at: usize| u64::from_be_bytes(bytes[at..at + 8].try_into().expect("8 bytes"));
     if buffer[..8] != MAGIC {

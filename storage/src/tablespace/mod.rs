@@ -148,6 +148,7 @@ pub struct SpaceInfo {
 }
 
 impl Tablespace {
+    #[expect(clippy::too_many_arguments, reason = "what a file is, and what it is to become")]
     fn new(
         id: SpaceId,
         path: &str,
