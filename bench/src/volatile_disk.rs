@@ -150,10 +150,19 @@ impl VolatileDisk {
 
     fn take_down(&mut self) {
         let Some(server) = self.server.take() else { return };
-        let unmounted = Command::new("umount").arg(&self.path).stderr(Stdio::null()).status();
-        if unmounted.is_ok_and(|status| status.success()) {
-            let _ = server.join(); // It ends when the kernel has gone; if it panicked, its message is printed already.
+        // A loop device lets go of its file a moment after it was told to.
+        for last in (0..100).rev() {
+            let mut umount = Command::new("umount");
+            if last == 0 {
+                umount.arg("-l");
+            }
+            let unmounted = umount.arg(&self.path).stderr(Stdio::null()).status();
+            if unmounted.is_ok_and(|status| status.success()) {
+                break;
+            }
+            thread::sleep(Duration::from_millis(100));
         }
+        let _ = server.join(); // It ends when the kernel has gone; if it panicked, its message is printed already.
         let _ = fs::remove_file(&self.path);
     }
 }
