@@ -207,8 +207,11 @@ impl KeyInfo {
         })
     }
 
-    /// From a page 0; `None` if the file is not encrypted.
+    /// From a whole page 0; `None` if the file is not encrypted, or this is no page.
     pub fn read(page: &[u8]) -> Option<KeyInfo> {
+        if !crate::page::SIZES.contains(&page.len()) {
+            return None;
+        }
         KeyInfo::from_bytes(page.get(KeyInfo::offset(page.len())..)?)
     }
 
