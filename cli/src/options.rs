@@ -528,7 +528,8 @@ mod tests {
                 format!("--loose_{underscores}"),
             ] {
                 let globals = GlobalVariables::new();
-                let loaded = load(&[argument.clone()], OWN, &globals).unwrap_or_else(|cause| panic!("{cause}"));
+                let loaded =
+                    load(std::slice::from_ref(&argument), OWN, &globals).unwrap_or_else(|cause| panic!("{cause}"));
                 let plain = normal(name);
                 if plain == "log_bin" || plain == "skip_log_bin" {
                     assert_eq!(

@@ -66,7 +66,7 @@ pub fn definition(name: &str, compression: Compression) -> TableDefinition {
         options: TableOptions {
             compression,
             // Compressed and encrypted, and plain and encrypted: both occur.
-            encrypted: matches!(compression, Compression::ZSTD | Compression::NONE) && name.len() % 2 == 0,
+            encrypted: matches!(compression, Compression::ZSTD | Compression::NONE) && name.len().is_multiple_of(2),
             ..TableOptions::default()
         },
         ..TableDefinition::default()

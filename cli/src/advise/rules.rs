@@ -187,7 +187,7 @@ fn memory(facts: &Facts) -> Found {
             size(facts.pool_bytes),
             size(facts.memory_bytes)
         ),
-        format!("glassine serve --innodb-buffer-pool-size={}M", facts.memory_bytes * 7 / 10 >> 20),
+        format!("glassine serve --innodb-buffer-pool-size={}M", (facts.memory_bytes * 7 / 10) >> 20),
     )
 }
 
@@ -549,7 +549,7 @@ fn pool_size(facts: &Facts) -> Found {
         format!("the buffer pool takes {share:.1} % of the memory"),
         "Data files bypass the page cache, so what the pool does not hold is read from the device. On a machine of its own \
          the server should have half of the memory or more.",
-        format!("glassine serve --innodb-buffer-pool-size={}M", facts.memory_bytes * 6 / 10 >> 20),
+        format!("glassine serve --innodb-buffer-pool-size={}M", (facts.memory_bytes * 6 / 10) >> 20),
     )
 }
 

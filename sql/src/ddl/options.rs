@@ -260,7 +260,7 @@ fn one(context: &Context<'_>, option: &TableOption, options: &mut TableOptions, 
         }
         "ENCRYPTED" => {
             let on = switch(option)?;
-            options.encrypted = on.unwrap_or_else(|| context.settings.default_table_encryption);
+            options.encrypted = on.unwrap_or(context.settings.default_table_encryption);
             forget(options, "ENCRYPTION");
             match on {
                 Some(_) => remember(options, option, &written(option)),

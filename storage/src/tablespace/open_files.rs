@@ -283,8 +283,8 @@ mod tests {
         // A pinned one outlives its name.
         open[5].pin();
         disk.remove("5").unwrap();
-        for index in 6..20 {
-            open[index].read_at(0, &mut bytes).unwrap();
+        for file in &open[6..20] {
+            file.read_at(0, &mut bytes).unwrap();
         }
         assert!(is_open(5));
         open[5].write_at(0, &[1; 512]).unwrap();

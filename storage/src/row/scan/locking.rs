@@ -137,7 +137,6 @@ impl Scan {
 
     /// Locks the clustered record at `origin`, and reads it if it is alive. `before` is the leaf that the scan came from, if
     /// it is still latched.
-    #[expect(clippy::too_many_arguments, reason = "where the scan stands, and how it locks")]
     fn lock_record<'s>(
         &mut self,
         ctx: &Context<'s>,
