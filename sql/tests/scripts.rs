@@ -244,7 +244,6 @@ fn compression_that_cannot_be_had_is_a_warning() {
         let shown = ask("SHOW WARNINGS");
         assert_eq!(shown.iter().any(|line| line.starts_with("| Warning | 138 | ")), warns, "{statement}: {shown:?}");
     }
-    drop(ask);
     drop(session);
     instance.engine.close().expect("a clean end");
     fs::remove_dir_all(&directory).expect("the directory goes");

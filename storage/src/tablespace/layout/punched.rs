@@ -460,14 +460,14 @@ mod tests {
 
     #[test]
     fn where_nothing_is_freed_nothing_is_punched() {
-        let disk = SimDisk::new(1);
         for (change, reason) in [
             ((4096, Punching::FreesNothing), "sim frees nothing when a hole is punched"),
             ((4096, Punching::Unsupported), "sim does not punch holes"),
             ((16384, Punching::Frees), "sim frees blocks of 16384 bytes, and a page has 16384"),
             ((131_072, Punching::Frees), "sim frees blocks of 131072 bytes, and a page has 16384"),
         ] {
-            disk.set_facts(|facts| (facts.block_bytes, facts.punching) = change);
+            let disk = SimDisk::with_blocks(1, change.0);
+            disk.set_facts(|facts| facts.punching = change.1);
             let file = disk.open("b", OpenMode::Create, Caching::Cached).unwrap();
             let layout = Punched::new(file.clone(), &file.facts().unwrap(), 16384, 0);
             assert_eq!((layout.shortens(), layout.why_not_punched().as_deref()), (false, Some(reason)));
