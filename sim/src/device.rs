@@ -138,9 +138,10 @@ impl Run {
         self.disk.is_crashed() || self.has_sync_failed() || write_failed
     }
 
-    /// Whether an error is that of a read that the device failed once: the statement's, and nobody else's.
+    /// Whether an error is that of a read (of a page, or of the key ring) that the device failed once: the statement's, and
+    /// nobody else's.
     pub fn is_failed_read(&self, error: &Error) -> bool {
-        matches!(error, Error::Io { .. }) && self.has_read_failed() && !self.has_cause()
+        matches!(error, Error::Io { .. } | Error::KeyUnavailable(_)) && self.has_read_failed() && !self.has_cause()
     }
 
     /// Somebody makes room on the device, or takes it.

@@ -26,6 +26,7 @@ use crate::recovery;
 use crate::redo::file::BLOCK_BYTES;
 use crate::redo::{Checkpoint, LogFile};
 use crate::store::{self, Store};
+use crate::tablespace::page_io::Batch;
 use crate::tablespace::{data_caching, doublewrite};
 
 /// Pages read at once.
@@ -377,13 +378,14 @@ impl Backup {
                 self.totals.pages_read_again += 1;
                 self.verifier.look(id, slot, self.config.page_bytes).map_err(in_file)
             }
-            // Without threads nobody is writing it.
-            Log::Running { .. } if !self.config.background_threads => Err(in_file(error)),
-            Log::Running { .. } => {
+            Log::Running { store, .. } => {
+                let store = store.clone();
                 let mut error = error;
                 let mut frame = AlignedBuffer::new(slot.len());
                 let offset = u64::from(id.page.0) * slot.len() as u64;
-                for _ in 0..READ_AGAIN_MAX {
+                // Without threads nobody is writing it.
+                let times = if self.config.background_threads { READ_AGAIN_MAX } else { 0 };
+                for _ in 0..times {
                     std::thread::sleep(READ_AGAIN_AFTER);
                     current.file.read_at(offset, &mut frame).map_err(Error::io("read a file to back up"))?;
                     self.totals.pages_read_again += 1;
@@ -395,7 +397,11 @@ impl Backup {
                         Err(another) => error = another,
                     }
                 }
-                Err(in_file(error))
+                // A full disk may have stopped a page half way: then the pool has all of it.
+                match stored_by_pool(&store, id, slot) {
+                    Ok(()) => self.verifier.look(id, slot, self.config.page_bytes).map_err(in_file),
+                    Err(_) => Err(in_file(error)),
+                }
             }
         }
     }
@@ -443,4 +449,18 @@ impl Drop for Backup {
             store.redo().end_archive();
         }
     }
+}
+
+/// The stored form of a page as a cleaner would write it now, zeros behind it. The log that belongs to it is in the backup
+/// as well, for that ends later.
+fn stored_by_pool(store: &Store, id: PageId, slot: &mut [u8]) -> Result<()> {
+    let space = store.space(id.space).ok_or_else(|| Error::NotFound(format!("tablespace {}", id.space).into()))?;
+    let mut plain = AlignedBuffer::new(slot.len());
+    plain.copy_from_slice(&store.read(id)?);
+    let mut batch = Batch::new(slot.len());
+    batch.add(space, &mut plain);
+    let stored = batch.stored(&batch.pages()[0]);
+    slot[..stored.len()].copy_from_slice(stored);
+    slot[stored.len()..].fill(0);
+    Ok(())
 }

@@ -50,6 +50,9 @@ use crate::sync::{self, Mutex, Rank};
 use crate::tablespace::{Algorithm, Tablespaces, Transform, doublewrite};
 use crate::trash;
 
+/// What a device writes at least.
+const SECTOR_BYTES: usize = 512;
+
 /// What page recovery found and did.
 #[derive(Clone, Debug, Default)]
 pub struct PageRecovery {
@@ -415,8 +418,15 @@ fn apply_log(
     debug_assert!(reader.position() == found.end, "the log reads the same twice");
     for page in empty.into_inner() {
         let is_empty = header::is_zero(&store.pool().fetch_shared(page)?);
-        if is_empty && !segment::is_free(store, page)? {
+        if !is_empty {
+            continue;
+        }
+        if !segment::is_free(store, page)? {
             return Err(Error::corrupt_page(page, "the redo log changes it, but it was never written"));
+        }
+        // Of several punches some may have been lost.
+        if let Some(space) = store.space(page.space) {
+            space.release_pages(page.page.0..page.page.0 + 1)?;
         }
     }
     report.pages_recovered = pages.len() as u64;
@@ -460,7 +470,14 @@ fn apply_to_page(
     };
     let makes_anew = |waiting: &Waiting| matches!(decode(waiting), PageOp::Init { .. } | PageOp::Image { .. });
     let anew = makes_anew(&records[0]);
-    let mut latch = if anew { store.pool().create(page)? } else { store.pool().fetch_exclusive(page)? };
+    let mut latch = match anew {
+        true => store.pool().create(page)?,
+        false => match store.pool().fetch_exclusive(page) {
+            // It was being punched: that is a free page, as one of which nothing is left.
+            Err(Error::Corrupt { .. }) if has_lost_its_head(store, page)? => store.pool().create(page)?,
+            other => other?,
+        },
+    };
     if !anew && header::is_zero(&latch) {
         // It was freed later, and punched; or it is lost. In the first case it is made anew in the log, or free in the end.
         let Some(first) = records.iter().position(makes_anew) else {
@@ -483,6 +500,14 @@ fn apply_to_page(
         store.pool().mark_dirty(&latch, records[0].start);
     }
     Ok(applied)
+}
+
+/// Whether the first sector of a page reads as zero, whatever is behind it.
+fn has_lost_its_head(store: &Store, page: PageId) -> Result<bool> {
+    let Some(space) = store.space(page.space) else { return Ok(false) };
+    let mut stored = AlignedBuffer::new(store.page_bytes());
+    space.read_stored(page.page, &mut stored)?;
+    Ok(stored[..SECTOR_BYTES].iter().all(|byte| *byte == 0))
 }
 
 /// Makes files as long as their page 0 says: extending is logged there before it is durable. A tablespace that the log
