@@ -4,7 +4,8 @@
 //! having: nearly all is won by the entropy coder, and without the search a page costs half the time. Pages of text are
 //! another matter. So at level 1 pages are encoded in one of three *manners*, and which one suits is found out by trying:
 //! now and then a page is encoded in all of them, and as long as a quicker manner loses next to nothing, the pages of the
-//! same index are encoded in it. A page that misses a block by the little that it loses is encoded once more, thoroughly.
+//! same index are encoded in it. A page that misses a block by the little that it loses is encoded once more, in the manner
+//! that was the smallest (in pages of numbers that is not the thorough one).
 //!
 //! ```text
 //!            search                    sysbench row   key page     source text     (us per page of 16K, ratio)
@@ -57,6 +58,9 @@ const INDEX_ID: std::ops::Range<usize> = 28..36;
 /// Pages of a kind between two trials.
 const TRIAL_EVERY: u32 = 64;
 
+/// So many of them may miss a block.
+const MISSES_MAX: u32 = 8;
+
 /// ... and between two trials of whatever kinds.
 const BETWEEN_TRIALS: u32 = 8;
 
@@ -71,6 +75,10 @@ const BLOCK: usize = 4096;
 struct Kind {
     id: u64,
     manner: usize,
+    /// What is tried when that one misses a block.
+    smallest: usize,
+    /// How often it has, since the trial.
+    misses: u32,
     /// Pages until the next trial.
     left: u32,
 }
@@ -111,8 +119,7 @@ impl Zstd {
             _ if self.since_trial < BETWEEN_TRIALS => known.map_or(THOROUGH, |at| self.kinds[at].manner),
             _ => {
                 self.since_trial = 0;
-                let (manner, bytes) = self.try_all(body, out);
-                let kind = Kind { id, manner, left: TRIAL_EVERY };
+                let (kind, bytes) = self.try_all(id, body, out);
                 match known {
                     Some(at) => self.kinds[at] = kind,
                     None if self.kinds.len() < KINDS => self.kinds.push(kind),
@@ -125,24 +132,35 @@ impl Zstd {
             }
         };
         let bytes = self.encode(manner, body, out);
-        if manner == THOROUGH || bytes.is_some_and(|bytes| !misses_a_block(bytes)) {
+        let smallest = known.map_or(THOROUGH, |at| self.kinds[at].smallest);
+        if manner == smallest || bytes.is_some_and(|bytes| !misses_a_block(bytes)) {
             return bytes;
         }
-        self.encode(THOROUGH, body, out)
-    }
-
-    /// Encodes in the quickest manner that loses next to nothing.
-    fn try_all(&mut self, body: &[u8], out: &mut [u8]) -> (usize, Option<usize>) {
-        let thorough = self.encode(THOROUGH, body, out);
-        for manner in 0..THOROUGH {
-            let quick = self.encode(manner, body, out);
-            if let (Some(quick), Some(thorough)) = (quick, thorough)
-                && quick <= thorough + thorough / LOSS
-            {
-                return (manner, Some(quick));
+        // Pages that often lie so close to a boundary are not worth a first attempt.
+        if let Some(kind) = known.map(|at| &mut self.kinds[at]) {
+            kind.misses += 1;
+            if kind.misses > MISSES_MAX {
+                kind.manner = smallest;
             }
         }
-        (THOROUGH, self.encode(THOROUGH, body, out))
+        self.encode(smallest, body, out)
+    }
+
+    /// Encodes in the quickest manner that loses next to nothing, and finds out which one is the smallest.
+    fn try_all(&mut self, id: u64, body: &[u8], out: &mut [u8]) -> (Kind, Option<usize>) {
+        let mut bytes = [None; MANNERS];
+        for manner in (0..MANNERS).rev() {
+            bytes[manner] = self.encode(manner, body, out);
+        }
+        let size = |manner: usize| bytes[manner].unwrap_or(usize::MAX);
+        // Of equals the quicker one.
+        let smallest = (0..MANNERS).min_by_key(|&manner| size(manner)).unwrap_or(THOROUGH);
+        let limit = size(smallest).saturating_add(size(smallest) / LOSS);
+        let manner = (0..MANNERS).find(|&manner| size(manner) <= limit).unwrap_or(THOROUGH);
+        let kind = Kind { id, manner, smallest, misses: 0, left: TRIAL_EVERY };
+        // The quickest was the last one, and lies in `out` already.
+        let bytes = if manner == 0 { bytes[0] } else { self.encode(manner, body, out) };
+        (kind, bytes)
     }
 }
 
