@@ -19,7 +19,7 @@
 //!
 //! A hole is as durable as a write, and may become so before it: where no copy of the page is kept elsewhere, a crash
 //! that keeps the punch and loses the shorter page would leave the longer, older one without its end. There the punch
-//! waits for the file's next sync ([`late`]). Where copies are kept, a page that grows gets its new end first: when the disk
+//! waits for the file's next sync (`late`). Where copies are kept, a page that grows gets its new end first: when the disk
 //! runs full in between, the old page is still whole, and needs its copy no longer than others. (Elsewhere its write must
 //! stay one.)
 //!
