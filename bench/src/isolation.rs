@@ -121,7 +121,7 @@ fn prepare(admin: &mut Client) -> Result<(), Error> {
     for statement in [
         "CREATE DATABASE IF NOT EXISTS isolation",
         "CREATE TABLE IF NOT EXISTS isolation.test (id INT PRIMARY KEY, value INT) ENGINE=InnoDB",
-        "DELETE FROM isolation.test",
+        "TRUNCATE TABLE isolation.test",
         "INSERT INTO isolation.test VALUES (1, 10), (2, 20)",
     ] {
         admin.query(statement)?;
