@@ -20,6 +20,8 @@
 //! | module | idea |
 //! |---|---|
 //! | `state` | what functions such as DATABASE() ask |
+//! | `dispatch` | which statement does what |
+//! | `define` | definitions, and CREATE TABLE ... SELECT |
 //! | `plan` | plans of statements, and running them |
 //! | `transaction` | BEGIN to ROLLBACK, and statements inside |
 //! | `limits` | what keeps a statement from writing, reading all or running on |
@@ -29,6 +31,8 @@
 
 mod admin;
 mod backup;
+mod define;
+mod dispatch;
 mod limits;
 mod plan;
 mod set;
@@ -45,14 +49,12 @@ use format::value::{Value, ZoneOffset};
 use rustc_hash::FxHashMap;
 use storage::Trx;
 
-use crate::catalog::{database_of, storage_error};
-use crate::ddl;
 use crate::describe;
 use crate::error::{Error, Level, Result, Warning};
 use crate::executor::Scratch;
 use crate::expression::{EvalContext, Warnings};
 use crate::instance::Instance;
-use crate::parser::ast::{BackupStage, CreateTable, Insert, InsertSource, Query, Show, Statement};
+use crate::parser::ast::BackupStage;
 use crate::parser::normalize::{Normalized, normalize};
 use crate::parser::{self, Parsed};
 use crate::processlist::Process;
@@ -313,260 +315,6 @@ impl Session {
         }
     }
 
-    /// Runs a statement of any kind without parameters.
-    fn dispatch(&mut self, statement: &Statement, more: bool, sink: &mut dyn ResultSink) -> Result<()> {
-        let diagnostic = matches!(statement, Statement::Show(Show::Warnings { .. } | Show::Errors { .. }));
-        if !diagnostic {
-            self.begin_statement();
-        }
-        let done = match statement {
-            Statement::Query(_) | Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_) => {
-                let Some(mut plan) = self.plan(statement, 0, &[])? else {
-                    return Err(Error::internal("a query without a plan"));
-                };
-                if self.run_plan(&mut plan, &[], more, sink) == plan::Outcome::Stale {
-                    return Err(Error::new(1615, b"HY000", "Prepared statement needs to be re-prepared"));
-                }
-                return match self.state.error_count.get() {
-                    0 => Ok(()),
-                    _ => Err(Error::new(0, b"00000", "")),
-                };
-            }
-            Statement::Begin { read_only, consistent_snapshot } => {
-                self.status.add(Counter::ComBegin, 1);
-                self.begin(*read_only, *consistent_snapshot)?;
-                Done::default()
-            }
-            Statement::Commit { chain, .. } => {
-                self.status.add(Counter::ComCommit, 1);
-                self.commit()?;
-                if *chain {
-                    self.begin(None, false)?;
-                }
-                Done::default()
-            }
-            Statement::Rollback { chain, .. } => {
-                self.status.add(Counter::ComRollback, 1);
-                self.rollback()?;
-                if *chain {
-                    self.begin(None, false)?;
-                }
-                Done::default()
-            }
-            Statement::Savepoint(name) => {
-                self.savepoint(name);
-                Done::default()
-            }
-            Statement::RollbackTo(name) => {
-                self.rollback_to(name)?;
-                Done::default()
-            }
-            Statement::ReleaseSavepoint(name) => {
-                self.release_savepoint(name)?;
-                Done::default()
-            }
-            Statement::LockTables(_) | Statement::UnlockTables => {
-                if matches!(statement, Statement::LockTables(_)) {
-                    self.commit()?;
-                    self.warnings.note(1105, "LOCK TABLES is accepted, but no table is locked yet");
-                }
-                Done::default()
-            }
-            Statement::LockInstance => {
-                self.lock_instance()?;
-                Done::default()
-            }
-            Statement::UnlockInstance => {
-                self.unlock_instance();
-                Done::default()
-            }
-            Statement::BackupStage(stage) => {
-                self.set_backup_stage(*stage)?;
-                Done::default()
-            }
-            Statement::CloneLocal(directory) => self.clone_local(directory)?,
-            Statement::BackupServer(Some(file)) => self.backup_to_file(file)?,
-            Statement::BackupServer(None) => return self.backup_to_client(more, sink),
-            Statement::Set(items) => {
-                self.status.add(Counter::ComSetOption, 1);
-                self.set(items)?;
-                Done::default()
-            }
-            Statement::SetTransaction { scope, isolation, read_only } => {
-                self.set_transaction(*scope, *isolation, *read_only)?;
-                Done::default()
-            }
-            Statement::Use(name) => {
-                self.status.add(Counter::ComChangeDb, 1);
-                self.init_db(name)?;
-                Done::default()
-            }
-            Statement::Do(exprs) => {
-                self.run_do(exprs)?;
-                Done::default()
-            }
-            Statement::Show(show) => return self.show(show, more, sink),
-            Statement::Describe { table, column } => return self.describe(table, column.as_deref(), more, sink),
-            Statement::Explain { format, analyze, statement } => {
-                self.status.add(Counter::ComExplain, 1);
-                return self.explain(format.as_deref(), *analyze, statement, more, sink);
-            }
-            Statement::Kill { query_only, id } => {
-                self.kill(*query_only, id)?;
-                Done::default()
-            }
-            Statement::RotateMasterKey => {
-                self.commit()?;
-                self.instance.engine.rotate_master_key().map_err(storage_error)?;
-                Done::default()
-            }
-            Statement::Flush { items, .. } => {
-                self.flush(items)?;
-                Done::default()
-            }
-            Statement::Prepare { name, source } => {
-                self.prepare_named(name, source)?;
-                Done { info: "Statement prepared".to_owned(), ..Done::default() }
-            }
-            Statement::Execute { name, using } => return self.execute_named(name, using, more, sink),
-            Statement::Deallocate(name) => {
-                let id = self
-                    .named
-                    .remove(&name.to_lowercase())
-                    .ok_or_else(|| Error::unknown_prepared(name, "DEALLOCATE PREPARE"))?;
-                self.close_statement(id);
-                Done::default()
-            }
-            Statement::CreateUser { .. }
-            | Statement::AlterUser { .. }
-            | Statement::DropUser { .. }
-            | Statement::Grant { .. }
-            | Statement::Revoke { .. }
-            | Statement::SetPassword { .. } => {
-                self.check_writable()?;
-                self.change_accounts(statement)?;
-                Done::default()
-            }
-            Statement::Unsupported(what) => return Err(Error::unsupported(what)),
-            Statement::ResetPersist { name, if_exists } => {
-                self.reset_persist(name.as_deref(), *if_exists)?;
-                Done::default()
-            }
-            Statement::Reset(what) => return Err(Error::unsupported(format!("RESET {what}"))),
-            Statement::Shutdown => return Err(Error::unsupported("SHUTDOWN")),
-            _ if ddl::takes(statement) => return self.define(statement, more, sink),
-            _ => return Err(Error::unsupported("this statement")),
-        };
-        self.finish(&done, more, sink);
-        Ok(())
-    }
-
-    /// Statements of definition and maintenance: they commit first, and by themselves.
-    fn define(&mut self, statement: &Statement, more: bool, sink: &mut dyn ResultSink) -> Result<()> {
-        if !matches!(statement, Statement::Maintain { .. }) {
-            self.check_writable()?;
-        }
-        if let Some(counter) = definition_counter(statement) {
-            self.status.add(counter, 1);
-        }
-        self.commit()?;
-        if let Statement::CreateTable(create) = statement
-            && let Some(query) = &create.query
-        {
-            return self.create_table_from(create, query, more, sink);
-        }
-        let wait = self.trx_options();
-        if wait.read_only {
-            return Err(Error::read_only_transaction());
-        }
-        let outcome = self.limited_in_time(false, |session| {
-            let view = session.view();
-            let eval = session.eval_context(&view, &[]);
-            let context = ddl::Context {
-                instance: &session.instance,
-                settings: &session.variables.settings,
-                eval: &eval,
-                database: session.state.database.as_deref(),
-                wait,
-            };
-            ddl::run(&context, statement)
-        });
-        self.forget_plans();
-        let outcome = outcome?;
-        if let Statement::DropDatabase { name, .. } = statement
-            && self.state.database.as_deref() == Some(name.as_str())
-        {
-            self.state.database = None;
-            self.process.set_database(None);
-        }
-        self.state.row_count.set(outcome.affected_rows as i64);
-        match &outcome.listing {
-            Some(listing) => self.send(&listing.columns, &listing.rows, self.warning_count(), more, sink),
-            None => {
-                let done = Done { affected_rows: outcome.affected_rows, info: outcome.info, ..Done::default() };
-                self.finish(&done, more, sink);
-            }
-        }
-        Ok(())
-    }
-
-    /// CREATE TABLE ... SELECT: the table of the query's columns, and then its rows.
-    fn create_table_from(
-        &mut self,
-        create: &CreateTable,
-        query: &Query,
-        more: bool,
-        sink: &mut dyn ResultSink,
-    ) -> Result<()> {
-        if !create.columns.is_empty() || !create.indexes.is_empty() || create.partition_by.is_some() {
-            return Err(Error::unsupported("CREATE TABLE ... SELECT with columns or keys of its own"));
-        }
-        let database = database_of(&create.table, self.state.database.as_deref())?;
-        if create.if_not_exists && self.instance.engine.table(database, &create.table.name).is_some() {
-            let error = Error::table_exists(&create.table.name);
-            self.warnings.note(error.code, error.message);
-            self.finish(&Done::default(), more, sink);
-            return Ok(());
-        }
-        let wanted = Statement::Query(Box::new(query.clone()));
-        let Some(plan) = self.plan(&wanted, 0, &[])? else { return Err(Error::internal("no plan")) };
-        let plan::Plan::Query { plan, .. } = &plan.plan else { return Err(Error::internal("no query")) };
-        let columns: Vec<String> = plan
-            .columns()
-            .iter()
-            .map(|column| {
-                let null = if column.ty.nullable { "" } else { " NOT NULL" };
-                let collation = match column.column_type.collation() {
-                    Some(id) => format!(" COLLATE {}", format::collation::collation(id).name),
-                    None => String::new(),
-                };
-                let (name, ty) = (describe::quoted(&column.name), describe::column_type(&column.column_type));
-                format!("{name} {ty}{collation}{null}")
-            })
-            .collect();
-        let text = format!("CREATE TABLE t ({})", columns.join(", "));
-        let parsed = parser::parse_first(text.as_bytes(), SqlMode::default())?.0.ok_or_else(Error::empty_query)?;
-        let Statement::CreateTable(made) = parsed.statement else { return Err(Error::internal("no table")) };
-        let made = CreateTable { query: None, if_not_exists: false, columns: made.columns, ..create.clone() };
-        let mut kept = set::Kept { rows: Vec::new(), error: None };
-        self.define(&Statement::CreateTable(Box::new(made)), false, &mut kept)?;
-        let insert = Insert {
-            replace: false,
-            ignore: false,
-            table: create.table.clone(),
-            columns: Vec::new(),
-            source: InsertSource::Query(Box::new(query.clone())),
-            row_alias: None,
-            on_duplicate: Vec::new(),
-        };
-        let result = self.dispatch(&Statement::Insert(Box::new(insert)), more, sink);
-        if result.is_err() || self.state.error_count.get() > 0 {
-            let database = database_of(&create.table, self.state.database.as_deref())?;
-            let _ = self.instance.engine.drop_tables(&[(database, &create.table.name)], &self.trx_options());
-        }
-        result
-    }
-
     /// A statement that is not about the last one's warnings begins.
     fn begin_statement(&mut self) {
         self.warnings.clear();
@@ -686,26 +434,6 @@ impl Session {
             None => Ok(Vec::new()),
         }
     }
-}
-
-fn definition_counter(statement: &Statement) -> Option<Counter> {
-    use parser::ast::Maintenance;
-    Some(match statement {
-        Statement::CreateDatabase { .. } => Counter::ComCreateDb,
-        Statement::AlterDatabase { .. } => Counter::ComAlterDb,
-        Statement::DropDatabase { .. } => Counter::ComDropDb,
-        Statement::CreateTable(_) => Counter::ComCreateTable,
-        Statement::AlterTable(_) => Counter::ComAlterTable,
-        Statement::DropTables { .. } => Counter::ComDropTable,
-        Statement::RenameTables(_) => Counter::ComRenameTable,
-        Statement::TruncateTable(_) => Counter::ComTruncate,
-        Statement::CreateIndex { .. } => Counter::ComCreateIndex,
-        Statement::DropIndex { .. } => Counter::ComDropIndex,
-        Statement::Maintain { action: Maintenance::Optimize, .. } => Counter::ComOptimize,
-        Statement::Maintain { action: Maintenance::Analyze, .. } => Counter::ComAnalyze,
-        Statement::Maintain { action: Maintenance::Check, .. } => Counter::ComCheck,
-        _ => return None,
-    })
 }
 
 /// Whether something other than blanks, comments and semicolons follows.

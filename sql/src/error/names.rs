@@ -1,0 +1,144 @@
+//! Names that are not there, or there twice; variables that cannot be set so.
+
+use super::Error;
+
+impl Error {
+    pub fn no_database() -> Error {
+        Error::new(1046, b"3D000", "No database selected")
+    }
+
+    pub fn unknown_database(name: &str) -> Error {
+        Error::new(1049, b"42000", format!("Unknown database '{name}'"))
+    }
+
+    pub fn database_exists(name: &str) -> Error {
+        Error::new(1007, b"HY000", format!("Can't create database '{name}'; database exists"))
+    }
+
+    pub fn no_database_to_drop(name: &str) -> Error {
+        Error::new(1008, b"HY000", format!("Can't drop database '{name}'; database doesn't exist"))
+    }
+
+    pub fn table_exists(name: &str) -> Error {
+        Error::new(1050, b"42S01", format!("Table '{name}' already exists"))
+    }
+
+    /// DROP TABLE of something that is not there; `names` like `db.t,db.u`.
+    pub fn unknown_table(names: &str) -> Error {
+        Error::new(1051, b"42S02", format!("Unknown table '{names}'"))
+    }
+
+    pub fn no_such_table(database: &str, name: &str) -> Error {
+        Error::new(1146, b"42S02", format!("Table '{database}.{name}' doesn't exist"))
+    }
+
+    /// A qualifier that names no table of the statement.
+    pub fn unknown_table_in(name: &str, clause: &str) -> Error {
+        Error::new(1109, b"42S02", format!("Unknown table '{name}' in {clause}"))
+    }
+
+    /// `clause` is "field list", "where clause", "order clause", "group statement", "having clause", "on clause".
+    pub fn unknown_column(name: &str, clause: &str) -> Error {
+        Error::new(1054, b"42S22", format!("Unknown column '{name}' in '{clause}'"))
+    }
+
+    pub fn ambiguous_column(name: &str, clause: &str) -> Error {
+        Error::new(1052, b"23000", format!("Column '{name}' in {clause} is ambiguous"))
+    }
+
+    pub fn not_unique_table(alias: &str) -> Error {
+        Error::new(1066, b"42000", format!("Not unique table/alias: '{alias}'"))
+    }
+
+    pub fn duplicate_column_name(name: &str) -> Error {
+        Error::new(1060, b"42S21", format!("Duplicate column name '{name}'"))
+    }
+
+    pub fn duplicate_key_name(name: &str) -> Error {
+        Error::new(1061, b"42000", format!("Duplicate key name '{name}'"))
+    }
+
+    pub fn column_specified_twice(name: &str) -> Error {
+        Error::new(1110, b"42000", format!("Column '{name}' specified twice"))
+    }
+
+    pub fn wrong_database_name(name: &str) -> Error {
+        Error::new(1102, b"42000", format!("Incorrect database name '{name}'"))
+    }
+
+    pub fn wrong_table_name(name: &str) -> Error {
+        Error::new(1103, b"42000", format!("Incorrect table name '{name}'"))
+    }
+
+    pub fn wrong_column_name(name: &str) -> Error {
+        Error::new(1166, b"42000", format!("Incorrect column name '{name}'"))
+    }
+
+    pub fn wrong_index_name(name: &str) -> Error {
+        Error::new(1280, b"42000", format!("Incorrect index name '{name}'"))
+    }
+
+    pub fn identifier_too_long(name: &str) -> Error {
+        Error::new(1059, b"42000", format!("Identifier name '{name}' is too long"))
+    }
+
+    pub fn unknown_charset(name: &str) -> Error {
+        Error::new(1115, b"42000", format!("Unknown character set: '{name}'"))
+    }
+
+    pub fn unknown_collation(name: &str) -> Error {
+        Error::new(1273, b"HY000", format!("Unknown collation: '{name}'"))
+    }
+
+    pub fn collation_charset_mismatch(collation: &str, charset: &str) -> Error {
+        let text = format!("COLLATION '{collation}' is not valid for CHARACTER SET '{charset}'");
+        Error::new(1253, b"42000", text)
+    }
+
+    pub fn unknown_engine(name: &str) -> Error {
+        Error::new(1286, b"42000", format!("Unknown storage engine '{name}'"))
+    }
+
+    pub fn unknown_savepoint(name: &str) -> Error {
+        Error::new(1305, b"42000", format!("SAVEPOINT {name} does not exist"))
+    }
+
+    pub fn unknown_function(name: &str) -> Error {
+        Error::new(1305, b"42000", format!("FUNCTION {name} does not exist"))
+    }
+
+    pub fn unknown_prepared(name: &str, doing: &str) -> Error {
+        Error::new(1243, b"HY000", format!("Unknown prepared statement handler ({name}) given to {doing}"))
+    }
+
+    pub fn unknown_thread(id: u64) -> Error {
+        Error::new(1094, b"HY000", format!("Unknown thread id: {id}"))
+    }
+
+    pub fn unknown_variable(name: &str) -> Error {
+        Error::new(1193, b"HY000", format!("Unknown system variable '{name}'"))
+    }
+
+    pub fn global_variable(name: &str) -> Error {
+        let text = format!("Variable '{name}' is a GLOBAL variable and should be set with SET GLOBAL");
+        Error::new(1229, b"HY000", text)
+    }
+
+    pub fn session_variable(name: &str) -> Error {
+        let text = format!("Variable '{name}' is a SESSION variable and can't be used with SET GLOBAL");
+        Error::new(1228, b"HY000", text)
+    }
+
+    pub fn wrong_value_for_variable(name: &str, value: &str) -> Error {
+        Error::new(1231, b"42000", format!("Variable '{name}' can't be set to the value of '{value}'"))
+    }
+
+    pub fn wrong_type_for_variable(name: &str) -> Error {
+        Error::new(1232, b"42000", format!("Incorrect argument type to variable '{name}'"))
+    }
+
+    /// `reason` is "read only", "GLOBAL", "SESSION" or "non-SETtable".
+    pub fn wrong_kind_of_variable(name: &str, reason: &str) -> Error {
+        Error::new(1238, b"HY000", format!("Variable '{name}' is a {reason} variable"))
+    }
+}

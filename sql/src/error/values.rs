@@ -1,0 +1,135 @@
+//! Expressions, and the values of rows.
+
+use super::Error;
+
+impl Error {
+    pub fn wrong_argument_count(function: &str) -> Error {
+        let text = format!("Incorrect parameter count in the call to native function '{function}'");
+        Error::new(1582, b"42000", text)
+    }
+
+    pub fn wrong_arguments_to_native(function: &str) -> Error {
+        let text = format!("Incorrect parameters in the call to native function '{function}'");
+        Error::new(1583, b"42000", text)
+    }
+
+    /// `kind` is "BIGINT", "BIGINT UNSIGNED", "DECIMAL" or "DOUBLE".
+    pub fn out_of_range(kind: &str, expression: &str) -> Error {
+        Error::new(1690, b"22003", format!("{kind} value is out of range in '{expression}'"))
+    }
+
+    pub fn division_by_zero() -> Error {
+        Error::new(1365, b"22012", "Division by 0")
+    }
+
+    pub fn invalid_group_function() -> Error {
+        Error::new(1111, b"HY000", "Invalid use of group function")
+    }
+
+    /// ONLY_FULL_GROUP_BY. `place` is "SELECT list", "HAVING clause" or "ORDER BY clause".
+    pub fn not_in_group_by(expression: usize, place: &str, column: &str) -> Error {
+        let text = format!(
+            "Expression #{expression} of {place} is not in GROUP BY clause and contains nonaggregated column '{column}' \
+             which is not functionally dependent on columns in GROUP BY clause; this is incompatible with \
+             sql_mode=only_full_group_by"
+        );
+        Error::new(1055, b"42000", text)
+    }
+
+    pub fn mix_of_group_function(expression: usize, column: &str) -> Error {
+        let text = format!(
+            "In aggregated query without GROUP BY, expression #{expression} of SELECT list contains nonaggregated \
+             column '{column}'; this is incompatible with sql_mode=only_full_group_by"
+        );
+        Error::new(1140, b"42000", text)
+    }
+
+    /// Two collations of one comparison. Coercibilities are written IMPLICIT, EXPLICIT, NONE, COERCIBLE ...
+    pub fn collation_mix(left: (&str, &str), right: (&str, &str), operation: &str) -> Error {
+        let text = format!(
+            "Illegal mix of collations ({},{}) and ({},{}) for operation '{operation}'",
+            left.0, left.1, right.0, right.1
+        );
+        Error::new(1267, b"HY000", text)
+    }
+
+    pub fn collation_mix_of_many(operation: &str) -> Error {
+        Error::new(1271, b"HY000", format!("Illegal mix of collations for operation '{operation}'"))
+    }
+
+    pub fn operand_columns(count: usize) -> Error {
+        Error::new(1241, b"21000", format!("Operand should contain {count} column(s)"))
+    }
+
+    pub fn subquery_rows() -> Error {
+        Error::new(1242, b"21000", "Subquery returns more than 1 row")
+    }
+
+    pub fn regexp(cause: &str) -> Error {
+        Error::new(3692, b"HY000", format!("Incorrect description of a regular expression: {cause}"))
+    }
+
+    pub fn wrong_date_type(kind: &str, value: &str) -> Error {
+        Error::new(1525, b"HY000", format!("Incorrect {kind} value: '{value}'"))
+    }
+
+    pub fn no_default(name: &str) -> Error {
+        Error::new(1364, b"HY000", format!("Field '{name}' doesn't have a default value"))
+    }
+
+    pub fn duplicate_entry(value: &str, key: &str) -> Error {
+        Error::new(1062, b"23000", format!("Duplicate entry '{value}' for key '{key}'"))
+    }
+
+    pub fn null_in_not_null(name: &str) -> Error {
+        Error::new(1048, b"23000", format!("Column '{name}' cannot be null"))
+    }
+
+    pub fn value_count(row: u64) -> Error {
+        Error::new(1136, b"21S01", format!("Column count doesn't match value count at row {row}"))
+    }
+
+    pub fn union_columns() -> Error {
+        Error::new(1222, b"21000", "The used SELECT statements have a different number of columns")
+    }
+
+    pub fn column_out_of_range(name: &str, row: u64) -> Error {
+        Error::new(1264, b"22003", format!("Out of range value for column '{name}' at row {row}"))
+    }
+
+    pub fn data_truncated(name: &str, row: u64) -> Error {
+        Error::new(1265, b"01000", format!("Data truncated for column '{name}' at row {row}"))
+    }
+
+    pub fn data_too_long(name: &str, row: u64) -> Error {
+        Error::new(1406, b"22001", format!("Data too long for column '{name}' at row {row}"))
+    }
+
+    /// `kind` is integer, decimal, double, string ...
+    pub fn incorrect_value_for_column(kind: &str, value: &str, name: &str, row: u64) -> Error {
+        Error::new(1366, b"HY000", format!("Incorrect {kind} value: '{value}' for column '{name}' at row {row}"))
+    }
+
+    /// `kind` is date, datetime, time.
+    pub fn incorrect_temporal(kind: &str, value: &str, name: &str, row: u64) -> Error {
+        Error::new(1292, b"22007", format!("Incorrect {kind} value: '{value}' for column '{name}' at row {row}"))
+    }
+
+    /// A conversion inside an expression. `kind` is INTEGER, DOUBLE, DECIMAL, date, datetime, time.
+    pub fn truncated_wrong_value(kind: &str, value: &str) -> Error {
+        Error::new(1292, b"22007", format!("Truncated incorrect {kind} value: '{value}'"))
+    }
+
+    pub fn incorrect_value(kind: &str, value: &str) -> Error {
+        Error::new(1292, b"22007", format!("Incorrect {kind} value: '{value}'"))
+    }
+
+    pub fn invalid_character_string(charset: &str, bytes: &str) -> Error {
+        Error::new(1300, b"HY000", format!("Invalid {charset} character string: '{bytes}'"))
+    }
+
+    pub fn result_too_large(function: &str, bytes_max: u64) -> Error {
+        let text = format!("Result of {function}() was larger than max_allowed_packet ({bytes_max}) - truncated");
+        Error::new(1301, b"HY000", text)
+    }
+}

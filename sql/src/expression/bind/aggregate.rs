@@ -1,0 +1,88 @@
+//! Aggregates: COUNT, SUM, GROUP_CONCAT and their like.
+
+use format::collation::collation;
+
+use super::Binder;
+use crate::error::{Error, Result};
+use crate::expression::functions::agree;
+use crate::expression::{AggregateCall, Expr, Node, typing};
+use crate::parser::ast::{self, AggregateFunction, Literal};
+use crate::types::{Kind, TypeInfo};
+
+impl Binder<'_> {
+    pub(super) fn aggregate(&mut self, aggregate: &ast::Aggregate) -> Result<Expr> {
+        if aggregate.window {
+            return Err(Error::unsupported("window functions"));
+        }
+        if matches!(aggregate.function, AggregateFunction::JsonArrayAgg | AggregateFunction::JsonObjectAgg) {
+            return Err(Error::unsupported("JSON_ARRAYAGG"));
+        }
+        // Taken away while the arguments are bound, so that an aggregate inside of them is refused.
+        let Some(mut calls) = self.aggregates.take() else { return Err(Error::invalid_group_function()) };
+        let call = self.aggregate_call(aggregate);
+        let call = match call {
+            Ok(call) => call,
+            Err(error) => {
+                self.aggregates = Some(calls);
+                return Err(error);
+            }
+        };
+        let ty = call.ty;
+        let index = match self.written.iter().position(|written| written == aggregate) {
+            Some(index) if index < calls.len() => index,
+            _ => {
+                self.written.truncate(calls.len());
+                self.written.push(aggregate.clone());
+                calls.push(call);
+                calls.len() - 1
+            }
+        };
+        self.aggregates = Some(calls);
+        Ok(Expr { node: Node::Aggregate(index), ty })
+    }
+
+    fn aggregate_call(&mut self, aggregate: &ast::Aggregate) -> Result<AggregateCall> {
+        let is_number = matches!(
+            aggregate.function,
+            AggregateFunction::Sum
+                | AggregateFunction::Avg
+                | AggregateFunction::BitAnd
+                | AggregateFunction::BitOr
+                | AggregateFunction::BitXor
+                | AggregateFunction::StddevPop
+                | AggregateFunction::StddevSamp
+                | AggregateFunction::VarPop
+                | AggregateFunction::VarSamp
+        );
+        let mut args = Vec::with_capacity(aggregate.args.len());
+        for arg in &aggregate.args {
+            args.push(if is_number { self.bind_number(arg)? } else { self.bind(arg)? });
+        }
+        let mut order_by = Vec::new();
+        for item in &aggregate.order_by {
+            // A number is the position of an argument.
+            let expr = match &item.expr {
+                ast::Expr::Literal(Literal::Integer(position)) => usize::try_from(*position)
+                    .ok()
+                    .and_then(|position| args.get(position.checked_sub(1)?))
+                    .cloned()
+                    .ok_or_else(|| Error::unknown_column(&position.to_string(), "order clause"))?,
+                expr => self.bind(expr)?,
+            };
+            order_by.push((expr, item.descending));
+        }
+        let mut separator = aggregate.separator.clone().unwrap_or_else(|| b",".to_vec());
+        let ty = if aggregate.function == AggregateFunction::GroupConcat {
+            let (id, coercibility) = agree(&mut args, self.connection, "group_concat")?;
+            let charset = collation(id).charset;
+            let mut converted = Vec::new();
+            format::collation::convert(&separator, collation(self.connection).charset, charset, &mut converted);
+            separator = converted;
+            let length = (self.group_concat_bytes_max / charset.bytes_max() as u64).min(u32::MAX as u64) as u32;
+            TypeInfo { kind: Kind::Text, ..TypeInfo::string(length, id, coercibility) }
+        } else {
+            typing::aggregate(aggregate.function, args.first().map(|arg| &arg.ty), self.div_precision_increment)
+        };
+        Ok(AggregateCall { function: aggregate.function, distinct: aggregate.distinct, args, order_by, separator, ty })
+    }
+}

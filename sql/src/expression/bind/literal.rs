@@ -1,0 +1,164 @@
+//! Literals, and the signs before them.
+
+use format::collation::{Charset, CollationId, collation};
+use format::value::{Decimal, Value, parse_date, parse_datetime, parse_time};
+
+use super::{Binder, charset_by_name, condition};
+use crate::error::{Error, Result};
+use crate::expression::datum::quoted;
+use crate::expression::temporal::{Zeros, is_bad_date};
+use crate::expression::{Expr, Node, typing};
+use crate::parser::ast::{self, CastType, Literal, UnaryOp};
+use crate::types::{Coercibility, TypeInfo};
+
+impl Binder<'_> {
+    pub(super) fn literal(&self, literal: &Literal) -> Result<Expr> {
+        Ok(match literal {
+            Literal::Null => Expr::null(),
+            Literal::Bool(truth) => Expr::constant(Value::Int(*truth as i64), TypeInfo::bigint(1).not_null()),
+            Literal::Integer(value) => integer(*value),
+            Literal::Decimal(digits) => decimal(digits)?,
+            Literal::Float(value) if value.is_finite() => {
+                Expr::constant(Value::Double(*value), TypeInfo::double().not_null())
+            }
+            Literal::Float(value) => {
+                return Err(Error::new(1367, b"22007", format!("Illegal double '{value}' value found during parsing")));
+            }
+            Literal::String { bytes, charset } => {
+                let id = match charset {
+                    Some(name) => charset_by_name(name)?.default_collation(),
+                    None => self.connection,
+                };
+                let set = collation(id).charset;
+                if charset.is_some() {
+                    check_introduced(set, bytes)?;
+                }
+                let ty = TypeInfo::string(set.char_count(bytes) as u32, id, Coercibility::Literal).not_null();
+                Expr::constant(Value::Bytes(bytes.clone()), ty)
+            }
+            Literal::Hex { bytes, charset } | Literal::Bit { bytes, charset } => {
+                let id = match charset {
+                    Some(name) => charset_by_name(name)?.default_collation(),
+                    None => CollationId::BINARY,
+                };
+                check_introduced(collation(id).charset, bytes)?;
+                let ty = TypeInfo::string(bytes.len() as u32, id, Coercibility::Literal).not_null();
+                Expr::constant(Value::Bytes(bytes.clone()), ty)
+            }
+            Literal::Date(text) => {
+                let parsed = parse_date(text);
+                let bad = is_bad_date(&parsed.flags, Zeros::Allowed, self.mode) || parsed.flags.truncated;
+                if bad {
+                    return Err(Error::wrong_date_type("DATE", &quoted(text)));
+                }
+                Expr::constant(Value::Date(parsed.value), TypeInfo::date().not_null())
+            }
+            Literal::Time(text) => {
+                let parsed = parse_time(text);
+                if parsed.flags.invalid || parsed.flags.truncated || parsed.flags.out_of_range {
+                    return Err(Error::wrong_date_type("TIME", &quoted(text)));
+                }
+                let fsp = parsed.flags.fraction_digits.min(6);
+                Expr::constant(Value::Time(parsed.value), TypeInfo::time(fsp).not_null())
+            }
+            Literal::Timestamp(text) => {
+                let parsed = parse_datetime(text);
+                let bad = is_bad_date(&parsed.flags, Zeros::Allowed, self.mode) || parsed.flags.truncated;
+                if bad {
+                    return Err(Error::wrong_date_type("DATETIME", &quoted(text)));
+                }
+                let fsp = parsed.flags.fraction_digits.min(6);
+                Expr::constant(Value::DateTime(parsed.value), TypeInfo::datetime(fsp).not_null())
+            }
+        })
+    }
+
+    pub(super) fn unary(&mut self, op: UnaryOp, operand: &ast::Expr) -> Result<Expr> {
+        match op {
+            UnaryOp::Plus => self.bind(operand),
+            UnaryOp::Not => {
+                let expr = self.bind_number(operand)?;
+                let nullable = expr.ty.nullable;
+                Ok(condition(Node::Not(Box::new(expr)), nullable))
+            }
+            UnaryOp::BitNot => {
+                let expr = self.bind_number(operand)?;
+                let ty = TypeInfo::bigint_unsigned(21).nullable(expr.ty.nullable);
+                Ok(Expr { node: Node::BitNot(Box::new(expr)), ty })
+            }
+            UnaryOp::Minus => {
+                if let ast::Expr::Literal(literal) = operand
+                    && let Some(negative) = self.negative_literal(literal)?
+                {
+                    return Ok(negative);
+                }
+                let mut expr = self.bind_number(operand)?;
+                let is_lowest = matches!(expr.node, Node::Constant(Value::Int(i64::MIN)));
+                if is_lowest || (expr.ty.is_integer() && expr.ty.unsigned && expr.is_constant()) {
+                    // The negative of a large constant has no integer type.
+                    let to = CastType::Decimal { precision: 20, scale: 0 };
+                    let ty = TypeInfo::decimal(20, 0, false).nullable(expr.ty.nullable);
+                    expr = Expr { node: Node::Cast { expr: Box::new(expr), to }, ty };
+                }
+                let ty = typing::negation(&expr.ty);
+                Ok(Expr { node: Node::Minus(Box::new(expr)), ty })
+            }
+        }
+    }
+
+    /// A negative literal is one number: -9223372036854775808 is a BIGINT, anything below a DECIMAL.
+    fn negative_literal(&self, literal: &Literal) -> Result<Option<Expr>> {
+        Ok(Some(match literal {
+            Literal::Integer(value) => match 0i64.checked_sub_unsigned(*value) {
+                Some(negative) => {
+                    let length = value.checked_ilog10().unwrap_or(0) + 2;
+                    Expr::constant(Value::Int(negative), TypeInfo::bigint(length).not_null())
+                }
+                None => {
+                    let value = Decimal::from(*value).neg();
+                    Expr::constant(Value::Decimal(value), TypeInfo::decimal(20, 0, false).not_null())
+                }
+            },
+            Literal::Decimal(digits) => {
+                let mut expr = decimal(digits)?;
+                if let Node::Constant(Value::Decimal(value)) = &mut expr.node {
+                    *value = value.neg();
+                }
+                expr.ty = TypeInfo::decimal(expr.ty.precision(), expr.ty.decimals, false).not_null();
+                expr
+            }
+            Literal::Float(value) => Expr::constant(Value::Double(-value), TypeInfo::double().not_null()),
+            _ => return Ok(None),
+        }))
+    }
+}
+
+/// The bytes behind an introducer must be text of its character set.
+fn check_introduced(charset: Charset, bytes: &[u8]) -> Result<()> {
+    let valid = charset.well_formed_prefix(bytes);
+    if valid == bytes.len() {
+        return Ok(());
+    }
+    let shown: String = bytes[valid..].iter().take(6).map(|byte| format!("{byte:02X}")).collect();
+    Err(Error::invalid_character_string(charset.name(), &shown))
+}
+
+fn integer(value: u64) -> Expr {
+    let length = value.checked_ilog10().unwrap_or(0) + 1;
+    match i64::try_from(value) {
+        Ok(value) => Expr::constant(Value::Int(value), TypeInfo::bigint(length).not_null()),
+        Err(_) => Expr::constant(Value::UInt(value), TypeInfo::bigint_unsigned(length).not_null()),
+    }
+}
+
+fn decimal(digits: &str) -> Result<Expr> {
+    let value = match Decimal::parse(digits.as_bytes()) {
+        Ok(value) if value.precision() <= 65 => value,
+        // MySQL clips a literal of more digits to the largest.
+        _ => Decimal::max(65, 0),
+    };
+    let scale = value.scale().min(30);
+    let value = if value.scale() > 30 { value.round(30).unwrap_or(value) } else { value };
+    let ty = TypeInfo::decimal((value.integer_digits().max(1) + scale).min(65), scale, false).not_null();
+    Ok(Expr::constant(Value::Decimal(value), ty))
+}

@@ -1,0 +1,427 @@
+//! Names, types and collations: from the parser's tree to a bound expression.
+//!
+//! The binder walks the tree once, bottom up. At each node it
+//!
+//! * asks the [`Scope`] what a name or a subquery is,
+//! * converts operands as MySQL does silently: an ENUM is a number in arithmetic, a
+//!   string is brought into the character set of the collation that a comparison
+//!   agrees on, a literal compared with a date becomes a date,
+//! * computes the static type of the result ([`typing`]).
+//!
+//! What is not supported is refused here, with 1235 and its name.
+
+mod aggregate;
+mod comparison;
+mod literal;
+
+use std::sync::Arc;
+
+use format::collation::{Charset, Collation, CollationId, collation};
+use format::value::Value;
+
+use super::compare::{Comparison, comparison_of};
+use super::functions::{self, Typing, agree, as_number, convert_charset};
+use super::pattern::{self, Regex};
+use super::{AggregateCall, Expr, Node, SessionState, typing};
+use crate::error::{Error, Result};
+use crate::parser::ast::{self, BinaryOp, CastType, ColumnName, Literal, Query};
+use crate::types::{Coercibility, SqlMode, TypeInfo};
+use comparison::operator_name;
+
+/// A planned subquery: its number, by which [`Subqueries`](super::Subqueries) knows it, and its columns.
+#[derive(Debug, Clone)]
+pub struct Subquery {
+    pub id: usize,
+    pub columns: Vec<TypeInfo>,
+}
+
+/// What names mean where an expression stands.
+pub trait Scope {
+    /// Usually [`Expr::column`]; a select item's expression for an alias in HAVING. Errors: 1054, 1052.
+    fn column(&self, name: &ColumnName) -> Result<Expr>;
+
+    /// Plans a subquery.
+    fn subquery(&self, _query: &Query) -> Result<Subquery> {
+        Err(Error::unsupported("subquery"))
+    }
+
+    /// DEFAULT(column): its default as an expression.
+    fn default_of(&self, name: &ColumnName) -> Result<Expr> {
+        Err(Error::unknown_column(&name.name, "field list"))
+    }
+
+    /// VALUES(column) in ON DUPLICATE KEY UPDATE: the slot of the new row.
+    fn values_of(&self, name: &ColumnName) -> Result<Expr> {
+        Err(Error::unknown_column(&name.name, "field list"))
+    }
+}
+
+/// No names at all: SET, DO, DEFAULT (expr).
+pub struct NoScope;
+
+impl Scope for NoScope {
+    fn column(&self, name: &ColumnName) -> Result<Expr> {
+        Err(Error::unknown_column(&name.name, "field list"))
+    }
+}
+
+/// Turns the parser's expressions into bound ones.
+pub struct Binder<'a> {
+    pub scope: &'a dyn Scope,
+    pub session: &'a dyn SessionState,
+    pub mode: SqlMode,
+    /// `collation_connection`: that of literals and of numbers as text.
+    pub connection: CollationId,
+    pub div_precision_increment: u8,
+    pub group_concat_bytes_max: u64,
+    /// The types of the `?`, as far as known; see [`parameter_type`](super::parameter_type). A missing one is unknown.
+    pub parameters: &'a [TypeInfo],
+    /// Where aggregates are allowed: those found so far. None: they are 1111.
+    pub aggregates: Option<Vec<AggregateCall>>,
+    /// The aggregates as they were written, so that the same one is computed once.
+    written: Vec<ast::Aggregate>,
+}
+
+impl<'a> Binder<'a> {
+    pub fn new(
+        scope: &'a dyn Scope,
+        session: &'a dyn SessionState,
+        mode: SqlMode,
+        connection: CollationId,
+        parameters: &'a [TypeInfo],
+    ) -> Binder<'a> {
+        Binder {
+            scope,
+            session,
+            mode,
+            connection,
+            div_precision_increment: 4,
+            group_concat_bytes_max: 1024,
+            parameters,
+            aggregates: None,
+            written: Vec::new(),
+        }
+    }
+
+    /// The same binder with other names in sight: the aggregates found stay.
+    pub fn with_scope<'b>(self, scope: &'b dyn Scope) -> Binder<'b>
+    where
+        'a: 'b,
+    {
+        Binder {
+            scope,
+            session: self.session,
+            mode: self.mode,
+            connection: self.connection,
+            div_precision_increment: self.div_precision_increment,
+            group_concat_bytes_max: self.group_concat_bytes_max,
+            parameters: self.parameters,
+            aggregates: self.aggregates,
+            written: self.written,
+        }
+    }
+
+    /// Binds an expression with one column.
+    pub fn bind(&mut self, expr: &ast::Expr) -> Result<Expr> {
+        match expr {
+            ast::Expr::Literal(literal) => self.literal(literal),
+            ast::Expr::Column(name) => self.scope.column(name),
+            ast::Expr::Parameter(index) => {
+                let ty = self.parameters.get(*index).copied().unwrap_or(TypeInfo::parameter(self.connection));
+                Ok(Expr { node: Node::Parameter(*index), ty })
+            }
+            ast::Expr::UserVariable(name) => {
+                let ty = self.session.user_variable(name).map_or(TypeInfo::NULL, |(_, ty)| ty);
+                let ty = TypeInfo { coercibility: ty.coercibility.max(Coercibility::Implicit), nullable: true, ..ty };
+                Ok(Expr { node: Node::UserVariable(name.as_str().into()), ty })
+            }
+            ast::Expr::Assign(name, value) => {
+                let value = self.bind(value)?;
+                let ty = value.ty;
+                Ok(Expr { node: Node::AssignVariable(name.as_str().into(), Box::new(value)), ty })
+            }
+            ast::Expr::SystemVariable { scope, name } => {
+                let value = self.session.system_variable(*scope, name)?;
+                let mut ty = typing::parameter_type(&value, CollationId::UTF8MB3_GENERAL_CI).nullable(true);
+                if let Value::Bytes(text) = &value {
+                    ty.coercibility = Coercibility::SystemConstant;
+                    ty.length = (text.len() as u32).max(64);
+                }
+                Ok(Expr { node: Node::SystemVariable { scope: *scope, name: name.as_str().into() }, ty })
+            }
+            ast::Expr::Unary { op, expr } => self.unary(*op, expr),
+            ast::Expr::Binary { op, left, right } => self.binary(*op, left, right),
+            ast::Expr::IsNull { expr, negated } => {
+                let expr = Box::new(self.bind(expr)?);
+                Ok(condition(Node::IsNull { expr, negated: *negated }, false))
+            }
+            ast::Expr::IsTruth { expr, truth, negated } => {
+                let expr = Box::new(self.bind_number(expr)?);
+                Ok(match truth {
+                    Some(truth) => condition(Node::IsTruth { expr, truth: *truth, negated: *negated }, false),
+                    None => condition(Node::IsNull { expr, negated: *negated }, false),
+                })
+            }
+            ast::Expr::Between { expr, low, high, negated } => self.between(expr, low, high, *negated),
+            ast::Expr::InList { expr, list, negated } => self.in_list(expr, list, *negated),
+            ast::Expr::InQuery { expr, query, negated } => self.in_query(expr, query, *negated),
+            ast::Expr::Like { expr, pattern, escape, negated } => {
+                let mut operands = [self.bind(expr)?, self.bind(pattern)?];
+                let escape = match escape {
+                    Some(escape) => Some(Box::new(self.bind(escape)?)),
+                    None if self.mode.has(SqlMode::NO_BACKSLASH_ESCAPES) => {
+                        Some(Box::new(self.literal(&Literal::String { bytes: Vec::new(), charset: None })?))
+                    }
+                    None => None,
+                };
+                let id = agree(&mut operands, self.connection, "like")?.0;
+                let nullable = operands.iter().any(|operand| operand.ty.nullable);
+                let [expr, pattern] = operands.map(Box::new);
+                Ok(condition(Node::Like { expr, pattern, escape, collation: id, negated: *negated }, nullable))
+            }
+            ast::Expr::Regexp { expr, pattern, negated } => {
+                let mut operands = [self.bind(expr)?, self.bind(pattern)?];
+                let id = agree(&mut operands, self.connection, "regexp")?.0;
+                let compiled = match constant_text(&operands[1]) {
+                    Some(text) => Some(Arc::new(pattern::compile(text, id)?)),
+                    None => None,
+                };
+                let regex = Regex { compiled, collation: Some(id) };
+                let nullable = operands.iter().any(|operand| operand.ty.nullable);
+                let [expr, pattern] = operands.map(Box::new);
+                Ok(condition(Node::Regexp { expr, pattern, regex, negated: *negated }, nullable))
+            }
+            ast::Expr::Case { operand, whens, otherwise } => self.case(operand.as_deref(), whens, otherwise.as_deref()),
+            ast::Expr::Function { name, args } => {
+                let args = args.iter().map(|arg| self.bind(arg)).collect::<Result<Vec<_>>>()?;
+                self.call(name, args)
+            }
+            ast::Expr::StoredFunction { database, name, .. } => {
+                Err(Error::unknown_function(&format!("{database}.{name}")))
+            }
+            ast::Expr::Aggregate(aggregate) => self.aggregate(aggregate),
+            ast::Expr::Cast { expr, to } => self.cast(expr, to),
+            ast::Expr::ConvertUsing { expr, charset } => {
+                let expr = self.bind(expr)?;
+                let charset = charset_by_name(charset)?;
+                let mut ty = TypeInfo::string(expr.ty.length, charset.default_collation(), Coercibility::Implicit);
+                ty.nullable = expr.ty.nullable;
+                Ok(Expr { node: Node::ToCharset { expr: Box::new(expr), to: charset }, ty })
+            }
+            ast::Expr::Collate { expr, collation } => self.collate(expr, collation),
+            ast::Expr::Binarily(expr) => {
+                let expr = self.bind(expr)?;
+                let bytes = expr.ty.length.saturating_mul(expr.ty.charset().bytes_max() as u32);
+                let ty = TypeInfo::binary_string(bytes).nullable(expr.ty.nullable);
+                Ok(Expr { node: Node::Retyped(Box::new(expr)), ty })
+            }
+            ast::Expr::Trim { side, remove, expr } => {
+                let mut operands = vec![self.bind(expr)?];
+                if let Some(remove) = remove {
+                    operands.push(self.bind(remove)?);
+                }
+                let (id, coercibility) = agree(&mut operands, self.connection, "trim")?;
+                let mut ty = TypeInfo::string(operands[0].ty.length, id, coercibility);
+                ty.nullable = operands.iter().any(|operand| operand.ty.nullable);
+                let remove = if operands.len() == 2 { operands.pop().map(Box::new) } else { None };
+                let expr = Box::new(operands.remove(0));
+                Ok(Expr { node: Node::Trim { side: *side, remove, expr }, ty })
+            }
+            ast::Expr::Extract { unit, expr } => {
+                let expr = Box::new(self.bind(expr)?);
+                Ok(Expr { node: Node::Extract { unit: *unit, expr }, ty: TypeInfo::bigint(21) })
+            }
+            ast::Expr::DateAdd { expr, interval, unit, subtract } => self.date_add(expr, interval, *unit, *subtract),
+            ast::Expr::TimestampAdd { unit, interval, expr } => self.date_add(expr, interval, *unit, false),
+            ast::Expr::TimestampDiff { unit, from, to } => {
+                let (from, to) = (Box::new(self.bind(from)?), Box::new(self.bind(to)?));
+                Ok(Expr { node: Node::TimestampDiff { unit: *unit, from, to }, ty: TypeInfo::bigint(21) })
+            }
+            ast::Expr::Char { args, charset } => {
+                let args = args.iter().map(|arg| self.bind_number(arg)).collect::<Result<Vec<_>>>()?;
+                let id = match charset {
+                    Some(charset) => charset_by_name(charset)?.default_collation(),
+                    None => CollationId::BINARY,
+                };
+                let ty = TypeInfo::string(args.len() as u32 * 4, id, Coercibility::Literal);
+                Ok(Expr { node: Node::Call { function: functions::find("char")?, args }, ty })
+            }
+            ast::Expr::Row(_) => Err(Error::operand_columns(1)),
+            ast::Expr::Subquery(query) => {
+                let subquery = self.scope.subquery(query)?;
+                match subquery.columns.as_slice() {
+                    [ty] => Ok(Expr { node: Node::ScalarQuery(subquery.id), ty: ty.nullable(true) }),
+                    _ => Err(Error::operand_columns(1)),
+                }
+            }
+            ast::Expr::Exists(query) => {
+                let subquery = self.scope.subquery(query)?;
+                Ok(condition(Node::Exists { query: subquery.id }, false))
+            }
+            ast::Expr::Quantified { expr, op, all, query } => {
+                if matches!(**expr, ast::Expr::Row(_)) {
+                    return Err(Error::unsupported("row comparison with ALL or ANY"));
+                }
+                let mut expr = self.bind(expr)?;
+                let subquery = self.scope.subquery(query)?;
+                let [column] = subquery.columns.as_slice() else { return Err(Error::operand_columns(1)) };
+                let how = comparison_of(&expr.ty, column, operator_name(*op))?;
+                if let Comparison::String(id) = how {
+                    convert_charset(&mut expr, collation(id).charset);
+                }
+                let node = Node::Quantified { expr: Box::new(expr), op: *op, all: *all, query: subquery.id, how };
+                Ok(condition(node, true))
+            }
+            ast::Expr::DefaultOf(name) => self.scope.default_of(name),
+            ast::Expr::Default => Err(Error::syntax("DEFAULT", 1)),
+            ast::Expr::ValuesOf(name) => self.scope.values_of(name),
+            ast::Expr::Unsupported(what) => Err(Error::unsupported(what)),
+        }
+    }
+
+    /// Binds an operand of arithmetic or of a condition: an ENUM is its number, x'41' is 65.
+    pub fn bind_number(&mut self, expr: &ast::Expr) -> Result<Expr> {
+        let mut bound = self.bind(expr)?;
+        as_number(&mut bound);
+        Ok(bound)
+    }
+
+    // ---------------------------------------------------------- operators
+
+    fn binary(&mut self, op: BinaryOp, left: &ast::Expr, right: &ast::Expr) -> Result<Expr> {
+        match op {
+            BinaryOp::And | BinaryOp::Or | BinaryOp::Xor => {
+                let (left, right) = (Box::new(self.bind_number(left)?), Box::new(self.bind_number(right)?));
+                let nullable = left.ty.nullable || right.ty.nullable;
+                let node = match op {
+                    BinaryOp::And => Node::And(left, right),
+                    BinaryOp::Or => Node::Or(left, right),
+                    _ => Node::Xor(left, right),
+                };
+                Ok(condition(node, nullable))
+            }
+            BinaryOp::Equal
+            | BinaryOp::NullSafeEqual
+            | BinaryOp::NotEqual
+            | BinaryOp::Less
+            | BinaryOp::LessEqual
+            | BinaryOp::Greater
+            | BinaryOp::GreaterEqual => self.compare(op, left, right),
+            BinaryOp::BitOr | BinaryOp::BitAnd | BinaryOp::BitXor | BinaryOp::ShiftLeft | BinaryOp::ShiftRight => {
+                let (left, right) = (Box::new(self.bind_number(left)?), Box::new(self.bind_number(right)?));
+                let ty = TypeInfo::bigint_unsigned(21).nullable(left.ty.nullable || right.ty.nullable);
+                Ok(Expr { node: Node::Bits { op, left, right }, ty })
+            }
+            BinaryOp::Add
+            | BinaryOp::Subtract
+            | BinaryOp::Multiply
+            | BinaryOp::Divide
+            | BinaryOp::IntegerDivide
+            | BinaryOp::Modulo => {
+                let (left, right) = (Box::new(self.bind_number(left)?), Box::new(self.bind_number(right)?));
+                let ty = typing::arithmetic(op, &left.ty, &right.ty, self.mode, self.div_precision_increment);
+                Ok(Expr { node: Node::Arithmetic { op, left, right }, ty })
+            }
+            BinaryOp::Concat => {
+                let args = vec![self.bind(left)?, self.bind(right)?];
+                self.call("concat", args)
+            }
+            BinaryOp::SoundsLike => {
+                let (left, right) = (self.bind(left)?, self.bind(right)?);
+                let (left, right) = (self.call("soundex", vec![left])?, self.call("soundex", vec![right])?);
+                self.compare_bound(BinaryOp::Equal, left, right)
+            }
+            BinaryOp::JsonExtract | BinaryOp::JsonUnquote => Err(Error::unsupported("JSON_EXTRACT")),
+        }
+    }
+
+    // ---------------------------------------------------------- functions
+
+    /// A function by its name in lower case, with bound arguments.
+    fn call(&self, name: &str, mut args: Vec<Expr>) -> Result<Expr> {
+        let function = functions::find(name)?;
+        if args.len() < function.args_min || args.len() > function.args_max {
+            return Err(Error::wrong_argument_count(name));
+        }
+        let mut typing = Typing {
+            name: function.name,
+            args: &mut args,
+            connection: self.connection,
+            div_precision_increment: self.div_precision_increment,
+        };
+        let ty = (function.typing)(&mut typing)?;
+        Ok(Expr { node: Node::Call { function, args }, ty })
+    }
+
+    fn cast(&mut self, expr: &ast::Expr, to: &CastType) -> Result<Expr> {
+        let is_number = matches!(
+            to,
+            CastType::Signed | CastType::Unsigned | CastType::Decimal { .. } | CastType::Double | CastType::Float
+        );
+        let expr = if is_number { self.bind_number(expr)? } else { self.bind(expr)? };
+        let id = match to {
+            CastType::Char { charset: Some(name), .. } => charset_by_name(name)?.default_collation(),
+            CastType::Json => return Err(Error::unsupported("CAST ... AS JSON")),
+            _ => self.connection,
+        };
+        let ty = typing::cast(to, &expr.ty, id);
+        Ok(Expr { node: Node::Cast { expr: Box::new(expr), to: to.clone() }, ty })
+    }
+
+    fn collate(&mut self, expr: &ast::Expr, name: &str) -> Result<Expr> {
+        let mut expr = self.bind(expr)?;
+        let collation = Collation::by_name(name).ok_or_else(|| Error::unknown_collation(name))?;
+        let charset =
+            if expr.ty.is_string() { expr.ty.charset() } else { format::collation::collation(self.connection).charset };
+        if collation.charset != charset {
+            // utf8mb3 text is utf8mb4 text; MySQL refuses, since the names do not match.
+            return Err(Error::collation_charset_mismatch(collation.name, charset.name()));
+        }
+        let ty = TypeInfo {
+            collation: collation.id,
+            coercibility: Coercibility::Explicit,
+            nullable: expr.ty.nullable,
+            ..if expr.ty.is_string() {
+                expr.ty
+            } else {
+                TypeInfo::string(expr.ty.length, collation.id, Coercibility::Explicit)
+            }
+        };
+        if expr.ty.is_string() && expr.as_column().is_none() {
+            expr.ty = ty;
+            return Ok(expr);
+        }
+        Ok(Expr { node: Node::Retyped(Box::new(expr)), ty })
+    }
+
+    fn date_add(
+        &mut self,
+        expr: &ast::Expr,
+        interval: &ast::Expr,
+        unit: ast::IntervalUnit,
+        subtract: bool,
+    ) -> Result<Expr> {
+        let (expr, interval) = (Box::new(self.bind(expr)?), Box::new(self.bind(interval)?));
+        let ty = typing::date_add(&expr.ty, &interval.ty, unit, self.connection);
+        Ok(Expr { node: Node::DateAdd { expr, interval, unit, subtract }, ty })
+    }
+}
+
+fn condition(node: Node, nullable: bool) -> Expr {
+    Expr { node, ty: TypeInfo::boolean().nullable(nullable) }
+}
+
+fn is_hex(expr: &ast::Expr) -> bool {
+    matches!(expr, ast::Expr::Literal(Literal::Hex { charset: None, .. } | Literal::Bit { charset: None, .. }))
+}
+
+fn constant_text(expr: &Expr) -> Option<&[u8]> {
+    match &expr.node {
+        Node::Constant(Value::Bytes(text)) => Some(text),
+        _ => None,
+    }
+}
+
+fn charset_by_name(name: &str) -> Result<Charset> {
+    Charset::by_name(name).ok_or_else(|| Error::unknown_charset(name))
+}

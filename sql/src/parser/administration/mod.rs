@@ -1,0 +1,228 @@
+//! Everything that is neither a query nor a change nor a definition: SET, SHOW,
+//! transactions, locks, users, prepared statements, maintenance.
+
+mod account;
+mod set;
+mod show;
+
+use super::Parser;
+use super::ast::*;
+use super::expression::user_variable_name;
+use super::lexer::Kind;
+use crate::error::{Error, Result};
+
+impl Parser<'_> {
+    // --------------------------------------------------------- transactions
+
+    pub(super) fn transaction(&mut self) -> Result<Statement> {
+        if self.take_word("BEGIN") {
+            self.take_word("WORK");
+            return Ok(Statement::Begin { read_only: None, consistent_snapshot: false });
+        }
+        if self.take_word("START") {
+            if self.is_any_word(&["SLAVE", "REPLICA", "ALL", "GROUP_REPLICATION"]) {
+                self.skip_rest()?;
+                return Ok(Statement::Unsupported("START REPLICA".into()));
+            }
+            self.expect_word("TRANSACTION")?;
+            let (mut read_only, mut consistent_snapshot) = (None, false);
+            if !self.is_at_end() {
+                self.list(|parser| {
+                    if parser.take_words(&["WITH", "CONSISTENT", "SNAPSHOT"]) {
+                        consistent_snapshot = true;
+                    } else if parser.take_words(&["READ", "ONLY"]) {
+                        read_only = Some(true);
+                    } else if parser.take_words(&["READ", "WRITE"]) {
+                        read_only = Some(false);
+                    } else {
+                        return Err(parser.unexpected());
+                    }
+                    Ok(())
+                })?;
+            }
+            return Ok(Statement::Begin { read_only, consistent_snapshot });
+        }
+        if self.take_word("SAVEPOINT") {
+            return Ok(Statement::Savepoint(self.name()?));
+        }
+        if self.take_word("RELEASE") {
+            self.expect_word("SAVEPOINT")?;
+            return Ok(Statement::ReleaseSavepoint(self.name()?));
+        }
+        let is_commit = self.is_word("COMMIT");
+        self.advance();
+        self.take_word("WORK");
+        if !is_commit && self.take_word("TO") {
+            self.take_word("SAVEPOINT");
+            return Ok(Statement::RollbackTo(self.name()?));
+        }
+        let (mut chain, mut release) = (false, false);
+        if self.take_word("AND") {
+            chain = !self.take_word("NO");
+            self.expect_word("CHAIN")?;
+        }
+        if self.take_word("NO") {
+            self.expect_word("RELEASE")?;
+        } else {
+            release = self.take_word("RELEASE");
+        }
+        Ok(if is_commit { Statement::Commit { chain, release } } else { Statement::Rollback { chain, release } })
+    }
+
+    pub(super) fn lock_tables(&mut self) -> Result<Statement> {
+        let unlock = self.is_word("UNLOCK");
+        self.advance();
+        if self.take_word("INSTANCE") {
+            if unlock {
+                return Ok(Statement::UnlockInstance);
+            }
+            self.expect_word("FOR")?;
+            self.expect_word("BACKUP")?;
+            return Ok(Statement::LockInstance);
+        }
+        if !self.take_word("TABLES") {
+            self.expect_word("TABLE")?;
+        }
+        if unlock {
+            return Ok(Statement::UnlockTables);
+        }
+        let tables = self.list(|parser| {
+            let table = parser.table_name()?;
+            let alias = if parser.take_word("AS") || parser.is_name() && !parser.is_word("LOW_PRIORITY") {
+                Some(parser.name()?)
+            } else {
+                None
+            };
+            parser.take_word("LOW_PRIORITY");
+            let lock = match parser.take_any_word(&["READ", "WRITE"]) {
+                Some("READ") if parser.take_word("LOCAL") => TableLock::ReadLocal,
+                Some("READ") => TableLock::Read,
+                Some(_) => TableLock::Write,
+                None => return Err(parser.unexpected()),
+            };
+            Ok((table, alias, lock))
+        })?;
+        Ok(Statement::LockTables(tables))
+    }
+
+    /// CLONE LOCAL DATA DIRECTORY [=] 'dir', BACKUP SERVER [TO 'file'], BACKUP STAGE stage.
+    pub(super) fn backup(&mut self) -> Result<Statement> {
+        let clone = self.is_word("CLONE");
+        self.advance();
+        if clone {
+            if !self.take_word("LOCAL") {
+                self.skip_rest()?;
+                return Ok(Statement::Unsupported("CLONE from another server".into()));
+            }
+            for word in ["DATA", "DIRECTORY"] {
+                self.expect_word(word)?;
+            }
+            self.take_symbol("=");
+            return Ok(Statement::CloneLocal(self.text()?));
+        }
+        if self.take_word("SERVER") {
+            let to = if self.take_word("TO") { Some(self.text()?) } else { None };
+            return Ok(Statement::BackupServer(to));
+        }
+        if self.take_word("STAGE") {
+            let word = self.upper_word()?;
+            let stage = BackupStage::by_name(&word).ok_or_else(|| Error::backup_unknown_stage(&word))?;
+            return Ok(Statement::BackupStage(stage));
+        }
+        if self.is_any_word(&["LOCK", "UNLOCK"]) {
+            self.skip_rest()?;
+            return Ok(Statement::Unsupported("BACKUP LOCK".into()));
+        }
+        Err(self.unexpected())
+    }
+
+    // -------------------------------------------------------- maintenance
+
+    pub(super) fn maintain(&mut self) -> Result<Statement> {
+        let action = match self.upper_word()?.as_str() {
+            "OPTIMIZE" => Maintenance::Optimize,
+            "ANALYZE" => Maintenance::Analyze,
+            "CHECK" => Maintenance::Check,
+            "REPAIR" => Maintenance::Repair,
+            _ => Maintenance::Checksum,
+        };
+        let _ = self.take_word("NO_WRITE_TO_BINLOG") || self.take_word("LOCAL");
+        if !self.take_word("TABLE") {
+            self.expect_word("TABLES")?;
+        }
+        let tables = self.list(Self::table_name)?;
+        let mut options = Vec::new();
+        while self.peek().kind == Kind::Word {
+            options.push(self.upper_word()?);
+        }
+        // ANALYZE TABLE t UPDATE HISTOGRAM ON c WITH 8 BUCKETS
+        if options.first().is_some_and(|word| word == "UPDATE" || word == "DROP") {
+            self.skip_rest()?;
+        }
+        Ok(Statement::Maintain { action, tables, options })
+    }
+
+    pub(super) fn kill(&mut self) -> Result<Statement> {
+        self.advance();
+        let _ = self.take_word("HARD") || self.take_word("SOFT");
+        let query_only = self.take_word("QUERY");
+        if !query_only {
+            self.take_word("CONNECTION");
+        }
+        Ok(Statement::Kill { query_only, id: self.expr()? })
+    }
+
+    pub(super) fn flush(&mut self) -> Result<Statement> {
+        self.advance();
+        let no_binlog = self.take_word("NO_WRITE_TO_BINLOG") || self.take_word("LOCAL");
+        let items = self.list(|parser| {
+            if parser.take_word("TABLES") || parser.take_word("TABLE") {
+                let tables = if parser.is_name() { parser.list(Self::table_name)? } else { Vec::new() };
+                let read_lock = parser.take_words(&["WITH", "READ", "LOCK"]);
+                let for_export = !read_lock && parser.take_words(&["FOR", "EXPORT"]);
+                return Ok(FlushItem::Tables { tables, read_lock, for_export });
+            }
+            let mut words = vec![parser.upper_word()?];
+            while parser.peek().kind == Kind::Word {
+                words.push(parser.upper_word()?);
+            }
+            Ok(FlushItem::Other(words.join(" ")))
+        })?;
+        Ok(Statement::Flush { no_binlog, items })
+    }
+
+    pub(super) fn prepared(&mut self) -> Result<Statement> {
+        match self.upper_word()?.as_str() {
+            "PREPARE" => {
+                let name = self.name()?;
+                self.expect_word("FROM")?;
+                let token = self.peek();
+                if token.kind == Kind::UserVariable {
+                    self.advance();
+                    let source = PrepareSource::Variable(user_variable_name(self.bytes(token)));
+                    return Ok(Statement::Prepare { name, source });
+                }
+                Ok(Statement::Prepare { name, source: PrepareSource::Text(self.text_bytes()?) })
+            }
+            "EXECUTE" => {
+                let name = self.name()?;
+                let mut using = Vec::new();
+                if self.take_word("USING") {
+                    using = self.list(|parser| {
+                        let token = parser.peek();
+                        if token.kind != Kind::UserVariable {
+                            return Err(parser.unexpected());
+                        }
+                        parser.advance();
+                        Ok(user_variable_name(parser.bytes(token)))
+                    })?;
+                }
+                Ok(Statement::Execute { name, using })
+            }
+            _ => {
+                self.expect_word("PREPARE")?;
+                Ok(Statement::Deallocate(self.name()?))
+            }
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! SET: variables, passwords, the characteristics of transactions.
+
+use super::Parser;
+use crate::error::Result;
+use crate::parser::ast::*;
+use crate::parser::expression::{scope_of, user_variable_name};
+use crate::parser::lexer::Kind;
+
+impl Parser<'_> {
+    pub(in crate::parser) fn set(&mut self) -> Result<Statement> {
+        self.advance();
+        if self.take_word("PASSWORD") {
+            return self.set_password();
+        }
+        let start = self.at;
+        let scope = self.take_any_word(&["GLOBAL", "SESSION", "LOCAL"]).map(scope_of);
+        if self.take_word("TRANSACTION") {
+            return self.set_transaction(scope);
+        }
+        self.at = start;
+        if self.is_any_word(&["ROLE", "RESOURCE", "STATEMENT"]) && !self.is_symbol_at(1, "=") {
+            self.skip_rest()?;
+            return Ok(Statement::Unsupported("SET ROLE, SET RESOURCE GROUP or SET STATEMENT".into()));
+        }
+        if self.take_word("DEFAULT") {
+            self.expect_word("ROLE")?;
+            self.skip_rest()?;
+            return Ok(Statement::Unsupported("SET DEFAULT ROLE".into()));
+        }
+        // A scope word holds for the items behind it that have none, as in MySQL.
+        let mut scope = None;
+        let items = self.list(|parser| parser.set_item(&mut scope))?;
+        Ok(Statement::Set(items))
+    }
+
+    fn set_item(&mut self, scope: &mut Option<VariableScope>) -> Result<SetItem> {
+        let token = self.peek();
+        if token.kind == Kind::UserVariable {
+            self.advance();
+            let name = user_variable_name(self.bytes(token));
+            if !self.take_symbol(":=") {
+                self.expect_symbol("=")?;
+            }
+            return Ok(SetItem::User { name, value: self.expr()? });
+        }
+        if self.take_word("NAMES") {
+            if self.is_symbol("=") {
+                return Err(self.unexpected());
+            }
+            if self.take_word("DEFAULT") {
+                return Ok(SetItem::Names { charset: None, collation: None });
+            }
+            let charset = Some(self.name_or_text_or_binary()?);
+            let collation = if self.take_word("COLLATE") {
+                if self.take_word("DEFAULT") { None } else { Some(self.name_or_text_or_binary()?) }
+            } else {
+                None
+            };
+            return Ok(SetItem::Names { charset, collation });
+        }
+        if self.take_words(&["CHARACTER", "SET"]) || self.take_words(&["CHAR", "SET"]) || self.take_word("CHARSET") {
+            if self.take_word("DEFAULT") {
+                return Ok(SetItem::Charset(None));
+            }
+            return Ok(SetItem::Charset(Some(self.name_or_text_or_binary()?)));
+        }
+        let (item_scope, name) = if token.kind == Kind::AtAt {
+            self.system_variable()?
+        } else {
+            let word = match self.is_symbol_at(1, "=") || self.is_symbol_at(1, ":=") {
+                true => None, // SET local = 1 would be a variable of that name.
+                false => self.take_any_word(&["GLOBAL", "SESSION", "LOCAL", "PERSIST", "PERSIST_ONLY"]),
+            };
+            if let Some(word) = word {
+                *scope = Some(scope_of(word));
+            }
+            let mut name = self.any_name()?;
+            if self.take_symbol(".") {
+                name = format!("{name}.{}", self.any_name()?);
+            }
+            (*scope, name)
+        };
+        if !self.take_symbol(":=") {
+            self.expect_symbol("=")?;
+        }
+        Ok(SetItem::System { scope: item_scope, name, value: self.set_value()? })
+    }
+
+    /// An expression, or a bare word that would be reserved: ON, ALL, BINARY, DEFAULT, ROW, SYSTEM.
+    fn set_value(&mut self) -> Result<Expr> {
+        let ends = |parser: &Self, ahead: usize| {
+            let token = parser.peek_at(ahead);
+            token.kind == Kind::End || parser.is_symbol_at(ahead, ",") || parser.is_symbol_at(ahead, ";")
+        };
+        if self.peek().kind == Kind::Word && ends(self, 1) {
+            if self.take_word("DEFAULT") {
+                return Ok(Expr::Default);
+            }
+            if self.is_any_word(&["ON", "ALL", "BINARY", "ROW", "SYSTEM", "FORCE"]) {
+                return Ok(Expr::Column(ColumnName::new(self.any_name()?)));
+            }
+        }
+        // READ-COMMITTED and the like come quoted, but some clients send them bare.
+        let words = ["READ", "REPEATABLE"];
+        if self.is_any_word(&words) && self.is_symbol_at(1, "-") {
+            let start = self.peek().start;
+            self.at += 3;
+            return Ok(Expr::Column(ColumnName::new(self.text_since(start))));
+        }
+        self.expr()
+    }
+
+    fn set_transaction(&mut self, scope: Option<VariableScope>) -> Result<Statement> {
+        let (mut isolation, mut read_only) = (None, None);
+        self.list(|parser| {
+            if parser.take_words(&["ISOLATION", "LEVEL"]) {
+                isolation = Some(if parser.take_words(&["READ", "UNCOMMITTED"]) {
+                    Isolation::ReadUncommitted
+                } else if parser.take_words(&["READ", "COMMITTED"]) {
+                    Isolation::ReadCommitted
+                } else if parser.take_words(&["REPEATABLE", "READ"]) {
+                    Isolation::RepeatableRead
+                } else if parser.take_word("SERIALIZABLE") {
+                    Isolation::Serializable
+                } else {
+                    return Err(parser.unexpected());
+                });
+            } else if parser.take_words(&["READ", "ONLY"]) {
+                read_only = Some(true);
+            } else if parser.take_words(&["READ", "WRITE"]) {
+                read_only = Some(false);
+            } else {
+                return Err(parser.unexpected());
+            }
+            Ok(())
+        })?;
+        Ok(Statement::SetTransaction { scope, isolation, read_only })
+    }
+
+    fn set_password(&mut self) -> Result<Statement> {
+        let user = if self.take_word("FOR") { Some(self.user_name()?) } else { None };
+        self.expect_symbol("=")?;
+        let password = if self.is_word("PASSWORD") && self.is_symbol_at(1, "(") {
+            self.at += 2;
+            let password = self.text_bytes()?;
+            self.expect_symbol(")")?;
+            password
+        } else {
+            self.text_bytes()?
+        };
+        Ok(Statement::SetPassword { user, password })
+    }
+}

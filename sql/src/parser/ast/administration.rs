@@ -1,0 +1,223 @@
+//! SET, SHOW, FLUSH, users: what is neither a query nor a change nor a definition.
+
+use super::*;
+
+/// The stages of MariaDB's BACKUP STAGE, in their order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum BackupStage {
+    Start,
+    Flush,
+    BlockDdl,
+    BlockCommit,
+    End,
+}
+
+impl BackupStage {
+    const ALL: [BackupStage; 5] =
+        [BackupStage::Start, BackupStage::Flush, BackupStage::BlockDdl, BackupStage::BlockCommit, BackupStage::End];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            BackupStage::Start => "START",
+            BackupStage::Flush => "FLUSH",
+            BackupStage::BlockDdl => "BLOCK_DDL",
+            BackupStage::BlockCommit => "BLOCK_COMMIT",
+            BackupStage::End => "END",
+        }
+    }
+
+    /// `name` is in upper case.
+    pub fn by_name(name: &str) -> Option<BackupStage> {
+        BackupStage::ALL.into_iter().find(|stage| stage.name() == name)
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Isolation {
+    ReadUncommitted,
+    ReadCommitted,
+    RepeatableRead,
+    Serializable,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TableLock {
+    Read,
+    ReadLocal,
+    Write,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum SetItem {
+    /// `SET [scope] name = value`. A bare identifier as value (`SET sql_mode = ANSI`) arrives as [`Expr::Column`]
+    /// without table; DEFAULT as [`Expr::Default`]; ON as a column named `ON`.
+    System {
+        scope: Option<VariableScope>,
+        name: String,
+        value: Expr,
+    },
+    User {
+        name: String,
+        value: Expr,
+    },
+    /// SET NAMES charset [COLLATE collation]; `charset` None = DEFAULT.
+    Names {
+        charset: Option<String>,
+        collation: Option<String>,
+    },
+    /// SET CHARACTER SET charset
+    Charset(Option<String>),
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct ShowFilter {
+    pub like: Option<Vec<u8>>,
+    pub filter: Option<Expr>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Show {
+    Databases(ShowFilter),
+    Tables {
+        full: bool,
+        database: Option<String>,
+        filter: ShowFilter,
+    },
+    Columns {
+        full: bool,
+        table: TableName,
+        filter: ShowFilter,
+    },
+    Index {
+        table: TableName,
+        filter: Option<Expr>,
+    },
+    CreateTable(TableName),
+    CreateDatabase {
+        name: String,
+        if_not_exists: bool,
+    },
+    CreateView(TableName),
+    CreateUser(UserName),
+    TableStatus {
+        database: Option<String>,
+        filter: ShowFilter,
+    },
+    OpenTables {
+        database: Option<String>,
+        filter: ShowFilter,
+    },
+    Variables {
+        scope: Option<VariableScope>,
+        filter: ShowFilter,
+    },
+    Status {
+        scope: Option<VariableScope>,
+        filter: ShowFilter,
+    },
+    Warnings {
+        limit: Option<Limit>,
+        count: bool,
+    },
+    Errors {
+        limit: Option<Limit>,
+        count: bool,
+    },
+    Engines,
+    /// SHOW ENGINE name STATUS|MUTEX|LOGS
+    Engine {
+        name: String,
+        what: String,
+    },
+    ProcessList {
+        full: bool,
+    },
+    Charset(ShowFilter),
+    Collation(ShowFilter),
+    Plugins,
+    Privileges,
+    Grants {
+        user: Option<UserName>,
+    },
+    Events {
+        database: Option<String>,
+        filter: ShowFilter,
+    },
+    Triggers {
+        database: Option<String>,
+        filter: ShowFilter,
+    },
+    /// SHOW FUNCTION|PROCEDURE|PACKAGE|PACKAGE BODY STATUS: `kind` upper case.
+    RoutineStatus {
+        kind: String,
+        filter: ShowFilter,
+    },
+    /// SHOW MASTER STATUS, BINARY LOG STATUS.
+    BinaryLogStatus,
+    BinaryLogs,
+    /// SHOW SLAVE|REPLICA STATUS, SLAVE HOSTS, REPLICAS, BINLOG EVENTS, PROFILES ...: the words, upper case.
+    Other(String),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FlushItem {
+    /// `TABLES [names] [WITH READ LOCK | FOR EXPORT]`
+    Tables { tables: Vec<TableName>, read_lock: bool, for_export: bool },
+    /// STATUS, LOGS, PRIVILEGES, BINARY LOGS, ...: upper case.
+    Other(String),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Maintenance {
+    Optimize,
+    Analyze,
+    Check,
+    Repair,
+    Checksum,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PrepareSource {
+    Text(Vec<u8>),
+    Variable(String),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UserName {
+    pub user: String,
+    /// `%` when not said. CURRENT_USER is user "" and host "" with `current` set.
+    pub host: String,
+    pub current: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UserSpec {
+    pub name: UserName,
+    /// IDENTIFIED WITH
+    pub plugin: Option<String>,
+    /// IDENTIFIED [WITH p] BY 'password'
+    pub password: Option<Vec<u8>>,
+    /// IDENTIFIED WITH p AS 'hash', IDENTIFIED BY PASSWORD 'hash'
+    pub hash: Option<Vec<u8>>,
+    /// REQUIRE, WITH limits, PASSWORD EXPIRE, ACCOUNT LOCK ...: the words, upper case.
+    pub options: Vec<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Privilege {
+    /// SELECT, ALL, LOCK TABLES ...: upper case, words parted by one space.
+    pub name: String,
+    pub columns: Vec<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum GrantLevel {
+    Global,
+    /// db.*; `None` is the current one (`ON *`).
+    Database(Option<String>),
+    Table(TableName),
+}
+
+impl ShowFilter {
+    pub const NONE: ShowFilter = ShowFilter { like: None, filter: None };
+}

@@ -1,0 +1,45 @@
+//! INSERT, REPLACE, UPDATE, DELETE.
+
+use super::*;
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Insert {
+    pub replace: bool,
+    pub ignore: bool,
+    pub table: TableName,
+    /// Empty: all columns in order. (`INSERT t () VALUES ()` has no columns and rows of no values.)
+    pub columns: Vec<String>,
+    pub source: InsertSource,
+    /// `AS new(x, y)` after VALUES.
+    pub row_alias: Option<(String, Vec<String>)>,
+    /// ON DUPLICATE KEY UPDATE; empty without it.
+    pub on_duplicate: Vec<(ColumnName, Expr)>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum InsertSource {
+    /// VALUES (..), (..) and also the SET form. A DEFAULT alone is [`Expr::Default`].
+    Values(Vec<Vec<Expr>>),
+    Query(Box<Query>),
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Update {
+    pub ignore: bool,
+    pub table: TableRef,
+    pub assignments: Vec<(ColumnName, Expr)>,
+    pub filter: Option<Expr>,
+    pub order_by: Vec<OrderItem>,
+    /// The count; an offset is a syntax error here.
+    pub limit: Option<Expr>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Delete {
+    pub ignore: bool,
+    pub table: TableName,
+    pub alias: Option<String>,
+    pub filter: Option<Expr>,
+    pub order_by: Vec<OrderItem>,
+    pub limit: Option<Expr>,
+}

@@ -1,0 +1,237 @@
+//! Databases, tables, columns and indexes: CREATE and ALTER.
+
+use super::*;
+
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct DatabaseOptions {
+    pub charset: Option<String>,
+    pub collation: Option<String>,
+    pub encryption: Option<String>,
+    pub read_only: Option<bool>,
+    pub comment: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct CreateTable {
+    pub temporary: bool,
+    pub if_not_exists: bool,
+    pub or_replace: bool,
+    pub table: TableName,
+    /// CREATE TABLE t LIKE other.
+    pub like: Option<TableName>,
+    pub columns: Vec<ColumnSpec>,
+    pub indexes: Vec<IndexSpec>,
+    pub foreign_keys: Vec<ForeignKeySpec>,
+    /// CHECK constraints: (name, source text of the condition).
+    pub checks: Vec<(Option<String>, String)>,
+    pub options: Vec<TableOption>,
+    /// PARTITION BY ...: its source text.
+    pub partition_by: Option<String>,
+    /// `CREATE TABLE ... [AS] SELECT`.
+    pub query: Option<Box<Query>>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct ColumnSpec {
+    pub name: String,
+    pub ty: TypeSpec,
+    /// None: not said.
+    pub nullable: Option<bool>,
+    pub default: Option<DefaultSpec>,
+    /// ON UPDATE CURRENT_TIMESTAMP[(fsp)]
+    pub on_update_now: Option<u8>,
+    pub auto_increment: bool,
+    pub primary_key: bool,
+    pub unique: bool,
+    /// KEY alone: an index, which in a column definition means PRIMARY KEY.
+    pub comment: Option<String>,
+    pub invisible: bool,
+    /// CHECK (...) texts.
+    pub checks: Vec<String>,
+    /// REFERENCES ...: parsed and ignored by MySQL here.
+    pub references: bool,
+    /// GENERATED ALWAYS AS (...): its text. Answered with 1235.
+    pub generated: Option<String>,
+    /// MariaDB's COMPRESSED, MySQL's COLUMN_FORMAT, STORAGE, ENGINE_ATTRIBUTE: accepted, ignored.
+    pub attributes: Vec<(String, String)>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum DefaultSpec {
+    /// A literal, possibly signed.
+    Literal(Expr),
+    /// CURRENT_TIMESTAMP, NOW(), LOCALTIME...
+    Now { fsp: u8 },
+    /// DEFAULT (expr), with its source text.
+    Expr { expr: Expr, text: String },
+}
+
+/// A type as written: `name` is canonical upper case: TINYINT SMALLINT MEDIUMINT INT BIGINT
+/// DECIMAL FLOAT DOUBLE BIT BOOL YEAR DATE TIME DATETIME TIMESTAMP CHAR VARCHAR BINARY VARBINARY TINYTEXT TEXT
+/// MEDIUMTEXT LONGTEXT TINYBLOB BLOB MEDIUMBLOB LONGBLOB JSON ENUM SET SERIAL, others as written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TypeSpec {
+    pub name: String,
+    /// The number in parentheses: display width, characters, bytes, digits, fsp.
+    pub length: Option<u64>,
+    pub decimals: Option<u8>,
+    pub unsigned: bool,
+    pub zerofill: bool,
+    pub charset: Option<String>,
+    pub collation: Option<String>,
+    /// The BINARY attribute: the _bin collation of the character set.
+    pub binary: bool,
+    /// ENUM's and SET's.
+    pub members: Vec<Vec<u8>>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct IndexSpec {
+    /// None: to be invented from the first column.
+    pub name: Option<String>,
+    pub kind: IndexKind,
+    pub parts: Vec<IndexPartSpec>,
+    pub comment: Option<String>,
+    pub invisible: bool,
+    /// BTREE, HASH as written.
+    pub algorithm: Option<String>,
+    pub if_not_exists: bool,
+    pub key_block_size: Option<u64>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IndexKind {
+    Primary,
+    Unique,
+    Plain,
+    FullText,
+    Spatial,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct IndexPartSpec {
+    pub column: String,
+    pub prefix: Option<u32>,
+    pub descending: bool,
+    /// A functional part `(expr)`: its text; `column` is empty. 1235.
+    pub expression: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ForeignKeySpec {
+    pub name: Option<String>,
+    pub columns: Vec<String>,
+    pub table: TableName,
+    pub references: Vec<String>,
+    pub on_delete: Option<String>,
+    pub on_update: Option<String>,
+}
+
+/// `name` is canonical: upper case with underscores (ENGINE, CHARSET, COLLATE, AUTO_INCREMENT, COMMENT,
+/// COMPRESSION, PAGE_COMPRESSED, PAGE_COMPRESSION_LEVEL, ROW_FORMAT, KEY_BLOCK_SIZE, "DATA DIRECTORY" ...).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TableOption {
+    pub name: String,
+    pub value: OptionValue,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum OptionValue {
+    Default,
+    Number(u64),
+    /// An identifier or keyword, as written.
+    Word(String),
+    /// A quoted string.
+    Text(String),
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct AlterTable {
+    pub table: TableName,
+    pub if_exists: bool,
+    pub actions: Vec<AlterAction>,
+    /// ALGORITHM=, as written.
+    pub algorithm: Option<String>,
+    /// LOCK=, as written.
+    pub lock: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum AlterAction {
+    AddColumn {
+        column: ColumnSpec,
+        position: ColumnPosition,
+        if_not_exists: bool,
+    },
+    DropColumn {
+        name: String,
+        if_exists: bool,
+    },
+    /// MODIFY (old name == column.name) and CHANGE.
+    ChangeColumn {
+        old: String,
+        column: ColumnSpec,
+        position: ColumnPosition,
+        if_exists: bool,
+    },
+    RenameColumn {
+        old: String,
+        new: String,
+    },
+    SetDefault {
+        column: String,
+        default: Option<DefaultSpec>,
+    },
+    SetColumnVisible {
+        column: String,
+        visible: bool,
+    },
+    AddIndex(IndexSpec),
+    DropIndex {
+        name: String,
+        if_exists: bool,
+    },
+    DropPrimaryKey,
+    RenameIndex {
+        old: String,
+        new: String,
+    },
+    SetIndexVisible {
+        name: String,
+        visible: bool,
+    },
+    AddForeignKey(ForeignKeySpec),
+    DropForeignKey {
+        name: String,
+    },
+    AddCheck {
+        name: Option<String>,
+        text: String,
+    },
+    DropConstraint {
+        name: String,
+    },
+    Rename(TableName),
+    Options(Vec<TableOption>),
+    /// CONVERT TO CHARACTER SET
+    ConvertCharset {
+        charset: Option<String>,
+        collation: Option<String>,
+    },
+    /// FORCE, and ENGINE=InnoDB alone is an `Options` that the executor treats likewise.
+    Force,
+    OrderBy(Vec<OrderItem>),
+    DisableKeys,
+    EnableKeys,
+    DiscardTablespace,
+    ImportTablespace,
+    /// Partitioning and the like: answered with 1235 and this name.
+    Unsupported(String),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ColumnPosition {
+    Last,
+    First,
+    After(String),
+}

@@ -1,0 +1,304 @@
+//! Expressions, as they were written.
+
+use super::*;
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Expr {
+    Literal(Literal),
+    Column(ColumnName),
+    /// The n-th `?`, from 0.
+    Parameter(usize),
+    /// `@name`
+    UserVariable(String),
+    /// `@name := expr`
+    Assign(String, Box<Expr>),
+    /// `@@[scope.]name`
+    SystemVariable {
+        scope: Option<VariableScope>,
+        name: String,
+    },
+    Unary {
+        op: UnaryOp,
+        expr: Box<Expr>,
+    },
+    Binary {
+        op: BinaryOp,
+        left: Box<Expr>,
+        right: Box<Expr>,
+    },
+    /// `expr IS [NOT] NULL`
+    IsNull {
+        expr: Box<Expr>,
+        negated: bool,
+    },
+    /// `expr IS [NOT] TRUE|FALSE|UNKNOWN`; UNKNOWN is `None`.
+    IsTruth {
+        expr: Box<Expr>,
+        truth: Option<bool>,
+        negated: bool,
+    },
+    Between {
+        expr: Box<Expr>,
+        low: Box<Expr>,
+        high: Box<Expr>,
+        negated: bool,
+    },
+    InList {
+        expr: Box<Expr>,
+        list: Vec<Expr>,
+        negated: bool,
+    },
+    InQuery {
+        expr: Box<Expr>,
+        query: Box<Query>,
+        negated: bool,
+    },
+    Like {
+        expr: Box<Expr>,
+        pattern: Box<Expr>,
+        escape: Option<Box<Expr>>,
+        negated: bool,
+    },
+    Regexp {
+        expr: Box<Expr>,
+        pattern: Box<Expr>,
+        negated: bool,
+    },
+    /// `CASE [operand] WHEN .. THEN .. [ELSE ..] END`
+    Case {
+        operand: Option<Box<Expr>>,
+        whens: Vec<(Expr, Expr)>,
+        otherwise: Option<Box<Expr>>,
+    },
+    /// A call by name: also those with a syntax of their own (`TRIM(LEADING x FROM y)` is
+    /// `ltrim`-like with [`Expr::Trim`]); `name` in lower case. LEFT, IF, MOD, YEAR ... are all here.
+    Function {
+        name: String,
+        args: Vec<Expr>,
+    },
+    /// `schema.name(args)`: a stored function.
+    StoredFunction {
+        database: String,
+        name: String,
+        args: Vec<Expr>,
+    },
+    Aggregate(Box<Aggregate>),
+    Cast {
+        expr: Box<Expr>,
+        to: CastType,
+    },
+    /// CONVERT(expr USING charset)
+    ConvertUsing {
+        expr: Box<Expr>,
+        charset: String,
+    },
+    /// expr COLLATE name
+    Collate {
+        expr: Box<Expr>,
+        collation: String,
+    },
+    /// `BINARY expr`
+    Binarily(Box<Expr>),
+    Trim {
+        side: TrimSide,
+        remove: Option<Box<Expr>>,
+        expr: Box<Expr>,
+    },
+    Extract {
+        unit: IntervalUnit,
+        expr: Box<Expr>,
+    },
+    /// `expr ± INTERVAL n unit`, DATE_ADD, DATE_SUB, ADDDATE, SUBDATE with INTERVAL.
+    DateAdd {
+        expr: Box<Expr>,
+        interval: Box<Expr>,
+        unit: IntervalUnit,
+        subtract: bool,
+    },
+    TimestampAdd {
+        unit: IntervalUnit,
+        interval: Box<Expr>,
+        expr: Box<Expr>,
+    },
+    TimestampDiff {
+        unit: IntervalUnit,
+        from: Box<Expr>,
+        to: Box<Expr>,
+    },
+    /// CHAR(n, ... [USING charset])
+    Char {
+        args: Vec<Expr>,
+        charset: Option<String>,
+    },
+    /// `(a, b)` or ROW(a, b): at least two.
+    Row(Vec<Expr>),
+    Subquery(Box<Query>),
+    Exists(Box<Query>),
+    /// `expr op ALL|ANY (query)`
+    Quantified {
+        expr: Box<Expr>,
+        op: BinaryOp,
+        all: bool,
+        query: Box<Query>,
+    },
+    /// DEFAULT(column)
+    DefaultOf(ColumnName),
+    /// DEFAULT alone: a value in INSERT and UPDATE.
+    Default,
+    /// VALUES(column) in ON DUPLICATE KEY UPDATE
+    ValuesOf(ColumnName),
+    /// MATCH ... AGAINST, window functions ...: answered with 1235 and this name.
+    Unsupported(String),
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Literal {
+    Null,
+    Bool(bool),
+    /// Digits only: without sign. Fits in u64, otherwise it is a `Decimal`.
+    Integer(u64),
+    /// `1.50`, or an integer too large: digits, at most one point.
+    Decimal(String),
+    /// With an exponent.
+    Float(f64),
+    /// Unescaped bytes; adjacent literals are joined. `charset` is the introducer: `_latin1'x'`, N'x' (utf8mb3).
+    String {
+        bytes: Vec<u8>,
+        charset: Option<String>,
+    },
+    /// x'4142', 0x4142: binary string, or a number in numeric context.
+    Hex {
+        bytes: Vec<u8>,
+        charset: Option<String>,
+    },
+    /// b'0101', 0b0101: likewise.
+    Bit {
+        bytes: Vec<u8>,
+        charset: Option<String>,
+    },
+    /// DATE '2020-01-01', TIME '..', TIMESTAMP '..', and {d '..'}.
+    Date(Vec<u8>),
+    Time(Vec<u8>),
+    Timestamp(Vec<u8>),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UnaryOp {
+    Minus,
+    Plus,
+    /// NOT and !
+    Not,
+    /// `~`
+    BitNot,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum BinaryOp {
+    Or,
+    Xor,
+    And,
+    Equal,
+    /// `<=>`
+    NullSafeEqual,
+    NotEqual,
+    Less,
+    LessEqual,
+    Greater,
+    GreaterEqual,
+    BitOr,
+    BitAnd,
+    BitXor,
+    ShiftLeft,
+    ShiftRight,
+    Add,
+    Subtract,
+    Multiply,
+    /// `/`
+    Divide,
+    /// DIV
+    IntegerDivide,
+    /// MOD, %
+    Modulo,
+    /// `||` under PIPES_AS_CONCAT
+    Concat,
+    /// a SOUNDS LIKE b
+    SoundsLike,
+    /// `->`
+    JsonExtract,
+    /// `->>`
+    JsonUnquote,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Aggregate {
+    pub function: AggregateFunction,
+    pub distinct: bool,
+    /// Empty for COUNT(*).
+    pub args: Vec<Expr>,
+    /// GROUP_CONCAT's.
+    pub order_by: Vec<OrderItem>,
+    pub separator: Option<Vec<u8>>,
+    /// OVER (...): refused with 1235.
+    pub window: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum AggregateFunction {
+    Count,
+    Sum,
+    Avg,
+    Min,
+    Max,
+    GroupConcat,
+    BitAnd,
+    BitOr,
+    BitXor,
+    /// STD, STDDEV, STDDEV_POP
+    StddevPop,
+    StddevSamp,
+    /// VARIANCE, VAR_POP
+    VarPop,
+    VarSamp,
+    AnyValue,
+    JsonArrayAgg,
+    JsonObjectAgg,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TrimSide {
+    Both,
+    Leading,
+    Trailing,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CastType {
+    Signed,
+    Unsigned,
+    Binary { bytes: Option<u32> },
+    Char { chars: Option<u32>, charset: Option<String> },
+    Date,
+    Time { fsp: u8 },
+    DateTime { fsp: u8 },
+    Decimal { precision: u8, scale: u8 },
+    Float,
+    Double,
+    Year,
+    Json,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum VariableScope {
+    Global,
+    Session,
+    Persist,
+    PersistOnly,
+}
+
+impl Expr {
+    pub const NULL: Expr = Expr::Literal(Literal::Null);
+
+    pub fn string(text: &str) -> Expr {
+        Expr::Literal(Literal::String { bytes: text.as_bytes().to_vec(), charset: None })
+    }
+}

@@ -1,0 +1,222 @@
+//! What a statement says, before anything is known about tables: the tree that
+//! the parser builds and the session, the planner and the binder read.
+//!
+//! Names are kept as they were written (comparison without case is the
+//! catalog's business), string literals as bytes in the client's character set,
+//! numbers as text already split into integer, decimal and float, since that
+//! is what decides their type in MySQL.
+//!
+//! The tree holds the *whole* of MySQL's query syntax that the parser accepts,
+//! also what nobody executes yet (windows, common table expressions): then the
+//! planner answers 1235 and nobody has to guess what a syntax error meant.
+
+mod administration;
+mod change;
+mod definition;
+mod expression;
+mod query;
+
+pub use administration::*;
+pub use change::*;
+pub use definition::*;
+pub use expression::*;
+pub use format::value::IntervalUnit;
+pub use query::*;
+
+/// One statement.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Statement {
+    /// SELECT, VALUES, TABLE, UNION ..., WITH.
+    Query(Box<Query>),
+    /// INSERT and REPLACE.
+    Insert(Box<Insert>),
+    Update(Box<Update>),
+    Delete(Box<Delete>),
+
+    CreateDatabase {
+        name: String,
+        if_not_exists: bool,
+        options: DatabaseOptions,
+    },
+    AlterDatabase {
+        name: Option<String>,
+        options: DatabaseOptions,
+    },
+    DropDatabase {
+        name: String,
+        if_exists: bool,
+    },
+    CreateTable(Box<CreateTable>),
+    AlterTable(Box<AlterTable>),
+    DropTables {
+        tables: Vec<TableName>,
+        if_exists: bool,
+        temporary: bool,
+    },
+    RenameTables(Vec<(TableName, TableName)>),
+    TruncateTable(TableName),
+    CreateIndex {
+        table: TableName,
+        index: IndexSpec,
+    },
+    DropIndex {
+        table: TableName,
+        name: String,
+    },
+    /// DROP VIEW, which has nothing to drop yet.
+    DropViews {
+        views: Vec<TableName>,
+        if_exists: bool,
+    },
+
+    Begin {
+        read_only: Option<bool>,
+        consistent_snapshot: bool,
+    },
+    Commit {
+        chain: bool,
+        release: bool,
+    },
+    Rollback {
+        chain: bool,
+        release: bool,
+    },
+    Savepoint(String),
+    RollbackTo(String),
+    ReleaseSavepoint(String),
+    LockTables(Vec<(TableName, Option<String>, TableLock)>),
+    UnlockTables,
+    /// LOCK INSTANCE FOR BACKUP.
+    LockInstance,
+    UnlockInstance,
+    /// BACKUP STAGE, MariaDB's.
+    BackupStage(BackupStage),
+    /// BACKUP SERVER \[TO 'file'\]; without a file the client gets it.
+    BackupServer(Option<String>),
+    /// CLONE LOCAL DATA DIRECTORY = 'directory'.
+    CloneLocal(String),
+
+    /// SET a = 1, @b = 2, GLOBAL c = 3, NAMES ...: in the order written.
+    Set(Vec<SetItem>),
+    /// SET [GLOBAL|SESSION] TRANSACTION. Without a scope it is for the next transaction alone.
+    SetTransaction {
+        scope: Option<VariableScope>,
+        isolation: Option<Isolation>,
+        read_only: Option<bool>,
+    },
+    SetPassword {
+        user: Option<UserName>,
+        password: Vec<u8>,
+    },
+
+    Show(Show),
+    /// EXPLAIN of a statement. `format` is TRADITIONAL, JSON, TREE as written.
+    Explain {
+        format: Option<String>,
+        analyze: bool,
+        statement: Box<Statement>,
+    },
+    /// DESCRIBE t [column or pattern].
+    Describe {
+        table: TableName,
+        column: Option<String>,
+    },
+    Use(String),
+    Kill {
+        query_only: bool,
+        id: Expr,
+    },
+    /// ALTER INSTANCE ROTATE INNODB MASTER KEY
+    RotateMasterKey,
+    Flush {
+        no_binlog: bool,
+        items: Vec<FlushItem>,
+    },
+    Maintain {
+        action: Maintenance,
+        tables: Vec<TableName>,
+        options: Vec<String>,
+    },
+    Do(Vec<Expr>),
+    Prepare {
+        name: String,
+        source: PrepareSource,
+    },
+    Execute {
+        name: String,
+        using: Vec<String>,
+    },
+    Deallocate(String),
+
+    CreateUser {
+        if_not_exists: bool,
+        users: Vec<UserSpec>,
+    },
+    AlterUser {
+        if_exists: bool,
+        users: Vec<UserSpec>,
+    },
+    DropUser {
+        if_exists: bool,
+        users: Vec<UserName>,
+    },
+    Grant {
+        privileges: Vec<Privilege>,
+        level: GrantLevel,
+        users: Vec<UserSpec>,
+        grant_option: bool,
+    },
+    Revoke {
+        privileges: Vec<Privilege>,
+        level: GrantLevel,
+        users: Vec<UserName>,
+    },
+
+    /// RESET MASTER, RESET QUERY CACHE ...: the words after RESET, upper case.
+    Reset(String),
+    /// RESET PERSIST: one variable, or all of them.
+    ResetPersist {
+        name: Option<String>,
+        if_exists: bool,
+    },
+    Shutdown,
+    /// Known to MySQL, not to us: answered with 1235 and this name.
+    Unsupported(String),
+}
+
+/// `[database.]table`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct TableName {
+    pub database: Option<String>,
+    pub name: String,
+}
+
+/// `[[database.]table.]column`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct ColumnName {
+    pub database: Option<String>,
+    pub table: Option<String>,
+    pub name: String,
+}
+
+// ---------------------------------------------------------------- queries
+
+// ------------------------------------------------------------ expressions
+
+// ------------------------------------------------------- changes of rows
+
+// ------------------------------------------------------------ definitions
+
+// --------------------------------------------------------- administration
+
+impl TableName {
+    pub fn new(name: impl Into<String>) -> TableName {
+        TableName { database: None, name: name.into() }
+    }
+}
+
+impl ColumnName {
+    pub fn new(name: impl Into<String>) -> ColumnName {
+        ColumnName { database: None, table: None, name: name.into() }
+    }
+}

@@ -1,0 +1,156 @@
+//! SELECT, VALUES, UNION: what is asked for, from where, and in which order.
+
+use super::*;
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Query {
+    pub with: Option<With>,
+    pub body: Body,
+    pub order_by: Vec<OrderItem>,
+    pub limit: Option<Limit>,
+    pub lock: Option<RowLock>,
+    /// SELECT ... INTO @a, @b.
+    pub into_variables: Vec<String>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct With {
+    pub recursive: bool,
+    pub tables: Vec<CommonTable>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct CommonTable {
+    pub name: String,
+    pub columns: Vec<String>,
+    pub query: Query,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Body {
+    Select(Box<Select>),
+    /// UNION, EXCEPT, INTERSECT: `left` and `right` in the order written.
+    Set {
+        operator: SetOperator,
+        all: bool,
+        left: Box<Body>,
+        right: Box<Body>,
+    },
+    Values(Vec<Vec<Expr>>),
+    Table(TableName),
+    /// A parenthesised query with its own ORDER BY and LIMIT.
+    Nested(Box<Query>),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SetOperator {
+    Union,
+    Except,
+    Intersect,
+}
+
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Select {
+    pub distinct: bool,
+    pub straight_join: bool,
+    pub calc_found_rows: bool,
+    pub items: Vec<SelectItem>,
+    /// FROM a, b: more than one is a cross join. Empty: no FROM, or FROM DUAL.
+    pub from: Vec<TableRef>,
+    pub filter: Option<Expr>,
+    pub group_by: Vec<OrderItem>,
+    pub rollup: bool,
+    pub having: Option<Expr>,
+    /// WINDOW w AS (...): kept to be refused by name.
+    pub windows: bool,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum SelectItem {
+    /// `*`
+    All,
+    /// `t.*`, `db.t.*`
+    AllOf(TableName),
+    Expr {
+        expr: Expr,
+        alias: Option<String>,
+        /// The expression as it was written: the name of the column without an alias.
+        text: String,
+    },
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum TableRef {
+    Table { name: TableName, alias: Option<String>, hints: Vec<IndexHint> },
+    Derived { query: Box<Query>, alias: String, columns: Vec<String>, lateral: bool },
+    Join { left: Box<TableRef>, right: Box<TableRef>, kind: JoinKind, condition: JoinCondition },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum JoinKind {
+    /// JOIN, INNER JOIN, CROSS JOIN, and a comma inside parentheses.
+    Inner,
+    /// STRAIGHT_JOIN: inner, left table first.
+    Straight,
+    Left,
+    Right,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum JoinCondition {
+    None,
+    On(Expr),
+    Using(Vec<String>),
+    Natural,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IndexHint {
+    pub kind: IndexHintKind,
+    pub purpose: IndexHintPurpose,
+    /// Empty for `USE INDEX ()`: no index at all.
+    pub indexes: Vec<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IndexHintKind {
+    Use,
+    Force,
+    Ignore,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IndexHintPurpose {
+    Any,
+    Join,
+    OrderBy,
+    GroupBy,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct OrderItem {
+    pub expr: Expr,
+    pub descending: bool,
+}
+
+/// LIMIT. Both are integer literals or parameters (or local variables later).
+#[derive(Debug, Clone, PartialEq)]
+pub struct Limit {
+    pub offset: Option<Expr>,
+    pub count: Expr,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RowLock {
+    /// FOR UPDATE rather than FOR SHARE.
+    pub exclusive: bool,
+    pub of: Vec<TableName>,
+    pub wait: LockWait,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LockWait {
+    Wait,
+    NoWait,
+    SkipLocked,
+}

@@ -1,0 +1,255 @@
+//! ALTER TABLE, and the other things that can be altered.
+
+use super::Parser;
+use super::table::Constraint;
+use crate::error::Result;
+use crate::parser::ast::*;
+
+impl Parser<'_> {
+    pub(in crate::parser) fn alter(&mut self) -> Result<Statement> {
+        self.advance();
+        if self.take_word("DATABASE") || self.take_word("SCHEMA") {
+            let is_option = self.is_any_word(&["DEFAULT", "CHARACTER", "CHARSET", "COLLATE", "ENCRYPTION", "READ"]);
+            let name = if is_option { None } else { Some(self.name()?) };
+            return Ok(Statement::AlterDatabase { name, options: self.database_options()? });
+        }
+        if self.take_word("USER") {
+            let if_exists = self.if_exists()?;
+            return Ok(Statement::AlterUser { if_exists, users: self.user_specs()? });
+        }
+        if self.take_words(&["INSTANCE", "ROTATE", "INNODB", "MASTER", "KEY"]) {
+            return Ok(Statement::RotateMasterKey);
+        }
+        let _ = self.take_word("ONLINE") || self.take_word("OFFLINE");
+        let _ = self.take_word("IGNORE");
+        if self.take_word("TABLE") {
+            return self.alter_table();
+        }
+        let known = [
+            "VIEW",
+            "ALGORITHM",
+            "DEFINER",
+            "SQL",
+            "FUNCTION",
+            "PROCEDURE",
+            "EVENT",
+            "SERVER",
+            "INSTANCE",
+            "TABLESPACE",
+            "UNDO",
+        ];
+        let Some(word) = self.take_any_word(&known) else { return Err(self.unexpected()) };
+        self.skip_rest()?;
+        Ok(Statement::Unsupported(format!("ALTER {word}")))
+    }
+
+    fn alter_table(&mut self) -> Result<Statement> {
+        let if_exists = self.if_exists()?;
+        let table = self.table_name()?;
+        let mut alter = AlterTable { table, if_exists, actions: Vec::new(), algorithm: None, lock: None };
+        while !self.is_at_end() {
+            self.alter_action(&mut alter)?;
+            // Options follow each other without commas.
+            if !self.take_symbol(",") && !self.is_at_end() && !self.is_word("PARTITION") {
+                return Err(self.unexpected());
+            }
+        }
+        Ok(Statement::AlterTable(Box::new(alter)))
+    }
+
+    fn alter_action(&mut self, alter: &mut AlterTable) -> Result<()> {
+        let actions = &mut alter.actions;
+        if self.take_word("ADD") {
+            return self.alter_add(actions);
+        }
+        if self.take_word("DROP") {
+            actions.push(self.alter_drop()?);
+        } else if self.is_any_word(&["MODIFY", "CHANGE"]) {
+            let is_change = self.is_word("CHANGE");
+            self.advance();
+            self.take_word("COLUMN");
+            let if_exists = self.if_exists()?;
+            let old = if is_change { Some(self.name()?) } else { None };
+            let column = self.column_spec()?;
+            let position = self.column_position()?;
+            let old = old.unwrap_or_else(|| column.name.clone());
+            actions.push(AlterAction::ChangeColumn { old, column, position, if_exists });
+        } else if self.take_word("ALTER") {
+            actions.push(self.alter_alter()?);
+        } else if self.take_word("RENAME") {
+            actions.push(self.alter_rename()?);
+        } else if self.take_words(&["CONVERT", "TO"]) {
+            if !self.take_charset_words() {
+                return Err(self.unexpected());
+            }
+            let charset = if self.take_word("DEFAULT") { None } else { Some(self.name_or_text_or_binary()?) };
+            let collation = if self.take_word("COLLATE") { Some(self.name_or_text_or_binary()?) } else { None };
+            actions.push(AlterAction::ConvertCharset { charset, collation });
+        } else if self.take_word("ALGORITHM") {
+            self.take_symbol("=");
+            alter.algorithm = Some(self.upper_word()?);
+        } else if self.take_word("LOCK") {
+            self.take_symbol("=");
+            alter.lock = Some(self.upper_word()?);
+        } else if self.take_word("FORCE") {
+            actions.push(AlterAction::Force);
+        } else if self.is_word("ORDER") {
+            actions.push(AlterAction::OrderBy(self.order_by()?));
+        } else if self.take_words(&["DISABLE", "KEYS"]) {
+            actions.push(AlterAction::DisableKeys);
+        } else if self.take_words(&["ENABLE", "KEYS"]) {
+            actions.push(AlterAction::EnableKeys);
+        } else if self.take_words(&["DISCARD", "TABLESPACE"]) {
+            actions.push(AlterAction::DiscardTablespace);
+        } else if self.take_words(&["IMPORT", "TABLESPACE"]) {
+            actions.push(AlterAction::ImportTablespace);
+        } else if self.take_words(&["WITH", "VALIDATION"]) || self.take_words(&["WITHOUT", "VALIDATION"]) {
+            // Nothing to validate.
+        } else {
+            let partitioning = [
+                "PARTITION",
+                "REMOVE",
+                "COALESCE",
+                "REORGANIZE",
+                "EXCHANGE",
+                "TRUNCATE",
+                "ANALYZE",
+                "CHECK",
+                "OPTIMIZE",
+                "REBUILD",
+                "REPAIR",
+            ];
+            if self.is_any_word(&partitioning) {
+                self.skip_rest()?;
+                actions.push(AlterAction::Unsupported("partitioning".into()));
+                return Ok(());
+            }
+            let options = self.table_options()?;
+            if options.is_empty() {
+                return Err(self.unexpected());
+            }
+            actions.push(AlterAction::Options(options));
+        }
+        Ok(())
+    }
+
+    fn alter_add(&mut self, actions: &mut Vec<AlterAction>) -> Result<()> {
+        if self.is_word("PARTITION") {
+            self.skip_rest()?;
+            actions.push(AlterAction::Unsupported("partitioning".into()));
+            return Ok(());
+        }
+        if let Some(constraint) = self.constraint()? {
+            actions.push(match constraint {
+                Constraint::Index(index) => AlterAction::AddIndex(index),
+                Constraint::ForeignKey(key) => AlterAction::AddForeignKey(key),
+                Constraint::Check(name, text) => AlterAction::AddCheck { name, text },
+            });
+            return Ok(());
+        }
+        self.take_word("COLUMN");
+        let if_not_exists = self.if_not_exists()?;
+        if self.take_symbol("(") {
+            // ADD (a INT, b INT, KEY (a))
+            self.list(|parser| {
+                let action = match parser.constraint()? {
+                    Some(Constraint::Index(index)) => AlterAction::AddIndex(index),
+                    Some(Constraint::ForeignKey(key)) => AlterAction::AddForeignKey(key),
+                    Some(Constraint::Check(name, text)) => AlterAction::AddCheck { name, text },
+                    None => {
+                        let column = parser.column_spec()?;
+                        AlterAction::AddColumn { column, position: ColumnPosition::Last, if_not_exists }
+                    }
+                };
+                actions.push(action);
+                Ok(())
+            })?;
+            return self.expect_symbol(")");
+        }
+        let column = self.column_spec()?;
+        let position = self.column_position()?;
+        actions.push(AlterAction::AddColumn { column, position, if_not_exists });
+        Ok(())
+    }
+
+    fn alter_drop(&mut self) -> Result<AlterAction> {
+        if self.take_words(&["PRIMARY", "KEY"]) {
+            return Ok(AlterAction::DropPrimaryKey);
+        }
+        if self.take_words(&["FOREIGN", "KEY"]) {
+            self.if_exists()?;
+            return Ok(AlterAction::DropForeignKey { name: self.name()? });
+        }
+        if self.take_word("INDEX") || self.take_word("KEY") {
+            let if_exists = self.if_exists()?;
+            return Ok(AlterAction::DropIndex { name: self.any_name()?, if_exists });
+        }
+        if self.take_word("CONSTRAINT") || self.take_word("CHECK") {
+            self.if_exists()?;
+            return Ok(AlterAction::DropConstraint { name: self.name()? });
+        }
+        if self.is_word("PARTITION") {
+            self.skip_rest()?;
+            return Ok(AlterAction::Unsupported("partitioning".into()));
+        }
+        self.take_word("COLUMN");
+        let if_exists = self.if_exists()?;
+        let name = self.name()?;
+        let _ = self.take_word("RESTRICT") || self.take_word("CASCADE");
+        Ok(AlterAction::DropColumn { name, if_exists })
+    }
+
+    fn alter_alter(&mut self) -> Result<AlterAction> {
+        if self.take_word("INDEX") || self.take_word("KEY") {
+            let name = self.any_name()?;
+            self.take_word("NOT"); // MariaDB: [NOT] IGNORED
+            let visible = match self.take_any_word(&["VISIBLE", "INVISIBLE", "IGNORED"]) {
+                Some(word) => word == "VISIBLE",
+                None => return Err(self.unexpected()),
+            };
+            return Ok(AlterAction::SetIndexVisible { name, visible });
+        }
+        if self.take_word("CHECK") || self.take_word("CONSTRAINT") {
+            self.skip_rest()?;
+            return Ok(AlterAction::Unsupported("ALTER CHECK".into()));
+        }
+        self.take_word("COLUMN");
+        let column = self.name()?;
+        if self.take_words(&["SET", "DEFAULT"]) {
+            return Ok(AlterAction::SetDefault { column, default: Some(self.default_value()?) });
+        }
+        if self.take_words(&["DROP", "DEFAULT"]) {
+            return Ok(AlterAction::SetDefault { column, default: None });
+        }
+        self.expect_word("SET")?;
+        match self.take_any_word(&["VISIBLE", "INVISIBLE"]) {
+            Some(word) => Ok(AlterAction::SetColumnVisible { column, visible: word == "VISIBLE" }),
+            None => Err(self.unexpected()),
+        }
+    }
+
+    fn alter_rename(&mut self) -> Result<AlterAction> {
+        if self.take_word("COLUMN") {
+            let old = self.name()?;
+            self.expect_word("TO")?;
+            return Ok(AlterAction::RenameColumn { old, new: self.name()? });
+        }
+        if self.take_word("INDEX") || self.take_word("KEY") {
+            let old = self.any_name()?;
+            self.expect_word("TO")?;
+            return Ok(AlterAction::RenameIndex { old, new: self.any_name()? });
+        }
+        let _ = self.take_word("TO") || self.take_word("AS") || self.take_symbol("=");
+        Ok(AlterAction::Rename(self.table_name()?))
+    }
+
+    fn column_position(&mut self) -> Result<ColumnPosition> {
+        if self.take_word("FIRST") {
+            return Ok(ColumnPosition::First);
+        }
+        if self.take_word("AFTER") {
+            return Ok(ColumnPosition::After(self.name()?));
+        }
+        Ok(ColumnPosition::Last)
+    }
+}

@@ -1,0 +1,233 @@
+//! CREATE, ALTER, DROP, RENAME, TRUNCATE: tables, indexes, databases, users.
+//!
+//! Options are kept as name and value: what they mean is the executor's
+//! business. Names are canonical ([`TableOption`]), so that `DEFAULT CHARACTER SET =
+//! x`, `CHARSET x` and `CHARACTER SET x` are one option.
+
+mod alter;
+mod column;
+mod options;
+mod table;
+
+use super::Parser;
+use super::ast::*;
+use super::lexer::Kind;
+use crate::error::Result;
+
+impl Parser<'_> {
+    // ------------------------------------------------------------ CREATE
+
+    pub(super) fn create(&mut self) -> Result<Statement> {
+        self.advance();
+        let or_replace = self.take_words(&["OR", "REPLACE"]);
+        if self.take_word("TEMPORARY") {
+            self.expect_word("TABLE")?;
+            return self.create_table(true, or_replace);
+        }
+        if self.take_word("TABLE") {
+            return self.create_table(false, or_replace);
+        }
+        if self.take_word("DATABASE") || self.take_word("SCHEMA") {
+            let if_not_exists = self.if_not_exists()?;
+            let name = self.name()?;
+            return Ok(Statement::CreateDatabase { name, if_not_exists, options: self.database_options()? });
+        }
+        if self.take_word("USER") {
+            let if_not_exists = self.if_not_exists()?;
+            return Ok(Statement::CreateUser { if_not_exists, users: self.user_specs()? });
+        }
+        let kind = match self.take_any_word(&["UNIQUE", "FULLTEXT", "SPATIAL"]) {
+            Some("UNIQUE") => IndexKind::Unique,
+            Some("FULLTEXT") => IndexKind::FullText,
+            Some(_) => IndexKind::Spatial,
+            None => IndexKind::Plain,
+        };
+        if self.take_word("INDEX") {
+            let if_not_exists = self.if_not_exists()?;
+            let mut index = IndexSpec {
+                name: Some(self.any_name()?),
+                kind,
+                parts: Vec::new(),
+                comment: None,
+                invisible: false,
+                algorithm: self.index_algorithm()?,
+                if_not_exists,
+                key_block_size: None,
+            };
+            self.expect_word("ON")?;
+            let table = self.table_name()?;
+            index.parts = self.parenthesized_list(Self::index_part)?;
+            self.index_options(&mut index)?;
+            // ALGORITHM and LOCK.
+            while self.is_any_word(&["ALGORITHM", "LOCK"]) {
+                self.advance();
+                self.take_symbol("=");
+                self.upper_word()?;
+            }
+            return Ok(Statement::CreateIndex { table, index });
+        }
+        if self.peek().kind != Kind::Word || kind != IndexKind::Plain {
+            return Err(self.unexpected());
+        }
+        // VIEW with its options, FUNCTION, PROCEDURE, TRIGGER, EVENT, ROLE, SERVER ...
+        let known = [
+            "VIEW",
+            "ALGORITHM",
+            "DEFINER",
+            "SQL",
+            "FUNCTION",
+            "PROCEDURE",
+            "TRIGGER",
+            "EVENT",
+            "ROLE",
+            "SERVER",
+            "AGGREGATE",
+            "TABLESPACE",
+            "UNDO",
+            "LOGFILE",
+            "RESOURCE",
+            "SEQUENCE",
+            "PACKAGE",
+        ];
+        let Some(word) = self.take_any_word(&known) else { return Err(self.unexpected()) };
+        let what = ["VIEW", "TRIGGER", "FUNCTION", "PROCEDURE", "EVENT"]
+            .iter()
+            .find(|what| self.tokens[self.at..].iter().any(|t| self.bytes(*t).eq_ignore_ascii_case(what.as_bytes())))
+            .copied()
+            .unwrap_or(word);
+        let what = if ["ALGORITHM", "DEFINER", "SQL"].contains(&word) { what } else { word };
+        self.skip_rest()?;
+        Ok(Statement::Unsupported(format!("CREATE {what}")))
+    }
+
+    fn if_not_exists(&mut self) -> Result<bool> {
+        if !self.is_word("IF") {
+            return Ok(false);
+        }
+        if self.take_words(&["IF", "NOT", "EXISTS"]) { Ok(true) } else { Err(self.unexpected()) }
+    }
+
+    pub(super) fn if_exists(&mut self) -> Result<bool> {
+        if !self.is_word("IF") {
+            return Ok(false);
+        }
+        if self.take_words(&["IF", "EXISTS"]) { Ok(true) } else { Err(self.unexpected()) }
+    }
+
+    fn database_options(&mut self) -> Result<DatabaseOptions> {
+        let mut options = DatabaseOptions::default();
+        loop {
+            let start = self.at;
+            self.take_word("DEFAULT");
+            if self.take_charset_words() {
+                self.take_symbol("=");
+                options.charset = Some(self.name_or_text_or_binary()?);
+            } else if self.take_word("COLLATE") {
+                self.take_symbol("=");
+                options.collation = Some(self.name_or_text_or_binary()?);
+            } else if self.take_word("ENCRYPTION") {
+                self.take_symbol("=");
+                options.encryption = Some(self.text()?);
+            } else if self.take_word("COMMENT") {
+                self.take_symbol("=");
+                options.comment = Some(self.text()?);
+            } else if self.take_words(&["READ", "ONLY"]) {
+                self.take_symbol("=");
+                options.read_only = if self.take_word("DEFAULT") { Some(false) } else { Some(self.integer()? != 0) };
+            } else {
+                self.at = start;
+                return Ok(options);
+            }
+        }
+    }
+
+    /// CHARACTER SET, CHARSET, CHAR SET
+    fn take_charset_words(&mut self) -> bool {
+        self.take_words(&["CHARACTER", "SET"]) || self.take_word("CHARSET") || self.take_words(&["CHAR", "SET"])
+    }
+
+    // ------------------------------------------------------ table options
+
+    // ------------------------------------------------- DROP, RENAME, TRUNCATE
+
+    pub(super) fn drop(&mut self) -> Result<Statement> {
+        self.advance();
+        let temporary = self.take_word("TEMPORARY");
+        if self.take_word("TABLE") || self.take_word("TABLES") {
+            let if_exists = self.if_exists()?;
+            let tables = self.list(Self::table_name)?;
+            let _ = self.take_word("RESTRICT") || self.take_word("CASCADE");
+            return Ok(Statement::DropTables { tables, if_exists, temporary });
+        }
+        if temporary {
+            return Err(self.unexpected());
+        }
+        if self.take_word("DATABASE") || self.take_word("SCHEMA") {
+            let if_exists = self.if_exists()?;
+            return Ok(Statement::DropDatabase { name: self.name()?, if_exists });
+        }
+        if self.take_word("INDEX") {
+            self.if_exists()?;
+            let name = self.any_name()?;
+            self.expect_word("ON")?;
+            let table = self.table_name()?;
+            while self.is_any_word(&["ALGORITHM", "LOCK"]) {
+                self.advance();
+                self.take_symbol("=");
+                self.upper_word()?;
+            }
+            return Ok(Statement::DropIndex { table, name });
+        }
+        if self.take_word("VIEW") {
+            let if_exists = self.if_exists()?;
+            let views = self.list(Self::table_name)?;
+            let _ = self.take_word("RESTRICT") || self.take_word("CASCADE");
+            return Ok(Statement::DropViews { views, if_exists });
+        }
+        if self.take_word("USER") {
+            let if_exists = self.if_exists()?;
+            return Ok(Statement::DropUser { if_exists, users: self.list(Self::user_name)? });
+        }
+        if self.take_word("PREPARE") {
+            return Ok(Statement::Deallocate(self.name()?));
+        }
+        let known = [
+            "FUNCTION",
+            "PROCEDURE",
+            "TRIGGER",
+            "EVENT",
+            "ROLE",
+            "SERVER",
+            "TABLESPACE",
+            "UNDO",
+            "SEQUENCE",
+            "PACKAGE",
+        ];
+        let Some(word) = self.take_any_word(&known) else { return Err(self.unexpected()) };
+        self.skip_rest()?;
+        Ok(Statement::Unsupported(format!("DROP {word}")))
+    }
+
+    pub(super) fn rename(&mut self) -> Result<Statement> {
+        self.advance();
+        if self.take_word("USER") {
+            self.skip_rest()?;
+            return Ok(Statement::Unsupported("RENAME USER".into()));
+        }
+        if !self.take_word("TABLE") {
+            self.expect_word("TABLES")?;
+        }
+        let pairs = self.list(|parser| {
+            let from = parser.table_name()?;
+            parser.expect_word("TO")?;
+            Ok((from, parser.table_name()?))
+        })?;
+        Ok(Statement::RenameTables(pairs))
+    }
+
+    pub(super) fn truncate(&mut self) -> Result<Statement> {
+        self.advance();
+        self.take_word("TABLE");
+        Ok(Statement::TruncateTable(self.table_name()?))
+    }
+}

@@ -1,0 +1,395 @@
+//! Calls: aggregates, and the functions that have a syntax of their own.
+
+use super::Parser;
+use crate::error::{Error, Result};
+use crate::parser::ast::*;
+use crate::parser::lexer::Kind;
+use crate::parser::words;
+
+/// Reserved words that are functions when a parenthesis follows.
+const RESERVED_FUNCTIONS: [&str; 28] = [
+    "char",
+    "convert",
+    "database",
+    "schema",
+    "if",
+    "insert",
+    "interval",
+    "left",
+    "right",
+    "mod",
+    "repeat",
+    "replace",
+    "values",
+    "utc_date",
+    "utc_time",
+    "utc_timestamp",
+    "cume_dist",
+    "dense_rank",
+    "first_value",
+    "lag",
+    "last_value",
+    "lead",
+    "nth_value",
+    "ntile",
+    "percent_rank",
+    "rank",
+    "row_number",
+    "grouping",
+];
+
+const WINDOW_FUNCTIONS: [&str; 11] = [
+    "cume_dist",
+    "dense_rank",
+    "first_value",
+    "lag",
+    "last_value",
+    "lead",
+    "nth_value",
+    "ntile",
+    "percent_rank",
+    "rank",
+    "row_number",
+];
+
+impl Parser<'_> {
+    pub(super) fn call(&mut self) -> Result<Expr> {
+        let token = self.peek();
+        let is_quoted = token.kind == Kind::QuotedName;
+        let reserved = !is_quoted && words::is_reserved(self.bytes(token));
+        let name = self.any_name()?.to_ascii_lowercase();
+        if reserved && !RESERVED_FUNCTIONS.contains(&name.as_str()) {
+            return Err(self.error_at(token.start as usize));
+        }
+        if is_quoted {
+            return Ok(Expr::Function { name, args: self.arguments()? });
+        }
+        if let Some(function) = aggregate_by_name(&name) {
+            return self.aggregate(function);
+        }
+        if WINDOW_FUNCTIONS.contains(&name.as_str()) {
+            self.expect_symbol("(")?;
+            self.skip_parenthesized()?;
+            self.skip_over()?;
+            return Ok(Expr::Unsupported(format!("window function {name}")));
+        }
+        match name.as_str() {
+            "cast" => self.cast(),
+            "convert" => self.convert(),
+            "extract" => {
+                self.expect_symbol("(")?;
+                let unit = self.interval_unit()?;
+                self.expect_word("FROM")?;
+                let expr = self.boxed_expr()?;
+                self.expect_symbol(")")?;
+                Ok(Expr::Extract { unit, expr })
+            }
+            "mod" => {
+                self.expect_symbol("(")?;
+                let left = self.boxed_expr()?;
+                self.expect_symbol(",")?;
+                let right = self.boxed_expr()?;
+                self.expect_symbol(")")?;
+                Ok(Expr::Binary { op: BinaryOp::Modulo, left, right })
+            }
+            "trim" => self.trim(),
+            "substring" | "substr" | "mid" => self.substring(),
+            "position" => {
+                self.expect_symbol("(")?;
+                let needle = self.bits(1)?;
+                self.expect_word("IN")?;
+                let text = self.expr()?;
+                self.expect_symbol(")")?;
+                Ok(Expr::Function { name: "locate".into(), args: vec![needle, text] })
+            }
+            "date_add" | "adddate" => self.date_add(&name, false),
+            "date_sub" | "subdate" => self.date_add(&name, true),
+            "timestampadd" => {
+                self.expect_symbol("(")?;
+                let unit = self.interval_unit()?;
+                self.expect_symbol(",")?;
+                let interval = self.boxed_expr()?;
+                self.expect_symbol(",")?;
+                let expr = self.boxed_expr()?;
+                self.expect_symbol(")")?;
+                Ok(Expr::TimestampAdd { unit, interval, expr })
+            }
+            "timestampdiff" => {
+                self.expect_symbol("(")?;
+                let unit = self.interval_unit()?;
+                self.expect_symbol(",")?;
+                let from = self.boxed_expr()?;
+                self.expect_symbol(",")?;
+                let to = self.boxed_expr()?;
+                self.expect_symbol(")")?;
+                Ok(Expr::TimestampDiff { unit, from, to })
+            }
+            "char" => {
+                self.expect_symbol("(")?;
+                let args = self.list(Self::expr)?;
+                let charset = if self.take_word("USING") { Some(self.name_or_text_or_binary()?) } else { None };
+                self.expect_symbol(")")?;
+                Ok(Expr::Char { args, charset })
+            }
+            "values" => {
+                self.expect_symbol("(")?;
+                let column = self.column_name()?;
+                self.expect_symbol(")")?;
+                Ok(Expr::ValuesOf(column))
+            }
+            "get_format" => {
+                self.expect_symbol("(")?;
+                let kind = self.upper_word()?;
+                self.expect_symbol(",")?;
+                let style = self.expr()?;
+                self.expect_symbol(")")?;
+                Ok(Expr::Function { name, args: vec![Expr::string(&kind), style] })
+            }
+            "weight_string" | "json_table" | "json_value" => {
+                self.expect_symbol("(")?;
+                self.skip_parenthesized()?;
+                Ok(Expr::Unsupported(name.to_ascii_uppercase()))
+            }
+            _ => {
+                let args = self.arguments()?;
+                let name = match name.as_str() {
+                    "current_timestamp" | "localtime" | "localtimestamp" => "now".into(),
+                    _ => name,
+                };
+                Ok(Expr::Function { name, args })
+            }
+        }
+    }
+
+    fn aggregate(&mut self, function: AggregateFunction) -> Result<Expr> {
+        self.expect_symbol("(")?;
+        let mut aggregate = Aggregate {
+            function,
+            distinct: false,
+            args: Vec::new(),
+            order_by: Vec::new(),
+            separator: None,
+            window: false,
+        };
+        if function == AggregateFunction::Count && self.take_symbol("*") {
+            self.expect_symbol(")")?;
+        } else {
+            aggregate.distinct = self.take_word("DISTINCT") || self.take_word("DISTINCTROW");
+            if !aggregate.distinct {
+                self.take_word("ALL");
+            }
+            let many = match function {
+                AggregateFunction::GroupConcat | AggregateFunction::JsonObjectAgg => true,
+                AggregateFunction::Count => aggregate.distinct,
+                _ => false,
+            };
+            aggregate.args = if many { self.list(Self::expr)? } else { vec![self.expr()?] };
+            if function == AggregateFunction::GroupConcat {
+                if self.is_word("ORDER") {
+                    aggregate.order_by = self.order_by()?;
+                }
+                if self.take_word("SEPARATOR") {
+                    aggregate.separator = Some(self.text_bytes()?);
+                }
+            }
+            self.expect_symbol(")")?;
+        }
+        aggregate.window = self.skip_over()?;
+        Ok(Expr::Aggregate(Box::new(aggregate)))
+    }
+
+    /// OVER name, OVER (...)
+    fn skip_over(&mut self) -> Result<bool> {
+        if !self.take_word("OVER") {
+            return Ok(false);
+        }
+        if self.take_symbol("(") {
+            self.skip_parenthesized()?;
+        } else {
+            self.name()?;
+        }
+        Ok(true)
+    }
+
+    fn cast(&mut self) -> Result<Expr> {
+        self.expect_symbol("(")?;
+        let expr = self.boxed_expr()?;
+        self.expect_word("AS")?;
+        let to = self.cast_type()?;
+        let is_array = self.take_word("ARRAY");
+        self.expect_symbol(")")?;
+        if is_array {
+            return Ok(Expr::Unsupported("CAST ... AS ARRAY".into()));
+        }
+        Ok(Expr::Cast { expr, to })
+    }
+
+    fn convert(&mut self) -> Result<Expr> {
+        self.expect_symbol("(")?;
+        let expr = self.boxed_expr()?;
+        if self.take_word("USING") {
+            let charset = self.name_or_text_or_binary()?;
+            self.expect_symbol(")")?;
+            return Ok(Expr::ConvertUsing { expr, charset });
+        }
+        self.expect_symbol(",")?;
+        let to = self.cast_type()?;
+        self.expect_symbol(")")?;
+        Ok(Expr::Cast { expr, to })
+    }
+
+    fn cast_type(&mut self) -> Result<CastType> {
+        let token = self.peek();
+        let word = self.upper_word()?;
+        Ok(match word.as_str() {
+            "SIGNED" => {
+                let _ = self.take_word("INTEGER") || self.take_word("INT");
+                CastType::Signed
+            }
+            "UNSIGNED" => {
+                let _ = self.take_word("INTEGER") || self.take_word("INT");
+                CastType::Unsigned
+            }
+            "INT" | "INTEGER" | "BIGINT" => CastType::Signed,
+            "BINARY" | "VARBINARY" => CastType::Binary { bytes: self.optional_length()? },
+            "CHAR" | "CHARACTER" | "NCHAR" | "VARCHAR" => {
+                let chars = self.optional_length()?;
+                let mut charset = (word == "NCHAR").then(|| "utf8mb3".to_string());
+                if self.take_words(&["CHARACTER", "SET"])
+                    || self.take_word("CHARSET")
+                    || self.take_words(&["CHAR", "SET"])
+                {
+                    charset = Some(self.name_or_text_or_binary()?);
+                } else if let Some(word) = self.take_any_word(&["ASCII", "UNICODE"]) {
+                    charset = Some(if word == "ASCII" { "latin1".into() } else { "ucs2".into() });
+                } else if self.take_word("BINARY") {
+                    // CAST(x AS CHAR BINARY): the _bin collation, which only matters to comparison.
+                }
+                CastType::Char { chars, charset }
+            }
+            "DATE" => CastType::Date,
+            "TIME" => CastType::Time { fsp: self.optional_fsp("CAST")? },
+            "DATETIME" | "TIMESTAMP" => CastType::DateTime { fsp: self.optional_fsp("CAST")? },
+            "YEAR" => CastType::Year,
+            "JSON" => CastType::Json,
+            "REAL" | "DOUBLE" => {
+                self.take_word("PRECISION");
+                CastType::Double
+            }
+            "FLOAT" => match self.optional_length()? {
+                Some(bits) if bits > 53 => return Err(Error::too_big_precision(bits as u64, "CAST", 53)),
+                Some(bits) if bits > 24 => CastType::Double,
+                _ => CastType::Float,
+            },
+            "DECIMAL" | "DEC" | "NUMERIC" => {
+                let (mut precision, mut scale) = (10, 0);
+                if self.take_symbol("(") {
+                    precision = self.integer()?;
+                    if self.take_symbol(",") {
+                        scale = self.integer()?;
+                    }
+                    self.expect_symbol(")")?;
+                }
+                if precision == 0 {
+                    precision = 10;
+                }
+                match (precision, scale) {
+                    (66.., _) => return Err(Error::too_big_precision(precision, "CAST", 65)),
+                    (_, 31..) => return Err(Error::too_big_scale(scale, "CAST", 30)),
+                    _ if scale > precision => return Err(Error::precision_below_scale("")),
+                    _ => CastType::Decimal { precision: precision as u8, scale: scale as u8 },
+                }
+            }
+            _ => return Err(self.error_at(token.start as usize)),
+        })
+    }
+
+    fn optional_length(&mut self) -> Result<Option<u32>> {
+        if !self.take_symbol("(") {
+            return Ok(None);
+        }
+        let length = self.integer()?;
+        self.expect_symbol(")")?;
+        Ok(Some(u32::try_from(length).unwrap_or(u32::MAX)))
+    }
+
+    fn trim(&mut self) -> Result<Expr> {
+        self.expect_symbol("(")?;
+        let side = match self.take_any_word(&["BOTH", "LEADING", "TRAILING"]) {
+            Some("LEADING") => Some(TrimSide::Leading),
+            Some("TRAILING") => Some(TrimSide::Trailing),
+            Some(_) => Some(TrimSide::Both),
+            None => None,
+        };
+        // TRIM(BOTH FROM x): nothing before FROM means spaces.
+        let first = if side.is_some() && self.is_word("FROM") { None } else { Some(self.boxed_expr()?) };
+        let result = if self.take_word("FROM") {
+            let expr = self.boxed_expr()?;
+            Expr::Trim { side: side.unwrap_or(TrimSide::Both), remove: first, expr }
+        } else {
+            match (side, first) {
+                (None, Some(expr)) => Expr::Trim { side: TrimSide::Both, remove: None, expr },
+                _ => return Err(self.unexpected()),
+            }
+        };
+        self.expect_symbol(")")?;
+        Ok(result)
+    }
+
+    /// SUBSTRING(a, b, c) and SUBSTRING(a FROM b FOR c).
+    fn substring(&mut self) -> Result<Expr> {
+        self.expect_symbol("(")?;
+        let mut args = vec![self.expr()?];
+        if self.take_word("FROM") {
+            args.push(self.expr()?);
+            if self.take_word("FOR") {
+                args.push(self.expr()?);
+            }
+        } else {
+            while self.take_symbol(",") {
+                args.push(self.expr()?);
+            }
+        }
+        self.expect_symbol(")")?;
+        Ok(Expr::Function { name: "substring".into(), args })
+    }
+
+    /// DATE_ADD(d, INTERVAL n unit), and ADDDATE(d, days).
+    fn date_add(&mut self, name: &str, subtract: bool) -> Result<Expr> {
+        self.expect_symbol("(")?;
+        let expr = self.boxed_expr()?;
+        self.expect_symbol(",")?;
+        let (interval, unit) = if self.is_word("INTERVAL") && !self.is_interval_function() {
+            self.advance();
+            (self.boxed_expr()?, self.interval_unit()?)
+        } else if name.ends_with("date") {
+            (self.boxed_expr()?, IntervalUnit::Day)
+        } else {
+            return Err(self.unexpected());
+        };
+        self.expect_symbol(")")?;
+        Ok(Expr::DateAdd { expr, interval, unit, subtract })
+    }
+}
+
+fn aggregate_by_name(name: &str) -> Option<AggregateFunction> {
+    Some(match name {
+        "count" => AggregateFunction::Count,
+        "sum" => AggregateFunction::Sum,
+        "avg" => AggregateFunction::Avg,
+        "min" => AggregateFunction::Min,
+        "max" => AggregateFunction::Max,
+        "group_concat" => AggregateFunction::GroupConcat,
+        "bit_and" => AggregateFunction::BitAnd,
+        "bit_or" => AggregateFunction::BitOr,
+        "bit_xor" => AggregateFunction::BitXor,
+        "std" | "stddev" | "stddev_pop" => AggregateFunction::StddevPop,
+        "stddev_samp" => AggregateFunction::StddevSamp,
+        "variance" | "var_pop" => AggregateFunction::VarPop,
+        "var_samp" => AggregateFunction::VarSamp,
+        "any_value" => AggregateFunction::AnyValue,
+        "json_arrayagg" => AggregateFunction::JsonArrayAgg,
+        "json_objectagg" => AggregateFunction::JsonObjectAgg,
+        _ => return None,
+    })
+}

@@ -1,0 +1,159 @@
+//! Which statement does what: one arm for each kind.
+
+use super::{Done, Session, plan};
+use crate::catalog::storage_error;
+use crate::ddl;
+use crate::error::{Error, Result};
+use crate::parser::ast::{Show, Statement};
+use crate::result::ResultSink;
+use crate::status::Counter;
+
+impl Session {
+    /// Runs a statement of any kind without parameters.
+    pub(super) fn dispatch(&mut self, statement: &Statement, more: bool, sink: &mut dyn ResultSink) -> Result<()> {
+        let diagnostic = matches!(statement, Statement::Show(Show::Warnings { .. } | Show::Errors { .. }));
+        if !diagnostic {
+            self.begin_statement();
+        }
+        let done = match statement {
+            Statement::Query(_) | Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_) => {
+                let Some(mut plan) = self.plan(statement, 0, &[])? else {
+                    return Err(Error::internal("a query without a plan"));
+                };
+                if self.run_plan(&mut plan, &[], more, sink) == plan::Outcome::Stale {
+                    return Err(Error::new(1615, b"HY000", "Prepared statement needs to be re-prepared"));
+                }
+                return match self.state.error_count.get() {
+                    0 => Ok(()),
+                    _ => Err(Error::new(0, b"00000", "")),
+                };
+            }
+            Statement::Begin { read_only, consistent_snapshot } => {
+                self.status.add(Counter::ComBegin, 1);
+                self.begin(*read_only, *consistent_snapshot)?;
+                Done::default()
+            }
+            Statement::Commit { chain, .. } => {
+                self.status.add(Counter::ComCommit, 1);
+                self.commit()?;
+                if *chain {
+                    self.begin(None, false)?;
+                }
+                Done::default()
+            }
+            Statement::Rollback { chain, .. } => {
+                self.status.add(Counter::ComRollback, 1);
+                self.rollback()?;
+                if *chain {
+                    self.begin(None, false)?;
+                }
+                Done::default()
+            }
+            Statement::Savepoint(name) => {
+                self.savepoint(name);
+                Done::default()
+            }
+            Statement::RollbackTo(name) => {
+                self.rollback_to(name)?;
+                Done::default()
+            }
+            Statement::ReleaseSavepoint(name) => {
+                self.release_savepoint(name)?;
+                Done::default()
+            }
+            Statement::LockTables(_) | Statement::UnlockTables => {
+                if matches!(statement, Statement::LockTables(_)) {
+                    self.commit()?;
+                    self.warnings.note(1105, "LOCK TABLES is accepted, but no table is locked yet");
+                }
+                Done::default()
+            }
+            Statement::LockInstance => {
+                self.lock_instance()?;
+                Done::default()
+            }
+            Statement::UnlockInstance => {
+                self.unlock_instance();
+                Done::default()
+            }
+            Statement::BackupStage(stage) => {
+                self.set_backup_stage(*stage)?;
+                Done::default()
+            }
+            Statement::CloneLocal(directory) => self.clone_local(directory)?,
+            Statement::BackupServer(Some(file)) => self.backup_to_file(file)?,
+            Statement::BackupServer(None) => return self.backup_to_client(more, sink),
+            Statement::Set(items) => {
+                self.status.add(Counter::ComSetOption, 1);
+                self.set(items)?;
+                Done::default()
+            }
+            Statement::SetTransaction { scope, isolation, read_only } => {
+                self.set_transaction(*scope, *isolation, *read_only)?;
+                Done::default()
+            }
+            Statement::Use(name) => {
+                self.status.add(Counter::ComChangeDb, 1);
+                self.init_db(name)?;
+                Done::default()
+            }
+            Statement::Do(exprs) => {
+                self.run_do(exprs)?;
+                Done::default()
+            }
+            Statement::Show(show) => return self.show(show, more, sink),
+            Statement::Describe { table, column } => return self.describe(table, column.as_deref(), more, sink),
+            Statement::Explain { format, analyze, statement } => {
+                self.status.add(Counter::ComExplain, 1);
+                return self.explain(format.as_deref(), *analyze, statement, more, sink);
+            }
+            Statement::Kill { query_only, id } => {
+                self.kill(*query_only, id)?;
+                Done::default()
+            }
+            Statement::RotateMasterKey => {
+                self.commit()?;
+                self.instance.engine.rotate_master_key().map_err(storage_error)?;
+                Done::default()
+            }
+            Statement::Flush { items, .. } => {
+                self.flush(items)?;
+                Done::default()
+            }
+            Statement::Prepare { name, source } => {
+                self.prepare_named(name, source)?;
+                Done { info: "Statement prepared".to_owned(), ..Done::default() }
+            }
+            Statement::Execute { name, using } => return self.execute_named(name, using, more, sink),
+            Statement::Deallocate(name) => {
+                let id = self
+                    .named
+                    .remove(&name.to_lowercase())
+                    .ok_or_else(|| Error::unknown_prepared(name, "DEALLOCATE PREPARE"))?;
+                self.close_statement(id);
+                Done::default()
+            }
+            Statement::CreateUser { .. }
+            | Statement::AlterUser { .. }
+            | Statement::DropUser { .. }
+            | Statement::Grant { .. }
+            | Statement::Revoke { .. }
+            | Statement::SetPassword { .. } => {
+                self.check_writable()?;
+                self.change_accounts(statement)?;
+                Done::default()
+            }
+            Statement::Unsupported(what) => return Err(Error::unsupported(what)),
+            Statement::ResetPersist { name, if_exists } => {
+                self.reset_persist(name.as_deref(), *if_exists)?;
+                Done::default()
+            }
+            Statement::Reset(what) => return Err(Error::unsupported(format!("RESET {what}"))),
+            Statement::Shutdown => return Err(Error::unsupported("SHUTDOWN")),
+            _ if ddl::takes(statement) => return self.define(statement, more, sink),
+            _ => return Err(Error::unsupported("this statement")),
+        };
+        self.finish(&done, more, sink);
+        Ok(())
+    }
+}

@@ -1,0 +1,105 @@
+//! Logs, the binary log and replication.
+
+use super::*;
+
+pub(super) const LIST: &[Variable] = &[
+    // --- Logs -------------------------------------------------------------------------------------------------------
+    v("general_log", Global, Bool, "OFF", "Log all statements").inert(NOT_YET),
+    v("general_log_file", Global, Text, "", "File of all statements").inert(NOT_YET),
+    v("log_error", Global, Text, "stderr", "File of the server's messages").at_start().inert("messages go to stderr"),
+    v("log_error_services", Global, Text, "", "How messages are written").inert(NOT_YET),
+    v("log_error_suppression_list", Global, Text, "", "Messages that are left out").inert(NOT_YET),
+    v("log_error_verbosity", Global, int(1, 3), "2", "1: errors, 2: and warnings, 3: and notes"),
+    v("log_output", Global, Set(&["NONE", "FILE", "TABLE"]), "FILE", "Where statements are logged").inert(NOT_YET),
+    v("log_queries_not_using_indexes", Global, Bool, "OFF", "Such statements are slow").inert(NOT_YET),
+    v("log_slow_admin_statements", Global, Bool, "OFF", "Administration may be slow").inert(NOT_YET),
+    v("log_timestamps", Global, Enumeration(&["UTC", "SYSTEM"]), "UTC", "Time zone of messages").inert(NOT_YET),
+    v("log_warnings", Both, int(0, U32), "2", "How much is logged").inert(NOT_YET),
+    v("long_query_time", Both, Real { min: 0.0, max: 31_536_000.0 }, "10", "Seconds that make a statement slow"),
+    v("slow_launch_time", Global, int(0, YEAR), "2", "Seconds that make a thread's start slow").inert(NOT_YET),
+    v("slow_query_log", Both, Bool, "OFF", "Log slow statements").inert(NOT_YET),
+    v("slow_query_log_file", Global, Text, "", "File of slow statements").inert(NOT_YET),
+    // --- Binary log and replication ---------------------------------------------------------------------------------
+    v("binlog_cache_size", Global, steps(4096, ANY, 4096), "32768", "Bytes of a transaction's log").inert(NO_LOG),
+    v("binlog_checksum", Global, Enumeration(&["NONE", "CRC32"]), "CRC32", "Checksum of events").inert(NO_LOG),
+    v("binlog_direct_non_transactional_updates", Both, Bool, "OFF", "Log such updates at once").inert(NO_LOG),
+    v(
+        "binlog_error_action",
+        Global,
+        Enumeration(&["IGNORE_ERROR", "ABORT_SERVER"]),
+        "ABORT_SERVER",
+        "When the log cannot be written",
+    )
+    .inert(NO_LOG),
+    v("binlog_expire_logs_seconds", Global, int(0, U32), "2592000", "Seconds that logs are kept").inert(NO_LOG),
+    v("binlog_format", Both, Enumeration(&["MIXED", "STATEMENT", "ROW"]), "ROW", "Form of the log").inert(NO_LOG),
+    v("binlog_group_commit_sync_delay", Global, int(0, 1_000_000), "0", "Microseconds to wait for others")
+        .inert(NO_LOG),
+    v("binlog_group_commit_sync_no_delay_count", Global, int(0, 100_000), "0", "Others that are enough").inert(NO_LOG),
+    v("binlog_order_commits", Global, Bool, "ON", "Commits are in the log's order").inert(NO_LOG),
+    v("binlog_row_event_max_size", Global, steps(256, U32, 256), "8192", "Bytes of a row event")
+        .at_start()
+        .inert(NO_LOG),
+    v("binlog_row_image", Both, Enumeration(&["MINIMAL", "NOBLOB", "FULL"]), "FULL", "Columns of row events")
+        .inert(NO_LOG),
+    v("binlog_row_metadata", Global, Enumeration(&["NO_LOG", "MINIMAL", "FULL"]), "MINIMAL", "Columns' metadata")
+        .inert(NO_LOG),
+    v("binlog_rows_query_log_events", Both, Bool, "OFF", "Log statements beside rows").inert(NO_LOG),
+    v("binlog_stmt_cache_size", Global, steps(4096, ANY, 4096), "32768", "Bytes of a statement's log").inert(NO_LOG),
+    v("binlog_transaction_compression", Both, Bool, "OFF", "Compress transactions in the log").inert(NO_LOG),
+    v("binlog_transaction_compression_level_zstd", Both, int(1, 22), "3", "Level of that").inert(NO_LOG),
+    v(
+        "binlog_transaction_dependency_tracking",
+        Global,
+        Enumeration(&["COMMIT_ORDER", "WRITESET", "WRITESET_SESSION"]),
+        "COMMIT_ORDER",
+        "What may run in parallel",
+    )
+    .inert(NO_LOG),
+    v("enforce_gtid_consistency", Global, Enumeration(&["OFF", "ON", "WARN"]), "OFF", "Refuse what GTIDs cannot log")
+        .inert(NO_LOG),
+    v("expire_logs_days", Global, int(0, 99), "0", "Days that logs are kept").inert(NO_LOG),
+    v("gtid_domain_id", Both, int(0, U32), "0", "Domain of MariaDB's GTIDs").inert(NO_LOG),
+    v("gtid_executed", Global, Text, "", "Transactions that were executed").fixed(),
+    v("gtid_mode", Global, Enumeration(&["OFF", "OFF_PERMISSIVE", "ON_PERMISSIVE", "ON"]), "OFF", "Use GTIDs")
+        .inert(NO_LOG),
+    v("gtid_next", Session, Text, "AUTOMATIC", "GTID of the next transaction").not_an_option().inert(NO_LOG),
+    v("gtid_owned", Both, Text, "", "Transactions that are being executed").fixed(),
+    v("gtid_purged", Global, Text, "", "Transactions that left the log").not_an_option().inert(NO_LOG),
+    v("init_replica", Global, Text, "", "Statements of a replica's thread").inert(NO_REPLICA),
+    v("log_bin", Global, Bool, "OFF", "Whether there is a binary log").fixed(),
+    v("log_bin_basename", Global, Text, "", "Path of the log's files").null().fixed(),
+    v("log_bin_index", Global, Text, "", "File that lists the log's files").null().at_start().inert(NO_LOG),
+    v("log_bin_trust_function_creators", Global, Bool, "OFF", "Functions may be created").inert(NO_LOG),
+    v("log_bin_use_v1_row_events", Global, Bool, "OFF", "Old form of row events").inert(NO_LOG),
+    v("log_replica_updates", Global, Bool, "ON", "A replica logs too").at_start().inert(NO_LOG),
+    v("source_verify_checksum", Global, Bool, "OFF", "Check events that are read").inert(NO_LOG),
+    v("max_binlog_cache_size", Global, steps(4096, ANY, 4096), "18446744073709547520", "Largest transaction")
+        .inert(NO_LOG),
+    v("max_binlog_size", Global, steps(4096, 1 << 30, 4096), "1073741824", "Bytes of a log file").inert(NO_LOG),
+    v("max_binlog_stmt_cache_size", Global, steps(4096, ANY, 4096), "18446744073709547520", "Largest statement")
+        .inert(NO_LOG),
+    v("max_relay_log_size", Global, int(0, 1 << 30), "0", "Bytes of a relay log file").inert(NO_REPLICA),
+    v("relay_log", Global, Text, "", "Files of the relay log").null().at_start().inert(NO_REPLICA),
+    v("relay_log_purge", Global, Bool, "ON", "Remove what was applied").inert(NO_REPLICA),
+    v("relay_log_recovery", Global, Bool, "OFF", "Fetch again after a crash").at_start().inert(NO_REPLICA),
+    v("relay_log_space_limit", Global, int(0, ANY), "0", "Bytes of all relay logs").at_start().inert(NO_REPLICA),
+    v("replica_compressed_protocol", Global, Bool, "OFF", "Compress the connection").inert(NO_REPLICA),
+    v("replica_net_timeout", Global, int(1, YEAR), "60", "Seconds a source may be silent").inert(NO_REPLICA),
+    v("replica_parallel_workers", Global, int(0, 1024), "4", "Threads that apply").inert(NO_REPLICA),
+    v(
+        "replica_parallel_type",
+        Global,
+        Enumeration(&["DATABASE", "LOGICAL_CLOCK"]),
+        "LOGICAL_CLOCK",
+        "What is applied in parallel",
+    )
+    .inert(NO_REPLICA),
+    v("replica_preserve_commit_order", Global, Bool, "ON", "Commits keep their order").inert(NO_REPLICA),
+    v("replica_skip_errors", Global, Text, "OFF", "Errors that are passed over").at_start().inert(NO_REPLICA),
+    v("report_host", Global, Text, "", "Name that a replica tells").null().at_start().inert(NO_REPLICA),
+    v("report_port", Global, int(0, 65_535), "0", "Port that a replica tells").at_start().inert(NO_REPLICA),
+    v("skip_replica_start", Global, Bool, "OFF", "Do not start to replicate").at_start().inert(NO_REPLICA),
+    v("sync_binlog", Global, int(0, U32), "1", "Commits between syncs of the log").inert(NO_LOG),
+    v("sync_relay_log", Global, int(0, U32), "10000", "Events between syncs of the relay log").inert(NO_REPLICA),
+];
