@@ -25,6 +25,7 @@ mod check;
 mod cursor;
 mod databases;
 mod keys;
+mod locks;
 mod rollbacks;
 mod status;
 mod tables;
@@ -51,6 +52,7 @@ use crate::undo::UndoSpace;
 pub use build::RowMap;
 pub use check::{CheckReport, SpaceCheck};
 pub use cursor::Cursor;
+pub use locks::{LockDump, LockedKey, RecordLock, TableLock};
 pub use status::{EngineStatus, TableStatistics, TablespaceInfo};
 pub use trx::{Savepoint, Trx, TrxOptions};
 

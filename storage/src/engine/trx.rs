@@ -30,6 +30,8 @@ pub struct TrxOptions {
     pub holds_backup_lock: bool,
     /// innodb_snapshot_isolation: in REPEATABLE READ, a row that was changed since the snapshot may not be locked.
     pub snapshot_isolation: bool,
+    /// The connection, for those who look at locks; 0 = the engine's own.
+    pub session: u64,
 }
 
 impl TrxOptions {
@@ -49,6 +51,7 @@ impl Default for TrxOptions {
             metadata_wait_timeout: Duration::from_secs(365 * 24 * 3600),
             holds_backup_lock: false,
             snapshot_isolation: false,
+            session: 0,
         }
     }
 }
@@ -109,6 +112,7 @@ impl Engine {
         let mut inner = Transaction::new(options.isolation, options.interrupt, options.lock_wait_timeout);
         inner.read_only = options.read_only;
         inner.snapshot_isolation = options.snapshot_isolation;
+        inner.introduce(options.session);
         Trx {
             engine: self.clone(),
             inner,
@@ -225,6 +229,7 @@ impl Trx {
     fn undo_all(&mut self) {
         self.tell_counts();
         if self.inner.id.0 != 0 {
+            self.inner.locks.show_rollback();
             if !self.inner.undo.is_empty() {
                 self.engine.inner.counters.rollbacks.add(1);
             }
@@ -319,6 +324,7 @@ impl Trx {
         match row::insert(&context, trx, table, values) {
             Ok(()) => {
                 counts.inserted += 1;
+                trx.show_changes();
                 counts.changed.note(&table.state);
                 count_change(table, 1);
                 Ok(())
@@ -335,6 +341,7 @@ impl Trx {
         match row::update(&context, trx, table, row, changes) {
             Ok(()) => {
                 counts.updated += 1;
+                trx.show_changes();
                 counts.changed.note(&table.state);
                 count_change(table, 0);
                 Ok(())
@@ -351,6 +358,7 @@ impl Trx {
         match row::delete(&context, trx, table, row) {
             Ok(()) => {
                 counts.deleted += 1;
+                trx.show_changes();
                 counts.changed.note(&table.state);
                 count_change(table, -1);
                 Ok(())

@@ -5,11 +5,14 @@
 //! later. The victim is the member whose rollback is cheapest (changes made and locks held), and of equals the one who
 //! closed the cycle, for he has not slept yet.
 
+use std::time::Duration;
+
 use format::ids::TrxId;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::table::{Holder, Wait};
-use super::{LockTable, Wish};
+use super::list::in_the_way;
+use super::table::Wait;
+use super::{Introduction, LockTable, Wish};
 
 /// A cycle that was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,7 +26,13 @@ pub struct DeadlockReport {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeadlockMember {
     pub trx: TrxId,
+    pub introduction: Introduction,
+    /// How long it has had its id.
+    pub age: Duration,
+    pub changes: u64,
     pub wanted: Wish,
+    /// What the one before it in the cycle waits for: held, or wanted earlier.
+    pub holds: Wish,
     /// Changes made and locks held.
     pub weight: u64,
 }
@@ -52,16 +61,14 @@ impl LockTable {
 
     /// What a transaction waits for, and who is in its way. `None` if it does not wait (any more).
     fn waits_for(&self, waits: &FxHashMap<TrxId, Wait>, trx: TrxId) -> Option<(Wish, Vec<TrxId>)> {
-        let id = waits.get(&trx)?.id;
+        let id = waits.get(&trx)?.wanted.id;
         self.with(id, |entry| {
             let entry = entry?;
             // Not in line any more: it was granted, and is about to run.
             let (place, wanted) =
                 entry.waiting().map(|waiting| waiting.wanted).enumerate().find(|(_, wanted)| wanted.owner == trx)?;
-            let ahead = entry.waiting().take(place).map(|waiting| &waiting.wanted);
-            let in_the_way = |other: &&Holder| other.owner != trx && wanted.conflicts_with(other);
-            let others = entry.holders().chain(ahead).filter(in_the_way).map(|other| other.owner).collect();
-            Some((Wish::new(id, wanted.mode, wanted.kind), others))
+            let others = in_the_way(entry, place, &wanted).map(|other| other.owner).collect();
+            Some((wanted.wish(id), others))
         })
     }
 
@@ -71,17 +78,34 @@ impl LockTable {
         reached_from: &FxHashMap<TrxId, TrxId>,
         last: TrxId,
     ) -> DeadlockReport {
-        let mut members = Vec::new();
+        let mut members: Vec<DeadlockMember> = Vec::new();
         let mut at = Some(last);
         while let Some(trx) = at {
             if let (Some(wait), Some((wanted, _))) = (waits.get(&trx), self.waits_for(waits, trx)) {
-                members.push(DeadlockMember { trx, wanted, weight: wait.weight });
+                let (introduction, age, changes) = self.introduction(trx).unwrap_or_default();
+                let weight = wait.weight;
+                members.push(DeadlockMember { trx, introduction, age, changes, wanted, holds: wanted, weight });
             }
             at = reached_from.get(&trx).copied();
         }
         // Walked from the last back to the one who closed the cycle.
         members.reverse();
+        for place in 0..members.len() {
+            let before = members[(place + members.len() - 1) % members.len()].wanted;
+            members[place].holds = self.held_by(members[place].trx, before);
+        }
         let victim = members.iter().min_by_key(|member| member.weight).map_or(last, |member| member.trx);
         DeadlockReport { members, victim }
+    }
+
+    /// What a transaction has, or wants earlier, of the lock that another wants.
+    fn held_by(&self, trx: TrxId, wanted: Wish) -> Wish {
+        self.with(wanted.id, |entry| {
+            let of = |entry: &super::table::Entry| {
+                let mut all = entry.holders().chain(entry.waiting().map(|waiting| &waiting.wanted));
+                all.find(|holder| holder.owner == trx).map(|holder| holder.wish(wanted.id))
+            };
+            entry.and_then(of).unwrap_or(wanted)
+        })
     }
 }

@@ -45,16 +45,20 @@
 mod deadlock;
 mod instance;
 mod interrupt;
+mod list;
 mod metadata;
+mod owner;
 mod table;
 
-use format::ids::IndexId;
+use format::ids::{IndexId, PageNo};
 
 pub use deadlock::{DeadlockMember, DeadlockReport};
 pub use instance::{BackupHold, DdlPass, InstanceLock};
 pub use interrupt::{Interrupt, Kill};
+pub use list::LockInfo;
 pub use metadata::{MetadataGrant, MetadataHeld, MetadataLock};
-pub use table::{Held, LockCounters, LockInfo, LockTable, TryLock};
+pub use owner::{Held, Introduction, OwnerInfo};
+pub use table::{LockCounters, LockTable, TryLock};
 
 /// What a record lock locks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -107,26 +111,34 @@ pub struct Wish {
     pub id: LockId,
     pub mode: LockMode,
     pub kind: LockKind,
+    /// Where the record is now; 0 = not known. Only for those who look at the locks: a place on the way to its key.
+    pub page: PageNo,
 }
 
 impl Wish {
     pub const fn new(id: LockId, mode: LockMode, kind: LockKind) -> Wish {
-        Wish { id, mode, kind }
+        Wish { id, mode, kind, page: PageNo(0) }
     }
 
     /// To read a record, or to change it.
     pub const fn record(id: LockId, mode: LockMode) -> Wish {
-        Wish { id, mode, kind: LockKind::Record }
+        Wish::new(id, mode, LockKind::Record)
     }
 
     /// To keep others from inserting before a record.
-    pub const fn gap(id: LockId) -> Wish {
-        Wish { id, mode: LockMode::Shared, kind: LockKind::Gap }
+    pub const fn gap(id: LockId, mode: LockMode) -> Wish {
+        Wish::new(id, mode, LockKind::Gap)
     }
 
     /// To insert before a record.
     pub const fn insert(id: LockId) -> Wish {
-        Wish { id, mode: LockMode::Exclusive, kind: LockKind::InsertIntention }
+        Wish::new(id, LockMode::Exclusive, LockKind::InsertIntention)
+    }
+
+    /// The same of a record that is on this page.
+    #[inline]
+    pub const fn on(self, page: PageNo) -> Wish {
+        Wish { page, ..self }
     }
 }
 

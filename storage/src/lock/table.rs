@@ -5,12 +5,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use format::ids::{IndexId, TrxId};
+use format::ids::{IndexId, PageNo, TrxId};
 use hashbrown::HashTable;
 use rustc_hash::FxHashMap;
 
 use super::deadlock::DeadlockReport;
 use super::interrupt::{Interrupt, Outcome, Waiter};
+use super::owner::{Held, Owner};
 use super::{LockId, LockKind, LockMode, Wish, conflicts, covers};
 use crate::error::{Error, Result};
 use crate::sync::{Mutex, Padded, Rank, assert_no_latches};
@@ -27,9 +28,9 @@ pub struct LockTable {
     /// Gap locks that are held, so that an insert into an index without any need not look for its neighbour.
     gaps: Box<[AtomicU64]>,
     /// Transactions that may hold locks, to make the implicit ones of others explicit.
-    owners: Mutex<FxHashMap<TrxId, Arc<Owner>>>,
+    pub(super) owners: Mutex<FxHashMap<TrxId, Arc<Owner>>>,
     /// Who waits for what. Whoever begins to wait looks here for a cycle; nobody else comes here.
-    waits: Mutex<FxHashMap<TrxId, Wait>>,
+    pub(super) waits: Mutex<FxHashMap<TrxId, Wait>>,
     counters: Counters,
     last_deadlock: Mutex<Option<DeadlockReport>>,
 }
@@ -37,7 +38,8 @@ pub struct LockTable {
 /// One transaction that stands in line.
 #[derive(Debug)]
 pub(super) struct Wait {
-    pub id: LockId,
+    pub wanted: Wish,
+    pub since: Instant,
     /// What rolling it back would cost.
     pub weight: u64,
     pub waiter: Arc<Waiter>,
@@ -45,7 +47,7 @@ pub(super) struct Wait {
 
 #[derive(Debug)]
 pub(super) struct Entry {
-    id: LockId,
+    pub id: LockId,
     first: Holder,
     queue: Option<Box<Queue>>,
 }
@@ -55,9 +57,20 @@ pub(super) struct Holder {
     pub owner: TrxId,
     pub mode: LockMode,
     pub kind: LockKind,
+    /// Where the record was when it was locked, for those who want to see its key; it may be elsewhere by now.
+    pub page: PageNo,
 }
 
 impl Holder {
+    fn new(owner: TrxId, wish: &Wish) -> Holder {
+        Holder { owner, mode: wish.mode, kind: wish.kind, page: wish.page }
+    }
+
+    /// The lock `id`, as this holder has or wants it.
+    pub fn wish(&self, id: LockId) -> Wish {
+        Wish { id, mode: self.mode, kind: self.kind, page: self.page }
+    }
+
     pub fn conflicts_with(&self, held: &Holder) -> bool {
         conflicts((self.mode, self.kind), (held.mode, held.kind))
     }
@@ -74,27 +87,6 @@ struct Queue {
 pub(super) struct Waiting {
     pub wanted: Holder,
     waiter: Arc<Waiter>,
-}
-
-/// The part of a transaction that others may reach: locks that they made explicit for it.
-#[derive(Debug)]
-struct Owner {
-    foreign: Mutex<Foreign>,
-}
-
-#[derive(Debug, Default)]
-struct Foreign {
-    ended: bool,
-    ids: Vec<LockId>,
-}
-
-/// The locks of one transaction, in its own hands.
-#[derive(Debug, Default)]
-pub struct Held {
-    owner: TrxId,
-    shared: Option<Arc<Owner>>,
-    ids: Vec<LockId>,
-    waiter: Option<Arc<Waiter>>,
 }
 
 /// Whether a lock could be had at once.
@@ -117,16 +109,6 @@ struct Counters {
     timeouts: AtomicU64,
 }
 
-/// One lock that is held or waited for, for a view.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LockInfo {
-    pub owner: TrxId,
-    pub wish: Wish,
-    pub waiting: bool,
-    /// Who waits has one entry for each transaction in his way.
-    pub blocked_by: Option<TrxId>,
-}
-
 /// Counters since start, and levels now.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LockCounters {
@@ -136,20 +118,6 @@ pub struct LockCounters {
     pub wait_us_max: u64,
     pub deadlocks: u64,
     pub timeouts: u64,
-}
-
-impl Held {
-    /// The transaction whose locks these are; 0 before it was given an id.
-    #[inline]
-    pub fn owner(&self) -> TrxId {
-        self.owner
-    }
-
-    /// How many locks it took itself.
-    #[inline]
-    pub fn count(&self) -> usize {
-        self.ids.len()
-    }
 }
 
 impl Entry {
@@ -258,20 +226,11 @@ impl LockTable {
         &self.shards[(hash >> 40) as usize % SHARDS]
     }
 
-    /// A transaction has been given an id: from now on it may hold locks.
-    pub fn begin(&self, held: &mut Held, owner: TrxId) {
-        assert!(held.ids.is_empty() && held.shared.is_none(), "locks of an earlier transaction are released");
-        let shared = Arc::new(Owner { foreign: Mutex::new(Rank::Leaf, Foreign::default()) });
-        self.owners.lock().insert(owner, shared.clone());
-        held.owner = owner;
-        held.shared = Some(shared);
-    }
-
     /// Takes a lock if that needs no waiting. Latches may be held.
     pub fn try_lock(&self, held: &mut Held, wish: Wish) -> TryLock {
         assert!(held.owner != TrxId(0), "a transaction has an id before it locks");
-        let Wish { id, mode, kind } = wish;
-        let wanted = Holder { owner: held.owner, mode, kind };
+        let Wish { id, mode, kind, .. } = wish;
+        let wanted = Holder::new(held.owner, &wish);
         let hash = LockTable::hash(id);
         let mut shard = self.shard(hash).lock();
         let Some(entry) = shard.find_mut(hash, |entry| entry.id == id) else {
@@ -299,7 +258,7 @@ impl LockTable {
 
     /// Whether another transaction would make this request wait. Nothing is taken.
     pub fn has_conflict(&self, owner: TrxId, wish: Wish) -> bool {
-        let wanted = Holder { owner, mode: wish.mode, kind: wish.kind };
+        let wanted = Holder::new(owner, &wish);
         self.with(wish.id, |entry| {
             entry.is_some_and(|entry| {
                 entry.holders().any(|holder| holder.owner != owner && wanted.conflicts_with(holder))
@@ -324,7 +283,7 @@ impl LockTable {
     pub fn wait(&self, held: &mut Held, wish: Wish, weight: u64, interrupt: &Interrupt, limit: Duration) -> Result<()> {
         assert_no_latches("waiting for a lock");
         let id = wish.id;
-        let wanted = Holder { owner: held.owner, mode: wish.mode, kind: wish.kind };
+        let wanted = Holder::new(held.owner, &wish);
         let waiter = held.waiter.get_or_insert_with(|| Arc::new(Waiter::new())).clone();
         if !self.stand_in_line(held, id, wanted, weight, &waiter)? {
             return Ok(());
@@ -384,12 +343,13 @@ impl LockTable {
             let queue = entry.queue.get_or_insert_default();
             queue.waiting.push_back(Waiting { wanted, waiter: waiter.clone() });
         }
-        waits.insert(wanted.owner, Wait { id, weight, waiter: waiter.clone() });
+        let wait = Wait { wanted: wanted.wish(id), since: Instant::now(), weight, waiter: waiter.clone() };
+        waits.insert(wanted.owner, wait);
         // Each round breaks one cycle; there may be several.
         while let Some(report) = self.find_cycle(&waits, wanted.owner) {
             let victim = report.victim;
             let Some(wait) = waits.remove(&victim) else { break };
-            if self.leave_line(wait.id, victim, &wait.waiter) {
+            if self.leave_line(wait.wanted.id, victim, &wait.waiter) {
                 self.counters.deadlocks.fetch_add(1, Ordering::Relaxed);
                 *self.last_deadlock.lock() = Some(report);
                 if victim == wanted.owner {
@@ -445,27 +405,27 @@ impl LockTable {
 
     /// Makes the implicit exclusive lock of the writer of a record explicit, so that one can wait for it. False = that
     /// transaction has ended; look at the record again.
-    pub fn make_explicit(&self, owner: TrxId, id: LockId) -> bool {
-        self.add_for(Holder { owner, mode: LockMode::Exclusive, kind: LockKind::Record }, id)
+    pub fn make_explicit(&self, owner: TrxId, id: LockId, page: PageNo) -> bool {
+        self.add_for(Holder { owner, mode: LockMode::Exclusive, kind: LockKind::Record, page }, id)
     }
 
     /// A record goes, and its gap joins that of the next: whoever holds anything of it holds the gap there.
-    pub fn inherit_all(&self, from: LockId, to: LockId) {
+    pub fn inherit_all(&self, from: LockId, to: (LockId, PageNo)) {
         self.inherit(from, to, |holder| holder.kind != LockKind::InsertIntention);
     }
 
     /// A record came into the gap before `from`: whoever had locked that gap has both halves locked.
-    pub fn inherit_gaps(&self, from: LockId, to: LockId) {
+    pub fn inherit_gaps(&self, from: LockId, to: (LockId, PageNo)) {
         self.inherit(from, to, |holder| holder.kind.has_gap());
     }
 
-    fn inherit(&self, from: LockId, to: LockId, which: impl Fn(&Holder) -> bool) {
+    fn inherit(&self, from: LockId, (to, page): (LockId, PageNo), which: impl Fn(&Holder) -> bool) {
         let heirs: Vec<Holder> = self.with(from, |entry| {
             entry.map_or_else(Vec::new, |entry| entry.holders().filter(|holder| which(holder)).copied().collect())
         });
         for heir in heirs {
             // Whoever has ended in between needs nothing any more.
-            self.add_for(Holder { kind: LockKind::Gap, ..heir }, to);
+            self.add_for(Holder { kind: LockKind::Gap, page, ..heir }, to);
         }
     }
 
@@ -540,29 +500,11 @@ impl LockTable {
         self.grant_next(entry);
     }
 
-    /// All locks that are held or waited for: a picture that may be slightly blurred, for the shards are latched one
-    /// after the other.
-    pub fn list(&self) -> Vec<LockInfo> {
-        let mut list = Vec::new();
+    /// Looks at every lock, shard by shard.
+    pub(super) fn each_entry(&self, mut look: impl FnMut(&Entry)) {
         for shard in &self.shards {
-            for entry in shard.lock().iter() {
-                let info = |holder: &Holder, waiting, blocked_by| LockInfo {
-                    owner: holder.owner,
-                    wish: Wish::new(entry.id, holder.mode, holder.kind),
-                    waiting,
-                    blocked_by,
-                };
-                list.extend(entry.holders().map(|holder| info(holder, false, None)));
-                for (place, waiting) in entry.waiting().enumerate() {
-                    let wanted = &waiting.wanted;
-                    let ahead = entry.waiting().take(place).map(|other| &other.wanted);
-                    let others = entry.holders().chain(ahead);
-                    let blockers = others.filter(|other| other.owner != wanted.owner && wanted.conflicts_with(other));
-                    list.extend(blockers.map(|other| info(wanted, true, Some(other.owner))));
-                }
-            }
+            shard.lock().iter().for_each(&mut look);
         }
-        list
     }
 
     /// Releases nothing and forgets nothing of an index that is gone: its ids are never used again.

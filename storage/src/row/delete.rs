@@ -18,6 +18,7 @@ use crate::undo::{LogKind, UndoKind, UndoSpace};
 /// Deletes a row. `row` has at least the columns of the clustered key, as a locking read found them.
 pub fn delete(ctx: &Context<'_>, trx: &mut Transaction, table: &Table, row: &Row) -> Result<()> {
     trx.assign_id(ctx.store, ctx.registry, ctx.locks)?;
+    trx.locks.intend(table.id, LockMode::Exclusive);
     let savepoint = trx.undo.savepoint();
     let row_id = row.row_id.to_be_bytes();
     let key = key_of_row(table, row, &row_id);

@@ -102,6 +102,7 @@ fn get_locked(
     row: &mut Row,
 ) -> Result<bool> {
     trx.assign_id(ctx.store, ctx.registry, ctx.locks)?;
+    trx.locks.intend(table.id, mode);
     let rows = table.rows();
     let gaps = scan_kind(trx) == LockKind::NextKey;
     loop {
@@ -109,7 +110,7 @@ fn get_locked(
         if !position.matched {
             // Nobody inserts the key that was looked for.
             if gaps {
-                lock_gap_behind(ctx, trx, rows, &page, position.origin)?;
+                lock_gap_behind(ctx, trx, rows, &page, position.origin, mode)?;
             }
             return Ok(false);
         }

@@ -2,6 +2,7 @@
 
 use format::ids::RollPtr;
 use format::page::blob::REFERENCE_BYTES;
+use format::page::header;
 use format::record::{FieldData, RecordBuffer, is_deleted};
 
 use super::entry::{
@@ -23,6 +24,7 @@ use crate::undo::{LogKind, UndoSpace};
 pub fn insert(ctx: &Context<'_>, trx: &mut Transaction, table: &Table, values: &[Option<&[u8]>]) -> Result<()> {
     assert!(values.len() == table.columns.len(), "a value for every column");
     trx.assign_id(ctx.store, ctx.registry, ctx.locks)?;
+    trx.locks.intend(table.id, LockMode::Exclusive);
     let row_id = match table.has_row_id() {
         true => ctx.registry.next_row_id(ctx.store)?.to_be_bytes(),
         false => [0; 8],
@@ -107,7 +109,7 @@ fn insert_clustered(ctx: &Context<'_>, trx: &mut Transaction, table: &Table, ver
         }
         // Somebody may hold the key locked though there is no such row: he found it before its insert was rolled back.
         let id = LockId { index: rows.id, key_hash: hash_key(layout, &key) };
-        let row = Wish::record(id, LockMode::Exclusive);
+        let row = Wish::record(id, LockMode::Exclusive).on(header::page_no(mtr.page(place.leaf)));
         let conflict = match ctx.locks.has_conflict(trx.id, row) {
             true => Some(row),
             false => insert_conflict(ctx, trx, rows, &mtr, place.leaf, place.origin)?,

@@ -16,7 +16,8 @@
 //! latched. A scan that goes from one leaf to the next keeps the first latched until it has locked what it finds on the
 //! second; so between looking and locking nobody can insert.
 
-use format::ids::{PageId, TrxId};
+use format::ids::{PageId, PageNo, TrxId};
+use format::page::header;
 use format::page::index::{self, SUPREMUM};
 
 use super::entry::{Key, damaged, hash_key};
@@ -63,16 +64,16 @@ pub(super) fn lock_row(
     let writer = rows.leaf.trx_id(page, origin).map_err(damaged)?;
     if writer == trx.id {
         if kind == LockKind::NextKey {
-            lock_gap(ctx, trx, lock_id(rows, page, origin)?);
+            lock_gap(ctx, trx, gap_before(rows, page, origin, mode)?);
         }
         return Ok(RowLock::Own);
     }
     let id = lock_id(rows, page, origin)?;
     if ctx.registry.is_active(writer) {
         // If it ended this moment, the record is just one of a committed writer.
-        ctx.locks.make_explicit(writer, id);
+        ctx.locks.make_explicit(writer, id, header::page_no(page));
     }
-    let wish = Wish::new(id, mode, kind);
+    let wish = Wish::new(id, mode, kind).on(header::page_no(page));
     Ok(match ctx.locks.try_lock(&mut trx.locks, wish) {
         TryLock::Granted { new } => {
             if trx.misses(writer) {
@@ -106,10 +107,16 @@ pub(super) fn scan_kind(trx: &Transaction) -> LockKind {
     if trx.isolation >= Isolation::RepeatableRead { LockKind::NextKey } else { LockKind::Record }
 }
 
+/// The gap before the record at `origin`.
+#[inline]
+pub(super) fn gap_before(tree: &Tree, page: &[u8], origin: usize, mode: LockMode) -> Result<Wish> {
+    Ok(Wish::gap(lock_id(tree, page, origin)?, mode).on(header::page_no(page)))
+}
+
 /// Locks the gap before a record. That never has to wait: gap locks go along with everything but a wish to insert.
 #[inline]
-pub(super) fn lock_gap(ctx: &Context<'_>, trx: &mut Transaction, id: LockId) {
-    let granted = ctx.locks.try_lock(&mut trx.locks, Wish::gap(id));
+pub(super) fn lock_gap(ctx: &Context<'_>, trx: &mut Transaction, gap: Wish) {
+    let granted = ctx.locks.try_lock(&mut trx.locks, gap);
     debug_assert!(granted != TryLock::Conflict, "a gap lock conflicts with nothing");
 }
 
@@ -120,39 +127,46 @@ pub(super) fn lock_gap_behind(
     tree: &Tree,
     page: &SharedGuard<'_>,
     origin: u16,
+    mode: LockMode,
 ) -> Result<()> {
     let next = index::next(page, origin).map_err(damaged)?;
     if next != SUPREMUM {
-        let id = lock_id(tree, page, usize::from(next))?;
-        lock_gap(ctx, trx, id);
+        lock_gap(ctx, trx, gap_before(tree, page, usize::from(next), mode)?);
         return Ok(());
     }
     // The leaf stays latched meanwhile.
-    let id = match tree.leaf_behind(ctx.store, page)? {
-        None => LockId::supremum(tree.id),
+    let (id, behind) = match tree.leaf_behind(ctx.store, page)? {
+        None => (LockId::supremum(tree.id), header::page_no(page)),
         Some(behind) => first_id(tree, &behind)?,
     };
-    lock_gap(ctx, trx, id);
+    lock_gap(ctx, trx, Wish::gap(id, mode).on(behind));
     Ok(())
 }
 
-fn first_id(tree: &Tree, page: &[u8]) -> Result<LockId> {
+/// The lock of the first record of a leaf, and where it is.
+fn first_id(tree: &Tree, page: &[u8]) -> Result<(LockId, PageNo)> {
     match index::first(page).map_err(damaged)? {
         SUPREMUM => Err(Error::corrupt("an empty leaf with neighbours")),
-        first => lock_id(tree, page, usize::from(first)),
+        first => Ok((lock_id(tree, page, usize::from(first))?, header::page_no(page))),
     }
 }
 
 /// The lock of the record behind the one at `origin`, on a leaf that a mini-transaction has latched.
-fn id_behind(ctx: &Context<'_>, tree: &Tree, mtr: &Mtr<'_>, leaf: PageHandle, origin: u16) -> Result<LockId> {
+fn id_behind(
+    ctx: &Context<'_>,
+    tree: &Tree,
+    mtr: &Mtr<'_>,
+    leaf: PageHandle,
+    origin: u16,
+) -> Result<(LockId, PageNo)> {
     let page = mtr.page(leaf);
     let next = index::next(page, origin).map_err(damaged)?;
     if next != SUPREMUM {
-        return lock_id(tree, page, usize::from(next));
+        return Ok((lock_id(tree, page, usize::from(next))?, header::page_no(page)));
     }
-    let behind = format::page::header::next(page);
+    let behind = header::next(page);
     if behind.is_null() {
-        return Ok(LockId::supremum(tree.id));
+        return Ok((LockId::supremum(tree.id), header::page_no(page)));
     }
     let behind = PageId::new(tree.space, behind);
     match mtr.find(behind) {
@@ -174,7 +188,8 @@ pub(super) fn insert_conflict(
     if !ctx.locks.has_gaps(tree.id) {
         return Ok(None);
     }
-    let wish = Wish::insert(id_behind(ctx, tree, mtr, leaf, origin)?);
+    let (id, behind) = id_behind(ctx, tree, mtr, leaf, origin)?;
+    let wish = Wish::insert(id).on(behind);
     Ok(ctx.locks.has_conflict(trx.id, wish).then_some(wish))
 }
 
@@ -190,7 +205,8 @@ pub(super) fn split_gap(
     new: LockId,
 ) -> Result<()> {
     if ctx.locks.has_gaps(tree.id) {
-        ctx.locks.inherit_gaps(id_behind(ctx, tree, mtr, leaf, origin)?, new);
+        let place = (new, header::page_no(mtr.page(leaf)));
+        ctx.locks.inherit_gaps(id_behind(ctx, tree, mtr, leaf, origin)?.0, place);
     }
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! Entries of secondary indexes: inserting, delete-marking, removing, and whether a value of a unique index is taken.
 
 use format::ids::TrxId;
+use format::page::header;
 use format::page::index::{self, SUPREMUM, SearchMode};
 use format::record::{RecordBuffer, is_deleted};
 use format::redo::PageOp;
@@ -90,7 +91,9 @@ fn put_conflict(
     if !ctx.locks.has_gaps(tree.id) {
         return Ok(None);
     }
-    let wish = Wish::record(lock_id(tree, mtr.page(place.leaf), usize::from(place.origin))?, LockMode::Exclusive);
+    let page = mtr.page(place.leaf);
+    let wish = Wish::record(lock_id(tree, page, usize::from(place.origin))?, LockMode::Exclusive);
+    let wish = wish.on(header::page_no(page));
     Ok(ctx.locks.has_conflict(trx.id, wish).then_some(wish))
 }
 

@@ -26,6 +26,7 @@ pub(super) type Changes<'a> = [(usize, Option<&'a [u8]>)];
 /// them. On an error the row is as it was.
 pub fn update(ctx: &Context<'_>, trx: &mut Transaction, table: &Table, row: &Row, changes: &Changes<'_>) -> Result<()> {
     trx.assign_id(ctx.store, ctx.registry, ctx.locks)?;
+    trx.locks.intend(table.id, LockMode::Exclusive);
     let savepoint = trx.undo.savepoint();
     let row_id = row.row_id.to_be_bytes();
     let key = key_of_row(table, row, &row_id);

@@ -37,7 +37,7 @@ use std::time::Duration;
 use format::ids::{Lsn, TrxId};
 
 use crate::error::Result;
-use crate::lock::{Held, Interrupt, LockTable};
+use crate::lock::{Held, Interrupt, Introduction, LockTable};
 use crate::store::Store;
 use crate::undo::{TrxUndo, UndoSpace};
 
@@ -52,6 +52,28 @@ pub enum Isolation {
     #[default]
     RepeatableRead,
     Serializable,
+}
+
+impl Isolation {
+    /// As MySQL writes it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Isolation::ReadUncommitted => "READ UNCOMMITTED",
+            Isolation::ReadCommitted => "READ COMMITTED",
+            Isolation::RepeatableRead => "REPEATABLE READ",
+            Isolation::Serializable => "SERIALIZABLE",
+        }
+    }
+
+    /// The level that a number stands for, see [`Introduction`].
+    pub fn of(number: u8) -> Isolation {
+        match number {
+            0 => Isolation::ReadUncommitted,
+            1 => Isolation::ReadCommitted,
+            2 => Isolation::RepeatableRead,
+            _ => Isolation::Serializable,
+        }
+    }
 }
 
 /// The state of one transaction, in the hands of the thread that runs it.
@@ -84,6 +106,18 @@ impl Transaction {
             lock_wait_timeout,
             snapshot_isolation: false,
         }
+    }
+
+    /// Says whose it is, to those who look at locks.
+    pub fn introduce(&mut self, session: u64) {
+        let (isolation, read_only) = (self.isolation as u8, self.read_only);
+        self.locks.introduce(Introduction { session, isolation, read_only });
+    }
+
+    /// Shows how much it has changed to those who look at locks.
+    #[inline]
+    pub fn show_changes(&self) {
+        self.locks.show_changes(self.undo.savepoint().0);
     }
 
     /// Makes sure that it has an id, and with it the right to lock and to write. The caller holds no latch.

@@ -124,9 +124,9 @@ fn waiting_ends_by_time_and_by_kill() {
 fn an_implicit_lock_becomes_explicit_while_its_owner_lives() {
     let table = LockTable::new();
     let (mut a, mut b) = (begin(&table, 1), begin(&table, 2));
-    assert!(table.make_explicit(TrxId(1), id(9)));
+    assert!(table.make_explicit(TrxId(1), id(9), PageNo(3)));
     assert_eq!(table.try_lock(&mut b, Wish::new(id(9), Shared, Record)), TryLock::Conflict);
     table.release_all(&mut a);
     assert!(granted(table.try_lock(&mut b, Wish::new(id(9), Shared, Record))));
-    assert!(!table.make_explicit(TrxId(1), id(9)));
+    assert!(!table.make_explicit(TrxId(1), id(9), PageNo(3)));
 }

@@ -10,12 +10,13 @@
 //!   a point   record only, if it is there; else the gap where it would be
 //! ```
 
+use format::page::header;
 use format::page::index::{self, INFIMUM, SUPREMUM, SearchMode};
 use format::record::{compare, is_deleted};
 
 use super::super::entry::{Key, damaged};
 use super::super::get::{fill, read_visible};
-use super::super::lock::{RowLock, lock_gap, lock_gap_behind, lock_id, lock_row, scan_kind, wait, wait_or_skip};
+use super::super::lock::{RowLock, gap_before, lock_gap, lock_gap_behind, lock_id, lock_row, scan_kind, wait, wait_or_skip};
 use super::super::version::record_has_entry;
 use super::super::{Context, Table};
 use super::{Progress, Scan};
@@ -46,11 +47,12 @@ impl Scan {
         row: &mut Row,
     ) -> Result<bool> {
         trx.assign_id(ctx.store, ctx.registry, ctx.locks)?;
+        trx.locks.intend(table.id, mode);
         self.lock = None;
         self.unlocked = false;
         let gaps = scan_kind(trx) == LockKind::NextKey;
         if gaps && self.reverse && self.progress == Progress::Start {
-            self.lock_gap_above(ctx, trx, table)?;
+            self.lock_gap_above(ctx, trx, table, mode)?;
         }
         let tree = table.tree(self.index);
         let mut at = self.position(ctx, table)?;
@@ -67,7 +69,8 @@ impl Scan {
                 }
                 let Some(next) = tree.leaf_behind(ctx.store, &page)? else {
                     if !self.point || self.progress == Progress::Start {
-                        lock_gap(ctx, trx, LockId::supremum(tree.id));
+                        let end = Wish::gap(LockId::supremum(tree.id), mode);
+                        lock_gap(ctx, trx, end.on(header::page_no(&page)));
                     }
                     break;
                 };
@@ -79,7 +82,7 @@ impl Scan {
             if self.is_beyond(table, &page, origin)? {
                 // So that nothing comes in before it. Behind a unique key that was found nothing can.
                 if gaps && !self.reverse && !(self.point && self.progress != Progress::Start) {
-                    lock_gap(ctx, trx, lock_id(tree, &page, usize::from(origin))?);
+                    lock_gap(ctx, trx, gap_before(tree, &page, usize::from(origin), mode)?);
                 }
                 break;
             }
@@ -92,7 +95,7 @@ impl Scan {
                     if gaps && !self.point {
                         // Shared, so that readers of gaps do not stand in each other's way.
                         let id = lock_id(tree, &page, usize::from(origin))?;
-                        let wish = Wish::new(id, LockMode::Shared, LockKind::NextKey);
+                        let wish = Wish::new(id, LockMode::Shared, LockKind::NextKey).on(header::page_no(&page));
                         if ctx.locks.try_lock(&mut trx.locks, wish) == TryLock::Conflict {
                             drop(page);
                             drop(before.take());
@@ -230,12 +233,18 @@ impl Scan {
     }
 
     /// Locks the gap behind the range, where a downward scan begins.
-    fn lock_gap_above(&self, ctx: &Context<'_>, trx: &mut Transaction, table: &Table) -> Result<()> {
+    fn lock_gap_above(
+        &self,
+        ctx: &Context<'_>,
+        trx: &mut Transaction,
+        table: &Table,
+        lock: LockMode,
+    ) -> Result<()> {
         let tree = table.tree(self.index);
         if self.upper.unbounded {
             let page = tree.edge(ctx.store, true)?;
             // Held until the end of the index is locked.
-            lock_gap(ctx, trx, LockId::supremum(tree.id));
+            lock_gap(ctx, trx, Wish::gap(LockId::supremum(tree.id), lock).on(header::page_no(&page)));
             drop(page);
             return Ok(());
         }
@@ -244,10 +253,10 @@ impl Scan {
         match position.origin {
             SUPREMUM => {
                 let last = index::last(&page).map_err(damaged)?;
-                lock_gap_behind(ctx, trx, tree, &page, last)
+                lock_gap_behind(ctx, trx, tree, &page, last, lock)
             }
             origin => {
-                lock_gap(ctx, trx, lock_id(tree, &page, usize::from(origin))?);
+                lock_gap(ctx, trx, gap_before(tree, &page, usize::from(origin), lock)?);
                 Ok(())
             }
         }

@@ -1,0 +1,119 @@
+//! The locks and transactions of the moment, with the names and keys that belong to them.
+//!
+//! The lock table knows indexes by number and keys by hash. Whoever wants to see them pays for the rest here: tables are
+//! looked up in the dictionary, keys read from the pages where they were locked. Nothing of this is kept meanwhile.
+
+use std::sync::Arc;
+
+use format::ids::{IndexId, TrxId};
+use rustc_hash::FxHashMap;
+
+use super::Engine;
+use crate::lock::{DeadlockReport, LockId, LockInfo, LockMode, OwnerInfo, Wish};
+use crate::row::{self, StoredKey};
+use crate::schema;
+
+/// What is locked, by whom.
+#[derive(Clone, Debug, Default)]
+pub struct LockDump {
+    /// All transactions that have an id, oldest first.
+    pub transactions: Vec<OwnerInfo>,
+    pub tables: Vec<TableLock>,
+    /// In the order of their transactions.
+    pub records: Vec<RecordLock>,
+}
+
+/// An intention on a table: Shared = IS, Exclusive = IX.
+#[derive(Clone, Debug)]
+pub struct TableLock {
+    pub trx: TrxId,
+    pub table: Arc<schema::Table>,
+    pub mode: LockMode,
+}
+
+/// A record lock with its names.
+#[derive(Clone, Debug)]
+pub struct RecordLock {
+    pub lock: LockInfo,
+    pub table: Arc<schema::Table>,
+    /// Ordinal in the table.
+    pub index: usize,
+    pub key: LockedKey,
+}
+
+/// The key of a locked record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LockedKey {
+    /// The end of the index.
+    Supremum,
+    /// Fields of the index, as they are stored.
+    Fields(StoredKey),
+    /// The record is gone or elsewhere.
+    Unknown,
+}
+
+type Indexes = FxHashMap<IndexId, (Arc<row::Table>, usize)>;
+
+impl Engine {
+    /// All locks with their names. Looks at every lock and at the pages where they are.
+    pub fn lock_dump(&self) -> LockDump {
+        let locks = &self.inner.locks;
+        let (list, transactions) = (locks.list(), locks.owners());
+        let indexes = self.indexes();
+        let mut records: Vec<RecordLock> =
+            list.iter().filter_map(|lock| self.record_lock(&indexes, lock)).collect();
+        records.sort_by_key(|record| (record.lock.owner, record.lock.waiting));
+        let table_of = |trx: TrxId, (table, mode)| {
+            let table = self.inner.dictionary.by_id(table)?.schema().clone();
+            Some(TableLock { trx, table, mode })
+        };
+        let tables = transactions
+            .iter()
+            .flat_map(|owner| owner.tables.iter().filter_map(|table| table_of(owner.trx, *table)))
+            .collect();
+        LockDump { transactions, tables, records }
+    }
+
+    /// Transactions that have an id, without their locks.
+    pub fn lock_owners(&self) -> Vec<OwnerInfo> {
+        self.inner.locks.owners()
+    }
+
+    /// The last deadlock that was found; its members' locks get their names by [`Engine::name_lock`].
+    pub fn last_deadlock(&self) -> Option<DeadlockReport> {
+        self.inner.locks.last_deadlock()
+    }
+
+    /// Names and key of one lock. None: the table is gone.
+    pub fn name_lock(&self, owner: TrxId, wish: Wish) -> Option<RecordLock> {
+        let lock = LockInfo { owner, wish, waiting: false, blocked_by: None };
+        self.record_lock(&self.indexes(), &lock)
+    }
+
+    fn indexes(&self) -> Indexes {
+        let mut indexes = Indexes::default();
+        for table in self.inner.dictionary.all_tables() {
+            for (ordinal, index) in table.indexes.iter().enumerate() {
+                indexes.insert(index.id, (table.trees().clone(), ordinal));
+            }
+        }
+        indexes
+    }
+
+    fn record_lock(&self, indexes: &Indexes, lock: &LockInfo) -> Option<RecordLock> {
+        let Wish { id, page, .. } = lock.wish;
+        let (table, index) = indexes.get(&id.index)?;
+        let key = if id == LockId::supremum(id.index) {
+            LockedKey::Supremum
+        } else {
+            // The tree may not go away while its page is read.
+            let _gate = self.inner.dictionary.hold_tables();
+            match row::locked_key(&self.inner.context(), table, *index, page, id.key_hash) {
+                Ok(Some(key)) => LockedKey::Fields(key),
+                // Gone, elsewhere, or on a page that cannot be read; whoever uses that page is told.
+                _ => LockedKey::Unknown,
+            }
+        };
+        Some(RecordLock { lock: *lock, table: table.schema().clone(), index: *index, key })
+    }
+}

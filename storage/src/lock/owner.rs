@@ -1,0 +1,203 @@
+//! Owners of locks: what each transaction shows of itself, and where others may add to its locks.
+//!
+//! ```text
+//! Held (the transaction's thread)            Owner (shared)
+//! +---------------------------+     +----------------------------------+
+//! | ids of its locks          |     | locks that others made explicit  |
+//! | shared ------------------------>| since when, session, changes     |
+//! +---------------------------+     | tables it uses: IS or IX         |
+//!                                   +----------------------------------+
+//! ```
+//!
+//! An *intention* on a table says that a transaction has rows of it locked (IS: to read, IX: to change). Who wants a whole
+//! table asks its metadata lock, which knows readers and writers; so intentions exclude nobody here, and are kept for
+//! those who look at the locks.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use format::ids::{TableId, TrxId};
+
+use super::interrupt::Waiter;
+use super::{LockId, LockMode, LockTable, Wish};
+use crate::sync::{Mutex, Rank};
+
+/// Intentions that a transaction shows without allocating.
+const INLINE: usize = 4;
+
+/// What the layers above want to find again when they look at a transaction's locks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Introduction {
+    /// The connection; 0 = the engine's own.
+    pub session: u64,
+    /// The isolation level, as the layer above numbers it.
+    pub isolation: u8,
+    pub read_only: bool,
+}
+
+/// The part of a transaction that others may reach.
+#[derive(Debug)]
+pub(super) struct Owner {
+    pub foreign: Mutex<Foreign>,
+    introduction: Introduction,
+    began: Instant,
+    changes: AtomicU64,
+    rolling_back: AtomicBool,
+    tables: Mutex<Intended>,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Foreign {
+    pub ended: bool,
+    pub ids: Vec<LockId>,
+}
+
+#[derive(Debug, Default)]
+struct Intended {
+    few: [Option<(TableId, LockMode)>; INLINE],
+    more: Vec<(TableId, LockMode)>,
+}
+
+impl Intended {
+    fn add(&mut self, table: TableId, mode: LockMode) {
+        let places = self.few.iter_mut().flatten().chain(&mut self.more);
+        if let Some(known) = places.into_iter().find(|known| known.0 == table) {
+            known.1 = known.1.max(mode);
+            return;
+        }
+        match self.few.iter_mut().find(|place| place.is_none()) {
+            Some(place) => *place = Some((table, mode)),
+            None => self.more.push((table, mode)),
+        }
+    }
+
+    fn list(&self) -> Vec<(TableId, LockMode)> {
+        self.few.iter().flatten().chain(&self.more).copied().collect()
+    }
+}
+
+impl Owner {
+    fn new(introduction: Introduction) -> Owner {
+        Owner {
+            foreign: Mutex::new(Rank::Leaf, Foreign::default()),
+            introduction,
+            began: Instant::now(),
+            changes: AtomicU64::new(0),
+            rolling_back: AtomicBool::new(false),
+            tables: Mutex::new(Rank::Leaf, Intended::default()),
+        }
+    }
+}
+
+/// The locks of one transaction, in its own hands.
+#[derive(Debug, Default)]
+pub struct Held {
+    pub(super) owner: TrxId,
+    pub(super) shared: Option<Arc<Owner>>,
+    pub(super) ids: Vec<LockId>,
+    pub(super) waiter: Option<Arc<Waiter>>,
+    introduction: Introduction,
+    /// The last intention that was shown: mostly the next is the same.
+    intended: Option<(TableId, LockMode)>,
+}
+
+/// A transaction that may hold locks, as others see it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OwnerInfo {
+    pub trx: TrxId,
+    pub introduction: Introduction,
+    /// How long it has had its id.
+    pub age: Duration,
+    pub changes: u64,
+    pub rolling_back: bool,
+    /// Tables of which it has or wants rows locked: Shared = IS, Exclusive = IX.
+    pub tables: Vec<(TableId, LockMode)>,
+    /// What it waits for, and for how long.
+    pub waiting: Option<(Wish, Duration)>,
+}
+
+impl Held {
+    /// Whose locks these will be.
+    pub fn introduce(&mut self, introduction: Introduction) {
+        self.introduction = introduction;
+    }
+
+    /// The transaction whose locks these are; 0 before it was given an id.
+    #[inline]
+    pub fn owner(&self) -> TrxId {
+        self.owner
+    }
+
+    /// How many locks it took itself.
+    #[inline]
+    pub fn count(&self) -> usize {
+        self.ids.len()
+    }
+
+    /// It is going to lock rows of a table. It has an id.
+    #[inline]
+    pub fn intend(&mut self, table: TableId, mode: LockMode) {
+        if self.intended.is_none_or(|(last, shown)| last != table || shown < mode) {
+            self.show_intention(table, mode);
+        }
+    }
+
+    #[cold]
+    fn show_intention(&mut self, table: TableId, mode: LockMode) {
+        if let Some(shared) = &self.shared {
+            shared.tables.lock().add(table, mode);
+            self.intended = Some((table, mode));
+        }
+    }
+
+    /// Shows how many changes it has made so far.
+    #[inline]
+    pub fn show_changes(&self, changes: u64) {
+        if let Some(shared) = &self.shared {
+            shared.changes.store(changes, Ordering::Relaxed);
+        }
+    }
+
+    /// Shows that it is being undone.
+    pub fn show_rollback(&self) {
+        if let Some(shared) = &self.shared {
+            shared.rolling_back.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+impl LockTable {
+    /// A transaction has been given an id: from now on it may hold locks.
+    pub fn begin(&self, held: &mut Held, owner: TrxId) {
+        assert!(held.ids.is_empty() && held.shared.is_none(), "locks of an earlier transaction are released");
+        let shared = Arc::new(Owner::new(held.introduction));
+        self.owners.lock().insert(owner, shared.clone());
+        held.owner = owner;
+        held.shared = Some(shared);
+        held.intended = None;
+    }
+
+    /// All transactions that may hold locks, oldest first.
+    pub fn owners(&self) -> Vec<OwnerInfo> {
+        let mut owners: Vec<_> = self.owners.lock().iter().map(|(trx, owner)| (*trx, owner.clone())).collect();
+        owners.sort_unstable_by_key(|(trx, _)| *trx);
+        let waits = self.waits.lock();
+        let info = |(trx, owner): (TrxId, Arc<Owner>)| OwnerInfo {
+            trx,
+            introduction: owner.introduction,
+            age: owner.began.elapsed(),
+            changes: owner.changes.load(Ordering::Relaxed),
+            rolling_back: owner.rolling_back.load(Ordering::Relaxed),
+            tables: owner.tables.lock().list(),
+            waiting: waits.get(&trx).map(|wait| (wait.wanted, wait.since.elapsed())),
+        };
+        owners.into_iter().map(info).collect()
+    }
+
+    /// What a transaction shows of itself, for a report: its introduction, age and changes.
+    pub(super) fn introduction(&self, trx: TrxId) -> Option<(Introduction, Duration, u64)> {
+        let owner = self.owners.lock().get(&trx).cloned()?;
+        Some((owner.introduction, owner.began.elapsed(), owner.changes.load(Ordering::Relaxed)))
+    }
+}
