@@ -3,9 +3,10 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use storage::Engine;
+use parking_lot::Mutex;
+use storage::{DeadlockReport, Engine};
 
 use crate::accounts::Accounts;
 use crate::processlist::ProcessList;
@@ -20,10 +21,14 @@ pub struct Instance {
     pub status: ServerStatus,
     pub processes: ProcessList,
     pub accounts: Accounts,
+    /// The last deadlock and how it was told.
+    pub deadlock: Mutex<Option<(DeadlockReport, String)>>,
     /// What SET PERSIST keeps.
     pub persisted: Persisted,
     pub datadir: PathBuf,
     pub started: Instant,
+    /// The same moment by the clock on the wall.
+    pub started_wall: SystemTime,
 }
 
 impl Instance {
@@ -34,9 +39,20 @@ impl Instance {
             status: ServerStatus::new(),
             processes: ProcessList::new(),
             accounts,
+            deadlock: Mutex::new(None),
             persisted: Persisted::new(&datadir),
             datadir,
             started: Instant::now(),
+            started_wall: SystemTime::now(),
         })
+    }
+
+    /// A moment, in microseconds since 1970: always the same for the same moment.
+    pub fn wall_us(&self, moment: Instant) -> u64 {
+        let wall = match moment.checked_duration_since(self.started) {
+            Some(behind) => self.started_wall + behind,
+            None => self.started_wall - self.started.duration_since(moment),
+        };
+        wall.duration_since(UNIX_EPOCH).unwrap_or_default().as_micros() as u64
     }
 }

@@ -26,6 +26,8 @@ pub mod instance;
 
 pub mod describe;
 
+pub mod locks;
+
 pub mod information_schema;
 
 pub mod monitor;

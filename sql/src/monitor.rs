@@ -6,7 +6,7 @@
 //!
 //! ```text
 //! 2026-01-31 12:00:00 0x1 INNODB MONITOR OUTPUT
-//! BACKGROUND THREAD, SEMAPHORES, TRANSACTIONS, FILE I/O, LOG,
+//! BACKGROUND THREAD, SEMAPHORES, LATEST DETECTED DEADLOCK (if there was one), TRANSACTIONS, FILE I/O, LOG,
 //! BUFFER POOL AND MEMORY, PAGE COMPRESSION, PAGE CLEANERS, ROW OPERATIONS
 //! END OF INNODB MONITOR OUTPUT
 //! ```
@@ -20,15 +20,15 @@
 //! Not here: the counters themselves, which are the engine's; and their names as status
 //! variables, which are `status`'s.
 
+mod transactions;
+
 use std::fmt::Write;
 
 use format::value::{DateTime, ZoneOffset};
 use storage::{EngineStatus, PageCleanerStatus};
 
 use crate::information_schema::Facts;
-
-/// Transactions that are listed one by one.
-const TRANSACTIONS_MAX: usize = 100;
+use crate::locks::{self, Picture};
 
 /// The whole text.
 pub fn report(facts: &Facts<'_>) -> String {
@@ -36,12 +36,15 @@ pub fn report(facts: &Facts<'_>) -> String {
     let now = engine.status();
     let (before, seconds) = facts.instance.status.since_last_report(&now);
     let report = Report { now: &now, before: &before, seconds: seconds.max(0.001), out: String::new() };
-    let transactions = engine.active_transactions();
+    let picture = Picture::take(facts.instance);
+    let deadlock = locks::last_deadlock(facts.instance, &moment(facts.zone));
+    let now_us = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default().as_micros() as u64;
     report
         .head(&moment(facts.zone), seconds)
         .background()
         .semaphores()
-        .transactions(&transactions)
+        .deadlock(deadlock.as_deref())
+        .transactions(&picture, now_us)
         .files()
         .log()
         .pool()
@@ -52,7 +55,7 @@ pub fn report(facts: &Facts<'_>) -> String {
 }
 
 /// This moment, as `2026-01-31 12:00:00`.
-fn moment(zone: ZoneOffset) -> String {
+pub fn moment(zone: ZoneOffset) -> String {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     let seconds = now.as_secs() as i64 * 1_000_000;
     let mut text = Vec::new();
@@ -114,29 +117,6 @@ impl Report<'_> {
             now.store.pool_wait_free_us / 1000
         ));
         self.line(format!("Waits for room in the log: {}", now.store.log_waits));
-        self
-    }
-
-    fn transactions(mut self, active: &[u64]) -> Self {
-        let now = self.now;
-        self.section("TRANSACTIONS");
-        self.line(format!("Trx id counter {}", now.trx_id_next));
-        let oldest = active.first().copied().unwrap_or(now.trx_id_next);
-        self.line(format!("Purge done for trx's n:o < {oldest} undo n:o < 0 state: running but idle"));
-        self.line(format!("History list length {}", now.history_list_length));
-        self.line(format!("Total number of lock structs in row lock hash table {}", now.locks_held));
-        self.line(format!(
-            "{} lock waits now, {} since the start; {} deadlocks, {} timeouts",
-            now.row_lock_waits_now, now.row_lock_waits, now.deadlocks, now.lock_timeouts
-        ));
-        self.line(format!("{} commits, {} rollbacks", now.trx_commits, now.trx_rollbacks));
-        self.line("LIST OF TRANSACTIONS FOR EACH SESSION:");
-        for id in active.iter().take(TRANSACTIONS_MAX) {
-            self.line(format!("---TRANSACTION {id}, ACTIVE"));
-        }
-        if active.len() > TRANSACTIONS_MAX {
-            self.line(format!("... and {} more", active.len() - TRANSACTIONS_MAX));
-        }
         self
     }
 
@@ -307,7 +287,8 @@ mod tests {
             .head("2026-01-31 12:00:00", 2.0)
             .background()
             .semaphores()
-            .transactions(&[7, 9])
+            .deadlock(None)
+            .transactions(&picture(), 3_000_000)
             .files()
             .log()
             .pool()
@@ -315,6 +296,45 @@ mod tests {
             .cleaners(&[PageCleanerStatus { cleaner: 0, running: true, pages: 7, ..PageCleanerStatus::default() }])
             .rows(3)
             .end()
+    }
+
+    /// One transaction that works, and one that waits for it.
+    fn picture() -> Picture {
+        use crate::locks::{Lock, Record, Transaction};
+        let transaction = |id: u64, waiting: Option<(String, u64)>| Transaction {
+            id,
+            session: 0,
+            process: None,
+            state: if waiting.is_some() { "LOCK WAIT" } else { "RUNNING" },
+            since_us: 1_000_000,
+            waiting,
+            isolation: storage::Isolation::RepeatableRead,
+            read_only: false,
+            changes: 3,
+            record_locks: 1,
+            table_locks: 1,
+        };
+        let lock = |trx: u64, waiting| Lock {
+            id: format!("{trx}:l"),
+            trx,
+            session: 0,
+            database: "d".into(),
+            table: "t".into(),
+            record: Some(Record {
+                index: "PRIMARY".into(),
+                space: 5,
+                page: 4,
+                hash: 1,
+                key: Some("17".into()),
+            }),
+            mode: "X,REC_NOT_GAP".into(),
+            waiting,
+        };
+        Picture {
+            transactions: vec![transaction(7, None), transaction(9, Some(("9:l".into(), 2_000_000)))],
+            locks: vec![lock(7, false), lock(9, true)],
+            waits: Vec::new(),
+        }
     }
 
     /// The number behind a word, as the regular expressions of monitoring programs find it.
@@ -353,6 +373,10 @@ mod tests {
             (r"Number of rows inserted (\d+), updated \d+, deleted \d+, read \d+", 50.0),
             (r"([\d.]+) inserts/s", 25.0),
             (r"---TRANSACTION (\d+), ACTIVE", 7.0),
+            (r"TRX HAS BEEN WAITING (\d+) SEC FOR THIS LOCK", 1.0),
+            (r"LOCK WAIT \d+ lock struct\(s\), heap size \d+, (\d+) row lock\(s\)", 1.0),
+            (r"undo log entries (\d+)", 3.0),
+            (r"index PRIMARY of table `d`.`t` trx id (\d+) lock_mode X locks rec but not gap waiting", 9.0),
             (r"averages calculated from the last (\d+) seconds", 2.0),
         ] {
             assert_eq!(number(&text, pattern), expected, "{pattern}");

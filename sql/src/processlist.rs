@@ -17,11 +17,11 @@
 //! calling what the server left here for this purpose, which shuts the socket down.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::time::Instant;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use parking_lot::{Mutex, RwLock};
-use storage::{Interrupt, Kill};
+use storage::{Interrupt, Isolation, Kill, Stage};
 
 use crate::error::Error;
 
@@ -36,8 +36,21 @@ pub struct Process {
     /// The connection is to end.
     killed: AtomicBool,
     activity: Mutex<Activity>,
+    /// When its transaction began, in microseconds since 1970; 0 = it has none that outlives its statement.
+    trx_since_us: AtomicU64,
+    /// The level of that transaction, and whether it only reads.
+    trx_isolation: AtomicU8,
+    trx_read_only: AtomicBool,
     /// Wakes the thread from its read.
     wake: Mutex<Option<Box<dyn Fn() + Send>>>,
+}
+
+/// A transaction that may outlive its statements, as others see it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OpenTransaction {
+    pub since_us: u64,
+    pub isolation: Isolation,
+    pub read_only: bool,
 }
 
 struct Activity {
@@ -64,6 +77,7 @@ pub struct ProcessRow {
     pub elapsed_ms: f64,
     pub state: &'static str,
     pub info: Option<String>,
+    pub transaction: Option<OpenTransaction>,
 }
 
 impl Process {
@@ -112,6 +126,34 @@ impl Process {
         self.activity.lock().state = state;
     }
 
+    /// A transaction has begun to work.
+    #[inline]
+    pub fn begin_transaction(&self, isolation: Isolation, read_only: bool) {
+        if self.trx_since_us.load(Ordering::Relaxed) == 0 {
+            self.trx_isolation.store(isolation as u8, Ordering::Relaxed);
+            self.trx_read_only.store(read_only, Ordering::Relaxed);
+            let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+            self.trx_since_us.store(now.as_micros().max(1) as u64, Ordering::Relaxed);
+        }
+    }
+
+    /// It has ended.
+    #[inline]
+    pub fn end_transaction(&self) {
+        if self.trx_since_us.load(Ordering::Relaxed) != 0 {
+            self.trx_since_us.store(0, Ordering::Relaxed);
+        }
+    }
+
+    fn transaction(&self) -> Option<OpenTransaction> {
+        let since_us = self.trx_since_us.load(Ordering::Relaxed);
+        (since_us != 0).then(|| OpenTransaction {
+            since_us,
+            isolation: Isolation::of(self.trx_isolation.load(Ordering::Relaxed)),
+            read_only: self.trx_read_only.load(Ordering::Relaxed),
+        })
+    }
+
     /// Whether the connection is to end.
     #[inline]
     pub fn is_killed(&self) -> bool {
@@ -145,8 +187,14 @@ impl Process {
             command: if self.is_killed() { "Killed" } else { activity.command },
             seconds: elapsed.as_secs(),
             elapsed_ms: elapsed.as_secs_f64() * 1000.0,
-            state: activity.state,
+            state: match self.interrupt.stage() {
+                Stage::Metadata => "Waiting for table metadata lock",
+                Stage::GlobalReadLock => "Waiting for global read lock",
+                Stage::Commit => "Waiting for commit lock",
+                Stage::Runs | Stage::Row | Stage::AutoIncrement => activity.state,
+            },
             info: (!activity.text.is_empty()).then(|| String::from_utf8_lossy(&activity.text).into_owned()),
+            transaction: self.transaction(),
         }
     }
 }
@@ -178,6 +226,9 @@ impl ProcessList {
                 since: Instant::now(),
                 text: Vec::new(),
             }),
+            trx_since_us: AtomicU64::new(0),
+            trx_isolation: AtomicU8::new(0),
+            trx_read_only: AtomicBool::new(false),
             wake: Mutex::new(None),
         });
         self.processes.write().push(process.clone());
@@ -205,6 +256,11 @@ impl ProcessList {
 
     pub fn list(&self) -> Vec<ProcessRow> {
         self.processes.read().iter().map(|process| process.row()).collect()
+    }
+
+    /// The connection with this id.
+    pub fn find(&self, id: u64) -> Option<ProcessRow> {
+        self.processes.read().iter().find(|process| u64::from(process.id) == id).map(|process| process.row())
     }
 
     /// KILL

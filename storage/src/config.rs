@@ -82,6 +82,8 @@ pub struct Config {
     pub compression_level: u8,
     /// Whether holes are punched (`innodb_use_trim`).
     pub punch: bool,
+    /// Look for cycles of those who wait (`innodb_deadlock_detect`); otherwise their waits end by time.
+    pub deadlock_detect: bool,
 }
 
 /// `innodb_flush_method`.
@@ -151,6 +153,7 @@ impl Default for Config {
             system_compression: Algorithm::LZ4,
             compression_level: 6,
             punch: true,
+            deadlock_detect: true,
         }
     }
 }

@@ -56,7 +56,8 @@ pub use engine::{
 };
 pub use error::{Error, Result};
 pub use lock::{
-    BackupHold, DeadlockMember, DeadlockReport, Interrupt, Introduction, Kill, LockInfo, LockKind, LockMode, OwnerInfo, Wish,
+    BackupHold, DeadlockMember, DeadlockReport, Interrupt, Introduction, Kill, LockInfo, LockKind, LockMode, OwnerInfo, Stage,
+    Wish,
 };
 pub use mtr::{Mtr, PageHandle};
 pub use recovery::RecoveryReport;

@@ -15,6 +15,7 @@
 mod catalog;
 mod glassine;
 mod innodb;
+mod locks;
 mod server;
 
 use format::collation::CollationId;
@@ -63,6 +64,8 @@ pub fn tables(database: &str) -> &'static [VirtualTable] {
         INFORMATION_SCHEMA
     } else if database.eq_ignore_ascii_case("performance_schema") {
         PERFORMANCE_SCHEMA
+    } else if database.eq_ignore_ascii_case("sys") {
+        SYS
     } else {
         &[]
     }
@@ -88,10 +91,13 @@ static INFORMATION_SCHEMA: &[VirtualTable] = &[
     glassine::GLASSINE_TABLESPACE_COMPRESSION,
     innodb::INNODB_CMP,
     innodb::INNODB_DATAFILES,
+    locks::INNODB_LOCKS,
+    locks::INNODB_LOCK_WAITS,
     innodb::INNODB_SYS_TABLESPACES,
     innodb::INNODB_TABLES,
     innodb::INNODB_TABLESPACES,
     innodb::INNODB_TABLESPACES_BRIEF,
+    locks::INNODB_TRX,
     catalog::KEY_COLUMN_USAGE,
     catalog::PARTITIONS,
     server::PLUGINS,
@@ -109,12 +115,16 @@ static INFORMATION_SCHEMA: &[VirtualTable] = &[
 ];
 
 static PERFORMANCE_SCHEMA: &[VirtualTable] = &[
+    locks::DATA_LOCKS,
+    locks::DATA_LOCK_WAITS,
     server::PERFORMANCE_GLOBAL_STATUS,
     server::PERFORMANCE_GLOBAL_VARIABLES,
     server::PERFORMANCE_SESSION_STATUS,
     server::PERFORMANCE_SESSION_VARIABLES,
     server::PERSISTED_VARIABLES,
 ];
+
+static SYS: &[VirtualTable] = &[locks::SYS_INNODB_LOCK_WAITS];
 
 const NAME: CollationId = CollationId::UTF8MB4_GENERAL_CI;
 

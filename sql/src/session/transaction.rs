@@ -40,6 +40,7 @@ impl Session {
             metadata_wait_timeout: Duration::from_secs(settings.metadata_lock_wait_seconds),
             holds_backup_lock: self.backup_hold.is_some(),
             snapshot_isolation: settings.snapshot_isolation,
+            session: u64::from(self.process.id),
         }
     }
 
@@ -68,15 +69,22 @@ impl Session {
         let mut trx = self.instance.engine.begin(options);
         if consistent_snapshot {
             trx.take_snapshot();
+            self.process.begin_transaction(trx.isolation(), trx.is_read_only());
         }
         self.trx = Some(trx);
         self.explicit = true;
         Ok(())
     }
 
-    pub(super) fn commit(&mut self) -> Result<()> {
+    /// What the session knows of its transaction is over.
+    fn end_transaction(&mut self) {
         self.explicit = false;
         self.savepoints.clear();
+        self.process.end_transaction();
+    }
+
+    pub(super) fn commit(&mut self) -> Result<()> {
+        self.end_transaction();
         match self.trx.take() {
             Some(trx) => {
                 self.next_transaction = Characteristics::default();
@@ -88,8 +96,7 @@ impl Session {
     }
 
     pub(super) fn rollback(&mut self) -> Result<()> {
-        self.explicit = false;
-        self.savepoints.clear();
+        self.end_transaction();
         match self.trx.take() {
             Some(trx) => {
                 self.next_transaction = Characteristics::default();
@@ -152,6 +159,9 @@ impl Session {
             Some(trx) => trx,
             None => self.instance.engine.begin(self.trx_options()),
         };
+        if self.in_transaction() {
+            self.process.begin_transaction(trx.isolation(), trx.is_read_only());
+        }
         let savepoint = trx.statement_begin();
         let cell = RefCell::new(trx);
         let result = run(self, &cell);
@@ -168,15 +178,17 @@ impl Session {
             }
             // The victim of a deadlock has lost its transaction, and so has a snapshot that others have overtaken.
             Err(error) if self.loses_transaction(&error) => {
-                self.explicit = false;
-                self.savepoints.clear();
+                if error.code == 1213 {
+                    // Now, while the others' statements are there to be seen.
+                    let _ = crate::locks::last_deadlock(&self.instance, &crate::monitor::moment(self.zone()));
+                }
+                self.end_transaction();
                 let _ = trx.rollback();
                 Err(error)
             }
             Err(error) if self.in_transaction() => {
                 if let Err(worse) = trx.rollback_to(savepoint) {
-                    self.explicit = false;
-                    self.savepoints.clear();
+                    self.end_transaction();
                     return Err(storage_error(worse));
                 }
                 self.trx = Some(trx);

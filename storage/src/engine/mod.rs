@@ -121,6 +121,7 @@ impl Engine {
             report: opened.report,
         });
         inner.finish_rotation();
+        inner.locks.set_deadlock_detect(inner.store.config().deadlock_detect);
         let background = threads.then(|| {
             inner.store.start_threads();
             Background::start(inner.clone())
@@ -164,6 +165,7 @@ impl Engine {
     /// Changes options that may change at run time.
     pub fn set_config(&self, change: impl FnOnce(&mut Config)) {
         self.inner.store.set_config(change);
+        self.inner.locks.set_deadlock_detect(self.config().deadlock_detect);
         self.refresh_transforms();
     }
 

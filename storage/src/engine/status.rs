@@ -85,6 +85,8 @@ pub struct EngineStatus {
     pub locks_held: u64,
     pub history_list_length: u64,
     pub undo_purged: u64,
+    /// Commit numbers below this one are purged, or about to be.
+    pub purged_below: u64,
     pub trx_active: u64,
     pub trx_commits: u64,
     pub trx_rollbacks: u64,
@@ -159,6 +161,7 @@ impl Engine {
             locks_held: inner.locks.count(),
             history_list_length: undo.history_length_now,
             undo_purged: undo.logs_purged,
+            purged_below: inner.purge_view.view().no_limit().0,
             trx_active: inner.registry.active_count() as u64,
             trx_commits: inner.counters.commits.read(),
             trx_rollbacks: inner.counters.rollbacks.read(),
@@ -166,11 +169,6 @@ impl Engine {
             read_views: inner.registry.open_views() as u64,
             punch_hole: self.tablespace(0).is_ok_and(|space| space.is_some_and(|space| space.punch)),
         }
-    }
-
-    /// The ids of the transactions that have changed something and have not ended, ascending.
-    pub fn active_transactions(&self) -> Vec<u64> {
-        self.inner.registry.active().iter().map(|id| id.0).collect()
     }
 
     /// How the pages of a tablespace are stored now. What is not known yet is looked at until `deadline`, in small

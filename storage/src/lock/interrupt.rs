@@ -19,6 +19,24 @@ const NONE: u8 = 0;
 const QUERY: u8 = 1;
 const CONNECTION: u8 = 2;
 
+/// What somebody waits for, as far as others want to know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Stage {
+    /// It runs, or has nothing to do.
+    Runs,
+    Row,
+    Metadata,
+    AutoIncrement,
+    GlobalReadLock,
+    Commit,
+}
+
+impl Stage {
+    const ALL: [Stage; 6] =
+        [Stage::Runs, Stage::Row, Stage::Metadata, Stage::AutoIncrement, Stage::GlobalReadLock, Stage::Commit];
+}
+
 /// Where deadlines are counted from.
 static EPOCH: LazyLock<Instant> = LazyLock::new(Instant::now);
 
@@ -31,12 +49,15 @@ pub struct Interrupt {
     kill: AtomicU8,
     /// Microseconds behind `EPOCH`; 0 = no limit.
     deadline_us: AtomicU64,
+    stage: AtomicU8,
     waiting: Mutex<Option<Arc<Waiter>>>,
 }
 
 impl Default for Interrupt {
     fn default() -> Interrupt {
-        Interrupt { kill: AtomicU8::new(NONE), deadline_us: AtomicU64::new(0), waiting: Mutex::new(Rank::Leaf, None) }
+        Interrupt { kill: AtomicU8::new(NONE), deadline_us: AtomicU64::new(0),
+            stage: AtomicU8::new(Stage::Runs as u8),
+            waiting: Mutex::new(Rank::Leaf, None) }
     }
 }
 
@@ -90,12 +111,33 @@ impl Interrupt {
         }
     }
 
+    /// Shows what is waited for until the answer is dropped.
+    pub fn enter(&self, stage: Stage) -> Entered<'_> {
+        self.stage.store(stage as u8, Ordering::Relaxed);
+        Entered(self)
+    }
+
+    /// What is waited for now.
+    pub fn stage(&self) -> Stage {
+        Stage::ALL[usize::from(self.stage.load(Ordering::Relaxed))]
+    }
+
     pub fn kind(&self) -> Option<Kill> {
         match self.kill.load(Ordering::SeqCst) {
             NONE => None,
             QUERY => Some(Kill::Query),
             _ => Some(Kill::Connection),
         }
+    }
+}
+
+/// Somebody waits.
+#[must_use]
+pub struct Entered<'i>(&'i Interrupt);
+
+impl Drop for Entered<'_> {
+    fn drop(&mut self) {
+        self.0.stage.store(Stage::Runs as u8, Ordering::Relaxed);
     }
 }
 
@@ -142,6 +184,7 @@ impl Waiter {
     /// Sleeps until it is wakened or the time is over.
     pub fn wait(self: &Arc<Self>, interrupt: &Interrupt, limit: Duration) -> Outcome {
         *interrupt.waiting.lock() = Some(self.clone());
+        let _stage = interrupt.enter(Stage::Row);
         let outcome = self.sleep(interrupt, limit);
         *interrupt.waiting.lock() = None;
         outcome

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use super::Interrupt;
+use super::{Interrupt, Stage};
 use crate::error::{Error, Result};
 use crate::sync::{Condvar, Mutex, Rank, assert_no_latches};
 
@@ -106,6 +106,7 @@ impl MetadataHeld {
     #[cold]
     fn wait(&self, lock: &MetadataLock, interrupt: &Interrupt, limit: Duration) -> Result<()> {
         assert_no_latches("waiting for a metadata lock");
+        let _stage = interrupt.enter(Stage::Metadata);
         let begin = Instant::now();
         let mut queue = lock.queue.lock();
         while !lock.try_share() {
@@ -203,6 +204,7 @@ impl MetadataLock {
                 }
                 return Err(reason);
             }
+            let _stage = interrupt.enter(Stage::Metadata);
             self.changed.wait_for(&mut queue, GLANCE);
         }
     }

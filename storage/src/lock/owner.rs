@@ -107,14 +107,14 @@ pub struct Held {
 pub struct OwnerInfo {
     pub trx: TrxId,
     pub introduction: Introduction,
-    /// How long it has had its id.
-    pub age: Duration,
+    /// When it was given its id.
+    pub began: Instant,
     pub changes: u64,
     pub rolling_back: bool,
     /// Tables of which it has or wants rows locked: Shared = IS, Exclusive = IX.
     pub tables: Vec<(TableId, LockMode)>,
-    /// What it waits for, and for how long.
-    pub waiting: Option<(Wish, Duration)>,
+    /// What it waits for, and since when.
+    pub waiting: Option<(Wish, Instant)>,
 }
 
 impl Held {
@@ -186,11 +186,11 @@ impl LockTable {
         let info = |(trx, owner): (TrxId, Arc<Owner>)| OwnerInfo {
             trx,
             introduction: owner.introduction,
-            age: owner.began.elapsed(),
+            began: owner.began,
             changes: owner.changes.load(Ordering::Relaxed),
             rolling_back: owner.rolling_back.load(Ordering::Relaxed),
             tables: owner.tables.lock().list(),
-            waiting: waits.get(&trx).map(|wait| (wait.wanted, wait.since.elapsed())),
+            waiting: waits.get(&trx).map(|wait| (wait.wanted, wait.since)),
         };
         owners.into_iter().map(info).collect()
     }

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use format::ids::{IndexId, PageNo, TrxId};
@@ -33,6 +33,7 @@ pub struct LockTable {
     pub(super) waits: Mutex<FxHashMap<TrxId, Wait>>,
     counters: Counters,
     last_deadlock: Mutex<Option<DeadlockReport>>,
+    detects_deadlocks: AtomicBool,
 }
 
 /// One transaction that stands in line.
@@ -200,6 +201,7 @@ impl LockTable {
             waits: Mutex::new(Rank::LockWait, FxHashMap::default()),
             counters: Counters::default(),
             last_deadlock: Mutex::new(Rank::Leaf, None),
+            detects_deadlocks: AtomicBool::new(true),
         }
     }
 
@@ -346,7 +348,9 @@ impl LockTable {
         let wait = Wait { wanted: wanted.wish(id), since: Instant::now(), weight, waiter: waiter.clone() };
         waits.insert(wanted.owner, wait);
         // Each round breaks one cycle; there may be several.
-        while let Some(report) = self.find_cycle(&waits, wanted.owner) {
+        while self.detects_deadlocks.load(Ordering::Relaxed)
+            && let Some(report) = self.find_cycle(&waits, wanted.owner)
+        {
             let victim = report.victim;
             let Some(wait) = waits.remove(&victim) else { break };
             if self.leave_line(wait.wanted.id, victim, &wait.waiter) {
@@ -359,6 +363,11 @@ impl LockTable {
             }
         }
         Ok(true)
+    }
+
+    /// Without it, the members of a cycle wait until their time is over.
+    pub fn set_deadlock_detect(&self, detects: bool) {
+        self.detects_deadlocks.store(detects, Ordering::Relaxed);
     }
 
     /// The last cycle that was found.

@@ -1,0 +1,96 @@
+//! What the script tests share: answers as lines, and an instance in a directory.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use format::packet::ColumnDefinition;
+use format::value::{ColumnType, Value, ZoneOffset};
+use sql::accounts::Accounts;
+use sql::result::StoredColumn;
+use sql::variables::GlobalVariables;
+use sql::{Error, Instance, OkSummary, ResultSink};
+use storage::io::linux::LinuxDisk;
+use storage::{Config, Engine, Row};
+
+/// Collects what a statement answers as lines.
+#[derive(Default)]
+pub struct Lines {
+    pub lines: Vec<String>,
+    in_rows: bool,
+}
+
+impl Lines {
+    fn text(bytes: &[u8]) -> String {
+        match std::str::from_utf8(bytes) {
+            Ok(text) if !text.chars().any(|c| c.is_control() && c != '\n') => text.replace('\n', "\\n"),
+            _ => {
+                let hex: Vec<String> = bytes.iter().map(|byte| format!("{byte:02X}")).collect();
+                format!("0x{}", hex.concat())
+            }
+        }
+    }
+}
+
+impl ResultSink for Lines {
+    fn columns(&mut self, columns: &[ColumnDefinition]) {
+        let names: Vec<&str> = columns.iter().map(|column| &*column.name).collect();
+        self.lines.push(format!("| {}", names.join(" | ")));
+        self.in_rows = true;
+    }
+
+    fn row(&mut self, values: &[Value], types: &[ColumnType]) {
+        let show = |(value, ty): (&Value, &ColumnType)| match value {
+            Value::Null => "NULL".to_owned(),
+            value => {
+                let mut out = Vec::new();
+                ty.write_value_text(value, &mut out);
+                Lines::text(&out)
+            }
+        };
+        let values: Vec<String> = values.iter().zip(types).map(show).collect();
+        self.lines.push(format!("| {}", values.join(" | ")).trim_end().to_owned());
+    }
+
+    fn row_stored(&mut self, row: &Row, columns: &[StoredColumn], zone_seconds: i32) {
+        let show = |column: &StoredColumn| match row.get(column.column) {
+            None => "NULL".to_owned(),
+            Some(stored) => {
+                let mut out = Vec::new();
+                column.ty.write_text_at(stored, ZoneOffset { seconds: zone_seconds }, &mut out);
+                Lines::text(&out)
+            }
+        };
+        let values: Vec<String> = columns.iter().map(show).collect();
+        self.lines.push(format!("| {}", values.join(" | ")).trim_end().to_owned());
+    }
+
+    fn ok(&mut self, summary: &OkSummary<'_>) {
+        if !self.in_rows {
+            let id = match summary.last_insert_id {
+                0 => String::new(),
+                id => format!(", id {id}"),
+            };
+            let info = if summary.info.is_empty() { String::new() } else { format!("; {}", summary.info) };
+            self.lines.push(format!("= {} rows{id}{info}", summary.affected_rows));
+        }
+        if summary.warnings > 0 {
+            self.lines.push(format!("~ {} warnings", summary.warnings));
+        }
+        self.in_rows = false;
+    }
+
+    fn error(&mut self, error: &Error) {
+        self.lines.push(format!("! {} {}", error.code, error.message));
+        self.in_rows = false;
+    }
+}
+
+pub fn instance(directory: &Path, config: Config) -> Arc<Instance> {
+    let disk = Arc::new(LinuxDisk::new(directory));
+    Engine::create(disk.clone(), &config).expect("a new instance");
+    let engine = Engine::open(disk, config).expect("an open instance");
+    engine
+        .create_database("test", format::collation::CollationId::DEFAULT, &storage::TrxOptions::patient())
+        .expect("a database");
+    Instance::new(engine, GlobalVariables::new(), Accounts::in_memory(), directory.to_owned())
+}

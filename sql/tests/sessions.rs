@@ -1,0 +1,198 @@
+//! Several sessions that meet: who waits, who is wakened by whom, and what each is told.
+//!
+//! A script names the session before each statement, which ends in a semicolon at the end of a line. A statement that
+//! does not come back since it waits for a lock has `...` as its answer; when it does, the lines stand behind the
+//! statement that let it go on, with its session's name:
+//!
+//! ```text
+//! a> LOCK TABLES t WRITE;
+//! = 0 rows
+//! b> SELECT * FROM t;
+//! ...
+//! a> UNLOCK TABLES;
+//! = 0 rows
+//! b: | id
+//! ```
+//!
+//! Sessions are numbered as connections in the order in which they appear. `a> quit;` ends one.
+//! `UPDATE_SCRIPTS=1 cargo test -p sql --test sessions` writes the answers of now; `SCRIPT=name` runs one.
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use sql::processlist::Process;
+use sql::{Instance, Session};
+use storage::{Config, Stage};
+
+use common::{Lines, instance};
+
+/// Whoever has been seen waiting for so long waits.
+const SETTLED: Duration = Duration::from_millis(60);
+/// Nobody takes so long without waiting.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A session in a thread of its own.
+struct Player {
+    process: Arc<Process>,
+    statements: Option<Sender<String>>,
+    answers: Receiver<Vec<String>>,
+    /// It has not answered yet.
+    busy: bool,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Player {
+    fn new(instance: &Arc<Instance>) -> Player {
+        let process = instance.processes.register("localhost");
+        let (statements, to_run) = channel::<String>();
+        let (answer, answers) = channel();
+        let thread = {
+            let (instance, process) = (instance.clone(), process.clone());
+            std::thread::spawn(move || {
+                let mut session = Session::new(instance.clone(), process.clone(), instance.status.register());
+                session.set_user("root", "localhost");
+                session.init_db("test").expect("the database");
+                for statement in to_run {
+                    let mut sink = Lines::default();
+                    process.begin("Query", statement.trim_end_matches(';').as_bytes());
+                    session.query(statement.as_bytes(), &mut sink);
+                    process.end();
+                    let _ = answer.send(sink.lines);
+                }
+                drop(session);
+                instance.processes.remove(&process);
+            })
+        };
+        Player { process, statements: Some(statements), answers, busy: false, thread: Some(thread) }
+    }
+
+    /// Its answer, or None if it waits for somebody.
+    fn answer(&mut self) -> Option<Vec<String>> {
+        let begin = Instant::now();
+        let mut waiting_since = None;
+        while self.busy {
+            if let Ok(lines) = self.answers.recv_timeout(Duration::from_millis(5)) {
+                self.busy = false;
+                return Some(lines);
+            }
+            match self.process.interrupt.stage() {
+                Stage::Runs => waiting_since = None,
+                _ if waiting_since.get_or_insert_with(Instant::now).elapsed() >= SETTLED => return None,
+                _ => {}
+            }
+            assert!(begin.elapsed() < PATIENCE, "a statement neither answers nor waits");
+        }
+        None
+    }
+
+    fn quit(&mut self) {
+        self.statements = None;
+        if let Some(thread) = self.thread.take() {
+            thread.join().expect("a session ends");
+        }
+    }
+}
+
+/// Comments, session, statement, answers.
+type Step = (Vec<String>, String, String, Vec<String>);
+
+fn steps(script: &str) -> Vec<Step> {
+    let mut steps: Vec<Step> = Vec::new();
+    let mut comments = Vec::new();
+    let mut open = false;
+    for line in script.lines() {
+        if open {
+            let statement = &mut steps.last_mut().expect("it began").2;
+            statement.push('\n');
+            statement.push_str(line);
+            open = !line.trim_end().ends_with(';');
+        } else if let Some((session, statement)) = line.split_once("> ")
+            && session.len() == 1
+            && session.chars().all(|c| c.is_ascii_lowercase())
+        {
+            steps.push((std::mem::take(&mut comments), session.into(), statement.into(), Vec::new()));
+            open = !line.trim_end().ends_with(';');
+        } else if line.trim().is_empty() || line.starts_with('#') {
+            comments.push(line.to_owned());
+        } else {
+            steps.last_mut().expect("a statement before its answer").3.push(line.to_owned());
+        }
+    }
+    assert!(!open, "the last statement ends");
+    steps
+}
+
+fn run_script(path: &Path, update: bool) -> Vec<String> {
+    let script = fs::read_to_string(path).expect("a script");
+    let name = path.file_stem().expect("a name").to_string_lossy().into_owned();
+    let directory = std::env::temp_dir().join(format!("sql-sessions-{name}-{}", std::process::id()));
+    let _ = fs::remove_dir_all(&directory);
+    fs::create_dir_all(&directory).expect("a directory");
+    let instance = instance(&directory, Config::tiny());
+    let mut players: BTreeMap<String, Player> = BTreeMap::new();
+    let (mut differences, mut written) = (Vec::new(), String::new());
+    for (comments, session, statement, expected) in steps(&script) {
+        let player = players.entry(session.clone()).or_insert_with(|| Player::new(&instance));
+        assert!(!player.busy, "{session} still waits when it is told: {statement}");
+        let mut lines = Vec::new();
+        if statement == "quit;" {
+            player.quit();
+            players.remove(&session);
+        } else {
+            player.busy = true;
+            player.statements.as_ref().expect("it is there").send(statement.clone()).expect("it listens");
+            lines = player.answer().unwrap_or_else(|| vec!["...".to_owned()]);
+        }
+        for (other, player) in players.iter_mut().filter(|(other, _)| **other != session) {
+            let answer = player.answer().unwrap_or_default();
+            lines.extend(answer.into_iter().map(|line| format!("{other}: {line}")));
+        }
+        let told = format!("{session}> {statement}");
+        for line in comments.iter().chain([&told]).chain(&lines) {
+            written.push_str(line);
+            written.push('\n');
+        }
+        if lines != expected {
+            let (expected, lines) = (expected.join("\n    "), lines.join("\n    "));
+            differences.push(format!("{told}\n  expected\n    {expected}\n  but got\n    {lines}"));
+        }
+    }
+    for player in players.values_mut() {
+        player.process.kill(storage::Kill::Connection);
+        player.quit();
+    }
+    instance.engine.close().expect("a clean end");
+    let _ = fs::remove_dir_all(&directory);
+    if update {
+        fs::write(path, written).expect("the script is written");
+        return Vec::new();
+    }
+    differences
+}
+
+#[test]
+fn sessions_meet_as_the_scripts_say() {
+    let update = std::env::var_os("UPDATE_SCRIPTS").is_some();
+    let only = std::env::var("SCRIPT").ok();
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/sessions");
+    let entries = fs::read_dir(directory).expect("scripts");
+    let mut paths: Vec<_> = entries.map(|entry| entry.expect("an entry").path()).collect();
+    paths.sort();
+    let mut failed = Vec::new();
+    for path in paths.iter().filter(|path| path.extension().is_some_and(|extension| extension == "test")) {
+        if only.as_ref().is_some_and(|only| path.file_stem().is_none_or(|stem| stem.to_string_lossy() != **only)) {
+            continue;
+        }
+        for difference in run_script(path, update) {
+            failed.push(format!("{}: {difference}", path.file_name().expect("a name").to_string_lossy()));
+        }
+    }
+    assert!(failed.is_empty(), "{}", failed.join("\n\n"));
+}
