@@ -138,9 +138,7 @@ impl Picture {
                 let process = processes.iter().find(|process| u64::from(process.id) == session).cloned();
                 let opened = process.as_ref().and_then(|process| process.transaction);
                 let began_us = instance.wall_us(owner.began);
-                let waiting = owner
-                    .waiting
-                    .map(|(wish, since)| (lock_id(owner.trx, &wish), instance.wall_us(since)));
+                let waiting = owner.waiting.map(|(wish, since)| (lock_id(owner.trx, &wish), instance.wall_us(since)));
                 let count = |of_records: bool| {
                     let of = locks.iter().filter(|lock| lock.trx == owner.trx.0);
                     of.filter(|lock| lock.record.is_some() == of_records).count() as u64
@@ -218,7 +216,9 @@ fn deadlock_text(instance: &Instance, report: &DeadlockReport, moment: &str) -> 
     use std::fmt::Write;
     let mut out = format!("{moment}\n");
     let lock = |owner: TrxId, wish: Wish| {
-        let Some(record) = instance.engine.name_lock(owner, wish) else { return "a lock of a table that is gone\n".into() };
+        let Some(record) = instance.engine.name_lock(owner, wish) else {
+            return "a lock of a table that is gone\n".into();
+        };
         record_lines(&named(&record, lock_id(owner, &wish), 0), false)
     };
     for (number, member) in report.members.iter().enumerate() {
@@ -257,7 +257,10 @@ pub fn thread_lines(process: &ProcessRow) -> String {
 pub fn record_lines(lock: &Lock, with_wait: bool) -> String {
     let waiting = if with_wait && lock.waiting { " waiting" } else { "" };
     let Some(record) = &lock.record else {
-        return format!("TABLE LOCK table `{}`.`{}` trx id {} lock mode {}{waiting}\n", lock.database, lock.table, lock.trx, lock.mode);
+        return format!(
+            "TABLE LOCK table `{}`.`{}` trx id {} lock mode {}{waiting}\n",
+            lock.database, lock.table, lock.trx, lock.mode
+        );
     };
     let (mode, rest) = lock.mode.split_once(',').unwrap_or((&lock.mode, ""));
     let kind = match rest {

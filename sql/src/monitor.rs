@@ -38,7 +38,8 @@ pub fn report(facts: &Facts<'_>) -> String {
     let report = Report { now: &now, before: &before, seconds: seconds.max(0.001), out: String::new() };
     let picture = Picture::take(facts.instance);
     let deadlock = locks::last_deadlock(facts.instance, &moment(facts.zone));
-    let now_us = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default().as_micros() as u64;
+    let now_us =
+        std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default().as_micros() as u64;
     report
         .head(&moment(facts.zone), seconds)
         .background()
@@ -320,13 +321,7 @@ mod tests {
             session: 0,
             database: "d".into(),
             table: "t".into(),
-            record: Some(Record {
-                index: "PRIMARY".into(),
-                space: 5,
-                page: 4,
-                hash: 1,
-                key: Some("17".into()),
-            }),
+            record: Some(Record { index: "PRIMARY".into(), space: 5, page: 4, hash: 1, key: Some("17".into()) }),
             mode: "X,REC_NOT_GAP".into(),
             waiting,
         };

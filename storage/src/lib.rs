@@ -51,13 +51,13 @@ pub mod engine;
 pub use config::Config;
 pub use dictionary::Table;
 pub use engine::{
-    CheckReport, Cursor, Engine, EngineStatus, LockDump, LockedKey, RecordLock, RowMap, TableLock, Savepoint, SpaceCheck, TableStatistics, TablespaceInfo, Trx,
-    TrxOptions,
+    CheckReport, Cursor, Engine, EngineStatus, LockDump, LockedKey, RecordLock, RowMap, Savepoint, SpaceCheck,
+    TableLock, TableStatistics, TablespaceInfo, Trx, TrxOptions,
 };
 pub use error::{Error, Result};
 pub use lock::{
-    BackupHold, DeadlockMember, DeadlockReport, Interrupt, Introduction, Kill, LockInfo, LockKind, LockMode, OwnerInfo, Stage,
-    Wish,
+    BackupHold, DeadlockMember, DeadlockReport, Interrupt, Introduction, Kill, LockInfo, LockKind, LockMode, OwnerInfo,
+    Stage, Wish,
 };
 pub use mtr::{Mtr, PageHandle};
 pub use recovery::RecoveryReport;

@@ -41,11 +41,7 @@ impl Report<'_> {
     fn transaction(&mut self, picture: &Picture, transaction: &Transaction, now_us: u64) {
         let seconds = |since: u64| now_us.saturating_sub(since) / 1_000_000;
         let state = if transaction.state == "ROLLING BACK" { " rollback" } else { "" };
-        self.line(format!(
-            "---TRANSACTION {}, ACTIVE {} sec{state}",
-            transaction.id,
-            seconds(transaction.since_us)
-        ));
+        self.line(format!("---TRANSACTION {}, ACTIVE {} sec{state}", transaction.id, seconds(transaction.since_us)));
         let locks = transaction.record_locks + transaction.table_locks;
         if transaction.table_locks > 0 {
             self.line(format!("mysql tables in use {0}, locked {0}", transaction.table_locks));
@@ -64,10 +60,7 @@ impl Report<'_> {
             self.out.push_str(&thread_lines(process));
         }
         if let Some((lock, since)) = &transaction.waiting {
-            self.line(format!(
-                "------- TRX HAS BEEN WAITING {} SEC FOR THIS LOCK TO BE GRANTED:",
-                seconds(*since)
-            ));
+            self.line(format!("------- TRX HAS BEEN WAITING {} SEC FOR THIS LOCK TO BE GRANTED:", seconds(*since)));
             if let Some(lock) = picture.lock(lock) {
                 self.out.push_str(&record_lines(lock, true));
             }

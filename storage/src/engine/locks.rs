@@ -60,8 +60,7 @@ impl Engine {
         let locks = &self.inner.locks;
         let (list, transactions) = (locks.list(), locks.owners());
         let indexes = self.indexes();
-        let mut records: Vec<RecordLock> =
-            list.iter().filter_map(|lock| self.record_lock(&indexes, lock)).collect();
+        let mut records: Vec<RecordLock> = list.iter().filter_map(|lock| self.record_lock(&indexes, lock)).collect();
         records.sort_by_key(|record| (record.lock.owner, record.lock.waiting));
         let table_of = |trx: TrxId, (table, mode)| {
             let table = self.inner.dictionary.by_id(table)?.schema().clone();

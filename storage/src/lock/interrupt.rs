@@ -55,9 +55,12 @@ pub struct Interrupt {
 
 impl Default for Interrupt {
     fn default() -> Interrupt {
-        Interrupt { kill: AtomicU8::new(NONE), deadline_us: AtomicU64::new(0),
+        Interrupt {
+            kill: AtomicU8::new(NONE),
+            deadline_us: AtomicU64::new(0),
             stage: AtomicU8::new(Stage::Runs as u8),
-            waiting: Mutex::new(Rank::Leaf, None) }
+            waiting: Mutex::new(Rank::Leaf, None),
+        }
     }
 }
 

@@ -2,8 +2,8 @@
 
 use format::ids::TrxId;
 
-use super::table::{Entry, Holder, LockTable};
 use super::Wish;
+use super::table::{Entry, Holder, LockTable};
 
 /// One lock that is held or waited for, for a view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,11 +41,7 @@ impl LockTable {
 }
 
 /// Who keeps a waiter at `place` of the line from having the lock: holders, and those who stand before it.
-pub(super) fn in_the_way<'e>(
-    entry: &'e Entry,
-    place: usize,
-    wanted: &'e Holder,
-) -> impl Iterator<Item = &'e Holder> {
+pub(super) fn in_the_way<'e>(entry: &'e Entry, place: usize, wanted: &'e Holder) -> impl Iterator<Item = &'e Holder> {
     let ahead = entry.waiting().take(place).map(|waiting| &waiting.wanted);
     entry.holders().chain(ahead).filter(|other| other.owner != wanted.owner && wanted.conflicts_with(other))
 }

@@ -152,13 +152,7 @@ fn first_id(tree: &Tree, page: &[u8]) -> Result<(LockId, PageNo)> {
 }
 
 /// The lock of the record behind the one at `origin`, on a leaf that a mini-transaction has latched.
-fn id_behind(
-    ctx: &Context<'_>,
-    tree: &Tree,
-    mtr: &Mtr<'_>,
-    leaf: PageHandle,
-    origin: u16,
-) -> Result<(LockId, PageNo)> {
+fn id_behind(ctx: &Context<'_>, tree: &Tree, mtr: &Mtr<'_>, leaf: PageHandle, origin: u16) -> Result<(LockId, PageNo)> {
     let page = mtr.page(leaf);
     let next = index::next(page, origin).map_err(damaged)?;
     if next != SUPREMUM {

@@ -16,7 +16,9 @@ use format::record::{compare, is_deleted};
 
 use super::super::entry::{Key, damaged};
 use super::super::get::{fill, read_visible};
-use super::super::lock::{RowLock, gap_before, lock_gap, lock_gap_behind, lock_id, lock_row, scan_kind, wait, wait_or_skip};
+use super::super::lock::{
+    RowLock, gap_before, lock_gap, lock_gap_behind, lock_id, lock_row, scan_kind, wait, wait_or_skip,
+};
 use super::super::version::record_has_entry;
 use super::super::{Context, Table};
 use super::{Progress, Scan};
@@ -233,13 +235,7 @@ impl Scan {
     }
 
     /// Locks the gap behind the range, where a downward scan begins.
-    fn lock_gap_above(
-        &self,
-        ctx: &Context<'_>,
-        trx: &mut Transaction,
-        table: &Table,
-        lock: LockMode,
-    ) -> Result<()> {
+    fn lock_gap_above(&self, ctx: &Context<'_>, trx: &mut Transaction, table: &Table, lock: LockMode) -> Result<()> {
         let tree = table.tree(self.index);
         if self.upper.unbounded {
             let page = tree.edge(ctx.store, true)?;
