@@ -10,6 +10,8 @@ pub mod bytes;
 
 pub mod ids;
 
+pub mod xid;
+
 pub mod collation;
 
 pub mod checksum;

@@ -18,12 +18,13 @@ impl Run {
         format!("{letter}{}", self.next_table)
     }
 
-    /// One DDL statement on tables that no open transaction has changed.
+    /// One DDL statement on tables that no transaction has changed which is open or prepared.
     pub fn ddl(&mut self, engine: &Arc<Engine>, scene: &mut Scene) -> Result<(), End> {
         let before = self.model().clone();
         let mut after = before.clone();
-        let touched: Vec<&str> =
-            scene.open.values().flat_map(|open| open.changes.iter().map(|change| change.table.as_str())).collect();
+        let open = scene.open.values().flat_map(|open| &open.changes);
+        let prepared = before.prepared.values().flat_map(|changes| changes.iter());
+        let touched: Vec<&str> = open.chain(prepared).map(|change| change.table.as_str()).collect();
         let mut free: Vec<String> =
             before.tables.keys().filter(|name| !touched.contains(&name.as_str())).cloned().collect();
         if before.tables.len() < 2 || free.is_empty() {

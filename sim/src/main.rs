@@ -22,6 +22,7 @@ mod run;
 mod threads;
 mod work;
 mod workload;
+mod xa;
 
 use std::panic;
 use std::process::ExitCode;

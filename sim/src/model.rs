@@ -23,14 +23,15 @@ pub struct ModelTable {
     pub has_body_index: bool,
 }
 
-/// All tables by name.
+/// All tables by name, and the transactions that are prepared: by their XID, with what they would change.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Model {
     pub tables: BTreeMap<String, Arc<ModelTable>>,
+    pub prepared: BTreeMap<String, Arc<Vec<Change>>>,
 }
 
 /// A change that a transaction wants; `None` deletes.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
     pub table: String,
     pub id: i64,
@@ -65,8 +66,13 @@ impl Model {
         self.tables.get(table)?.rows.iter().find(|(other, row)| **other != id && has_it(row)).map(|(other, _)| *other)
     }
 
-    /// The first thing in which `self` (what ought to be) and `found` differ.
+    /// The first thing in which `self` (what ought to be) and `found` differ. What a prepared transaction would change
+    /// shows when it is committed.
     pub fn difference(&self, found: &Model) -> Option<String> {
+        if !self.prepared.keys().eq(found.prepared.keys()) {
+            let xids = |model: &Model| model.prepared.keys().cloned().collect::<Vec<_>>();
+            return Some(format!("{:?} ought to be prepared, {:?} are", xids(self), xids(found)));
+        }
         let names = |model: &Model| model.tables.keys().cloned().collect::<Vec<_>>();
         if names(self) != names(found) {
             return Some(format!("tables ought to be {:?}, are {:?}", names(self), names(found)));

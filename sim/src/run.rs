@@ -38,6 +38,7 @@ use crate::damage;
 use crate::device::{self, Failing};
 use crate::model::Model;
 use crate::report::Report;
+use crate::work::Scene;
 use crate::workload::{self, DATABASE};
 
 /// Runs one seed. The error is a description of what does not hold.
@@ -277,7 +278,7 @@ impl Run {
         self.say(|| format!("{report}"));
         self.report.add("torn pages restored", report.pages.torn_pages_restored);
         self.report.add("records applied", report.pages.records_applied);
-        self.report.add("transactions rolled back in recovery", report.transactions_rolled_back);
+        self.report.add("transactions rolled back after recovery", report.transactions_to_roll_back);
         self.report.add("ddl rolled back in recovery", report.ddl_rolled_back);
         self.report.add("ddl actions in recovery", report.ddl_actions);
     }
@@ -326,6 +327,7 @@ impl Run {
     }
 
     fn check(engine: &Engine) -> Result<(), String> {
+        engine.finish_rollbacks().map_err(|error| format!("roll back: {error}"))?;
         let report = engine.check().map_err(|error| format!("check: {error}"))?;
         if report.errors.is_empty() { Ok(()) } else { Err(format!("check: {}", report.errors.join("; "))) }
     }
@@ -335,6 +337,14 @@ impl Run {
         let engine = self.open_engine()?;
         self.settle(&engine)?;
         Self::check(&engine)?;
+        while !engine.prepared().is_empty() {
+            match self.end_prepared(&engine, &Scene::default(), false) {
+                Ok(()) => {}
+                Err(End::Failure(failure)) => return Err(failure),
+                Err(_) => return Err("a prepared transaction could not be ended".into()),
+            }
+        }
+        self.settle(&engine)?;
         let mut steps = 0;
         while engine.step().map_err(|error| format!("step: {error}"))? {
             steps += 1;
@@ -358,6 +368,7 @@ impl Run {
 
     /// What an interrupted process leaves behind after a recovery that was complete needs no second one.
     fn recover_again(&mut self, engine: &Engine) -> Result<(), String> {
+        engine.finish_rollbacks().map_err(|error| format!("roll back: {error}"))?;
         // What was undone is known to the log in memory.
         let flushed = engine.store().flush_log(engine.store().current_lsn());
         flushed.map_err(|error| format!("flush after recovery: {error}"))?;
@@ -365,7 +376,10 @@ impl Run {
         let engine =
             Engine::open(Arc::new(again), self.config.clone()).map_err(|error| format!("open again: {error}"))?;
         let report = engine.recovery_report();
-        let again = report.transactions_rolled_back + report.ddl_actions + report.pages.torn_pages_restored;
+        let again = report.transactions_to_roll_back
+            + report.ddl_rolled_back
+            + report.ddl_actions
+            + report.pages.torn_pages_restored;
         if again > 0 || !report.damaged.is_empty() {
             return Err(format!("a second recovery had something to do: {report}"));
         }
@@ -388,7 +402,13 @@ impl Run {
         }
         let engine = self.open_engine()?;
         self.settle(&engine)?;
-        Self::check(&engine)?;
+        // What was open may be undone while the next transactions come, or before.
+        if engine.status().rollbacks.transactions > 0 && self.random.chance(2) {
+            self.report.count("lives begun before all was undone");
+        } else {
+            Self::check(&engine)?;
+            self.settle(&engine).map_err(|error| format!("after rollback: {error}"))?;
+        }
         if self.random.chance(4) {
             let pages = damage::check_pages(&engine)?;
             self.report.add("pages verified on the device", pages);

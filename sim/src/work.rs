@@ -8,7 +8,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use storage::schema::{ReadMode, Row};
-use storage::{Engine, Error, Isolation, Savepoint, Table, Trx, TrxOptions};
+use storage::{Engine, Error, Isolation, Savepoint, Table, Trx, TrxOptions, XidClaim};
 
 use crate::backup::Taking;
 use crate::model::{Brief, Change, Model, ModelRow, ModelTable, folded};
@@ -16,11 +16,13 @@ use crate::run::{End, Run};
 use crate::workload::{self, BODY, DATABASE, K, NAME, Part};
 
 /// Transactions that may be open at once.
-const SLOTS: i64 = 3;
+pub const SLOTS: i64 = 3;
 
 /// A transaction under way.
 pub struct Open {
-    trx: Trx,
+    pub trx: Trx,
+    /// It is a branch of a distributed transaction.
+    pub claim: Option<XidClaim>,
     pub changes: Vec<Change>,
     /// Points to go back to, with the number of changes before each.
     savepoints: Vec<(Savepoint, usize)>,
@@ -90,6 +92,7 @@ impl Run {
                 },
                 13 => self.flush(engine)?,
                 14 => self.change_room(),
+                15 | 16 => self.end_prepared(engine, &scene, true)?,
                 _ => self.transaction(engine, &mut scene)?,
             }
         }
@@ -129,14 +132,23 @@ impl Run {
     fn transaction(&mut self, engine: &Arc<Engine>, scene: &mut Scene) -> Result<(), End> {
         let slot = self.random.below(SLOTS as u64) as i64;
         let isolation = if self.random.chance(3) { Isolation::ReadCommitted } else { Isolation::RepeatableRead };
-        let mut current = scene.open.remove(&slot).unwrap_or_else(|| Open {
-            trx: engine.begin(TrxOptions { isolation, ..self.options() }),
-            changes: Vec::new(),
-            savepoints: Vec::new(),
-            seen: None,
-            replaced: BTreeSet::new(),
-        });
+        let mut current = match scene.open.remove(&slot) {
+            Some(current) => current,
+            None => {
+                let options = TrxOptions { isolation, ..self.options() };
+                let claim = if self.random.chance(4) { self.claim_xid(engine) } else { None };
+                let trx = match &claim {
+                    Some(claim) => claim.begin(options),
+                    None => engine.begin(options),
+                };
+                let (changes, savepoints, replaced) = (Vec::new(), Vec::new(), BTreeSet::new());
+                Open { trx, claim, changes, savepoints, seen: None, replaced }
+            }
+        };
         match self.random.below(30) {
+            0..=2 if current.claim.is_some() && !current.changes.is_empty() && self.random.chance(2) => {
+                return self.prepare(current);
+            }
             0..=2 => return self.commit(current),
             3 => return self.rollback(current),
             _ => {}

@@ -208,5 +208,6 @@ pub fn everything(engine: &Arc<Engine>) -> Result<Model> {
         }
         model.tables.insert(table.name.to_string(), Arc::new(first));
     }
+    model.prepared = engine.prepared().iter().map(|xid| (xid.to_sql(), Arc::default())).collect();
     Ok(model)
 }

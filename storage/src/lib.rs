@@ -51,8 +51,8 @@ pub mod engine;
 pub use config::Config;
 pub use dictionary::Table;
 pub use engine::{
-    CheckReport, Cursor, Engine, EngineStatus, LockDump, LockedKey, RecordLock, RowMap, Savepoint, SpaceCheck,
-    TableLock, TableStatistics, TablespaceInfo, Trx, TrxOptions,
+    CheckReport, Cursor, Engine, EngineStatus, LockDump, LockedKey, RecordLock, RollbackStatus, RowMap, Savepoint,
+    SpaceCheck, TableLock, TableStatistics, TablespaceInfo, Trx, TrxOptions, XidClaim,
 };
 pub use error::{Error, Result};
 pub use lock::{

@@ -349,7 +349,7 @@ fn a_crash_keeps_what_was_committed() {
 
     let engine = open(&after);
     assert!(!engine.recovery_report().was_clean());
-    assert_eq!(engine.recovery_report().transactions_rolled_back, 1);
+    assert_eq!(engine.recovery_report().transactions_to_roll_back, 1);
     let mut expected = committed;
     expected.get_mut(&6).unwrap().0 = 77;
     assert_eq!(contents(&engine, "t"), expected);

@@ -48,14 +48,29 @@ impl Background {
             spawn("purge", move || {
                 let mut rest = Duration::ZERO;
                 while !stop.rest(rest) {
-                    let step = inner.go_on_rolling_back().and_then(|()| inner.purge_step());
-                    rest = match step {
+                    rest = match inner.purge_step() {
                         Ok(true) => Duration::ZERO,
                         Ok(false) => IDLE,
                         // A full disk is told to those who want to write.
                         Err(Error::DiskFull { .. }) => Duration::from_secs(1),
                         Err(error) => {
                             tracing::error!("purge: {error}");
+                            Duration::from_secs(1)
+                        }
+                    };
+                }
+            })
+        };
+        let rollback = {
+            let (inner, stop) = (inner.clone(), stop.clone());
+            spawn("rollback", move || {
+                let mut rest = Duration::ZERO;
+                while !stop.rest(rest) {
+                    rest = match inner.rollback_step() {
+                        Ok(true) => Duration::ZERO,
+                        Ok(false) => IDLE,
+                        Err(error) => {
+                            tracing::error!("rollback: {error}");
                             Duration::from_secs(1)
                         }
                     };
@@ -74,7 +89,7 @@ impl Background {
                 }
             })
         };
-        Background { stop, threads: vec![purge, releaser] }
+        Background { stop, threads: vec![purge, rollback, releaser] }
     }
 }
 

@@ -76,8 +76,10 @@ impl Findings {
 }
 
 impl Engine {
-    /// Walks the whole instance, which is at rest.
+    /// Walks the whole instance, which is at rest: what recovery left to the background is undone first, for only then do
+    /// rows and entries belong together.
     pub fn check(&self) -> Result<CheckReport> {
+        self.finish_rollbacks()?;
         let mut report = CheckReport::default();
         report.errors.extend(self.inner.report.damaged.iter().cloned());
         let tables: FxHashMap<SpaceId, _> =

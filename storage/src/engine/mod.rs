@@ -12,8 +12,8 @@
 //! threads, [`Engine::close`] writes everything and marks the log clean. An engine that is dropped without `close` is
 //! like one that crashed, without the harm: the next open recovers.
 //!
-//! Background work here is purge, the removal of dropped files and the release of freed pages; page cleaners, checkpoints and the log's flusher belong to the store. Each is a loop
-//! around a step, and with `config.background_threads` off, [`Engine::step`] is that loop for a simulator.
+//! Background work here is purge, the rollback of what recovery found, the removal of dropped files and the release of
+//! freed pages; page cleaners, checkpoints and the log's flusher belong to the store. Each is a loop around a step, and with `config.background_threads` off, [`Engine::step`] is that loop for a simulator.
 //!
 //! This module decides nothing about pages, rows or locks; it puts the parts together in the right order.
 
@@ -30,6 +30,7 @@ mod rollbacks;
 mod status;
 mod tables;
 mod trx;
+mod xa;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -53,12 +54,15 @@ pub use build::RowMap;
 pub use check::{CheckReport, SpaceCheck};
 pub use cursor::Cursor;
 pub use locks::{LockDump, LockedKey, RecordLock, TableLock};
+pub use rollbacks::RollbackStatus;
 pub use status::{EngineStatus, TableStatistics, TablespaceInfo};
 pub use trx::{Savepoint, Trx, TrxOptions};
+pub use xa::XidClaim;
 
 use background::Background;
 use rollbacks::Rollbacks;
 use status::Counters;
+use xa::Branches;
 
 /// How long a shutdown goes on giving back freed pages.
 const RELEASE_AT_CLOSE: Duration = Duration::from_secs(2);
@@ -80,6 +84,7 @@ struct Inner {
     purge_view: row::PurgeView,
     purger: Mutex<row::Purger>,
     rollbacks: Rollbacks,
+    branches: Branches,
     counters: Counters,
     report: RecoveryReport,
 }
@@ -117,9 +122,11 @@ impl Engine {
             purge_view: opened.purge_view,
             purger: Mutex::new(Rank::Instance, row::Purger::new()),
             rollbacks: Rollbacks::new(),
+            branches: Branches::new(),
             counters: Counters::default(),
             report: opened.report,
         });
+        inner.take_in(opened.unfinished);
         inner.finish_rotation();
         inner.locks.set_deadlock_detect(inner.store.config().deadlock_detect);
         let background = threads.then(|| {
@@ -187,7 +194,7 @@ impl Engine {
 
     /// One bounded batch of background work, when the configuration has no background threads. True if there was any.
     pub fn step(&self) -> Result<bool> {
-        self.inner.go_on_rolling_back()?;
+        let rolling_back = self.inner.rollback_step()?;
         let purged = self.inner.purge_step()?;
         let written = self.inner.store.flush_step(64)?;
         self.inner.store.read_ahead_step();
@@ -196,7 +203,7 @@ impl Engine {
             self.inner.store.checkpoint_step()?;
         }
         let releasing = self.inner.release_step()?;
-        Ok(purged || written > 0 || dropping || releasing)
+        Ok(rolling_back || purged || written > 0 || dropping || releasing)
     }
 
     /// For layers above that show or flush the log themselves, and for tests.

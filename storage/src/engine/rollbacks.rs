@@ -1,99 +1,229 @@
-//! Rollbacks that wait for the device: for room, or for a read that succeeds.
+//! Rollbacks that nobody waits for: of transactions that recovery found open, and of those whose client's device did not
+//! allow to undo.
+//!
+//! After a crash the server serves at once. What had not ended is active again, under its old id: its rows are locked by
+//! that id, no view sees them, and its tables keep their shape; whoever wants such a row waits, as for anybody. The
+//! background undoes one transaction after the other, a bounded number of changes at a step.
 //!
 //! Undoing mostly makes room, but not always: a row that becomes longer again may split a page, and nothing can be
 //! changed while the log is full of pages that cannot be written. A rollback that meets a full disk, or a page that the
-//! device does not give now, is therefore not the end of the engine. The transaction is taken from its client, keeps its locks and its undo, and is tried again, from
-//! where it stopped, by the background's every step.
+//! device does not give now, is therefore not the end of the engine. The transaction is taken from its client, keeps its
+//! locks and its undo, and is tried again, from where it stopped.
 //!
 //! ```text
+//!   recovery: found active, not prepared
 //!   client: statement fails, or ROLLBACK
 //!              | undo ... DiskFull, Io
 //!              v
-//!      Waiting --- step: undo ... the same ---> Waiting (tried again)
-//!              --- step: undone --------------> ended, locks released
-//!              --- crash, close --------------> recovery undoes it
+//!      Waiting --- step: so many undone ------> Waiting
+//!              --- step: DiskFull, Io --------> Waiting (tried again)
+//!              --- step: nothing left --------> ended, locks released
+//!              --- crash, close --------------> recovery finds it
 //! ```
 //!
 //! Each undo record may be undone any number of times (recovery relies on that), so nothing is remembered but the
 //! transaction itself.
 
-use format::ids::UndoNo;
+use std::collections::VecDeque;
 
-use super::Inner;
+use super::xa::Prepared;
+use super::{Engine, Inner};
 use crate::dictionary;
 use crate::error::{Error, Result};
 use crate::lock::MetadataHeld;
+use crate::recovery::Unfinished;
 use crate::row;
 use crate::sync::{Mutex, Rank};
 use crate::transaction::Transaction;
 
-/// A transaction whose client has been told that it is rolled back.
+/// Changes undone in one step: after so many another transaction's turn may come, or the end of the server.
+const STEP_RECORDS: usize = if cfg!(test) { 2 } else { 64 };
+
+/// Between two words in the log about a long rollback.
+const WORD_RECORDS: u64 = 100_000;
+
+/// A transaction whose rollback is left to the background.
 pub struct Waiting {
     trx: Transaction,
     /// Its tables keep their shape until it has ended.
     metadata: MetadataHeld,
+    /// Changes undone so far, and at most how many there are.
+    undone: u64,
+    records: u64,
 }
 
 impl Waiting {
     pub fn new(mut trx: Transaction, metadata: MetadataHeld) -> Waiting {
         // It reads no more, and purge need not wait for it.
         trx.view = None;
-        Waiting { trx, metadata }
+        let records = trx.undo.left();
+        Waiting { trx, metadata, undone: 0, records }
+    }
+
+    fn left(&self) -> u64 {
+        self.records.saturating_sub(self.undone)
     }
 }
 
-/// All that wait, oldest first.
+/// All that wait, the next one first.
 pub struct Rollbacks {
-    waiting: Mutex<Vec<Waiting>>,
+    queue: Mutex<Queue>,
+}
+
+#[derive(Default)]
+struct Queue {
+    waiting: VecDeque<Waiting>,
+    /// Those that recovery found and that cannot be rolled back: a table of theirs cannot be read. The next start tries
+    /// again; until then they stay as they are.
+    stuck: Vec<Waiting>,
+    /// How many are in the hands of a step.
+    stepping: usize,
+    records_undone: u64,
+}
+
+/// What is shown of the rollbacks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RollbackStatus {
+    /// Transactions that are rolled back in the background now.
+    pub transactions: u64,
+    /// Their changes that are not undone yet.
+    pub records_left: u64,
+    /// Changes undone in the background since the start.
+    pub records_undone: u64,
+    /// Transactions that stay until a table of theirs can be read again.
+    pub stuck: u64,
 }
 
 impl Rollbacks {
     pub fn new() -> Rollbacks {
-        Rollbacks { waiting: Mutex::new(Rank::Instance, Vec::new()) }
+        Rollbacks { queue: Mutex::new(Rank::Instance, Queue::default()) }
     }
 
-    pub fn push(&self, waiting: Waiting, why: &Error) {
-        tracing::warn!("transaction {} cannot be rolled back now, and is tried again: {why}", waiting.trx.id);
-        self.waiting.lock().push(waiting);
+    pub fn push(&self, waiting: Waiting) {
+        self.queue.lock().waiting.push_back(waiting);
+    }
+
+    fn take(&self) -> Option<Waiting> {
+        let mut queue = self.queue.lock();
+        let waiting = queue.waiting.pop_front()?;
+        queue.stepping += 1;
+        Some(waiting)
+    }
+
+    /// Ends what [`Rollbacks::take`] began: it goes on later, or (None) has ended.
+    fn put_back(&self, waiting: Option<Waiting>, undone: usize) {
+        let mut queue = self.queue.lock();
+        queue.stepping -= 1;
+        queue.records_undone += undone as u64;
+        if let Some(waiting) = waiting {
+            queue.waiting.push_front(waiting);
+        }
+    }
+
+    pub fn status(&self) -> RollbackStatus {
+        let queue = self.queue.lock();
+        RollbackStatus {
+            transactions: (queue.waiting.len() + queue.stepping) as u64,
+            records_left: queue.waiting.iter().map(Waiting::left).sum(),
+            records_undone: queue.records_undone,
+            stuck: queue.stuck.len() as u64,
+        }
+    }
+}
+
+impl Engine {
+    /// Rolls back at once what is left to the background. For whoever needs an instance at rest.
+    pub fn finish_rollbacks(&self) -> Result<()> {
+        while self.inner.rollback_step()? {}
+        Ok(())
     }
 }
 
 impl Inner {
+    /// Takes in the transactions that recovery found.
+    pub fn take_in(&self, unfinished: Vec<Unfinished>) {
+        for Unfinished { mut trx, metadata, prepared, records, unreadable } in unfinished {
+            let id = trx.id;
+            if prepared && let Some(xid) = trx.undo.xid.as_deref().cloned() {
+                tracing::info!("transaction {id} is prepared as {}, and waits", xid.to_sql());
+                trx.view = None;
+                let changed = Default::default();
+                self.branches.put(xid, Prepared { trx, metadata, changed, attached: false, unreadable });
+                continue;
+            }
+            let waiting = Waiting { records, ..Waiting::new(trx, metadata) };
+            match unreadable {
+                Some(table) => {
+                    tracing::error!("transaction {id} cannot be rolled back before table {table} can be read");
+                    self.rollbacks.queue.lock().stuck.push(waiting);
+                }
+                None => {
+                    tracing::info!(
+                        "transaction {id} had not ended; it is rolled back in the background, {records} changes"
+                    );
+                    self.rollbacks.push(waiting);
+                }
+            }
+        }
+    }
+
     /// Undoes a transaction and ends it. After an error it goes on from there when it is called again.
     pub fn roll_back(&self, trx: &mut Transaction) -> Result<()> {
-        row::rollback(&self.context(), trx, &|id| self.dictionary.by_id(id), UndoNo(0))?;
+        row::rollback(&self.context(), trx, &|id| self.dictionary.by_id(id), format::ids::UndoNo(0))?;
         trx.end_rollback(&self.store, &self.undo, &self.registry, &self.locks)
     }
 
-    /// Tries those that wait again, DDL statements first. That they still have to is no error.
-    pub fn go_on_rolling_back(&self) -> Result<()> {
+    /// Undoes a bounded number of changes of the first that waits, DDL statements before all others. True if there is more
+    /// to do at once; that the device does not allow it is no error.
+    pub fn rollback_step(&self) -> Result<bool> {
         if self.store.is_poisoned() {
-            return Ok(());
+            return Ok(false);
         }
         match dictionary::finish_leftovers(&self.context(), &self.dictionary) {
             Err(error) if !error.is_of_the_moment() => return Err(error),
             _ => {}
         }
-        let mut waiting = self.rollbacks.waiting.lock();
-        while let Some(mut one) = waiting.pop() {
-            let id = one.trx.id;
-            match self.roll_back(&mut one.trx) {
-                Ok(()) => {
-                    one.metadata.release_all();
-                    tracing::info!("transaction {id} is rolled back at last");
+        let Some(mut one) = self.rollbacks.take() else { return Ok(false) };
+        let (id, before) = (one.trx.id, one.undone);
+        let step = self.undo_some(&mut one);
+        let undone = (one.undone - before) as usize;
+        match step {
+            Ok(false) => {
+                if one.undone / WORD_RECORDS != before / WORD_RECORDS {
+                    let left = one.left();
+                    tracing::info!("transaction {id}: {} changes undone, {left} to go", one.undone);
                 }
-                Err(error) if error.is_of_the_moment() && !self.store.is_poisoned() => {
-                    waiting.push(one);
-                    break;
+                self.rollbacks.put_back(Some(one), undone);
+                Ok(true)
+            }
+            Ok(true) => {
+                one.metadata.release_all();
+                tracing::info!("transaction {id} has been rolled back, {} changes undone", one.undone);
+                self.rollbacks.put_back(None, undone);
+                Ok(true)
+            }
+            Err(error) => {
+                self.rollbacks.put_back(Some(one), undone);
+                if error.is_of_the_moment() && !self.store.is_poisoned() {
+                    return Ok(false);
                 }
-                Err(error) => {
-                    if !matches!(error, Error::Poisoned) {
-                        self.store.poison("a transaction could not be rolled back");
-                    }
-                    return Err(error);
+                if !matches!(error, Error::Poisoned) {
+                    self.store.poison("a transaction could not be rolled back");
                 }
+                Err(error)
             }
         }
-        Ok(())
+    }
+
+    /// One step of one transaction. True = it has ended.
+    fn undo_some(&self, one: &mut Waiting) -> Result<bool> {
+        let lookup = |id| self.dictionary.by_id(id);
+        let undone = row::rollback_step(&self.context(), &mut one.trx, &lookup, STEP_RECORDS)?;
+        one.undone += undone as u64;
+        if undone == STEP_RECORDS {
+            return Ok(false);
+        }
+        one.trx.end_rollback(&self.store, &self.undo, &self.registry, &self.locks)?;
+        Ok(true)
     }
 }

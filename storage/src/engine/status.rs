@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use super::Engine;
+use super::rollbacks::RollbackStatus;
 use super::trx::Counts;
 use crate::dictionary::{Table, display_of_path};
 use crate::error::Result;
@@ -90,6 +91,10 @@ pub struct EngineStatus {
     pub trx_active: u64,
     pub trx_commits: u64,
     pub trx_rollbacks: u64,
+    /// Transactions that are prepared (XA) and wait.
+    pub trx_prepared: u64,
+    /// What recovery left to the background, and what a device did not allow.
+    pub rollbacks: RollbackStatus,
     pub trx_id_next: u64,
     /// Read views that statements or transactions look through.
     pub read_views: u64,
@@ -165,6 +170,8 @@ impl Engine {
             trx_active: inner.registry.active_count() as u64,
             trx_commits: inner.counters.commits.read(),
             trx_rollbacks: inner.counters.rollbacks.read(),
+            trx_prepared: inner.branches.prepared_count() as u64,
+            rollbacks: inner.rollbacks.status(),
             trx_id_next: inner.registry.next_id().0,
             read_views: inner.registry.open_views() as u64,
             punch_hole: self.tablespace(0).is_ok_and(|space| space.is_some_and(|space| space.punch)),

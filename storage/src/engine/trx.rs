@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use format::ids::UndoNo;
+use format::ids::{Lsn, UndoNo};
 
 use super::rollbacks::Waiting;
+use super::xa::Prepared;
 use super::{Cursor, Engine};
 use crate::dictionary::Table;
 use crate::error::{Error, Result};
@@ -81,7 +82,7 @@ pub(super) struct Counts {
 
 /// The tables that a transaction has changed: mostly one, which costs no memory.
 #[derive(Default)]
-struct ChangedTables {
+pub(super) struct ChangedTables {
     first: Option<Arc<TableState>>,
     others: Vec<Arc<TableState>>,
 }
@@ -120,6 +121,14 @@ impl Engine {
             metadata_wait_timeout: options.metadata_wait_timeout,
             counts: Counts::default(),
         }
+    }
+
+    /// A transaction has committed: the log is flushed as `innodb_flush_log_at_trx_commit` asks.
+    pub(super) fn committed(&self, lsn: Lsn, changed: &ChangedTables) -> Result<()> {
+        let inner = &self.inner;
+        inner.counters.commits.add(1);
+        changed.stamp(inner.store.disk().clock().wall().as_micros() as u64);
+        inner.store.commit_log(lsn)
     }
 }
 
@@ -209,14 +218,31 @@ impl Trx {
             }
         };
         self.metadata.release_all();
-        match lsn {
-            None => Ok(()),
-            Some(lsn) => {
-                inner.counters.commits.add(1);
-                changed.stamp(inner.store.disk().clock().wall().as_micros() as u64);
-                inner.store.commit_log(lsn)
-            }
-        }
+        lsn.map_or(Ok(()), |lsn| self.engine.committed(lsn, &changed))
+    }
+
+    /// What is left of a transaction when it has been prepared.
+    pub(super) fn into_prepared(mut self, attached: bool) -> Prepared {
+        let changed = std::mem::take(&mut self.counts.changed);
+        self.tell_counts();
+        let trx = self.take_inner();
+        let metadata = std::mem::take(&mut self.metadata);
+        Prepared { trx, metadata, changed, attached, unreadable: None }
+    }
+
+    /// The opposite, to end it.
+    pub(super) fn of_prepared(engine: &Arc<Engine>, prepared: Prepared) -> Trx {
+        let Prepared { trx: inner, metadata, changed, .. } = prepared;
+        let counts = Counts { changed, ..Counts::default() };
+        Trx { engine: engine.clone(), inner, metadata, metadata_wait_timeout: Duration::ZERO, counts }
+    }
+
+    /// Leaves a transaction that has not begun in the place of this one.
+    fn take_inner(&mut self) -> Transaction {
+        let (isolation, timeout) = (self.inner.isolation, self.inner.lock_wait_timeout);
+        let mut next = Transaction::new(isolation, self.inner.interrupt.clone(), timeout);
+        next.read_only = self.inner.read_only;
+        std::mem::replace(&mut self.inner, next)
     }
 
     /// Rolls back. What the device does not allow to undo now is undone when it does.
@@ -248,12 +274,10 @@ impl Trx {
         match error {
             Error::Poisoned => error,
             error if error.is_of_the_moment() && !self.engine.inner.store.is_poisoned() => {
-                let (isolation, timeout) = (self.inner.isolation, self.inner.lock_wait_timeout);
-                let mut next = Transaction::new(isolation, self.inner.interrupt.clone(), timeout);
-                next.read_only = self.inner.read_only;
-                let trx = std::mem::replace(&mut self.inner, next);
+                tracing::warn!("transaction {} cannot be rolled back now, and is tried again: {error}", self.inner.id);
+                let trx = self.take_inner();
                 let metadata = std::mem::take(&mut self.metadata);
-                self.engine.inner.rollbacks.push(Waiting::new(trx, metadata), &error);
+                self.engine.inner.rollbacks.push(Waiting::new(trx, metadata));
                 Error::RollingBack
             }
             error => {

@@ -3,9 +3,13 @@
 //! ```text
 //! 1 scan, apply   torn pages restored from the doublewrite files, redo applied from the checkpoint on: every page is as it
 //!                 was when the log ends, changes of unfinished transactions included
-//! 2 resolve       dictionary transactions rolled back -> descriptions loaded -> all other unfinished transactions rolled
-//!                 back -> the DDL log executed
+//! 2 resolve       dictionary transactions rolled back -> descriptions loaded -> all other unfinished transactions active
+//!                 again, their tables held -> the DDL log executed
 //! ```
+//!
+//! Then the instance serves. Whoever was open is rolled back in the background, by `engine::rollbacks`; whoever is prepared
+//! waits for XA COMMIT or XA ROLLBACK in `engine::xa`. Both hold what they have written locked, by their ids in the rows.
+//! Locks of rows that they had only read, and of gaps, are gone, as in InnoDB.
 //!
 //! What may be found, and what is done:
 //!
@@ -13,7 +17,9 @@
 //! |------------------------------------------------|----------------------------------------------------------|
 //! | log marked clean                               | nothing but loading                                      |
 //! | page torn                                      | restored from its doublewrite copy, then redo            |
-//! | undo log of an active transaction              | rolled back                                              |
+//! | undo log of an active DDL statement            | rolled back                                              |
+//! | undo log of an active transaction              | rolled back in the background, its rows locked by its id |
+//! |   ... that changed a table that is not to be read | kept until the table is back: another start tries again |
 //! | undo log of a prepared transaction             | kept, its rows locked by its id                          |
 //! | undo log to be freed                           | freed                                                    |
 //! | entry of the DDL log                           | executed, newest first, and deleted                      |
@@ -36,12 +42,12 @@ use crate::config::Config;
 use crate::dictionary::{self, Dictionary};
 use crate::error::{Error, Result};
 use crate::io::Disk;
-use crate::lock::LockTable;
+use crate::lock::{LockTable, MetadataHeld};
 use crate::mtr::Mtr;
 use crate::row;
 use crate::segment;
 use crate::store::{Store, Transform};
-use crate::transaction::Registry;
+use crate::transaction::{Registry, Transaction};
 use crate::undo::UndoSpace;
 use format::ids::SpaceId;
 
@@ -66,9 +72,9 @@ pub fn refuse_incomplete(disk: &dyn Disk) -> Result<()> {
 #[derive(Clone, Debug, Default)]
 pub struct RecoveryReport {
     pub pages: PageRecovery,
-    /// Transactions that had not ended, and were rolled back.
-    pub transactions_rolled_back: u64,
-    /// Of these, DDL statements.
+    /// Transactions that had not ended, and are rolled back in the background.
+    pub transactions_to_roll_back: u64,
+    /// DDL statements that had not ended, and were rolled back.
     pub ddl_rolled_back: u64,
     /// Entries of the DDL log that were executed.
     pub ddl_actions: u64,
@@ -104,8 +110,8 @@ impl fmt::Display for RecoveryReport {
             )?;
             write!(
                 f,
-                "  transactions: {} rolled back ({} of them DDL), {} prepared; {} file actions completed",
-                self.transactions_rolled_back, self.ddl_rolled_back, self.transactions_prepared, self.ddl_actions
+                "  transactions: {} to be rolled back, {} prepared; {} DDL statements rolled back, {} file actions completed",
+                self.transactions_to_roll_back, self.transactions_prepared, self.ddl_rolled_back, self.ddl_actions
             )?;
         }
         for damaged in &self.damaged {
@@ -113,6 +119,18 @@ impl fmt::Display for RecoveryReport {
         }
         Ok(())
     }
+}
+
+/// A transaction that had not ended, active again.
+pub struct Unfinished {
+    pub trx: Transaction,
+    /// The tables that it has changed.
+    pub metadata: MetadataHeld,
+    pub prepared: bool,
+    /// Changes that are not undone.
+    pub records: u64,
+    /// One of its tables that cannot be read: it must not be rolled back as if that table were gone.
+    pub unreadable: Option<String>,
 }
 
 /// The parts of an instance that is up.
@@ -123,6 +141,7 @@ pub struct Opened {
     pub registry: Registry,
     pub purge_view: row::PurgeView,
     pub dictionary: Dictionary,
+    pub unfinished: Vec<Unfinished>,
     pub report: RecoveryReport,
 }
 

@@ -1,15 +1,16 @@
 //! The second half of recovery: transactions and DDL statements that had not ended.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use format::ids::{SpaceId, TableId, TrxId, UndoNo};
 use rustc_hash::FxHashMap;
 
-use super::{Opened, PageRecovery, RecoveryReport, UNDO_PATH, UNDO_SPACE};
+use super::{Opened, PageRecovery, RecoveryReport, UNDO_PATH, UNDO_SPACE, Unfinished};
 use crate::btree::SORT_FILE_PREFIX;
 use crate::dictionary::{self, Dictionary, SystemRows};
 use crate::error::{Error, Result};
-use crate::lock::{Interrupt, LockTable};
+use crate::lock::{Interrupt, LockTable, MetadataHeld};
 use crate::redo::ARCHIVE_FILE_NAME;
 use crate::row;
 use crate::schema;
@@ -47,50 +48,61 @@ pub fn resolve(store: Arc<Store>, pages: PageRecovery) -> Result<Opened> {
     let dictionary = Dictionary::new(SystemRows::new(system));
 
     // Everybody is active again before anybody looks at a row.
-    let unfinished: Vec<_> = unfinished.into_iter().map(|log| resume(log, &registry, &locks)).collect();
-    let (ddl, others): (Vec<_>, Vec<_>) = unfinished.into_iter().partition(|one| one.dictionary);
+    let (ddl, others): (Vec<_>, Vec<_>) = unfinished.into_iter().partition(|log| log.dictionary);
+    let ddl: Vec<_> = ddl.into_iter().map(|log| resume(log, &registry, &locks)).collect();
+    let others: Vec<_> = others.into_iter().map(|log| (log.prepared, resume(log, &registry, &locks))).collect();
     let purge_view = row::PurgeView::new(&registry);
     let context = row::Context { store: &store, undo: &undo, locks: &locks, registry: &registry, purge: &purge_view };
     report.ddl_rolled_back = ddl.len() as u64;
-    for one in ddl {
-        roll_back(&context, one.trx, &|id| dictionary.system.by_id(id))?;
-        report.transactions_rolled_back += 1;
+    for trx in ddl {
+        roll_back(&context, trx, &|id| dictionary.system.by_id(id))?;
     }
-    load(&context, &dictionary, &mut report)?;
-    for one in others {
-        if one.prepared {
-            // XA is not spoken yet, so nobody can have prepared anything.
-            report.damaged.push(format!("prepared transaction {}", one.trx.id));
-            report.transactions_prepared += 1;
-            continue;
+    let unreadable = load(&context, &dictionary, &mut report)?;
+    let mut unfinished = Vec::new();
+    for (prepared, trx) in others {
+        match prepared {
+            true => report.transactions_prepared += 1,
+            false => report.transactions_to_roll_back += 1,
         }
-        roll_back(&context, one.trx, &|id| dictionary.by_id(id))?;
-        report.transactions_rolled_back += 1;
+        unfinished.push(hold(&context, &dictionary, trx, prepared, &unreadable)?);
     }
     remove_leftovers(&store)?;
     store.trash().find()?;
     let actions = dictionary.system.actions(&context)?;
     report.ddl_actions = actions.len() as u64;
     dictionary::run_actions(&context, &dictionary, actions)?;
-    Ok(Opened { store, undo, locks, registry, purge_view, dictionary, report })
+    Ok(Opened { store, undo, locks, registry, purge_view, dictionary, unfinished, report })
 }
 
-/// A transaction that had not ended.
-struct Unfinished {
-    trx: Transaction,
-    dictionary: bool,
-    prepared: bool,
-}
-
-/// Makes it active again under its old id.
-fn resume(log: RecoveredLog, registry: &Registry, locks: &LockTable) -> Unfinished {
+/// Makes a transaction that had not ended active again under its old id: so the rows that it changed are locked, and seen
+/// by nobody.
+fn resume(log: RecoveredLog, registry: &Registry, locks: &LockTable) -> Transaction {
     let interrupt = Arc::new(Interrupt::new());
-    let mut trx = Transaction::new(Isolation::RepeatableRead, interrupt, std::time::Duration::ZERO);
+    let mut trx = Transaction::new(Isolation::RepeatableRead, interrupt, Duration::ZERO);
     registry.resume(log.trx_id);
     locks.begin(&mut trx.locks, log.trx_id);
     trx.id = log.trx_id;
     trx.undo = log.undo;
-    Unfinished { trx, dictionary: log.dictionary, prepared: log.prepared }
+    trx
+}
+
+/// Keeps the tables that a transaction has changed as they are until it has ended.
+fn hold(
+    context: &row::Context<'_>,
+    dictionary: &Dictionary,
+    trx: Transaction,
+    prepared: bool,
+    unreadable: &FxHashMap<TableId, String>,
+) -> Result<Unfinished> {
+    let (records, tables) = context.undo.survey(context.store, &trx.undo)?;
+    let mut metadata = MetadataHeld::default();
+    for table in tables.iter().filter_map(|id| dictionary.by_id(*id)) {
+        // Nobody is there yet who could hold the lock.
+        let lock = dictionary.table_lock(&table.database, &table.name);
+        metadata.share(&lock, &trx.interrupt, Duration::ZERO)?;
+    }
+    let unreadable = tables.iter().find_map(|id| unreadable.get(id)).cloned();
+    Ok(Unfinished { trx, metadata, prepared, records, unreadable })
 }
 
 fn roll_back(
@@ -102,11 +114,17 @@ fn roll_back(
     trx.end_rollback(context.store, context.undo, context.registry, context.locks)
 }
 
-/// Fills the cache from the system tables, and opens the files of all tables.
-fn load(context: &row::Context<'_>, dictionary: &Dictionary, report: &mut RecoveryReport) -> Result<()> {
+/// Fills the cache from the system tables, and opens the files of all tables. Answers those that cannot be read.
+fn load(
+    context: &row::Context<'_>,
+    dictionary: &Dictionary,
+    report: &mut RecoveryReport,
+) -> Result<FxHashMap<TableId, String>> {
+    let mut unreadable = FxHashMap::default();
     let contents = dictionary.system.load(context)?;
     for (id, error) in contents.damaged {
         report.damaged.push(format!("description of table {id}: {error}"));
+        unreadable.insert(id, id.to_string());
     }
     for database in contents.databases {
         dictionary.put_database(database);
@@ -139,13 +157,14 @@ fn load(context: &row::Context<'_>, dictionary: &Dictionary, report: &mut Recove
             }
             Err(error) => {
                 report.damaged.push(format!("{}: {error}", table.full_name()));
+                unreadable.insert(table.id, table.full_name().to_string());
                 if dictionary.database(&table.database).is_some() {
                     dictionary.put_unavailable(&table.database, &table.name, error);
                 }
             }
         }
     }
-    Ok(())
+    Ok(unreadable)
 }
 
 /// Sorts and backups that a crash interrupted have left their files.

@@ -71,7 +71,7 @@ pub use get::get;
 pub use insert::insert;
 pub use locked::{StoredKey, locked_key};
 pub use purge::{PurgeStep, PurgeView, Purger};
-pub use rollback::rollback;
+pub use rollback::{rollback, rollback_step};
 pub use scan::Scan;
 pub use statistics::{IndexStatistics, TableStatistics, estimate, statistics};
 pub use table::{IndexTree, Table, layout};

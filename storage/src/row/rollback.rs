@@ -22,15 +22,44 @@ use crate::undo::{UndoKind, UndoRecord};
 /// Undoes what the transaction has done since `to` (see `TrxUndo::savepoint`); `UndoNo(0)` for all of it.
 pub fn rollback(ctx: &Context<'_>, trx: &mut Transaction, lookup: Lookup<'_>, to: UndoNo) -> Result<()> {
     let mut record = Vec::new();
-    while let Some(top) = ctx.undo.top(ctx.store, &trx.undo, to, &mut record)? {
-        let undo = UndoRecord::read(&record)?;
-        // A table that is gone took its rows along.
-        if let Some(table) = lookup(undo.table) {
-            undo_change(ctx, trx.id, &table, &undo, top.roll_ptr)?;
-        }
-        ctx.undo.pop(ctx.store, &mut trx.undo, top.kind)?;
-    }
+    while undo_newest(ctx, trx, lookup, to, &mut record)? {}
     ctx.undo.truncate(ctx.store, &mut trx.undo)
+}
+
+/// Undoes at most so many of a transaction's changes, all of which are to be undone. Answers how many; fewer = there are no
+/// more.
+pub fn rollback_step(
+    ctx: &Context<'_>,
+    trx: &mut Transaction,
+    lookup: Lookup<'_>,
+    records_max: usize,
+) -> Result<usize> {
+    let mut record = Vec::new();
+    for undone in 0..records_max {
+        if !undo_newest(ctx, trx, lookup, UndoNo(0), &mut record)? {
+            ctx.undo.truncate(ctx.store, &mut trx.undo)?;
+            return Ok(undone);
+        }
+    }
+    Ok(records_max)
+}
+
+/// Undoes the newest change since `to`. False = there is none.
+fn undo_newest(
+    ctx: &Context<'_>,
+    trx: &mut Transaction,
+    lookup: Lookup<'_>,
+    to: UndoNo,
+    record: &mut Vec<u8>,
+) -> Result<bool> {
+    let Some(top) = ctx.undo.top(ctx.store, &trx.undo, to, record)? else { return Ok(false) };
+    let undo = UndoRecord::read(record)?;
+    // A table that is gone took its rows along.
+    if let Some(table) = lookup(undo.table) {
+        undo_change(ctx, trx.id, &table, &undo, top.roll_ptr)?;
+    }
+    ctx.undo.pop(ctx.store, &mut trx.undo, top.kind)?;
+    Ok(true)
 }
 
 /// Undoes what has been done to a row of this one table since `to`.

@@ -180,7 +180,7 @@ impl Tablespace {
             key,
             reserve_blocks: config.reserve_blocks,
             protection: AtomicU8::new(protection as u8),
-            torn: Mutex::new(Rank::Leaf, Torn { wishes, reason }),
+            torn: Mutex::new(Rank::Space, Torn { wishes, reason }),
             reserved_pages: AtomicU32::new(0),
             releasing: AtomicU64::new(0),
             dropped: AtomicBool::new(false),

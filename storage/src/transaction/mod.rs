@@ -12,6 +12,9 @@
 //!     +------------------------------------------------------- (nothing to do) ^
 //! ```
 //!
+//! A branch of a distributed transaction may stop between active and committing: *prepared*, by the state of its undo
+//! logs. It is as active as before (its rows are locked, views do not see it), but a crash no longer undoes it.
+//!
 //! The order of a commit: the undo logs change state in one mini-transaction (from here on recovery takes it as committed);
 //! it leaves the registry (new views see it); its locks go; the log is flushed as far as `flush_log_at_commit` asks.
 //! Somebody who reads the new rows before the flush is done cannot be acknowledged before it either, for his own commit
@@ -192,6 +195,25 @@ impl Transaction {
             tracing::warn!("give back the undo log of a transaction that was rolled back: {error}");
         }
         Ok(())
+    }
+
+    /// Prepares: from here on only [`Transaction::commit`] or a rollback after [`Transaction::unprepare`] ends it, and
+    /// neither a crash nor the end of its session does. The answer is the LSN up to which the log is to be flushed before
+    /// anybody is told; None = it had changed nothing, and a crash forgets it.
+    pub fn prepare(&mut self, store: &Store, undo: &UndoSpace) -> Result<Option<Lsn>> {
+        self.view = None;
+        if self.undo.is_empty() {
+            return Ok(None);
+        }
+        undo.prepare(store, &self.undo).map(Some)
+    }
+
+    /// What was prepared is active again, to be rolled back: by recovery, too, if it comes to that.
+    pub fn unprepare(&mut self, store: &Store, undo: &UndoSpace) -> Result<Option<Lsn>> {
+        if self.undo.is_empty() {
+            return Ok(None);
+        }
+        undo.unprepare(store, &self.undo).map(Some)
     }
 
     fn leave(&mut self, registry: &Registry, locks: &LockTable, number: Option<TrxId>) {

@@ -63,7 +63,8 @@ impl HistoryQueue {
             let node = usize::from(address.offset);
             let header = node.wrapping_sub(page::LOG_HISTORY_NODE);
             seen += 1;
-            if header < page::FIRST_LOG || header + page::LOG_HEADER_BYTES > page.len() || seen > count {
+            let fits = page::FIRST_LOG..=page.len() - page::LOG_HEADER_BYTES;
+            if !fits.contains(&header) || seen > count {
                 return Err(Error::corrupt_page(segment.header, "the history list"));
             }
             let committed = Committed {

@@ -1,16 +1,17 @@
 //! A transaction's own undo: appending, taking back, committing.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 
 use format::bytes::get_u16;
-use format::ids::{Lsn, PageId, RollPtr, TrxId, UndoNo};
+use format::ids::{Lsn, PageId, RollPtr, TableId, TrxId, UndoNo};
 use format::page::undo as page;
 use format::redo::PageOp;
 
 use super::history::Committed;
 use super::list;
 use super::segment::{UndoSpace, changed, free_page, init_page, state_and_log, write_slot};
-use super::{LogKind, Top, TopRecord, TrxUndo};
+use super::{LogKind, Top, TopRecord, TrxUndo, UndoRecord};
 use crate::error::{Error, Result};
 use crate::mtr::Mtr;
 use crate::segment::{self, Direction, Segment};
@@ -153,6 +154,51 @@ impl UndoSpace {
         mtr.commit();
         log.untruncated = false;
         Ok(())
+    }
+
+    /// Makes the transaction's undo that of a prepared one, or (`STATE_ACTIVE`) of one that is not any more, in one
+    /// mini-transaction: whether recovery keeps it or undoes it. The answer is the LSN up to which the log is to be
+    /// flushed.
+    fn set_state(&self, store: &Store, undo: &TrxUndo, state: u16) -> Result<Lsn> {
+        let mut mtr = Mtr::begin(store);
+        // Nothing is changed before both are there.
+        let logs = undo.update.iter().chain(&undo.insert);
+        let pages: Vec<_> = logs.map(|log| mtr.latch_exclusive(log.first)).collect::<Result<_>>()?;
+        for first in pages {
+            mtr.write(first, page::STATE, &state.to_be_bytes());
+        }
+        Ok(mtr.commit())
+    }
+
+    /// From here on recovery keeps the transaction, which has an XID, as it is.
+    pub fn prepare(&self, store: &Store, undo: &TrxUndo) -> Result<Lsn> {
+        assert!(undo.is_empty() || undo.xid.is_some(), "who finds a prepared transaction must know its name");
+        self.set_state(store, undo, page::STATE_PREPARED)
+    }
+
+    /// The opposite of [`UndoSpace::prepare`]: before a prepared transaction is rolled back.
+    pub fn unprepare(&self, store: &Store, undo: &TrxUndo) -> Result<Lsn> {
+        self.set_state(store, undo, page::STATE_ACTIVE)
+    }
+
+    /// How many records are not undone, and which tables they are about. Reads all of them.
+    pub fn survey(&self, store: &Store, undo: &TrxUndo) -> Result<(u64, BTreeSet<TableId>)> {
+        let mut tables = BTreeSet::new();
+        let mut records = 0;
+        for log in undo.update.iter().chain(&undo.insert) {
+            let mut next = log.top;
+            while let Some(top) = next {
+                {
+                    let page = store.read(top.page)?;
+                    let bytes =
+                        page::record(&page, top.offset).map_err(|cause| Error::corrupt_page(top.page, cause))?;
+                    tables.insert(UndoRecord::read(bytes)?.table);
+                }
+                records += 1;
+                next = log.record_before(store, top.page, Some(top.offset))?;
+            }
+        }
+        Ok((records, tables))
     }
 
     /// Makes the transaction's undo that of a committed one, in one mini-transaction. From then on recovery will not undo

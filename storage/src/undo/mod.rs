@@ -26,6 +26,9 @@
 //!    |                       +--> insert: to free --+         |  its committed logs stay in the history meanwhile
 //!    |                       +--> update: to purge -+
 //!    +----------------------------------------------+  freed at once, or once purge has read its last log
+//!
+//!   active ---- XA PREPARE ---> prepared ---- XA COMMIT ---> as above
+//!      ^-------- XA ROLLBACK -------+                            a log with a name (XID) has room for it in its header
 //! ```
 //!
 //! Invariants:
@@ -44,6 +47,7 @@ mod record;
 mod segment;
 
 use format::ids::{PageId, RollPtr, TrxId, UndoNo};
+use format::xid::Xid;
 
 pub use history::{HistoryLog, LogReader};
 pub use record::{OldField, UndoBuilder, UndoKind, UndoReader, UndoRecord};
@@ -61,6 +65,8 @@ pub enum LogKind {
 pub struct TrxUndo {
     /// A transaction of the dictionary: after a crash it is rolled back before all others.
     pub dictionary: bool,
+    /// The branch of a distributed transaction that it is. Known before the first change.
+    pub xid: Option<Box<Xid>>,
     /// The rollback segment, chosen at the first change.
     segment: Option<u8>,
     insert: Option<Log>,
@@ -76,6 +82,8 @@ struct Log {
     /// First page of the segment, where the log header is.
     first: PageId,
     header: u16,
+    /// Where records begin on the first page, behind the header.
+    start: u16,
     /// The page that the next record goes to.
     last: PageId,
     /// The newest record that is not undone.
@@ -116,6 +124,12 @@ impl TrxUndo {
     #[inline]
     pub fn savepoint(&self) -> UndoNo {
         UndoNo(self.next)
+    }
+
+    /// At most how many changes are not undone: records of a statement that was rolled back had numbers, too.
+    pub fn left(&self) -> u64 {
+        let tops = [&self.insert, &self.update].into_iter().flatten().filter_map(|log| log.top);
+        tops.map(|top| top.number + 1).max().unwrap_or(0)
     }
 
     /// Whether there is anything to undo or to commit.

@@ -9,6 +9,7 @@ use format::page::header::{PageType, TYPE};
 use format::page::space::BASE_BYTES;
 use format::page::undo::{self as page, rseg_slot_count};
 use format::redo::PageOp;
+use format::xid::Xid;
 
 use super::history::HistoryQueue;
 use super::list::{self, Address};
@@ -214,15 +215,17 @@ impl UndoSpace {
                 None => return Err(Error::Unsupported("so many transactions at once".into())),
             }
         };
+        let owner = LogOwner { trx_id, dictionary: undo.dictionary, xid: undo.xid.as_deref() };
         let made = match cached {
-            Some(first) => self.reuse(store, segment, kind, first, trx_id, undo.dictionary),
-            None => self.create_segment(store, segment, slot, kind, trx_id, undo.dictionary),
+            Some(first) => self.reuse(store, segment, kind, first, &owner),
+            None => self.create_segment(store, segment, slot, kind, &owner),
         };
         match made {
             Ok((first, header)) => {
                 undo.segment = Some(segment.number);
-                let log =
-                    Log { slot, first, header, last: first, top: None, untruncated: false, state: page::STATE_ACTIVE };
+                let start = header + owner.header_bytes() as u16;
+                let state = page::STATE_ACTIVE;
+                let log = Log { slot, first, header, start, last: first, top: None, untruncated: false, state };
                 *undo.log_mut(kind) = Some(log);
                 Ok(())
             }
@@ -242,8 +245,7 @@ impl UndoSpace {
         rollback: &RollbackSegment,
         slot: u16,
         kind: LogKind,
-        trx_id: TrxId,
-        dictionary: bool,
+        owner: &LogOwner<'_>,
     ) -> Result<(PageId, u16)> {
         let _room = segment::reserve(store, rollback.header.space, 2)?;
         let mut mtr = Mtr::begin(store);
@@ -255,7 +257,7 @@ impl UndoSpace {
         mtr.write(first, page::SEGMENT, &segment.to_bytes());
         list::init(&mut mtr, first, page::PAGE_LIST);
         list::push_last(&mut mtr, first, page::PAGE_LIST, first, page::PAGE_NODE)?;
-        let header = begin_header(&mut mtr, first, 0, trx_id, dictionary);
+        let header = begin_header(&mut mtr, first, 0, owner);
         write_slot(&mut mtr, rollback_header, slot, id.page);
         mtr.commit();
         self.counters.logs_created.fetch_add(1, Ordering::Relaxed);
@@ -268,8 +270,7 @@ impl UndoSpace {
         rollback: &RollbackSegment,
         kind: LogKind,
         first: PageNo,
-        trx_id: TrxId,
-        dictionary: bool,
+        owner: &LogOwner<'_>,
     ) -> Result<(PageId, u16)> {
         let id = PageId::new(rollback.header.space, first);
         let mut mtr = Mtr::begin(store);
@@ -283,7 +284,7 @@ impl UndoSpace {
             // The old logs are in the history.
             LogKind::Update => get_u16(mtr.page(first), page::LAST_LOG),
         };
-        let header = begin_header(&mut mtr, first, before, trx_id, dictionary);
+        let header = begin_header(&mut mtr, first, before, owner);
         mtr.commit();
         self.counters.logs_reused.fetch_add(1, Ordering::Relaxed);
         Ok((id, header))
@@ -306,16 +307,36 @@ pub(super) fn init_page(mtr: &mut Mtr<'_>, handle: PageHandle, kind: LogKind, fr
     Ok(())
 }
 
+/// Whose log it is, as its header says.
+struct LogOwner<'x> {
+    trx_id: TrxId,
+    dictionary: bool,
+    xid: Option<&'x Xid>,
+}
+
+impl LogOwner<'_> {
+    fn header_bytes(&self) -> usize {
+        if self.xid.is_some() { page::LOG_HEADER_XID_BYTES } else { page::LOG_HEADER_BYTES }
+    }
+}
+
+const _: () = assert!(page::LOG_XID_FORMAT + Xid::BYTES == page::LOG_HEADER_XID_BYTES);
+
 /// Begins a log at the first free byte of a segment's first page, behind the log whose header is at `before` (0 if none).
-fn begin_header(mtr: &mut Mtr<'_>, first: PageHandle, before: u16, trx_id: TrxId, dictionary: bool) -> u16 {
+fn begin_header(mtr: &mut Mtr<'_>, first: PageHandle, before: u16, owner: &LogOwner<'_>) -> u16 {
     let header = page::free(mtr.page(first));
-    let start = header + page::LOG_HEADER_BYTES as u16;
-    let mut bytes = [0; page::LOG_HEADER_BYTES];
-    bytes[page::LOG_TRX_ID..page::LOG_TRX_ID + 8].copy_from_slice(&trx_id.0.to_be_bytes());
+    let header_bytes = owner.header_bytes();
+    let start = header + header_bytes as u16;
+    let mut bytes = [0; page::LOG_HEADER_XID_BYTES];
+    bytes[page::LOG_TRX_ID..page::LOG_TRX_ID + 8].copy_from_slice(&owner.trx_id.0.to_be_bytes());
     bytes[page::LOG_START..page::LOG_START + 2].copy_from_slice(&start.to_be_bytes());
-    bytes[page::LOG_DICTIONARY] = u8::from(dictionary);
+    bytes[page::LOG_DICTIONARY] = u8::from(owner.dictionary);
     bytes[page::LOG_PREV..page::LOG_PREV + 2].copy_from_slice(&before.to_be_bytes());
-    mtr.write(first, usize::from(header), &bytes);
+    if let Some(xid) = owner.xid {
+        bytes[page::LOG_FLAGS] = page::LOG_FLAG_XID;
+        bytes[page::LOG_XID_FORMAT..].copy_from_slice(&xid.encode());
+    }
+    mtr.write(first, usize::from(header), &bytes[..header_bytes]);
     if before != 0 {
         mtr.write(first, usize::from(before) + page::LOG_NEXT, &header.to_be_bytes());
     }
@@ -357,7 +378,7 @@ impl RollbackSegment {
                 continue;
             }
             let id = PageId::new(self.header.space, first);
-            let (state, kind, log, trx_id, dictionary) = {
+            let (state, kind, log, trx_id, dictionary, xid) = {
                 let page = store.read(id)?;
                 let log = get_u16(&page, page::LAST_LOG);
                 if usize::from(log) < page::FIRST_LOG || usize::from(log) + page::LOG_HEADER_BYTES > page.len() {
@@ -369,7 +390,8 @@ impl RollbackSegment {
                 };
                 let trx_id = TrxId(get_u64(&page, usize::from(log) + page::LOG_TRX_ID));
                 let dictionary = page[usize::from(log) + page::LOG_DICTIONARY] != 0;
-                (get_u16(&page, page::STATE), kind, log, trx_id, dictionary)
+                let xid = read_xid(&page, usize::from(log)).map_err(|cause| Error::corrupt_page(id, cause))?;
+                (get_u16(&page, page::STATE), kind, log, trx_id, dictionary, xid)
             };
             *newest = (*newest).max(trx_id);
             match state {
@@ -381,7 +403,7 @@ impl RollbackSegment {
                         trx_id,
                         dictionary,
                         prepared: state == page::STATE_PREPARED,
-                        undo: TrxUndo { dictionary, segment: Some(self.number), ..TrxUndo::default() },
+                        undo: TrxUndo { dictionary, xid, segment: Some(self.number), ..TrxUndo::default() },
                     });
                     let next = log.top.map_or(0, |top| top.number + 1);
                     entry.undo.next = entry.undo.next.max(next);
@@ -395,11 +417,13 @@ impl RollbackSegment {
 
     /// Finds the end of a log.
     fn recover_log(&self, store: &Store, slot: u16, first: PageId, header: u16) -> Result<Log> {
-        let last = {
+        let (last, start) = {
             let page = store.read(first)?;
-            PageId::new(first.space, list::last(&page, page::PAGE_LIST).page)
+            let last = PageId::new(first.space, list::last(&page, page::PAGE_LIST).page);
+            (last, get_u16(&page, usize::from(header) + page::LOG_START))
         };
-        let mut log = Log { slot, first, header, last, top: None, untruncated: false, state: page::STATE_ACTIVE };
+        let state = page::STATE_ACTIVE;
+        let mut log = Log { slot, first, header, start, last, top: None, untruncated: false, state };
         log.top = log.record_before(store, last, None)?;
         Ok(log)
     }
@@ -420,6 +444,15 @@ impl RollbackSegment {
         self.put_free(slot);
         Ok(())
     }
+}
+
+/// The branch that the log at `header` belongs to.
+fn read_xid(first: &[u8], header: usize) -> format::Result<Option<Box<Xid>>> {
+    if first[header + page::LOG_FLAGS] & page::LOG_FLAG_XID == 0 {
+        return Ok(None);
+    }
+    let bytes = first.get(header + page::LOG_XID_FORMAT..).unwrap_or_default();
+    Xid::decode(bytes).map(|xid| Some(Box::new(xid)))
 }
 
 /// Frees the pages of an undo segment from the end up to the first, a few at a time.
@@ -457,7 +490,7 @@ pub(super) fn free_page(mtr: &mut Mtr<'_>, segment: Segment, handle: PageHandle)
 impl Log {
     /// Where the records of this log begin on a page.
     pub(super) fn start_on(&self, page: PageId) -> u16 {
-        if page == self.first { self.header + page::LOG_HEADER_BYTES as u16 } else { page::BODY as u16 }
+        if page == self.first { self.start } else { page::BODY as u16 }
     }
 
     /// The newest record before `offset` of a page, or (`None`) on it at all, or on a page before it.

@@ -1,0 +1,94 @@
+//! Branches of distributed transactions: prepared, and ended by somebody else, perhaps lives later.
+//!
+//! What is prepared is part of the model: after a crash exactly those are prepared that ought to be, and committing one
+//! then changes what it would have changed before.
+
+use std::sync::Arc;
+
+use format::xid::Xid;
+use storage::{Engine, Error, XidClaim};
+
+use crate::run::{End, Run};
+use crate::work::{Open, SLOTS, Scene};
+
+impl Run {
+    /// A name for a branch that is to begin. None = drawn before, and not ended yet.
+    pub fn claim_xid(&mut self, engine: &Arc<Engine>) -> Option<XidClaim> {
+        let number = self.random.below(1000);
+        let bytes = number.to_be_bytes();
+        // With parts of any length: names lie in the log header behind which the records begin.
+        let gtrid = [&b"branch"[..], &bytes, &[b'.'; 50][..self.random.below(50) as usize]].concat();
+        let bqual = vec![b'q'; self.random.below(65) as usize];
+        engine.claim_xid(Xid::new(number as u32, &gtrid, &bqual)?)
+    }
+
+    pub fn prepare(&mut self, current: Open) -> Result<(), End> {
+        let Some(claim) = current.claim else { return Ok(()) };
+        let xid = claim.xid().to_sql();
+        let mut after = self.model().clone();
+        self.say(|| format!("prepare {xid}, {} changes", current.changes.len()));
+        after.prepared.insert(xid, Arc::new(current.changes));
+        self.doing = "prepare";
+        self.aim_crash(8, 10);
+        match current.trx.prepare(claim, false) {
+            Ok(()) => {
+                self.report.count("prepared");
+                self.set_model(after);
+                Ok(())
+            }
+            Err(error) => self.perhaps(error, after, "prepare"),
+        }
+    }
+
+    /// Commits one of the prepared transactions, or rolls it back; but none of a slot whose next transaction is under way,
+    /// for that reads its rows as its own.
+    pub fn end_prepared(&mut self, engine: &Arc<Engine>, scene: &Scene, may_crash: bool) -> Result<(), End> {
+        let prepared = engine.prepared();
+        if prepared.is_empty() {
+            return Ok(());
+        }
+        let xid = &prepared[self.random.below(prepared.len() as u64) as usize];
+        let mut after = self.model().clone();
+        let Some(changes) = after.prepared.remove(&xid.to_sql()) else {
+            return Err(End::Failure(format!("{} is prepared, and ought not to be", xid.to_sql())));
+        };
+        if changes.iter().any(|change| scene.open.contains_key(&(change.id % SLOTS))) {
+            return Ok(());
+        }
+        let commits = self.random.chance(2);
+        let doing = if commits { "commit of what was prepared" } else { "rollback of what was prepared" };
+        self.say(|| format!("{doing}: {}, {} changes", xid.to_sql(), changes.len()));
+        self.doing = doing;
+        if may_crash {
+            self.aim_crash(8, 20);
+        }
+        let result = match commits {
+            true => {
+                after.apply(&changes);
+                engine.commit_prepared(xid, false)
+            }
+            false => engine.rollback_prepared(xid, false),
+        };
+        match result {
+            Ok(true) => {
+                self.report.count(doing);
+                self.set_model(after);
+                Ok(())
+            }
+            Ok(false) => Err(End::Failure(format!("{} is not to be had", xid.to_sql()))),
+            Err(error) => self.perhaps(error, after, doing),
+        }
+    }
+
+    /// A call failed: nothing has happened; or, if that was a crash, perhaps all of it.
+    fn perhaps(&mut self, error: Error, after: crate::model::Model, doing: &str) -> Result<(), End> {
+        match self.judge(Err::<(), _>(error), doing) {
+            Ok(_) | Err(End::RolledBack) => Ok(()),
+            Err(End::Crash) => {
+                self.allowed.push(after);
+                Err(End::Crash)
+            }
+            Err(failure) => Err(failure),
+        }
+    }
+}
