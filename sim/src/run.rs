@@ -277,7 +277,7 @@ impl Run {
         let report = engine.recovery_report();
         self.say(|| format!("{report}"));
         self.report.add("torn pages restored", report.pages.torn_pages_restored);
-        self.report.add("records applied", report.pages.records_applied);
+        self.report.add("redo records", report.pages.records);
         self.report.add("transactions rolled back after recovery", report.transactions_to_roll_back);
         self.report.add("ddl rolled back in recovery", report.ddl_rolled_back);
         self.report.add("ddl actions in recovery", report.ddl_actions);

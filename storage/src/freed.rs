@@ -62,9 +62,9 @@ impl Freed {
         }
     }
 
-    /// All pages of a tablespace: nobody knows which of them were freed lately.
-    pub fn survey(&self, space: SpaceId, pages: u32) {
-        self.queue.lock().push_back(FreedPages { space, pages: 0..pages, lsn: Lsn::ZERO });
+    /// All pages of a tablespace: nobody knows which of them were freed before `lsn`.
+    pub fn survey(&self, space: SpaceId, pages: u32, lsn: Lsn) {
+        self.queue.lock().push_back(FreedPages { space, pages: 0..pages, lsn });
     }
 
     /// The oldest, if the checkpoint has passed it.

@@ -347,7 +347,7 @@ impl World {
     fn recover(&mut self, out: &mut String) -> storage::Result<()> {
         let (store, report) = apply::open(Arc::new(self.trace.clone()), self.config.clone())?;
         let clean = if report.was_clean { "clean" } else { "not clean" };
-        let (records, pages) = (report.records_applied, report.pages_recovered);
+        let (records, pages) = (report.records, report.pages);
         write!(out, "{clean}: {records} records for {pages} pages, {} torn pages", report.torn_pages_restored).unwrap();
         if report.torn_pages_detected > 0 {
             write!(out, ", {} of them without a copy", report.torn_pages_detected).unwrap();

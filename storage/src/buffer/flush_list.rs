@@ -103,6 +103,14 @@ impl FlushList {
         frames.header(index).set_oldest_lsn(Some(oldest));
     }
 
+    /// Puts a frame, dirty or not, in front of all: what recovery brought up is as old as the checkpoint.
+    pub fn put_first(&mut self, frames: &Frames, index: u32, oldest: Lsn) {
+        debug_assert!(self.oldest_listed(frames).is_none_or(|first| oldest <= first), "nothing is older");
+        self.remove(frames, index);
+        self.insert_after(NONE, index);
+        frames.header(index).set_oldest_lsn(Some(oldest));
+    }
+
     /// Puts a frame back whose page could not be written.
     pub fn put_back(&mut self, frames: &Frames, index: u32, oldest: Lsn) {
         self.remove(frames, index);

@@ -41,6 +41,8 @@ pub mod read_ahead;
 
 pub mod flush_list;
 
+pub mod pending;
+
 pub mod pool;
 
 pub mod flush;
@@ -48,4 +50,5 @@ pub mod flush;
 pub mod pace;
 
 pub use guard::{FrameHint, SharedGuard};
+pub use pending::PendingRedo;
 pub use pool::Pool;

@@ -21,14 +21,15 @@ use super::flush_list::FlushList;
 use super::frame::{ExclusiveLatch, Frames, SharedLatch};
 use super::guard::FrameHint;
 use super::lru::Lru;
+use super::pending::PendingRedo;
 use super::read_ahead::{Loaded, ReadAhead};
 use super::stash::Stash;
 use crate::config::Config;
 use crate::error::{Error, Health, Result};
 use crate::redo::Redo;
-use crate::sync::{Counter, Mutex, Padded, Rank};
-use crate::tablespace::Tablespaces;
+use crate::sync::{Counter, Mutex, Padded, Rank, RwLock};
 use crate::tablespace::page_io::PageRead;
+use crate::tablespace::{Tablespace, Tablespaces};
 
 const SHARD_BITS: u32 = 6;
 
@@ -81,6 +82,9 @@ pub struct Pool {
     regretted: AtomicU64,
     pub(super) read_ahead: Arc<ReadAhead>,
     pub(super) flush_list: Padded<Mutex<FlushList>>,
+    /// What recovery has read and not applied; and whether there is any, for those who miss a page.
+    pending: RwLock<Option<(Arc<PendingRedo>, Lsn)>>,
+    has_pending: AtomicBool,
     pub(super) spaces: Arc<Tablespaces>,
     pub(super) redo: Arc<Redo>,
     pub(super) health: Arc<Health>,
@@ -108,6 +112,8 @@ impl Pool {
             regretted: AtomicU64::new(0),
             read_ahead: Arc::new(ReadAhead::new(config, extent_pages(config.page_bytes) as u32)),
             flush_list: Padded(Mutex::new(Rank::FlushList, FlushList::new(count))),
+            pending: RwLock::new(Rank::Leaf, None),
+            has_pending: AtomicBool::new(false),
             spaces,
             redo,
             health,
@@ -314,13 +320,22 @@ impl Pool {
         let Some(mut latch) = self.enter(page, latch) else { return Ok(None) };
         // Only now, with the page in the table: nobody can put it into the stash any more.
         let ahead = self.stash.take(&self.frames, &self.lru, page, latch.bytes_mut());
+        let pending = self.pending().filter(|(redo, _)| redo.wants(page));
         let read = match ahead {
+            _ if pending.as_ref().is_some_and(|(redo, _)| redo.makes_anew(page)) => {
+                latch.bytes_mut().fill(0);
+                Ok(PageRead::Zero)
+            }
             // What cannot be decoded may have been read while it was being written.
             Some(_) => match space.decode(page.page, latch.bytes_mut()) {
                 Err(_) => space.read_page(page.page, latch.bytes_mut()),
                 decoded => decoded,
             },
             None => space.read_page(page.page, latch.bytes_mut()),
+        };
+        let read = match pending {
+            Some((redo, _)) => self.apply(&redo, page, &space, read, latch.bytes_mut()),
+            None => read,
         };
         match read {
             Ok(PageRead::Found) => {
@@ -333,6 +348,104 @@ impl Pool {
                 Err(error)
             }
         }
+    }
+
+    /// Brings a page that was read up to the end of the log.
+    fn apply(
+        &self,
+        redo: &PendingRedo,
+        page: PageId,
+        space: &Tablespace,
+        read: Result<PageRead>,
+        bytes: &mut [u8],
+    ) -> Result<PageRead> {
+        match read {
+            // It was being punched: a free page, of which nothing is left.
+            Err(Error::Corrupt { .. }) if space.has_lost_its_head(page.page, bytes)? => bytes.fill(0),
+            read => drop(read?),
+        }
+        let changed = redo.apply(page, bytes)?;
+        if header::is_zero(bytes) {
+            return Ok(PageRead::Zero);
+        }
+        if !changed {
+            // The disk has it all, and durably: recovery syncs what it finds.
+            redo.set_done(page);
+        }
+        Ok(PageRead::Found)
+    }
+
+    // Recovery
+
+    /// What waits for its pages, and the checkpoint that it begins at.
+    fn pending(&self) -> Option<(Arc<PendingRedo>, Lsn)> {
+        if !self.has_pending.load(Ordering::Acquire) {
+            return None;
+        }
+        self.pending.read().clone()
+    }
+
+    /// Redo that waits for its pages, from a checkpoint on. Pages that are resident get theirs at once. Nobody else uses
+    /// the pool yet.
+    pub fn set_pending(&self, redo: Arc<PendingRedo>, checkpoint: Lsn) -> Result<()> {
+        *self.pending.write() = Some((redo.clone(), checkpoint));
+        self.has_pending.store(true, Ordering::Release);
+        for page in redo.pages().filter(|page| self.peek(*page).is_some()) {
+            self.bring_up(&redo, page)?;
+        }
+        Ok(())
+    }
+
+    /// Whether recovery is not over: [`Pool::end_pending`] is still to come.
+    pub fn has_pending(&self) -> bool {
+        self.has_pending.load(Ordering::Acquire)
+    }
+
+    /// Pages that wait for redo.
+    pub fn pending_pages(&self) -> usize {
+        self.pending().map_or(0, |(redo, _)| redo.left())
+    }
+
+    /// Forgets the redo, all of which has been applied. Returns pages that it changes, but that are zero.
+    pub fn end_pending(&self) -> Vec<PageId> {
+        debug_assert_eq!(self.pending_pages(), 0, "every page has its redo");
+        self.has_pending.store(false, Ordering::Release);
+        let ended = self.pending.write().take();
+        ended.map_or(Vec::new(), |(redo, _)| redo.take_empty())
+    }
+
+    /// Applies the redo of the next `count` pages, by their place. Returns how many that were; 0: others have the last in
+    /// hand, or there are none.
+    pub fn apply_pending(&self, count: usize) -> Result<usize> {
+        let Some((redo, _)) = self.pending() else { return Ok(0) };
+        let pages = redo.claim(count);
+        for (at, page) in pages.iter().enumerate() {
+            self.bring_up(&redo, *page).inspect_err(|_| redo.unclaim(&pages[at..]))?;
+        }
+        Ok(pages.len())
+    }
+
+    /// Makes a page as it was at the end of the log, and dirty.
+    fn bring_up(&self, redo: &PendingRedo, page: PageId) -> Result<()> {
+        if !redo.wants(page) {
+            return Ok(());
+        }
+        if self.spaces.get(page.space).is_none() {
+            // Dropped since.
+            redo.set_done(page);
+            return Ok(());
+        }
+        let mut latch = self.fetch_exclusive(page)?;
+        if redo.apply(page, latch.bytes_mut())? {
+            // It was resident when the redo came.
+            latch.advance_clock();
+        }
+        if header::is_zero(&latch) {
+            redo.set_done(page);
+        } else {
+            self.mark_brought_up(&latch);
+        }
+        Ok(())
     }
 
     /// Tells read-ahead of a page that was loaded.
@@ -524,12 +637,29 @@ impl Pool {
     }
 
     /// Enters a page that was clean into the flush list, as of a mini-transaction that begins at `start`. The caller has
-    /// it exclusively and holds the log's mutex, or is recovery.
+    /// it exclusively and holds the log's mutex.
     #[inline]
     pub fn mark_dirty(&self, latch: &ExclusiveLatch<'_>, start: Lsn) {
-        if !latch.frame().is_dirty() {
-            self.flush_list.lock().push(&self.frames, latch.index(), start);
+        if latch.frame().is_dirty() {
+            return;
         }
+        if self.has_pending() && self.mark_brought_up(latch) {
+            return;
+        }
+        self.flush_list.lock().push(&self.frames, latch.index(), start);
+    }
+
+    /// A page that waits for redo has it when it is resident, and from its first change on need not be asked again: it is
+    /// dirty as of the log's checkpoint. False if it does not wait.
+    #[cold]
+    fn mark_brought_up(&self, latch: &ExclusiveLatch<'_>) -> bool {
+        let (Some((redo, checkpoint)), Some(page)) = (self.pending(), latch.frame().page()) else { return false };
+        if !redo.wants(page) {
+            return false;
+        }
+        self.flush_list.lock().put_first(&self.frames, latch.index(), checkpoint);
+        redo.set_done(page);
+        true
     }
 
     /// Start of the oldest mini-transaction whose pages wait to be written.
@@ -547,7 +677,10 @@ impl Pool {
 
     /// Start of the oldest mini-transaction that is not in the tablespaces entirely; `None` if all are.
     pub fn oldest_lsn(&self) -> Option<Lsn> {
-        self.flush_list.lock().oldest_lsn(&self.frames)
+        // In this order: a page is in the flush list before it stops waiting for redo.
+        let pending = self.pending().filter(|(redo, _)| redo.holds_checkpoint()).map(|(_, checkpoint)| checkpoint);
+        let dirty = self.flush_list.lock().oldest_lsn(&self.frames);
+        pending.into_iter().chain(dirty).min()
     }
 
     pub fn frames_page_bytes(&self) -> usize {

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::Inner;
 use crate::error::{Error, Result};
+use crate::recovery;
 use crate::segment;
 use crate::sync::{Condvar, Mutex, Rank, spawn};
 
@@ -17,6 +18,9 @@ const RELEASE_TIME: Duration = Duration::from_millis(10);
 
 /// How long the releaser rests between two steps.
 const BREATH: Duration = Duration::from_millis(10);
+
+/// Threads that bring pages up after a crash: they wait for the disk most of the time.
+const RECOVERERS: usize = 3;
 
 /// Running threads. Dropped, they end.
 pub struct Background {
@@ -78,7 +82,7 @@ impl Background {
             })
         };
         let releaser = {
-            let stop = stop.clone();
+            let (inner, stop) = (inner.clone(), stop.clone());
             spawn("releaser", move || {
                 let mut rest = IDLE;
                 while !stop.rest(rest) {
@@ -89,7 +93,14 @@ impl Background {
                 }
             })
         };
-        Background { stop, threads: vec![purge, rollback, releaser] }
+        let mut threads = vec![purge, rollback, releaser];
+        if inner.store.pool().has_pending() {
+            threads.extend((0..RECOVERERS).map(|number| {
+                let (inner, stop) = (inner.clone(), stop.clone());
+                spawn(&format!("recovery-{number}"), move || inner.recover(&stop))
+            }));
+        }
+        Background { stop, threads }
     }
 }
 
@@ -105,6 +116,23 @@ impl Drop for Background {
 }
 
 impl Inner {
+    /// Brings up the pages that nobody asks for, until all are.
+    fn recover(&self, stop: &Stop) {
+        let mut rest = Duration::ZERO;
+        while !stop.rest(rest) && self.store.pool().has_pending() {
+            rest = match recovery::apply::step(&self.store) {
+                Ok(true) => Duration::ZERO,
+                // Others have the last ones in hand.
+                Ok(false) => BREATH,
+                Err(Error::DiskFull { .. }) => Duration::from_secs(1),
+                Err(error) => {
+                    tracing::error!("recovery: {error}");
+                    return;
+                }
+            };
+        }
+    }
+
     /// Removes a bounded bit of dropped files. True if there is more to do; what fails has been said.
     fn drop_step(&self) -> bool {
         self.store.trash_step().unwrap_or(true)

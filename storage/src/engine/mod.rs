@@ -157,6 +157,7 @@ impl Engine {
             return Err(Error::Poisoned);
         }
         // What has been freed is known now, and would be forgotten.
+        while recovery::apply::step(&self.inner.store)? {}
         self.inner.store.checkpoint()?;
         let clock = self.inner.store.disk().clock();
         let begin = clock.now();
@@ -195,6 +196,7 @@ impl Engine {
     /// One bounded batch of background work, when the configuration has no background threads. True if there was any.
     pub fn step(&self) -> Result<bool> {
         let rolling_back = self.inner.rollback_step()?;
+        let recovering = recovery::apply::step(&self.inner.store)?;
         let purged = self.inner.purge_step()?;
         let written = self.inner.store.flush_step(64)?;
         self.inner.store.read_ahead_step();
@@ -203,7 +205,7 @@ impl Engine {
             self.inner.store.checkpoint_step()?;
         }
         let releasing = self.inner.release_step()?;
-        Ok(rolling_back || purged || written > 0 || dropping || releasing)
+        Ok(rolling_back || recovering || purged || written > 0 || dropping || releasing)
     }
 
     /// For layers above that show or flush the log themselves, and for tests.

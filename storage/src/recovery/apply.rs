@@ -6,10 +6,14 @@
 //!     |                            |  scan: end of the log, fate of files
 //!     |                            |  files: delete, create, rename as the log says
 //!     |                            |  torn pages: put back from the doublewrite files; sync what the log touches
-//!     |                            |  redo: by page, in parallel, from the checkpoint to the end
-//!     |                            |  write all pages
+//!     |                            |  redo: by page, in memory; each page gets its own when it is read
 //!     +-------------> a new epoch begins at the end of the log <
+//!                                  |
+//!   it serves; meanwhile           |  the pages that nobody has asked for are read too, and all are written (`step`)
 //! ```
+//!
+//! So it serves when the log has been read, which takes as long as its bytes, not as its pages. A log that is too long to be
+//! kept in memory is applied in parts before, except for the last one.
 //!
 //! What a page may look like, and what happens to it:
 //!
@@ -26,8 +30,8 @@
 //!
 //! Invariants:
 //!
-//! * Nothing is appended to the log before all pages are written and the checkpoint stands at its end; so a recovery that
-//!   is interrupted finds the same log again, and page LSNs keep it from doing things twice.
+//! * The checkpoint stays where it is until all pages have their redo and are written; so a recovery that is interrupted
+//!   finds the same log again, with what was appended since behind it, and page LSNs keep it from doing things twice.
 //! * The log is synced before the first page is written: what was read from it may have been in the page cache only.
 
 use std::sync::Arc;
@@ -35,23 +39,21 @@ use std::sync::Arc;
 use format::ids::{Lsn, PageId, SpaceId};
 use format::page::header;
 use format::page::space as layout;
-use format::redo::{PageOp, Record};
+use format::redo::Record;
 use format::transform::Envelope;
 use rustc_hash::FxHashMap;
 
-use super::scan::{Annex, Scan, scan};
+use super::scan::{Annex, Scan, for_each_record, scan};
+use crate::buffer::PendingRedo;
 use crate::config::Config;
 use crate::error::{Error, Health, Result};
 use crate::io::{AlignedBuffer, Disk};
 use crate::redo::{Checkpoint, LogFile, Reader, Redo};
 use crate::segment;
 use crate::store::{self, Store};
-use crate::sync::{self, Mutex, Rank};
+use crate::sync;
 use crate::tablespace::{Algorithm, Tablespaces, Transform, doublewrite};
 use crate::trash;
-
-/// What a device writes at least.
-const SECTOR_BYTES: usize = 512;
 
 /// What page recovery found and did.
 #[derive(Clone, Debug, Default)]
@@ -60,8 +62,9 @@ pub struct PageRecovery {
     pub was_clean: bool,
     pub checkpoint_lsn: Lsn,
     pub end_lsn: Lsn,
-    pub records_applied: u64,
-    pub pages_recovered: u64,
+    /// Page records in the log, and the pages that they change.
+    pub records: u64,
+    pub pages: u64,
     pub torn_pages_restored: u64,
     /// Torn pages of which there is no copy (`innodb_doublewrite=DETECT_ONLY`).
     pub torn_pages_detected: u64,
@@ -75,19 +78,25 @@ pub struct PageRecovery {
     pub annexes: Vec<Annex>,
 }
 
-/// Records that are collected before they are applied, so that each page is visited once for many of them.
-const BATCH_BYTES: usize = if cfg!(test) { 16 << 10 } else { 32 << 20 };
+/// Log that is kept in memory until its pages are read.
+fn kept_bytes_max(config: &Config) -> usize {
+    if cfg!(test) { 16 << 10 } else { config.pool_bytes.clamp(64 << 20, 1 << 30) as usize }
+}
 
-/// Threads that apply records, when threads are wanted at all.
+/// Threads that apply what is not kept, when threads are wanted at all.
 const WORKERS: usize = 4;
 
-/// Opens the instance in `disk`: locks the directory, restores torn pages, applies the redo log. When it returns, every
-/// page is as it was at the end of the log. No threads are started yet (`Store::start_threads`).
+/// Pages that a thread goes through at once.
+const STEP_PAGES: usize = 32;
+
+/// Opens the instance in `disk`: locks the directory, restores torn pages, reads the redo log. When it returns, every page
+/// that is read from the pool is as it was at the end of the log. No threads are started yet (`Store::start_threads`);
+/// [`step`] does what is left.
 pub fn open(disk: Arc<dyn Disk>, config: Config) -> Result<(Arc<Store>, PageRecovery)> {
     let claim = store::claim(&*disk)?;
     super::refuse_incomplete(&*disk)?;
     let (log, checkpoint) = LogFile::open(&*disk, &config)?;
-    let found = scan(&log, checkpoint)?;
+    let mut found = scan(&log, checkpoint, kept_bytes_max(&config))?;
     let spaces = Arc::new(Tablespaces::new(disk.clone(), &config));
     let health = Arc::new(Health::default());
     let mut report = PageRecovery {
@@ -105,7 +114,11 @@ pub fn open(disk: Arc<dyn Disk>, config: Config) -> Result<(Arc<Store>, PageReco
     }
 
     // A log of another size can only begin when nothing of the old one is needed.
-    let next = Checkpoint { number: checkpoint.number, lsn: found.end, epoch: found.epoch + 1, clean: false };
+    let newest_epoch = found.epoch.max(checkpoint.newest_epoch) + 1;
+    let next = match report.was_clean {
+        true => Checkpoint { lsn: found.end, epoch: newest_epoch, newest_epoch, clean: false, ..checkpoint },
+        false => Checkpoint { newest_epoch, clean: false, ..checkpoint },
+    };
     let log = if report.was_clean && log.wants_resize(&config) {
         drop(log);
         LogFile::resize(&*disk, &config, next)?;
@@ -113,17 +126,22 @@ pub fn open(disk: Arc<dyn Disk>, config: Config) -> Result<(Arc<Store>, PageReco
     } else {
         log
     };
-    let redo = Redo::new(log, next, config.log_buffer_bytes, health.clone());
+    let redo = Redo::new(log, next, found.end, config.log_buffer_bytes, health.clone())?;
     let threads = config.background_threads;
     let store = Store::assemble(disk, claim, config, redo, spaces, health)?;
     if !report.was_clean {
-        apply_log(&store, checkpoint, &found, threads, &mut report)?;
+        let redo = match found.redo.take() {
+            Some(redo) => redo,
+            None => apply_log(&store, checkpoint, &found, threads)?,
+        };
+        report.records = redo.record_count() as u64;
+        report.pages = redo.page_count() as u64;
+        store.pool().set_pending(Arc::new(redo), checkpoint.lsn)?;
         restore_sizes(&store, &found)?;
         // Pages that were freed and not given back are among these.
         for space in store.spaces().iter().filter(|space| found.touched.contains(&space.id())) {
-            store.freed().survey(space.id(), space.pages());
+            store.freed().survey(space.id(), space.pages(), found.end);
         }
-        store.checkpoint()?;
     }
     store.redo().begin_epoch()?;
     report.annexes = found.annexes;
@@ -358,156 +376,66 @@ fn sync_touched(spaces: &Tablespaces, found: &Scan) -> Result<()> {
     Ok(())
 }
 
-/// A record waiting to be applied: where it begins in the batch, and the page it may refer back to.
-#[derive(Clone, Copy)]
-struct Waiting {
-    offset: usize,
-    previous: Option<PageId>,
-    start: Lsn,
-    end: Lsn,
-}
-
-/// Records of many groups, sorted by page.
-#[derive(Default)]
-struct Batch {
-    bytes: Vec<u8>,
-    pages: FxHashMap<PageId, Vec<Waiting>>,
-}
-
-fn apply_log(
-    store: &Store,
-    checkpoint: Checkpoint,
-    found: &Scan,
-    threads: bool,
-    report: &mut PageRecovery,
-) -> Result<()> {
-    let mut batch = Batch::default();
-    let empty = Mutex::new(Rank::Leaf, Vec::new());
-    let mut pages = rustc_hash::FxHashSet::default();
+/// Applies a log that is too long to be kept, in parts, up to the last part, which it returns.
+fn apply_log(store: &Store, checkpoint: Checkpoint, found: &Scan, threads: bool) -> Result<PendingRedo> {
+    let kept_bytes_max = kept_bytes_max(&store.config());
+    let mut part = PendingRedo::default();
     let mut reader = Reader::new(store.redo().file(), checkpoint.lsn, checkpoint.epoch);
-    loop {
-        let group = reader.next_group()?;
-        let at_end = group.is_none();
-        if let Some(group) = group {
-            let base = batch.bytes.len();
-            batch.bytes.extend_from_slice(group.records);
-            let mut records = group.records;
-            let mut previous = None;
-            while !records.is_empty() {
-                let offset = base + group.records.len() - records.len();
-                let waiting = Waiting { offset, previous, start: group.start, end: group.end };
-                let record = Record::decode(&mut records, &mut previous)
-                    .map_err(|cause| Error::corrupt(format!("the redo log at {}: {cause}", group.start)))?;
-                if let Record::Page { page, .. } = record
-                    && store.space(page.space).is_some()
-                {
-                    batch.pages.entry(page).or_default().push(waiting);
-                    pages.insert(page);
-                }
+    while let Some(group) = reader.next_group()? {
+        if part.bytes() > 0 && part.bytes() + group.records.len() > kept_bytes_max {
+            part.finish(true);
+            store.pool().set_pending(Arc::new(std::mem::take(&mut part)), checkpoint.lsn)?;
+            let workers = if threads { WORKERS } else { 1 };
+            let results = sync::in_parallel(&vec![(); workers], |()| while_pending(store));
+            results.into_iter().collect::<Result<()>>()?;
+            part.add_empty(store.pool().end_pending());
+        }
+        part.begin_group(group.start, group.end, group.records);
+        for_each_record(&group, |record, behind| {
+            if let Record::Page { page, .. } = record {
+                part.add(*page, behind);
             }
-        }
-        if at_end || batch.bytes.len() >= BATCH_BYTES {
-            report.records_applied += apply_batch(store, &batch, threads, &empty)?;
-            batch.bytes.clear();
-            batch.pages.clear();
-        }
-        if at_end {
-            break;
-        }
+        })?;
     }
     debug_assert!(reader.position() == found.end, "the log reads the same twice");
-    for page in empty.into_inner() {
-        let is_empty = header::is_zero(&store.pool().fetch_shared(page)?);
-        if !is_empty {
-            continue;
-        }
-        if !segment::is_free(store, page)? {
-            return Err(Error::corrupt_page(page, "the redo log changes it, but it was never written"));
-        }
-        // Of several punches some may have been lost.
-        if let Some(space) = store.space(page.space) {
-            space.release_pages(page.page.0..page.page.0 + 1)?;
-        }
-    }
-    report.pages_recovered = pages.len() as u64;
+    part.finish(false);
+    Ok(part)
+}
+
+fn while_pending(store: &Store) -> Result<()> {
+    while store.apply_pending(STEP_PAGES)? > 0 {}
     Ok(())
 }
 
-fn apply_batch(store: &Store, batch: &Batch, threads: bool, empty: &Mutex<Vec<PageId>>) -> Result<u64> {
-    // In the order of their place on disk; and always in the same one, for a simulator.
-    let mut pages: Vec<_> = batch.pages.iter().collect();
-    pages.sort_unstable_by_key(|(page, _)| **page);
-    let workers = if threads { WORKERS.min(pages.len()).max(1) } else { 1 };
-    let shares: Vec<_> = pages.chunks(pages.len().div_ceil(workers).max(1)).collect();
-    let apply_share = |share: &[(&PageId, &Vec<Waiting>)]| {
-        let mut applied = 0;
-        for (page, records) in share {
-            // Keeps enough frames clean.
-            store.reserve_log()?;
-            applied += apply_to_page(store, **page, &batch.bytes, records, empty)?;
-        }
-        Ok(applied)
-    };
-    let results: Vec<Result<u64>> = sync::in_parallel(&shares, |share| apply_share(share));
-    results.into_iter().sum()
+/// Applies redo to a few pages that nobody has asked for yet. False when nothing is left to do for this thread.
+pub fn step(store: &Store) -> Result<bool> {
+    if !store.pool().has_pending() {
+        return Ok(false);
+    }
+    let pages = store.apply_pending(STEP_PAGES)?;
+    if store.pool().pending_pages() == 0 {
+        finish(store, store.pool().end_pending())?;
+    }
+    Ok(pages > 0)
 }
 
-/// Applies a page's records that it does not have yet. Returns how many. A page that they change but that is empty goes to
-/// `empty`.
-fn apply_to_page(
-    store: &Store,
-    page: PageId,
-    bytes: &[u8],
-    mut records: &[Waiting],
-    empty: &Mutex<Vec<PageId>>,
-) -> Result<u64> {
-    let decode = |waiting: &Waiting| {
-        let mut previous = waiting.previous;
-        match Record::decode(&mut &bytes[waiting.offset..], &mut previous) {
-            Ok(Record::Page { op, .. }) => op,
-            _ => unreachable!("it was a page record a moment ago"),
+/// All redo has been applied, and these pages are still zero.
+fn finish(store: &Store, empty: Vec<PageId>) -> Result<()> {
+    for page in empty {
+        let Some(space) = store.space(page.space) else { continue };
+        if !header::is_zero(&*store.read(page)?) {
+            continue;
         }
-    };
-    let makes_anew = |waiting: &Waiting| matches!(decode(waiting), PageOp::Init { .. } | PageOp::Image { .. });
-    let anew = makes_anew(&records[0]);
-    let mut latch = match anew {
-        true => store.pool().create(page)?,
-        false => match store.pool().fetch_exclusive(page) {
-            // It was being punched: that is a free page, as one of which nothing is left.
-            Err(Error::Corrupt { .. }) if has_lost_its_head(store, page)? => store.pool().create(page)?,
-            other => other?,
-        },
-    };
-    if !anew && header::is_zero(&latch) {
-        // It was freed later, and punched; or it is lost. In the first case it is made anew in the log, or free in the end.
-        let Some(first) = records.iter().position(makes_anew) else {
-            empty.lock().push(page);
-            return Ok(0);
-        };
-        records = &records[first..];
+        if !segment::is_free(store, page)? {
+            let error = Error::corrupt_page(page, "the redo log changes it, but it was never written");
+            store.health().poison(&error);
+            return Err(error);
+        }
+        // Of several punches some may have been lost.
+        space.release_pages(page.page.0..page.page.0 + 1)?;
     }
-    let lsn = header::lsn(&latch);
-    let mut applied = 0;
-    for waiting in records.iter().filter(|waiting| waiting.end > lsn) {
-        let op = decode(waiting);
-        op.apply(latch.bytes_mut())
-            .map_err(|cause| Error::corrupt_page(page, format!("redo of LSN {}: {cause}", waiting.start)))?;
-        header::set_lsn(latch.bytes_mut(), waiting.end);
-        applied += 1;
-    }
-    if applied > 0 {
-        latch.advance_clock();
-        store.pool().mark_dirty(&latch, records[0].start);
-    }
-    Ok(applied)
-}
-
-/// Whether the first sector of a page reads as zero, whatever is behind it.
-fn has_lost_its_head(store: &Store, page: PageId) -> Result<bool> {
-    let Some(space) = store.space(page.space) else { return Ok(false) };
-    let mut stored = AlignedBuffer::new(store.page_bytes());
-    space.read_stored(page.page, &mut stored)?;
-    Ok(stored[..SECTOR_BYTES].iter().all(|byte| *byte == 0))
+    tracing::info!("all pages are as the redo log left them");
+    Ok(())
 }
 
 /// Makes files as long as their page 0 says: extending is logged there before it is durable. A tablespace that the log

@@ -105,8 +105,8 @@ impl fmt::Display for RecoveryReport {
             )?;
             writeln!(
                 f,
-                "  pages: {} redo records applied to {} pages, {} torn pages restored",
-                self.pages.records_applied, self.pages.pages_recovered, self.pages.torn_pages_restored
+                "  pages: {} torn pages restored; {} pages get their {} redo records as they are read",
+                self.pages.torn_pages_restored, self.pages.pages, self.pages.records
             )?;
             write!(
                 f,

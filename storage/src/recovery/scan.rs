@@ -9,12 +9,13 @@ use format::redo::Record;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::error::{Error, Result};
-use crate::redo::{Checkpoint, LogFile, Reader};
+use crate::buffer::PendingRedo;
+use crate::redo::{Checkpoint, Group, LogFile, Reader};
 use crate::tablespace::Transform;
 use crate::tablespace::encryption::KeyInfo;
 
 /// What the log says about its extent and about files.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Scan {
     /// Behind the last whole group.
     pub end: Lsn,
@@ -27,6 +28,8 @@ pub struct Scan {
     pub touched: FxHashSet<SpaceId>,
     /// Bytes that upper layers put into the log, in order.
     pub annexes: Vec<Annex>,
+    /// All page records, unless they are too many to be kept.
+    pub redo: Option<PendingRedo>,
 }
 
 /// What happened to a tablespace's file, as far as the log goes back.
@@ -48,24 +51,45 @@ pub struct Annex {
     pub bytes: Vec<u8>,
 }
 
-/// Reads the log from a checkpoint to its end.
-pub fn scan(file: &LogFile, checkpoint: Checkpoint) -> Result<Scan> {
-    let mut scan = Scan { epoch: checkpoint.epoch, ..Scan::default() };
+/// Reads the log from a checkpoint to its end. Page records are kept if they take no more than `kept_bytes_max`.
+pub fn scan(file: &LogFile, checkpoint: Checkpoint, kept_bytes_max: usize) -> Result<Scan> {
+    let mut scan = Scan { epoch: checkpoint.epoch, redo: Some(PendingRedo::default()), ..Scan::default() };
     let mut reader = Reader::new(file, checkpoint.lsn, checkpoint.epoch);
     while let Some(group) = reader.next_group()? {
         scan.groups += 1;
-        let mut records = group.records;
-        let mut previous = None;
-        while !records.is_empty() {
-            // The group's checksum is right, so this is a mistake of ours, or a log of another version.
-            let record = Record::decode(&mut records, &mut previous)
-                .map_err(|cause| Error::corrupt(format!("the redo log at {}: {cause}", group.start)))?;
-            scan.note(&record, group.end);
+        if scan.redo.as_ref().is_some_and(|redo| redo.bytes() + group.records.len() > kept_bytes_max) {
+            scan.redo = None;
         }
+        if let Some(redo) = &mut scan.redo {
+            redo.begin_group(group.start, group.end, group.records);
+        }
+        for_each_record(&group, |record, behind| {
+            if let (Some(redo), Record::Page { page, .. }) = (&mut scan.redo, record) {
+                redo.add(*page, behind);
+            }
+            scan.note(record, group.end);
+        })?;
+    }
+    if let Some(redo) = &mut scan.redo {
+        redo.finish(false);
     }
     scan.end = reader.position();
     scan.epoch = reader.epoch();
     Ok(scan)
+}
+
+/// Goes through a group's records, each with the number of bytes from its first one to the end of the group.
+pub fn for_each_record(group: &Group<'_>, mut visit: impl FnMut(&Record<'_>, usize)) -> Result<()> {
+    let mut records = group.records;
+    let mut previous = None;
+    while !records.is_empty() {
+        let behind = records.len();
+        // The group's checksum is right, so this is a mistake of ours, or a log of another version.
+        let record = Record::decode(&mut records, &mut previous)
+            .map_err(|cause| Error::corrupt(format!("the redo log at {}: {cause}", group.start)))?;
+        visit(&record, behind);
+    }
+    Ok(())
 }
 
 impl Scan {

@@ -129,7 +129,7 @@ mod tests {
         let config = Config { log_bytes: 256 << 10, ..Config::tiny() };
         LogFile::create(disk, &config).unwrap();
         let (file, checkpoint) = LogFile::open(disk, &config).unwrap();
-        Redo::new(file, checkpoint, 16 << 10, Arc::new(Health::default()))
+        Redo::new(file, checkpoint, checkpoint.lsn, 16 << 10, Arc::new(Health::default())).unwrap()
     }
 
     /// All log from the begin of the archive to the end of the log.

@@ -12,7 +12,8 @@
 
 use format::ids::Lsn;
 
-use super::file::BLOCK_BYTES;
+use super::file::{BLOCK_BYTES, LogFile};
+use crate::error::Result;
 use crate::io::AlignedBuffer;
 
 /// Log bytes from a block boundary on.
@@ -71,12 +72,13 @@ impl LogBuffer {
         self.used = kept;
     }
 
-    /// Begins anew at any LSN; what lies before it in its block is zero.
-    pub fn begin(&mut self, lsn: Lsn) {
+    /// Begins anew at any LSN, behind what the log has in its block: recovery may want it once more.
+    pub fn begin(&mut self, lsn: Lsn, file: &LogFile) -> Result<()> {
         let kept = (lsn.0 % BLOCK_BYTES as u64) as usize;
         self.base = Lsn(lsn.0 - kept as u64);
-        self.bytes[..kept].fill(0);
+        file.read(self.base, &mut self.bytes[..BLOCK_BYTES])?;
         self.used = kept;
+        Ok(())
     }
 
     /// All bytes as whole blocks, the last one padded with zeros.

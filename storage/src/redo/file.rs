@@ -3,7 +3,7 @@
 //! ```text
 //! offset  bytes
 //!      0   4096  header: magic "GLASSLOG", version 4, page bytes 4, capacity 8, CRC-32C of these 24 bytes 4
-//!   4096   4096  checkpoint slot 0 }  number 8, LSN 8, epoch 4, clean 4, CRC-32C of these 24 bytes 4
+//!   4096   4096  checkpoint slot 0 }  number 8, LSN 8, epoch 4, newest epoch * 2 + clean 4, CRC-32C of these 24 bytes 4
 //!   8192   4096  checkpoint slot 1 }
 //!  16384         ring of `capacity` bytes: LSN l is at l modulo capacity
 //! ```
@@ -42,7 +42,10 @@ pub struct Checkpoint {
     pub number: u64,
     /// All changes before this LSN are in the tablespaces.
     pub lsn: Lsn,
+    /// Groups of older epochs do not count.
     pub epoch: u32,
+    /// That of the life which wrote this. It may not have come to write a group.
+    pub newest_epoch: u32,
     /// The instance was closed: there is nothing behind `lsn`.
     pub clean: bool,
 }
@@ -87,7 +90,7 @@ impl LogFile {
         if disk.exists(FILE_NAME).map_err(Error::io("look for the redo log"))? {
             return Err(Error::Exists(FILE_NAME.into()));
         }
-        let checkpoint = Checkpoint { number: 1, lsn: FIRST_LSN, epoch: 1, clean: true };
+        let checkpoint = Checkpoint { number: 1, lsn: FIRST_LSN, epoch: 1, newest_epoch: 1, clean: true };
         LogFile::build(disk, config, checkpoint)
     }
 
@@ -172,7 +175,8 @@ impl LogFile {
                 number: u64_at(&block, 0),
                 lsn: Lsn(u64_at(&block, 8)),
                 epoch: u32_at(&block, 16),
-                clean: u32_at(&block, 20) == 1,
+                newest_epoch: u32_at(&block, 20) / 2,
+                clean: u32_at(&block, 20) % 2 == 1,
             };
             if crc32c(&block[..24]) == u32_at(&block, 24)
                 && checkpoint.number > 0
@@ -203,7 +207,7 @@ impl LogFile {
         block[..8].copy_from_slice(&checkpoint.number.to_be_bytes());
         block[8..16].copy_from_slice(&checkpoint.lsn.0.to_be_bytes());
         block[16..20].copy_from_slice(&checkpoint.epoch.to_be_bytes());
-        block[20..24].copy_from_slice(&u32::from(checkpoint.clean).to_be_bytes());
+        block[20..24].copy_from_slice(&(checkpoint.newest_epoch * 2 + u32::from(checkpoint.clean)).to_be_bytes());
         let crc = crc32c(&block[..24]);
         block[24..28].copy_from_slice(&crc.to_be_bytes());
         let offset = SLOTS + checkpoint.number % 2 * BLOCK_BYTES as u64;

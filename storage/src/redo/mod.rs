@@ -19,7 +19,8 @@
 //!
 //! The end of the log is where no group is: the checksum covers the LSN, so what an earlier lap of the ring left behind
 //! does not pass. Nor does what an earlier life wrote behind a gap that a crash tore: the epoch never falls along the
-//! log, and each life's is larger.
+//! log, and each life's is larger. A life begins its groups where the whole ones of the last end, so the log of several
+//! lives that crashed one after the other is read as one.
 //!
 //! [`buffer`] collects groups in memory, [`mod@file`] is the ring, [`writer`] brings the one to the other, in one write and
 //! one sync for all who wait (group commit), and [`reader`] walks the groups after a crash. While a backup runs, [`archive`]

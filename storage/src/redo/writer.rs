@@ -52,6 +52,8 @@ pub struct Redo {
     checkpoint: Mutex<Freed>,
     checkpoint_lsn: AtomicU64,
     epoch: u32,
+    /// Where the epoch begins.
+    begin: Lsn,
     buffer_bytes: usize,
     health: Arc<Health>,
     pub counters: LogCounters,
@@ -72,12 +74,17 @@ struct Flush {
 }
 
 impl Redo {
-    /// Continues a log at `end`, which is also its checkpoint: everything before is in the tablespaces.
-    pub fn new(file: LogFile, checkpoint: Checkpoint, buffer_bytes: usize, health: Arc<Health>) -> Redo {
-        let end = checkpoint.lsn;
+    /// Continues a log at `end`, in the newest epoch of the checkpoint; the log is durable up to there.
+    pub fn new(
+        file: LogFile,
+        checkpoint: Checkpoint,
+        end: Lsn,
+        buffer_bytes: usize,
+        health: Arc<Health>,
+    ) -> Result<Redo> {
         let mut active = LogBuffer::new(buffer_bytes);
-        active.begin(end);
-        Redo {
+        active.begin(end, &file)?;
+        Ok(Redo {
             append: Padded(Mutex::new(Rank::Log, active)),
             end: Padded(AtomicU64::new(end.0)),
             written: AtomicU64::new(end.0),
@@ -86,12 +93,13 @@ impl Redo {
             flushed_more: Condvar::new(),
             file,
             checkpoint: Mutex::new(Rank::LogFlush, Freed { checkpoint, archive: None }),
-            checkpoint_lsn: AtomicU64::new(end.0),
-            epoch: checkpoint.epoch,
+            checkpoint_lsn: AtomicU64::new(checkpoint.lsn.0),
+            epoch: checkpoint.newest_epoch,
+            begin: end,
             buffer_bytes,
             health,
             counters: LogCounters::default(),
-        }
+        })
     }
 
     /// Appends a group. `entered` is called with the group's first LSN and the LSN behind it, before anybody can see the
@@ -256,7 +264,9 @@ impl Redo {
         if let Some(archive) = &mut freed.archive {
             archive.take_along(&self.file, lsn);
         }
-        let next = Checkpoint { number: known.number + 1, lsn, epoch: self.epoch, clean };
+        // As long as recovery would read groups of an earlier life, they count.
+        let epoch = if lsn < self.begin { known.epoch } else { self.epoch };
+        let next = Checkpoint { number: known.number + 1, lsn, epoch, newest_epoch: self.epoch, clean };
         self.health.judge(self.file.write_checkpoint(next))?;
         freed.checkpoint = next;
         self.checkpoint_lsn.store(lsn.0, Ordering::Release);
@@ -264,12 +274,10 @@ impl Redo {
         Ok(())
     }
 
-    /// Begins this life of the log: from here on, groups of earlier lives do not count. Everything before the end is in
-    /// the tablespaces.
+    /// Begins this life of the log, durably: the next one will know that it was there.
     pub fn begin_epoch(&self) -> Result<()> {
         let mut freed = self.checkpoint.lock();
-        let number = freed.checkpoint.number + 1;
-        let next = Checkpoint { number, lsn: self.end(), epoch: self.epoch, clean: false };
+        let next = Checkpoint { number: freed.checkpoint.number + 1, clean: false, ..freed.checkpoint };
         self.health.judge(self.file.write_checkpoint(next))?;
         freed.checkpoint = next;
         Ok(())

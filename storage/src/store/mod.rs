@@ -189,6 +189,10 @@ impl Store {
         }
         let mut counted = false;
         while self.redo.is_crowded() {
+            // Without cleaners nobody else applies what recovery left.
+            if !self.pool.bell().has_cleaners() && self.apply_pending(INLINE_PAGES)? > 0 {
+                continue;
+            }
             if !std::mem::replace(&mut counted, true) {
                 self.redo.counters.waits.add(1);
             }
@@ -206,8 +210,36 @@ impl Store {
                 }
             }
         }
+        self.reserve_frames()
+    }
+
+    /// Without cleaners: writes pages until there are frames for the pages to come. The caller holds no latch.
+    fn reserve_frames(&self) -> Result<()> {
         while self.is_short_of_frames() {
             self.flush_step(INLINE_PAGES)?;
+        }
+        Ok(())
+    }
+
+    /// Applies the redo that recovery left to the next pages. Returns how many; 0: none are left that nobody has in hand.
+    pub fn apply_pending(&self, pages: usize) -> Result<usize> {
+        self.health.check()?;
+        self.reserve_frames()?;
+        let room = self.pool.frame_count() / 4;
+        // Recovery may not leave out what it cannot read.
+        self.pool.apply_pending(pages.min(room)).inspect_err(|error| {
+            if !matches!(error, Error::DiskFull { .. }) {
+                self.health.poison(error);
+            }
+        })
+    }
+
+    /// Applies all of it, with whoever else does.
+    fn apply_all_pending(&self) -> Result<()> {
+        while self.pool.pending_pages() > 0 {
+            if self.apply_pending(INLINE_PAGES)? == 0 {
+                std::thread::sleep(Duration::from_micros(100));
+            }
         }
         Ok(())
     }
@@ -370,6 +402,7 @@ impl Store {
 
     /// Writes all dirty pages of one tablespace and syncs it (FLUSH TABLES ... FOR EXPORT, OPTIMIZE).
     pub fn flush_space(&self, id: SpaceId) -> Result<()> {
+        self.apply_all_pending()?;
         let space = self.spaces.find(id)?;
         self.flush_all(Aim::Space(id), || self.pool.is_space_dirty(id))?;
         space.sync().inspect_err(|error| self.health.poison(error))
@@ -377,6 +410,7 @@ impl Store {
 
     /// Writes all dirty pages and a checkpoint. Under load, those that are dirty now.
     pub fn checkpoint(&self) -> Result<()> {
+        self.apply_all_pending()?;
         let target = self.redo.end();
         let is_older = |lsn: Option<Lsn>| lsn.is_some_and(|lsn| lsn < target);
         self.flush_all(Aim::OlderThan(target), || is_older(self.pool.oldest_dirty_lsn()))?;

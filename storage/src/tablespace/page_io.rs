@@ -299,6 +299,9 @@ impl Rounding {
     }
 }
 
+/// What a device writes at least.
+const SECTOR_BYTES: usize = 512;
+
 /// What reading found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PageRead {
@@ -349,6 +352,12 @@ impl Tablespace {
         let (stored, hole) = buffer.split_at_mut(self.layout.stored_bytes(page).min(buffer.len()));
         hole.fill(0);
         self.read_bytes(page, stored)
+    }
+
+    /// Whether the first sector of a page reads as zero, whatever is behind it. `scratch` is as large as a page.
+    pub fn has_lost_its_head(&self, page: PageNo, scratch: &mut [u8]) -> Result<bool> {
+        self.read_stored(page, scratch)?;
+        Ok(scratch[..SECTOR_BYTES].iter().all(|byte| *byte == 0))
     }
 
     fn read_bytes(&self, page: PageNo, buffer: &mut [u8]) -> Result<()> {

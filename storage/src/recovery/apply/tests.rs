@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use format::ids::PageNo;
 use format::page::header::PageType;
+use format::redo::PageOp;
 
 use super::*;
 use crate::config::FlushLogAtCommit;
@@ -165,7 +166,8 @@ impl World {
             4..10 => self.allocate(store),
             10..12 => self.free(store),
             12..30 => self.write(store),
-            30..34 => store.flush_step(1 + self.random.below(6) as usize).map(|_| ()),
+            30..33 => store.flush_step(1 + self.random.below(6) as usize).map(|_| ()),
+            33 => step(store).map(|_| ()),
             34 => store.checkpoint(),
             35 => self.flush(store, store.current_lsn()),
             36 => {

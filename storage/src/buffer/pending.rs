@@ -1,0 +1,345 @@
+//! Redo that recovery has read from the log and that waits for its pages.
+//!
+//! An instance that crashed serves as soon as its log has been read: the log's records lie here, by page, and a page that is
+//! read from the disk gets its own before anybody sees it. In the background the pages are gone through in the order of
+//! their place, and become dirty, until nothing is left.
+//!
+//! ```text
+//!   page   13:4     13:5       13:9 ...           in the order of ids; the cursor goes through them
+//!            |        |          |
+//!   record   0 -> 3   1          2 -> 4 -> 5      chains in the order of the log, offsets into its bytes
+//!
+//!   load(13:9):  disk --> [LSN 100] + records 2, 4, 5 --> [LSN 180]   the frame stays clean: it may leave, and come again
+//!   cursor:      load, mark dirty as of the checkpoint, done
+//! ```
+//!
+//! Invariants:
+//!
+//! * While a page is not done, the checkpoint does not move: the log has what the disk lacks.
+//! * A page that is changed, or that the cursor comes to, becomes dirty as of the checkpoint, and is done. So a change of
+//!   this life that is written early cannot let the log forget the one of the last life that it stands on; and what is on
+//!   the disk of a page that is not done was written by an earlier life.
+//! * Applying is repeatable: a record counts only for a page whose LSN is older.
+//!
+//! Source: instant restart (Graefe, Guy, Sauer: Instant Recovery with Write-Ahead Logging, 2016).
+//!
+//! Not here: which records the log has (`recovery::scan`), and when the cursor moves (`recovery::apply`).
+
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use format::ids::{Lsn, PageId};
+use format::page::header;
+use format::redo::{PageOp, Record};
+use rustc_hash::FxHashMap;
+
+use crate::error::{Error, Result};
+use crate::sync::{Mutex, Rank};
+
+const NONE: u32 = u32::MAX;
+
+/// A page record of the log.
+struct Item {
+    /// Where it begins in the bytes.
+    offset: u32,
+    group: u32,
+    /// The next record of the same page.
+    next: u32,
+}
+
+struct Page {
+    id: PageId,
+    first: u32,
+    last: u32,
+    done: AtomicBool,
+}
+
+/// Redo of many pages. See the module header.
+pub struct PendingRedo {
+    bytes: Vec<u8>,
+    /// First LSN and LSN behind it.
+    groups: Vec<(Lsn, Lsn)>,
+    items: Vec<Item>,
+    pages: Vec<Page>,
+    index: FxHashMap<u64, u32>,
+    /// Pages by number, in the order of ids.
+    todo: Mutex<VecDeque<Range<u32>>>,
+    order: Vec<u32>,
+    left: AtomicUsize,
+    /// The log goes on behind what is here.
+    more: bool,
+    /// Pages that the log changes and does not make, and that are zero.
+    empty: Mutex<Vec<PageId>>,
+}
+
+impl Default for PendingRedo {
+    fn default() -> PendingRedo {
+        PendingRedo {
+            bytes: Vec::new(),
+            groups: Vec::new(),
+            items: Vec::new(),
+            pages: Vec::new(),
+            index: FxHashMap::default(),
+            todo: Mutex::new(Rank::Leaf, VecDeque::new()),
+            order: Vec::new(),
+            left: AtomicUsize::new(0),
+            more: false,
+            empty: Mutex::new(Rank::Leaf, Vec::new()),
+        }
+    }
+}
+
+impl PendingRedo {
+    /// Adds a group's bytes. Its page records follow, each by [`PendingRedo::add`] with its place in the group.
+    pub fn begin_group(&mut self, start: Lsn, end: Lsn, records: &[u8]) {
+        self.groups.push((start, end));
+        self.bytes.extend_from_slice(records);
+    }
+
+    /// Bytes of groups.
+    pub fn bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Adds a record of the newest group. `behind` is how many bytes of the group follow its first byte, itself included.
+    pub fn add(&mut self, page: PageId, behind: usize) {
+        let number = self.items.len() as u32;
+        let offset = (self.bytes.len() - behind) as u32;
+        self.items.push(Item { offset, group: self.groups.len() as u32 - 1, next: NONE });
+        let same = number.checked_sub(1).and_then(|_| self.pages.last()).filter(|last| last.id == page);
+        if same.is_some_and(|last| last.last == number - 1) {
+            // The rule: a mini-transaction changes a page several times in a row.
+            let last = self.pages.len() - 1;
+            return self.link(last, number);
+        }
+        let next_page = self.pages.len() as u32;
+        let known = *self.index.entry(page.fold()).or_insert(next_page);
+        if known == next_page {
+            self.pages.push(Page { id: page, first: number, last: number, done: AtomicBool::new(false) });
+        } else {
+            self.link(known as usize, number);
+        }
+    }
+
+    fn link(&mut self, page: usize, item: u32) {
+        let last = std::mem::replace(&mut self.pages[page].last, item);
+        self.items[last as usize].next = item;
+    }
+
+    /// No more groups come here: the cursor is put in front of the first page. `more`: the log goes on.
+    pub fn finish(&mut self, more: bool) {
+        self.more = more;
+        let mut order: Vec<u32> = (0..self.pages.len() as u32).collect();
+        order.sort_unstable_by_key(|&page| self.pages[page as usize].id);
+        self.order = order;
+        self.left.store(self.pages.len(), Ordering::Release);
+        self.todo.lock().push_back(0..self.pages.len() as u32);
+    }
+
+    pub fn page_count(&self) -> usize {
+        self.pages.len()
+    }
+
+    pub fn record_count(&self) -> usize {
+        self.items.len()
+    }
+
+    pub fn pages(&self) -> impl Iterator<Item = PageId> {
+        self.order.iter().map(|&page| self.pages[page as usize].id)
+    }
+
+    /// Pages that are not done.
+    pub fn left(&self) -> usize {
+        self.left.load(Ordering::Acquire)
+    }
+
+    /// Whether the log is needed from its checkpoint on.
+    pub fn holds_checkpoint(&self) -> bool {
+        self.more || self.left() > 0
+    }
+
+    /// Takes the next pages from the cursor.
+    pub fn claim(&self, count: usize) -> Vec<PageId> {
+        let mut todo = self.todo.lock();
+        let Some(range) = todo.front_mut() else { return Vec::new() };
+        let end = range.end.min(range.start + count as u32);
+        let claimed = range.start..end;
+        range.start = end;
+        if range.start == range.end {
+            todo.pop_front();
+        }
+        claimed.map(|at| self.pages[self.order[at as usize] as usize].id).collect()
+    }
+
+    /// Gives claimed pages back that could not be done.
+    pub fn unclaim(&self, pages: &[PageId]) {
+        let mut todo = self.todo.lock();
+        for page in pages {
+            let place = self.order.partition_point(|&other| self.pages[other as usize].id < *page) as u32;
+            todo.push_front(place..place + 1);
+        }
+    }
+
+    fn page(&self, page: PageId) -> Option<&Page> {
+        let known = &self.pages[*self.index.get(&page.fold())? as usize];
+        (!known.done.load(Ordering::Acquire)).then_some(known)
+    }
+
+    /// Whether the page has records to come.
+    pub fn wants(&self, page: PageId) -> bool {
+        self.page(page).is_some()
+    }
+
+    /// Whether what is on the disk does not matter.
+    pub fn makes_anew(&self, page: PageId) -> bool {
+        self.page(page).is_some_and(|page| makes_anew(&self.op(page.id, page.first)))
+    }
+
+    /// The page needs nothing from here any more.
+    pub fn set_done(&self, page: PageId) {
+        if let Some(page) = self.page(page)
+            && !page.done.swap(true, Ordering::AcqRel)
+        {
+            self.left.fetch_sub(1, Ordering::AcqRel);
+        }
+    }
+
+    fn op(&self, page: PageId, item: u32) -> PageOp<'_> {
+        // A record without ids is one of the same page as the one before: of this page.
+        let mut previous = Some(page);
+        match Record::decode(&mut &self.bytes[self.items[item as usize].offset as usize..], &mut previous) {
+            Ok(Record::Page { op, .. }) => op,
+            _ => unreachable!("it was a page record when it was added"),
+        }
+    }
+
+    /// Applies what the page lacks; the caller has it exclusively. True if anything changed.
+    pub fn apply(&self, id: PageId, bytes: &mut [u8]) -> Result<bool> {
+        let Some(page) = self.page(id) else { return Ok(false) };
+        let mut item = page.first;
+        if header::is_zero(bytes) {
+            // It was freed later, and punched; or it is lost. In the first case it is made anew in the log, or is free in
+            // the end.
+            while item != NONE && !makes_anew(&self.op(id, item)) {
+                item = self.items[item as usize].next;
+            }
+            if item == NONE {
+                let mut empty = self.empty.lock();
+                if !empty.contains(&id) {
+                    empty.push(id);
+                }
+                return Ok(false);
+            }
+        }
+        let lsn = header::lsn(bytes);
+        let mut changed = false;
+        while item != NONE {
+            let Item { group, next, .. } = self.items[item as usize];
+            let (start, end) = self.groups[group as usize];
+            if end > lsn {
+                self.op(id, item)
+                    .apply(bytes)
+                    .map_err(|cause| Error::corrupt_page(id, format!("redo of LSN {start}: {cause}")))?;
+                header::set_lsn(bytes, end);
+                changed = true;
+            }
+            item = next;
+        }
+        Ok(changed)
+    }
+
+    /// Pages that an earlier part of the log left zero.
+    pub fn add_empty(&self, pages: Vec<PageId>) {
+        self.empty.lock().extend(pages);
+    }
+
+    /// Pages that were found zero and are not made by the log. If they are not free, they are lost.
+    pub fn take_empty(&self) -> Vec<PageId> {
+        std::mem::take(&mut self.empty.lock())
+    }
+}
+
+fn makes_anew(op: &PageOp<'_>) -> bool {
+    matches!(op, PageOp::Init { .. } | PageOp::Image { .. })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use format::ids::{PageNo, SpaceId};
+    use format::page::header::PageType;
+
+    fn id(page: u32) -> PageId {
+        PageId::new(SpaceId(7), PageNo(page))
+    }
+
+    fn pending(groups: &[&[(u32, PageOp<'_>)]]) -> PendingRedo {
+        let mut pending = PendingRedo::default();
+        for (number, group) in groups.iter().enumerate() {
+            let (mut bytes, mut previous, mut offsets) = (Vec::new(), None, Vec::new());
+            for (page, op) in *group {
+                offsets.push((id(*page), bytes.len()));
+                Record::Page { page: id(*page), op: *op }.encode(&mut previous, &mut bytes);
+            }
+            let start = Lsn(100 * (number as u64 + 1));
+            pending.begin_group(start, start + 100, &bytes);
+            for (page, offset) in offsets {
+                pending.add(page, bytes.len() - offset);
+            }
+        }
+        pending.finish(false);
+        pending
+    }
+
+    fn write(byte: &[u8]) -> PageOp<'_> {
+        PageOp::Write { offset: 200, bytes: byte }
+    }
+
+    #[test]
+    fn a_page_gets_its_records_in_order_and_only_those_it_lacks() {
+        let pending = pending(&[&[(5, write(&[1])), (4, write(&[9])), (5, write(&[2]))], &[(5, write(&[3]))]]);
+        assert_eq!((pending.page_count(), pending.record_count(), pending.left()), (2, 4, 2));
+        let mut page = vec![0; 4096];
+        header::init(&mut page, id(5), PageType::INDEX);
+        assert!(pending.apply(id(5), &mut page).unwrap());
+        assert_eq!((page[200], header::lsn(&page)), (3, Lsn(300)));
+        // Again from the disk, where it was not written.
+        header::set_lsn(&mut page, Lsn(200));
+        page[200] = 2;
+        assert!(pending.apply(id(5), &mut page).unwrap());
+        assert_eq!(page[200], 3);
+        assert_eq!(pending.left(), 2);
+        header::set_lsn(&mut page, Lsn(300));
+        assert!(!pending.apply(id(5), &mut page).unwrap());
+        pending.set_done(id(5));
+        assert_eq!((pending.left(), pending.wants(id(5)), pending.wants(id(4))), (1, false, true));
+    }
+
+    #[test]
+    fn a_zero_page_is_made_by_the_log_or_reported() {
+        let init = PageOp::Init { id: id(1), page_type: PageType::INDEX };
+        let pending = pending(&[&[(1, write(&[1])), (2, write(&[1]))], &[(1, init), (1, write(&[4]))]]);
+        assert!(!pending.makes_anew(id(1)));
+        let (mut one, mut two) = (vec![0; 4096], vec![0; 4096]);
+        assert!(pending.apply(id(1), &mut one).unwrap());
+        assert_eq!(one[200], 4);
+        assert!(!pending.apply(id(2), &mut two).unwrap());
+        assert!(!pending.apply(id(2), &mut two).unwrap());
+        assert_eq!(pending.take_empty(), [id(2)]);
+    }
+
+    #[test]
+    fn the_cursor_goes_by_place_and_takes_back_what_failed() {
+        let pending = pending(&[&[(9, write(&[1])), (3, write(&[1])), (6, write(&[1]))]]);
+        assert_eq!(pending.claim(2), [id(3), id(6)]);
+        pending.unclaim(&[id(6)]);
+        assert_eq!(pending.claim(2), [id(6)]);
+        assert_eq!(pending.claim(2), [id(9)]);
+        assert_eq!(pending.claim(2), []);
+        for page in [3, 6, 9, 9] {
+            pending.set_done(id(page));
+        }
+        assert_eq!(pending.left(), 0);
+    }
+}
