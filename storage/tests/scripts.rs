@@ -12,6 +12,7 @@
 //! flush, checkpoint, close           what the page cleaners do; a clean shutdown
 //! crash lose=all|some                the power goes; the disk keeps what was synced, and perhaps more
 //! recover                            opens what is there
+//! bring_up                           applies the redo that recovery left to the next pages
 //! tear page=1:3                      the second half of the page as stored turns to zeros
 //! stored space=1                     how each page is stored
 //! torn space=1                       how the file is kept from torn pages, and why
@@ -203,6 +204,12 @@ impl World {
                     faults.no_punch = command.get("punch") == Some("no");
                     faults.no_untorn = command.get("untorn") == Some("no");
                 });
+                Ok(())
+            }
+            "bring_up" => {
+                let more = apply::step(self.store())?;
+                let left = self.store().pool().pending_pages();
+                writeln!(out, "{}, {left} pages wait", if more { "went on" } else { "nothing to do" }).unwrap();
                 Ok(())
             }
             "release" => {
