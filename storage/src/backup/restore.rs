@@ -204,13 +204,8 @@ impl Restore {
         if capacity > CAPACITY_MAX {
             return Err(Error::corrupt("a log larger than any"));
         }
-        let checkpoint = Checkpoint {
-            number: 1,
-            lsn: log.begin,
-            epoch: log.epoch,
-            newest_epoch: log.epoch,
-            clean: log.clean,
-        };
+        let checkpoint =
+            Checkpoint { number: 1, lsn: log.begin, epoch: log.epoch, newest_epoch: log.epoch, clean: log.clean };
         let file = LogFile::prepare(&*self.disk, head.page_bytes as usize, capacity, Caching::Cached, checkpoint)?;
         self.log = Some((file, *log));
         Ok(())

@@ -8,8 +8,8 @@ use format::ids::{Lsn, SpaceId};
 use format::redo::Record;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::error::{Error, Result};
 use crate::buffer::PendingRedo;
+use crate::error::{Error, Result};
 use crate::redo::{Checkpoint, Group, LogFile, Reader};
 use crate::tablespace::Transform;
 use crate::tablespace::encryption::KeyInfo;
