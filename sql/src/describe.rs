@@ -324,7 +324,8 @@ pub fn create_table(table: &Table, auto_increment: u64) -> String {
     lines.extend(shown().filter(|index| index.primary).map(|index| index_line(table, index)));
     lines.extend(shown().filter(|index| !index.primary && index.unique).map(|index| index_line(table, index)));
     lines.extend(shown().filter(|index| !index.primary && !index.unique).map(|index| index_line(table, index)));
-    let mut out = format!("CREATE TABLE {} (\n  {}\n) ENGINE=InnoDB", quoted(&table.name), lines.join(",\n  "));
+    let kind = if table.space.is_temporary() { "TEMPORARY TABLE" } else { "TABLE" };
+    let mut out = format!("CREATE {kind} {} (\n  {}\n) ENGINE=InnoDB", quoted(&table.name), lines.join(",\n  "));
     if table.auto_increment.is_some() && auto_increment > 1 {
         let _ = write!(out, " AUTO_INCREMENT={auto_increment}");
     }

@@ -6,8 +6,11 @@
 //!
 //! Not here: SHOW WARNINGS and SHOW ERRORS, which are the session's own list.
 
+use std::sync::Arc;
+
 use format::collation::CollationId;
 use format::value::{ColumnType, LobSize, Value};
+use storage::Table;
 
 use crate::describe;
 use crate::error::Error;
@@ -230,13 +233,26 @@ fn existing(facts: &Facts<'_>, database: Option<&str>) -> Result<String, Error> 
     }
 }
 
+/// A table of the session, or else of the server.
+fn stored_table(facts: &Facts<'_>, database: &str, name: &str) -> Option<Arc<Table>> {
+    let own = facts.temporary.and_then(|tables| tables.table(database, name));
+    own.or_else(|| facts.instance.engine.table(database, name))
+}
+
+/// Rows about one table that exists.
+fn pick_of_table(facts: &Facts<'_>, (database, table): (&str, &str), view: &str, columns: &[(&str, &str)]) -> Listing {
+    let own = facts.temporary.and_then(|tables| tables.table(database, table));
+    let facts = Facts { only: own.as_ref(), ..*facts };
+    pick(&facts, view, columns, |row| text(&row[1]) == database.as_bytes() && text(&row[2]) == table.as_bytes())
+}
+
 /// The spelling of a table that exists, stored or virtual.
 fn existing_table(facts: &Facts<'_>, current: Option<&str>, name: &TableName) -> Result<(String, String), Error> {
     let (database, table) = resolve(current, name)?;
     if let Some(found) = information_schema::table(database, table) {
         return Ok((database.to_ascii_lowercase(), found.name.to_string()));
     }
-    match facts.instance.engine.table(database, table) {
+    match stored_table(facts, database, table) {
         Some(found) => Ok((found.database.to_string(), found.name.to_string())),
         None if facts.instance.engine.database(database).is_none() && !information_schema::is_virtual(database) => {
             Err(Error::unknown_database(database))
@@ -291,7 +307,7 @@ fn columns(facts: &Facts<'_>, current: Option<&str>, name: &TableName, full: boo
         ("Comment", "COLUMN_COMMENT"),
     ];
     let wanted: &[(&str, &str)] = if full { &long } else { &short };
-    Ok(pick(facts, "COLUMNS", wanted, |row| text(&row[1]) == database.as_bytes() && text(&row[2]) == table.as_bytes()))
+    Ok(pick_of_table(facts, (&database, &table), "COLUMNS", wanted))
 }
 
 fn indexes(facts: &Facts<'_>, current: Option<&str>, name: &TableName) -> Result<Listing, Error> {
@@ -313,9 +329,7 @@ fn indexes(facts: &Facts<'_>, current: Option<&str>, name: &TableName) -> Result
         ("Visible", "IS_VISIBLE"),
         ("Expression", "EXPRESSION"),
     ];
-    Ok(pick(facts, "STATISTICS", &wanted, |row| {
-        text(&row[1]) == database.as_bytes() && text(&row[2]) == table.as_bytes()
-    }))
+    Ok(pick_of_table(facts, (&database, &table), "STATISTICS", &wanted))
 }
 
 fn create_table(facts: &Facts<'_>, current: Option<&str>, name: &TableName) -> Result<Listing, Error> {
@@ -324,7 +338,7 @@ fn create_table(facts: &Facts<'_>, current: Option<&str>, name: &TableName) -> R
         return Err(Error::unsupported("SHOW CREATE TABLE of a view of the server"));
     }
     let engine = &facts.instance.engine;
-    let found = engine.table(&database, &table).ok_or_else(|| Error::no_such_table(&database, &table))?;
+    let found = stored_table(facts, &database, &table).ok_or_else(|| Error::no_such_table(&database, &table))?;
     let next = found.auto_increment.and_then(|_| engine.auto_increment(&found).ok()).unwrap_or(1);
     let mut listing = one_row(&[("Table", &found.name), ("Create Table", &describe::create_table(&found, next))]);
     listing.columns[0] = varchar("Table");

@@ -52,7 +52,7 @@ pub use config::Config;
 pub use dictionary::Table;
 pub use engine::{
     CheckReport, Cursor, Engine, EngineStatus, LockDump, LockedKey, RecordLock, RollbackStatus, RowMap, Savepoint,
-    SpaceCheck, TableLock, TableStatistics, TablespaceInfo, Trx, TrxOptions, XidClaim,
+    SpaceCheck, TableLock, TableStatistics, TablespaceInfo, TemporaryTables, Trx, TrxOptions, XidClaim,
 };
 pub use error::{Error, Result};
 pub use lock::{

@@ -17,6 +17,8 @@
 //!
 //! * After a crash a group is applied whole or not at all; the pages of one mini-transaction agree with each other.
 //! * A changed page stays latched to the commit: nobody sees half of it, and no copy of it is written before its redo.
+//! * Pages of temporary tablespaces are changed in the same way, but not logged: their LSN stays zero, and no recovery
+//!   will ask for them. They are written when their turn in the flush list comes.
 //! * In the steady state nothing is allocated: the memo is inline, the log buffer belongs to the thread.
 //!
 //! Not here: undo. A mini-transaction that changed pages and cannot be completed leaves them half changed, which only a
@@ -108,6 +110,8 @@ pub struct Mtr<'s> {
     log: Vec<u8>,
     /// The page of the last record: the next one need not name it again.
     logged_page: Option<PageId>,
+    /// A page of a temporary tablespace was changed, of which the log knows nothing.
+    changed_unlogged: bool,
     /// Pages that it has freed.
     freed: Vec<(SpaceId, Range<u32>)>,
     /// There was no room for changes: reading is all that it may do.
@@ -135,7 +139,15 @@ impl<'s> Mtr<'s> {
     #[inline]
     pub fn begin_nested(store: &'s Store) -> Mtr<'s> {
         let memo = Memo { inline: [const { None }; MEMO_INLINE], spilled: Vec::new(), count: 0 };
-        Mtr { store, memo, log: LOG.take(), logged_page: None, freed: Vec::new(), refused: None }
+        Mtr {
+            store,
+            memo,
+            log: LOG.take(),
+            logged_page: None,
+            changed_unlogged: false,
+            freed: Vec::new(),
+            refused: None,
+        }
     }
 
     #[inline]
@@ -233,6 +245,10 @@ impl<'s> Mtr<'s> {
         let Latch::Exclusive(latch) = &mut entry.latch else { panic!("page {} is latched shared", entry.page) };
         op.apply(latch.bytes_mut())?;
         entry.changed = true;
+        if entry.page.space.is_temporary() {
+            self.changed_unlogged = true;
+            return Ok(());
+        }
         encode_page(entry.page, &op, &mut self.logged_page, &mut self.log);
         Ok(())
     }
@@ -266,7 +282,7 @@ impl<'s> Mtr<'s> {
     /// Whether anything was changed so far.
     #[inline]
     pub fn has_changes(&self) -> bool {
-        !self.log.is_empty()
+        !self.log.is_empty() || self.changed_unlogged
     }
 
     /// Appends the redo, stamps the LSN on the changed pages, makes them dirty, unlatches all. Returns the LSN up to
@@ -280,7 +296,7 @@ impl<'s> Mtr<'s> {
         }
         let pool = self.store.pool();
         let memo = &mut self.memo;
-        let (_, end) = self.store.redo().append(&self.log, |start, _| {
+        let mut mark_dirty = |start: Lsn| {
             for entry in memo.entries().flatten() {
                 if let Latch::Exclusive(latch) = &entry.latch
                     && entry.changed
@@ -288,12 +304,22 @@ impl<'s> Mtr<'s> {
                     pool.mark_dirty(latch, start);
                 }
             }
-        });
+        };
+        let end = match self.log.is_empty() {
+            false => self.store.redo().append(&self.log, |start, _| mark_dirty(start)).1,
+            // Nothing but temporary pages: they take their place among those that are dirty now.
+            true => self.store.redo().at_rest(|end| {
+                mark_dirty(end);
+                end
+            }),
+        };
         for entry in memo.entries().flatten() {
             if let Latch::Exclusive(latch) = &mut entry.latch
                 && entry.changed
             {
-                header::set_lsn(latch.bytes_mut(), end);
+                if !entry.page.space.is_temporary() {
+                    header::set_lsn(latch.bytes_mut(), end);
+                }
                 latch.advance_clock();
             }
         }
@@ -301,6 +327,7 @@ impl<'s> Mtr<'s> {
             self.store.freed().add(&self.freed, end);
         }
         self.log.clear();
+        self.changed_unlogged = false;
         end
     }
 }

@@ -174,11 +174,17 @@ pub fn put_aside(disk: &dyn Disk, space: SpaceId, path: &str, slice_bytes: u64) 
     let file_bytes = file.len().map_err(Error::io(doing))?;
     if file.allocated_bytes().map_err(Error::io(doing))? <= slice_bytes {
         drop(file);
-        remove(disk, path)?;
+        match space.is_temporary() {
+            true => disk.remove(path).map_err(Error::io("remove a dropped file"))?,
+            false => remove(disk, path)?,
+        }
         return Ok(None);
     }
     let aside = format!("{PREFIX}{space}");
     disk.rename(path, &aside).map_err(Error::io("put a dropped file aside"))?;
+    if space.is_temporary() {
+        return Ok(Some((aside, file_bytes)));
+    }
     let directory = io::parent(path);
     for directory in [""].into_iter().chain((!directory.is_empty()).then_some(directory)) {
         disk.sync_directory(directory).map_err(Error::io("sync a directory"))?;

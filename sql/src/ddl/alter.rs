@@ -77,7 +77,7 @@ pub fn alter_table(context: &Context<'_>, alter: &AlterTable) -> Result<Outcome>
         change.copy = true;
     }
     for action in &alter.actions {
-        change.apply(context, database, action)?;
+        change.apply(context, (database, table.is_temporary()), action)?;
     }
     if change.definition.columns.is_empty() {
         return Err(Error::cant_remove_all_columns());
@@ -94,7 +94,7 @@ pub fn alter_table(context: &Context<'_>, alter: &AlterTable) -> Result<Outcome>
         _ => None,
     });
     let given = given.collect::<Vec<_>>().concat();
-    if options && let Some(table) = context.instance.engine.table(database, name) {
+    if options && let Ok(table) = context.existing(database, name) {
         options::warn_of_what_cannot_be(context, &given, &table);
     }
     Ok(outcome)
@@ -132,7 +132,12 @@ impl Change {
         self.definition.indexes.iter().position(|index| same_name(&index.name, name))
     }
 
-    fn apply(&mut self, context: &Context<'_>, database: &str, action: &AlterAction) -> Result<()> {
+    fn apply(
+        &mut self,
+        context: &Context<'_>,
+        (database, temporary): (&str, bool),
+        action: &AlterAction,
+    ) -> Result<()> {
         match action {
             AlterAction::AddColumn { column, position, if_not_exists } => {
                 if self.column(&column.name).is_ok() {
@@ -222,7 +227,11 @@ impl Change {
                 if context.instance.engine.database(to_database).is_none() {
                     return Err(Error::unknown_database(to_database));
                 }
-                if context.instance.engine.table(to_database, &to.name).is_some() {
+                let taken = match temporary {
+                    true => context.wait.temporary_table(to_database, &to.name).is_some(),
+                    false => context.instance.engine.table(to_database, &to.name).is_some(),
+                };
+                if taken {
                     return Err(Error::table_exists(&to.name));
                 }
                 self.rename = Some((to_database.to_string(), to.name.clone()));
@@ -398,6 +407,9 @@ impl Change {
             options::check_encryption(&self.definition.options, &encrypt_tables)?;
             self.copy = true;
         }
+        if table.is_temporary() {
+            return self.perform_temporary(context, table);
+        }
         // One call of the engine is atomic, two are not; then a copy does it all.
         let calls = structural + usize::from(described) + usize::from(optioned);
         let mut copied = 0;
@@ -435,16 +447,31 @@ impl Change {
         Outcome::records(copied, if self.converts { copied } else { 0 })
     }
 
+    /// A temporary table is copied whatever changes: nobody else can look at it meanwhile.
+    fn perform_temporary(mut self, context: &Context<'_>, table: &Arc<Table>) -> Result<Outcome> {
+        if let Some((database, name)) = self.rename.take() {
+            self.definition.database = database.into();
+            self.definition.name = name.into();
+        }
+        let copied = self.copy_rows(context, table)?;
+        if let Some(next) = self.auto_increment {
+            set_auto_increment(context, &self.definition.database, &self.definition.name, next)?;
+        }
+        Outcome::records(copied, if self.converts { copied } else { 0 })
+    }
+
     fn copy_rows(&mut self, context: &Context<'_>, table: &Arc<Table>) -> Result<u64> {
         let mut copier = Copier::new(context, table, &self.definition, &self.sources)?;
         let same = copier.is_identity();
         let engine = &context.instance.engine;
         let definition = self.definition.clone();
-        let result = if same {
-            engine.rebuild_table(&table.database, &table.name, definition, None, &context.wait)
-        } else {
-            let mut map = |row: &Row| copier.row(row);
-            engine.rebuild_table(&table.database, &table.name, definition, Some(&mut map), &context.wait)
+        let mut map = |row: &Row| copier.row(row);
+        let map: Option<&mut storage::RowMap<'_>> = if same { None } else { Some(&mut map) };
+        let result = match &context.wait.temporary {
+            Some(own) if table.is_temporary() => {
+                own.rebuild(&table.database, &table.name, definition, map, &context.wait.interrupt)
+            }
+            _ => engine.rebuild_table(&table.database, &table.name, definition, map, &context.wait),
         };
         if let Some(error) = copier.failure.take() {
             return Err(error);

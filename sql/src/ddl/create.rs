@@ -12,9 +12,6 @@ const INDEXES_MAX: usize = 64;
 
 /// CREATE TABLE.
 pub fn create_table(context: &Context<'_>, create: &CreateTable) -> Result<Outcome> {
-    if create.temporary {
-        return Err(Error::unsupported("temporary tables"));
-    }
     if create.query.is_some() {
         return Err(Error::unsupported("CREATE TABLE ... SELECT"));
     }
@@ -29,7 +26,11 @@ pub fn create_table(context: &Context<'_>, create: &CreateTable) -> Result<Outco
     let Some(home) = context.instance.engine.database(database) else {
         return Err(Error::unknown_database(database));
     };
-    if context.instance.engine.table(database, name).is_some() {
+    let taken = match create.temporary {
+        true => context.wait.temporary_table(database, name).is_some(),
+        false => context.instance.engine.table(database, name).is_some(),
+    };
+    if taken {
         let error = Error::table_exists(name);
         if !create.if_not_exists {
             return Err(error);
@@ -47,7 +48,11 @@ pub fn create_table(context: &Context<'_>, create: &CreateTable) -> Result<Outco
         None => definition(context, create, home.collation)?,
     };
     let definition = TableDefinition { database: database.into(), name: name.into(), ..definition };
-    let table = context.instance.engine.create_table(definition, &context.wait).map_err(|error| match error {
+    let created = match &context.wait.temporary {
+        Some(own) if create.temporary => own.create(definition),
+        _ => context.instance.engine.create_table(definition, &context.wait),
+    };
+    let table = created.map_err(|error| match error {
         storage::Error::Exists(_) => Error::table_exists(name),
         other => storage_error(other),
     })?;

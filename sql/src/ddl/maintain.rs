@@ -77,9 +77,12 @@ pub fn maintain(context: &Context<'_>, action: Maintenance, tables: &[TableName]
 /// A copy of every row into a new file: pages full, one codec, no holes inside.
 fn optimize(context: &Context<'_>, table: &Arc<Table>) -> Result<()> {
     let engine = &context.instance.engine;
-    let (rebuilt, _) = engine
-        .rebuild_table(&table.database, &table.name, table.definition(), None, &context.wait)
-        .map_err(storage_error)?;
+    let (database, name, definition) = (&*table.database, &*table.name, table.definition());
+    let rebuilt = match &context.wait.temporary {
+        Some(own) if table.is_temporary() => own.rebuild(database, name, definition, None, &context.wait.interrupt),
+        _ => engine.rebuild_table(database, name, definition, None, &context.wait),
+    };
+    let (rebuilt, _) = rebuilt.map_err(storage_error)?;
     engine.analyze_table(&rebuilt).map_err(storage_error)?;
     Ok(())
 }

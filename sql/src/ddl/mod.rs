@@ -12,7 +12,7 @@
 //!
 //! Invariants:
 //!
-//! * The session has committed its transaction before [`run`] is called.
+//! * The session has committed its transaction before [`run`] is called, unless [`commits`] says that it need not.
 //! * What is accepted without having an effect says so in a warning.
 //!
 //! Not here: CREATE TABLE ... SELECT, foreign keys, partitions, generated columns:
@@ -92,6 +92,15 @@ pub fn takes(statement: &Statement) -> bool {
     )
 }
 
+/// Whether the session's transaction is committed before: not if only its own temporary tables come and go.
+pub fn commits(statement: &Statement) -> bool {
+    match statement {
+        Statement::CreateTable(create) => !create.temporary,
+        Statement::DropTables { temporary, .. } => !temporary,
+        _ => true,
+    }
+}
+
 /// Runs one.
 pub fn run(context: &Context<'_>, statement: &Statement) -> Result<Outcome> {
     match statement {
@@ -102,17 +111,15 @@ pub fn run(context: &Context<'_>, statement: &Statement) -> Result<Outcome> {
         Statement::DropDatabase { name, if_exists } => drop_database(context, name, *if_exists),
         Statement::CreateTable(create) => create::create_table(context, create),
         Statement::AlterTable(alter) => alter::alter_table(context, alter),
-        Statement::DropTables { tables, if_exists, temporary } => {
-            if *temporary {
-                return Err(Error::unsupported("temporary tables"));
-            }
-            drop_tables(context, tables, *if_exists)
-        }
+        Statement::DropTables { tables, if_exists, temporary } => drop_tables(context, tables, *if_exists, *temporary),
         Statement::RenameTables(renames) => rename_tables(context, renames),
         Statement::TruncateTable(table) => {
             let (database, name) = context.resolve(table)?;
-            context.existing(database, name)?;
-            context.instance.engine.truncate_table(database, name, &context.wait).map_err(storage_error)?;
+            match (context.existing(database, name)?, &context.wait.temporary) {
+                (table, Some(own)) if table.is_temporary() => own.truncate(database, name),
+                _ => context.instance.engine.truncate_table(database, name, &context.wait),
+            }
+            .map_err(storage_error)?;
             Outcome::nothing()
         }
         Statement::CreateIndex { table, index } => alter::create_index(context, table, index),
@@ -154,7 +161,7 @@ impl Context<'_> {
     }
 
     fn existing(&self, database: &str, name: &str) -> Result<std::sync::Arc<storage::Table>> {
-        match self.instance.engine.table(database, name) {
+        match self.wait.temporary_table(database, name).or_else(|| self.instance.engine.table(database, name)) {
             Some(table) => Ok(table),
             None if self.instance.engine.database(database).is_none() => Err(Error::unknown_database(database)),
             None => Err(Error::no_such_table(database, name)),
@@ -247,14 +254,24 @@ fn drop_database(context: &Context<'_>, name: &str, if_exists: bool) -> Result<O
     Outcome::affected(tables)
 }
 
-/// All or none, as in MySQL 8.0.
-fn drop_tables(context: &Context<'_>, tables: &[TableName], if_exists: bool) -> Result<Outcome> {
+/// All or none, as in MySQL 8.0. The session's own tables come before others of their names; with `temporary`, there are
+/// no others.
+fn drop_tables(context: &Context<'_>, tables: &[TableName], if_exists: bool, temporary: bool) -> Result<Outcome> {
+    let mut own = Vec::new();
     let mut present = Vec::new();
     let mut absent = Vec::new();
     for table in tables {
         let (database, name) = context.resolve(table)?;
-        if present.contains(&(database, name)) {
+        if present.contains(&(database, name)) || own.contains(&(database, name)) {
             return Err(Error::not_unique_table(name));
+        }
+        if context.wait.temporary_table(database, name).is_some() {
+            own.push((database, name));
+            continue;
+        }
+        if temporary {
+            absent.push(format!("{database}.{name}"));
+            continue;
         }
         match context.instance.engine.table(database, name) {
             Some(_) => present.push((database, name)),
@@ -266,6 +283,10 @@ fn drop_tables(context: &Context<'_>, tables: &[TableName], if_exists: bool) -> 
     }
     if !present.is_empty() {
         context.instance.engine.drop_tables(&present, &context.wait).map_err(storage_error)?;
+    }
+    for (database, name) in own {
+        let Some(tables) = &context.wait.temporary else { break };
+        tables.drop_table(database, name).map_err(storage_error)?;
     }
     Outcome::nothing()
 }

@@ -41,6 +41,9 @@ pub const SCHEMATA: VirtualTable = VirtualTable {
 
 /// Every stored table, by database and name.
 fn all_tables(facts: &Facts<'_>) -> Vec<std::sync::Arc<storage::Table>> {
+    if let Some(only) = facts.only {
+        return vec![only.clone()];
+    }
     let engine = &facts.instance.engine;
     let mut tables: Vec<_> = engine.databases().iter().flat_map(|database| engine.tables(&database.name)).collect();
     tables.sort_by(|a, b| (&a.database, &a.name).cmp(&(&b.database, &b.name)));

@@ -232,3 +232,31 @@ pub const INNODB_TABLES: VirtualTable = VirtualTable {
         rows
     },
 };
+
+/// The temporary tables of all sessions. Their names are those of their files, for several may have one name.
+pub const INNODB_TEMP_TABLE_INFO: VirtualTable = VirtualTable {
+    name: "INNODB_TEMP_TABLE_INFO",
+    columns: &[number("TABLE_ID"), text("NAME", 64), number("N_COLS"), number("SPACE")],
+    rows: |facts| {
+        let engine = &facts.instance.engine;
+        let name = |space: u32| match engine.tablespace(space) {
+            Ok(Some(info)) => {
+                info.path.rsplit('/').next().and_then(|file| file.strip_suffix(".ibt")).map(str::to_string)
+            }
+            _ => None,
+        };
+        let tables = engine.all_temporary_tables();
+        tables
+            .iter()
+            .map(|table| {
+                vec![
+                    Value::UInt(table.id.0),
+                    optional(name(table.space.0)),
+                    // InnoDB counts its three hidden columns.
+                    Value::UInt(table.columns.len() as u64 + 3),
+                    Value::UInt(u64::from(table.space.0)),
+                ]
+            })
+            .collect()
+    },
+};

@@ -18,8 +18,12 @@ mod innodb;
 mod locks;
 mod server;
 
+use std::sync::Arc;
+
 use format::collation::CollationId;
 use format::value::{ColumnType, LobSize, Value, ZoneOffset};
+
+use storage::{Table, TemporaryTables};
 
 use crate::instance::Instance;
 use crate::status::SessionStatus;
@@ -31,6 +35,10 @@ pub struct Facts<'a> {
     pub instance: &'a Instance,
     pub variables: &'a SessionVariables,
     pub status: &'a SessionStatus,
+    /// The session's own tables, which are listed nowhere but have columns and keys to show.
+    pub temporary: Option<&'a TemporaryTables>,
+    /// The one table that is asked for, if it is such a one.
+    pub only: Option<&'a Arc<Table>>,
     /// The session's zone, for CREATE_TIME and the like.
     pub zone: ZoneOffset,
 }
@@ -97,6 +105,7 @@ static INFORMATION_SCHEMA: &[VirtualTable] = &[
     innodb::INNODB_TABLES,
     innodb::INNODB_TABLESPACES,
     innodb::INNODB_TABLESPACES_BRIEF,
+    innodb::INNODB_TEMP_TABLE_INFO,
     locks::INNODB_TRX,
     catalog::KEY_COLUMN_USAGE,
     catalog::PARTITIONS,

@@ -48,8 +48,15 @@ fn text(value: &str) -> Value {
 }
 
 impl Session {
-    fn facts(&self) -> Facts<'_> {
-        Facts { instance: &self.instance, variables: &self.variables, status: &self.status, zone: self.zone() }
+    pub(super) fn facts(&self) -> Facts<'_> {
+        Facts {
+            instance: &self.instance,
+            variables: &self.variables,
+            status: &self.status,
+            temporary: self.temporary.as_deref(),
+            only: None,
+            zone: self.zone(),
+        }
     }
 
     /// Sends a result made in memory.

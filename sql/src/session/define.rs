@@ -1,33 +1,40 @@
 //! Statements of definition and maintenance, and CREATE TABLE ... SELECT.
 
 use super::{Done, Session, plan, set};
-use crate::catalog::database_of;
+use crate::catalog::{database_of, storage_error};
 use crate::ddl;
 use crate::describe;
 use crate::error::{Error, Result};
 use crate::parser;
-use crate::parser::ast::{CreateTable, Insert, InsertSource, Query, Statement};
+use crate::parser::ast::{CreateTable, Insert, InsertSource, Query, Statement, TableName};
 use crate::result::ResultSink;
 use crate::status::Counter;
 use crate::types::SqlMode;
 
+/// The name of a temporary table while it is filled from a query.
+const WHILE_SELECTED: &str = "#sql-select";
+
 impl Session {
     /// Statements of definition and maintenance: they commit first, and by themselves.
     pub(super) fn define(&mut self, statement: &Statement, more: bool, sink: &mut dyn ResultSink) -> Result<()> {
-        if !matches!(statement, Statement::Maintain { .. }) {
+        let commits = ddl::commits(statement);
+        if commits && !matches!(statement, Statement::Maintain { .. }) {
             self.check_writable()?;
         }
         if let Some(counter) = definition_counter(statement) {
             self.status.add(counter, 1);
         }
-        self.commit()?;
+        match commits {
+            true => self.commit()?,
+            false => self.use_temporary_tables(),
+        }
         if let Statement::CreateTable(create) = statement
             && let Some(query) = &create.query
         {
             return self.create_table_from(create, query, more, sink);
         }
         let wait = self.trx_options();
-        if wait.read_only {
+        if wait.read_only && commits {
             return Err(Error::read_only_transaction());
         }
         let outcome = self.limited_in_time(false, |session| {
@@ -61,6 +68,14 @@ impl Session {
         Ok(())
     }
 
+    /// From here on the session, and a transaction that is open, can have temporary tables.
+    fn use_temporary_tables(&mut self) {
+        let tables = self.temporary.get_or_insert_with(|| self.instance.engine.temporary_tables());
+        if let Some(trx) = &mut self.trx {
+            trx.set_temporary_tables(tables.clone());
+        }
+    }
+
     /// CREATE TABLE ... SELECT: the table of the query's columns, and then its rows.
     fn create_table_from(
         &mut self,
@@ -72,9 +87,21 @@ impl Session {
         if !create.columns.is_empty() || !create.indexes.is_empty() || create.partition_by.is_some() {
             return Err(Error::unsupported("CREATE TABLE ... SELECT with columns or keys of its own"));
         }
-        let database = database_of(&create.table, self.state.database.as_deref())?;
-        if create.if_not_exists && self.instance.engine.table(database, &create.table.name).is_some() {
+        let database = database_of(&create.table, self.state.database.as_deref())?.to_string();
+        let database = database.as_str();
+        let own = self.temporary.clone().filter(|tables| tables.table(database, &create.table.name).is_some());
+        if own.is_some() && !create.temporary {
+            return Err(Error::unsupported("CREATE TABLE ... SELECT beside a temporary table of this name"));
+        }
+        let exists = match create.temporary {
+            true => own.is_some(),
+            false => self.instance.engine.table(database, &create.table.name).is_some(),
+        };
+        if exists {
             let error = Error::table_exists(&create.table.name);
+            if !create.if_not_exists {
+                return Err(error);
+            }
             self.warnings.note(error.code, error.message);
             self.finish(&Done::default(), more, sink);
             return Ok(());
@@ -98,23 +125,42 @@ impl Session {
         let text = format!("CREATE TABLE t ({})", columns.join(", "));
         let parsed = parser::parse_first(text.as_bytes(), SqlMode::default())?.0.ok_or_else(Error::empty_query)?;
         let Statement::CreateTable(made) = parsed.statement else { return Err(Error::internal("no table")) };
-        let made = CreateTable { query: None, if_not_exists: false, columns: made.columns, ..create.clone() };
+        // The query may read the table that a temporary one is to hide: it gets its name at the end.
+        let name = if create.temporary { WHILE_SELECTED } else { &create.table.name };
+        let table = TableName { database: Some(database.to_string()), name: name.to_string() };
+        let made = CreateTable {
+            query: None,
+            if_not_exists: false,
+            columns: made.columns,
+            table: table.clone(),
+            ..create.clone()
+        };
         let mut kept = set::Kept { rows: Vec::new(), error: None };
         self.define(&Statement::CreateTable(Box::new(made)), false, &mut kept)?;
         let insert = Insert {
             replace: false,
             ignore: false,
-            table: create.table.clone(),
+            table,
             columns: Vec::new(),
             source: InsertSource::Query(Box::new(query.clone())),
             row_alias: None,
             on_duplicate: Vec::new(),
         };
         let result = self.dispatch(&Statement::Insert(Box::new(insert)), more, sink);
-        if result.is_err() || self.state.error_count.get() > 0 {
-            let database = database_of(&create.table, self.state.database.as_deref())?;
-            let _ = self.instance.engine.drop_tables(&[(database, &create.table.name)], &self.trx_options());
+        let failed = result.is_err() || self.state.error_count.get() > 0;
+        match (&self.temporary, create.temporary, failed) {
+            (Some(own), true, false) => {
+                own.rename((database, WHILE_SELECTED), &create.table.name).map_err(storage_error)?;
+            }
+            (Some(own), true, true) => {
+                let _ = own.drop_table(database, WHILE_SELECTED);
+            }
+            (_, _, true) => {
+                let _ = self.instance.engine.drop_tables(&[(database, &create.table.name)], &self.trx_options());
+            }
+            _ => {}
         }
+        self.forget_plans();
         result
     }
 }

@@ -47,7 +47,7 @@ use format::packet::ColumnDefinition;
 use format::packet::status as flags;
 use format::value::{Value, ZoneOffset};
 use rustc_hash::FxHashMap;
-use storage::Trx;
+use storage::{TemporaryTables, Trx};
 
 use crate::describe;
 use crate::error::{Error, Level, Result, Warning};
@@ -94,6 +94,8 @@ pub struct Session {
     warnings: Warnings,
     /// The open transaction, if any.
     trx: Option<Trx>,
+    /// Its temporary tables, from the first on.
+    temporary: Option<Arc<TemporaryTables>>,
     /// BEGIN was said: autocommit rests until COMMIT.
     explicit: bool,
     savepoints: Vec<(String, storage::Savepoint)>,
@@ -140,6 +142,7 @@ impl Session {
             state: State::new(),
             warnings: Warnings::new(),
             trx: None,
+            temporary: None,
             explicit: false,
             savepoints: Vec::new(),
             backup_hold: None,
@@ -413,6 +416,7 @@ impl Session {
     /// COM_RESET_CONNECTION: as after login.
     pub fn reset(&mut self) {
         let _ = self.rollback();
+        self.temporary = None;
         (self.backup_hold, self.backup_stage) = (None, None);
         let database = self.state.database.take();
         let (user, host) = (std::mem::take(&mut self.state.user), std::mem::take(&mut self.state.host));

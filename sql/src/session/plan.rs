@@ -13,7 +13,6 @@ use crate::error::{Error, Result};
 use crate::executor::insert::Series;
 use crate::executor::{Environment, change, insert, query};
 use crate::expression::{Expr, Node, parameter_type};
-use crate::information_schema::Facts;
 use crate::parser;
 use crate::parser::ast::{InsertSource, PrepareSource, Statement};
 use crate::parser::normalize::parameter_kind;
@@ -183,8 +182,17 @@ impl Session {
         self.begin_statement();
         self.status.add(cached.counter, 1);
         let cached = &*cached;
-        let writes = !matches!(cached.plan, Plan::Query { .. });
-        if writes && let Err(refusal) = self.check_writable() {
+        let target = match &cached.plan {
+            Plan::Query { .. } => None,
+            Plan::Insert(plan) => Some(&plan.table),
+            Plan::Update(plan) => Some(&plan.table),
+            Plan::Delete(plan) => Some(&plan.table),
+        };
+        let writes = target.is_some();
+        // The session's own tables are its own affair.
+        if target.is_some_and(|table| !table.is_temporary())
+            && let Err(refusal) = self.check_writable()
+        {
             self.fail(refusal, sink);
             return Outcome::Answered;
         }
@@ -224,7 +232,7 @@ impl Session {
             instance: &self.instance,
             trx,
             parameter_count: cached.parameter_count,
-            facts: Facts { instance: &self.instance, variables: &self.variables, status: &self.status, zone },
+            facts: self.facts(),
             kept_bytes: Cell::new(0),
             found_rows: Cell::new(0),
             scratch: &self.scratch,

@@ -41,6 +41,7 @@ impl Session {
             holds_backup_lock: self.backup_hold.is_some(),
             snapshot_isolation: settings.snapshot_isolation,
             session: u64::from(self.process.id),
+            temporary: self.temporary.clone(),
         }
     }
 

@@ -110,7 +110,7 @@ impl Backup {
         // From here on the archive is ended by `Drop`.
         let mut backup = Backup::new(disk, config, checkpoint, Log::Running { store: store.clone(), _hold: hold });
         let mut known = FxHashSet::default();
-        for space in store.spaces() {
+        for space in store.spaces().into_iter().filter(|space| !space.id().is_temporary()) {
             known.insert(space.id());
             backup.waiting.push(Waiting { path: space.path(), pages: true });
         }

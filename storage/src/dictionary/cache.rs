@@ -45,6 +45,22 @@ impl std::fmt::Debug for Table {
 }
 
 impl Table {
+    /// A table of one session: no name that others could lock leads to it.
+    pub fn temporary(rows: Arc<row::Table>) -> Table {
+        Table {
+            rows,
+            metadata: Arc::default(),
+            stale: AtomicBool::new(false),
+            since: TrxId(0),
+            statistics: Mutex::new(Rank::Leaf, None),
+        }
+    }
+
+    #[inline]
+    pub fn is_temporary(&self) -> bool {
+        self.space.is_temporary()
+    }
+
     /// What the row operations take.
     #[inline]
     pub fn trees(&self) -> &Arc<row::Table> {
@@ -82,7 +98,8 @@ impl Table {
         *self.statistics.lock() = Some(statistics);
     }
 
-    fn set_stale(&self) {
+    /// From here on nobody takes this for the table of its name.
+    pub fn set_stale(&self) {
         self.stale.store(true, Ordering::Release);
     }
 }
@@ -263,6 +280,17 @@ impl Dictionary {
             older.set_stale();
             cache.by_id.remove(&older.id);
         }
+    }
+
+    // Tables without a name here
+
+    /// Makes a temporary table known to those who come by its id: rollback and purge.
+    pub fn put_temporary(&self, rows: &Arc<row::Table>) {
+        self.cache.write().by_id.insert(rows.id, rows.clone());
+    }
+
+    pub fn remove_temporary(&self, id: TableId) {
+        self.cache.write().by_id.remove(&id);
     }
 
     // Purge and DDL

@@ -158,6 +158,6 @@ impl Inner {
         // No table or index is dropped in the meantime.
         let _gate = self.dictionary.hold_tables();
         let step = purger.step(&self.context(), &|id| self.dictionary.by_id(id))?;
-        Ok(!step.is_idle())
+        Ok(self.purge_temporary()? || !step.is_idle())
     }
 }

@@ -264,7 +264,7 @@ impl Inner {
         let mut rows = Rows::new(new);
         let mut row = Row::new();
         let mut count = 0;
-        while scan.next(&self.context(), &mut trx, old, &mut row)? {
+        while scan.next(&self.context_of(old), &mut trx, old, &mut row)? {
             look_at(interrupt, count)?;
             let row_id = match new.has_row_id() {
                 // Kept where the old table has them, so that the order is too.

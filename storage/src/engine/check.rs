@@ -82,8 +82,14 @@ impl Engine {
         self.finish_rollbacks()?;
         let mut report = CheckReport::default();
         report.errors.extend(self.inner.report.damaged.iter().cloned());
-        let tables: FxHashMap<SpaceId, _> =
-            self.inner.dictionary.all_tables().into_iter().map(|table| (table.space, table)).collect();
+        let tables: FxHashMap<SpaceId, _> = self
+            .inner
+            .dictionary
+            .all_tables()
+            .into_iter()
+            .chain(self.all_temporary_tables())
+            .map(|table| (table.space, table))
+            .collect();
         let infos = self.tablespaces()?;
         let page_bytes = self.inner.store.page_bytes() as u64;
         for info in infos {
@@ -137,8 +143,9 @@ fn roots(table: &row::Table) -> Vec<Segment> {
 impl Inner {
     fn check_trees(&self, table: &row::Table, check: &mut SpaceCheck, findings: &mut Findings) -> Result<()> {
         // Nothing to purge is left at rest only; then every page must be accounted for.
-        let at_rest = self.undo.status().history_length_now == 0 && self.registry.active_count() == 0;
-        let outcome = row::check(&self.context(), table, at_rest);
+        let context = self.context_of(table);
+        let at_rest = context.undo.status().history_length_now == 0 && self.registry.active_count() == 0;
+        let outcome = row::check(&context, table, at_rest);
         let Some(found) = findings.absorb(outcome)? else { return Ok(()) };
         check.indexes += table.indexes.len() as u64;
         check.rows += found.rows;

@@ -22,10 +22,9 @@ impl Cursor {
     /// The next row; false = the end. `trx` is the transaction that made the cursor.
     #[inline]
     pub fn next(&mut self, trx: &mut Trx, row: &mut Row) -> Result<bool> {
-        let (context, inner, counts) = trx.parts();
-        match self.scan.next(&context, inner, &self.table, row) {
+        match trx.on(&self.table, |context, inner| self.scan.next(context, inner, &self.table, row)) {
             Ok(found) => {
-                counts.read += u64::from(found);
+                trx.counts.read += u64::from(found);
                 Ok(found)
             }
             Err(error) => Err(trx.scan_failed(error)),
@@ -45,7 +44,6 @@ impl Cursor {
 
     /// Gives up the lock of the row last read, where the isolation level allows that (READ COMMITTED: it did not match).
     pub fn unlock_row(&mut self, trx: &mut Trx) {
-        let (context, inner, _) = trx.parts();
-        self.scan.unlock_row(&context, inner);
+        trx.on(&self.table, |context, inner| self.scan.unlock_row(context, inner));
     }
 }

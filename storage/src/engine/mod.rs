@@ -29,6 +29,7 @@ mod locks;
 mod rollbacks;
 mod status;
 mod tables;
+mod temporary;
 mod trx;
 mod xa;
 
@@ -56,12 +57,14 @@ pub use cursor::Cursor;
 pub use locks::{LockDump, LockedKey, RecordLock, TableLock};
 pub use rollbacks::RollbackStatus;
 pub use status::{EngineStatus, TableStatistics, TablespaceInfo};
+pub use temporary::TemporaryTables;
 pub use trx::{Savepoint, Trx, TrxOptions};
 pub use xa::XidClaim;
 
 use background::Background;
 use rollbacks::Rollbacks;
 use status::Counters;
+use temporary::Temporary;
 use xa::Branches;
 
 /// How long a shutdown goes on giving back freed pages.
@@ -83,6 +86,7 @@ struct Inner {
     dictionary: Dictionary,
     purge_view: row::PurgeView,
     purger: Mutex<row::Purger>,
+    temporary: Temporary,
     rollbacks: Rollbacks,
     branches: Branches,
     counters: Counters,
@@ -113,6 +117,7 @@ impl Engine {
     pub fn open(disk: Arc<dyn Disk>, config: Config) -> Result<Arc<Engine>> {
         let threads = config.background_threads;
         let opened = recovery::open(disk, config)?;
+        temporary::remove_leftovers(&**opened.store.disk())?;
         let inner = Arc::new(Inner {
             store: opened.store,
             undo: opened.undo,
@@ -121,6 +126,7 @@ impl Engine {
             dictionary: opened.dictionary,
             purge_view: opened.purge_view,
             purger: Mutex::new(Rank::Instance, row::Purger::new()),
+            temporary: Temporary::new(),
             rollbacks: Rollbacks::new(),
             branches: Branches::new(),
             counters: Counters::default(),
@@ -156,6 +162,7 @@ impl Engine {
         if self.inner.store.is_poisoned() {
             return Err(Error::Poisoned);
         }
+        self.inner.close_temporary()?;
         // What has been freed is known now, and would be forgotten.
         while recovery::apply::step(&self.inner.store)? {}
         self.inner.store.checkpoint()?;

@@ -169,6 +169,8 @@ impl Inner {
 
     /// Undoes a transaction and ends it. After an error it goes on from there when it is called again.
     pub fn roll_back(&self, trx: &mut Transaction) -> Result<()> {
+        self.roll_back_temporary(trx, format::ids::UndoNo(0))?;
+        self.end_temporary_rollback(trx)?;
         row::rollback(&self.context(), trx, &|id| self.dictionary.by_id(id), format::ids::UndoNo(0))?;
         trx.end_rollback(&self.store, &self.undo, &self.registry, &self.locks)
     }
@@ -217,6 +219,12 @@ impl Inner {
 
     /// One step of one transaction. True = it has ended.
     fn undo_some(&self, one: &mut Waiting) -> Result<bool> {
+        {
+            // The session has lost its transaction, and may drop its tables meanwhile.
+            let _tables = self.dictionary.hold_tables();
+            self.roll_back_temporary(&mut one.trx, format::ids::UndoNo(0))?;
+            self.end_temporary_rollback(&mut one.trx)?;
+        }
         let lookup = |id| self.dictionary.by_id(id);
         let undone = row::rollback_step(&self.context(), &mut one.trx, &lookup, STEP_RECORDS)?;
         one.undone += undone as u64;

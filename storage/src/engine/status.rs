@@ -262,6 +262,7 @@ impl TablespaceInfo {
     fn new(info: SpaceInfo, name: impl Fn(SpaceId) -> Option<String>) -> TablespaceInfo {
         let (name, system) = match info.id {
             SpaceId(0) => ("innodb_system".to_string(), true),
+            SpaceId::TEMPORARY_FIRST => ("innodb_temporary".to_string(), true),
             UNDO_SPACE => (format!("innodb_{UNDO_PATH}"), true),
             // A file that a DDL statement is working in has no name yet.
             id => (name(id).unwrap_or_else(|| display_of_path(&info.path)), false),

@@ -8,7 +8,7 @@ use format::ids::{Lsn, UndoNo};
 
 use super::rollbacks::Waiting;
 use super::xa::Prepared;
-use super::{Cursor, Engine};
+use super::{Cursor, Engine, TemporaryTables};
 use crate::dictionary::Table;
 use crate::error::{Error, Result};
 use crate::lock::{Interrupt, MetadataHeld};
@@ -33,9 +33,16 @@ pub struct TrxOptions {
     pub snapshot_isolation: bool,
     /// The connection, for those who look at locks; 0 = the engine's own.
     pub session: u64,
+    /// The session's own tables, which are seen before others of their names.
+    pub temporary: Option<Arc<TemporaryTables>>,
 }
 
 impl TrxOptions {
+    /// The session's own table of this name.
+    pub fn temporary_table(&self, database: &str, name: &str) -> Option<Arc<Table>> {
+        self.temporary.as_ref()?.table(database, name)
+    }
+
     /// For what nobody can stop, and what need not wait for long.
     pub fn patient() -> TrxOptions {
         TrxOptions { metadata_wait_timeout: Duration::from_secs(60), ..TrxOptions::default() }
@@ -53,13 +60,17 @@ impl Default for TrxOptions {
             holds_backup_lock: false,
             snapshot_isolation: false,
             session: 0,
+            temporary: None,
         }
     }
 }
 
 /// A point to which a transaction can be rolled back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Savepoint(UndoNo);
+pub struct Savepoint {
+    permanent: UndoNo,
+    temporary: UndoNo,
+}
 
 /// A transaction. Dropped without a commit it is rolled back.
 pub struct Trx {
@@ -67,7 +78,8 @@ pub struct Trx {
     pub(super) inner: Transaction,
     metadata: MetadataHeld,
     metadata_wait_timeout: Duration,
-    counts: Counts,
+    pub(super) counts: Counts,
+    temporary: Option<Arc<TemporaryTables>>,
 }
 
 /// Rows touched, told to the engine's counters at the end, so that a row costs no shared cache line.
@@ -120,6 +132,7 @@ impl Engine {
             metadata: MetadataHeld::default(),
             metadata_wait_timeout: options.metadata_wait_timeout,
             counts: Counts::default(),
+            temporary: options.temporary,
         }
     }
 
@@ -138,16 +151,28 @@ impl Trx {
         self.engine.inner.context()
     }
 
-    /// The parts that a row operation needs at the same time.
+    /// The session has its own tables from here on.
+    pub fn set_temporary_tables(&mut self, tables: Arc<TemporaryTables>) {
+        self.temporary = Some(tables);
+    }
+
+    /// Runs an operation on the rows of a table.
     #[inline]
-    pub(super) fn parts(&mut self) -> (row::Context<'_>, &mut Transaction, &mut Counts) {
-        (self.engine.inner.context(), &mut self.inner, &mut self.counts)
+    pub(super) fn on<T>(&mut self, table: &Table, run: impl FnOnce(&row::Context<'_>, &mut Transaction) -> T) -> T {
+        let inner = &self.engine.inner;
+        if table.is_temporary() {
+            return inner.on_temporary(&mut self.inner, run);
+        }
+        run(&inner.context(), &mut self.inner)
     }
 
     // Tables
 
     /// The current description of a table, whose metadata stays locked to the end of the transaction.
     pub fn open_table(&mut self, database: &str, name: &str) -> Result<Arc<Table>> {
+        if let Some(table) = self.temporary.as_ref().and_then(|tables| tables.table(database, name)) {
+            return Ok(table);
+        }
         loop {
             let dictionary = &self.engine.inner.dictionary;
             let table = dictionary.table(database, name).ok_or_else(|| dictionary.why_missing(database, name))?;
@@ -161,6 +186,9 @@ impl Trx {
     /// anew. Neither looks anything up nor allocates.
     #[inline]
     pub fn lock_table(&mut self, table: &Arc<Table>) -> Result<bool> {
+        if table.is_temporary() {
+            return Ok(!table.is_stale());
+        }
         self.metadata.share(table.metadata(), &self.inner.interrupt, self.metadata_wait_timeout)?;
         if table.is_stale() {
             return Ok(false);
@@ -191,16 +219,20 @@ impl Trx {
 
     #[inline]
     pub fn savepoint(&mut self) -> Savepoint {
-        Savepoint(self.inner.undo.savepoint())
+        Savepoint { permanent: self.inner.undo.savepoint(), temporary: self.inner.temporary_undo.savepoint() }
     }
 
     /// Undoes what was done since. Locks stay, as in InnoDB.
     pub fn rollback_to(&mut self, savepoint: Savepoint) -> Result<()> {
-        if self.inner.undo.savepoint() <= savepoint.0 {
+        if self.savepoint() == savepoint {
             return Ok(());
         }
         let inner = &self.engine.inner;
-        let undone = row::rollback(&inner.context(), &mut self.inner, &|id| inner.dictionary.by_id(id), savepoint.0);
+        let mut undone = inner.roll_back_temporary(&mut self.inner, savepoint.temporary);
+        if undone.is_ok() && self.inner.undo.savepoint() > savepoint.permanent {
+            let lookup = &|id| inner.dictionary.by_id(id);
+            undone = row::rollback(&inner.context(), &mut self.inner, lookup, savepoint.permanent);
+        }
         undone.map_err(|error| self.cannot_undo(error))
     }
 
@@ -209,6 +241,7 @@ impl Trx {
         let changed = std::mem::take(&mut self.counts.changed);
         self.tell_counts();
         let inner = &self.engine.inner;
+        let id = self.inner.id;
         let committed = self.inner.commit(&inner.store, &inner.undo, &inner.registry, &inner.locks);
         let lsn = match committed {
             Ok(lsn) => lsn,
@@ -217,6 +250,7 @@ impl Trx {
                 return Err(error);
             }
         };
+        inner.commit_temporary(&mut self.inner, id);
         self.metadata.release_all();
         lsn.map_or(Ok(()), |lsn| self.engine.committed(lsn, &changed))
     }
@@ -234,7 +268,8 @@ impl Trx {
     pub(super) fn of_prepared(engine: &Arc<Engine>, prepared: Prepared) -> Trx {
         let Prepared { trx: inner, metadata, changed, .. } = prepared;
         let counts = Counts { changed, ..Counts::default() };
-        Trx { engine: engine.clone(), inner, metadata, metadata_wait_timeout: Duration::ZERO, counts }
+        let timeout = Duration::ZERO;
+        Trx { engine: engine.clone(), inner, metadata, metadata_wait_timeout: timeout, counts, temporary: None }
     }
 
     /// Leaves a transaction that has not begun in the place of this one.
@@ -290,13 +325,13 @@ impl Trx {
 
     /// What an error of a row operation means for the transaction.
     #[cold]
-    fn failed(&mut self, error: Error, before: UndoNo) -> Error {
+    fn failed(&mut self, error: Error, before: Savepoint) -> Error {
         if error.rolls_back_transaction() {
             self.undo_all();
             return error;
         }
         // The row may have been changed in some of its indexes.
-        match self.rollback_to(Savepoint(before)) {
+        match self.rollback_to(before) {
             Ok(()) => error,
             Err(worse) => worse,
         }
@@ -310,7 +345,7 @@ impl Trx {
     /// Whether there is something to commit.
     #[inline]
     pub fn has_changes(&self) -> bool {
-        !self.inner.undo.is_empty()
+        !self.inner.undo.is_empty() || !self.inner.temporary_undo.is_empty()
     }
 
     /// 0 until it writes or locks.
@@ -342,14 +377,13 @@ impl Trx {
 
     /// Inserts a row: values of all columns, in table order. An error leaves nothing of it.
     pub fn insert(&mut self, table: &Table, values: &[Option<&[u8]>]) -> Result<()> {
-        self.writable()?;
-        let before = self.inner.undo.savepoint();
-        let (context, trx, counts) = self.parts();
-        match row::insert(&context, trx, table, values) {
+        self.writable(table)?;
+        let before = self.savepoint();
+        match self.on(table, |context, trx| row::insert(context, trx, table, values)) {
             Ok(()) => {
-                counts.inserted += 1;
-                trx.show_changes();
-                counts.changed.note(&table.state);
+                self.counts.inserted += 1;
+                self.inner.show_changes();
+                self.counts.changed.note(&table.state);
                 count_change(table, 1);
                 Ok(())
             }
@@ -359,14 +393,13 @@ impl Trx {
 
     /// Changes columns of a row that was read in this transaction under an exclusive lock.
     pub fn update(&mut self, table: &Table, row: &Row, changes: &[(usize, Option<&[u8]>)]) -> Result<()> {
-        self.writable()?;
-        let before = self.inner.undo.savepoint();
-        let (context, trx, counts) = self.parts();
-        match row::update(&context, trx, table, row, changes) {
+        self.writable(table)?;
+        let before = self.savepoint();
+        match self.on(table, |context, trx| row::update(context, trx, table, row, changes)) {
             Ok(()) => {
-                counts.updated += 1;
-                trx.show_changes();
-                counts.changed.note(&table.state);
+                self.counts.updated += 1;
+                self.inner.show_changes();
+                self.counts.changed.note(&table.state);
                 count_change(table, 0);
                 Ok(())
             }
@@ -376,14 +409,13 @@ impl Trx {
 
     /// Deletes a row that was read in this transaction under an exclusive lock.
     pub fn delete(&mut self, table: &Table, row: &Row) -> Result<()> {
-        self.writable()?;
-        let before = self.inner.undo.savepoint();
-        let (context, trx, counts) = self.parts();
-        match row::delete(&context, trx, table, row) {
+        self.writable(table)?;
+        let before = self.savepoint();
+        match self.on(table, |context, trx| row::delete(context, trx, table, row)) {
             Ok(()) => {
-                counts.deleted += 1;
-                trx.show_changes();
-                counts.changed.note(&table.state);
+                self.counts.deleted += 1;
+                self.inner.show_changes();
+                self.counts.changed.note(&table.state);
                 count_change(table, -1);
                 Ok(())
             }
@@ -392,8 +424,8 @@ impl Trx {
     }
 
     #[inline]
-    fn writable(&self) -> Result<()> {
-        if self.inner.read_only { Err(Error::ReadOnly) } else { Ok(()) }
+    fn writable(&self, table: &Table) -> Result<()> {
+        if self.inner.read_only && !table.is_temporary() { Err(Error::ReadOnly) } else { Ok(()) }
     }
 
     /// The row with this full key of a unique index; false = there is none. No allocation once `row` has grown.
@@ -408,14 +440,13 @@ impl Trx {
         row: &mut Row,
     ) -> Result<bool> {
         let mode = self.effective(mode);
-        let (context, trx, counts) = self.parts();
-        match row::get(&context, trx, table, index, key, mode, columns, row) {
+        match self.on(table, |context, trx| row::get(context, trx, table, index, key, mode, columns, row)) {
             Ok(found) => {
-                counts.read += u64::from(found);
+                self.counts.read += u64::from(found);
                 Ok(found)
             }
             Err(error) => {
-                let here = self.inner.undo.savepoint();
+                let here = self.savepoint();
                 Err(self.failed(error, here))
             }
         }
@@ -452,7 +483,7 @@ impl Trx {
 
     /// An error of a scan, see [`Trx::failed`].
     pub(super) fn scan_failed(&mut self, error: Error) -> Error {
-        let here = self.inner.undo.savepoint();
+        let here = self.savepoint();
         self.failed(error, here)
     }
 }

@@ -148,8 +148,10 @@ impl Engine {
     pub fn commit_prepared(&self, xid: &Xid, own: bool) -> Result<bool> {
         let inner = &self.inner;
         let Some(mut prepared) = inner.branches.take(xid, own) else { return Ok(false) };
+        let id = prepared.trx.id;
         match prepared.trx.commit(&inner.store, &inner.undo, &inner.registry, &inner.locks) {
             Ok(lsn) => {
+                inner.commit_temporary(&mut prepared.trx, id);
                 prepared.metadata.release_all();
                 inner.branches.free(xid);
                 let Some(lsn) = lsn else { return Ok(true) };

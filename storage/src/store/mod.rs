@@ -310,6 +310,25 @@ impl Store {
         created
     }
 
+    /// Creates the file of a temporary tablespace, of which neither the log nor the next start knows.
+    pub fn create_temporary_space(&self, id: SpaceId, path: &str, transform: Transform) -> Result<Arc<Tablespace>> {
+        assert!(id.is_temporary(), "tablespace {id} is to survive a restart");
+        let key = transform.encrypted.then(|| self.spaces.key_ring().make_key(path)).transpose()?;
+        let created = self.spaces.create(id, path, transform, key, &self.config());
+        if created.is_err() {
+            // Half a file would only be removed at the next start.
+            let _ = self.disk.remove(path);
+        }
+        created
+    }
+
+    /// Forgets a temporary tablespace, and takes its file away.
+    pub fn drop_temporary_space(&self, id: SpaceId) -> Result<()> {
+        let path = self.spaces.find(id)?.path();
+        self.spaces.forget(id);
+        self.trash.throw(id, &path)
+    }
+
     /// Opens the existing file of a tablespace. One that is open already is returned as it is.
     pub fn open_space(&self, id: SpaceId, path: &str, transform: Transform) -> Result<Arc<Tablespace>> {
         if let Some(space) = self.spaces.get(id) {

@@ -166,7 +166,10 @@ impl Tablespace {
         let layout = Layout::punched(file.clone(), &facts, config.page_bytes, pages);
         layout.set_punch(config.punch);
         let wishes = Wishes::new(config);
-        let Choice { protection, reason } = torn::choose(&facts, config.page_bytes, wishes);
+        let Choice { protection, reason } = match id.is_temporary() {
+            true => torn::temporary(),
+            false => torn::choose(&facts, config.page_bytes, wishes),
+        };
         prepare(&*file, &facts, protection);
         Ok(Tablespace {
             id,
@@ -239,6 +242,9 @@ impl Tablespace {
     }
 
     fn choose_protection(&self, change: impl FnOnce(&mut Wishes)) {
+        if self.id.is_temporary() {
+            return;
+        }
         let mut torn = self.torn.lock();
         change(&mut torn.wishes);
         let choice = torn::choose(&self.facts, self.page_bytes, torn.wishes);
@@ -266,7 +272,8 @@ impl Tablespace {
     }
 
     pub fn sync(&self) -> Result<()> {
-        if self.is_dropped() {
+        // What is temporary need not be durable.
+        if self.is_dropped() || self.id.is_temporary() {
             return Ok(());
         }
         self.counters.total.data_fsyncs.add(1);
@@ -502,8 +509,10 @@ impl Tablespaces {
             }
             header::seal(&mut page, Lsn::ZERO);
             file.write_at(0, &page).map_err(Error::io("write the first page of a tablespace"))?;
-            file.sync().map_err(Error::io("sync a tablespace"))?;
-            self.disk.sync_directory(crate::io::parent(path)).map_err(Error::io("sync a directory"))?;
+            if !id.is_temporary() {
+                file.sync().map_err(Error::io("sync a tablespace"))?;
+                self.disk.sync_directory(crate::io::parent(path)).map_err(Error::io("sync a directory"))?;
+            }
         }
         let space = Arc::new(Tablespace::new(
             id,

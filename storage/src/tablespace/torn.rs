@@ -66,6 +66,11 @@ pub struct Choice {
     pub reason: String,
 }
 
+/// For a file of which nothing survives a crash, whole or torn.
+pub fn temporary() -> Choice {
+    Choice { protection: TornProtection::Off, reason: "temporary: nothing of it survives a crash".into() }
+}
+
 /// What the choice depends on, besides the file.
 #[derive(Clone, Copy, Debug)]
 pub struct Wishes {

@@ -86,6 +86,8 @@ pub struct Transaction {
     pub isolation: Isolation,
     pub read_only: bool,
     pub undo: TrxUndo,
+    /// What it did to temporary tables, in an undo of their own: a crash forgets both.
+    pub temporary_undo: TrxUndo,
     /// What consistent reads see; taken at the first one (RR, SERIALIZABLE) or anew per statement (RC).
     pub view: Option<Arc<ReadView>>,
     pub locks: Held,
@@ -103,6 +105,7 @@ impl Transaction {
             isolation,
             read_only: false,
             undo: TrxUndo::default(),
+            temporary_undo: TrxUndo::default(),
             view: None,
             locks: Held::default(),
             interrupt,

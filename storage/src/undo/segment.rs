@@ -23,6 +23,9 @@ use crate::sync::{Mutex, Rank};
 /// Rollback segments of a new instance. Transactions spread over them, so that their commits do not meet at one page.
 const SEGMENTS: usize = if cfg!(test) { 2 } else { 32 };
 
+/// Rollback segments of temporary tables.
+const TEMPORARY_SEGMENTS: u8 = 2;
+
 /// Pages freed in one mini-transaction.
 const FREE_STEP: usize = if cfg!(test) { 2 } else { 16 };
 
@@ -113,11 +116,24 @@ pub(super) fn write_slot(mtr: &mut Mtr<'_>, header: PageHandle, slot: u16, first
     mtr.write(header, slot_at(slot), &first.0.to_be_bytes());
 }
 
+/// Makes the header page of a rollback segment: no history, all slots free.
+fn create_rollback_segment(mtr: &mut Mtr<'_>, space: SpaceId) -> Result<PageId> {
+    let slots = 4 * rseg_slot_count(mtr.store().page_bytes());
+    let segment = segment::create(mtr, space)?;
+    let header = segment::allocate_page(mtr, segment, PageNo(0), Direction::None)?;
+    let id = mtr.page_id(header);
+    changed(mtr, header, PageOp::Init { id, page_type: PageType::SYS })?;
+    mtr.write(header, page::RSEG_MAX_PAGES, &(u32::MAX - 1).to_be_bytes());
+    list::init(mtr, header, page::RSEG_HISTORY);
+    mtr.write(header, page::RSEG_SEGMENT, &segment.to_bytes());
+    changed(mtr, header, PageOp::Fill { offset: page::RSEG_SLOTS as u16, count: slots as u16, byte: 0xFF })?;
+    Ok(id)
+}
+
 impl UndoSpace {
     /// Makes the rollback segments of a new instance in the (new, initialised) tablespace `space`, and names them on the
     /// transaction system page, which exists.
     pub fn create(store: &Store, space: SpaceId) -> Result<()> {
-        let slots = 4 * rseg_slot_count(store.page_bytes());
         for number in 0..page::TRX_SYS_RSEG_COUNT {
             let at = page::TRX_SYS_RSEGS + number * page::TRX_SYS_RSEG_BYTES;
             let mut mtr = Mtr::begin(store);
@@ -128,20 +144,27 @@ impl UndoSpace {
                 mtr.commit();
                 break;
             }
-            let segment = segment::create(&mut mtr, space)?;
-            let header = segment::allocate_page(&mut mtr, segment, PageNo(0), Direction::None)?;
-            let id = mtr.page_id(header);
-            changed(&mut mtr, header, PageOp::Init { id, page_type: PageType::SYS })?;
-            mtr.write(header, page::RSEG_MAX_PAGES, &(u32::MAX - 1).to_be_bytes());
-            list::init(&mut mtr, header, page::RSEG_HISTORY);
-            mtr.write(header, page::RSEG_SEGMENT, &segment.to_bytes());
-            let fill = PageOp::Fill { offset: page::RSEG_SLOTS as u16, count: slots as u16, byte: 0xFF };
-            changed(&mut mtr, header, fill)?;
+            let id = create_rollback_segment(&mut mtr, space)?;
             mtr.write(system, at, &space.0.to_be_bytes());
             mtr.write(system, at + 4, &id.page.0.to_be_bytes());
             mtr.commit();
         }
         Ok(())
+    }
+
+    /// Undo of temporary tables, in the (new, initialised) temporary tablespace `space`: nobody else has to find it.
+    pub fn create_temporary(store: &Store, space: SpaceId) -> Result<UndoSpace> {
+        let slot_count = rseg_slot_count(store.page_bytes()) as u16;
+        let mut segments = Vec::new();
+        for number in 0..TEMPORARY_SEGMENTS {
+            let mut mtr = Mtr::begin(store);
+            let header = create_rollback_segment(&mut mtr, space)?;
+            mtr.commit();
+            let slots = Slots { free: (0..slot_count).rev().collect(), ..Slots::default() };
+            segments.push(RollbackSegment { number, header, slots: Mutex::new(Rank::Undo, slots) });
+        }
+        let (history, counters) = (HistoryQueue::new(), Counters::default());
+        Ok(UndoSpace { segments, next: AtomicUsize::new(0), history, counters })
     }
 
     /// Reads the rollback segments. Answers the transactions that had not ended, in the order of their ids, and the largest
