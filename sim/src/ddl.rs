@@ -111,7 +111,7 @@ impl Run {
         self.finish(&what, result, after, scene, &concerned)
     }
 
-    fn codec(&mut self) -> Compression {
+    pub fn codec(&mut self) -> Compression {
         let codecs = [Compression::NONE, Compression::LZ4, Compression::ZLIB, Compression::ZSTD];
         codecs[self.random.below(codecs.len() as u64) as usize]
     }

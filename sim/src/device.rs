@@ -152,6 +152,11 @@ impl Run {
         }
     }
 
+    /// Somebody makes as much room as is needed.
+    pub fn make_room(&mut self) {
+        self.disk.set_faults(|faults| faults.capacity_blocks = None);
+    }
+
     /// In one of `of` cases, lets the disk die within the next few operations: in the call that follows.
     pub fn aim_crash(&mut self, of: u64, within: u64) {
         if self.random.chance(of) {

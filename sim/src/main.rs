@@ -4,6 +4,7 @@
 //! sim SEED                  one seed, told step by step
 //! sim --io SEED             ... with every call that reached the disk
 //! sim --seeds N --from S    N seeds from S on, one line for each thousand
+//! sim --concurrent ...      transactions that want the same rows, under a seeded scheduler; see `concurrent`
 //! sim --threads ...         the engine with its threads; see `threads`
 //! ```
 //!
@@ -13,6 +14,7 @@
 #![forbid(unsafe_code)]
 
 mod backup;
+mod concurrent;
 mod damage;
 mod ddl;
 mod device;
@@ -54,6 +56,7 @@ fn main() -> ExitCode {
             "--from" => from = number("--from"),
             "--io" => talk = Talk::Io,
             "--threads" => one = threads::seed,
+            "--concurrent" => one = concurrent::seed,
             seed => single = Some(seed.parse().unwrap_or_else(|_| usage(&format!("'{seed}' is no seed")))),
         }
     }
@@ -76,7 +79,7 @@ fn main() -> ExitCode {
 }
 
 fn usage(problem: &str) -> ! {
-    eprintln!("sim: {problem}\nusage: sim [--threads] [--io] SEED | sim [--threads] --seeds N [--from S]");
+    eprintln!("sim: {problem}\nusage: sim [--concurrent | --threads] [--io] SEED | sim [--concurrent | --threads] --seeds N [--from S]");
     std::process::exit(2);
 }
 

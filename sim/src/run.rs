@@ -41,8 +41,16 @@ use crate::report::Report;
 use crate::work::Scene;
 use crate::workload::{self, DATABASE};
 
+/// What is done in a life.
+pub type Work = fn(&mut Run, &Arc<Engine>) -> Result<(), End>;
+
 /// Runs one seed. The error is a description of what does not hold.
 pub fn seed(seed: u64, talk: Talk) -> Result<Report, String> {
+    play(seed, talk, Run::work)
+}
+
+/// Runs one seed of some kind of work.
+pub fn play(seed: u64, talk: Talk, work: Work) -> Result<Report, String> {
     let mut random = Random::new(seed);
     let disk = device::draw_disk(&mut random);
     let config = device::draw_config(&mut random, &disk);
@@ -51,6 +59,7 @@ pub fn seed(seed: u64, talk: Talk) -> Result<Report, String> {
     let mut run = Run {
         random,
         config,
+        work,
         report: Report::default(),
         talk: talk != Talk::Nothing,
         traces: talk == Talk::Io,
@@ -87,6 +96,7 @@ pub fn seed(seed: u64, talk: Talk) -> Result<Report, String> {
 pub struct Run {
     pub random: Random,
     pub config: Config,
+    work: Work,
     pub report: Report,
     talk: bool,
     /// The disk's calls are told, too.
@@ -424,7 +434,7 @@ impl Run {
         }
         self.draw_faults();
         self.doing = "idleness";
-        match self.work(&engine) {
+        match (self.work)(self, &engine) {
             Ok(()) => {
                 self.doing = "idleness";
                 if self.random.chance(2) {

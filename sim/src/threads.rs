@@ -110,16 +110,10 @@ fn prepare(disk: &SimDisk, config: &Config) -> Result<(), Error> {
     let table = trx.open_table(DATABASE, ACCOUNTS)?;
     for id in 0..ACCOUNT_COUNT {
         let row = ModelRow { k: AMOUNT, name: None, body: None };
-        insert(&mut trx, &table, id, &row)?;
+        workload::insert(&mut trx, &table, id, &row)?;
     }
     trx.commit()?;
     engine.close()
-}
-
-fn insert(trx: &mut Trx, table: &Table, id: i64, row: &ModelRow) -> Result<(), Error> {
-    let columns = workload::encoded(id, row);
-    let columns: Vec<Option<&[u8]>> = columns.iter().map(Option::as_deref).collect();
-    trx.insert(table, &columns)
 }
 
 /// All that must hold after a crash, looked at without threads.
@@ -410,7 +404,7 @@ impl Worker {
         let new =
             ModelRow { k: self.random.below(100) as i32, name, body: Some(vec![self.random.next() as u8; bytes]) };
         if seen.is_none() {
-            insert(trx, table, id, &new)?;
+            workload::insert(trx, table, id, &new)?;
             rows.insert(id, Arc::new(new));
             return Ok(());
         }

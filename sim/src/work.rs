@@ -179,19 +179,29 @@ impl Run {
     }
 
     fn commit(&mut self, current: Open) -> Result<(), End> {
-        let mut after = self.model().clone();
-        after.apply(&current.changes);
         self.say(|| format!("commit of {} changes", current.changes.len()));
+        self.commit_changes(current.trx, &current.changes).map(|_| ())
+    }
+
+    /// Commits a transaction that has made these changes. The answer is the state after it; None = it did not happen.
+    pub fn commit_changes(&mut self, trx: Trx, changes: &[Change]) -> Result<Option<Model>, End> {
         self.doing = "commit";
-        match current.trx.commit() {
+        let committed = trx.commit();
+        self.note_commit(committed, changes)
+    }
+
+    /// A COMMIT has ended.
+    pub fn note_commit(&mut self, committed: Result<(), Error>, changes: &[Change]) -> Result<Option<Model>, End> {
+        let mut after = self.model().clone();
+        after.apply(changes);
+        match committed {
             Ok(()) => {
                 self.report.count("commits");
-                self.set_model(after);
-                Ok(())
+                self.set_model(after.clone());
+                Ok(Some(after))
             }
             Err(error) => match self.judge(Err::<(), _>(error), "commit") {
-                // It did not happen.
-                Ok(_) | Err(End::RolledBack) => Ok(()),
+                Ok(_) | Err(End::RolledBack) => Ok(None),
                 Err(End::Crash) => {
                     // Nobody was told; either may be found.
                     self.allowed.push(after);
@@ -310,7 +320,7 @@ impl Run {
         }
     }
 
-    fn draw_bound(&mut self, from: i64, count: u64) -> Bound<i64> {
+    pub fn draw_bound(&mut self, from: i64, count: u64) -> Bound<i64> {
         let number = from + self.random.below(count) as i64;
         match self.random.below(5) {
             0 => Bound::Unbounded,
@@ -360,7 +370,7 @@ impl Run {
         Ok(table.map(|table| (name, table)))
     }
 
-    fn draw_row(&mut self, id: i64) -> Arc<ModelRow> {
+    pub fn draw_row(&mut self, id: i64) -> Arc<ModelRow> {
         let name = match self.random.below(8) {
             0 | 1 => None,
             // From a pot that all transactions share.
@@ -478,7 +488,7 @@ impl Run {
                 return Ok(Statement::Unchanged);
             }
             let new = self.draw_row(id);
-            let result = self.insert(current, table, id, &new);
+            let result = workload::insert(&mut current.trx, table, id, &new);
             return self.judge_name(result, current, name, id, new);
         };
         let choice = match wish {
@@ -489,7 +499,7 @@ impl Run {
         match choice {
             0 => Ok(Statement::Unchanged),
             // An insert of what is there must fail, and leave nothing.
-            1 => match self.insert(current, table, id, before) {
+            1 => match workload::insert(&mut current.trx, table, id, before) {
                 Err(Error::DuplicateKey { index: 0 }) => {
                     self.report.count("duplicate keys");
                     Ok(Statement::Refused)
@@ -507,7 +517,7 @@ impl Run {
                 self.lock(current, table, id, &mut row)?;
                 current.trx.delete(table, &row)?;
                 let new = self.draw_row(id);
-                let result = self.insert(current, table, id, &new);
+                let result = workload::insert(&mut current.trx, table, id, &new);
                 self.judge_name(result, current, name, id, new)
             }
             _ => {
@@ -534,12 +544,6 @@ impl Run {
                 self.judge_name(result, current, name, id, Arc::new(new))
             }
         }
-    }
-
-    fn insert(&mut self, current: &mut Open, table: &Table, id: i64, row: &ModelRow) -> Result<(), Error> {
-        let columns = workload::encoded(id, row);
-        let columns: Vec<Option<&[u8]>> = columns.iter().map(Option::as_deref).collect();
-        current.trx.insert(table, &columns)
     }
 
     fn lock(&mut self, current: &mut Open, table: &Table, id: i64, row: &mut Row) -> Result<(), StatementError> {

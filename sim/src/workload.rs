@@ -114,6 +114,13 @@ fn decoded(row: &Row) -> (i64, ModelRow) {
     (number(ID), model)
 }
 
+/// Inserts a row.
+pub fn insert(trx: &mut Trx, table: &Table, id: i64, row: &ModelRow) -> Result<()> {
+    let columns = encoded(id, row);
+    let columns: Vec<Option<&[u8]>> = columns.iter().map(Option::as_deref).collect();
+    trx.insert(table, &columns)
+}
+
 /// Reads one row by its key.
 pub fn read(trx: &mut Trx, table: &Table, id: i64, mode: ReadMode, row: &mut Row) -> Result<Option<ModelRow>> {
     let id = encoded_id(id);
@@ -155,6 +162,19 @@ pub fn scan_part(
     mode: ReadMode,
     reverse: bool,
 ) -> Result<ModelTable> {
+    scan_pausing(trx, table, index, part, mode, reverse, &|| {})
+}
+
+/// The same, with something between two rows.
+pub fn scan_pausing(
+    trx: &mut Trx,
+    table: &Arc<Table>,
+    index: usize,
+    part: Part,
+    mode: ReadMode,
+    reverse: bool,
+    between: &dyn Fn(),
+) -> Result<ModelTable> {
     let (column, lower, upper) = match part {
         Part::All => (ID, Bound::Unbounded, Bound::Unbounded),
         Part::Ids(lower, upper) => (ID, lower, upper),
@@ -171,6 +191,7 @@ pub fn scan_part(
     let mut row = Row::new();
     let mut last: Option<(i64, i64)> = None;
     while cursor.next(trx, &mut row)? {
+        between();
         let (id, model) = decoded(&row);
         if index <= 1 {
             let key = if index == 0 { (0, id) } else { (i64::from(model.k), id) };

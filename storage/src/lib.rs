@@ -57,7 +57,7 @@ pub use engine::{
 pub use error::{Error, Result};
 pub use lock::{
     BackupHold, DeadlockMember, DeadlockReport, Interrupt, Introduction, Kill, LockInfo, LockKind, LockMode, OwnerInfo,
-    Stage, Wish,
+    Scheduler, Stage, Wish,
 };
 pub use mtr::{Mtr, PageHandle};
 pub use recovery::RecoveryReport;

@@ -23,7 +23,8 @@
 //! * Whoever waits for a (transaction) lock holds no latch: [`assert_no_latches`].
 //! * A latch is never held across a write or sync of a data file.
 //!
-//! A simulator runs one thread, so it needs no scheduler of ours: the `step()`s of the background work are its threads.
+//! A simulator runs one thread at a time, and changes it only where no latch is held (`lock::Scheduler`), so it needs no
+//! scheduler of ours: the `step()`s of the background work are its other threads.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicU64, Ordering};

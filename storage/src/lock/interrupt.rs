@@ -6,6 +6,16 @@ use std::time::{Duration, Instant};
 
 use crate::sync::{Condvar, Mutex, Rank};
 
+/// Lets threads run one at a time, in an order of its own: a simulator. Where a transaction would sleep, it is asked
+/// instead of the clock. Whoever calls it holds no latch.
+pub trait Scheduler: Send + Sync + std::fmt::Debug {
+    /// Comes back when `ready` says so, or with false: the time is over.
+    fn wait(&self, ready: &mut dyn FnMut() -> bool) -> bool;
+
+    /// Between two mini-transactions of one row operation, where others may come in.
+    fn pass(&self);
+}
+
 /// What is to stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kill {
@@ -51,6 +61,7 @@ pub struct Interrupt {
     deadline_us: AtomicU64,
     stage: AtomicU8,
     waiting: Mutex<Option<Arc<Waiter>>>,
+    scheduler: Option<Arc<dyn Scheduler>>,
 }
 
 impl Default for Interrupt {
@@ -60,6 +71,7 @@ impl Default for Interrupt {
             deadline_us: AtomicU64::new(0),
             stage: AtomicU8::new(Stage::Runs as u8),
             waiting: Mutex::new(Rank::Leaf, None),
+            scheduler: None,
         }
     }
 }
@@ -67,6 +79,19 @@ impl Default for Interrupt {
 impl Interrupt {
     pub fn new() -> Interrupt {
         Interrupt::default()
+    }
+
+    /// Of a transaction whose thread is told when to run.
+    pub fn scheduled(scheduler: Arc<dyn Scheduler>) -> Interrupt {
+        Interrupt { scheduler: Some(scheduler), ..Interrupt::default() }
+    }
+
+    /// Others may run here: no latch is held. Nothing happens outside of a simulator, where threads need no such offer.
+    #[inline]
+    pub fn pass(&self) {
+        if let Some(scheduler) = &self.scheduler {
+            scheduler.pass();
+        }
     }
 
     /// Tells the statement or connection to stop, and wakes it if it waits.
@@ -184,11 +209,21 @@ impl Waiter {
         *self.outcome.lock() == Outcome::Granted
     }
 
+    fn is_over(&self) -> bool {
+        *self.outcome.lock() != Outcome::Waiting
+    }
+
     /// Sleeps until it is wakened or the time is over.
     pub fn wait(self: &Arc<Self>, interrupt: &Interrupt, limit: Duration) -> Outcome {
         *interrupt.waiting.lock() = Some(self.clone());
         let _stage = interrupt.enter(Stage::Row);
-        let outcome = self.sleep(interrupt, limit);
+        let outcome = match &interrupt.scheduler {
+            None => self.sleep(interrupt, limit),
+            Some(scheduler) => match scheduler.wait(&mut || self.is_over()) {
+                true => *self.outcome.lock(),
+                false => Outcome::TimedOut,
+            },
+        };
         *interrupt.waiting.lock() = None;
         outcome
     }

@@ -54,7 +54,7 @@ use format::ids::{IndexId, PageNo};
 
 pub use deadlock::{DeadlockMember, DeadlockReport};
 pub use instance::{BackupHold, DdlPass, InstanceLock};
-pub use interrupt::{Entered, Interrupt, Kill, Stage};
+pub use interrupt::{Entered, Interrupt, Kill, Scheduler, Stage};
 pub use list::LockInfo;
 pub use metadata::{MetadataGrant, MetadataHeld, MetadataLock};
 pub use owner::{Held, Introduction, OwnerInfo};

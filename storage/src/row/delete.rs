@@ -80,6 +80,7 @@ pub(super) fn delete_key(
         break;
     }
     for index in table.secondary() {
+        trx.interrupt.pass();
         build_entry(ctx.store, table, index, &before, 0, entry)?;
         secondary::mark(ctx, table.tree(index), trx.id, entry)?;
     }

@@ -52,6 +52,7 @@ pub(super) fn insert_version(
     if table.indexes.len() > 1 {
         let mut scratch = Scratch::take();
         for index in table.secondary() {
+            trx.interrupt.pass();
             build_entry(ctx.store, table, index, version, 0, &mut scratch.entry)?;
             secondary::insert(ctx, trx, table, index, &scratch.entry)?;
         }

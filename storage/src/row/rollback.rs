@@ -22,7 +22,9 @@ use crate::undo::{UndoKind, UndoRecord};
 /// Undoes what the transaction has done since `to` (see `TrxUndo::savepoint`); `UndoNo(0)` for all of it.
 pub fn rollback(ctx: &Context<'_>, trx: &mut Transaction, lookup: Lookup<'_>, to: UndoNo) -> Result<()> {
     let mut record = Vec::new();
-    while undo_newest(ctx, trx, lookup, to, &mut record)? {}
+    while undo_newest(ctx, trx, lookup, to, &mut record)? {
+        trx.interrupt.pass();
+    }
     ctx.undo.truncate(ctx.store, &mut trx.undo)
 }
 
@@ -70,6 +72,7 @@ pub(super) fn rollback_row(ctx: &Context<'_>, trx: &mut Transaction, table: &Tab
         assert!(undo.table == table.table_id(), "one row is of one table");
         undo_change(ctx, trx.id, table, &undo, top.roll_ptr)?;
         ctx.undo.pop(ctx.store, &mut trx.undo, top.kind)?;
+        trx.interrupt.pass();
     }
     ctx.undo.truncate(ctx.store, &mut trx.undo)
 }

@@ -142,7 +142,9 @@ fn change(ctx: &Context<'_>, trx: &mut Transaction, table: &Table, key: &Key<'_>
             build_entry(ctx.store, table, index, &before, 0, entry)?;
             build_entry(ctx.store, table, index, &after, 0, other_entry)?;
             if entry.image() != other_entry.image() {
+                trx.interrupt.pass();
                 secondary::mark(ctx, table.tree(index), trx.id, entry)?;
+                trx.interrupt.pass();
                 secondary::insert(ctx, trx, table, index, other_entry)?;
             }
         }
