@@ -21,5 +21,6 @@ pub mod mounts;
 
 pub mod disk;
 pub mod filesystems;
+pub mod anomalies;
 pub mod isolation;
 pub mod load;

@@ -6,6 +6,7 @@
 //! bench sizes      allocated bytes of the same sysbench rows, per codec and per peer
 //! bench disk       what the filesystem charges for punching, untorn writes and doublewrite
 //! bench filesystems  kill -9 and power cuts on ext4, XFS, btrfs ... in image files
+//! bench anomalies  random transactions on lists, kill -9; circles that the isolation level excludes
 //! bench crash      kill -9 under load, again and again; a ledger must lose nothing
 //! ```
 //!
@@ -74,6 +75,8 @@ enum Verb {
     Disk(bench::disk::Arguments),
     /// kill -9 and power cuts on real filesystems, mounted from image files (as root).
     Filesystems(bench::filesystems::Arguments),
+    /// Random transactions on lists while the server is killed; looks for what the isolation level excludes.
+    Anomalies(bench::anomalies::Arguments),
     /// kill -9 under oltp_write_only; the ledger must lose nothing.
     Crash {
         #[arg(long, default_value_t = 20)]
@@ -95,6 +98,7 @@ fn main() -> ExitCode {
         Verb::Sizes { rows } => sizes(rows),
         Verb::Disk(arguments) => bench::disk::run(&arguments),
         Verb::Filesystems(arguments) => bench::filesystems::run(&arguments),
+        Verb::Anomalies(arguments) => bench::anomalies::run(&arguments),
         Verb::Crash { kills, rows, pool } => crash(kills, rows, &pool),
     };
     match result {

@@ -218,7 +218,8 @@ impl Run {
     /// An error that ends the life, one way or the other.
     pub fn end(&mut self, error: Error, doing: &str) -> End {
         match error {
-            Error::Io { .. } | Error::Poisoned if self.has_cause() => End::Crash,
+            // (A rollback puts off what the device refuses before it knows that the device is gone.)
+            Error::Io { .. } | Error::Poisoned | Error::RollingBack if self.has_cause() => End::Crash,
             // Between two changes that belong together, or in a rollback.
             Error::Poisoned if self.has_read_failed() => {
                 self.report.count(format!("poisoned by a failed read in {doing}"));

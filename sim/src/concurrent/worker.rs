@@ -273,12 +273,12 @@ impl<'w, 'r> Worker<'w, 'r> {
         Ok(undone)
     }
 
-    /// What a consistent read is to see; called right before it.
-    fn visible(&self, open: &mut Open) -> crate::model::Model {
+    /// What a consistent read is to see; called right before it. Reading nothing takes no view.
+    fn visible(&self, open: &mut Open, part: Part) -> crate::model::Model {
         let now = self.world().now();
         match open.trx.isolation() {
             Isolation::RepeatableRead => {
-                if open.seen.is_none() && self.chance(3) {
+                if open.seen.is_none() && (!matches!(part, Part::All) || self.chance(3)) {
                     open.trx.take_snapshot();
                 }
                 with(&open.seen.get_or_insert(now).model, &open.changes)
@@ -328,7 +328,8 @@ impl<'w, 'r> Worker<'w, 'r> {
             }
             _ => {}
         }
-        let ought = part_of(&self.visible(open), name, part);
+        self.say(|| format!("{name}: read {part:?} over index {index}"));
+        let ought = part_of(&self.visible(open, part), name, part);
         let mut seen = self.scan(open, table, (index, part), ReadMode::Consistent)?;
         seen.has_body_index = ought.has_body_index;
         self.count(format!("scans {:?}", open.trx.isolation()));
@@ -422,6 +423,9 @@ impl<'w, 'r> Worker<'w, 'r> {
             let new = ModelRow { k: self.below(50) as i32 - 25, ..(*row).clone() };
             let stored = workload::encoded(id, &new);
             open.trx.update(table, &buffer, &[(K, stored[K].as_deref())])?;
+            if new == *row {
+                continue; // No new version of it.
+            }
             open.changes.push(Change { table: name.into(), id, row: Some(Arc::new(new)) });
         }
         self.count("updates of ranges");
@@ -438,6 +442,18 @@ impl<'w, 'r> Worker<'w, 'r> {
         };
         self.say(|| format!("{name}: insert {id} {}", Brief(&new)));
         let inserted = workload::insert(&mut open.trx, table, id, &new);
+        self.judge_insert(inserted, open, name, id, new)
+    }
+
+    /// Whether an insert was rightly done, or rightly refused.
+    fn judge_insert(
+        &self,
+        inserted: Result<(), Error>,
+        open: &mut Open,
+        name: &str,
+        id: i64,
+        new: Arc<ModelRow>,
+    ) -> Result<Outcome, Stop> {
         let there = self.world().newest(&open.changes).tables[name].rows.contains_key(&id);
         match inserted {
             Err(Error::DuplicateKey { index: 0 }) if there => {
@@ -487,7 +503,12 @@ impl<'w, 'r> Worker<'w, 'r> {
         let new = self.world().run.draw_row(id);
         let (what, result, after) = match (&before, self.below(8)) {
             (_, 0) => return Ok(Outcome::Done),
-            (None, _) => ("insert", workload::insert(&mut open.trx, table, id, &new), Some(new)),
+            // Without a gap lock somebody else may have been faster.
+            (None, _) => {
+                self.say(|| format!("{name}: insert {id} {}", Brief(&new)));
+                let inserted = workload::insert(&mut open.trx, table, id, &new);
+                return self.judge_insert(inserted, open, name, id, new);
+            }
             (Some(_), 1 | 2) => ("delete", open.trx.delete(table, &row), None),
             // Gone and back in one statement, as REPLACE does.
             (Some(_), 3) => {
@@ -512,7 +533,13 @@ impl<'w, 'r> Worker<'w, 'r> {
                 let stored = workload::encoded(id, &after);
                 let changes: Vec<(usize, Option<&[u8]>)> =
                     columns.into_iter().map(|column: usize| (column, stored[column].as_deref())).collect();
-                ("update", open.trx.update(table, &row, &changes), Some(Arc::new(after)))
+                let updated = open.trx.update(table, &row, &changes);
+                if after == **before {
+                    // No new version of it: who reads his snapshot does not see it as his own.
+                    updated?;
+                    return Ok(Outcome::Done);
+                }
+                ("update", updated, Some(Arc::new(after)))
             }
         };
         self.say(|| format!("{name}: {what} {id} {:?}", after.as_ref().map(|row| Brief(row).to_string())));

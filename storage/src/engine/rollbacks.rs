@@ -25,12 +25,13 @@
 //! transaction itself.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use super::xa::Prepared;
 use super::{Engine, Inner};
 use crate::dictionary;
 use crate::error::{Error, Result};
-use crate::lock::MetadataHeld;
+use crate::lock::{Interrupt, MetadataHeld};
 use crate::recovery::Unfinished;
 use crate::row;
 use crate::sync::{Mutex, Rank};
@@ -54,8 +55,9 @@ pub struct Waiting {
 
 impl Waiting {
     pub fn new(mut trx: Transaction, metadata: MetadataHeld) -> Waiting {
-        // It reads no more, and purge need not wait for it.
+        // It reads no more, and purge need not wait for it. Nobody tells it to stop any more, either.
         trx.view = None;
+        trx.interrupt = Arc::new(Interrupt::new());
         let records = trx.undo.left();
         Waiting { trx, metadata, undone: 0, records }
     }

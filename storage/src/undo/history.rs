@@ -61,12 +61,13 @@ impl HistoryQueue {
             let first = PageId::new(segment.header.space, address.page);
             let page = store.read(first)?;
             let node = usize::from(address.offset);
-            let header = node.wrapping_sub(page::LOG_HISTORY_NODE);
             seen += 1;
-            let fits = page::FIRST_LOG..=page.len() - page::LOG_HEADER_BYTES;
-            if !fits.contains(&header) || seen > count {
+            let header = node.checked_sub(page::LOG_HISTORY_NODE).filter(|header| {
+                *header >= page::FIRST_LOG && header + page::LOG_HEADER_BYTES <= page.len() && seen <= count
+            });
+            let Some(header) = header else {
                 return Err(Error::corrupt_page(segment.header, "the history list"));
-            }
+            };
             let committed = Committed {
                 number: TrxId(get_u64(&page, header + page::LOG_TRX_NO)),
                 trx_id: TrxId(get_u64(&page, header + page::LOG_TRX_ID)),
