@@ -315,7 +315,8 @@ impl Run {
     /// Counts the faults that the disk has shown.
     fn see_faults(&mut self) {
         for (what, count) in self.disk.take_seen() {
-            self.torn |= what.starts_with("writes torn");
+            // A process that dies in the middle of a write that goes in parts leaves half of it.
+            self.torn |= what.starts_with("writes torn") || what == "short transfers";
             self.report.add(format!("disk: {what}"), count);
         }
     }

@@ -24,6 +24,8 @@ use super::history::{Element, End, Key, Op, Txn};
 pub enum Class {
     /// An element whose commit was acknowledged is not in the list.
     LostAppend,
+    /// Somebody saw what was not durable yet, and a crash took back: its commit was not answered.
+    Vanished,
     /// Two reads of a list that cannot both have been, or an element that is there twice.
     Garbled,
     /// A transaction does not see its own appends, or another list than before.
@@ -52,6 +54,7 @@ impl fmt::Display for Class {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Class::LostAppend => "lost append",
+            Class::Vanished => "vanished in a crash",
             Class::Garbled => "garbled list",
             Class::Internal => "internal",
             Class::G1a => "G1a (aborted read)",
@@ -78,13 +81,16 @@ pub struct Anomaly {
 pub fn allowed(level: super::Level) -> &'static [Class] {
     use super::Level;
     match level {
-        Level::ReadCommitted => {
-            &[Class::Internal, Class::LostUpdate, Class::GSingle, Class::GNonadjacent, Class::G2Item]
-        }
-        // Reads are of the snapshot, writes of what is newest: InnoDB's REPEATABLE READ.
-        Level::RepeatableRead => {
-            &[Class::Internal, Class::LostUpdate, Class::GSingle, Class::GNonadjacent, Class::G2Item]
-        }
+        // REPEATABLE READ reads its snapshot, and writes upon what is newest.
+        Level::ReadCommitted | Level::RepeatableRead => &[
+            Class::Vanished,
+            Class::Internal,
+            Class::LostUpdate,
+            Class::GSingle,
+            Class::GNonadjacent,
+            Class::G2Item,
+            Class::Stale,
+        ],
         Level::Snapshot => &[Class::G2Item],
         Level::Serializable => &[],
     }
@@ -181,7 +187,14 @@ impl Check<'_> {
             for (list, reader) in reads {
                 if !longest.starts_with(list) {
                     let who = reader.map_or_else(String::new, |at| history[at].to_string());
-                    self.report(Class::Garbled, format!("list {key} is {longest:?}, but was read as {list:?} by {who}"));
+                    let common = list.iter().zip(longest).take_while(|(one, other)| one == other).count();
+                    let unanswered = |element: &Element| {
+                        let writer = self.writers.get(&(key, *element));
+                        writer.is_some_and(|(writer, _)| history[*writer].end == End::Unknown)
+                    };
+                    let vanished = list[common..].iter().all(unanswered);
+                    let class = if vanished { Class::Vanished } else { Class::Garbled };
+                    self.report(class, format!("list {key} is {longest:?}, but was read as {list:?} by {who}"));
                 }
             }
             self.orders.insert(key, longest.to_vec());

@@ -55,6 +55,13 @@ fn lists_that_cannot_both_have_been() {
 }
 
 #[test]
+fn what_was_seen_and_taken_back() {
+    let history = [ended(End::Unknown, &[append(1, 10)]), committed(1, &[read(1, &[10])])];
+    assert_eq!(classes(&history, &[(1, &[])]), [Class::Vanished]);
+    assert!(!allowed(Level::Serializable).contains(&Class::Vanished));
+}
+
+#[test]
 fn a_transaction_that_does_not_see_itself() {
     let history = [committed(0, &[append(1, 10), read(1, &[])])];
     assert_eq!(classes(&history, &[(1, &[10])]), [Class::Internal]);

@@ -252,7 +252,13 @@ impl Trx {
         };
         inner.commit_temporary(&mut self.inner, id);
         self.metadata.release_all();
-        lsn.map_or(Ok(()), |lsn| self.engine.committed(lsn, &changed))
+        match lsn {
+            Some(lsn) => self.engine.committed(lsn, &changed),
+            // A commit is seen before its log is durable. Whoever only reads must not be told more than a crash leaves,
+            // where a transaction is promised to be one of a sequence; the other levels are as in InnoDB.
+            None if self.inner.is_strict() => inner.store.commit_log(inner.registry.newest_commit()),
+            None => Ok(()),
+        }
     }
 
     /// What is left of a transaction when it has been prepared.

@@ -170,6 +170,9 @@ impl Transaction {
                 }
             }
         }
+        if let Some(lsn) = lsn {
+            registry.note_commit(lsn);
+        }
         self.leave(registry, locks, number);
         if let Err(error) = undo.finish(store, &mut self.undo) {
             // The commit stands; recovery gives the log back.
@@ -237,6 +240,12 @@ impl Transaction {
         self.snapshot_isolation
             && self.isolation >= Isolation::RepeatableRead
             && self.view.as_ref().is_some_and(|view| !view.sees(writer))
+    }
+
+    /// Whether it is promised to see, in each of its reads, what was and stays committed: SERIALIZABLE and snapshot isolation.
+    pub fn is_strict(&self) -> bool {
+        let snapshot = self.snapshot_isolation && self.isolation == Isolation::RepeatableRead;
+        self.isolation == Isolation::Serializable || snapshot
     }
 
     /// What rolling it back would cost: changes made and locks held.

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use format::ids::{PageId, PageNo, SpaceId, TrxId};
+use format::ids::{Lsn, PageId, PageNo, SpaceId, TrxId};
 use format::page::undo::{TRX_SYS_NEXT_ID, TRX_SYS_PAGE};
 
 use super::ReadView;
@@ -44,6 +44,8 @@ pub struct Registry {
     current: RwLock<Current>,
     /// All views that may still be looked through. A view that nobody but this list holds is closed.
     views: Mutex<Vec<Arc<ReadView>>>,
+    /// Up to where the log has the newest commit.
+    newest_commit: AtomicU64,
     row_id: AtomicU64,
     row_id_limit: AtomicU64,
     /// Held while a persistent copy is moved on.
@@ -91,10 +93,21 @@ impl Registry {
             oldest: AtomicU64::new(next),
             current: RwLock::new(Rank::Transaction, Current::default()),
             views: Mutex::new(Rank::Leaf, Vec::new()),
+            newest_commit: AtomicU64::new(0),
             row_id: AtomicU64::new(row_id),
             row_id_limit: AtomicU64::new(row_id),
             persisting: Mutex::new(Rank::Table, ()),
         })
+    }
+
+    /// A transaction has committed in memory, and is about to be seen by others.
+    pub fn note_commit(&self, lsn: Lsn) {
+        self.newest_commit.fetch_max(lsn.0, Ordering::Release);
+    }
+
+    /// Whoever flushes the log up to here has made durable all that anybody can have seen.
+    pub fn newest_commit(&self) -> Lsn {
+        Lsn(self.newest_commit.load(Ordering::Acquire))
     }
 
     /// Takes in a transaction that was active before a crash, under its old id. Before anything else begins.
