@@ -19,8 +19,8 @@ pub mod volatile_disk;
 
 pub mod mounts;
 
+pub mod anomalies;
 pub mod disk;
 pub mod filesystems;
-pub mod anomalies;
 pub mod isolation;
 pub mod load;

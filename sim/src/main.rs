@@ -79,7 +79,9 @@ fn main() -> ExitCode {
 }
 
 fn usage(problem: &str) -> ! {
-    eprintln!("sim: {problem}\nusage: sim [--concurrent | --threads] [--io] SEED | sim [--concurrent | --threads] --seeds N [--from S]");
+    eprintln!(
+        "sim: {problem}\nusage: sim [--concurrent | --threads] [--io] SEED | sim [--concurrent | --threads] --seeds N [--from S]"
+    );
     std::process::exit(2);
 }
 

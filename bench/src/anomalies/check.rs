@@ -148,9 +148,7 @@ impl Check<'_> {
 
     /// Whether a transaction has certainly happened: it says so, or somebody saw what it wrote.
     fn happened(&self, at: usize) -> bool {
-        let is_there = |key: &Key, element: &Element| {
-            self.orders.get(key).is_some_and(|order| order.contains(element))
-        };
+        let is_there = |key: &Key, element: &Element| self.orders.get(key).is_some_and(|order| order.contains(element));
         match self.history[at].end {
             End::Committed => true,
             End::Aborted => false,

@@ -341,8 +341,7 @@ impl Run {
 /// Appends by either index.
 fn append(client: &mut Client, random: &mut StdRng, key: Key, element: Element) -> Result<(), Error> {
     if random.random_ratio(1, 3) {
-        let update =
-            format!("UPDATE lists.list SET elements = CONCAT(elements, ',{element}') WHERE again = {key}");
+        let update = format!("UPDATE lists.list SET elements = CONCAT(elements, ',{element}') WHERE again = {key}");
         if client.query(&update)?.affected > 0 {
             return Ok(());
         }

@@ -45,11 +45,7 @@ fn an_append_that_was_acknowledged_and_is_gone() {
 
 #[test]
 fn lists_that_cannot_both_have_been() {
-    let history = [
-        committed(0, &[append(1, 10)]),
-        committed(1, &[append(1, 11)]),
-        committed(2, &[read(1, &[11])]),
-    ];
+    let history = [committed(0, &[append(1, 10)]), committed(1, &[append(1, 11)]), committed(2, &[read(1, &[11])])];
     assert!(classes(&history, &[(1, &[10, 11])]).contains(&Class::Garbled));
     assert!(classes(&history[..2], &[(1, &[10, 11, 10])]).contains(&Class::Garbled));
 }
@@ -85,10 +81,7 @@ fn circles_of_writes() {
 
 #[test]
 fn circles_of_information() {
-    let history = [
-        committed(0, &[append(1, 10), read(2, &[20])]),
-        committed(1, &[append(2, 20), read(1, &[10])]),
-    ];
+    let history = [committed(0, &[append(1, 10), read(2, &[20])]), committed(1, &[append(2, 20), read(1, &[10])])];
     assert_eq!(classes(&history, &[(1, &[10]), (2, &[20])]), [Class::G1c]);
 }
 
@@ -97,10 +90,7 @@ fn lost_updates_and_read_skew() {
     let history = [committed(0, &[read(1, &[]), append(1, 10)]), committed(1, &[read(1, &[]), append(1, 11)])];
     assert_eq!(classes(&history, &[(1, &[10, 11])]), [Class::LostUpdate, Class::GSingle]);
     // The second saw one of two lists before the first changed both, and the other after.
-    let history = [
-        committed(0, &[append(1, 10), append(2, 20)]),
-        committed(1, &[read(1, &[]), read(2, &[20])]),
-    ];
+    let history = [committed(0, &[append(1, 10), append(2, 20)]), committed(1, &[read(1, &[]), read(2, &[20])])];
     assert_eq!(classes(&history, &[(1, &[10]), (2, &[20])]), [Class::GSingle]);
 }
 

@@ -357,13 +357,7 @@ impl<'w, 'r> Worker<'w, 'r> {
         self.lock_range(open, name, table, mode).map(|_| Outcome::Done)
     }
 
-    fn lock_range(
-        &self,
-        open: &mut Open,
-        name: &str,
-        table: &Arc<Table>,
-        mode: ReadMode,
-    ) -> Result<ModelTable, Stop> {
+    fn lock_range(&self, open: &mut Open, name: &str, table: &Arc<Table>, mode: ReadMode) -> Result<ModelTable, Stop> {
         let (index, part) = self.draw_part();
         let since = self.world().commit();
         self.say(|| format!("{name}: lock {part:?} over index {index}, {mode:?}"));
