@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use storage::{Table, Trx};
+use storage::{Table, TableUse, Trx};
 
 use crate::error::{Error, Result};
 use crate::parser::ast::TableName;
@@ -17,8 +17,8 @@ pub fn database_of<'a>(name: &'a TableName, current: Option<&'a str>) -> Result<
 }
 
 /// Opens a table for a transaction.
-pub fn open(trx: &mut Trx, database: &str, name: &str) -> Result<Arc<Table>> {
-    trx.open_table(database, name).map_err(|error| match error {
+pub fn open(trx: &mut Trx, database: &str, name: &str, wanted: TableUse) -> Result<Arc<Table>> {
+    trx.open_table_to(wanted, database, name).map_err(|error| match error {
         storage::Error::NotFound(_) => Error::no_such_table(database, name),
         other => storage_error(other),
     })

@@ -10,6 +10,7 @@ use storage::{DeadlockReport, Engine};
 
 use crate::accounts::Accounts;
 use crate::processlist::ProcessList;
+use crate::read_lock::ReadLock;
 use crate::status::ServerStatus;
 use crate::variables::GlobalVariables;
 use crate::variables::persisted::Persisted;
@@ -20,6 +21,8 @@ pub struct Instance {
     pub variables: GlobalVariables,
     pub status: ServerStatus,
     pub processes: ProcessList,
+    /// FLUSH TABLES WITH READ LOCK.
+    pub read_lock: ReadLock,
     pub accounts: Accounts,
     /// The last deadlock and how it was told.
     pub deadlock: Mutex<Option<(DeadlockReport, String)>>,
@@ -38,6 +41,7 @@ impl Instance {
             variables,
             status: ServerStatus::new(),
             processes: ProcessList::new(),
+            read_lock: ReadLock::default(),
             accounts,
             deadlock: Mutex::new(None),
             persisted: Persisted::new(&datadir),

@@ -18,6 +18,8 @@ pub mod status;
 
 pub mod processlist;
 
+pub mod read_lock;
+
 pub mod accounts;
 
 pub mod expression;
@@ -35,6 +37,8 @@ pub mod monitor;
 pub mod show;
 
 pub mod catalog;
+
+pub mod table_locks;
 
 pub mod planner;
 

@@ -28,6 +28,14 @@ use crate::error::Error;
 /// Most bytes of a statement that are kept for others to see.
 const TEXT_BYTES_MAX: usize = 16 << 10;
 
+/// What the global read lock stops.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Passage {
+    /// A statement that changes something.
+    Statement,
+    Commit,
+}
+
 /// One connection, as others see it.
 pub struct Process {
     pub id: u32,
@@ -36,6 +44,9 @@ pub struct Process {
     /// The connection is to end.
     killed: AtomicBool,
     activity: Mutex<Activity>,
+    /// A statement that changes something is under way, or a commit: see `ReadLock`.
+    changing: AtomicBool,
+    committing: AtomicBool,
     /// When its transaction began, in microseconds since 1970; 0 = it has none that outlives its statement.
     trx_since_us: AtomicU64,
     /// The level of that transaction, and whether it only reads.
@@ -124,6 +135,20 @@ impl Process {
     /// What the command is waiting for or busy with.
     pub fn set_state(&self, state: &'static str) {
         self.activity.lock().state = state;
+    }
+
+    /// Whether it has passed the global read lock, and is not back yet.
+    #[inline]
+    pub fn passing(&self, passage: Passage) -> &AtomicBool {
+        match passage {
+            Passage::Statement => &self.changing,
+            Passage::Commit => &self.committing,
+        }
+    }
+
+    /// The connection ends when the statement has been answered.
+    pub fn leave(&self) {
+        self.killed.store(true, Ordering::Relaxed);
     }
 
     /// A transaction has begun to work.
@@ -226,6 +251,8 @@ impl ProcessList {
                 since: Instant::now(),
                 text: Vec::new(),
             }),
+            changing: AtomicBool::new(false),
+            committing: AtomicBool::new(false),
             trx_since_us: AtomicU64::new(0),
             trx_isolation: AtomicU8::new(0),
             trx_read_only: AtomicBool::new(false),
@@ -256,6 +283,12 @@ impl ProcessList {
 
     pub fn list(&self) -> Vec<ProcessRow> {
         self.processes.read().iter().map(|process| process.row()).collect()
+    }
+
+    /// Whether any connection but `but` has passed the global read lock, and is not back yet.
+    pub fn is_passing(&self, passage: Passage, but: u32) -> bool {
+        let processes = self.processes.read();
+        processes.iter().any(|process| process.id != but && process.passing(passage).load(Ordering::SeqCst))
     }
 
     /// The connection with this id.

@@ -59,6 +59,7 @@ impl Player {
                 let mut session = Session::new(instance.clone(), process.clone(), instance.status.register());
                 session.set_user("root", "localhost");
                 session.init_db("test").expect("the database");
+                process.end();
                 for statement in to_run {
                     let mut sink = Lines::default();
                     process.begin("Query", statement.trim_end_matches(';').as_bytes());

@@ -509,7 +509,7 @@ fn ddl_waits_for_transactions_and_shuts_older_snapshots_out() {
 
     // The plan of an earlier statement is noticed to be old.
     let mut trx = begin(&engine);
-    assert!(!trx.lock_table(&table).unwrap());
+    assert!(!trx.lock_table(&table, storage::TableUse::Read).unwrap());
     assert_eq!(trx.open_table("d", "t").unwrap().indexes.len(), 4);
     trx.commit().unwrap();
     // A snapshot from before a rebuild cannot read what the rebuild left behind.

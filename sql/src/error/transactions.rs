@@ -48,6 +48,15 @@ impl Error {
         Error::new(1792, b"25006", "Cannot execute statement in a READ ONLY transaction.")
     }
 
+    pub fn lock_or_active_transaction() -> Error {
+        let text = "Can't execute the given command because you have active locked tables or an active transaction";
+        Error::new(1192, b"HY000", text)
+    }
+
+    pub fn conflicting_read_lock() -> Error {
+        Error::new(1223, b"HY000", "Can't execute the query because you have a conflicting read lock")
+    }
+
     pub fn transaction_in_progress() -> Error {
         let text = "Transaction characteristics can't be changed while a transaction is in progress";
         Error::new(1568, b"25001", text)

@@ -15,7 +15,7 @@
 use std::sync::Arc;
 
 use format::value::{ColumnType, Value};
-use storage::{Column, ColumnDefault, IfLocked, ReadMode, Table};
+use storage::{Column, ColumnDefault, IfLocked, ReadMode, Table, TableUse};
 
 use super::scope::{Clause, Level};
 use super::{LimitPlan, PlanContext, QueryPlan, SelectPlan, Step, SubqueryPlan, join, select};
@@ -139,7 +139,7 @@ fn defaults(context: &PlanContext<'_>, table: &Table) -> Result<Vec<DefaultValue
 }
 
 /// Refuses changes of tables that are not stored.
-fn open_stored(context: &PlanContext<'_>, name: &ast::TableName) -> Result<Arc<Table>> {
+fn open_stored(context: &PlanContext<'_>, name: &ast::TableName, alias: Option<&str>) -> Result<Arc<Table>> {
     let database = database_of(name, context.database)?;
     if crate::information_schema::is_virtual(database) {
         return Err(Error::new(
@@ -148,14 +148,14 @@ fn open_stored(context: &PlanContext<'_>, name: &ast::TableName) -> Result<Arc<T
             format!("Access denied for user to database '{}'", database.to_ascii_lowercase()),
         ));
     }
-    context.open(database, &name.name)
+    context.open(database, &name.name, alias.unwrap_or(&name.name), TableUse::Write)
 }
 
 pub fn plan_insert(context: &PlanContext<'_>, insert: &ast::Insert) -> Result<InsertPlan> {
     if insert.row_alias.is_some() {
         return Err(Error::unsupported("a row alias in INSERT"));
     }
-    let table = open_stored(context, &insert.table)?;
+    let table = open_stored(context, &insert.table, None)?;
     let mut columns = Vec::new();
     if insert.columns.is_empty() {
         let explicit_nothing = matches!(&insert.source, InsertSource::Values(rows) if rows.iter().all(Vec::is_empty));
@@ -303,7 +303,7 @@ fn single_table(table: &TableRef) -> Result<(&ast::TableName, Option<&str>, &[as
 
 pub fn plan_update(context: &PlanContext<'_>, update: &ast::Update) -> Result<UpdatePlan> {
     let (name, alias, hints) = single_table(&update.table)?;
-    let table = open_stored(context, name)?;
+    let table = open_stored(context, name, alias)?;
     // In READ COMMITTED it need not wait for rows that it would not change.
     let mut level = Level::new(context, None, ReadMode::Exclusive(IfLocked::Committed));
     level.add_table(name, alias, hints.to_vec())?;
@@ -355,7 +355,7 @@ fn reads_what_changes(select: &SelectPlan, table: &Table, changed: &dyn Fn(usize
 }
 
 pub fn plan_delete(context: &PlanContext<'_>, delete: &ast::Delete) -> Result<DeletePlan> {
-    let table = open_stored(context, &delete.table)?;
+    let table = open_stored(context, &delete.table, delete.alias.as_deref())?;
     let mut level = Level::new(context, None, ReadMode::EXCLUSIVE);
     level.add_table(&delete.table, delete.alias.as_deref(), Vec::new())?;
     let query = RowsQuery { filter: delete.filter.as_ref(), order_by: &delete.order_by, limit: delete.limit.as_ref() };

@@ -39,7 +39,7 @@ use std::sync::Arc;
 use format::collation::CollationId;
 use format::packet::ColumnDefinition;
 use format::value::ColumnType;
-use storage::{ColumnSet, ReadMode, Table, Trx};
+use storage::{ColumnSet, ReadMode, Table, TableUse, Trx};
 
 use crate::error::Result;
 use crate::expression::{AggregateCall, EvalContext, Expr};
@@ -47,6 +47,7 @@ use crate::information_schema::VirtualTable;
 use crate::instance::Instance;
 use crate::parser::ast;
 use crate::result::StoredColumn;
+use crate::table_locks::LockedTables;
 use crate::types::TypeInfo;
 
 pub use access::{Access, Interval, KeyExpr, PartRange};
@@ -62,7 +63,9 @@ pub struct PlanContext<'a> {
     pub parameter_count: usize,
     pub parameter_types: &'a [TypeInfo],
     /// Every stored table that the plan reads or changes.
-    pub tables: RefCell<Vec<Arc<Table>>>,
+    pub tables: RefCell<Vec<(Arc<Table>, TableUse)>>,
+    /// LOCK TABLES of the session: it may use these and no others.
+    pub locked: Option<&'a LockedTables>,
     pub depth: Cell<usize>,
     /// The tables of WITH that are in sight, the innermost last.
     pub common_tables: RefCell<Vec<ast::CommonTable>>,
@@ -263,11 +266,17 @@ impl PlanContext<'_> {
     }
 
     /// Opens a stored table, and remembers it as one of the plan's.
-    pub fn open(&self, database: &str, name: &str) -> Result<Arc<Table>> {
-        let table = crate::catalog::open(&mut self.trx.borrow_mut(), database, name)?;
+    pub fn open(&self, database: &str, name: &str, alias: &str, wanted: TableUse) -> Result<Arc<Table>> {
+        if let Some(locked) = self.locked
+            && !self.trx.borrow().has_temporary(database, name)
+        {
+            locked.check(database, name, alias, wanted)?;
+        }
+        let table = crate::catalog::open(&mut self.trx.borrow_mut(), database, name, wanted)?;
         let mut tables = self.tables.borrow_mut();
-        if !tables.iter().any(|known| Arc::ptr_eq(known, &table)) {
-            tables.push(table.clone());
+        match tables.iter_mut().find(|(known, _)| Arc::ptr_eq(known, &table)) {
+            Some((_, known)) => *known = wanted.max(*known),
+            None => tables.push((table.clone(), wanted)),
         }
         Ok(table)
     }

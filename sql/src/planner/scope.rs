@@ -7,7 +7,7 @@
 
 use std::cell::RefCell;
 
-use storage::{ColumnSet, ReadMode};
+use storage::{ColumnSet, ReadMode, TableUse};
 
 use super::{OutputColumn, PlanContext, QueryPlan, Source, SourceColumn, SourceKind, SubqueryPlan, select};
 use crate::catalog::database_of;
@@ -221,7 +221,8 @@ impl<'a> Level<'a> {
             });
             return self.add_source(SourceKind::Virtual(table), alias, database, columns.collect(), hints);
         }
-        let table = self.context.open(database, &name.name)?;
+        let wanted = if matches!(self.read_mode, ReadMode::Exclusive(_)) { TableUse::Write } else { TableUse::Read };
+        let table = self.context.open(database, &name.name, alias, wanted)?;
         for name in hints.iter().flat_map(|hint| &hint.indexes) {
             let primary = name.eq_ignore_ascii_case("PRIMARY") && table.indexes[0].primary;
             if !primary && table.index(name).is_none_or(|index| table.indexes[index].is_hidden()) {

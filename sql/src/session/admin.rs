@@ -263,6 +263,8 @@ impl Session {
                 FlushItem::Tables { for_export: true, .. } => {
                     return Err(Error::unsupported("FLUSH TABLES FOR EXPORT"));
                 }
+                FlushItem::Tables { tables, read_lock: true, .. } if tables.is_empty() => self.take_read_lock()?,
+                FlushItem::Tables { tables, read_lock: true, .. } => self.flush_with_read_lock(tables)?,
                 FlushItem::Tables { .. } => self.commit()?,
                 FlushItem::Other(_) => {}
             }

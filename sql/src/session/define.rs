@@ -25,14 +25,30 @@ impl Session {
             self.status.add(counter, 1);
         }
         match commits {
-            true => self.commit()?,
+            true => {
+                self.check_locked_tables(statement)?;
+                self.commit()?;
+            }
             false => self.use_temporary_tables(),
         }
-        if let Statement::CreateTable(create) = statement
-            && let Some(query) = &create.query
-        {
-            return self.create_table_from(create, query, more, sink);
-        }
+        let entered = commits && self.enter_change()?;
+        let result = match statement {
+            Statement::CreateTable(create) if let Some(query) = &create.query => {
+                self.create_table_from(create, query, more, sink)
+            }
+            statement => self.define_now(statement, commits, more, sink),
+        };
+        self.leave_change(entered);
+        result
+    }
+
+    fn define_now(
+        &mut self,
+        statement: &Statement,
+        commits: bool,
+        more: bool,
+        sink: &mut dyn ResultSink,
+    ) -> Result<()> {
         let wait = self.trx_options();
         if wait.read_only && commits {
             return Err(Error::read_only_transaction());

@@ -33,20 +33,18 @@ impl Session {
                 self.begin(*read_only, *consistent_snapshot)?;
                 Done::default()
             }
-            Statement::Commit { chain, .. } => {
+            Statement::Commit { chain, release } => {
                 self.status.add(Counter::ComCommit, 1);
+                let next = self.next_of(*chain, *release);
                 self.commit()?;
-                if *chain {
-                    self.begin(None, false)?;
-                }
+                self.go_on(next)?;
                 Done::default()
             }
-            Statement::Rollback { chain, .. } => {
+            Statement::Rollback { chain, release } => {
                 self.status.add(Counter::ComRollback, 1);
+                let next = self.next_of(*chain, *release);
                 self.rollback()?;
-                if *chain {
-                    self.begin(None, false)?;
-                }
+                self.go_on(next)?;
                 Done::default()
             }
             Statement::Savepoint(name) => {
@@ -61,11 +59,12 @@ impl Session {
                 self.release_savepoint(name)?;
                 Done::default()
             }
-            Statement::LockTables(_) | Statement::UnlockTables => {
-                if matches!(statement, Statement::LockTables(_)) {
-                    self.commit()?;
-                    self.warnings.note(1105, "LOCK TABLES is accepted, but no table is locked yet");
-                }
+            Statement::LockTables(tables) => {
+                self.lock_tables(tables)?;
+                Done::default()
+            }
+            Statement::UnlockTables => {
+                self.unlock_tables()?;
                 Done::default()
             }
             Statement::LockInstance => {

@@ -26,6 +26,7 @@
 //! | `transaction` | BEGIN to ROLLBACK, and statements inside |
 //! | `limits` | what keeps a statement from writing, reading all or running on |
 //! | `set` | SET |
+//! | `locks` | LOCK TABLES, the global read lock |
 //! | `backup` | BACKUP, CLONE, LOCK INSTANCE |
 //! | `admin` | SHOW, EXPLAIN, KILL, users, table maintenance |
 
@@ -34,6 +35,7 @@ mod backup;
 mod define;
 mod dispatch;
 mod limits;
+mod locks;
 mod plan;
 mod set;
 mod state;
@@ -102,6 +104,10 @@ pub struct Session {
     /// LOCK INSTANCE FOR BACKUP: no DDL but our own.
     backup_hold: Option<storage::BackupHold>,
     backup_stage: Option<BackupStage>,
+    /// LOCK TABLES.
+    locked: Option<crate::table_locks::LockedTables>,
+    /// FLUSH TABLES WITH READ LOCK.
+    has_read_lock: bool,
     /// SET TRANSACTION for the next transaction alone.
     next_transaction: transaction::Characteristics,
     plans: FxHashMap<Box<[u8]>, Option<Box<CachedPlan>>>,
@@ -147,6 +153,8 @@ impl Session {
             savepoints: Vec::new(),
             backup_hold: None,
             backup_stage: None,
+            locked: None,
+            has_read_lock: false,
             next_transaction: transaction::Characteristics::default(),
             plans: FxHashMap::default(),
             normalized: Normalized::default(),
@@ -418,6 +426,8 @@ impl Session {
         let _ = self.rollback();
         self.temporary = None;
         (self.backup_hold, self.backup_stage) = (None, None);
+        self.release_tables();
+        self.release_read_lock();
         let database = self.state.database.take();
         let (user, host) = (std::mem::take(&mut self.state.user), std::mem::take(&mut self.state.host));
         self.state = State { database, user, host, ..State::new() };

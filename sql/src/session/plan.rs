@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use format::packet::ColumnDefinition;
 use format::value::Value;
-use storage::{ReadMode, Table};
+use storage::{ReadMode, Table, TableUse};
 
 use super::{Done, Prepared, Session};
 use crate::catalog::OrSqlError;
@@ -33,7 +33,8 @@ pub enum Plan {
 /// A plan with what is needed to run it again.
 pub struct CachedPlan {
     pub plan: Plan,
-    pub tables: Vec<Arc<Table>>,
+    /// The stored tables, and what is done with each.
+    pub tables: Vec<(Arc<Table>, TableUse)>,
     pub definitions: Arc<[ColumnDefinition]>,
     pub parameter_count: usize,
     /// Nothing in it depends on this one execution.
@@ -117,6 +118,7 @@ impl Session {
             parameter_count,
             parameter_types: types,
             tables: RefCell::default(),
+            locked: self.locked.as_ref(),
             depth: Cell::new(0),
             common_tables: RefCell::default(),
             next_select: Cell::new(0),
@@ -196,9 +198,17 @@ impl Session {
             self.fail(refusal, sink);
             return Outcome::Answered;
         }
+        let entered = match writes.then(|| self.enter_change()).transpose() {
+            Ok(entered) => entered.unwrap_or(false),
+            Err(refusal) => {
+                self.fail(refusal, sink);
+                return Outcome::Answered;
+            }
+        };
         let result = self.limited_in_time(!writes, |session| {
             session.in_statement(|session, trx| session.run_in(trx, cached, parameters, sink))
         });
+        self.leave_change(entered);
         match result {
             Ok(done) => {
                 self.finish(&done, more, sink);
@@ -220,8 +230,8 @@ impl Session {
         parameters: &[Value],
         sink: &mut dyn ResultSink,
     ) -> Result<Done> {
-        for table in &cached.tables {
-            if !trx.borrow_mut().lock_table(table).or_sql()? {
+        for (table, wanted) in &cached.tables {
+            if !trx.borrow_mut().lock_table(table, *wanted).or_sql()? {
                 return Err(Error::new(STALE, b"HY000", "stale"));
             }
         }

@@ -10,12 +10,20 @@ use crate::catalog::{OrSqlError, storage_error};
 use crate::error::{Error, Result};
 use crate::parser::ast;
 use crate::status::Counter;
+use crate::variables::Completion;
 
 /// What SET TRANSACTION said for the next transaction alone.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct Characteristics {
     pub isolation: Option<Isolation>,
     pub read_only: Option<bool>,
+}
+
+/// What follows the end of a transaction.
+pub(super) enum Next {
+    Nothing,
+    Chain(Isolation, bool),
+    Release,
 }
 
 /// The engine's word for a level.
@@ -42,6 +50,7 @@ impl Session {
             snapshot_isolation: settings.snapshot_isolation,
             session: u64::from(self.process.id),
             temporary: self.temporary.clone(),
+            locked_tables: self.locked.as_ref().map(|locked| locked.grant.clone()),
         }
     }
 
@@ -62,6 +71,7 @@ impl Session {
     /// BEGIN.
     pub(super) fn begin(&mut self, read_only: Option<bool>, consistent_snapshot: bool) -> Result<()> {
         self.commit()?;
+        self.release_tables();
         let mut options = self.trx_options();
         if let Some(read_only) = read_only {
             options.read_only = read_only;
@@ -85,12 +95,16 @@ impl Session {
     }
 
     pub(super) fn commit(&mut self) -> Result<()> {
+        // The transaction is still there if this wait is given up.
+        let entered = self.trx.as_ref().is_some_and(Trx::has_changes) && self.enter_commit()?;
         self.end_transaction();
         match self.trx.take() {
             Some(trx) => {
                 self.next_transaction = Characteristics::default();
                 self.status.add(Counter::HandlerCommit, 1);
-                trx.commit().or_sql()
+                let committed = trx.commit().or_sql();
+                self.leave_commit(entered);
+                committed
             }
             None => Ok(()),
         }
@@ -105,6 +119,37 @@ impl Session {
                 trx.rollback().or_sql()
             }
             None => Ok(()),
+        }
+    }
+
+    /// What COMMIT or ROLLBACK leads to: as it says, or else as `completion_type` does.
+    pub(super) fn next_of(&self, chain: Option<bool>, release: Option<bool>) -> Next {
+        let usual = self.variables.settings.completion_type;
+        let release = release.unwrap_or(usual == Completion::Release && chain != Some(true));
+        let chain = chain.unwrap_or(usual == Completion::Chain && !release);
+        match (chain, release, &self.trx) {
+            (true, _, Some(trx)) => Next::Chain(trx.isolation(), trx.is_read_only()),
+            (true, _, None) => {
+                let options = self.trx_options();
+                Next::Chain(options.isolation, options.read_only)
+            }
+            (false, true, _) => Next::Release,
+            (false, false, _) => Next::Nothing,
+        }
+    }
+
+    /// The next transaction of AND CHAIN is like the last; RELEASE ends the connection.
+    pub(super) fn go_on(&mut self, next: Next) -> Result<()> {
+        match next {
+            Next::Nothing => Ok(()),
+            Next::Release => {
+                self.process.leave();
+                Ok(())
+            }
+            Next::Chain(isolation, read_only) => {
+                self.next_transaction.isolation = Some(isolation);
+                self.begin(Some(read_only), false)
+            }
         }
     }
 

@@ -19,7 +19,7 @@ use super::{Engine, RowMap, TrxOptions, auto_increment};
 use crate::btree;
 use crate::dictionary::{self, Action, Ddl, Identity, Table};
 use crate::error::{Error, Result};
-use crate::lock::{DdlPass, MetadataGrant, MetadataHeld};
+use crate::lock::{DdlPass, MetadataGrant, MetadataHeld, MetadataLock, TableUse};
 use crate::mtr::Mtr;
 use crate::row;
 use crate::schema::{self, Column, IndexDefinition, TableDefinition, TableOptions, same_name};
@@ -68,12 +68,28 @@ impl Engine {
         for (database, _) in &tables {
             if last.replace(*database) != Some(*database) {
                 let lock = dictionary.database_lock(database);
-                databases.share(&lock, &wait.interrupt, wait.metadata_wait_timeout)?;
+                databases.share(&lock, TableUse::Read, &wait.interrupt, wait.metadata_wait_timeout)?;
             }
         }
-        let locks = tables.iter().map(|(database, name)| dictionary.table_lock(database, name)).collect();
+        let locks = tables.iter().map(|(database, name)| dictionary.table_lock(database, name));
+        // What the session has alone already, it need not wait for.
+        let has = |lock: &MetadataLock| {
+            wait.locked_tables.as_ref().is_some_and(|locked| locked.allows(lock) == Some(TableUse::Write))
+        };
+        let locks = locks.filter(|lock| !has(lock)).collect();
         let tables = MetadataGrant::take(locks, &wait.interrupt, wait.metadata_wait_timeout)?;
         Ok(Names { _databases: databases, _tables: tables, _pass: pass })
+    }
+
+    /// LOCK TABLES: these tables stay as they are, or are nobody else's, until the answer is dropped.
+    pub fn lock_tables(&self, tables: &[(&str, &str, TableUse)], wait: &TrxOptions) -> Result<MetadataGrant> {
+        let mut tables = tables.to_vec();
+        // The stronger wish for a name comes first, and is the one that is kept.
+        tables.sort_unstable_by(|a, b| (a.0, a.1, b.2).cmp(&(b.0, b.1, a.2)));
+        tables.dedup_by_key(|(database, name, _)| (*database, *name));
+        let dictionary = &self.inner.dictionary;
+        let locks = tables.iter().map(|(database, name, wanted)| (dictionary.table_lock(database, name), *wanted));
+        MetadataGrant::take_for(locks.collect(), &wait.interrupt, wait.metadata_wait_timeout)
     }
 
     fn begin_ddl(&self) -> Result<Ddl<'_>> {

@@ -11,7 +11,7 @@ use super::xa::Prepared;
 use super::{Cursor, Engine, TemporaryTables};
 use crate::dictionary::Table;
 use crate::error::{Error, Result};
-use crate::lock::{Interrupt, MetadataHeld};
+use crate::lock::{Interrupt, MetadataGrant, MetadataHeld, TableUse};
 use crate::row;
 use crate::schema::{ColumnSet, ReadMode, Row, ScanRange, TableState};
 use crate::transaction::{Isolation, Transaction};
@@ -35,6 +35,8 @@ pub struct TrxOptions {
     pub session: u64,
     /// The session's own tables, which are seen before others of their names.
     pub temporary: Option<Arc<TemporaryTables>>,
+    /// Tables that the session has by LOCK TABLES: neither its transactions nor its DDL statements ask for them again.
+    pub locked_tables: Option<Arc<MetadataGrant>>,
 }
 
 impl TrxOptions {
@@ -61,6 +63,7 @@ impl Default for TrxOptions {
             snapshot_isolation: false,
             session: 0,
             temporary: None,
+            locked_tables: None,
         }
     }
 }
@@ -77,6 +80,7 @@ pub struct Trx {
     engine: Arc<Engine>,
     pub(super) inner: Transaction,
     metadata: MetadataHeld,
+    locked_tables: Option<Arc<MetadataGrant>>,
     metadata_wait_timeout: Duration,
     pub(super) counts: Counts,
     temporary: Option<Arc<TemporaryTables>>,
@@ -130,6 +134,7 @@ impl Engine {
             engine: self.clone(),
             inner,
             metadata: MetadataHeld::default(),
+            locked_tables: options.locked_tables,
             metadata_wait_timeout: options.metadata_wait_timeout,
             counts: Counts::default(),
             temporary: options.temporary,
@@ -170,13 +175,23 @@ impl Trx {
 
     /// The current description of a table, whose metadata stays locked to the end of the transaction.
     pub fn open_table(&mut self, database: &str, name: &str) -> Result<Arc<Table>> {
+        self.open_table_to(TableUse::Read, database, name)
+    }
+
+    /// Whether a name means one of the session's own tables.
+    pub fn has_temporary(&self, database: &str, name: &str) -> bool {
+        self.temporary.as_ref().is_some_and(|tables| tables.table(database, name).is_some())
+    }
+
+    /// The same, to read it or to change its rows: LOCK TABLES tells these apart.
+    pub fn open_table_to(&mut self, wanted: TableUse, database: &str, name: &str) -> Result<Arc<Table>> {
         if let Some(table) = self.temporary.as_ref().and_then(|tables| tables.table(database, name)) {
             return Ok(table);
         }
         loop {
             let dictionary = &self.engine.inner.dictionary;
             let table = dictionary.table(database, name).ok_or_else(|| dictionary.why_missing(database, name))?;
-            if self.lock_table(&table)? {
+            if self.lock_table(&table, wanted)? {
                 return Ok(table);
             }
         }
@@ -185,11 +200,14 @@ impl Trx {
     /// The same for a table that the caller still has from an earlier statement. False = it has changed or gone, open it
     /// anew. Neither looks anything up nor allocates.
     #[inline]
-    pub fn lock_table(&mut self, table: &Arc<Table>) -> Result<bool> {
+    pub fn lock_table(&mut self, table: &Arc<Table>, wanted: TableUse) -> Result<bool> {
         if table.is_temporary() {
             return Ok(!table.is_stale());
         }
-        self.metadata.share(table.metadata(), &self.inner.interrupt, self.metadata_wait_timeout)?;
+        let lock = table.metadata();
+        if !self.locked_tables.as_ref().is_some_and(|locked| locked.allows(lock) >= Some(wanted)) {
+            self.metadata.share(lock, wanted, &self.inner.interrupt, self.metadata_wait_timeout)?;
+        }
         if table.is_stale() {
             return Ok(false);
         }
@@ -275,7 +293,7 @@ impl Trx {
         let Prepared { trx: inner, metadata, changed, .. } = prepared;
         let counts = Counts { changed, ..Counts::default() };
         let timeout = Duration::ZERO;
-        Trx { engine: engine.clone(), inner, metadata, metadata_wait_timeout: timeout, counts, temporary: None }
+        Trx { engine: engine.clone(), inner, metadata, locked_tables: None, metadata_wait_timeout: timeout, counts, temporary: None }
     }
 
     /// Leaves a transaction that has not begun in the place of this one.

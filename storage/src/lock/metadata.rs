@@ -1,51 +1,81 @@
-//! Metadata locks: a table's description stays as it is while a transaction uses it.
+//! Metadata locks: a table's description stays as it is while a transaction uses it, and its rows while a session has it
+//! locked by LOCK TABLES.
 //!
-//! There is one lock per table *name*, so that a name can be locked before its table exists. Transactions share it to
-//! their end; a DDL statement takes it alone and, once it waits, lets no newcomers pass.
+//! There is one lock per table *name*, so that a name can be locked before its table exists.
 //!
 //! ```text
-//! state word:   bit 31  alone: held exclusively, or wanted so: newcomers wait
-//!               30..0   holders that share it
+//! who                                 how          goes along with
+//! transaction that reads              Read         Read, Write, read only
+//! transaction that changes rows       Write        Read, Write
+//! LOCK TABLES t READ                  read only    Read, read only
+//! LOCK TABLES t WRITE, DDL            alone        nothing
+//!
+//! state word:   bit 63      alone: held, or wanted so: newcomers wait
+//!               bit 62      wanted read only: newcomers that write wait
+//!               59..40      holders that have it read only
+//!               39..20      transactions that write
+//!               19..0       transactions that read
 //! ```
 //!
-//! Sharing a lock that no DDL wants is one compare-and-swap. A transaction that holds the lock already does not ask
-//! again, which is why a waiting DDL cannot block those for whom it waits ... on this name. Over two names it could: a
+//! Transactions share a lock to their end, which is one compare-and-swap while no DDL wants it. A transaction that
+//! holds the lock already does not ask again, and one that read so far may write though somebody is waiting for it to
+//! end; which is why a waiting DDL cannot block those for whom it waits ... on this name. Over two names it could: a
 //! transaction that wants to share a name which a DDL holds, while that DDL waits for a name that the transaction
 //! holds, gets [`Error::Deadlock`].
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use super::{Interrupt, Stage};
 use crate::error::{Error, Result};
 use crate::sync::{Condvar, Mutex, Rank, assert_no_latches};
 
-const ALONE: u32 = 1 << 31;
+const READER: u64 = 1;
+const WRITER: u64 = 1 << 20;
+const READ_ONLY: u64 = 1 << 40;
+const COUNT: u64 = (1 << 20) - 1;
+const WANTED_READ_ONLY: u64 = 1 << 62;
+const ALONE: u64 = 1 << 63;
 /// Waiters look at the time, the interrupt and a possible deadlock this often.
 const GLANCE: Duration = Duration::from_millis(20);
 /// Locks that a transaction remembers without allocating.
 const INLINE: usize = 4;
 
+/// What a transaction does with a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum TableUse {
+    Read,
+    Write,
+}
+
+impl TableUse {
+    fn holder(self) -> u64 {
+        match self {
+            TableUse::Read => READER,
+            TableUse::Write => WRITER,
+        }
+    }
+}
+
 /// The lock of one table name.
 #[derive(Debug)]
 pub struct MetadataLock {
-    state: AtomicU32,
-    /// The name that the exclusive holder of this lock is waiting for, as an address.
+    state: AtomicU64,
     queue: Mutex<Queue>,
     changed: Condvar,
 }
 
 #[derive(Debug, Default)]
 struct Queue {
-    /// What the DDL that has or wants this lock alone waits for now.
-    awaited: Option<Arc<MetadataLock>>,
+    /// What those who have or want this lock alone or read only wait for now.
+    awaited: Vec<Arc<MetadataLock>>,
 }
 
 impl Default for MetadataLock {
     fn default() -> MetadataLock {
         MetadataLock {
-            state: AtomicU32::new(0),
+            state: AtomicU64::new(0),
             queue: Mutex::new(Rank::Metadata, Queue::default()),
             changed: Condvar::new(),
         }
@@ -54,74 +84,135 @@ impl Default for MetadataLock {
 
 impl MetadataLock {
     #[inline]
-    fn try_share(&self) -> bool {
-        self.state
-            .fetch_update(Ordering::Acquire, Ordering::Relaxed, |state| (state & ALONE == 0).then_some(state + 1))
-            .is_ok()
+    fn change(&self, change: impl Fn(u64) -> Option<u64>) -> bool {
+        self.state.fetch_update(Ordering::Acquire, Ordering::Relaxed, change).is_ok()
     }
 
     #[inline]
-    fn unshare(&self) {
-        let before = self.state.fetch_sub(1, Ordering::Release);
-        debug_assert!(before & !ALONE > 0, "a shared lock is held before it is released");
-        if before & ALONE != 0 {
+    fn try_share(&self, wanted: TableUse) -> bool {
+        let closed = match wanted {
+            TableUse::Read => ALONE,
+            TableUse::Write => ALONE | WANTED_READ_ONLY | COUNT * READ_ONLY,
+        };
+        self.change(|state| (state & closed == 0).then_some(state + wanted.holder()))
+    }
+
+    /// A reader becomes a writer. Whoever waits for it to end waits on.
+    fn try_upgrade(&self) -> bool {
+        self.change(|state| (state & (COUNT * READ_ONLY) == 0).then_some(state - READER + WRITER))
+    }
+
+    /// Keeps writers out. False: there are some, or somebody has or wants it alone; newcomers that write wait from now on.
+    fn try_read_only(&self) -> bool {
+        let granted = self.change(|state| {
+            (state & (ALONE | COUNT * WRITER) == 0).then_some((state & !WANTED_READ_ONLY) + READ_ONLY)
+        });
+        if !granted {
+            self.state.fetch_or(WANTED_READ_ONLY, Ordering::Relaxed);
+        }
+        granted
+    }
+
+    #[inline]
+    fn release(&self, holder: u64) {
+        let before = self.state.fetch_sub(holder, Ordering::Release);
+        debug_assert!(before & (COUNT * holder) > 0, "a lock is held before it is released");
+        if before & (ALONE | WANTED_READ_ONLY) != 0 || holder == READ_ONLY {
             let _queue = self.queue.lock();
             self.changed.notify_all();
         }
     }
-}
 
-/// The names that one transaction shares.
-#[derive(Debug, Default)]
-pub struct MetadataHeld {
-    few: [Option<Arc<MetadataLock>>; INLINE],
-    more: Vec<Arc<MetadataLock>>,
-}
-
-impl MetadataHeld {
-    fn holds(&self, lock: &MetadataLock) -> bool {
-        self.few.iter().flatten().chain(&self.more).any(|held| std::ptr::eq(&**held, lock))
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.few[0].is_none()
-    }
-
-    /// Shares a lock, waiting while somebody has or wants it alone.
-    #[inline]
-    pub fn share(&mut self, lock: &Arc<MetadataLock>, interrupt: &Interrupt, limit: Duration) -> Result<()> {
-        if self.holds(lock) {
-            return Ok(());
-        }
-        if !lock.try_share() {
-            self.wait(lock, interrupt, limit)?;
-        }
-        match self.few.iter_mut().find(|place| place.is_none()) {
-            Some(place) => *place = Some(lock.clone()),
-            None => self.more.push(lock.clone()),
-        }
-        Ok(())
-    }
-
-    #[cold]
-    fn wait(&self, lock: &MetadataLock, interrupt: &Interrupt, limit: Duration) -> Result<()> {
+    /// Waits until `enter` succeeds.
+    fn wait(
+        &self,
+        interrupt: &Interrupt,
+        begin: Instant,
+        limit: Duration,
+        deadlock: impl Fn(&Queue) -> bool,
+        mut enter: impl FnMut() -> bool,
+    ) -> Result<()> {
         assert_no_latches("waiting for a metadata lock");
-        let _stage = interrupt.enter(Stage::Metadata);
-        let begin = Instant::now();
-        let mut queue = lock.queue.lock();
-        while !lock.try_share() {
+        let mut queue = self.queue.lock();
+        let mut stage = None;
+        while !enter() {
+            stage.get_or_insert_with(|| interrupt.enter(Stage::Metadata));
             if interrupt.is_set() {
                 return Err(Error::Interrupted);
             }
             if begin.elapsed() >= limit {
                 return Err(Error::LockWaitTimeout);
             }
-            if queue.awaited.as_ref().is_some_and(|awaited| self.holds(awaited)) {
+            if deadlock(&queue) {
                 return Err(Error::Deadlock);
             }
-            lock.changed.wait_for(&mut queue, GLANCE);
+            self.changed.wait_for(&mut queue, GLANCE);
         }
         Ok(())
+    }
+}
+
+/// The names that one transaction shares.
+#[derive(Debug, Default)]
+pub struct MetadataHeld {
+    few: [Option<(Arc<MetadataLock>, TableUse)>; INLINE],
+    more: Vec<(Arc<MetadataLock>, TableUse)>,
+}
+
+impl MetadataHeld {
+    fn holds(&self, lock: &MetadataLock) -> Option<TableUse> {
+        let mut all = self.few.iter().flatten().chain(&self.more);
+        all.find(|(held, _)| std::ptr::eq(&**held, lock)).map(|(_, held)| *held)
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.few[0].is_none()
+    }
+
+    /// Shares a lock, waiting while somebody has or wants it for himself.
+    #[inline]
+    pub fn share(
+        &mut self,
+        lock: &Arc<MetadataLock>,
+        wanted: TableUse,
+        interrupt: &Interrupt,
+        limit: Duration,
+    ) -> Result<()> {
+        match self.holds(lock) {
+            Some(held) if held >= wanted => return Ok(()),
+            Some(_) => return self.upgrade(lock, interrupt, limit),
+            None => {}
+        }
+        if !lock.try_share(wanted) {
+            let enter = || lock.try_share(wanted);
+            lock.wait(interrupt, Instant::now(), limit, |queue| self.is_awaited(queue), enter)?;
+        }
+        match self.few.iter_mut().find(|place| place.is_none()) {
+            Some(place) => *place = Some((lock.clone(), wanted)),
+            None => self.more.push((lock.clone(), wanted)),
+        }
+        Ok(())
+    }
+
+    /// A table that was only read so far is going to be changed.
+    #[cold]
+    fn upgrade(&mut self, lock: &Arc<MetadataLock>, interrupt: &Interrupt, limit: Duration) -> Result<()> {
+        if !lock.try_upgrade() {
+            let enter = || lock.try_upgrade();
+            lock.wait(interrupt, Instant::now(), limit, |queue| self.is_awaited(queue), enter)?;
+        }
+        let all = self.few.iter_mut().flatten().chain(&mut self.more);
+        for (held, how) in all {
+            if Arc::ptr_eq(held, lock) {
+                *how = TableUse::Write;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether somebody in the way waits for this transaction.
+    fn is_awaited(&self, queue: &Queue) -> bool {
+        queue.awaited.iter().any(|awaited| self.holds(awaited).is_some())
     }
 
     /// Releases everything, at the end of the transaction.
@@ -129,12 +220,12 @@ impl MetadataHeld {
     pub fn release_all(&mut self) {
         for place in &mut self.few {
             match place.take() {
-                Some(lock) => lock.unshare(),
+                Some((lock, held)) => lock.release(held.holder()),
                 None => return,
             }
         }
-        for lock in self.more.drain(..) {
-            lock.unshare();
+        for (lock, held) in self.more.drain(..) {
+            lock.release(held.holder());
         }
     }
 }
@@ -145,68 +236,90 @@ impl Drop for MetadataHeld {
     }
 }
 
-/// Names that a DDL statement has alone, until it is dropped.
+/// Names that a DDL statement or LOCK TABLES has, until it is dropped.
 #[derive(Debug, Default)]
 pub struct MetadataGrant {
-    locks: Vec<Arc<MetadataLock>>,
+    alone: Vec<Arc<MetadataLock>>,
+    read_only: Vec<Arc<MetadataLock>>,
 }
 
 impl MetadataGrant {
     /// Takes all of `locks` alone, in the order given, which is the same for every caller (by name). Each name once.
     pub fn take(locks: Vec<Arc<MetadataLock>>, interrupt: &Interrupt, limit: Duration) -> Result<MetadataGrant> {
-        assert_no_latches("waiting for a metadata lock");
+        let locks = locks.into_iter().map(|lock| (lock, TableUse::Write)).collect();
+        MetadataGrant::take_for(locks, interrupt, limit)
+    }
+
+    /// The same; those that are only to be read are kept from writers alone.
+    pub fn take_for(
+        locks: Vec<(Arc<MetadataLock>, TableUse)>,
+        interrupt: &Interrupt,
+        limit: Duration,
+    ) -> Result<MetadataGrant> {
         let begin = Instant::now();
         let mut grant = MetadataGrant::default();
-        for lock in locks {
-            grant.add(lock, interrupt, limit.saturating_sub(begin.elapsed()))?;
+        for (lock, wanted) in locks {
+            grant.each(|held| held.queue.lock().awaited.push(lock.clone()));
+            let outcome = match wanted {
+                TableUse::Read => lock.take_read_only(interrupt, begin, limit),
+                TableUse::Write => lock.take_alone(interrupt, begin, limit),
+            };
+            grant.each(|held| {
+                let awaited = &mut held.queue.lock().awaited;
+                if let Some(at) = awaited.iter().position(|other| Arc::ptr_eq(other, &lock)) {
+                    awaited.swap_remove(at);
+                }
+            });
+            outcome?;
+            match wanted {
+                TableUse::Read => grant.read_only.push(lock),
+                TableUse::Write => grant.alone.push(lock),
+            }
         }
         Ok(grant)
     }
 
-    fn add(&mut self, lock: Arc<MetadataLock>, interrupt: &Interrupt, limit: Duration) -> Result<()> {
-        let begin = Instant::now();
-        for held in &self.locks {
-            held.queue.lock().awaited = Some(lock.clone());
+    fn each(&self, tell: impl Fn(&MetadataLock)) {
+        self.alone.iter().chain(&self.read_only).for_each(|lock| tell(lock));
+    }
+
+    /// What may be done with a name under this grant; None: it is not among its names.
+    #[inline]
+    pub fn allows(&self, lock: &MetadataLock) -> Option<TableUse> {
+        let has = |locks: &[Arc<MetadataLock>]| locks.iter().any(|held| std::ptr::eq(&**held, lock));
+        match () {
+            () if has(&self.alone) => Some(TableUse::Write),
+            () if has(&self.read_only) => Some(TableUse::Read),
+            () => None,
         }
-        let outcome = lock.take_alone(interrupt, begin, limit);
-        for held in &self.locks {
-            held.queue.lock().awaited = None;
-        }
-        outcome?;
-        self.locks.push(lock);
-        Ok(())
     }
 }
 
 impl MetadataLock {
     fn take_alone(&self, interrupt: &Interrupt, begin: Instant, limit: Duration) -> Result<()> {
-        let mut queue = self.queue.lock();
         let mut mine = false;
-        loop {
+        let outcome = self.wait(interrupt, begin, limit, |_| false, || {
             // First no newcomers, then wait for those who are in.
             if !mine {
                 mine = self.state.fetch_or(ALONE, Ordering::Acquire) & ALONE == 0;
             }
-            if mine && self.state.load(Ordering::Acquire) == ALONE {
-                return Ok(());
-            }
-            let give_up = if interrupt.is_set() {
-                Some(Error::Interrupted)
-            } else if begin.elapsed() >= limit {
-                Some(Error::LockWaitTimeout)
-            } else {
-                None
-            };
-            if let Some(reason) = give_up {
-                if mine {
-                    self.state.fetch_and(!ALONE, Ordering::Release);
-                    self.changed.notify_all();
-                }
-                return Err(reason);
-            }
-            let _stage = interrupt.enter(Stage::Metadata);
-            self.changed.wait_for(&mut queue, GLANCE);
+            mine && self.state.load(Ordering::Acquire) & !WANTED_READ_ONLY == ALONE
+        });
+        if outcome.is_err() && mine {
+            self.release_alone();
         }
+        outcome
+    }
+
+    fn take_read_only(&self, interrupt: &Interrupt, begin: Instant, limit: Duration) -> Result<()> {
+        let outcome = self.wait(interrupt, begin, limit, |_| false, || self.try_read_only());
+        if outcome.is_err() {
+            // Others who want the same say so again at their next glance.
+            let _queue = self.queue.lock();
+            self.state.fetch_and(!WANTED_READ_ONLY, Ordering::Relaxed);
+            self.changed.notify_all();
+        }
+        outcome
     }
 
     fn release_alone(&self) {
@@ -218,8 +331,11 @@ impl MetadataLock {
 
 impl Drop for MetadataGrant {
     fn drop(&mut self) {
-        for lock in self.locks.drain(..) {
+        for lock in self.alone.drain(..) {
             lock.release_alone();
+        }
+        for lock in self.read_only.drain(..) {
+            lock.release(READ_ONLY);
         }
     }
 }
@@ -239,7 +355,7 @@ mod tests {
         let lock = Arc::new(MetadataLock::default());
         let interrupt = Interrupt::new();
         let mut reader = MetadataHeld::default();
-        reader.share(&lock, &interrupt, LONG).unwrap();
+        reader.share(&lock, TableUse::Read, &interrupt, LONG).unwrap();
         let changing = {
             let lock = lock.clone();
             std::thread::spawn(move || drop(MetadataGrant::take(vec![lock], &Interrupt::new(), LONG).unwrap()))
@@ -248,12 +364,12 @@ mod tests {
             std::thread::yield_now();
         }
         let mut newcomer = MetadataHeld::default();
-        let outcome = newcomer.share(&lock, &interrupt, Duration::from_millis(1));
+        let outcome = newcomer.share(&lock, TableUse::Read, &interrupt, Duration::from_millis(1));
         assert!(matches!(outcome, Err(Error::LockWaitTimeout)));
-        reader.share(&lock, &interrupt, LONG).unwrap(); // It is in already.
+        reader.share(&lock, TableUse::Read, &interrupt, LONG).unwrap(); // It is in already.
         reader.release_all();
         changing.join().unwrap();
-        newcomer.share(&lock, &interrupt, LONG).unwrap();
+        newcomer.share(&lock, TableUse::Read, &interrupt, LONG).unwrap();
         drop(newcomer);
         assert!(is_free(&lock));
     }
@@ -262,7 +378,7 @@ mod tests {
     fn a_circle_over_two_names_is_a_deadlock() {
         let (a, b) = (Arc::new(MetadataLock::default()), Arc::new(MetadataLock::default()));
         let mut reader = MetadataHeld::default();
-        reader.share(&b, &Interrupt::new(), LONG).unwrap();
+        reader.share(&b, TableUse::Read, &Interrupt::new(), LONG).unwrap();
         let changing = {
             let locks = vec![a.clone(), b.clone()];
             std::thread::spawn(move || drop(MetadataGrant::take(locks, &Interrupt::new(), LONG).unwrap()))
@@ -270,9 +386,50 @@ mod tests {
         while b.state.load(Ordering::Relaxed) & ALONE == 0 {
             std::thread::yield_now();
         }
-        assert!(matches!(reader.share(&a, &Interrupt::new(), LONG), Err(Error::Deadlock)));
+        assert!(matches!(reader.share(&a, TableUse::Read, &Interrupt::new(), LONG), Err(Error::Deadlock)));
         reader.release_all();
         changing.join().unwrap();
         assert!(is_free(&a) && is_free(&b));
+    }
+
+    #[test]
+    fn readers_go_along_with_those_who_lock_for_reading_and_writers_do_not() {
+        let lock = Arc::new(MetadataLock::default());
+        let (interrupt, short) = (Interrupt::new(), Duration::from_millis(1));
+        let read_only = |limit| MetadataGrant::take_for(vec![(lock.clone(), TableUse::Read)], &interrupt, limit);
+        let (first, second) = (read_only(LONG).unwrap(), read_only(LONG).unwrap());
+        assert_eq!((first.allows(&lock), first.allows(&MetadataLock::default())), (Some(TableUse::Read), None));
+        let mut reader = MetadataHeld::default();
+        reader.share(&lock, TableUse::Read, &interrupt, LONG).unwrap();
+        // Neither a new writer nor a reader that begins to write.
+        let mut writer = MetadataHeld::default();
+        let outcome = writer.share(&lock, TableUse::Write, &interrupt, short);
+        assert!(matches!(outcome, Err(Error::LockWaitTimeout)));
+        assert!(matches!(reader.share(&lock, TableUse::Write, &interrupt, short), Err(Error::LockWaitTimeout)));
+        drop((first, second));
+        reader.share(&lock, TableUse::Write, &interrupt, LONG).unwrap();
+        assert!(matches!(read_only(short), Err(Error::LockWaitTimeout)));
+        // A wait that was given up keeps nobody out.
+        writer.share(&lock, TableUse::Write, &interrupt, LONG).unwrap();
+        drop((reader, writer));
+        assert!(is_free(&lock));
+    }
+
+    #[test]
+    fn a_reader_may_write_though_somebody_waits_for_its_end() {
+        let lock = Arc::new(MetadataLock::default());
+        let mut reader = MetadataHeld::default();
+        reader.share(&lock, TableUse::Read, &Interrupt::new(), LONG).unwrap();
+        let changing = {
+            let lock = lock.clone();
+            std::thread::spawn(move || drop(MetadataGrant::take(vec![lock], &Interrupt::new(), LONG).unwrap()))
+        };
+        while lock.state.load(Ordering::Relaxed) & ALONE == 0 {
+            std::thread::yield_now();
+        }
+        reader.share(&lock, TableUse::Write, &Interrupt::new(), LONG).unwrap();
+        drop(reader);
+        changing.join().unwrap();
+        assert!(is_free(&lock));
     }
 }

@@ -17,7 +17,8 @@
 //! Whoever waits stands in line: a later request does not overtake an earlier one that it conflicts with, except that
 //! somebody who already holds the lock may strengthen it.
 //!
-//! A **metadata lock** ([`MetadataLock`]) is one per table name: transactions share it, a DDL statement wants it alone.
+//! A **metadata lock** ([`MetadataLock`]) is one per table name: transactions share it, a DDL statement wants it alone, and
+//! LOCK TABLES keeps others from writing or from the table.
 //! The **backup lock** ([`InstanceLock`]) is one for all: it keeps DDL statements and backups apart.
 //!
 //! Modes and kinds, as in InnoDB. Held | wanted; `-` = both may have it:
@@ -56,7 +57,7 @@ pub use deadlock::{DeadlockMember, DeadlockReport};
 pub use instance::{BackupHold, DdlPass, InstanceLock};
 pub use interrupt::{Entered, Interrupt, Kill, Scheduler, Stage};
 pub use list::LockInfo;
-pub use metadata::{MetadataGrant, MetadataHeld, MetadataLock};
+pub use metadata::{MetadataGrant, MetadataHeld, MetadataLock, TableUse};
 pub use owner::{Held, Introduction, OwnerInfo};
 pub use table::{LockCounters, LockTable, TryLock};
 

@@ -10,7 +10,7 @@ use super::{Opened, PageRecovery, RecoveryReport, UNDO_PATH, UNDO_SPACE, Unfinis
 use crate::btree::SORT_FILE_PREFIX;
 use crate::dictionary::{self, Dictionary, SystemRows};
 use crate::error::{Error, Result};
-use crate::lock::{Interrupt, LockTable, MetadataHeld};
+use crate::lock::{Interrupt, LockTable, MetadataHeld, TableUse};
 use crate::redo::ARCHIVE_FILE_NAME;
 use crate::row;
 use crate::schema;
@@ -99,7 +99,7 @@ fn hold(
     for table in tables.iter().filter_map(|id| dictionary.by_id(*id)) {
         // Nobody is there yet who could hold the lock.
         let lock = dictionary.table_lock(&table.database, &table.name);
-        metadata.share(&lock, &trx.interrupt, Duration::ZERO)?;
+        metadata.share(&lock, TableUse::Write, &trx.interrupt, Duration::ZERO)?;
     }
     let unreadable = tables.iter().find_map(|id| unreadable.get(id)).cloned();
     Ok(Unfinished { trx, metadata, prepared, records, unreadable })

@@ -56,15 +56,16 @@ impl Parser<'_> {
             self.take_word("SAVEPOINT");
             return Ok(Statement::RollbackTo(self.name()?));
         }
-        let (mut chain, mut release) = (false, false);
+        let (mut chain, mut release) = (None, None);
         if self.take_word("AND") {
-            chain = !self.take_word("NO");
+            chain = Some(!self.take_word("NO"));
             self.expect_word("CHAIN")?;
         }
         if self.take_word("NO") {
             self.expect_word("RELEASE")?;
-        } else {
-            release = self.take_word("RELEASE");
+            release = Some(false);
+        } else if chain != Some(true) && self.take_word("RELEASE") {
+            release = Some(true);
         }
         Ok(if is_commit { Statement::Commit { chain, release } } else { Statement::Rollback { chain, release } })
     }

@@ -73,13 +73,14 @@ pub enum Statement {
         read_only: Option<bool>,
         consistent_snapshot: bool,
     },
+    /// AND \[NO\] CHAIN, \[NO\] RELEASE; None: not said.
     Commit {
-        chain: bool,
-        release: bool,
+        chain: Option<bool>,
+        release: Option<bool>,
     },
     Rollback {
-        chain: bool,
-        release: bool,
+        chain: Option<bool>,
+        release: Option<bool>,
     },
     Savepoint(String),
     RollbackTo(String),

@@ -130,3 +130,28 @@ fn an_implicit_lock_becomes_explicit_while_its_owner_lives() {
     assert!(granted(table.try_lock(&mut b, Wish::new(id(9), Shared, Record))));
     assert!(!table.make_explicit(TrxId(1), id(9), PageNo(3)));
 }
+
+#[test]
+fn a_cycle_that_nobody_looks_for_ends_by_time() {
+    let table = Arc::new(LockTable::new());
+    table.set_deadlock_detect(false);
+    let (mut a, mut b) = (begin(&table, 1), begin(&table, 2));
+    assert!(granted(table.try_lock(&mut a, Wish::record(id(7), Exclusive))));
+    assert!(granted(table.try_lock(&mut b, Wish::record(id(8), Exclusive))));
+    let other = {
+        let table = table.clone();
+        std::thread::spawn(move || {
+            let waited = table.wait(&mut b, Wish::record(id(7), Exclusive), 1, &Interrupt::new(), LONG);
+            table.release_all(&mut b);
+            waited
+        })
+    };
+    while table.counters().waits_now == 0 {
+        std::thread::yield_now();
+    }
+    let waited = table.wait(&mut a, Wish::record(id(8), Exclusive), 1, &Interrupt::new(), Duration::from_millis(20));
+    assert!(matches!(waited, Err(Error::LockWaitTimeout)), "{waited:?}");
+    table.release_all(&mut a);
+    other.join().unwrap().unwrap();
+    assert_eq!((table.counters().deadlocks, table.count()), (0, 0));
+}

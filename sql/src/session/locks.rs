@@ -1,0 +1,194 @@
+//! LOCK TABLES, UNLOCK TABLES, FLUSH TABLES ... WITH READ LOCK.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use storage::TableUse;
+
+use super::Session;
+use crate::catalog::{OrSqlError, database_of};
+use crate::error::{Error, Result};
+use crate::information_schema::is_virtual;
+use crate::parser::ast::{Statement, TableLock, TableName};
+use crate::read_lock::Passage;
+use crate::status::Counter;
+use crate::table_locks::{LockedTable, LockedTables};
+
+impl Session {
+    fn metadata_wait(&self) -> Duration {
+        Duration::from_secs(self.variables.settings.metadata_lock_wait_seconds)
+    }
+
+    /// A statement that changes something begins, or has to wait for the global read lock. True: [`Session::leave_change`].
+    #[inline]
+    pub(super) fn enter_change(&self) -> Result<bool> {
+        if self.has_read_lock {
+            return Err(Error::conflicting_read_lock());
+        }
+        self.instance.read_lock.enter(Passage::Statement, &self.process, self.metadata_wait())
+    }
+
+    #[inline]
+    pub(super) fn leave_change(&self, entered: bool) {
+        if entered {
+            self.instance.read_lock.leave(Passage::Statement, &self.process);
+        }
+    }
+
+    /// The same for the end of a transaction.
+    pub(super) fn enter_commit(&self) -> Result<bool> {
+        self.instance.read_lock.enter(Passage::Commit, &self.process, self.metadata_wait())
+    }
+
+    pub(super) fn leave_commit(&self, entered: bool) {
+        if entered {
+            self.instance.read_lock.leave(Passage::Commit, &self.process);
+        }
+    }
+
+    /// LOCK TABLES.
+    pub(super) fn lock_tables(&mut self, tables: &[(TableName, Option<String>, TableLock)]) -> Result<()> {
+        self.status.add(Counter::ComLockTables, 1);
+        self.commit()?;
+        self.release_tables();
+        let mut wanted: Vec<LockedTable> = Vec::with_capacity(tables.len());
+        for (table, alias, lock) in tables {
+            let table = LockedTable {
+                database: self.stored_database(table)?,
+                name: table.name.clone(),
+                alias: alias.as_ref().unwrap_or(&table.name).clone(),
+                allowed: if *lock == TableLock::Write { TableUse::Write } else { TableUse::Read },
+            };
+            if wanted.iter().any(|other| other.database == table.database && other.alias == table.alias) {
+                return Err(Error::not_unique_table(&table.alias));
+            }
+            wanted.push(table);
+        }
+        let writes = wanted.iter().any(|table| table.allowed == TableUse::Write);
+        // It stays inside until the tables are unlocked: who wants the global read lock waits.
+        let entered = writes && self.enter_change()?;
+        let locked = self.hold_tables(wanted);
+        if locked.is_err() {
+            self.leave_change(entered);
+        }
+        locked
+    }
+
+    /// FLUSH TABLES a, b WITH READ LOCK: as LOCK TABLES ... READ, once nobody uses them.
+    pub(super) fn flush_with_read_lock(&mut self, tables: &[TableName]) -> Result<()> {
+        if self.locked.is_some() {
+            return Err(Error::lock_or_active_transaction());
+        }
+        self.commit()?;
+        let mut wanted = Vec::with_capacity(tables.len());
+        for table in tables {
+            let (database, name) = (self.stored_database(table)?, table.name.clone());
+            wanted.push(LockedTable { database, alias: name.clone(), name, allowed: TableUse::Read });
+        }
+        let names: Vec<_> =
+            wanted.iter().map(|table| (&*table.database, &*table.name, TableUse::Write)).collect();
+        drop(self.instance.engine.lock_tables(&names, &self.trx_options()).or_sql()?);
+        self.hold_tables(wanted)
+    }
+
+    /// FLUSH TABLES WITH READ LOCK: nobody changes anything.
+    pub(super) fn take_read_lock(&mut self) -> Result<()> {
+        if self.locked.is_some() {
+            return Err(Error::lock_or_active_transaction());
+        }
+        self.commit()?;
+        if !self.has_read_lock {
+            self.instance.read_lock.take(&self.process, &self.instance.processes, self.metadata_wait())?;
+            self.has_read_lock = true;
+        }
+        Ok(())
+    }
+
+    fn hold_tables(&mut self, tables: Vec<LockedTable>) -> Result<()> {
+        let engine = &self.instance.engine;
+        let check = || {
+            let missing = tables.iter().find(|table| engine.table(&table.database, &table.name).is_none());
+            missing.map_or(Ok(()), |table| Err(Error::no_such_table(&table.database, &table.name)))
+        };
+        // A name that does not exist need not be waited for; one may go while another is.
+        check()?;
+        let names: Vec<_> =
+            tables.iter().map(|table| (&*table.database, &*table.name, table.allowed)).collect();
+        let grant = Arc::new(engine.lock_tables(&names, &self.trx_options()).or_sql()?);
+        check()?;
+        self.locked = Some(LockedTables { tables, grant });
+        // Plans were made without regard to them.
+        self.forget_plans();
+        Ok(())
+    }
+
+    /// The database of a table that is stored.
+    fn stored_database(&self, table: &TableName) -> Result<String> {
+        let database = database_of(table, self.state.database.as_deref())?;
+        if is_virtual(database) {
+            let text = format!("Access denied for user to database '{}'", database.to_ascii_lowercase());
+            return Err(Error::new(1044, b"42000", text));
+        }
+        Ok(database.to_owned())
+    }
+
+    /// UNLOCK TABLES: commits if there were any, and gives the global read lock back.
+    pub(super) fn unlock_tables(&mut self) -> Result<()> {
+        self.status.add(Counter::ComUnlockTables, 1);
+        let committed = if self.locked.is_some() { self.commit() } else { Ok(()) };
+        self.release_tables();
+        self.release_read_lock();
+        committed
+    }
+
+    /// Lets go of what LOCK TABLES took. The session has no transaction that uses it.
+    pub(super) fn release_tables(&mut self) {
+        if self.locked.take().is_some() {
+            self.leave_change(true);
+            self.forget_plans();
+        }
+    }
+
+    pub(super) fn release_read_lock(&mut self) {
+        if std::mem::take(&mut self.has_read_lock) {
+            self.instance.read_lock.release();
+        }
+    }
+
+    /// Whether LOCK TABLES allows a statement of definition.
+    pub(super) fn check_locked_tables(&self, statement: &Statement) -> Result<()> {
+        let Some(locked) = &self.locked else { return Ok(()) };
+        let mut wanted = TableUse::Write;
+        let tables: Vec<&TableName> = match statement {
+            Statement::CreateDatabase { .. } | Statement::AlterDatabase { .. } | Statement::DropDatabase { .. } => {
+                return Err(Error::lock_or_active_transaction());
+            }
+            Statement::CreateTable(create) => vec![&create.table],
+            Statement::AlterTable(alter) => vec![&alter.table],
+            Statement::DropTables { tables, .. } => tables.iter().collect(),
+            Statement::RenameTables(pairs) => pairs.iter().map(|(from, _)| from).collect(),
+            Statement::TruncateTable(table)
+            | Statement::CreateIndex { table, .. }
+            | Statement::DropIndex { table, .. } => vec![table],
+            Statement::Maintain { tables, .. } => {
+                wanted = TableUse::Read;
+                tables.iter().collect()
+            }
+            _ => Vec::new(),
+        };
+        for table in tables {
+            let database = database_of(table, self.state.database.as_deref())?;
+            locked.check_definition(database, &table.name, wanted)?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        // First the transaction, while its tables are still its own.
+        drop(self.trx.take());
+        self.release_tables();
+        self.release_read_lock();
+    }
+}
