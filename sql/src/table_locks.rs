@@ -46,12 +46,7 @@ impl LockedTables {
         self.allow(name, wanted, self.tables.iter().filter(is_it))
     }
 
-    fn allow<'t>(
-        &self,
-        called: &str,
-        wanted: TableUse,
-        found: impl Iterator<Item = &'t LockedTable>,
-    ) -> Result<()> {
+    fn allow<'t>(&self, called: &str, wanted: TableUse, found: impl Iterator<Item = &'t LockedTable>) -> Result<()> {
         match found.map(|table| table.allowed).max() {
             None => Err(Error::table_not_locked(called)),
             Some(allowed) if allowed < wanted => Err(Error::table_locked_for_read(called)),

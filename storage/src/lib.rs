@@ -56,8 +56,8 @@ pub use engine::{
 };
 pub use error::{Error, Result};
 pub use lock::{
-    BackupHold, DeadlockMember, DeadlockReport, Interrupt, Introduction, Kill, LockInfo, LockKind, LockMode, MetadataGrant, OwnerInfo,
-    Scheduler, Stage, TableUse, Wish,
+    BackupHold, DeadlockMember, DeadlockReport, Interrupt, Introduction, Kill, LockInfo, LockKind, LockMode,
+    MetadataGrant, OwnerInfo, Scheduler, Stage, TableUse, Wish,
 };
 pub use mtr::{Mtr, PageHandle};
 pub use recovery::RecoveryReport;

@@ -85,8 +85,7 @@ impl Session {
             let (database, name) = (self.stored_database(table)?, table.name.clone());
             wanted.push(LockedTable { database, alias: name.clone(), name, allowed: TableUse::Read });
         }
-        let names: Vec<_> =
-            wanted.iter().map(|table| (&*table.database, &*table.name, TableUse::Write)).collect();
+        let names: Vec<_> = wanted.iter().map(|table| (&*table.database, &*table.name, TableUse::Write)).collect();
         drop(self.instance.engine.lock_tables(&names, &self.trx_options()).or_sql()?);
         self.hold_tables(wanted)
     }
@@ -112,8 +111,7 @@ impl Session {
         };
         // A name that does not exist need not be waited for; one may go while another is.
         check()?;
-        let names: Vec<_> =
-            tables.iter().map(|table| (&*table.database, &*table.name, table.allowed)).collect();
+        let names: Vec<_> = tables.iter().map(|table| (&*table.database, &*table.name, table.allowed)).collect();
         let grant = Arc::new(engine.lock_tables(&names, &self.trx_options()).or_sql()?);
         check()?;
         self.locked = Some(LockedTables { tables, grant });

@@ -293,7 +293,15 @@ impl Trx {
         let Prepared { trx: inner, metadata, changed, .. } = prepared;
         let counts = Counts { changed, ..Counts::default() };
         let timeout = Duration::ZERO;
-        Trx { engine: engine.clone(), inner, metadata, locked_tables: None, metadata_wait_timeout: timeout, counts, temporary: None }
+        Trx {
+            engine: engine.clone(),
+            inner,
+            metadata,
+            locked_tables: None,
+            metadata_wait_timeout: timeout,
+            counts,
+            temporary: None,
+        }
     }
 
     /// Leaves a transaction that has not begun in the place of this one.

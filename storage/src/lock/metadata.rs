@@ -104,9 +104,8 @@ impl MetadataLock {
 
     /// Keeps writers out. False: there are some, or somebody has or wants it alone; newcomers that write wait from now on.
     fn try_read_only(&self) -> bool {
-        let granted = self.change(|state| {
-            (state & (ALONE | COUNT * WRITER) == 0).then_some((state & !WANTED_READ_ONLY) + READ_ONLY)
-        });
+        let granted = self
+            .change(|state| (state & (ALONE | COUNT * WRITER) == 0).then_some((state & !WANTED_READ_ONLY) + READ_ONLY));
         if !granted {
             self.state.fetch_or(WANTED_READ_ONLY, Ordering::Relaxed);
         }
@@ -298,13 +297,19 @@ impl MetadataGrant {
 impl MetadataLock {
     fn take_alone(&self, interrupt: &Interrupt, begin: Instant, limit: Duration) -> Result<()> {
         let mut mine = false;
-        let outcome = self.wait(interrupt, begin, limit, |_| false, || {
-            // First no newcomers, then wait for those who are in.
-            if !mine {
-                mine = self.state.fetch_or(ALONE, Ordering::Acquire) & ALONE == 0;
-            }
-            mine && self.state.load(Ordering::Acquire) & !WANTED_READ_ONLY == ALONE
-        });
+        let outcome = self.wait(
+            interrupt,
+            begin,
+            limit,
+            |_| false,
+            || {
+                // First no newcomers, then wait for those who are in.
+                if !mine {
+                    mine = self.state.fetch_or(ALONE, Ordering::Acquire) & ALONE == 0;
+                }
+                mine && self.state.load(Ordering::Acquire) & !WANTED_READ_ONLY == ALONE
+            },
+        );
         if outcome.is_err() && mine {
             self.release_alone();
         }

@@ -86,7 +86,8 @@ pub(super) const LIST: &[Variable] = &[
     v("innodb_rollback_on_timeout", Global, Bool, "OFF", "A lock wait's end rolls the transaction back").at_start(),
     v("innodb_stats_persistent", Global, Bool, "ON", "Statistics survive a restart").inert(NOT_YET),
     v("innodb_strict_mode", Both, Bool, "ON", "Wrong table options are errors"),
-    v("innodb_table_locks", Both, Bool, "ON", "LOCK TABLES locks in InnoDB too").inert("a table's metadata lock always does it"),
+    v("innodb_table_locks", Both, Bool, "ON", "LOCK TABLES locks in InnoDB too")
+        .inert("a table's metadata lock always does it"),
     v("innodb_deadlock_detect", Global, Bool, "ON", "Look for deadlocks"),
     v(
         "innodb_default_row_format",
