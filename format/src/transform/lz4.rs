@@ -26,7 +26,7 @@ struct Lz4 {
 }
 
 impl Codec for Lz4 {
-    fn compress(&mut self, body: &[u8], _effort: Effort, out: &mut [u8]) -> Option<usize> {
+    fn compress(&mut self, body: &[u8], _effort: Effort, _block_bytes: usize, out: &mut [u8]) -> Option<usize> {
         self.buffer.resize(get_maximum_output_size(body.len()), 0);
         let bytes = compress_into_with_table(body, &mut self.buffer, &mut self.table).ok()?;
         out.get_mut(..bytes)?.copy_from_slice(&self.buffer[..bytes]);

@@ -111,8 +111,10 @@ mod tests {
 
     fn stream(scratch: &mut Scratch, algorithm: Algorithm) -> Vec<u8> {
         let mut out = vec![0; 4096];
-        let bytes =
-            scratch.codec(algorithm).and_then(|codec| codec.compress(&page(), Effort::Level(6), &mut out)).unwrap();
+        let bytes = scratch
+            .codec(algorithm)
+            .and_then(|codec| codec.compress(&page(), Effort::Level(6), 4096, &mut out))
+            .unwrap();
         out.truncate(bytes);
         out
     }

@@ -19,9 +19,9 @@
 //! ```
 //!
 //! A codec is one file here, with a struct that implements `Codec` and a `Description`, and one line in the list
-//! `CODECS`: names, numbers and levels all come from there. (`runs` shows it: a toy that only the tests know.) Codecs see the body only. One that knows records (and groups a page by column, say) would take its description from
-//! the page itself and keep it in the stream, so that nothing but the stream is needed to read the page back; the
-//! algorithm number leaves room for it.
+//! `CODECS`: names, numbers and levels all come from there. (`runs` shows it: a toy that only the tests know.) Codecs see
+//! the body only. One that knows records ([`zstd`] takes index pages apart by columns) finds out about them from the page
+//! itself and says so in the stream, so that nothing but the stream is needed to read the page back.
 //!
 //! Invariants:
 //!
@@ -173,8 +173,9 @@ enum Effort {
 
 /// One way to compress a page's body.
 trait Codec: Send {
-    /// Compresses `body` into the start of `out` and answers the length, or `None` if it does not fit.
-    fn compress(&mut self, body: &[u8], effort: Effort, out: &mut [u8]) -> Option<usize>;
+    /// Compresses `body` into the start of `out` and answers the length, or `None` if it does not fit. What is stored,
+    /// page header included, will be rounded up to `block_bytes`.
+    fn compress(&mut self, body: &[u8], effort: Effort, block_bytes: usize, out: &mut [u8]) -> Option<usize>;
 
     /// Decompresses `stream`, which must fill `body`.
     fn decompress(&mut self, stream: &[u8], body: &mut [u8]) -> Result<()>;
@@ -187,6 +188,8 @@ pub struct Scratch {
     codecs: [Option<Box<dyn Codec>>; CODECS.len()],
     /// Where a second attempt goes.
     second: Vec<u8>,
+    /// Pages that are not asked whether they are noise, since the last one could be compressed.
+    trusted: u32,
 }
 
 impl Scratch {
@@ -220,10 +223,17 @@ pub fn encode(
     {
         return None;
     }
-    if page.len() - block_bytes <= BODY || is_noise(page, block_bytes, scratch, out) {
+    if page.len() - block_bytes <= BODY {
         return None;
     }
-    let stream_bytes = compress_to_blocks(page, description, level, block_bytes, scratch, out)?;
+    scratch.trusted = scratch.trusted.saturating_sub(1);
+    if scratch.trusted == 0 && is_noise(page, block_bytes, scratch, out) {
+        return None;
+    }
+    let compressed = compress_to_blocks(page, description, level, block_bytes, scratch, out);
+    scratch.trusted =
+        if compressed.is_some() { if scratch.trusted == 0 { TRUSTED_PAGES } else { scratch.trusted } } else { 0 };
+    let stream_bytes = compressed?;
     let stored_bytes = (BODY + stream_bytes).next_multiple_of(block_bytes);
     out[..BODY].copy_from_slice(&page[..BODY]);
     header::set_page_type(out, PageType::COMPRESSED);
@@ -266,10 +276,11 @@ fn compress_to_blocks(
     // Small blocks have a boundary in reach always.
     if reach_percent > 0 && page.len() / 16 >= block_bytes {
         let codec = scratch.codec(description.algorithm)?;
-        return codec.compress(body, Effort::Level(level), &mut out[BODY..limit]);
+        return codec.compress(body, Effort::Level(level), block_bytes, &mut out[BODY..limit]);
     }
     let effort = if reach_percent > 0 { Effort::Quick } else { Effort::Level(level) };
-    let quick_bytes = scratch.codec(description.algorithm)?.compress(body, effort, &mut out[BODY..])?;
+    let codec = scratch.codec(description.algorithm)?;
+    let quick_bytes = codec.compress(body, effort, block_bytes, &mut out[BODY..])?;
     let quick_blocks = (BODY + quick_bytes).div_ceil(block_bytes);
     let fits = quick_blocks * block_bytes <= limit;
     let boundary = ((quick_blocks - 1) * block_bytes).min(limit);
@@ -279,7 +290,7 @@ fn compress_to_blocks(
         shorter.clear();
         shorter.resize(boundary, 0);
         let codec = scratch.codec(description.algorithm)?;
-        let reached = codec.compress(body, Effort::Level(level), &mut shorter[BODY..]);
+        let reached = codec.compress(body, Effort::Level(level), block_bytes, &mut shorter[BODY..]);
         if reached.is_some() {
             std::mem::swap(out, &mut shorter);
         }
@@ -290,6 +301,9 @@ fn compress_to_blocks(
     }
     fits.then_some(quick_bytes)
 }
+
+/// Looking costs more than it saves where pages can be compressed: so not each one is looked at then.
+const TRUSTED_PAGES: u32 = 8;
 
 /// Bytes of a page that are looked at for whether it is noise: some from each part.
 const SAMPLE_BYTES: usize = 2048;
@@ -322,7 +336,7 @@ fn is_noise(page: &[u8], block_bytes: usize, scratch: &mut Scratch, out: &mut Ve
     out.clear();
     out.resize(limit, 0);
     let repeats = scratch.codec(Algorithm::LZ4);
-    repeats.is_some_and(|codec| codec.compress(&page[BODY..], Effort::Quick, &mut out[BODY..]).is_none())
+    repeats.is_some_and(|codec| codec.compress(&page[BODY..], Effort::Quick, block_bytes, &mut out[BODY..]).is_none())
 }
 
 /// Whether the bytes are those of a compressed page.

@@ -21,7 +21,7 @@ impl Algorithm {
 struct Runs;
 
 impl Codec for Runs {
-    fn compress(&mut self, body: &[u8], _effort: Effort, out: &mut [u8]) -> Option<usize> {
+    fn compress(&mut self, body: &[u8], _effort: Effort, _block_bytes: usize, out: &mut [u8]) -> Option<usize> {
         let mut used = 0;
         for run in body.chunk_by(|a, b| a == b).flat_map(|run| run.chunks(255)) {
             out.get_mut(used..used + 2)?.copy_from_slice(&[run.len() as u8, run[0]]);

@@ -30,7 +30,7 @@ struct Zlib {
 }
 
 impl Codec for Zlib {
-    fn compress(&mut self, body: &[u8], effort: Effort, out: &mut [u8]) -> Option<usize> {
+    fn compress(&mut self, body: &[u8], effort: Effort, _block_bytes: usize, out: &mut [u8]) -> Option<usize> {
         let level = match effort {
             Effort::Quick => QUICK_LEVEL,
             Effort::Level(level) => level,
