@@ -134,7 +134,7 @@ impl Backup {
         let config = Config { page_bytes, flush_method: FlushMethod::Fsync, ..Config::default() };
         recovery::refuse_incomplete(&*disk)?;
         let (file, checkpoint) = LogFile::open(&*disk, &config)?;
-        let found = recovery::scan::scan(&file, checkpoint, 0)?;
+        let found = recovery::scan::scan(&file, checkpoint, 0, false)?;
         let clean = checkpoint.clean && found.groups == 0;
         let mut copies = FxHashMap::default();
         if !clean {

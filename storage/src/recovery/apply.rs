@@ -96,7 +96,7 @@ pub fn open(disk: Arc<dyn Disk>, config: Config) -> Result<(Arc<Store>, PageReco
     let claim = store::claim(&*disk)?;
     super::refuse_incomplete(&*disk)?;
     let (log, checkpoint) = LogFile::open(&*disk, &config)?;
-    let mut found = scan(&log, checkpoint, kept_bytes_max(&config))?;
+    let mut found = scan(&log, checkpoint, kept_bytes_max(&config), config.background_threads)?;
     let spaces = Arc::new(Tablespaces::new(disk.clone(), &config));
     let health = Arc::new(Health::default());
     let mut report = PageRecovery {

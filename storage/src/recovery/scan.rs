@@ -51,30 +51,61 @@ pub struct Annex {
     pub bytes: Vec<u8>,
 }
 
-/// Reads the log from a checkpoint to its end. Page records are kept if they take no more than `kept_bytes_max`.
-pub fn scan(file: &LogFile, checkpoint: Checkpoint, kept_bytes_max: usize) -> Result<Scan> {
-    let mut scan = Scan { epoch: checkpoint.epoch, redo: Some(PendingRedo::default()), ..Scan::default() };
+/// Log that is handed over at once.
+const PIECE_BYTES: usize = 1 << 20;
+
+/// Pieces that wait for whoever takes them apart.
+const PIECES_AHEAD: usize = 4;
+
+/// Groups that have been read, and whose checksums are right.
+struct Piece {
+    bytes: Vec<u8>,
+    /// First LSN, LSN behind, and where the records begin in the bytes.
+    groups: Vec<(Lsn, Lsn, usize)>,
+    /// The newest epoch so far.
+    epoch: u32,
+}
+
+fn read_piece(reader: &mut Reader<'_>) -> Result<Option<Piece>> {
+    let mut piece = Piece { bytes: Vec::with_capacity(PIECE_BYTES + PIECE_BYTES / 8), groups: Vec::new(), epoch: 0 };
+    while piece.bytes.len() < PIECE_BYTES {
+        let Some(group) = reader.next_group()? else { break };
+        piece.groups.push((group.start, group.end, piece.bytes.len()));
+        piece.bytes.extend_from_slice(group.records);
+    }
+    piece.epoch = reader.epoch();
+    Ok((!piece.groups.is_empty()).then_some(piece))
+}
+
+/// Reads the log from a checkpoint to its end. Page records are kept if they take no more than `kept_bytes_max`. `threads`:
+/// one thread reads and verifies, another takes apart.
+pub fn scan(file: &LogFile, checkpoint: Checkpoint, kept_bytes_max: usize, threads: bool) -> Result<Scan> {
+    let mut scan = Scan {
+        end: checkpoint.lsn,
+        epoch: checkpoint.epoch,
+        redo: Some(PendingRedo::default()),
+        ..Scan::default()
+    };
     let mut reader = Reader::new(file, checkpoint.lsn, checkpoint.epoch);
-    while let Some(group) = reader.next_group()? {
-        scan.groups += 1;
-        if scan.redo.as_ref().is_some_and(|redo| redo.bytes() + group.records.len() > kept_bytes_max) {
-            scan.redo = None;
-        }
-        if let Some(redo) = &mut scan.redo {
-            redo.begin_group(group.start, group.end, group.records);
-        }
-        for_each_record(&group, |record, behind| {
-            if let (Some(redo), Record::Page { page, .. }) = (&mut scan.redo, record) {
-                redo.add(*page, behind);
-            }
-            scan.note(record, group.end);
+    if threads {
+        std::thread::scope(|scope| {
+            let (sender, pieces) = std::sync::mpsc::sync_channel(PIECES_AHEAD);
+            scope.spawn(move || {
+                // Ends with the log, or when nobody takes the pieces any more.
+                while let Some(piece) = read_piece(&mut reader).transpose()
+                    && sender.send(piece).is_ok()
+                {}
+            });
+            pieces.into_iter().try_for_each(|piece| scan.take_apart(&piece?, kept_bytes_max))
         })?;
+    } else {
+        while let Some(piece) = read_piece(&mut reader)? {
+            scan.take_apart(&piece, kept_bytes_max)?;
+        }
     }
     if let Some(redo) = &mut scan.redo {
         redo.finish(false);
     }
-    scan.end = reader.position();
-    scan.epoch = reader.epoch();
     Ok(scan)
 }
 
@@ -93,6 +124,29 @@ pub fn for_each_record(group: &Group<'_>, mut visit: impl FnMut(&Record<'_>, usi
 }
 
 impl Scan {
+    fn take_apart(&mut self, piece: &Piece, kept_bytes_max: usize) -> Result<()> {
+        for (number, &(start, end, offset)) in piece.groups.iter().enumerate() {
+            let behind = piece.groups.get(number + 1).map_or(piece.bytes.len(), |next| next.2);
+            let group = Group { start, end, records: &piece.bytes[offset..behind] };
+            self.groups += 1;
+            self.end = end;
+            if self.redo.as_ref().is_some_and(|redo| redo.bytes() + group.records.len() > kept_bytes_max) {
+                self.redo = None;
+            }
+            if let Some(redo) = &mut self.redo {
+                redo.begin_group(start, end, group.records);
+            }
+            for_each_record(&group, |record, behind| {
+                if let (Some(redo), Record::Page { page, .. }) = (&mut self.redo, record) {
+                    redo.add(*page, behind);
+                }
+                self.note(record, end);
+            })?;
+        }
+        self.epoch = piece.epoch;
+        Ok(())
+    }
+
     fn note(&mut self, record: &Record<'_>, lsn: Lsn) {
         match *record {
             Record::Page { page, .. } => {
