@@ -80,12 +80,8 @@ fn read_piece(reader: &mut Reader<'_>) -> Result<Option<Piece>> {
 /// Reads the log from a checkpoint to its end. Page records are kept if they take no more than `kept_bytes_max`. `threads`:
 /// one thread reads and verifies, another takes apart.
 pub fn scan(file: &LogFile, checkpoint: Checkpoint, kept_bytes_max: usize, threads: bool) -> Result<Scan> {
-    let mut scan = Scan {
-        end: checkpoint.lsn,
-        epoch: checkpoint.epoch,
-        redo: Some(PendingRedo::default()),
-        ..Scan::default()
-    };
+    let mut scan =
+        Scan { end: checkpoint.lsn, epoch: checkpoint.epoch, redo: Some(PendingRedo::default()), ..Scan::default() };
     let mut reader = Reader::new(file, checkpoint.lsn, checkpoint.epoch);
     if threads {
         std::thread::scope(|scope| {
