@@ -162,6 +162,9 @@ impl Report<'_> {
         self.line(format!("Pages flushed up to          {}", store.lsn_checkpoint));
         self.line(format!("Last checkpoint at           {}", store.lsn_checkpoint));
         self.line(format!("Checkpoint age               {}", store.lsn_current.saturating_sub(store.lsn_checkpoint)));
+        if store.recovery_pages_left > 0 {
+            self.line(format!("Pages that wait for redo of before the crash: {}", store.recovery_pages_left));
+        }
         self.line("0 pending log flushes, 0 pending chkp writes");
         self.line(format!(
             "{} log i/o's done, {:.2} log i/o's/second",

@@ -346,6 +346,7 @@ fn engine_facts(engine: &EngineStatus) -> Vec<(&'static str, u64)> {
         ("Glassine_read_ahead_reads", store.read_ahead_reads),
         ("Glassine_read_ahead_throttled", store.read_ahead_throttled),
         ("Glassine_read_ahead_used", store.read_ahead_used),
+        ("Glassine_recovery_pages_left", store.recovery_pages_left),
         ("Glassine_stash_bytes", store.stash_bytes_now),
         ("Glassine_stash_frames", store.stash_frames_now),
         ("Glassine_stash_pages", store.stash_pages_now),

@@ -62,6 +62,7 @@ impl Store {
             dropped_files_removed: self.trash.files_removed.get(),
             dropped_files_now: dropped.iter().filter(|dropped| dropped.path.is_some()).count() as u64,
             dropped_bytes_now: dropped.iter().map(|dropped| dropped.file_bytes).sum(),
+            recovery_pages_left: self.pool.pending_pages() as u64,
             log_capacity_bytes: self.redo.capacity(),
             open_files_now: self.spaces.open_files() as u64,
             freed_bytes_released: self.freed.bytes_released.get(),
@@ -141,6 +142,8 @@ pub struct StoreStatus {
     pub dropped_files_now: u64,
     /// By the length of the files.
     pub dropped_bytes_now: u64,
+    /// Pages that have not been read since a crash, and that the log changes.
+    pub recovery_pages_left: u64,
     /// Distance from the checkpoint that the log has room for.
     pub log_capacity_bytes: u64,
     pub open_files_now: u64,
