@@ -297,7 +297,9 @@ fn named(record: &RecordLock, id: String, session: u64) -> Lock {
     let wish = &record.lock.wish;
     let letter = if exclusive(wish.mode) { "X" } else { "S" };
     let at_end = record.key == LockedKey::Supremum;
+    let is_counter = record.key == LockedKey::AutoIncrement;
     let mode = match wish.kind {
+        _ if is_counter => "AUTO_INC".to_owned(),
         LockKind::Record => format!("{letter},REC_NOT_GAP"),
         LockKind::NextKey => letter.to_owned(),
         LockKind::Gap if at_end => letter.to_owned(),
@@ -312,7 +314,7 @@ fn named(record: &RecordLock, id: String, session: u64) -> Lock {
         session,
         database: record.table.database.to_string(),
         table: record.table.name.to_string(),
-        record: Some(Record {
+        record: (!is_counter).then(|| Record {
             index: index_name(index),
             space: u64::from(record.table.space.0),
             page: u64::from(wish.page.0),
@@ -320,7 +322,7 @@ fn named(record: &RecordLock, id: String, session: u64) -> Lock {
             key: match &record.key {
                 LockedKey::Supremum => Some("supremum pseudo-record".to_owned()),
                 LockedKey::Fields(fields) => Some(key_text(&record.table, index, fields)),
-                LockedKey::Unknown => None,
+                LockedKey::Unknown | LockedKey::AutoIncrement => None,
             },
         }),
         mode,

@@ -14,6 +14,8 @@
 //! b: | id
 //! ```
 //!
+//! A script that says `# innodb_autoinc_lock_mode = 1` runs with it.
+//!
 //! Sessions are numbered as connections in the order in which they appear. `a> quit;` ends one.
 //! `UPDATE_SCRIPTS=1 cargo test -p sql --test sessions` writes the answers of now; `SCRIPT=name` runs one.
 
@@ -29,6 +31,7 @@ use std::time::{Duration, Instant};
 
 use sql::processlist::Process;
 use sql::{Instance, Session};
+use storage::config::AutoIncrementMode;
 use storage::{Config, Stage};
 
 use common::{Lines, instance};
@@ -136,7 +139,11 @@ fn run_script(path: &Path, update: bool) -> Vec<String> {
     let directory = std::env::temp_dir().join(format!("sql-sessions-{name}-{}", std::process::id()));
     let _ = fs::remove_dir_all(&directory);
     fs::create_dir_all(&directory).expect("a directory");
-    let instance = instance(&directory, Config::tiny());
+    let auto_increment_mode = match script.contains("# innodb_autoinc_lock_mode = 1") {
+        true => AutoIncrementMode::Consecutive,
+        false => AutoIncrementMode::Interleaved,
+    };
+    let instance = instance(&directory, Config { auto_increment_mode, ..Config::tiny() });
     let mut players: BTreeMap<String, Player> = BTreeMap::new();
     let (mut differences, mut written) = (Vec::new(), String::new());
     for (comments, session, statement, expected) in steps(&script) {

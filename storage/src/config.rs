@@ -40,6 +40,8 @@ pub struct Config {
     pub keyring_file: String,
     /// Under whose name master keys are made (`server_uuid`).
     pub server_uuid: String,
+    /// How AUTO_INCREMENT values are given (`innodb_autoinc_lock_mode`).
+    pub auto_increment_mode: AutoIncrementMode,
     /// Start background threads. The simulator says no and drives the steps itself.
     pub background_threads: bool,
 
@@ -84,6 +86,17 @@ pub struct Config {
     pub punch: bool,
     /// Look for cycles of those who wait (`innodb_deadlock_detect`); otherwise their waits end by time.
     pub deadlock_detect: bool,
+}
+
+/// `innodb_autoinc_lock_mode`: which statements lock the counter to their end, so that their values follow each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AutoIncrementMode {
+    /// 0: all that insert.
+    Traditional,
+    /// 1: those that do not know how many rows they will insert.
+    Consecutive,
+    /// 2: none.
+    Interleaved,
 }
 
 /// `innodb_flush_method`.
@@ -134,6 +147,7 @@ impl Default for Config {
             reserve_blocks: true,
             keyring_file: "keyring".into(),
             server_uuid: String::new(),
+            auto_increment_mode: AutoIncrementMode::Interleaved,
             background_threads: true,
             flush_log_at_commit: FlushLogAtCommit::Sync,
             page_cleaners: 2,

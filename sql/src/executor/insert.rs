@@ -9,6 +9,7 @@
 //! follow each other. A row that brings its own value pushes the counter ahead.
 
 use format::value::{ColumnType, Value};
+use storage::config::AutoIncrementMode;
 use storage::{ColumnSet, ReadMode, Row, Table};
 
 use super::change::{
@@ -31,8 +32,36 @@ pub struct Series {
     pub found_rows: bool,
 }
 
-/// Runs an INSERT or REPLACE.
+/// Runs an INSERT or REPLACE. Where `innodb_autoinc_lock_mode` wants it, the counter is locked meanwhile, so that the
+/// values of one statement follow each other though it does not know how many rows it will have.
 pub fn insert(
+    environment: &Environment<'_>,
+    plan: &InsertPlan,
+    context: &EvalContext<'_>,
+    series: Series,
+) -> Result<Changes> {
+    let table = &plan.table;
+    let engine = &environment.instance.engine;
+    let locks = table.auto_increment.is_some()
+        && !table.is_temporary()
+        && match engine.auto_increment_mode() {
+            AutoIncrementMode::Traditional => true,
+            // A statement of known length needs the counter for a moment only, but not in the middle of another.
+            AutoIncrementMode::Consecutive => {
+                matches!(plan.source, InsertRows::Query(_)) || engine.is_auto_increment_locked(table)
+            }
+            AutoIncrementMode::Interleaved => false,
+        };
+    if !locks {
+        return insert_rows(environment, plan, context, series);
+    }
+    environment.trx.borrow_mut().lock_auto_increment(table).or_sql()?;
+    let result = insert_rows(environment, plan, context, series);
+    environment.trx.borrow_mut().unlock_auto_increment(table);
+    result
+}
+
+fn insert_rows(
     environment: &Environment<'_>,
     plan: &InsertPlan,
     outer_context: &EvalContext<'_>,

@@ -197,7 +197,7 @@ pub fn plan_insert(context: &PlanContext<'_>, insert: &ast::Insert) -> Result<In
             InsertRows::Values(bound)
         }
         InsertSource::Query(query) => {
-            let (plan, _) = select::plan_query(context, query, None, ReadMode::Consistent)?;
+            let (plan, _) = select::plan_query(context, query, None, context.plain_reads)?;
             if plan.columns().len() != columns.len() {
                 return Err(Error::value_count(1));
             }

@@ -66,6 +66,8 @@ pub struct PlanContext<'a> {
     pub tables: RefCell<Vec<(Arc<Table>, TableUse)>>,
     /// LOCK TABLES of the session: it may use these and no others.
     pub locked: Option<&'a LockedTables>,
+    /// How tables are read that the statement does not change or lock.
+    pub plain_reads: ReadMode,
     pub depth: Cell<usize>,
     /// The tables of WITH that are in sight, the innermost last.
     pub common_tables: RefCell<Vec<ast::CommonTable>>,

@@ -100,7 +100,7 @@ impl<'a> Level<'a> {
                 if *lateral {
                     return Err(Error::unsupported("LATERAL derived tables"));
                 }
-                let plan = select::plan_query(self.context, query, None, ReadMode::Consistent)?.0;
+                let plan = select::plan_query(self.context, query, None, self.context.plain_reads)?.0;
                 self.add_derived(plan, alias, columns)
             }
             TableRef::Join { left, right, kind, condition } => {
@@ -318,7 +318,7 @@ impl<'a> Level<'a> {
     }
 
     pub fn plan_subquery(&self, query: &Query, parent: &dyn Scope) -> Result<Subquery> {
-        let (plan, outer) = select::plan_query(self.context, query, Some(parent), ReadMode::Consistent)?;
+        let (plan, outer) = select::plan_query(self.context, query, Some(parent), self.context.plain_reads)?;
         let columns = plan.columns().iter().map(|column| column.ty.nullable(true)).collect();
         let mut subqueries = self.subqueries.borrow_mut();
         subqueries.push(SubqueryPlan { plan, is_constant: outer.is_empty(), outer });

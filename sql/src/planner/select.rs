@@ -50,7 +50,7 @@ pub fn plan_common_table(context: &PlanContext<'_>, name: &str) -> Result<Option
     let found = context.common_tables.borrow().iter().rposition(|table| table.name == name);
     let Some(at) = found else { return Ok(None) };
     let hidden = context.common_tables.borrow_mut().split_off(at);
-    let result = plan_query(context, &hidden[0].query, None, ReadMode::Consistent);
+    let result = plan_query(context, &hidden[0].query, None, context.plain_reads);
     let columns = hidden[0].columns.clone();
     context.common_tables.borrow_mut().extend(hidden);
     Ok(Some((result?.0, columns)))

@@ -84,14 +84,14 @@ impl Session {
         parameters: &[Value],
         types: &[TypeInfo],
     ) -> Result<Option<Box<CachedPlan>>> {
-        let read_mode = if self.reads_lock() { ReadMode::SHARED } else { ReadMode::Consistent };
+        let plain_reads = if matches!(statement, Statement::Query(_)) { ReadMode::Consistent } else { ReadMode::Source };
         let mut trx = self.trx.take();
         let temporary = trx.is_none();
         let cell = RefCell::new(match trx.take() {
             Some(trx) => trx,
-            None => self.instance.engine.begin(self.trx_options()),
+            None => self.begin_trx(),
         });
-        let result = self.plan_in(&cell, statement, parameter_count, parameters, types, read_mode);
+        let result = self.plan_in(&cell, statement, parameter_count, parameters, types, plain_reads);
         // The tables stay locked by a transaction that goes on; otherwise the statement locks them again when it runs.
         if !temporary {
             self.trx = Some(cell.into_inner());
@@ -106,7 +106,7 @@ impl Session {
         parameter_count: usize,
         parameters: &[Value],
         types: &[TypeInfo],
-        read_mode: ReadMode,
+        plain_reads: ReadMode,
     ) -> Result<Option<Box<CachedPlan>>> {
         let view = self.view();
         let eval = self.eval_context(&view, parameters);
@@ -119,6 +119,7 @@ impl Session {
             parameter_types: types,
             tables: RefCell::default(),
             locked: self.locked.as_ref(),
+            plain_reads,
             depth: Cell::new(0),
             common_tables: RefCell::default(),
             next_select: Cell::new(0),
@@ -129,7 +130,7 @@ impl Session {
             Statement::Query(query) => {
                 let limited = self.with_select_limit(query);
                 let query = limited.as_ref().unwrap_or(query);
-                let plan = select::plan_query(&context, query, None, read_mode)?.0;
+                let plan = select::plan_query(&context, query, None, plain_reads)?.0;
                 if !query.into_variables.is_empty() {
                     if query.into_variables.len() != plan.columns().len() {
                         let text = "The used SELECT statements have a different number of columns";
@@ -162,13 +163,12 @@ impl Session {
             }
             _ => return Ok(None),
         };
-        let is_cacheable = read_mode == ReadMode::Consistent
-            && match &plan {
-                Plan::Query { plan, into } => into.is_empty() && !reads_variables(plan) && !scans_for_values(plan),
-                Plan::Insert(_) => true,
-                Plan::Update(plan) => !scans_in_spite_of_keys(&plan.select),
-                Plan::Delete(plan) => !scans_in_spite_of_keys(&plan.select),
-            };
+        let is_cacheable = match &plan {
+            Plan::Query { plan, into } => into.is_empty() && !reads_variables(plan) && !scans_for_values(plan),
+            Plan::Insert(_) => true,
+            Plan::Update(plan) => !scans_in_spite_of_keys(&plan.select),
+            Plan::Delete(plan) => !scans_in_spite_of_keys(&plan.select),
+        };
         let tables = context.tables.into_inner();
         Ok(Some(Box::new(CachedPlan { plan, tables, definitions, parameter_count, is_cacheable, counter })))
     }

@@ -50,6 +50,7 @@ impl Session {
             snapshot_isolation: settings.snapshot_isolation,
             session: u64::from(self.process.id),
             temporary: self.temporary.clone(),
+            single_statement: false,
             locked_tables: self.locked.as_ref().map(|locked| locked.grant.clone()),
         }
     }
@@ -59,13 +60,10 @@ impl Session {
         self.explicit || !self.variables.settings.autocommit
     }
 
-    /// Whether plain reads lock their rows.
-    pub(super) fn reads_lock(&self) -> bool {
-        self.in_transaction()
-            && match &self.trx {
-                Some(trx) => trx.isolation() == Isolation::Serializable,
-                None => self.trx_options().isolation == Isolation::Serializable,
-            }
+    /// A transaction for the next statement, or from it on.
+    pub(super) fn begin_trx(&self) -> Trx {
+        let options = TrxOptions { single_statement: !self.in_transaction(), ..self.trx_options() };
+        self.instance.engine.begin(options)
     }
 
     /// BEGIN.
@@ -159,7 +157,7 @@ impl Session {
             return; // It would be gone with its own statement.
         }
         if self.trx.is_none() {
-            self.trx = Some(self.instance.engine.begin(self.trx_options()));
+            self.trx = Some(self.begin_trx());
         }
         let Some(trx) = &mut self.trx else { return };
         let savepoint = trx.savepoint();
@@ -203,7 +201,7 @@ impl Session {
     pub(super) fn in_statement<T>(&mut self, run: impl FnOnce(&Session, &RefCell<Trx>) -> Result<T>) -> Result<T> {
         let mut trx = match self.trx.take() {
             Some(trx) => trx,
-            None => self.instance.engine.begin(self.trx_options()),
+            None => self.begin_trx(),
         };
         if self.in_transaction() {
             self.process.begin_transaction(trx.isolation(), trx.is_read_only());

@@ -3,7 +3,7 @@
 
 use format::transform::Algorithm;
 use storage::Config;
-use storage::config::{Doublewrite, FlushLogAtCommit, FlushMethod};
+use storage::config::{AutoIncrementMode, Doublewrite, FlushLogAtCommit, FlushMethod};
 
 use super::global::GlobalVariables;
 
@@ -29,6 +29,11 @@ pub fn engine_config(globals: &GlobalVariables) -> Config {
         reserve_blocks: globals.on("innodb_use_fallocate"),
         open_files: globals.number("innodb_open_files") as usize,
         punch: globals.on("innodb_use_trim"),
+        auto_increment_mode: match globals.number("innodb_autoinc_lock_mode") {
+            0 => AutoIncrementMode::Traditional,
+            1 => AutoIncrementMode::Consecutive,
+            _ => AutoIncrementMode::Interleaved,
+        },
         keyring_file: globals.text("keyring_file_data"),
         server_uuid: globals.text("server_uuid"),
         ..Config::default()

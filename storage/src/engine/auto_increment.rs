@@ -10,6 +10,7 @@ use format::page::index::MAX_TRX_ID;
 use std::sync::atomic::Ordering;
 
 use super::Engine;
+use crate::config::AutoIncrementMode;
 use crate::error::Result;
 use crate::mtr::Mtr;
 use crate::schema::Table;
@@ -50,6 +51,12 @@ fn in_series(next: u64, offset: u64, step: u64) -> u64 {
 }
 
 impl Engine {
+    /// Which statements lock the counter.
+    #[inline]
+    pub fn auto_increment_mode(&self) -> AutoIncrementMode {
+        self.auto_increment_mode
+    }
+
     /// The next value.
     pub fn auto_increment(&self, table: &Table) -> Result<u64> {
         let next = table.state.auto_increment_next.load(Ordering::Acquire);

@@ -46,6 +46,8 @@ pub struct RecordLock {
 pub enum LockedKey {
     /// The end of the index.
     Supremum,
+    /// Not a record: the counter of AUTO_INCREMENT.
+    AutoIncrement,
     /// Fields of the index, as they are stored.
     Fields(StoredKey),
     /// The record is gone or elsewhere.
@@ -104,6 +106,8 @@ impl Engine {
         let (table, index) = indexes.get(&id.index)?;
         let key = if id == LockId::supremum(id.index) {
             LockedKey::Supremum
+        } else if id == LockId::auto_increment(id.index) {
+            LockedKey::AutoIncrement
         } else {
             // The tree may not go away while its page is read.
             let _gate = self.inner.dictionary.hold_tables();

@@ -39,7 +39,7 @@ use std::time::Duration;
 
 use format::ids::SpaceId;
 
-use crate::config::Config;
+use crate::config::{AutoIncrementMode, Config};
 use crate::dictionary::{self, Dictionary};
 use crate::error::{Error, Result};
 use crate::io::Disk;
@@ -75,6 +75,7 @@ pub struct Engine {
     inner: Arc<Inner>,
     background: Mutex<Option<Background>>,
     closed: AtomicBool,
+    auto_increment_mode: AutoIncrementMode,
 }
 
 /// What the background threads share with the engine.
@@ -116,6 +117,7 @@ impl Engine {
     /// Opens the instance, recovering it if it was not closed.
     pub fn open(disk: Arc<dyn Disk>, config: Config) -> Result<Arc<Engine>> {
         let threads = config.background_threads;
+        let auto_increment_mode = config.auto_increment_mode;
         let opened = recovery::open(disk, config)?;
         temporary::remove_leftovers(&**opened.store.disk())?;
         let inner = Arc::new(Inner {
@@ -143,6 +145,7 @@ impl Engine {
             inner,
             background: Mutex::new(Rank::Instance, background),
             closed: AtomicBool::new(false),
+            auto_increment_mode,
         }))
     }
 

@@ -11,7 +11,7 @@ use super::xa::Prepared;
 use super::{Cursor, Engine, TemporaryTables};
 use crate::dictionary::Table;
 use crate::error::{Error, Result};
-use crate::lock::{Interrupt, MetadataGrant, MetadataHeld, TableUse};
+use crate::lock::{Interrupt, LockId, MetadataGrant, MetadataHeld, TableUse};
 use crate::row;
 use crate::schema::{ColumnSet, ReadMode, Row, ScanRange, TableState};
 use crate::transaction::{Isolation, Transaction};
@@ -35,6 +35,8 @@ pub struct TrxOptions {
     pub session: u64,
     /// The session's own tables, which are seen before others of their names.
     pub temporary: Option<Arc<TemporaryTables>>,
+    /// The transaction is one statement, under autocommit.
+    pub single_statement: bool,
     /// Tables that the session has by LOCK TABLES: neither its transactions nor its DDL statements ask for them again.
     pub locked_tables: Option<Arc<MetadataGrant>>,
 }
@@ -63,6 +65,7 @@ impl Default for TrxOptions {
             snapshot_isolation: false,
             session: 0,
             temporary: None,
+            single_statement: false,
             locked_tables: None,
         }
     }
@@ -80,6 +83,7 @@ pub struct Trx {
     engine: Arc<Engine>,
     pub(super) inner: Transaction,
     metadata: MetadataHeld,
+    single_statement: bool,
     locked_tables: Option<Arc<MetadataGrant>>,
     metadata_wait_timeout: Duration,
     pub(super) counts: Counts,
@@ -123,6 +127,11 @@ impl ChangedTables {
 }
 
 impl Engine {
+    /// Whether a statement has the lock of a table's AUTO_INCREMENT counter, or wants it.
+    pub fn is_auto_increment_locked(&self, table: &Table) -> bool {
+        self.inner.locks.is_used(LockId::auto_increment(table.clustered().id))
+    }
+
     /// Begins a transaction. Costs nothing until it is used.
     #[inline]
     pub fn begin(self: &Arc<Self>, options: TrxOptions) -> Trx {
@@ -134,6 +143,7 @@ impl Engine {
             engine: self.clone(),
             inner,
             metadata: MetadataHeld::default(),
+            single_statement: options.single_statement,
             locked_tables: options.locked_tables,
             metadata_wait_timeout: options.metadata_wait_timeout,
             counts: Counts::default(),
@@ -297,6 +307,7 @@ impl Trx {
             engine: engine.clone(),
             inner,
             metadata,
+            single_statement: false,
             locked_tables: None,
             metadata_wait_timeout: timeout,
             counts,
@@ -503,14 +514,30 @@ impl Trx {
         row::estimate(&self.context(), table, index, range)
     }
 
-    /// In SERIALIZABLE every read locks.
+    /// In SERIALIZABLE every read locks, but for a query that is a transaction by itself: it is as if it ran at the moment
+    /// of its view.
     #[inline]
     fn effective(&self, mode: ReadMode) -> ReadMode {
-        if mode == ReadMode::Consistent && self.inner.isolation == Isolation::Serializable {
-            ReadMode::SHARED
-        } else {
-            mode
+        let isolation = self.inner.isolation;
+        match mode {
+            ReadMode::Consistent if isolation == Isolation::Serializable && !self.single_statement => ReadMode::SHARED,
+            ReadMode::Source if isolation >= Isolation::RepeatableRead => ReadMode::SHARED,
+            ReadMode::Source => ReadMode::Consistent,
+            mode => mode,
         }
+    }
+
+    /// The lock of a table's AUTO_INCREMENT counter: whoever has it gives the next values. To be had for a statement, and
+    /// given back by [`Trx::unlock_auto_increment`].
+    pub fn lock_auto_increment(&mut self, table: &Table) -> Result<()> {
+        self.writable(table)?;
+        let locked = self.on(table, |context, trx| row::lock_auto_increment(context, trx, table));
+        locked.map_err(|error| self.scan_failed(error))
+    }
+
+    pub fn unlock_auto_increment(&mut self, table: &Table) {
+        let id = LockId::auto_increment(table.clustered().id);
+        self.engine.inner.locks.unlock(&mut self.inner.locks, id);
     }
 
     /// An error of a scan, see [`Trx::failed`].

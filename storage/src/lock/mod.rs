@@ -74,6 +74,11 @@ impl LockId {
     pub const fn supremum(index: IndexId) -> LockId {
         LockId { index, key_hash: u64::MAX }
     }
+
+    /// The lock of a table's AUTO_INCREMENT counter, under the name of its clustered index.
+    pub const fn auto_increment(index: IndexId) -> LockId {
+        LockId { index, key_hash: u64::MAX - 1 }
+    }
 }
 
 /// Whether others may read what is locked.

@@ -35,7 +35,8 @@ pub fn get(
         return scan.next(ctx, trx, table, row);
     }
     match mode {
-        ReadMode::Consistent => get_consistent(ctx, trx, table, key, columns, row),
+        // Which of the two a source is has been decided above.
+        ReadMode::Consistent | ReadMode::Source => get_consistent(ctx, trx, table, key, columns, row),
         ReadMode::Shared(wait) => get_locked(ctx, trx, table, key, (LockMode::Shared, wait), columns, row),
         ReadMode::Exclusive(wait) => get_locked(ctx, trx, table, key, (LockMode::Exclusive, wait), columns, row),
     }

@@ -92,6 +92,17 @@ pub(super) fn wait(ctx: &Context<'_>, trx: &mut Transaction, wish: Wish) -> Resu
     ctx.locks.wait(&mut trx.locks, wish, weight, &trx.interrupt, limit)
 }
 
+/// Locks the AUTO_INCREMENT counter of a table, waiting for a statement that has it.
+pub fn lock_auto_increment(ctx: &Context<'_>, trx: &mut Transaction, table: &Table) -> Result<()> {
+    trx.assign_id(ctx.store, ctx.registry, ctx.locks)?;
+    trx.locks.intend(table.id, LockMode::Exclusive);
+    let wish = Wish::record(LockId::auto_increment(table.rows().id), LockMode::Exclusive);
+    match ctx.locks.try_lock(&mut trx.locks, wish) {
+        TryLock::Granted { .. } => Ok(()),
+        TryLock::Conflict => wait(ctx, trx, wish),
+    }
+}
+
 /// Waits, if the statement waits for locked rows. True = the row is to be skipped.
 pub(super) fn wait_or_skip(ctx: &Context<'_>, trx: &mut Transaction, wish: Wish, if_locked: IfLocked) -> Result<bool> {
     match if_locked {

@@ -69,6 +69,7 @@ pub use delete::delete;
 pub use entry::{build_entry, empty_reference, move_out, version_of_record, version_of_values};
 pub use get::get;
 pub use insert::insert;
+pub use lock::lock_auto_increment;
 pub use locked::{StoredKey, locked_key};
 pub use purge::{PurgeStep, PurgeView, Purger};
 pub use rollback::{rollback, rollback_step};

@@ -154,7 +154,7 @@ pub struct Scan {
 impl Scan {
     pub fn new(table: &Table, index: usize, mode: ReadMode, columns: &ColumnSet, range: &ScanRange<'_>) -> Scan {
         let columns = match mode {
-            ReadMode::Consistent => *columns,
+            ReadMode::Consistent | ReadMode::Source => *columns,
             _ => with_key(table, columns),
         };
         let Buffers { batch, entries, last, ends: [mut lower, mut upper] } =
@@ -201,7 +201,7 @@ impl Scan {
                 return Err(Error::Interrupted);
             }
             match self.mode {
-                ReadMode::Consistent => self.refill(ctx, trx, table)?,
+                ReadMode::Consistent | ReadMode::Source => self.refill(ctx, trx, table)?,
                 ReadMode::Shared(wait) => return self.next_locked(ctx, trx, table, (LockMode::Shared, wait), row),
                 ReadMode::Exclusive(wait) => {
                     return self.next_locked(ctx, trx, table, (LockMode::Exclusive, wait), row);

@@ -7,7 +7,10 @@ use std::ops::Bound;
 pub enum ReadMode {
     /// As of the transaction's read view, without locks. (In READ UNCOMMITTED: the newest version.)
     Consistent,
-    /// The newest version, share-locked. `LOCK IN SHARE MODE`, and every read in SERIALIZABLE.
+    /// What a statement that changes rows reads beside them, so that the change may be repeated: share-locked in REPEATABLE
+    /// READ and above, consistent below.
+    Source,
+    /// The newest version, share-locked. `LOCK IN SHARE MODE`, and the reads of a transaction in SERIALIZABLE.
     Shared(IfLocked),
     /// The newest version, exclusively locked. `FOR UPDATE`, and the rows that UPDATE and DELETE visit.
     Exclusive(IfLocked),
