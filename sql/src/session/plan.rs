@@ -84,7 +84,8 @@ impl Session {
         parameters: &[Value],
         types: &[TypeInfo],
     ) -> Result<Option<Box<CachedPlan>>> {
-        let plain_reads = if matches!(statement, Statement::Query(_)) { ReadMode::Consistent } else { ReadMode::Source };
+        let plain_reads =
+            if matches!(statement, Statement::Query(_)) { ReadMode::Consistent } else { ReadMode::Source };
         let mut trx = self.trx.take();
         let temporary = trx.is_none();
         let cell = RefCell::new(match trx.take() {

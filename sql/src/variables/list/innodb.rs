@@ -4,8 +4,7 @@ use super::*;
 
 pub(super) const LIST: &[Variable] = &[
     v("innodb_adaptive_flushing", Global, Bool, "ON", "Flush by the age of the log, not only when it is nearly full"),
-    v("innodb_autoinc_lock_mode", Global, int(0, 2), "2", "How AUTO_INCREMENT is locked")
-        .at_start(),
+    v("innodb_autoinc_lock_mode", Global, int(0, 2), "2", "How AUTO_INCREMENT is locked").at_start(),
     v("innodb_buffer_pool_size", Global, steps(5 << 20, 1 << 45, 1 << 20), "134217728", "Bytes of the buffer pool")
         .at_start(),
     v(
