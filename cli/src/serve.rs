@@ -233,6 +233,11 @@ fn make_changes_effective(globals: &GlobalVariables, engine: &Arc<Engine>) {
     globals.on_change(Box::new(move |variable, globals| {
         match variable.name {
             "log_error_verbosity" => log::set_verbosity(globals.number("log_error_verbosity")),
+            "innodb_undo_log_encrypt" => {
+                engine
+                    .set_undo_encrypted(globals.on("innodb_undo_log_encrypt"))
+                    .map_err(sql::catalog::storage_error)?;
+            }
             name if name.starts_with("innodb_") => engine.set_config(|config| reconfigure(globals, config)),
             _ => {}
         }

@@ -80,6 +80,8 @@ pub struct Config {
     /// How the system and the undo tablespace are stored (`innodb_system_compression_algorithm`). Their pages are
     /// written often and live briefly: a light codec.
     pub system_compression: Algorithm,
+    /// Undo logs are encrypted (`innodb_undo_log_encrypt`).
+    pub encrypt_undo: bool,
     /// Effort of zlib where a table does not say it (`innodb_compression_level`).
     pub compression_level: u8,
     /// Whether holes are punched (`innodb_use_trim`).
@@ -165,6 +167,7 @@ impl Default for Config {
             old_blocks_ms: 1000,
             compression: Algorithm::ZSTD,
             system_compression: Algorithm::LZ4,
+            encrypt_undo: false,
             compression_level: 6,
             punch: true,
             deadlock_detect: true,

@@ -1,18 +1,20 @@
 //! Backups, end to end on simulated disks: taken while rows change, of closed and of crashed directories, restored to other
 //! block sizes, and damaged.
 
+mod common;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use common::{column, index};
 use format::collation::CollationId;
 use format::value::{ColumnType, LobSize};
 use storage::backup::{ArchiveWriter, Backup, Item, Restore, Sink, Totals, Verify, read_archive};
 use storage::io::sim::{Random, SimDisk};
 use storage::io::{Caching, Disk, OpenMode};
 use storage::{
-    Column, ColumnDefault, ColumnSet, Compression, Config, Engine, Error, IndexDefinition, IndexPart, ReadMode, Row,
-    ScanRange, TableDefinition, TableOptions, TrxOptions,
+    ColumnSet, Compression, Config, Engine, Error, ReadMode, Row, ScanRange, TableDefinition, TableOptions, TrxOptions,
 };
 
 /// A log so small that a backup under load outlives many laps of it.
@@ -25,32 +27,15 @@ fn wait() -> TrxOptions {
 }
 
 fn definition(name: &str, compression: Compression) -> TableDefinition {
-    let column = |name: &str, ty: ColumnType| Column {
-        name: name.into(),
-        ty,
-        nullable: false,
-        default: ColumnDefault::None,
-        on_update_now: false,
-        auto_increment: false,
-        comment: "".into(),
-        invisible: false,
-    };
-    let index = |name: &str, column: usize| IndexDefinition {
-        name: name.into(),
-        unique: column == 0,
-        primary: column == 0,
-        parts: vec![IndexPart { column, prefix_chars: None, descending: false }],
-        ..IndexDefinition::default()
-    };
     TableDefinition {
         database: "d".into(),
         name: name.into(),
         columns: vec![
-            column("id", ColumnType::Int { bytes: 4, unsigned: true }),
-            column("k", ColumnType::Int { bytes: 4, unsigned: true }),
-            column("body", ColumnType::Blob { size: LobSize::Long }),
+            column("id", ColumnType::Int { bytes: 4, unsigned: true }, false),
+            column("k", ColumnType::Int { bytes: 4, unsigned: true }, false),
+            column("body", ColumnType::Blob { size: LobSize::Long }, false),
         ],
-        indexes: vec![index("PRIMARY", 0), index("k", 1)],
+        indexes: vec![index("PRIMARY", true, &[0]), index("k", false, &[1])],
         options: TableOptions { compression, ..TableOptions::default() },
         ..TableDefinition::default()
     }

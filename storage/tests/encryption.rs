@@ -1,16 +1,18 @@
 //! Encrypted tables on a disk that loses power: nothing is lost, nothing is to be read without the key, and a rotation of
 //! the master key may be interrupted anywhere.
 
+mod common;
+
 use std::sync::Arc;
 
+use common::{column, index};
 use format::collation::CollationId;
 use format::page::header::{self, PageType};
 use format::value::{ColumnType, LobSize};
 use storage::io::sim::SimDisk;
 use storage::io::{Caching, Disk, OpenMode};
 use storage::{
-    Column, ColumnDefault, ColumnSet, Compression, Config, Engine, Error, IndexDefinition, IndexPart, ReadMode, Row,
-    ScanRange, TableDefinition, TableOptions, TrxOptions,
+    ColumnSet, Compression, Config, Engine, Error, ReadMode, Row, ScanRange, TableDefinition, TableOptions, TrxOptions,
 };
 
 const SECRET: &str = "nobody may read this";
@@ -25,31 +27,15 @@ fn open(disk: &SimDisk) -> storage::Result<Arc<Engine>> {
 }
 
 fn definition(name: &str, compression: Compression) -> TableDefinition {
-    let column = |name: &str, ty| Column {
-        name: name.into(),
-        ty,
-        nullable: false,
-        default: ColumnDefault::None,
-        on_update_now: false,
-        auto_increment: false,
-        comment: "".into(),
-        invisible: false,
-    };
     TableDefinition {
         database: "d".into(),
         name: name.into(),
         columns: vec![
-            column("id", ColumnType::Int { bytes: 4, unsigned: true }),
-            column("c", ColumnType::VarChar { chars: 200, collation: CollationId::UTF8MB4_GENERAL_CI }),
-            column("b", ColumnType::Blob { size: LobSize::Long }),
+            column("id", ColumnType::Int { bytes: 4, unsigned: true }, false),
+            column("c", ColumnType::VarChar { chars: 200, collation: CollationId::UTF8MB4_GENERAL_CI }, false),
+            column("b", ColumnType::Blob { size: LobSize::Long }, false),
         ],
-        indexes: vec![IndexDefinition {
-            name: "PRIMARY".into(),
-            unique: true,
-            primary: true,
-            parts: vec![IndexPart { column: 0, prefix_chars: None, descending: false }],
-            ..IndexDefinition::default()
-        }],
+        indexes: vec![index("PRIMARY", true, &[0])],
         options: TableOptions { compression, encrypted: true, ..TableOptions::default() },
         ..TableDefinition::default()
     }
@@ -251,4 +237,78 @@ fn a_rebuild_makes_a_table_plain_and_encrypted_again() {
         assert_eq!(count(&engine, "zstd").unwrap(), ROWS);
     }
     assert_ne!(key(&engine).unwrap(), first, "a new file has a new key");
+}
+
+/// Pages of a kind of the files that are no table's own, by whether they are encrypted.
+fn encrypted_pages(disk: &SimDisk, path: &str) -> (usize, usize) {
+    let bytes = contents(disk, path);
+    let pages = bytes.chunks(16384).skip(1).filter(|page| !header::is_zero(page));
+    let encrypted =
+        |page: &&[u8]| [PageType::ENCRYPTED, PageType::COMPRESSED_AND_ENCRYPTED].contains(&header::page_type(page));
+    let (yes, no): (Vec<_>, Vec<_>) = pages.partition(encrypted);
+    (yes.len(), no.len())
+}
+
+#[test]
+fn undo_and_system_are_encrypted_while_they_are_in_use_and_plain_again() {
+    let disk = SimDisk::new(1);
+    let engine = create(&disk);
+    engine.store().checkpoint().unwrap();
+    for path in ["undo_001", "ibdata1"] {
+        assert_eq!(encrypted_pages(&disk, path).0, 0, "{path}");
+    }
+    engine.set_undo_encrypted(true).unwrap();
+    engine.set_system_encrypted(true).unwrap();
+    for path in ["undo_001", "ibdata1"] {
+        let (encrypted, plain) = encrypted_pages(&disk, path);
+        assert!(encrypted > 3 && plain == 0, "{path}: {encrypted} encrypted, {plain} plain");
+    }
+    assert!(!contains(&contents(&disk, "ibdata1"), "zstd"), "names of tables are to be read");
+    fill(&engine, "zstd", ROWS..2 * ROWS);
+    engine.rotate_master_key().unwrap();
+    engine.close().unwrap();
+    drop(engine);
+    // The variable says what the undo tablespace is, page 0 what the system's is.
+    let config = Config { encrypt_undo: true, ..config() };
+    let engine = Engine::open(Arc::new(disk.clone()), config).unwrap();
+    assert_eq!(count(&engine, "zstd").unwrap(), 2 * ROWS);
+    fill(&engine, "plain", ROWS..2 * ROWS);
+    assert_eq!((encrypted_pages(&disk, "undo_001").1, encrypted_pages(&disk, "ibdata1").1), (0, 0));
+    assert!(engine.check().unwrap().is_clean());
+    engine.set_undo_encrypted(false).unwrap();
+    engine.set_system_encrypted(false).unwrap();
+    assert_eq!((encrypted_pages(&disk, "undo_001").0, encrypted_pages(&disk, "ibdata1").0), (0, 0));
+    engine.close().unwrap();
+    drop(engine);
+    let engine = open(&disk).unwrap();
+    assert_eq!(count(&engine, "plain").unwrap(), 2 * ROWS);
+    assert_eq!((encrypted_pages(&disk, "undo_001").0, encrypted_pages(&disk, "ibdata1").0), (0, 0));
+}
+
+#[test]
+fn a_crash_while_undo_and_system_change_over_loses_nothing() {
+    let mut finished = 0;
+    for step in 0..60 {
+        let disk = SimDisk::new(step);
+        let engine = create(&disk);
+        let mut open_trx = engine.begin(TrxOptions::default());
+        let table = open_trx.open_table("d", "plain").unwrap();
+        let id = (9 * ROWS).to_be_bytes();
+        open_trx.insert(&table, &[Some(&id), Some(b"never committed"), Some(b"")]).unwrap();
+        let crash_at = disk.changes() + 1 + step * 2;
+        disk.set_faults(|faults| faults.crash_at = Some(crash_at));
+        let outcome = engine.set_undo_encrypted(true).and_then(|()| engine.set_system_encrypted(true));
+        finished += usize::from(outcome.is_ok());
+        std::mem::forget(open_trx);
+        drop(engine);
+        let disk = disk.crash();
+        let config = Config { encrypt_undo: step % 2 == 0, ..config() };
+        let engine = Engine::open(Arc::new(disk.clone()), config).unwrap_or_else(|error| panic!("{step}: {error}"));
+        engine.finish_rollbacks().unwrap();
+        for name in ["plain", "zstd"] {
+            assert_eq!(count(&engine, name).unwrap(), ROWS, "step {step}");
+        }
+        assert!(engine.check().unwrap().is_clean(), "step {step}");
+    }
+    assert!(finished > 0 && finished < 60, "{finished} were not interrupted");
 }

@@ -6,19 +6,22 @@
 //! Nobody waits: a lock that is not free is a timeout at once, which the model allows whenever another transaction has
 //! changed or locked something.
 
+mod common;
+
 use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use common::column;
 use format::collation::CollationId;
 use format::value::{ColumnType, LobSize};
 use storage::io::Disk;
 use storage::io::sim::{Random, SimDisk};
 use storage::{
-    Column, ColumnDefault, ColumnSet, Config, Engine, Error, IndexDefinition, IndexPart, Isolation, ReadMode, Row,
-    Savepoint, ScanRange, Table, TableDefinition, Trx, TrxOptions,
+    ColumnSet, Config, Engine, Error, IndexDefinition, Isolation, ReadMode, Row, Savepoint, ScanRange, Table,
+    TableDefinition, Trx, TrxOptions,
 };
 
 const ID: usize = 0;
@@ -52,29 +55,13 @@ struct World {
     text_key: bool,
 }
 
-fn column(name: &str, ty: ColumnType, nullable: bool) -> Column {
-    Column {
-        name: name.into(),
-        ty,
-        nullable,
-        default: ColumnDefault::None,
-        on_update_now: false,
-        auto_increment: false,
-        comment: "".into(),
-        invisible: false,
-    }
-}
-
+/// An index in which the long column has a prefix only.
 fn index(name: &str, unique: bool, columns: &[usize]) -> IndexDefinition {
-    let part =
-        |column: &usize| IndexPart { column: *column, prefix_chars: (*column == 4).then_some(20), descending: false };
-    IndexDefinition {
-        name: name.into(),
-        unique,
-        primary: name == "PRIMARY",
-        parts: columns.iter().map(part).collect(),
-        ..IndexDefinition::default()
+    let mut index = common::index(name, unique, columns);
+    for part in index.parts.iter_mut().filter(|part| part.column == 4) {
+        part.prefix_chars = Some(20);
     }
+    index
 }
 
 fn definition(text_key: bool) -> TableDefinition {

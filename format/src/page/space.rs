@@ -364,6 +364,11 @@ impl Flags {
         Flags(self.0 | Flags::ENCRYPTED)
     }
 
+    /// The opposite.
+    pub const fn plain(self) -> Flags {
+        Flags(self.0 & !Flags::ENCRYPTED)
+    }
+
     const ENCRYPTED: u32 = 1 << 13;
 
     pub const fn is_encrypted(self) -> bool {

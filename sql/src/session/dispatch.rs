@@ -115,6 +115,12 @@ impl Session {
                 self.instance.engine.rotate_master_key().map_err(storage_error)?;
                 Done::default()
             }
+            Statement::EncryptSystem(encrypted) => {
+                self.check_writable()?;
+                self.commit()?;
+                self.instance.engine.set_system_encrypted(*encrypted).map_err(storage_error)?;
+                Done::default()
+            }
             Statement::Flush { items, .. } => {
                 self.flush(items)?;
                 Done::default()

@@ -72,6 +72,7 @@ pub fn reconfigure(globals: &GlobalVariables, config: &mut Config) {
     if let Some(algorithm) = Algorithm::by_name(&globals.text("innodb_system_compression_algorithm")) {
         config.system_compression = algorithm;
     }
+    config.encrypt_undo = globals.on("innodb_undo_log_encrypt");
     config.deadlock_detect = globals.on("innodb_deadlock_detect");
     config.compression_level = globals.number("innodb_compression_level") as u8;
     config.old_blocks_ms = globals.number("innodb_old_blocks_time") as u32;

@@ -154,10 +154,11 @@ impl Inner {
         if self.store.is_poisoned() {
             return Ok(false);
         }
+        let temporary = self.purge_temporary()?;
         let mut purger = self.purger.lock();
         // No table or index is dropped in the meantime.
         let _gate = self.dictionary.hold_tables();
         let step = purger.step(&self.context(), &|id| self.dictionary.by_id(id))?;
-        Ok(self.purge_temporary()? || !step.is_idle())
+        Ok(temporary || !step.is_idle())
     }
 }

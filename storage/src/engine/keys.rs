@@ -1,4 +1,5 @@
-//! Rotation of the master key: a new one, and the key of every encrypted file wrapped by it.
+//! Rotation of the master key: a new one, and the key of every encrypted file wrapped by it. And the files that are no
+//! table's own, those of the system and of undo logs, which are encrypted, or are not any more, while they are in use.
 //!
 //! ```text
 //!   new master key in the ring, durable     page 0 of a.ibd     page 0 of b.ibd    log durable
@@ -8,15 +9,22 @@
 //!
 //! Pages are not touched: a file's own key stays what it is. Files that are made meanwhile may still be wrapped by the
 //! old key; they are found by the last look, or at the next start.
+//!
+//! ```text
+//!   key on page 0, durable      pages are encrypted as they are written      all pages have been written anew
+//!   ------|-------------------------------|-------------------------------------------|----------------------->
+//!         a crash from here on leaves pages of both kinds, and each says which it is
+//! ```
 
-use format::ids::PageId;
-use format::page::space::HEADER_PAGE;
+use format::ids::{PageId, SpaceId};
+use format::page::space::{self as layout, HEADER_PAGE};
 use format::transform::encryption::KeyInfo;
 
 use super::{Engine, Inner};
 use crate::error::Result;
 use crate::mtr::Mtr;
-use crate::store::Tablespace;
+use crate::recovery::UNDO_SPACE;
+use crate::store::{Tablespace, Transform};
 
 impl Engine {
     /// ALTER INSTANCE ROTATE INNODB MASTER KEY. Durable on return.
@@ -28,7 +36,50 @@ impl Engine {
     }
 }
 
+impl Engine {
+    /// ALTER TABLESPACE mysql ENCRYPTION: names of tables and columns, and what else the system tablespace has.
+    pub fn set_system_encrypted(&self, encrypted: bool) -> Result<()> {
+        self.inner.set_encrypted(SpaceId(0), encrypted)
+    }
+
+    /// SET GLOBAL innodb_undo_log_encrypt.
+    pub fn set_undo_encrypted(&self, encrypted: bool) -> Result<()> {
+        self.inner.store.set_config(|config| config.encrypt_undo = encrypted);
+        self.inner.set_encrypted(UNDO_SPACE, encrypted)
+    }
+}
+
 impl Inner {
+    /// Encrypts a file that is no table's own, or stops doing so, and writes its pages anew. Durable on return.
+    pub(super) fn set_encrypted(&self, id: SpaceId, encrypted: bool) -> Result<()> {
+        let store = &self.store;
+        let Some(space) = store.space(id) else { return Ok(()) };
+        if space.transform().encrypted == encrypted {
+            return Ok(());
+        }
+        let new_key = match space.key() {
+            None => Some(store.key_ring().make_key(&space.path())?),
+            Some(_) => None,
+        };
+        let mut mtr = Mtr::begin(store);
+        let page = mtr.latch_exclusive(PageId::new(id, HEADER_PAGE))?;
+        let flags = layout::flags(mtr.page(page));
+        let flags = if encrypted { flags.encrypted() } else { flags.plain() };
+        mtr.write(page, layout::FLAGS, &flags.0.to_be_bytes());
+        if let Some(key) = &new_key {
+            let offset = KeyInfo::offset(mtr.page(page).len());
+            mtr.write(page, offset, &key.info().to_bytes());
+        }
+        mtr.commit();
+        if let Some(key) = new_key {
+            // Without the key nobody could read what is encrypted by it.
+            store.flush_space(id)?;
+            space.add_key(key);
+        }
+        space.set_transform(Transform { encrypted, ..space.transform() });
+        store.rewrite_space(id)
+    }
+
     /// Wraps what a rotation left over when it was interrupted. It can wait: the old master key is still there.
     pub(super) fn finish_rotation(&self) {
         match self.rewrap_keys() {

@@ -136,6 +136,8 @@ impl Engine {
         });
         inner.take_in(opened.unfinished);
         inner.finish_rotation();
+        let encrypt_undo = inner.store.config().encrypt_undo;
+        inner.set_encrypted(recovery::UNDO_SPACE, encrypt_undo)?;
         inner.locks.set_deadlock_detect(inner.store.config().deadlock_detect);
         let background = threads.then(|| {
             inner.store.start_threads();
@@ -191,7 +193,8 @@ impl Engine {
     fn refresh_transforms(&self) {
         let config = self.config();
         for space in [SpaceId(0), recovery::UNDO_SPACE].into_iter().filter_map(|id| self.inner.store.space(id)) {
-            space.set_transform(Transform::usual(config.system_compression));
+            let encrypted = space.transform().encrypted;
+            space.set_transform(Transform { encrypted, ..Transform::usual(config.system_compression) });
         }
         for table in self.inner.dictionary.all_tables() {
             if let Some(space) = self.inner.store.space(table.space) {

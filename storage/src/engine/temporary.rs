@@ -159,7 +159,9 @@ impl Inner {
             // An earlier attempt has failed half way.
             store.drop_temporary_space(id)?;
         }
-        store.create_temporary_space(id, UNDO_PATH, Transform::usual(store.config().system_compression))?;
+        let config = store.config();
+        let transform = Transform { encrypted: config.encrypt_undo, ..Transform::usual(config.system_compression) };
+        store.create_temporary_space(id, UNDO_PATH, transform)?;
         let mut mtr = Mtr::begin(store);
         segment::init_space(&mut mtr, id, segment::space_flags(store.page_bytes()))?;
         mtr.commit();
@@ -269,12 +271,14 @@ impl Inner {
         }
     }
 
-    /// Purges a bounded part of the history of temporary tables. The caller holds the tables.
+    /// Purges a bounded part of the history of temporary tables.
     pub(super) fn purge_temporary(&self) -> Result<bool> {
         if self.temporary.undo.get().is_none() {
             return Ok(false);
         }
-        let step = self.temporary.purger.lock().step(&self.temporary_context(), &|id| self.dictionary.by_id(id))?;
+        let mut purger = self.temporary.purger.lock();
+        let _gate = self.dictionary.hold_tables();
+        let step = purger.step(&self.temporary_context(), &|id| self.dictionary.by_id(id))?;
         Ok(!step.is_idle())
     }
 

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use format::ids::{SpaceId, TableId, TrxId, UndoNo};
+use format::ids::{PageId, SpaceId, TableId, TrxId, UndoNo};
+use format::page::space as layout;
 use rustc_hash::FxHashMap;
 
 use super::{Opened, PageRecovery, RecoveryReport, UNDO_PATH, UNDO_SPACE, Unfinished};
@@ -37,6 +38,12 @@ pub fn resolve(store: Arc<Store>, pages: PageRecovery) -> Result<Opened> {
     let transform = Transform::usual(store.config().system_compression);
     open_space(&store, SpaceId(0), dictionary::SYSTEM_PATH, transform)?;
     open_space(&store, UNDO_SPACE, UNDO_PATH, transform)?;
+    for id in [SpaceId(0), UNDO_SPACE] {
+        let encrypted = layout::flags(&store.read(PageId::new(id, layout::HEADER_PAGE))?).is_encrypted();
+        if let Some(space) = store.space(id) {
+            space.set_transform(Transform { encrypted, ..transform });
+        }
+    }
     let registry = Registry::open(&store)?;
     let locks = LockTable::new();
     let (undo, unfinished, newest) = UndoSpace::open(&store)?;

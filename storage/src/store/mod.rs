@@ -427,6 +427,24 @@ impl Store {
         space.sync().inspect_err(|error| self.health.poison(error))
     }
 
+    /// Writes all pages of a tablespace anew, durably: each in the form that its transform has now.
+    pub fn rewrite_space(&self, id: SpaceId) -> Result<()> {
+        for number in 1..self.space_pages(id)?.0 {
+            let page = PageId::new(id, PageNo(number));
+            self.reserve_log()?;
+            let latch = match self.pool.fetch_exclusive(page) {
+                // Of a free page anything may be left.
+                Err(Error::Corrupt { .. }) => continue,
+                other => other?,
+            };
+            // Nothing changes, so the log need not know.
+            if !header::is_zero(&latch) {
+                self.redo.at_rest(|end| self.pool.mark_dirty(&latch, end));
+            }
+        }
+        self.flush_space(id)
+    }
+
     /// Writes all dirty pages and a checkpoint. Under load, those that are dirty now.
     pub fn checkpoint(&self) -> Result<()> {
         self.apply_all_pending()?;

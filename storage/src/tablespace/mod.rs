@@ -14,7 +14,8 @@
 //! Invariants:
 //!
 //! * A page on disk is sealed, and its header names this tablespace and its own number. Reading verifies that.
-//! * A file is encrypted or plain for its whole life. What is encrypted has its key from before the first page is read.
+//! * A table's file is encrypted or plain for its whole life; those of the system and of undo logs may change over. What
+//!   is encrypted has its key from before the first page of it is written.
 //! * Page 0 is stored plain, so that any tool can tell what the file is.
 
 pub mod torn;
@@ -31,8 +32,8 @@ pub mod page_io;
 
 pub mod doublewrite;
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use format::ids::{Lsn, PageId, PageNo, SpaceId};
 use format::page::header::{self, PageType};
@@ -102,7 +103,7 @@ pub struct Tablespace {
     /// As [`Transform::to_flags`] has it.
     transform: AtomicU32,
     /// Of an encrypted file.
-    key: Option<SpaceKey>,
+    key: OnceLock<SpaceKey>,
     /// The option.
     reserve_blocks: bool,
     /// A [`TornProtection`], for those who write.
@@ -180,7 +181,7 @@ impl Tablespace {
             page_bytes: config.page_bytes,
             layout,
             transform: AtomicU32::new(Transform { encrypted: key.is_some(), ..transform }.to_flags()),
-            key,
+            key: key.map(OnceLock::from).unwrap_or_default(),
             reserve_blocks: config.reserve_blocks,
             protection: AtomicU8::new(protection as u8),
             torn: Mutex::new(Rank::Space, Torn { wishes, reason }),
@@ -212,15 +213,22 @@ impl Tablespace {
         Transform::from_flags(self.transform.load(Ordering::Relaxed))
     }
 
-    /// Takes effect for each page when it is next written. A file stays encrypted, or plain.
+    /// Takes effect for each page when it is next written. A table's file stays encrypted, or plain.
     pub fn set_transform(&self, transform: Transform) {
-        let transform = Transform { encrypted: self.key.is_some(), ..transform };
+        let wanted = transform.encrypted || !is_shared(self.id);
+        let transform = Transform { encrypted: self.key.get().is_some() && wanted, ..transform };
         self.transform.store(transform.to_flags(), Ordering::Relaxed);
     }
 
     /// The key, if the file is encrypted.
     pub fn key(&self) -> Option<&SpaceKey> {
-        self.key.as_ref()
+        self.key.get()
+    }
+
+    /// A file that was plain so far has a key, which stands durably on its page 0: its pages may be encrypted from here on.
+    pub fn add_key(&self, key: SpaceKey) {
+        assert!(is_shared(self.id), "a table's file is encrypted or plain for its whole life");
+        assert!(self.key.set(key).is_ok(), "a file has one key");
     }
 
     pub fn torn_protection(&self) -> TornProtection {
@@ -567,6 +575,11 @@ impl Tablespaces {
         }
         Ok(())
     }
+}
+
+/// Whether a tablespace is not a table's own: that of the system, and those of undo logs.
+fn is_shared(id: SpaceId) -> bool {
+    id == SpaceId(0) || id.0 >= 0xF000_0000
 }
 
 /// Before a file is written that way.

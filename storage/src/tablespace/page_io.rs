@@ -186,7 +186,7 @@ impl Batch {
         let region = if protection == TornProtection::Doublewrite { &mut self.copied } else { &mut self.direct };
         let bytes = region.append(stored);
         // Compress, then encrypt: the other way round there would be nothing to compress.
-        if let Some(key) = space.key().filter(|_| id.page.0 != 0) {
+        if let Some(key) = space.key().filter(|_| id.page.0 != 0 && space.transform().encrypted) {
             let stored = &mut region.buffer[bytes.clone()];
             encryption::encrypt(stored, &key.page_key);
             state = PageState { encrypted: true, exact_bytes: transform::stored_bytes(stored), ..state };

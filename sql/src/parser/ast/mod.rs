@@ -129,6 +129,8 @@ pub enum Statement {
     },
     /// ALTER INSTANCE ROTATE INNODB MASTER KEY
     RotateMasterKey,
+    /// ALTER TABLESPACE mysql ENCRYPTION.
+    EncryptSystem(bool),
     Flush {
         no_binlog: bool,
         items: Vec<FlushItem>,

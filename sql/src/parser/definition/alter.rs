@@ -2,7 +2,7 @@
 
 use super::Parser;
 use super::table::Constraint;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::parser::ast::*;
 
 impl Parser<'_> {
@@ -19,6 +19,19 @@ impl Parser<'_> {
         }
         if self.take_words(&["INSTANCE", "ROTATE", "INNODB", "MASTER", "KEY"]) {
             return Ok(Statement::RotateMasterKey);
+        }
+        if self.is_word("TABLESPACE")
+            && (self.is_word_at(1, "mysql") || self.is_word_at(1, "innodb_system"))
+            && self.is_word_at(2, "ENCRYPTION")
+        {
+            self.at += 3;
+            self.take_symbol("=");
+            let encrypted = match self.text()?.as_str() {
+                "Y" | "y" => true,
+                "N" | "n" => false,
+                _ => return Err(Error::invalid_encryption_option()),
+            };
+            return Ok(Statement::EncryptSystem(encrypted));
         }
         let _ = self.take_word("ONLINE") || self.take_word("OFFLINE");
         let _ = self.take_word("IGNORE");

@@ -147,7 +147,7 @@ pub(super) const LIST: &[Variable] = &[
     v("innodb_encrypt_tables", Global, Enumeration(&["OFF", "ON", "FORCE"]), "OFF", "New tables are encrypted"),
     v("innodb_encrypt_log", Global, Bool, "OFF", "Encrypt the log").at_start().inert(TABLES_ONLY),
     v("innodb_redo_log_encrypt", Global, Bool, "OFF", "Encrypt the log").inert(TABLES_ONLY),
-    v("innodb_undo_log_encrypt", Global, Bool, "OFF", "Encrypt undo").inert(TABLES_ONLY),
+    v("innodb_undo_log_encrypt", Global, Bool, "OFF", "Encrypt undo logs"),
     v("keyring_file_data", Global, Text, "keyring", "File with the master keys of encrypted tables").at_start(),
     v("innodb_defragment", Global, Bool, "OFF", "OPTIMIZE TABLE in place").inert(GONE),
     v("innodb_scrub_log", Global, Bool, "OFF", "Overwrite the log").at_start().inert(GONE),

@@ -81,7 +81,7 @@ const NO_REPLICA: &str = "there is no replication yet";
 const AUTOMATIC: &str = "the server decides this by itself";
 const ALWAYS_ON: &str = "this is always so here";
 const NOT_YET: &str = "it is kept, but not obeyed yet";
-const TABLES_ONLY: &str = "tables are encrypted; the redo log, undo and the system tablespace are not";
+const TABLES_ONLY: &str = "tables, undo and the system tablespace can be encrypted, the redo log is not";
 
 pub const ISOLATION_LEVELS: &[&str] = &["READ-UNCOMMITTED", "READ-COMMITTED", "REPEATABLE-READ", "SERIALIZABLE"];
 
