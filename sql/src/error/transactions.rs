@@ -20,6 +20,49 @@ impl Error {
         Error::new(3568, b"HY000", format!("Unresolved table name `{name}` in locking clause."))
     }
 
+    // ---------------------------------------------------------------- XA
+
+    pub fn xaer_nota() -> Error {
+        Error::new(1397, b"XAE04", "XAER_NOTA: Unknown XID")
+    }
+
+    pub fn xaer_inval() -> Error {
+        Error::new(1398, b"XAE05", "XAER_INVAL: Invalid arguments (or unsupported command)")
+    }
+
+    /// The two blanks are MySQL's.
+    pub fn xaer_rmfail(state: &str) -> Error {
+        let text = "XAER_RMFAIL: The command cannot be executed when global transaction is in the ";
+        Error::new(1399, b"XAE07", format!("{text} {state} state"))
+    }
+
+    pub fn xaer_outside() -> Error {
+        Error::new(1400, b"XAE09", "XAER_OUTSIDE: Some work is done outside global transaction")
+    }
+
+    pub fn xaer_rmerr() -> Error {
+        let text = "XAER_RMERR: Fatal error occurred in the transaction branch - check your data for consistency";
+        Error::new(1401, b"XAE03", text)
+    }
+
+    pub fn xa_rbrollback() -> Error {
+        Error::new(1402, b"XA100", "XA_RBROLLBACK: Transaction branch was rolled back")
+    }
+
+    pub fn xaer_dupid() -> Error {
+        Error::new(1440, b"XAE08", "XAER_DUPID: The XID already exists")
+    }
+
+    pub fn xa_rbtimeout() -> Error {
+        Error::new(1613, b"XA106", "XA_RBTIMEOUT: Transaction branch was rolled back: took too long")
+    }
+
+    pub fn xa_rbdeadlock() -> Error {
+        Error::new(1614, b"XA102", "XA_RBDEADLOCK: Transaction branch was rolled back: deadlock was detected")
+    }
+
+    // ------------------------------------------------------- conflicts, limits
+
     pub fn record_changed() -> Error {
         Error::new(1020, b"HY000", "Record has changed since last read; try restarting transaction")
     }

@@ -83,7 +83,7 @@ pub const ENGINES: VirtualTable = VirtualTable {
             string("DEFAULT"),
             string("InnoDB tablespaces whose pages are compressed on their way to disk"),
             yes(true),
-            yes(false),
+            yes(true),
             yes(true),
         ]]
     },

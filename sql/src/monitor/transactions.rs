@@ -28,6 +28,13 @@ impl Report<'_> {
             now.row_lock_waits_now, now.row_lock_waits, now.deadlocks, now.lock_timeouts
         ));
         self.line(format!("{} commits, {} rollbacks", now.trx_commits, now.trx_rollbacks));
+        if now.rollbacks.transactions + now.rollbacks.stuck + now.trx_prepared > 0 {
+            let left = now.rollbacks.records_left;
+            self.line(format!(
+                "{} prepared; {} rolled back in the background, {left} changes to undo; {} that cannot be rolled back yet",
+                now.trx_prepared, now.rollbacks.transactions, now.rollbacks.stuck
+            ));
+        }
         self.line("LIST OF TRANSACTIONS FOR EACH SESSION:");
         for transaction in picture.transactions.iter().take(TRANSACTIONS_MAX) {
             self.transaction(picture, transaction, now_us);

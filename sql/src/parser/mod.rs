@@ -490,6 +490,7 @@ impl<'a> Parser<'a> {
             b"SHOW" => self.show(),
             b"EXPLAIN" | b"DESCRIBE" | b"DESC" => self.explain(),
             b"BEGIN" | b"START" | b"COMMIT" | b"ROLLBACK" | b"SAVEPOINT" | b"RELEASE" => self.transaction(),
+            b"XA" => self.xa(),
             b"LOCK" | b"UNLOCK" => self.lock_tables(),
             b"CLONE" | b"BACKUP" => self.backup(),
             b"OPTIMIZE" | b"ANALYZE" | b"CHECK" | b"REPAIR" | b"CHECKSUM" => self.maintain(),
@@ -524,8 +525,8 @@ impl<'a> Parser<'a> {
                 self.advance();
                 Ok(Statement::Do(self.list(Self::expr)?))
             }
-            b"CALL" | b"HANDLER" | b"LOAD" | b"XA" | b"CHANGE" | b"STOP" | b"PURGE" | b"INSTALL" | b"UNINSTALL"
-            | b"BINLOG" | b"CACHE" | b"IMPORT" | b"HELP" | b"SIGNAL" | b"RESIGNAL" | b"GET" | b"RESTART" => {
+            b"CALL" | b"HANDLER" | b"LOAD" | b"CHANGE" | b"STOP" | b"PURGE" | b"INSTALL" | b"UNINSTALL" | b"BINLOG"
+            | b"CACHE" | b"IMPORT" | b"HELP" | b"SIGNAL" | b"RESIGNAL" | b"GET" | b"RESTART" => {
                 let name = String::from_utf8_lossy(&word).into_owned();
                 self.skip_rest()?;
                 Ok(Statement::Unsupported(name))

@@ -4,7 +4,7 @@ use super::{Done, Session, plan};
 use crate::catalog::storage_error;
 use crate::ddl;
 use crate::error::{Error, Result};
-use crate::parser::ast::{Show, Statement};
+use crate::parser::ast::{Show, Statement, Xa};
 use crate::result::ResultSink;
 use crate::status::Counter;
 
@@ -48,7 +48,7 @@ impl Session {
                 Done::default()
             }
             Statement::Savepoint(name) => {
-                self.savepoint(name);
+                self.savepoint(name)?;
                 Done::default()
             }
             Statement::RollbackTo(name) => {
@@ -57,6 +57,11 @@ impl Session {
             }
             Statement::ReleaseSavepoint(name) => {
                 self.release_savepoint(name)?;
+                Done::default()
+            }
+            Statement::Xa(Xa::Recover(shape)) => return self.xa_recover(shape, more, sink),
+            Statement::Xa(statement) => {
+                self.xa(statement)?;
                 Done::default()
             }
             Statement::LockTables(tables) => {

@@ -24,6 +24,7 @@
 //! | `define` | definitions, and CREATE TABLE ... SELECT |
 //! | `plan` | plans of statements, and running them |
 //! | `transaction` | BEGIN to ROLLBACK, and statements inside |
+//! | `xa` | branches of distributed transactions |
 //! | `limits` | what keeps a statement from writing, reading all or running on |
 //! | `set` | SET |
 //! | `locks` | LOCK TABLES, the global read lock |
@@ -40,6 +41,7 @@ mod plan;
 mod set;
 mod state;
 mod transaction;
+mod xa;
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -101,6 +103,8 @@ pub struct Session {
     /// BEGIN was said: autocommit rests until COMMIT.
     explicit: bool,
     savepoints: Vec<(String, storage::Savepoint)>,
+    /// XA START was said. Behind `trx`, for the transaction ends before its name is free.
+    branch: Option<xa::Branch>,
     /// LOCK INSTANCE FOR BACKUP: no DDL but our own.
     backup_hold: Option<storage::BackupHold>,
     backup_stage: Option<BackupStage>,
@@ -151,6 +155,7 @@ impl Session {
             temporary: None,
             explicit: false,
             savepoints: Vec::new(),
+            branch: None,
             backup_hold: None,
             backup_stage: None,
             locked: None,
@@ -423,7 +428,7 @@ impl Session {
 
     /// COM_RESET_CONNECTION: as after login.
     pub fn reset(&mut self) {
-        let _ = self.rollback();
+        let _ = self.abandon();
         self.temporary = None;
         (self.backup_hold, self.backup_stage) = (None, None);
         self.release_tables();

@@ -192,10 +192,12 @@ impl Session {
             Plan::Delete(plan) => Some(&plan.table),
         };
         let writes = target.is_some();
-        // The session's own tables are its own affair.
-        if target.is_some_and(|table| !table.is_temporary())
-            && let Err(refusal) = self.check_writable()
-        {
+        let refusal = self.check_branch(&cached.tables).and_then(|()| match target {
+            // The session's own tables are its own affair.
+            Some(table) if !table.is_temporary() => self.check_writable(),
+            _ => Ok(()),
+        });
+        if let Err(refusal) = refusal {
             self.fail(refusal, sink);
             return Outcome::Answered;
         }

@@ -127,6 +127,10 @@ impl Session {
                 let notices = self.variables.set(&name, &value)?;
                 // Switching autocommit on ends the transaction that its absence began.
                 if !was && self.variables.settings.autocommit {
+                    if let Err(refusal) = self.check_no_branch() {
+                        self.variables.set(&name, &Value::Int(0))?;
+                        return Err(refusal);
+                    }
                     self.commit()?;
                 }
                 notices

@@ -66,6 +66,11 @@ impl Session {
         self.instance.engine.begin(options)
     }
 
+    /// Whether a transaction has begun that the next statement belongs to.
+    pub(super) fn has_transaction(&self) -> bool {
+        self.explicit || self.trx.is_some()
+    }
+
     /// BEGIN.
     pub(super) fn begin(&mut self, read_only: Option<bool>, consistent_snapshot: bool) -> Result<()> {
         self.commit()?;
@@ -86,13 +91,15 @@ impl Session {
     }
 
     /// What the session knows of its transaction is over.
-    fn end_transaction(&mut self) {
+    pub(super) fn end_transaction(&mut self) {
         self.explicit = false;
         self.savepoints.clear();
         self.process.end_transaction();
     }
 
+    /// COMMIT, also of what commits by the way; an error in a branch of a distributed transaction.
     pub(super) fn commit(&mut self) -> Result<()> {
+        self.check_no_branch()?;
         // The transaction is still there if this wait is given up.
         let entered = self.trx.as_ref().is_some_and(Trx::has_changes) && self.enter_commit()?;
         self.end_transaction();
@@ -109,6 +116,7 @@ impl Session {
     }
 
     pub(super) fn rollback(&mut self) -> Result<()> {
+        self.check_no_branch()?;
         self.end_transaction();
         match self.trx.take() {
             Some(trx) => {
@@ -151,18 +159,20 @@ impl Session {
         }
     }
 
-    pub(super) fn savepoint(&mut self, name: &str) {
+    pub(super) fn savepoint(&mut self, name: &str) -> Result<()> {
         self.status.add(Counter::ComSavepoint, 1);
+        self.check_branch_active()?;
         if !self.in_transaction() {
-            return; // It would be gone with its own statement.
+            return Ok(()); // It would be gone with its own statement.
         }
         if self.trx.is_none() {
             self.trx = Some(self.begin_trx());
         }
-        let Some(trx) = &mut self.trx else { return };
+        let Some(trx) = &mut self.trx else { return Ok(()) };
         let savepoint = trx.savepoint();
         self.savepoints.retain(|(known, _)| !known.eq_ignore_ascii_case(name));
         self.savepoints.push((name.to_owned(), savepoint));
+        Ok(())
     }
 
     fn find_savepoint(&self, name: &str) -> Result<usize> {
@@ -172,6 +182,7 @@ impl Session {
 
     pub(super) fn rollback_to(&mut self, name: &str) -> Result<()> {
         self.status.add(Counter::ComRollbackToSavepoint, 1);
+        self.check_branch_active()?;
         let at = self.find_savepoint(name)?;
         let savepoint = self.savepoints[at].1;
         self.savepoints.truncate(at + 1);
@@ -183,6 +194,7 @@ impl Session {
 
     pub(super) fn release_savepoint(&mut self, name: &str) -> Result<()> {
         self.status.add(Counter::ComReleaseSavepoint, 1);
+        self.check_branch_active()?;
         let at = self.find_savepoint(name)?;
         self.savepoints.truncate(at);
         Ok(())
@@ -227,13 +239,16 @@ impl Session {
                     let _ = crate::locks::last_deadlock(&self.instance, &crate::monitor::moment(self.zone()));
                 }
                 self.end_transaction();
+                self.branch_lost(&error);
                 let _ = trx.rollback();
                 Err(error)
             }
             Err(error) if self.in_transaction() => {
                 if let Err(worse) = trx.rollback_to(savepoint) {
                     self.end_transaction();
-                    return Err(storage_error(worse));
+                    let worse = storage_error(worse);
+                    self.branch_lost(&worse);
+                    return Err(worse);
                 }
                 self.trx = Some(trx);
                 Err(error)

@@ -27,6 +27,8 @@ pub struct Settings {
     pub metadata_lock_wait_seconds: u64,
     /// `innodb_snapshot_isolation`.
     pub snapshot_isolation: bool,
+    /// `xa_detach_on_prepare`: a prepared transaction leaves its session at once.
+    pub xa_detach_on_prepare: bool,
     /// `innodb_rollback_on_timeout`: the end of a wait for a row lock ends the transaction.
     pub rollback_on_timeout: bool,
     pub time_zone: TimeZone,
@@ -157,6 +159,7 @@ impl Default for Settings {
             completion_type: Completion::NoChain,
             row_lock_wait_seconds: 50,
             snapshot_isolation: false,
+            xa_detach_on_prepare: true,
             rollback_on_timeout: false,
             metadata_lock_wait_seconds: YEAR_SECONDS,
             time_zone: TimeZone::System,
@@ -224,6 +227,7 @@ impl Settings {
                 }
             }
             "innodb_lock_wait_timeout" => self.row_lock_wait_seconds = number(value),
+            "xa_detach_on_prepare" => self.xa_detach_on_prepare = on(value),
             "innodb_snapshot_isolation" => self.snapshot_isolation = on(value),
             "innodb_rollback_on_timeout" => self.rollback_on_timeout = on(value),
             "lock_wait_timeout" => self.metadata_lock_wait_seconds = number(value),

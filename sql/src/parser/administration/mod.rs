@@ -4,6 +4,7 @@
 mod account;
 mod set;
 mod show;
+mod xa;
 
 use super::Parser;
 use super::ast::*;

@@ -1,5 +1,7 @@
 //! SET, SHOW, FLUSH, users: what is neither a query nor a change nor a definition.
 
+use format::xid::Xid;
+
 use super::*;
 
 /// The stages of MariaDB's BACKUP STAGE, in their order.
@@ -220,4 +222,36 @@ pub enum GrantLevel {
 
 impl ShowFilter {
     pub const NONE: ShowFilter = ShowFilter { like: None, filter: None };
+}
+
+/// XA, by its verbs.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Xa {
+    Start { xid: Xid, mode: StartMode },
+    End { xid: Xid, suspend: bool },
+    Prepare(Xid),
+    Commit { xid: Xid, one_phase: bool },
+    Rollback(Xid),
+    Recover(XidShape),
+}
+
+/// What XA START begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StartMode {
+    New,
+    Join,
+    Resume,
+}
+
+/// How XA RECOVER shows names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum XidShape {
+    /// Both parts as they are.
+    Raw,
+    /// Both parts, CONVERT XID.
+    Hexadecimal,
+    /// As XA COMMIT wants them, FORMAT='SQL'.
+    Sql,
+    /// A format of this name is not known.
+    Unknown(String),
 }

@@ -85,6 +85,8 @@ pub enum Statement {
     Savepoint(String),
     RollbackTo(String),
     ReleaseSavepoint(String),
+    /// XA: branches of distributed transactions.
+    Xa(Xa),
     LockTables(Vec<(TableName, Option<String>, TableLock)>),
     UnlockTables,
     /// LOCK INSTANCE FOR BACKUP.

@@ -163,6 +163,7 @@ pub(super) const LIST: &[Variable] = &[
         "Statistics that are used",
     )
     .inert(AUTOMATIC),
+    v("xa_detach_on_prepare", Both, Bool, "ON", "XA PREPARE leaves the transaction to any session"),
     v("wsrep_on", Both, Bool, "OFF", "Galera replication").not_an_option(),
     v("last_gtid", Session, Text, "", "GTID of the last transaction").fixed(),
     v("in_transaction", Session, Bool, "OFF", "Whether a transaction is open").computed().fixed(),
