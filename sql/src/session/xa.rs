@@ -24,7 +24,7 @@ use std::sync::Arc;
 use format::collation::CollationId;
 use format::value::{ColumnType, Value};
 use format::xid::{Xid, hexadecimal};
-use storage::{Engine, Table, XidClaim};
+use storage::{Engine, Table, TableUse, XidClaim};
 
 use super::Session;
 use super::transaction::Characteristics;
@@ -96,13 +96,13 @@ impl Session {
     }
 
     /// An error if the session has a branch in which a statement may not touch these tables.
-    pub(super) fn check_branch(&self, tables: &[Arc<Table>]) -> Result<()> {
+    pub(super) fn check_branch(&self, tables: &[(Arc<Table>, TableUse)]) -> Result<()> {
         if self.branch.is_none() || tables.is_empty() {
             return Ok(());
         }
         self.check_branch_active()?;
         // They are the session's, and what is prepared is not.
-        match tables.iter().any(|table| table.is_temporary()) {
+        match tables.iter().any(|(table, _)| table.is_temporary()) {
             true => Err(Error::unsupported("temporary tables in XA transactions")),
             false => Ok(()),
         }
