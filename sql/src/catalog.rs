@@ -34,6 +34,9 @@ pub fn storage_error(error: storage::Error) -> Error {
         Storage::RecordChanged => Error::record_changed(),
         Storage::Interrupted => Error::interrupted(),
         Storage::DuplicateKey { index } => Error::duplicate_entry("", &format!("#{index}")),
+        Storage::ForeignKey(violation) => Error::foreign_key(&violation),
+        Storage::CascadeTooDeep { depth_max } => Error::cascade_too_deep(depth_max),
+        Storage::ForeignKeyRefused(refusal) => Error::foreign_key_refused(&refusal),
         Storage::NotFound(name) => match name.split_once('.') {
             Some((database, table)) => Error::no_such_table(database, table),
             None => Error::unknown_database(&name),

@@ -324,6 +324,7 @@ pub fn create_table(table: &Table, auto_increment: u64) -> String {
     lines.extend(shown().filter(|index| index.primary).map(|index| index_line(table, index)));
     lines.extend(shown().filter(|index| !index.primary && index.unique).map(|index| index_line(table, index)));
     lines.extend(shown().filter(|index| !index.primary && !index.unique).map(|index| index_line(table, index)));
+    lines.extend(table.foreign_keys.iter().map(|key| key.text(&table.database)));
     let kind = if table.space.is_temporary() { "TEMPORARY TABLE" } else { "TABLE" };
     let mut out = format!("CREATE {kind} {} (\n  {}\n) ENGINE=InnoDB", quoted(&table.name), lines.join(",\n  "));
     if table.auto_increment.is_some() && auto_increment > 1 {

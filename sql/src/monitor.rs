@@ -6,7 +6,8 @@
 //!
 //! ```text
 //! 2026-01-31 12:00:00 0x1 INNODB MONITOR OUTPUT
-//! BACKGROUND THREAD, SEMAPHORES, LATEST DETECTED DEADLOCK (if there was one), TRANSACTIONS, FILE I/O, LOG,
+//! BACKGROUND THREAD, SEMAPHORES, LATEST FOREIGN KEY ERROR and LATEST DETECTED DEADLOCK (if there was one),
+//! TRANSACTIONS, FILE I/O, LOG,
 //! BUFFER POOL AND MEMORY, PAGE COMPRESSION, PAGE CLEANERS, ROW OPERATIONS
 //! END OF INNODB MONITOR OUTPUT
 //! ```
@@ -25,7 +26,7 @@ mod transactions;
 use std::fmt::Write;
 
 use format::value::{DateTime, ZoneOffset};
-use storage::{EngineStatus, PageCleanerStatus};
+use storage::{EngineStatus, ForeignKeyReport, PageCleanerStatus};
 
 use crate::information_schema::Facts;
 use crate::locks::{self, Picture};
@@ -44,6 +45,7 @@ pub fn report(facts: &Facts<'_>) -> String {
         .head(&moment(facts.zone), seconds)
         .background()
         .semaphores()
+        .foreign_key(engine.last_foreign_key_error().as_ref(), facts.zone)
         .deadlock(deadlock.as_deref())
         .transactions(&picture, now_us)
         .files()
@@ -57,8 +59,12 @@ pub fn report(facts: &Facts<'_>) -> String {
 
 /// This moment, as `2026-01-31 12:00:00`.
 pub fn moment(zone: ZoneOffset) -> String {
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-    let seconds = now.as_secs() as i64 * 1_000_000;
+    moment_of(std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default(), zone)
+}
+
+/// A moment since the Unix epoch, likewise.
+fn moment_of(since: std::time::Duration, zone: ZoneOffset) -> String {
+    let seconds = since.as_secs() as i64 * 1_000_000;
     let mut text = Vec::new();
     if let Some(moment) = DateTime::from_unix_micros(seconds, zone) {
         moment.write(0, &mut text);
@@ -118,6 +124,16 @@ impl Report<'_> {
             now.store.pool_wait_free_us / 1000
         ));
         self.line(format!("Waits for room in the log: {}", now.store.log_waits));
+        self
+    }
+
+    /// Only once there has been one, as in InnoDB.
+    fn foreign_key(mut self, last: Option<&ForeignKeyReport>, zone: ZoneOffset) -> Self {
+        if let Some(last) = last {
+            self.section("LATEST FOREIGN KEY ERROR");
+            self.line(format!("{} 0x1 Transaction:\nTRANSACTION {}", moment_of(last.at, zone), last.trx));
+            self.line(&*last.text);
+        }
         self
     }
 

@@ -34,6 +34,12 @@ pub enum Error {
     Interrupted,
     /// A unique index holds this key already. `index` is the ordinal in `Table::indexes`.
     DuplicateKey { index: usize },
+    /// A row would refer to nothing, or is referred to.
+    ForeignKey(Box<ForeignKeyViolation>),
+    /// A change of rows that follow others goes through too many tables.
+    CascadeTooDeep { depth_max: usize },
+    /// A description that is at odds with a foreign key.
+    ForeignKeyRefused(Box<ForeignKeyRefusal>),
     /// A database, table, index or tablespace of this name or number does not exist.
     NotFound(Box<str>),
     /// A database, table, index or tablespace of this name or number exists already.
@@ -59,6 +65,87 @@ pub enum Error {
     Io { doing: &'static str, cause: Arc<io::Error> },
     /// An earlier write or sync failed, so what is on disk is unknown until recovery. Nothing is written any more.
     Poisoned,
+}
+
+/// A row at odds with a foreign key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ForeignKeyViolation {
+    pub side: ForeignKeySide,
+    /// `db`.`child`, CONSTRAINT ... as messages have it.
+    pub constraint: Box<str>,
+    /// For the operator: what was tried, with which key.
+    pub report: Box<str>,
+}
+
+/// Which row is at odds with a foreign key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ForeignKeySide {
+    /// A child's, which would have no parent.
+    Child,
+    /// A parent's, which has children.
+    Parent,
+}
+
+/// Why a description cannot be, or cannot go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ForeignKeyRefusal {
+    DuplicateName {
+        constraint: Box<str>,
+    },
+    NoParentTable {
+        parent: Box<str>,
+    },
+    NoParentColumn {
+        column: Box<str>,
+        constraint: Box<str>,
+        parent: Box<str>,
+    },
+    NoParentIndex {
+        constraint: Box<str>,
+        parent: Box<str>,
+    },
+    NotComparable {
+        column: Box<str>,
+        parent_column: Box<str>,
+        constraint: Box<str>,
+    },
+    NoChildIndex {
+        constraint: Box<str>,
+    },
+    /// ON ... SET NULL of a column that is NOT NULL.
+    NotNull {
+        column: Box<str>,
+        constraint: Box<str>,
+    },
+    /// `of` is the child's name, when the column is the parent's.
+    DropColumn {
+        column: Box<str>,
+        constraint: Box<str>,
+        of: Option<Box<str>>,
+    },
+    ChangeColumn {
+        column: Box<str>,
+        constraint: Box<str>,
+        of: Option<Box<str>>,
+    },
+    DropIndex {
+        index: Box<str>,
+    },
+    DropTable {
+        table: Box<str>,
+        constraint: Box<str>,
+        child: Box<str>,
+    },
+    /// `db`.`child`, CONSTRAINT `name`
+    Truncate {
+        constraint: Box<str>,
+    },
+}
+
+impl From<ForeignKeyRefusal> for Error {
+    fn from(refusal: ForeignKeyRefusal) -> Error {
+        Error::ForeignKeyRefused(Box::new(refusal))
+    }
 }
 
 impl Error {
@@ -126,6 +213,9 @@ impl fmt::Display for Error {
             Error::RecordChanged => write!(f, "record has changed since last read; the transaction was rolled back"),
             Error::Interrupted => write!(f, "interrupted"),
             Error::DuplicateKey { index } => write!(f, "duplicate key in index {index}"),
+            Error::ForeignKey(violation) => write!(f, "a foreign key constraint fails ({})", violation.constraint),
+            Error::CascadeTooDeep { depth_max } => write!(f, "foreign keys cascade deeper than {depth_max} tables"),
+            Error::ForeignKeyRefused(refusal) => write!(f, "at odds with a foreign key: {refusal:?}"),
             Error::NotFound(name) => write!(f, "{name} does not exist"),
             Error::Exists(name) => write!(f, "{name} exists already"),
             Error::TableChanged => write!(f, "table definition has changed, please retry transaction"),

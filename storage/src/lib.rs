@@ -51,10 +51,11 @@ pub mod engine;
 pub use config::Config;
 pub use dictionary::Table;
 pub use engine::{
-    CheckReport, Cursor, Engine, EngineStatus, LockDump, LockedKey, RecordLock, RollbackStatus, RowMap, Savepoint,
-    SpaceCheck, TableLock, TableStatistics, TablespaceInfo, TemporaryTables, Trx, TrxOptions, XidClaim,
+    CheckReport, Cursor, Engine, EngineStatus, ForeignKeyReport, LockDump, LockedKey, RecordLock, RollbackStatus,
+    RowMap, Savepoint, SpaceCheck, TableLock, TableStatistics, TablespaceInfo, TemporaryTables, Trx, TrxOptions,
+    XidClaim,
 };
-pub use error::{Error, Result};
+pub use error::{Error, ForeignKeyRefusal, ForeignKeySide, ForeignKeyViolation, Result};
 pub use lock::{
     BackupHold, DeadlockMember, DeadlockReport, Interrupt, Introduction, Kill, LockInfo, LockKind, LockMode,
     MetadataGrant, OwnerInfo, Scheduler, Stage, TableUse, Wish,
@@ -62,8 +63,9 @@ pub use lock::{
 pub use mtr::{Mtr, PageHandle};
 pub use recovery::RecoveryReport;
 pub use schema::{
-    AtomicWrites, Column, ColumnDefault, ColumnSet, Compression, Database, IfLocked, Index, IndexDefinition, IndexPart,
-    ReadMode, Row, RowFormat, ScanRange, TableDefinition, TableOptions, same_name,
+    AtomicWrites, Column, ColumnDefault, ColumnSet, Compression, Database, ForeignKey, IfLocked, Index,
+    IndexDefinition, IndexPart, ReadMode, ReferentialAction, Row, RowFormat, ScanRange, TableDefinition, TableOptions,
+    same_name,
 };
 pub use store::{PageCleanerStatus, SharedGuard, Store, StoreStatus};
 pub use tablespace::{CompressionStats, TornProtection};

@@ -20,21 +20,13 @@ use storage::schema::{
 };
 use storage::{Table, TrxOptions};
 
-use super::{Context, Outcome, bare, check_name, column, create, index, options};
+use super::copy::{Copier, Source};
+use super::{Context, Outcome, bare, check_name, column, create, foreign_key, index, options};
 use crate::catalog::storage_error;
 use crate::error::{Error, Result};
-use crate::expression::Datum;
-use crate::expression::assign::{AssignMode, Target, assign, encode};
-use crate::parser::ast::{AlterAction, AlterTable, ColumnPosition, ColumnSpec, IndexKind, IndexSpec, TableName};
-use crate::types::TypeInfo;
-
-/// Where a column of the new definition comes from.
-#[derive(Clone, Copy, PartialEq)]
-enum Source {
-    /// The column of this ordinal.
-    Old(usize),
-    New,
-}
+use crate::parser::ast::{
+    AlterAction, AlterTable, ColumnPosition, ColumnSpec, ForeignKeySpec, IndexKind, IndexSpec, TableName,
+};
 
 /// The definition on its way from old to new.
 struct Change {
@@ -47,6 +39,8 @@ struct Change {
     added_indexes: Vec<IndexDefinition>,
     dropped_indexes: Vec<String>,
     renamed_indexes: Vec<(String, String)>,
+    /// Made when all columns and indexes are known.
+    added_keys: Vec<ForeignKeySpec>,
     auto_increment: Option<u64>,
     rename: Option<(String, String)>,
 }
@@ -70,6 +64,7 @@ pub fn alter_table(context: &Context<'_>, alter: &AlterTable) -> Result<Outcome>
         added_indexes: Vec::new(),
         dropped_indexes: Vec::new(),
         renamed_indexes: Vec::new(),
+        added_keys: Vec::new(),
         auto_increment: None,
         rename: None,
     };
@@ -79,6 +74,10 @@ pub fn alter_table(context: &Context<'_>, alter: &AlterTable) -> Result<Outcome>
     for action in &alter.actions {
         change.apply(context, (database, table.is_temporary()), action)?;
     }
+    if table.is_temporary() && !change.added_keys.is_empty() {
+        return Err(Error::cannot_add_foreign_key());
+    }
+    change.add_foreign_keys(context)?;
     if change.definition.columns.is_empty() {
         return Err(Error::cant_remove_all_columns());
     }
@@ -171,7 +170,7 @@ impl Change {
                 if self.column(new).is_ok_and(|other| other != ordinal) {
                     return Err(Error::duplicate_column_name(new));
                 }
-                self.definition.columns[ordinal].name = new.as_str().into();
+                self.rename_column(ordinal, new);
             }
             AlterAction::SetDefault { column, default } => {
                 let ordinal = self.column(column)?;
@@ -215,11 +214,17 @@ impl Change {
                 self.definition.indexes[at].invisible = !visible;
                 self.copy = true;
             }
-            AlterAction::AddForeignKey(_) => return Err(Error::unsupported("foreign keys")),
+            AlterAction::AddForeignKey(spec) => self.added_keys.push(spec.clone()),
             AlterAction::AddCheck { .. } => return Err(Error::unsupported("CHECK constraints")),
-            AlterAction::DropForeignKey { name } | AlterAction::DropConstraint { name } => {
-                return Err(Error::cant_drop_key(name));
-            }
+            AlterAction::DropForeignKey { name, if_exists } => match self.foreign_key(name) {
+                Some(at) => drop(self.definition.foreign_keys.remove(at)),
+                None => missing(context, name, *if_exists)?,
+            },
+            AlterAction::DropConstraint { name, if_exists } => match (self.foreign_key(name), self.index(name)) {
+                (Some(at), _) => drop(self.definition.foreign_keys.remove(at)),
+                (None, Some(at)) if self.definition.indexes[at].unique => self.drop_index(at),
+                _ => missing(context, name, *if_exists)?,
+            },
             AlterAction::Rename(to) => {
                 let to_database = to.database.as_deref().unwrap_or(database);
                 context.writable(to_database)?;
@@ -270,6 +275,29 @@ impl Change {
         Ok(())
     }
 
+    fn foreign_key(&self, name: &str) -> Option<usize> {
+        self.definition.foreign_keys.iter().position(|key| same_name(&key.name, name))
+    }
+
+    /// Foreign keys follow, here and in other tables.
+    fn rename_column(&mut self, ordinal: usize, name: &str) {
+        let column = &mut self.definition.columns[ordinal];
+        if *column.name != *name {
+            let old = std::mem::replace(&mut column.name, name.into());
+            self.definition.renamed_columns.push((old, name.into()));
+        }
+    }
+
+    /// The foreign keys, and the indexes that they need.
+    fn add_foreign_keys(&mut self, context: &Context<'_>) -> Result<()> {
+        let specs = std::mem::take(&mut self.added_keys);
+        for index in foreign_key::add(context, &mut self.definition, &specs)? {
+            self.definition.indexes.push(index.clone());
+            self.added_indexes.push(index);
+        }
+        Ok(())
+    }
+
     fn add_column(&mut self, context: &Context<'_>, spec: &ColumnSpec, position: &ColumnPosition) -> Result<()> {
         let made = column::column(context, spec, self.definition.options.collation)?;
         let at = self.place(position)?.unwrap_or(self.definition.columns.len());
@@ -277,6 +305,7 @@ impl Change {
         for key in create::keys_of_column(spec) {
             self.add_index(context, &key)?;
         }
+        self.added_keys.extend(spec.references.as_deref().cloned());
         self.copy = true;
         Ok(())
     }
@@ -340,7 +369,10 @@ impl Change {
             self.converts = true;
         }
         self.copy |= old.nullable != made.nullable || old.auto_increment != made.auto_increment;
+        let name = made.name.to_string();
+        self.rename_column(ordinal, &name);
         self.definition.columns[ordinal] = made;
+        self.added_keys.extend(spec.references.as_deref().cloned());
         for key in create::keys_of_column(spec) {
             self.add_index(context, &key)?;
         }
@@ -411,7 +443,8 @@ impl Change {
             return self.perform_temporary(context, table);
         }
         // One call of the engine is atomic, two are not; then a copy does it all.
-        let calls = structural + usize::from(described) + usize::from(optioned);
+        let related = self.definition.foreign_keys != table.foreign_keys;
+        let calls = structural + usize::from(described) + usize::from(optioned) + usize::from(related);
         let mut copied = 0;
         if self.copy || calls > 1 {
             copied = self.copy_rows(context, table)?;
@@ -425,6 +458,9 @@ impl Change {
             engine.drop_index(&database, &name, &dropped, &context.wait).map_err(storage_error)?;
         } else if let Some((from, to)) = self.renamed_indexes.pop() {
             engine.rename_index(&database, &name, &from, &to, &context.wait).map_err(storage_error)?;
+        } else if related {
+            let keys = &self.definition.foreign_keys;
+            engine.alter_foreign_keys(&database, &name, keys, &context.wait).map_err(storage_error)?;
         } else if described {
             let columns = self.definition.columns.clone();
             let change = &mut |now: &mut Vec<Column>| now.clone_from(&columns);
@@ -487,6 +523,16 @@ impl Change {
     }
 }
 
+/// A key or constraint to drop is not there.
+fn missing(context: &Context<'_>, name: &str, if_exists: bool) -> Result<()> {
+    let error = Error::cant_drop_key(name);
+    if !if_exists {
+        return Err(error);
+    }
+    context.note(error.code, error.message);
+    Ok(())
+}
+
 /// The engine names the index, not the row: it met the two in the order of the index.
 fn duplicate(table: &str, index: &str) -> Error {
     Error::duplicate_entry("", &format!("{table}.{index}"))
@@ -500,131 +546,6 @@ fn with_collation(ty: &ColumnType, id: format::collation::CollationId) -> Column
         ColumnType::Enum { members, .. } => ColumnType::Enum { members: members.clone(), collation: id },
         ColumnType::Set { members, .. } => ColumnType::Set { members: members.clone(), collation: id },
         other => other.clone(),
-    }
-}
-
-/// Makes rows of the new definition from those of the old.
-struct Copier<'a> {
-    context: &'a Context<'a>,
-    columns: Vec<CopiedColumn>,
-    rows: u64,
-    /// What stopped the copy; storage only knows that something did.
-    failure: Option<Error>,
-}
-
-struct CopiedColumn {
-    name: Box<str>,
-    ty: ColumnType,
-    nullable: bool,
-    from: From,
-}
-
-enum From {
-    /// The stored bytes are right as they are.
-    Bytes(usize),
-    Converted(usize, ColumnType, TypeInfo),
-    Constant(Option<Vec<u8>>),
-    /// 1, 2, 3 ...: a new AUTO_INCREMENT column.
-    Sequence,
-}
-
-impl<'a> Copier<'a> {
-    fn new(
-        context: &'a Context<'a>,
-        table: &Table,
-        definition: &TableDefinition,
-        sources: &[Source],
-    ) -> Result<Copier<'a>> {
-        let mut columns = Vec::with_capacity(sources.len());
-        for (column, source) in definition.columns.iter().zip(sources) {
-            let from = match source {
-                Source::Old(ordinal) => {
-                    let old = &table.columns[*ordinal];
-                    // NULLs of a column that becomes NOT NULL are converted like any value that does not fit.
-                    match old.ty == column.ty && (column.nullable || !old.nullable) {
-                        true => From::Bytes(*ordinal),
-                        false => From::Converted(*ordinal, old.ty.clone(), TypeInfo::of_column(&old.ty, old.nullable)),
-                    }
-                }
-                Source::New if column.auto_increment => From::Sequence,
-                Source::New => From::Constant(initial_value(context, column)?),
-            };
-            let (name, ty, nullable) = (column.name.clone(), column.ty.clone(), column.nullable);
-            columns.push(CopiedColumn { name, ty, nullable, from });
-        }
-        Ok(Copier { context, columns, rows: 0, failure: None })
-    }
-
-    fn is_identity(&self) -> bool {
-        self.columns.iter().enumerate().all(|(at, column)| matches!(column.from, From::Bytes(ordinal) if ordinal == at))
-    }
-
-    fn row(&mut self, row: &Row) -> storage::Result<Option<Vec<Option<Vec<u8>>>>> {
-        self.rows += 1;
-        match self.convert(row) {
-            Ok(values) => Ok(Some(values)),
-            Err(error) => {
-                self.failure = Some(error);
-                Err(storage::Error::Interrupted)
-            }
-        }
-    }
-
-    fn convert(&self, row: &Row) -> Result<Vec<Option<Vec<u8>>>> {
-        let strict = self.context.settings.sql_mode.is_strict();
-        let mode = if strict { AssignMode::Strict } else { AssignMode::Lenient };
-        let mut eval = *self.context.eval;
-        eval.strict_change = strict;
-        self.columns
-            .iter()
-            .map(|column| match &column.from {
-                From::Bytes(ordinal) => Ok(row.get(*ordinal).map(<[u8]>::to_vec)),
-                From::Constant(value) => Ok(value.clone()),
-                From::Sequence => {
-                    let mut out = Vec::new();
-                    encode(Datum::UInt(self.rows), &column.ty, &mut out)?;
-                    Ok(Some(out))
-                }
-                From::Converted(ordinal, old, source) => {
-                    let value = row.get(*ordinal).map(|stored| old.decode(stored));
-                    let value = value.as_ref().map_or(Datum::Null, Datum::from);
-                    if value.is_null() && !column.nullable && strict {
-                        return Err(Error::data_truncated(&column.name, self.rows));
-                    }
-                    let target = Target { name: &column.name, ty: &column.ty, nullable: column.nullable };
-                    let value = assign(value, source, &target, mode, self.rows, &eval)?;
-                    if value.is_null() {
-                        return Ok(None);
-                    }
-                    let mut out = Vec::new();
-                    encode(value, &column.ty, &mut out)?;
-                    Ok(Some(out))
-                }
-            })
-            .collect()
-    }
-}
-
-/// What rows that exist get in a new column.
-fn initial_value(context: &Context<'_>, column: &Column) -> Result<Option<Vec<u8>>> {
-    match &column.default {
-        ColumnDefault::Literal(stored) => Ok(Some(stored.clone())),
-        ColumnDefault::Null => Ok(None),
-        ColumnDefault::None if column.nullable => Ok(None),
-        ColumnDefault::None => column::implicit_default(&column.ty).map(Some),
-        ColumnDefault::CurrentTimestamp { fsp } => {
-            let zone = match column.ty {
-                // A TIMESTAMP is stored in UTC.
-                ColumnType::Timestamp { .. } => format::value::ZoneOffset::UTC,
-                _ => context.eval.zone,
-            };
-            let micros = context.eval.now_seconds * 1_000_000 + i64::from(context.eval.now_micros);
-            let now = format::value::DateTime::from_unix_micros(micros, zone).unwrap_or_default().truncate(*fsp);
-            let mut out = Vec::new();
-            encode(Datum::DateTime(now), &column.ty, &mut out)?;
-            Ok(Some(out))
-        }
-        ColumnDefault::Expression(_) => Err(Error::unsupported("adding a column with an expression as its default")),
     }
 }
 

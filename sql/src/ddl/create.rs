@@ -2,10 +2,10 @@
 
 use storage::schema::{Compression, IndexDefinition, TableDefinition, TableOptions};
 
-use super::{Context, Outcome, column, index, options};
+use super::{Context, Outcome, column, foreign_key, index, options};
 use crate::catalog::storage_error;
 use crate::error::{Error, Result};
-use crate::parser::ast::{CreateTable, IndexKind, IndexPartSpec, IndexSpec};
+use crate::parser::ast::{CreateTable, ForeignKeySpec, IndexKind, IndexPartSpec, IndexSpec};
 
 const COLUMNS_MAX: usize = 1017;
 const INDEXES_MAX: usize = 64;
@@ -43,11 +43,24 @@ pub fn create_table(context: &Context<'_>, create: &CreateTable) -> Result<Outco
             let (other_database, other) = context.resolve(like)?;
             let mut definition = context.existing(other_database, other)?.definition();
             definition.auto_increment_start = 0;
+            // A copy refers to nothing, as in MySQL.
+            definition.foreign_keys.clear();
             definition
         }
         None => definition(context, create, home.collation)?,
     };
-    let definition = TableDefinition { database: database.into(), name: name.into(), ..definition };
+    let mut definition = TableDefinition { database: database.into(), name: name.into(), ..definition };
+    let inline = create.columns.iter().filter_map(|column| column.references.as_deref());
+    let keys: Vec<ForeignKeySpec> = inline.chain(&create.foreign_keys).cloned().collect();
+    if create.temporary && !keys.is_empty() {
+        // It would outlive what it refers to, or the other way round.
+        return Err(Error::cannot_add_foreign_key());
+    }
+    let added = foreign_key::add(context, &mut definition, &keys)?;
+    definition.indexes.extend(added);
+    if definition.indexes.len() > INDEXES_MAX {
+        return Err(too_many_keys());
+    }
     let created = match &context.wait.temporary {
         Some(own) if create.temporary => own.create(definition),
         _ => context.instance.engine.create_table(definition, &context.wait),
@@ -65,9 +78,6 @@ fn definition(
     create: &CreateTable,
     collation: format::collation::CollationId,
 ) -> Result<TableDefinition> {
-    if !create.foreign_keys.is_empty() {
-        return Err(Error::unsupported("foreign keys"));
-    }
     if !create.checks.is_empty() {
         return Err(Error::unsupported("CHECK constraints"));
     }
@@ -100,7 +110,7 @@ fn definition(
     specs.extend(create.indexes.iter().cloned());
     specs.sort_by_key(|spec| spec.name.is_none());
     if specs.len() > INDEXES_MAX {
-        return Err(Error::new(1069, b"42000", format!("Too many keys specified; max {INDEXES_MAX} keys allowed")));
+        return Err(too_many_keys());
     }
     let mut indexes: Vec<IndexDefinition> = Vec::with_capacity(specs.len());
     for spec in &specs {
@@ -117,6 +127,10 @@ fn definition(
         auto_increment_start: given.auto_increment.unwrap_or(0),
         ..TableDefinition::default()
     })
+}
+
+fn too_many_keys() -> Error {
+    Error::new(1069, b"42000", format!("Too many keys specified; max {INDEXES_MAX} keys allowed"))
 }
 
 /// PRIMARY KEY and UNIQUE said behind a column.

@@ -15,12 +15,14 @@
 //! * The session has committed its transaction before [`run`] is called, unless [`commits`] says that it need not.
 //! * What is accepted without having an effect says so in a warning.
 //!
-//! Not here: CREATE TABLE ... SELECT, foreign keys, partitions, generated columns:
+//! Not here: CREATE TABLE ... SELECT, partitions, generated columns:
 //! they are refused with 1235.
 
 mod alter;
 mod column;
+mod copy;
 mod create;
+mod foreign_key;
 mod index;
 mod maintain;
 mod options;

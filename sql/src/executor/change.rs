@@ -325,9 +325,9 @@ impl<'a> Updater<'a> {
                         .find(|(changed, _)| *changed == column)
                         .map_or_else(|| if row.has(column) { row.get(column) } else { None }, |(_, value)| *value)
                 };
-                let duplicate = matches!(error, storage::Error::DuplicateKey { .. });
+                let ignorable = matches!(error, storage::Error::DuplicateKey { .. } | storage::Error::ForeignKey(_));
                 let error = change_error(error, table, context.zone, &value);
-                if duplicate && self.ignore {
+                if ignorable && self.ignore {
                     context.warn(error);
                     return Ok(false);
                 }
@@ -368,8 +368,12 @@ pub fn delete(environment: &Environment<'_>, plan: &DeletePlan, outer_context: &
     let context = &EvalContext { subqueries: Some(&level), ..*outer_context };
     let collect_first = !plan.select.subqueries.is_empty();
     for_each_row(environment, &plan.select, context, collect_first, &mut |row| {
-        environment.trx.borrow_mut().delete(&plan.table, row).or_sql()?;
-        changes.deleted += 1;
+        let deleted = environment.trx.borrow_mut().delete(&plan.table, row);
+        match deleted {
+            Ok(()) => changes.deleted += 1,
+            Err(error @ storage::Error::ForeignKey(_)) if plan.ignore => context.warn(storage_error(error)),
+            Err(error) => return Err(storage_error(error)),
+        }
         Ok(())
     })?;
     Ok(changes)

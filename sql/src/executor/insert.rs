@@ -338,6 +338,11 @@ impl<'a> Inserter<'a> {
                     return Ok(true);
                 }
                 Err(storage::Error::DuplicateKey { index }) => index,
+                Err(error @ storage::Error::ForeignKey(_)) if plan.ignore => {
+                    self.changes.duplicates += 1;
+                    self.context.warn(storage_error(error));
+                    return Ok(false);
+                }
                 Err(error) => return Err(storage_error(error)),
             };
             let row = &self.row;

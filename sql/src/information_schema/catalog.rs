@@ -40,7 +40,7 @@ pub const SCHEMATA: VirtualTable = VirtualTable {
 };
 
 /// Every stored table, by database and name.
-fn all_tables(facts: &Facts<'_>) -> Vec<std::sync::Arc<storage::Table>> {
+pub(super) fn all_tables(facts: &Facts<'_>) -> Vec<std::sync::Arc<storage::Table>> {
     if let Some(only) = facts.only {
         return vec![only.clone()];
     }
@@ -324,96 +324,6 @@ pub const STATISTICS: VirtualTable = VirtualTable {
         }
         rows
     },
-};
-
-pub const KEY_COLUMN_USAGE: VirtualTable = VirtualTable {
-    name: "KEY_COLUMN_USAGE",
-    columns: &[
-        text("CONSTRAINT_CATALOG", 64),
-        text("CONSTRAINT_SCHEMA", 64),
-        text("CONSTRAINT_NAME", 64),
-        text("TABLE_CATALOG", 64),
-        text("TABLE_SCHEMA", 64),
-        text("TABLE_NAME", 64),
-        text("COLUMN_NAME", 64),
-        number("ORDINAL_POSITION"),
-        number("POSITION_IN_UNIQUE_CONSTRAINT"),
-        text("REFERENCED_TABLE_SCHEMA", 64),
-        text("REFERENCED_TABLE_NAME", 64),
-        text("REFERENCED_COLUMN_NAME", 64),
-    ],
-    rows: |facts| {
-        let mut rows = Vec::new();
-        for table in all_tables(facts) {
-            for index in table.indexes.iter().filter(|index| index.unique && !index.is_hidden()) {
-                for (sequence, part) in index.parts.iter().enumerate() {
-                    rows.push(vec![
-                        string("def"),
-                        string(&table.database),
-                        string(&index.name),
-                        string("def"),
-                        string(&table.database),
-                        string(&table.name),
-                        string(&table.columns[part.column].name),
-                        Value::UInt(sequence as u64 + 1),
-                        Value::Null,
-                        Value::Null,
-                        Value::Null,
-                        Value::Null,
-                    ]);
-                }
-            }
-        }
-        rows
-    },
-};
-
-pub const TABLE_CONSTRAINTS: VirtualTable = VirtualTable {
-    name: "TABLE_CONSTRAINTS",
-    columns: &[
-        text("CONSTRAINT_CATALOG", 64),
-        text("CONSTRAINT_SCHEMA", 64),
-        text("CONSTRAINT_NAME", 64),
-        text("TABLE_SCHEMA", 64),
-        text("TABLE_NAME", 64),
-        text("CONSTRAINT_TYPE", 11),
-        text("ENFORCED", 3),
-    ],
-    rows: |facts| {
-        let mut rows = Vec::new();
-        for table in all_tables(facts) {
-            for index in table.indexes.iter().filter(|index| index.unique && !index.is_hidden()) {
-                rows.push(vec![
-                    string("def"),
-                    string(&table.database),
-                    string(&index.name),
-                    string(&table.database),
-                    string(&table.name),
-                    string(if index.primary { "PRIMARY KEY" } else { "UNIQUE" }),
-                    yes(true),
-                ]);
-            }
-        }
-        rows
-    },
-};
-
-pub const REFERENTIAL_CONSTRAINTS: VirtualTable = VirtualTable {
-    name: "REFERENTIAL_CONSTRAINTS",
-    columns: &[
-        text("CONSTRAINT_CATALOG", 64),
-        text("CONSTRAINT_SCHEMA", 64),
-        text("CONSTRAINT_NAME", 64),
-        text("UNIQUE_CONSTRAINT_CATALOG", 64),
-        text("UNIQUE_CONSTRAINT_SCHEMA", 64),
-        text("UNIQUE_CONSTRAINT_NAME", 64),
-        text("MATCH_OPTION", 7),
-        text("UPDATE_RULE", 11),
-        text("DELETE_RULE", 11),
-        text("TABLE_NAME", 64),
-        text("REFERENCED_TABLE_NAME", 64),
-    ],
-    rows: no_rows,
 };
 
 pub const VIEWS: VirtualTable = VirtualTable {

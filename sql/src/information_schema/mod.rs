@@ -13,6 +13,7 @@
 //! Not here: who may see what; there is one kind of user so far.
 
 mod catalog;
+mod constraints;
 mod glassine;
 mod innodb;
 mod locks;
@@ -101,24 +102,28 @@ static INFORMATION_SCHEMA: &[VirtualTable] = &[
     innodb::INNODB_DATAFILES,
     locks::INNODB_LOCKS,
     locks::INNODB_LOCK_WAITS,
+    constraints::INNODB_FOREIGN,
+    constraints::INNODB_FOREIGN_COLS,
+    constraints::INNODB_SYS_FOREIGN,
+    constraints::INNODB_SYS_FOREIGN_COLS,
     innodb::INNODB_SYS_TABLESPACES,
     innodb::INNODB_TABLES,
     innodb::INNODB_TABLESPACES,
     innodb::INNODB_TABLESPACES_BRIEF,
     innodb::INNODB_TEMP_TABLE_INFO,
     locks::INNODB_TRX,
-    catalog::KEY_COLUMN_USAGE,
+    constraints::KEY_COLUMN_USAGE,
     catalog::PARTITIONS,
     server::PLUGINS,
     server::PROCESSLIST,
-    catalog::REFERENTIAL_CONSTRAINTS,
+    constraints::REFERENTIAL_CONSTRAINTS,
     catalog::ROUTINES,
     catalog::SCHEMATA,
     server::SESSION_STATUS,
     server::SESSION_VARIABLES,
     catalog::STATISTICS,
     catalog::TABLES,
-    catalog::TABLE_CONSTRAINTS,
+    constraints::TABLE_CONSTRAINTS,
     catalog::TRIGGERS,
     catalog::VIEWS,
 ];

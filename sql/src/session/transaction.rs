@@ -52,6 +52,7 @@ impl Session {
             temporary: self.temporary.clone(),
             single_statement: false,
             locked_tables: self.locked.as_ref().map(|locked| locked.grant.clone()),
+            foreign_key_checks: settings.foreign_key_checks,
         }
     }
 
@@ -212,7 +213,10 @@ impl Session {
     /// Runs a statement in the open transaction, or in one of its own: commits, or undoes what it did.
     pub(super) fn in_statement<T>(&mut self, run: impl FnOnce(&Session, &RefCell<Trx>) -> Result<T>) -> Result<T> {
         let mut trx = match self.trx.take() {
-            Some(trx) => trx,
+            Some(mut trx) => {
+                trx.set_foreign_key_checks(self.variables.settings.foreign_key_checks);
+                trx
+            }
             None => self.begin_trx(),
         };
         if self.in_transaction() {

@@ -9,11 +9,13 @@ use format::transform::Algorithm;
 use rustc_hash::FxHashMap;
 
 use super::ddl::Leftovers;
+use super::links::{Links, Name, Names};
 use super::rows::SystemRows;
 use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::lock::{InstanceLock, MetadataLock};
 use crate::row;
+use crate::row::foreign::Relations;
 use crate::schema::{Compression, Database, TableOptions};
 use crate::store::Transform;
 use crate::sync::{Mutex, Rank, ReadGuard, RwLock, WriteGuard};
@@ -27,6 +29,8 @@ pub struct Table {
     /// Read views that are older than this know the table as it was before a DDL, and may not read it: rows and entries
     /// that they would need were not taken along.
     since: TrxId,
+    /// Whether it refers to tables, or is referred to: then, and only then, row operations look for its relations.
+    related: AtomicBool,
     statistics: Mutex<Option<Arc<row::TableStatistics>>>,
 }
 
@@ -52,6 +56,7 @@ impl Table {
             metadata: Arc::default(),
             stale: AtomicBool::new(false),
             since: TrxId(0),
+            related: AtomicBool::new(false),
             statistics: Mutex::new(Rank::Leaf, None),
         }
     }
@@ -89,6 +94,12 @@ impl Table {
         self.stale.load(Ordering::Acquire)
     }
 
+    /// Whether there are foreign keys from or to it.
+    #[inline]
+    pub fn is_related(&self) -> bool {
+        self.related.load(Ordering::Relaxed)
+    }
+
     /// What was estimated last.
     pub fn statistics(&self) -> Option<Arc<row::TableStatistics>> {
         self.statistics.lock().clone()
@@ -122,6 +133,27 @@ pub struct Dictionary {
 struct Cache {
     databases: FxHashMap<Box<str>, Entry>,
     by_id: FxHashMap<TableId, Arc<row::Table>>,
+    links: Links,
+}
+
+impl Cache {
+    /// A description has come, gone, or taken another's place.
+    fn relate(
+        &mut self,
+        old: Option<&Arc<row::Table>>,
+        new: Option<&Arc<row::Table>>,
+        lock: &dyn Fn(&str, &str) -> Arc<MetadataLock>,
+    ) {
+        let databases = &self.databases;
+        let entry = |database: &str, name: &str| databases.get(database).and_then(|entry| entry.tables.get(name));
+        let table = |database: &str, name: &str| entry(database, name).map(|table| table.rows.clone());
+        let changed = self.links.replace(old, new, Names { table: &table, lock });
+        for (table, is_related) in changed {
+            if let Some(table) = entry(&table.database, &table.name) {
+                table.related.store(is_related, Ordering::Relaxed);
+            }
+        }
+    }
 }
 
 struct Entry {
@@ -221,6 +253,16 @@ impl Dictionary {
         self.cache.read().by_id.get(&id).cloned()
     }
 
+    /// The foreign keys from and to a table, with the tables that they mean; None = there are none.
+    pub fn relations(&self, table: TableId) -> Option<Arc<Relations>> {
+        self.cache.read().links.relations(table).cloned()
+    }
+
+    /// The names of the tables that refer to one of this name, whether it exists or not.
+    pub fn children_of(&self, database: &str, name: &str) -> Vec<Name> {
+        self.cache.read().links.children_of(database, name)
+    }
+
     // Changing, after the rows were committed
 
     pub fn put_database(&self, database: Database) {
@@ -260,16 +302,19 @@ impl Dictionary {
             metadata,
             stale: AtomicBool::new(false),
             since,
+            related: AtomicBool::new(false),
             statistics: Mutex::new(Rank::Leaf, None),
         });
         let mut cache = self.cache.write();
         let entry = cache.databases.get_mut(&*rows.database).expect("a table's database exists");
         let older = entry.tables.insert(rows.name.clone(), table.clone());
-        if let Some(older) = older {
+        if let Some(older) = &older {
             older.set_stale();
             cache.by_id.remove(&older.id);
         }
-        cache.by_id.insert(rows.id, rows);
+        cache.by_id.insert(rows.id, rows.clone());
+        let lock = |database: &str, name: &str| self.table_lock(database, name);
+        cache.relate(older.as_ref().map(|older| &older.rows), Some(&rows), &lock);
         table
     }
 
@@ -279,6 +324,7 @@ impl Dictionary {
         if let Some(older) = entry.tables.remove(name) {
             older.set_stale();
             cache.by_id.remove(&older.id);
+            cache.relate(Some(&older.rows), None, &|database, name| self.table_lock(database, name));
         }
     }
 

@@ -9,11 +9,13 @@ use format::value::ColumnType;
 
 use crate::error::{Error, Result};
 use crate::schema::{
-    AtomicWrites, Column, ColumnDefault, Compression, IndexDefinition, IndexPart, RowFormat, TableOptions,
+    AtomicWrites, Column, ColumnDefault, Compression, ForeignKey, IndexDefinition, IndexPart, ReferentialAction,
+    RowFormat, TableOptions,
 };
 
-/// What is written now. Version 1 of a table's options ended before `atomic_writes`.
-const VERSION: u8 = 2;
+/// What is written now. Version 1 of a table's options ended before `atomic_writes`; version 2 had no foreign keys
+/// behind them.
+const VERSION: u8 = 3;
 
 /// Appends to bytes.
 #[derive(Default)]
@@ -118,7 +120,8 @@ impl<'a> Reader<'a> {
     }
 }
 
-pub fn write_options(options: &TableOptions) -> Vec<u8> {
+/// A table's options and foreign keys.
+pub fn write_options(options: &TableOptions, foreign_keys: &[ForeignKey]) -> Vec<u8> {
     let mut out = Writer::new();
     out.u8(match options.compression {
         Compression::Default => 0,
@@ -146,10 +149,51 @@ pub fn write_options(options: &TableOptions) -> Vec<u8> {
         AtomicWrites::Off => 2,
     });
     out.u8(options.encrypted as u8);
+    out.u32(foreign_keys.len() as u32);
+    for key in foreign_keys {
+        write_foreign_key(&mut out, key);
+    }
     out.bytes
 }
 
-pub fn read_options(bytes: &[u8]) -> Result<TableOptions> {
+fn write_foreign_key(out: &mut Writer, key: &ForeignKey) {
+    out.text(&key.name);
+    out.text(&key.parent_database);
+    out.text(&key.parent);
+    out.u32(key.columns.len() as u32);
+    for (column, parent) in key.columns.iter().zip(&key.parent_columns) {
+        out.text(column);
+        out.text(parent);
+    }
+    for action in [key.on_delete, key.on_update] {
+        out.u8(match action {
+            ReferentialAction::NoAction => 0,
+            ReferentialAction::Restrict => 1,
+            ReferentialAction::Cascade => 2,
+            ReferentialAction::SetNull => 3,
+        });
+    }
+}
+
+fn read_foreign_key(from: &mut Reader<'_>) -> Result<ForeignKey> {
+    let (name, parent_database, parent) = (from.text()?, from.text()?, from.text()?);
+    let (mut columns, mut parent_columns) = (Vec::new(), Vec::new());
+    for _ in 0..from.u32()? {
+        columns.push(from.text()?);
+        parent_columns.push(from.text()?);
+    }
+    let mut action = || match from.u8()? {
+        0 => Ok(ReferentialAction::NoAction),
+        1 => Ok(ReferentialAction::Restrict),
+        2 => Ok(ReferentialAction::Cascade),
+        3 => Ok(ReferentialAction::SetNull),
+        _ => Err(damaged()),
+    };
+    let (on_delete, on_update) = (action()?, action()?);
+    Ok(ForeignKey { name, columns, parent_database, parent, parent_columns, on_delete, on_update })
+}
+
+pub fn read_options(bytes: &[u8]) -> Result<(TableOptions, Vec<ForeignKey>)> {
     let mut from = Reader::new(bytes)?;
     let compression = match from.u8()? {
         0 => Compression::Default,
@@ -182,7 +226,13 @@ pub fn read_options(bytes: &[u8]) -> Result<TableOptions> {
         };
         encrypted = from.bool()?;
     }
-    Ok(TableOptions {
+    let mut foreign_keys = Vec::new();
+    if from.version >= 3 {
+        for _ in 0..from.u32()? {
+            foreign_keys.push(read_foreign_key(&mut from)?);
+        }
+    }
+    let options = TableOptions {
         compression,
         compression_level,
         row_format,
@@ -192,7 +242,8 @@ pub fn read_options(bytes: &[u8]) -> Result<TableOptions> {
         collation,
         comment,
         create_options,
-    })
+    };
+    Ok((options, foreign_keys))
 }
 
 pub fn write_column(column: &Column) -> Vec<u8> {
@@ -303,12 +354,25 @@ mod tests {
             create_options: vec![("COMPRESSION".into(), "zstd".into())],
             ..TableOptions::default()
         };
-        let written = write_options(&options);
-        assert_eq!(read_options(&written).unwrap(), options);
-        // As the first version wrote them.
-        let mut first = written[..written.len() - 2].to_vec();
+        let key = ForeignKey {
+            name: "t_ibfk_1".into(),
+            columns: vec!["a".into()],
+            parent_database: "d".into(),
+            parent: "p".into(),
+            parent_columns: vec!["b".into()],
+            on_delete: ReferentialAction::Cascade,
+            on_update: ReferentialAction::SetNull,
+        };
+        let written = write_options(&options, std::slice::from_ref(&key));
+        assert_eq!(read_options(&written).unwrap(), (options.clone(), vec![key]));
+        // As the first two versions wrote them.
+        let written = write_options(&options, &[]);
+        let mut second = written[..written.len() - 4].to_vec();
+        second[0] = 2;
+        assert_eq!(read_options(&second).unwrap(), (options.clone(), Vec::new()));
+        let mut first = written[..written.len() - 6].to_vec();
         first[0] = 1;
-        let read = read_options(&first).unwrap();
+        let (read, _) = read_options(&first).unwrap();
         assert_eq!(read, TableOptions { atomic_writes: AtomicWrites::Default, encrypted: false, ..options });
         let column = Column {
             name: "a".into(),
@@ -333,7 +397,7 @@ mod tests {
 
     #[test]
     fn damaged_bytes_are_an_error() {
-        let bytes = write_options(&TableOptions::default());
+        let bytes = write_options(&TableOptions::default(), &[]);
         for end in 0..bytes.len() {
             assert!(read_options(&bytes[..end]).is_err());
         }

@@ -114,6 +114,7 @@ pub fn describe(definition: &TableDefinition, identity: &Identity) -> Result<Tab
         space: identity.space,
         columns: definition.columns.clone(),
         indexes,
+        foreign_keys: definition.foreign_keys.clone(),
         options: definition.options.clone(),
         auto_increment: definition.columns.iter().position(|column| column.auto_increment),
         created_us: identity.created_us,

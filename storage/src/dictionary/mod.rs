@@ -24,6 +24,7 @@ mod ddl_log;
 mod describe;
 mod file_name;
 mod inodes;
+mod links;
 mod rows;
 mod system;
 
@@ -32,6 +33,7 @@ pub use ddl::{Afterwards, Ddl, finish_leftovers, run as run_actions};
 pub use ddl_log::Action;
 pub use describe::{Identity, describe, index_order};
 pub use file_name::{display_of_path, encode as directory_name, table_path, temporary_path};
+pub use links::{Name, link};
 pub use rows::{Contents, SystemRows};
 pub use system::{
     DATABASE as SYSTEM_DATABASE, HEADER as HEADER_PAGE, NewIds, PATH as SYSTEM_PATH, create as create_system_tables,

@@ -141,7 +141,7 @@ impl SystemRows {
             table.name.as_bytes(),
             &table.space.0.to_be_bytes(),
             &table.created_us.to_be_bytes(),
-            &codec::write_options(&table.options),
+            &codec::write_options(&table.options, &table.foreign_keys),
         ];
         self.insert(context, trx, SystemTable::Tables, &values)?;
         for (position, column) in table.columns.iter().enumerate() {
@@ -207,10 +207,12 @@ impl SystemRows {
         let mut tables: BTreeMap<u64, (TableDefinition, Identity)> = BTreeMap::new();
         self.read(context, SystemTable::Tables, &mut |row| {
             let id = number(row.get(0))?;
+            let (options, foreign_keys) = codec::read_options(bytes(row.get(5))?)?;
             let definition = TableDefinition {
                 database: text(row.get(1))?,
                 name: text(row.get(2))?,
-                options: codec::read_options(bytes(row.get(5))?)?,
+                foreign_keys,
+                options,
                 ..TableDefinition::default()
             };
             let identity = Identity {

@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! databases   name* | id, collation
-//! tables      id* | database, name, space, created, options
+//! tables      id* | database, name, space, created, options and foreign keys
 //! columns     table id*, position* | definition
 //! indexes     table id*, position* | index id, root, definition
 //! ddl_log     id* | entry                                            (* key)
@@ -144,8 +144,10 @@ impl SystemTable {
             name: name.into(),
             columns,
             indexes: vec![primary],
+            foreign_keys: Vec::new(),
             options: TableOptions { compression: Compression::NONE, ..TableOptions::default() },
             auto_increment_start: 0,
+            renamed_columns: Vec::new(),
         }
     }
 

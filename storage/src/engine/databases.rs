@@ -75,6 +75,7 @@ impl Engine {
         let tables = dictionary.tables(name);
         let locks = tables.iter().map(|table| table.metadata().clone()).collect();
         let _tables = MetadataGrant::take(locks, &wait.interrupt, wait.metadata_wait_timeout)?;
+        self.check_drop(&tables, wait.foreign_key_checks)?;
         let mut ddl = Ddl::begin(self.inner.context(), dictionary)?;
         ddl.delete_database(name)?;
         // The newest entry is executed first: the directory is empty when its turn comes.

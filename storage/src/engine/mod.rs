@@ -24,8 +24,10 @@ mod build;
 mod check;
 mod cursor;
 mod databases;
+mod foreign;
 mod keys;
 mod locks;
+mod relations;
 mod rollbacks;
 mod status;
 mod tables;
@@ -54,6 +56,7 @@ use crate::undo::UndoSpace;
 pub use build::RowMap;
 pub use check::{CheckReport, SpaceCheck};
 pub use cursor::Cursor;
+pub use foreign::ForeignKeyReport;
 pub use locks::{LockDump, LockedKey, RecordLock, TableLock};
 pub use rollbacks::RollbackStatus;
 pub use status::{EngineStatus, TableStatistics, TablespaceInfo};
@@ -90,6 +93,7 @@ struct Inner {
     temporary: Temporary,
     rollbacks: Rollbacks,
     branches: Branches,
+    last_violation: foreign::LastViolation,
     counters: Counters,
     report: RecoveryReport,
 }
@@ -104,6 +108,7 @@ impl Inner {
             locks: &self.locks,
             registry: &self.registry,
             purge: &self.purge_view,
+            foreign: None,
         }
     }
 }
@@ -131,6 +136,7 @@ impl Engine {
             temporary: Temporary::new(),
             rollbacks: Rollbacks::new(),
             branches: Branches::new(),
+            last_violation: foreign::LastViolation::new(),
             counters: Counters::default(),
             report: opened.report,
         });

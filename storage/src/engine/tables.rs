@@ -15,6 +15,7 @@ use std::sync::Arc;
 use format::ids::{IndexId, PageNo, SpaceId};
 use rustc_hash::FxHashMap;
 
+use super::relations::Followed;
 use super::{Engine, RowMap, TrxOptions, auto_increment};
 use crate::btree;
 use crate::dictionary::{self, Action, Ddl, Identity, Table};
@@ -22,7 +23,7 @@ use crate::error::{Error, Result};
 use crate::lock::{DdlPass, MetadataGrant, MetadataHeld, MetadataLock, TableUse};
 use crate::mtr::Mtr;
 use crate::row;
-use crate::schema::{self, Column, IndexDefinition, TableDefinition, TableOptions, same_name};
+use crate::schema::{self, Column, ForeignKey, IndexDefinition, TableDefinition, TableOptions, same_name};
 use crate::segment;
 
 /// Database and table.
@@ -41,7 +42,7 @@ fn not_found(database: &str, name: &str) -> Error {
 }
 
 /// The names of a DDL statement, locked until this is dropped: databases shared, tables alone.
-struct Names {
+pub(super) struct Names {
     _databases: MetadataHeld,
     _tables: MetadataGrant,
     _pass: Option<DdlPass>,
@@ -92,6 +93,25 @@ impl Engine {
         MetadataGrant::take_for(locks.collect(), &wait.interrupt, wait.metadata_wait_timeout)
     }
 
+    /// Locks the name of a table that gets a description, and those of its relatives.
+    fn lock_related(
+        &self,
+        definition: &TableDefinition,
+        old: Option<&schema::Table>,
+        wait: &TrxOptions,
+    ) -> Result<Names> {
+        loop {
+            let relatives = self.relatives(definition, old);
+            let mut names = vec![(&*definition.database, &*definition.name)];
+            names.extend(relatives.iter().map(|(database, name)| (&**database, &**name)));
+            let locked = self.lock_names(&names, wait)?;
+            // A child that came meanwhile is one more to be locked.
+            if self.relatives(definition, old).iter().all(|name| relatives.contains(name)) {
+                return Ok(locked);
+            }
+        }
+    }
+
     fn begin_ddl(&self) -> Result<Ddl<'_>> {
         Ddl::begin(self.inner.context(), &self.inner.dictionary)
     }
@@ -114,15 +134,17 @@ impl Engine {
 
     // Making and taking away
 
-    pub fn create_table(&self, definition: TableDefinition, wait: &TrxOptions) -> Result<Arc<Table>> {
+    pub fn create_table(&self, mut definition: TableDefinition, wait: &TrxOptions) -> Result<Arc<Table>> {
+        self.settle_names(&mut definition);
         let dictionary = &self.inner.dictionary;
         let (database, name) = (&*definition.database, &*definition.name);
-        let _names = self.lock_names(&[(database, name)], wait)?;
+        let _names = self.lock_related(&definition, None, wait)?;
         dictionary.database(database).ok_or_else(|| Error::NotFound(database.into()))?;
         if dictionary.table(database, name).is_some() {
             return Err(Error::Exists(format!("{database}.{name}").into()));
         }
         dictionary.check_usable(database, name)?;
+        self.check_relations(&definition, None, wait.foreign_key_checks)?;
         let mut ddl = self.begin_ddl()?;
         let table = self.make_table(&mut ddl, &definition, |_| dictionary::table_path(database, name))?;
         ddl.insert_table(&table)?;
@@ -178,6 +200,7 @@ impl Engine {
         let dictionary = &self.inner.dictionary;
         let _names = self.lock_names(names, wait)?;
         let tables = names.iter().map(|(database, name)| self.existing(database, name)).collect::<Result<Vec<_>>>()?;
+        self.check_drop(&tables, wait.foreign_key_checks)?;
         let mut ddl = self.begin_ddl()?;
         for table in &tables {
             ddl.delete_table(table)?;
@@ -196,7 +219,7 @@ impl Engine {
     pub fn rename_tables(&self, renames: &[(TableName<'_>, TableName<'_>)], wait: &TrxOptions) -> Result<()> {
         let dictionary = &self.inner.dictionary;
         let names: Vec<(&str, &str)> = renames.iter().flat_map(|(from, to)| [*from, *to]).collect();
-        let _names = self.lock_names(&names, wait)?;
+        let (children, _names) = self.lock_children(&names, wait)?;
         // What the names mean after the renames so far; None = nothing.
         let mut now: FxHashMap<TableName<'_>, Option<Arc<schema::Table>>> = FxHashMap::default();
         for name in &names {
@@ -220,6 +243,7 @@ impl Engine {
             self.move_file(&mut ddl, table.space, &path_of(&table), &path_of(&renamed))?;
             now.insert(*to, Some(Arc::new(renamed)));
         }
+        let followed = self.rename_keys(&mut ddl, &mut now, &children, wait)?;
         let mut opened = Vec::new();
         for table in now.values().flatten() {
             opened.push(row::Table::open(&self.inner.store, table.clone())?);
@@ -232,8 +256,77 @@ impl Engine {
         for table in opened {
             dictionary.put_table(table, self.inner.registry.next_id());
         }
+        self.show_followed(followed);
         afterwards.run();
         Ok(())
+    }
+
+    /// Locks names, and those of the tables that refer to them, which are told.
+    fn lock_children(&self, names: &[TableName<'_>], wait: &TrxOptions) -> Result<(Vec<dictionary::Name>, Names)> {
+        let find = || -> Vec<dictionary::Name> {
+            names.iter().flat_map(|name| self.inner.dictionary.children_of(name.0, name.1)).collect()
+        };
+        loop {
+            let children = find();
+            let all = names.iter().copied().chain(children.iter().map(|(database, name)| (&**database, &**name)));
+            let locked = self.lock_names(&all.collect::<Vec<_>>(), wait)?;
+            if find() == children {
+                return Ok((children, locked));
+            }
+        }
+    }
+
+    /// Tables have been renamed, in the rows: foreign keys follow, those of the tables themselves and those that refer to
+    /// them.
+    fn rename_keys(
+        &self,
+        ddl: &mut Ddl<'_>,
+        now: &mut FxHashMap<TableName<'_>, Option<Arc<schema::Table>>>,
+        children: &[dictionary::Name],
+        wait: &TrxOptions,
+    ) -> Result<Vec<Followed>> {
+        let dictionary = &self.inner.dictionary;
+        // What each table was called, and is.
+        let before: Vec<Arc<Table>> = now.keys().filter_map(|name| dictionary.table(name.0, name.1)).collect();
+        let mut moved: Vec<(TableName<'_>, TableName<'_>)> = Vec::new();
+        for old in &before {
+            let new = now.iter().find(|(_, table)| table.as_ref().is_some_and(|table| table.id == old.id));
+            let (to, _) = new.expect("a table that is renamed has a name");
+            moved.push(((&old.database, &old.name), *to));
+        }
+        let mut renamed = Vec::new();
+        for (name, table) in now.iter() {
+            let Some(table) = table else { continue };
+            let old = before.iter().find(|old| old.id == table.id).expect("it was there before");
+            if let Some(keys) = Engine::renamed_keys(old, *name, &moved) {
+                let changed = self.redescribe(table, |own| own.foreign_keys = keys)?;
+                ddl.delete_table(table)?;
+                ddl.insert_table(&changed)?;
+                renamed.push((*name, Some(Arc::new(changed))));
+            }
+        }
+        now.extend(renamed);
+        let mut followed = Vec::new();
+        for (database, name) in children {
+            let Some(child) = dictionary.table(database, name) else { continue };
+            if before.iter().any(|old| old.id == child.id) {
+                continue;
+            }
+            if let Some(keys) = Engine::renamed_keys(&child, (database, name), &moved) {
+                let changed = self.redescribe(&child, |own| own.foreign_keys = keys)?;
+                ddl.delete_table(&child)?;
+                ddl.insert_table(&changed)?;
+                followed.push((row::Table::open(&self.inner.store, Arc::new(changed))?, child));
+            }
+        }
+        // A table may come to be the parent of those that wait for one of its name.
+        for ((database, name), table) in now.iter() {
+            let Some(table) = table else { continue };
+            if dictionary.table(database, name).is_none() {
+                self.check_children(&table.definition(), None, wait.foreign_key_checks)?;
+            }
+        }
+        Ok(followed)
     }
 
     /// Renames a tablespace's file now; a rollback renames it back.
@@ -243,7 +336,11 @@ impl Engine {
     }
 
     /// The same table with a changed description that leaves its trees as they are.
-    fn redescribe(&self, table: &schema::Table, change: impl FnOnce(&mut TableDefinition)) -> Result<schema::Table> {
+    pub(super) fn redescribe(
+        &self,
+        table: &schema::Table,
+        change: impl FnOnce(&mut TableDefinition),
+    ) -> Result<schema::Table> {
         let mut definition = table.definition();
         change(&mut definition);
         let identity = Identity {
@@ -268,19 +365,31 @@ impl Engine {
         change: &mut dyn FnMut(&mut TableDefinition) -> Result<()>,
     ) -> Result<Arc<Table>> {
         let dictionary = &self.inner.dictionary;
-        let _names = self.lock_names(&[(database, name)], wait)?;
+        // Once without the lock, to know whose names are concerned.
+        let seen = self.existing(database, name)?;
+        let mut definition = seen.definition();
+        change(&mut definition)?;
+        let _names = self.lock_related(&definition, Some(&seen), wait)?;
         let table = self.existing(database, name)?;
-        let mut outcome = Ok(());
-        let changed = self.redescribe(&table, |definition| outcome = change(definition))?;
-        outcome?;
+        let mut definition = table.definition();
+        change(&mut definition)?;
+        self.settle_names(&mut definition);
+        self.check_relations(&definition, Some(&table), wait.foreign_key_checks)?;
+        let changed = self.redescribe(&table, |own| *own = definition.clone())?;
+        let changed = Arc::new(row::Table::open(&self.inner.store, Arc::new(changed))?);
+        if wait.foreign_key_checks {
+            self.check_rows(&changed, Some(&table), &wait.interrupt)?;
+        }
         let mut ddl = self.begin_ddl()?;
         ddl.delete_table(&table)?;
         ddl.insert_table(&changed)?;
-        let changed = row::Table::open(&self.inner.store, Arc::new(changed))?;
+        let followed = self.follow_columns(&mut ddl, &definition)?;
+        let changed = Arc::into_inner(changed).expect("nobody else has it yet");
         let afterwards = ddl.commit()?;
         let _purge = dictionary.stop_purge();
         // Nothing but words has changed.
         let shown = dictionary.put_table(changed, table.since());
+        self.show_followed(followed);
         afterwards.run();
         if let Some(space) = self.inner.store.space(shown.space) {
             space.set_transform(dictionary::transform(&shown.options, &self.config()));
@@ -313,9 +422,25 @@ impl Engine {
         change: &mut dyn FnMut(&mut Vec<Column>),
     ) -> Result<Arc<Table>> {
         self.alter_description(database, name, wait, &mut |definition| {
-            let count = definition.columns.len();
+            let before: Vec<Box<str>> = definition.columns.iter().map(|column| column.name.clone()).collect();
             change(&mut definition.columns);
-            assert_eq!(definition.columns.len(), count, "columns keep their number");
+            assert_eq!(definition.columns.len(), before.len(), "columns keep their number");
+            let now = definition.columns.iter().map(|column| column.name.clone());
+            definition.renamed_columns = before.into_iter().zip(now).filter(|(old, new)| old != new).collect();
+            Ok(())
+        })
+    }
+
+    /// Gives a table other foreign keys. Rows are looked at for those that it did not have.
+    pub fn alter_foreign_keys(
+        &self,
+        database: &str,
+        name: &str,
+        keys: &[ForeignKey],
+        wait: &TrxOptions,
+    ) -> Result<Arc<Table>> {
+        self.alter_description(database, name, wait, &mut |definition| {
+            definition.foreign_keys = keys.to_vec();
             Ok(())
         })
     }
@@ -396,6 +521,7 @@ impl Engine {
         }
         let mut definition = table.definition();
         definition.indexes.retain(|other| !same_name(&other.name, index));
+        self.check_relations(&definition, Some(&table), wait.foreign_key_checks)?;
         let mut identity = Identity {
             id: table.id,
             space: table.space,
@@ -425,20 +551,30 @@ impl Engine {
         &self,
         database: &str,
         name: &str,
-        definition: TableDefinition,
+        mut definition: TableDefinition,
         map: Option<&mut RowMap<'_>>,
         wait: &TrxOptions,
     ) -> Result<(Arc<Table>, u64)> {
         assert!(&*definition.database == database && &*definition.name == name, "a rebuilt table keeps its name");
-        let _names = self.lock_names(&[(database, name)], wait)?;
+        self.settle_names(&mut definition);
+        let seen = self.existing(database, name)?;
+        let _names = self.lock_related(&definition, Some(&seen), wait)?;
         let old = self.existing(database, name)?;
-        self.replace(&old, &definition, |new| self.inner.copy_rows(&old, new, map, &wait.interrupt))
+        self.check_relations(&definition, Some(&old), wait.foreign_key_checks)?;
+        self.replace(&old, &definition, |new| {
+            let count = self.inner.copy_rows(&old, new, map, &wait.interrupt)?;
+            if wait.foreign_key_checks {
+                self.check_rows(new, Some(&old), &wait.interrupt)?;
+            }
+            Ok(count)
+        })
     }
 
     /// Empties a table; its AUTO_INCREMENT begins anew.
     pub fn truncate_table(&self, database: &str, name: &str, wait: &TrxOptions) -> Result<()> {
         let _names = self.lock_names(&[(database, name)], wait)?;
         let old = self.existing(database, name)?;
+        self.check_truncate(&old, wait.foreign_key_checks)?;
         self.replace_empty(&old)?;
         Ok(())
     }
@@ -454,18 +590,23 @@ impl Engine {
         &self,
         old: &Arc<Table>,
         definition: &TableDefinition,
-        fill: impl FnOnce(&row::Table) -> Result<u64>,
+        fill: impl FnOnce(&Arc<row::Table>) -> Result<u64>,
     ) -> Result<(Arc<Table>, u64)> {
         let mut ddl = self.begin_ddl()?;
         let new = self.make_table(&mut ddl, definition, |space| dictionary::temporary_path(&old.database, space.0))?;
+        let new = Arc::new(new);
         let count = fill(&new)?;
+        let new = Arc::into_inner(new).expect("nobody else has it yet");
         // The new counter is not behind the old one.
         if new.auto_increment.is_some() {
             let given = auto_increment::read_last_given(&self.inner.store, old)?;
             auto_increment::write_last_given(&self.inner.store, &new, given)?;
         }
         new.state.rows.store(count, std::sync::atomic::Ordering::Relaxed);
-        self.put_in_place(ddl, old, new).map(|table| (table, count))
+        let followed = self.follow_columns(&mut ddl, definition)?;
+        let table = self.put_in_place(ddl, old, new)?;
+        self.show_followed(followed);
+        Ok((table, count))
     }
 
     /// Exchanges the files of a table and its successor, and commits.

@@ -11,8 +11,9 @@ use super::xa::Prepared;
 use super::{Cursor, Engine, TemporaryTables};
 use crate::dictionary::Table;
 use crate::error::{Error, Result};
-use crate::lock::{Interrupt, LockId, MetadataGrant, MetadataHeld, TableUse};
+use crate::lock::{Interrupt, LockId, MetadataGrant, MetadataHeld, MetadataLock, TableUse};
 use crate::row;
+use crate::row::foreign::Web;
 use crate::schema::{ColumnSet, ReadMode, Row, ScanRange, TableState};
 use crate::transaction::{Isolation, Transaction};
 
@@ -39,6 +40,9 @@ pub struct TrxOptions {
     pub single_statement: bool,
     /// Tables that the session has by LOCK TABLES: neither its transactions nor its DDL statements ask for them again.
     pub locked_tables: Option<Arc<MetadataGrant>>,
+    /// foreign_key_checks: whether changes, and DDL statements, look at the tables that a table refers to and those that
+    /// refer to it.
+    pub foreign_key_checks: bool,
 }
 
 impl TrxOptions {
@@ -67,6 +71,7 @@ impl Default for TrxOptions {
             temporary: None,
             single_statement: false,
             locked_tables: None,
+            foreign_key_checks: true,
         }
     }
 }
@@ -88,6 +93,9 @@ pub struct Trx {
     metadata_wait_timeout: Duration,
     pub(super) counts: Counts,
     temporary: Option<Arc<TemporaryTables>>,
+    pub(super) foreign_key_checks: bool,
+    /// What changes of the tables changed so far have to look at, see `foreign`.
+    pub(super) web: Web,
 }
 
 /// Rows touched, told to the engine's counters at the end, so that a row costs no shared cache line.
@@ -148,6 +156,8 @@ impl Engine {
             metadata_wait_timeout: options.metadata_wait_timeout,
             counts: Counts::default(),
             temporary: options.temporary,
+            foreign_key_checks: options.foreign_key_checks,
+            web: Web::default(),
         }
     }
 
@@ -225,6 +235,19 @@ impl Trx {
             Some(view) if !table.is_known_to(view) => Err(Error::TableChanged),
             _ => Ok(true),
         }
+    }
+
+    /// Shares a name to the end of the transaction, unless the session has it by LOCK TABLES.
+    pub(super) fn share_name(&mut self, lock: &Arc<MetadataLock>, used: TableUse) -> Result<()> {
+        if self.locked_tables.as_ref().is_some_and(|locked| locked.allows(lock).is_some()) {
+            return Ok(());
+        }
+        self.metadata.share(lock, used, &self.inner.interrupt, self.metadata_wait_timeout)
+    }
+
+    /// For tables that are changed along with others.
+    pub(super) fn note_changed(&mut self, state: &Arc<TableState>) {
+        self.counts.changed.note(state);
     }
 
     // Statements and savepoints
@@ -312,6 +335,8 @@ impl Trx {
             metadata_wait_timeout: timeout,
             counts,
             temporary: None,
+            foreign_key_checks: true,
+            web: Web::default(),
         }
     }
 
@@ -342,6 +367,7 @@ impl Trx {
             }
         }
         self.inner.view = None;
+        self.web = Web::default();
         self.metadata.release_all();
     }
 
@@ -355,6 +381,7 @@ impl Trx {
                 tracing::warn!("transaction {} cannot be rolled back now, and is tried again: {error}", self.inner.id);
                 let trx = self.take_inner();
                 let metadata = std::mem::take(&mut self.metadata);
+                self.web = Web::default();
                 self.engine.inner.rollbacks.push(Waiting::new(trx, metadata));
                 Error::RollingBack
             }
@@ -422,7 +449,11 @@ impl Trx {
     pub fn insert(&mut self, table: &Table, values: &[Option<&[u8]>]) -> Result<()> {
         self.writable(table)?;
         let before = self.savepoint();
-        match self.on(table, |context, trx| row::insert(context, trx, table, values)) {
+        let done = match self.looks_at_others(table) {
+            false => self.on(table, |context, trx| row::insert(context, trx, table, values)),
+            true => self.insert_related(table, values),
+        };
+        match done {
             Ok(()) => {
                 self.counts.inserted += 1;
                 self.inner.show_changes();
@@ -438,7 +469,11 @@ impl Trx {
     pub fn update(&mut self, table: &Table, row: &Row, changes: &[(usize, Option<&[u8]>)]) -> Result<()> {
         self.writable(table)?;
         let before = self.savepoint();
-        match self.on(table, |context, trx| row::update(context, trx, table, row, changes)) {
+        let done = match self.looks_at_others(table) {
+            false => self.on(table, |context, trx| row::update(context, trx, table, row, changes)),
+            true => self.update_related(table, row, changes),
+        };
+        match done {
             Ok(()) => {
                 self.counts.updated += 1;
                 self.inner.show_changes();
@@ -454,7 +489,11 @@ impl Trx {
     pub fn delete(&mut self, table: &Table, row: &Row) -> Result<()> {
         self.writable(table)?;
         let before = self.savepoint();
-        match self.on(table, |context, trx| row::delete(context, trx, table, row)) {
+        let done = match self.looks_at_others(table) {
+            false => self.on(table, |context, trx| row::delete(context, trx, table, row)),
+            true => self.delete_related(table, row),
+        };
+        match done {
             Ok(()) => {
                 self.counts.deleted += 1;
                 self.inner.show_changes();

@@ -59,7 +59,14 @@ pub fn resolve(store: Arc<Store>, pages: PageRecovery) -> Result<Opened> {
     let ddl: Vec<_> = ddl.into_iter().map(|log| resume(log, &registry, &locks)).collect();
     let others: Vec<_> = others.into_iter().map(|log| (log.prepared, resume(log, &registry, &locks))).collect();
     let purge_view = row::PurgeView::new(&registry);
-    let context = row::Context { store: &store, undo: &undo, locks: &locks, registry: &registry, purge: &purge_view };
+    let context = row::Context {
+        store: &store,
+        undo: &undo,
+        locks: &locks,
+        registry: &registry,
+        purge: &purge_view,
+        foreign: None,
+    };
     report.ddl_rolled_back = ddl.len() as u64;
     for trx in ddl {
         roll_back(&context, trx, &|id| dictionary.system.by_id(id))?;

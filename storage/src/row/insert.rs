@@ -9,6 +9,7 @@ use super::entry::{
     Key, LongValue, build_entry, damaged, empty_reference, hash_key, move_out, record_bytes, version_of_record,
     version_of_values,
 };
+use super::foreign::{Turn, check_parents};
 use super::lock::{RowLock, insert_conflict, lock_row, split_gap, wait};
 use super::rollback::rollback_row;
 use super::{Context, Scratch, Table, secondary, update};
@@ -32,7 +33,7 @@ pub fn insert(ctx: &Context<'_>, trx: &mut Transaction, table: &Table, values: &
     let mut version = Vec::with_capacity(table.indexes[0].fields.len());
     version_of_values(table, values, &row_id[2..], &mut version);
     let savepoint = trx.undo.savepoint();
-    match insert_version(ctx, trx, table, &version) {
+    match insert_version(ctx, trx, table, &version, None) {
         Ok(()) => Ok(()),
         Err(error) => {
             rollback_row(ctx, trx, table, savepoint)?;
@@ -41,18 +42,29 @@ pub fn insert(ctx: &Context<'_>, trx: &mut Transaction, table: &Table, values: &
     }
 }
 
-/// Inserts a version of a row into all indexes. On an error part of it may be there; the undo tells which.
+/// Inserts a version of a row into all indexes. On an error part of it may be there; the undo tells which. Of a row that
+/// moves, `changes` is what makes it move.
 pub(super) fn insert_version(
     ctx: &Context<'_>,
     trx: &mut Transaction,
     table: &Table,
     version: &[FieldData<'_>],
+    changes: Option<&update::Changes<'_>>,
 ) -> Result<()> {
+    if ctx.foreign.is_some() {
+        check_parents(ctx, trx, table, Turn::BeforeRow, version, changes)?;
+    }
     insert_clustered(ctx, trx, table, version)?;
+    if ctx.foreign.is_some() {
+        check_parents(ctx, trx, table, Turn::AfterRow, version, changes)?;
+    }
     if table.indexes.len() > 1 {
         let mut scratch = Scratch::take();
         for index in table.secondary() {
             trx.interrupt.pass();
+            if ctx.foreign.is_some() {
+                check_parents(ctx, trx, table, Turn::Entry(index), version, changes)?;
+            }
             build_entry(ctx.store, table, index, version, 0, &mut scratch.entry)?;
             secondary::insert(ctx, trx, table, index, &scratch.entry)?;
         }

@@ -39,6 +39,7 @@
 mod check;
 mod delete;
 mod entry;
+pub mod foreign;
 mod get;
 mod insert;
 mod lock;
@@ -86,6 +87,8 @@ pub struct Context<'e> {
     pub locks: &'e LockTable,
     pub registry: &'e Registry,
     pub purge: &'e PurgeView,
+    /// The foreign keys that count; None = there are none, or nobody asks for them.
+    pub foreign: Option<&'e foreign::Web>,
 }
 
 /// Finds a table by its id, for undo records carry nothing else. `None` = dropped.

@@ -7,6 +7,7 @@ use format::record::{FieldData, RecordBuffer, compare_value, is_deleted};
 use super::entry::{
     Key, LongValue, build_entry, damaged, empty_reference, move_out, prefix_of, record_bytes, version_of_record,
 };
+use super::foreign::{Turn, check_parents};
 use super::insert::{insert_version, stamp, whole_version, write_long_values};
 use super::lock::{RowLock, lock_row, wait};
 use super::rollback::rollback_row;
@@ -139,6 +140,9 @@ fn change(ctx: &Context<'_>, trx: &mut Transaction, table: &Table, key: &Key<'_>
             if sources.iter().all(|source| before[usize::from(*source)] == after[usize::from(*source)]) {
                 continue;
             }
+            if ctx.foreign.is_some() {
+                check_parents(ctx, trx, table, Turn::Entry(index), &after, Some(changes))?;
+            }
             build_entry(ctx.store, table, index, &before, 0, entry)?;
             build_entry(ctx.store, table, index, &after, 0, other_entry)?;
             if entry.image() != other_entry.image() {
@@ -172,7 +176,7 @@ fn move_row(
             *place = FieldData::from(value.map(|bytes| prefix_of(table, field, bytes)));
         }
     }
-    insert_version(ctx, trx, table, &version)
+    insert_version(ctx, trx, table, &version, Some(changes))
 }
 
 /// Builds the undo record of a change: what differs between `before` and `after`, and, if that concerns a secondary

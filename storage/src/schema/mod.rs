@@ -19,6 +19,7 @@
 //! * A column's ordinal is its position in `table.columns`; DB_ROW_ID, DB_TRX_ID and DB_ROLL_PTR have none.
 //! * Two tables never share a table id, index id or space id, not even over time.
 
+pub mod foreign_key;
 mod row;
 mod scan;
 
@@ -31,6 +32,7 @@ use format::ids::{IndexId, PageNo, SpaceId, TableId};
 use format::transform::Algorithm;
 use format::value::ColumnType;
 
+pub use foreign_key::{ForeignKey, ReferentialAction};
 pub use row::{ColumnSet, Row};
 pub use scan::{IfLocked, ReadMode, ScanRange};
 
@@ -62,6 +64,8 @@ pub struct Table {
     pub columns: Vec<Column>,
     /// The clustered index first, then the others in order of creation.
     pub indexes: Vec<Index>,
+    /// What its rows refer to.
+    pub foreign_keys: Vec<ForeignKey>,
     pub options: TableOptions,
     /// Ordinal of the AUTO_INCREMENT column.
     pub auto_increment: Option<usize>,
@@ -274,9 +278,12 @@ pub struct TableDefinition {
     pub name: Box<str>,
     pub columns: Vec<Column>,
     pub indexes: Vec<IndexDefinition>,
+    pub foreign_keys: Vec<ForeignKey>,
     pub options: TableOptions,
     /// AUTO_INCREMENT=n of CREATE TABLE; 0 = start at 1.
     pub auto_increment_start: u64,
+    /// When a table is changed: columns that get another name, (old, new). Foreign keys follow.
+    pub renamed_columns: Vec<(Box<str>, Box<str>)>,
 }
 
 impl Table {
@@ -313,8 +320,10 @@ impl Table {
             name: self.name.clone(),
             columns: self.columns.clone(),
             indexes: self.indexes.iter().filter(|index| !index.is_hidden()).map(Index::definition).collect(),
+            foreign_keys: self.foreign_keys.clone(),
             options: self.options.clone(),
             auto_increment_start: 0,
+            renamed_columns: Vec::new(),
         }
     }
 }

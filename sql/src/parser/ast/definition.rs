@@ -48,8 +48,8 @@ pub struct ColumnSpec {
     pub invisible: bool,
     /// CHECK (...) texts.
     pub checks: Vec<String>,
-    /// REFERENCES ...: parsed and ignored by MySQL here.
-    pub references: bool,
+    /// REFERENCES ... behind the column: a foreign key of it alone.
+    pub references: Option<Box<ForeignKeySpec>>,
     /// GENERATED ALWAYS AS (...): its text. Answered with 1235.
     pub generated: Option<String>,
     /// MariaDB's COMPRESSED, MySQL's COLUMN_FORMAT, STORAGE, ENGINE_ATTRIBUTE: accepted, ignored.
@@ -203,6 +203,7 @@ pub enum AlterAction {
     AddForeignKey(ForeignKeySpec),
     DropForeignKey {
         name: String,
+        if_exists: bool,
     },
     AddCheck {
         name: Option<String>,
@@ -210,6 +211,7 @@ pub enum AlterAction {
     },
     DropConstraint {
         name: String,
+        if_exists: bool,
     },
     Rename(TableName),
     Options(Vec<TableOption>),

@@ -190,16 +190,16 @@ impl Parser<'_> {
             return Ok(AlterAction::DropPrimaryKey);
         }
         if self.take_words(&["FOREIGN", "KEY"]) {
-            self.if_exists()?;
-            return Ok(AlterAction::DropForeignKey { name: self.name()? });
+            let if_exists = self.if_exists()?;
+            return Ok(AlterAction::DropForeignKey { name: self.name()?, if_exists });
         }
         if self.take_word("INDEX") || self.take_word("KEY") {
             let if_exists = self.if_exists()?;
             return Ok(AlterAction::DropIndex { name: self.any_name()?, if_exists });
         }
         if self.take_word("CONSTRAINT") || self.take_word("CHECK") {
-            self.if_exists()?;
-            return Ok(AlterAction::DropConstraint { name: self.name()? });
+            let if_exists = self.if_exists()?;
+            return Ok(AlterAction::DropConstraint { name: self.name()?, if_exists });
         }
         if self.is_word("PARTITION") {
             self.skip_rest()?;

@@ -21,7 +21,7 @@ impl Parser<'_> {
             comment: None,
             invisible: false,
             checks: Vec::new(),
-            references: false,
+            references: None,
             generated: None,
             attributes: Vec::new(),
         };
@@ -94,16 +94,16 @@ impl Parser<'_> {
             }
             self.take_word("ENFORCED");
         } else if self.is_word("REFERENCES") {
-            let mut ignored = ForeignKeySpec {
+            let mut key = ForeignKeySpec {
                 name: None,
-                columns: Vec::new(),
+                columns: vec![column.name.clone()],
                 table: TableName::new(""),
                 references: Vec::new(),
                 on_delete: None,
                 on_update: None,
             };
-            self.references(&mut ignored)?;
-            column.references = true;
+            self.references(&mut key)?;
+            column.references = Some(Box::new(key));
         } else if self.is_word("GENERATED") || (self.is_word("AS") && self.is_symbol_at(1, "(")) {
             if self.take_word("GENERATED") {
                 self.expect_word("ALWAYS")?;

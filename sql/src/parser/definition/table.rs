@@ -208,11 +208,9 @@ impl Parser<'_> {
         while self.is_word("ON") && (self.is_word_at(1, "DELETE") || self.is_word_at(1, "UPDATE")) {
             let is_delete = self.is_word_at(1, "DELETE");
             self.at += 2;
-            let first = self.upper_word()?;
-            let action = match first.as_str() {
-                "SET" | "NO" => format!("{first} {}", self.upper_word()?),
-                _ => first,
-            };
+            let actions = ["RESTRICT", "CASCADE", "SET NULL", "NO ACTION", "SET DEFAULT"];
+            let action = actions.iter().find(|words| self.take_words(&words.split(' ').collect::<Vec<_>>()));
+            let action = action.ok_or_else(|| self.unexpected())?.to_string();
             if is_delete {
                 key.on_delete = Some(action);
             } else {

@@ -1,0 +1,139 @@
+//! Foreign keys of a session: which tables a change may come to, their names locked, and what became of it.
+//!
+//! A table without foreign keys pays one look at a flag. A change of one with some first gathers the *web*: the relations
+//! of the table, and of those that may be changed along with it. All their names are shared to the end of the transaction,
+//! so that no DDL statement changes what the links mean; with that the web stays right, and serves every later change.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use format::ids::TrxId;
+
+use super::trx::Trx;
+use super::{Engine, Inner};
+use crate::dictionary::Table;
+use crate::error::{Error, Result};
+use crate::row;
+use crate::row::foreign::Followers;
+use crate::schema::Row;
+use crate::sync::{Mutex, Rank};
+use crate::transaction::Transaction;
+
+/// The last row that was at odds with a foreign key, for SHOW ENGINE INNODB STATUS.
+#[derive(Clone, Debug)]
+pub struct ForeignKeyReport {
+    pub trx: TrxId,
+    /// Since the Unix epoch.
+    pub at: Duration,
+    pub text: Box<str>,
+}
+
+/// Where it is kept.
+pub(super) struct LastViolation(Mutex<Option<ForeignKeyReport>>);
+
+impl LastViolation {
+    pub fn new() -> LastViolation {
+        LastViolation(Mutex::new(Rank::Leaf, None))
+    }
+}
+
+impl Engine {
+    /// The last row that was at odds with a foreign key.
+    pub fn last_foreign_key_error(&self) -> Option<ForeignKeyReport> {
+        self.inner.last_violation.0.lock().clone()
+    }
+}
+
+impl Inner {
+    fn note_violation(&self, trx: TrxId, error: &Error) {
+        if let Error::ForeignKey(violation) = error {
+            let at = self.store.disk().clock().wall();
+            *self.last_violation.0.lock() = Some(ForeignKeyReport { trx, at, text: violation.report.clone() });
+        }
+    }
+}
+
+impl Trx {
+    /// foreign_key_checks, from the next change on.
+    pub fn set_foreign_key_checks(&mut self, on: bool) {
+        self.foreign_key_checks = on;
+    }
+
+    /// Whether changes of a table have to look at others.
+    #[inline]
+    pub(super) fn looks_at_others(&self, table: &Table) -> bool {
+        table.is_related() && self.foreign_key_checks
+    }
+
+    #[cold]
+    pub(super) fn insert_related(&mut self, table: &Table, values: &[Option<&[u8]>]) -> Result<()> {
+        self.with_web(table, |context, trx, _| row::insert(context, trx, table, values))
+    }
+
+    #[cold]
+    pub(super) fn update_related(
+        &mut self,
+        table: &Table,
+        row: &Row,
+        changes: &[(usize, Option<&[u8]>)],
+    ) -> Result<()> {
+        self.with_web(table, |context, trx, followers| {
+            row::foreign::update(context, trx, table, row, changes, followers)
+        })
+    }
+
+    #[cold]
+    pub(super) fn delete_related(&mut self, table: &Table, row: &Row) -> Result<()> {
+        self.with_web(table, |context, trx, followers| row::foreign::delete(context, trx, table, row, followers))
+    }
+
+    fn with_web(
+        &mut self,
+        table: &Table,
+        act: impl FnOnce(&row::Context<'_>, &mut Transaction, &mut Followers) -> Result<()>,
+    ) -> Result<()> {
+        self.gather(table)?;
+        let engine = self.engine().clone();
+        let mut context = engine.inner.context();
+        context.foreign = Some(&self.web);
+        let mut followers = Followers::new();
+        let done = act(&context, &mut self.inner, &mut followers);
+        if let Err(error) = &done {
+            engine.inner.note_violation(self.inner.id, error);
+            return done;
+        }
+        for (state, rows) in followers {
+            state.modified_rows.fetch_add(1, Ordering::Relaxed);
+            state.rows.fetch_add(rows as u64, Ordering::Relaxed);
+            self.note_changed(&state);
+        }
+        Ok(())
+    }
+
+    /// Makes sure that the web has a table, whose name is shared already.
+    fn gather(&mut self, table: &Table) -> Result<()> {
+        let mut waiting = vec![table.id];
+        while let Some(id) = waiting.pop() {
+            if self.web.contains(id) {
+                continue;
+            }
+            let engine = self.engine().clone();
+            let dictionary = &engine.inner.dictionary;
+            let Some(mut relations) = dictionary.relations(id) else { continue };
+            loop {
+                for (lock, used) in &relations.names {
+                    self.share_name(lock, *used)?;
+                }
+                match dictionary.relations(id) {
+                    Some(now) if !Arc::ptr_eq(&now, &relations) => relations = now,
+                    _ => break,
+                }
+            }
+            let followed = |link: &&row::foreign::Link| link.key().changes_children();
+            waiting.extend(relations.children.iter().filter(followed).map(|link| link.child.id));
+            self.web.add(id, relations);
+        }
+        Ok(())
+    }
+}

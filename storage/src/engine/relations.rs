@@ -1,0 +1,420 @@
+//! What foreign keys mean for DDL statements: which descriptions may be, which tables may go, and whose names and
+//! descriptions have to change along.
+//!
+//! ```text
+//!   CREATE, ALTER     the new description with its parents' and its children's; rows of a new foreign key are looked at
+//!   DROP, TRUNCATE    nobody else refers to it
+//!   RENAME            the children's descriptions follow
+//! ```
+//!
+//! Without `foreign_key_checks` a parent may be missing, may go, and rows are not looked at; but descriptions that cannot go
+//! together are refused all the same, for no row could ever be compared.
+
+use std::sync::Arc;
+
+use super::Engine;
+use super::tables::TableName;
+use crate::dictionary::{self, Ddl, Table};
+use crate::error::{Error, ForeignKeyRefusal as Refusal, Result};
+use crate::lock::Interrupt;
+use crate::row;
+use crate::row::foreign::Link;
+use crate::row::foreign::{has_parent, orphan};
+use crate::schema::foreign_key::{comparable, is_served, ordinals};
+use crate::schema::{
+    self, Column, ColumnSet, ForeignKey, IndexDefinition, ReadMode, ReferentialAction, Row, ScanRange, TableDefinition,
+    same_name,
+};
+use crate::transaction::{Isolation, Transaction};
+
+/// The old key of which this is one still; a column that has another name than before has got a new one.
+fn old_key<'t>(old: &'t schema::Table, key: &ForeignKey) -> Option<&'t ForeignKey> {
+    let same = |before: &&ForeignKey| {
+        let columns = before.columns.iter().zip(&key.columns);
+        same_name(&before.name, &key.name)
+            && before.refers_to(&key.parent_database, &key.parent)
+            && before.columns.len() == key.columns.len()
+            && columns.clone().all(|(was, is)| same_name(was, is) || old.column(is).is_none())
+    };
+    old.foreign_keys.iter().find(same)
+}
+
+/// The keys that a table did not have.
+fn new_keys<'d>(definition: &'d TableDefinition, old: Option<&schema::Table>) -> Vec<&'d ForeignKey> {
+    definition.foreign_keys.iter().filter(|key| old.is_none_or(|old| old_key(old, key).is_none())).collect()
+}
+
+/// Whether values of a column stay what they are for whoever compares them: it only becomes longer.
+fn is_only_longer(old: &Column, new: &Column) -> bool {
+    use format::value::ColumnType::VarChar;
+    match (&old.ty, &new.ty) {
+        (VarChar { chars: was, collation: old }, VarChar { chars, collation }) => old == collation && chars >= was,
+        (old, new) => old == new,
+    }
+}
+
+/// Renames columns of a definition's own foreign keys.
+fn rename_own(definition: &mut TableDefinition) {
+    let TableDefinition { database, name, foreign_keys, renamed_columns, .. } = definition;
+    for key in foreign_keys {
+        rename_columns(&mut key.columns, renamed_columns);
+        if key.refers_to(database, name) {
+            rename_columns(&mut key.parent_columns, renamed_columns);
+        }
+    }
+}
+
+fn rename_columns(columns: &mut [Box<str>], renames: &[(Box<str>, Box<str>)]) {
+    for column in columns {
+        if let Some((_, new)) = renames.iter().find(|(old, _)| same_name(old, column)) {
+            *column = new.clone();
+        }
+    }
+}
+
+fn index_name(table: &schema::Table, columns: &[Box<str>]) -> Box<str> {
+    let columns = ordinals(&table.columns, columns).unwrap_or_default();
+    let serves = |index: &&schema::Index| schema::foreign_key::begins_with(&index.parts, &columns);
+    table.indexes.iter().find(serves).map(|index| index.name.clone()).unwrap_or_default()
+}
+
+impl Engine {
+    /// Names whose tables have to hold still while a table gets this description, beside its own: parents that it has not
+    /// referred to so far, and children whose descriptions name its columns.
+    pub(super) fn relatives(&self, definition: &TableDefinition, old: Option<&schema::Table>) -> Vec<dictionary::Name> {
+        let mut names: Vec<dictionary::Name> =
+            new_keys(definition, old).iter().map(|key| (key.parent_database.clone(), key.parent.clone())).collect();
+        if !definition.renamed_columns.is_empty() {
+            names.extend(self.inner.dictionary.children_of(&definition.database, &definition.name));
+        }
+        names
+    }
+
+    /// Prepares a definition: columns of foreign keys that are renamed, and their order.
+    pub(super) fn settle_names(&self, definition: &mut TableDefinition) {
+        rename_own(definition);
+        definition.foreign_keys.sort_by(|a, b| a.name.cmp(&b.name));
+    }
+
+    /// Whether a table may be like this. All names concerned are locked.
+    pub(super) fn check_relations(
+        &self,
+        definition: &TableDefinition,
+        old: Option<&schema::Table>,
+        checks: bool,
+    ) -> Result<()> {
+        self.check_names(definition, old)?;
+        for key in &definition.foreign_keys {
+            self.check_key(definition, key, old, checks)?;
+        }
+        self.check_children(definition, old, checks)
+    }
+
+    /// Whether a table can be the parent of all that refer to its name.
+    pub(super) fn check_children(
+        &self,
+        definition: &TableDefinition,
+        old: Option<&schema::Table>,
+        checks: bool,
+    ) -> Result<()> {
+        let (database, name) = (&definition.database, &definition.name);
+        for (child_database, child_name) in self.inner.dictionary.children_of(database, name) {
+            let Some(child) = self.inner.dictionary.table(&child_database, &child_name) else { continue };
+            if (&child_database, &child_name) == (database, name) {
+                continue;
+            }
+            for key in child.foreign_keys.iter().filter(|key| key.refers_to(database, name)) {
+                check_as_parent(definition, &child, key, old, checks)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Names of foreign keys are unique in a database.
+    fn check_names(&self, definition: &TableDefinition, old: Option<&schema::Table>) -> Result<()> {
+        let keys = &definition.foreign_keys;
+        let twice = |key: &&ForeignKey| keys.iter().filter(|other| same_name(&other.name, &key.name)).count() > 1;
+        if let Some(key) = keys.iter().find(twice) {
+            return Err(Refusal::DuplicateName { constraint: key.name.clone() }.into());
+        }
+        let new = new_keys(definition, old);
+        if new.is_empty() {
+            return Ok(());
+        }
+        let others = self.inner.dictionary.tables(&definition.database);
+        let others = others.iter().filter(|table| table.name != definition.name);
+        let taken: Vec<&str> = others.flat_map(|table| &table.foreign_keys).map(|key| &*key.name).collect();
+        for key in new {
+            if taken.iter().any(|name| same_name(name, &key.name)) {
+                return Err(Refusal::DuplicateName { constraint: key.name.clone() }.into());
+            }
+        }
+        Ok(())
+    }
+
+    fn check_key(
+        &self,
+        definition: &TableDefinition,
+        key: &ForeignKey,
+        old: Option<&schema::Table>,
+        checks: bool,
+    ) -> Result<()> {
+        let before = old.and_then(|old| Some((old, old_key(old, key)?)));
+        let constraint = || key.name.clone();
+        let columns = ordinals(&definition.columns, &key.columns).map_err(|column| Refusal::DropColumn {
+            column: column.into(),
+            constraint: constraint(),
+            of: None,
+        })?;
+        let sets_null = [key.on_delete, key.on_update].contains(&ReferentialAction::SetNull);
+        for (place, column) in columns.iter().enumerate() {
+            let column = &definition.columns[*column];
+            if sets_null && !column.nullable {
+                return Err(Refusal::NotNull { column: column.name.clone(), constraint: constraint() }.into());
+            }
+            let was = before.and_then(|(old, before)| Some(&old.columns[old.column(&before.columns[place])?]));
+            if let Some(was) = was
+                && checks
+                && (!is_only_longer(was, column) || was.nullable && !column.nullable)
+            {
+                let column = was.name.clone();
+                return Err(Refusal::ChangeColumn { column, constraint: constraint(), of: None }.into());
+            }
+        }
+        if !is_served(&definition.indexes, &columns) {
+            return Err(match before {
+                Some((old, before)) => Refusal::DropIndex { index: index_name(old, &before.columns) },
+                None => Refusal::NoChildIndex { constraint: constraint() },
+            }
+            .into());
+        }
+        if key.refers_to(&definition.database, &definition.name) {
+            return check_parent(definition, key, &columns, &key.parent, &definition.columns, &definition.indexes);
+        }
+        let Some(parent) = self.inner.dictionary.table(&key.parent_database, &key.parent) else {
+            let missing = before.is_none() && checks;
+            return if missing { Err(Refusal::NoParentTable { parent: key.parent.clone() }.into()) } else { Ok(()) };
+        };
+        let indexes: Vec<IndexDefinition> = parent.indexes.iter().map(schema::Index::definition).collect();
+        check_parent(definition, key, &columns, &key.parent, &parent.columns, &indexes)
+    }
+
+    /// Whether every row of a table has its parents, as far as its foreign keys are new. All names are locked.
+    pub(super) fn check_rows(
+        &self,
+        child: &Arc<row::Table>,
+        old: Option<&schema::Table>,
+        interrupt: &Arc<Interrupt>,
+    ) -> Result<()> {
+        for (number, key) in child.foreign_keys.iter().enumerate() {
+            if old.is_some_and(|old| old_key(old, key).is_some()) {
+                continue;
+            }
+            let parent = match key.refers_to(&child.database, &child.name) {
+                true => Some(child.clone()),
+                false => {
+                    let table = self.inner.dictionary.table(&key.parent_database, &key.parent);
+                    table.map(|table| table.trees().clone())
+                }
+            };
+            if let Some(link) = dictionary::link(child, number, parent) {
+                self.check_rows_of(&link, interrupt)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn check_rows_of(&self, link: &Link, interrupt: &Arc<Interrupt>) -> Result<()> {
+        let context = self.inner.context();
+        let child = &link.child;
+        let columns: ColumnSet = link.child_columns.iter().copied().collect();
+        let mut trx = Transaction::new(Isolation::RepeatableRead, interrupt.clone(), std::time::Duration::ZERO);
+        let mut scan = row::Scan::new(child, link.child_index, ReadMode::Consistent, &columns, &ScanRange::ALL);
+        let (mut row, mut last) = (Row::new(), Row::new());
+        while scan.next(&context, &mut trx, child, &mut row)? {
+            let key: Vec<Option<&[u8]>> = link.child_columns.iter().map(|column| row.get(*column)).collect();
+            let is_known =
+                last.column_count() > 0 && link.child_columns.iter().zip(&key).all(|(c, k)| last.get(*c) == *k);
+            if !is_known && key.iter().all(Option::is_some) {
+                let found = match &link.parent {
+                    Some(parent) => has_parent(&context, &mut trx, parent, &key, ReadMode::Consistent)?,
+                    None => false,
+                };
+                if !found {
+                    return Err(orphan(link, &key));
+                }
+            }
+            std::mem::swap(&mut row, &mut last);
+        }
+        Ok(())
+    }
+
+    // Tables that go
+
+    /// Nobody but these tables refers to one of them.
+    pub(super) fn check_drop(&self, tables: &[Arc<Table>], checks: bool) -> Result<()> {
+        if !checks {
+            return Ok(());
+        }
+        for table in tables {
+            if let Some((child, key)) = self.referring(table, tables) {
+                let (table, constraint, child) = (table.name.clone(), key.name, child.name.clone());
+                return Err(Refusal::DropTable { table, constraint, child }.into());
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn check_truncate(&self, table: &Arc<Table>, checks: bool) -> Result<()> {
+        match self.referring(table, std::slice::from_ref(table)) {
+            Some((child, key)) if checks => {
+                let constraint = format!("`{}`.`{}`, CONSTRAINT `{}`", child.database, child.name, key.name).into();
+                Err(Refusal::Truncate { constraint }.into())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// A foreign key to a table, of another table than these.
+    fn referring(&self, table: &Table, but: &[Arc<Table>]) -> Option<(Arc<Table>, ForeignKey)> {
+        let dictionary = &self.inner.dictionary;
+        dictionary.children_of(&table.database, &table.name).into_iter().find_map(|(database, name)| {
+            let child = dictionary.table(&database, &name)?;
+            if but.iter().any(|other| other.id == child.id) {
+                return None;
+            }
+            let key = child.foreign_keys.iter().find(|key| key.refers_to(&table.database, &table.name)).cloned()?;
+            Some((child, key))
+        })
+    }
+
+    // Descriptions that follow
+
+    /// The children's descriptions take the new names of columns. They are to be shown after the commit.
+    pub(super) fn follow_columns(&self, ddl: &mut Ddl<'_>, definition: &TableDefinition) -> Result<Vec<Followed>> {
+        let mut followed = Vec::new();
+        if definition.renamed_columns.is_empty() {
+            return Ok(followed);
+        }
+        let (database, name) = (&definition.database, &definition.name);
+        for (child_database, child_name) in self.inner.dictionary.children_of(database, name) {
+            if (&child_database, &child_name) == (database, name) {
+                continue;
+            }
+            let Some(child) = self.inner.dictionary.table(&child_database, &child_name) else { continue };
+            let changed = self.redescribe(&child, |own| {
+                for key in own.foreign_keys.iter_mut().filter(|key| key.refers_to(database, name)) {
+                    rename_columns(&mut key.parent_columns, &definition.renamed_columns);
+                }
+            })?;
+            ddl.delete_table(&child)?;
+            ddl.insert_table(&changed)?;
+            followed.push((row::Table::open(&self.inner.store, Arc::new(changed))?, child));
+        }
+        Ok(followed)
+    }
+
+    /// Shows the descriptions that followed.
+    pub(super) fn show_followed(&self, followed: Vec<Followed>) {
+        for (changed, child) in followed {
+            self.inner.dictionary.put_table(changed, child.since());
+        }
+    }
+
+    /// The foreign keys of a table whose own name, and whose parents' names, may have changed; None = they are as they
+    /// were. `renames` are (from, to).
+    pub(super) fn renamed_keys(
+        table: &schema::Table,
+        to: TableName<'_>,
+        renames: &[(TableName<'_>, TableName<'_>)],
+    ) -> Option<Vec<ForeignKey>> {
+        let mut keys = table.foreign_keys.clone();
+        for key in &mut keys {
+            if let Some(number) = key.generated_number(&table.name) {
+                key.name = format!("{}_ibfk_{number}", to.1).into();
+            }
+            let moved = renames.iter().find(|(from, _)| key.refers_to(from.0, from.1));
+            if let Some((_, parent)) = moved {
+                (key.parent_database, key.parent) = (parent.0.into(), parent.1.into());
+            }
+        }
+        keys.sort_by(|a, b| a.name.cmp(&b.name));
+        (keys != table.foreign_keys).then_some(keys)
+    }
+}
+
+/// A description that follows another one, and the table that it is of.
+pub(super) type Followed = (row::Table, Arc<Table>);
+
+/// Whether a key's parent has what it needs.
+fn check_parent(
+    child: &TableDefinition,
+    key: &ForeignKey,
+    columns: &[usize],
+    parent: &str,
+    parent_columns: &[Column],
+    parent_indexes: &[IndexDefinition],
+) -> Result<()> {
+    let constraint = || key.name.clone();
+    let found = ordinals(parent_columns, &key.parent_columns).map_err(|column| Refusal::NoParentColumn {
+        column: column.into(),
+        constraint: constraint(),
+        parent: parent.into(),
+    })?;
+    for (own, other) in columns.iter().zip(&found) {
+        let (own, other) = (&child.columns[*own], &parent_columns[*other]);
+        if !comparable(&own.ty, &other.ty) {
+            let (column, parent_column) = (own.name.clone(), other.name.clone());
+            return Err(Refusal::NotComparable { column, parent_column, constraint: constraint() }.into());
+        }
+    }
+    match is_served(parent_indexes, &found) {
+        true => Ok(()),
+        false => Err(Refusal::NoParentIndex { constraint: constraint(), parent: parent.into() }.into()),
+    }
+}
+
+/// Whether a table still has what a child's key needs of it.
+fn check_as_parent(
+    definition: &TableDefinition,
+    child: &schema::Table,
+    key: &ForeignKey,
+    old: Option<&schema::Table>,
+    checks: bool,
+) -> Result<()> {
+    let of = || Some(Box::from(child.name.as_ref()));
+    let mut names = key.parent_columns.clone();
+    rename_columns(&mut names, &definition.renamed_columns);
+    let constraint = || key.name.clone();
+    let columns = ordinals(&definition.columns, &names).map_err(|column| match old {
+        Some(_) => Refusal::DropColumn { column: column.into(), constraint: constraint(), of: of() },
+        None => {
+            let parent = definition.name.clone();
+            Refusal::NoParentColumn { column: column.into(), constraint: constraint(), parent }
+        }
+    })?;
+    for (place, column) in columns.iter().enumerate() {
+        let column = &definition.columns[*column];
+        let Some(own) = child.column(&key.columns[place]).map(|own| &child.columns[own]) else { continue };
+        let fits = comparable(&own.ty, &column.ty);
+        let was = old.and_then(|old| Some(&old.columns[old.column(&key.parent_columns[place])?]));
+        match was {
+            Some(was) if !fits || checks && !is_only_longer(was, column) => {
+                let column = was.name.clone();
+                return Err(Refusal::ChangeColumn { column, constraint: constraint(), of: of() }.into());
+            }
+            None if !fits => {
+                let (column, parent_column) = (own.name.clone(), column.name.clone());
+                return Err(Refusal::NotComparable { column, parent_column, constraint: constraint() }.into());
+            }
+            _ => {}
+        }
+    }
+    if is_served(&definition.indexes, &columns) {
+        return Ok(());
+    }
+    Err(Error::from(match old {
+        Some(old) => Refusal::DropIndex { index: index_name(old, &key.parent_columns) },
+        None => Refusal::NoParentIndex { constraint: constraint(), parent: definition.name.clone() },
+    }))
+}

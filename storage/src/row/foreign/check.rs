@@ -1,0 +1,134 @@
+//! The child's side: is there a parent?
+
+use format::record::FieldData;
+
+use super::{Link, ParentSide};
+use crate::error::{Error, ForeignKeySide, ForeignKeyViolation, Result};
+use crate::row::entry::Key;
+use crate::row::update::Changes;
+use crate::row::{Context, Table, get};
+use crate::schema::{ColumnSet, ReadMode, Row};
+use crate::transaction::{Isolation, Transaction};
+
+/// When in the life of a row its foreign keys are looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::row) enum Turn {
+    /// Before its clustered record is there.
+    BeforeRow,
+    /// Once it is there: who refers to its own table may refer to itself.
+    AfterRow,
+    /// Before its entry of this index is made.
+    Entry(usize),
+}
+
+/// Checks the foreign keys whose turn it is of a row that is to be `version`. Of a row that changes, only those of changed
+/// columns.
+pub(in crate::row) fn check_parents(
+    ctx: &Context<'_>,
+    trx: &mut Transaction,
+    table: &Table,
+    turn: Turn,
+    version: &[FieldData<'_>],
+    changes: Option<&Changes<'_>>,
+) -> Result<()> {
+    let Some(relations) = ctx.foreign.and_then(|web| web.of(table.table_id())) else { return Ok(()) };
+    for link in &relations.parents {
+        let its_turn = match turn {
+            Turn::BeforeRow => link.child_index == 0 && !link.is_own(),
+            Turn::AfterRow => link.child_index == 0 && link.is_own(),
+            Turn::Entry(index) => link.child_index == index,
+        };
+        let concerned =
+            changes.is_none_or(|changes| changes.iter().any(|(column, _)| link.child_columns.contains(column)));
+        if !its_turn || !concerned {
+            continue;
+        }
+        let mut key = Key::new();
+        let mut has_null = false;
+        for column in &link.child_columns {
+            let field = table.indexes[0].field_of_column[*column].expect("a clustered record has every column");
+            match version[usize::from(field)] {
+                FieldData::Bytes(bytes) => key.push(Some(bytes)),
+                FieldData::Null => has_null = true,
+                // It is too long to have been changed.
+                FieldData::External(_) => return Err(Error::corrupt("a key in overflow pages")),
+            }
+        }
+        // Who refers to nothing in part refers to nothing (MATCH SIMPLE).
+        if !has_null && !find_parent(ctx, trx, link, &key)? {
+            return Err(orphan(link, &key));
+        }
+    }
+    Ok(())
+}
+
+fn find_parent(ctx: &Context<'_>, trx: &mut Transaction, link: &Link, key: &[Option<&[u8]>]) -> Result<bool> {
+    let Some(parent) = &link.parent else { return Ok(false) };
+    has_parent(ctx, trx, parent, key, ReadMode::SHARED)
+}
+
+/// Whether a table has a row with a key.
+pub fn has_parent(
+    ctx: &Context<'_>,
+    trx: &mut Transaction,
+    parent: &ParentSide,
+    key: &[Option<&[u8]>],
+    mode: ReadMode,
+) -> Result<bool> {
+    let mut row = Row::new();
+    let (table, columns) = (&parent.table, ColumnSet::EMPTY);
+    with_gaps(trx, |trx| get(ctx, trx, table, parent.index, key, mode, &columns, &mut row))
+}
+
+/// Does something as REPEATABLE READ does it, which locks gaps: that nobody refers to a row has to stay true until the
+/// statement's transaction ends, at any level.
+pub(super) fn with_gaps<T>(trx: &mut Transaction, act: impl FnOnce(&mut Transaction) -> Result<T>) -> Result<T> {
+    if trx.isolation >= Isolation::RepeatableRead {
+        return act(trx);
+    }
+    let own = (trx.isolation, trx.snapshot_isolation);
+    (trx.isolation, trx.snapshot_isolation) = (Isolation::RepeatableRead, false);
+    let outcome = act(trx);
+    (trx.isolation, trx.snapshot_isolation) = own;
+    outcome
+}
+
+/// The error of a child whose parent is not there.
+pub fn orphan(link: &Link, key: &[Option<&[u8]>]) -> Error {
+    let what = match &link.parent {
+        Some(parent) => format!(
+            "But in parent table {}, in index {}, there is no such key.",
+            *parent.table, parent.table.indexes[parent.index].name
+        ),
+        None => format!(
+            "But the parent table `{}`.`{}` or its index does not exist.",
+            link.key().parent_database,
+            link.key().parent
+        ),
+    };
+    let doing = format!("Trying to add in child table, in index {} tuple:", link.child.indexes[link.child_index].name);
+    violation(link, ForeignKeySide::Child, &doing, key, &what)
+}
+
+/// The error, with a report as InnoDB's monitor has it.
+pub(super) fn violation(link: &Link, side: ForeignKeySide, doing: &str, key: &[Option<&[u8]>], what: &str) -> Error {
+    let mut report = format!(
+        "Foreign key constraint fails for table {}:\n,\n  {}\n{doing}\nDATA TUPLE: {} fields;\n",
+        *link.child,
+        link.key().text(&link.child.database),
+        key.len()
+    );
+    for (number, part) in key.iter().enumerate() {
+        report += &match part {
+            None => format!(" {number}: SQL NULL;\n"),
+            Some(bytes) => {
+                let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+                let plain = |byte: &u8| if byte.is_ascii_graphic() { char::from(*byte) } else { ' ' };
+                let ascii: String = bytes.iter().map(plain).collect();
+                format!(" {number}: len {}; hex {hex}; asc {ascii};;\n", bytes.len())
+            }
+        };
+    }
+    report += &format!("\n{what}\n");
+    Error::ForeignKey(Box::new(ForeignKeyViolation { side, constraint: link.text(), report: report.into() }))
+}
