@@ -28,6 +28,7 @@ mod foreign;
 mod keys;
 mod locks;
 mod relations;
+mod rename;
 mod rollbacks;
 mod status;
 mod tables;

@@ -1,0 +1,132 @@
+//! RENAME TABLE: names, files, and the foreign keys that name a table.
+//!
+//! Files are renamed one by one, as the statement says; descriptions are written as they are at the end. Constraints whose
+//! names were made up from a table's name follow it, and tables that refer to it name it anew.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use super::relations::Followed;
+use super::tables::{Names, TableName, not_found, path_of};
+use super::{Engine, TrxOptions};
+use crate::dictionary::{self, Ddl, Table};
+use crate::error::{Error, Result};
+use crate::row;
+use crate::schema;
+
+impl Engine {
+    /// (from, to) pairs, in order, all or none.
+    pub fn rename_tables(&self, renames: &[(TableName<'_>, TableName<'_>)], wait: &TrxOptions) -> Result<()> {
+        let dictionary = &self.inner.dictionary;
+        let names: Vec<(&str, &str)> = renames.iter().flat_map(|(from, to)| [*from, *to]).collect();
+        let (children, _names) = self.lock_children(&names, wait)?;
+        // What the names mean after the renames so far; None = nothing.
+        let mut now: FxHashMap<TableName<'_>, Option<Arc<schema::Table>>> = FxHashMap::default();
+        for name in &names {
+            let table = dictionary.table(name.0, name.1).map(|table| Arc::clone(table.schema()));
+            now.insert(*name, table);
+        }
+        let mut ddl = self.begin_ddl()?;
+        for (from, to) in renames {
+            let table = now.insert(*from, None).flatten().ok_or_else(|| not_found(from.0, from.1))?;
+            dictionary.database(to.0).ok_or_else(|| Error::NotFound(to.0.into()))?;
+            dictionary.check_usable(to.0, to.1)?;
+            if now[to].is_some() {
+                return Err(Error::Exists(format!("{}.{}", to.0, to.1).into()));
+            }
+            let renamed = self.redescribe(&table, |definition| {
+                definition.database = to.0.into();
+                definition.name = to.1.into();
+            })?;
+            ddl.delete_table(&table)?;
+            ddl.insert_table(&renamed)?;
+            self.move_file(&mut ddl, table.space, &path_of(&table), &path_of(&renamed))?;
+            now.insert(*to, Some(Arc::new(renamed)));
+        }
+        let followed = self.rename_keys(&mut ddl, &mut now, &children, wait)?;
+        let mut opened = Vec::new();
+        for table in now.values().flatten() {
+            opened.push(row::Table::open(&self.inner.store, table.clone())?);
+        }
+        let afterwards = ddl.commit()?;
+        let _purge = dictionary.stop_purge();
+        for ((database, name), _) in now {
+            dictionary.remove_table(database, name);
+        }
+        for table in opened {
+            dictionary.put_table(table, self.inner.registry.next_id());
+        }
+        self.show_followed(followed);
+        afterwards.run();
+        Ok(())
+    }
+
+    /// Locks names, and those of the tables that refer to them, which are told.
+    fn lock_children(&self, names: &[TableName<'_>], wait: &TrxOptions) -> Result<(Vec<dictionary::Name>, Names)> {
+        let find = || -> Vec<dictionary::Name> {
+            names.iter().flat_map(|name| self.inner.dictionary.children_of(name.0, name.1)).collect()
+        };
+        loop {
+            let children = find();
+            let all = names.iter().copied().chain(children.iter().map(|(database, name)| (&**database, &**name)));
+            let locked = self.lock_names(&all.collect::<Vec<_>>(), wait)?;
+            if find() == children {
+                return Ok((children, locked));
+            }
+        }
+    }
+
+    /// Tables have been renamed, in the rows: foreign keys follow, those of the tables themselves and those that refer to
+    /// them.
+    fn rename_keys(
+        &self,
+        ddl: &mut Ddl<'_>,
+        now: &mut FxHashMap<TableName<'_>, Option<Arc<schema::Table>>>,
+        children: &[dictionary::Name],
+        wait: &TrxOptions,
+    ) -> Result<Vec<Followed>> {
+        let dictionary = &self.inner.dictionary;
+        // What each table was called, and is.
+        let before: Vec<Arc<Table>> = now.keys().filter_map(|name| dictionary.table(name.0, name.1)).collect();
+        let mut moved: Vec<(TableName<'_>, TableName<'_>)> = Vec::new();
+        for old in &before {
+            let new = now.iter().find(|(_, table)| table.as_ref().is_some_and(|table| table.id == old.id));
+            let (to, _) = new.expect("a table that is renamed has a name");
+            moved.push(((&old.database, &old.name), *to));
+        }
+        let mut renamed = Vec::new();
+        for (name, table) in now.iter() {
+            let Some(table) = table else { continue };
+            let old = before.iter().find(|old| old.id == table.id).expect("it was there before");
+            if let Some(keys) = Engine::renamed_keys(old, *name, &moved) {
+                let changed = self.redescribe(table, |own| own.foreign_keys = keys)?;
+                ddl.delete_table(table)?;
+                ddl.insert_table(&changed)?;
+                renamed.push((*name, Some(Arc::new(changed))));
+            }
+        }
+        now.extend(renamed);
+        let mut followed = Vec::new();
+        for (database, name) in children {
+            let Some(child) = dictionary.table(database, name) else { continue };
+            if before.iter().any(|old| old.id == child.id) {
+                continue;
+            }
+            if let Some(keys) = Engine::renamed_keys(&child, (database, name), &moved) {
+                let changed = self.redescribe(&child, |own| own.foreign_keys = keys)?;
+                ddl.delete_table(&child)?;
+                ddl.insert_table(&changed)?;
+                followed.push((row::Table::open(&self.inner.store, Arc::new(changed))?, child));
+            }
+        }
+        // A table may come to be the parent of those that wait for one of its name.
+        for ((database, name), table) in now.iter() {
+            let Some(table) = table else { continue };
+            if dictionary.table(database, name).is_none() {
+                self.check_children(&table.definition(), None, wait.foreign_key_checks)?;
+            }
+        }
+        Ok(followed)
+    }
+}
