@@ -266,6 +266,38 @@ fn stock_clients_connect_and_work() {
     server.stop().expect("a clean shutdown");
 }
 
+/// A dump switches the checks off, and makes children before their parents where the alphabet says so.
+#[test]
+fn a_dump_brings_foreign_keys_back() {
+    if !is_installed("mariadb") || !is_installed("mariadb-dump") {
+        return;
+    }
+    let scratch = Scratch::new("tools-dump").expect("a directory");
+    let server = glassine(&scratch);
+    let socket = format!("--socket={}", server.socket.display());
+    let client = |statement: &str| {
+        output(Command::new("mariadb").args(["--no-defaults", "-uroot", &socket, "-N", "-e", statement]))
+    };
+    client(
+        "CREATE DATABASE d; CREATE DATABASE e; USE d; CREATE TABLE p (id INT PRIMARY KEY); \
+         CREATE TABLE c (id INT PRIMARY KEY, pid INT, FOREIGN KEY (pid) REFERENCES p (id) ON DELETE CASCADE); \
+         INSERT INTO p VALUES (1), (2); INSERT INTO c VALUES (10, 1), (20, 2)",
+    );
+    let dump = scratch.0.join("dump.sql");
+    let text = output(Command::new("mariadb-dump").args(["--no-defaults", "-uroot", &socket, "d"]));
+    assert!(
+        text.contains("CONSTRAINT `c_ibfk_1` FOREIGN KEY (`pid`) REFERENCES `p` (`id`) ON DELETE CASCADE"),
+        "{text}"
+    );
+    std::fs::write(&dump, text).expect("a file");
+    client(&format!("USE e; SOURCE {}", dump.display()));
+    assert_eq!(client("SHOW CREATE TABLE e.c"), client("SHOW CREATE TABLE d.c"));
+    client("USE e; DELETE FROM p WHERE id = 1");
+    assert_eq!(client("SELECT * FROM e.c").trim(), "20\t2");
+    assert_eq!(client("SELECT COUNT(*) FROM d.c").trim(), "2");
+    server.stop().expect("a clean shutdown");
+}
+
 #[test]
 fn sysbench_runs_without_an_error() {
     if !sysbench::is_installed() {

@@ -372,6 +372,8 @@ pub fn delete(environment: &Environment<'_>, plan: &DeletePlan, outer_context: &
         match deleted {
             Ok(()) => changes.deleted += 1,
             Err(error @ storage::Error::ForeignKey(_)) if plan.ignore => context.warn(storage_error(error)),
+            // It was found before an earlier row took it along.
+            Err(storage::Error::NotFound(_)) if plan.table.is_related() => {}
             Err(error) => return Err(storage_error(error)),
         }
         Ok(())

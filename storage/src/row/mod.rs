@@ -25,6 +25,8 @@
 //! the row and looks whether the row still has the entry. A value of a unique secondary index is locked by its hash by
 //! whoever inserts it. Gaps between records are locked by locking reads in REPEATABLE READ and above, see `lock`.
 //!
+//! Foreign keys look at rows of other tables, and change them, see [`foreign`].
+//!
 //! Whoever must wait lets go of all latches, waits, and looks again from the start.
 //!
 //! Invariants:

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use format::ids::TableId;
 use format::page::index::SearchMode;
+use format::record::is_deleted;
 use format::value::ColumnType;
 
 use super::check::{violation, with_gaps};
@@ -125,7 +126,7 @@ fn children_of<'c>(
     let row_id = row.row_id.to_be_bytes();
     let key = key_of_row(table, row, &row_id);
     let (page, position) = table.rows().find(ctx.store, &key, SearchMode::LessOrEqual)?;
-    if !position.matched {
+    if !position.matched || is_deleted(&page, usize::from(position.origin)) {
         return Err(Error::NotFound("the row to change".into()));
     }
     let mut old = Row::new();
