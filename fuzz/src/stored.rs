@@ -4,7 +4,9 @@ use storage::Config;
 use storage::dictionary::codec;
 use storage::io::sim::SimDisk;
 use storage::io::{Caching, Disk, OpenMode};
-use storage::schema::{Column, ColumnDefault, Compression, IndexDefinition, IndexPart, TableOptions};
+use storage::schema::{
+    Column, ColumnDefault, Compression, ForeignKey, IndexDefinition, IndexPart, ReferentialAction, TableOptions,
+};
 use storage::tablespace::{doublewrite, encryption};
 
 use crate::bytes::Random;
@@ -48,11 +50,21 @@ pub fn key_ring(random: &mut Random) {
 
 /// Options, columns and indexes as the system tables keep them.
 pub fn description(random: &mut Random) {
-    let mut options = codec::write_options(&TableOptions {
+    let options = TableOptions {
         compression: Compression::ZSTD,
         create_options: vec![("COMPRESSION".into(), "zstd".into())],
         ..TableOptions::default()
-    });
+    };
+    let key = ForeignKey {
+        name: "c_ibfk_1".into(),
+        columns: vec!["c".into()],
+        parent_database: "d".into(),
+        parent: "p".into(),
+        parent_columns: vec!["id".into()],
+        on_delete: ReferentialAction::Cascade,
+        on_update: ReferentialAction::SetNull,
+    };
+    let mut options = codec::write_options(&options, &[key]);
     let mut column = codec::write_column(&Column {
         name: "c".into(),
         ty: format::value::ColumnType::Int { bytes: 4, unsigned: true },
