@@ -14,11 +14,16 @@
 //! recover                            opens what is there
 //! bring_up                           applies the redo that recovery left to the next pages
 //! tear page=1:3                      the second half of the page as stored turns to zeros
+//! tear file=x from=8k bytes=512      some bytes of a file turn to zeros
 //! stored space=1                     how each page is stored
 //! torn space=1                       how the file is kept from torn pages, and why
 //! punch space=1                      whether holes are punched, and why
 //! atomic space=1 table=on|off        ATOMIC_WRITES of the table
-//! fault punch=no untorn=no           what the disk refuses from now on
+//! fault punch=no untorn=no           what the disk refuses from now on; without a word, nothing
+//!       sync|read|write|punch=fails  the next one fails (EIO); every punch from then on
+//!       misdirect=t1.ibd             the next write of a page to the file goes to another page's place
+//!       short=128 interrupted=64     of 256 calls, so many transfer a part, or are interrupted
+//!       room=0                       blocks that are left on the device
 //! release space=1 from=4 to=6        gives back what free pages occupy
 //! statistics space=1                 the sum over all pages, surveyed if need be
 //! check page=1:3 with=a              the page holds what `fill` wrote
@@ -200,10 +205,7 @@ impl World {
                 Ok(())
             }
             "fault" => {
-                self.sim.set_faults(|faults| {
-                    faults.no_punch = command.get("punch") == Some("no");
-                    faults.no_untorn = command.get("untorn") == Some("no");
-                });
+                self.fault(command);
                 Ok(())
             }
             "bring_up" => {
@@ -323,6 +325,25 @@ impl World {
         });
     }
 
+    fn fault(&mut self, command: &Command<'_>) {
+        let sim = &self.sim;
+        let next = |word: &str, done: u64| (command.get(word) == Some("fails")).then_some(done + 1);
+        let sync = next("sync", sim.syncs());
+        let (read, write, punch) =
+            (next("read", sim.reads()), next("write", sim.writes()), next("punch", sim.punches()));
+        let used = sim.used_blocks();
+        sim.set_faults(|faults| {
+            faults.no_punch = command.get("punch") == Some("no");
+            faults.no_untorn = command.get("untorn") == Some("no");
+            (faults.failing_sync, faults.failing_read, faults.failing_write) = (sync, read, write);
+            faults.failing_punch = punch;
+            faults.misdirected = command.get("misdirect").map(str::to_string);
+            faults.short_of_256 = command.number("short", 0) as u8;
+            faults.interrupted_of_256 = command.number("interrupted", 0) as u8;
+            faults.capacity_blocks = command.get("room").map(|_| used + command.number("room", 0) as u64);
+        });
+    }
+
     fn read(&mut self, command: &Command<'_>) -> storage::Result<()> {
         let (from, to) = (command.number("from", 0) as u32, command.number("to", 0) as u32);
         let pages: Vec<u32> = if from <= to { (from..=to).collect() } else { (to..=from).rev().collect() };
@@ -370,6 +391,13 @@ impl World {
     }
 
     fn tear(&mut self, command: &Command<'_>) -> storage::Result<()> {
+        if let Some(path) = command.get("file") {
+            let file = self.sim.open(path, OpenMode::ReadWrite, Caching::Cached).unwrap();
+            let from = command.number("from", 0);
+            file.write_at(from as u64, &vec![0; command.number("bytes", 512)]).unwrap();
+            file.sync().unwrap();
+            return Ok(());
+        }
         let page = command.page();
         let path = self
             .sim
