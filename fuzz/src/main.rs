@@ -57,6 +57,7 @@ const TARGETS: &[Target] = &[
     ("doublewrite", stored::doublewrite),
     ("key-ring", stored::key_ring),
     ("description", stored::description),
+    ("backup", stored::backup),
 ];
 
 fn main() -> ExitCode {

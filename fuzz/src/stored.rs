@@ -1,6 +1,9 @@
-//! Files of the storage engine that are not pages: the doublewrite file, the key ring, descriptions of tables.
+//! Files of the storage engine that are not pages: the doublewrite file, the key ring, descriptions of tables, backups.
 
-use storage::Config;
+use std::sync::{Arc, OnceLock};
+
+use format::checksum::{crc32c, crc32c_append};
+use storage::backup::{ArchiveWriter, Backup, Restore, Verify, read_archive};
 use storage::dictionary::codec;
 use storage::io::sim::SimDisk;
 use storage::io::{Caching, Disk, OpenMode};
@@ -8,6 +11,7 @@ use storage::schema::{
     Column, ColumnDefault, Compression, ForeignKey, IndexDefinition, IndexPart, ReferentialAction, TableOptions,
 };
 use storage::tablespace::{doublewrite, encryption};
+use storage::{Config, Engine, TrxOptions};
 
 use crate::bytes::Random;
 
@@ -28,18 +32,101 @@ pub fn doublewrite(random: &mut Random) {
         random.damage_in_place(&mut batch);
     }
     batch[24..28].fill(0);
-    let sum = format::checksum::crc32c(&batch);
+    let sum = crc32c(&batch);
     batch[24..28].copy_from_slice(&sum.to_be_bytes());
     batch.extend(random.bytes(8192));
     file.write_at(0, &batch).expect("a disk without faults");
     let _ = doublewrite::read_copies(&disk, &config);
 }
 
+/// A backup of a small instance that was killed: with pages, plain bytes, and a log.
+fn archive() -> Vec<u8> {
+    let config = Config { page_bytes: 4096, ..Config::tiny() };
+    let disk = SimDisk::new(1);
+    let shared: Arc<dyn Disk> = Arc::new(disk.clone());
+    Engine::create(shared.clone(), &config).expect("a new instance in a new disk");
+    let engine = Engine::open(shared, config).expect("an instance that was closed");
+    let wait = TrxOptions::patient();
+    engine.create_database("d", format::collation::CollationId::DEFAULT, &wait).expect("a disk without faults");
+    drop(engine);
+    let backup = Backup::of_stopped(Arc::new(disk.duplicate()), &[]).expect("a directory without a server");
+    let mut writer = ArchiveWriter::new(Vec::new()).expect("memory takes it");
+    backup.run(&mut writer).expect("a whole directory");
+    writer.finish().expect("memory takes it")
+}
+
+/// Chunks that say something else than they did, under checksums that are right: read, verified and restored.
+pub fn backup(random: &mut Random) {
+    static ARCHIVE: OnceLock<Vec<u8>> = OnceLock::new();
+    const MAGIC_BYTES: usize = 16;
+    const HEAD_BYTES: usize = 20;
+    let whole = ARCHIVE.get_or_init(archive);
+    let mut chunks: Vec<Vec<u8>> = Vec::new();
+    let mut at = MAGIC_BYTES;
+    while at < whole.len() {
+        let bytes = u32::from_be_bytes(whole[at + 4..at + 8].try_into().expect("4 bytes")) as usize;
+        chunks.push(whole[at..at + HEAD_BYTES + bytes].to_vec());
+        at += HEAD_BYTES + bytes;
+    }
+    let damaged = random.below(chunks.len());
+    let is_whole = random.chance(16);
+    if !is_whole {
+        let mut content = chunks[damaged].split_off(HEAD_BYTES);
+        match random.below(4) {
+            0 => random.damage(&mut content),
+            1 => random.damage_in_place(&mut content),
+            // A number at the beginning that is larger, or smaller, than anything.
+            2 if !content.is_empty() => {
+                let at = random.below(content.len().min(32));
+                let extreme = random.pick(&[0xFF, 0x7F, 0x80, 0]);
+                content[at..].iter_mut().take(8).for_each(|byte| *byte = extreme);
+            }
+            _ => content.truncate(random.below(content.len() + 1)),
+        }
+        chunks[damaged].extend(content);
+        match random.below(8) {
+            0 => drop(chunks.remove(damaged)),
+            1 => {
+                let other = random.below(chunks.len());
+                chunks.swap(damaged, other);
+            }
+            2 => {
+                let kind =
+                    random.pick(&[*b"HEAD", *b"DIRY", *b"FILE", *b"PAGE", *b"BYTE", *b"LOGS", *b"REDO", *b"DONE"]);
+                chunks[damaged][..4].copy_from_slice(&kind);
+            }
+            _ => {}
+        }
+    }
+    let mut bytes = whole[..MAGIC_BYTES].to_vec();
+    let mut chain = 0;
+    for (number, chunk) in chunks.iter_mut().enumerate() {
+        let content = chunk.len() - HEAD_BYTES;
+        if chunk.starts_with(b"DONE") && content >= 4 {
+            chunk[HEAD_BYTES..HEAD_BYTES + 4].copy_from_slice(&u32::to_be_bytes(chain));
+        }
+        chunk[4..8].copy_from_slice(&(content as u32).to_be_bytes());
+        chunk[8..16].copy_from_slice(&(number as u64).to_be_bytes());
+        let crc = crc32c_append(crc32c(&chunk[..16]), &chunk[HEAD_BYTES..]).to_be_bytes();
+        chunk[16..20].copy_from_slice(&crc);
+        chain = crc32c_append(chain, &crc);
+        bytes.extend_from_slice(chunk);
+    }
+    let verified = read_archive(&mut &bytes[..], &mut Verify::new());
+    let disk = SimDisk::new(random.next());
+    disk.set_faults(|faults| faults.capacity_blocks = Some(4096));
+    let mut restore = Restore::begin(Arc::new(disk)).expect("an empty disk");
+    let restored = read_archive(&mut &bytes[..], &mut restore).and_then(|_| restore.finish());
+    if is_whole {
+        assert!(verified.is_ok() && restored.is_ok(), "a good archive: {verified:?}, {restored:?}");
+    }
+}
+
 pub fn key_ring(random: &mut Random) {
     let mut text = b"# a comment\n".to_vec();
     for number in 0..random.below(3) {
         let line = format!("INNODBKey-00000000-0000-4000-8000-000000000001-{number} {}", "5a".repeat(32));
-        let sum = format::checksum::crc32c(line.as_bytes());
+        let sum = crc32c(line.as_bytes());
         text.extend(format!("{line} {sum:08x}\n").bytes());
     }
     assert!(encryption::count_keys(&text).is_ok(), "a good ring can be read");

@@ -125,7 +125,8 @@ pub(super) const LIST: &[Variable] = &[
     v("innodb_sync_spin_loops", Global, int(0, U32), "30", "Waiting for latches").inert(GONE),
     v("innodb_temp_data_file_path", Global, Text, "ibtmp1:12M:autoextend", "Files of temporary tables")
         .at_start()
-        .inert(NOT_YET),
+        .inert("the undo of temporary tables lies in ibtmp1, their rows in files of their own"),
+    v("innodb_temp_tablespaces_dir", Global, Text, "#innodb_temp", "Directory of temporary tables").fixed(),
     v("innodb_thread_concurrency", Global, int(0, 1000), "0", "Threads in the engine at once").inert(AUTOMATIC),
     v("innodb_thread_sleep_delay", Global, int(0, 1_000_000), "10000", "Of innodb_thread_concurrency").inert(GONE),
     v("innodb_tmpdir", Both, Text, "", "Directory of index builds").null().inert(NOT_YET),
@@ -148,6 +149,8 @@ pub(super) const LIST: &[Variable] = &[
     v("innodb_encrypt_log", Global, Bool, "OFF", "Encrypt the log").at_start().inert(TABLES_ONLY),
     v("innodb_redo_log_encrypt", Global, Bool, "OFF", "Encrypt the log").inert(TABLES_ONLY),
     v("innodb_undo_log_encrypt", Global, Bool, "OFF", "Encrypt undo logs"),
+    v("table_encryption_privilege_check", Global, Bool, "OFF", "Who may differ from default_table_encryption")
+        .inert("there are no privileges yet: everybody may"),
     v("keyring_file_data", Global, Text, "keyring", "File with the master keys of encrypted tables").at_start(),
     v("innodb_defragment", Global, Bool, "OFF", "OPTIMIZE TABLE in place").inert(GONE),
     v("innodb_scrub_log", Global, Bool, "OFF", "Overwrite the log").at_start().inert(GONE),
