@@ -1,8 +1,8 @@
 //! Isolation levels seen from outside: scripts of interleaved sessions, and what each session gets to see.
 //!
-//! A script is a list of cases. A case is a table's rows and steps `SESSION: STATEMENT`, which are sent in this order;
-//! a statement that does not answer soon is taken to wait, and the script goes on with the others. What came back, and
-//! when, is the transcript, by which two servers are compared:
+//! A script is a list of cases. A case is steps `SESSION: STATEMENT` on a table of two rows. They are sent in this order;
+//! a session that waits for another keeps its further steps until it has its answer. Whether it waits, the server is asked
+//! (INNODB_TRX), so nobody has to guess from how long an answer takes. By what came back two servers are compared:
 //!
 //! ```text
 //! case G1a: an aborted write is not seen
@@ -13,21 +13,27 @@
 //!
 //! Every session begins a transaction of the level in question before the first step.
 
+use std::collections::VecDeque;
+use std::fmt::Write;
+use std::io;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use crate::client::{Answer, Client, Error};
-use crate::process::Server;
+use crate::process::{Kind, Options, Scratch, Server, mariadb_is_installed};
 
-/// A statement without an answer for so long waits for another session.
-const WAITS: Duration = Duration::from_millis(400);
-/// Those who were waiting answer within this time if a step has let them go on.
-const WAKES: Duration = Duration::from_millis(120);
+/// An answer that is not there by now may have to be waited for: the server is asked.
+const SOON: Duration = Duration::from_millis(15);
+/// Those who were waiting answer within this time if a step has let them go on. MariaDB's view is up to 100 ms old.
+const WAKES: Duration = Duration::from_millis(140);
 /// Nobody may be stuck for longer.
 const STUCK: Duration = Duration::from_secs(30);
 
 pub const LEVELS: [&str; 4] = ["READ UNCOMMITTED", "READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"];
+
+/// The interleavings of the literature, and those that InnoDB documents.
+pub const SCRIPT: &str = include_str!("../tests/isolation/anomalies.txt");
 
 /// One interleaving.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,138 +66,197 @@ pub fn parse(script: &str) -> Result<Vec<Case>, String> {
     Ok(cases)
 }
 
+/// What came of a case: of each step, in the script's order, and the rows in the end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Played {
+    pub steps: Vec<String>,
+    pub end: String,
+}
+
 /// A connection that a thread of its own talks through.
 struct Session {
     name: String,
+    id: i64,
     statements: Sender<String>,
     thread: JoinHandle<()>,
-    /// What it waits for an answer to.
-    pending: Option<String>,
+    /// The step that it has no answer to.
+    pending: Option<usize>,
+    /// Steps that it comes to when it has.
+    kept: VecDeque<usize>,
 }
 
-type Reply = (String, Result<Answer, Error>);
+type Reply = (usize, Result<Answer, Error>);
 
 impl Session {
-    fn open(server: &Server, name: &str, replies: Sender<Reply>) -> Result<Session, Error> {
+    fn open(server: &Server, name: &str, at: usize, setup: &[String], replies: Sender<Reply>) -> Result<Session, Error> {
         let mut client = server.connect()?;
-        client.query("SET SESSION innodb_lock_wait_timeout = 20")?;
+        for statement in setup {
+            client.query(statement)?;
+        }
+        let id = client.query("SELECT CONNECTION_ID()")?.number();
+        client.query("BEGIN")?;
         let (statements, inbox) = mpsc::channel::<String>();
-        let of = name.to_owned();
         let thread = thread::spawn(move || {
             for statement in inbox {
-                let answer = client.query(&statement);
-                if replies.send((of.clone(), answer)).is_err() {
+                if replies.send((at, client.query(&statement))).is_err() {
                     return;
                 }
             }
         });
-        Ok(Session { name: name.into(), statements, thread, pending: None })
+        Ok(Session { name: name.into(), id, statements, thread, pending: None, kept: VecDeque::new() })
     }
 }
 
-/// Plays a case on a server at a level. The answer is the transcript.
-pub fn play(server: &Server, case: &Case, level: &str, setup: &[&str]) -> Result<Vec<String>, Error> {
+/// Plays a case on a server at a level, in a database of its own.
+pub fn play(server: &Server, case: &Case, level: &str, database: &str) -> Result<Played, Error> {
     let mut admin = server.connect()?;
-    prepare(&mut admin)?;
+    prepare(&mut admin, database)?;
+    let setup = [
+        "SET SESSION innodb_lock_wait_timeout = 20".to_owned(),
+        format!("SET SESSION TRANSACTION ISOLATION LEVEL {level}"),
+        format!("USE {database}"),
+    ];
     let (sender, replies) = mpsc::channel();
-    let mut stage = Stage { sessions: Vec::new(), replies, heard: Vec::new(), transcript: Vec::new() };
+    let mut stage = Stage { admin, sessions: Vec::new(), replies, case, outcomes: Vec::new(), released: false };
+    stage.outcomes = case.steps.iter().map(|_| String::new()).collect();
     for (name, _) in &case.steps {
         if stage.sessions.iter().all(|session| session.name != *name) {
-            stage.sessions.push(Session::open(server, name, sender.clone())?);
+            let session = Session::open(server, name, stage.sessions.len(), &setup, sender.clone())?;
+            stage.sessions.push(session);
         }
     }
-    let begin = [&format!("SET SESSION TRANSACTION ISOLATION LEVEL {level}"), "BEGIN"];
-    for at in 0..stage.sessions.len() {
-        for statement in setup.iter().copied().chain(begin.iter().map(|statement| &**statement)) {
-            stage.say(at, statement, false);
-        }
+    for step in 0..case.steps.len() {
+        stage.step(step)?;
+        stage.go_on()?;
     }
-    for (name, statement) in &case.steps {
-        let at = stage.sessions.iter().position(|session| session.name == *name).expect("opened above");
-        stage.say(at, statement, true);
+    let deadline = Instant::now() + STUCK;
+    while stage.sessions.iter().any(|session| session.pending.is_some()) && Instant::now() < deadline {
+        stage.listen(SOON);
+        stage.go_on()?;
     }
-    stage.close();
-    let rows = admin.query("SELECT id, value FROM isolation.test ORDER BY id")?;
-    stage.transcript.push(format!("at the end: {}", show(&Ok(rows))));
-    Ok(stage.transcript)
+    let (outcomes, mut admin) = stage.close();
+    let rows = admin.query(&format!("SELECT id, value FROM {database}.test ORDER BY id"))?;
+    Ok(Played { steps: outcomes, end: show(&Ok(rows)) })
 }
 
 /// The table that the cases are about: two rows.
-fn prepare(admin: &mut Client) -> Result<(), Error> {
+fn prepare(admin: &mut Client, database: &str) -> Result<(), Error> {
     for statement in [
-        "CREATE DATABASE IF NOT EXISTS isolation",
-        "CREATE TABLE IF NOT EXISTS isolation.test (id INT PRIMARY KEY, value INT) ENGINE=InnoDB",
-        "TRUNCATE TABLE isolation.test",
-        "INSERT INTO isolation.test VALUES (1, 10), (2, 20)",
+        &format!("CREATE DATABASE IF NOT EXISTS {database}")[..],
+        &format!("DROP TABLE IF EXISTS {database}.test"),
+        &format!("CREATE TABLE {database}.test (id INT PRIMARY KEY, value INT) ENGINE=InnoDB"),
+        &format!("INSERT INTO {database}.test VALUES (1, 10), (2, 20)"),
     ] {
         admin.query(statement)?;
     }
     Ok(())
 }
 
-struct Stage {
+struct Stage<'c> {
+    admin: Client,
     sessions: Vec<Session>,
     replies: Receiver<Reply>,
-    /// Since the last step.
-    heard: Vec<String>,
-    transcript: Vec<String>,
+    case: &'c Case,
+    /// Of each step.
+    outcomes: Vec<String>,
+    /// Somebody may have let go of locks since the last look.
+    released: bool,
 }
 
-impl Stage {
-    /// Sends a statement and notes what comes of it: the answer, or that it waits.
-    fn say(&mut self, at: usize, statement: &str, noted: bool) {
-        // Whoever waits has to get his answer before he can go on.
-        let deadline = Instant::now() + STUCK;
-        while self.sessions[at].pending.is_some() && Instant::now() < deadline {
-            self.listen(WAKES);
-        }
+impl Stage<'_> {
+    /// Sends a step, or keeps it for later. Comes back when it is answered or waits.
+    fn step(&mut self, step: usize) -> Result<(), Error> {
+        let (name, statement) = &self.case.steps[step];
+        let at = self.sessions.iter().position(|session| session.name == *name).expect("opened for its steps");
         let session = &mut self.sessions[at];
-        let statement =
-            statement.replace("FROM test", "FROM isolation.test").replace("from test", "from isolation.test");
-        let statement =
-            statement.replace("update test", "update isolation.test").replace("into test", "into isolation.test");
-        session.pending = Some(if noted { statement.clone() } else { String::new() });
+        if session.pending.is_some() || session.kept.front().is_some_and(|kept| *kept != step) {
+            session.kept.push_back(step);
+            return Ok(());
+        }
+        session.kept.retain(|kept| *kept != step);
+        session.pending = Some(step);
         if session.statements.send(statement.clone()).is_err() {
-            return;
+            return Ok(());
         }
-        let deadline = Instant::now() + WAITS;
-        while self.sessions[at].pending.is_some() && Instant::now() < deadline {
-            self.listen(deadline.saturating_duration_since(Instant::now()));
+        let id = session.id;
+        let deadline = Instant::now() + STUCK;
+        while self.sessions[at].pending == Some(step) && Instant::now() < deadline {
+            if !self.listen(SOON) && self.waits(id)? {
+                self.outcomes[step] = "waits".into();
+                break;
+            }
         }
-        // Others may go on because of this.
-        while self.sessions.iter().any(|session| session.pending.is_some()) && self.listen(WAKES) {}
-        if self.sessions[at].pending.is_some() && noted {
-            self.heard.push(format!("{}: {} -> waits", self.sessions[at].name, shown(&statement)));
+        let ends = ["commit", "rollback"].iter().any(|word| statement.eq_ignore_ascii_case(word));
+        self.released |= ends;
+        self.settle()
+    }
+
+    /// Listens to those who may go on because of the last step.
+    fn settle(&mut self) -> Result<(), Error> {
+        let is_pending = |stage: &Self| stage.sessions.iter().any(|session| session.pending.is_some());
+        while is_pending(self) && self.listen(SOON) {}
+        while self.released && is_pending(self) {
+            self.released = false;
+            let begin = Instant::now();
+            loop {
+                self.listen(SOON);
+                let pending: Vec<i64> =
+                    self.sessions.iter().filter(|session| session.pending.is_some()).map(|session| session.id).collect();
+                let mut all_wait = true;
+                for id in pending {
+                    all_wait = all_wait && self.waits(id)?;
+                }
+                if all_wait && begin.elapsed() >= WAKES || begin.elapsed() >= STUCK {
+                    break;
+                }
+            }
         }
-        // Whose answer arrives first is chance.
-        self.heard.sort();
-        self.transcript.append(&mut self.heard);
+        self.released = false;
+        Ok(())
+    }
+
+    /// Steps that were kept, of those who have their answer.
+    fn go_on(&mut self) -> Result<(), Error> {
+        loop {
+            let free = |session: &Session| session.pending.is_none().then(|| session.kept.front().copied()).flatten();
+            let Some(step) = self.sessions.iter().filter_map(free).min() else { return Ok(()) };
+            self.step(step)?;
+        }
+    }
+
+    /// Whether a connection waits for a row, by the server's own word.
+    fn waits(&mut self, id: i64) -> Result<bool, Error> {
+        let statement = format!(
+            "SELECT COUNT(*) FROM information_schema.INNODB_TRX WHERE trx_state = 'LOCK WAIT' AND trx_mysql_thread_id = {id}"
+        );
+        Ok(self.admin.query(&statement)?.number() > 0)
     }
 
     /// Takes one answer. False = none came in time.
     fn listen(&mut self, limit: Duration) -> bool {
-        let Ok((name, answer)) = self.replies.recv_timeout(limit) else { return false };
-        let session = self.sessions.iter_mut().find(|session| session.name == name).expect("only they answer");
-        let statement = session.pending.take().unwrap_or_default();
-        if !statement.is_empty() {
-            self.heard.push(format!("{name}: {} -> {}", shown(&statement), show(&answer)));
+        let Ok((at, answer)) = self.replies.recv_timeout(limit) else { return false };
+        if let Some(step) = self.sessions[at].pending.take() {
+            // Whoever is rolled back lets others go on.
+            self.released |= answer.is_err();
+            let outcome = &mut self.outcomes[step];
+            *outcome = match outcome.is_empty() {
+                true => show(&answer),
+                false => format!("waits, then {}", show(&answer)),
+            };
         }
         true
     }
 
-    fn close(&mut self) {
-        for at in 0..self.sessions.len() {
-            self.say(at, "ROLLBACK", false);
-        }
-        for session in self.sessions.drain(..) {
+    fn close(mut self) -> (Vec<String>, Client) {
+        // Whoever still waits is let go by those who do not.
+        self.sessions.sort_by_key(|session| session.pending.is_some());
+        for session in self.sessions {
+            let _ = session.statements.send("ROLLBACK".into());
             drop(session.statements);
             let _ = session.thread.join();
         }
+        (self.outcomes, self.admin)
     }
-}
-
-fn shown(statement: &str) -> String {
-    statement.replace("isolation.test", "test")
 }
 
 fn show(answer: &Result<Answer, Error>) -> String {
@@ -211,6 +276,82 @@ fn show(answer: &Result<Answer, Error>) -> String {
     }
 }
 
+/// A case at each level.
+pub struct Row {
+    pub case: Case,
+    pub ours: Vec<Played>,
+    /// Without MariaDB there is nothing to compare with.
+    pub theirs: Option<Vec<Played>>,
+}
+
+/// Plays all cases at all levels, every level on both servers at the same time.
+pub fn play_all() -> io::Result<Vec<Row>> {
+    let scratch = Scratch::new("isolation")?;
+    let options = Options::default();
+    let ours = Server::create(Kind::Glassine, &scratch.0.join("glassine"), &options)?;
+    let theirs = match mariadb_is_installed() {
+        true => Some(Server::create(Kind::MariaDb, &scratch.0.join("mariadb"), &options)?),
+        false => None,
+    };
+    let cases = parse(SCRIPT).map_err(io::Error::other)?;
+    let all = |server: &Server, level: usize| -> Result<Vec<Played>, Error> {
+        let database = format!("isolation{level}");
+        cases.iter().map(|case| play(server, case, LEVELS[level], &database)).collect()
+    };
+    type Columns = Result<Vec<Vec<Played>>, Error>;
+    let (left, right): (Columns, Option<Columns>) = thread::scope(|scope| {
+        let ours = &ours;
+        let all = &all;
+        let left: Vec<_> = (0..LEVELS.len()).map(|level| scope.spawn(move || all(ours, level))).collect();
+        let right: Option<Vec<_>> = theirs
+            .as_ref()
+            .map(|theirs| (0..LEVELS.len()).map(|level| scope.spawn(move || all(theirs, level))).collect());
+        let join = |threads: Vec<thread::ScopedJoinHandle<'_, Result<Vec<Played>, Error>>>| -> Columns {
+            threads.into_iter().map(|thread| thread.join().expect("a player does not panic")).collect()
+        };
+        (join(left), right.map(join))
+    });
+    let left = left.map_err(io::Error::other)?;
+    let right = right.transpose().map_err(io::Error::other)?;
+    ours.stop()?;
+    if let Some(theirs) = theirs {
+        theirs.stop()?;
+    }
+    let column = |columns: &[Vec<Played>], at: usize| columns.iter().map(|column| column[at].clone()).collect();
+    let row = |(at, case)| Row { case, ours: column(&left, at), theirs: right.as_ref().map(|right| column(right, at)) };
+    Ok(cases.clone().into_iter().enumerate().map(row).collect())
+}
+
+/// The cases as tables in Markdown: a line for each step, a column for each level; where MariaDB answers otherwise, that too.
+pub fn markdown(rows: &[Row]) -> String {
+    let mut out = String::new();
+    for row in rows {
+        let mut line = |cells: Vec<String>| writeln!(out, "| {} |", cells.join(" | ")).expect("a string takes all");
+        line(vec![format!("**{}**: {}", row.case.name, row.case.title)]
+            .into_iter()
+            .chain(LEVELS.map(str::to_lowercase))
+            .collect());
+        line(vec!["---".into(); 1 + LEVELS.len()]);
+        let cell = |level: usize, of: &dyn Fn(&Played) -> String| {
+            let ours = of(&row.ours[level]);
+            match row.theirs.as_ref().map(|theirs| of(&theirs[level])) {
+                Some(theirs) if theirs != ours => format!("{ours} (MariaDB: {theirs})"),
+                _ => ours,
+            }
+        };
+        for (at, (session, statement)) in row.case.steps.iter().enumerate() {
+            let mut cells = vec![format!("{session}: `{statement}`")];
+            cells.extend((0..LEVELS.len()).map(|level| cell(level, &|played| played.steps[at].clone())));
+            line(cells);
+        }
+        let mut cells = vec!["at the end".to_owned()];
+        cells.extend((0..LEVELS.len()).map(|level| cell(level, &|played| played.end.clone())));
+        line(cells);
+        out.push('\n');
+    }
+    out
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -222,5 +363,14 @@ mod tests {
         assert_eq!(cases[0].name, "G0");
         assert_eq!(cases[0].steps[1], ("T2".to_owned(), "select 'a:b'".to_owned()));
         assert!(parse("T1: select 1").is_err() && parse("nonsense").is_err());
+    }
+
+    #[test]
+    fn a_difference_is_shown_beside_the_answer() {
+        let case = parse("case G0: dirty writes\nT1: select 1\n").unwrap().remove(0);
+        let played = |step: &str| Played { steps: vec![step.into()], end: "1=10".into() };
+        let theirs = vec![played("1"), played("waits, then 1"), played("1"), played("1")];
+        let text = markdown(&[Row { case, ours: vec![played("1"); 4], theirs: Some(theirs) }]);
+        assert!(text.contains("| T1: `select 1` | 1 | 1 (MariaDB: waits, then 1) | 1 | 1 |"), "{text}");
     }
 }

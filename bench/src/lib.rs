@@ -20,7 +20,10 @@ pub mod volatile_disk;
 pub mod mounts;
 
 pub mod anomalies;
+pub mod bank;
 pub mod disk;
 pub mod filesystems;
 pub mod isolation;
 pub mod load;
+pub mod oltp;
+pub mod tpcc;

@@ -7,6 +7,11 @@
 //! bench disk       what the filesystem charges for punching, untorn writes and doublewrite
 //! bench filesystems  kill -9 and power cuts on ext4, XFS, btrfs ... in image files
 //! bench anomalies  random transactions on lists, kill -9; circles that the isolation level excludes
+//! bench bank       transfers while the server is killed; no sum is wrong, nothing is lost
+//! bench tpcc       TPC-C's consistency conditions after kill -9 under load
+//! bench isolation  interleavings at four levels, beside MariaDB, as tables
+//! bench oltp       writing workloads in memory, 1 to 64 threads and ten hot rows
+//! bench purge      a long oltp_write_only: history and size after it
 //! bench crash      kill -9 under load, again and again; a ledger must lose nothing
 //! ```
 //!
@@ -77,6 +82,16 @@ enum Verb {
     Filesystems(bench::filesystems::Arguments),
     /// Random transactions on lists while the server is killed; looks for what the isolation level excludes.
     Anomalies(bench::anomalies::Arguments),
+    /// Transfers by many connections while the server is killed: no sum is wrong, nothing is lost.
+    Bank(bench::bank::Arguments),
+    /// TPC-C's consistency conditions 1 to 4 on a small warehouse, after kill -9 under load.
+    Tpcc(bench::tpcc::Arguments),
+    /// The interleavings of Hermitage and others at all four levels, beside MariaDB: Markdown tables.
+    Isolation,
+    /// Writing sysbench workloads in memory, from one thread to many and on ten hot rows, beside MariaDB.
+    Oltp(bench::oltp::Arguments),
+    /// History list length and table size after minutes of oltp_write_only.
+    Purge(bench::oltp::PurgeArguments),
     /// kill -9 under oltp_write_only; the ledger must lose nothing.
     Crash {
         #[arg(long, default_value_t = 20)]
@@ -99,6 +114,11 @@ fn main() -> ExitCode {
         Verb::Disk(arguments) => bench::disk::run(&arguments),
         Verb::Filesystems(arguments) => bench::filesystems::run(&arguments),
         Verb::Anomalies(arguments) => bench::anomalies::run(&arguments),
+        Verb::Bank(arguments) => bench::bank::run(&arguments),
+        Verb::Tpcc(arguments) => bench::tpcc::run(&arguments),
+        Verb::Isolation => bench::isolation::play_all().map(|rows| print!("{}", bench::isolation::markdown(&rows))),
+        Verb::Oltp(arguments) => bench::oltp::run(&arguments),
+        Verb::Purge(arguments) => bench::oltp::purge(&arguments),
         Verb::Crash { kills, rows, pool } => crash(kills, rows, &pool),
     };
     match result {
