@@ -17,6 +17,7 @@ use std::collections::VecDeque;
 use std::fmt::Write;
 use std::io;
 use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::{Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -25,12 +26,12 @@ use crate::process::{Kind, Options, Scratch, Server, mariadb_is_installed};
 
 /// An answer that is not there by now may have to be waited for: the server is asked.
 const SOON: Duration = Duration::from_millis(15);
-/// Those who were waiting answer within this time if a step has let them go on. MariaDB's view is up to 100 ms old.
-const WAKES: Duration = Duration::from_millis(140);
 /// Nobody may be stuck for longer.
 const STUCK: Duration = Duration::from_secs(30);
 
-pub const LEVELS: [&str; 4] = ["READ UNCOMMITTED", "READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"];
+/// The four levels, and REPEATABLE READ with innodb_snapshot_isolation.
+pub const LEVELS: [&str; 5] =
+    ["READ UNCOMMITTED", "READ COMMITTED", "REPEATABLE READ", "snapshot isolation", "SERIALIZABLE"];
 
 /// The interleavings of the literature, and those that InnoDB documents.
 pub const SCRIPT: &str = include_str!("../tests/isolation/anomalies.txt");
@@ -73,6 +74,37 @@ pub struct Played {
     pub end: String,
 }
 
+/// Who waits for a row, by the server's own word.
+pub struct Watch {
+    client: Client,
+    /// MariaDB keeps what INNODB_TRX shows until nobody has looked for 100 ms.
+    rest: Duration,
+    looked: Option<Instant>,
+    waiting: Vec<i64>,
+}
+
+impl Watch {
+    pub fn new(server: &Server) -> Result<Mutex<Watch>, Error> {
+        let rest = Duration::from_millis(if server.kind == Kind::MariaDb { 120 } else { 5 });
+        Ok(Mutex::new(Watch { client: server.connect()?, rest, looked: None, waiting: Vec::new() }))
+    }
+
+    /// The connections that wait, as they were at some moment after `since`.
+    fn waiting(&mut self, since: Instant) -> Result<&[i64], Error> {
+        if self.looked.is_none_or(|looked| looked <= since) {
+            if let Some(looked) = self.looked {
+                thread::sleep(self.rest.saturating_sub(looked.elapsed()));
+            }
+            let look = "SELECT trx_mysql_thread_id FROM information_schema.INNODB_TRX WHERE trx_state = 'LOCK WAIT'";
+            let looked = Instant::now();
+            let rows = self.client.query(look)?.rows;
+            self.waiting = rows.iter().filter_map(|row| row[0].as_deref()?.parse().ok()).collect();
+            self.looked = Some(looked);
+        }
+        Ok(&self.waiting)
+    }
+}
+
 /// A connection that a thread of its own talks through.
 struct Session {
     name: String,
@@ -81,6 +113,8 @@ struct Session {
     thread: JoinHandle<()>,
     /// The step that it has no answer to.
     pending: Option<usize>,
+    /// The script is over for it, and its transaction, too.
+    dismissed: bool,
     /// Steps that it comes to when it has.
     kept: VecDeque<usize>,
 }
@@ -103,22 +137,30 @@ impl Session {
                 }
             }
         });
-        Ok(Session { name: name.into(), id, statements, thread, pending: None, kept: VecDeque::new() })
+        Ok(Session { name: name.into(), id, statements, thread, pending: None, dismissed: false, kept: VecDeque::new() })
     }
 }
 
 /// Plays a case on a server at a level, in a database of its own.
-pub fn play(server: &Server, case: &Case, level: &str, database: &str) -> Result<Played, Error> {
+pub fn play(
+    server: &Server,
+    watch: &Mutex<Watch>,
+    case: &Case,
+    level: &str,
+    database: &str,
+) -> Result<Played, Error> {
     let mut admin = server.connect()?;
     prepare(&mut admin, database)?;
+    let snapshot = level == "snapshot isolation";
     let setup = [
         "SET SESSION innodb_lock_wait_timeout = 20".to_owned(),
-        format!("SET SESSION TRANSACTION ISOLATION LEVEL {level}"),
+        format!("SET SESSION TRANSACTION ISOLATION LEVEL {}", if snapshot { "REPEATABLE READ" } else { level }),
+        format!("SET SESSION innodb_snapshot_isolation = {}", if snapshot { "ON" } else { "OFF" }),
         format!("USE {database}"),
     ];
     let (sender, replies) = mpsc::channel();
-    let mut stage = Stage { admin, sessions: Vec::new(), replies, case, outcomes: Vec::new(), released: false };
-    stage.outcomes = case.steps.iter().map(|_| String::new()).collect();
+    let outcomes = case.steps.iter().map(|_| String::new()).collect();
+    let mut stage = Stage { watch, sessions: Vec::new(), replies, case, outcomes, released: false };
     for (name, _) in &case.steps {
         if stage.sessions.iter().all(|session| session.name != *name) {
             let session = Session::open(server, name, stage.sessions.len(), &setup, sender.clone())?;
@@ -131,10 +173,11 @@ pub fn play(server: &Server, case: &Case, level: &str, database: &str) -> Result
     }
     let deadline = Instant::now() + STUCK;
     while stage.sessions.iter().any(|session| session.pending.is_some()) && Instant::now() < deadline {
+        stage.dismiss();
         stage.listen(SOON);
         stage.go_on()?;
     }
-    let (outcomes, mut admin) = stage.close();
+    let outcomes = stage.close();
     let rows = admin.query(&format!("SELECT id, value FROM {database}.test ORDER BY id"))?;
     Ok(Played { steps: outcomes, end: show(&Ok(rows)) })
 }
@@ -153,7 +196,7 @@ fn prepare(admin: &mut Client, database: &str) -> Result<(), Error> {
 }
 
 struct Stage<'c> {
-    admin: Client,
+    watch: &'c Mutex<Watch>,
     sessions: Vec<Session>,
     replies: Receiver<Reply>,
     case: &'c Case,
@@ -178,13 +221,14 @@ impl Stage<'_> {
         if session.statements.send(statement.clone()).is_err() {
             return Ok(());
         }
-        let id = session.id;
-        let deadline = Instant::now() + STUCK;
+        let mut since = Instant::now();
+        let deadline = since + STUCK;
         while self.sessions[at].pending == Some(step) && Instant::now() < deadline {
-            if !self.listen(SOON) && self.waits(id)? {
+            if !self.listen(SOON) && self.all_wait(&[at], since)? {
                 self.outcomes[step] = "waits".into();
                 break;
             }
+            since = Instant::now();
         }
         let ends = ["commit", "rollback"].iter().any(|word| statement.eq_ignore_ascii_case(word));
         self.released |= ends;
@@ -195,21 +239,14 @@ impl Stage<'_> {
     fn settle(&mut self) -> Result<(), Error> {
         let is_pending = |stage: &Self| stage.sessions.iter().any(|session| session.pending.is_some());
         while is_pending(self) && self.listen(SOON) {}
-        while self.released && is_pending(self) {
-            self.released = false;
-            let begin = Instant::now();
-            loop {
-                self.listen(SOON);
-                let pending: Vec<i64> =
-                    self.sessions.iter().filter(|session| session.pending.is_some()).map(|session| session.id).collect();
-                let mut all_wait = true;
-                for id in pending {
-                    all_wait = all_wait && self.waits(id)?;
-                }
-                if all_wait && begin.elapsed() >= WAKES || begin.elapsed() >= STUCK {
-                    break;
-                }
-            }
+        let mut since = Instant::now();
+        let deadline = since + STUCK;
+        while self.released && is_pending(self) && Instant::now() < deadline {
+            self.released = self.listen(SOON);
+            let pending = |at: &usize| self.sessions[*at].pending.is_some();
+            let pending: Vec<usize> = (0..self.sessions.len()).filter(pending).collect();
+            self.released |= !self.all_wait(&pending, since)?;
+            since = Instant::now();
         }
         self.released = false;
         Ok(())
@@ -224,12 +261,21 @@ impl Stage<'_> {
         }
     }
 
-    /// Whether a connection waits for a row, by the server's own word.
-    fn waits(&mut self, id: i64) -> Result<bool, Error> {
-        let statement = format!(
-            "SELECT COUNT(*) FROM information_schema.INNODB_TRX WHERE trx_state = 'LOCK WAIT' AND trx_mysql_thread_id = {id}"
-        );
-        Ok(self.admin.query(&statement)?.number() > 0)
+    /// Whoever has no more to say ends his transaction, so that those who wait for him come to their end.
+    fn dismiss(&mut self) {
+        for session in &mut self.sessions {
+            if session.pending.is_none() && session.kept.is_empty() && !session.dismissed {
+                session.dismissed = true;
+                let _ = session.statements.send("ROLLBACK".into()); // A session that is gone has nothing to end.
+            }
+        }
+    }
+
+    /// Whether all of these sessions waited for rows at some moment after `since`.
+    fn all_wait(&self, sessions: &[usize], since: Instant) -> Result<bool, Error> {
+        let mut watch = self.watch.lock().unwrap_or_else(PoisonError::into_inner);
+        let waiting = watch.waiting(since)?;
+        Ok(sessions.iter().all(|at| waiting.contains(&self.sessions[*at].id)))
     }
 
     /// Takes one answer. False = none came in time.
@@ -247,7 +293,7 @@ impl Stage<'_> {
         true
     }
 
-    fn close(mut self) -> (Vec<String>, Client) {
+    fn close(mut self) -> Vec<String> {
         // Whoever still waits is let go by those who do not.
         self.sessions.sort_by_key(|session| session.pending.is_some());
         for session in self.sessions {
@@ -255,7 +301,7 @@ impl Stage<'_> {
             drop(session.statements);
             let _ = session.thread.join();
         }
-        (self.outcomes, self.admin)
+        self.outcomes
     }
 }
 
@@ -294,17 +340,20 @@ pub fn play_all() -> io::Result<Vec<Row>> {
         false => None,
     };
     let cases = parse(SCRIPT).map_err(io::Error::other)?;
-    let all = |server: &Server, level: usize| -> Result<Vec<Played>, Error> {
+    let all = |(server, watch): (&Server, &Mutex<Watch>), level: usize| -> Result<Vec<Played>, Error> {
         let database = format!("isolation{level}");
-        cases.iter().map(|case| play(server, case, LEVELS[level], &database)).collect()
+        cases.iter().map(|case| play(server, watch, case, LEVELS[level], &database)).collect()
     };
+    let our_watch = Watch::new(&ours).map_err(io::Error::other)?;
+    let their_watch = theirs.as_ref().map(Watch::new).transpose().map_err(io::Error::other)?;
     type Columns = Result<Vec<Vec<Played>>, Error>;
     let (left, right): (Columns, Option<Columns>) = thread::scope(|scope| {
-        let ours = &ours;
+        let ours = (&ours, &our_watch);
         let all = &all;
         let left: Vec<_> = (0..LEVELS.len()).map(|level| scope.spawn(move || all(ours, level))).collect();
         let right: Option<Vec<_>> = theirs
             .as_ref()
+            .zip(their_watch.as_ref())
             .map(|theirs| (0..LEVELS.len()).map(|level| scope.spawn(move || all(theirs, level))).collect());
         let join = |threads: Vec<thread::ScopedJoinHandle<'_, Result<Vec<Played>, Error>>>| -> Columns {
             threads.into_iter().map(|thread| thread.join().expect("a player does not panic")).collect()
@@ -313,6 +362,7 @@ pub fn play_all() -> io::Result<Vec<Row>> {
     });
     let left = left.map_err(io::Error::other)?;
     let right = right.transpose().map_err(io::Error::other)?;
+    drop((our_watch, their_watch));
     ours.stop()?;
     if let Some(theirs) = theirs {
         theirs.stop()?;
@@ -369,8 +419,8 @@ mod tests {
     fn a_difference_is_shown_beside_the_answer() {
         let case = parse("case G0: dirty writes\nT1: select 1\n").unwrap().remove(0);
         let played = |step: &str| Played { steps: vec![step.into()], end: "1=10".into() };
-        let theirs = vec![played("1"), played("waits, then 1"), played("1"), played("1")];
-        let text = markdown(&[Row { case, ours: vec![played("1"); 4], theirs: Some(theirs) }]);
-        assert!(text.contains("| T1: `select 1` | 1 | 1 (MariaDB: waits, then 1) | 1 | 1 |"), "{text}");
+        let theirs = vec![played("1"), played("waits, then 1"), played("1"), played("1"), played("1")];
+        let text = markdown(&[Row { case, ours: vec![played("1"); 5], theirs: Some(theirs) }]);
+        assert!(text.contains("| T1: `select 1` | 1 | 1 (MariaDB: waits, then 1) | 1 | 1 | 1 |"), "{text}");
     }
 }

@@ -9,7 +9,7 @@
 //! bench anomalies  random transactions on lists, kill -9; circles that the isolation level excludes
 //! bench bank       transfers while the server is killed; no sum is wrong, nothing is lost
 //! bench tpcc       TPC-C's consistency conditions after kill -9 under load
-//! bench isolation  interleavings at four levels, beside MariaDB, as tables
+//! bench isolation  interleavings at every level, beside MariaDB, as tables
 //! bench oltp       writing workloads in memory, 1 to 64 threads and ten hot rows
 //! bench purge      a long oltp_write_only: history and size after it
 //! bench crash      kill -9 under load, again and again; a ledger must lose nothing
@@ -86,7 +86,7 @@ enum Verb {
     Bank(bench::bank::Arguments),
     /// TPC-C's consistency conditions 1 to 4 on a small warehouse, after kill -9 under load.
     Tpcc(bench::tpcc::Arguments),
-    /// The interleavings of Hermitage and others at all four levels, beside MariaDB: Markdown tables.
+    /// The interleavings of Hermitage and others at all levels, beside MariaDB: Markdown tables.
     Isolation,
     /// Writing sysbench workloads in memory, from one thread to many and on ten hot rows, beside MariaDB.
     Oltp(bench::oltp::Arguments),

@@ -8,8 +8,10 @@ use bench::isolation::{LEVELS, play_all};
 use bench::process::mariadb_is_installed;
 
 /// (case, level or all, why the two differ).
-const EXPLAINED: &[(&str, Option<&str>, &str)] =
-    &[("nowait", None, "NOWAIT is MySQL's error 3572, where MariaDB says 1205")];
+const EXPLAINED: &[(&str, Option<&str>, &str)] = &[
+    ("nowait", None, "NOWAIT is MySQL's error 3572, where MariaDB says 1205"),
+    ("P4-add", Some("SERIALIZABLE"), "whoever has a row share-locked may strengthen that before one who waits for it"),
+];
 
 #[test]
 fn interleavings_end_as_in_mariadb() {

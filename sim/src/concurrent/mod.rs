@@ -189,3 +189,29 @@ fn prepare(run: &mut Run, engine: &Arc<Engine>) -> Result<(), End> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_same_seed_is_the_same_run() {
+        for number in [3, 17, 40] {
+            let once = seed(number, Talk::Nothing).expect("a seed that passes").to_string();
+            let again = seed(number, Talk::Nothing).expect("a seed that passes").to_string();
+            assert_eq!(once, again, "seed {number}");
+        }
+    }
+
+    #[test]
+    fn transactions_meet_in_every_way() {
+        let mut sum = Report::default();
+        for number in 100..130 {
+            sum.merge(&seed(number, Talk::Nothing).unwrap_or_else(|what| panic!("seed {number}: {what}")));
+        }
+        let sum = sum.to_string();
+        for what in ["deadlocks", "lock waits", "locked reads true at commit", "rollbacks to savepoints", "duplicate keys"] {
+            assert!(sum.contains(what), "no {what} in {sum}");
+        }
+    }
+}

@@ -69,11 +69,13 @@ pub(super) fn lock_row(
         return Ok(RowLock::Own);
     }
     let id = lock_id(rows, page, origin)?;
-    if ctx.registry.is_active(writer) {
-        // If it ended this moment, the record is just one of a committed writer.
-        ctx.locks.make_explicit(writer, id, header::page_no(page));
-    }
     let wish = Wish::new(id, mode, kind).on(header::page_no(page));
+    // If it ended this moment, the record is just one of a committed writer. If not, the lock is the writer's, whatever this
+    // transaction believes to hold: it may have waited for a row whose insert was rolled back, and have been given the lock
+    // of a key without a row after somebody else had put one there.
+    if ctx.registry.is_active(writer) && ctx.locks.make_explicit(writer, id, header::page_no(page)) {
+        return Ok(RowLock::Wait(wish));
+    }
     Ok(match ctx.locks.try_lock(&mut trx.locks, wish) {
         TryLock::Granted { new } => {
             if trx.misses(writer) {
@@ -87,6 +89,8 @@ pub(super) fn lock_row(
 
 /// Waits for a lock and has it then. The caller holds no latch.
 pub(super) fn wait(ctx: &Context<'_>, trx: &mut Transaction, wish: Wish) -> Result<()> {
+    // Between looking and standing in line anything may happen.
+    trx.interrupt.pass();
     let limit = trx.lock_wait_timeout;
     let weight = trx.weight();
     ctx.locks.wait(&mut trx.locks, wish, weight, &trx.interrupt, limit)
