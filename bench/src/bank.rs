@@ -100,9 +100,8 @@ pub fn play(arguments: &Arguments) -> io::Result<Outcome> {
             Some(wrong) => Err(wrong),
             None => bank.audit(&server),
         };
-        found = audit.map_err(|wrong| {
-            io::Error::other(format!("kill {kill}: {wrong}\nserver log:\n{}", server.log_tail(30)))
-        })?;
+        found = audit
+            .map_err(|wrong| io::Error::other(format!("kill {kill}: {wrong}\nserver log:\n{}", server.log_tail(30))))?;
     }
     server.stop()?;
     let promised = bank.promised.iter().map(|promised| promised.load(Ordering::SeqCst)).sum();
@@ -129,7 +128,8 @@ impl Bank {
     fn create(&self, server: &Server) -> Result<(), Error> {
         let mut client = server.connect()?;
         client.query("CREATE DATABASE bank")?;
-        client.query("CREATE TABLE bank.accounts (id INT NOT NULL PRIMARY KEY, balance BIGINT NOT NULL) ENGINE=InnoDB")?;
+        client
+            .query("CREATE TABLE bank.accounts (id INT NOT NULL PRIMARY KEY, balance BIGINT NOT NULL) ENGINE=InnoDB")?;
         client.query(
             "CREATE TABLE bank.transfers (client INT NOT NULL, number BIGINT NOT NULL, giver INT NOT NULL, \
              taker INT NOT NULL, amount BIGINT NOT NULL, PRIMARY KEY (client, number), KEY giver (giver), \

@@ -122,7 +122,13 @@ struct Session {
 type Reply = (usize, Result<Answer, Error>);
 
 impl Session {
-    fn open(server: &Server, name: &str, at: usize, setup: &[String], replies: Sender<Reply>) -> Result<Session, Error> {
+    fn open(
+        server: &Server,
+        name: &str,
+        at: usize,
+        setup: &[String],
+        replies: Sender<Reply>,
+    ) -> Result<Session, Error> {
         let mut client = server.connect()?;
         for statement in setup {
             client.query(statement)?;
@@ -137,18 +143,20 @@ impl Session {
                 }
             }
         });
-        Ok(Session { name: name.into(), id, statements, thread, pending: None, dismissed: false, kept: VecDeque::new() })
+        Ok(Session {
+            name: name.into(),
+            id,
+            statements,
+            thread,
+            pending: None,
+            dismissed: false,
+            kept: VecDeque::new(),
+        })
     }
 }
 
 /// Plays a case on a server at a level, in a database of its own.
-pub fn play(
-    server: &Server,
-    watch: &Mutex<Watch>,
-    case: &Case,
-    level: &str,
-    database: &str,
-) -> Result<Played, Error> {
+pub fn play(server: &Server, watch: &Mutex<Watch>, case: &Case, level: &str, database: &str) -> Result<Played, Error> {
     let mut admin = server.connect()?;
     prepare(&mut admin, database)?;
     let snapshot = level == "snapshot isolation";
@@ -377,10 +385,12 @@ pub fn markdown(rows: &[Row]) -> String {
     let mut out = String::new();
     for row in rows {
         let mut line = |cells: Vec<String>| writeln!(out, "| {} |", cells.join(" | ")).expect("a string takes all");
-        line(vec![format!("**{}**: {}", row.case.name, row.case.title)]
-            .into_iter()
-            .chain(LEVELS.map(str::to_lowercase))
-            .collect());
+        line(
+            vec![format!("**{}**: {}", row.case.name, row.case.title)]
+                .into_iter()
+                .chain(LEVELS.map(str::to_lowercase))
+                .collect(),
+        );
         line(vec!["---".into(); 1 + LEVELS.len()]);
         let cell = |level: usize, of: &dyn Fn(&Played) -> String| {
             let ours = of(&row.ours[level]);

@@ -119,15 +119,8 @@ pub fn run(arguments: &Arguments) -> io::Result<()> {
         for &(threads, hot) in &points {
             // Of the tables that there are, only ten rows of one are asked for.
             let (tables, rows) = if hot { (1, 10) } else { (arguments.tables, arguments.rows) };
-            let run = Run {
-                script: workload,
-                tables,
-                rows,
-                threads,
-                seconds: arguments.seconds,
-                prepared: true,
-                more: &[],
-            };
+            let run =
+                Run { script: workload, tables, rows, threads, seconds: arguments.seconds, prepared: true, more: &[] };
             let mut results: Vec<Vec<Measured>> = servers.iter().map(|_| Vec::new()).collect();
             for _ in 0..arguments.rounds {
                 for (server, results) in servers.iter().zip(&mut results) {

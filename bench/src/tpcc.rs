@@ -109,9 +109,8 @@ pub fn play(arguments: &Arguments) -> io::Result<Counts> {
             Some(wrong) => Err(wrong),
             None => audit(&server, &counts),
         };
-        audit.map_err(|wrong| {
-            io::Error::other(format!("kill {kill}: {wrong}\nserver log:\n{}", server.log_tail(30)))
-        })?;
+        audit
+            .map_err(|wrong| io::Error::other(format!("kill {kill}: {wrong}\nserver log:\n{}", server.log_tail(30))))?;
     }
     server.stop()?;
     Ok(counts)
@@ -169,14 +168,14 @@ fn new_order(client: &mut Client) -> Result<bool, Error> {
     client.query("BEGIN")?;
     let next = format!("SELECT d_next_o_id FROM tpcc.district WHERE d_id = {district} AND d_w_id = 1 FOR UPDATE");
     let order = client.query(&next)?.number();
-    client.query(&format!(
-        "UPDATE tpcc.district SET d_next_o_id = {order} + 1 WHERE d_id = {district} AND d_w_id = 1"
-    ))?;
+    client
+        .query(&format!("UPDATE tpcc.district SET d_next_o_id = {order} + 1 WHERE d_id = {district} AND d_w_id = 1"))?;
     client.query(&format!(
         "INSERT INTO tpcc.orders (o_id, o_d_id, o_w_id, o_c_id, o_entry_d, o_ol_cnt) \
          VALUES ({order}, {district}, 1, {customer}, NOW(), {lines})"
     ))?;
-    client.query(&format!("INSERT INTO tpcc.new_orders (no_o_id, no_d_id, no_w_id) VALUES ({order}, {district}, 1)"))?;
+    client
+        .query(&format!("INSERT INTO tpcc.new_orders (no_o_id, no_d_id, no_w_id) VALUES ({order}, {district}, 1)"))?;
     for line in 1..=lines {
         let item = random.random_range(1..=ITEMS);
         let quantity = random.random_range(1..=10);
@@ -200,7 +199,8 @@ fn payment(client: &mut Client) -> Result<bool, Error> {
     let amount = format!("{}.{:02}", random.random_range(1..5000), random.random_range(0..100));
     client.query("BEGIN")?;
     client.query(&format!("UPDATE tpcc.warehouse SET w_ytd = w_ytd + {amount} WHERE w_id = 1"))?;
-    client.query(&format!("UPDATE tpcc.district SET d_ytd = d_ytd + {amount} WHERE d_w_id = 1 AND d_id = {district}"))?;
+    client
+        .query(&format!("UPDATE tpcc.district SET d_ytd = d_ytd + {amount} WHERE d_w_id = 1 AND d_id = {district}"))?;
     // By name or by number.
     let customer = if random.random_bool(0.6) {
         let name = random.random_range(0..7);
@@ -275,9 +275,7 @@ fn audit(server: &Server, counts: &Counts) -> Result<(), String> {
             ));
         }
         if count > 0 && last_new - first_new + 1 != count {
-            return Err(format!(
-                "condition 3: district {district}: {count} new orders from {first_new} to {last_new}"
-            ));
+            return Err(format!("condition 3: district {district}: {count} new orders from {first_new} to {last_new}"));
         }
         let lines = ask(&format!("SELECT COUNT(*) FROM tpcc.order_line WHERE ol_d_id = {district}"))?.number();
         let ought = ask(&format!("SELECT SUM(o_ol_cnt) FROM tpcc.orders WHERE o_d_id = {district}"))?.number();

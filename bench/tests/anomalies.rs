@@ -5,8 +5,7 @@ use bench::anomalies::check::Class;
 use bench::anomalies::{Arguments, Level, Outcome, play};
 
 fn run(level: Level, transactions: u64) -> Outcome {
-    let arguments =
-        Arguments { level: vec![level], transactions, connections: 16, kills: 2, lists: 8, seed: None };
+    let arguments = Arguments { level: vec![level], transactions, connections: 16, kills: 2, lists: 8, seed: None };
     let outcome = play(level, &arguments).expect("a server that can be started again");
     assert!(outcome.committed as u64 >= transactions, "{} of {transactions} were committed", outcome.committed);
     let forbidden = outcome.forbidden(level);

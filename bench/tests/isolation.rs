@@ -24,9 +24,8 @@ fn interleavings_end_as_in_mariadb() {
         let theirs = row.theirs.as_ref().expect("it is installed");
         for (at, level) in LEVELS.iter().enumerate() {
             let (ours, theirs) = (&row.ours[at], &theirs[at]);
-            let explained = EXPLAINED
-                .iter()
-                .any(|(name, of, _)| *name == row.case.name && of.is_none_or(|of| of == *level));
+            let explained =
+                EXPLAINED.iter().any(|(name, of, _)| *name == row.case.name && of.is_none_or(|of| of == *level));
             if ours == theirs || explained {
                 continue;
             }

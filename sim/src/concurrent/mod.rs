@@ -210,7 +210,9 @@ mod tests {
             sum.merge(&seed(number, Talk::Nothing).unwrap_or_else(|what| panic!("seed {number}: {what}")));
         }
         let sum = sum.to_string();
-        for what in ["deadlocks", "lock waits", "locked reads true at commit", "rollbacks to savepoints", "duplicate keys"] {
+        for what in
+            ["deadlocks", "lock waits", "locked reads true at commit", "rollbacks to savepoints", "duplicate keys"]
+        {
             assert!(sum.contains(what), "no {what} in {sum}");
         }
     }
