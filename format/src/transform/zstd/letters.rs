@@ -95,10 +95,10 @@ impl Letters {
         out[..4].copy_from_slice(&MAGIC);
         out[4] = 0x60;
         out[5..7].copy_from_slice(&((text_bytes - 256) as u16).to_le_bytes());
-        let header = 1 | 2 << 1 | (block as u32) << 3;
+        let header = 1 | (2 << 1) | ((block as u32) << 3);
         out[7..10].copy_from_slice(&header.to_le_bytes()[..3]);
         // Two bits each for the kind and the format, 18 for each length.
-        let header = 2 | 3 << 2 | (text_bytes as u64) << 4 | (literals as u64) << 22;
+        let header = 2 | (3 << 2) | ((text_bytes as u64) << 4) | ((literals as u64) << 22);
         out[10..15].copy_from_slice(&header.to_le_bytes()[..5]);
         let mut at = 15;
         let mut append = |bytes: &[u8]| {
@@ -149,7 +149,7 @@ impl Letters {
         self.weights.push((127 + last) as u8);
         self.weights.extend((0..last).step_by(2).map(|symbol| {
             let second = if symbol + 1 < last { weight(symbol + 1) } else { 0 };
-            weight(symbol) << 4 | second
+            (weight(symbol) << 4) | second
         }));
         // Codes rise from the longest on, and with the symbol.
         let mut next = [0_u32; BITS_MAX as usize + 1];
@@ -162,15 +162,17 @@ impl Letters {
         self.table = [UNKNOWN; SYMBOLS];
         for (symbol, &length) in lengths.iter().enumerate().filter(|(_, length)| **length > 0) {
             let code = &mut next[usize::from(length)];
-            self.table[symbol] = *code | u32::from(length) << LENGTH;
+            self.table[symbol] = *code | (u32::from(length) << LENGTH);
             *code += 1;
         }
         self.pairs.clear();
         for &second in &self.table {
             let length = second >> LENGTH & 15;
             // Both lengths add up, and both codes stand below them.
-            let pair =
-                |first: &u32| (first & CODE) << length | (first & !CODE) + (second & !UNKNOWN) | second & UNKNOWN;
+            let pair = |first: &u32| {
+                let codes = (first & CODE) << length;
+                codes | ((first & !CODE) + (second & !UNKNOWN)) | (second & UNKNOWN)
+            };
             self.pairs.extend(self.table.iter().map(pair));
         }
         self.left = TABLE_PAGES;
@@ -197,7 +199,7 @@ fn encode_stream(table: &[u32; SYMBOLS], pairs: &[u32], text: &[u8], stream: &mu
     for chunk in chunks.iter().rev() {
         let four = u32::from_le_bytes(*chunk) as usize;
         for two in [four >> 16, four] {
-            let entry = pairs[two & 0x7F | two >> 1 & 0x3F80];
+            let entry = pairs[(two & 0x7F) | (two >> 1 & 0x3F80)];
             seen |= entry;
             bits |= u64::from(entry & CODE) << (count & 63);
             count += entry >> LENGTH & 31;
@@ -205,7 +207,7 @@ fn encode_stream(table: &[u32; SYMBOLS], pairs: &[u32], text: &[u8], stream: &mu
         flush(&mut bits, &mut count);
     }
     // At the very end a bit that says where it is.
-    let end = 1 | 1 << LENGTH;
+    let end = 1 | (1 << LENGTH);
     for entry in front.iter().rev().map(|&byte| table[usize::from(byte) % SYMBOLS]).chain([end]) {
         seen |= entry;
         bits |= u64::from(entry & CODE) << (count & 63);
