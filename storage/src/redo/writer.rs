@@ -5,13 +5,17 @@
 //! whoever holds the mutex sees pages and log agree.
 //!
 //! Group commit: of all who wait for an LSN, one becomes the leader. It takes the whole buffer, writes and syncs it, and
-//! wakes the others; those whose groups came too late find a new leader among them.
+//! wakes those whose groups were in it. Of those who came too late it wakes one, who leads the next write; the others
+//! sleep on until that is done. So nobody is woken in vain, however many there are.
 //!
 //! ```text
 //!   A: append ---- lead: swap, write, sync ---- done
 //!   B:    append ------ wait ................. lead: swap, write, sync -- done
 //!   C:        append -- wait ........................................... done
 //! ```
+//!
+//! Who waits does so in one of two rooms, which take turns: that of the write under way, and that of the next one.
+//! Rooms are for being woken only; whoever wakes looks again whether the log is far enough, and whether somebody leads.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -47,7 +51,11 @@ pub struct Redo {
     written: AtomicU64,
     flushed: Padded<AtomicU64>,
     flush: Mutex<Flush>,
-    flushed_more: Condvar,
+    /// The waiting rooms, by the write's number, even and odd.
+    rooms: [Condvar; 2],
+    /// How far the write under way will get. Set together with taking the buffer, so that it is exact for whoever has
+    /// appended.
+    leading_to: AtomicU64,
     file: LogFile,
     checkpoint: Mutex<Freed>,
     checkpoint_lsn: AtomicU64,
@@ -69,6 +77,8 @@ struct Freed {
 struct Flush {
     /// Somebody writes.
     led: bool,
+    /// The number of the write under way, or of the next one if there is none.
+    number: usize,
     /// The buffer that is not appended to; the leader has it while it writes.
     spare: Option<LogBuffer>,
 }
@@ -89,8 +99,12 @@ impl Redo {
             end: Padded(AtomicU64::new(end.0)),
             written: AtomicU64::new(end.0),
             flushed: Padded(AtomicU64::new(end.0)),
-            flush: Mutex::new(Rank::LogFlush, Flush { led: false, spare: Some(LogBuffer::new(buffer_bytes)) }),
-            flushed_more: Condvar::new(),
+            flush: Mutex::new(
+                Rank::LogFlush,
+                Flush { led: false, number: 0, spare: Some(LogBuffer::new(buffer_bytes)) },
+            ),
+            rooms: [Condvar::new(), Condvar::new()],
+            leading_to: AtomicU64::new(end.0),
             file,
             checkpoint: Mutex::new(Rank::LogFlush, Freed { checkpoint, archive: None }),
             checkpoint_lsn: AtomicU64::new(checkpoint.lsn.0),
@@ -198,17 +212,29 @@ impl Redo {
         assert!(lsn <= self.end(), "nobody can wait for what was not appended");
         let mark = if durably { &self.flushed.0 } else { &self.written };
         let mut flush = self.flush.lock();
+        let mut room: Option<&Condvar> = None;
         loop {
             if mark.load(Ordering::Acquire) >= lsn.0 {
+                // One of a room may have been woken to lead, and does not: then another one must.
+                if let Some(room) = room
+                    && !flush.led
+                {
+                    room.notify_one();
+                }
                 return Ok(());
             }
             self.health.check()?;
             if !flush.led {
                 break;
             }
-            self.flushed_more.wait(&mut flush);
+            let late = self.leading_to.load(Ordering::Acquire) < lsn.0;
+            let chosen = &self.rooms[(flush.number + usize::from(late)) % 2];
+            room = Some(chosen);
+            chosen.wait(&mut flush);
         }
         flush.led = true;
+        // Until the buffer is taken, whatever has been appended will be in it.
+        self.leading_to.store(u64::MAX, Ordering::Release);
         let mut spare = flush.spare.take().expect("the leader has the spare buffer");
         drop(flush);
         let result = self.health.judge(self.write_out(&mut spare, durably));
@@ -219,8 +245,15 @@ impl Redo {
         let mut flush = self.flush.lock();
         flush.spare = Some(spare);
         flush.led = false;
+        let (done, next) = (flush.number % 2, (flush.number + 1) % 2);
+        flush.number += 1;
         drop(flush);
-        self.flushed_more.notify_all();
+        self.rooms[done].notify_all();
+        match result {
+            Ok(()) => self.rooms[next].notify_one(),
+            // Nobody will lead again: all have to hear of it.
+            Err(_) => self.rooms[next].notify_all(),
+        }
         result
     }
 
@@ -233,6 +266,7 @@ impl Redo {
                 spare.follow(&active);
                 std::mem::swap(&mut *active, spare);
             }
+            self.leading_to.store(end.0, Ordering::Release);
             end
         };
         // From here on `spare` is what was active.
@@ -315,6 +349,6 @@ impl Redo {
 
     /// Waits behind a sleeping leader no longer than it must: wakes all who wait, to look at the health.
     pub fn wake_waiters(&self) {
-        self.flushed_more.notify_all();
+        self.rooms.iter().for_each(Condvar::notify_all);
     }
 }
