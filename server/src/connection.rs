@@ -112,6 +112,9 @@ pub fn serve(shared: &Arc<Shared>, stream: Stream, peer: Peer) {
     if let Ok(handle) = stream.try_clone() {
         process.on_kill(Box::new(move || handle.shutdown(Shutdown::Read)));
     }
+    if let Ok(handle) = stream.try_clone() {
+        process.interrupt.watch(Box::new(move || handle.is_gone()));
+    }
     let wire = Wire {
         incoming: Incoming::new(),
         sink: Sink::new(stream, status.clone(), process.clone()),

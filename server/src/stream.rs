@@ -59,6 +59,18 @@ impl Stream {
         }
     }
 
+    /// Whether the client has closed its end. Does not wait.
+    pub fn is_gone(&self) -> bool {
+        use rustix::event::{PollFd, PollFlags, Timespec, poll};
+        let mut sockets = [match self {
+            Self::Tcp(stream) => PollFd::new(stream, PollFlags::RDHUP),
+            Self::Unix(stream) => PollFd::new(stream, PollFlags::RDHUP),
+        }];
+        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+        let gone = PollFlags::RDHUP | PollFlags::HUP | PollFlags::ERR;
+        poll(&mut sockets, Some(&now)).is_ok() && sockets[0].revents().intersects(gone)
+    }
+
     /// How long a read may wait; zero is forever.
     pub fn set_read_timeout(&self, timeout: Duration) -> io::Result<()> {
         let timeout = (!timeout.is_zero()).then_some(timeout);

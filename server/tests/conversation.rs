@@ -284,3 +284,34 @@ fn stopping_sends_everybody_home() {
     assert!(!fixture.directory.join("s").exists());
     assert!(fixture.instance.processes.is_empty());
 }
+
+/// A client that goes while its statement waits is rolled back at once, and does not keep its rows until the wait is over.
+#[test]
+fn who_leaves_while_waiting_is_rolled_back() {
+    let fixture = Fixture::new();
+    let (mut holder, mut leaver, mut heir) = (fixture.client(), fixture.client(), fixture.client());
+    for statement in [
+        "CREATE DATABASE d",
+        "CREATE TABLE d.t (id INT PRIMARY KEY, n INT)",
+        "INSERT INTO d.t VALUES (1, 0), (2, 0)",
+        "BEGIN",
+        "UPDATE d.t SET n = 1 WHERE id = 1",
+    ] {
+        holder.run(statement);
+    }
+    leaver.run("BEGIN");
+    leaver.run("UPDATE d.t SET n = 2 WHERE id = 2");
+    leaver.tell(number::QUERY, b"UPDATE d.t SET n = 2 WHERE id = 1");
+    while fixture.instance.engine.status().row_lock_waits_now == 0 {
+        std::thread::yield_now();
+    }
+    drop(leaver);
+    // Otherwise this would wait for as long as the other may, and fail together with it.
+    heir.run("SET innodb_lock_wait_timeout = 20");
+    heir.run("UPDATE d.t SET n = n + 3 WHERE id = 2");
+    let rows = heir.query("SELECT n FROM d.t WHERE id = 2").text();
+    assert_eq!(rows, [[Some("3".to_owned())]]);
+    // RELEASE ends the connection behind its answer.
+    holder.run("COMMIT RELEASE");
+    assert!(holder.is_closed());
+}

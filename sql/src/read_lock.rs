@@ -116,7 +116,7 @@ impl ReadLock {
 }
 
 fn give_up(process: &Process, begin: Instant, limit: Duration) -> Result<()> {
-    if process.interrupt.is_set() {
+    if process.interrupt.ends_wait() {
         return Err(Error::interrupted());
     }
     if begin.elapsed() >= limit {

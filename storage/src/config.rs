@@ -42,6 +42,8 @@ pub struct Config {
     pub server_uuid: String,
     /// How AUTO_INCREMENT values are given (`innodb_autoinc_lock_mode`).
     pub auto_increment_mode: AutoIncrementMode,
+    /// Threads that remove what nobody can see any more (`innodb_purge_threads`).
+    pub purge_threads: usize,
     /// Start background threads. The simulator says no and drives the steps itself.
     pub background_threads: bool,
 
@@ -86,6 +88,12 @@ pub struct Config {
     pub compression_level: u8,
     /// Whether holes are punched (`innodb_use_trim`).
     pub punch: bool,
+    /// Undo records that a step of purge reads (`innodb_purge_batch_size`).
+    pub purge_batch: usize,
+    /// Undo logs that may wait for purge before writers are held up (`innodb_max_purge_lag`); 0 = any number.
+    pub max_purge_lag: u64,
+    /// How long each change is held up at most (`innodb_max_purge_lag_delay`); 0 = no limit.
+    pub max_purge_lag_delay_us: u64,
     /// Look for cycles of those who wait (`innodb_deadlock_detect`); otherwise their waits end by time.
     pub deadlock_detect: bool,
 }
@@ -150,6 +158,7 @@ impl Default for Config {
             keyring_file: "keyring".into(),
             server_uuid: String::new(),
             auto_increment_mode: AutoIncrementMode::Interleaved,
+            purge_threads: 1,
             background_threads: true,
             flush_log_at_commit: FlushLogAtCommit::Sync,
             page_cleaners: 2,
@@ -170,6 +179,9 @@ impl Default for Config {
             encrypt_undo: false,
             compression_level: 6,
             punch: true,
+            purge_batch: 300,
+            max_purge_lag: 0,
+            max_purge_lag_delay_us: 0,
             deadlock_detect: true,
         }
     }

@@ -34,6 +34,7 @@ pub fn engine_config(globals: &GlobalVariables) -> Config {
             1 => AutoIncrementMode::Consecutive,
             _ => AutoIncrementMode::Interleaved,
         },
+        purge_threads: globals.number("innodb_purge_threads") as usize,
         keyring_file: globals.text("keyring_file_data"),
         server_uuid: globals.text("server_uuid"),
         ..Config::default()
@@ -74,6 +75,9 @@ pub fn reconfigure(globals: &GlobalVariables, config: &mut Config) {
     }
     config.encrypt_undo = globals.on("innodb_undo_log_encrypt");
     config.deadlock_detect = globals.on("innodb_deadlock_detect");
+    config.purge_batch = globals.number("innodb_purge_batch_size") as usize;
+    config.max_purge_lag = globals.number("innodb_max_purge_lag") as u64;
+    config.max_purge_lag_delay_us = globals.number("innodb_max_purge_lag_delay") as u64;
     config.compression_level = globals.number("innodb_compression_level") as u8;
     config.old_blocks_ms = globals.number("innodb_old_blocks_time") as u32;
 }

@@ -47,12 +47,13 @@ impl Stop {
 impl Background {
     pub fn start(inner: Arc<Inner>) -> Background {
         let stop = Arc::new(Stop { stopped: Mutex::new(Rank::Instance, false), changed: Condvar::new() });
-        let purge = {
+        let purge = (0..inner.purging.threads()).map(|number| {
             let (inner, stop) = (inner.clone(), stop.clone());
-            spawn("purge", move || {
+            let name = if number == 0 { "purge".to_owned() } else { format!("purge-{number}") };
+            spawn(&name, move || {
                 let mut rest = Duration::ZERO;
                 while !stop.rest(rest) {
-                    rest = match inner.purge_step() {
+                    rest = match inner.purge_step(number) {
                         Ok(true) => Duration::ZERO,
                         Ok(false) => IDLE,
                         // A full disk is told to those who want to write.
@@ -64,7 +65,8 @@ impl Background {
                     };
                 }
             })
-        };
+        });
+        let mut threads: Vec<_> = purge.collect();
         let rollback = {
             let (inner, stop) = (inner.clone(), stop.clone());
             spawn("rollback", move || {
@@ -93,7 +95,7 @@ impl Background {
                 }
             })
         };
-        let mut threads = vec![purge, rollback, releaser];
+        threads.extend([rollback, releaser]);
         if inner.store.pool().has_pending() {
             threads.extend((0..RECOVERERS).map(|number| {
                 let (inner, stop) = (inner.clone(), stop.clone());
@@ -147,18 +149,5 @@ impl Inner {
         let _gate = self.dictionary.hold_tables();
         let step = segment::release_step(&self.store, RELEASE_TIME);
         step.inspect_err(|error| tracing::warn!("give back freed pages: {error}"))
-    }
-
-    /// Purges a bounded part of the history. True if there was something to do.
-    pub fn purge_step(&self) -> Result<bool> {
-        if self.store.is_poisoned() {
-            return Ok(false);
-        }
-        let temporary = self.purge_temporary()?;
-        let mut purger = self.purger.lock();
-        // No table or index is dropped in the meantime.
-        let _gate = self.dictionary.hold_tables();
-        let step = purger.step(&self.context(), &|id| self.dictionary.by_id(id))?;
-        Ok(temporary || !step.is_idle())
     }
 }

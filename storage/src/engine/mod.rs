@@ -27,6 +27,7 @@ mod databases;
 mod foreign;
 mod keys;
 mod locks;
+mod purge;
 mod relations;
 mod rename;
 mod rollbacks;
@@ -66,6 +67,7 @@ pub use trx::{Savepoint, Trx, TrxOptions};
 pub use xa::XidClaim;
 
 use background::Background;
+use purge::Purging;
 use rollbacks::Rollbacks;
 use status::Counters;
 use temporary::Temporary;
@@ -90,7 +92,7 @@ struct Inner {
     registry: Registry,
     dictionary: Dictionary,
     purge_view: row::PurgeView,
-    purger: Mutex<row::Purger>,
+    purging: Purging,
     temporary: Temporary,
     rollbacks: Rollbacks,
     branches: Branches,
@@ -124,6 +126,7 @@ impl Engine {
     pub fn open(disk: Arc<dyn Disk>, config: Config) -> Result<Arc<Engine>> {
         let threads = config.background_threads;
         let auto_increment_mode = config.auto_increment_mode;
+        let purging = Purging::new(&config);
         let opened = recovery::open(disk, config)?;
         temporary::remove_leftovers(&**opened.store.disk())?;
         let inner = Arc::new(Inner {
@@ -133,7 +136,7 @@ impl Engine {
             registry: opened.registry,
             dictionary: opened.dictionary,
             purge_view: opened.purge_view,
-            purger: Mutex::new(Rank::Instance, row::Purger::new()),
+            purging,
             temporary: Temporary::new(),
             rollbacks: Rollbacks::new(),
             branches: Branches::new(),
@@ -192,7 +195,9 @@ impl Engine {
     /// Changes options that may change at run time.
     pub fn set_config(&self, change: impl FnOnce(&mut Config)) {
         self.inner.store.set_config(change);
-        self.inner.locks.set_deadlock_detect(self.config().deadlock_detect);
+        let config = self.config();
+        self.inner.locks.set_deadlock_detect(config.deadlock_detect);
+        self.inner.purging.configure(&config);
         self.refresh_transforms();
     }
 
@@ -217,7 +222,7 @@ impl Engine {
     pub fn step(&self) -> Result<bool> {
         let rolling_back = self.inner.rollback_step()?;
         let recovering = recovery::apply::step(&self.inner.store)?;
-        let purged = self.inner.purge_step()?;
+        let purged = self.inner.purge_step(0)?;
         let written = self.inner.store.flush_step(64)?;
         self.inner.store.read_ahead_step();
         let dropping = self.inner.store.trash_step()?;

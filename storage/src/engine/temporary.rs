@@ -51,6 +51,9 @@ use crate::sync::{Mutex, Rank};
 use crate::transaction::Transaction;
 use crate::undo::UndoSpace;
 
+/// Undo records that a step of purge reads.
+const PURGE_BATCH: usize = if cfg!(test) { 3 } else { 128 };
+
 /// The directory of the tables' files, as MySQL calls it.
 pub const DIRECTORY: &str = "#innodb_temp";
 
@@ -278,7 +281,7 @@ impl Inner {
         }
         let mut purger = self.temporary.purger.lock();
         let _gate = self.dictionary.hold_tables();
-        let step = purger.step(&self.temporary_context(), &|id| self.dictionary.by_id(id))?;
+        let step = purger.step(&self.temporary_context(), &|id| self.dictionary.by_id(id), PURGE_BATCH)?;
         Ok(!step.is_idle())
     }
 

@@ -507,6 +507,7 @@ impl Trx {
 
     #[inline]
     fn writable(&self, table: &Table) -> Result<()> {
+        self.engine.inner.purging.hold_up();
         if self.inner.read_only && !table.is_temporary() { Err(Error::ReadOnly) } else { Ok(()) }
     }
 
@@ -569,7 +570,6 @@ impl Trx {
     /// The lock of a table's AUTO_INCREMENT counter: whoever has it gives the next values. To be had for a statement, and
     /// given back by [`Trx::unlock_auto_increment`].
     pub fn lock_auto_increment(&mut self, table: &Table) -> Result<()> {
-        self.writable(table)?;
         let locked = self.on(table, |context, trx| row::lock_auto_increment(context, trx, table));
         locked.map_err(|error| self.scan_failed(error))
     }

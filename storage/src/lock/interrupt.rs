@@ -47,6 +47,18 @@ impl Stage {
         [Stage::Runs, Stage::Row, Stage::Metadata, Stage::AutoIncrement, Stage::GlobalReadLock, Stage::Commit];
 }
 
+/// Somebody who waits looks after his client this often.
+const LOOK: Duration = Duration::from_millis(500);
+
+/// Whether the client is gone.
+struct Watch(Box<dyn Fn() -> bool + Send>);
+
+impl std::fmt::Debug for Watch {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Watch")
+    }
+}
+
 /// Where deadlines are counted from.
 static EPOCH: LazyLock<Instant> = LazyLock::new(Instant::now);
 
@@ -60,6 +72,9 @@ pub struct Interrupt {
     /// Microseconds behind `EPOCH`; 0 = no limit.
     deadline_us: AtomicU64,
     stage: AtomicU8,
+    /// Tells whether the client is gone, for those who wait; and when it was asked last, in microseconds behind `EPOCH`.
+    watch: Mutex<Option<Watch>>,
+    watched_us: AtomicU64,
     waiting: Mutex<Option<Arc<Waiter>>>,
     scheduler: Option<Arc<dyn Scheduler>>,
 }
@@ -70,6 +85,8 @@ impl Default for Interrupt {
             kill: AtomicU8::new(NONE),
             deadline_us: AtomicU64::new(0),
             stage: AtomicU8::new(Stage::Runs as u8),
+            watch: Mutex::new(Rank::Leaf, None),
+            watched_us: AtomicU64::new(0),
             waiting: Mutex::new(Rank::Leaf, None),
             scheduler: None,
         }
@@ -115,6 +132,28 @@ impl Interrupt {
     #[inline]
     pub fn is_set(&self) -> bool {
         self.kill.load(Ordering::Relaxed) != NONE || self.is_over_time()
+    }
+
+    /// Leaves a way to find out that the client has gone: whoever waits for others asks now and then.
+    pub fn watch(&self, is_gone: Box<dyn Fn() -> bool + Send>) {
+        *self.watch.lock() = Some(Watch(is_gone));
+    }
+
+    /// Whether somebody who waits is to stop: told so, over time, or without a client.
+    pub fn ends_wait(&self) -> bool {
+        if self.is_set() {
+            return true;
+        }
+        let now = EPOCH.elapsed().as_micros() as u64;
+        if now.saturating_sub(self.watched_us.load(Ordering::Relaxed)) < LOOK.as_micros() as u64 {
+            return false;
+        }
+        self.watched_us.store(now, Ordering::Relaxed);
+        let gone = self.watch.lock().as_ref().is_some_and(|Watch(is_gone)| is_gone());
+        if gone {
+            self.kill.fetch_max(CONNECTION, Ordering::SeqCst);
+        }
+        gone
     }
 
     /// Gives the statement that begins a time limit, or none.
@@ -241,15 +280,18 @@ impl Waiter {
             return Outcome::Interrupted;
         }
         while *outcome == Outcome::Waiting {
-            match deadline {
-                None => self.wakened.wait(&mut outcome),
-                Some(deadline) => {
-                    let left = deadline.saturating_duration_since(Instant::now());
-                    if left.is_zero() {
-                        let statement = interrupt.is_over_time();
-                        return if statement { Outcome::Interrupted } else { Outcome::TimedOut };
-                    }
-                    self.wakened.wait_for(&mut outcome, left);
+            let left = deadline.map_or(LOOK, |deadline| deadline.saturating_duration_since(Instant::now()));
+            if left.is_zero() {
+                let statement = interrupt.is_over_time();
+                return if statement { Outcome::Interrupted } else { Outcome::TimedOut };
+            }
+            if self.wakened.wait_for(&mut outcome, left.min(LOOK)) && *outcome == Outcome::Waiting {
+                drop(outcome);
+                // A rollback, and all that waits behind it, does not wait for a client that is gone.
+                let ends = interrupt.ends_wait();
+                outcome = self.outcome.lock();
+                if ends && *outcome == Outcome::Waiting && interrupt.kind().is_some() {
+                    return Outcome::Interrupted;
                 }
             }
         }

@@ -136,7 +136,7 @@ impl MetadataLock {
         let mut stage = None;
         while !enter() {
             stage.get_or_insert_with(|| interrupt.enter(Stage::Metadata));
-            if interrupt.is_set() {
+            if interrupt.ends_wait() {
                 return Err(Error::Interrupted);
             }
             if begin.elapsed() >= limit {

@@ -33,9 +33,6 @@ use crate::sync::{Mutex, Rank, ReadGuard, RwLock};
 use crate::transaction::{ReadView, Registry};
 use crate::undo::{HistoryLog, LogReader, OldField, UndoKind, UndoRecord};
 
-/// Undo records that one step reads at most.
-const STEP_RECORDS: usize = if cfg!(test) { 3 } else { 128 };
-
 /// The view that purge works under.
 pub struct PurgeView {
     /// Shared by whoever relies on the view; alone by purge while it moves the view on.
@@ -96,10 +93,10 @@ impl Purger {
         Purger::default()
     }
 
-    /// Reads a bounded number of undo records and does what they leave to do.
-    pub fn step(&mut self, ctx: &Context<'_>, lookup: Lookup<'_>) -> Result<PurgeStep> {
+    /// Reads at most `batch` undo records and does what they leave to do.
+    pub fn step(&mut self, ctx: &Context<'_>, lookup: Lookup<'_>, batch: usize) -> Result<PurgeStep> {
         let mut done = PurgeStep::default();
-        while done.records < STEP_RECORDS {
+        while done.records < batch {
             let Some((log, mut reader)) = self.current.take().or_else(|| self.next_log(ctx)) else { break };
             // The record is out of the page, so no latch is held from here on.
             let step = match reader.next(ctx.store, &mut self.record) {

@@ -25,16 +25,19 @@ use format::page::index::{self, INFIMUM, SUPREMUM, SearchMode};
 use format::record::{self, RecordBuffer, is_deleted};
 
 mod locking;
+mod older;
 
 use super::entry::{Key, damaged, prefix_of};
 use super::get::{fill, fill_from_entry, read_visible, with_key};
-use super::version::{Visible, record_has_entry, visible};
+use super::version::{Visible, record_has_entry};
 use super::{Context, Scratch, Table};
 use crate::error::{Error, Result};
 use crate::lock::{LockId, LockMode};
 use crate::schema::{ColumnSet, ReadMode, Row, ScanRange};
 use crate::store::{FrameHint, SharedGuard};
 use crate::transaction::{Isolation, Transaction};
+
+use older::Older;
 
 /// Rows of the first batch, so that a LIMIT 1 copies little.
 const BATCH_MIN: usize = if cfg!(test) { 2 } else { 4 };
@@ -149,6 +152,8 @@ pub struct Scan {
     insists: bool,
     /// The range is one whole key of a unique index: at most one row, and no gaps around it, if it is there.
     point: bool,
+    /// What it has found of rows that were changed often.
+    older: Older,
 }
 
 impl Scan {
@@ -182,6 +187,7 @@ impl Scan {
             unlocked: false,
             insists: false,
             point: is_point(table, index, range),
+            older: Older::default(),
         }
     }
 
@@ -465,10 +471,11 @@ impl Scan {
         if certain {
             return read_visible(ctx, trx, table, &page, origin, newest, &self.columns, row);
         }
+        let older = &mut self.older;
         let mut scratch = Scratch::take();
         let version = match newest {
             true => Visible::Current,
-            false => visible(ctx, trx, table, &page, origin, &mut scratch.old)?,
+            false => older.visible(ctx, trx, table, (&page, origin), &mut scratch.old)?,
         };
         let (bytes, origin) = match version {
             Visible::Current => (&*page, origin),

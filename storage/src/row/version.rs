@@ -102,21 +102,35 @@ pub(super) fn visible(
     origin: usize,
     older: &mut RecordBuffer,
 ) -> Result<Visible> {
+    Ok(visible_and_steps(ctx, trx, table, bytes, origin, older)?.0)
+}
+
+/// The same, and how many undo records were read for it.
+pub(super) fn visible_and_steps(
+    ctx: &Context<'_>,
+    trx: &Transaction,
+    table: &Table,
+    bytes: &[u8],
+    origin: usize,
+    older: &mut RecordBuffer,
+) -> Result<(Visible, usize)> {
     let layout = &table.rows().leaf;
     if trx.sees(layout.trx_id(bytes, origin).map_err(damaged)?) {
-        return Ok(Visible::Current);
+        return Ok((Visible::Current, 0));
     }
     if !previous(ctx, table, bytes, origin, older)? {
-        return Ok(Visible::None);
+        return Ok((Visible::None, 0));
     }
+    let mut steps = 1;
     let mut newer = RecordBuffer::new();
     while !trx.sees(layout.trx_id(older.bytes(), older.origin()).map_err(damaged)?) {
         std::mem::swap(&mut newer, older);
         if !previous(ctx, table, newer.bytes(), newer.origin(), older)? {
-            return Ok(Visible::None);
+            return Ok((Visible::None, steps));
         }
+        steps += 1;
     }
-    Ok(Visible::Older)
+    Ok((Visible::Older, steps))
 }
 
 /// Whether the clustered record at `origin` is that of a row whose entry in `index` is `entry`.

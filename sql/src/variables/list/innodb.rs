@@ -79,7 +79,7 @@ pub(super) const LIST: &[Variable] = &[
     v("innodb_page_cleaners", Global, int(1, 64), "2", "Threads that flush pages"),
     v("innodb_page_size", Global, steps(4096, 65_536, 4096), "16384", "Bytes of a page, from `init` on").at_start(),
     v("innodb_print_all_deadlocks", Global, Bool, "OFF", "Log deadlocks"),
-    v("innodb_purge_threads", Global, int(1, 32), "1", "Threads that remove old versions").at_start().inert(AUTOMATIC),
+    v("innodb_purge_threads", Global, int(1, 32), "1", "Threads that remove old versions").at_start(),
     v("innodb_read_only", Global, Bool, "OFF", "Open the files for reading only").at_start().inert(NOT_YET),
     v("innodb_rollback_on_timeout", Global, Bool, "OFF", "A lock wait's end rolls the transaction back").at_start(),
     v("innodb_stats_persistent", Global, Bool, "ON", "Statistics survive a restart").inert(NOT_YET),
