@@ -65,7 +65,8 @@ impl Older {
         let (visible, steps) = visible_and_steps(ctx, trx, table, page, origin, older)?;
         if steps >= FAR {
             let version = (visible == Visible::Older).then(|| older.clone());
-            self.bytes += size_of::<Name>() + size_of::<RecordBuffer>() + version.as_ref().map_or(0, RecordBuffer::size);
+            self.bytes +=
+                size_of::<Name>() + size_of::<RecordBuffer>() + version.as_ref().map_or(0, RecordBuffer::size);
             if self.bytes > BYTES_MAX {
                 self.known.clear();
                 self.bytes = 0;
