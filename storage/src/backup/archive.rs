@@ -43,6 +43,8 @@ const VERSION: u32 = 1;
 const CHUNK_HEADER_BYTES: usize = 20;
 /// Pages are collected up to this size.
 const CHUNK_BYTES: usize = if cfg!(test) { 40 << 10 } else { 256 << 10 };
+/// No log comes so far.
+const LSN_MAX: u64 = 1 << 62;
 /// A chunk that says it is longer is damaged.
 const CHUNK_BYTES_MAX: usize = 16 << 20;
 const PAGE_ENTRY_BYTES: usize = 8;
@@ -362,8 +364,8 @@ impl ArchiveReader<'_> {
                 let capacity = u64::from_be_bytes(fields.take()?);
                 let epoch = u32::from_be_bytes(fields.take()?);
                 let clean = fields.take::<1>()? == [1];
-                if begin > end {
-                    return Err(Error::corrupt("a log that ends before it begins"));
+                if begin > end || end > LSN_MAX {
+                    return Err(Error::corrupt("a log that ends before it begins, or after every other"));
                 }
                 sink.take(Item::Log(&LogHead { begin: Lsn(begin), end: Lsn(end), epoch, clean, capacity }))?;
             }

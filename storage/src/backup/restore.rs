@@ -200,10 +200,10 @@ impl Restore {
         let Some(head) = &self.head else { return Err(Error::corrupt("a log without a head")) };
         // The whole log of the backup, and room for what recovery may add before it is done.
         let wanted = log.end.since(log.begin) + 16 * BLOCK_BYTES as u64;
-        let capacity = log.capacity.max(wanted).next_multiple_of(BLOCK_BYTES as u64);
-        if capacity > CAPACITY_MAX {
+        if log.capacity.max(wanted) > CAPACITY_MAX {
             return Err(Error::corrupt("a log larger than any"));
         }
+        let capacity = log.capacity.max(wanted).next_multiple_of(BLOCK_BYTES as u64);
         let checkpoint =
             Checkpoint { number: 1, lsn: log.begin, epoch: log.epoch, newest_epoch: log.epoch, clean: log.clean };
         let file = LogFile::prepare(&*self.disk, head.page_bytes as usize, capacity, Caching::Cached, checkpoint)?;
