@@ -289,7 +289,7 @@ fn a_dump_brings_foreign_keys_back() {
         text.contains("CONSTRAINT `c_ibfk_1` FOREIGN KEY (`pid`) REFERENCES `p` (`id`) ON DELETE CASCADE"),
         "{text}"
     );
-    std::fs::write(&dump, text).expect("a file");
+    fs::write(&dump, text).expect("a file");
     client(&format!("USE e; SOURCE {}", dump.display()));
     assert_eq!(client("SHOW CREATE TABLE e.c"), client("SHOW CREATE TABLE d.c"));
     client("USE e; DELETE FROM p WHERE id = 1");

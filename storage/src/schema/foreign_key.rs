@@ -104,9 +104,8 @@ fn quoted(name: &str) -> String {
 
 /// The ordinals of columns by their names, or the name that is none.
 pub fn ordinals<'n>(columns: &[Column], names: &'n [Box<str>]) -> Result<Vec<usize>, &'n str> {
-    let find =
-        |name: &'n Box<str>| columns.iter().position(|column| same_name(&column.name, name)).ok_or::<&'n str>(name);
-    names.iter().map(find).collect()
+    let find = |name: &'n str| columns.iter().position(|column| same_name(&column.name, name)).ok_or(name);
+    names.iter().map(|name| find(name)).collect()
 }
 
 /// Whether an index of these parts begins with these columns, whole and in order.
