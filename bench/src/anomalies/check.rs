@@ -118,6 +118,9 @@ pub fn check(history: &[Txn], last: &BTreeMap<Key, Vec<Element>>) -> Vec<Anomaly
     check.anomalies
 }
 
+/// A list as it was read, and by which transaction; the last look is nobody's.
+type ReadOf<'a> = (&'a [Element], Option<usize>);
+
 struct Check<'a> {
     history: &'a [Txn],
     /// Who appended an element, and whether it was his last to that list.
@@ -161,7 +164,7 @@ impl Check<'_> {
 
     fn find_orders(&mut self, last: &BTreeMap<Key, Vec<Element>>) {
         let history = self.history;
-        let mut lists: BTreeMap<Key, Vec<(&[Element], Option<usize>)>> = BTreeMap::new();
+        let mut lists: BTreeMap<Key, Vec<ReadOf<'_>>> = BTreeMap::new();
         for (at, txn) in history.iter().enumerate().filter(|(_, txn)| txn.end == End::Committed) {
             for op in &txn.ops {
                 if let Op::Read(key, list) = op {
