@@ -95,6 +95,8 @@ pub fn run(arguments: &Args) -> ExitCode {
             return ExitCode::from(2);
         }
     };
+    // From here on: whoever could connect may as well want it to stop.
+    let signals = signals();
     let running = match start(globals, &options) {
         Ok(running) => running,
         Err(cause) => {
@@ -104,7 +106,7 @@ pub fn run(arguments: &Args) -> ExitCode {
         }
     };
     log::system(format_args!("glassine: ready for connections. Version: '{version}'  {}", running.server));
-    running.stop_on_signals();
+    running.stop_on(signals);
     running.server.wait_for_shutdown_request();
     log::system("glassine: shutting down");
     match running.stop() {
@@ -291,11 +293,21 @@ fn write_pid_file(instance: &Instance) -> Result<Option<PathBuf>, String> {
     Ok(Some(path))
 }
 
+/// SIGTERM and SIGINT from now on, instead of a sudden end.
+fn signals() -> std::io::Result<Signals> {
+    Signals::new([SIGTERM, SIGINT])
+}
+
 impl Running {
     /// From now on SIGTERM and SIGINT ask the server to stop.
     pub fn stop_on_signals(&self) {
+        self.stop_on(signals());
+    }
+
+    /// Signals that have come, and those that will, ask the server to stop.
+    fn stop_on(&self, signals: std::io::Result<Signals>) {
         let shared = self.server.shared().clone();
-        match Signals::new([SIGTERM, SIGINT]) {
+        match signals {
             Ok(mut signals) => {
                 thread::spawn(move || {
                     for _ in signals.forever() {
