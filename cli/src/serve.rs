@@ -12,6 +12,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::io;
 use std::sync::Arc;
 use std::thread;
 
@@ -294,7 +295,7 @@ fn write_pid_file(instance: &Instance) -> Result<Option<PathBuf>, String> {
 }
 
 /// SIGTERM and SIGINT from now on, instead of a sudden end.
-fn signals() -> std::io::Result<Signals> {
+fn signals() -> io::Result<Signals> {
     Signals::new([SIGTERM, SIGINT])
 }
 
@@ -305,7 +306,7 @@ impl Running {
     }
 
     /// Signals that have come, and those that will, ask the server to stop.
-    fn stop_on(&self, signals: std::io::Result<Signals>) {
+    fn stop_on(&self, signals: io::Result<Signals>) {
         let shared = self.server.shared().clone();
         match signals {
             Ok(mut signals) => {
