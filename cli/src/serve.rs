@@ -10,9 +10,9 @@
 //! 2 for wrong options.
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::io;
 use std::sync::Arc;
 use std::thread;
 
