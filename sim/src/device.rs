@@ -43,6 +43,7 @@ pub fn draw_config(random: &mut Random, disk: &SimDisk) -> Config {
             1 => FlushLogAtCommit::Write,
             _ => FlushLogAtCommit::Sync,
         },
+        undo_log_bytes_max: if random.chance(2) { 40 * page_bytes as u64 } else { 1 << 30 },
         ..Config::tiny()
     };
     // Where nothing is torn, nothing need be written twice.

@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::sync::Arc;
+use std::time::Duration;
 
 use storage::schema::{ReadMode, Row};
 use storage::{Engine, Error, Isolation, Savepoint, Table, Trx, TrxOptions, XidClaim};
@@ -110,12 +111,18 @@ impl Run {
     fn background(&mut self, engine: &Arc<Engine>, steps: u64) -> Result<(), End> {
         self.doing = "background work";
         self.aim_crash(60, 20);
+        // What rests after it has been tried is tried again.
+        if self.random.chance(4) {
+            self.disk.pass(Duration::from_secs(10));
+        }
+        let truncations = engine.status().undo_truncations;
         for _ in 0..steps {
             let result = engine.step();
             if self.judge(result, "background work")? != Some(true) {
                 break;
             }
         }
+        self.report.add("undo truncations", engine.status().undo_truncations - truncations);
         Ok(())
     }
 

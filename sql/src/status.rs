@@ -378,6 +378,7 @@ fn engine_facts(engine: &EngineStatus) -> Vec<(&'static str, u64)> {
         ("Innodb_dblwr_writes", store.doublewrite_writes),
         ("Innodb_deadlocks", engine.deadlocks),
         ("Innodb_history_list_length", engine.history_list_length),
+        ("Innodb_undo_truncations", engine.undo_truncations),
         ("Innodb_log_waits", store.log_waits),
         ("Innodb_log_write_requests", store.log_write_requests),
         ("Innodb_log_writes", store.log_writes),

@@ -82,6 +82,10 @@ pub struct Config {
     /// How the system and the undo tablespace are stored (`innodb_system_compression_algorithm`). Their pages are
     /// written often and live briefly: a light codec.
     pub system_compression: Algorithm,
+    /// The undo tablespace becomes shorter when it may (`innodb_undo_log_truncate`) ...
+    pub undo_log_truncate: bool,
+    /// ... and is longer than this (`innodb_max_undo_log_size`).
+    pub undo_log_bytes_max: u64,
     /// Undo logs are encrypted (`innodb_undo_log_encrypt`).
     pub encrypt_undo: bool,
     /// Effort of zlib where a table does not say it (`innodb_compression_level`).
@@ -176,6 +180,8 @@ impl Default for Config {
             old_blocks_ms: 1000,
             compression: Algorithm::ZSTD,
             system_compression: Algorithm::LZ4,
+            undo_log_truncate: true,
+            undo_log_bytes_max: 1 << 30,
             encrypt_undo: false,
             compression_level: 6,
             punch: true,

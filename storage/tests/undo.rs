@@ -227,3 +227,102 @@ fn estimates_are_about_right() {
     let statistics = engine.table_statistics(&table);
     assert!((6_000..16_000).contains(&statistics.rows), "{}", statistics.rows);
 }
+
+/// How many bytes the file of the undo tablespace has.
+fn undo_bytes(engine: &Engine) -> u64 {
+    let spaces = engine.tablespaces().unwrap();
+    spaces.iter().find(|space| space.name == "innodb_undo_001").expect("there is one").file_bytes
+}
+
+/// Undo of several hundred pages.
+fn much_undo(engine: &Arc<Engine>, table: &Arc<Table>, first: u32) {
+    let mut trx = engine.begin(TrxOptions::default());
+    for id in first..first + 12_000 {
+        insert(&mut trx, table, id, id);
+    }
+    for id in first..first + 12_000 {
+        update(&mut trx, table, id, id + 1);
+    }
+    trx.commit().unwrap();
+}
+
+const SHORT: u64 = 300 * 4096;
+
+#[test]
+fn long_undo_is_truncated_when_it_is_not_needed() {
+    let disk = SimDisk::new(5);
+    let (engine, table) = engine(&disk);
+    engine.set_config(|config| config.undo_log_bytes_max = SHORT);
+    let mut reader = engine.begin(TrxOptions::default());
+    reader.take_snapshot();
+    much_undo(&engine, &table, 0);
+    let long = undo_bytes(&engine);
+    assert!(long > SHORT, "{long} bytes");
+    while engine.step().unwrap() {}
+    assert_eq!(engine.status().undo_truncations, 0, "somebody may want to read it");
+    reader.commit().unwrap();
+    disk.pass(std::time::Duration::from_secs(11));
+    while engine.step().unwrap() {}
+    assert_eq!(engine.status().undo_truncations, 1);
+    let short = undo_bytes(&engine);
+    assert!(short <= SHORT, "{short} of {long} bytes");
+    assert_clean(&engine);
+    // It grows again, and is truncated again.
+    let before = rows(&engine, &table);
+    much_undo(&engine, &table, 100_000);
+    assert!(undo_bytes(&engine) > SHORT);
+    assert_eq!(rows(&engine, &table).len(), before.len() + 12_000);
+    disk.pass(std::time::Duration::from_secs(11));
+    while engine.step().unwrap() {}
+    assert_eq!(engine.status().undo_truncations, 2);
+    assert_clean(&engine);
+    // What is open keeps its undo.
+    let mut open = engine.begin(TrxOptions::default());
+    update(&mut open, &table, 1, 70);
+    much_undo(&engine, &table, 200_000);
+    disk.pass(std::time::Duration::from_secs(11));
+    while engine.step().unwrap() {}
+    open.rollback().unwrap();
+    assert!(rows(&engine, &table).contains(&(1, 2)));
+    assert_clean(&engine);
+}
+
+#[test]
+fn a_crash_in_the_truncation_of_undo_leaves_it_long_or_short() {
+    let disk = SimDisk::new(6);
+    let (engine, table) = engine(&disk);
+    engine.set_config(|config| config.undo_log_truncate = false);
+    much_undo(&engine, &table, 0);
+    while engine.step().unwrap() {}
+    let before = rows(&engine, &table);
+    let config = Config { undo_log_truncate: true, undo_log_bytes_max: SHORT, ..engine.config() };
+    engine.close().unwrap();
+    drop(engine);
+    let (mut long, mut short) = (0, 0);
+    for crash_after in 0.. {
+        let disk = disk.duplicate();
+        let engine = Engine::open(Arc::new(disk.clone()), config.clone()).unwrap();
+        let at = disk.changes() + 1 + crash_after;
+        disk.set_faults(|faults| faults.crash_at = Some(at));
+        while matches!(engine.step(), Ok(true)) {}
+        let survived = !disk.is_crashed();
+        assert!(!survived || engine.status().undo_truncations == 1);
+        let disk = disk.crash();
+        drop(engine);
+        let engine = Engine::open(Arc::new(disk.clone()), config.clone()).unwrap();
+        let table = engine.table("d", "t").unwrap();
+        match undo_bytes(&engine) > SHORT {
+            true => long += 1,
+            false => short += 1,
+        }
+        assert_eq!(rows(&engine, &table), before);
+        much_undo(&engine, &table, 300_000);
+        while engine.step().unwrap() {}
+        assert_eq!(rows(&engine, &table).len(), before.len() + 12_000);
+        assert_clean(&engine);
+        if survived {
+            break;
+        }
+    }
+    assert!(long > 0 && short > 0, "both are met: {long}, {short}");
+}

@@ -73,6 +73,8 @@ pub fn reconfigure(globals: &GlobalVariables, config: &mut Config) {
     if let Some(algorithm) = Algorithm::by_name(&globals.text("innodb_system_compression_algorithm")) {
         config.system_compression = algorithm;
     }
+    config.undo_log_truncate = globals.on("innodb_undo_log_truncate");
+    config.undo_log_bytes_max = globals.number("innodb_max_undo_log_size") as u64;
     config.encrypt_undo = globals.on("innodb_undo_log_encrypt");
     config.deadlock_detect = globals.on("innodb_deadlock_detect");
     config.purge_batch = globals.number("innodb_purge_batch_size") as usize;

@@ -91,7 +91,9 @@ impl Background {
                     // A breath between two steps, so that others who want the filesystem's journal get it.
                     let more =
                         !inner.store.is_poisoned() && (inner.drop_step() | inner.release_step().unwrap_or(false));
-                    rest = if more { BREATH } else { IDLE };
+                    let truncated = inner.truncate_undo_step();
+                    let truncated = truncated.inspect_err(|error| tracing::warn!("truncate undo: {error}"));
+                    rest = if more | truncated.unwrap_or(false) { BREATH } else { IDLE };
                 }
             })
         };

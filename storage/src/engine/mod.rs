@@ -35,6 +35,7 @@ mod status;
 mod tables;
 mod temporary;
 mod trx;
+mod undo_truncation;
 mod xa;
 
 use std::sync::Arc;
@@ -71,6 +72,7 @@ use purge::Purging;
 use rollbacks::Rollbacks;
 use status::Counters;
 use temporary::Temporary;
+use undo_truncation::UndoTruncation;
 use xa::Branches;
 
 /// How long a shutdown goes on giving back freed pages.
@@ -97,6 +99,7 @@ struct Inner {
     rollbacks: Rollbacks,
     branches: Branches,
     last_violation: foreign::LastViolation,
+    undo_truncation: UndoTruncation,
     counters: Counters,
     report: RecoveryReport,
 }
@@ -141,6 +144,7 @@ impl Engine {
             rollbacks: Rollbacks::new(),
             branches: Branches::new(),
             last_violation: foreign::LastViolation::new(),
+            undo_truncation: UndoTruncation::new(),
             counters: Counters::default(),
             report: opened.report,
         });
@@ -229,7 +233,7 @@ impl Engine {
         if written == 0 && self.inner.store.freed().waiting() > 0 {
             self.inner.store.checkpoint_step()?;
         }
-        let releasing = self.inner.release_step()?;
+        let releasing = self.inner.release_step()? | self.inner.truncate_undo_step()?;
         Ok(rolling_back || recovering || purged || written > 0 || dropping || releasing)
     }
 

@@ -86,6 +86,8 @@ pub struct EngineStatus {
     pub locks_held: u64,
     pub history_list_length: u64,
     pub undo_purged: u64,
+    /// How often the undo tablespace was made shorter.
+    pub undo_truncations: u64,
     /// Commit numbers below this one are purged, or about to be.
     pub purged_below: u64,
     pub trx_active: u64,
@@ -166,6 +168,7 @@ impl Engine {
             locks_held: inner.locks.count(),
             history_list_length: undo.history_length_now,
             undo_purged: undo.logs_purged,
+            undo_truncations: inner.undo_truncation.count.get(),
             purged_below: inner.purge_view.view().no_limit().0,
             trx_active: inner.registry.active_count() as u64,
             trx_commits: inner.counters.commits.read(),

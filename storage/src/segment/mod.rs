@@ -12,7 +12,8 @@
 //! ```
 //!
 //! [`space`] gives extents and single pages, [`inode`] distributes them within a segment, [`list`] links the extents'
-//! descriptors, [`survey`] reads it all back for the checker, [`release`] gives the blocks of freed pages back.
+//! descriptors, [`survey`] reads it all back for the checker, [`release`] gives the blocks of freed pages back, [`shrink`] the
+//! free end of a file.
 //!
 //! Invariants:
 //!
@@ -31,6 +32,8 @@ mod space;
 
 mod release;
 
+mod shrink;
+
 pub mod survey;
 
 use std::sync::Arc;
@@ -47,6 +50,7 @@ use crate::mtr::{Mtr, PageHandle};
 use crate::store::{Store, Tablespace};
 
 pub use release::{is_free, release_step};
+pub use shrink::{describe_less, shorten};
 
 /// Where a segment's inode lies: the 10-byte segment header of InnoDB (space 4, page 4, offset 2), as a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

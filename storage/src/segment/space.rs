@@ -132,6 +132,15 @@ impl<'m, 's> Space<'m, 's> {
         self.header_u32(layout::SIZE)
     }
 
+    /// Pages that have descriptors; behind them the file is as it was when it grew.
+    pub fn free_limit(&self) -> u32 {
+        self.header_u32(layout::FREE_LIMIT)
+    }
+
+    pub fn fragments_used(&self) -> u32 {
+        self.header_u32(layout::FRAGMENT_USED)
+    }
+
     pub fn list(&self, offset: usize) -> List {
         List { page: self.header, offset }
     }

@@ -279,6 +279,16 @@ impl Tablespace {
         self.layout.extend(pages, self.reserve_blocks && !sparse).map_err(Error::io("extend a tablespace"))
     }
 
+    /// From here on there are only so many pages. Page 0 is latched and says so, and none of those behind is dirty.
+    pub fn shrink_to(&self, pages: u32) {
+        self.layout.shrink_to(pages);
+    }
+
+    /// Makes the file as short as it has become. What page 0 says is durable in the log.
+    pub fn cut(&self) -> Result<()> {
+        self.layout.cut().map_err(Error::io("cut a tablespace"))
+    }
+
     pub fn sync(&self) -> Result<()> {
         // What is temporary need not be durable.
         if self.is_dropped() || self.id.is_temporary() {

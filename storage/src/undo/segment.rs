@@ -94,6 +94,13 @@ impl RollbackSegment {
         }
     }
 
+    /// Any cached segment.
+    fn take_cached(&self) -> Option<(LogKind, Cached)> {
+        let mut slots = self.slots.lock();
+        let update = slots.cached_update.pop().map(|cached| (LogKind::Update, cached));
+        update.or_else(|| slots.cached_insert.pop().map(|cached| (LogKind::Insert, cached)))
+    }
+
     pub(super) fn put_free(&self, slot: u16) {
         self.slots.lock().free.push(slot);
     }
@@ -196,6 +203,22 @@ impl UndoSpace {
         }
         let space = UndoSpace { segments, next: AtomicUsize::new(0), history, counters: Counters::default() };
         Ok((space, recovered.into_values().collect(), newest))
+    }
+
+    /// Frees the undo segments that are kept for the next transactions, where there is no history that could lie on them.
+    pub fn free_cached(&self, store: &Store) -> Result<()> {
+        for segment in &self.segments {
+            while let Some((kind, cached)) = segment.take_cached() {
+                let freed = segment.free_without_history(store, cached.slot, cached.first);
+                if !matches!(freed, Ok(true)) {
+                    segment.put_cached(kind, cached.slot, cached.first);
+                }
+                if !freed? {
+                    break;
+                }
+            }
+        }
+        Ok(())
     }
 
     pub fn status(&self) -> UndoStatus {
@@ -449,6 +472,25 @@ impl RollbackSegment {
         let mut log = Log { slot, first, header, start, last, top: None, untruncated: false, state };
         log.top = log.record_before(store, last, None)?;
         Ok(log)
+    }
+
+    /// Frees a cached undo segment, which has one page, and its slot. False = this rollback segment has history.
+    fn free_without_history(&self, store: &Store, slot: u16, first: PageNo) -> Result<bool> {
+        let first = PageId::new(self.header.space, first);
+        let mut mtr = Mtr::begin(store);
+        let header = mtr.latch_exclusive(self.header)?;
+        if list::length(mtr.page(header), page::RSEG_HISTORY) > 0 {
+            return Ok(false);
+        }
+        let page = mtr.latch_exclusive(first)?;
+        let Some(segment) = Segment::read(mtr.page(page), page::SEGMENT) else {
+            return Err(Error::corrupt_page(first, "an undo segment without its header"));
+        };
+        while !segment::drop_step(&mut mtr, segment)? {}
+        write_slot(&mut mtr, header, slot, PageNo::NULL);
+        mtr.commit();
+        self.put_free(slot);
+        Ok(true)
     }
 
     /// Frees an undo segment that is in a slot, and then the slot.

@@ -76,8 +76,7 @@ pub(super) const LIST: &[Variable] = &[
     v("innodb_log_writer_threads", Global, Bool, "ON", "Threads that write the log").inert(AUTOMATIC),
     v("innodb_max_purge_lag", Global, int(0, U32), "0", "Old versions that slow writers down").inert(NOT_YET),
     v("innodb_max_purge_lag_delay", Global, int(0, 10_000_000), "0", "By how much").inert(NOT_YET),
-    v("innodb_max_undo_log_size", Global, int(10 << 20, ANY), "1073741824", "Bytes of an undo tablespace")
-        .inert(NOT_YET),
+    v("innodb_max_undo_log_size", Global, int(10 << 20, ANY), "1073741824", "Bytes from which undo is truncated"),
     v("innodb_monitor_enable", Global, Text, "", "Counters to turn on").null().inert("all counters are on"),
     v("innodb_monitor_disable", Global, Text, "", "Counters to turn off").null().inert("all counters are on"),
     v("innodb_mtflush_threads", Global, int(0, 64), "8", "Threads that flush pages with innodb_use_mtflush=ON"),
@@ -131,7 +130,7 @@ pub(super) const LIST: &[Variable] = &[
     v("innodb_thread_sleep_delay", Global, int(0, 1_000_000), "10000", "Of innodb_thread_concurrency").inert(GONE),
     v("innodb_tmpdir", Both, Text, "", "Directory of index builds").null().inert(NOT_YET),
     v("innodb_undo_directory", Global, Text, "./", "Directory of undo tablespaces").at_start().inert(NOT_YET),
-    v("innodb_undo_log_truncate", Global, Bool, "OFF", "Shrink undo tablespaces").inert(NOT_YET),
+    v("innodb_undo_log_truncate", Global, Bool, "ON", "Truncate undo when it is long and purge has read it"),
     v("innodb_undo_logs", Global, int(0, 128), "128", "Rollback segments").inert(AUTOMATIC),
     v("innodb_undo_tablespaces", Global, int(0, 127), "0", "Undo tablespaces").inert(NOT_YET),
     v("innodb_use_atomic_writes", Global, Bool, "ON", "Write pages untorn where the kernel promises it").at_start(),

@@ -155,6 +155,11 @@ impl SimDisk {
         self.state.lock().changes
     }
 
+    /// Lets time pass.
+    pub fn pass(&self, time: Duration) {
+        self.clock.pass(time);
+    }
+
     /// Syncs of files so far.
     pub fn syncs(&self) -> u64 {
         self.state.lock().syncs

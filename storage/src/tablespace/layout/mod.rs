@@ -91,6 +91,20 @@ impl Layout {
         }
     }
 
+    /// Makes the file end behind so many pages; its length follows with [`Layout::cut`].
+    pub fn shrink_to(&self, pages: u32) {
+        match self {
+            Layout::Punched(layout) => layout.shrink_to(pages),
+        }
+    }
+
+    /// Gives back what the file has behind its pages.
+    pub fn cut(&self) -> io::Result<()> {
+        match self {
+            Layout::Punched(layout) => layout.cut(),
+        }
+    }
+
     /// Pages the file has room for.
     pub fn pages(&self) -> u32 {
         match self {

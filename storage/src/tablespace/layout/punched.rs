@@ -270,6 +270,23 @@ impl Punched {
         Ok(())
     }
 
+    /// The file has so many pages from here on, none of which is dirty behind them; [`Punched::cut`] makes it so.
+    pub fn shrink_to(&self, pages: u32) {
+        let _extending = self.extending.lock();
+        let before = self.pages.load(Ordering::Relaxed);
+        for page in pages..before {
+            self.known.set(page, Known::new(PageState::UNWRITTEN, Some(0)));
+        }
+        self.pages.fetch_min(pages, Ordering::Relaxed);
+    }
+
+    /// Makes the file as long as its pages are, if it is longer. It may have grown again since it was to be shorter.
+    pub fn cut(&self) -> io::Result<()> {
+        let _extending = self.extending.lock();
+        let to = self.offset(self.pages.load(Ordering::Relaxed));
+        if self.file.len()? > to { self.file.set_len(to) } else { Ok(()) }
+    }
+
     pub fn pages(&self) -> u32 {
         self.pages.load(Ordering::Relaxed)
     }

@@ -1,0 +1,92 @@
+//! Undo that had to be long becomes short again.
+//!
+//! Undo pages that are freed give their blocks back at once (`segment::release`), but the file stays as long as the
+//! longest transaction made it. When it is longer than `innodb_max_undo_log_size`, and purge has read all history, the
+//! rollback segments give up the undo segments that they kept for later, and the free end of the file is cut off
+//! (`segment::shrink`). Transactions that are open keep their undo where it is: what lies behind it goes now, the rest
+//! another time. Nobody is kept from beginning a transaction meanwhile.
+//!
+//! Nothing of this is remembered over a crash: each step leaves an ordinary tablespace.
+//!
+//! The road not taken: InnoDB moves all rollback segments of a tablespace to others, and makes the file anew under
+//! another number; that takes two tablespaces, a log of its own, and time without any transaction in the one.
+
+use std::time::Duration;
+
+use format::ids::Lsn;
+
+use super::Inner;
+use crate::error::Result;
+use crate::lock::Interrupt;
+use crate::recovery::UNDO_SPACE;
+use crate::segment;
+use crate::sync::{Counter, Mutex, Rank};
+
+/// After an attempt that cut nothing off, the next one can wait.
+const REST: Duration = Duration::from_secs(10);
+
+/// See the module header.
+pub(super) struct UndoTruncation {
+    state: Mutex<State>,
+    /// How often the file was cut.
+    pub count: Counter,
+}
+
+#[derive(Clone, Copy)]
+enum State {
+    /// Nothing is tried before this time.
+    Rests(Duration),
+    /// The end of the file has no descriptors, from this page on; it waits for the checkpoint.
+    Waits(u32, Lsn),
+}
+
+impl UndoTruncation {
+    pub fn new() -> UndoTruncation {
+        UndoTruncation { state: Mutex::new(Rank::Instance, State::Rests(Duration::ZERO)), count: Counter::default() }
+    }
+}
+
+impl Inner {
+    /// One step towards a shorter undo tablespace, if it is too long. True if something was done.
+    pub fn truncate_undo_step(&self) -> Result<bool> {
+        let store = &self.store;
+        let Some(space) = store.space(UNDO_SPACE) else { return Ok(false) };
+        let config = store.config();
+        let bytes = u64::from(space.pages()) * store.page_bytes() as u64;
+        if !config.undo_log_truncate || bytes <= config.undo_log_bytes_max {
+            return Ok(false);
+        }
+        // Pages may still wait for their redo; and a backup wants all that was there when it began.
+        if store.is_poisoned() || store.pool().has_pending() {
+            return Ok(false);
+        }
+        let Ok(_pass) = self.dictionary.instance_lock().pass(&Interrupt::new(), Duration::ZERO) else {
+            return Ok(false);
+        };
+        let mut state = self.undo_truncation.state.lock();
+        let now = store.disk().clock().now();
+        match *state {
+            State::Rests(until) if now < until || self.undo.status().history_length_now > 0 => Ok(false),
+            State::Rests(_) => {
+                *state = State::Rests(now + REST);
+                self.undo.free_cached(store)?;
+                let Some((limit, lsn)) = segment::describe_less(store, UNDO_SPACE)? else { return Ok(false) };
+                if limit < space.pages() {
+                    *state = State::Waits(limit, lsn);
+                }
+                Ok(limit < space.pages())
+            }
+            State::Waits(_, lsn) if store.redo().checkpoint_lsn() < lsn => Ok(false),
+            State::Waits(limit, _) => {
+                *state = State::Rests(now + REST);
+                let cut = segment::shorten(store, UNDO_SPACE, limit)?;
+                if cut == 0 {
+                    return Ok(false);
+                }
+                self.undo_truncation.count.add(1);
+                tracing::info!("{} is truncated from {} to {limit} pages", space.path(), limit + cut);
+                Ok(true)
+            }
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! Makes a tablespace shorter: the free extents at its end go.
+//!
+//! ```text
+//!   size   |#### used ####|.. free ..|## used ##|........ free ........|
+//!                                                ^ free limit comes down to here      1  describe_less
+//!                                     checkpoint passes                               2
+//!                                               |  size comes down, too               3  shorten
+//!                                               |  the log is flushed, the file cut
+//! ```
+//!
+//! Between 1 and 3 the pages behind the free limit are what they are in a file that has just grown: nobody has them and none has a
+//! descriptor. A page there that is dirty was changed before 1, so once the checkpoint has passed 1 none is, and recovery
+//! will not want to change any. A crash anywhere leaves a file that is longer than its page 0 says, or that has room
+//! without descriptors; both are ordinary.
+//!
+//! Invariants:
+//!
+//! * Nothing is cut off while somebody has room reserved: he counts on the free extents.
+//! * The file is cut only after the log that says so is durable: page 0 never promises pages that are gone.
+
+use std::sync::atomic::Ordering;
+
+use format::ids::{Lsn, PageNo, SpaceId};
+use format::page::space as layout;
+
+use super::space::Space;
+use crate::error::{Error, Result};
+use crate::mtr::Mtr;
+use crate::store::Store;
+
+/// Extents in one mini-transaction.
+const EXTENTS_MAX: usize = if cfg!(test) { 2 } else { 32 };
+
+/// Takes the descriptors of the free extents at the end of a tablespace back. Answers how many pages have descriptors
+/// then, and the LSN that the checkpoint has to pass before [`shorten`]. None = somebody has reserved room.
+pub fn describe_less(store: &Store, id: SpaceId) -> Result<Option<(u32, Lsn)>> {
+    let tablespace = store.space(id).ok_or_else(|| Error::NotFound(format!("tablespace {id}").into()))?;
+    loop {
+        let mut mtr = Mtr::begin(store);
+        let mut space = Space::latch(&mut mtr, id)?;
+        if tablespace.reserved_pages().load(Ordering::Relaxed) > 0 {
+            return Ok(None);
+        }
+        let mut forgotten = Ok(true);
+        for _ in 0..EXTENTS_MAX {
+            forgotten = space.forget_last_extent();
+            if !matches!(forgotten, Ok(true)) {
+                break;
+            }
+        }
+        let limit = space.free_limit();
+        // What was forgotten until an error is consistent.
+        let lsn = mtr.commit();
+        if !forgotten? {
+            return Ok(Some((limit, lsn)));
+        }
+    }
+}
+
+/// Cuts the file behind `limit` pages, which [`describe_less`] answered; the checkpoint has passed the LSN that came with
+/// it. Answers by how many pages; 0 if somebody has come in between.
+pub fn shorten(store: &Store, id: SpaceId, limit: u32) -> Result<u32> {
+    let tablespace = store.space(id).ok_or_else(|| Error::NotFound(format!("tablespace {id}").into()))?;
+    let (cut, lsn) = {
+        let mut mtr = Mtr::begin(store);
+        let mut space = Space::latch(&mut mtr, id)?;
+        let reserved = tablespace.reserved_pages().load(Ordering::Relaxed) > 0;
+        // A crash may have left a file that is longer than page 0 says.
+        let pages = space.size().min(limit);
+        if reserved || space.free_limit() != limit || tablespace.pages() <= pages {
+            return Ok(0);
+        }
+        let cut = tablespace.pages() - pages;
+        if pages < space.size() {
+            let header = space.header;
+            space.write_u32(header, layout::SIZE, pages);
+        }
+        // Under the latch, so that whoever lets the file grow again begins here.
+        tablespace.shrink_to(pages);
+        (cut, mtr.commit())
+    };
+    store.flush_log(lsn)?;
+    tablespace.cut()?;
+    Ok(cut)
+}
+
+impl Space<'_, '_> {
+    /// Takes the last described extent off, if nobody has a page of it. False = there is none such.
+    fn forget_last_extent(&mut self) -> Result<bool> {
+        let (pages, limit) = (self.extent_pages(), self.free_limit());
+        // The fixed pages are in the first one.
+        if limit <= pages {
+            return Ok(false);
+        }
+        let first = PageNo(limit - pages);
+        let Some(extent) = self.extent_of(first)? else { return Ok(false) };
+        let state = self.extent_state(extent);
+        match first.0.is_multiple_of(self.page_bytes as u32) {
+            // It begins with the descriptors, those behind it gone, and a bitmap.
+            true if state == layout::STATE_FREE_FRAGMENT && self.extent_used(extent) == 2 => {
+                self.list(layout::FREE_FRAGMENT_LIST).remove(self, extent.node())?;
+                let used = self.fragments_used().saturating_sub(2);
+                let header = self.header;
+                self.write_u32(header, layout::FRAGMENT_USED, used);
+            }
+            false if state == layout::STATE_FREE => {
+                self.list(layout::FREE_LIST).remove(self, extent.node())?;
+            }
+            _ => return Ok(false),
+        }
+        let header = self.header;
+        self.write_u32(header, layout::FREE_LIMIT, first.0);
+        Ok(true)
+    }
+}
