@@ -22,12 +22,12 @@
 //! was the smallest.
 //!
 //! ```text
-//!            taken apart   search                   sysbench row   (us per page of 16K, ratio)
-//!   letters  yes           none: [`letters`]          10  2.5
-//!   skimming no            long matches, big steps    34  2.0
-//!   brisk    no            long matches, small steps  46  2.0
-//!   thorough no            as level 1 does            67  2.0
-//!   columns  yes           as level 1 does            60  2.5
+//!            taken apart   search                   sysbench rows (us per page of 16K, ratio)
+//!   letters  yes           none: [`letters`]          24  2.36
+//!   skimming no            long matches, big steps    32  1.99
+//!   brisk    no            long matches, small steps  45  2.03
+//!   thorough no            as level 1 does            70  2.05
+//!   columns  yes           as level 1 does            for pages of narrow rows, and of words
 //! ```
 //!
 //! To a decoder they are all the same, but for being taken apart.
