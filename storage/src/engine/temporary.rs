@@ -93,10 +93,13 @@ impl Temporary {
     }
 }
 
+/// Database and table.
+type Name = (Box<str>, Box<str>);
+
 /// The temporary tables of a session. They go when the last holder drops this.
 pub struct TemporaryTables {
     engine: Arc<Engine>,
-    tables: Mutex<FxHashMap<(Box<str>, Box<str>), Arc<Table>>>,
+    tables: Mutex<FxHashMap<Name, Arc<Table>>>,
 }
 
 impl std::fmt::Debug for TemporaryTables {

@@ -135,7 +135,7 @@ const COUNT: usize = {
     count
 };
 
-const ALL: [Variable; COUNT] = {
+static ALL: [Variable; COUNT] = {
     let mut all = [FAMILIES[0][0]; COUNT];
     let (mut at, mut family) = (0, 0);
     while family < FAMILIES.len() {
