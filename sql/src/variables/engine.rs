@@ -78,8 +78,8 @@ pub fn reconfigure(globals: &GlobalVariables, config: &mut Config) {
     config.encrypt_undo = globals.on("innodb_undo_log_encrypt");
     config.deadlock_detect = globals.on("innodb_deadlock_detect");
     config.purge_batch = globals.number("innodb_purge_batch_size") as usize;
-    config.max_purge_lag = globals.number("innodb_max_purge_lag") as u64;
-    config.max_purge_lag_delay_us = globals.number("innodb_max_purge_lag_delay") as u64;
+    config.max_purge_lag = globals.number("innodb_max_purge_lag");
+    config.max_purge_lag_delay_us = globals.number("innodb_max_purge_lag_delay");
     config.compression_level = globals.number("innodb_compression_level") as u8;
     config.old_blocks_ms = globals.number("innodb_old_blocks_time") as u32;
 }

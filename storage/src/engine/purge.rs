@@ -80,7 +80,7 @@ fn delay_us(history: u64, lag_max: u64, delay_max_us: u64) -> u64 {
     if lag_max == 0 || history <= lag_max {
         return 0;
     }
-    let delay = ((history as f64 / lag_max as f64 - 0.9995) * 10_000.0) as u64;
+    let delay = (history.saturating_mul(10_000) / lag_max).saturating_sub(9_995);
     if delay_max_us > 0 { delay.min(delay_max_us) } else { delay }
 }
 

@@ -225,7 +225,8 @@ impl Trx {
             return Ok(!table.is_stale());
         }
         let lock = table.metadata();
-        if !self.locked_tables.as_ref().is_some_and(|locked| locked.allows(lock) >= Some(wanted)) {
+        let has = self.locked_tables.as_ref().and_then(|locked| locked.allows(lock));
+        if has < Some(wanted) {
             self.metadata.share(lock, wanted, &self.inner.interrupt, self.metadata_wait_timeout)?;
         }
         if table.is_stale() {

@@ -92,7 +92,7 @@ impl MetadataLock {
     fn try_share(&self, wanted: TableUse) -> bool {
         let closed = match wanted {
             TableUse::Read => ALONE,
-            TableUse::Write => ALONE | WANTED_READ_ONLY | COUNT * READ_ONLY,
+            TableUse::Write => ALONE | WANTED_READ_ONLY | (COUNT * READ_ONLY),
         };
         self.change(|state| (state & closed == 0).then_some(state + wanted.holder()))
     }
@@ -105,7 +105,7 @@ impl MetadataLock {
     /// Keeps writers out. False: there are some, or somebody has or wants it alone; newcomers that write wait from now on.
     fn try_read_only(&self) -> bool {
         let granted = self
-            .change(|state| (state & (ALONE | COUNT * WRITER) == 0).then_some((state & !WANTED_READ_ONLY) + READ_ONLY));
+            .change(|state| (state & (ALONE | (COUNT * WRITER)) == 0).then_some((state & !WANTED_READ_ONLY) + READ_ONLY));
         if !granted {
             self.state.fetch_or(WANTED_READ_ONLY, Ordering::Relaxed);
         }
