@@ -104,8 +104,9 @@ impl MetadataLock {
 
     /// Keeps writers out. False: there are some, or somebody has or wants it alone; newcomers that write wait from now on.
     fn try_read_only(&self) -> bool {
-        let granted = self
-            .change(|state| (state & (ALONE | (COUNT * WRITER)) == 0).then_some((state & !WANTED_READ_ONLY) + READ_ONLY));
+        let granted = self.change(|state| {
+            (state & (ALONE | (COUNT * WRITER)) == 0).then_some((state & !WANTED_READ_ONLY) + READ_ONLY)
+        });
         if !granted {
             self.state.fetch_or(WANTED_READ_ONLY, Ordering::Relaxed);
         }
