@@ -267,7 +267,7 @@ fn fill_in_facts(globals: &GlobalVariables, datadir: &Path) -> Result<(), String
 }
 
 /// The server's identity, which is made up once and kept in `auto.cnf`, as in MySQL.
-fn server_uuid(datadir: &Path) -> std::io::Result<String> {
+fn server_uuid(datadir: &Path) -> io::Result<String> {
     let path = datadir.join("auto.cnf");
     if let Ok(text) = fs::read_to_string(&path)
         && let Some(identity) = text.lines().find_map(|line| line.trim().strip_prefix("server-uuid="))
