@@ -81,7 +81,7 @@ impl Run {
         let target = if self.random.chance(2) { target.crash() } else { target.duplicate() };
         let told = |error: Error| error.to_string();
         // Keys are in no backup; whoever restores one brings them.
-        bring_keys(&self.disk, &target).map_err(|error| format!("the key ring: {error}"))?;
+        bring_keys(&self.disk.duplicate(), &target).map_err(|error| format!("the key ring: {error}"))?;
         let engine = Engine::open(Arc::new(target), self.config.clone()).map_err(told)?;
         let report = engine.check().map_err(told)?;
         if let Some(error) = report.errors.first() {

@@ -106,6 +106,8 @@ impl Backup {
     pub fn of_running(store: Arc<Store>, hold: BackupHold, named: &[&str]) -> Result<Backup> {
         let disk = store.disk().clone();
         let config = store.config();
+        // A page that the log of before a crash makes anew may be anything on the disk until then.
+        store.apply_all_pending()?;
         let checkpoint = store.redo().begin_archive(disk.clone())?;
         // From here on the archive is ended by `Drop`.
         let mut backup = Backup::new(disk, config, checkpoint, Log::Running { store: store.clone(), _hold: hold });

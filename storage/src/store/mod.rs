@@ -234,8 +234,8 @@ impl Store {
         })
     }
 
-    /// Applies all of it, with whoever else does.
-    fn apply_all_pending(&self) -> Result<()> {
+    /// Applies all of it, with whoever else does. The pages are dirty then, or as they were written.
+    pub fn apply_all_pending(&self) -> Result<()> {
         while self.pool.pending_pages() > 0 {
             if self.apply_pending(INLINE_PAGES)? == 0 {
                 std::thread::sleep(Duration::from_micros(100));
