@@ -219,7 +219,7 @@ impl Run {
         }
     }
 
-    fn rollback(&mut self, current: Open) -> Result<(), End> {
+    pub fn rollback(&mut self, current: Open) -> Result<(), End> {
         self.say(|| format!("rollback of {} changes", current.changes.len()));
         self.doing = "rollback";
         self.aim_crash(8, 20);

@@ -23,6 +23,10 @@ impl Run {
     }
 
     pub fn prepare(&mut self, current: Open) -> Result<(), End> {
+        if !current.trx.has_changes() {
+            // A row that became what it was: nothing on the disk would say that it is prepared.
+            return self.rollback(current);
+        }
         let Some(claim) = current.claim else { return Ok(()) };
         let xid = claim.xid().to_sql();
         let mut after = self.model().clone();

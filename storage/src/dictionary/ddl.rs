@@ -173,28 +173,28 @@ pub fn run(context: &row::Context<'_>, dictionary: &Dictionary, actions: Vec<(u6
     if actions.is_empty() {
         return Ok(());
     }
-    let done = execute(context, dictionary, &actions);
-    if let Err(error) = &done
-        && error.is_of_the_moment()
-    {
-        dictionary.leftovers.push(Leftover { trx: None, actions });
+    let mut trx = begin();
+    if let Err(error) = execute(context, dictionary, &mut trx, &actions) {
+        // The entries are there again when this has been undone, and not before.
+        let actions = undo(context, dictionary, &mut trx, actions)?;
+        if error.is_of_the_moment() {
+            dictionary.leftovers.push(Leftover { trx: None, actions });
+        }
+        return Err(error);
     }
-    done
+    commit(context, &mut trx)
 }
 
-fn execute(context: &row::Context<'_>, dictionary: &Dictionary, actions: &[(u64, Action)]) -> Result<()> {
+fn execute(
+    context: &row::Context<'_>,
+    dictionary: &Dictionary,
+    trx: &mut Transaction,
+    actions: &[(u64, Action)],
+) -> Result<()> {
     for (_, action) in actions.iter().rev() {
         action.execute(context.store)?;
     }
-    let mut trx = begin();
-    let mut deleted = Ok(());
-    for (id, _) in actions {
-        deleted = dictionary.system.delete_action(context, &mut trx, *id);
-        if deleted.is_err() {
-            break;
-        }
-    }
-    end(context, dictionary, &mut trx, deleted)
+    actions.iter().try_for_each(|(id, _)| dictionary.system.delete_action(context, trx, *id))
 }
 
 /// Commits durably, or rolls back if something went wrong.
@@ -202,7 +202,7 @@ fn end(context: &row::Context<'_>, dictionary: &Dictionary, trx: &mut Transactio
     match outcome {
         Ok(()) => commit(context, trx),
         Err(error) => {
-            roll_back(context, dictionary, trx, Vec::new())?;
+            undo(context, dictionary, trx, Vec::new())?;
             Err(error)
         }
     }
@@ -221,10 +221,21 @@ fn roll_back(
     trx: &mut Transaction,
     actions: Vec<(u64, Action)>,
 ) -> Result<()> {
+    let actions = undo(context, dictionary, trx, actions)?;
+    run(context, dictionary, actions)
+}
+
+/// Rolls back. The answer is what is to be done then; without room on the device both are left for later.
+fn undo(
+    context: &row::Context<'_>,
+    dictionary: &Dictionary,
+    trx: &mut Transaction,
+    actions: Vec<(u64, Action)>,
+) -> Result<Vec<(u64, Action)>> {
     let undone = row::rollback(context, trx, &|id| dictionary.system.by_id(id), UndoNo(0))
         .and_then(|()| trx.end_rollback(context.store, context.undo, context.registry, context.locks));
     match undone {
-        Ok(()) => run(context, dictionary, actions),
+        Ok(()) => Ok(actions),
         Err(error) if error.is_of_the_moment() && !context.store.is_poisoned() => {
             let trx = std::mem::replace(trx, begin());
             dictionary.leftovers.push(Leftover { trx: Some(trx), actions });
