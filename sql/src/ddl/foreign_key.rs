@@ -46,7 +46,7 @@ pub fn add(
         }
         // The name may be taken by an index that does not serve; then one is made up.
         let name = spec.name.clone().filter(|name| !known.iter().any(|index| same_name(&index.name, name)));
-        let part = |column: &Box<str>| IndexPartSpec {
+        let part = |column: &str| IndexPartSpec {
             column: column.to_string(),
             prefix: None,
             descending: false,
@@ -55,7 +55,7 @@ pub fn add(
         let spec = IndexSpec {
             name,
             kind: IndexKind::Plain,
-            parts: key.columns.iter().map(part).collect(),
+            parts: key.columns.iter().map(|column| part(column)).collect(),
             comment: None,
             invisible: false,
             algorithm: None,

@@ -423,7 +423,7 @@ pub fn step(store: &Store) -> Result<bool> {
 fn finish(store: &Store, empty: Vec<PageId>) -> Result<()> {
     for page in empty {
         let Some(space) = store.space(page.space) else { continue };
-        if !header::is_zero(&*store.read(page)?) {
+        if !header::is_zero(&store.read(page)?) {
             continue;
         }
         if !segment::is_free(store, page)? {
