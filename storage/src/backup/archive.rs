@@ -364,7 +364,7 @@ impl ArchiveReader<'_> {
                 let capacity = u64::from_be_bytes(fields.take()?);
                 let epoch = u32::from_be_bytes(fields.take()?);
                 let clean = fields.take::<1>()? == [1];
-                if begin > end || end > LSN_MAX {
+                if begin > end || end > LSN_MAX || epoch > u32::MAX / 2 {
                     return Err(Error::corrupt("a log that ends before it begins, or after every other"));
                 }
                 sink.take(Item::Log(&LogHead { begin: Lsn(begin), end: Lsn(end), epoch, clean, capacity }))?;
