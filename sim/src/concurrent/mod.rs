@@ -90,6 +90,7 @@ fn work(run: &mut Run, engine: &Arc<Engine>) -> Result<(), End> {
 fn direct(stage: &mut Stage, world: &Mutex<World<'_>>, engine: &Arc<Engine>, patience: u64) -> Result<(), String> {
     let lock = || world.lock().map_err(|_| "a worker panicked".to_string());
     let mut helped = 0;
+    let mut moved = 0;
     loop {
         let (background, impatient) = {
             let mut world = lock()?;
@@ -108,7 +109,11 @@ fn direct(stage: &mut Stage, world: &Mutex<World<'_>>, engine: &Arc<Engine>, pat
         let draw = lock()?.run.random.next();
         match stage.round(draw)? {
             Round::AllDone => return Ok(()),
-            Round::Went => helped = 0,
+            Round::Went if stage.moved() != moved => {
+                moved = stage.moved();
+                helped = 0;
+            }
+            Round::Went => {}
             Round::Stuck if lock()?.has_ended() => {
                 for slot in stage.waiting() {
                     stage.time_out(slot)?;

@@ -101,6 +101,8 @@ pub struct Stage {
     states: Vec<State>,
     /// Turns in which something happened.
     happened: u64,
+    /// Of these, turns of workers.
+    moved: u64,
 }
 
 /// What came of a round.
@@ -122,7 +124,7 @@ impl Stage {
             go.push(sender);
             turns.push(Arc::new(Turn { slot, back: back_sender.clone(), go: Mutex::new(receiver) }));
         }
-        (Stage { go, back, states: vec![State::Ready; workers], happened: 0 }, turns)
+        (Stage { go, back, states: vec![State::Ready; workers], happened: 0, moved: 0 }, turns)
     }
 
     /// Lets one worker run, that which the number draws.
@@ -147,6 +149,11 @@ impl Stage {
         self.happened += 1;
     }
 
+    /// How often a worker has gone on.
+    pub fn moved(&self) -> u64 {
+        self.moved
+    }
+
     /// The workers that wait.
     pub fn waiting(&self) -> Vec<usize> {
         let waits = |slot: &usize| matches!(self.states[*slot], State::Waits { .. });
@@ -167,6 +174,7 @@ impl Stage {
         };
         if event != Event::StillWaits {
             self.happened += 1;
+            self.moved += 1;
         }
         self.states[slot] = match event {
             Event::Passes => State::Ready,

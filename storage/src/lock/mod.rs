@@ -102,7 +102,8 @@ pub enum LockKind {
 }
 
 impl LockKind {
-    fn has_record(self) -> bool {
+    /// Whether it is about the record, and not only about the gap before it.
+    pub fn has_record(self) -> bool {
         matches!(self, LockKind::Record | LockKind::NextKey)
     }
 

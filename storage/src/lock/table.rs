@@ -347,22 +347,28 @@ impl LockTable {
         }
         let wait = Wait { wanted: wanted.wish(id), since: Instant::now(), weight, waiter: waiter.clone() };
         waits.insert(wanted.owner, wait);
+        if self.break_cycles(&mut waits, wanted.owner) { Err(Error::Deadlock) } else { Ok(true) }
+    }
+
+    /// Breaks the cycles of waiting transactions through one of them. True if that is the victim itself, which is not
+    /// wakened then.
+    fn break_cycles(&self, waits: &mut FxHashMap<TrxId, Wait>, through: TrxId) -> bool {
         // Each round breaks one cycle; there may be several.
         while self.detects_deadlocks.load(Ordering::Relaxed)
-            && let Some(report) = self.find_cycle(&waits, wanted.owner)
+            && let Some(report) = self.find_cycle(waits, through)
         {
             let victim = report.victim;
             let Some(wait) = waits.remove(&victim) else { break };
             if self.leave_line(wait.wanted.id, victim, &wait.waiter) {
                 self.counters.deadlocks.fetch_add(1, Ordering::Relaxed);
                 *self.last_deadlock.lock() = Some(report);
-                if victim == wanted.owner {
-                    return Err(Error::Deadlock);
+                if victim == through {
+                    return true;
                 }
                 wait.waiter.wake(Outcome::Victim);
             }
         }
-        Ok(true)
+        false
     }
 
     /// Without it, the members of a cycle wait until their time is over.
@@ -447,18 +453,35 @@ impl LockTable {
         if foreign.ended {
             return false;
         }
+        let mut has_line = false;
         match shard.find_mut(hash, |entry| entry.id == id) {
             None => {
                 self.insert(&mut shard, id, holder);
                 foreign.ids.push(id);
             }
             Some(entry) => {
+                has_line = entry.waiting().next().is_some();
                 if entry.add(holder, self.gaps(id.index)) {
                     foreign.ids.push(id);
                 }
             }
         }
+        drop(foreign);
+        drop(shard);
+        if has_line {
+            self.close_cycles(holder.owner);
+        }
         true
+    }
+
+    /// A lock was given to a transaction that perhaps waits, and others stand in line for it: they wait for it now, and no
+    /// one of them notices.
+    fn close_cycles(&self, owner: TrxId) {
+        let mut waits = self.waits.lock();
+        let Some(waiter) = waits.get(&owner).map(|wait| wait.waiter.clone()) else { return };
+        if self.break_cycles(&mut waits, owner) {
+            waiter.wake(Outcome::Victim);
+        }
     }
 
     /// Releases one lock before the end of the transaction.

@@ -73,7 +73,8 @@ pub(super) fn lock_row(
     // If it ended this moment, the record is just one of a committed writer. If not, the lock is the writer's, whatever this
     // transaction believes to hold: it may have waited for a row whose insert was rolled back, and have been given the lock
     // of a key without a row after somebody else had put one there.
-    if ctx.registry.is_active(writer) && ctx.locks.make_explicit(writer, id, header::page_no(page)) {
+    if ctx.registry.is_active(writer) && ctx.locks.make_explicit(writer, id, header::page_no(page)) && kind.has_record()
+    {
         return Ok(RowLock::Wait(wish));
     }
     Ok(match ctx.locks.try_lock(&mut trx.locks, wish) {
