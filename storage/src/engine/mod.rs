@@ -12,8 +12,9 @@
 //! threads, [`Engine::close`] writes everything and marks the log clean. An engine that is dropped without `close` is
 //! like one that crashed, without the harm: the next open recovers.
 //!
-//! Background work here is purge, the rollback of what recovery found, the removal of dropped files and the release of
-//! freed pages; page cleaners, checkpoints and the log's flusher belong to the store. Each is a loop around a step, and with `config.background_threads` off, [`Engine::step`] is that loop for a simulator.
+//! Background work here is purge, the redo and the rollbacks that recovery left, the removal of dropped files and the release
+//! of freed pages; page cleaners, checkpoints and the log's flusher belong to the store. Each is a loop around a step, and
+//! with `config.background_threads` off, [`Engine::step`] is that loop for a simulator.
 //!
 //! This module decides nothing about pages, rows or locks; it puts the parts together in the right order.
 

@@ -1,14 +1,15 @@
 //! Recovery: from whatever a stop left behind to an instance that serves.
 //!
 //! ```text
-//! 1 scan, apply   torn pages restored from the doublewrite files, redo applied from the checkpoint on: every page is as it
-//!                 was when the log ends, changes of unfinished transactions included
+//! 1 scan, apply   torn pages restored from the doublewrite files, redo read from the checkpoint on: every page that the
+//!                 pool gives is as it was when the log ends, changes of unfinished transactions included
 //! 2 resolve       dictionary transactions rolled back -> descriptions loaded -> all other unfinished transactions active
 //!                 again, their tables held -> the DDL log executed
 //! ```
 //!
-//! Then the instance serves. Whoever was open is rolled back in the background, by `engine::rollbacks`; whoever is prepared
-//! waits for XA COMMIT or XA ROLLBACK in `engine::xa`. Both hold what they have written locked, by their ids in the rows.
+//! Then the instance serves, and the background applies the redo of pages that nobody asks for. Whoever was open is rolled
+//! back there too, by `engine::rollbacks`; whoever is prepared waits for XA COMMIT or XA ROLLBACK in `engine::xa`. Both hold
+//! what they have written locked, by their ids in the rows.
 //! Locks of rows that they had only read, and of gaps, are gone, as in InnoDB.
 //!
 //! What may be found, and what is done:
