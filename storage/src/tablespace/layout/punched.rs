@@ -233,14 +233,15 @@ impl Punched {
     pub fn release(&self, pages: Range<u32>, counters: &SpaceCounters) -> io::Result<u64> {
         self.late.take_back(pages.clone());
         let mut holes: Vec<Range<u64>> = Vec::new();
+        let mut bytes = 0;
         for page in pages.clone() {
-            let occupied = self.occupied(PageNo(page))? * self.block_bytes;
+            let occupied = self.occupied(PageNo(page))?;
             if occupied > 0 {
-                let start = self.offset(page);
-                holes.push(start..start + occupied as u64);
+                // To the page's end: a crash may bring back what an earlier punch took there, and half of a page is damage.
+                holes.push(self.offset(page)..self.offset(page + 1));
+                bytes += (occupied * self.block_bytes) as u64;
             }
         }
-        let bytes = holes.iter().map(|hole| hole.end - hole.start).sum();
         if !self.punch(&mut holes, counters) {
             return Ok(0);
         }
@@ -502,6 +503,28 @@ mod tests {
         world.write(&[(1, 3)]);
         world.layout.sync(&world.counters).unwrap();
         assert_eq!(world.file.allocated_bytes().unwrap(), (1 + 3 + 4) * 4096);
+    }
+
+    #[test]
+    fn of_a_released_page_a_crash_leaves_all_or_nothing() {
+        let (mut whole, mut gone) = (0, 0);
+        for seed in 0..100 {
+            let disk = SimDisk::new(seed);
+            let world = World { copied: false, ..world(&disk, OpenMode::Create) };
+            disk.sync_directory("").unwrap();
+            for blocks in [4, 1] {
+                world.write(&[(0, blocks)]);
+                world.layout.sync(&world.counters).unwrap();
+            }
+            // The punch behind the first block and this one are both lost, or one of them, or none.
+            world.layout.release(0..1, &world.counters).unwrap();
+            let mut page = [0; 16384];
+            disk.crash().open("a.ibd", OpenMode::Read, Caching::Cached).unwrap().read_at(0, &mut page).unwrap();
+            let (first, rest) = page.split_at(4096);
+            whole += usize::from(first.iter().all(|&byte| byte == 7));
+            gone += usize::from(first.iter().chain(rest).all(|&byte| byte == 0));
+        }
+        assert_eq!((whole + gone, whole > 10, gone > 10), (100, true, true));
     }
 
     #[test]
