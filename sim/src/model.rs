@@ -59,6 +59,16 @@ impl Model {
         }
     }
 
+    /// Of a transaction's changes, those of rows that are not in the end what they were. A row that was only locked is free
+    /// to others after a crash.
+    pub fn effective(&self, mut changes: Vec<Change>) -> Vec<Change> {
+        let mut after = self.clone();
+        after.apply(&changes);
+        let row = |model: &Model, change: &Change| model.tables.get(&change.table)?.rows.get(&change.id).cloned();
+        changes.retain(|change| row(self, change) != row(&after, change));
+        changes
+    }
+
     /// The id of another row than `id` that has this name.
     pub fn owner_of_name(&self, table: &str, name: &str, id: i64) -> Option<i64> {
         let name = folded(name);

@@ -31,7 +31,7 @@ impl Run {
         let xid = claim.xid().to_sql();
         let mut after = self.model().clone();
         self.say(|| format!("prepare {xid}, {} changes", current.changes.len()));
-        after.prepared.insert(xid, Arc::new(current.changes));
+        after.prepared.insert(xid, Arc::new(self.model().effective(current.changes)));
         self.doing = "prepare";
         self.aim_crash(8, 10);
         match current.trx.prepare(claim, false) {

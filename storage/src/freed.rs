@@ -1,90 +1,135 @@
-//! Pages that were freed inside a tablespace, and wait to give their blocks back.
+//! Extents in which pages were freed, and wait to give their blocks back.
 //!
-//! A mini-transaction that frees pages tells so when it commits; `segment::release` takes them from here, once the
-//! checkpoint has passed that commit, and punches them.
+//! A mini-transaction that frees pages tells so when it commits, before it unlatches them; `segment::release` takes their
+//! extents from here, once the checkpoint has passed that commit, and punches what is free there.
 //!
 //! ```text
-//!   free page 17 (LSN 8431) --> queue --> checkpoint beyond 8431? free still? --> punch
+//!   free page 17 (LSN 8431) --> extent 0 waits for 8431
+//!   free page 20 (LSN 9110) --> extent 0 waits for 9110 --> checkpoint beyond 9110? which pages are free? --> punch
 //! ```
 //!
-//! Why wait for the checkpoint: until then recovery would apply the changes of before to the page, and find it empty.
-//! From then on the log begins behind them, and a page that is used again is first made anew.
+//! Why wait for the checkpoint: until then recovery would apply the changes of before to the page, and find it empty; and
+//! until the log says durably that the page is free, a crash may find it in use. From then on the log begins behind both,
+//! and a page that is used again is first made anew.
 //!
-//! The queue lives in memory only. What a crash makes it forget, a recovery finds again in the tablespaces that the log
+//! What waits lives in memory only. What a crash makes it forget, a recovery finds again in the tablespaces that the log
 //! speaks of ([`Freed::survey`]).
+//!
+//! Invariant: an extent with a page whose freeing the checkpoint has not passed is here. So one that was taken and is
+//! not here when page 0 is latched has none, however often its pages have been used and freed again.
 //!
 //! Not here: whether a page is free. Only its descriptor knows, under its latch.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::ops::Range;
 
 use format::ids::{Lsn, SpaceId};
+use rustc_hash::FxHashMap;
 
 use crate::sync::{Counter, Mutex, Rank};
 
-/// Pages of a tablespace that were free at some time.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FreedPages {
+/// An extent of a tablespace, by the number of extents before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Extent {
     pub space: SpaceId,
-    pub pages: Range<u32>,
-    /// The end of the mini-transaction that freed them.
-    pub lsn: Lsn,
+    pub number: u32,
 }
 
 /// See the module header.
 pub struct Freed {
-    queue: Mutex<VecDeque<FreedPages>>,
+    extent_pages: u32,
+    waiting: Mutex<Waiting>,
     /// Bytes given back so far.
     pub bytes_released: Counter,
 }
 
-impl Default for Freed {
-    fn default() -> Freed {
-        Freed { queue: Mutex::new(Rank::Leaf, VecDeque::new()), bytes_released: Counter::default() }
+#[derive(Default)]
+struct Waiting {
+    /// The end of the newest mini-transaction that has freed pages there.
+    extents: FxHashMap<Extent, Lsn>,
+    order: BTreeSet<(Lsn, Extent)>,
+    /// Tablespaces all of whose extents are looked at, once the checkpoint has passed an LSN.
+    surveys: VecDeque<(Lsn, SpaceId, Range<u32>)>,
+}
+
+impl Waiting {
+    fn survey(&mut self, checkpoint: Lsn) -> Option<Extent> {
+        while let Some((lsn, space, extents)) = self.surveys.front_mut() {
+            if *lsn > checkpoint {
+                return None;
+            }
+            let space = *space;
+            let Some(number) = extents.next() else {
+                self.surveys.pop_front();
+                continue;
+            };
+            let extent = Extent { space, number };
+            // Otherwise it has a turn of its own.
+            if !self.extents.contains_key(&extent) {
+                return Some(extent);
+            }
+        }
+        None
     }
 }
 
 impl Freed {
-    /// Pages freed by a mini-transaction that ended at `lsn`.
+    /// For tablespaces whose extents have so many pages.
+    pub fn new(extent_pages: u32) -> Freed {
+        let waiting = Mutex::new(Rank::Leaf, Waiting::default());
+        Freed { extent_pages, waiting, bytes_released: Counter::default() }
+    }
+
+    /// Pages freed by a mini-transaction that ended at `lsn` and still holds its latches.
     pub fn add(&self, freed: &[(SpaceId, Range<u32>)], lsn: Lsn) {
-        let mut queue = self.queue.lock();
+        let mut waiting = self.waiting.lock();
         for (space, pages) in freed {
-            // A tree that shrinks frees neighbours, one after the other.
-            if let Some(last) = queue.back_mut()
-                && last.space == *space
-                && (last.pages.end == pages.start || pages.end == last.pages.start)
-            {
-                last.pages = last.pages.start.min(pages.start)..last.pages.end.max(pages.end);
-                last.lsn = last.lsn.max(lsn);
-                continue;
+            for number in pages.start / self.extent_pages..pages.end.div_ceil(self.extent_pages) {
+                let extent = Extent { space: *space, number };
+                if let Some(older) = waiting.extents.insert(extent, lsn) {
+                    waiting.order.remove(&(older, extent));
+                }
+                waiting.order.insert((lsn, extent));
             }
-            queue.push_back(FreedPages { space: *space, pages: pages.clone(), lsn });
         }
     }
 
     /// All pages of a tablespace: nobody knows which of them were freed before `lsn`.
     pub fn survey(&self, space: SpaceId, pages: u32, lsn: Lsn) {
-        self.queue.lock().push_back(FreedPages { space, pages: 0..pages, lsn });
+        self.waiting.lock().surveys.push_back((lsn, space, 0..pages.div_ceil(self.extent_pages)));
     }
 
-    /// The oldest, if the checkpoint has passed it.
-    pub fn take(&self, checkpoint: Lsn) -> Option<FreedPages> {
-        let mut queue = self.queue.lock();
-        if queue.front()?.lsn <= checkpoint { queue.pop_front() } else { None }
+    /// The extent that has waited longest, if the checkpoint has passed all that was freed there.
+    pub fn take(&self, checkpoint: Lsn) -> Option<Extent> {
+        let mut waiting = self.waiting.lock();
+        if let Some(extent) = waiting.survey(checkpoint) {
+            return Some(extent);
+        }
+        let &(lsn, extent) = waiting.order.first()?;
+        if lsn > checkpoint {
+            return None;
+        }
+        waiting.order.pop_first();
+        waiting.extents.remove(&extent);
+        Some(extent)
     }
 
-    /// What is left of one that was taken.
-    pub fn put_back(&self, rest: FreedPages) {
-        self.queue.lock().push_front(rest);
+    /// Whether an extent that was taken waits again.
+    pub fn waits(&self, extent: Extent) -> bool {
+        self.waiting.lock().extents.contains_key(&extent)
     }
 
-    /// Whether `take` has something to give.
+    /// Whether `take` may have something to give.
     pub fn is_ready(&self, checkpoint: Lsn) -> bool {
-        self.queue.lock().front().is_some_and(|freed| freed.lsn <= checkpoint)
+        let waiting = self.waiting.lock();
+        let oldest = waiting.order.first().map(|(lsn, _)| *lsn);
+        let survey = waiting.surveys.front().map(|(lsn, ..)| *lsn);
+        oldest.into_iter().chain(survey).any(|lsn| lsn <= checkpoint)
     }
 
-    pub fn waiting(&self) -> usize {
-        self.queue.lock().len()
+    pub fn is_empty(&self) -> bool {
+        let waiting = self.waiting.lock();
+        waiting.order.is_empty() && waiting.surveys.is_empty()
     }
 }
 
@@ -92,15 +137,35 @@ impl Freed {
 mod tests {
     use super::*;
 
+    fn extent(space: u32, number: u32) -> Extent {
+        Extent { space: SpaceId(space), number }
+    }
+
     #[test]
-    fn neighbours_become_one_and_wait_for_the_newest() {
-        let freed = Freed::default();
-        freed.add(&[(SpaceId(1), 5..6), (SpaceId(1), 6..7), (SpaceId(2), 7..8)], Lsn(10));
+    fn an_extent_waits_for_the_newest_of_its_pages() {
+        let freed = Freed::new(64);
+        freed.add(&[(SpaceId(1), 5..6), (SpaceId(1), 63..65), (SpaceId(2), 7..8)], Lsn(10));
         freed.add(&[(SpaceId(2), 6..7)], Lsn(20));
-        assert_eq!(freed.take(Lsn(9)), None);
-        assert_eq!(freed.take(Lsn(10)), Some(FreedPages { space: SpaceId(1), pages: 5..7, lsn: Lsn(10) }));
-        assert_eq!(freed.take(Lsn(10)), None);
-        assert_eq!(freed.take(Lsn(20)), Some(FreedPages { space: SpaceId(2), pages: 6..8, lsn: Lsn(20) }));
-        assert_eq!(freed.waiting(), 0);
+        assert_eq!((freed.take(Lsn(9)), freed.is_ready(Lsn(9))), (None, false));
+        assert_eq!(freed.take(Lsn(10)), Some(extent(1, 0)));
+        freed.add(&[(SpaceId(1), 5..6)], Lsn(30));
+        assert!(freed.waits(extent(1, 0)), "freed again since it was taken");
+        assert_eq!(freed.take(Lsn(10)), Some(extent(1, 1)));
+        assert_eq!((freed.take(Lsn(10)), freed.is_ready(Lsn(20))), (None, true));
+        assert_eq!(freed.take(Lsn(20)), Some(extent(2, 0)));
+        assert_eq!(freed.take(Lsn(30)), Some(extent(1, 0)));
+        assert!(freed.is_empty());
+    }
+
+    #[test]
+    fn a_survey_leaves_out_what_has_been_freed_since() {
+        let freed = Freed::new(64);
+        freed.survey(SpaceId(1), 129, Lsn(100));
+        freed.add(&[(SpaceId(1), 70..71)], Lsn(200));
+        assert_eq!(freed.take(Lsn(99)), None);
+        let taken: Vec<_> = std::iter::from_fn(|| freed.take(Lsn(100))).collect();
+        assert_eq!(taken, [extent(1, 0), extent(1, 2)]);
+        assert_eq!(freed.take(Lsn(200)), Some(extent(1, 1)));
+        assert!(freed.is_empty());
     }
 }

@@ -144,7 +144,7 @@ impl Inner {
 
     /// Gives a bounded number of freed pages back. True if there is more to do.
     pub fn release_step(&self) -> Result<bool> {
-        if self.store.freed().waiting() == 0 || self.store.is_poisoned() {
+        if self.store.freed().is_empty() || self.store.is_poisoned() {
             return Ok(false);
         }
         // No file is taken away in the meantime.

@@ -231,7 +231,7 @@ impl Engine {
         let written = self.inner.store.flush_step(64)?;
         self.inner.store.read_ahead_step();
         let dropping = self.inner.store.trash_step()?;
-        if written == 0 && self.inner.store.freed().waiting() > 0 {
+        if written == 0 && !self.inner.store.freed().is_empty() {
             self.inner.store.checkpoint_step()?;
         }
         let releasing = self.inner.release_step()? | self.inner.truncate_undo_step()?;

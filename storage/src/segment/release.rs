@@ -1,7 +1,7 @@
 //! Gives the blocks of freed pages back to the filesystem, in the background.
 //!
 //! ```text
-//!   page 0 latched:    which pages of the extent are free?  mark the extent: cleaners leave it alone
+//!   page 0 latched:    which pages of the extent are free, and durably so?  mark it: cleaners leave it alone
 //!   unlatched:         punch them
 //!                      unmark
 //! ```
@@ -11,8 +11,8 @@
 //!
 //! Invariants:
 //!
-//! * No page is punched whose last change before it was freed is not durable in the tablespace: `freed` waits for the
-//!   checkpoint. Hence nobody has a copy of it under way either.
+//! * No page is punched whose last change before it was freed is not durable in the tablespace, or whose freeing is not
+//!   durable: `freed` waits for the checkpoint. Hence nobody has a copy of it under way either.
 //! * No latch is held while the filesystem works.
 //! * Only tablespaces that are written compressed have holes: a plain one has reserved its blocks, so that a full disk is
 //!   noticed when it grows and not when a page is written.
@@ -26,7 +26,7 @@ use format::page::space as layout;
 use format::transform::Algorithm;
 
 use crate::error::Result;
-use crate::freed::FreedPages;
+use crate::freed::Extent;
 use crate::store::Store;
 
 /// Extents looked at in one step, at most.
@@ -37,14 +37,9 @@ pub fn release_step(store: &Store, limit: Duration) -> Result<bool> {
     let begin = store.disk().clock().now();
     let extent_pages = layout::extent_pages(store.page_bytes()) as u32;
     for _ in 0..EXTENTS_MAX {
-        let Some(FreedPages { space, pages, lsn }) = store.freed().take(store.redo().checkpoint_lsn()) else {
-            return Ok(false);
-        };
-        let end = ((pages.start / extent_pages + 1) * extent_pages).min(pages.end);
-        release(store, space, pages.start..end)?;
-        if end < pages.end {
-            store.freed().put_back(FreedPages { space, pages: end..pages.end, lsn });
-        }
+        let Some(extent) = store.freed().take(store.redo().checkpoint_lsn()) else { return Ok(false) };
+        let first = extent.number * extent_pages;
+        release(store, extent, first..first + extent_pages)?;
         if store.disk().clock().now().saturating_sub(begin) >= limit {
             break;
         }
@@ -52,8 +47,9 @@ pub fn release_step(store: &Store, limit: Duration) -> Result<bool> {
     Ok(store.freed().is_ready(store.redo().checkpoint_lsn()))
 }
 
-/// Punches what is free of some pages of one extent.
-fn release(store: &Store, id: SpaceId, pages: Range<u32>) -> Result<()> {
+/// Punches what is free of the pages of an extent.
+fn release(store: &Store, extent: Extent, pages: Range<u32>) -> Result<()> {
+    let id = extent.space;
     // It may have been dropped since.
     let Some(space) = store.space(id) else { return Ok(()) };
     if space.transform().algorithm == Algorithm::NONE {
@@ -61,6 +57,10 @@ fn release(store: &Store, id: SpaceId, pages: Range<u32>) -> Result<()> {
     }
     let runs = {
         let page_0 = store.read(PageId::new(id, layout::HEADER_PAGE))?;
+        // Freed again since it was taken, and not durably yet: its turn comes later. Under the latch this is certain.
+        if store.freed().waits(extent) {
+            return Ok(());
+        }
         let runs = free_runs(store, id, &page_0, pages.clone())?;
         if runs.is_empty() {
             return Ok(());

@@ -92,7 +92,7 @@ impl Store {
             cleaners.add(Flusher::new(&config, &pool)?);
         }
         Ok(Store {
-            freed: Freed::default(),
+            freed: Freed::new(format::page::space::extent_pages(config.page_bytes) as u32),
             trash: Trash::new(disk.clone(), config.drop_slice_bytes),
             config: RwLock::new(Rank::Leaf, config),
             disk,
@@ -369,7 +369,7 @@ impl Store {
         &self.trash
     }
 
-    /// Pages freed inside of tablespaces.
+    /// Extents in which pages were freed.
     pub fn freed(&self) -> &Freed {
         &self.freed
     }
