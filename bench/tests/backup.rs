@@ -61,6 +61,16 @@ fn fill(client: &mut Client, table: &str, count: u32) {
     }
 }
 
+/// A stopped server's data directory, with 40,000 orders.
+fn shop(scratch: &Scratch) -> PathBuf {
+    let server = Server::create(Kind::Glassine, &scratch.0.join("origin"), &small()).expect("Glassine starts");
+    let mut client = server.connect().expect("a connection");
+    run(&mut client, &["CREATE DATABASE shop"]);
+    fill(&mut client, "shop.orders", 40_000);
+    server.stop().expect("a clean shutdown");
+    scratch.0.join("origin/data")
+}
+
 fn check(directory: &Path) {
     output(&mut glassine(&["check", "--datadir", shown(&directory.join("data"))]));
 }
@@ -234,12 +244,7 @@ fn allocated(path: &Path) -> u64 {
 #[test]
 fn copies_keep_holes_and_take_the_blocks_of_where_they_come_to() {
     let scratch = Scratch::new("backup-copy").expect("a directory");
-    let server = Server::create(Kind::Glassine, &scratch.0.join("origin"), &small()).expect("Glassine starts");
-    let mut client = server.connect().expect("a connection");
-    run(&mut client, &["CREATE DATABASE shop"]);
-    fill(&mut client, "shop.orders", 40_000);
-    server.stop().expect("a clean shutdown");
-    let data = scratch.0.join("origin/data");
+    let data = shop(&scratch);
     let table = data.join("shop/orders.ibd");
     let (stored, logical) = (allocated(&table), fs::metadata(&table).expect("a file").len());
     assert!(stored < logical * 2 / 3, "{stored} of {logical}: it has holes");
@@ -311,12 +316,7 @@ fn serves(place: &Path) {
 #[test]
 fn stock_tools_copy_a_stopped_server_as_the_manual_says() {
     let scratch = Scratch::new("backup-tools").expect("a directory");
-    let server = Server::create(Kind::Glassine, &scratch.0.join("origin"), &small()).expect("Glassine starts");
-    let mut client = server.connect().expect("a connection");
-    run(&mut client, &["CREATE DATABASE shop"]);
-    fill(&mut client, "shop.orders", 40_000);
-    server.stop().expect("a clean shutdown");
-    let data = scratch.0.join("origin/data");
+    let data = shop(&scratch);
     let stored = allocated(&data.join("shop/orders.ibd"));
     let logical = fs::metadata(data.join("shop/orders.ibd")).expect("a file").len();
     // The command, and whether it keeps the holes.

@@ -3,7 +3,6 @@
 
 mod common;
 
-use std::fs;
 use std::sync::Arc;
 
 use sql::accounts::Accounts;
@@ -12,7 +11,7 @@ use sql::{Instance, Session};
 use storage::io::linux::LinuxDisk;
 use storage::{Config, Engine};
 
-use common::{Lines, instance};
+use common::{Lines, Scratch, instance};
 
 /// Runs a statement of a session of its own, and answers with lines.
 fn ask(session: &mut Session, statement: &str) -> Vec<String> {
@@ -32,10 +31,8 @@ fn session(instance: &Arc<Instance>) -> Session {
 /// A branch that is not prepared goes with its session, one that is stays: for any session, also of the next server.
 #[test]
 fn branches_and_the_end_of_their_sessions() {
-    let directory = std::env::temp_dir().join(format!("sql-branches-{}", std::process::id()));
-    let _ = fs::remove_dir_all(&directory);
-    fs::create_dir_all(&directory).expect("a directory");
-    let first = instance(&directory, Config::tiny());
+    let scratch = Scratch::new("branches");
+    let first = instance(&scratch.0, Config::tiny());
     let mut setup = session(&first);
     ask(&mut setup, "CREATE TABLE t (id INT PRIMARY KEY)");
     let prepare = |session: &mut Session, name: &str, id: u32| {
@@ -73,9 +70,9 @@ fn branches_and_the_end_of_their_sessions() {
     drop(setup);
     first.engine.close().expect("a clean end");
     drop(first);
-    let disk = Arc::new(LinuxDisk::new(&directory));
+    let disk = Arc::new(LinuxDisk::new(&scratch.0));
     let engine = Engine::open(disk, Config::tiny()).expect("an open instance");
-    let second = Instance::new(engine, GlobalVariables::new(), Accounts::in_memory(), directory.clone());
+    let second = Instance::new(engine, GlobalVariables::new(), Accounts::in_memory(), scratch.0.clone());
     let mut session = session(&second);
     assert_eq!(ask(&mut session, "SELECT id FROM t"), ["| id", "| 2"]);
     assert_eq!(ask(&mut session, "XA COMMIT 'commits'"), ["= 0 rows"]);
@@ -83,16 +80,13 @@ fn branches_and_the_end_of_their_sessions() {
     assert_eq!(ask(&mut session, "SELECT id FROM t"), ["| id", "| 2", "| 3"]);
     drop(session);
     second.engine.close().expect("a clean end");
-    fs::remove_dir_all(&directory).expect("the directory goes");
 }
 
 /// The victim of a deadlock has nothing left but to be told so.
 #[test]
 fn a_branch_that_lost_its_transaction_can_only_be_rolled_back() {
-    let directory = std::env::temp_dir().join(format!("sql-lost-branch-{}", std::process::id()));
-    let _ = fs::remove_dir_all(&directory);
-    fs::create_dir_all(&directory).expect("a directory");
-    let instance = instance(&directory, Config::tiny());
+    let scratch = Scratch::new("lost-branch");
+    let instance = instance(&scratch.0, Config::tiny());
     let (mut victim, mut other) = (session(&instance), session(&instance));
     ask(&mut victim, "CREATE TABLE t (id INT PRIMARY KEY, v INT)");
     ask(&mut victim, "INSERT INTO t VALUES (1, 1), (2, 2)");
@@ -134,5 +128,4 @@ fn a_branch_that_lost_its_transaction_can_only_be_rolled_back() {
     }
     drop((victim, other));
     instance.engine.close().expect("a clean end");
-    fs::remove_dir_all(&directory).expect("the directory goes");
 }

@@ -22,14 +22,14 @@
 //! `SCRIPT=name` runs one.
 
 mod common;
-
-use std::fs;
-use std::path::Path;
+#[path = "common/play.rs"]
+mod play;
 
 use sql::Session;
 use storage::Config;
 
-use common::{Lines, instance};
+use common::{Lines, Scratch, instance};
+use play::Played;
 
 /// One statement per entry, with the comment lines before it.
 fn statements(script: &str) -> Vec<(Vec<String>, String, Vec<String>)> {
@@ -55,81 +55,41 @@ fn statements(script: &str) -> Vec<(Vec<String>, String, Vec<String>)> {
     all
 }
 
-fn run_script(path: &Path, update: bool) -> Vec<String> {
-    let script = fs::read_to_string(path).expect("a script");
-    let directory = std::env::temp_dir().join(format!(
-        "sql-script-{}-{}",
-        path.file_stem().expect("a name").to_string_lossy(),
-        std::process::id()
-    ));
-    let _ = fs::remove_dir_all(&directory);
-    fs::create_dir_all(&directory).expect("a directory");
-    let instance = instance(&directory, Config::tiny());
+fn run_script(name: &str, script: &str) -> Played {
+    let scratch = Scratch::new(&format!("script-{name}"));
+    let instance = instance(&scratch.0, Config::tiny());
     let process = instance.processes.register("localhost");
     let status = instance.status.register();
     let mut session = Session::new(instance.clone(), process, status);
     session.set_user("root", "localhost");
     session.multi_statements = true;
     session.init_db("test").expect("the database");
-    let mut differences = Vec::new();
-    let mut written = String::new();
-    for (comments, statement, expected) in statements(&script) {
+    let mut played = Played::default();
+    for (comments, statement, expected) in statements(script) {
         let user = comments.iter().find_map(|line| line.strip_prefix("# As ")?.strip_suffix('.'));
         if let Some(user) = user {
             session.set_user(user, "localhost");
         }
         let mut sink = Lines::default();
         session.query(statement.as_bytes(), &mut sink);
-        for line in comments.iter().chain([&statement]).chain(&sink.lines) {
-            written.push_str(line);
-            written.push('\n');
-        }
-        if sink.lines != expected {
-            differences.push(format!(
-                "{statement}\n  expected\n    {}\n  but got\n    {}",
-                expected.join("\n    "),
-                sink.lines.join("\n    ")
-            ));
-        }
+        played.step(&comments, &statement, &sink.lines, &expected);
     }
     drop(session);
     let _ = instance.engine.close();
-    let _ = fs::remove_dir_all(&directory);
-    if update {
-        fs::write(path, written).expect("the script is written");
-        return Vec::new();
-    }
-    differences
+    played
 }
 
 #[test]
 fn statements_answer_as_the_scripts_say() {
-    let update = std::env::var_os("UPDATE_SCRIPTS").is_some();
-    let only = std::env::var("SCRIPT").ok();
-    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scripts");
-    let mut paths: Vec<_> =
-        fs::read_dir(directory).expect("scripts").map(|entry| entry.expect("an entry").path()).collect();
-    paths.sort();
-    let mut failed = Vec::new();
-    for path in paths.iter().filter(|path| path.extension().is_some_and(|extension| extension == "test")) {
-        if only.as_ref().is_some_and(|only| path.file_stem().is_none_or(|stem| stem.to_string_lossy() != **only)) {
-            continue;
-        }
-        for difference in run_script(path, update) {
-            failed.push(format!("{}: {difference}", path.file_name().expect("a name").to_string_lossy()));
-        }
-    }
-    assert!(failed.is_empty(), "{}", failed.join("\n\n"));
+    play::folder("scripts", run_script);
 }
 
 /// On pages no larger than the filesystem's block nothing can be saved. Who asks for compression hears of it, and can
 /// read it later.
 #[test]
 fn compression_that_cannot_be_had_is_a_warning() {
-    let directory = std::env::temp_dir().join(format!("sql-small-pages-{}", std::process::id()));
-    let _ = fs::remove_dir_all(&directory);
-    fs::create_dir_all(&directory).expect("a directory");
-    let instance = instance(&directory, Config { page_bytes: 4096, ..Config::tiny() });
+    let scratch = Scratch::new("small-pages");
+    let instance = instance(&scratch.0, Config { page_bytes: 4096, ..Config::tiny() });
     let block_bytes = instance.engine.tablespaces().expect("tablespaces")[0].block_bytes;
     if block_bytes < 4096 {
         println!("skipped: the filesystem has blocks of {block_bytes} bytes");
@@ -160,5 +120,4 @@ fn compression_that_cannot_be_had_is_a_warning() {
     }
     drop(session);
     instance.engine.close().expect("a clean end");
-    fs::remove_dir_all(&directory).expect("the directory goes");
 }

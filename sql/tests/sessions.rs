@@ -20,10 +20,10 @@
 //! `UPDATE_SCRIPTS=1 cargo test -p sql --test sessions` writes the answers of now; `SCRIPT=name` runs one.
 
 mod common;
+#[path = "common/play.rs"]
+mod play;
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
@@ -34,7 +34,8 @@ use sql::{Instance, Session};
 use storage::config::AutoIncrementMode;
 use storage::{Config, Stage};
 
-use common::{Lines, instance};
+use common::{Lines, Scratch, instance};
+use play::Played;
 
 /// Whoever has been seen waiting for so long waits.
 const SETTLED: Duration = Duration::from_millis(60);
@@ -133,20 +134,16 @@ fn steps(script: &str) -> Vec<Step> {
     steps
 }
 
-fn run_script(path: &Path, update: bool) -> Vec<String> {
-    let script = fs::read_to_string(path).expect("a script");
-    let name = path.file_stem().expect("a name").to_string_lossy().into_owned();
-    let directory = std::env::temp_dir().join(format!("sql-sessions-{name}-{}", std::process::id()));
-    let _ = fs::remove_dir_all(&directory);
-    fs::create_dir_all(&directory).expect("a directory");
+fn run_script(name: &str, script: &str) -> Played {
+    let scratch = Scratch::new(&format!("sessions-{name}"));
     let auto_increment_mode = match script.contains("# innodb_autoinc_lock_mode = 1") {
         true => AutoIncrementMode::Consecutive,
         false => AutoIncrementMode::Interleaved,
     };
-    let instance = instance(&directory, Config { auto_increment_mode, ..Config::tiny() });
+    let instance = instance(&scratch.0, Config { auto_increment_mode, ..Config::tiny() });
     let mut players: BTreeMap<String, Player> = BTreeMap::new();
-    let (mut differences, mut written) = (Vec::new(), String::new());
-    for (comments, session, statement, expected) in steps(&script) {
+    let mut played = Played::default();
+    for (comments, session, statement, expected) in steps(script) {
         let player = players.entry(session.clone()).or_insert_with(|| Player::new(&instance));
         assert!(!player.busy, "{session} still waits when it is told: {statement}");
         let mut lines = Vec::new();
@@ -162,45 +159,17 @@ fn run_script(path: &Path, update: bool) -> Vec<String> {
             let answer = player.answer().unwrap_or_default();
             lines.extend(answer.into_iter().map(|line| format!("{other}: {line}")));
         }
-        let told = format!("{session}> {statement}");
-        for line in comments.iter().chain([&told]).chain(&lines) {
-            written.push_str(line);
-            written.push('\n');
-        }
-        if lines != expected {
-            let (expected, lines) = (expected.join("\n    "), lines.join("\n    "));
-            differences.push(format!("{told}\n  expected\n    {expected}\n  but got\n    {lines}"));
-        }
+        played.step(&comments, &format!("{session}> {statement}"), &lines, &expected);
     }
     for player in players.values_mut() {
         player.process.kill(storage::Kill::Connection);
         player.quit();
     }
     instance.engine.close().expect("a clean end");
-    let _ = fs::remove_dir_all(&directory);
-    if update {
-        fs::write(path, written).expect("the script is written");
-        return Vec::new();
-    }
-    differences
+    played
 }
 
 #[test]
 fn sessions_meet_as_the_scripts_say() {
-    let update = std::env::var_os("UPDATE_SCRIPTS").is_some();
-    let only = std::env::var("SCRIPT").ok();
-    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/sessions");
-    let entries = fs::read_dir(directory).expect("scripts");
-    let mut paths: Vec<_> = entries.map(|entry| entry.expect("an entry").path()).collect();
-    paths.sort();
-    let mut failed = Vec::new();
-    for path in paths.iter().filter(|path| path.extension().is_some_and(|extension| extension == "test")) {
-        if only.as_ref().is_some_and(|only| path.file_stem().is_none_or(|stem| stem.to_string_lossy() != **only)) {
-            continue;
-        }
-        for difference in run_script(path, update) {
-            failed.push(format!("{}: {difference}", path.file_name().expect("a name").to_string_lossy()));
-        }
-    }
-    assert!(failed.is_empty(), "{}", failed.join("\n\n"));
+    play::folder("sessions", run_script);
 }

@@ -1,6 +1,7 @@
-//! What the script tests share: answers as lines, and an instance in a directory.
+//! What the tests share: answers as lines, and an instance in a directory that goes with the test.
 
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use format::packet::ColumnDefinition;
@@ -82,6 +83,24 @@ impl ResultSink for Lines {
     fn error(&mut self, error: &Error) {
         self.lines.push(format!("! {} {}", error.code, error.message));
         self.in_rows = false;
+    }
+}
+
+/// A directory of a test's own, empty at first.
+pub struct Scratch(pub PathBuf);
+
+impl Scratch {
+    pub fn new(name: &str) -> Scratch {
+        let directory = std::env::temp_dir().join(format!("sql-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&directory);
+        fs::create_dir_all(&directory).expect("a directory");
+        Scratch(directory)
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
     }
 }
 
