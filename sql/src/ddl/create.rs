@@ -136,14 +136,9 @@ fn too_many_keys() -> Error {
 /// PRIMARY KEY and UNIQUE said behind a column.
 pub fn keys_of_column(spec: &crate::parser::ast::ColumnSpec) -> Vec<IndexSpec> {
     let key = |kind| IndexSpec {
-        name: None,
         kind,
         parts: vec![IndexPartSpec { column: spec.name.clone(), prefix: None, descending: false, expression: None }],
-        comment: None,
-        invisible: false,
-        algorithm: None,
-        if_not_exists: false,
-        key_block_size: None,
+        ..IndexSpec::default()
     };
     let mut keys = Vec::new();
     if spec.primary_key {

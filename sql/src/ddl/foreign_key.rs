@@ -9,7 +9,7 @@ use storage::schema::{ForeignKey, IndexDefinition, ReferentialAction, TableDefin
 
 use super::{Context, check_name, index};
 use crate::error::{Error, Result};
-use crate::parser::ast::{ForeignKeySpec, IndexKind, IndexPartSpec, IndexSpec};
+use crate::parser::ast::{ForeignKeySpec, IndexPartSpec, IndexSpec};
 
 /// Adds foreign keys to a definition, and answers the indexes that it lacks for them.
 pub fn add(
@@ -52,16 +52,8 @@ pub fn add(
             descending: false,
             expression: None,
         };
-        let spec = IndexSpec {
-            name,
-            kind: IndexKind::Plain,
-            parts: key.columns.iter().map(|column| part(column)).collect(),
-            comment: None,
-            invisible: false,
-            algorithm: None,
-            if_not_exists: false,
-            key_block_size: None,
-        };
+        let spec =
+            IndexSpec { name, parts: key.columns.iter().map(|column| part(column)).collect(), ..IndexSpec::default() };
         added.push(index::index(context, &spec, &mut definition.columns, &known)?);
     }
     definition.foreign_keys.extend(keys);

@@ -31,12 +31,8 @@ impl Parser<'_> {
                 self.list(|parser| {
                     if parser.take_words(&["WITH", "CONSISTENT", "SNAPSHOT"]) {
                         consistent_snapshot = true;
-                    } else if parser.take_words(&["READ", "ONLY"]) {
-                        read_only = Some(true);
-                    } else if parser.take_words(&["READ", "WRITE"]) {
-                        read_only = Some(false);
                     } else {
-                        return Err(parser.unexpected());
+                        read_only = Some(parser.access_mode()?);
                     }
                     Ok(())
                 })?;

@@ -125,16 +125,23 @@ impl Parser<'_> {
                 } else {
                     return Err(parser.unexpected());
                 });
-            } else if parser.take_words(&["READ", "ONLY"]) {
-                read_only = Some(true);
-            } else if parser.take_words(&["READ", "WRITE"]) {
-                read_only = Some(false);
             } else {
-                return Err(parser.unexpected());
+                read_only = Some(parser.access_mode()?);
             }
             Ok(())
         })?;
         Ok(Statement::SetTransaction { scope, isolation, read_only })
+    }
+
+    /// READ ONLY or READ WRITE: whether it is the first.
+    pub(super) fn access_mode(&mut self) -> Result<bool> {
+        if self.take_words(&["READ", "ONLY"]) {
+            Ok(true)
+        } else if self.take_words(&["READ", "WRITE"]) {
+            Ok(false)
+        } else {
+            Err(self.unexpected())
+        }
     }
 
     fn set_password(&mut self) -> Result<Statement> {

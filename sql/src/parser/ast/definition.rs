@@ -85,7 +85,7 @@ pub struct TypeSpec {
     pub members: Vec<Vec<u8>>,
 }
 
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct IndexSpec {
     /// None: to be invented from the first column.
     pub name: Option<String>,
@@ -99,10 +99,11 @@ pub struct IndexSpec {
     pub key_block_size: Option<u64>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum IndexKind {
     Primary,
     Unique,
+    #[default]
     Plain,
     FullText,
     Spatial,

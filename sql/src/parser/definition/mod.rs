@@ -47,12 +47,9 @@ impl Parser<'_> {
             let mut index = IndexSpec {
                 name: Some(self.any_name()?),
                 kind,
-                parts: Vec::new(),
-                comment: None,
-                invisible: false,
                 algorithm: self.index_algorithm()?,
                 if_not_exists,
-                key_block_size: None,
+                ..IndexSpec::default()
             };
             self.expect_word("ON")?;
             let table = self.table_name()?;

@@ -119,12 +119,9 @@ impl Parser<'_> {
         let mut index = IndexSpec {
             name: if kind == IndexKind::Primary { None } else { name },
             kind,
-            parts: Vec::new(),
-            comment: None,
-            invisible: false,
             algorithm: self.index_algorithm()?,
             if_not_exists,
-            key_block_size: None,
+            ..IndexSpec::default()
         };
         index.parts = self.parenthesized_list(Self::index_part)?;
         self.index_options(&mut index)?;

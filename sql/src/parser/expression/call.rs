@@ -73,92 +73,72 @@ impl Parser<'_> {
             self.skip_over()?;
             return Ok(Expr::Unsupported(format!("window function {name}")));
         }
+        self.named_call(name)
+    }
+
+    /// A call by its name in lower case: of the functions that are written like no other, or of one with a list of arguments.
+    fn named_call(&mut self, name: String) -> Result<Expr> {
         match name.as_str() {
             "cast" => self.cast(),
             "convert" => self.convert(),
-            "extract" => {
-                self.expect_symbol("(")?;
-                let unit = self.interval_unit()?;
-                self.expect_word("FROM")?;
-                let expr = self.boxed_expr()?;
-                self.expect_symbol(")")?;
-                Ok(Expr::Extract { unit, expr })
-            }
-            "mod" => {
-                self.expect_symbol("(")?;
-                let left = self.boxed_expr()?;
-                self.expect_symbol(",")?;
-                let right = self.boxed_expr()?;
-                self.expect_symbol(")")?;
+            "extract" => self.in_parentheses(|parser| {
+                let unit = parser.interval_unit()?;
+                parser.expect_word("FROM")?;
+                Ok(Expr::Extract { unit, expr: parser.boxed_expr()? })
+            }),
+            "mod" => self.in_parentheses(|parser| {
+                let (left, right) = parser.pair(Self::boxed_expr)?;
                 Ok(Expr::Binary { op: BinaryOp::Modulo, left, right })
-            }
-            "trim" => self.trim(),
-            "substring" | "substr" | "mid" => self.substring(),
-            "position" => {
-                self.expect_symbol("(")?;
-                let needle = self.bits(1)?;
-                self.expect_word("IN")?;
-                let text = self.expr()?;
-                self.expect_symbol(")")?;
-                Ok(Expr::Function { name: "locate".into(), args: vec![needle, text] })
-            }
-            "date_add" | "adddate" => self.date_add(&name, false),
-            "date_sub" | "subdate" => self.date_add(&name, true),
-            "timestampadd" => {
-                self.expect_symbol("(")?;
-                let unit = self.interval_unit()?;
-                self.expect_symbol(",")?;
-                let interval = self.boxed_expr()?;
-                self.expect_symbol(",")?;
-                let expr = self.boxed_expr()?;
-                self.expect_symbol(")")?;
+            }),
+            "trim" => self.in_parentheses(Self::trim),
+            "substring" | "substr" | "mid" => self.in_parentheses(Self::substring),
+            "position" => self.in_parentheses(|parser| {
+                let needle = parser.bits(1)?;
+                parser.expect_word("IN")?;
+                Ok(Expr::Function { name: "locate".into(), args: vec![needle, parser.expr()?] })
+            }),
+            "date_add" | "adddate" => self.in_parentheses(|parser| parser.date_add(&name, false)),
+            "date_sub" | "subdate" => self.in_parentheses(|parser| parser.date_add(&name, true)),
+            "timestampadd" => self.in_parentheses(|parser| {
+                let unit = parser.interval_unit()?;
+                parser.expect_symbol(",")?;
+                let (interval, expr) = parser.pair(Self::boxed_expr)?;
                 Ok(Expr::TimestampAdd { unit, interval, expr })
-            }
-            "timestampdiff" => {
-                self.expect_symbol("(")?;
-                let unit = self.interval_unit()?;
-                self.expect_symbol(",")?;
-                let from = self.boxed_expr()?;
-                self.expect_symbol(",")?;
-                let to = self.boxed_expr()?;
-                self.expect_symbol(")")?;
+            }),
+            "timestampdiff" => self.in_parentheses(|parser| {
+                let unit = parser.interval_unit()?;
+                parser.expect_symbol(",")?;
+                let (from, to) = parser.pair(Self::boxed_expr)?;
                 Ok(Expr::TimestampDiff { unit, from, to })
-            }
-            "char" => {
-                self.expect_symbol("(")?;
-                let args = self.list(Self::expr)?;
-                let charset = if self.take_word("USING") { Some(self.name_or_text_or_binary()?) } else { None };
-                self.expect_symbol(")")?;
+            }),
+            "char" => self.in_parentheses(|parser| {
+                let args = parser.list(Self::expr)?;
+                let charset = if parser.take_word("USING") { Some(parser.name_or_text_or_binary()?) } else { None };
                 Ok(Expr::Char { args, charset })
-            }
-            "values" => {
-                self.expect_symbol("(")?;
-                let column = self.column_name()?;
-                self.expect_symbol(")")?;
-                Ok(Expr::ValuesOf(column))
-            }
-            "get_format" => {
-                self.expect_symbol("(")?;
-                let kind = self.upper_word()?;
-                self.expect_symbol(",")?;
-                let style = self.expr()?;
-                self.expect_symbol(")")?;
-                Ok(Expr::Function { name, args: vec![Expr::string(&kind), style] })
-            }
+            }),
+            "values" => self.in_parentheses(|parser| Ok(Expr::ValuesOf(parser.column_name()?))),
+            "get_format" => self.in_parentheses(|parser| {
+                let kind = parser.upper_word()?;
+                parser.expect_symbol(",")?;
+                Ok(Expr::Function { name, args: vec![Expr::string(&kind), parser.expr()?] })
+            }),
             "weight_string" | "json_table" | "json_value" => {
                 self.expect_symbol("(")?;
                 self.skip_parenthesized()?;
                 Ok(Expr::Unsupported(name.to_ascii_uppercase()))
             }
-            _ => {
-                let args = self.arguments()?;
-                let name = match name.as_str() {
-                    "current_timestamp" | "localtime" | "localtimestamp" => "now".into(),
-                    _ => name,
-                };
-                Ok(Expr::Function { name, args })
+            "current_timestamp" | "localtime" | "localtimestamp" => {
+                Ok(Expr::Function { name: "now".into(), args: self.arguments()? })
             }
+            _ => Ok(Expr::Function { name, args: self.arguments()? }),
         }
+    }
+
+    /// `item, item`
+    fn pair<T>(&mut self, item: impl Fn(&mut Self) -> Result<T>) -> Result<(T, T)> {
+        let first = item(self)?;
+        self.expect_symbol(",")?;
+        Ok((first, item(self)?))
     }
 
     fn aggregate(&mut self, function: AggregateFunction) -> Result<Expr> {
@@ -313,8 +293,8 @@ impl Parser<'_> {
         Ok(Some(u32::try_from(length).unwrap_or(u32::MAX)))
     }
 
+    /// Within TRIM( ... ).
     fn trim(&mut self) -> Result<Expr> {
-        self.expect_symbol("(")?;
         let side = match self.take_any_word(&["BOTH", "LEADING", "TRAILING"]) {
             Some("LEADING") => Some(TrimSide::Leading),
             Some("TRAILING") => Some(TrimSide::Trailing),
@@ -323,22 +303,18 @@ impl Parser<'_> {
         };
         // TRIM(BOTH FROM x): nothing before FROM means spaces.
         let first = if side.is_some() && self.is_word("FROM") { None } else { Some(self.boxed_expr()?) };
-        let result = if self.take_word("FROM") {
+        if self.take_word("FROM") {
             let expr = self.boxed_expr()?;
-            Expr::Trim { side: side.unwrap_or(TrimSide::Both), remove: first, expr }
-        } else {
-            match (side, first) {
-                (None, Some(expr)) => Expr::Trim { side: TrimSide::Both, remove: None, expr },
-                _ => return Err(self.unexpected()),
-            }
-        };
-        self.expect_symbol(")")?;
-        Ok(result)
+            return Ok(Expr::Trim { side: side.unwrap_or(TrimSide::Both), remove: first, expr });
+        }
+        match (side, first) {
+            (None, Some(expr)) => Ok(Expr::Trim { side: TrimSide::Both, remove: None, expr }),
+            _ => Err(self.unexpected()),
+        }
     }
 
-    /// SUBSTRING(a, b, c) and SUBSTRING(a FROM b FOR c).
+    /// Within SUBSTRING(a, b, c) and SUBSTRING(a FROM b FOR c).
     fn substring(&mut self) -> Result<Expr> {
-        self.expect_symbol("(")?;
         let mut args = vec![self.expr()?];
         if self.take_word("FROM") {
             args.push(self.expr()?);
@@ -350,13 +326,11 @@ impl Parser<'_> {
                 args.push(self.expr()?);
             }
         }
-        self.expect_symbol(")")?;
         Ok(Expr::Function { name: "substring".into(), args })
     }
 
-    /// DATE_ADD(d, INTERVAL n unit), and ADDDATE(d, days).
+    /// Within DATE_ADD(d, INTERVAL n unit), and ADDDATE(d, days).
     fn date_add(&mut self, name: &str, subtract: bool) -> Result<Expr> {
-        self.expect_symbol("(")?;
         let expr = self.boxed_expr()?;
         self.expect_symbol(",")?;
         let (interval, unit) = if self.is_word("INTERVAL") && !self.is_interval_function() {
@@ -367,7 +341,6 @@ impl Parser<'_> {
         } else {
             return Err(self.unexpected());
         };
-        self.expect_symbol(")")?;
         Ok(Expr::DateAdd { expr, interval, unit, subtract })
     }
 }
