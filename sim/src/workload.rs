@@ -7,8 +7,7 @@ use std::sync::Arc;
 use format::collation::CollationId;
 use format::value::{ColumnType, LobSize, Value};
 use storage::schema::{
-    Column, ColumnDefault, ColumnSet, Compression, IndexDefinition, IndexPart, ReadMode, Row, ScanRange,
-    TableDefinition, TableOptions,
+    Column, ColumnSet, Compression, IndexDefinition, IndexPart, ReadMode, Row, ScanRange, TableDefinition, TableOptions,
 };
 use storage::{Engine, Error, Result, Table, Trx};
 
@@ -32,23 +31,7 @@ fn column_type(column: usize) -> ColumnType {
 }
 
 pub fn definition(name: &str, compression: Compression) -> TableDefinition {
-    let column = |at: usize, name: &str, nullable: bool| Column {
-        name: name.into(),
-        ty: column_type(at),
-        nullable,
-        default: ColumnDefault::None,
-        on_update_now: false,
-        auto_increment: false,
-        comment: "".into(),
-        invisible: false,
-    };
-    let index = |name: &str, unique: bool, primary: bool, column: usize| IndexDefinition {
-        name: name.into(),
-        unique,
-        primary,
-        parts: vec![IndexPart { column, prefix_chars: None, descending: false }],
-        ..IndexDefinition::default()
-    };
+    let column = |at: usize, name: &str, nullable: bool| Column::new(name, column_type(at), nullable);
     TableDefinition {
         database: DATABASE.into(),
         name: name.into(),
@@ -59,9 +42,9 @@ pub fn definition(name: &str, compression: Compression) -> TableDefinition {
             column(BODY, "body", true),
         ],
         indexes: vec![
-            index("PRIMARY", true, true, ID),
-            index("by_k", false, false, K),
-            index("by_name", true, false, NAME),
+            IndexDefinition::new("PRIMARY", true, &[ID]),
+            IndexDefinition::new("by_k", false, &[K]),
+            IndexDefinition::new("by_name", true, &[NAME]),
         ],
         options: TableOptions {
             compression,

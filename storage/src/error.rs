@@ -184,17 +184,6 @@ impl Error {
         Error::Corrupt { page: None, what: what.into() }
     }
 
-    /// Whether the same transaction, begun again, may well succeed.
-    pub fn is_retryable(&self) -> bool {
-        match self {
-            // Another transaction stood in the way, and will be gone.
-            Error::Deadlock | Error::LockWaitTimeout | Error::RowIsLocked | Error::RecordChanged => true,
-            // Space comes back when an operator makes room: a retry in a loop would only burn time.
-            Error::DiskFull { .. } | Error::RollingBack => false,
-            _ => false,
-        }
-    }
-
     /// Whether the transaction is gone, and not only its statement.
     pub fn rolls_back_transaction(&self) -> bool {
         // A deadlock can only be broken by releasing locks, and they are held to the end of the transaction. All else

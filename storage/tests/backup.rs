@@ -1,20 +1,18 @@
 //! Backups, end to end on simulated disks: taken while rows change, of closed and of crashed directories, restored to other
 //! block sizes, and damaged.
 
-mod common;
-
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::{column, index};
 use format::collation::CollationId;
 use format::value::{ColumnType, LobSize};
 use storage::backup::{ArchiveWriter, Backup, Item, Restore, Sink, Totals, Verify, read_archive};
 use storage::io::sim::{Random, SimDisk};
 use storage::io::{Caching, Disk, OpenMode};
 use storage::{
-    ColumnSet, Compression, Config, Engine, Error, ReadMode, Row, ScanRange, TableDefinition, TableOptions, TrxOptions,
+    Column, ColumnSet, Compression, Config, Engine, Error, IndexDefinition, ReadMode, Row, ScanRange, TableDefinition,
+    TableOptions, TrxOptions,
 };
 
 /// A log so small that a backup under load outlives many laps of it.
@@ -31,11 +29,11 @@ fn definition(name: &str, compression: Compression) -> TableDefinition {
         database: "d".into(),
         name: name.into(),
         columns: vec![
-            column("id", ColumnType::Int { bytes: 4, unsigned: true }, false),
-            column("k", ColumnType::Int { bytes: 4, unsigned: true }, false),
-            column("body", ColumnType::Blob { size: LobSize::Long }, false),
+            Column::new("id", ColumnType::Int { bytes: 4, unsigned: true }, false),
+            Column::new("k", ColumnType::Int { bytes: 4, unsigned: true }, false),
+            Column::new("body", ColumnType::Blob { size: LobSize::Long }, false),
         ],
-        indexes: vec![index("PRIMARY", true, &[0]), index("k", false, &[1])],
+        indexes: vec![IndexDefinition::new("PRIMARY", true, &[0]), IndexDefinition::new("k", false, &[1])],
         options: TableOptions { compression, ..TableOptions::default() },
         ..TableDefinition::default()
     }

@@ -1,18 +1,16 @@
 //! Encrypted tables on a disk that loses power: nothing is lost, nothing is to be read without the key, and a rotation of
 //! the master key may be interrupted anywhere.
 
-mod common;
-
 use std::sync::Arc;
 
-use common::{column, index};
 use format::collation::CollationId;
 use format::page::header::{self, PageType};
 use format::value::{ColumnType, LobSize};
 use storage::io::sim::SimDisk;
 use storage::io::{Caching, Disk, OpenMode};
 use storage::{
-    ColumnSet, Compression, Config, Engine, Error, ReadMode, Row, ScanRange, TableDefinition, TableOptions, TrxOptions,
+    Column, ColumnSet, Compression, Config, Engine, Error, IndexDefinition, ReadMode, Row, ScanRange, TableDefinition,
+    TableOptions, TrxOptions,
 };
 
 const SECRET: &str = "nobody may read this";
@@ -31,11 +29,11 @@ fn definition(name: &str, compression: Compression) -> TableDefinition {
         database: "d".into(),
         name: name.into(),
         columns: vec![
-            column("id", ColumnType::Int { bytes: 4, unsigned: true }, false),
-            column("c", ColumnType::VarChar { chars: 200, collation: CollationId::UTF8MB4_GENERAL_CI }, false),
-            column("b", ColumnType::Blob { size: LobSize::Long }, false),
+            Column::new("id", ColumnType::Int { bytes: 4, unsigned: true }, false),
+            Column::new("c", ColumnType::VarChar { chars: 200, collation: CollationId::UTF8MB4_GENERAL_CI }, false),
+            Column::new("b", ColumnType::Blob { size: LobSize::Long }, false),
         ],
-        indexes: vec![index("PRIMARY", true, &[0])],
+        indexes: vec![IndexDefinition::new("PRIMARY", true, &[0])],
         options: TableOptions { compression, encrypted: true, ..TableOptions::default() },
         ..TableDefinition::default()
     }

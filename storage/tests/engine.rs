@@ -1,19 +1,17 @@
 //! The engine end to end, through its public face only.
 
-mod common;
-
 use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::{column, index};
 use format::collation::CollationId;
 use format::value::{ColumnType, LobSize};
 use storage::io::Disk;
 use storage::io::sim::SimDisk;
 use storage::{
-    ColumnSet, Config, Engine, Error, Isolation, ReadMode, Row, ScanRange, Table, TableDefinition, Trx, TrxOptions,
+    Column, ColumnSet, Config, Engine, Error, IndexDefinition, Isolation, ReadMode, Row, ScanRange, Table,
+    TableDefinition, Trx, TrxOptions,
 };
 
 fn config() -> Config {
@@ -38,12 +36,16 @@ fn definition(name: &str) -> TableDefinition {
         database: "d".into(),
         name: name.into(),
         columns: vec![
-            column("id", ColumnType::Int { bytes: 4, unsigned: true }, false),
-            column("k", ColumnType::Int { bytes: 4, unsigned: true }, true),
-            column("c", ColumnType::VarChar { chars: 100, collation: CollationId::UTF8MB4_GENERAL_CI }, true),
-            column("b", ColumnType::Blob { size: LobSize::Long }, true),
+            Column::new("id", ColumnType::Int { bytes: 4, unsigned: true }, false),
+            Column::new("k", ColumnType::Int { bytes: 4, unsigned: true }, true),
+            Column::new("c", ColumnType::VarChar { chars: 100, collation: CollationId::UTF8MB4_GENERAL_CI }, true),
+            Column::new("b", ColumnType::Blob { size: LobSize::Long }, true),
         ],
-        indexes: vec![index("PRIMARY", true, &[0]), index("k", false, &[1]), index("c", true, &[2])],
+        indexes: vec![
+            IndexDefinition::new("PRIMARY", true, &[0]),
+            IndexDefinition::new("k", false, &[1]),
+            IndexDefinition::new("c", true, &[2]),
+        ],
         ..TableDefinition::default()
     }
 }
@@ -259,10 +261,10 @@ fn statements_about_tables() {
     let rows = contents(&engine, "t");
 
     // An index more, an index less.
-    let table = engine.create_index("d", "t", index("k_c", false, &[1, 2]), &wait()).unwrap();
+    let table = engine.create_index("d", "t", IndexDefinition::new("k_c", false, &[1, 2]), &wait()).unwrap();
     assert_eq!((table.indexes.len(), contents(&engine, "t") == rows), (4, true));
     assert_clean(&engine);
-    let error = engine.create_index("d", "t", index("u", true, &[1]), &wait()).unwrap_err();
+    let error = engine.create_index("d", "t", IndexDefinition::new("u", true, &[1]), &wait()).unwrap_err();
     assert!(matches!(error, Error::DuplicateKey { index: 4 }), "{error}");
     engine.drop_index("d", "t", "k_c", &wait()).unwrap();
     assert_clean(&engine);
@@ -275,7 +277,7 @@ fn statements_about_tables() {
 
     // A rebuild under another key, from another column.
     let mut other = definition("u");
-    other.indexes = vec![index("PRIMARY", true, &[2]), index("k", false, &[1])];
+    other.indexes = vec![IndexDefinition::new("PRIMARY", true, &[2]), IndexDefinition::new("k", false, &[1])];
     other.columns[2].nullable = false;
     let (table, count) = engine.rebuild_table("d", "u", other, None, &wait()).unwrap();
     assert_eq!((count, &*table.indexes[0].name, contents(&engine, "u") == rows), (2000, "PRIMARY", true));
@@ -367,7 +369,9 @@ fn ddl_is_all_or_nothing_wherever_it_crashes() {
         ("rename", |engine| engine.rename_tables(&[(("d", "t"), ("d", "x")), (("d", "u"), ("d", "t"))], &wait())),
         ("truncate", |engine| engine.truncate_table("d", "t", &wait())),
         ("rebuild", |engine| engine.rebuild_table("d", "t", definition("t"), None, &wait()).map(drop)),
-        ("create index", |engine| engine.create_index("d", "t", index("k_c", false, &[1, 2]), &wait()).map(drop)),
+        ("create index", |engine| {
+            engine.create_index("d", "t", IndexDefinition::new("k_c", false, &[1, 2]), &wait()).map(drop)
+        }),
         ("drop database", |engine| engine.drop_database("d", &wait()).map(drop)),
     ];
     let base = SimDisk::new(8);
@@ -499,7 +503,9 @@ fn ddl_waits_for_transactions_and_shuts_older_snapshots_out() {
     engine.rename_tables(&[(("d", "u"), ("d", "v"))], &hurried).unwrap();
     let changing = {
         let engine = engine.clone();
-        std::thread::spawn(move || engine.create_index("d", "t", index("k_c", false, &[1, 2]), &wait()).map(drop))
+        std::thread::spawn(move || {
+            engine.create_index("d", "t", IndexDefinition::new("k_c", false, &[1, 2]), &wait()).map(drop)
+        })
     };
     std::thread::sleep(Duration::from_millis(50));
     insert(&mut trx, &table, 2, 2, "two", b"").unwrap();

@@ -1,19 +1,16 @@
 //! Foreign keys between transactions: who waits for whom, that no child is left without its parent whatever meets, and
 //! that a crash leaves both or neither. And values of unique keys that two want at once.
 
-mod common;
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use common::{column, index};
 use format::collation::CollationId;
 use format::value::ColumnType;
 use storage::io::sim::{Random, SimDisk};
 use storage::{
-    ColumnSet, Config, Engine, Error, ForeignKey, ForeignKeySide, Isolation, ReadMode, ReferentialAction, Row,
-    ScanRange, Table, TableDefinition, TableUse, Trx, TrxOptions,
+    Column, ColumnSet, Config, Engine, Error, ForeignKey, ForeignKeySide, IndexDefinition, Isolation, ReadMode,
+    ReferentialAction, Row, ScanRange, Table, TableDefinition, TableUse, Trx, TrxOptions,
 };
 
 const INT: ColumnType = ColumnType::Int { bytes: 4, unsigned: true };
@@ -23,8 +20,8 @@ fn parent() -> TableDefinition {
     TableDefinition {
         database: "d".into(),
         name: "p".into(),
-        columns: ["id", "u"].map(|name| column(name, INT, true)).into(),
-        indexes: vec![index("PRIMARY", true, &[0]), index("u", true, &[1])],
+        columns: ["id", "u"].map(|name| Column::new(name, INT, true)).into(),
+        indexes: vec![IndexDefinition::new("PRIMARY", true, &[0]), IndexDefinition::new("u", true, &[1])],
         ..TableDefinition::default()
     }
 }
@@ -43,8 +40,8 @@ fn child(action: ReferentialAction) -> TableDefinition {
     TableDefinition {
         database: "d".into(),
         name: "c".into(),
-        columns: ["id", "pid"].map(|name| column(name, INT, true)).into(),
-        indexes: vec![index("PRIMARY", true, &[0]), index("pid", false, &[1])],
+        columns: ["id", "pid"].map(|name| Column::new(name, INT, true)).into(),
+        indexes: vec![IndexDefinition::new("PRIMARY", true, &[0]), IndexDefinition::new("pid", false, &[1])],
         foreign_keys: vec![key],
         ..TableDefinition::default()
     }

@@ -1,19 +1,16 @@
 //! What locking reads keep others from: who waits for whom, and that nothing appears where somebody has looked.
 
-mod common;
-
 use std::ops::Bound;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use common::{column, index};
 use format::collation::CollationId;
 use format::value::ColumnType;
 use storage::io::sim::{Random, SimDisk};
 use storage::{
-    ColumnSet, Config, Engine, Error, IfLocked, Isolation, ReadMode, Row, ScanRange, Table, TableDefinition, Trx,
-    TrxOptions,
+    Column, ColumnSet, Config, Engine, Error, IfLocked, IndexDefinition, Isolation, ReadMode, Row, ScanRange, Table,
+    TableDefinition, Trx, TrxOptions,
 };
 
 /// id, k, u; the primary key on id, an index on k, a unique one on u.
@@ -22,8 +19,12 @@ fn table() -> TableDefinition {
     TableDefinition {
         database: "d".into(),
         name: "t".into(),
-        columns: ["id", "k", "u"].map(|name| column(name, int.clone(), false)).into(),
-        indexes: vec![index("PRIMARY", true, &[0]), index("k", false, &[1]), index("u", true, &[2])],
+        columns: ["id", "k", "u"].map(|name| Column::new(name, int.clone(), false)).into(),
+        indexes: vec![
+            IndexDefinition::new("PRIMARY", true, &[0]),
+            IndexDefinition::new("k", false, &[1]),
+            IndexDefinition::new("u", true, &[2]),
+        ],
         ..TableDefinition::default()
     }
 }

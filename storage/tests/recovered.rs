@@ -1,17 +1,17 @@
 //! Transactions that outlive a crash: prepared ones, which wait, and open ones, which are undone while the engine serves.
 
-mod common;
-
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::{column, index};
 use format::collation::CollationId;
 use format::value::ColumnType;
 use format::xid::Xid;
 use storage::io::Disk;
 use storage::io::sim::SimDisk;
-use storage::{ColumnSet, Config, Engine, Error, ReadMode, Row, ScanRange, Table, TableDefinition, Trx, TrxOptions};
+use storage::{
+    Column, ColumnSet, Config, Engine, Error, IndexDefinition, ReadMode, Row, ScanRange, Table, TableDefinition, Trx,
+    TrxOptions,
+};
 
 fn config() -> Config {
     Config { pool_bytes: 256 * 16384, log_bytes: 4 << 20, ..Config::tiny() }
@@ -30,8 +30,8 @@ fn create(disk: &SimDisk) -> (Arc<Engine>, Arc<Table>) {
     let definition = TableDefinition {
         database: "d".into(),
         name: "t".into(),
-        columns: vec![column("id", number_column(), false), column("v", number_column(), true)],
-        indexes: vec![index("PRIMARY", true, &[0]), index("v", true, &[1])],
+        columns: vec![Column::new("id", number_column(), false), Column::new("v", number_column(), true)],
+        indexes: vec![IndexDefinition::new("PRIMARY", true, &[0]), IndexDefinition::new("v", true, &[1])],
         ..TableDefinition::default()
     };
     let table = engine.create_table(definition, &TrxOptions::patient()).unwrap();

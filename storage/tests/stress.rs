@@ -1,30 +1,30 @@
 //! Writers, readers, purge, page cleaners and DDL on one small pool at the same time: nobody hangs, no latch is taken out
 //! of order (debug builds check), and in the end every tree, index and page is accounted for.
 
-mod common;
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use common::{column, index};
 use format::collation::CollationId;
 use format::value::{ColumnType, LobSize};
 use storage::io::Disk;
 use storage::io::sim::{Random, SimDisk};
-use storage::{ColumnSet, Config, Engine, Error, Isolation, ReadMode, Row, ScanRange, TableDefinition, TrxOptions};
+use storage::{
+    Column, ColumnSet, Config, Engine, Error, IndexDefinition, Isolation, ReadMode, Row, ScanRange, TableDefinition,
+    TrxOptions,
+};
 
 fn definition() -> TableDefinition {
     TableDefinition {
         database: "d".into(),
         name: "t".into(),
         columns: vec![
-            column("id", ColumnType::Int { bytes: 4, unsigned: true }, false),
-            column("k", ColumnType::Int { bytes: 4, unsigned: true }, false),
-            column("c", ColumnType::VarChar { chars: 200, collation: CollationId::UTF8MB4_GENERAL_CI }, true),
-            column("b", ColumnType::Blob { size: LobSize::Long }, true),
+            Column::new("id", ColumnType::Int { bytes: 4, unsigned: true }, false),
+            Column::new("k", ColumnType::Int { bytes: 4, unsigned: true }, false),
+            Column::new("c", ColumnType::VarChar { chars: 200, collation: CollationId::UTF8MB4_GENERAL_CI }, true),
+            Column::new("b", ColumnType::Blob { size: LobSize::Long }, true),
         ],
-        indexes: vec![index("PRIMARY", true, &[0]), index("k", false, &[1])],
+        indexes: vec![IndexDefinition::new("PRIMARY", true, &[0]), IndexDefinition::new("k", false, &[1])],
         ..TableDefinition::default()
     }
 }
@@ -101,7 +101,7 @@ fn read(engine: &Arc<Engine>) -> Result<(), Error> {
 
 fn alter(engine: &Arc<Engine>, round: u64) -> Result<(), Error> {
     match round % 4 {
-        0 => engine.create_index("d", "t", index("k_c", false, &[1, 2]), &options()).map(drop),
+        0 => engine.create_index("d", "t", IndexDefinition::new("k_c", false, &[1, 2]), &options()).map(drop),
         1 => engine.rebuild_table("d", "t", engine.table("d", "t").unwrap().definition(), None, &options()).map(drop),
         2 => engine.drop_index("d", "t", "k_c", &options()).map(drop),
         _ => {

@@ -1,18 +1,15 @@
 //! Temporary tables: what they cost the log and the disk, who sees them, and what a crash leaves of them.
 
-mod common;
-
 use std::sync::Arc;
 
-use common::{column, index};
 use format::collation::CollationId;
 use format::value::ColumnType;
 use storage::io::Disk;
 use storage::io::sim::SimDisk;
 use storage::io::trace::TraceDisk;
 use storage::{
-    ColumnSet, Config, Engine, ReadMode, Row, ScanRange, Table, TableDefinition, TemporaryTables, TornProtection, Trx,
-    TrxOptions,
+    Column, ColumnSet, Config, Engine, IndexDefinition, ReadMode, Row, ScanRange, Table, TableDefinition,
+    TemporaryTables, TornProtection, Trx, TrxOptions,
 };
 
 fn config() -> Config {
@@ -36,11 +33,11 @@ fn definition(name: &str) -> TableDefinition {
         database: "d".into(),
         name: name.into(),
         columns: vec![
-            column("id", ColumnType::Int { bytes: 4, unsigned: true }, false),
-            column("k", ColumnType::Int { bytes: 4, unsigned: true }, false),
-            column("v", ColumnType::VarBinary { bytes: 500 }, false),
+            Column::new("id", ColumnType::Int { bytes: 4, unsigned: true }, false),
+            Column::new("k", ColumnType::Int { bytes: 4, unsigned: true }, false),
+            Column::new("v", ColumnType::VarBinary { bytes: 500 }, false),
         ],
-        indexes: vec![index("PRIMARY", true, &[0]), index("k", false, &[1])],
+        indexes: vec![IndexDefinition::new("PRIMARY", true, &[0]), IndexDefinition::new("k", false, &[1])],
         ..TableDefinition::default()
     }
 }

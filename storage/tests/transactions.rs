@@ -6,21 +6,18 @@
 //! Nobody waits: a lock that is not free is a timeout at once, which the model allows whenever another transaction has
 //! changed or locked something.
 
-mod common;
-
 use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use common::column;
 use format::collation::CollationId;
 use format::value::{ColumnType, LobSize};
 use storage::io::Disk;
 use storage::io::sim::{Random, SimDisk};
 use storage::{
-    ColumnSet, Config, Engine, Error, IndexDefinition, Isolation, ReadMode, Row, Savepoint, ScanRange, Table,
+    Column, ColumnSet, Config, Engine, Error, IndexDefinition, Isolation, ReadMode, Row, Savepoint, ScanRange, Table,
     TableDefinition, Trx, TrxOptions,
 };
 
@@ -57,7 +54,7 @@ struct World {
 
 /// An index in which the long column has a prefix only.
 fn index(name: &str, unique: bool, columns: &[usize]) -> IndexDefinition {
-    let mut index = common::index(name, unique, columns);
+    let mut index = IndexDefinition::new(name, unique, columns);
     for part in index.parts.iter_mut().filter(|part| part.column == 4) {
         part.prefix_chars = Some(20);
     }
@@ -73,11 +70,11 @@ fn definition(text_key: bool) -> TableDefinition {
         database: "d".into(),
         name: "t".into(),
         columns: vec![
-            column("id", id, false),
-            column("a", ColumnType::Int { bytes: 4, unsigned: true }, true),
-            column("u", ColumnType::VarBinary { bytes: 40 }, true),
-            column("v", ColumnType::VarChar { chars: 1500, collation: CollationId::UTF8MB4_GENERAL_CI }, true),
-            column("b", ColumnType::Blob { size: LobSize::Long }, true),
+            Column::new("id", id, false),
+            Column::new("a", ColumnType::Int { bytes: 4, unsigned: true }, true),
+            Column::new("u", ColumnType::VarBinary { bytes: 40 }, true),
+            Column::new("v", ColumnType::VarChar { chars: 1500, collation: CollationId::UTF8MB4_GENERAL_CI }, true),
+            Column::new("b", ColumnType::Blob { size: LobSize::Long }, true),
         ],
         indexes: vec![
             index("PRIMARY", true, &[0]),

@@ -1,16 +1,16 @@
 //! Undo that is larger than a page, undo that comes and goes, and what the planner is told about ranges.
 
-mod common;
-
 use std::ops::Bound;
 use std::sync::Arc;
 
-use common::{column, index};
 use format::collation::CollationId;
 use format::value::ColumnType;
 use storage::io::Disk;
 use storage::io::sim::SimDisk;
-use storage::{ColumnSet, Config, Engine, ReadMode, Row, ScanRange, Table, TableDefinition, Trx, TrxOptions};
+use storage::{
+    Column, ColumnSet, Config, Engine, IndexDefinition, ReadMode, Row, ScanRange, Table, TableDefinition, Trx,
+    TrxOptions,
+};
 
 fn engine(disk: &SimDisk) -> (Arc<Engine>, Arc<Table>) {
     let config = Config { page_bytes: 4096, pool_bytes: 2000 * 4096, log_bytes: 8 << 20, ..Config::tiny() };
@@ -22,11 +22,11 @@ fn engine(disk: &SimDisk) -> (Arc<Engine>, Arc<Table>) {
         database: "d".into(),
         name: "t".into(),
         columns: vec![
-            column("id", ColumnType::Int { bytes: 4, unsigned: true }, false),
-            column("k", ColumnType::Int { bytes: 4, unsigned: true }, false),
-            column("v", ColumnType::VarBinary { bytes: 300 }, false),
+            Column::new("id", ColumnType::Int { bytes: 4, unsigned: true }, false),
+            Column::new("k", ColumnType::Int { bytes: 4, unsigned: true }, false),
+            Column::new("v", ColumnType::VarBinary { bytes: 300 }, false),
         ],
-        indexes: vec![index("PRIMARY", true, &[0]), index("k", false, &[1])],
+        indexes: vec![IndexDefinition::new("PRIMARY", true, &[0]), IndexDefinition::new("k", false, &[1])],
         ..TableDefinition::default()
     };
     let table = engine.create_table(definition, &TrxOptions::default()).unwrap();

@@ -163,21 +163,6 @@ impl Accounts {
         })
     }
 
-    /// RENAME USER
-    pub fn rename_account(&self, from: (&str, &str), to: (&str, &str)) -> Result<(), Error> {
-        self.change(|accounts| {
-            let refused = || Error::cannot_user("RENAME USER", &quoted(from.0, from.1));
-            let target = (to.0.to_owned(), to.1.to_owned());
-            if accounts.contains_key(&target) {
-                return Err(refused());
-            }
-            let mut account = accounts.remove(&(from.0.to_owned(), from.1.to_owned())).ok_or_else(refused)?;
-            (account.user, account.host) = target.clone();
-            accounts.insert(target, account);
-            Ok(())
-        })
-    }
-
     /// ALTER USER ... IDENTIFIED [WITH plugin] BY, SET PASSWORD: `None` keeps the account's plugin.
     pub fn set_password(&self, user: &str, host: &str, plugin: Option<Plugin>, password: &[u8]) -> Result<(), Error> {
         let salt = password::random_salt();

@@ -46,11 +46,6 @@ impl Error {
         Error::new(1101, b"42000", format!("BLOB, TEXT, GEOMETRY or JSON column '{name}' can't have a default value"))
     }
 
-    pub fn primary_key_null() -> Error {
-        let text = "All parts of a PRIMARY KEY must be NOT NULL; if you need NULL in a key, use UNIQUE instead";
-        Error::new(1171, b"42000", text)
-    }
-
     pub fn no_columns() -> Error {
         Error::new(1113, b"42000", "A table must have at least 1 column")
     }
@@ -108,10 +103,6 @@ impl Error {
 
     pub fn key_does_not_exist(key: &str, table: &str) -> Error {
         Error::new(1176, b"42000", format!("Key '{key}' doesn't exist in table '{table}'"))
-    }
-
-    pub fn wrong_usage(one: &str, other: &str) -> Error {
-        Error::new(1221, b"HY000", format!("Incorrect usage of {one} and {other}"))
     }
 
     pub fn illegal_create_option(engine: &str, option: &str) -> Error {

@@ -137,11 +137,6 @@ impl Error {
         Error::new(1044, b"42000", format!("Access denied for user '{user}'@'{host}' to database '{database}'"))
     }
 
-    pub fn privilege_needed(privilege: &str) -> Error {
-        let text = format!("Access denied; you need (at least one of) the {privilege} privilege(s) for this operation");
-        Error::new(1227, b"42000", text)
-    }
-
     /// `operation` is "CREATE USER", "DROP USER", "ALTER USER"; `users` like `'a'@'b','c'@'d'`.
     pub fn cannot_user(operation: &str, users: &str) -> Error {
         Error::new(1396, b"HY000", format!("Operation {operation} failed for {users}"))
@@ -188,10 +183,6 @@ impl Error {
     pub fn rolling_back() -> Error {
         let why = "No space left on device, or a failed read";
         Error::new(1181, b"HY000", format!("Got error 28 \"{why}\" during ROLLBACK; it goes on when the device allows"))
-    }
-
-    pub fn table_full(name: &str) -> Error {
-        Error::new(1114, b"HY000", format!("The table '{name}' is full"))
     }
 
     pub fn storage(code: i32, cause: &str) -> Error {

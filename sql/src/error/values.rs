@@ -8,11 +8,6 @@ impl Error {
         Error::new(1582, b"42000", text)
     }
 
-    pub fn wrong_arguments_to_native(function: &str) -> Error {
-        let text = format!("Incorrect parameters in the call to native function '{function}'");
-        Error::new(1583, b"42000", text)
-    }
-
     /// `kind` is "BIGINT", "BIGINT UNSIGNED", "DECIMAL" or "DOUBLE".
     pub fn out_of_range(kind: &str, expression: &str) -> Error {
         Error::new(1690, b"22003", format!("{kind} value is out of range in '{expression}'"))
@@ -51,10 +46,6 @@ impl Error {
             left.0, left.1, right.0, right.1
         );
         Error::new(1267, b"HY000", text)
-    }
-
-    pub fn collation_mix_of_many(operation: &str) -> Error {
-        Error::new(1271, b"HY000", format!("Illegal mix of collations for operation '{operation}'"))
     }
 
     pub fn operand_columns(count: usize) -> Error {

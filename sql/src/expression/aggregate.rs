@@ -98,11 +98,6 @@ impl AggregateCall {
         let needs_keys = self.distinct && !matches!(state, State::Extreme(_) | State::Bits(_));
         Accumulator { state, seen: needs_keys.then(FxHashSet::default), key: Vec::new() }
     }
-
-    /// Whether an index that is sorted by the argument gives the result with its first or last row.
-    pub fn is_min_or_max(&self) -> bool {
-        matches!(self.function, AggregateFunction::Min | AggregateFunction::Max)
-    }
 }
 
 impl Accumulator {

@@ -306,24 +306,10 @@ impl Expr {
         });
     }
 
-    /// Replaces each slot by `map(slot)`.
-    pub fn map_columns(&mut self, map: &mut dyn FnMut(usize) -> usize) {
-        self.walk_mut(&mut |expr| match &mut expr.node {
-            Node::Column(slot) | Node::EnumName { slot, .. } | Node::SetNames { slot, .. } => *slot = map(*slot),
-            _ => {}
-        });
-    }
-
     /// Visits this expression and all below it, parents first.
     pub fn walk(&self, visit: &mut dyn FnMut(&Expr)) {
         visit(self);
         self.for_each_child(&mut |child| child.walk(visit));
-    }
-
-    /// The same, for changes.
-    pub fn walk_mut(&mut self, visit: &mut dyn FnMut(&mut Expr)) {
-        visit(self);
-        self.for_each_child_mut(&mut |child| child.walk_mut(visit));
     }
 
     /// The operands, in the order written.
@@ -406,87 +392,7 @@ impl Expr {
         }
     }
 
-    fn for_each_child_mut(&mut self, visit: &mut dyn FnMut(&mut Expr)) {
-        match &mut self.node {
-            Node::Constant(_)
-            | Node::Column(_)
-            | Node::EnumName { .. }
-            | Node::SetNames { .. }
-            | Node::Parameter(_)
-            | Node::UserVariable(_)
-            | Node::SystemVariable { .. }
-            | Node::Aggregate(_)
-            | Node::ScalarQuery(_)
-            | Node::Exists { .. } => {}
-            Node::AssignVariable(_, expr)
-            | Node::Not(expr)
-            | Node::IsNull { expr, .. }
-            | Node::IsTruth { expr, .. }
-            | Node::Minus(expr)
-            | Node::BitNot(expr)
-            | Node::Cast { expr, .. }
-            | Node::ToCharset { expr, .. }
-            | Node::Retyped(expr)
-            | Node::Extract { expr, .. }
-            | Node::Quantified { expr, .. } => visit(expr),
-            Node::And(left, right)
-            | Node::Or(left, right)
-            | Node::Xor(left, right)
-            | Node::Compare { left, right, .. }
-            | Node::Arithmetic { left, right, .. }
-            | Node::Bits { left, right, .. }
-            | Node::DateAdd { expr: left, interval: right, .. }
-            | Node::TimestampDiff { from: left, to: right, .. }
-            | Node::Regexp { expr: left, pattern: right, .. } => {
-                visit(left);
-                visit(right);
-            }
-            Node::CompareRows { left, right, .. } => left.iter_mut().chain(right).for_each(visit),
-            Node::Between { expr, low, high, .. } => {
-                visit(expr);
-                visit(low);
-                visit(high);
-            }
-            Node::In { expr, list, .. } => {
-                visit(expr);
-                list.iter_mut().for_each(|(_, item)| visit(item));
-            }
-            Node::InRows { row, list, .. } => {
-                row.iter_mut().for_each(&mut *visit);
-                list.iter_mut().flatten().for_each(|(_, item)| visit(item));
-            }
-            Node::Like { expr, pattern, escape, .. } => {
-                visit(expr);
-                visit(pattern);
-                if let Some(escape) = escape {
-                    visit(escape);
-                }
-            }
-            Node::Case { operand, whens, otherwise } => {
-                if let Some(operand) = operand {
-                    visit(operand);
-                }
-                for (_, when, then) in whens {
-                    visit(when);
-                    visit(then);
-                }
-                if let Some(otherwise) = otherwise {
-                    visit(otherwise);
-                }
-            }
-            Node::Call { args, .. } => args.iter_mut().for_each(visit),
-            Node::Trim { remove, expr, .. } => {
-                visit(expr);
-                if let Some(remove) = remove {
-                    visit(remove);
-                }
-            }
-            Node::InQuery { row, .. } => row.iter_mut().for_each(visit),
-        }
-    }
-
-    /// Whether a value is already of the kind that a column of this type holds, so that a planner may use it as an
-    /// index key after [`fn@assign`].
+    /// Whether the type is NULL's own: the literal, and what is made of nothing else.
     pub fn is_null_literal(&self) -> bool {
         self.ty.kind == Kind::Null
     }

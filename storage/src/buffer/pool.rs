@@ -255,12 +255,6 @@ impl Pool {
         }
     }
 
-    /// Latches a resident page shared, if that needs no waiting.
-    pub fn try_fetch_shared(&self, page: PageId) -> Option<SharedLatch<'_>> {
-        let latch = self.frames.try_latch_shared(self.lookup(page)?)?;
-        latch.frame().holds(page).then_some(latch)
-    }
-
     /// Latches a page exclusively, unless somebody has it. A page that is not resident is read.
     pub fn try_fetch_exclusive(&self, page: PageId) -> Result<Option<ExclusiveLatch<'_>>> {
         match self.lookup(page) {

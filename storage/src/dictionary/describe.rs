@@ -190,30 +190,10 @@ fn secondary(definition: &TableDefinition, asked: &IndexDefinition, key: &[Index
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::schema::{Column, ColumnDefault, IndexPart};
+    use crate::schema::Column;
 
     fn column(name: &str, nullable: bool) -> Column {
-        Column {
-            name: name.into(),
-            ty: ColumnType::Int { bytes: 4, unsigned: false },
-            nullable,
-            default: ColumnDefault::None,
-            on_update_now: false,
-            auto_increment: false,
-            comment: "".into(),
-            invisible: false,
-        }
-    }
-
-    fn index(name: &str, unique: bool, primary: bool, columns: &[usize]) -> IndexDefinition {
-        let part = |column: &usize| IndexPart { column: *column, prefix_chars: None, descending: false };
-        IndexDefinition {
-            name: name.into(),
-            unique,
-            primary,
-            parts: columns.iter().map(part).collect(),
-            ..IndexDefinition::default()
-        }
+        Column::new(name, ColumnType::Int { bytes: 4, unsigned: false }, nullable)
     }
 
     fn table(indexes: Vec<IndexDefinition>) -> Table {
@@ -237,7 +217,7 @@ mod tests {
     #[test]
     fn the_primary_key_comes_first_and_lends_its_columns_to_the_others() {
         use FieldSource::{Column, RollPtr, TrxId};
-        let table = table(vec![index("b", false, false, &[1]), index("PRIMARY", true, true, &[2])]);
+        let table = table(vec![IndexDefinition::new("b", false, &[1]), IndexDefinition::new("PRIMARY", true, &[2])]);
         let sources = |at: usize| table.indexes[at].fields.iter().map(|field| field.source).collect::<Vec<_>>();
         assert_eq!(sources(0), [Column(2), TrxId, RollPtr, Column(0), Column(1)]);
         assert_eq!(sources(1), [Column(1), Column(2)]);
@@ -247,9 +227,9 @@ mod tests {
 
     #[test]
     fn without_a_primary_key_a_unique_one_or_the_row_id_takes_its_place() {
-        let with_unique = table(vec![index("b", true, false, &[1]), index("c", true, false, &[2])]);
+        let with_unique = table(vec![IndexDefinition::new("b", true, &[1]), IndexDefinition::new("c", true, &[2])]);
         assert_eq!((&*with_unique.indexes[0].name, &*with_unique.indexes[1].name), ("c", "b"));
-        let hidden = table(vec![index("b", true, false, &[1])]);
+        let hidden = table(vec![IndexDefinition::new("b", true, &[1])]);
         assert!(hidden.has_row_id());
         assert_eq!(hidden.indexes[0].fields[0].source, FieldSource::RowId);
         assert_eq!(hidden.indexes[1].fields.len(), 2);

@@ -32,9 +32,7 @@ use super::describe::{Identity, describe};
 use crate::btree;
 use crate::error::{Error, Result};
 use crate::mtr::Mtr;
-use crate::schema::{
-    self, Column, ColumnDefault, Compression, IndexDefinition, IndexPart, TableDefinition, TableOptions,
-};
+use crate::schema::{self, Column, Compression, IndexDefinition, PRIMARY, TableDefinition, TableOptions};
 use crate::segment::{self, Direction};
 use crate::store::Store;
 
@@ -75,16 +73,7 @@ pub fn is_system(table: TableId) -> bool {
 }
 
 fn column(name: &str, ty: ColumnType) -> Column {
-    Column {
-        name: name.into(),
-        ty,
-        nullable: false,
-        default: ColumnDefault::None,
-        on_update_now: false,
-        auto_increment: false,
-        comment: "".into(),
-        invisible: false,
-    }
+    Column::new(name, ty, false)
 }
 
 const ID: ColumnType = ColumnType::Int { bytes: 8, unsigned: true };
@@ -99,13 +88,13 @@ impl SystemTable {
     }
 
     fn definition(self) -> TableDefinition {
-        let (name, key, columns) = match self {
+        let (name, key, columns): (_, &[usize], _) = match self {
             SystemTable::Databases => {
-                ("databases", 1, vec![column("name", NAME), column("id", ID), column("collation", NUMBER)])
+                ("databases", &[0], vec![column("name", NAME), column("id", ID), column("collation", NUMBER)])
             }
             SystemTable::Tables => (
                 "tables",
-                1,
+                &[0],
                 vec![
                     column("id", ID),
                     column("database", NAME),
@@ -116,11 +105,11 @@ impl SystemTable {
                 ],
             ),
             SystemTable::Columns => {
-                ("columns", 2, vec![column("table", ID), column("position", NUMBER), column("definition", BYTES)])
+                ("columns", &[0, 1], vec![column("table", ID), column("position", NUMBER), column("definition", BYTES)])
             }
             SystemTable::Indexes => (
                 "indexes",
-                2,
+                &[0, 1],
                 vec![
                     column("table", ID),
                     column("position", NUMBER),
@@ -129,21 +118,13 @@ impl SystemTable {
                     column("definition", BYTES),
                 ],
             ),
-            SystemTable::DdlLog => ("ddl_log", 1, vec![column("id", ID), column("entry", BYTES)]),
-        };
-        let part = |column| IndexPart { column, prefix_chars: None, descending: false };
-        let primary = IndexDefinition {
-            name: "PRIMARY".into(),
-            unique: true,
-            primary: true,
-            parts: (0..key).map(part).collect(),
-            ..IndexDefinition::default()
+            SystemTable::DdlLog => ("ddl_log", &[0], vec![column("id", ID), column("entry", BYTES)]),
         };
         TableDefinition {
             database: DATABASE.into(),
             name: name.into(),
             columns,
-            indexes: vec![primary],
+            indexes: vec![IndexDefinition::new(PRIMARY, true, key)],
             foreign_keys: Vec::new(),
             options: TableOptions { compression: Compression::NONE, ..TableOptions::default() },
             auto_increment_start: 0,

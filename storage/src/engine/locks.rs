@@ -75,11 +75,6 @@ impl Engine {
         LockDump { transactions, tables, records }
     }
 
-    /// Transactions that have an id, without their locks.
-    pub fn lock_owners(&self) -> Vec<OwnerInfo> {
-        self.inner.locks.owners()
-    }
-
     /// The last deadlock that was found; its members' locks get their names by [`Engine::name_lock`].
     pub fn last_deadlock(&self) -> Option<DeadlockReport> {
         self.inner.locks.last_deadlock()

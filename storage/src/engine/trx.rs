@@ -435,10 +435,6 @@ impl Trx {
         self.inner.read_only
     }
 
-    pub fn set_lock_wait_timeout(&mut self, timeout: Duration) {
-        self.inner.lock_wait_timeout = timeout;
-    }
-
     #[inline]
     pub fn engine(&self) -> &Arc<Engine> {
         &self.engine

@@ -346,9 +346,4 @@ impl Redo {
         let archive = self.checkpoint.lock().archive.take();
         drop(archive);
     }
-
-    /// Waits behind a sleeping leader no longer than it must: wakes all who wait, to look at the health.
-    pub fn wake_waiters(&self) {
-        self.rooms.iter().for_each(Condvar::notify_all);
-    }
 }

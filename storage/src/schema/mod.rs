@@ -42,6 +42,8 @@ pub const COLUMNS_MAX: usize = 1017;
 pub const INDEX_PARTS_MAX: usize = 16;
 /// The most secondary indexes of a table.
 pub const INDEXES_MAX: usize = 64;
+/// The name of every primary key.
+pub const PRIMARY: &str = "PRIMARY";
 /// The name of the clustered index of a table without a usable unique key, as in InnoDB.
 pub const ROW_ID_INDEX: &str = "GEN_CLUST_INDEX";
 
@@ -103,6 +105,22 @@ pub struct Column {
     pub invisible: bool,
 }
 
+impl Column {
+    /// A column of which nothing else is said.
+    pub fn new(name: &str, ty: ColumnType, nullable: bool) -> Column {
+        Column {
+            name: name.into(),
+            ty,
+            nullable,
+            default: ColumnDefault::None,
+            on_update_now: false,
+            auto_increment: false,
+            comment: "".into(),
+            invisible: false,
+        }
+    }
+}
+
 /// What a column takes when an INSERT does not name it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ColumnDefault {
@@ -140,6 +158,20 @@ pub struct IndexDefinition {
     /// `USING BTREE` or `USING HASH` as written; every index is a B+tree.
     pub algorithm: Option<Box<str>>,
     pub invisible: bool,
+}
+
+impl IndexDefinition {
+    /// An index on whole columns, by their ordinals. The name says whether it is the primary key, as in MySQL.
+    pub fn new(name: &str, unique: bool, columns: &[usize]) -> IndexDefinition {
+        let part = |column: &usize| IndexPart { column: *column, prefix_chars: None, descending: false };
+        IndexDefinition {
+            name: name.into(),
+            unique,
+            primary: name == PRIMARY,
+            parts: columns.iter().map(part).collect(),
+            ..IndexDefinition::default()
+        }
+    }
 }
 
 /// An index that exists: a B+tree.

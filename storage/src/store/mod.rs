@@ -149,12 +149,6 @@ impl Store {
         Ok(SharedGuard::new(page, self.pool.fetch_shared(page)?))
     }
 
-    /// `read`, but only if the page is resident and its latch free.
-    #[inline]
-    pub fn try_read(&self, page: PageId) -> Option<SharedGuard<'_>> {
-        Some(SharedGuard::new(page, self.pool.try_fetch_shared(page)?))
-    }
-
     /// Latches the page again if it is still in the same frame and has not changed since the hint was taken.
     #[inline]
     pub fn try_reacquire(&self, page: PageId, hint: FrameHint) -> Option<SharedGuard<'_>> {
@@ -248,11 +242,6 @@ impl Store {
     #[inline]
     pub fn flush_log(&self, lsn: Lsn) -> Result<()> {
         self.redo.flush_until(lsn)
-    }
-
-    /// Hands the log up to `lsn` to the operating system, without a sync.
-    pub fn write_log(&self, lsn: Lsn) -> Result<()> {
-        self.redo.write_until(lsn)
     }
 
     /// What a commit at `lsn` waits for, by `flush_log_at_commit`.
@@ -377,19 +366,6 @@ impl Store {
     /// A bounded bit of removing what was dropped. True if there is more to do.
     pub fn trash_step(&self) -> Result<bool> {
         self.trash.step(&self.pool, trash::STEP_TIME)
-    }
-
-    /// Closes a tablespace but keeps its file: everything is written to it first.
-    pub fn close_space(&self, id: SpaceId) -> Result<()> {
-        self.flush_space(id)?;
-        self.spaces.forget(id);
-        self.pool.discard_space(id);
-        Ok(())
-    }
-
-    /// Removes a file that belongs to no open tablespace.
-    pub fn remove_orphan(&self, path: &str) -> Result<()> {
-        self.spaces.remove_file(path)
     }
 
     /// Logs and performs the rename of a tablespace's file. The new name must be free.

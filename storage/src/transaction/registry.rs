@@ -226,20 +226,6 @@ impl Registry {
         view
     }
 
-    /// History of transactions with a smaller commit number is needed by no view, open or to come.
-    pub fn purge_limit(&self) -> TrxId {
-        // Views to come have a limit at least as large as this one, for it only grows.
-        let limit = {
-            let state = self.state.lock();
-            state.committing.first().copied().unwrap_or(TrxId(state.next))
-        };
-        // The newest view may be unused: let go of it, so that the count of its holders tells.
-        self.current.write().view = None;
-        let mut views = self.views.lock();
-        views.retain(|view| Arc::strong_count(view) > 1);
-        views.iter().map(|view| view.no_limit()).fold(limit, TrxId::min)
-    }
-
     /// The oldest view that is open, or one of this moment: what it sees as ended, every reader does, now and later.
     pub fn oldest_view(&self) -> Arc<ReadView> {
         // First a view of this moment: whatever is opened from here on sees at least as much.
@@ -265,11 +251,6 @@ impl Registry {
             Arc::strong_count(view) > ours
         };
         self.views.lock().iter().filter(is_open).count()
-    }
-
-    /// The smallest active id, or the next one.
-    pub fn oldest_active(&self) -> TrxId {
-        TrxId(self.oldest.load(Ordering::Acquire))
     }
 
     /// The id that will be given next.

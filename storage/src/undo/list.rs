@@ -3,38 +3,12 @@
 //! A list has a base (length, first, last) and nodes (previous, next), each an address: page and offset. The page of the
 //! base is latched before those of nodes, so that two who change a list do not meet the other way round.
 
-use format::bytes::{get_u16, get_u32};
-use format::ids::{PageId, PageNo, SpaceId};
-use format::page::space::ADDRESS_BYTES;
+use format::bytes::get_u32;
+use format::ids::{PageId, SpaceId};
+pub use format::page::space::Address;
 
 use crate::error::Result;
 use crate::mtr::{Mtr, PageHandle};
-
-/// A place in a tablespace.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Address {
-    pub page: PageNo,
-    pub offset: u16,
-}
-
-impl Address {
-    pub const NULL: Address = Address { page: PageNo::NULL, offset: 0 };
-
-    pub fn is_null(self) -> bool {
-        self.page.is_null()
-    }
-
-    pub fn read(page: &[u8], at: usize) -> Address {
-        Address { page: PageNo(get_u32(page, at)), offset: get_u16(page, at + 4) }
-    }
-
-    fn to_bytes(self) -> [u8; ADDRESS_BYTES] {
-        let mut bytes = [0; ADDRESS_BYTES];
-        bytes[..4].copy_from_slice(&self.page.0.to_be_bytes());
-        bytes[4..].copy_from_slice(&self.offset.to_be_bytes());
-        bytes
-    }
-}
 
 const FIRST: usize = 4;
 const LAST: usize = 10;
@@ -43,10 +17,6 @@ const NEXT: usize = 6;
 
 pub fn length(page: &[u8], base: usize) -> u32 {
     get_u32(page, base)
-}
-
-pub fn first(page: &[u8], base: usize) -> Address {
-    Address::read(page, base + FIRST)
 }
 
 pub fn last(page: &[u8], base: usize) -> Address {
@@ -85,21 +55,7 @@ pub fn push_first(
     node_page: PageHandle,
     node: usize,
 ) -> Result<()> {
-    let space = mtr.page_id(base_page).space;
-    let old = first(mtr.page(base_page), base);
-    let here = Address { page: mtr.page_id(node_page).page, offset: node as u16 };
-    if old.is_null() {
-        mtr.write(base_page, base + LAST, &here.to_bytes());
-    } else {
-        let old_page = latch(mtr, space, old)?;
-        mtr.write(old_page, usize::from(old.offset) + PREV, &here.to_bytes());
-    }
-    mtr.write(node_page, node + PREV, &Address::NULL.to_bytes());
-    mtr.write(node_page, node + NEXT, &old.to_bytes());
-    mtr.write(base_page, base + FIRST, &here.to_bytes());
-    let length = length(mtr.page(base_page), base) + 1;
-    set_length(mtr, base_page, base, length);
-    Ok(())
+    push(mtr, (base_page, base), (node_page, node), FIRST)
 }
 
 /// Puts a node behind all others.
@@ -110,18 +66,25 @@ pub fn push_last(
     node_page: PageHandle,
     node: usize,
 ) -> Result<()> {
-    let space = mtr.page_id(base_page).space;
-    let old = last(mtr.page(base_page), base);
+    push(mtr, (base_page, base), (node_page, node), LAST)
+}
+
+/// Puts a node at one end, [`FIRST`] or [`LAST`]: nothing is beyond it, and the node that was there is on its inner side.
+fn push(mtr: &mut Mtr<'_>, base: (PageHandle, usize), node: (PageHandle, usize), end: usize) -> Result<()> {
+    let ((base_page, base), (node_page, node)) = (base, node);
+    let (other_end, beyond, inner) = if end == FIRST { (LAST, PREV, NEXT) } else { (FIRST, NEXT, PREV) };
+    let old = Address::read(mtr.page(base_page), base + end);
     let here = Address { page: mtr.page_id(node_page).page, offset: node as u16 };
     if old.is_null() {
-        mtr.write(base_page, base + FIRST, &here.to_bytes());
+        mtr.write(base_page, base + other_end, &here.to_bytes());
     } else {
+        let space = mtr.page_id(base_page).space;
         let old_page = latch(mtr, space, old)?;
-        mtr.write(old_page, usize::from(old.offset) + NEXT, &here.to_bytes());
+        mtr.write(old_page, usize::from(old.offset) + beyond, &here.to_bytes());
     }
-    mtr.write(node_page, node + PREV, &old.to_bytes());
-    mtr.write(node_page, node + NEXT, &Address::NULL.to_bytes());
-    mtr.write(base_page, base + LAST, &here.to_bytes());
+    mtr.write(node_page, node + beyond, &Address::NULL.to_bytes());
+    mtr.write(node_page, node + inner, &old.to_bytes());
+    mtr.write(base_page, base + end, &here.to_bytes());
     let length = length(mtr.page(base_page), base) + 1;
     set_length(mtr, base_page, base, length);
     Ok(())

@@ -103,24 +103,6 @@ impl<'a> Binder<'a> {
         }
     }
 
-    /// The same binder with other names in sight: the aggregates found stay.
-    pub fn with_scope<'b>(self, scope: &'b dyn Scope) -> Binder<'b>
-    where
-        'a: 'b,
-    {
-        Binder {
-            scope,
-            session: self.session,
-            mode: self.mode,
-            connection: self.connection,
-            div_precision_increment: self.div_precision_increment,
-            group_concat_bytes_max: self.group_concat_bytes_max,
-            parameters: self.parameters,
-            aggregates: self.aggregates,
-            written: self.written,
-        }
-    }
-
     /// Binds an expression with one column.
     pub fn bind(&mut self, expr: &ast::Expr) -> Result<Expr> {
         match expr {

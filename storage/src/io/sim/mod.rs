@@ -106,32 +106,14 @@ impl SimDisk {
 
     /// `block_bytes` is the filesystem's block: 512, 1024 or 4096.
     pub fn with_blocks(seed: u64, block_bytes: usize) -> SimDisk {
-        SimDisk::from_state(State {
-            random: Random::new(seed),
-            entropy: 0,
-            faults: Faults::default(),
-            facts: FileFacts {
-                filesystem: "sim",
-                block_bytes,
-                copy_on_write: false,
-                atomic_write: None,
-                punching: Punching::Frees,
-            },
+        let facts = FileFacts {
+            filesystem: "sim",
             block_bytes,
-            changes: 0,
-            syncs: 0,
-            reads: 0,
-            writes: 0,
-            punches: 0,
-            crashed: false,
-            locked: false,
-            names: Names::default(),
-            durable_names: Names::default(),
-            pending_names: Vec::new(),
-            files: BTreeMap::new(),
-            next_file: 1,
-            seen: Seen::new(),
-        })
+            copy_on_write: false,
+            atomic_write: None,
+            punching: Punching::Frees,
+        };
+        SimDisk::from_state(State::new(Random::new(seed), facts, block_bytes))
     }
 
     fn from_state(state: State) -> SimDisk {
@@ -344,14 +326,14 @@ fn broken() -> io::Error {
 }
 
 impl State {
-    /// A disk of the same kind without content.
-    fn successor(&self, random: Random, seen: Seen) -> State {
+    /// A disk without content to which nothing has been done.
+    fn new(random: Random, facts: FileFacts, block_bytes: usize) -> State {
         State {
             random,
-            entropy: self.entropy,
-            faults: self.faults.of_device(),
-            facts: self.facts,
-            block_bytes: self.block_bytes,
+            entropy: 0,
+            faults: Faults::default(),
+            facts,
+            block_bytes,
             changes: 0,
             syncs: 0,
             reads: 0,
@@ -363,8 +345,19 @@ impl State {
             durable_names: Names::default(),
             pending_names: Vec::new(),
             files: BTreeMap::new(),
+            next_file: 1,
+            seen: Seen::new(),
+        }
+    }
+
+    /// A disk of the same kind without content.
+    fn successor(&self, random: Random, seen: Seen) -> State {
+        State {
+            entropy: self.entropy,
+            faults: self.faults.of_device(),
             next_file: self.next_file,
             seen,
+            ..State::new(random, self.facts, self.block_bytes)
         }
     }
 
