@@ -33,7 +33,7 @@ use format::redo::{PageOp, Record, encode_page};
 
 use crate::buffer::frame::{ExclusiveLatch, SharedLatch};
 use crate::error::{Error, Result};
-use crate::store::Store;
+use crate::store::{FrameHint, Store};
 use crate::sync;
 
 /// Pages in the memo before it spills to the heap: more than a split of a tree of usual height latches.
@@ -173,6 +173,14 @@ impl<'s> Mtr<'s> {
         self.check_room()?;
         let latch = Latch::Exclusive(self.store.pool().fetch_exclusive(page)?);
         Ok(self.memo.push(Entry { page, latch, changed: false }))
+    }
+
+    /// Latches a page exclusively where it was seen, if it is there still and has not changed since.
+    pub fn relatch_exclusive(&mut self, page: PageId, hint: FrameHint) -> Result<Option<PageHandle>> {
+        debug_assert!(self.memo.find(page).is_none(), "page {page} is latched already");
+        self.check_room()?;
+        let Some(latch) = self.store.pool().reacquire_exclusive(page, hint) else { return Ok(None) };
+        Ok(Some(self.memo.push(Entry { page, latch: Latch::Exclusive(latch), changed: false })))
     }
 
     /// `latch_exclusive` that gives up (None) when somebody else holds the latch: for latching against the order.

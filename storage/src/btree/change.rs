@@ -3,6 +3,8 @@
 //! Each operation first sees whether the leaf can take it as it is, or reorganised. If not it answers so and has changed
 //! nothing, unless the place was found by [`Tree::latch_path`], when it goes on to split or to free pages.
 
+use std::cell::Cell;
+
 use format::page::index::{self, Fit, INFIMUM, SUPREMUM};
 use format::record::{DELETED, Layout, RecordImage};
 use format::redo::{PageOp, Patches};
@@ -11,6 +13,11 @@ use super::search::Aim;
 use super::{Place, Tree, apply, on};
 use crate::error::Result;
 use crate::mtr::{Mtr, PageHandle};
+
+thread_local! {
+    /// The buffer of this thread's last [`Tree::replace`], for the next one.
+    static PATCHES: Cell<Patches> = Cell::new(Patches::new());
+}
 
 /// What became of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,12 +111,14 @@ impl Tree {
         let id = mtr.page_id(leaf);
         let old = on(id, RecordImage::of(mtr.page(leaf), &self.leaf, usize::from(origin)))?;
         if old.extra == image.extra && old.data.len() == image.data.len() {
-            let mut patches = Patches::new();
+            let mut patches = PATCHES.take();
+            patches.clear();
             differences(old.data, image.data, &mut patches);
             let deleted = ((old.info ^ image.info) & DELETED != 0).then_some(image.info & DELETED != 0);
             if !patches.is_empty() || deleted.is_some() {
                 apply(mtr, leaf, PageOp::UpdateInPlace { origin, deleted, patches: patches.bytes() })?;
             }
+            PATCHES.set(patches);
             return Ok(Change::Done { page: leaf, origin });
         }
 

@@ -10,7 +10,8 @@ use super::{Tree, following, on, previous};
 use crate::error::{Error, Result};
 use crate::mtr::{Mtr, PageHandle};
 use crate::segment::{self, Reservation};
-use crate::store::{SharedGuard, Store};
+use crate::schema::RowPlace;
+use crate::store::{FrameHint, SharedGuard, Store};
 use crate::sync::MutexGuard;
 
 /// What a pessimistic descent prepares for.
@@ -178,6 +179,22 @@ impl Tree {
             }
         };
         self.place(mtr, leaf, key)
+    }
+
+    /// [`Tree::latch_leaf`] of a key that was found a moment ago: if its page has not changed since, there is nothing to
+    /// search.
+    #[inline]
+    pub fn latch_leaf_at<'t>(&'t self, mtr: &mut Mtr<'_>, at: RowPlace, key: &Tuple<'_>) -> Result<Place<'t>> {
+        let hint = FrameHint { frame: at.frame, clock: at.clock };
+        if at.page.space == self.space
+            && let Some(leaf) = mtr.relatch_exclusive(at.page, hint)?
+        {
+            self.expect(at.page, mtr.page(leaf), 0)?;
+            let place = Place { leaf, origin: at.origin, matched: true, path: None };
+            debug_assert!(self.place(mtr, leaf, key).is_ok_and(|found| found.matched && found.origin == at.origin));
+            return Ok(place);
+        }
+        self.latch_leaf(mtr, key)
     }
 
     #[inline]

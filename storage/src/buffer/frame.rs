@@ -21,6 +21,7 @@ use parking_lot::RawRwLock;
 use parking_lot::lock_api::{RawRwLock as _, RawRwLockDowngrade as _, RawRwLockTimed as _};
 use rustix::mm::{Advice, MapFlags, ProtFlags};
 
+use super::witness;
 use crate::error::{Error, Result};
 use crate::sync::{Held, Rank};
 
@@ -157,6 +158,7 @@ impl Frames {
             }
         }
         let latch = SharedLatch { frames: self, index, _held: held };
+        witness::note(page);
         frame.holds(page).then_some(latch)
     }
 
@@ -174,6 +176,7 @@ impl Frames {
             }
         }
         let latch = ExclusiveLatch { frames: self, index, _held: held };
+        witness::note(page);
         frame.holds(page).then_some(latch)
     }
 

@@ -5,6 +5,7 @@ use std::ops::Deref;
 use format::ids::PageId;
 
 use super::frame::SharedLatch;
+use crate::schema::RowPlace;
 
 /// A page under a shared latch. Unlatches when dropped.
 pub struct SharedGuard<'s> {
@@ -34,6 +35,13 @@ impl<'s> SharedGuard<'s> {
     #[inline]
     pub fn hint(&self) -> FrameHint {
         FrameHint { frame: self.latch.index(), clock: self.latch.frame().clock() }
+    }
+
+    /// The same of a record.
+    #[inline]
+    pub fn place_of(&self, origin: u16) -> RowPlace {
+        let FrameHint { frame, clock } = self.hint();
+        RowPlace { page: self.page, frame, clock, origin }
     }
 }
 

@@ -16,7 +16,8 @@
 //!
 //! [`frame`] owns memory and latches, [`pool`] the page table and its misses, [`lru`] the order of leaving,
 //! [`flush_list`] the dirty pages, [`flush`] their way to disk, [`pace`] its speed, [`bell`] who calls whom,
-//! [`read_ahead`] what will be wanted soon and [`stash`] where it waits, [`guard`] what a reader holds.
+//! [`read_ahead`] what will be wanted soon and [`stash`] where it waits, [`guard`] what a reader holds; [`witness`] tells
+//! tests who latched what.
 //!
 //! Invariants:
 //!
@@ -26,6 +27,8 @@
 //! * The flush list holds exactly the dirty frames, in the order in which they became dirty, which is that of their
 //!   oldest LSN.
 //! * One page has one writer at a time (`writing`).
+
+pub mod witness;
 
 pub mod frame;
 

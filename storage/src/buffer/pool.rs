@@ -266,17 +266,34 @@ impl Pool {
         }
     }
 
+    /// Whether a frame has the page that it had, unchanged. It may have another the moment after.
+    #[inline]
+    fn is_unchanged(&self, page: PageId, hint: FrameHint) -> bool {
+        if hint.frame as usize >= self.frames.count() {
+            return false;
+        }
+        let frame = self.frames.header(hint.frame);
+        frame.holds(page) && frame.clock() == hint.clock
+    }
+
     /// Latches the page in the frame where it was, if it is there and has not changed.
     #[inline]
     pub fn reacquire(&self, page: PageId, hint: FrameHint) -> Option<SharedLatch<'_>> {
-        if hint.frame as usize >= self.frames.count() {
-            return None;
-        }
-        let frame = self.frames.header(hint.frame);
-        if !frame.holds(page) || frame.clock() != hint.clock {
+        if !self.is_unchanged(page, hint) {
             return None;
         }
         let latch = self.frames.latch_shared(hint.frame, page)?;
+        self.lru.touch(latch.frame());
+        (latch.frame().clock() == hint.clock).then_some(latch)
+    }
+
+    /// The same, exclusively.
+    #[inline]
+    pub fn reacquire_exclusive(&self, page: PageId, hint: FrameHint) -> Option<ExclusiveLatch<'_>> {
+        if !self.is_unchanged(page, hint) {
+            return None;
+        }
+        let latch = self.frames.latch_exclusive(hint.frame, page)?;
         self.lru.touch(latch.frame());
         (latch.frame().clock() == hint.clock).then_some(latch)
     }

@@ -13,6 +13,7 @@
 //! table asks its metadata lock, which knows readers and writers; so intentions exclude nobody here, and are kept for
 //! those who look at the locks.
 
+use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -167,11 +168,49 @@ impl Held {
     }
 }
 
+thread_local! {
+    /// What the last transaction of this thread left, for the next one: mostly a connection's, which has one after the other.
+    static SPARE: Cell<Option<Spare>> = const { Cell::new(None) };
+}
+
+struct Spare {
+    shared: Arc<Owner>,
+    ids: Vec<LockId>,
+}
+
+/// Lists of locks that grew beyond this are not kept.
+const IDS_KEPT: usize = 256;
+
+impl Held {
+    /// A transaction begins.
+    fn equip(&mut self) -> Arc<Owner> {
+        let owner = Owner::new(self.introduction);
+        let Some(mut spare) = SPARE.take() else { return Arc::new(owner) };
+        self.ids = spare.ids;
+        match Arc::get_mut(&mut spare.shared) {
+            Some(place) => {
+                *place = owner;
+                spare.shared
+            }
+            None => Arc::new(owner),
+        }
+    }
+
+    /// It has ended, and its locks are released.
+    pub(super) fn retire(&mut self, shared: Arc<Owner>) {
+        let mut ids = std::mem::take(&mut self.ids);
+        ids.clear();
+        ids.shrink_to(IDS_KEPT);
+        // The thread may be ending.
+        let _ = SPARE.try_with(|spare| spare.set(Some(Spare { shared, ids })));
+    }
+}
+
 impl LockTable {
     /// A transaction has been given an id: from now on it may hold locks.
     pub fn begin(&self, held: &mut Held, owner: TrxId) {
         assert!(held.ids.is_empty() && held.shared.is_none(), "locks of an earlier transaction are released");
-        let shared = Arc::new(Owner::new(held.introduction));
+        let shared = held.equip();
         self.owners.lock().insert(owner, shared.clone());
         held.owner = owner;
         held.shared = Some(shared);

@@ -504,6 +504,7 @@ impl LockTable {
         for id in held.ids.drain(..).chain(foreign) {
             self.release(held.owner, id);
         }
+        held.retire(shared);
         held.owner = TrxId(0);
     }
 

@@ -7,11 +7,11 @@ use super::lock::{RowLock, lock_row, wait};
 use super::rollback::rollback_row;
 use super::update::{key_of_row, write_undo};
 use super::version::system_fields;
-use super::{Buffers, Context, Scratch, Table, secondary};
+use super::{Buffers, Context, Scratch, Table, Version, emptied, secondary};
 use crate::error::{Error, Result};
 use crate::lock::{LockKind, LockMode};
 use crate::mtr::Mtr;
-use crate::schema::Row;
+use crate::schema::{Row, RowPlace};
 use crate::transaction::Transaction;
 use crate::undo::{LogKind, UndoKind, UndoSpace};
 
@@ -23,7 +23,7 @@ pub fn delete(ctx: &Context<'_>, trx: &mut Transaction, table: &Table, row: &Row
     let row_id = row.row_id.to_be_bytes();
     let key = key_of_row(table, row, &row_id);
     let mut scratch = Scratch::take();
-    match delete_key(ctx, trx, table, &key, &mut scratch.old) {
+    match delete_key(ctx, trx, table, &key, row.place, &mut scratch.old) {
         Ok(()) => Ok(()),
         Err(error) => {
             rollback_row(ctx, trx, table, savepoint)?;
@@ -32,22 +32,26 @@ pub fn delete(ctx: &Context<'_>, trx: &mut Transaction, table: &Table, row: &Row
     }
 }
 
-/// Deletes the row of a key; `old` is what it was.
+/// Deletes the row of a key; `old` is what it was, and `place` where it was found, if it is worth looking there first.
 pub(super) fn delete_key(
     ctx: &Context<'_>,
     trx: &mut Transaction,
     table: &Table,
     key: &Key<'_>,
+    mut place: Option<RowPlace>,
     old: &mut RecordBuffer,
 ) -> Result<()> {
     let rows = table.rows();
     let layout = &rows.leaf;
     let mut scratch = Scratch::take();
-    let Buffers { entry, undo, offsets, patches, .. } = &mut *scratch;
-    let mut before = Vec::with_capacity(layout.fields().len());
+    let Buffers { entry, undo, offsets, patches, before: kept_before, .. } = &mut *scratch;
+    let mut before: Version<'_> = std::mem::take(kept_before);
     loop {
         let mut mtr = Mtr::begin(ctx.store);
-        let place = rows.latch_leaf(&mut mtr, key)?;
+        let place = match place.take() {
+            Some(place) => rows.latch_leaf_at(&mut mtr, place, key)?,
+            None => rows.latch_leaf(&mut mtr, key)?,
+        };
         let origin = usize::from(place.origin);
         if !place.matched || is_deleted(mtr.page(place.leaf), origin) {
             return Err(Error::NotFound("the row to delete".into()));
@@ -65,7 +69,7 @@ pub(super) fn delete_key(
         version_of_record(old.bytes(), offsets, &mut before);
         let number = UndoSpace::next_number(&trx.undo);
         write_undo(ctx, table, undo, UndoKind::Delete, number, old, &before, None)?;
-        let Some(roll_ptr) = ctx.undo.append(&mut mtr, &mut trx.undo, LogKind::Update, undo.bytes())? else {
+        let Some(roll_ptr) = ctx.undo.append(&mut mtr, &mut trx.undo, LogKind::Update, trx.id, undo.bytes())? else {
             drop(place);
             drop(mtr);
             ctx.undo.grow(ctx.store, &mut trx.undo, LogKind::Update, trx.id, undo.bytes().len())?;
@@ -84,5 +88,6 @@ pub(super) fn delete_key(
         build_entry(ctx.store, table, index, &before, 0, entry)?;
         secondary::mark(ctx, table.tree(index), trx.id, entry)?;
     }
+    *kept_before = emptied(before);
     Ok(())
 }

@@ -126,6 +126,7 @@ fn get_locked(
             held => {
                 if !is_deleted(&page, origin) {
                     fill(ctx, table, &page, origin, &with_key(table, columns), row)?;
+                    row.place = Some(page.place_of(position.origin));
                     return Ok(true);
                 }
                 drop(page);

@@ -59,7 +59,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use format::ids::TableId;
-use format::record::{Offsets, RecordBuffer};
+use format::record::{FieldData, Offsets, RecordBuffer};
 use format::redo::Patches;
 
 use crate::lock::LockTable;
@@ -107,6 +107,18 @@ struct Buffers {
     undo_record: Vec<u8>,
     offsets: Offsets,
     patches: Patches,
+    before: Version<'static>,
+    after: Version<'static>,
+}
+
+/// The values of a row, see `entry`.
+type Version<'a> = Vec<FieldData<'a>>;
+
+/// The same list without its values, for values of another life: so that its memory can be kept.
+fn emptied<'to>(mut version: Version<'_>) -> Version<'to> {
+    version.clear();
+    // Collecting what was a list of items of this size keeps its memory.
+    version.into_iter().map(|_| FieldData::Null).collect()
 }
 
 thread_local! {

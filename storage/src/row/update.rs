@@ -11,12 +11,12 @@ use super::foreign::{Turn, check_parents};
 use super::insert::{insert_version, stamp, whole_version, write_long_values};
 use super::lock::{RowLock, lock_row, wait};
 use super::rollback::rollback_row;
-use super::{Buffers, Context, Scratch, Table, delete, secondary};
+use super::{Buffers, Context, Scratch, Table, Version, delete, emptied, secondary};
 use crate::btree::{self, Aim, Change, Place};
 use crate::error::{Error, Result};
 use crate::lock::{LockKind, LockMode};
 use crate::mtr::Mtr;
-use crate::schema::{FieldSource, Row};
+use crate::schema::{FieldSource, Row, RowPlace};
 use crate::transaction::Transaction;
 use crate::undo::{LogKind, UndoBuilder, UndoKind, UndoSpace};
 
@@ -32,7 +32,7 @@ pub fn update(ctx: &Context<'_>, trx: &mut Transaction, table: &Table, row: &Row
     let row_id = row.row_id.to_be_bytes();
     let key = key_of_row(table, row, &row_id);
     let done = match changes_key(table, &key, changes) {
-        false => change(ctx, trx, table, &key, changes),
+        false => change(ctx, trx, table, &key, row.place, changes),
         true => move_row(ctx, trx, table, &key, changes),
     };
     match done {
@@ -69,17 +69,29 @@ fn changes_key(table: &Table, key: &Key<'_>, changes: &Changes<'_>) -> bool {
     })
 }
 
-fn change(ctx: &Context<'_>, trx: &mut Transaction, table: &Table, key: &Key<'_>, changes: &Changes<'_>) -> Result<()> {
+/// Changes a row under its key. `place` is where it was found, if it is worth looking there first.
+fn change(
+    ctx: &Context<'_>,
+    trx: &mut Transaction,
+    table: &Table,
+    key: &Key<'_>,
+    mut place: Option<RowPlace>,
+    changes: &Changes<'_>,
+) -> Result<()> {
     let rows = table.rows();
     let layout = &rows.leaf;
     let mut scratch = Scratch::take();
-    let Buffers { record, old, entry, other_entry, undo, offsets, .. } = &mut *scratch;
+    let Buffers { record, old, entry, other_entry, undo, offsets, before: kept_before, after: kept_after, .. } =
+        &mut *scratch;
     let empty = empty_reference(table);
     let mut pessimistic = false;
     loop {
         let mut mtr = Mtr::begin(ctx.store);
         let place = match pessimistic {
-            false => rows.latch_leaf(&mut mtr, key)?,
+            false => match place.take() {
+                Some(place) => rows.latch_leaf_at(&mut mtr, place, key)?,
+                None => rows.latch_leaf(&mut mtr, key)?,
+            },
             true => rows.latch_path(&mut mtr, key, Aim::Grow)?,
         };
         let origin = usize::from(place.origin);
@@ -96,9 +108,10 @@ fn change(ctx: &Context<'_>, trx: &mut Transaction, table: &Table, key: &Key<'_>
         }
         old.copy(mtr.page(place.leaf), layout, origin).map_err(damaged)?;
         layout.parse_into(old.bytes(), old.origin(), offsets).map_err(damaged)?;
-        let mut before = Vec::with_capacity(layout.fields().len());
+        let mut before: Version<'_> = std::mem::take(kept_before);
         version_of_record(old.bytes(), offsets, &mut before);
-        let mut after = before.clone();
+        let mut after: Version<'_> = std::mem::take(kept_after);
+        after.extend_from_slice(&before);
         for (field, place) in table.indexes[0].fields.iter().zip(&mut after) {
             let FieldSource::Column(column) = field.source else { continue };
             if let Some((_, value)) = changes.iter().find(|(changed, _)| *changed == usize::from(column)) {
@@ -109,9 +122,12 @@ fn change(ctx: &Context<'_>, trx: &mut Transaction, table: &Table, key: &Key<'_>
             return Ok(());
         }
         let mut moved: Vec<LongValue<'_>> = Vec::new();
-        let mut stored = after.clone();
-        if record_bytes(layout, &stored) > format::page::index::insert_bytes_max(ctx.store.page_bytes()) {
-            move_out(layout, ctx.store.page_bytes(), &mut stored, &empty, &mut moved)?;
+        let mut shortened: Version<'_> = Vec::new();
+        let mut stored = &after;
+        if record_bytes(layout, stored) > format::page::index::insert_bytes_max(ctx.store.page_bytes()) {
+            shortened.extend_from_slice(&after);
+            move_out(layout, ctx.store.page_bytes(), &mut shortened, &empty, &mut moved)?;
+            stored = &shortened;
         }
         record.build(layout, 0, stored.iter().copied());
         if !rows.can_replace(&mtr, &place, record.size())? {
@@ -119,8 +135,8 @@ fn change(ctx: &Context<'_>, trx: &mut Transaction, table: &Table, key: &Key<'_>
             continue;
         }
         let number = UndoSpace::next_number(&trx.undo);
-        write_undo(ctx, table, undo, UndoKind::Update, number, old, &before, Some(&stored))?;
-        let Some(roll_ptr) = ctx.undo.append(&mut mtr, &mut trx.undo, LogKind::Update, undo.bytes())? else {
+        write_undo(ctx, table, undo, UndoKind::Update, number, old, &before, Some(stored))?;
+        let Some(roll_ptr) = ctx.undo.append(&mut mtr, &mut trx.undo, LogKind::Update, trx.id, undo.bytes())? else {
             drop(place);
             drop(mtr);
             ctx.undo.grow(ctx.store, &mut trx.undo, LogKind::Update, trx.id, undo.bytes().len())?;
@@ -152,6 +168,8 @@ fn change(ctx: &Context<'_>, trx: &mut Transaction, table: &Table, key: &Key<'_>
                 secondary::insert(ctx, trx, table, index, other_entry)?;
             }
         }
+        *kept_before = emptied(before);
+        *kept_after = emptied(after);
         return Ok(());
     }
 }
@@ -165,7 +183,7 @@ fn move_row(
     changes: &Changes<'_>,
 ) -> Result<()> {
     let mut old = RecordBuffer::new();
-    delete::delete_key(ctx, trx, table, key, &mut old)?;
+    delete::delete_key(ctx, trx, table, key, None, &mut old)?;
     // Long values are copied: the old row keeps its own until purge.
     let mut fetched = Vec::new();
     let mut version = Vec::new();
@@ -292,7 +310,7 @@ pub(super) fn replace_deleted(
     version_of_record(record.bytes(), offsets, &mut after);
     let number = UndoSpace::next_number(&trx.undo);
     write_undo(ctx, table, undo, UndoKind::UpdateDeleted, number, old, &before, Some(&after))?;
-    let Some(roll_ptr) = ctx.undo.append(&mut mtr, &mut trx.undo, LogKind::Update, undo.bytes())? else {
+    let Some(roll_ptr) = ctx.undo.append(&mut mtr, &mut trx.undo, LogKind::Update, trx.id, undo.bytes())? else {
         drop(place);
         drop(mtr);
         ctx.undo.grow(ctx.store, &mut trx.undo, LogKind::Update, trx.id, undo.bytes().len())?;

@@ -33,7 +33,7 @@ use format::transform::Algorithm;
 use format::value::ColumnType;
 
 pub use foreign_key::{ForeignKey, ReferentialAction};
-pub use row::{ColumnSet, Row};
+pub use row::{ColumnSet, Row, RowPlace};
 pub use scan::{IfLocked, ReadMode, ScanRange};
 
 /// The most columns of a table, as in InnoDB.

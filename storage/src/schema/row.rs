@@ -8,7 +8,7 @@
 //! A column that was not asked for is absent; one that is NULL has no bytes. Beside the columns a row carries what
 //! identifies its version: DB_ROW_ID (if the table has one), DB_TRX_ID and DB_ROLL_PTR.
 
-use format::ids::{RollPtr, TrxId};
+use format::ids::{PageId, RollPtr, TrxId};
 
 use super::COLUMNS_MAX;
 
@@ -114,6 +114,16 @@ struct Field {
     bytes: u32,
 }
 
+/// Where a locking read found a row, so that whoever changes it next need not search: good until the page changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RowPlace {
+    pub page: PageId,
+    /// The frame in which the page was, and how often its content had changed.
+    pub frame: u32,
+    pub clock: u64,
+    pub origin: u16,
+}
+
 /// A row. Reuse one for many reads: its buffers grow to the largest row and stay.
 #[derive(Clone, Debug, Default)]
 pub struct Row {
@@ -123,6 +133,8 @@ pub struct Row {
     pub row_id: u64,
     pub trx_id: TrxId,
     pub roll_ptr: RollPtr,
+    /// Of a row that was read under a lock by its clustered key.
+    pub place: Option<RowPlace>,
 }
 
 impl Row {
@@ -168,6 +180,7 @@ impl Row {
         self.row_id = 0;
         self.trx_id = TrxId(0);
         self.roll_ptr = RollPtr(0);
+        self.place = None;
     }
 
     #[inline]
@@ -200,6 +213,7 @@ impl Row {
         self.row_id = other.row_id;
         self.trx_id = other.trx_id;
         self.roll_ptr = other.roll_ptr;
+        self.place = other.place;
     }
 }
 

@@ -5,7 +5,7 @@
 //!     38  8  next transaction id, rounded up            38  8  next DB_ROW_ID, rounded up
 //! ```
 
-use std::collections::BTreeSet;
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -58,8 +58,17 @@ struct State {
     limit: u64,
     /// Ascending.
     active: Vec<TrxId>,
-    /// Commit numbers of those that are about to end.
-    committing: BTreeSet<TrxId>,
+    /// Commit numbers of those that are about to end, ascending.
+    committing: VecDeque<TrxId>,
+}
+
+impl State {
+    /// A commit number is done with.
+    fn uncommit(&mut self, number: TrxId) {
+        if let Ok(at) = self.committing.binary_search(&number) {
+            self.committing.remove(at);
+        }
+    }
 }
 
 #[derive(Default)]
@@ -87,7 +96,7 @@ impl Registry {
             // At the first use the limits are found reached, and are moved on.
             state: Mutex::new(
                 Rank::Transaction,
-                State { next, limit: next, active: Vec::new(), committing: BTreeSet::new() },
+                State { next, limit: next, active: Vec::new(), committing: VecDeque::new() },
             ),
             version: AtomicU64::new(1),
             oldest: AtomicU64::new(next),
@@ -160,13 +169,13 @@ impl Registry {
         let number = TrxId(state.next);
         // May run past the limit by one per active transaction: a start skips more than that.
         state.next += 1;
-        state.committing.insert(number);
+        state.committing.push_back(number);
         number
     }
 
     /// The commit came to nothing; the transaction is active as before.
     pub fn cancel_commit(&self, number: TrxId) {
-        self.state.lock().committing.remove(&number);
+        self.state.lock().uncommit(number);
     }
 
     /// The transaction is no longer active: views taken from now on see it.
@@ -175,7 +184,7 @@ impl Registry {
         let at = state.active.binary_search(&id).expect("who ends was active");
         state.active.remove(at);
         if let Some(number) = number {
-            state.committing.remove(&number);
+            state.uncommit(number);
         }
         self.changed(&state);
     }
@@ -209,7 +218,7 @@ impl Registry {
         let (view, version) = {
             let state = self.state.lock();
             let next = TrxId(state.next);
-            let no_limit = state.committing.first().copied().unwrap_or(next);
+            let no_limit = state.committing.front().copied().unwrap_or(next);
             let view = Arc::new(ReadView::new(&state.active, next, no_limit));
             let mut views = self.views.lock();
             views.push(view.clone());
@@ -232,7 +241,7 @@ impl Registry {
         let fresh = {
             let state = self.state.lock();
             let next = TrxId(state.next);
-            let no_limit = state.committing.first().copied().unwrap_or(next);
+            let no_limit = state.committing.front().copied().unwrap_or(next);
             Arc::new(ReadView::new(&state.active, next, no_limit))
         };
         self.current.write().view = None;

@@ -24,24 +24,30 @@ impl UndoSpace {
         UndoNo(undo.next)
     }
 
-    /// Appends a record to a log of the transaction, in the mini-transaction of the change that it is about. `None` if there
-    /// is no room: nothing has been changed, and the caller lets go of its latches, calls [`UndoSpace::grow`], and tries again.
+    /// Appends a record to a log of the transaction, in the mini-transaction of the change that it is about; the first one
+    /// begins the log. `None` if there is no room: nothing has been changed, and the caller lets go of its latches, calls
+    /// [`UndoSpace::grow`], and tries again.
     #[inline]
     pub fn append(
         &self,
         mtr: &mut Mtr<'_>,
         undo: &mut TrxUndo,
         kind: LogKind,
+        trx_id: TrxId,
         record: &[u8],
     ) -> Result<Option<RollPtr>> {
         let number = undo.next;
-        let Some(segment) = undo.segment else { return Ok(None) };
-        let Some(log) = undo.log_mut(kind) else { return Ok(None) };
-        debug_assert!(!log.untruncated, "a partial rollback ends with a truncation");
-        let handle = mtr.latch_exclusive(log.last)?;
-        if page::room(mtr.page(handle)) < record.len() {
-            return Ok(None);
-        }
+        let handle = match undo.log(kind) {
+            Some(log) => {
+                debug_assert!(!log.untruncated, "a partial rollback ends with a truncation");
+                let handle = mtr.latch_exclusive(log.last)?;
+                (page::room(mtr.page(handle)) >= record.len()).then_some(handle)
+            }
+            None => self.begin_log_along(mtr, undo, kind, trx_id, record.len())?,
+        };
+        let Some(handle) = handle else { return Ok(None) };
+        let segment = undo.segment.expect("who has a log has a segment");
+        let log = undo.log_mut(kind).as_mut().expect("looked at, or begun");
         let offset = page::free(mtr.page(handle));
         changed(mtr, handle, PageOp::UndoAppend { record })?;
         log.top = Some(Top { page: log.last, offset, number });

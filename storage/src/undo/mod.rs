@@ -144,6 +144,12 @@ impl TrxUndo {
         self.update.is_some()
     }
 
+    /// A log was begun.
+    fn begun(&mut self, segment: &segment::RollbackSegment, kind: LogKind, log: Log) {
+        self.segment = Some(segment.number);
+        *self.log_mut(kind) = Some(log);
+    }
+
     #[inline]
     fn log(&self, kind: LogKind) -> &Option<Log> {
         match kind {

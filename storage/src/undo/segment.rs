@@ -83,14 +83,18 @@ struct Cached {
 impl RollbackSegment {
     /// A slot for a log: that of a cached segment (then with its first page), or a free one.
     fn take(&self, kind: LogKind) -> Option<(u16, Option<PageNo>)> {
+        match self.take_cached_for(kind) {
+            Some(cached) => Some((cached.slot, Some(cached.first))),
+            None => self.slots.lock().free.pop().map(|slot| (slot, None)),
+        }
+    }
+
+    /// A cached segment for a log of this kind.
+    fn take_cached_for(&self, kind: LogKind) -> Option<Cached> {
         let mut slots = self.slots.lock();
-        let cached = match kind {
+        match kind {
             LogKind::Insert => slots.cached_insert.pop(),
             LogKind::Update => slots.cached_update.pop(),
-        };
-        match cached {
-            Some(cached) => Some((cached.slot, Some(cached.first))),
-            None => slots.free.pop().map(|slot| (slot, None)),
         }
     }
 
@@ -249,10 +253,7 @@ impl UndoSpace {
         let (segment, (slot, cached)) = loop {
             let segment = match number {
                 Some(number) => self.segment(number)?,
-                None => {
-                    let turn = self.next.fetch_add(1, Ordering::Relaxed);
-                    &self.segments[turn % self.segments.len()]
-                }
+                None => self.next_segment(),
             };
             match segment.take(kind) {
                 Some(taken) => break (segment, taken),
@@ -268,11 +269,8 @@ impl UndoSpace {
         };
         match made {
             Ok((first, header)) => {
-                undo.segment = Some(segment.number);
                 let start = header + owner.header_bytes() as u16;
-                let state = page::STATE_ACTIVE;
-                let log = Log { slot, first, header, start, last: first, top: None, untruncated: false, state };
-                *undo.log_mut(kind) = Some(log);
+                undo.begun(segment, kind, Log::new(slot, first, header, start));
                 Ok(())
             }
             Err(error) => {
@@ -283,6 +281,51 @@ impl UndoSpace {
                 Err(error)
             }
         }
+    }
+
+    /// Gives a transaction a log in the mini-transaction of its first record, which will have `bytes`: on the page of a cached
+    /// segment, if there is one with so much room. Nothing is changed otherwise (`None`).
+    pub(super) fn begin_log_along(
+        &self,
+        mtr: &mut Mtr<'_>,
+        undo: &mut TrxUndo,
+        kind: LogKind,
+        trx_id: TrxId,
+        bytes: usize,
+    ) -> Result<Option<PageHandle>> {
+        let segment = match undo.segment {
+            Some(number) => self.segment(number)?,
+            None => self.next_segment(),
+        };
+        let Some(cached) = segment.take_cached_for(kind) else {
+            if undo.segment.is_none() {
+                // It is still this one's turn.
+                self.next.fetch_sub(1, Ordering::Relaxed);
+            }
+            return Ok(None);
+        };
+        let id = PageId::new(segment.header.space, cached.first);
+        let latched = mtr.latch_exclusive(id);
+        let owner = LogOwner { trx_id, dictionary: undo.dictionary, xid: undo.xid.as_deref() };
+        let first = match latched {
+            Ok(first) if room_behind(mtr.page(first), kind) >= owner.header_bytes() + bytes => first,
+            latched => {
+                segment.put_cached(kind, cached.slot, cached.first);
+                mtr.release(latched?);
+                return Ok(None);
+            }
+        };
+        let header = begin_again(mtr, first, kind, &owner);
+        let start = header + owner.header_bytes() as u16;
+        undo.begun(segment, kind, Log::new(cached.slot, id, header, start));
+        self.counters.logs_reused.fetch_add(1, Ordering::Relaxed);
+        Ok(Some(first))
+    }
+
+    /// The rollback segment of the next transaction.
+    fn next_segment(&self) -> &RollbackSegment {
+        let turn = self.next.fetch_add(1, Ordering::Relaxed);
+        &self.segments[turn % self.segments.len()]
     }
 
     fn create_segment(
@@ -321,20 +364,33 @@ impl UndoSpace {
         let id = PageId::new(rollback.header.space, first);
         let mut mtr = Mtr::begin(store);
         let first = mtr.latch_exclusive(id)?;
-        let before = match kind {
-            // Nobody wants the old records: the page starts over.
-            LogKind::Insert => {
-                mtr.write(first, page::FREE, &(page::FIRST_LOG as u16).to_be_bytes());
-                0
-            }
-            // The old logs are in the history.
-            LogKind::Update => get_u16(mtr.page(first), page::LAST_LOG),
-        };
-        let header = begin_header(&mut mtr, first, before, owner);
+        let header = begin_again(&mut mtr, first, kind, owner);
         mtr.commit();
         self.counters.logs_reused.fetch_add(1, Ordering::Relaxed);
         Ok((id, header))
     }
+}
+
+/// Bytes that a new log would have on the page of a cached segment.
+fn room_behind(first: &[u8], kind: LogKind) -> usize {
+    match kind {
+        LogKind::Insert => page::room(first) + usize::from(page::free(first)) - page::FIRST_LOG,
+        LogKind::Update => page::room(first),
+    }
+}
+
+/// Begins a log on the page of a cached segment.
+fn begin_again(mtr: &mut Mtr<'_>, first: PageHandle, kind: LogKind, owner: &LogOwner<'_>) -> u16 {
+    let before = match kind {
+        // Nobody wants the old records: the page starts over.
+        LogKind::Insert => {
+            mtr.write(first, page::FREE, &(page::FIRST_LOG as u16).to_be_bytes());
+            0
+        }
+        // The old logs are in the history.
+        LogKind::Update => get_u16(mtr.page(first), page::LAST_LOG),
+    };
+    begin_header(mtr, first, before, owner)
 }
 
 /// Makes an undo page without records.
@@ -468,8 +524,7 @@ impl RollbackSegment {
             let last = PageId::new(first.space, list::last(&page, page::PAGE_LIST).page);
             (last, get_u16(&page, usize::from(header) + page::LOG_START))
         };
-        let state = page::STATE_ACTIVE;
-        let mut log = Log { slot, first, header, start, last, top: None, untruncated: false, state };
+        let mut log = Log { last, ..Log::new(slot, first, header, start) };
         log.top = log.record_before(store, last, None)?;
         Ok(log)
     }
@@ -553,6 +608,12 @@ pub(super) fn free_page(mtr: &mut Mtr<'_>, segment: Segment, handle: PageHandle)
 }
 
 impl Log {
+    /// A log without records whose header is there.
+    fn new(slot: u16, first: PageId, header: u16, start: u16) -> Log {
+        let state = page::STATE_ACTIVE;
+        Log { slot, first, header, start, last: first, top: None, untruncated: false, state }
+    }
+
     /// Where the records of this log begin on a page.
     pub(super) fn start_on(&self, page: PageId) -> u16 {
         if page == self.first { self.start } else { page::BODY as u16 }
