@@ -343,6 +343,7 @@ pub fn update(environment: &Environment<'_>, plan: &UpdatePlan, outer_context: &
     let strict_change = mode == AssignMode::Strict;
     let outer_context = &EvalContext { strict_change, ..*outer_context };
     let mut updater = Updater::new(&plan.table, &plan.assignments, &plan.touched, &plan.defaults, mode, plan.ignore);
+    updater.stored = std::mem::take(&mut environment.scratch.borrow_mut().stored);
     let mut changes = Changes::default();
     let level = Level::new(environment, &plan.select.subqueries);
     let context = &EvalContext { subqueries: Some(&level), ..*outer_context };
@@ -356,6 +357,7 @@ pub fn update(environment: &Environment<'_>, plan: &UpdatePlan, outer_context: &
         changes.changed += changed as u64;
         Ok(())
     })?;
+    environment.scratch.borrow_mut().give_back_stored(updater.stored);
     Ok(changes)
 }
 

@@ -28,6 +28,7 @@ use std::rc::Rc;
 use format::value::Value;
 use storage::{Row, Trx};
 
+use self::change::Stored;
 use self::sort::StoredSorter;
 use crate::error::{Error, Result};
 use crate::expression::{EvalContext, Fields, Subqueries};
@@ -57,12 +58,16 @@ pub struct Scratch {
     pub ranges: Vec<KeyRanges>,
     pub rows: Vec<Row>,
     pub sorter: StoredSorter,
+    /// Values that an UPDATE assigns.
+    pub stored: Stored,
 }
 
 /// How many buffers of a kind are kept.
 const SCRATCH_MAX: usize = 8;
 /// A sorter that grew beyond this is let go.
 const SORTER_BYTES_KEPT: usize = 1 << 20;
+/// The same for assigned values.
+const STORED_BYTES_KEPT: usize = 64 << 10;
 
 impl Scratch {
     pub fn give_back_ranges(&mut self, ranges: KeyRanges) {
@@ -74,6 +79,12 @@ impl Scratch {
     pub fn give_back_row(&mut self, row: Row) {
         if self.rows.len() < SCRATCH_MAX {
             self.rows.push(row);
+        }
+    }
+
+    pub fn give_back_stored(&mut self, stored: Stored) {
+        if stored.bytes.capacity() < STORED_BYTES_KEPT {
+            self.stored = stored;
         }
     }
 

@@ -9,6 +9,9 @@
 //!                                   +----------------------------------+
 //! ```
 //!
+//! Both parts are handed on from a transaction to the next of its thread, unless somebody still looks at the old one: so that a
+//! transaction of few locks allocates nothing.
+//!
 //! An *intention* on a table says that a transaction has rows of it locked (IS: to read, IX: to change). Who wants a whole
 //! table asks its metadata lock, which knows readers and writers; so intentions exclude nobody here, and are kept for
 //! those who look at the locks.

@@ -31,6 +31,10 @@
 //!      ^-------- XA ROLLBACK -------+                            a log with a name (XID) has room for it in its header
 //! ```
 //!
+//! The first record of a transaction begins its log along with it, in one mini-transaction, if its rollback segment has a cached
+//! undo segment with room; else the change is given up, the log begun for itself ([`UndoSpace::grow`]), and the change made
+//! again.
+//!
 //! Invariants:
 //!
 //! * An undo record is written in the mini-transaction of the change it describes, or in one before it.
