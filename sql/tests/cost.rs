@@ -5,9 +5,6 @@
 
 mod common;
 
-use std::fs;
-use std::path::Path;
-
 use allocation_counter::measure;
 use format::packet::ColumnDefinition;
 use format::value::{ColumnType, Value};
@@ -50,12 +47,10 @@ fn fewest(session: &mut Session, text: &str, parameters: impl Fn(u64) -> Vec<Val
 
 #[test]
 fn prepared_point_statements_allocate_little() {
-    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("sql_cost");
-    let _ = fs::remove_dir_all(&directory);
-    fs::create_dir_all(&directory).unwrap();
+    let scratch = common::Scratch::new("cost");
     let flush_log_at_commit = FlushLogAtCommit::EverySecond;
     let config = Config { pool_bytes: 64 << 20, log_bytes: 64 << 20, flush_log_at_commit, ..Config::tiny() };
-    let instance = common::instance(&directory, config);
+    let instance = common::instance(&scratch.0, config);
     let process = instance.processes.register("localhost");
     let mut session = Session::new(instance.clone(), process, instance.status.register());
     session.set_user("root", "localhost");
@@ -87,5 +82,4 @@ fn prepared_point_statements_allocate_little() {
     }
     drop(session);
     instance.engine.close().unwrap();
-    let _ = fs::remove_dir_all(&directory);
 }

@@ -23,8 +23,8 @@ use storage::io::Disk;
 use storage::io::linux::LinuxDisk;
 use storage::lock::{Held, LockId, LockTable, MetadataHeld, MetadataLock};
 use storage::{
-    Column, ColumnDefault, ColumnSet, Config, Engine, IfLocked, IndexDefinition, IndexPart, Interrupt, LockMode,
-    ReadMode, Row, Table, TableDefinition, TableUse, TrxOptions, Wish,
+    Column, ColumnSet, Config, Engine, IfLocked, IndexDefinition, Interrupt, LockMode, ReadMode, Row, Table,
+    TableDefinition, TableUse, TrxOptions, Wish,
 };
 
 const ROUNDS: usize = 31;
@@ -91,42 +91,15 @@ fn locks() {
     });
 }
 
-fn column(name: &str, ty: ColumnType) -> Column {
-    Column {
-        name: name.into(),
-        ty,
-        nullable: false,
-        default: ColumnDefault::None,
-        on_update_now: false,
-        auto_increment: false,
-        comment: "".into(),
-        invisible: false,
-    }
-}
-
 fn make_table(engine: &Arc<Engine>) -> Arc<Table> {
     engine.create_database("d", CollationId::DEFAULT, &TrxOptions::patient()).expect("a new database");
     let number = ColumnType::Int { bytes: 4, unsigned: true };
-    let primary = IndexDefinition {
-        name: "PRIMARY".into(),
-        unique: true,
-        primary: true,
-        parts: vec![IndexPart { column: 0, prefix_chars: None, descending: false }],
-        ..IndexDefinition::default()
-    };
-    let secondary = IndexDefinition {
-        name: "k".into(),
-        unique: false,
-        primary: false,
-        parts: vec![IndexPart { column: 1, prefix_chars: None, descending: false }],
-        ..IndexDefinition::default()
-    };
     let text = ColumnType::VarChar { chars: 120, collation: CollationId::DEFAULT };
     let definition = TableDefinition {
         database: "d".into(),
         name: "t".into(),
-        columns: vec![column("id", number), column("k", number), column("c", text)],
-        indexes: vec![primary, secondary],
+        columns: vec![Column::new("id", number.clone(), false), Column::new("k", number, false), Column::new("c", text, false)],
+        indexes: vec![IndexDefinition::new("PRIMARY", true, &[0]), IndexDefinition::new("k", false, &[1])],
         ..TableDefinition::default()
     };
     engine.create_table(definition, &TrxOptions::default()).expect("a new table")

@@ -8,13 +8,10 @@
 //!
 //! A binary of its own, since its allocator counts. It counts per thread, so that the background does not disturb.
 
-mod common;
-
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use allocation_counter::measure;
-use common::{column, index};
 use format::collation::CollationId;
 use format::ids::PageId;
 use format::value::ColumnType;
@@ -22,7 +19,9 @@ use storage::buffer::witness::latched_by;
 use storage::config::FlushLogAtCommit;
 use storage::io::Disk;
 use storage::io::sim::SimDisk;
-use storage::{ColumnSet, Config, Engine, IfLocked, ReadMode, Row, Table, TableDefinition, Trx, TrxOptions};
+use storage::{
+    Column, ColumnSet, Config, Engine, IfLocked, IndexDefinition, ReadMode, Row, Table, TableDefinition, Trx, TrxOptions,
+};
 
 /// Enough for a tree of two levels.
 const ROWS: u32 = 5000;
@@ -46,11 +45,11 @@ impl World {
             database: "d".into(),
             name: "t".into(),
             columns: vec![
-                column("id", ColumnType::Int { bytes: 4, unsigned: true }, false),
-                column("k", ColumnType::Int { bytes: 4, unsigned: true }, false),
-                column("c", ColumnType::VarChar { chars: 120, collation: CollationId::DEFAULT }, false),
+                Column::new("id", ColumnType::Int { bytes: 4, unsigned: true }, false),
+                Column::new("k", ColumnType::Int { bytes: 4, unsigned: true }, false),
+                Column::new("c", ColumnType::VarChar { chars: 120, collation: CollationId::DEFAULT }, false),
             ],
-            indexes: vec![index("PRIMARY", true, &[0]), index("k", false, &[1])],
+            indexes: vec![IndexDefinition::new("PRIMARY", true, &[0]), IndexDefinition::new("k", false, &[1])],
             ..TableDefinition::default()
         };
         let table = engine.create_table(definition, &TrxOptions::default()).unwrap();
