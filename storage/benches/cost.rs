@@ -55,7 +55,9 @@ fn latches() {
         frames.latch_free(index).set_page(Some(page(index)));
     }
     measure("page latch, shared: take and let go", |at| drop(black_box(frames.latch_shared(at % 1024, page(at)))));
-    measure("page latch, exclusive: take and let go", |at| drop(black_box(frames.latch_exclusive(at % 1024, page(at)))));
+    measure("page latch, exclusive: take and let go", |at| {
+        drop(black_box(frames.latch_exclusive(at % 1024, page(at))))
+    });
 }
 
 fn locks() {
@@ -98,7 +100,11 @@ fn make_table(engine: &Arc<Engine>) -> Arc<Table> {
     let definition = TableDefinition {
         database: "d".into(),
         name: "t".into(),
-        columns: vec![Column::new("id", number.clone(), false), Column::new("k", number, false), Column::new("c", text, false)],
+        columns: vec![
+            Column::new("id", number.clone(), false),
+            Column::new("k", number, false),
+            Column::new("c", text, false),
+        ],
         indexes: vec![IndexDefinition::new("PRIMARY", true, &[0]), IndexDefinition::new("k", false, &[1])],
         ..TableDefinition::default()
     };

@@ -9,8 +9,8 @@ use format::record::Tuple;
 use super::{Tree, following, on, previous};
 use crate::error::{Error, Result};
 use crate::mtr::{Mtr, PageHandle};
-use crate::segment::{self, Reservation};
 use crate::schema::RowPlace;
+use crate::segment::{self, Reservation};
 use crate::store::{FrameHint, SharedGuard, Store};
 use crate::sync::MutexGuard;
 

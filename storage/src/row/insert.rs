@@ -141,7 +141,8 @@ fn insert_clustered(ctx: &Context<'_>, trx: &mut Transaction, table: &Table, ver
         for part in key.iter() {
             scratch.undo.value(FieldData::from(*part));
         }
-        let Some(roll_ptr) = ctx.undo.append(&mut mtr, &mut trx.undo, LogKind::Insert, trx.id, scratch.undo.bytes())? else {
+        let Some(roll_ptr) = ctx.undo.append(&mut mtr, &mut trx.undo, LogKind::Insert, trx.id, scratch.undo.bytes())?
+        else {
             drop(place);
             drop(mtr);
             ctx.undo.grow(ctx.store, &mut trx.undo, LogKind::Insert, trx.id, scratch.undo.bytes().len())?;
