@@ -25,12 +25,9 @@ use std::time::Duration;
 
 use format::collation::{Collation, CollationId};
 use format::packet::command::Command;
-use format::packet::handshake::{self, CHALLENGE_BYTES, ChangeUser, Handshake, HandshakeResponse};
-use format::packet::statement::{self, ParameterType};
-use format::packet::{Capabilities, ColumnDefinition, ColumnKind, Malformed, response, status};
-use format::value::Value;
-use rustc_hash::FxHashMap;
-use sql::accounts::{Account, Plugin, password};
+use format::packet::handshake::ChangeUser;
+use format::packet::{Capabilities, response};
+use sql::accounts::Account;
 use sql::processlist::Process;
 use sql::status::{Counter, SessionStatus};
 use sql::{Error, OkSummary, ResultSink, Session};
@@ -39,12 +36,11 @@ use tracing::{debug, error};
 
 use crate::auth;
 use crate::incoming::{Ended, Incoming, Packet};
+use crate::login::{Refused, Wire, authenticate, log_in, set_collation};
+use crate::prepared::{self, Statements};
 use crate::shared::Shared;
 use crate::sink::{Rows, Sink};
 use crate::stream::{Peer, Stream};
-
-/// The most bytes of a packet before the client has logged in.
-const LOGIN_BYTES_MAX: usize = 64 << 10;
 
 /// What follows a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,56 +48,6 @@ enum Next {
     Answer,
     NoAnswer,
     Goodbye,
-}
-
-/// Why a login failed.
-enum Refused {
-    /// The client is told.
-    Error(Error),
-    /// There is nobody to tell.
-    Gone,
-}
-
-impl From<Error> for Refused {
-    fn from(error: Error) -> Self {
-        Self::Error(error)
-    }
-}
-
-impl From<Malformed> for Refused {
-    fn from(malformed: Malformed) -> Self {
-        debug!("{malformed}");
-        Self::Error(Error::new(1043, b"08S01", "Bad handshake"))
-    }
-}
-
-impl From<Ended> for Refused {
-    fn from(_: Ended) -> Self {
-        Self::Gone
-    }
-}
-
-/// A statement that the client has prepared: what the protocol keeps of it.
-#[derive(Default)]
-struct Statement {
-    text: Box<[u8]>,
-    parameters: usize,
-    types: Vec<ParameterType>,
-    values: Vec<Value>,
-    /// Parameters that were sent in pieces since the last execute.
-    long: Vec<u16>,
-    /// What went wrong when they were sent; told at the next execute.
-    long_error: Option<Error>,
-}
-
-/// What reading packets and writing answers needs, before and after login.
-struct Wire {
-    incoming: Incoming,
-    sink: Sink,
-    peer: Peer,
-    challenge: [u8; CHALLENGE_BYTES],
-    /// The timeout that the socket has.
-    read_timeout: Duration,
 }
 
 /// Serves one client until it leaves.
@@ -149,179 +95,10 @@ fn converse(shared: &Arc<Shared>, mut wire: Wire, process: &Arc<Process>, status
         status: status.clone(),
         session,
         account,
-        statements: FxHashMap::default(),
+        statements: Statements::default(),
     };
     connection.run();
 }
-
-// --- Login ----------------------------------------------------------------------------------------------------------
-
-fn log_in(
-    shared: &Shared,
-    wire: &mut Wire,
-    process: &Arc<Process>,
-    status: &Arc<SessionStatus>,
-) -> Result<(Session, Account), Refused> {
-    let variables = &shared.instance.variables;
-    let _ = wire.sink.stream().set_read_timeout(Duration::from_secs(variables.number("connect_timeout")));
-    let version = variables.text("version");
-    let greeting = Handshake {
-        version: &version,
-        connection_id: process.id,
-        challenge: wire.challenge,
-        capabilities: Capabilities::SERVER,
-        collation: CollationId::DEFAULT.0 as u8,
-        status: status::AUTOCOMMIT,
-        // The plugin that every client has built in: libmariadb loads the other from a file, and when several of its
-        // threads do so at once, some fail. Accounts with the other plugin cost a switch.
-        plugin: Plugin::NativePassword.name(),
-    };
-    wire.sink.packets.push(|out| greeting.encode(out));
-    let answer = wire.reply()?;
-    // Copied, for more packets may follow while we need it.
-    let payload = wire.incoming.payload(&answer).to_vec();
-    let answer = HandshakeResponse::decode(&payload)?;
-    wire.sink.capabilities = Capabilities::SERVER & answer.capabilities;
-    for (name, value) in answer.attributes.iter() {
-        debug!("client attribute {} = {}", String::from_utf8_lossy(name), String::from_utf8_lossy(value));
-    }
-    let user = String::from_utf8_lossy(answer.user).into_owned();
-    let account = authenticate(shared, wire, &user, answer.auth, answer.plugin)?;
-    process.set_user(&user);
-    let mut session = Session::new(shared.instance.clone(), process.clone(), status.clone());
-    session.set_user(&user, &wire.peer.host());
-    set_collation(&mut session, answer.collation as u16);
-    if let Some(database) = answer.database {
-        session.init_db(&String::from_utf8_lossy(database))?;
-    }
-    if answer.capabilities.has(Capabilities::INTERACTIVE) {
-        let timeout = session.variables.settings.interactive_timeout_seconds;
-        // The interactive timeout takes the place of the other.
-        let _ = session.variables.set("wait_timeout", &Value::UInt(timeout));
-    }
-    wire.ok(&session);
-    Ok((session, account))
-}
-
-/// The character set that the client speaks. One that we do not have leaves the server's.
-fn set_collation(session: &mut Session, id: u16) {
-    let Some(collation) = Collation::by_id(CollationId(id)) else {
-        return;
-    };
-    let name = |text: &str| Value::Bytes(text.as_bytes().to_vec());
-    for variable in ["character_set_client", "character_set_results", "character_set_connection"] {
-        let _ = session.variables.set(variable, &name(collation.charset.name()));
-    }
-    let _ = session.variables.set("collation_connection", &name(collation.name));
-}
-
-/// Finds out whether the client is who it says. See the module `auth` for the steps.
-fn authenticate(
-    shared: &Shared,
-    wire: &mut Wire,
-    user: &str,
-    proof: &[u8],
-    plugin: Option<&[u8]>,
-) -> Result<Account, Refused> {
-    let host = wire.peer.host();
-    let hosts: &[&str] = if wire.peer.is_local() { &[&host, "localhost"] } else { &[&host] };
-    let known = shared.instance.accounts.find(user, hosts);
-    let denied = |with_password| Refused::Error(Error::access_denied(user, &host, with_password));
-    // caching_sha2_password sends a single zero for no password.
-    let mut proof = if proof == [0] { Vec::new() } else { proof.to_vec() };
-    if let Some(account) = &known
-        && account.verifier.is_empty()
-    {
-        // An account without a password is for this machine only.
-        return if proof.is_empty() && wire.peer.is_local() { usable(known) } else { Err(denied(!proof.is_empty())) };
-    }
-    // Strangers take the same steps; their verifier belongs to no password.
-    let account = known.clone().unwrap_or_else(|| Account {
-        user: user.to_owned(),
-        host: host.clone(),
-        plugin: Plugin::CachingSha2Password,
-        verifier: shared.nobody.clone(),
-        locked: false,
-    });
-    if plugin.is_none() && account.plugin != Plugin::NativePassword {
-        let message =
-            "Client does not support authentication protocol requested by server; consider upgrading MySQL client";
-        return Err(Error::new(1251, b"08004", message).into());
-    }
-    if plugin.is_some_and(|plugin| plugin != account.plugin.name().as_bytes()) {
-        wire.challenge = auth::challenge();
-        let challenge = wire.challenge;
-        wire.sink.packets.push(|out| handshake::encode_auth_switch(account.plugin.name(), &challenge, out));
-        let answer = wire.reply()?;
-        proof = wire.incoming.payload(&answer).to_vec();
-        if proof == [0] {
-            proof.clear();
-        }
-    }
-    if proof.is_empty() {
-        return Err(denied(false));
-    }
-    let proved = match account.plugin {
-        Plugin::NativePassword => password::native_hash(&account.verifier)
-            .is_some_and(|twice| auth::native_matches(&proof, &wire.challenge, &twice)),
-        Plugin::CachingSha2Password => prove_sha2(shared, wire, &account, &proof)?,
-    };
-    if proved && known.is_some() { usable(known) } else { Err(denied(true)) }
-}
-
-fn usable(account: Option<Account>) -> Result<Account, Refused> {
-    let account = account.expect("the account is known");
-    if account.locked {
-        let message = format!("Access denied for user '{}'@'{}'. Account is locked.", account.user, account.host);
-        return Err(Error::new(3118, b"HY000", message).into());
-    }
-    Ok(account)
-}
-
-fn prove_sha2(shared: &Shared, wire: &mut Wire, account: &Account, proof: &[u8]) -> Result<bool, Refused> {
-    if let Some(hash) = shared.passwords.get(account)
-        && auth::sha2_matches_hash(proof, &wire.challenge, &hash)
-    {
-        wire.sink.packets.push(|out| handshake::encode_auth_more(&[auth::FAST_AUTH_SUCCESS], out));
-        return Ok(true);
-    }
-    wire.sink.packets.push(|out| handshake::encode_auth_more(&[auth::PERFORM_FULL_AUTH], out));
-    let mut answer = wire.reply()?;
-    let shown = if wire.peer.is_private() {
-        let password = wire.incoming.payload(&answer);
-        Some(password.strip_suffix(&[0]).unwrap_or(password).to_vec())
-    } else {
-        if wire.incoming.payload(&answer) == [auth::REQUEST_PUBLIC_KEY] {
-            wire.sink.packets.push(|out| handshake::encode_auth_more(shared.key.public_pem().as_bytes(), out));
-            answer = wire.reply()?;
-        }
-        shared.key.decrypt(wire.incoming.payload(&answer), &wire.challenge)
-    };
-    let proved = shown.as_ref().is_some_and(|shown| password::sha2_matches(shown, &account.verifier));
-    if proved && let Some(shown) = shown {
-        shared.passwords.insert(account, auth::sha2_hash(&shown));
-    }
-    Ok(proved)
-}
-
-impl Wire {
-    /// Sends what there is and reads what the client says to it.
-    fn reply(&mut self) -> Result<Packet, Ended> {
-        let sequence = self.sink.packets.sequence();
-        self.sink.flush();
-        let packet = self.incoming.read(self.sink.stream(), sequence, LOGIN_BYTES_MAX)?;
-        self.sink.restart(packet.sequence.wrapping_add(1));
-        Ok(packet)
-    }
-
-    /// The answer to a command that has nothing else to say.
-    fn ok(&mut self, session: &Session) {
-        self.sink.ok(&OkSummary { status: session.status_flags(), ..OkSummary::default() });
-        self.sink.flush();
-    }
-}
-
-// --- Commands -------------------------------------------------------------------------------------------------------
 
 struct Connection {
     shared: Arc<Shared>,
@@ -330,7 +107,7 @@ struct Connection {
     status: Arc<SessionStatus>,
     session: Session,
     account: Account,
-    statements: FxHashMap<u32, Statement>,
+    statements: Statements,
 }
 
 impl Connection {
@@ -423,7 +200,7 @@ impl Connection {
         let command = match Command::decode(payload, sink.capabilities) {
             Ok(command) => command,
             Err(malformed) => {
-                sink.error(&malformed_packet(malformed));
+                sink.error(&prepared::malformed_packet(malformed));
                 return Next::Answer;
             }
         };
@@ -432,7 +209,7 @@ impl Connection {
             Command::StatementExecute { statement, flags, parameters } => {
                 status.add(Counter::Questions, 1);
                 status.add(Counter::ComStmtExecute, 1);
-                execute(session, statements, statement, flags, parameters, process, sink);
+                prepared::execute(session, statements, statement, flags, parameters, process, sink);
                 Next::Answer
             }
             Command::Query(text) => {
@@ -447,14 +224,14 @@ impl Connection {
             Command::StatementPrepare(text) => {
                 status.add(Counter::ComStmtPrepare, 1);
                 process.begin("Prepare", text);
-                prepare(session, statements, text, sink);
+                prepared::prepare(session, statements, text, sink);
                 status.set_prepared_statements(statements.len());
                 Next::Answer
             }
             Command::StatementSendLongData { statement, parameter, data } => {
                 status.add(Counter::ComStmtSendLongData, 1);
                 let bytes_max = session.variables.settings.max_allowed_packet_bytes as usize;
-                send_long_data(statements, statement, parameter, data, bytes_max);
+                prepared::send_long_data(statements, statement, parameter, data, bytes_max);
                 Next::NoAnswer
             }
             Command::StatementClose(statement) => {
@@ -467,14 +244,7 @@ impl Connection {
             }
             Command::StatementReset(statement) => {
                 status.add(Counter::ComStmtReset, 1);
-                match statements.get_mut(&statement) {
-                    Some(statement) => {
-                        statement.long.clear();
-                        statement.long_error = None;
-                        ok(session, sink);
-                    }
-                    None => sink.error(&unknown_statement(statement, "mysqld_stmt_reset")),
-                }
+                prepared::reset(session, statements, statement, sink);
                 Next::Answer
             }
             Command::StatementFetch { statement, .. } => {
@@ -618,100 +388,6 @@ fn end_of_rows(session: &Session, sink: &mut Sink) {
     let (status, capabilities) = (session.status_flags(), sink.capabilities);
     let end = response::Ok { status, ..response::Ok::default() };
     sink.packets.push(|out| end.encode_end_of_rows(capabilities, out));
-}
-
-fn malformed_packet(malformed: Malformed) -> Error {
-    Error::new(1835, b"HY000", format!("Malformed communication packet ({})", malformed.what))
-}
-
-fn unknown_statement(statement: u32, doing: &str) -> Error {
-    Error::unknown_prepared(&statement.to_string(), doing)
-}
-
-// --- Prepared statements --------------------------------------------------------------------------------------------
-
-fn prepare(session: &mut Session, statements: &mut FxHashMap<u32, Statement>, text: &[u8], sink: &mut Sink) {
-    let prepared = match session.prepare(text) {
-        Ok(prepared) => prepared,
-        Err(error) => return sink.error(&error),
-    };
-    let statement = Statement { text: text.into(), parameters: prepared.parameters, ..Statement::default() };
-    statements.insert(prepared.id, statement);
-    let (columns, parameters) = (prepared.columns.len() as u16, prepared.parameters as u16);
-    sink.packets.push(|out| {
-        statement::encode_prepare_ok(prepared.id, columns, parameters, prepared.warnings, out);
-    });
-    let status = session.status_flags();
-    if parameters > 0 {
-        let parameter = ColumnDefinition::new("?", ColumnKind::VarString);
-        for _ in 0..parameters {
-            sink.packets.push(|out| parameter.encode(out));
-        }
-        sink.definitions(&[], status);
-    }
-    if columns > 0 {
-        sink.definitions(&prepared.columns, status);
-    }
-}
-
-#[inline]
-fn execute(
-    session: &mut Session,
-    statements: &mut FxHashMap<u32, Statement>,
-    id: u32,
-    flags: u8,
-    parameters: &[u8],
-    process: &Process,
-    sink: &mut Sink,
-) {
-    let Some(statement) = statements.get_mut(&id) else {
-        return sink.error(&unknown_statement(id, "mysqld_stmt_execute"));
-    };
-    process.begin("Execute", &statement.text);
-    let Statement { types, values, long, long_error, .. } = statement;
-    if let Some(error) = long_error.take() {
-        long.clear();
-        return sink.error(&error);
-    }
-    let is_long = |index: usize| !long.is_empty() && long.contains(&(index as u16));
-    if let Err(malformed) =
-        statement::decode_parameters(parameters, flags, sink.capabilities, statement.parameters, types, is_long, values)
-    {
-        return sink.error(&malformed_packet(malformed));
-    }
-    sink.rows = Rows::Binary;
-    session.execute(id, values, sink);
-    if !long.is_empty() {
-        for &index in long.iter() {
-            values[index as usize] = Value::Null;
-        }
-        long.clear();
-    }
-}
-
-fn send_long_data(statements: &mut FxHashMap<u32, Statement>, id: u32, parameter: u16, data: &[u8], bytes_max: usize) {
-    let Some(statement) = statements.get_mut(&id) else {
-        return;
-    };
-    if parameter as usize >= statement.parameters {
-        statement.long_error = Some(Error::wrong_arguments("mysqld_stmt_send_long_data"));
-        return;
-    }
-    statement.values.resize(statement.parameters, Value::Null);
-    let value = &mut statement.values[parameter as usize];
-    if !statement.long.contains(&parameter) {
-        statement.long.push(parameter);
-        *value = Value::Bytes(Vec::new());
-    }
-    if let Value::Bytes(bytes) = value {
-        if bytes.len() + data.len() > bytes_max {
-            let message = "Parameter of prepared statement which is set through mysql_send_long_data() is longer than 'max_allowed_packet' bytes";
-            statement.long_error = Some(Error::new(1105, b"HY000", message));
-            *bytes = Vec::new();
-            return;
-        }
-        bytes.extend_from_slice(data);
-    }
 }
 
 fn field_list(session: &mut Session, table: &[u8], pattern: &[u8], sink: &mut Sink) {

@@ -14,6 +14,10 @@ pub mod sink;
 
 pub mod shared;
 
+pub mod login;
+
+pub mod prepared;
+
 pub mod connection;
 
 pub mod listener;

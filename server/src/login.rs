@@ -1,0 +1,238 @@
+//! From the greeting to a session: who is it, and may they come in.
+//!
+//! ```text
+//!  server                               client
+//!    greeting with a challenge  -->
+//!                               <--      user, proof, plugin
+//!   [another plugin, challenge  -->
+//!                               <--      proof]
+//!   [more steps, see `auth`     <->]
+//!    OK, or why not             -->
+//! ```
+//!
+//! COM_CHANGE_USER goes the same way from the proof on. Strangers take the same steps as those we know, so that nobody learns
+//! which users there are.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use format::collation::{Collation, CollationId};
+use format::packet::handshake::{self, CHALLENGE_BYTES, Handshake, HandshakeResponse};
+use format::packet::{Capabilities, Malformed, status};
+use format::value::Value;
+use sql::accounts::{Account, Plugin, password};
+use sql::processlist::Process;
+use sql::status::SessionStatus;
+use sql::{Error, OkSummary, ResultSink, Session};
+use tracing::debug;
+
+use crate::auth;
+use crate::incoming::{Ended, Incoming, Packet};
+use crate::shared::Shared;
+use crate::sink::Sink;
+use crate::stream::Peer;
+
+/// The most bytes of a packet before the client has logged in.
+const LOGIN_BYTES_MAX: usize = 64 << 10;
+
+/// Why a login failed.
+pub enum Refused {
+    /// The client is told.
+    Error(Error),
+    /// There is nobody to tell.
+    Gone,
+}
+
+impl From<Error> for Refused {
+    fn from(error: Error) -> Self {
+        Self::Error(error)
+    }
+}
+
+impl From<Malformed> for Refused {
+    fn from(malformed: Malformed) -> Self {
+        debug!("{malformed}");
+        Self::Error(Error::new(1043, b"08S01", "Bad handshake"))
+    }
+}
+
+impl From<Ended> for Refused {
+    fn from(_: Ended) -> Self {
+        Self::Gone
+    }
+}
+
+/// What reading packets and writing answers needs, before and after login.
+pub struct Wire {
+    pub incoming: Incoming,
+    pub sink: Sink,
+    pub peer: Peer,
+    pub challenge: [u8; CHALLENGE_BYTES],
+    /// The timeout that the socket has.
+    pub read_timeout: Duration,
+}
+
+impl Wire {
+    /// Sends what there is and reads what the client says to it.
+    fn reply(&mut self) -> Result<Packet, Ended> {
+        let sequence = self.sink.packets.sequence();
+        self.sink.flush();
+        let packet = self.incoming.read(self.sink.stream(), sequence, LOGIN_BYTES_MAX)?;
+        self.sink.restart(packet.sequence.wrapping_add(1));
+        Ok(packet)
+    }
+
+    /// The answer to a command that has nothing else to say.
+    fn ok(&mut self, session: &Session) {
+        self.sink.ok(&OkSummary { status: session.status_flags(), ..OkSummary::default() });
+        self.sink.flush();
+    }
+}
+
+pub fn log_in(
+    shared: &Shared,
+    wire: &mut Wire,
+    process: &Arc<Process>,
+    status: &Arc<SessionStatus>,
+) -> Result<(Session, Account), Refused> {
+    let variables = &shared.instance.variables;
+    let _ = wire.sink.stream().set_read_timeout(Duration::from_secs(variables.number("connect_timeout")));
+    let version = variables.text("version");
+    let greeting = Handshake {
+        version: &version,
+        connection_id: process.id,
+        challenge: wire.challenge,
+        capabilities: Capabilities::SERVER,
+        collation: CollationId::DEFAULT.0 as u8,
+        status: status::AUTOCOMMIT,
+        // The plugin that every client has built in: libmariadb loads the other from a file, and when several of its
+        // threads do so at once, some fail. Accounts with the other plugin cost a switch.
+        plugin: Plugin::NativePassword.name(),
+    };
+    wire.sink.packets.push(|out| greeting.encode(out));
+    let answer = wire.reply()?;
+    // Copied, for more packets may follow while we need it.
+    let payload = wire.incoming.payload(&answer).to_vec();
+    let answer = HandshakeResponse::decode(&payload)?;
+    wire.sink.capabilities = Capabilities::SERVER & answer.capabilities;
+    for (name, value) in answer.attributes.iter() {
+        debug!("client attribute {} = {}", String::from_utf8_lossy(name), String::from_utf8_lossy(value));
+    }
+    let user = String::from_utf8_lossy(answer.user).into_owned();
+    let account = authenticate(shared, wire, &user, answer.auth, answer.plugin)?;
+    process.set_user(&user);
+    let mut session = Session::new(shared.instance.clone(), process.clone(), status.clone());
+    session.set_user(&user, &wire.peer.host());
+    set_collation(&mut session, answer.collation as u16);
+    if let Some(database) = answer.database {
+        session.init_db(&String::from_utf8_lossy(database))?;
+    }
+    if answer.capabilities.has(Capabilities::INTERACTIVE) {
+        let timeout = session.variables.settings.interactive_timeout_seconds;
+        // The interactive timeout takes the place of the other.
+        let _ = session.variables.set("wait_timeout", &Value::UInt(timeout));
+    }
+    wire.ok(&session);
+    Ok((session, account))
+}
+
+/// The character set that the client speaks. One that we do not have leaves the server's.
+pub fn set_collation(session: &mut Session, id: u16) {
+    let Some(collation) = Collation::by_id(CollationId(id)) else {
+        return;
+    };
+    let name = |text: &str| Value::Bytes(text.as_bytes().to_vec());
+    for variable in ["character_set_client", "character_set_results", "character_set_connection"] {
+        let _ = session.variables.set(variable, &name(collation.charset.name()));
+    }
+    let _ = session.variables.set("collation_connection", &name(collation.name));
+}
+
+/// Finds out whether the client is who it says. See the module `auth` for the steps.
+pub fn authenticate(
+    shared: &Shared,
+    wire: &mut Wire,
+    user: &str,
+    proof: &[u8],
+    plugin: Option<&[u8]>,
+) -> Result<Account, Refused> {
+    let host = wire.peer.host();
+    let hosts: &[&str] = if wire.peer.is_local() { &[&host, "localhost"] } else { &[&host] };
+    let known = shared.instance.accounts.find(user, hosts);
+    let denied = |with_password| Refused::Error(Error::access_denied(user, &host, with_password));
+    // caching_sha2_password sends a single zero for no password.
+    let mut proof = if proof == [0] { Vec::new() } else { proof.to_vec() };
+    if let Some(account) = &known
+        && account.verifier.is_empty()
+    {
+        // An account without a password is for this machine only.
+        return if proof.is_empty() && wire.peer.is_local() { usable(known) } else { Err(denied(!proof.is_empty())) };
+    }
+    // Strangers take the same steps; their verifier belongs to no password.
+    let account = known.clone().unwrap_or_else(|| Account {
+        user: user.to_owned(),
+        host: host.clone(),
+        plugin: Plugin::CachingSha2Password,
+        verifier: shared.nobody.clone(),
+        locked: false,
+    });
+    if plugin.is_none() && account.plugin != Plugin::NativePassword {
+        let message =
+            "Client does not support authentication protocol requested by server; consider upgrading MySQL client";
+        return Err(Error::new(1251, b"08004", message).into());
+    }
+    if plugin.is_some_and(|plugin| plugin != account.plugin.name().as_bytes()) {
+        wire.challenge = auth::challenge();
+        let challenge = wire.challenge;
+        wire.sink.packets.push(|out| handshake::encode_auth_switch(account.plugin.name(), &challenge, out));
+        let answer = wire.reply()?;
+        proof = wire.incoming.payload(&answer).to_vec();
+        if proof == [0] {
+            proof.clear();
+        }
+    }
+    if proof.is_empty() {
+        return Err(denied(false));
+    }
+    let proved = match account.plugin {
+        Plugin::NativePassword => password::native_hash(&account.verifier)
+            .is_some_and(|twice| auth::native_matches(&proof, &wire.challenge, &twice)),
+        Plugin::CachingSha2Password => prove_sha2(shared, wire, &account, &proof)?,
+    };
+    if proved && known.is_some() { usable(known) } else { Err(denied(true)) }
+}
+
+fn usable(account: Option<Account>) -> Result<Account, Refused> {
+    let account = account.expect("the account is known");
+    if account.locked {
+        let message = format!("Access denied for user '{}'@'{}'. Account is locked.", account.user, account.host);
+        return Err(Error::new(3118, b"HY000", message).into());
+    }
+    Ok(account)
+}
+
+fn prove_sha2(shared: &Shared, wire: &mut Wire, account: &Account, proof: &[u8]) -> Result<bool, Refused> {
+    if let Some(hash) = shared.passwords.get(account)
+        && auth::sha2_matches_hash(proof, &wire.challenge, &hash)
+    {
+        wire.sink.packets.push(|out| handshake::encode_auth_more(&[auth::FAST_AUTH_SUCCESS], out));
+        return Ok(true);
+    }
+    wire.sink.packets.push(|out| handshake::encode_auth_more(&[auth::PERFORM_FULL_AUTH], out));
+    let mut answer = wire.reply()?;
+    let shown = if wire.peer.is_private() {
+        let password = wire.incoming.payload(&answer);
+        Some(password.strip_suffix(&[0]).unwrap_or(password).to_vec())
+    } else {
+        if wire.incoming.payload(&answer) == [auth::REQUEST_PUBLIC_KEY] {
+            wire.sink.packets.push(|out| handshake::encode_auth_more(shared.key.public_pem().as_bytes(), out));
+            answer = wire.reply()?;
+        }
+        shared.key.decrypt(wire.incoming.payload(&answer), &wire.challenge)
+    };
+    let proved = shown.as_ref().is_some_and(|shown| password::sha2_matches(shown, &account.verifier));
+    if proved && let Some(shown) = shown {
+        shared.passwords.insert(account, auth::sha2_hash(&shown));
+    }
+    Ok(proved)
+}
