@@ -4,9 +4,11 @@
 //! They are listed in the order in which they matter to somebody who reads them all: what may lose data, what keeps
 //! compression from working, what costs time, what is worth knowing.
 
+mod zfs;
+
 use storage::io::Punching;
 
-use super::facts::{Facts, Zfs, size};
+use super::facts::{Facts, size};
 use super::{Finding, Severity};
 
 use Severity::{Critical, Info, Warning};
@@ -39,17 +41,17 @@ pub const RULES: &[Rule] = &[
     rule("bigalloc", bigalloc),
     rule("block-size", block_size),
     rule("ntfs", ntfs),
-    rule("FS-01", record_size),
-    rule("FS-02", record_larger),
-    rule("FS-03", record_of_the_log),
-    rule("FS-04", record_before_files),
-    rule("zfs-compression", zfs_compression),
-    rule("FS-05", log_device),
-    rule("FS-06", log_bias),
-    rule("FS-07", cache_device),
-    rule("FS-09", arc_size),
-    rule("FS-10", primary_cache),
-    rule("FS-11", prefetch),
+    rule("FS-01", zfs::record_size),
+    rule("FS-02", zfs::record_larger),
+    rule("FS-03", zfs::record_of_the_log),
+    rule("FS-04", zfs::record_before_files),
+    rule("zfs-compression", zfs::zfs_compression),
+    rule("FS-05", zfs::log_device),
+    rule("FS-06", zfs::log_bias),
+    rule("FS-07", zfs::cache_device),
+    rule("FS-09", zfs::arc_size),
+    rule("FS-10", zfs::primary_cache),
+    rule("FS-11", zfs::prefetch),
     rule("FS-12", doublewrite_on_copy_on_write),
     rule("btrfs-compression", btrfs_compression),
     rule("btrfs-nodatacow", btrfs_nodatacow),
@@ -310,161 +312,7 @@ fn ntfs(facts: &Facts) -> Found {
     )
 }
 
-// ZFS
-
-fn is_zfs_with(facts: &Facts, holds: impl Fn(&Zfs) -> bool) -> Option<&Zfs> {
-    facts.zfs.as_ref().filter(|zfs| holds(zfs))
-}
-
-fn set_record_size(facts: &Facts, zfs: &Zfs) -> String {
-    format!("zfs set recordsize={}k {}", facts.page_bytes >> 10, zfs.dataset)
-}
-
-fn record_size(facts: &Facts) -> Found {
-    let zfs = is_zfs_with(facts, |zfs| zfs.record_bytes > 0 && zfs.record_bytes < facts.page_bytes)?;
-    found(
-        Warning,
-        format!("the recordsize of {} is smaller than a page", zfs.dataset),
-        format!(
-            "A page of {} becomes {} records, each with a checksum and a block pointer of its own.",
-            size(facts.page_bytes),
-            facts.page_bytes / zfs.record_bytes
-        ),
-        set_record_size(facts, zfs),
-    )
-}
-
-fn record_larger(facts: &Facts) -> Found {
-    let zfs = is_zfs_with(facts, |zfs| zfs.record_bytes > facts.page_bytes)?;
-    found(
-        Warning,
-        format!("the recordsize of {} is {}", zfs.dataset, size(zfs.record_bytes)),
-        format!(
-            "To read a page of {} ZFS reads and verifies {}, and to write one it reads the rest of the record first. Data \
-             files want records of a page.",
-            size(facts.page_bytes),
-            size(zfs.record_bytes)
-        ),
-        set_record_size(facts, zfs),
-    )
-}
-
-fn record_of_the_log(facts: &Facts) -> Found {
-    let zfs = is_zfs_with(facts, |zfs| zfs.record_bytes == facts.page_bytes)?;
-    found(
-        Info,
-        "the redo log shares the dataset of the data",
-        "The log is written in sequence and in pieces of any length; records of 128 KiB would suit it better. It lies in the \
-         data directory, so the page's recordsize is the better choice for the whole.",
-        format!("zfs get recordsize {}", zfs.dataset),
-    )
-}
-
-fn record_before_files(facts: &Facts) -> Found {
-    let zfs = is_zfs_with(facts, |zfs| zfs.record_bytes != facts.page_bytes)?;
-    found(
-        Info,
-        "a changed recordsize is for new files",
-        format!(
-            "Files keep the records they were made with. Once {} has its recordsize, write the tables anew.",
-            zfs.dataset
-        ),
-        "mysqlcheck --optimize --all-databases",
-    )
-}
-
-fn zfs_compression(facts: &Facts) -> Found {
-    let zfs = is_zfs_with(facts, |zfs| zfs.compression == "off")?;
-    found(
-        Warning,
-        format!("neither ZFS nor the server compresses {}", zfs.dataset),
-        "A record is the unit in which ZFS frees, and it is as large as a page: the server has nothing to gain and stores \
-         pages as they are. ZFS itself can compress a record.",
-        format!("zfs set compression=lz4 {}", zfs.dataset),
-    )
-}
-
-fn log_device(facts: &Facts) -> Found {
-    let zfs = is_zfs_with(facts, |zfs| zfs.has_log_device == Some(false))?;
-    found(
-        Info,
-        format!("the pool {} has no log device", zfs.pool()),
-        "Commits wait for ZFS's intent log, which lies among the data. On a fast device of its own it wins 10 to 20 % of \
-         read-write load.",
-        format!("zpool add {} log DEVICE", zfs.pool()),
-    )
-}
-
-fn log_bias(facts: &Facts) -> Found {
-    let zfs = is_zfs_with(facts, |zfs| zfs.log_bias == "throughput")?;
-    found(
-        Info,
-        format!("{} does not use the log device", zfs.dataset),
-        "logbias=throughput sends synchronous writes past the intent log's device. For data files alone that keeps the \
-         device free; but the redo log is in this dataset, too, and its syncs are what commits wait for.",
-        format!("zfs set logbias=latency {}", zfs.dataset),
-    )
-}
-
-fn cache_device(facts: &Facts) -> Found {
-    let zfs = is_zfs_with(facts, |zfs| zfs.has_cache_device == Some(false))?;
-    let used = facts.total_bytes.saturating_sub(facts.free_bytes);
-    if used < 2 * facts.memory_bytes {
-        return None;
-    }
-    found(
-        Info,
-        format!("the pool {} has no cache device", zfs.pool()),
-        format!(
-            "{} in use and {} of memory: a cache on flash serves what memory cannot hold.",
-            size(used),
-            size(facts.memory_bytes)
-        ),
-        format!("zpool add {} cache DEVICE", zfs.pool()),
-    )
-}
-
-fn arc_size(facts: &Facts) -> Found {
-    let zfs = facts.zfs.as_ref()?;
-    let room = facts.memory_bytes.saturating_sub(facts.pool_bytes) / 2;
-    // 0 is ZFS's own choice: half of the memory, or nearly all of it.
-    let arc = zfs.arc_max_bytes.map(|bytes| if bytes == 0 { facts.memory_bytes / 2 } else { bytes })?;
-    if arc <= room.max(facts.memory_bytes / 8) {
-        return None;
-    }
-    found(
-        Warning,
-        format!("the ARC may take {}", size(arc)),
-        format!(
-            "With a buffer pool of {} that is more than there is. A page is better kept in the pool (7 to 200 % faster than \
-             from the ARC), and what both keep is kept twice.",
-            size(facts.pool_bytes)
-        ),
-        format!("echo {} > /sys/module/zfs/parameters/zfs_arc_max", room.max(facts.memory_bytes / 8)),
-    )
-}
-
-fn primary_cache(facts: &Facts) -> Found {
-    let zfs = is_zfs_with(facts, |zfs| zfs.primary_cache == "all")?;
-    found(
-        Info,
-        format!("the ARC caches the data of {}", zfs.dataset),
-        "Pages are cached twice, in the ARC and in the buffer pool. With a pool that holds the working set, the ARC needs \
-         metadata only.",
-        format!("zfs set primarycache=metadata {}", zfs.dataset),
-    )
-}
-
-fn prefetch(facts: &Facts) -> Found {
-    is_zfs_with(facts, |zfs| zfs.prefetch_disabled == Some(false) && zfs.primary_cache != "metadata")?;
-    found(
-        Info,
-        "ZFS reads ahead",
-        "The server reads ahead itself where it pays; neighbours in a file are not neighbours on the disk of a \
-         copy-on-write filesystem.",
-        "echo 1 > /sys/module/zfs/parameters/zfs_prefetch_disable",
-    )
-}
+// Copy on write: btrfs, and what it shares with ZFS
 
 fn doublewrite_on_copy_on_write(facts: &Facts) -> Found {
     if !facts.copy_on_write {
@@ -481,8 +329,6 @@ fn doublewrite_on_copy_on_write(facts: &Facts) -> Found {
         "mysql -e \"SELECT * FROM information_schema.GLASSINE_TABLESPACE_COMPRESSION\"",
     )
 }
-
-// btrfs
 
 fn btrfs_compression(facts: &Facts) -> Found {
     if facts.filesystem != "btrfs" {
@@ -692,183 +538,4 @@ fn kinds_of_writes(facts: &Facts) -> Found {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::super::facts::Device;
-    use super::*;
-
-    /// A machine with nothing to find but trifles.
-    fn good() -> Facts {
-        Facts {
-            datadir: "/srv/db".into(),
-            page_bytes: 16384,
-            pool_bytes: 8 << 30,
-            log_bytes: 256 << 20,
-            direct_io: true,
-            filesystem: "xfs".into(),
-            mount_point: "/srv".into(),
-            source: "/dev/nvme0n1".into(),
-            mount_options: vec!["rw".into(), "noatime".into()],
-            block_bytes: 1024,
-            said_block_bytes: 1024,
-            punching: Punching::Frees,
-            copy_on_write: false,
-            atomic_write: Some((1024, 65536)),
-            total_bytes: 100 << 30,
-            free_bytes: 50 << 30,
-            free_inodes_pct: Some(90.0),
-            device: Some(Device { name: "nvme0n1".into(), ..Device::default() }),
-            zfs: None,
-            memory_bytes: 16 << 30,
-            swappiness: Some(1),
-        }
-    }
-
-    fn zfs() -> Facts {
-        Facts {
-            filesystem: "zfs".into(),
-            source: "tank/db".into(),
-            block_bytes: 16384,
-            copy_on_write: true,
-            atomic_write: None,
-            device: None,
-            zfs: Some(Zfs {
-                dataset: "tank/db".into(),
-                record_bytes: 16384,
-                compression: "lz4".into(),
-                primary_cache: "metadata".into(),
-                log_bias: "latency".into(),
-                sync: "standard".into(),
-                has_log_device: Some(true),
-                has_cache_device: Some(true),
-                arc_max_bytes: Some(1 << 30),
-                prefetch_disabled: Some(true),
-                no_cache_flush: Some(false),
-            }),
-            ..good()
-        }
-    }
-
-    fn changed(mut facts: Facts, change: impl FnOnce(&mut Facts)) -> Facts {
-        change(&mut facts);
-        facts
-    }
-
-    fn zfs_with(change: impl FnOnce(&mut Zfs)) -> Facts {
-        changed(zfs(), |facts| change(facts.zfs.as_mut().unwrap()))
-    }
-
-    /// Rules that speak, with their severity.
-    fn rules(facts: &Facts) -> Vec<(&'static str, Severity)> {
-        findings(facts).iter().map(|finding| (finding.rule, finding.severity)).collect()
-    }
-
-    #[track_caller]
-    fn expect(facts: &Facts, rule: &str, severity: Severity, command: &str) {
-        let findings = findings(facts);
-        let finding = findings.iter().find(|finding| finding.rule == rule);
-        let finding = finding.unwrap_or_else(|| panic!("{rule} is silent: {findings:?}"));
-        assert_eq!(finding.severity, severity, "{finding:?}");
-        assert!(finding.command.contains(command), "{finding:?}");
-    }
-
-    #[test]
-    fn a_good_place_has_trifles_only() {
-        assert_eq!(rules(&good()), [("atomic-writes", Info), ("FS-13", Info)]);
-        assert_eq!(rules(&zfs()), [("FS-03", Info), ("FS-12", Info), ("FS-13", Info)]);
-    }
-
-    #[test]
-    fn zfs_is_advised_as_its_users_have_learned() {
-        expect(&zfs_with(|zfs| zfs.record_bytes = 8192), "FS-01", Warning, "zfs set recordsize=16k tank/db");
-        expect(&zfs_with(|zfs| zfs.record_bytes = 128 << 10), "FS-02", Warning, "zfs set recordsize=16k tank/db");
-        expect(&zfs_with(|zfs| zfs.record_bytes = 128 << 10), "FS-04", Info, "--optimize");
-        expect(&zfs_with(|zfs| zfs.has_log_device = Some(false)), "FS-05", Info, "zpool add tank log");
-        expect(&zfs_with(|zfs| zfs.log_bias = "throughput".into()), "FS-06", Info, "logbias=latency");
-        let cold = changed(zfs_with(|zfs| zfs.has_cache_device = Some(false)), |facts| facts.free_bytes = 20 << 30);
-        expect(&cold, "FS-07", Info, "zpool add tank cache");
-        expect(&zfs_with(|zfs| zfs.no_cache_flush = Some(true)), "FS-08", Critical, "zfs_nocacheflush");
-        expect(&zfs_with(|zfs| zfs.arc_max_bytes = Some(0)), "FS-09", Warning, "zfs_arc_max");
-        expect(&zfs_with(|zfs| zfs.primary_cache = "all".into()), "FS-10", Info, "primarycache=metadata");
-        let reads_ahead = zfs_with(|zfs| (zfs.prefetch_disabled, zfs.primary_cache) = (Some(false), "all".into()));
-        expect(&reads_ahead, "FS-11", Info, "zfs_prefetch_disable");
-        expect(&zfs_with(|zfs| zfs.sync = "disabled".into()), "zfs-sync", Critical, "sync=standard");
-        expect(&zfs_with(|zfs| zfs.compression = "off".into()), "zfs-compression", Warning, "compression=lz4");
-    }
-
-    #[test]
-    fn blocks_are_compared_with_pages() {
-        let blocks = |page, block| changed(good(), |facts| (facts.page_bytes, facts.block_bytes) = (page, block));
-        expect(&blocks(16384, 4096), "block-size", Info, "size=1024");
-        expect(&blocks(8192, 4096), "block-size", Warning, "size=1024");
-        expect(&blocks(4096, 4096), "block-size", Warning, "--innodb-page-size=16K");
-        let reason =
-            &findings(&blocks(16384, 4096)).into_iter().find(|found| found.rule == "block-size").unwrap().reason;
-        assert!(reason.contains("frees 12 KiB") && reason.contains("free 15 KiB"), "{reason}");
-        let bigalloc = changed(good(), |facts| {
-            (facts.filesystem, facts.block_bytes, facts.said_block_bytes) = ("ext4".into(), 65536, 4096);
-        });
-        expect(&bigalloc, "bigalloc", Warning, "^bigalloc");
-        expect(&changed(good(), |facts| facts.punching = Punching::FreesNothing), "bigalloc", Warning, "^bigalloc");
-        expect(&changed(good(), |facts| facts.punching = Punching::Unsupported), "punch", Warning, "mkfs.xfs");
-        expect(&changed(good(), |facts| facts.filesystem = "ntfs3".into()), "ntfs", Warning, "mkfs");
-    }
-
-    #[test]
-    fn what_may_lose_data_is_critical() {
-        expect(&changed(good(), |facts| facts.filesystem = "tmpfs".into()), "volatile", Critical, "cp -a");
-        expect(&changed(good(), |facts| facts.mount_options.push("nobarrier".into())), "barriers", Critical, "barrier");
-        expect(&changed(good(), |facts| facts.free_bytes = 1 << 30), "space", Critical, "df -h");
-        expect(&changed(good(), |facts| facts.free_bytes = 9 << 30), "space", Warning, "df -h");
-        expect(&changed(good(), |facts| facts.free_inodes_pct = Some(1.0)), "inodes", Warning, "df -i");
-        expect(&changed(good(), |facts| facts.pool_bytes = 16 << 30), "memory", Critical, "=11468M");
-        expect(&changed(good(), |facts| facts.pool_bytes = 14 << 30), "memory", Warning, "=11468M");
-        // The gravest comes first.
-        let bad = changed(good(), |facts| (facts.free_bytes, facts.direct_io) = (1, false));
-        assert_eq!(rules(&bad)[..2], [("space", Critical), ("double-caching", Warning)]);
-    }
-
-    #[test]
-    fn btrfs_has_two_faces() {
-        let btrfs = |copy_on_write| {
-            changed(good(), |facts| (facts.filesystem, facts.copy_on_write) = ("btrfs".into(), copy_on_write))
-        };
-        expect(&btrfs(true), "btrfs-fragmentation", Info, "chattr +C");
-        expect(&btrfs(true), "FS-12", Info, "GLASSINE");
-        expect(&btrfs(false), "btrfs-nodatacow", Info, "chattr -C");
-        let compressed = changed(btrfs(true), |facts| facts.mount_options.push("compress=zstd:3".into()));
-        expect(&compressed, "btrfs-compression", Info, "compression none");
-    }
-
-    #[test]
-    fn devices_and_mounts_are_looked_at() {
-        let device = |device: Device| changed(good(), |facts| facts.device = Some(device));
-        let named = |name: &str| Device { name: name.into(), rotational: true, ..Device::default() };
-        expect(&device(named("sda")), "rotational", Warning, "COMPRESSION");
-        expect(&device(named("sda")), "FS-13", Warning, "iostat");
-        expect(&device(named("vda1")), "rotational", Info, "/sys/block/vda/queue/rotational");
-        expect(&device(Device { thin: true, ..Device::default() }), "thin", Warning, "fstrim");
-        let discards = device(Device { discards: true, ..Device::default() });
-        expect(&discards, "discard", Info, "fstrim.timer");
-        expect(&changed(discards, |facts| facts.mount_options.push("discard".into())), "discard", Info, "nodiscard");
-        expect(&changed(good(), |facts| facts.mount_options = vec!["strictatime".into()]), "atime", Warning, "noatime");
-        expect(&changed(good(), |facts| facts.mount_options = vec!["relatime".into()]), "atime", Info, "noatime");
-        expect(&changed(good(), |facts| facts.direct_io = false), "double-caching", Warning, "O_DIRECT");
-        expect(&changed(good(), |facts| facts.pool_bytes = 128 << 20), "pool-size", Info, "=9830M");
-        expect(&changed(good(), |facts| facts.swappiness = Some(60)), "swappiness", Info, "vm.swappiness=1");
-        expect(&changed(good(), |facts| facts.filesystem = "nfs".into()), "shared-filesystem", Warning, "cp -a");
-        expect(&changed(good(), |facts| facts.filesystem = "overlay".into()), "overlay", Warning, "docker");
-        expect(&changed(good(), |facts| facts.atomic_write = None), "atomic-writes", Info, "mkfs.xfs");
-        expect(&changed(good(), |facts| facts.atomic_write = Some((4096, 4096))), "atomic-writes", Info, "mkfs.xfs");
-    }
-
-    #[test]
-    fn every_rule_has_a_name_of_its_own() {
-        let mut names: Vec<_> = RULES.iter().map(|rule| rule.id).collect();
-        names.sort_unstable();
-        names.dedup();
-        assert_eq!(names.len(), RULES.len());
-        for number in 1..=13 {
-            assert!(names.contains(&format!("FS-{number:02}").as_str()), "FS-{number:02} has no rule");
-        }
-    }
-}
+mod tests;
