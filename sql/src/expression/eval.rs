@@ -7,17 +7,18 @@
 use std::borrow::Cow;
 
 use format::collation::{Charset, collation, convert};
-use format::value::{DateTime, Decimal, IntervalUnit, Time, Value};
+use format::value::Value;
 
 use super::arithmetic::{self, Fault};
+use super::cast::{cast, extract};
 use super::compare::{compare_op, holds};
-use super::datum::{Number, f64_to_i64, quoted};
+use super::datum::Number;
 use super::functions::Call;
 use super::temporal::{self, Zeros};
 use super::{Comparison, Datum, EvalContext, Expr, Fields, Node, compare, pattern};
 use crate::error::{Error, Result};
-use crate::parser::ast::{BinaryOp, CastType, TrimSide};
-use crate::types::{Kind, SqlMode, TypeInfo};
+use crate::parser::ast::{BinaryOp, TrimSide};
+use crate::types::{Kind, TypeInfo};
 
 impl Expr {
     /// The value for a row. A decimal may have more digits than its type; see [`Expr::value`].
@@ -508,202 +509,4 @@ fn trim<'a>(text: Cow<'a, [u8]>, remove: &[u8], side: TrimSide) -> Cow<'a, [u8]>
             Cow::Owned(text)
         }
     }
-}
-
-// ------------------------------------------------------------------ casts
-
-/// CAST(value AS to); `ty` is the type of the result.
-fn cast<'a>(
-    value: Datum<'a>,
-    from: &TypeInfo,
-    to: &CastType,
-    ty: &TypeInfo,
-    context: &EvalContext<'_>,
-) -> Result<Datum<'a>> {
-    if value.is_null() {
-        return Ok(Datum::Null);
-    }
-    Ok(match to {
-        CastType::Signed => match value {
-            Datum::Double(number) if !(-9.3e18..1.85e19).contains(&number) => {
-                context.warn(Error::truncated_wrong_value("INTEGER", &text_of(&value, from)));
-                Datum::Int(f64_to_i64(number))
-            }
-            other => Datum::Int(other.to_i64(context)?),
-        },
-        CastType::Unsigned => match value {
-            Datum::Decimal(number) if number.is_negative() => {
-                // -0.4 is 0; anything less is out of range.
-                if number.round(0).is_ok_and(|rounded| !rounded.is_zero()) {
-                    context.doubt(Error::truncated_wrong_value("DECIMAL", &number.to_string()))?;
-                }
-                Datum::UInt(0)
-            }
-            other => Datum::UInt(other.to_u64(context)?),
-        },
-        CastType::Char { chars, .. } => {
-            let source = if from.is_string() { from.charset() } else { Charset::Ascii };
-            let charset = ty.charset();
-            let text = to_charset(value.into_text(from), source, charset, context);
-            match chars {
-                Some(chars) if charset.char_count(&text) > *chars as usize => {
-                    let kept = charset.offset_of_char(&text, *chars as usize);
-                    context.warn(Error::truncated_wrong_value(&format!("CHAR({chars})"), &quoted(&text)));
-                    Datum::Bytes(cut(text, kept))
-                }
-                _ => Datum::Bytes(text),
-            }
-        }
-        CastType::Binary { bytes } => {
-            let text = value.into_text(from);
-            match bytes {
-                Some(bytes) if text.len() > *bytes as usize => {
-                    context.warn(Error::truncated_wrong_value(&format!("BINARY({bytes})"), &quoted(&text)));
-                    Datum::Bytes(cut(text, *bytes as usize))
-                }
-                Some(bytes) if text.len() < *bytes as usize => {
-                    if *bytes as u64 > context.max_allowed_packet_bytes {
-                        context.warn(Error::result_too_large("cast_as_binary", context.max_allowed_packet_bytes));
-                        return Ok(Datum::Null);
-                    }
-                    let mut text = text.into_owned();
-                    text.resize(*bytes as usize, 0);
-                    Datum::bytes(text)
-                }
-                _ => Datum::Bytes(text),
-            }
-        }
-        CastType::Date => cast_moment(&value, context)?.map_or(Datum::Null, |moment| Datum::Date(moment.date)),
-        CastType::Time { fsp } => value.to_time(context)?.map_or(Datum::Null, |time| Datum::Time(time.round(*fsp))),
-        CastType::DateTime { fsp } => {
-            cast_moment(&value, context)?.and_then(|moment| moment.round(*fsp)).map_or(Datum::Null, Datum::DateTime)
-        }
-        CastType::Decimal { precision, scale } => {
-            let decimal = value.to_decimal(context)?;
-            match decimal.fit(*precision, *scale) {
-                Ok(decimal) => Datum::Decimal(decimal),
-                Err(_) => {
-                    context.doubt(Error::column_out_of_range("CAST", 1))?;
-                    let largest = Decimal::max(*precision, *scale);
-                    Datum::Decimal(if decimal.is_negative() { largest.neg() } else { largest })
-                }
-            }
-        }
-        CastType::Float => Datum::Double(value.to_f64(context)? as f32 as f64),
-        CastType::Double => Datum::Double(value.to_f64(context)?),
-        CastType::Year => {
-            let year = match &value {
-                Datum::Date(date) => date.year as i64,
-                Datum::DateTime(moment) => moment.date.year as i64,
-                Datum::Time(_) => context.now().date.year as i64,
-                other => other.to_i64(context)?,
-            };
-            match year {
-                0 => Datum::UInt(0),
-                1..=69 => Datum::UInt(year as u64 + 2000),
-                70..=99 => Datum::UInt(year as u64 + 1900),
-                1901..=2155 => Datum::UInt(year as u64),
-                _ => {
-                    context.doubt(Error::truncated_wrong_value("YEAR", &year.to_string()))?;
-                    Datum::Null
-                }
-            }
-        }
-        CastType::Json => return Err(Error::unsupported("CAST ... AS JSON")),
-    })
-}
-
-/// An explicit cast heeds NO_ZERO_DATE and NO_ZERO_IN_DATE.
-fn cast_moment(value: &Datum<'_>, context: &EvalContext<'_>) -> Result<Option<DateTime>> {
-    let Some(moment) = value.to_datetime(Zeros::Allowed, context)? else { return Ok(None) };
-    let refused = if moment.date.is_zero() {
-        context.mode.has(SqlMode::NO_ZERO_DATE)
-    } else {
-        moment.date.has_zero_part() && context.mode.has(SqlMode::NO_ZERO_IN_DATE)
-    };
-    if refused {
-        context.doubt(Error::incorrect_value("datetime", &text_of(value, &TypeInfo::NULL)))?;
-        return Ok(None);
-    }
-    Ok(Some(moment))
-}
-
-fn text_of(value: &Datum<'_>, ty: &TypeInfo) -> String {
-    quoted(&value.by_ref().into_text(ty))
-}
-
-fn cut(text: Cow<'_, [u8]>, length: usize) -> Cow<'_, [u8]> {
-    match text {
-        Cow::Borrowed(text) => Cow::Borrowed(&text[..length]),
-        Cow::Owned(mut text) => {
-            text.truncate(length);
-            Cow::Owned(text)
-        }
-    }
-}
-
-// --------------------------------------------------------------- EXTRACT
-
-/// EXTRACT(unit FROM value).
-fn extract<'a>(value: &Datum<'_>, ty: &TypeInfo, unit: IntervalUnit, context: &EvalContext<'_>) -> Result<Datum<'a>> {
-    use IntervalUnit::*;
-    // Days and less can come from a TIME, which may be long and negative.
-    if unit.has_time() && !ty.has_date() {
-        let has_date = matches!(value, Datum::Bytes(text) if looks_like_datetime(text));
-        if !has_date {
-            let Some(time) = value.to_time(context)? else { return Ok(Datum::Null) };
-            return Ok(Datum::Int(time_part(&time, unit)));
-        }
-    }
-    let Some(moment) = value.to_datetime(Zeros::Allowed, context)? else { return Ok(Datum::Null) };
-    let date = moment.date;
-    let (year, month, day) = (date.year as i64, date.month as i64, date.day as i64);
-    Ok(Datum::Int(match unit {
-        Year => year,
-        YearMonth => year * 100 + month,
-        Quarter => (month + 2) / 3,
-        Month => month,
-        Week => date.week(context.default_week_format).1 as i64,
-        Day => day,
-        DayHour | DayMinute | DaySecond | DayMicrosecond => {
-            let time = time_part(&moment.time(), unit);
-            day * days_unit(unit) + time
-        }
-        _ => time_part(&moment.time(), unit),
-    }))
-}
-
-/// What a day is worth in front of the digits of a compound unit.
-fn days_unit(unit: IntervalUnit) -> i64 {
-    match unit {
-        IntervalUnit::DayHour => 100,
-        IntervalUnit::DayMinute => 10_000,
-        IntervalUnit::DaySecond => 1_000_000,
-        _ => 1_000_000_000_000,
-    }
-}
-
-fn time_part(time: &Time, unit: IntervalUnit) -> i64 {
-    use IntervalUnit::*;
-    let (hour, minute, second, micros) =
-        (time.hours as i64, time.minutes as i64, time.seconds as i64, time.micros as i64);
-    let part = match unit {
-        Hour | DayHour => hour,
-        HourMinute | DayMinute => hour * 100 + minute,
-        HourSecond | DaySecond => hour * 10_000 + minute * 100 + second,
-        HourMicrosecond | DayMicrosecond => (hour * 10_000 + minute * 100 + second) * 1_000_000 + micros,
-        Minute => minute,
-        MinuteSecond => minute * 100 + second,
-        MinuteMicrosecond => (minute * 100 + second) * 1_000_000 + micros,
-        Second => second,
-        SecondMicrosecond => second * 1_000_000 + micros,
-        _ => micros,
-    };
-    if time.negative { -part } else { part }
-}
-
-/// Whether a text is a date and time rather than a TIME.
-pub fn looks_like_datetime(text: &[u8]) -> bool {
-    let separators = text.iter().filter(|byte| matches!(byte, b'-' | b'/')).count();
-    separators >= 2 || text.iter().take_while(|byte| byte.is_ascii_digit()).count() >= 12
 }

@@ -44,6 +44,7 @@ pub mod aggregate;
 pub mod arithmetic;
 pub mod assign;
 pub mod bind;
+mod cast;
 pub mod compare;
 pub mod context;
 pub mod datum;

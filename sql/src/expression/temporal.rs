@@ -219,3 +219,9 @@ pub fn date_add<'a>(
     }
     Ok(Datum::Bytes(Cow::Owned(out)))
 }
+
+/// Whether a text is a date and time rather than a TIME.
+pub fn looks_like_datetime(text: &[u8]) -> bool {
+    let separators = text.iter().filter(|byte| matches!(byte, b'-' | b'/')).count();
+    separators >= 2 || text.iter().take_while(|byte| byte.is_ascii_digit()).count() >= 12
+}

@@ -12,8 +12,8 @@ use super::{Call, Function, Typing, not_null, typings};
 use crate::error::{Error, Result};
 use crate::expression::Datum;
 use crate::expression::datum::{fsp_needed, quoted};
-use crate::expression::eval::looks_like_datetime;
 use crate::expression::temporal::Zeros;
+use crate::expression::temporal::looks_like_datetime;
 use crate::expression::{Expr, Node};
 use crate::types::{Kind, TypeInfo};
 

@@ -17,6 +17,7 @@
 //! answer 1235, and only others 1305.
 
 // The macro below comes first for those who use it.
+mod bytes;
 mod clock;
 mod control;
 mod date;
@@ -24,6 +25,7 @@ mod date_format;
 mod hash;
 mod numeric;
 mod regexp;
+mod search;
 mod session;
 mod string;
 
@@ -87,6 +89,7 @@ impl std::fmt::Debug for Function {
 
 static BY_NAME: LazyLock<FxHashMap<&'static str, &'static Function>> = LazyLock::new(|| {
     let lists = [
+        bytes::FUNCTIONS,
         clock::FUNCTIONS,
         control::FUNCTIONS,
         date::FUNCTIONS,
@@ -94,6 +97,7 @@ static BY_NAME: LazyLock<FxHashMap<&'static str, &'static Function>> = LazyLock:
         hash::FUNCTIONS,
         numeric::FUNCTIONS,
         regexp::FUNCTIONS,
+        search::FUNCTIONS,
         session::FUNCTIONS,
         string::FUNCTIONS,
     ];

@@ -1,22 +1,18 @@
-//! Strings: cutting, joining, searching, padding.
+//! Strings: cutting, joining, padding. What looks for texts is in `search`, what makes numbers of them in `bytes`.
 //!
 //! Positions count characters from 1, negative ones from the end. Arguments that meet in one result have been brought to
 //! one character set by the typing ([`Typing::agree`]), so evaluation works on bytes of [`Call::charset`].
 //!
-//! Searching for a text (INSTR, LOCATE, FIND_IN_SET, FIELD, STRCMP) goes by the collation; REPLACE and SUBSTRING_INDEX
-//! compare bytes, as MySQL's do.
+//! REPLACE and SUBSTRING_INDEX compare bytes, as MySQL's do.
 
 use std::borrow::Cow;
-use std::cmp::Ordering;
 
-use format::collation::{Charset, Collation, CollationId, collation};
-use format::value::{Decimal, write_double_fixed};
+use format::collation::{Charset, CollationId};
 
-use super::{Call, Function, MANY, Typing, not_null, typings};
-use crate::error::{Error, Result};
+use super::{Call, Function, MANY, Typing, not_null};
+use crate::error::Result;
 use crate::expression::Datum;
-use crate::expression::datum::Number;
-use crate::types::{Coercibility, Kind, TypeInfo};
+use crate::types::{Coercibility, TypeInfo};
 
 pub const FUNCTIONS: &[Function] = &[
     Function::new("concat", (1, MANY), concat_type, concat),
@@ -45,28 +41,12 @@ pub const FUNCTIONS: &[Function] = &[
     Function::new("export_set", (3, 5), export_set_type, export_set),
     Function::new("quote", (1, 1), quote_type, quote),
     Function::new("soundex", (1, 1), soundex_type, soundex),
-    Function::new("hex", (1, 1), hex_type, hex),
-    Function::new("unhex", (1, 1), unhex_type, unhex),
-    Function::new("char", (1, MANY), char_type, char_),
-    Function::new("format", (2, 3), format_type, format_number),
-    Function::new("length", (1, 1), typings::int, length),
-    Function::new("octet_length", (1, 1), typings::int, length),
-    Function::new("bit_length", (1, 1), typings::bigint, bit_length),
-    Function::new("char_length", (1, 1), typings::int, char_length),
-    Function::new("character_length", (1, 1), typings::int, char_length),
-    Function::new("ascii", (1, 1), typings::int, ascii),
-    Function::new("ord", (1, 1), typings::bigint, ord),
-    Function::new("instr", (2, 2), search_type, instr),
-    Function::new("locate", (2, 3), search_type, locate),
-    Function::new("strcmp", (2, 2), search_type, strcmp),
-    Function::new("find_in_set", (2, 2), search_type, find_in_set),
-    Function::new("field", (2, MANY), field_type, field),
 ];
 
 // ----------------------------------------------------------------- typing
 
 /// The longest string that a type admits to, in characters.
-const LENGTH_MAX: u32 = u32::MAX / 4;
+pub(super) const LENGTH_MAX: u32 = u32::MAX / 4;
 
 fn string_type(typing: &Typing<'_>, agreed: (CollationId, Coercibility), length: u64) -> TypeInfo {
     let length = length.min(u64::from(LENGTH_MAX)) as u32;
@@ -173,40 +153,6 @@ fn quote_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
 fn soundex_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
     let agreed = typing.agree(0, 1)?;
     Ok(string_type(typing, agreed, u64::from(typing.length(0)).max(4)))
-}
-
-fn hex_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
-    let bytes = u64::from(typing.length(0)) * u64::from(typing.args[0].ty.charset().bytes_max());
-    let nullable = typing.any_nullable();
-    Ok(typing.text((bytes * 2).clamp(16, u64::from(LENGTH_MAX)) as u32).nullable(nullable))
-}
-
-fn unhex_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
-    Ok(TypeInfo::binary_string(typing.length(0).div_ceil(2)))
-}
-
-/// The binder types CHAR itself, for its USING; this is for calls by another way.
-fn char_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
-    Ok(TypeInfo::binary_string(typing.args.len() as u32 * 4))
-}
-
-fn format_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
-    typing.numbers();
-    let digits = typing.length(0).min(400);
-    Ok(typing.text(digits + digits / 3 + 32))
-}
-
-/// Positions: the arguments that are strings compare by one collation.
-fn search_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
-    typing.agree(0, 2)?;
-    typings::int(typing)
-}
-
-fn field_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
-    if typing.args.iter().all(|arg| arg.ty.is_string() || arg.ty.kind == Kind::Null) {
-        typing.agree(0, typing.args.len())?;
-    }
-    Ok(TypeInfo::int(3).not_null())
 }
 
 // --------------------------------------------------------------- joining
@@ -594,209 +540,4 @@ fn soundex<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
         out.resize(out.len() + 3_usize.saturating_sub(sounds), b'0');
     }
     Ok(Datum::bytes(out))
-}
-
-// ---------------------------------------------------------- bytes, numbers
-
-fn hex<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
-    let value = call.arg(0)?;
-    let bytes: Cow<'_, [u8]> = match &value {
-        Datum::Null => return Ok(Datum::Null),
-        Datum::Int(_) | Datum::UInt(_) | Datum::Double(_) | Datum::Decimal(_) => {
-            return Ok(Datum::text(format!("{:X}", value.to_u64(call.context)?)));
-        }
-        _ => value.into_text(call.arg_type(0)),
-    };
-    let mut out = Vec::with_capacity(bytes.len() * 2);
-    for byte in bytes.iter() {
-        out.extend([byte >> 4, byte & 15].map(|digit| b"0123456789ABCDEF"[digit as usize]));
-    }
-    Ok(Datum::bytes(out))
-}
-
-fn unhex<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
-    let text = not_null!(call.text(0)?);
-    let mut digits = Vec::with_capacity(text.len() + 1);
-    if text.len() % 2 == 1 {
-        digits.push(0);
-    }
-    for byte in text.iter() {
-        match (*byte as char).to_digit(16) {
-            Some(digit) => digits.push(digit as u8),
-            None => return Ok(Datum::Null),
-        }
-    }
-    Ok(Datum::bytes(digits.chunks_exact(2).map(|pair| pair[0] << 4 | pair[1]).collect()))
-}
-
-/// CHAR(n, ...): the bytes of the numbers, in the character set of USING.
-fn char_<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
-    let mut out = Vec::with_capacity(call.args.len());
-    for index in 0..call.args.len() {
-        let value = call.arg(index)?;
-        if value.is_null() {
-            continue;
-        }
-        let bytes = (value.to_i64(call.context)? as u32).to_be_bytes();
-        let leading = bytes.iter().take_while(|byte| **byte == 0).count().min(3);
-        out.extend_from_slice(&bytes[leading..]);
-    }
-    let charset = call.charset();
-    let valid = charset.well_formed_prefix(&out);
-    if valid < out.len() {
-        let hex: String = out[valid..].iter().take(6).map(|byte| format!("\\x{byte:02X}")).collect();
-        call.context.warn(Error::invalid_character_string(charset.name(), &hex));
-        return Ok(Datum::Null);
-    }
-    Ok(Datum::bytes(out))
-}
-
-/// FORMAT(number, decimals): 1,234.50
-fn format_number<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
-    let value = not_null!(call.arg(0)?.to_number(call.arg_type(0), call.context)?);
-    let decimals = not_null!(call.int(1)?).clamp(0, 30) as u8;
-    if call.has(2) {
-        let locale = call.text(2)?;
-        if locale.is_some_and(|locale| !locale.eq_ignore_ascii_case(b"en_US")) {
-            return Err(Error::unsupported("FORMAT with a locale"));
-        }
-    }
-    let mut digits = Vec::new();
-    match value {
-        Number::Double(value) => write_double_fixed(value, decimals, &mut digits),
-        exact => match exact.to_decimal().round(i32::from(decimals)) {
-            Ok(value) => value.write(&mut digits),
-            Err(_) => return Err(Error::out_of_range("DECIMAL", "format")),
-        },
-    }
-    let sign = digits.starts_with(b"-") as usize;
-    let point = digits.iter().position(|byte| *byte == b'.').unwrap_or(digits.len());
-    let mut out = Vec::with_capacity(digits.len() * 4 / 3 + 1);
-    for (at, byte) in digits.iter().enumerate() {
-        if at > sign && at < point && (point - at) % 3 == 0 {
-            out.push(b',');
-        }
-        out.push(*byte);
-    }
-    Ok(Datum::bytes(out))
-}
-
-fn length<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
-    Ok(Datum::Int(not_null!(call.text(0)?).len() as i64))
-}
-
-fn bit_length<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
-    Ok(Datum::Int(not_null!(call.text(0)?).len() as i64 * 8))
-}
-
-fn char_length<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
-    let text = not_null!(call.text(0)?);
-    Ok(Datum::Int(call.charset_of(0).char_count(&text) as i64))
-}
-
-fn ascii<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
-    let text = not_null!(call.text(0)?);
-    Ok(Datum::Int(text.first().map_or(0, |byte| i64::from(*byte))))
-}
-
-/// The bytes of the first character as one number.
-fn ord<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
-    let text = not_null!(call.text(0)?);
-    let length = call.charset_of(0).decode_char(&text).map_or(text.len().min(1), |(_, length)| length);
-    Ok(Datum::Int(text[..length].iter().fold(0, |number, byte| number << 8 | i64::from(*byte))))
-}
-
-// --------------------------------------------------------------- searching
-
-/// The collation by which two arguments compare. The typing has made sure that there is one.
-fn collation_of(call: &Call<'_>, left: usize, right: usize) -> Result<&'static Collation> {
-    let types = [*call.arg_type(left), *call.arg_type(right)];
-    if !types.iter().any(TypeInfo::is_string) {
-        return Ok(collation(call.context.connection));
-    }
-    let (id, _) = super::aggregate_collations(&types, "locate")?;
-    Ok(collation(id))
-}
-
-fn instr<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
-    position(call, 0, 1, 1)
-}
-
-fn locate<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
-    let start = if call.has(2) { not_null!(call.int(2)?) } else { 1 };
-    position(call, 1, 0, start)
-}
-
-fn position<'a>(call: &Call<'a>, text: usize, needle: usize, start: i64) -> Result<Datum<'a>> {
-    let collation = collation_of(call, text, needle)?;
-    let (text, needle) = (not_null!(call.text(text)?), not_null!(call.text(needle)?));
-    let charset = collation.charset;
-    let chars = charset.char_count(&text) as i64;
-    // Behind the end nothing begins, not even an empty text, if a start was given.
-    if start < 1 || start > chars + i64::from(!call.has(2)) {
-        return Ok(Datum::Int(0));
-    }
-    let from = charset.offset_of_char(&text, start as usize - 1);
-    let found = collation.find(&text, &needle, from);
-    Ok(Datum::Int(found.map_or(0, |at| charset.char_count(&text[..at]) as i64 + 1)))
-}
-
-fn strcmp<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
-    let collation = collation_of(call, 0, 1)?;
-    let (left, right) = (not_null!(call.text(0)?), not_null!(call.text(1)?));
-    Ok(Datum::Int(match collation.compare(&left, &right) {
-        Ordering::Less => -1,
-        Ordering::Equal => 0,
-        Ordering::Greater => 1,
-    }))
-}
-
-fn find_in_set<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
-    let collation = collation_of(call, 0, 1)?;
-    let (wanted, list) = (not_null!(call.text(0)?), not_null!(call.text(1)?));
-    if wanted.contains(&b',') || list.is_empty() {
-        return Ok(Datum::Int(0));
-    }
-    let found = list.split(|byte| *byte == b',').position(|member| collation.equal(member, &wanted));
-    Ok(Datum::Int(found.map_or(0, |index| index as i64 + 1)))
-}
-
-/// The value, or return 0: NULL is not found.
-macro_rules! not_null_or_zero {
-    ($value:expr) => {
-        match $value {
-            Some(value) => value,
-            None => return Ok(Datum::Int(0)),
-        }
-    };
-}
-
-/// FIELD: strings compare as strings, exact numbers as exact numbers, all else as doubles.
-fn field<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
-    let all = |test: fn(&TypeInfo) -> bool| call.args.iter().all(|arg| test(&arg.ty));
-    let found = if all(|ty| ty.is_string() || ty.kind == Kind::Null) {
-        let wanted = not_null_or_zero!(call.text(0)?);
-        find_argument(call, |index| {
-            Ok(match call.text(index)? {
-                Some(text) => collation_of(call, 0, index)?.equal(&text, &wanted),
-                None => false,
-            })
-        })?
-    } else if all(|ty| ty.is_integer() || ty.kind == Kind::Decimal) {
-        let wanted: Decimal = not_null_or_zero!(call.decimal(0)?);
-        find_argument(call, |index| Ok(call.decimal(index)?.is_some_and(|number| number == wanted)))?
-    } else {
-        let wanted: f64 = not_null_or_zero!(call.double(0)?);
-        find_argument(call, |index| Ok(call.double(index)?.is_some_and(|number| number == wanted)))?
-    };
-    Ok(Datum::Int(found))
-}
-
-fn find_argument(call: &Call<'_>, mut is_it: impl FnMut(usize) -> Result<bool>) -> Result<i64> {
-    for index in 1..call.args.len() {
-        if is_it(index)? {
-            return Ok(index as i64);
-        }
-    }
-    Ok(0)
 }

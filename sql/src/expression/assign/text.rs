@@ -1,0 +1,198 @@
+//! Texts on their way into a column: in its character set, well-formed, and no longer than it; ENUM and SET.
+
+use std::borrow::Cow;
+
+use format::collation::{Charset, CollationId, collation, convert};
+use format::value::ColumnType;
+
+use super::{AssignMode, Assignment};
+use crate::error::{Error, Result};
+use crate::expression::Datum;
+use crate::types::TypeInfo;
+
+impl Assignment<'_, '_> {
+    /// The text in the column's character set, well-formed.
+    pub(super) fn text<'a>(&self, value: Datum<'a>, source: &TypeInfo, id: CollationId) -> Result<Cow<'a, [u8]>> {
+        let to = collation(id).charset;
+        let is_string = matches!(value, Datum::Bytes(_)) && source.is_string();
+        let from = match (is_string, source.is_string()) {
+            (true, _) => source.charset(),
+            (false, _) => Charset::Ascii,
+        };
+        let text = value.into_text(source);
+        if to == Charset::Binary || text.is_ascii() {
+            return Ok(text);
+        }
+        let text = if from == to || from == Charset::Binary || from.converts_verbatim(to) {
+            text
+        } else {
+            let mut converted = Vec::with_capacity(text.len() * 2);
+            if !convert(&text, from, to, &mut converted) {
+                self.incorrect_string(&text, from.well_formed_prefix(&text).min(first_lost(&text, from, to)))?;
+            }
+            Cow::Owned(converted)
+        };
+        let valid = to.well_formed_prefix(&text);
+        if valid < text.len() {
+            self.incorrect_string(&text, valid)?;
+            return Ok(truncate(text, valid));
+        }
+        Ok(text)
+    }
+
+    fn incorrect_string(&self, text: &[u8], at: usize) -> Result<()> {
+        let mut shown: String = text[at.min(text.len())..].iter().take(6).map(shown_byte).collect();
+        if text.len() > at + 6 {
+            shown.push_str("...");
+        }
+        self.doubt(Error::incorrect_value_for_column("string", &shown, self.target.name, self.row))
+    }
+
+    /// At most so many characters; spaces beyond do not count.
+    pub(super) fn fit_chars<'a>(&self, text: Cow<'a, [u8]>, chars: u32, id: CollationId) -> Result<Cow<'a, [u8]>> {
+        // Fewer bytes than characters allowed: no need to count.
+        if text.len() <= chars as usize {
+            return Ok(text);
+        }
+        let charset = collation(id).charset;
+        let end = charset.offset_of_char(&text, chars as usize);
+        if end >= text.len() {
+            return Ok(text);
+        }
+        self.too_long(text, end)
+    }
+
+    pub(super) fn fit_bytes<'a>(&self, text: Cow<'a, [u8]>, bytes: usize, charset: Charset) -> Result<Cow<'a, [u8]>> {
+        if text.len() <= bytes {
+            return Ok(text);
+        }
+        let end = match charset {
+            Charset::Binary => bytes,
+            _ => charset.well_formed_prefix(&text[..bytes]),
+        };
+        if charset == Charset::Binary {
+            self.doubt_too_long()?;
+            return Ok(truncate(text, end));
+        }
+        self.too_long(text, end)
+    }
+
+    fn too_long<'a>(&self, text: Cow<'a, [u8]>, end: usize) -> Result<Cow<'a, [u8]>> {
+        if text[end..].iter().all(|byte| *byte == b' ') {
+            let is_char = matches!(self.target.ty, ColumnType::Char { .. });
+            if !is_char {
+                let note = Error::data_truncated(self.target.name, self.row).message;
+                self.context.warnings.note(1265, note);
+            }
+        } else {
+            self.doubt_too_long()?;
+        }
+        Ok(truncate(text, end))
+    }
+
+    fn doubt_too_long(&self) -> Result<()> {
+        match self.mode {
+            AssignMode::Strict => Err(Error::data_too_long(self.target.name, self.row)),
+            AssignMode::Lenient => self.truncated(),
+        }
+    }
+
+    // --------------------------------------------------------- ENUM and SET
+
+    pub(super) fn enumeration<'a>(
+        &self,
+        value: Datum<'_>,
+        source: &TypeInfo,
+        members: usize,
+        id: CollationId,
+    ) -> Result<Datum<'a>> {
+        if let Datum::Bytes(_) = &value {
+            let text = trim_spaces(self.text(value, source, id)?);
+            if let Some(index) = self.target.ty.enum_index(&text) {
+                return Ok(Datum::UInt(index as u64));
+            }
+            // A number written as text is an index, if no member is called so.
+            let index = std::str::from_utf8(&text).ok().and_then(|text| text.parse::<usize>().ok());
+            if let Some(index) = index.filter(|index| (1..=members).contains(index)) {
+                return Ok(Datum::UInt(index as u64));
+            }
+            self.truncated()?;
+            return Ok(Datum::UInt(0));
+        }
+        let index = self.integer(value, source, i64::MIN as i128, i64::MAX as i128)?;
+        if index < 1 || index > members as i128 {
+            self.truncated()?;
+            return Ok(Datum::UInt(0));
+        }
+        Ok(Datum::UInt(index as u64))
+    }
+
+    pub(super) fn set<'a>(
+        &self,
+        value: Datum<'_>,
+        source: &TypeInfo,
+        members: usize,
+        id: CollationId,
+    ) -> Result<Datum<'a>> {
+        let all = if members >= 64 { u64::MAX } else { (1 << members) - 1 };
+        if let Datum::Bytes(_) = &value {
+            let text = self.text(value, source, id)?;
+            if let Some(mask) = self.target.ty.set_mask(&text) {
+                return Ok(Datum::UInt(mask));
+            }
+            let mask = std::str::from_utf8(&text).ok().and_then(|text| text.parse::<u64>().ok());
+            if let Some(mask) = mask.filter(|mask| *mask <= all) {
+                return Ok(Datum::UInt(mask));
+            }
+            self.truncated()?;
+            // Those that are members are kept.
+            let known = text.split(|byte| *byte == b',').filter_map(|name| self.target.ty.set_mask(name));
+            return Ok(Datum::UInt(known.fold(0, |mask, bit| mask | bit)));
+        }
+        let mask = match value {
+            Datum::Int(mask) => mask as u64,
+            Datum::UInt(mask) => mask,
+            other => self.integer(other, source, 0, u64::MAX as i128)? as u64,
+        };
+        if mask & !all != 0 {
+            self.truncated()?;
+        }
+        Ok(Datum::UInt(mask & all))
+    }
+}
+
+fn shown_byte(byte: &u8) -> String {
+    if byte.is_ascii_graphic() || *byte == b' ' { (*byte as char).to_string() } else { format!("\\x{byte:02X}") }
+}
+
+/// The offset of the first character that `to` does not have.
+fn first_lost(text: &[u8], from: Charset, to: Charset) -> usize {
+    let mut at = 0;
+    let mut scratch = Vec::new();
+    while let Some((character, length)) = from.decode_char(&text[at..]) {
+        if !to.encode_char(character, &mut scratch) {
+            return at;
+        }
+        scratch.clear();
+        at += length;
+    }
+    at
+}
+
+pub(super) fn trim_spaces(text: Cow<'_, [u8]>) -> Cow<'_, [u8]> {
+    let kept = text.len() - text.iter().rev().take_while(|byte| **byte == b' ').count();
+    truncate(text, kept)
+}
+
+fn truncate(text: Cow<'_, [u8]>, length: usize) -> Cow<'_, [u8]> {
+    if length >= text.len() {
+        return text;
+    }
+    match text {
+        Cow::Borrowed(text) => Cow::Borrowed(&text[..length]),
+        Cow::Owned(mut text) => {
+            text.truncate(length);
+            Cow::Owned(text)
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! Strings as bytes and as numbers, and back: HEX, CHAR, FORMAT, the lengths.
+
+use std::borrow::Cow;
+
+use format::value::write_double_fixed;
+
+use super::string::LENGTH_MAX;
+use super::{Call, Function, MANY, Typing, not_null, typings};
+use crate::error::{Error, Result};
+use crate::expression::Datum;
+use crate::expression::datum::Number;
+use crate::types::TypeInfo;
+
+pub const FUNCTIONS: &[Function] = &[
+    Function::new("hex", (1, 1), hex_type, hex),
+    Function::new("unhex", (1, 1), unhex_type, unhex),
+    Function::new("char", (1, MANY), char_type, char_),
+    Function::new("format", (2, 3), format_type, format_number),
+    Function::new("length", (1, 1), typings::int, length),
+    Function::new("octet_length", (1, 1), typings::int, length),
+    Function::new("bit_length", (1, 1), typings::bigint, bit_length),
+    Function::new("char_length", (1, 1), typings::int, char_length),
+    Function::new("character_length", (1, 1), typings::int, char_length),
+    Function::new("ascii", (1, 1), typings::int, ascii),
+    Function::new("ord", (1, 1), typings::bigint, ord),
+];
+
+fn hex_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
+    let bytes = u64::from(typing.length(0)) * u64::from(typing.args[0].ty.charset().bytes_max());
+    let nullable = typing.any_nullable();
+    Ok(typing.text((bytes * 2).clamp(16, u64::from(LENGTH_MAX)) as u32).nullable(nullable))
+}
+
+fn unhex_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
+    Ok(TypeInfo::binary_string(typing.length(0).div_ceil(2)))
+}
+
+/// The binder types CHAR itself, for its USING; this is for calls by another way.
+fn char_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
+    Ok(TypeInfo::binary_string(typing.args.len() as u32 * 4))
+}
+
+fn format_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
+    typing.numbers();
+    let digits = typing.length(0).min(400);
+    Ok(typing.text(digits + digits / 3 + 32))
+}
+
+fn hex<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
+    let value = call.arg(0)?;
+    let bytes: Cow<'_, [u8]> = match &value {
+        Datum::Null => return Ok(Datum::Null),
+        Datum::Int(_) | Datum::UInt(_) | Datum::Double(_) | Datum::Decimal(_) => {
+            return Ok(Datum::text(format!("{:X}", value.to_u64(call.context)?)));
+        }
+        _ => value.into_text(call.arg_type(0)),
+    };
+    let mut out = Vec::with_capacity(bytes.len() * 2);
+    for byte in bytes.iter() {
+        out.extend([byte >> 4, byte & 15].map(|digit| b"0123456789ABCDEF"[digit as usize]));
+    }
+    Ok(Datum::bytes(out))
+}
+
+fn unhex<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
+    let text = not_null!(call.text(0)?);
+    let mut digits = Vec::with_capacity(text.len() + 1);
+    if text.len() % 2 == 1 {
+        digits.push(0);
+    }
+    for byte in text.iter() {
+        match (*byte as char).to_digit(16) {
+            Some(digit) => digits.push(digit as u8),
+            None => return Ok(Datum::Null),
+        }
+    }
+    Ok(Datum::bytes(digits.chunks_exact(2).map(|pair| pair[0] << 4 | pair[1]).collect()))
+}
+
+/// CHAR(n, ...): the bytes of the numbers, in the character set of USING.
+fn char_<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
+    let mut out = Vec::with_capacity(call.args.len());
+    for index in 0..call.args.len() {
+        let value = call.arg(index)?;
+        if value.is_null() {
+            continue;
+        }
+        let bytes = (value.to_i64(call.context)? as u32).to_be_bytes();
+        let leading = bytes.iter().take_while(|byte| **byte == 0).count().min(3);
+        out.extend_from_slice(&bytes[leading..]);
+    }
+    let charset = call.charset();
+    let valid = charset.well_formed_prefix(&out);
+    if valid < out.len() {
+        let hex: String = out[valid..].iter().take(6).map(|byte| format!("\\x{byte:02X}")).collect();
+        call.context.warn(Error::invalid_character_string(charset.name(), &hex));
+        return Ok(Datum::Null);
+    }
+    Ok(Datum::bytes(out))
+}
+
+/// FORMAT(number, decimals): 1,234.50
+fn format_number<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
+    let value = not_null!(call.arg(0)?.to_number(call.arg_type(0), call.context)?);
+    let decimals = not_null!(call.int(1)?).clamp(0, 30) as u8;
+    if call.has(2) {
+        let locale = call.text(2)?;
+        if locale.is_some_and(|locale| !locale.eq_ignore_ascii_case(b"en_US")) {
+            return Err(Error::unsupported("FORMAT with a locale"));
+        }
+    }
+    let mut digits = Vec::new();
+    match value {
+        Number::Double(value) => write_double_fixed(value, decimals, &mut digits),
+        exact => match exact.to_decimal().round(i32::from(decimals)) {
+            Ok(value) => value.write(&mut digits),
+            Err(_) => return Err(Error::out_of_range("DECIMAL", "format")),
+        },
+    }
+    let sign = digits.starts_with(b"-") as usize;
+    let point = digits.iter().position(|byte| *byte == b'.').unwrap_or(digits.len());
+    let mut out = Vec::with_capacity(digits.len() * 4 / 3 + 1);
+    for (at, byte) in digits.iter().enumerate() {
+        if at > sign && at < point && (point - at) % 3 == 0 {
+            out.push(b',');
+        }
+        out.push(*byte);
+    }
+    Ok(Datum::bytes(out))
+}
+
+fn length<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
+    Ok(Datum::Int(not_null!(call.text(0)?).len() as i64))
+}
+
+fn bit_length<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
+    Ok(Datum::Int(not_null!(call.text(0)?).len() as i64 * 8))
+}
+
+fn char_length<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
+    let text = not_null!(call.text(0)?);
+    Ok(Datum::Int(call.charset_of(0).char_count(&text) as i64))
+}
+
+fn ascii<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
+    let text = not_null!(call.text(0)?);
+    Ok(Datum::Int(text.first().map_or(0, |byte| i64::from(*byte))))
+}
+
+/// The bytes of the first character as one number.
+fn ord<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
+    let text = not_null!(call.text(0)?);
+    let length = call.charset_of(0).decode_char(&text).map_or(text.len().min(1), |(_, length)| length);
+    Ok(Datum::Int(text[..length].iter().fold(0, |number, byte| number << 8 | i64::from(*byte))))
+}
