@@ -151,13 +151,7 @@ impl Change {
             }
             AlterAction::DropColumn { name, if_exists } => match self.column(name) {
                 Ok(ordinal) => self.drop_column(ordinal),
-                Err(_) => {
-                    let error = Error::cant_drop_key(name);
-                    if !if_exists {
-                        return Err(error);
-                    }
-                    context.note(error.code, error.message);
-                }
+                Err(_) => missing(context, name, *if_exists)?,
             },
             AlterAction::ChangeColumn { old, column, position, if_exists } => match self.column(old) {
                 Ok(ordinal) => self.change_column(context, ordinal, column, position)?,
@@ -188,13 +182,7 @@ impl Change {
             AlterAction::AddIndex(spec) => self.add_index(context, spec)?,
             AlterAction::DropIndex { name, if_exists } => match self.index(name) {
                 Some(at) => self.drop_index(at),
-                None => {
-                    let error = Error::cant_drop_key(name);
-                    if !if_exists {
-                        return Err(error);
-                    }
-                    context.note(error.code, error.message);
-                }
+                None => missing(context, name, *if_exists)?,
             },
             AlterAction::DropPrimaryKey => {
                 let at = self.definition.indexes.iter().position(|index| index.primary);
@@ -225,22 +213,7 @@ impl Change {
                 (None, Some(at)) if self.definition.indexes[at].unique => self.drop_index(at),
                 _ => missing(context, name, *if_exists)?,
             },
-            AlterAction::Rename(to) => {
-                let to_database = to.database.as_deref().unwrap_or(database);
-                context.writable(to_database)?;
-                options::check_table_name(&to.name)?;
-                if context.instance.engine.database(to_database).is_none() {
-                    return Err(Error::unknown_database(to_database));
-                }
-                let taken = match temporary {
-                    true => context.wait.temporary_table(to_database, &to.name).is_some(),
-                    false => context.instance.engine.table(to_database, &to.name).is_some(),
-                };
-                if taken {
-                    return Err(Error::table_exists(&to.name));
-                }
-                self.rename = Some((to_database.to_string(), to.name.clone()));
-            }
+            AlterAction::Rename(to) => self.rename_to(context, (database, temporary), to)?,
             AlterAction::Options(given) => {
                 let given = options::apply(context, given, &mut self.definition.options)?;
                 self.copy |= given.engine;
@@ -272,6 +245,24 @@ impl Change {
             }
             AlterAction::Unsupported(what) => return Err(Error::unsupported(what)),
         }
+        Ok(())
+    }
+
+    fn rename_to(&mut self, context: &Context<'_>, (database, temporary): (&str, bool), to: &TableName) -> Result<()> {
+        let to_database = to.database.as_deref().unwrap_or(database);
+        context.writable(to_database)?;
+        options::check_table_name(&to.name)?;
+        if context.instance.engine.database(to_database).is_none() {
+            return Err(Error::unknown_database(to_database));
+        }
+        let taken = match temporary {
+            true => context.wait.temporary_table(to_database, &to.name).is_some(),
+            false => context.instance.engine.table(to_database, &to.name).is_some(),
+        };
+        if taken {
+            return Err(Error::table_exists(&to.name));
+        }
+        self.rename = Some((to_database.to_string(), to.name.clone()));
         Ok(())
     }
 
@@ -523,7 +514,7 @@ impl Change {
     }
 }
 
-/// A key or constraint to drop is not there.
+/// A column, key or constraint to drop is not there.
 fn missing(context: &Context<'_>, name: &str, if_exists: bool) -> Result<()> {
     let error = Error::cant_drop_key(name);
     if !if_exists {

@@ -196,48 +196,9 @@ fn one(context: &Context<'_>, option: &TableOption, options: &mut TableOptions, 
             }
             options.comment = text.into();
         }
-        "COMPRESSION" => {
-            let Some(algorithm) = Algorithm::by_name(&text) else {
-                let known = Algorithm::NAMES.join(", ");
-                return Err(Error::new(
-                    1112,
-                    b"42000",
-                    format!("InnoDB: Unsupported compression algorithm '{text}'; known are {known}"),
-                ));
-            };
-            options.compression = Compression::Codec(algorithm);
-            forget(options, "PAGE_COMPRESSED");
-            remember(options, option, &crate::describe::literal(&text));
-        }
-        "PAGE_COMPRESSED" => {
-            let on = switch(option)?;
-            forget(options, "COMPRESSION");
-            options.compression = match on {
-                Some(false) => Compression::NONE,
-                // The server's codec, also when that changes.
-                Some(true) | None => Compression::Default,
-            };
-            match on {
-                Some(true) if context.instance.variables.text("innodb_compression_algorithm") == "none" => context
-                    .warn(1478, "InnoDB: PAGE_COMPRESSED has no effect while innodb_compression_algorithm is none."),
-                _ => {}
-            }
-            match on {
-                Some(_) => remember(options, option, &written(option)),
-                None => forget(options, &option.name),
-            }
-        }
-        "PAGE_COMPRESSION_LEVEL" => {
-            if text.eq_ignore_ascii_case("default") {
-                options.compression_level = None;
-                forget(options, &option.name);
-                return Ok(());
-            }
-            let level = text.parse().ok().filter(|level| *level <= 22);
-            let Some(level) = level else { return Err(wrong_value(option)) };
-            options.compression_level = Some(level);
-            remember(options, option, &text);
-        }
+        "COMPRESSION" => compression(option, &text, options)?,
+        "PAGE_COMPRESSED" => page_compressed(context, option, options)?,
+        "PAGE_COMPRESSION_LEVEL" => level(option, &text, options)?,
         "ATOMIC_WRITES" => {
             options.atomic_writes = match switch(option)? {
                 None => AtomicWrites::Default,
@@ -267,22 +228,7 @@ fn one(context: &Context<'_>, option: &TableOption, options: &mut TableOptions, 
                 None => forget(options, &option.name),
             }
         }
-        "ROW_FORMAT" => {
-            options.row_format = match text.to_ascii_uppercase().as_str() {
-                "DEFAULT" => RowFormat::Default,
-                "DYNAMIC" => RowFormat::Dynamic,
-                "COMPACT" => RowFormat::Compact,
-                "REDUNDANT" => RowFormat::Redundant,
-                "COMPRESSED" => RowFormat::Compressed,
-                _ => {
-                    context.warn(1478, format!("InnoDB: ROW_FORMAT={text} is unknown; assuming ROW_FORMAT=DYNAMIC."));
-                    RowFormat::Default
-                }
-            };
-            if matches!(options.row_format, RowFormat::Compact | RowFormat::Redundant) {
-                context.warn(1478, format!("InnoDB: ROW_FORMAT={text} is stored as DYNAMIC."));
-            }
-        }
+        "ROW_FORMAT" => options.row_format = row_format(context, &text),
         "KEY_BLOCK_SIZE" => {
             let size = number(option)?;
             if !matches!(size, 0 | 1 | 2 | 4 | 8 | 16) {
@@ -330,6 +276,70 @@ fn one(context: &Context<'_>, option: &TableOption, options: &mut TableOptions, 
         }
     }
     Ok(())
+}
+
+/// COMPRESSION='zstd', MySQL's: the codec.
+fn compression(option: &TableOption, text: &str, options: &mut TableOptions) -> Result<()> {
+    let Some(algorithm) = Algorithm::by_name(text) else {
+        let known = Algorithm::NAMES.join(", ");
+        let message = format!("InnoDB: Unsupported compression algorithm '{text}'; known are {known}");
+        return Err(Error::new(1112, b"42000", message));
+    };
+    options.compression = Compression::Codec(algorithm);
+    forget(options, "PAGE_COMPRESSED");
+    remember(options, option, &crate::describe::literal(text));
+    Ok(())
+}
+
+/// PAGE_COMPRESSED=1, MariaDB's: the server's codec, also when that changes.
+fn page_compressed(context: &Context<'_>, option: &TableOption, options: &mut TableOptions) -> Result<()> {
+    let on = switch(option)?;
+    forget(options, "COMPRESSION");
+    options.compression = match on {
+        Some(false) => Compression::NONE,
+        Some(true) | None => Compression::Default,
+    };
+    if on == Some(true) && context.instance.variables.text("innodb_compression_algorithm") == "none" {
+        context.warn(1478, "InnoDB: PAGE_COMPRESSED has no effect while innodb_compression_algorithm is none.");
+    }
+    match on {
+        Some(_) => remember(options, option, &written(option)),
+        None => forget(options, &option.name),
+    }
+    Ok(())
+}
+
+/// PAGE_COMPRESSION_LEVEL; whether the codec has the level is looked at when all has been said.
+fn level(option: &TableOption, text: &str, options: &mut TableOptions) -> Result<()> {
+    if text.eq_ignore_ascii_case("default") {
+        options.compression_level = None;
+        forget(options, &option.name);
+        return Ok(());
+    }
+    let level = text.parse().ok().filter(|level| *level <= 22);
+    let Some(level) = level else { return Err(wrong_value(option)) };
+    options.compression_level = Some(level);
+    remember(options, option, text);
+    Ok(())
+}
+
+/// Rows are stored as DYNAMIC, whatever is asked; who asks for another format hears of it.
+fn row_format(context: &Context<'_>, text: &str) -> RowFormat {
+    let format = match text.to_ascii_uppercase().as_str() {
+        "DEFAULT" => RowFormat::Default,
+        "DYNAMIC" => RowFormat::Dynamic,
+        "COMPACT" => RowFormat::Compact,
+        "REDUNDANT" => RowFormat::Redundant,
+        "COMPRESSED" => RowFormat::Compressed,
+        _ => {
+            context.warn(1478, format!("InnoDB: ROW_FORMAT={text} is unknown; assuming ROW_FORMAT=DYNAMIC."));
+            RowFormat::Default
+        }
+    };
+    if matches!(format, RowFormat::Compact | RowFormat::Redundant) {
+        context.warn(1478, format!("InnoDB: ROW_FORMAT={text} is stored as DYNAMIC."));
+    }
+    format
 }
 
 /// Whether `innodb_encrypt_tables` lets the table be as it asks.

@@ -15,7 +15,7 @@
 use format::value::ColumnType;
 use storage::{IfLocked, ReadMode};
 
-use super::scope::{Clause, Level};
+use super::scope::{Aliases, Clause, Level};
 use super::{
     GroupPlan, LimitPlan, Origin, OutputColumn, PlanContext, QueryPlan, SelectPlan, SourceKind, Step, StoredOutput,
     UnionPlan, definition, grouping, join,
@@ -302,23 +302,7 @@ fn plan_select(
         None => None,
     };
 
-    let mut keys = Vec::new();
-    for item in &select.group_by {
-        let expr = match ordinal(&item.expr) {
-            Some(number) => items[check_ordinal(number, items.len(), "group statement")?].expr.clone(),
-            None => {
-                let scope = Clause::new(&level, "group statement").with_aliases(&aliases, false);
-                context.binder(&scope).bind(&item.expr)?
-            }
-        };
-        let mut aggregated = false;
-        expr.walk(&mut |expr| aggregated |= matches!(expr.node, Node::Aggregate(_)));
-        if aggregated {
-            return Err(Error::new(1056, b"42000", "Can't group on an aggregate"));
-        }
-        keys.push(expr);
-    }
-
+    let keys = bind_group(&level, select, &items, &aliases)?;
     let having = match &select.having {
         Some(having) => {
             let scope = Clause::new(&level, "having clause").with_aliases(&aliases, true);
@@ -327,20 +311,7 @@ fn plan_select(
         None => None,
     };
 
-    let mut order = Vec::new();
-    for item in order_by {
-        let expr = match &item.expr {
-            expr if ordinal(expr).is_some() => {
-                items[check_ordinal(ordinal(expr).unwrap_or(0), items.len(), "order clause")?].expr.clone()
-            }
-            expr => {
-                let bare = matches!(expr, ast::Expr::Column(name) if name.table.is_none());
-                let scope = Clause::new(&level, "order clause").with_aliases(&aliases, bare);
-                bind_aggregating(context, &scope, expr, &mut aggregates)?
-            }
-        };
-        order.push((by_number(expr), item.descending));
-    }
+    let order = bind_order(&level, order_by, &items, &aliases, &mut aggregates)?;
     let limit = limit.map(|limit| bind_limit(context, limit)).transpose()?;
 
     let grouped = !keys.is_empty() || !aggregates.is_empty();
@@ -545,6 +516,50 @@ fn push_slot(level: &Level<'_>, slot: usize, items: &mut Vec<Item>) {
 }
 
 /// Binds an expression that may aggregate; the calls join those already found.
+/// GROUP BY: by expressions, names and numbers of what is selected.
+fn bind_group(level: &Level<'_>, select: &Select, items: &[Item], aliases: &Aliases) -> Result<Vec<Expr>> {
+    let mut keys = Vec::new();
+    for item in &select.group_by {
+        let expr = match ordinal(&item.expr) {
+            Some(number) => items[check_ordinal(number, items.len(), "group statement")?].expr.clone(),
+            None => {
+                let scope = Clause::new(level, "group statement").with_aliases(aliases, false);
+                level.context.binder(&scope).bind(&item.expr)?
+            }
+        };
+        let mut aggregated = false;
+        expr.walk(&mut |expr| aggregated |= matches!(expr.node, Node::Aggregate(_)));
+        if aggregated {
+            return Err(Error::new(1056, b"42000", "Can't group on an aggregate"));
+        }
+        keys.push(expr);
+    }
+    Ok(keys)
+}
+
+/// ORDER BY, and whether each is descending.
+fn bind_order(
+    level: &Level<'_>,
+    order_by: &[OrderItem],
+    items: &[Item],
+    aliases: &Aliases,
+    aggregates: &mut Vec<AggregateCall>,
+) -> Result<Vec<(Expr, bool)>> {
+    let mut order = Vec::new();
+    for item in order_by {
+        let expr = match ordinal(&item.expr) {
+            Some(number) => items[check_ordinal(number, items.len(), "order clause")?].expr.clone(),
+            None => {
+                let bare = matches!(&item.expr, ast::Expr::Column(name) if name.table.is_none());
+                let scope = Clause::new(level, "order clause").with_aliases(aliases, bare);
+                bind_aggregating(level.context, &scope, &item.expr, aggregates)?
+            }
+        };
+        order.push((by_number(expr), item.descending));
+    }
+    Ok(order)
+}
+
 fn bind_aggregating(
     context: &PlanContext<'_>,
     scope: &dyn Scope,
