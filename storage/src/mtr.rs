@@ -122,6 +122,15 @@ pub struct Mtr<'s> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageHandle(pub(crate) u32);
 
+/// A page that is to be changed and not made anew has been written some time: if it is zero, the device has lost it.
+#[inline]
+fn is_a_page(page: PageId, bytes: &[u8]) -> Result<()> {
+    if header::is_zero(bytes) {
+        return Err(Error::corrupt_page(page, "it is empty, and ought to have been written"));
+    }
+    Ok(())
+}
+
 impl<'s> Mtr<'s> {
     /// Begins a mini-transaction. May wait for room in the log, so the caller holds no page latch.
     #[inline]
@@ -171,8 +180,9 @@ impl<'s> Mtr<'s> {
             return Ok(handle);
         }
         self.check_room()?;
-        let latch = Latch::Exclusive(self.store.pool().fetch_exclusive(page)?);
-        Ok(self.memo.push(Entry { page, latch, changed: false }))
+        let latch = self.store.pool().fetch_exclusive(page)?;
+        is_a_page(page, &latch)?;
+        Ok(self.memo.push(Entry { page, latch: Latch::Exclusive(latch), changed: false }))
     }
 
     /// Latches a page exclusively where it was seen, if it is there still and has not changed since.
@@ -190,6 +200,7 @@ impl<'s> Mtr<'s> {
         }
         self.check_room()?;
         let Some(latch) = self.store.pool().try_fetch_exclusive(page)? else { return Ok(None) };
+        is_a_page(page, &latch)?;
         Ok(Some(self.memo.push(Entry { page, latch: Latch::Exclusive(latch), changed: false })))
     }
 

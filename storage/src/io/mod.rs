@@ -32,6 +32,9 @@ use std::time::Duration;
 
 pub use aligned::{ALIGNMENT, AlignedBuffer};
 
+/// Direct I/O has no smaller unit.
+const SECTOR_BYTES: usize = 512;
+
 /// A directory of files, by names relative to it (`db/table.ibd`).
 pub trait Disk: Send + Sync {
     fn open(&self, path: &str, mode: OpenMode, caching: Caching) -> io::Result<Arc<dyn File>>;
@@ -146,6 +149,11 @@ pub trait File: Send + Sync {
                 Ok(0) => break,
                 Ok(count) => done += count,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                // Direct I/O stops within a sector only where the file ends (a write that the system had cached was cut off
+                // there by a crash), and from there some filesystems do not even say that nothing follows.
+                Err(error) if error.kind() == io::ErrorKind::InvalidInput && !done.is_multiple_of(SECTOR_BYTES) => {
+                    break;
+                }
                 Err(error) => return Err(error),
             }
         }
