@@ -18,6 +18,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::page::{Slot, Verifier};
 use super::{FileHead, FileKind, Head, Item, LogHead, Sink, Totals};
+use crate::buffer::PendingRedo;
 use crate::config::{Config, FlushMethod};
 use crate::error::{Error, Result};
 use crate::io::{AlignedBuffer, Caching, Disk, File, OpenMode};
@@ -136,7 +137,7 @@ impl Backup {
         let config = Config { page_bytes, flush_method: FlushMethod::Fsync, ..Config::default() };
         recovery::refuse_incomplete(&*disk)?;
         let (file, checkpoint) = LogFile::open(&*disk, &config)?;
-        let found = recovery::scan::scan(&file, checkpoint, 0, false)?;
+        let found = recovery::scan::scan(&file, checkpoint, PendingRedo::default(), 0, false)?;
         let clean = checkpoint.clean && found.groups == 0;
         let mut copies = FxHashMap::default();
         if !clean {

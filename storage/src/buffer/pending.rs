@@ -15,7 +15,8 @@
 //!
 //! Invariants:
 //!
-//! * While a page is not done, the checkpoint does not move: the log has what the disk lacks.
+//! * While a page is not done, the checkpoint does not move: the log has what the disk lacks. A page that cannot be read is
+//!   done when its redo is durable elsewhere (`store::aside`).
 //! * A page that is changed, or that the cursor comes to, becomes dirty as of the checkpoint, and is done. So a change of
 //!   this life that is written early cannot let the log forget the one of the last life that it stands on; and what is on
 //!   the disk of a page that is not done was written by an earlier life.
@@ -55,6 +56,15 @@ struct Page {
     done: AtomicBool,
 }
 
+/// All redo of one page, taken out: that of a page which cannot be read (see `store::aside`), or that may be lost.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Aside {
+    pub page: PageId,
+    pub why: Box<str>,
+    /// First LSN, LSN behind, and records that name their page.
+    pub groups: Vec<(Lsn, Lsn, Vec<u8>)>,
+}
+
 /// Redo of many pages. See the module header.
 pub struct PendingRedo {
     bytes: Vec<u8>,
@@ -69,8 +79,10 @@ pub struct PendingRedo {
     left: AtomicUsize,
     /// The log goes on behind what is here.
     more: bool,
-    /// Pages that the log changes and does not make, and that are zero.
-    empty: Mutex<Vec<PageId>>,
+    /// Pages that the log changes and does not make, and that are zero: with their redo from earlier parts of the log.
+    empty: Mutex<FxHashMap<u64, Aside>>,
+    /// Those pages need not keep the checkpoint back any more.
+    let_go: AtomicBool,
 }
 
 impl Default for PendingRedo {
@@ -85,7 +97,8 @@ impl Default for PendingRedo {
             order: Vec::new(),
             left: AtomicUsize::new(0),
             more: false,
-            empty: Mutex::new(Rank::Leaf, Vec::new()),
+            empty: Mutex::new(Rank::Leaf, FxHashMap::default()),
+            let_go: AtomicBool::new(false),
         }
     }
 }
@@ -100,6 +113,22 @@ impl PendingRedo {
     /// Bytes of groups.
     pub fn bytes(&self) -> usize {
         self.bytes.len()
+    }
+
+    /// Adds what an earlier life has put aside, before anything from the log.
+    pub fn add_aside(&mut self, aside: &Aside) {
+        for (start, end, records) in &aside.groups {
+            self.begin_group(*start, *end, records);
+            let (mut rest, mut previous) = (&records[..], None);
+            while !rest.is_empty() {
+                let behind = rest.len();
+                // Its checksum is right. What is of another version is not applied, and the page stays as it is.
+                if Record::decode(&mut rest, &mut previous).is_err() {
+                    break;
+                }
+                self.add(aside.page, behind);
+            }
+        }
     }
 
     /// Adds a record of the newest group. `behind` is how many bytes of the group follow its first byte, itself included.
@@ -156,7 +185,37 @@ impl PendingRedo {
 
     /// Whether the log is needed from its checkpoint on.
     pub fn holds_checkpoint(&self) -> bool {
-        self.more || self.left() > 0
+        // In this order: a page is among the empty ones before it is done.
+        self.more || self.left() > 0 || !self.let_go.load(Ordering::Acquire) && !self.empty.lock().is_empty()
+    }
+
+    /// Nobody is there to find out which of the empty pages are lost, and the log has no room: they no longer keep the
+    /// checkpoint back. False if they did not.
+    pub fn let_go(&self) -> bool {
+        self.left() == 0 && !self.empty.lock().is_empty() && !self.let_go.swap(true, Ordering::AcqRel)
+    }
+
+    /// All redo of a page.
+    pub fn take_out(&self, id: PageId, why: &str) -> Aside {
+        let mut aside = Aside { page: id, why: why.into(), groups: Vec::new() };
+        let mut item = self.index.get(&id.fold()).map_or(NONE, |&page| self.pages[page as usize].first);
+        let mut last = None;
+        while item != NONE {
+            let Item { group, next, .. } = self.items[item as usize];
+            let (start, end) = self.groups[group as usize];
+            // What was put aside may be in the log, too.
+            let is_known = last != Some(group) && aside.groups.last().is_some_and(|(_, newest, _)| *newest >= end);
+            if !is_known {
+                if last != Some(group) {
+                    aside.groups.push((start, end, Vec::new()));
+                }
+                last = Some(group);
+                let (_, _, records) = aside.groups.last_mut().expect("just pushed");
+                Record::Page { page: id, op: self.op(id, item) }.encode(&mut None, records);
+            }
+            item = next;
+        }
+        aside
     }
 
     /// Takes the next pages from the cursor.
@@ -225,10 +284,7 @@ impl PendingRedo {
                 item = self.items[item as usize].next;
             }
             if item == NONE {
-                let mut empty = self.empty.lock();
-                if !empty.contains(&id) {
-                    empty.push(id);
-                }
+                self.note_empty(self.take_out(id, "the redo log changes it, but it was never written"));
                 return Ok(false);
             }
         }
@@ -249,14 +305,23 @@ impl PendingRedo {
         Ok(changed)
     }
 
-    /// Pages that an earlier part of the log left zero.
-    pub fn add_empty(&self, pages: Vec<PageId>) {
-        self.empty.lock().extend(pages);
+    fn note_empty(&self, own: Aside) {
+        let mut empty = self.empty.lock();
+        let known = empty.entry(own.page.fold()).or_insert_with(|| Aside { groups: Vec::new(), ..own.clone() });
+        let newest = known.groups.last().map_or(Lsn::ZERO, |(_, end, _)| *end);
+        known.groups.extend(own.groups.into_iter().filter(|(_, end, _)| *end > newest));
     }
 
-    /// Pages that were found zero and are not made by the log. If they are not free, they are lost.
-    pub fn take_empty(&self) -> Vec<PageId> {
-        std::mem::take(&mut self.empty.lock())
+    /// Pages that an earlier part of the log left zero.
+    pub fn add_empty(&self, pages: Vec<Aside>) {
+        self.empty.lock().extend(pages.into_iter().map(|aside| (aside.page.fold(), aside)));
+    }
+
+    /// Pages that were found zero and are not made by the log, by their place. If they are not free, they are lost.
+    pub fn empty(&self) -> Vec<Aside> {
+        let mut empty: Vec<_> = self.empty.lock().values().cloned().collect();
+        empty.sort_by_key(|aside| aside.page);
+        empty
     }
 }
 
@@ -326,7 +391,38 @@ mod tests {
         assert_eq!(one[200], 4);
         assert!(!pending.apply(id(2), &mut two).unwrap());
         assert!(!pending.apply(id(2), &mut two).unwrap());
-        assert_eq!(pending.take_empty(), [id(2)]);
+        let empty = pending.empty();
+        assert_eq!(empty.iter().map(|aside| aside.page).collect::<Vec<_>>(), [id(2)]);
+        assert_eq!(empty[0].groups.len(), 1);
+    }
+
+    #[test]
+    fn redo_that_is_put_aside_comes_before_that_of_the_log_and_counts_once() {
+        let first = pending(&[&[(5, write(&[1])), (4, write(&[9])), (5, write(&[2]))], &[(5, write(&[3]))]]);
+        let aside = first.take_out(id(5), "damaged");
+        assert_eq!(aside.groups.iter().map(|(start, ..)| start.0).collect::<Vec<_>>(), [100, 200]);
+        // The next life finds the second group in the log, and nothing of the first.
+        let (mut second, mut bytes) = (PendingRedo::default(), Vec::new());
+        second.add_aside(&aside);
+        Record::Page { page: id(5), op: write(&[3]) }.encode(&mut None, &mut bytes);
+        second.begin_group(Lsn(200), Lsn(300), &bytes);
+        second.add(id(5), bytes.len());
+        second.finish(false);
+        assert_eq!(second.take_out(id(5), "damaged"), aside);
+        let mut page = vec![0; 4096];
+        header::init(&mut page, id(5), PageType::INDEX);
+        assert!(second.apply(id(5), &mut page).unwrap());
+        assert_eq!((page[200], header::lsn(&page)), (3, Lsn(300)));
+    }
+
+    #[test]
+    fn an_empty_page_keeps_the_checkpoint_back_until_it_is_let_go() {
+        let pending = pending(&[&[(2, write(&[1]))]]);
+        assert!(!pending.apply(id(2), &mut vec![0; 4096]).unwrap());
+        pending.set_done(id(2));
+        assert!(pending.holds_checkpoint());
+        assert!(pending.let_go() && !pending.let_go());
+        assert!(!pending.holds_checkpoint());
     }
 
     #[test]

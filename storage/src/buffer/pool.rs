@@ -85,6 +85,9 @@ pub struct Pool {
     /// What recovery has read and not applied; and whether there is any, for those who miss a page.
     pending: RwLock<Option<(Arc<PendingRedo>, Lsn)>>,
     has_pending: AtomicBool,
+    /// Pages that lack redo, because they could not be read: nobody reads them, and why.
+    damaged: RwLock<FxHashMap<u64, Box<str>>>,
+    has_damaged: AtomicBool,
     pub(super) spaces: Arc<Tablespaces>,
     pub(super) redo: Arc<Redo>,
     pub(super) health: Arc<Health>,
@@ -114,6 +117,8 @@ impl Pool {
             flush_list: Padded(Mutex::new(Rank::FlushList, FlushList::new(count))),
             pending: RwLock::new(Rank::Leaf, None),
             has_pending: AtomicBool::new(false),
+            damaged: RwLock::new(Rank::Leaf, FxHashMap::default()),
+            has_damaged: AtomicBool::new(false),
             spaces,
             redo,
             health,
@@ -318,6 +323,10 @@ impl Pool {
             if let Some(mut latch) = latch {
                 latch.bytes_mut().fill(0);
                 latch.advance_clock();
+                if self.has_damaged.load(Ordering::Acquire) {
+                    // What it lacked no longer matters.
+                    self.damaged.write().remove(&page.fold());
+                }
                 return Ok(latch);
             }
         }
@@ -327,6 +336,9 @@ impl Pool {
     #[cold]
     fn load(&self, page: PageId) -> Result<Option<ExclusiveLatch<'_>>> {
         let space = self.spaces.find(page.space)?;
+        if let Some(why) = self.why_damaged(page) {
+            return Err(Error::corrupt_page(page, why));
+        }
         let latch = self.take_frame()?;
         let Some(mut latch) = self.enter(page, latch) else { return Ok(None) };
         // Only now, with the page in the table: nobody can put it into the stash any more.
@@ -417,12 +429,30 @@ impl Pool {
         self.pending().map_or(0, |(redo, _)| redo.left())
     }
 
-    /// Forgets the redo, all of which has been applied. Returns pages that it changes, but that are zero.
-    pub fn end_pending(&self) -> Vec<PageId> {
+    /// The redo that waits, for what recovery decides about single pages.
+    pub fn pending_redo(&self) -> Option<Arc<PendingRedo>> {
+        self.pending().map(|(redo, _)| redo)
+    }
+
+    /// Forgets the redo, all of which has been applied. False if somebody else was faster.
+    pub fn end_pending(&self) -> bool {
         debug_assert_eq!(self.pending_pages(), 0, "every page has its redo");
         self.has_pending.store(false, Ordering::Release);
-        let ended = self.pending.write().take();
-        ended.map_or(Vec::new(), |(redo, _)| redo.take_empty())
+        self.pending.write().take().is_some()
+    }
+
+    /// From here on nobody reads the page, until it is made anew.
+    pub fn set_damaged(&self, page: PageId, why: &str) {
+        self.damaged.write().insert(page.fold(), why.into());
+        self.has_damaged.store(true, Ordering::Release);
+    }
+
+    /// Why nobody reads the page, if so.
+    pub fn why_damaged(&self, page: PageId) -> Option<Box<str>> {
+        if !self.has_damaged.load(Ordering::Acquire) {
+            return None;
+        }
+        self.damaged.read().get(&page.fold()).cloned()
     }
 
     /// Applies the redo of the next `count` pages, by their place. Returns how many that were; 0: others have the last in

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use format::ids::{TableId, TrxId};
 use format::transform::Algorithm;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::ddl::Leftovers;
 use super::links::{Links, Name, Names};
@@ -133,6 +133,8 @@ pub struct Dictionary {
 struct Cache {
     databases: FxHashMap<Box<str>, Entry>,
     by_id: FxHashMap<TableId, Arc<row::Table>>,
+    /// Those that turned out to be damaged. They have no name any more.
+    refused: FxHashSet<TableId>,
     links: Links,
 }
 
@@ -286,6 +288,24 @@ impl Dictionary {
         if let Some(entry) = self.cache.write().databases.get_mut(database) {
             entry.unavailable.insert(name.into(), why);
         }
+    }
+
+    /// A table turns out to be damaged: nobody opens it any more. Whoever has to undo his changes still finds it, purge does
+    /// not.
+    pub fn refuse(&self, database: &str, name: &str, why: Error) {
+        let mut cache = self.cache.write();
+        let Some(entry) = cache.databases.get_mut(database) else { return };
+        entry.unavailable.entry(name.into()).or_insert(why);
+        if let Some(table) = entry.tables.remove(name) {
+            table.set_stale();
+            cache.refused.insert(table.id);
+        }
+    }
+
+    /// The table, unless it is refused.
+    pub fn by_id_to_purge(&self, id: TableId) -> Option<Arc<row::Table>> {
+        let cache = self.cache.read();
+        cache.by_id.get(&id).filter(|_| !cache.refused.contains(&id)).cloned()
     }
 
     pub fn remove_database(&self, name: &str) {

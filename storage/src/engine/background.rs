@@ -124,7 +124,9 @@ impl Inner {
     fn recover(&self, stop: &Stop) {
         let mut rest = Duration::ZERO;
         while !stop.rest(rest) && self.store.pool().has_pending() {
-            rest = match recovery::apply::step(&self.store) {
+            let step = recovery::apply::step(&self.store);
+            self.refuse_damaged();
+            rest = match step {
                 Ok(true) => Duration::ZERO,
                 // Others have the last ones in hand.
                 Ok(false) => BREATH,
@@ -134,6 +136,22 @@ impl Inner {
                     return;
                 }
             };
+        }
+    }
+
+    /// Nobody opens the tables any more of which pages had to be left out.
+    pub fn refuse_damaged(&self) {
+        for (page, what) in self.store.take_damaged() {
+            let tables = self.dictionary.all_tables();
+            let table = tables.iter().find(|table| table.space == page.space);
+            let name =
+                table.map_or_else(|| format!("tablespace {}", page.space), |table| table.full_name().to_string());
+            let why = Error::corrupt_page(page, what);
+            tracing::error!("table {name} is left out: {why}");
+            self.damaged.lock().push(format!("{name}: {why}"));
+            if let Some(table) = table {
+                self.dictionary.refuse(&table.database, &table.name, why);
+            }
         }
     }
 

@@ -81,7 +81,7 @@ impl Engine {
     pub fn check(&self) -> Result<CheckReport> {
         self.finish_rollbacks()?;
         let mut report = CheckReport::default();
-        report.errors.extend(self.inner.report.damaged.iter().cloned());
+        report.errors.extend(self.damaged());
         let tables: FxHashMap<SpaceId, _> = self
             .inner
             .dictionary

@@ -103,6 +103,8 @@ struct Inner {
     undo_truncation: UndoTruncation,
     counters: Counters,
     report: RecoveryReport,
+    /// What turned out to be damaged since the start.
+    damaged: Mutex<Vec<String>>,
 }
 
 impl Inner {
@@ -148,6 +150,7 @@ impl Engine {
             undo_truncation: UndoTruncation::new(),
             counters: Counters::default(),
             report: opened.report,
+            damaged: Mutex::new(Rank::Leaf, Vec::new()),
         });
         inner.take_in(opened.unfinished);
         inner.finish_rotation();
@@ -169,6 +172,13 @@ impl Engine {
     /// What was done to bring the instance up.
     pub fn recovery_report(&self) -> &RecoveryReport {
         &self.inner.report
+    }
+
+    /// What could not be brought up, at the start and since, with the reason: the tables that are left out.
+    pub fn damaged(&self) -> Vec<String> {
+        let mut damaged = self.inner.report.damaged.clone();
+        damaged.extend(self.inner.damaged.lock().iter().cloned());
+        damaged
     }
 
     /// A clean shutdown: everything is written, and the next open has nothing to recover. No transaction is open any more;
@@ -226,7 +236,9 @@ impl Engine {
     /// One bounded batch of background work, when the configuration has no background threads. True if there was any.
     pub fn step(&self) -> Result<bool> {
         let rolling_back = self.inner.rollback_step()?;
-        let recovering = recovery::apply::step(&self.inner.store)?;
+        let recovering = recovery::apply::step(&self.inner.store);
+        self.inner.refuse_damaged();
+        let recovering = recovering?;
         let purged = self.inner.purge_step(0)?;
         let written = self.inner.store.flush_step(64)?;
         self.inner.store.read_ahead_step();

@@ -95,7 +95,7 @@ impl Inner {
         // No table or index is dropped in the meantime.
         let _gate = self.dictionary.hold_tables();
         let batch = self.purging.batch.load(Ordering::Relaxed);
-        let step = purger.step(&self.context(), &|id| self.dictionary.by_id(id), batch)?;
+        let step = purger.step(&self.context(), &|id| self.dictionary.by_id_to_purge(id), batch)?;
         if number == 0 {
             self.purging.observe(self.undo.status().history_length_now);
         }

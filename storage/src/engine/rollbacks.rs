@@ -17,6 +17,7 @@
 //!              v
 //!      Waiting --- step: so many undone ------> Waiting
 //!              --- step: DiskFull, Io --------> Waiting (tried again)
+//!              --- step: damaged page --------> stuck, locks kept, to the next start
 //!              --- step: nothing left --------> ended, locks released
 //!              --- crash, close --------------> recovery finds it
 //! ```
@@ -34,6 +35,7 @@ use crate::error::{Error, Result};
 use crate::lock::{Interrupt, MetadataHeld};
 use crate::recovery::Unfinished;
 use crate::row;
+use crate::store::aside::is_vital;
 use crate::sync::{Mutex, Rank};
 use crate::transaction::Transaction;
 
@@ -103,6 +105,11 @@ impl Rollbacks {
 
     pub fn push(&self, waiting: Waiting) {
         self.queue.lock().waiting.push_back(waiting);
+    }
+
+    /// It waits for a table that can be read again, to the next start.
+    pub fn put_stuck(&self, waiting: Waiting) {
+        self.queue.lock().stuck.push(waiting);
     }
 
     fn take(&self) -> Option<Waiting> {
@@ -206,6 +213,12 @@ impl Inner {
                 self.rollbacks.put_back(None, undone);
                 Ok(true)
             }
+            Err(error) if self.is_left_out(&error) => {
+                tracing::error!("transaction {id} cannot be rolled back before the next start: {error}");
+                self.rollbacks.put_back(None, undone);
+                self.rollbacks.put_stuck(one);
+                Ok(true)
+            }
             Err(error) => {
                 self.rollbacks.put_back(Some(one), undone);
                 if error.is_of_the_moment() && !self.store.is_poisoned() {
@@ -217,6 +230,12 @@ impl Inner {
                 Err(error)
             }
         }
+    }
+
+    /// Whether an error is that of a page of a table: its rows cannot be undone before somebody mends it, and all others go
+    /// on.
+    pub fn is_left_out(&self, error: &Error) -> bool {
+        matches!(error, Error::Corrupt { page: Some(page), .. } if !is_vital(page.space)) && !self.store.is_poisoned()
     }
 
     /// One step of one transaction. True = it has ended.

@@ -386,6 +386,14 @@ impl Trx {
                 self.engine.inner.rollbacks.push(Waiting::new(trx, metadata));
                 Error::RollingBack
             }
+            error if self.engine.inner.is_left_out(&error) => {
+                tracing::error!("transaction {} cannot be rolled back before the next start: {error}", self.inner.id);
+                let trx = self.take_inner();
+                let metadata = std::mem::take(&mut self.metadata);
+                self.web = Web::default();
+                self.engine.inner.rollbacks.put_stuck(Waiting::new(trx, metadata));
+                Error::RollingBack
+            }
             error => {
                 tracing::error!("roll back transaction {}: {error}", self.inner.id);
                 self.engine.inner.store.poison("a transaction could not be rolled back");

@@ -23,8 +23,8 @@
 //!  whole, older            changes                    the changes are applied
 //!  anything                first an initialisation    made anew; what is on disk is not even read
 //!  torn, copy exists       changes                    the copy, then the changes
-//!  torn, no copy           changes, no initialisation an error: Corrupt
-//!  zero                    changes, no initialisation an error: Corrupt, unless it is free in the end: it was punched
+//!  torn, no copy           changes, no initialisation damaged: put aside
+//!  zero                    changes, no initialisation damaged, unless it is free in the end: it was punched
 //!  zero                    changes, initialisation    made anew: it was punched, and used again later
 //! ```
 //!
@@ -32,6 +32,9 @@
 //!
 //! * The checkpoint stays where it is until all pages have their redo and are written; so a recovery that is interrupted
 //!   finds the same log again, with what was appended since behind it, and page LSNs keep it from doing things twice.
+//! * A damaged page of a table does not hold the checkpoint: its redo is kept in a file of its own (`store::aside`), the table
+//!   is refused, all else goes on. Of the system and the undo tablespace the pages that need redo are read before anything is
+//!   served: if one is damaged, the instance does not open.
 //! * The log is synced before the first page is written: what was read from it may have been in the page cache only.
 
 use std::sync::Arc;
@@ -50,7 +53,7 @@ use crate::error::{Error, Health, Result};
 use crate::io::{AlignedBuffer, Disk};
 use crate::redo::{Checkpoint, LogFile, Reader, Redo};
 use crate::segment;
-use crate::store::{self, Store};
+use crate::store::{self, Store, aside};
 use crate::sync;
 use crate::tablespace::{Algorithm, Tablespaces, Transform, doublewrite};
 use crate::trash;
@@ -96,7 +99,13 @@ pub fn open(disk: Arc<dyn Disk>, config: Config) -> Result<(Arc<Store>, PageReco
     let claim = store::claim(&*disk)?;
     super::refuse_incomplete(&*disk)?;
     let (log, checkpoint) = LogFile::open(&*disk, &config)?;
-    let mut found = scan(&log, checkpoint, kept_bytes_max(&config), config.background_threads)?;
+    let set_aside = aside::read(&*disk)?;
+    let first = || {
+        let mut first = PendingRedo::default();
+        set_aside.iter().for_each(|aside| first.add_aside(aside));
+        first
+    };
+    let mut found = scan(&log, checkpoint, first(), kept_bytes_max(&config), config.background_threads)?;
     let spaces = Arc::new(Tablespaces::new(disk.clone(), &config));
     let health = Arc::new(Health::default());
     let mut report = PageRecovery {
@@ -129,10 +138,11 @@ pub fn open(disk: Arc<dyn Disk>, config: Config) -> Result<(Arc<Store>, PageReco
     let redo = Redo::new(log, next, found.end, config.log_buffer_bytes, health.clone())?;
     let threads = config.background_threads;
     let store = Store::assemble(disk, claim, config, redo, spaces, health)?;
+    store.put_set_aside(set_aside.clone());
     if !report.was_clean {
         let redo = match found.redo.take() {
             Some(redo) => redo,
-            None => apply_log(&store, checkpoint, &found, threads)?,
+            None => apply_log(&store, checkpoint, first(), &found, threads)?,
         };
         report.records = redo.record_count() as u64;
         report.pages = redo.page_count() as u64;
@@ -142,6 +152,9 @@ pub fn open(disk: Arc<dyn Disk>, config: Config) -> Result<(Arc<Store>, PageReco
         for space in store.spaces().iter().filter(|space| found.touched.contains(&space.id())) {
             store.freed().survey(space.id(), space.pages(), found.end);
         }
+        read_vital(&store)?;
+    } else if let Some(redo) = found.redo.take().filter(|_| !set_aside.is_empty()) {
+        store.pool().set_pending(Arc::new(redo), next.lsn)?;
     }
     store.redo().begin_epoch()?;
     report.annexes = found.annexes;
@@ -377,9 +390,15 @@ fn sync_touched(spaces: &Tablespaces, found: &Scan) -> Result<()> {
 }
 
 /// Applies a log that is too long to be kept, in parts, up to the last part, which it returns.
-fn apply_log(store: &Store, checkpoint: Checkpoint, found: &Scan, threads: bool) -> Result<PendingRedo> {
+fn apply_log(
+    store: &Store,
+    checkpoint: Checkpoint,
+    first: PendingRedo,
+    found: &Scan,
+    threads: bool,
+) -> Result<PendingRedo> {
     let kept_bytes_max = kept_bytes_max(&store.config());
-    let mut part = PendingRedo::default();
+    let mut part = first;
     let mut reader = Reader::new(store.redo().file(), checkpoint.lsn, checkpoint.epoch);
     while let Some(group) = reader.next_group()? {
         if part.bytes() > 0 && part.bytes() + group.records.len() > kept_bytes_max {
@@ -388,7 +407,9 @@ fn apply_log(store: &Store, checkpoint: Checkpoint, found: &Scan, threads: bool)
             let workers = if threads { WORKERS } else { 1 };
             let results = sync::in_parallel(&vec![(); workers], |()| while_pending(store));
             results.into_iter().collect::<Result<()>>()?;
-            part.add_empty(store.pool().end_pending());
+            let empty = store.pool().pending_redo().map_or(Vec::new(), |redo| redo.empty());
+            store.pool().end_pending();
+            part.add_empty(empty);
         }
         part.begin_group(group.start, group.end, group.records);
         for_each_record(&group, |record, behind| {
@@ -414,27 +435,52 @@ pub fn step(store: &Store) -> Result<bool> {
     }
     let pages = store.apply_pending(STEP_PAGES)?;
     if store.pool().pending_pages() == 0 {
-        finish(store, store.pool().end_pending())?;
+        finish(store)?;
     }
     Ok(pages > 0)
 }
 
-/// All redo has been applied, and these pages are still zero.
-fn finish(store: &Store, empty: Vec<PageId>) -> Result<()> {
-    for page in empty {
+/// All redo has been applied, except to pages that are still zero: they are free, or lost.
+fn finish(store: &Store) -> Result<()> {
+    let Some(redo) = store.pool().pending_redo() else { return Ok(()) };
+    for lost in redo.empty() {
+        let page = lost.page;
         let Some(space) = store.space(page.space) else { continue };
-        if !header::is_zero(&store.read(page)?) {
-            continue;
+        match is_lost(store, page) {
+            // Of several punches some may have been lost.
+            Ok(false) if header::is_zero(&store.read(page)?) => {
+                space.release_pages(page.page.0..page.page.0 + 1)?;
+            }
+            Ok(false) => {}
+            Ok(true) | Err(Error::Corrupt { .. }) if !aside::is_vital(page.space) => store.put_aside(lost)?,
+            Ok(true) => {
+                let error = Error::corrupt_page(page, lost.why);
+                store.health().poison(&error);
+                return Err(error);
+            }
+            Err(error) => return Err(error),
         }
-        if !segment::is_free(store, page)? {
-            let error = Error::corrupt_page(page, "the redo log changes it, but it was never written");
-            store.health().poison(&error);
-            return Err(error);
-        }
-        // Of several punches some may have been lost.
-        space.release_pages(page.page.0..page.page.0 + 1)?;
     }
-    tracing::info!("all pages are as the redo log left them");
+    if store.pool().end_pending() {
+        tracing::info!("all pages are as the redo log left them");
+    }
+    Ok(())
+}
+
+/// Whether a page that the log changes and does not make reads as zero, and is not free.
+fn is_lost(store: &Store, page: PageId) -> Result<bool> {
+    Ok(header::is_zero(&store.read(page)?) && !segment::is_free(store, page)?)
+}
+
+/// Reads the pages without which there is no instance: if one is damaged, it does not open. They are few, for most pages of
+/// undo logs are made anew in the log.
+fn read_vital(store: &Store) -> Result<()> {
+    let Some(redo) = store.pool().pending_redo() else { return Ok(()) };
+    for page in redo.pages().filter(|page| aside::is_vital(page.space) && !redo.makes_anew(*page)) {
+        if store.space(page.space).is_some() && is_lost(store, page)? {
+            return Err(Error::corrupt_page(page, "the redo log changes it, but it was never written"));
+        }
+    }
     Ok(())
 }
 

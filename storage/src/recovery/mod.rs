@@ -26,6 +26,8 @@
 //! | entry of the DDL log                           | executed, newest first, and deleted                      |
 //! | file of no table, without an entry             | left alone; it is not ours                               |
 //! | table whose file is missing or damaged         | left out, and said                                       |
+//! | page of a table that cannot be read            | the same, when it is met; its redo is kept aside         |
+//! | page of the system or the undo tablespace      | the instance does not open                               |
 //!
 //! Every step may be repeated: a crash during recovery is a crash like any other.
 
@@ -52,10 +54,10 @@ use crate::transaction::{Registry, Transaction};
 use crate::undo::UndoSpace;
 use format::ids::SpaceId;
 
+pub use crate::store::aside::UNDO_SPACE;
 pub use apply::PageRecovery;
 
-/// The tablespace of undo logs, with MySQL 8's number and name.
-pub const UNDO_SPACE: SpaceId = SpaceId(0xFFFF_FFEF);
+/// The tablespace of undo logs, with MySQL 8's name.
 pub const UNDO_PATH: &str = "undo_001";
 
 /// In a directory into which a backup is being restored, until it is all there.

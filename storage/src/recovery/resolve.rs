@@ -3,14 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use format::ids::{PageId, SpaceId, TableId, TrxId, UndoNo};
-use format::page::space as layout;
+use format::ids::{Lsn, PageId, SpaceId, TableId, TrxId, UndoNo};
+use format::page::{header, space as layout};
 use rustc_hash::FxHashMap;
 
 use super::{Opened, PageRecovery, RecoveryReport, UNDO_PATH, UNDO_SPACE, Unfinished};
 use crate::btree::SORT_FILE_PREFIX;
 use crate::dictionary::{self, Dictionary, SystemRows};
 use crate::error::{Error, Result};
+use crate::io::AlignedBuffer;
 use crate::lock::{Interrupt, LockTable, MetadataHeld, TableUse};
 use crate::redo::ARCHIVE_FILE_NAME;
 use crate::row;
@@ -178,7 +179,49 @@ fn load(
             }
         }
     }
+    look_aside(context.store, dictionary, &tables, report, &mut unreadable)?;
     Ok(unreadable)
+}
+
+/// Looks whether the pages whose redo was put aside can be read now. If not, their tables are left out again.
+fn look_aside(
+    store: &Store,
+    dictionary: &Dictionary,
+    tables: &[Arc<schema::Table>],
+    report: &mut RecoveryReport,
+    unreadable: &mut FxHashMap<TableId, String>,
+) -> Result<()> {
+    let mut over = Vec::new();
+    for aside in store.set_aside() {
+        let page = aside.page;
+        let Some(table) = tables.iter().find(|table| table.space == page.space) else {
+            // It was dropped.
+            over.push(page);
+            continue;
+        };
+        let Some(space) = store.space(page.space) else { continue };
+        let mut bytes = AlignedBuffer::new(store.page_bytes());
+        let newest = aside.groups.last().map_or(Lsn::ZERO, |(_, end, _)| *end);
+        let has_it_all =
+            space.read_page(page.page, &mut bytes[..store.page_bytes()]).is_ok() && header::lsn(&bytes) >= newest;
+        if has_it_all {
+            space.sync()?;
+            over.push(page);
+            continue;
+        }
+        let what = match store.read(page) {
+            Ok(bytes) if !header::is_zero(&bytes) => continue,
+            Ok(_) => aside.why,
+            Err(Error::Corrupt { what, .. }) => what,
+            Err(error) => return Err(error),
+        };
+        store.pool().set_damaged(page, &what);
+        let why = Error::corrupt_page(page, what);
+        report.damaged.push(format!("{}: {why}", table.full_name()));
+        unreadable.insert(table.id, table.full_name().to_string());
+        dictionary.refuse(&table.database, &table.name, why);
+    }
+    store.forget_aside(&over)
 }
 
 /// Sorts and backups that a crash interrupted have left their files.

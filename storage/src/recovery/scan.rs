@@ -78,10 +78,15 @@ fn read_piece(reader: &mut Reader<'_>) -> Result<Option<Piece>> {
 }
 
 /// Reads the log from a checkpoint to its end. Page records are kept if they take no more than `kept_bytes_max`. `threads`:
-/// one thread reads and verifies, another takes apart.
-pub fn scan(file: &LogFile, checkpoint: Checkpoint, kept_bytes_max: usize, threads: bool) -> Result<Scan> {
-    let mut scan =
-        Scan { end: checkpoint.lsn, epoch: checkpoint.epoch, redo: Some(PendingRedo::default()), ..Scan::default() };
+/// one thread reads and verifies, another takes apart. `first`: redo from before the log.
+pub fn scan(
+    file: &LogFile,
+    checkpoint: Checkpoint,
+    first: PendingRedo,
+    kept_bytes_max: usize,
+    threads: bool,
+) -> Result<Scan> {
+    let mut scan = Scan { end: checkpoint.lsn, epoch: checkpoint.epoch, redo: Some(first), ..Scan::default() };
     let mut reader = Reader::new(file, checkpoint.lsn, checkpoint.epoch);
     if threads {
         std::thread::scope(|scope| {

@@ -23,6 +23,8 @@ mod cleaners;
 
 mod status;
 
+pub mod aside;
+
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -31,6 +33,7 @@ use format::ids::{Lsn, PageId, PageNo, SpaceId};
 use format::page::header::{self, PageType};
 use format::redo::Record;
 
+use self::aside::SetAside;
 pub use self::cleaners::PageCleanerStatus;
 use self::cleaners::{CLEANER_PERIOD, Cleaners};
 pub use self::status::StoreStatus;
@@ -64,6 +67,7 @@ pub struct Store {
     trash: Trash,
     cleaners: Cleaners,
     freed: Freed,
+    aside: SetAside,
     threads: Mutex<Vec<JoinHandle<()>>>,
     /// Held as long as the instance is open; another server finds the directory taken.
     _claim: Box<dyn Send + Sync>,
@@ -93,6 +97,7 @@ impl Store {
         }
         Ok(Store {
             freed: Freed::new(format::page::space::extent_pages(config.page_bytes) as u32),
+            aside: SetAside::new(Vec::new()),
             trash: Trash::new(disk.clone(), config.drop_slice_bytes),
             config: RwLock::new(Rank::Leaf, config),
             disk,
@@ -184,7 +189,9 @@ impl Store {
         let mut counted = false;
         while self.redo.is_crowded() {
             // Without cleaners nobody else applies what recovery left.
-            if !self.pool.bell().has_cleaners() && self.apply_pending(INLINE_PAGES)? > 0 {
+            if !self.pool.bell().has_cleaners()
+                && (self.apply_pending(INLINE_PAGES)? > 0 || self.pool.pending_redo().is_some_and(|redo| redo.let_go()))
+            {
                 continue;
             }
             if !std::mem::replace(&mut counted, true) {
@@ -220,12 +227,23 @@ impl Store {
         self.health.check()?;
         self.reserve_frames()?;
         let room = self.pool.frame_count() / 4;
-        // Recovery may not leave out what it cannot read.
-        self.pool.apply_pending(pages.min(room)).inspect_err(|error| {
-            if !matches!(error, Error::DiskFull { .. }) {
-                self.health.poison(error);
-            }
-        })
+        let error = match self.pool.apply_pending(pages.min(room)) {
+            Err(error) => error,
+            applied => return applied,
+        };
+        // The page of a table is left out, and its redo kept. What else recovery cannot read it may not leave out.
+        if let Error::Corrupt { page: Some(page), what } = &error
+            && !aside::is_vital(page.space)
+            && let Some(redo) = self.pool.pending_redo().filter(|redo| redo.wants(*page))
+        {
+            self.health.judge(self.put_aside(redo.take_out(*page, what)))?;
+            redo.set_done(*page);
+            return Ok(1);
+        }
+        if !matches!(error, Error::DiskFull { .. }) {
+            self.health.poison(&error);
+        }
+        Err(error)
     }
 
     /// Applies all of it, with whoever else does. The pages are dirty then, or as they were written.
