@@ -129,7 +129,8 @@ impl Run {
         self.finish(&format!("create {name} {codec:?}"), result, after, scene, &[name])
     }
 
-    fn finish(
+    /// What became of a DDL statement.
+    pub fn finish(
         &mut self,
         what: &str,
         result: Result<(), Error>,

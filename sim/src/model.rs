@@ -6,6 +6,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
+use crate::family::Family;
+
 /// One row of a simulated table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ModelRow {
@@ -23,11 +25,13 @@ pub struct ModelTable {
     pub has_body_index: bool,
 }
 
-/// All tables by name, and the transactions that are prepared: by their XID, with what they would change.
+/// All tables by name, and the transactions that are prepared: by their XID, with what they would change; and the family.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Model {
     pub tables: BTreeMap<String, Arc<ModelTable>>,
     pub prepared: BTreeMap<String, Arc<Vec<Change>>>,
+    /// Tables that refer to each other, once they have been made.
+    pub family: Option<Arc<Family>>,
 }
 
 /// A change that a transaction wants; `None` deletes.
@@ -82,6 +86,15 @@ impl Model {
         if !self.prepared.keys().eq(found.prepared.keys()) {
             let xids = |model: &Model| model.prepared.keys().cloned().collect::<Vec<_>>();
             return Some(format!("{:?} ought to be prepared, {:?} are", xids(self), xids(found)));
+        }
+        match (&self.family, &found.family) {
+            (Some(ought), Some(found)) => {
+                if let Some(difference) = ought.difference(found) {
+                    return Some(difference);
+                }
+            }
+            (None, None) => {}
+            (ought, _) => return Some(format!("the family ought to be there: {}", ought.is_some())),
         }
         let names = |model: &Model| model.tables.keys().cloned().collect::<Vec<_>>();
         if names(self) != names(found) {

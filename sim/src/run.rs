@@ -318,8 +318,10 @@ impl Run {
     /// Counts the faults that the disk has shown.
     fn see_faults(&mut self) {
         for (what, count) in self.disk.take_seen() {
-            // A process that dies in the middle of a write that goes in parts leaves half of it.
-            self.torn |= what.starts_with("writes torn") || what == "short transfers";
+            // A process that dies in the middle of a write that goes in parts leaves half of it, and so does one that dies
+            // of a write that failed, or before it could go on with one for which there was no room.
+            let leaves_half = ["short transfers", "writes failed", "full disk"].contains(&what);
+            self.torn |= what.starts_with("writes torn") || leaves_half;
             self.report.add(format!("disk: {what}"), count);
         }
     }
@@ -354,7 +356,7 @@ impl Run {
         Self::check(&engine)?;
         while !engine.prepared().is_empty() {
             match self.end_prepared(&engine, &Scene::default(), false) {
-                Ok(()) => {}
+                Ok(_) => {}
                 Err(End::Failure(failure)) => return Err(failure),
                 Err(_) => return Err("a prepared transaction could not be ended".into()),
             }

@@ -12,6 +12,7 @@ use storage::schema::{ReadMode, Row};
 use storage::{Engine, Error, Isolation, Savepoint, Table, Trx, TrxOptions, XidClaim};
 
 use crate::backup::Taking;
+use crate::family::Visit;
 use crate::model::{Brief, Change, Model, ModelRow, ModelTable, folded};
 use crate::run::{End, Run};
 use crate::workload::{self, BODY, DATABASE, K, NAME, Part};
@@ -66,18 +67,25 @@ pub struct Scene {
     pub open: BTreeMap<i64, Open>,
     pub snapshots: Vec<Snapshot>,
     pub backup: Option<Taking>,
+    pub visit: Option<Visit>,
 }
 
 impl Run {
     pub fn work(&mut self, engine: &Arc<Engine>) -> Result<(), End> {
         let mut scene = Scene::default();
         let operations = 20 + self.random.below(300);
+        // Many who visit the family, or nobody.
+        let visits = [0, 0, 10, 40][self.random.below(4) as usize];
         for _ in 0..operations {
             self.report.count("operations");
             if let Some(taking) = scene.backup.take() {
                 scene.backup = self.step_backup(taking)?;
             } else if self.random.chance(150) {
                 scene.backup = self.begin_backup(engine)?;
+            }
+            if self.random.below(100) < visits {
+                self.visit(engine, &mut scene.visit)?;
+                continue;
             }
             match self.random.below(100) {
                 0..=4 => self.ddl(engine, &mut scene)?,
@@ -93,9 +101,12 @@ impl Run {
                 },
                 13 => self.flush(engine)?,
                 14 => self.change_room(),
-                15 | 16 => self.end_prepared(engine, &scene, true)?,
+                15 | 16 => drop(self.end_prepared(engine, &scene, true)?),
                 _ => self.transaction(engine, &mut scene)?,
             }
+        }
+        if let Some(visit) = scene.visit.filter(|_| self.random.chance(2)) {
+            self.end_visit(visit)?;
         }
         for (_, current) in scene.open {
             if self.random.chance(2) {

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use format::xid::Xid;
 use storage::{Engine, Error, XidClaim};
 
+use crate::model::Change;
 use crate::run::{End, Run};
 use crate::work::{Open, SLOTS, Scene};
 
@@ -29,12 +30,18 @@ impl Run {
         }
         let Some(claim) = current.claim else { return Ok(()) };
         let xid = claim.xid().to_sql();
-        let mut after = self.model().clone();
         self.say(|| format!("prepare {xid}, {} changes", current.changes.len()));
-        after.prepared.insert(xid, Arc::new(self.model().effective(current.changes)));
         self.doing = "prepare";
         self.aim_crash(8, 10);
-        match current.trx.prepare(claim, false) {
+        let prepared = current.trx.prepare(claim, false);
+        self.note_prepare(prepared, xid, current.changes)
+    }
+
+    /// XA PREPARE has ended.
+    pub fn note_prepare(&mut self, prepared: Result<(), Error>, xid: String, changes: Vec<Change>) -> Result<(), End> {
+        let mut after = self.model().clone();
+        after.prepared.insert(xid, Arc::new(self.model().effective(changes)));
+        match prepared {
             Ok(()) => {
                 self.report.count("prepared");
                 self.set_model(after);
@@ -46,10 +53,16 @@ impl Run {
 
     /// Commits one of the prepared transactions, or rolls it back; but none of a slot whose next transaction is under way,
     /// for that reads its rows as its own.
-    pub fn end_prepared(&mut self, engine: &Arc<Engine>, scene: &Scene, may_crash: bool) -> Result<(), End> {
+    /// The answer is what was committed.
+    pub fn end_prepared(
+        &mut self,
+        engine: &Arc<Engine>,
+        scene: &Scene,
+        may_crash: bool,
+    ) -> Result<Option<Arc<Vec<Change>>>, End> {
         let prepared = engine.prepared();
         if prepared.is_empty() {
-            return Ok(());
+            return Ok(None);
         }
         let xid = &prepared[self.random.below(prepared.len() as u64) as usize];
         let mut after = self.model().clone();
@@ -57,7 +70,7 @@ impl Run {
             return Err(End::Failure(format!("{} is prepared, and ought not to be", xid.to_sql())));
         };
         if changes.iter().any(|change| scene.open.contains_key(&(change.id % SLOTS))) {
-            return Ok(());
+            return Ok(None);
         }
         let commits = self.random.chance(2);
         let doing = if commits { "commit of what was prepared" } else { "rollback of what was prepared" };
@@ -77,10 +90,10 @@ impl Run {
             Ok(true) => {
                 self.report.count(doing);
                 self.set_model(after);
-                Ok(())
+                Ok(commits.then_some(changes))
             }
             Ok(false) => Err(End::Failure(format!("{} is not to be had", xid.to_sql()))),
-            Err(error) => self.perhaps(error, after, doing),
+            Err(error) => self.perhaps(error, after, doing).map(|()| None),
         }
     }
 

@@ -17,8 +17,11 @@
 //! * A unique key is refused if, and only if, somebody has it.
 //! * Somebody can always go on: deadlocks are found, and whoever may go on is wakened.
 //!
-//! Not here: DDL (`work` has it) and latches, which no thread holds when another one runs (`threads` has these).
+//! Branches of distributed transactions are prepared, and ended by others, lives later, too; DDL comes between (`others`).
+//!
+//! Not here: foreign keys (`family`), and latches, which no thread holds when another one runs (`threads` has these).
 
+mod others;
 mod turns;
 mod worker;
 mod world;
@@ -128,6 +131,11 @@ fn direct(stage: &mut Stage, world: &Mutex<World<'_>>, engine: &Arc<Engine>, pat
                 while step(world, engine)? {}
                 stage.stir();
             }
+            // Or by a branch that waits for somebody to end it.
+            Round::Stuck if others::end_branches(world, engine) => {
+                helped = 0;
+                stage.stir();
+            }
             Round::Stuck => {
                 let waiting = stage.waiting();
                 return Err(fail(world, format!("nobody can go on: {waiting:?} wait, and are not wakened")));
@@ -215,9 +223,15 @@ mod tests {
             sum.merge(&seed(number, Talk::Nothing).unwrap_or_else(|what| panic!("seed {number}: {what}")));
         }
         let sum = sum.to_string();
-        for what in
-            ["deadlocks", "lock waits", "locked reads true at commit", "rollbacks to savepoints", "duplicate keys"]
-        {
+        for what in [
+            "deadlocks",
+            "lock waits",
+            "locked reads true at commit",
+            "rollbacks to savepoints",
+            "duplicate keys",
+            "prepared",
+            "ddl",
+        ] {
             assert!(sum.contains(what), "no {what} in {sum}");
         }
     }

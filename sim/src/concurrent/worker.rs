@@ -5,7 +5,7 @@ use std::ops::Bound;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use storage::schema::{IfLocked, ReadMode, Row};
-use storage::{Engine, Error, Interrupt, Isolation, Savepoint, Scheduler, Table, Trx, TrxOptions};
+use storage::{Engine, Error, Interrupt, Isolation, Savepoint, Scheduler, Table, Trx, TrxOptions, XidClaim};
 
 use super::turns::Turn;
 use super::world::{Seen, World, part_of, with};
@@ -24,6 +24,8 @@ pub struct Worker<'w, 'r> {
 /// A transaction under way.
 struct Open {
     trx: Trx,
+    /// It is a branch of a distributed transaction.
+    claim: Option<XidClaim>,
     snapshot_isolation: bool,
     changes: Vec<Change>,
     savepoints: Vec<(Savepoint, usize)>,
@@ -130,8 +132,14 @@ impl<'w, 'r> Worker<'w, 'r> {
         let scheduler: Arc<dyn Scheduler> = self.turn.clone();
         let interrupt = Arc::new(Interrupt::scheduled(scheduler));
         let options = TrxOptions { isolation, interrupt, snapshot_isolation, ..TrxOptions::default() };
+        let claim = if self.chance(6) { self.world().run.claim_xid(&self.engine) } else { None };
+        let trx = match &claim {
+            Some(claim) => claim.begin(options),
+            None => self.engine.begin(options),
+        };
         Open {
-            trx: self.engine.begin(options),
+            trx,
+            claim,
             snapshot_isolation,
             changes: Vec::new(),
             savepoints: Vec::new(),
@@ -141,6 +149,13 @@ impl<'w, 'r> Worker<'w, 'r> {
     }
 
     fn operation(&mut self) -> Result<(), End> {
+        if self.chance(30) {
+            return self.world().end_branch(&self.engine).map(|_| ());
+        }
+        if self.current.is_none() && self.chance(12) {
+            let name = format!("c{}", self.below(super::TABLES as u64));
+            return self.world().ddl(&self.engine, &name);
+        }
         let mut open = self.current.take().unwrap_or_else(|| self.begin());
         let outcome = match self.below(30) {
             0..=3 => return self.finish(open, true),
@@ -160,7 +175,7 @@ impl<'w, 'r> Worker<'w, 'r> {
 
     /// COMMIT or ROLLBACK.
     fn finish(&self, open: Open, commits: bool) -> Result<(), End> {
-        let Open { trx, changes, reads, .. } = open;
+        let Open { trx, claim, changes, reads, .. } = open;
         if !commits {
             self.say(|| format!("rollback of {} changes", changes.len()));
             self.aim("rollback", 8, 20);
@@ -181,6 +196,9 @@ impl<'w, 'r> Worker<'w, 'r> {
             }
             self.count("locked reads true at commit");
         }
+        if let Some(claim) = claim.filter(|_| trx.has_changes() && self.chance(2)) {
+            return self.prepare(trx, claim, changes);
+        }
         self.say(|| format!("commit of {} changes", changes.len()));
         self.world().run.doing = "commit";
         // Nobody else runs from the last look to here, unless it fails and is rolled back.
@@ -190,6 +208,15 @@ impl<'w, 'r> Worker<'w, 'r> {
             world.committed(&changes, after);
         }
         Ok(())
+    }
+
+    fn prepare(&self, trx: Trx, claim: XidClaim, changes: Vec<Change>) -> Result<(), End> {
+        let xid = claim.xid().to_sql();
+        self.say(|| format!("prepare {xid}, {} changes", changes.len()));
+        self.aim("prepare", 8, 10);
+        // What fails is rolled back in there, in turns.
+        let prepared = trx.prepare(claim, false);
+        self.world().run.note_prepare(prepared, xid, changes)
     }
 
     fn aim(&self, doing: &'static str, of: u64, within: u64) {
@@ -225,9 +252,13 @@ impl<'w, 'r> Worker<'w, 'r> {
     fn statement(&self, open: &mut Open) -> Result<Outcome, End> {
         self.world().run.doing = "statement";
         let name = format!("c{}", self.below(super::TABLES as u64));
-        let opened = open.trx.open_table(DATABASE, &name);
-        let Some(table) = self.world().run.judge(opened, "open table")? else { return Ok(Outcome::Done) };
         let (savepoint, changes) = (open.trx.statement_begin(), open.changes.len());
+        let opened = open.trx.open_table(DATABASE, &name);
+        if matches!(opened, Err(Error::TableChanged)) && self.world().was_replaced(&name) {
+            self.count("tables changed under a read view");
+            return Ok(Outcome::Done);
+        }
+        let Some(table) = self.world().run.judge(opened, "open table")? else { return Ok(Outcome::Done) };
         let was_seen = open.seen.is_some();
         let done = match self.below(12) {
             0 | 1 => self.consistent_scan(open, &name, &table),

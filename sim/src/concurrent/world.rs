@@ -1,6 +1,6 @@
 //! What the transactions of one life share: what is committed, and what was.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::model::{Change, Model, ModelRow, ModelTable};
@@ -14,6 +14,8 @@ pub struct World<'r> {
     past: Vec<Model>,
     /// The commit that changed a row last.
     changed: BTreeMap<(String, i64), usize>,
+    /// Tables that DDL has changed in this life: whoever has an older read view may not read them.
+    replaced: BTreeSet<String>,
     /// Operations that are left to do.
     operations: u64,
     end: Option<End>,
@@ -29,7 +31,7 @@ pub struct Seen {
 impl<'r> World<'r> {
     pub fn new(run: &'r mut Run, operations: u64) -> World<'r> {
         let past = vec![run.model().clone()];
-        World { run, past, changed: BTreeMap::new(), operations, end: None }
+        World { run, past, changed: BTreeMap::new(), replaced: BTreeSet::new(), operations, end: None }
     }
 
     /// Takes one operation off those that are left. False = the life is over.
@@ -74,6 +76,16 @@ impl<'r> World<'r> {
         for change in changes {
             self.changed.insert((change.table.clone(), change.id), commit);
         }
+    }
+
+    /// DDL has changed a table, which nobody else has in use.
+    pub fn replaced(&mut self, table: &str, after: Model) {
+        self.past.push(after);
+        self.replaced.insert(table.into());
+    }
+
+    pub fn was_replaced(&self, table: &str) -> bool {
+        self.replaced.contains(table)
     }
 
     /// Whether somebody has changed a row of the table (or this one) since.

@@ -1,0 +1,94 @@
+//! What is done beside the rows while transactions are open: DDL, and the ends of branches that somebody has prepared.
+//!
+//! A branch that is prepared belongs to nobody: it keeps its locks, over the end of the life, too, until any worker draws
+//! its end, or the stage, when nobody else can go on. DDL does not wait for the names of tables here (that wait is one of
+//! threads, see `storage/tests/stress.rs`): it is refused, or happens while nobody has the table.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use storage::Engine;
+
+use super::world::World;
+use crate::run::{End, Run};
+use crate::work::Scene;
+use crate::workload::{self, BODY_INDEX, DATABASE};
+
+impl World<'_> {
+    /// Ends one of the branches that are prepared. False: there was none.
+    pub fn end_branch(&mut self, engine: &Arc<Engine>) -> Result<bool, End> {
+        if engine.prepared().is_empty() {
+            return Ok(false);
+        }
+        // Its transaction gives no turn away: none of the workers' schedulers is its own any more.
+        if let Some(changes) = self.run.end_prepared(engine, &Scene::default(), true)? {
+            let after = self.run.model().clone();
+            self.committed(&changes, after);
+        }
+        Ok(true)
+    }
+
+    /// One DDL statement on a table.
+    pub fn ddl(&mut self, engine: &Arc<Engine>, name: &str) -> Result<(), End> {
+        if self.run.alter(engine, name)? {
+            let after = self.run.model().clone();
+            self.replaced(name, after);
+        }
+        Ok(())
+    }
+}
+
+/// Nobody can go on: ends the branches that are prepared. False: there was none, or none could be ended.
+pub fn end_branches(world: &Mutex<World<'_>>, engine: &Arc<Engine>) -> bool {
+    let mut world = world.lock().unwrap_or_else(PoisonError::into_inner);
+    let before = engine.prepared().len();
+    for _ in 0..before {
+        if let Err(end) = world.end_branch(engine) {
+            world.set_end(end);
+            return true;
+        }
+    }
+    engine.prepared().len() < before
+}
+
+impl Run {
+    /// True if it was done.
+    fn alter(&mut self, engine: &Arc<Engine>, name: &str) -> Result<bool, End> {
+        let mut after = self.model().clone();
+        let Some(table) = after.table_mut(name) else { return Ok(false) };
+        let codec = self.codec();
+        let wait = self.options();
+        self.doing = "ddl";
+        self.aim_crash(10, 60);
+        let (what, result) = match self.random.below(6) {
+            0 => {
+                table.rows.clear();
+                ("truncate", engine.truncate_table(DATABASE, name, &wait))
+            }
+            1 => {
+                let altered =
+                    engine.alter_table_options(DATABASE, name, &wait, &mut |options| options.compression = codec);
+                ("alter", altered.map(|_| ()))
+            }
+            2 | 3 => {
+                let mut definition = workload::definition(name, codec);
+                table.has_body_index = self.random.chance(2);
+                if table.has_body_index {
+                    definition.indexes.push(workload::body_index());
+                }
+                ("rebuild", engine.rebuild_table(DATABASE, name, definition, None, &wait).map(|_| ()))
+            }
+            _ => {
+                table.has_body_index = !table.has_body_index;
+                match table.has_body_index {
+                    true => (
+                        "create index on",
+                        engine.create_index(DATABASE, name, workload::body_index(), &wait).map(|_| ()),
+                    ),
+                    false => ("drop index of", engine.drop_index(DATABASE, name, BODY_INDEX, &wait).map(|_| ())),
+                }
+            }
+        };
+        let done = result.is_ok();
+        self.finish(&format!("{what} {name}"), result, after, &mut Scene::default(), &[]).map(|()| done)
+    }
+}
