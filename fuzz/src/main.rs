@@ -58,6 +58,8 @@ const TARGETS: &[Target] = &[
     ("key-ring", stored::key_ring),
     ("description", stored::description),
     ("backup", stored::backup),
+    ("undo-logs", stored::undo_logs),
+    ("xid", stored::xid),
 ];
 
 fn main() -> ExitCode {

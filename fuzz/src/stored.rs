@@ -1,14 +1,19 @@
-//! Files of the storage engine that are not pages: the doublewrite file, the key ring, descriptions of tables, backups.
+//! Files of the storage engine that are not pages: the doublewrite file, the key ring, descriptions of tables, backups; and
+//! undo logs, with an engine that is to make sense of them.
 
 use std::sync::{Arc, OnceLock};
 
 use format::checksum::{crc32c, crc32c_append};
+use format::page::{header, undo};
+use format::value::ColumnType;
+use format::xid::Xid;
 use storage::backup::{ArchiveWriter, Backup, Restore, Verify, read_archive};
 use storage::dictionary::codec;
 use storage::io::sim::SimDisk;
 use storage::io::{Caching, Disk, OpenMode};
 use storage::schema::{
-    Column, ColumnDefault, Compression, ForeignKey, IndexDefinition, IndexPart, ReferentialAction, TableOptions,
+    Column, ColumnDefault, ColumnSet, Compression, ForeignKey, IndexDefinition, IndexPart, ReadMode, ReferentialAction,
+    Row, TableDefinition, TableOptions,
 };
 use storage::tablespace::{doublewrite, encryption};
 use storage::{Config, Engine, TrxOptions};
@@ -122,6 +127,125 @@ pub fn backup(random: &mut Random) {
     }
 }
 
+const UNDO: &str = "undo_001";
+
+/// An instance that was killed, all of it on the device: with history, an open transaction and two that are prepared.
+fn unfinished() -> (SimDisk, Config) {
+    let config = Config {
+        page_bytes: 4096,
+        pool_bytes: 200 * 4096,
+        system_compression: storage::tablespace::Algorithm::NONE,
+        ..Config::tiny()
+    };
+    let disk = SimDisk::new(1);
+    let shared: Arc<dyn Disk> = Arc::new(disk.clone());
+    Engine::create(shared.clone(), &config).expect("a new instance in a new disk");
+    let engine = Engine::open(shared, config.clone()).expect("an instance that was closed");
+    let wait = TrxOptions::patient();
+    engine.create_database("d", format::collation::CollationId::DEFAULT, &wait).expect("a disk without faults");
+    let definition = TableDefinition {
+        database: "d".into(),
+        name: "t".into(),
+        columns: vec![
+            Column::new("id", ColumnType::Int { bytes: 4, unsigned: true }, false),
+            Column::new("filler", ColumnType::Binary { bytes: 200 }, false),
+        ],
+        indexes: vec![IndexDefinition::new("PRIMARY", true, &[0])],
+        ..TableDefinition::default()
+    };
+    engine.create_table(definition, &wait).expect("a disk without faults");
+    let fill = |trx: &mut storage::Trx, ids: std::ops::Range<u32>, byte: u8| {
+        let table = trx.open_table("d", "t").expect("a table that was made");
+        for id in ids {
+            let (id, mut row) = (id.to_be_bytes(), Row::new());
+            let key = [Some(&id[..])];
+            let all = ColumnSet::first(2);
+            if trx.get(&table, 0, &key, ReadMode::EXCLUSIVE, &all, &mut row).expect("a disk without faults") {
+                trx.update(&table, &row, &[(1, Some(&[byte; 200]))]).expect("a disk without faults");
+            } else {
+                trx.insert(&table, &[Some(&id), Some(&[byte; 200])]).expect("a disk without faults");
+            }
+        }
+    };
+    for byte in 0..2 {
+        let mut trx = engine.begin(TrxOptions::default());
+        fill(&mut trx, 0..60, byte);
+        trx.commit().expect("a disk without faults");
+    }
+    for (number, ids) in [(1, 0..20), (2, 100..110)] {
+        let xid = Xid::new(number, b"a global part", b"a branch").expect("parts that fit");
+        let xid = if number == 1 { xid } else { Xid::new(number, b"another", b"").expect("parts that fit") };
+        let claim = engine.claim_xid(xid).expect("a new name");
+        let mut trx = claim.begin(TrxOptions::default());
+        fill(&mut trx, ids, 7);
+        trx.prepare(claim, false).expect("a disk without faults");
+    }
+    let mut open = engine.begin(TrxOptions::default());
+    fill(&mut open, 20..50, 9);
+    engine.store().checkpoint().expect("a disk without faults");
+    let killed = disk.duplicate();
+    drop(open);
+    (killed, config)
+}
+
+/// Undo pages that say something else than they did, under checksums that are right: what recovery, rollback, purge and
+/// the ends of prepared branches make of headers, names of branches, lists and records.
+pub fn undo_logs(random: &mut Random) {
+    static INSTANCE: OnceLock<(SimDisk, Config)> = OnceLock::new();
+    let (whole, config) = INSTANCE.get_or_init(unfinished);
+    let disk = whole.duplicate();
+    let pages = disk.file_bytes(UNDO) as usize / config.page_bytes;
+    let file = disk.open(UNDO, OpenMode::ReadWrite, Caching::Cached).expect("it is there");
+    let is_whole = random.chance(16);
+    for _ in 0..if is_whole { 0 } else { 1 + random.below(3) } {
+        let at = (1 + random.below(pages - 1)) * config.page_bytes;
+        let mut page = vec![0; config.page_bytes];
+        file.read_at(at as u64, &mut page).expect("a disk without faults");
+        if header::is_zero(&page) {
+            continue;
+        }
+        let (place, count) = match random.below(4) {
+            0 => (undo::FIRST_LOG, undo::LOG_HEADER_XID_BYTES),
+            1 => (undo::FIRST_LOG + undo::LOG_XID_FORMAT, Xid::BYTES),
+            2 => (header::BODY, undo::FIRST_LOG - header::BODY),
+            _ => (header::BODY, page.len() - header::BODY - 8),
+        };
+        let mut part = page[place..place + count].to_vec();
+        random.damage_in_place(&mut part);
+        page[place..place + count].copy_from_slice(&part);
+        let lsn = header::lsn(&page);
+        header::seal(&mut page, lsn);
+        file.write_at(at as u64, &page).expect("a disk without faults");
+    }
+    let opened = Engine::open(Arc::new(disk.clone()), config.clone());
+    if is_whole {
+        assert_eq!(opened.as_ref().map(|engine| engine.prepared().len()).ok(), Some(2), "a good instance");
+    }
+    let Ok(engine) = opened else { return };
+    for xid in engine.prepared() {
+        let _ =
+            if random.chance(2) { engine.commit_prepared(&xid, false) } else { engine.rollback_prepared(&xid, false) };
+    }
+    for _ in 0..40 {
+        if !engine.step().is_ok_and(|more| more) {
+            break;
+        }
+    }
+}
+
+/// Names of branches: as a header has them, and as they are written in SQL.
+pub fn xid(random: &mut Random) {
+    let (gtrid, bqual) = (random.bytes(64), random.bytes(64));
+    let xid = Xid::new(random.next() as u32 & Xid::FORMAT_MAX, &gtrid, &bqual).expect("parts that fit");
+    let mut bytes = xid.encode().to_vec();
+    let again = Xid::decode(&bytes).expect("what was encoded");
+    assert!(again == xid && again.format() == xid.format(), "{} became {}", xid.to_sql(), again.to_sql());
+    random.damage(&mut bytes);
+    if let Ok(damaged) = Xid::decode(&bytes) {
+        assert!(damaged.gtrid().len() <= Xid::PART_BYTES_MAX && damaged.bqual().len() <= Xid::PART_BYTES_MAX);
+    }
+}
+
 pub fn key_ring(random: &mut Random) {
     let mut text = b"# a comment\n".to_vec();
     for number in 0..random.below(3) {
@@ -154,7 +278,7 @@ pub fn description(random: &mut Random) {
     let mut options = codec::write_options(&options, &[key]);
     let mut column = codec::write_column(&Column {
         name: "c".into(),
-        ty: format::value::ColumnType::Int { bytes: 4, unsigned: true },
+        ty: ColumnType::Int { bytes: 4, unsigned: true },
         nullable: true,
         default: ColumnDefault::Literal(vec![1, 2, 3, 4]),
         on_update_now: false,
