@@ -2,8 +2,9 @@
 //! proof that the test can fail: a server that breaks a rule is caught.
 
 use bench::filesystems::{Arguments, Survived, crash};
-use bench::mounts::{self, Filesystem};
-use bench::process::Scratch;
+use bench::mounts::{self, Filesystem, Mount};
+use bench::process::{Kind, Options, Scratch, Server, disk_usage};
+use bench::sysbench::{self, Run};
 
 const SHORT: Arguments = Arguments {
     on: None,
@@ -50,6 +51,48 @@ fn nothing_is_lost_on_xfs() {
 #[test]
 fn nothing_is_lost_on_btrfs() {
     nothing_is_lost_on("btrfs");
+}
+
+/// XFS copies what is written untorn, and what it allocates for that must not fill the holes behind pages.
+#[test]
+fn copies_of_xfs_leave_the_holes() {
+    let scratch = Scratch::new("filesystems-holes").expect("a directory");
+    let filesystem = Filesystem::find("xfs").expect("a filesystem of the list");
+    if let Some(obstacle) = mounts::obstacle(&scratch.0).or_else(|| filesystem.obstacle()) {
+        println!("skipped: {obstacle}");
+        return;
+    }
+    if !sysbench::is_installed() {
+        println!("skipped: sysbench is not installed");
+        return;
+    }
+    let mount = Mount::create(filesystem, &scratch.0.join("xfs"), 3 << 29, false).expect("a filesystem");
+    let directory = mount.directory.join("glassine");
+    // Several cleaners, which must not get in each other's way.
+    let more = vec!["--innodb-page-cleaners=4".to_string()];
+    let options = Options { pool: "8M".into(), log: "64M".into(), flush_at_commit: 2, more };
+    let server = Server::create(Kind::Glassine, &directory, &options).expect("a server");
+    let mut client = server.connect().expect("a connection");
+    client.query("CREATE DATABASE sbtest").expect("a database");
+    let load = Run {
+        script: "oltp_write_only",
+        tables: 2,
+        rows: 50_000,
+        threads: 4,
+        seconds: 4,
+        prepared: true,
+        more: &["--rand-type=uniform".to_string()],
+    };
+    load.prepare(&server).expect("rows");
+    load.run(&server).expect("work");
+    let question = "SELECT TORN_PROTECTION FROM information_schema.GLASSINE_TABLESPACE_COMPRESSION \
+                    WHERE NAME = 'sbtest/sbtest1'";
+    let protection = client.query(question).expect("an answer").rows[0][0].clone();
+    drop(client);
+    server.stop().expect("a clean shutdown");
+    let (allocated, logical) = disk_usage(&directory.join("data/sbtest")).expect("files");
+    // With doublewrite or without: these rows compress to less than half.
+    assert!(allocated * 10 < logical * 6, "{allocated} of {logical} bytes are allocated ({protection:?})");
 }
 
 /// Breaks a rule in up to 20 power cuts; the test must notice one of them, and say `complaint`.

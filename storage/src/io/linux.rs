@@ -6,6 +6,18 @@
 //!
 //! What a filesystem says of itself is not always so (bigalloc calls 4K its block and frees clusters); what can be tried
 //! is tried, once per device, see `probe`.
+//!
+//! *Untorn writes on XFS.* What the device does not do by itself, XFS does by a copy: new blocks are allocated, written,
+//! and exchanged for the old ones. As of Linux 6.18 it allocates not for the write alone, but up to the next copy that is
+//! under way in the file, and keeps what it did not need for minutes. All holes in between are filled meanwhile:
+//!
+//! ```text
+//!   page  100 |##..|                     write of 100                under way |##..| page 5000
+//!             |<-------------------- all of this is allocated ---------------->|
+//! ```
+//!
+//! So untorn writes to a file of XFS are begun in the order of their offsets, and while some are under way others wait:
+//! above a write there is never one that began before it.
 
 use std::cell::RefCell;
 use std::fs;
@@ -13,7 +25,7 @@ use std::io::{self, IoSlice};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant, SystemTime};
 
 use rustix::fs::{AtFlags, FallocateFlags, FlockOperation, IFlags, OFlags, SeekFrom, StatxFlags};
@@ -24,6 +36,7 @@ use rustix::rand::GetRandomFlags;
 use super::native::{self, RWF_ATOMIC, WriteQueue};
 use super::probe::{Probe, Probes};
 use super::{Caching, Clock, DirectoryEntry, Disk, File, FileFacts, OpenMode, Punching, Write};
+use crate::sync::{Mutex, MutexGuard, Rank};
 
 /// The file that a running server holds locked.
 const LOCK_NAME: &str = "glassine.lock";
@@ -31,7 +44,7 @@ const LOCK_NAME: &str = "glassine.lock";
 /// Filesystems by their `f_type`.
 const FILESYSTEMS: [(u64, &str); 14] = [
     (0xEF53, EXT4),
-    (0x5846_5342, "xfs"),
+    (0x5846_5342, XFS),
     (0x9123_683E, BTRFS),
     (0x2FC1_2FC1, ZFS),
     (0x0102_1994, "tmpfs"),
@@ -48,6 +61,7 @@ const FILESYSTEMS: [(u64, &str); 14] = [
 
 /// Its two predecessors carry the same number.
 const EXT4: &str = "ext4";
+const XFS: &str = "xfs";
 const BTRFS: &str = "btrfs";
 const ZFS: &str = "zfs";
 
@@ -111,7 +125,7 @@ impl Disk for LinuxDisk {
             directory: path.parent().unwrap_or(Path::new(".")).to_path_buf(),
             probes: self.probes.clone(),
         });
-        Ok(Arc::new(LinuxFile { file, direct, probing }))
+        Ok(Arc::new(LinuxFile { file, direct, probing, kind: OnceLock::new(), copying: Mutex::new(Rank::Leaf, ()) }))
     }
 
     fn exists(&self, path: &str) -> io::Result<bool> {
@@ -194,6 +208,10 @@ struct LinuxFile {
     /// Not through the page cache.
     direct: bool,
     probing: Option<Probing>,
+    /// The filesystem's, once somebody has asked.
+    kind: OnceLock<&'static str>,
+    /// Held while untorn writes are under way that may be copies.
+    copying: Mutex<()>,
 }
 
 /// Where to try out what the file's filesystem does.
@@ -203,6 +221,52 @@ struct Probing {
 }
 
 impl LinuxFile {
+    /// The filesystem's kind, as in [`FILESYSTEMS`].
+    fn filesystem(&self) -> io::Result<&'static str> {
+        if let Some(kind) = self.kind.get() {
+            return Ok(kind);
+        }
+        let magic = rustix::fs::fstatfs(&self.file)?.f_type as u64;
+        let kind = FILESYSTEMS.iter().find(|(known, _)| *known == magic).map_or("unknown", |(_, name)| name);
+        Ok(self.kind.get_or_init(|| kind))
+    }
+
+    /// Waits until untorn writes may begin; they may last as long as the result is kept. See the module header.
+    fn begin_untorn(&self) -> Option<MutexGuard<'_, ()>> {
+        self.filesystem().is_ok_and(|kind| kind == XFS).then(|| self.copying.lock())
+    }
+
+    /// Writes, when its turn has come.
+    fn write_untorn_now(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        let flags = ReadWriteFlags::from_bits_retain(RWF_ATOMIC);
+        loop {
+            return match rustix::io::pwritev2(&self.file, &[IoSlice::new(bytes)], offset, flags) {
+                Ok(count) if count == bytes.len() => Ok(()),
+                // All or nothing is what was asked for.
+                Ok(_) => Err(io::ErrorKind::WriteZero.into()),
+                Err(Errno::INTR) => continue,
+                Err(Errno::NOSYS) => Err(io::ErrorKind::Unsupported.into()),
+                Err(error) => Err(error.into()),
+            };
+        }
+    }
+
+    /// Performs writes, begun in this order.
+    fn write_in_order(&self, writes: &[Write<'_>]) -> io::Result<()> {
+        let write = |write: &Write<'_>| match write.untorn {
+            true => self.write_untorn_now(write.offset, write.bytes),
+            false => self.write_at(write.offset, write.bytes),
+        };
+        // Through the page cache a write does not wait for the device anyway.
+        if !self.direct || writes.len() < 2 {
+            return writes.iter().try_for_each(write);
+        }
+        QUEUE.with_borrow_mut(|queue| match queue.get_or_insert_with(WriteQueue::new) {
+            Some(queue) => queue.write_all(self.file.as_raw_fd(), writes, write),
+            None => writes.iter().try_for_each(write),
+        })
+    }
+
     /// The lengths of untorn writes that the kernel promises for this file.
     fn atomic_write(&self) -> Option<(usize, usize)> {
         // Through the page cache nothing is promised.
@@ -276,17 +340,8 @@ impl File for LinuxFile {
     }
 
     fn write_untorn(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
-        let flags = ReadWriteFlags::from_bits_retain(RWF_ATOMIC);
-        loop {
-            return match rustix::io::pwritev2(&self.file, &[IoSlice::new(bytes)], offset, flags) {
-                Ok(count) if count == bytes.len() => Ok(()),
-                // All or nothing is what was asked for.
-                Ok(_) => Err(io::ErrorKind::WriteZero.into()),
-                Err(Errno::INTR) => continue,
-                Err(Errno::NOSYS) => Err(io::ErrorKind::Unsupported.into()),
-                Err(error) => Err(error.into()),
-            };
-        }
+        let _turn = self.begin_untorn();
+        self.write_untorn_now(offset, bytes)
     }
 
     fn expect_untorn(&self, block_bytes: usize) -> io::Result<()> {
@@ -294,19 +349,20 @@ impl File for LinuxFile {
     }
 
     fn write_all(&self, writes: &[Write<'_>]) -> io::Result<()> {
-        // Through the page cache a write does not wait for the device anyway.
-        if !self.direct || writes.len() < 2 {
-            return writes.iter().try_for_each(|write| self.write_one(write));
+        if !writes.iter().any(|write| write.untorn) {
+            return self.write_in_order(writes);
         }
-        QUEUE.with_borrow_mut(|queue| match queue.get_or_insert_with(WriteQueue::new) {
-            Some(queue) => queue.write_all(self.file.as_raw_fd(), self, writes),
-            None => writes.iter().try_for_each(|write| self.write_one(write)),
-        })
+        let _turn = self.begin_untorn();
+        if writes.is_sorted_by_key(|write| write.offset) {
+            return self.write_in_order(writes);
+        }
+        let mut writes = writes.to_vec();
+        writes.sort_unstable_by_key(|write| write.offset);
+        self.write_in_order(&writes)
     }
 
     fn facts(&self) -> io::Result<FileFacts> {
-        let magic = rustix::fs::fstatfs(&self.file)?.f_type as u64;
-        let filesystem = FILESYSTEMS.iter().find(|(known, _)| *known == magic).map_or("unknown", |(_, name)| name);
+        let filesystem = self.filesystem()?;
         let copy_on_write = match filesystem {
             ZFS => true,
             // A file with the attribute C is overwritten in place.

@@ -18,7 +18,7 @@ use std::mem::size_of;
 use std::os::fd::{AsRawFd, RawFd};
 use std::ptr::null_mut;
 
-use super::{File, Write};
+use super::Write;
 
 /// Writes that may be under way at once, per thread.
 const DEPTH: usize = 64;
@@ -78,12 +78,20 @@ impl WriteQueue {
         })
     }
 
-    /// Performs all writes to a file, which is open as `descriptor`. What the kernel leaves undone is done by `file`.
-    pub fn write_all(&mut self, descriptor: RawFd, file: &dyn File, writes: &[Write<'_>]) -> io::Result<()> {
+    /// Performs all writes to a file, which is open as `descriptor`; they are begun in the given order. What the kernel
+    /// leaves undone is handed to `finish`.
+    pub fn write_all(
+        &mut self,
+        descriptor: RawFd,
+        writes: &[Write<'_>],
+        finish: impl Fn(&Write<'_>) -> io::Result<()>,
+    ) -> io::Result<()> {
         for writes in writes.chunks(DEPTH) {
             self.perform(descriptor, writes);
             for (write, &result) in writes.iter().zip(self.results.iter()) {
-                finish(file, write, result)?;
+                if let Some(rest) = rest(write, result)? {
+                    finish(&rest)?;
+                }
             }
         }
         Ok(())
@@ -179,19 +187,17 @@ fn last_error() -> i32 {
     io::Error::last_os_error().raw_os_error().unwrap_or(0)
 }
 
-/// What is left to do after the kernel's answer to a write.
-fn finish(file: &dyn File, write: &Write<'_>, result: i64) -> io::Result<()> {
+/// What is left to do after the kernel's answer to a write: it is done by the usual way, which also finds out why.
+fn rest<'a>(write: &Write<'a>, result: i64) -> io::Result<Option<Write<'a>>> {
     let done = match usize::try_from(result) {
-        Ok(bytes) if bytes == write.bytes.len() => return Ok(()),
+        Ok(bytes) if bytes == write.bytes.len() => return Ok(None),
+        // All or nothing: so it is done again.
+        Ok(_) if write.untorn => 0,
         Ok(bytes) => bytes,
         Err(_) if [libc::EAGAIN, libc::EINTR, libc::ENOSYS, libc::EPERM].contains(&(-result as i32)) => 0,
         Err(_) => return Err(io::Error::from_raw_os_error(-result as i32)),
     };
-    // None of it or a part: by the usual way, which also finds out why.
-    match write.untorn {
-        true => file.write_untorn(write.offset, write.bytes),
-        false => file.write_at(write.offset + done as u64, &write.bytes[done..]),
-    }
+    Ok(Some(Write { offset: write.offset + done as u64, bytes: &write.bytes[done..], untorn: write.untorn }))
 }
 
 /// The kernel's `struct fiemap`, with room for some extents behind it.

@@ -205,12 +205,16 @@ impl Batch {
         let started = space.now();
         let rounding = space.rounding(protection);
         let out = &mut self.encoded;
-        let encoded =
-            transform::encode(plain, algorithm, level, rounding.saves_bytes(plain.len()), &mut self.scratch, out);
+        let encoded = transform::encode(plain, algorithm, level, rounding.unit_bytes(), &mut self.scratch, out);
         space.counters.compressed(space.now().saturating_sub(started));
         encoded?;
         let exact = transform::encoded_bytes(out).expect("just encoded");
-        out.truncate(rounding.stored_bytes(exact));
+        let stored_bytes = rounding.stored_bytes(exact);
+        if stored_bytes >= plain.len() {
+            return None;
+        }
+        // Of a power of two less may be there than it takes.
+        out.resize(stored_bytes, 0);
         space.counters.total.pages_compressed.add(1);
         Some(PageState::encoded(algorithm.number(), exact))
     }
@@ -283,11 +287,11 @@ pub enum Rounding {
 }
 
 impl Rounding {
-    /// By how much a page must get shorter at least to be worth encoding.
-    fn saves_bytes(self, page_bytes: usize) -> usize {
+    /// What the codec counts in. Powers of two are not left to it: it would take pages that save a block, but not one of
+    /// the few that it looks for, for noise.
+    fn unit_bytes(self) -> usize {
         match self {
-            Rounding::Blocks(block) => block,
-            Rounding::PowersOfTwo(_) => page_bytes / 2,
+            Rounding::Blocks(bytes) | Rounding::PowersOfTwo(bytes) => bytes,
         }
     }
 
