@@ -17,7 +17,9 @@
 //! while its outer query stands between two rows.
 
 pub mod change;
+mod grouping;
 pub mod insert;
+mod join;
 pub mod query;
 pub mod row;
 pub mod sort;

@@ -515,7 +515,6 @@ fn push_slot(level: &Level<'_>, slot: usize, items: &mut Vec<Item>) {
     }
 }
 
-/// Binds an expression that may aggregate; the calls join those already found.
 /// GROUP BY: by expressions, names and numbers of what is selected.
 fn bind_group(level: &Level<'_>, select: &Select, items: &[Item], aliases: &Aliases) -> Result<Vec<Expr>> {
     let mut keys = Vec::new();
@@ -560,6 +559,7 @@ fn bind_order(
     Ok(order)
 }
 
+/// Binds an expression that may aggregate; the calls join those already found.
 fn bind_aggregating(
     context: &PlanContext<'_>,
     scope: &dyn Scope,
