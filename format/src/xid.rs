@@ -80,10 +80,10 @@ impl Xid {
         Xid::new(get_u32(bytes, 0), &data[..gtrid], &data[gtrid..]).ok_or(Error::corrupt("the format of an XID", 0))
     }
 
-    /// As it may be written in a statement: `'gtrid','bqual',format`, in hexadecimal unless all of it is plain text. What
-    /// is as it is when it is left out is left out.
+    /// As it may be written in a statement: `'gtrid','bqual',format`, in hexadecimal unless all of it is letters, digits,
+    /// blanks, `_` and `-`, as MariaDB has it. What is as it is when it is left out is left out.
     pub fn to_sql(&self) -> String {
-        let is_plain = |part: &[u8]| part.iter().all(|byte| matches!(byte, b' '..=b'~') && !b"'\\".contains(byte));
+        let is_plain = |part: &[u8]| part.iter().all(|byte| byte.is_ascii_alphanumeric() || b" _-".contains(byte));
         let plain = is_plain(&self.gtrid) && is_plain(&self.bqual);
         let quoted = |part: &[u8]| match plain {
             true => format!("'{}'", String::from_utf8_lossy(part)),
@@ -166,5 +166,7 @@ mod tests {
         assert_eq!(shown(1, b"hex", b"y"), "'hex','y'");
         assert_eq!(shown(9, b"hex", b""), "'hex','',9");
         assert_eq!(shown(9, b"a\xFF", b"x"), "X'61ff',X'78',9");
+        assert_eq!(shown(1, b"a_b-c d", b""), "'a_b-c d'");
+        assert_eq!(shown(1, b"a:b", b""), "X'613a62'");
     }
 }

@@ -52,6 +52,8 @@ pub struct Process {
     /// The level of that transaction, and whether it only reads.
     trx_isolation: AtomicU8,
     trx_read_only: AtomicBool,
+    /// `foreign_key_checks` and `unique_checks`, as its last statement with a transaction had them.
+    checks: [AtomicBool; 2],
     /// Wakes the thread from its read.
     wake: Mutex<Option<Box<dyn Fn() + Send>>>,
 }
@@ -89,6 +91,8 @@ pub struct ProcessRow {
     pub state: &'static str,
     pub info: Option<String>,
     pub transaction: Option<OpenTransaction>,
+    pub foreign_key_checks: bool,
+    pub unique_checks: bool,
 }
 
 impl Process {
@@ -149,6 +153,13 @@ impl Process {
     /// The connection ends when the statement has been answered.
     pub fn leave(&self) {
         self.killed.store(true, Ordering::Relaxed);
+    }
+
+    /// What a statement looks after, for others to see.
+    #[inline]
+    pub fn set_checks(&self, foreign_keys: bool, unique: bool) {
+        self.checks[0].store(foreign_keys, Ordering::Relaxed);
+        self.checks[1].store(unique, Ordering::Relaxed);
     }
 
     /// A transaction has begun to work.
@@ -216,11 +227,29 @@ impl Process {
                 Stage::Metadata => "Waiting for table metadata lock",
                 Stage::GlobalReadLock => "Waiting for global read lock",
                 Stage::Commit => "Waiting for commit lock",
-                Stage::Runs | Stage::Row | Stage::AutoIncrement => activity.state,
+                Stage::Row | Stage::AutoIncrement => waits_for_row(&activity.text),
+                Stage::Runs => activity.state,
             },
             info: (!activity.text.is_empty()).then(|| String::from_utf8_lossy(&activity.text).into_owned()),
             transaction: self.transaction(),
+            foreign_key_checks: self.checks[0].load(Ordering::Relaxed),
+            unique_checks: self.checks[1].load(Ordering::Relaxed),
         }
+    }
+}
+
+/// What MySQL says of a statement that waits for a row: what it was doing.
+fn waits_for_row(statement: &[u8]) -> &'static str {
+    let mut rest = statement.trim_ascii_start();
+    while let Some(comment) = rest.strip_prefix(b"/*") {
+        let end = comment.windows(2).position(|pair| pair == b"*/").map_or(comment.len(), |at| at + 2);
+        rest = comment[end..].trim_ascii_start();
+    }
+    let word = rest.split(|byte| !byte.is_ascii_alphabetic()).next().unwrap_or_default();
+    match word.to_ascii_uppercase().as_slice() {
+        b"UPDATE" | b"DELETE" => "updating",
+        b"INSERT" | b"REPLACE" => "update",
+        _ => "executing",
     }
 }
 
@@ -256,6 +285,7 @@ impl ProcessList {
             trx_since_us: AtomicU64::new(0),
             trx_isolation: AtomicU8::new(0),
             trx_read_only: AtomicBool::new(false),
+            checks: [AtomicBool::new(true), AtomicBool::new(true)],
             wake: Mutex::new(None),
         });
         self.processes.write().push(process.clone());
@@ -330,6 +360,24 @@ mod tests {
         assert_eq!(list.list()[0].info, None);
         list.remove(&process);
         assert!(list.is_empty());
+    }
+
+    #[test]
+    fn who_waits_for_a_row_says_what_for() {
+        let list = ProcessList::new();
+        let process = list.register("localhost");
+        for (statement, state) in [
+            ("update t set a = 1", "updating"),
+            ("/* an id */ DELETE FROM t", "updating"),
+            ("INSERT INTO t VALUES (1)", "update"),
+            ("(SELECT 1 FROM t FOR UPDATE)", "executing"),
+            ("/* without an end", "executing"),
+        ] {
+            process.begin("Query", statement.as_bytes());
+            assert_eq!(list.list()[0].state, "");
+            let _stage = process.interrupt.enter(Stage::Row);
+            assert_eq!(list.list()[0].state, state, "{statement}");
+        }
     }
 
     #[test]

@@ -4,6 +4,7 @@ use format::value::{DateTime, Value};
 
 use super::{Facts, VirtualTable, int, long_text, number, optional, string, text, time};
 use crate::locks::{LOCK_BYTES, Lock, Picture, Transaction, Wait};
+use crate::processlist::ProcessRow;
 
 fn moment(facts: &Facts<'_>, us: u64) -> Value {
     let us = us as i64;
@@ -55,6 +56,8 @@ pub const INNODB_TRX: VirtualTable = VirtualTable {
             let weight = if trx.waiting.is_some() { Value::UInt(trx.weight()) } else { Value::Null };
             // A statement in it runs now.
             let busy = trx.process.as_ref().is_some_and(|process| process.command != "Sleep");
+            // Without a session, what is left is a rollback.
+            let checks = |shown: fn(&ProcessRow) -> bool| Value::Int(trx.process.as_ref().is_none_or(shown).into());
             let operation = match trx.state {
                 "LOCK WAIT" => Some("starting index read"),
                 "ROLLING BACK" => Some("rollback"),
@@ -78,8 +81,8 @@ pub const INNODB_TRX: VirtualTable = VirtualTable {
                 Value::UInt(trx.changes),
                 Value::UInt(0),
                 string(trx.isolation.name()),
-                Value::Int(1),
-                Value::Int(1),
+                checks(|process| process.unique_checks),
+                checks(|process| process.foreign_key_checks),
                 Value::Null,
                 Value::Int(0),
                 Value::UInt(0),

@@ -322,13 +322,13 @@ impl Parser<'_> {
         Ok(Expr::Literal(Literal::Integer(self.integer()?)))
     }
 
-    /// FOR UPDATE, FOR SHARE, LOCK IN SHARE MODE.
+    /// FOR UPDATE, FOR SHARE, LOCK IN SHARE MODE; behind the last, too, MariaDB's NOWAIT and SKIP LOCKED.
     fn row_lock(&mut self) -> Result<RowLock> {
         if self.take_word("LOCK") {
             for word in ["IN", "SHARE", "MODE"] {
                 self.expect_word(word)?;
             }
-            return Ok(RowLock { exclusive: false, of: Vec::new(), wait: LockWait::Wait });
+            return Ok(RowLock { exclusive: false, of: Vec::new(), wait: self.lock_wait()? });
         }
         self.expect_word("FOR")?;
         let exclusive = self.take_word("UPDATE");
@@ -336,15 +336,18 @@ impl Parser<'_> {
             self.expect_word("SHARE")?;
         }
         let of = if self.take_word("OF") { self.list(Self::table_name)? } else { Vec::new() };
-        let wait = if self.take_word("NOWAIT") {
-            LockWait::NoWait
-        } else if self.take_word("SKIP") {
+        Ok(RowLock { exclusive, of, wait: self.lock_wait()? })
+    }
+
+    fn lock_wait(&mut self) -> Result<LockWait> {
+        if self.take_word("NOWAIT") {
+            return Ok(LockWait::NoWait);
+        }
+        if self.take_word("SKIP") {
             self.expect_word("LOCKED")?;
-            LockWait::SkipLocked
-        } else {
-            LockWait::Wait
-        };
-        Ok(RowLock { exclusive, of, wait })
+            return Ok(LockWait::SkipLocked);
+        }
+        Ok(LockWait::Wait)
     }
 
     // ------------------------------------------------------------- tables

@@ -29,6 +29,7 @@ impl Session {
                 self.check_locked_tables(statement)?;
                 self.commit()?;
             }
+            false if self.only_reads() => return Err(Error::read_only_transaction()),
             false => self.use_temporary_tables(),
         }
         let entered = commits && self.enter_change()?;

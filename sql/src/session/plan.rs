@@ -194,6 +194,7 @@ impl Session {
         let writes = target.is_some();
         let refusal = self.check_branch(&cached.tables).and_then(|()| match target {
             // The session's own tables are its own affair.
+            Some(table) if !table.is_temporary() && self.only_reads() => Err(Error::read_only_transaction()),
             Some(table) if !table.is_temporary() => self.check_writable(),
             _ => Ok(()),
         });

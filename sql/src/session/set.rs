@@ -86,7 +86,7 @@ impl Session {
                 false => self.variables.set_default(&self.instance.variables, &name)?,
             };
             self.notice(notices);
-            return self.after_set(&name);
+            return self.after_set(&name, is_global);
         }
         // A bare word is its own value: SET sql_mode = ANSI, SET x = ON.
         let value = match value {
@@ -137,7 +137,7 @@ impl Session {
             }
         };
         self.notice(notices);
-        self.after_set(&name)
+        self.after_set(&name, is_global)
     }
 
     /// SET PERSIST, SET PERSIST_ONLY: for the next start, and with PERSIST for the running server, too. `None` is the
@@ -154,7 +154,7 @@ impl Session {
         let written = self.instance.persisted.set(own_name, &text, &self.state.user);
         written.map_err(|cause| cannot_persist(&cause))?;
         self.notice(notices);
-        self.after_set(name)
+        self.after_set(name, true)
     }
 
     /// RESET PERSIST, of one variable or of all.
@@ -177,7 +177,10 @@ impl Session {
         Ok(())
     }
 
-    fn after_set(&mut self, _name: &str) -> Result<()> {
+    fn after_set(&mut self, name: &str, is_global: bool) -> Result<()> {
+        if !is_global {
+            self.overrides_next(name);
+        }
         self.forget_plans();
         Ok(())
     }

@@ -212,6 +212,8 @@ impl Session {
 
     /// Runs a statement in the open transaction, or in one of its own: commits, or undoes what it did.
     pub(super) fn in_statement<T>(&mut self, run: impl FnOnce(&Session, &RefCell<Trx>) -> Result<T>) -> Result<T> {
+        let settings = &self.variables.settings;
+        self.process.set_checks(settings.foreign_key_checks, settings.unique_checks);
         let mut trx = match self.trx.take() {
             Some(mut trx) => {
                 trx.set_foreign_key_checks(self.variables.settings.foreign_key_checks);
@@ -265,6 +267,21 @@ impl Session {
         }
     }
 
+    /// What the session is given from now on goes over what only the next transaction was given before.
+    pub(super) fn overrides_next(&mut self, variable: &str) {
+        match variable {
+            "transaction_isolation" | "tx_isolation" => self.next_transaction.isolation = None,
+            "transaction_read_only" | "tx_read_only" => self.next_transaction.read_only = None,
+            _ => {}
+        }
+    }
+
+    /// Whether the next statement belongs to a transaction that only reads.
+    pub(super) fn only_reads(&self) -> bool {
+        let next = self.next_transaction.read_only.unwrap_or(self.variables.settings.transaction_read_only);
+        self.trx.as_ref().map_or(next, Trx::is_read_only)
+    }
+
     /// SET TRANSACTION.
     pub(super) fn set_transaction(
         &mut self,
@@ -295,7 +312,10 @@ impl Session {
         for (name, value) in settings {
             let Some(value) = value else { continue };
             match scope {
-                ast::VariableScope::Session => self.variables.set(name, &value)?,
+                ast::VariableScope::Session => {
+                    self.overrides_next(name);
+                    self.variables.set(name, &value)?
+                }
                 _ => self.instance.variables.set(name, &value)?,
             };
         }

@@ -31,8 +31,10 @@ impl Parser<'_> {
                 self.list(|parser| {
                     if parser.take_words(&["WITH", "CONSISTENT", "SNAPSHOT"]) {
                         consistent_snapshot = true;
-                    } else {
+                    } else if read_only.is_none() {
                         read_only = Some(parser.access_mode()?);
+                    } else {
+                        return Err(parser.unexpected());
                     }
                     Ok(())
                 })?;

@@ -21,8 +21,8 @@ pub(in crate::row) enum Turn {
     Entry(usize),
 }
 
-/// Checks the foreign keys whose turn it is of a row that is to be `version`. Of a row that changes, only those of changed
-/// columns.
+/// Checks the foreign keys whose turn it is of a row that is to be `version`. A row that changes is checked wherever an
+/// index entry of it is made, as in InnoDB: an orphan (`foreign_key_checks = 0` made it) cannot move, either.
 pub(in crate::row) fn check_parents(
     ctx: &Context<'_>,
     trx: &mut Transaction,
@@ -38,9 +38,11 @@ pub(in crate::row) fn check_parents(
             Turn::AfterRow => link.child_index == 0 && link.is_own(),
             Turn::Entry(index) => link.child_index == index,
         };
-        let concerned =
-            changes.is_none_or(|changes| changes.iter().any(|(column, _)| link.child_columns.contains(column)));
-        if !its_turn || !concerned {
+        let changed = |column: &usize| {
+            changes.is_none_or(|changes| changes.iter().any(|(changed, _)| changed == column))
+        };
+        let kept = !link.child_columns.iter().any(changed);
+        if !its_turn || kept && refers_to_itself(table, link, version) {
             continue;
         }
         let mut key = Key::new();
@@ -50,7 +52,8 @@ pub(in crate::row) fn check_parents(
             match version[usize::from(field)] {
                 FieldData::Bytes(bytes) => key.push(Some(bytes)),
                 FieldData::Null => has_null = true,
-                // It is too long to have been changed.
+                // A value that is elsewhere has not been changed: with it the row stays as it is.
+                FieldData::External(_) if kept => has_null = true,
                 FieldData::External(_) => return Err(Error::corrupt("a key in overflow pages")),
             }
         }
@@ -60,6 +63,16 @@ pub(in crate::row) fn check_parents(
         }
     }
     Ok(())
+}
+
+/// Whether a row is its own parent. While it moves, its entry in the parent's index may not be there yet.
+fn refers_to_itself(table: &Table, link: &Link, version: &[FieldData<'_>]) -> bool {
+    let Some(parent) = link.parent.as_ref().filter(|_| link.is_own()) else { return false };
+    let field = |column: usize| {
+        let field = table.indexes[0].field_of_column[column].expect("a clustered record has every column");
+        &version[usize::from(field)]
+    };
+    link.child_columns.iter().zip(&parent.columns).all(|(child, parent)| field(*child) == field(*parent))
 }
 
 fn find_parent(ctx: &Context<'_>, trx: &mut Transaction, link: &Link, key: &[Option<&[u8]>]) -> Result<bool> {
