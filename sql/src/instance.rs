@@ -12,6 +12,7 @@ use crate::accounts::Accounts;
 use crate::processlist::ProcessList;
 use crate::read_lock::ReadLock;
 use crate::status::ServerStatus;
+use crate::user_locks::UserLocks;
 use crate::variables::GlobalVariables;
 use crate::variables::persisted::Persisted;
 
@@ -23,6 +24,8 @@ pub struct Instance {
     pub processes: ProcessList,
     /// FLUSH TABLES WITH READ LOCK.
     pub read_lock: ReadLock,
+    /// GET_LOCK().
+    pub user_locks: UserLocks,
     pub accounts: Accounts,
     /// The last deadlock and how it was told.
     pub deadlock: Mutex<Option<(DeadlockReport, String)>>,
@@ -42,6 +45,7 @@ impl Instance {
             status: ServerStatus::new(),
             processes: ProcessList::new(),
             read_lock: ReadLock::default(),
+            user_locks: UserLocks::default(),
             accounts,
             deadlock: Mutex::new(None),
             persisted: Persisted::new(&datadir),

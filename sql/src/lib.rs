@@ -20,6 +20,8 @@ pub mod processlist;
 
 pub mod read_lock;
 
+pub mod user_locks;
+
 pub mod accounts;
 
 pub mod expression;

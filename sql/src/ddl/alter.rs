@@ -21,7 +21,7 @@ use storage::schema::{
 use storage::{Table, TrxOptions};
 
 use super::copy::{Copier, Source};
-use super::{Context, Outcome, bare, check_name, column, create, foreign_key, index, options};
+use super::{Context, Outcome, bare, check_name, check_not_reserved, column, create, foreign_key, index, options};
 use crate::catalog::storage_error;
 use crate::error::{Error, Result};
 use crate::parser::ast::{
@@ -161,6 +161,7 @@ impl Change {
             AlterAction::RenameColumn { old, new } => {
                 let ordinal = self.column(old)?;
                 check_name(new, Error::wrong_column_name)?;
+                check_not_reserved(new, Error::wrong_column_name)?;
                 if self.column(new).is_ok_and(|other| other != ordinal) {
                     return Err(Error::duplicate_column_name(new));
                 }
@@ -191,6 +192,7 @@ impl Change {
             AlterAction::RenameIndex { old, new } => {
                 let at = self.index(old).ok_or_else(|| Error::key_does_not_exist(old, &self.definition.name))?;
                 check_name(new, Error::wrong_index_name)?;
+                check_not_reserved(new, Error::wrong_index_name)?;
                 if self.index(new).is_some_and(|other| other != at) {
                     return Err(Error::duplicate_key_name(new));
                 }
@@ -429,6 +431,10 @@ impl Change {
             let encrypt_tables = context.instance.variables.text("innodb_encrypt_tables");
             options::check_encryption(&self.definition.options, &encrypt_tables)?;
             self.copy = true;
+        }
+        // A counter that begins in the middle of a table's life begins behind what is there.
+        if table.auto_increment.is_none() && self.definition.columns.iter().any(|column| column.auto_increment) {
+            self.auto_increment = self.auto_increment.or(Some(1));
         }
         if table.is_temporary() {
             return self.perform_temporary(context, table);

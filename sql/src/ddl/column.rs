@@ -6,7 +6,7 @@ use format::collation::{Charset, CollationId, collation};
 use format::value::{ColumnType, LobSize};
 use storage::schema::{Column, ColumnDefault};
 
-use super::{Context, check_name, options};
+use super::{Context, check_name, check_not_reserved, options};
 use crate::error::{Error, Result};
 use crate::expression::assign::{AssignMode, Target, assign, encode};
 use crate::expression::{Binder, Datum, NoFields, NoScope};
@@ -21,6 +21,7 @@ const COMMENT_CHARS_MAX: usize = 1024;
 /// The stored column of a written one. `table` is the table's collation.
 pub fn column(context: &Context<'_>, spec: &ColumnSpec, table: CollationId) -> Result<Column> {
     check_name(&spec.name, Error::wrong_column_name)?;
+    check_not_reserved(&spec.name, Error::wrong_column_name)?;
     if spec.generated.is_some() {
         return Err(Error::unsupported("generated columns"));
     }

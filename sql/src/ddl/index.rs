@@ -4,7 +4,7 @@ use format::collation::collation;
 use format::value::ColumnType;
 use storage::schema::{Column, IndexDefinition, IndexPart, same_name};
 
-use super::{Context, check_name};
+use super::{Context, check_name, check_not_reserved};
 use crate::error::{Error, Result};
 use crate::parser::ast::{IndexKind, IndexSpec};
 
@@ -142,6 +142,7 @@ fn name(spec: &IndexSpec, columns: &[Column], parts: &[IndexPart], others: &[Ind
     let taken = |name: &str| others.iter().any(|other| same_name(&other.name, name));
     if let Some(name) = &spec.name {
         check_name(name, Error::wrong_index_name)?;
+        check_not_reserved(name, Error::wrong_index_name)?;
         if name.eq_ignore_ascii_case("PRIMARY") {
             return Err(Error::wrong_index_name(name));
         }

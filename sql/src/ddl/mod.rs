@@ -192,6 +192,15 @@ fn check_name(name: &str, wrong: fn(&str) -> Error) -> Result<()> {
     Ok(())
 }
 
+/// The names of InnoDB's own columns and of its index without a key are taken.
+fn check_not_reserved(name: &str, wrong: fn(&str) -> Error) -> Result<()> {
+    let reserved = ["DB_ROW_ID", "DB_TRX_ID", "DB_ROLL_PTR", "GEN_CLUST_INDEX"];
+    match reserved.iter().any(|reserved| name.eq_ignore_ascii_case(reserved)) {
+        true => Err(wrong(name)),
+        false => Ok(()),
+    }
+}
+
 fn create_database(
     context: &Context<'_>,
     name: &str,

@@ -100,6 +100,16 @@ impl Error {
         Error::new(1223, b"HY000", "Can't execute the query because you have a conflicting read lock")
     }
 
+    pub fn user_lock_wrong_name(name: &str) -> Error {
+        Error::new(3057, b"42000", format!("Incorrect user-level lock name '{name}'."))
+    }
+
+    pub fn user_lock_deadlock() -> Error {
+        let text = "Deadlock found when trying to get user-level lock; try rolling back transaction/releasing locks and \
+                    restarting lock acquisition.";
+        Error::new(3058, b"HY000", text)
+    }
+
     pub fn transaction_in_progress() -> Error {
         let text = "Transaction characteristics can't be changed while a transaction is in progress";
         Error::new(1568, b"25001", text)

@@ -14,7 +14,9 @@ use format::value::{Value, ZoneOffset};
 use super::Datum;
 use crate::error::{Error, Level, Result, Warning};
 use crate::parser::ast::VariableScope;
+use crate::processlist::Process;
 use crate::types::{SqlMode, TypeInfo};
+use crate::user_locks::UserLocks;
 
 /// The values that an expression's columns refer to.
 ///
@@ -74,6 +76,10 @@ pub trait SessionState {
     fn found_rows(&self) -> u64;
     /// Sleeps, and returns true if interrupted meanwhile (KILL).
     fn sleep(&self, duration: Duration) -> bool;
+    /// The locks of GET_LOCK(), and who asks; None where there are no others to meet.
+    fn user_locks(&self) -> Option<(&UserLocks, &Process)> {
+        None
+    }
     /// Whether the statement was killed; asked in long loops.
     fn is_interrupted(&self) -> bool;
 }

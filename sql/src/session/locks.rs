@@ -188,5 +188,6 @@ impl Drop for Session {
         drop(self.trx.take());
         self.release_tables();
         self.release_read_lock();
+        self.instance.user_locks.release_all(self.process.id);
     }
 }

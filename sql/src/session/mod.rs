@@ -336,6 +336,7 @@ impl Session {
         self.warnings.clear();
         self.state.error_count.set(0);
         self.state.given_insert_id.set(None);
+        self.state.in_transaction.set(self.has_transaction());
     }
 
     /// Answers a statement that has no rows (any more).
@@ -433,6 +434,7 @@ impl Session {
         (self.backup_hold, self.backup_stage) = (None, None);
         self.release_tables();
         self.release_read_lock();
+        self.instance.user_locks.release_all(self.process.id);
         let database = self.state.database.take();
         let (user, host) = (std::mem::take(&mut self.state.user), std::mem::take(&mut self.state.host));
         self.state = State { database, user, host, ..State::new() };

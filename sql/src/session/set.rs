@@ -114,8 +114,10 @@ impl Session {
                     return Ok(());
                 }
                 "insert_id" | "pseudo_thread_id" => return Ok(()),
-                "transaction_isolation" | "tx_isolation" if scope.is_none() && self.explicit => {
-                    return Err(Error::transaction_in_progress());
+                "transaction_isolation" | "tx_isolation" | "transaction_read_only" | "tx_read_only"
+                    if scope.is_none() =>
+                {
+                    return self.set_next_transaction(&name, &value);
                 }
                 _ => {}
             }

@@ -13,6 +13,7 @@ use crate::instance::Instance;
 use crate::parser::ast::VariableScope;
 use crate::processlist::Process;
 use crate::types::TypeInfo;
+use crate::user_locks::UserLocks;
 use crate::variables::SessionVariables;
 
 /// The facts that functions ask for; in cells, for they change while expressions are evaluated.
@@ -29,8 +30,9 @@ pub struct State {
     pub found_rows: Cell<u64>,
     /// SET TIMESTAMP: seconds and microseconds that NOW() answers.
     pub timestamp: Option<(i64, u32)>,
-    /// SET INSERT_ID: the next generated value.
     pub error_count: Cell<u64>,
+    /// A transaction was open when the statement began.
+    pub in_transaction: Cell<bool>,
 }
 
 impl State {
@@ -46,6 +48,7 @@ impl State {
             found_rows: Cell::new(0),
             timestamp: None,
             error_count: Cell::new(0),
+            in_transaction: Cell::new(false),
         }
     }
 }
@@ -75,6 +78,7 @@ impl SessionState for View<'_> {
                 "last_insert_id" | "identity" => return Ok(Value::UInt(self.state.last_insert_id.get())),
                 "insert_id" => return Ok(Value::UInt(0)),
                 "warning_count" => return Ok(Value::UInt(self.warning_count)),
+                "in_transaction" => return Ok(Value::UInt(self.state.in_transaction.get().into())),
                 "error_count" => return Ok(Value::UInt(self.state.error_count.get())),
                 "pseudo_thread_id" => return Ok(Value::UInt(self.process.id as u64)),
                 "timestamp" => {
@@ -132,6 +136,10 @@ impl SessionState for View<'_> {
 
     fn found_rows(&self) -> u64 {
         self.state.found_rows.get()
+    }
+
+    fn user_locks(&self) -> Option<(&UserLocks, &Process)> {
+        Some((&self.instance.user_locks, self.process))
     }
 
     fn sleep(&self, duration: Duration) -> bool {

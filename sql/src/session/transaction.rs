@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::time::Duration;
 
+use format::value::Value;
 use storage::{Isolation, Trx, TrxOptions};
 
 use super::Session;
@@ -216,7 +217,9 @@ impl Session {
         self.process.set_checks(settings.foreign_key_checks, settings.unique_checks);
         let mut trx = match self.trx.take() {
             Some(mut trx) => {
-                trx.set_foreign_key_checks(self.variables.settings.foreign_key_checks);
+                trx.set_foreign_key_checks(settings.foreign_key_checks);
+                let row = Duration::from_secs(settings.row_lock_wait_seconds);
+                trx.set_wait_timeouts(row, Duration::from_secs(settings.metadata_lock_wait_seconds));
                 trx
             }
             None => self.begin_trx(),
@@ -267,6 +270,24 @@ impl Session {
         }
     }
 
+    /// `SET @@transaction_isolation = value`, without a scope: for the next transaction only.
+    pub(super) fn set_next_transaction(&mut self, name: &str, value: &Value) -> Result<()> {
+        if self.has_transaction() {
+            return Err(Error::transaction_in_progress());
+        }
+        // The session's variable knows which values there are.
+        let mut variables = self.variables.clone();
+        variables.set(name, value)?;
+        match name {
+            "transaction_isolation" | "tx_isolation" => {
+                self.next_transaction.isolation = Some(variables.settings.isolation);
+            }
+            _ => self.next_transaction.read_only = Some(variables.settings.transaction_read_only),
+        }
+        self.forget_plans();
+        Ok(())
+    }
+
     /// What the session is given from now on goes over what only the next transaction was given before.
     pub(super) fn overrides_next(&mut self, variable: &str) {
         match variable {
@@ -289,7 +310,6 @@ impl Session {
         isolation: Option<ast::Isolation>,
         read_only: Option<bool>,
     ) -> Result<()> {
-        use format::value::Value;
         let Some(scope) = scope else {
             if self.trx.is_some() || self.explicit {
                 return Err(Error::transaction_in_progress());

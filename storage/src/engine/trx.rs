@@ -443,6 +443,13 @@ impl Trx {
         self.inner.read_only
     }
 
+    /// How long it waits from now on for a row, and for a table.
+    #[inline]
+    pub fn set_wait_timeouts(&mut self, row: Duration, metadata: Duration) {
+        self.inner.lock_wait_timeout = row;
+        self.metadata_wait_timeout = metadata;
+    }
+
     #[inline]
     pub fn engine(&self) -> &Arc<Engine> {
         &self.engine

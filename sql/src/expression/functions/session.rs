@@ -8,7 +8,9 @@ use format::collation::{CollationId, collation};
 use super::{Call, Function, MANY, Typing, not_null, typings};
 use crate::error::{Error, Result};
 use crate::expression::Datum;
+use crate::processlist::Process;
 use crate::types::{Coercibility, TypeInfo};
+use crate::user_locks::UserLocks;
 
 pub const FUNCTIONS: &[Function] = &[
     Function::new("database", (0, 0), name_type, database).volatile(),
@@ -25,6 +27,11 @@ pub const FUNCTIONS: &[Function] = &[
     Function::new("found_rows", (0, 0), bigint, found_rows).volatile(),
     Function::new("sleep", (1, 1), typings::int, sleep).volatile(),
     Function::new("benchmark", (2, 2), typings::int, benchmark).volatile(),
+    Function::new("get_lock", (2, 2), bigint_or_null, get_lock).volatile(),
+    Function::new("release_lock", (1, 1), bigint_or_null, release_lock).volatile(),
+    Function::new("release_all_locks", (0, 0), bigint_unsigned, release_all_locks).volatile(),
+    Function::new("is_free_lock", (1, 1), bigint_or_null, is_free_lock).volatile(),
+    Function::new("is_used_lock", (1, 1), bigint_or_null, is_used_lock).volatile(),
     Function::new("uuid", (0, 0), uuid_type, uuid).volatile(),
     Function::new("uuid_short", (0, 0), bigint_unsigned, uuid_short).volatile(),
     Function::new("charset", (1, 1), name_type, charset),
@@ -109,6 +116,48 @@ fn sleep<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
     };
     let interrupted = call.context.session.sleep(Duration::from_secs_f64(seconds));
     Ok(interrupted.into())
+}
+
+fn bigint_or_null(_: &mut Typing<'_>) -> Result<TypeInfo> {
+    Ok(TypeInfo::bigint(21))
+}
+
+/// The name of a lock; NULL is none.
+fn lock_name(call: &Call<'_>) -> Result<String> {
+    let name = call.text(0)?.ok_or_else(|| Error::user_lock_wrong_name("NULL"))?;
+    Ok(String::from_utf8_lossy(&name).into_owned())
+}
+
+fn user_locks<'a>(call: &Call<'a>) -> Result<(&'a UserLocks, &'a Process)> {
+    call.context.session.user_locks().ok_or_else(|| Error::unsupported("user-level locks"))
+}
+
+/// GET_LOCK(name, seconds): without seconds it tries once, with fewer than none it waits for ever.
+fn get_lock<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
+    let (name, (locks, process)) = (lock_name(call)?, user_locks(call)?);
+    let seconds = call.double(1)?.unwrap_or(0.0);
+    let limit = (seconds >= 0.0).then(|| Duration::from_secs_f64(seconds.min(31_536_000.0)));
+    Ok(locks.get(&name, limit, process)?.into())
+}
+
+fn release_lock<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
+    let (name, (locks, process)) = (lock_name(call)?, user_locks(call)?);
+    Ok(locks.release(&name, process.id)?.map_or(Datum::Null, Datum::from))
+}
+
+fn release_all_locks<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
+    let (locks, process) = user_locks(call)?;
+    Ok(Datum::UInt(locks.release_all(process.id)))
+}
+
+fn is_free_lock<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
+    let (name, (locks, _)) = (lock_name(call)?, user_locks(call)?);
+    Ok(locks.owner(&name)?.is_none().into())
+}
+
+fn is_used_lock<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
+    let (name, (locks, _)) = (lock_name(call)?, user_locks(call)?);
+    Ok(locks.owner(&name)?.map_or(Datum::Null, |owner| Datum::Int(owner.into())))
 }
 
 fn benchmark<'a>(call: &Call<'a>) -> Result<Datum<'a>> {

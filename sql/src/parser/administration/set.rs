@@ -78,7 +78,11 @@ impl Parser<'_> {
             if self.take_symbol(".") {
                 name = format!("{name}.{}", self.any_name()?);
             }
-            (*scope, name)
+            // Of these alone, without @@ is for the session, and @@ without a scope for the next transaction.
+            let is_characteristic = ["transaction_isolation", "tx_isolation", "transaction_read_only", "tx_read_only"]
+                .iter()
+                .any(|variable| name.eq_ignore_ascii_case(variable));
+            (scope.or(is_characteristic.then_some(VariableScope::Session)), name)
         };
         if !self.take_symbol(":=") {
             self.expect_symbol("=")?;
@@ -113,7 +117,7 @@ impl Parser<'_> {
     fn set_transaction(&mut self, scope: Option<VariableScope>) -> Result<Statement> {
         let (mut isolation, mut read_only) = (None, None);
         self.list(|parser| {
-            if parser.take_words(&["ISOLATION", "LEVEL"]) {
+            if isolation.is_none() && parser.take_words(&["ISOLATION", "LEVEL"]) {
                 isolation = Some(if parser.take_words(&["READ", "UNCOMMITTED"]) {
                     Isolation::ReadUncommitted
                 } else if parser.take_words(&["READ", "COMMITTED"]) {
@@ -125,8 +129,10 @@ impl Parser<'_> {
                 } else {
                     return Err(parser.unexpected());
                 });
-            } else {
+            } else if read_only.is_none() {
                 read_only = Some(parser.access_mode()?);
+            } else {
+                return Err(parser.unexpected());
             }
             Ok(())
         })?;

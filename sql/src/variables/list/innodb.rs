@@ -56,7 +56,7 @@ pub(super) const LIST: &[Variable] = &[
     v("innodb_flush_neighbors", Global, int(0, 2), "0", "Flush dirty pages of the same extent along"),
     v("innodb_io_capacity", Global, int(100, U32), "2000", "Pages flushed each second in the background"),
     v("innodb_io_capacity_max", Global, int(100, U32), "20000", "The same under pressure"),
-    v("innodb_lock_wait_timeout", Both, int(1, 1_073_741_824), "50", "Seconds to wait for a row lock"),
+    v("innodb_lock_wait_timeout", Both, int(0, 1_073_741_824), "50", "Seconds to wait for a row lock; 0: not at all"),
     v("innodb_log_buffer_size", Global, int(262_144, U32), "16777216", "Bytes of the log's buffer").at_start(),
     v("innodb_log_file_size", Global, int(1 << 20, 1 << 39), "268435456", "Bytes of the log").at_start(),
     v("innodb_log_files_in_group", Global, int(1, 100), "1", "Files of the log")
