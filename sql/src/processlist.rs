@@ -227,6 +227,7 @@ impl Process {
                 Stage::Metadata => "Waiting for table metadata lock",
                 Stage::GlobalReadLock => "Waiting for global read lock",
                 Stage::Commit => "Waiting for commit lock",
+                Stage::UserLock => "User lock",
                 Stage::Row | Stage::AutoIncrement => waits_for_row(&activity.text),
                 Stage::Runs => activity.state,
             },

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 use rustc_hash::FxHashMap;
+use storage::Stage;
 
 use crate::error::{Error, Result};
 use crate::processlist::Process;
@@ -77,7 +78,7 @@ impl UserLocks {
         let name = key(name)?;
         let begin = Instant::now();
         let mut table = self.table.lock();
-        let mut waits = false;
+        let mut stage = None;
         let outcome = loop {
             if table.take(&name, process.id) {
                 break Ok(true);
@@ -91,17 +92,15 @@ impl UserLocks {
             if table.leads_to(&name, process.id) {
                 break Err(Error::user_lock_deadlock());
             }
-            if !waits {
-                waits = true;
-                process.set_state("User lock");
+            if stage.is_none() {
+                stage = Some(process.interrupt.enter(Stage::UserLock));
                 table.waiting.insert(process.id, name.clone());
             }
             let left = limit.map_or(GLANCE, |limit| limit.saturating_sub(begin.elapsed()).min(GLANCE));
             self.released.wait_for(&mut table, left);
         };
-        if waits {
+        if stage.is_some() {
             table.waiting.remove(&process.id);
-            process.set_state("");
         }
         outcome
     }

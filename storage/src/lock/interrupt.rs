@@ -40,11 +40,19 @@ pub enum Stage {
     AutoIncrement,
     GlobalReadLock,
     Commit,
+    UserLock,
 }
 
 impl Stage {
-    const ALL: [Stage; 6] =
-        [Stage::Runs, Stage::Row, Stage::Metadata, Stage::AutoIncrement, Stage::GlobalReadLock, Stage::Commit];
+    const ALL: [Stage; 7] = [
+        Stage::Runs,
+        Stage::Row,
+        Stage::Metadata,
+        Stage::AutoIncrement,
+        Stage::GlobalReadLock,
+        Stage::Commit,
+        Stage::UserLock,
+    ];
 }
 
 /// Somebody who waits looks after his client this often.
