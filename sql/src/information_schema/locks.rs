@@ -59,7 +59,9 @@ pub const INNODB_TRX: VirtualTable = VirtualTable {
             // Without a session, what is left is a rollback.
             let checks = |shown: fn(&ProcessRow) -> bool| Value::Int(trx.process.as_ref().is_none_or(shown).into());
             let operation = match trx.state {
-                "LOCK WAIT" if trx.process.as_ref().is_some_and(|process| process.state == "update") => Some("inserting"),
+                "LOCK WAIT" if trx.process.as_ref().is_some_and(|process| process.state == "update") => {
+                    Some("inserting")
+                }
                 "LOCK WAIT" => Some("starting index read"),
                 "ROLLING BACK" => Some("rollback"),
                 _ => None,

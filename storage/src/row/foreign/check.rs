@@ -38,9 +38,8 @@ pub(in crate::row) fn check_parents(
             Turn::AfterRow => link.child_index == 0 && link.is_own(),
             Turn::Entry(index) => link.child_index == index,
         };
-        let changed = |column: &usize| {
-            changes.is_none_or(|changes| changes.iter().any(|(changed, _)| changed == column))
-        };
+        let changed =
+            |column: &usize| changes.is_none_or(|changes| changes.iter().any(|(changed, _)| changed == column));
         let kept = !link.child_columns.iter().any(changed);
         if !its_turn || kept && refers_to_itself(table, link, version) {
             continue;
