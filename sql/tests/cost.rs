@@ -1,7 +1,7 @@
 //! What a prepared point statement allocates when everything is warm. A binary of its own, since its allocator counts.
 //!
 //! The engine's part of an UPDATE allocates nothing (`storage/tests/cost.rs`); what is counted here is what the session, the
-//! plan and the executor add: no more than a handful of small pieces, and none that grows with the table.
+//! plan and the executor add: a list of the row's sources, the text of an UPDATE's answer, a string that is converted.
 
 mod common;
 
@@ -76,7 +76,8 @@ fn prepared_point_statements_allocate_little() {
     run("INSERT", "INSERT INTO t VALUES (?, ?, ?)", &|turn| vec![id(turn), id(turn), text(turn)]);
     assert!(!sink.lines.iter().any(|line| line.starts_with('!')), "{:?}", sink.lines);
     println!("allocations, bytes: {seen:?}");
-    let most = [("SELECT", 4), ("UPDATE, no index", 8), ("UPDATE, index", 8), ("DELETE", 8), ("INSERT", 8)];
+    // The inserts meet what is left of the rows deleted before, which makes each an update as well.
+    let most = [("SELECT", 2), ("UPDATE, no index", 4), ("UPDATE, index", 4), ("DELETE", 2), ("INSERT", 20)];
     for ((what, (count, _)), (_, most)) in seen.iter().zip(most) {
         assert!(*count <= most, "{what}: {count} allocations: {seen:?}");
     }
