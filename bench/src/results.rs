@@ -318,13 +318,13 @@ impl Results {
             let nopunch = format!("{codec}-nopunch");
             observed(
                 &format!("{codec}: tps won by not punching"),
-                "PUN-03 +500 %, PUN-05 +33 %",
+                "+500 %, +33 % (NVMFS)",
                 ratio(tps(&nopunch, WRITE_ONLY), tps(codec, WRITE_ONLY)),
             );
             observed(&format!("{codec}: CPU/txn of not punching"), "", ratio(cpu(&nopunch), cpu(codec)));
             observed(
                 &format!("{codec}: tps against none"),
-                "PUN-04 -15 %",
+                "-15 %",
                 ratio(tps(codec, WRITE_ONLY), tps("none", WRITE_ONLY)),
             );
             observed(&format!("{codec}: CPU/txn against none"), "", ratio(cpu(codec), cpu("none")));
@@ -333,7 +333,7 @@ impl Results {
             let guarded = if codec == BASELINE { codec.to_string() } else { format!("{codec}-doublewrite") };
             observed(
                 &format!("{codec}: tps won by untorn writes over doublewrite"),
-                "DWB-07 +30 %",
+                "+30 %",
                 ratio(tps(&format!("{codec}-atomic"), WRITE_ONLY), tps(&guarded, WRITE_ONLY)),
             );
             observed(

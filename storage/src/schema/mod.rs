@@ -4,7 +4,7 @@
 //! is immutable; a change of the table makes a new `Table`. What does move while the table lives (the AUTO_INCREMENT
 //! counter, statistics) sits in its [`TableState`], which the old and the new description share.
 //!
-//! How a table becomes records (formats.md of InnoDB: "field order"):
+//! How a table becomes records, in the order of fields that InnoDB has:
 //!
 //! ```text
 //! clustered leaf       key columns (or DB_ROW_ID), DB_TRX_ID, DB_ROLL_PTR, the other columns in table order

@@ -17,8 +17,9 @@
 //!
 //! The order of a commit: the undo logs change state in one mini-transaction (from here on recovery takes it as committed);
 //! it leaves the registry (new views see it); its locks go; the log is flushed as far as `flush_log_at_commit` asks.
-//! Somebody who reads the new rows before the flush is done cannot be acknowledged before it either, for his own commit
-//! record stands behind in the same log.
+//! Somebody who reads the new rows before the flush is done, and writes, cannot be acknowledged before it either, for his own
+//! commit record stands behind in the same log. Who only reads waits for it in SERIALIZABLE and snapshot isolation
+//! ([`Registry::newest_commit`]); below that he may be shown what a crash takes back, as in InnoDB.
 //!
 //! Ids and commit numbers come from one counter. Its persistent copy, on the transaction system page, is kept ahead by a
 //! margin, so that one write serves many transactions; after a crash some numbers are skipped. DB_ROW_ID does the same.
@@ -27,7 +28,7 @@
 //!
 //! * An id is given once, even over crashes.
 //! * A transaction leaves the registry after its undo state was written and before its locks are released.
-//! * `purge_limit` never goes back.
+//! * What [`Registry::oldest_view`] sees as ended, every view sees so, open or to come: purge goes by it.
 //!
 //! It does not know how rows are undone (`row::rollback`) nor which locks there are (`lock`).
 
