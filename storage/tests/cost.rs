@@ -8,13 +8,16 @@
 //!
 //! A binary of its own, since its allocator counts. It counts per thread, so that the background does not disturb.
 
+#[cfg(debug_assertions)]
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use allocation_counter::measure;
 use format::collation::CollationId;
+#[cfg(debug_assertions)]
 use format::ids::PageId;
 use format::value::ColumnType;
+#[cfg(debug_assertions)]
 use storage::buffer::witness::latched_by;
 use storage::config::FlushLogAtCommit;
 use storage::io::Disk;
@@ -84,6 +87,7 @@ impl World {
     }
 }
 
+#[cfg(debug_assertions)]
 fn count(pages: &[PageId]) -> BTreeMap<PageId, usize> {
     let mut counts = BTreeMap::new();
     for page in pages {
