@@ -1,7 +1,8 @@
 //! Random operations on an index page against a sorted vector, which must agree after each of them.
 //!
 //! Every operation is also encoded, decoded and applied to a copy: what recovery would do. The full check of the page
-//! runs after each, so that no operation may rely on the next to put things right.
+//! runs after each, so that no operation may rely on the next to put things right. And each page can be taken apart by
+//! columns and put together again, whatever operations have made it.
 
 use std::cmp::Ordering;
 
@@ -12,6 +13,7 @@ use format::page::header::{self, PageType};
 use format::page::index::{self, Fit, INFIMUM, SUPREMUM, SearchMode, Side};
 use format::record::{self, Compare, FieldData, FieldLayout, Layout, Offsets, RecordBuffer, RecordImage, Tuple};
 use format::redo::{PageOp, Patches, Record, RecordList};
+use format::transform::{self, Algorithm, Scratch};
 use proptest::prelude::*;
 
 /// A row of the model: fields in record order.
@@ -41,6 +43,7 @@ struct Subject {
     page: Vec<u8>,
     layout: Layout,
     rows: Vec<Row>,
+    scratch: Scratch,
 }
 
 impl Subject {
@@ -53,7 +56,7 @@ impl Subject {
         }
         let level = u16::from(layout.kind() == record::Kind::NodePointer);
         PageOp::IndexInit { level, index: IndexId(99) }.apply(&mut page).unwrap();
-        Subject { page, layout, rows: Vec::new() }
+        Subject { page, layout, rows: Vec::new(), scratch: Scratch::new() }
     }
 
     /// Applies an operation as a server does, and to a copy as recovery does; then checks everything.
@@ -79,6 +82,29 @@ impl Subject {
         if let Err(error) = index::validate(&self.page, Some(&self.layout)) {
             panic!("{error} after an operation with tag {}", bytes[0]);
         }
+        self.check_stored();
+    }
+
+    /// Stores the page at a level that takes apart whatever can be, and reads it back.
+    fn check_stored(&mut self) {
+        let mut stored = Vec::new();
+        let block_bytes = self.page.len() / 16;
+        let bytes = transform::encode(
+            &self.page,
+            Algorithm::by_name("zstd").unwrap(),
+            2,
+            block_bytes,
+            &mut self.scratch,
+            &mut stored,
+        );
+        if bytes.is_none() {
+            return;
+        }
+        // The stream's first byte tells.
+        assert_eq!(stored[header::BODY] == 1, index::record_count(&self.page) >= 2, "taken apart or not");
+        let mut back = vec![7; self.page.len()];
+        transform::decode(&stored, &mut self.scratch, &mut back).unwrap();
+        assert!(back == self.page, "another page came back");
     }
 
     fn origins(&self) -> Vec<u16> {
@@ -196,7 +222,12 @@ impl Subject {
     /// Splits a copy of the page and checks that both halves are valid and hold everything.
     fn check_split(&self, after: u16, place: usize, record: RecordImage<'_>) {
         let split = index::split_point(&self.page, &self.layout, after, record.size()).unwrap();
-        let mut left = Subject { page: self.page.clone(), layout: self.layout.clone(), rows: self.rows.clone() };
+        let mut left = Subject {
+            page: self.page.clone(),
+            layout: self.layout.clone(),
+            rows: self.rows.clone(),
+            scratch: Scratch::new(),
+        };
         let mut right = Subject::new(self.page.len(), self.layout.clone());
         let cut = index::rank(&self.page, split.first_right).unwrap();
         let mut list = RecordList::new();

@@ -1,24 +1,30 @@
 //! An index page taken apart, so that like comes to lie beside like.
 //!
-//! The front of each record (its header, the key, the hidden columns) is a window of the same width around its origin.
-//! The windows are turned by 90 degrees: the first bytes of all records, the second ones, and so on. Such a *plane* is
-//! mostly constant, or rises by the same step (heap numbers, ascending keys), and then takes a few bytes; what is noise
-//! (transaction numbers) is kept as it is, and spoils nobody's statistics. What is left of the page, the *text*, is what
-//! was between the windows.
+//! The front of each record (its key, the hidden columns) is a window of the same width around its origin. The windows
+//! are turned by 90 degrees, in the order of the keys: the first bytes of all records, the second ones, and so on. Such a
+//! *plane* ([`super::planes`]) is mostly constant or rises by small steps, and then takes a few bits for each record; what
+//! is noise (transaction numbers) is kept as it is, and spoils nobody's statistics. What is left of the page, the *text*,
+//! is what was between the windows, in the order in which it lies there.
+//!
+//! What follows from the rest is left out. A record's number in the heap says where it lies among the others; so the
+//! numbers, in the order of the keys, are a permutation, and the distances to the next records follow from it. The
+//! directory follows from the sizes of its groups. On a page whose records came in the order of their keys all this takes
+//! some thirty bytes; where they came at random, it is the permutation that costs, ten bits for each record of a thousand.
 //!
 //! ```text
 //!   body    | page header | rrrr text |rrrr text   |rrrr te|rrrr text |   zeros   | directory, trailer |
 //!           0             HEAP                                  heap_end        tail
-//!   side    | page header | directory, trailer | start | plane | plane | ...
-//!   text    | text text text te text
-//! ```
 //!
-//! A plane, of n bytes; the first two are the distances of the windows (n, too; the first one is not used), low and high:
-//!
-//! ```text
-//!   0  first  step                                   each byte is the one before it, plus the step
-//!   1  first  step  count 2  (index 2, step) ...     ... but these
-//!   2  n bytes                                       as they are
+//!   side    66  page header, without what is the same on all pages
+//!            8  trailer
+//!            2  where the first window begins
+//!            1  status of all records
+//!               order: the numbers in the heap, of records by key, and then of free ones as they are linked
+//!               planes: distances of windows from the one before, low and high, as they lie (the first is the second's)
+//!               plane: sizes of the directory's groups
+//!               planes: bytes before the record header; info bits (and of free records, the size of a group);
+//!               bytes behind the header
+//!   text    text text text te text
 //! ```
 //!
 //! How wide the windows should be is found out now and then, from the bytes ([`Shape::of`]); nobody has to describe the
@@ -26,16 +32,20 @@
 //!
 //! Invariants:
 //!
-//! * `join(split(body)) == body`, whatever the body is; a body that is no index page is not split.
+//! * `join(split(body)) == body`, whatever the body is. A body that is no index page, or one on which anything does not
+//!   follow as said above, is not split.
 //! * `join` reads and writes within bounds, whatever the side says.
 //!
 //! Not here: what becomes of side and text. That is [`super`]'s.
 
-use crate::page::get_u16;
+use super::planes::{append_order, append_plane, plane_bytes, read_order, read_plane};
+use crate::page::{get_u16, put_u16};
 
 /// Offsets in the body, which begins behind the page header's 38 bytes.
 const PAGE_HEADER: usize = super::super::BODY;
 const SLOTS: usize = 0;
+const HEAP_TOP: usize = 2;
+const HEAP_COUNT: usize = 4;
 const FREE: usize = 6;
 const RECORDS: usize = 16;
 const INFIMUM: usize = 99 - PAGE_HEADER;
@@ -43,15 +53,19 @@ const SUPREMUM: usize = 112 - PAGE_HEADER;
 /// Where records may begin.
 const HEAP: usize = 120 - PAGE_HEADER;
 const TRAILER_BYTES: usize = 8;
-/// The least and the most in front of an origin: the record's header; NULL flags and lengths may come before it.
+const SLOT_BYTES: usize = 2;
+/// What all pages have the same.
+const BOUNDS: [(usize, &[u8; 8]); 2] = [(INFIMUM, b"infimum\0"), (SUPREMUM, b"supremum")];
+/// Heap numbers of infimum and supremum come first.
+const BOUNDS_COUNT: u16 = 2;
+/// The record header, and in it the byte with info bits and the size of a group, downward from the origin.
 const BEFORE_MIN: usize = 5;
+const HEAP_NUMBER: usize = 4;
+const NEXT: usize = 2;
+const GROUP: u8 = 0x0F;
+/// The most in front of an origin: NULL flags and lengths may come before the header.
 const BEFORE_MAX: usize = 16;
 const AFTER_MAX: usize = 64;
-
-const STEADY: u8 = 0;
-const SPARSE: u8 = 1;
-const RAW: u8 = 2;
-const EXCEPTION_BYTES: usize = 3;
 
 /// The window around an origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,9 +74,9 @@ pub(super) struct Shape {
     pub after: u8,
 }
 
-impl Shape {
-    fn width(self) -> usize {
-        usize::from(self.before) + usize::from(self.after)
+impl Default for Shape {
+    fn default() -> Shape {
+        Shape { before: BEFORE_MIN as u8, after: 0 }
     }
 }
 
@@ -76,177 +90,252 @@ pub(super) struct Columns {
     /// Where they end.
     pub tail: usize,
     pub shape: Shape,
+    /// Free ones, too.
     pub records: usize,
-    origins: Vec<usize>,
-    /// Windows, turned.
+    chain: Chain,
+    /// Windows, turned: all planes one behind the other.
     planes: Vec<u8>,
+    /// Room for whoever wants to know what a plane takes.
+    rests: Vec<u8>,
 }
 
-impl Default for Shape {
-    fn default() -> Shape {
-        Shape { before: BEFORE_MIN as u8, after: 0 }
+/// How records hang together.
+#[derive(Default)]
+struct Chain {
+    /// Origins in the body: of records by key, then of free ones.
+    origins: Vec<u16>,
+    /// How many are not free.
+    listed: usize,
+    /// Their numbers in the heap, from 0 on.
+    order: Vec<u16>,
+    /// Origins by these numbers.
+    heap: Vec<u16>,
+    groups: Vec<u8>,
+    status: u8,
+}
+
+impl Chain {
+    /// Reads it off a body. `None` if that is no index page, or one that [`Columns::join`] would make another.
+    fn read(&mut self, body: &[u8]) -> Option<()> {
+        let tail = tail_of(body)?;
+        if BOUNDS.iter().any(|(at, name)| body[*at..at + 8] != **name) {
+            return None;
+        }
+        let listed = usize::from(get_u16(body, RECORDS));
+        let total = usize::from(get_u16(body, HEAP_COUNT) & 0x7FFF).checked_sub(BOUNDS_COUNT.into())?;
+        if listed < 2 || listed > total || total > body.len() / BEFORE_MIN {
+            return None;
+        }
+        self.listed = listed;
+        self.origins.clear();
+        self.order.clear();
+        self.groups.clear();
+        self.heap.clear();
+        self.heap.resize(total, 0);
+        let is_place = |place: usize| (HEAP + BEFORE_MIN..tail).contains(&place);
+        let slot = |number: usize| usize::from(get_u16(body, body.len() - TRAILER_BYTES - SLOT_BYTES * (number + 1)));
+        let slots = usize::from(get_u16(body, SLOTS));
+        let mut group = 0_usize;
+        let mut place = next(body, INFIMUM);
+        for at in 0..total {
+            if !is_place(place) {
+                return None;
+            }
+            let number = get_u16(body, place - HEAP_NUMBER);
+            if at == 0 {
+                self.status = number as u8 & 7;
+            }
+            let rank = (number >> 3).wrapping_sub(BOUNDS_COUNT);
+            let known = self.heap.get_mut(usize::from(rank))?;
+            if *known != 0 || number as u8 & 7 != self.status {
+                return None;
+            }
+            *known = place as u16;
+            self.origins.push(place as u16);
+            self.order.push(rank);
+            if at >= listed {
+                // The last one is linked to none.
+                if (get_u16(body, place - NEXT) == 0) != (at + 1 == total) {
+                    return None;
+                }
+                place = next(body, place);
+                continue;
+            }
+            group += 1;
+            let owned = body[place - BEFORE_MIN] & GROUP;
+            if owned != 0 {
+                self.groups.push(owned);
+                if usize::from(owned) != group
+                    || self.groups.len() >= slots
+                    || slot(self.groups.len()) != place + PAGE_HEADER
+                {
+                    return None;
+                }
+                group = 0;
+            }
+            place = next(body, place);
+            if at + 1 == listed {
+                if place != SUPREMUM {
+                    return None;
+                }
+                place = usize::from(get_u16(body, FREE)).wrapping_sub(PAGE_HEADER);
+                if total == listed && get_u16(body, FREE) != 0 {
+                    return None;
+                }
+            }
+        }
+        let bounds = slots == self.groups.len() + 2
+            && slot(0) == INFIMUM + PAGE_HEADER
+            && slot(slots - 1) == SUPREMUM + PAGE_HEADER;
+        // All numbers are taken, since each was taken once.
+        (bounds && self.heap.is_sorted_by(|one, other| one < other)).then_some(())
+    }
+
+    /// The least distance of two records.
+    fn nearest(&self) -> usize {
+        self.heap.windows(2).map(|pair| usize::from(pair[1] - pair[0])).min().unwrap_or(0)
+    }
+
+    fn ends(&self) -> (usize, usize) {
+        (self.heap[0].into(), self.heap[self.heap.len() - 1].into())
     }
 }
 
-/// The origins of all records, in the order of their places. `false` if this is no index page with records.
-fn find_origins(body: &[u8], origins: &mut Vec<usize>) -> bool {
-    origins.clear();
-    let tail = tail_of(body);
-    if tail <= HEAP || body[INFIMUM..INFIMUM + 8] != *b"infimum\0" || body[SUPREMUM..SUPREMUM + 8] != *b"supremum" {
-        return false;
-    }
-    let next = |origin: usize| (PAGE_HEADER + origin + usize::from(get_u16(body, origin - 2))) & 0xFFFF;
-    let is_place = |place: usize| (HEAP + BEFORE_MIN + PAGE_HEADER..tail + PAGE_HEADER).contains(&place);
-    let count = usize::from(get_u16(body, RECORDS)).min(body.len());
-    let mut place = next(INFIMUM);
-    while is_place(place) && origins.len() < count {
-        origins.push(place - PAGE_HEADER);
-        place = next(place - PAGE_HEADER);
-    }
-    if origins.len() < 2 {
-        return false;
-    }
-    // Freed records look like the others.
-    let mut place = usize::from(get_u16(body, FREE));
-    let most = origins.len() + count;
-    while is_place(place) && origins.len() < most {
-        origins.push(place - PAGE_HEADER);
-        let origin = place - PAGE_HEADER;
-        place = if get_u16(body, origin - 2) == 0 { 0 } else { next(origin) };
-    }
-    if !origins.is_sorted() {
-        origins.sort_unstable();
-    }
-    origins.windows(2).all(|pair| pair[0] < pair[1])
+/// The place that the one at `place` is linked to; too large a number if that is none.
+fn next(body: &[u8], place: usize) -> usize {
+    let next = (PAGE_HEADER + place + usize::from(get_u16(body, place - NEXT))) & 0xFFFF;
+    next.wrapping_sub(PAGE_HEADER)
 }
 
-/// Where the directory begins; 0 if the body is no index page's.
-fn tail_of(body: &[u8]) -> usize {
-    if body.len() < HEAP + TRAILER_BYTES {
-        return 0;
+/// What leads from a place to the next one.
+fn distance(from: usize, to: usize) -> u16 {
+    (to as u16).wrapping_sub(from as u16)
+}
+
+/// Where the directory begins; `None` if the body is no index page's.
+fn tail_of(body: &[u8]) -> Option<usize> {
+    if body.len() < HEAP + TRAILER_BYTES || body.len() > 0xFFFF {
+        return None;
     }
-    body.len().saturating_sub(TRAILER_BYTES + 2 * usize::from(get_u16(body, SLOTS)))
+    let slots = usize::from(get_u16(body, SLOTS));
+    body.len().checked_sub(TRAILER_BYTES + SLOT_BYTES * slots).filter(|&tail| slots >= 2 && tail > HEAP)
 }
 
 impl Shape {
+    fn width(self) -> usize {
+        usize::from(self.before) + usize::from(self.after)
+    }
+
     /// The shape that suits pages like this one: as long as a column is cheaper turned than among the text, it belongs to
     /// the window. `None` if this is no index page.
     pub fn of(body: &[u8], columns: &mut Columns) -> Option<Shape> {
-        if !find_origins(body, &mut columns.origins) {
-            return None;
-        }
-        let origins = &columns.origins;
-        let (first, last) = (origins[0], *origins.last()?);
+        let Columns { chain, rests, .. } = columns;
+        chain.read(body)?;
+        let (first, last) = chain.ends();
         let mut counts = [1_u32; 256];
         for &byte in &body[first..last] {
             counts[usize::from(byte)] += 1;
         }
         let total = (last - first + 256) as f32;
         let bits = counts.map(|count| (total / count as f32).log2());
-        let nearest = origins.windows(2).map(|pair| pair[1] - pair[0]).min()?;
-        let tail = tail_of(body);
-        let mut column = Vec::with_capacity(origins.len());
+        let nearest = chain.nearest();
+        let mut column = Vec::with_capacity(chain.origins.len());
         // How many columns, one after the other in a direction, are worth it.
         let mut widest = |most: usize, place: &dyn Fn(usize, usize) -> usize| {
             let (mut sum, mut best, mut width) = (0.0, 0.0, 0);
             for at in 0..most {
                 column.clear();
-                column.extend(origins.iter().map(|&origin| body[place(origin, at)]));
+                column.extend(chain.origins.iter().map(|&origin| body[place(origin.into(), at)]));
                 let among_text: f32 = column.iter().map(|&byte| bits[usize::from(byte)]).sum();
-                sum += among_text / 8.0 - plane_bytes(&column) as f32;
+                sum += among_text / 8.0 - plane_bytes(&column, rests) as f32;
                 if sum > best {
                     (best, width) = (sum, at + 1);
                 }
             }
             width
         };
-        let before_most = BEFORE_MAX.min(nearest).min(first - HEAP);
-        let before = widest(before_most, &|origin, at| origin - 1 - at).max(BEFORE_MIN);
-        let after_most = AFTER_MAX.min(nearest.saturating_sub(before)).min(tail - last);
+        let before_most = BEFORE_MAX.min(nearest).min(first - HEAP).saturating_sub(BEFORE_MIN);
+        let before = BEFORE_MIN + widest(before_most, &|origin, at| origin - BEFORE_MIN - 1 - at);
+        let after_most = AFTER_MAX.min(nearest.saturating_sub(before)).min(tail_of(body)? - last);
         let after = widest(after_most, &|origin, at| origin + at);
         Some(Shape { before: before as u8, after: after as u8 })
     }
 }
 
-/// What a plane would take.
-fn plane_bytes(column: &[u8]) -> usize {
-    let exceptions = exceptions(column, usual_step(column));
-    3 + if exceptions == 0 { 0 } else { (2 + EXCEPTION_BYTES * exceptions).min(column.len()) }
-}
-
-fn usual_step(column: &[u8]) -> u8 {
-    let step = |at: usize| column[at + 1].wrapping_sub(column[at]);
-    if column.len() < 4 {
-        return 0;
-    }
-    // Two of three; or the first that comes.
-    let [a, b, c] = [step(0), step(column.len() / 2), step(column.len() - 2)];
-    if b == c { b } else { a }
-}
-
-fn exceptions(column: &[u8], step: u8) -> usize {
-    column.iter().zip(&column[1..]).map(|(one, next)| usize::from(next.wrapping_sub(*one) != step)).sum()
-}
-
 impl Columns {
     /// Takes a body apart. `false` if it is no index page, or one in which windows would not fit.
     pub fn split(&mut self, body: &[u8], wanted: Shape) -> bool {
-        if body.len() > 0xFFFF || !find_origins(body, &mut self.origins) {
-            return false;
-        }
-        let tail = tail_of(body);
-        let origins = &self.origins;
-        let (first, last) = (origins[0], origins[origins.len() - 1]);
-        let nearest = origins.windows(2).map(|pair| pair[1] - pair[0]).min().unwrap_or(0);
+        self.try_split(body, wanted).is_some()
+    }
+
+    fn try_split(&mut self, body: &[u8], wanted: Shape) -> Option<()> {
+        let Columns { side, text, chain, planes, rests, .. } = self;
+        chain.read(body)?;
+        let tail = tail_of(body)?;
+        let (first, last) = chain.ends();
+        let nearest = chain.nearest();
         let before = usize::from(wanted.before).min(first - HEAP);
         if before < BEFORE_MIN || nearest < before {
-            return false;
+            return None;
         }
         let after = usize::from(wanted.after).min(nearest - before).min(tail - last);
         let shape = Shape { before: before as u8, after: after as u8 };
-        let (width, records) = (shape.width(), origins.len());
-        // What is free is zero, on a page that has not been used long.
-        let zeros = body[last + after..tail].iter().rev().take_while(|&&byte| byte == 0).count();
-        let heap_end = tail - zeros;
+        let (width, records) = (shape.width(), chain.origins.len());
+        // What is free is zero, on a page that was always ours.
+        let heap_top = usize::from(get_u16(body, HEAP_TOP)).saturating_sub(PAGE_HEADER);
+        let is_zero = (last + after..tail).contains(&heap_top) && body[heap_top..tail].iter().all(|&byte| byte == 0);
+        let heap_end = if is_zero { heap_top } else { tail };
 
-        self.text.clear();
-        self.planes.clear();
-        self.planes.resize((width + 2) * records, 0);
+        side.clear();
+        append_header(body, side);
+        side.extend_from_slice(&body[body.len() - TRAILER_BYTES..]);
+        side.extend_from_slice(&((first - before) as u16).to_be_bytes());
+        side.push(chain.status);
+        append_order(&chain.order, side);
+
+        text.clear();
+        planes.clear();
+        planes.resize((width + 2) * records, 0);
         let mut at = HEAP;
-        for (record, &origin) in origins.iter().enumerate() {
-            let start = origin - before;
-            self.text.extend_from_slice(&body[at..start]);
+        for (record, &origin) in chain.heap.iter().enumerate() {
+            let start = usize::from(origin) - before;
+            text.extend_from_slice(&body[at..start]);
             at = start + width;
             let distance = match record {
-                0 => origins[1] - origins[0],
-                _ => origin - origins[record - 1],
+                0 => chain.heap.get(1).map_or(0, |second| second - origin),
+                _ => origin - chain.heap[record - 1],
             };
-            self.planes[record] = distance as u8;
-            self.planes[records + record] = (distance >> 8) as u8;
-            let columns = self.planes[2 * records..].chunks_exact_mut(records);
-            for (column, &byte) in columns.zip(&body[start..at]) {
-                column[record] = byte;
+            planes[record] = distance as u8;
+            planes[records + record] = (distance >> 8) as u8;
+        }
+        text.extend_from_slice(&body[at..heap_end]);
+        for column in planes[..2 * records].chunks_exact(records) {
+            append_plane(column, rests, side);
+        }
+        append_plane(&chain.groups, rests, side);
+
+        for (column, place) in planes.chunks_exact_mut(records).zip(kept_bytes(shape)) {
+            for (byte, &origin) in column.iter_mut().zip(&chain.origins) {
+                *byte = body[usize::from(origin) + place - before];
             }
         }
-        self.text.extend_from_slice(&body[at..heap_end]);
-
-        let side = &mut self.side;
-        side.clear();
-        side.extend_from_slice(&body[..HEAP]);
-        side.extend_from_slice(&body[tail..]);
-        side.extend_from_slice(&((first - before) as u16).to_be_bytes());
-        for column in self.planes.chunks_exact(records) {
-            append_plane(column, side);
+        let info = before - BEFORE_MIN;
+        for info in &mut planes[info * records..][..chain.listed] {
+            *info &= !GROUP;
+        }
+        for (column, _) in planes.chunks_exact(records).zip(kept_bytes(shape)) {
+            append_plane(column, rests, side);
         }
         (self.heap_end, self.tail, self.shape, self.records) = (heap_end, tail, shape, records);
-        true
+        Some(())
     }
 
     /// Bytes of text, if what was read of a stream makes sense.
     pub fn text_bytes(&self, body_bytes: usize) -> Option<usize> {
         let windows = self.records.checked_mul(self.shape.width())?;
         let fits = self.heap_end <= self.tail && self.tail <= body_bytes && self.records > 1;
-        self.heap_end.checked_sub(HEAP)?.checked_sub(windows).filter(|_| fits)
+        let is_shape = usize::from(self.shape.before) >= BEFORE_MIN;
+        self.heap_end.checked_sub(HEAP)?.checked_sub(windows).filter(|_| fits && is_shape)
     }
 
     /// Puts a body together from `side`, `text` and the rest. `None` if they make no sense.
@@ -254,100 +343,128 @@ impl Columns {
         if self.text_bytes(body.len())? != self.text.len() {
             return None;
         }
-        let (width, records) = (self.shape.width(), self.records);
-        let (header, side) = self.side.split_at_checked(HEAP)?;
-        let (directory, side) = side.split_at_checked(body.len() - self.tail)?;
-        let (start, mut side) = side.split_at_checked(2)?;
-        self.planes.resize((width + 2) * records, 0);
-        for column in self.planes.chunks_exact_mut(records) {
+        let Columns { chain, planes, shape, records, .. } = self;
+        let (width, records) = (shape.width(), *records);
+        let before = usize::from(shape.before);
+        let side = read_header(&self.side, body)?;
+        let (trailer, side) = side.split_at_checked(TRAILER_BYTES)?;
+        let (&[high, low, status], side) = side.split_first_chunk()?;
+        let trailer_place = body.len() - TRAILER_BYTES;
+        body[trailer_place..].copy_from_slice(trailer);
+        chain.listed = usize::from(get_u16(body, RECORDS));
+        let groups = usize::from(get_u16(body, SLOTS)).checked_sub(2)?;
+        if tail_of(body)? != self.tail || chain.listed > records || groups > chain.listed {
+            return None;
+        }
+        chain.order.resize(records, 0);
+        let mut side = read_order(side, &mut chain.order)?;
+        planes.resize((kept_bytes(*shape).count() + 2) * records, 0);
+        chain.groups.resize(groups, 0);
+        let (distances, windows) = planes.split_at_mut(2 * records);
+        for column in distances.chunks_exact_mut(records) {
+            side = read_plane(side, column)?;
+        }
+        side = read_plane(side, &mut chain.groups)?;
+        for column in windows.chunks_exact_mut(records) {
             side = read_plane(side, column)?;
         }
         if !side.is_empty() {
             return None;
         }
+
+        // Text, as it lies.
+        chain.heap.clear();
         let mut text = &self.text[..];
-        let mut place = usize::from(u16::from_be_bytes([start[0], start[1]]));
+        let mut start = usize::from(u16::from_be_bytes([high, low]));
         let mut at = HEAP;
         for record in 0..records {
             if record > 0 {
-                let distance = u16::from_be_bytes([self.planes[records + record], self.planes[record]]);
-                place += usize::from(distance);
+                start += usize::from(u16::from_be_bytes([distances[records + record], distances[record]]));
             }
-            let end = place + width;
-            if place < at || end > self.heap_end {
+            let end = start + width;
+            if start < at || end > self.heap_end {
                 return None;
             }
-            let (between, rest) = text.split_at_checked(place - at)?;
-            body[at..place].copy_from_slice(between);
+            let (between, rest) = text.split_at_checked(start - at)?;
+            body[at..start].copy_from_slice(between);
             text = rest;
-            let columns = self.planes[2 * records..].chunks_exact(records);
-            for (byte, column) in body[place..end].iter_mut().zip(columns) {
-                *byte = column[record];
-            }
+            chain.heap.push((start + before) as u16);
             at = end;
         }
         // As much as is left, since all lengths add up.
         body[at..self.heap_end].copy_from_slice(text);
         body[self.heap_end..self.tail].fill(0);
-        body[..HEAP].copy_from_slice(header);
-        body[self.tail..].copy_from_slice(directory);
+
+        // Records, by key.
+        chain.origins.clear();
+        for &rank in &chain.order {
+            let origin = *chain.heap.get(usize::from(rank))?;
+            chain.origins.push(origin);
+            let number = (rank.wrapping_add(BOUNDS_COUNT) << 3) | u16::from(status & 7);
+            put_u16(body, usize::from(origin) - HEAP_NUMBER, number);
+        }
+        for (column, place) in windows.chunks_exact(records).zip(kept_bytes(*shape)) {
+            for (byte, &origin) in column.iter().zip(&chain.origins) {
+                body[usize::from(origin) + place - before] = *byte;
+            }
+        }
+        self.chain.link(body)
+    }
+}
+
+/// Places in a window that do not follow from anything: all but heap number and link.
+fn kept_bytes(shape: Shape) -> impl Iterator<Item = usize> {
+    let before = usize::from(shape.before);
+    (0..before - BEFORE_MIN + 1).chain(before..shape.width())
+}
+
+impl Chain {
+    /// Writes links and directory.
+    fn link(&self, body: &mut [u8]) -> Option<()> {
+        let (listed, free) = self.origins.split_at_checked(self.listed)?;
+        for (chain, end) in [(listed, Some(SUPREMUM)), (free, None)] {
+            let ends = chain.iter().skip(1).map(|&to| Some(usize::from(to))).chain([end]);
+            for (&from, to) in chain.iter().zip(ends) {
+                let from = usize::from(from);
+                put_u16(body, from - NEXT, to.map_or(0, |to| distance(from, to)));
+            }
+        }
+        let mut slot = body.len() - TRAILER_BYTES;
+        let mut put_slot = |body: &mut [u8], place: usize| {
+            slot -= SLOT_BYTES;
+            put_u16(body, slot, (place + PAGE_HEADER) as u16);
+        };
+        put_slot(body, INFIMUM);
+        let mut at = 0;
+        for &group in &self.groups {
+            at += usize::from(group);
+            let owner = usize::from(*listed.get(at.checked_sub(1)?)?);
+            body[owner - BEFORE_MIN] |= group & GROUP;
+            put_slot(body, owner);
+        }
+        put_slot(body, SUPREMUM);
         Some(())
     }
 }
 
-fn append_plane(column: &[u8], side: &mut Vec<u8>) {
-    let step = usual_step(column);
-    let exceptions = exceptions(column, step);
-    if exceptions == 0 {
-        side.extend_from_slice(&[STEADY, column[0], step]);
-    } else if 5 + EXCEPTION_BYTES * exceptions < column.len() {
-        side.extend_from_slice(&[SPARSE, column[0], step]);
-        side.extend_from_slice(&(exceptions as u16).to_be_bytes());
-        for at in 1..column.len() {
-            let change = column[at].wrapping_sub(column[at - 1]);
-            if change != step {
-                side.extend_from_slice(&(at as u16).to_be_bytes());
-                side.push(change);
-            }
-        }
-    } else {
-        side.push(RAW);
-        side.extend_from_slice(column);
+/// Appends what stands before the records, but for what all pages have.
+fn append_header(body: &[u8], side: &mut Vec<u8>) {
+    let mut at = 0;
+    for (bound, name) in BOUNDS {
+        side.extend_from_slice(&body[at..bound]);
+        at = bound + name.len();
     }
 }
 
-/// Reads a plane into `column`. Answers what is behind it.
-fn read_plane<'a>(side: &'a [u8], column: &mut [u8]) -> Option<&'a [u8]> {
-    let (&kind, side) = side.split_first()?;
-    if kind == RAW {
-        let (bytes, side) = side.split_at_checked(column.len())?;
-        column.copy_from_slice(bytes);
-        return Some(side);
-    }
-    let (&[first, step], mut side) = side.split_first_chunk()?;
-    let mut exceptions: &[u8] = &[];
-    if kind == SPARSE {
-        let (count, rest) = side.split_first_chunk()?;
-        (exceptions, side) = rest.split_at_checked(usize::from(u16::from_be_bytes(*count)) * EXCEPTION_BYTES)?;
-    } else if kind != STEADY {
-        return None;
-    }
-    // The column as runs, each up to the next exception.
-    let mut value = first;
+/// Reads it back. Answers what is behind it.
+fn read_header<'a>(mut side: &'a [u8], body: &mut [u8]) -> Option<&'a [u8]> {
     let mut at = 0;
-    for exception in exceptions.chunks_exact(EXCEPTION_BYTES) {
-        let index = usize::from(u16::from_be_bytes([exception[0], exception[1]]));
-        for byte in column.get_mut(at..index)? {
-            *byte = value;
-            value = value.wrapping_add(step);
-        }
-        // The run has gone one step too far.
-        value = value.wrapping_sub(step).wrapping_add(exception[2]);
-        at = index;
-    }
-    for byte in &mut column[at..] {
-        *byte = value;
-        value = value.wrapping_add(step);
+    for (bound, name) in BOUNDS {
+        let (part, rest) = side.split_at_checked(bound - at)?;
+        body[at..bound].copy_from_slice(part);
+        at = bound + name.len();
+        body[bound..at].copy_from_slice(name);
+        side = rest;
     }
     Some(side)
 }

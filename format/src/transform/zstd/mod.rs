@@ -34,6 +34,7 @@
 
 mod columns;
 mod letters;
+mod planes;
 
 use zstd::bulk::{Compressor, Decompressor};
 use zstd::zstd_safe::{CParameter, ParamSwitch};
@@ -57,7 +58,8 @@ pub(super) const DESCRIPTION: Description = Description {
         3..10 => 14,
         _ => 20,
     },
-    make: || Box::new(Zstd::default()),
+    // The first page is tried.
+    make: || Box::new(Zstd { since_trial: BETWEEN_TRIALS, ..Zstd::default() }),
 };
 
 impl Algorithm {
@@ -181,6 +183,10 @@ impl Zstd {
             return bytes.or_else(|| self.encode_frame(THOROUGH, body, out));
         }
         let second = self.encode(smallest, at, body, out);
+        if bytes.is_none() && second.is_none() {
+            // Nothing that could be taken apart.
+            return self.encode_frame(THOROUGH, body, out);
+        }
         let second_needed = second.map_or(usize::MAX, blocks);
         let kind = &mut self.kinds[at];
         if second_needed < needed {
@@ -416,7 +422,7 @@ mod tests {
         body[74..82].copy_from_slice(b"supremum");
         let mut origins = vec![61];
         let mut at = 82;
-        while at + 5 + record_bytes + spread < body.len() - 300 {
+        while at + 5 + record_bytes + spread < body.len() - 600 {
             let origin = at + 5;
             let bytes = record_bytes + random() % (spread + 1);
             body[origin..origin + 4].copy_from_slice(&(origins.len() as u32 + 70_000).to_be_bytes());
@@ -428,22 +434,41 @@ mod tests {
             origins.push(origin);
             at = origin + bytes;
         }
-        body[16..18].copy_from_slice(&(origins.len() as u16 - 1).to_be_bytes());
-        // One of seven is free, the others are in order.
+        body[4..6].copy_from_slice(&(0x8000 | (origins.len() as u16 + 1)).to_be_bytes());
+        body[2..4].copy_from_slice(&(at as u16 + 38).to_be_bytes());
+        // One of seven is free, the others are in order; or in none, of every second index.
         let is_free = |at: &usize| at % 7 == 3;
-        let used: Vec<usize> = (0..origins.len()).filter(|at| !is_free(at)).map(|at| origins[at]).collect();
-        let free: Vec<usize> = (0..origins.len()).filter(is_free).map(|at| origins[at]).collect();
+        let mut used: Vec<usize> = (0..origins.len()).filter(|at| !is_free(at)).map(|at| origins[at]).collect();
+        let mut free: Vec<usize> = (0..origins.len()).filter(is_free).map(|at| origins[at]).collect();
+        if index % 2 == 0 {
+            (2..used.len()).for_each(|at| used.swap(at, 1 + random() % at));
+            free.reverse();
+        }
+        body[16..18].copy_from_slice(&(used.len() as u16 - 1).to_be_bytes());
         for (from, to) in used.iter().zip(used[1..].iter().chain([&74])) {
             body[from - 2..*from].copy_from_slice(&((*to as u16).wrapping_sub(*from as u16)).to_be_bytes());
         }
         if let Some(first) = free.first() {
             body[6..8].copy_from_slice(&(*first as u16 + 38).to_be_bytes());
             for pair in free.windows(2) {
-                body[pair[0] - 2..pair[0]].copy_from_slice(&((pair[1] - pair[0]) as u16).to_be_bytes());
+                body[pair[0] - 2..pair[0]]
+                    .copy_from_slice(&(pair[1] as u16).wrapping_sub(pair[0] as u16).to_be_bytes());
             }
         }
-        body[0..2].copy_from_slice(&40_u16.to_be_bytes());
-        for byte in body.iter_mut().rev().take(88) {
+        let mut slot = body.len() - 8;
+        let mut put_slot = |body: &mut [u8], place: usize| {
+            slot -= 2;
+            body[slot..slot + 2].copy_from_slice(&(place as u16 + 38).to_be_bytes());
+        };
+        put_slot(&mut body, 61);
+        let owners: Vec<usize> = used[1..].chunks_exact(5).map(|group| group[4]).collect();
+        for &owner in &owners {
+            body[owner - 5] = 5;
+            put_slot(&mut body, owner);
+        }
+        put_slot(&mut body, 74);
+        body[0..2].copy_from_slice(&(owners.len() as u16 + 2).to_be_bytes());
+        for byte in body.iter_mut().rev().take(8) {
             *byte = random() as u8;
         }
         body
@@ -530,13 +555,14 @@ mod tests {
         let mut out = vec![0; 20_000];
         let mut back = vec![0; 16384 - 38];
         let whole = index_body(1, 60, 5, 5);
-        for (at, value) in [(59, 0), (60, 0), (59, 0xFF), (85, 0), (86, 1), (0, 0xFF), (1, 0), (16, 0xFF), (6, 0x3F)] {
+        let end = whole.len();
+        for (at, value) in (0..120).chain(end - 60..end).flat_map(|at| [(at, 1), (at, 0xFF), (at, 8)]) {
             let mut body = whole.clone();
-            body[at] = value;
+            body[at] ^= value;
             for level in [1, 3] {
                 let bytes = codec.compress(&body, Effort::Level(level), 4096, &mut out).unwrap();
                 codec.decompress(&out[..bytes], &mut back).unwrap();
-                assert_eq!(back, body);
+                assert_eq!(back, body, "{value} at {at}");
             }
         }
     }
