@@ -69,6 +69,9 @@ impl Run {
                     Error::Corrupt { .. } | Error::NotFound(_) | Error::Unsupported(_) | Error::KeyUnavailable(_) => {
                         self.report.count(format!("damage found: {kind}"));
                     }
+                    // A log that ends early leaves undo logs whose pages do not fit together: whoever notices that in the
+                    // middle of a change ends the engine, which is no answer either.
+                    Error::Poisoned if damage.may_lose => self.report.count(format!("damage stops the engine: {kind}")),
                     error => return Err(format!("{}: {error}", damage.what)),
                 }
             }
