@@ -440,7 +440,7 @@ mod tests {
         let is_free = |at: &usize| at % 7 == 3;
         let mut used: Vec<usize> = (0..origins.len()).filter(|at| !is_free(at)).map(|at| origins[at]).collect();
         let mut free: Vec<usize> = (0..origins.len()).filter(is_free).map(|at| origins[at]).collect();
-        if index % 2 == 0 {
+        if index.is_multiple_of(2) {
             (2..used.len()).for_each(|at| used.swap(at, 1 + random() % at));
             free.reverse();
         }
