@@ -367,6 +367,7 @@ mod tests {
     fn who_waits_for_a_row_says_what_for() {
         let list = ProcessList::new();
         let process = list.register("localhost");
+        process.end();
         for (statement, state) in [
             ("update t set a = 1", "updating"),
             ("/* an id */ DELETE FROM t", "updating"),
