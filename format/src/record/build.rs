@@ -3,7 +3,7 @@
 use crate::error::Result;
 use crate::ids::PageNo;
 
-use super::layout::{Kind, Layout, Length};
+use super::layout::{FieldLayout, Kind, Layout, Length};
 use super::{FIELD_BYTES_MAX, HEADER_BYTES, info, set_heap_no_status};
 
 /// What goes into one field.
@@ -66,6 +66,23 @@ pub struct RecordBuffer {
     origin: usize,
 }
 
+impl FieldLayout {
+    /// Whether a record can have this value here: no NULL where none may be, a fixed length, or one within the maximum.
+    #[inline]
+    pub fn takes(&self, data: FieldData<'_>) -> bool {
+        let (bytes, external) = match data {
+            FieldData::Null => return self.nullable,
+            FieldData::Bytes(bytes) => (bytes.len(), false),
+            FieldData::External(bytes) => (bytes.len(), true),
+        };
+        match self.length {
+            Length::Fixed(fixed) => bytes == usize::from(fixed) && !external,
+            Length::Variable { .. } if self.long_lengths() => bytes <= FIELD_BYTES_MAX,
+            Length::Variable { .. } => bytes <= 255 && !external,
+        }
+    }
+}
+
 impl RecordBuffer {
     pub fn new() -> RecordBuffer {
         RecordBuffer::default()
@@ -115,25 +132,15 @@ impl RecordBuffer {
         let mut count = 0;
         for (field, data) in layout.fields().iter().zip(fields.clone()) {
             count += 1;
+            assert!(field.takes(data), "a value that fits its field");
             let (bytes, external) = match data {
-                FieldData::Null => {
-                    assert!(field.nullable, "NULL in a field that is not nullable");
-                    continue;
-                }
+                FieldData::Null => continue,
                 FieldData::Bytes(bytes) => (bytes.len(), false),
                 FieldData::External(bytes) => (bytes.len(), true),
             };
             data_bytes += bytes;
-            match field.length {
-                Length::Fixed(fixed) => {
-                    assert!(bytes == usize::from(fixed) && !external, "a fixed field has its length");
-                }
-                Length::Variable { .. } => {
-                    let long = field.long_lengths();
-                    assert!(if long { bytes <= FIELD_BYTES_MAX } else { bytes <= 255 }, "a field within its maximum");
-                    assert!(long || !external, "only long fields can be external");
-                    length_bytes += if long && (bytes > 127 || external) { 2 } else { 1 };
-                }
+            if let Length::Variable { .. } = field.length {
+                length_bytes += if field.long_lengths() && (bytes > 127 || external) { 2 } else { 1 };
             }
         }
         assert!(count == layout.fields().len(), "a value for every field");
@@ -273,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "a fixed field has its length")]
+    #[should_panic(expected = "a value that fits its field")]
     fn a_fixed_field_of_another_length_is_our_mistake() {
         let fields = [FieldData::Null, FieldData::Null, FieldData::Bytes(&[1; 3]), FieldData::Bytes(b"")];
         RecordBuffer::new().build(&layout(), 0, fields);

@@ -85,6 +85,9 @@ pub(super) fn build_previous(
             },
             value => value,
         };
+        if !layout.fields()[old.field].takes(*field) {
+            return Err(Error::corrupt(format!("undo of {table} with a value that its column cannot have")));
+        }
     }
     let (trx_id, roll_ptr) = (undo.trx_id.to_bytes(), undo.roll_ptr.to_bytes());
     version[layout.key_fields()] = FieldData::Bytes(&trx_id);

@@ -5,15 +5,17 @@
 
 use format::bytes::get_u32;
 use format::ids::{PageId, SpaceId};
+use format::page::header::{BODY, TRAILER_BYTES};
 pub use format::page::space::Address;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::mtr::{Mtr, PageHandle};
 
 const FIRST: usize = 4;
 const LAST: usize = 10;
 const PREV: usize = 0;
 const NEXT: usize = 6;
+const NODE_BYTES: usize = 12;
 
 pub fn length(page: &[u8], base: usize) -> u32 {
     get_u32(page, base)
@@ -44,7 +46,12 @@ fn set_length(mtr: &mut Mtr<'_>, page: PageHandle, base: usize, length: u32) {
 
 /// Latches the page of another node, which may be one that is latched already.
 fn latch(mtr: &mut Mtr<'_>, space: SpaceId, address: Address) -> Result<PageHandle> {
-    mtr.latch_exclusive(PageId::new(space, address.page))
+    let id = PageId::new(space, address.page);
+    let page = mtr.latch_exclusive(id)?;
+    if !(BODY..=mtr.page(page).len() - TRAILER_BYTES - NODE_BYTES).contains(&usize::from(address.offset)) {
+        return Err(Error::corrupt_page(id, format_args!("a node of a list at {}", address.offset)));
+    }
+    Ok(page)
 }
 
 /// Puts a node before all others.

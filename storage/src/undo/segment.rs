@@ -623,7 +623,9 @@ impl Log {
     pub(super) fn record_before(&self, store: &Store, page: PageId, offset: Option<u16>) -> Result<Option<Top>> {
         let mut id = page;
         let mut from = offset;
-        loop {
+        // More pages than there are would be a circle.
+        let pages = store.space(page.space).map_or(0, |space| space.pages());
+        for _ in 0..pages {
             let page = store.read(id)?;
             let end = from.take().unwrap_or_else(|| page::free(&page));
             let found = page::prev_record(&page, end, self.start_on(id));
@@ -641,5 +643,6 @@ impl Log {
             }
             id = PageId::new(id.space, before.page);
         }
+        Err(Error::corrupt_page(id, "undo pages that go in a circle"))
     }
 }
