@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use format::bytes::{get_u16, get_u32, get_u64};
 use format::ids::{PageId, PageNo, SpaceId, TrxId};
-use format::page::header::{PageType, TYPE};
+use format::page::header::{PageType, TRAILER_BYTES, TYPE};
 use format::page::space::BASE_BYTES;
 use format::page::undo::{self as page, rseg_slot_count};
 use format::redo::PageOp;
@@ -485,6 +485,16 @@ impl RollbackSegment {
                 let log = get_u16(&page, page::LAST_LOG);
                 if usize::from(log) < page::FIRST_LOG || usize::from(log) + page::LOG_HEADER_BYTES > page.len() {
                     return Err(Error::corrupt_page(id, "an undo segment without a log"));
+                }
+                let before = get_u16(&page, usize::from(log) + page::LOG_PREV);
+                if before != 0 && (usize::from(before) < page::FIRST_LOG || before >= log) {
+                    return Err(Error::corrupt_page(id, "an undo log behind one that is not before it"));
+                }
+                // A cached segment is one whose page has room, see `log::state_after`.
+                let cached = get_u16(&page, page::STATE) == page::STATE_CACHED;
+                let end = if cached { page.len() * 3 / 4 } else { page.len() - TRAILER_BYTES };
+                if !(log..=end as u16).contains(&page::free(&page)) {
+                    return Err(Error::corrupt_page(id, "an undo page whose free bytes begin elsewhere"));
                 }
                 let kind = match get_u16(&page, page::KIND) {
                     page::KIND_INSERT => LogKind::Insert,
