@@ -63,13 +63,14 @@ impl Model {
         }
     }
 
-    /// Of a transaction's changes, those of rows that are not in the end what they were. A row that was only locked is free
-    /// to others after a crash.
+    /// Of a transaction's changes, those that change something. A row that was only locked is free to others after a crash.
     pub fn effective(&self, mut changes: Vec<Change>) -> Vec<Change> {
-        let mut after = self.clone();
-        after.apply(&changes);
-        let row = |model: &Model, change: &Change| model.tables.get(&change.table)?.rows.get(&change.id).cloned();
-        changes.retain(|change| row(self, change) != row(&after, change));
+        let mut now = self.clone();
+        changes.retain(|change| {
+            let before = now.tables.get(&change.table).and_then(|table| table.rows.get(&change.id)).cloned();
+            now.apply(std::slice::from_ref(change));
+            before != change.row
+        });
         changes
     }
 
