@@ -14,7 +14,7 @@
 use format::ids::TrxId;
 use format::value::ZoneOffset;
 use storage::schema::{self, FieldSource};
-use storage::{DeadlockMember, DeadlockReport, Isolation, LockKind, LockMode, LockedKey, RecordLock, Wish};
+use storage::{DeadlockMember, DeadlockReport, Isolation, LockKind, LockMode, LockRequest, LockedKey, RecordLock};
 
 use crate::instance::Instance;
 use crate::processlist::ProcessRow;
@@ -98,7 +98,7 @@ impl Picture {
         let processes = instance.processes.list();
         let session_of = |trx: TrxId| {
             let found = dump.transactions.iter().find(|owner| owner.trx == trx);
-            found.map_or(0, |owner| owner.introduction.session)
+            found.map_or(0, |owner| owner.identity.session)
         };
         let mut locks = Vec::new();
         for table in &dump.tables {
@@ -115,11 +115,11 @@ impl Picture {
         }
         let mut waits = Vec::new();
         for record in &dump.records {
-            let id = lock_id(record.lock.owner, &record.lock.wish);
-            if let Some((blocker, wish)) = &record.lock.blocked_by {
+            let id = lock_id(record.lock.owner, &record.lock.request);
+            if let Some((blocker, request)) = &record.lock.blocked_by {
                 waits.push(Wait {
                     requesting: (record.lock.owner.0, id.clone()),
-                    blocking: (blocker.0, lock_id(*blocker, wish)),
+                    blocking: (blocker.0, lock_id(*blocker, request)),
                 });
             }
             // Who waits for several stands here once for each.
@@ -134,11 +134,12 @@ impl Picture {
             .transactions
             .iter()
             .map(|owner| {
-                let session = owner.introduction.session;
+                let session = owner.identity.session;
                 let process = processes.iter().find(|process| u64::from(process.id) == session).cloned();
                 let opened = process.as_ref().and_then(|process| process.transaction);
                 let began_us = instance.wall_us(owner.began);
-                let waiting = owner.waiting.map(|(wish, since)| (lock_id(owner.trx, &wish), instance.wall_us(since)));
+                let waiting =
+                    owner.waiting.map(|(request, since)| (lock_id(owner.trx, &request), instance.wall_us(since)));
                 let count = |of_records: bool| {
                     let of = locks.iter().filter(|lock| lock.trx == owner.trx.0);
                     of.filter(|lock| lock.record.is_some() == of_records).count() as u64
@@ -154,8 +155,8 @@ impl Picture {
                     since_us: opened.map_or(began_us, |open| open.since_us.min(began_us)),
                     process,
                     waiting,
-                    isolation: Isolation::of(owner.introduction.isolation),
-                    read_only: owner.introduction.read_only,
+                    isolation: Isolation::of(owner.identity.isolation),
+                    read_only: owner.identity.read_only,
                     changes: owner.changes,
                     record_locks: count(true),
                     table_locks: count(false),
@@ -215,16 +216,16 @@ pub fn last_deadlock(instance: &Instance, moment: &str) -> Option<String> {
 fn deadlock_text(instance: &Instance, report: &DeadlockReport, moment: &str) -> String {
     use std::fmt::Write;
     let mut out = format!("{moment}\n");
-    let lock = |owner: TrxId, wish: Wish| {
-        let Some(record) = instance.engine.name_lock(owner, wish) else {
+    let lock = |owner: TrxId, request: LockRequest| {
+        let Some(record) = instance.engine.name_lock(owner, request) else {
             return "a lock of a table that is gone\n".into();
         };
-        record_lines(&named(&record, lock_id(owner, &wish), 0), false)
+        record_lines(&named(&record, lock_id(owner, &request), 0), false)
     };
     for (number, member) in report.members.iter().enumerate() {
-        let DeadlockMember { trx, introduction, age, changes, wanted, holds, weight } = *member;
+        let DeadlockMember { trx, identity, age, changes, wanted, holds, weight } = *member;
         let number = number + 1;
-        let process = instance.processes.find(introduction.session);
+        let process = instance.processes.find(identity.session);
         // A string takes all that is written to it.
         let _ = writeln!(out, "*** ({number}) TRANSACTION:\nTRANSACTION {trx}, ACTIVE {} sec", age.as_secs());
         let locks = weight.saturating_sub(changes);
@@ -282,23 +283,23 @@ fn exclusive(mode: LockMode) -> bool {
 }
 
 /// A name that only this lock of this transaction has.
-fn lock_id(trx: TrxId, wish: &Wish) -> String {
-    let kind = match wish.kind {
+fn lock_id(trx: TrxId, request: &LockRequest) -> String {
+    let kind = match request.kind {
         LockKind::Record => "rec",
         LockKind::Gap => "gap",
         LockKind::NextKey => "key",
         LockKind::InsertIntention => "ins",
     };
-    format!("{trx}:{}:{:016x}:{kind}", wish.id.index, wish.id.key_hash)
+    format!("{trx}:{}:{:016x}:{kind}", request.id.index, request.id.key_hash)
 }
 
 /// A record lock in MySQL's words.
 fn named(record: &RecordLock, id: String, session: u64) -> Lock {
-    let wish = &record.lock.wish;
-    let letter = if exclusive(wish.mode) { "X" } else { "S" };
+    let request = &record.lock.request;
+    let letter = if exclusive(request.mode) { "X" } else { "S" };
     let at_end = record.key == LockedKey::Supremum;
     let is_counter = record.key == LockedKey::AutoIncrement;
-    let mode = match wish.kind {
+    let mode = match request.kind {
         _ if is_counter => "AUTO_INC".to_owned(),
         LockKind::Record => format!("{letter},REC_NOT_GAP"),
         LockKind::NextKey => letter.to_owned(),
@@ -317,8 +318,8 @@ fn named(record: &RecordLock, id: String, session: u64) -> Lock {
         record: (!is_counter).then(|| Record {
             index: index_name(index),
             space: u64::from(record.table.space.0),
-            page: u64::from(wish.page.0),
-            hash: wish.id.key_hash,
+            page: u64::from(request.page.0),
+            hash: request.id.key_hash,
             key: match &record.key {
                 LockedKey::Supremum => Some("supremum pseudo-record".to_owned()),
                 LockedKey::Fields(fields) => Some(key_text(&record.table, index, fields)),

@@ -23,8 +23,8 @@ use storage::io::Disk;
 use storage::io::linux::LinuxDisk;
 use storage::lock::{Held, LockId, LockTable, MetadataHeld, MetadataLock};
 use storage::{
-    Column, ColumnSet, Config, Engine, IfLocked, IndexDefinition, Interrupt, LockMode, ReadMode, Row, Table,
-    TableDefinition, TableUse, TrxOptions, Wish,
+    Column, ColumnSet, Config, Engine, IfLocked, IndexDefinition, Interrupt, LockMode, LockRequest, ReadMode, Row,
+    Table, TableDefinition, TableUse, TrxOptions,
 };
 
 const ROUNDS: usize = 31;
@@ -63,18 +63,18 @@ fn latches() {
 fn locks() {
     let locks = LockTable::new();
     let mut held = Held::default();
-    let wish = |at: u32| {
+    let request = |at: u32| {
         let key_hash = u64::from(at).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        Wish::record(LockId { index: IndexId(7), key_hash }, LockMode::Exclusive)
+        LockRequest::record(LockId { index: IndexId(7), key_hash }, LockMode::Exclusive)
     };
     locks.begin(&mut held, TrxId(1));
     measure("record lock: take and let go", |at| {
-        black_box(locks.try_lock(&mut held, wish(at)) == storage::lock::TryLock::Conflict);
-        locks.unlock(&mut held, wish(at).id);
+        black_box(locks.try_lock(&mut held, request(at)) == storage::lock::TryLock::Conflict);
+        locks.unlock(&mut held, request(at).id);
     });
-    let _ = black_box(locks.try_lock(&mut held, wish(1)));
+    let _ = black_box(locks.try_lock(&mut held, request(1)));
     measure("record lock that is held already", |_| {
-        black_box(locks.try_lock(&mut held, wish(1)) == storage::lock::TryLock::Conflict);
+        black_box(locks.try_lock(&mut held, request(1)) == storage::lock::TryLock::Conflict);
     });
     measure("table intention, of the table as before", |_| held.intend(TableId(1), LockMode::Exclusive));
     measure("table intention, of another table than before", |at| {

@@ -57,8 +57,8 @@ pub use engine::{
 };
 pub use error::{Error, ForeignKeyRefusal, ForeignKeySide, ForeignKeyViolation, Result};
 pub use lock::{
-    BackupHold, DeadlockMember, DeadlockReport, Interrupt, Introduction, Kill, LockInfo, LockKind, LockMode,
-    MetadataGrant, OwnerInfo, Scheduler, Stage, TableUse, Wish,
+    BackupHold, DeadlockMember, DeadlockReport, Interrupt, Kill, LockInfo, LockKind, LockMode, LockRequest,
+    MetadataGrant, OwnerIdentity, OwnerInfo, Scheduler, Stage, TableUse,
 };
 pub use mtr::{Mtr, PageHandle};
 pub use recovery::RecoveryReport;

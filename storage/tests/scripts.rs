@@ -31,7 +31,7 @@
 //! set threshold=8 random=on ...      options that may change at run time
 //! read space=1 from=64 to=127        reads pages in this order, down if `to` is smaller
 //! ahead                              serves what read-ahead has been asked for
-//! status                             what read-ahead and stash have counted
+//! status                             what read-ahead and compressed cache have counted
 //! ```
 //!
 //! `UPDATE_SCRIPTS=1` writes the answers into the scripts: look at the difference before it is committed. `SCRIPT=name`
@@ -169,8 +169,8 @@ impl World {
                     status.read_ahead_reads,
                     status.read_ahead_used,
                     status.read_ahead_evicted,
-                    status.stash_pages_now,
-                    status.stash_frames_now,
+                    status.compressed_cache_pages_now,
+                    status.compressed_cache_frames_now,
                 )
                 .unwrap();
                 Ok(())

@@ -241,11 +241,11 @@ pub fn plan(context: &PlanContext<'_>, plan: &mut SelectPlan, tree: BoundTree, s
     root.conditions = kept;
     let planner = Planner { context, sources: &plan.sources, reads, straight: straight || straight_here };
     let mut rows = 1.0;
-    let wish = OrderWish::of(plan, &root);
-    let mut steps = planner.nest(root, 0, &mut rows, wish.as_ref())?;
+    let wanted = WantedOrder::of(plan, &root);
+    let mut steps = planner.nest(root, 0, &mut rows, wanted.as_ref())?;
     plan.constants = constants;
-    if let Some(wish) = wish {
-        settle_order(plan, &mut steps, &wish);
+    if let Some(wanted) = wanted {
+        settle_order(plan, &mut steps, &wanted);
     }
     plan.steps = steps;
     plan.subqueries = subqueries;
@@ -254,7 +254,7 @@ pub fn plan(context: &PlanContext<'_>, plan: &mut SelectPlan, tree: BoundTree, s
 
 impl Planner<'_, '_> {
     /// The steps of a nest, behind the tables of `before`.
-    fn nest(&self, nest: Nest, before: Mask, rows: &mut f64, wish: Option<&OrderWish>) -> Result<Vec<Step>> {
+    fn nest(&self, nest: Nest, before: Mask, rows: &mut f64, wanted: Option<&WantedOrder>) -> Result<Vec<Step>> {
         let all = nest.mask();
         let mut waiting: Vec<Waiting> = nest
             .conditions
@@ -276,7 +276,7 @@ impl Planner<'_, '_> {
             let first = steps.is_empty() && before == 0;
             for (at, &table) in tables.iter().enumerate() {
                 let only = self.sources.len() == 1;
-                let choice = self.best_choice(table, placed, &waiting, if first && only { wish } else { None });
+                let choice = self.best_choice(table, placed, &waiting, if first && only { wanted } else { None });
                 // What this step multiplies the work by, before the work itself.
                 let weight = choice.rows * 1000.0 + choice.cost;
                 if best.as_ref().is_none_or(|(.., other)| weight < *other) {
@@ -354,13 +354,13 @@ impl Planner<'_, '_> {
         })
     }
 
-    fn best_choice(&self, table: usize, placed: Mask, waiting: &[Waiting], wish: Option<&OrderWish>) -> Choice {
+    fn best_choice(&self, table: usize, placed: Mask, waiting: &[Waiting], wanted: Option<&WantedOrder>) -> Choice {
         let source = &self.sources[table];
         let numbers = candidates(waiting, placed, table);
         let conditions: Vec<&Expr> = numbers.iter().map(|number| &waiting[*number].expr).collect();
         let known = |expr: &Expr| self.reads.of(expr) & !placed == 0 && !is_volatile(expr);
         let mut choices = access::choices(self.context, source, &conditions, &known);
-        if let (Some(wish), Some(stored)) = (wish, source.table()) {
+        if let (Some(wanted), Some(stored)) = (wanted, source.table()) {
             for number in 0..stored.indexes.len() {
                 let scanned = choices.iter().any(|c| matches!(c.access, Access::Scan { index, .. } if index == number));
                 if !scanned && let Some(choice) = access::scan_choice(self.context, source, stored, number) {
@@ -370,8 +370,8 @@ impl Planner<'_, '_> {
             }
             let filtered = !conditions.is_empty();
             for choice in &mut choices {
-                let ordered = wish.direction(stored, source.slot_base, &choice.access, choice.fixed_parts).is_some();
-                match (ordered, wish.limit) {
+                let ordered = wanted.direction(stored, source.slot_base, &choice.access, choice.fixed_parts).is_some();
+                match (ordered, wanted.limit) {
                     // The scan ends when the limit is reached; conditions that are not answered stretch the way.
                     (true, Some(limit)) => {
                         let stretch = if filtered && choice.answered.len() < conditions.len() { 10.0 } else { 1.0 };
@@ -415,7 +415,7 @@ fn candidates(waiting: &[Waiting], placed: Mask, table: usize) -> Vec<usize> {
 }
 
 /// The order that a query of one table would like to read in.
-struct OrderWish {
+struct WantedOrder {
     /// (slot, descending)
     columns: Vec<(usize, bool)>,
     limit: Option<f64>,
@@ -425,8 +425,8 @@ struct OrderWish {
     extreme: bool,
 }
 
-impl OrderWish {
-    fn of(plan: &SelectPlan, root: &Nest) -> Option<OrderWish> {
+impl WantedOrder {
+    fn of(plan: &SelectPlan, root: &Nest) -> Option<WantedOrder> {
         let constant: Vec<usize> = root
             .conditions
             .iter()
@@ -452,7 +452,7 @@ impl OrderWish {
             let one_table = plan.sources.len() == 1 && group.keys.is_empty() && group.kept.is_empty();
             let slot = call.args.first()?.as_column()?;
             let plain = matches!(call.args[0].node, Node::Column(_));
-            return (one_table && plain).then(|| OrderWish {
+            return (one_table && plain).then(|| WantedOrder {
                 columns: vec![(slot, descending)],
                 limit: Some(1.0),
                 constant,
@@ -478,7 +478,7 @@ impl OrderWish {
             }),
             _ => None,
         };
-        Some(OrderWish { columns, limit, constant, extreme: false })
+        Some(WantedOrder { columns, limit, constant, extreme: false })
     }
 
     /// Whether an access yields the order: Some(reverse).
@@ -532,7 +532,7 @@ impl OrderWish {
 }
 
 /// Uses the order of the first step, if it is the one wished for.
-fn settle_order(plan: &mut SelectPlan, steps: &mut [Step], wish: &OrderWish) {
+fn settle_order(plan: &mut SelectPlan, steps: &mut [Step], wanted: &WantedOrder) {
     // With several tables the first one's order is the result's only if no other table stands before it.
     let Some(Step::Table(step)) = steps.first_mut() else { return };
     let source = &plan.sources[step.source];
@@ -544,13 +544,13 @@ fn settle_order(plan: &mut SelectPlan, steps: &mut [Step], wish: &OrderWish) {
         _ => 0,
     };
     let slots = source.slot_base..source.slot_base + source.columns.len();
-    if wish.columns.iter().any(|(slot, _)| !slots.contains(slot)) {
+    if wanted.columns.iter().any(|(slot, _)| !slots.contains(slot)) {
         return;
     }
-    let Some(descending) = wish.direction(table, source.slot_base, &step.access, fixed) else { return };
+    let Some(descending) = wanted.direction(table, source.slot_base, &step.access, fixed) else { return };
     if let Access::Point { .. } = step.access
         && plan.sources.len() > 1
-        && wish.extreme
+        && wanted.extreme
     {
         return;
     }
@@ -558,7 +558,7 @@ fn settle_order(plan: &mut SelectPlan, steps: &mut [Step], wish: &OrderWish) {
         Access::Scan { reverse, .. } | Access::Range { reverse, .. } => *reverse = descending,
         _ => {}
     }
-    if wish.extreme {
+    if wanted.extreme {
         if let Some(group) = &mut plan.group {
             group.first_row_settles = true;
         }

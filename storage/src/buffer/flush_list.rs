@@ -35,13 +35,13 @@ pub struct FlushList {
     head: u32,
     tail: u32,
     count: usize,
-    debts: Vec<Debt>,
+    unsynced_of: Vec<Unsynced>,
     /// The oldest LSN of what the sync under way covers.
     syncing: Lsn,
 }
 
 /// What one flusher has taken from the list and nobody has synced.
-struct Debt {
+struct Unsynced {
     /// The oldest LSN of the batch under way.
     batch: Lsn,
     /// The doublewrite file of the batch under way.
@@ -65,9 +65,9 @@ enum FileState {
     Syncing,
 }
 
-impl Debt {
-    fn none() -> Debt {
-        Debt {
+impl Unsynced {
+    fn none() -> Unsynced {
+        Unsynced {
             batch: Lsn::MAX,
             batch_file: None,
             written: Lsn::MAX,
@@ -85,15 +85,15 @@ impl FlushList {
             head: NONE,
             tail: NONE,
             count: 0,
-            debts: Vec::new(),
+            unsynced_of: Vec::new(),
             syncing: Lsn::MAX,
         }
     }
 
     /// Opens the account of another flusher; returns its number.
     pub fn add_flusher(&mut self) -> usize {
-        self.debts.push(Debt::none());
-        self.debts.len() - 1
+        self.unsynced_of.push(Unsynced::none());
+        self.unsynced_of.len() - 1
     }
 
     /// Appends a clean frame. LSNs rise, so the tail is its place.
@@ -178,7 +178,7 @@ impl FlushList {
     /// The oldest LSN that is not durable in its tablespace.
     pub fn oldest_lsn(&self, frames: &Frames) -> Option<Lsn> {
         let listed = self.oldest_listed(frames).unwrap_or(Lsn::MAX);
-        let owed = self.debts.iter().map(|debt| debt.batch.min(debt.written));
+        let owed = self.unsynced_of.iter().map(|unsynced| unsynced.batch.min(unsynced.written));
         owed.chain([listed, self.syncing]).min().filter(|&lsn| lsn != Lsn::MAX)
     }
 
@@ -187,7 +187,7 @@ impl FlushList {
     /// Takes a dirty frame out for a flusher's batch. Returns its oldest LSN.
     pub fn take(&mut self, frames: &Frames, index: u32, flusher: usize) -> Option<Lsn> {
         let oldest = self.remove(frames, index)?;
-        let batch = &mut self.debts[flusher].batch;
+        let batch = &mut self.unsynced_of[flusher].batch;
         *batch = (*batch).min(oldest);
         Some(oldest)
     }
@@ -195,29 +195,29 @@ impl FlushList {
     /// Which doublewrite file the flusher's batch goes to, and whether it is clean so far. From here on the file is
     /// needed, up to the sync after [`FlushList::end_batch`].
     pub fn begin_batch(&mut self, flusher: usize) -> (usize, bool) {
-        let debt = &mut self.debts[flusher];
-        let was_clean = debt.files[debt.current] == FileState::Clean;
-        debt.files[debt.current] = FileState::Needed;
-        debt.batch_file = Some(debt.current);
-        (debt.current, was_clean)
+        let unsynced = &mut self.unsynced_of[flusher];
+        let was_clean = unsynced.files[unsynced.current] == FileState::Clean;
+        unsynced.files[unsynced.current] = FileState::Needed;
+        unsynced.batch_file = Some(unsynced.current);
+        (unsynced.current, was_clean)
     }
 
     /// The file that `begin_batch` named is full: the batch waits for a sync, which names the other one.
     pub fn leave_file(&mut self, flusher: usize) {
-        self.debts[flusher].batch_file = None;
+        self.unsynced_of[flusher].batch_file = None;
     }
 
     /// The batch has been written, or part of it: `failed` if its frames have been put back into the list.
     pub fn end_batch<'a>(&mut self, flusher: usize, spaces: impl Iterator<Item = &'a Arc<Tablespace>>, failed: bool) {
-        let debt = &mut self.debts[flusher];
+        let unsynced = &mut self.unsynced_of[flusher];
         if !failed {
-            debt.written = debt.written.min(debt.batch);
+            unsynced.written = unsynced.written.min(unsynced.batch);
         }
-        debt.batch = Lsn::MAX;
-        debt.batch_file = None;
+        unsynced.batch = Lsn::MAX;
+        unsynced.batch_file = None;
         for space in spaces {
-            if !debt.spaces.iter().any(|known| Arc::ptr_eq(known, space)) {
-                debt.spaces.push(space.clone());
+            if !unsynced.spaces.iter().any(|known| Arc::ptr_eq(known, space)) {
+                unsynced.spaces.push(space.clone());
             }
         }
     }
@@ -227,19 +227,21 @@ impl FlushList {
     /// The tablespaces to sync, each once. What is written later is another sync's.
     pub fn begin_sync(&mut self) -> Vec<Arc<Tablespace>> {
         let mut spaces: Vec<Arc<Tablespace>> = Vec::new();
-        for debt in &mut self.debts {
-            self.syncing = self.syncing.min(debt.written);
-            debt.written = Lsn::MAX;
-            for space in debt.spaces.drain(..) {
+        for unsynced in &mut self.unsynced_of {
+            self.syncing = self.syncing.min(unsynced.written);
+            unsynced.written = Lsn::MAX;
+            for space in unsynced.spaces.drain(..) {
                 if !spaces.iter().any(|known| Arc::ptr_eq(known, &space)) {
                     spaces.push(space);
                 }
             }
-            if debt.files[debt.current ^ 1] == FileState::Clean && debt.files[debt.current] == FileState::Needed {
-                debt.current ^= 1;
+            if unsynced.files[unsynced.current ^ 1] == FileState::Clean
+                && unsynced.files[unsynced.current] == FileState::Needed
+            {
+                unsynced.current ^= 1;
             }
-            for (index, file) in debt.files.iter_mut().enumerate() {
-                let may_grow = index == debt.current || debt.batch_file == Some(index);
+            for (index, file) in unsynced.files.iter_mut().enumerate() {
+                let may_grow = index == unsynced.current || unsynced.batch_file == Some(index);
                 if *file == FileState::Needed && !may_grow {
                     *file = FileState::Syncing;
                 }
@@ -251,8 +253,8 @@ impl FlushList {
     /// They are synced.
     pub fn end_sync(&mut self) {
         self.syncing = Lsn::MAX;
-        for debt in &mut self.debts {
-            for file in &mut debt.files {
+        for unsynced in &mut self.unsynced_of {
+            for file in &mut unsynced.files {
                 if *file == FileState::Syncing {
                     *file = FileState::Clean;
                 }
@@ -262,7 +264,7 @@ impl FlushList {
 
     /// Whether anything is written and not synced.
     pub fn owes_sync(&self) -> bool {
-        self.debts.iter().any(|debt| !debt.spaces.is_empty())
+        self.unsynced_of.iter().any(|unsynced| !unsynced.spaces.is_empty())
     }
 }
 

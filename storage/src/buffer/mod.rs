@@ -15,8 +15,8 @@
 //! ```
 //!
 //! [`frame`] owns memory and latches, [`pool`] the page table and its misses, [`lru`] the order of leaving,
-//! [`flush_list`] the dirty pages, [`flush`] their way to disk, [`pace`] its speed, [`bell`] who calls whom,
-//! [`read_ahead`] what will be wanted soon and [`stash`] where it waits, [`guard`] what a reader holds; [`witness`] tells
+//! [`flush_list`] the dirty pages, [`flush`] their way to disk, [`pace`] its speed, [`signals`] who calls whom,
+//! [`read_ahead`] what will be wanted soon and [`compressed_cache`] where it waits, [`guard`] what a reader holds; [`witness`] tells
 //! tests who latched what.
 //!
 //! Invariants:
@@ -36,9 +36,9 @@ pub mod lru;
 
 pub mod guard;
 
-pub mod bell;
+pub mod cleaner_signals;
 
-pub mod stash;
+pub mod compressed_cache;
 
 pub mod read_ahead;
 

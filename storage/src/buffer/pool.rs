@@ -16,14 +16,14 @@ use format::page::header::{self, PageType};
 use format::page::space::extent_pages;
 use rustc_hash::FxHashMap;
 
-use super::bell::Bell;
+use super::cleaner_signals::CleanerSignals;
+use super::compressed_cache::CompressedCache;
 use super::flush_list::FlushList;
 use super::frame::{ExclusiveLatch, Frames, SharedLatch};
 use super::guard::FrameHint;
 use super::lru::Lru;
 use super::pending::PendingRedo;
 use super::read_ahead::{Loaded, ReadAhead};
-use super::stash::Stash;
 use crate::config::Config;
 use crate::error::{Error, Health, Result};
 use crate::redo::Redo;
@@ -46,7 +46,7 @@ const FREE_WAIT: Duration = Duration::from_millis(10);
 const FREE_SHARE: usize = 32;
 
 /// No more of the pool than this part holds pages that were read ahead.
-const STASH_SHARE: usize = 16;
+const COMPRESSED_CACHE_SHARE: usize = 16;
 
 /// The fewest frames a pool can work with: the latches of a few deep mini-transactions at once.
 const FRAMES_MIN: usize = 24;
@@ -77,8 +77,8 @@ pub struct Pool {
     pub(super) frames: Frames,
     shards: Box<[Padded<Mutex<Shard>>]>,
     pub(super) lru: Lru,
-    pub(super) stash: Stash,
-    /// Pages that left the stash unused, as far as read-ahead has been told.
+    pub(super) compressed_cache: CompressedCache,
+    /// Pages that left the compressed cache unused, as far as read-ahead has been told.
     regretted: AtomicU64,
     pub(super) read_ahead: Arc<ReadAhead>,
     pub(super) flush_list: Padded<Mutex<FlushList>>,
@@ -91,7 +91,7 @@ pub struct Pool {
     pub(super) spaces: Arc<Tablespaces>,
     pub(super) redo: Arc<Redo>,
     pub(super) health: Arc<Health>,
-    bell: Arc<Bell>,
+    signals: Arc<CleanerSignals>,
     /// One round of syncs at a time.
     syncing: Mutex<()>,
     /// `Config::flush_neighbors`.
@@ -111,7 +111,7 @@ impl Pool {
             frames: Frames::new(count, config.page_bytes)?,
             shards: (0..1 << SHARD_BITS).map(|_| Padded(Mutex::new(Rank::Pool, shard()))).collect(),
             lru: Lru::new(count, config.old_blocks_pct, config.old_blocks_ms),
-            stash: Stash::new(count / STASH_SHARE),
+            compressed_cache: CompressedCache::new(count / COMPRESSED_CACHE_SHARE),
             regretted: AtomicU64::new(0),
             read_ahead: Arc::new(ReadAhead::new(config, extent_pages(config.page_bytes) as u32)),
             flush_list: Padded(Mutex::new(Rank::FlushList, FlushList::new(count))),
@@ -122,7 +122,7 @@ impl Pool {
             spaces,
             redo,
             health,
-            bell: Arc::default(),
+            signals: Arc::default(),
             syncing: Mutex::new(Rank::Sync, ()),
             flush_neighbors: AtomicU8::new(config.flush_neighbors),
             free_low: AtomicUsize::new(0),
@@ -131,13 +131,13 @@ impl Pool {
         })
     }
 
-    pub fn bell(&self) -> &Arc<Bell> {
-        &self.bell
+    pub fn cleaner_signals(&self) -> &Arc<CleanerSignals> {
+        &self.signals
     }
 
     /// DiskFull while pages cannot be written: waiting for the cleaners would be waiting for an operator.
     pub fn check_disk(&self) -> Result<()> {
-        match self.bell.has_cleaners() && self.disk_full.load(Ordering::Relaxed) {
+        match self.signals.has_cleaners() && self.disk_full.load(Ordering::Relaxed) {
             true => Err(Error::DiskFull { doing: "write pages" }),
             false => Ok(()),
         }
@@ -153,14 +153,14 @@ impl Pool {
         &self.read_ahead
     }
 
-    pub fn stash(&self) -> &Stash {
-        &self.stash
+    pub fn compressed_cache(&self) -> &CompressedCache {
+        &self.compressed_cache
     }
 
     /// Throws away what was read ahead long ago, and tells read-ahead what was of no use.
-    pub fn tend_stash(&self) {
-        self.stash.expire(self.now(), &self.lru);
-        let evicted = self.stash.counters.evicted.get();
+    pub fn tend_compressed_cache(&self) {
+        self.compressed_cache.expire(self.now(), &self.lru);
+        let evicted = self.compressed_cache.counters.evicted.get();
         let known = self.regretted.swap(evicted, Ordering::Relaxed);
         if evicted > known {
             self.read_ahead.regret((evicted - known) as u32);
@@ -168,9 +168,9 @@ impl Pool {
     }
 
     /// Calls the cleaners if free frames are few.
-    pub(super) fn ring_if_low(&self) {
+    pub(super) fn wake_cleaners_if_low(&self) {
         if self.lru.free_count() <= self.free_low.load(Ordering::Relaxed) {
-            self.bell.ring();
+            self.signals.wake();
         }
     }
 
@@ -315,7 +315,7 @@ impl Pool {
                     let mut latch = self.enter(page, latch);
                     if let Some(latch) = &mut latch {
                         // What was there before is no more.
-                        self.stash.take(&self.frames, &self.lru, page, latch.bytes_mut());
+                        self.compressed_cache.take(&self.frames, &self.lru, page, latch.bytes_mut());
                     }
                     latch
                 }
@@ -341,8 +341,8 @@ impl Pool {
         }
         let latch = self.take_frame()?;
         let Some(mut latch) = self.enter(page, latch) else { return Ok(None) };
-        // Only now, with the page in the table: nobody can put it into the stash any more.
-        let ahead = self.stash.take(&self.frames, &self.lru, page, latch.bytes_mut());
+        // Only now, with the page in the table: nobody can put it into the compressed cache any more.
+        let ahead = self.compressed_cache.take(&self.frames, &self.lru, page, latch.bytes_mut());
         let pending = self.pending().filter(|(redo, _)| redo.wants(page));
         let read = match ahead {
             _ if pending.as_ref().is_some_and(|(redo, _)| redo.makes_anew(page)) => {
@@ -549,7 +549,7 @@ impl Pool {
         loop {
             if let Some((index, left)) = self.lru.pop_free() {
                 if left == self.free_low.load(Ordering::Relaxed) {
-                    self.bell.ring();
+                    self.signals.wake();
                 }
                 if let Some(begin) = waiting_since {
                     self.counters.wait_free_us.add(self.now().saturating_sub(begin).as_micros() as u64);
@@ -558,7 +558,7 @@ impl Pool {
             }
             if let Some(latch) = self.evict_one() {
                 self.counters.evicted_by_reader.add(1);
-                self.bell.ring();
+                self.signals.wake();
                 return Ok(latch);
             }
             self.health.check()?;
@@ -567,7 +567,7 @@ impl Pool {
                 self.counters.wait_free.add(1);
                 waiting_since = Some(self.now());
             }
-            if !self.bell.wait_for_progress(FREE_WAIT) {
+            if !self.signals.wait_for_progress(FREE_WAIT) {
                 // Nobody cleans in the background. The caller holds latches perhaps, so it cannot do it here: single-
                 // threaded users keep enough frames clean between operations (`Store::reserve_log`).
                 return Err(Error::Io {
@@ -582,7 +582,7 @@ impl Pool {
     fn evict_one(&self) -> Option<ExclusiveLatch<'_>> {
         let mut victims = Vec::with_capacity(VICTIMS_MAX);
         let mut wanted = VICTIMS_MAX;
-        let limit = if self.bell.has_cleaners() { VICTIMS_MAX_HELPED } else { self.frames.count() };
+        let limit = if self.signals.has_cleaners() { VICTIMS_MAX_HELPED } else { self.frames.count() };
         loop {
             self.lru.victims(&self.frames, wanted, &mut victims);
             for &index in &victims {
@@ -659,7 +659,7 @@ impl Pool {
 
     /// `discard_space`, for a part of the frames.
     pub fn discard_frames(&self, space: SpaceId, frames: std::ops::Range<usize>) {
-        self.stash.discard_space(space, &self.lru);
+        self.compressed_cache.discard_space(space, &self.lru);
         for index in frames.start as u32..frames.end as u32 {
             let frame = self.frames.header(index);
             while let Some(page) = frame.page().filter(|page| page.space == space) {

@@ -8,13 +8,13 @@
 //! *Random* (`innodb_random_read_ahead`): when many pages of an extent are in use, the rest of it is read.
 //!
 //! ```text
-//!   load of a page --> streams: which extents are read in order?  --> queue --> reader threads --> stash
+//!   load of a page --> streams: which extents are read in order?  --> queue --> reader threads --> compressed cache
 //!                                        ^                                          |               |
 //!                                        +----- way on, used, used for nothing -----+---------------+
 //! ```
 //!
 //! It adapts: of what was read ahead, the share that was used is known. When it is small, only one request in a few goes
-//! out, as a probe, until that is worth it again. What nobody wants costs a read and no more; see [`super::stash`].
+//! out, as a probe, until that is worth it again. What nobody wants costs a read and no more; see [`super::compressed_cache`].
 //!
 //! Not here: deciding what a scan will read next from its plan. Nobody above has to say anything.
 
@@ -27,8 +27,8 @@ use format::ids::{PageId, PageNo, SpaceId};
 use format::page::header;
 use format::transform;
 
+use super::compressed_cache::Ticket;
 use super::pool::Pool;
-use super::stash::Ticket;
 use crate::config::Config;
 use crate::error::Result;
 use crate::io::AlignedBuffer;
@@ -119,7 +119,7 @@ pub struct Loaded {
     pub page: PageId,
     pub prev: PageNo,
     pub next: PageNo,
-    /// It came from the stash and not from the disk.
+    /// It came from the compressed cache and not from the disk.
     pub was_ahead: bool,
 }
 
@@ -313,10 +313,10 @@ impl Reader {
             let id = PageId::new(request.space, PageNo(page));
             // Page 0 is no row's, and stays in the pool by itself.
             if page != 0
-                && let Some(ticket) = pool.stash.announce(id)
+                && let Some(ticket) = pool.compressed_cache.announce(id)
             {
                 if pool.peek(id).is_some() || space.is_dropped() {
-                    pool.stash.withdraw(id, ticket);
+                    pool.compressed_cache.withdraw(id, ticket);
                 } else {
                     self.wanted.push((page, ticket));
                 }
@@ -332,7 +332,7 @@ impl Reader {
             if let Err(error) = self.read_run(pool, &space, at, last, request.is_random, &mut links) {
                 tracing::debug!("read-ahead: {error}");
                 for &(page, ticket) in &self.wanted[at..] {
-                    pool.stash.withdraw(PageId::new(request.space, PageNo(page)), ticket);
+                    pool.compressed_cache.withdraw(PageId::new(request.space, PageNo(page)), ticket);
                 }
                 return true;
             }
@@ -343,7 +343,7 @@ impl Reader {
         true
     }
 
-    /// Reads the wanted pages from one to another with one read, and puts them into the stash.
+    /// Reads the wanted pages from one to another with one read, and puts them into the compressed cache.
     fn read_run(
         &mut self,
         pool: &Pool,
@@ -369,24 +369,24 @@ impl Reader {
             let exact = transform::stored_bytes(stored).min(page_bytes);
             // The header stays readable, whatever is done to the rest.
             if header::page_id(stored) != id {
-                pool.stash.withdraw(id, ticket);
+                pool.compressed_cache.withdraw(id, ticket);
                 continue;
             }
             let extent = page / read_ahead.extent_pages;
             links.0 = links.0.or(read_ahead.beyond(extent, header::prev(stored)));
             links.1 = read_ahead.beyond(extent, header::next(stored)).or(links.1);
-            if pool.stash.put(&pool.frames, &pool.lru, now, id, ticket, &stored[..exact]) {
+            if pool.compressed_cache.put(&pool.frames, &pool.lru, now, id, ticket, &stored[..exact]) {
                 let counter = if is_random { &read_ahead.counters.random } else { &read_ahead.counters.linear };
                 counter.add(1);
             }
         }
-        pool.ring_if_low();
+        pool.wake_cleaners_if_low();
         Ok(())
     }
 }
 
 impl ReadAhead {
-    /// Pages that were read ahead have left the stash unused.
+    /// Pages that were read ahead have left the compressed cache unused.
     pub fn regret(&self, pages: u32) {
         self.learn(false, pages);
     }

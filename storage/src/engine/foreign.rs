@@ -1,8 +1,8 @@
 //! Foreign keys of a session: which tables a change may come to, their names locked, and what became of it.
 //!
-//! A table without foreign keys pays one look at a flag. A change of one with some first gathers the *web*: the relations
+//! A table without foreign keys pays one look at a flag. A change of one with some first gathers the *key graph*: the relations
 //! of the table, and of those that may be changed along with it. All their names are shared to the end of the transaction,
-//! so that no DDL statement changes what the links mean; with that the web stays right, and serves every later change.
+//! so that no DDL statement changes what the links mean; with that the key graph stays right, and serves every later change.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -68,7 +68,7 @@ impl Trx {
 
     #[cold]
     pub(super) fn insert_related(&mut self, table: &Table, values: &[Option<&[u8]>]) -> Result<()> {
-        self.with_web(table, |context, trx, _| row::insert(context, trx, table, values))
+        self.with_key_graph(table, |context, trx, _| row::insert(context, trx, table, values))
     }
 
     #[cold]
@@ -78,17 +78,17 @@ impl Trx {
         row: &Row,
         changes: &[(usize, Option<&[u8]>)],
     ) -> Result<()> {
-        self.with_web(table, |context, trx, followers| {
+        self.with_key_graph(table, |context, trx, followers| {
             row::foreign::update(context, trx, table, row, changes, followers)
         })
     }
 
     #[cold]
     pub(super) fn delete_related(&mut self, table: &Table, row: &Row) -> Result<()> {
-        self.with_web(table, |context, trx, followers| row::foreign::delete(context, trx, table, row, followers))
+        self.with_key_graph(table, |context, trx, followers| row::foreign::delete(context, trx, table, row, followers))
     }
 
-    fn with_web(
+    fn with_key_graph(
         &mut self,
         table: &Table,
         act: impl FnOnce(&row::Context<'_>, &mut Transaction, &mut Followers) -> Result<()>,
@@ -96,7 +96,7 @@ impl Trx {
         self.gather(table)?;
         let engine = self.engine().clone();
         let mut context = engine.inner.context();
-        context.foreign = Some(&self.web);
+        context.foreign = Some(&self.key_graph);
         let mut followers = Followers::new();
         let done = act(&context, &mut self.inner, &mut followers);
         if let Err(error) = &done {
@@ -111,11 +111,11 @@ impl Trx {
         Ok(())
     }
 
-    /// Makes sure that the web has a table, whose name is shared already.
+    /// Makes sure that the key graph has a table, whose name is shared already.
     fn gather(&mut self, table: &Table) -> Result<()> {
         let mut waiting = vec![table.id];
         while let Some(id) = waiting.pop() {
-            if self.web.contains(id) {
+            if self.key_graph.contains(id) {
                 continue;
             }
             let engine = self.engine().clone();
@@ -132,7 +132,7 @@ impl Trx {
             }
             let followed = |link: &&row::foreign::Link| link.key().changes_children();
             waiting.extend(relations.children.iter().filter(followed).map(|link| link.child.id));
-            self.web.add(id, relations);
+            self.key_graph.add(id, relations);
         }
         Ok(())
     }

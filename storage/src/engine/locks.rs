@@ -9,7 +9,7 @@ use format::ids::{IndexId, TrxId};
 use rustc_hash::FxHashMap;
 
 use super::Engine;
-use crate::lock::{DeadlockReport, LockId, LockInfo, LockMode, OwnerInfo, Wish};
+use crate::lock::{DeadlockReport, LockId, LockInfo, LockMode, LockRequest, OwnerInfo};
 use crate::row::{self, StoredKey};
 use crate::schema;
 
@@ -81,8 +81,8 @@ impl Engine {
     }
 
     /// Names and key of one lock. None: the table is gone.
-    pub fn name_lock(&self, owner: TrxId, wish: Wish) -> Option<RecordLock> {
-        let lock = LockInfo { owner, wish, waiting: false, blocked_by: None };
+    pub fn name_lock(&self, owner: TrxId, request: LockRequest) -> Option<RecordLock> {
+        let lock = LockInfo { owner, request, waiting: false, blocked_by: None };
         self.record_lock(&self.indexes(), &lock)
     }
 
@@ -97,7 +97,7 @@ impl Engine {
     }
 
     fn record_lock(&self, indexes: &Indexes, lock: &LockInfo) -> Option<RecordLock> {
-        let Wish { id, page, .. } = lock.wish;
+        let LockRequest { id, page, .. } = lock.request;
         let (table, index) = indexes.get(&id.index)?;
         let key = if id == LockId::supremum(id.index) {
             LockedKey::Supremum

@@ -83,7 +83,7 @@ impl Engine {
     /// LOCK TABLES: these tables stay as they are, or are nobody else's, until the answer is dropped.
     pub fn lock_tables(&self, tables: &[(&str, &str, TableUse)], wait: &TrxOptions) -> Result<MetadataGrant> {
         let mut tables = tables.to_vec();
-        // The stronger wish for a name comes first, and is the one that is kept.
+        // The stronger request for a name comes first, and is the one that is kept.
         tables.sort_unstable_by(|a, b| (a.0, a.1, b.2).cmp(&(b.0, b.1, a.2)));
         tables.dedup_by_key(|(database, name, _)| (*database, *name));
         let dictionary = &self.inner.dictionary;

@@ -13,7 +13,7 @@ use crate::dictionary::Table;
 use crate::error::{Error, Result};
 use crate::lock::{Interrupt, LockId, MetadataGrant, MetadataHeld, MetadataLock, TableUse};
 use crate::row;
-use crate::row::foreign::Web;
+use crate::row::foreign::KeyGraph;
 use crate::schema::{ColumnSet, ReadMode, Row, ScanRange, TableState};
 use crate::transaction::{Isolation, Transaction};
 
@@ -95,7 +95,7 @@ pub struct Trx {
     temporary: Option<Arc<TemporaryTables>>,
     pub(super) foreign_key_checks: bool,
     /// What changes of the tables changed so far have to look at, see `foreign`.
-    pub(super) web: Web,
+    pub(super) key_graph: KeyGraph,
 }
 
 /// Rows touched, told to the engine's counters at the end, so that a row costs no shared cache line.
@@ -146,7 +146,7 @@ impl Engine {
         let mut inner = Transaction::new(options.isolation, options.interrupt, options.lock_wait_timeout);
         inner.read_only = options.read_only;
         inner.snapshot_isolation = options.snapshot_isolation;
-        inner.introduce(options.session);
+        inner.identify(options.session);
         Trx {
             engine: self.clone(),
             inner,
@@ -157,7 +157,7 @@ impl Engine {
             counts: Counts::default(),
             temporary: options.temporary,
             foreign_key_checks: options.foreign_key_checks,
-            web: Web::default(),
+            key_graph: KeyGraph::default(),
         }
     }
 
@@ -337,7 +337,7 @@ impl Trx {
             counts,
             temporary: None,
             foreign_key_checks: true,
-            web: Web::default(),
+            key_graph: KeyGraph::default(),
         }
     }
 
@@ -368,7 +368,7 @@ impl Trx {
             }
         }
         self.inner.view = None;
-        self.web = Web::default();
+        self.key_graph = KeyGraph::default();
         self.metadata.release_all();
     }
 
@@ -382,7 +382,7 @@ impl Trx {
                 tracing::warn!("transaction {} cannot be rolled back now, and is tried again: {error}", self.inner.id);
                 let trx = self.take_inner();
                 let metadata = std::mem::take(&mut self.metadata);
-                self.web = Web::default();
+                self.key_graph = KeyGraph::default();
                 self.engine.inner.rollbacks.push(Waiting::new(trx, metadata));
                 Error::RollingBack
             }
@@ -390,7 +390,7 @@ impl Trx {
                 tracing::error!("transaction {} cannot be rolled back before the next start: {error}", self.inner.id);
                 let trx = self.take_inner();
                 let metadata = std::mem::take(&mut self.metadata);
-                self.web = Web::default();
+                self.key_graph = KeyGraph::default();
                 self.engine.inner.rollbacks.put_stuck(Waiting::new(trx, metadata));
                 Error::RollingBack
             }

@@ -12,7 +12,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::list::in_the_way;
 use super::table::Wait;
-use super::{Introduction, LockTable, Wish};
+use super::{LockRequest, LockTable, OwnerIdentity};
 
 /// A cycle that was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,13 +26,13 @@ pub struct DeadlockReport {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeadlockMember {
     pub trx: TrxId,
-    pub introduction: Introduction,
+    pub identity: OwnerIdentity,
     /// How long it has had its id.
     pub age: Duration,
     pub changes: u64,
-    pub wanted: Wish,
+    pub wanted: LockRequest,
     /// What the one before it in the cycle waits for: held, or wanted earlier.
-    pub holds: Wish,
+    pub holds: LockRequest,
     /// Changes made and locks held.
     pub weight: u64,
 }
@@ -60,7 +60,7 @@ impl LockTable {
     }
 
     /// What a transaction waits for, and who is in its way. `None` if it does not wait (any more).
-    fn waits_for(&self, waits: &FxHashMap<TrxId, Wait>, trx: TrxId) -> Option<(Wish, Vec<TrxId>)> {
+    fn waits_for(&self, waits: &FxHashMap<TrxId, Wait>, trx: TrxId) -> Option<(LockRequest, Vec<TrxId>)> {
         let id = waits.get(&trx)?.wanted.id;
         self.with(id, |entry| {
             let entry = entry?;
@@ -68,7 +68,7 @@ impl LockTable {
             let (place, wanted) =
                 entry.waiting().map(|waiting| waiting.wanted).enumerate().find(|(_, wanted)| wanted.owner == trx)?;
             let others = in_the_way(entry, place, &wanted).map(|other| other.owner).collect();
-            Some((wanted.wish(id), others))
+            Some((wanted.request(id), others))
         })
     }
 
@@ -82,9 +82,9 @@ impl LockTable {
         let mut at = Some(last);
         while let Some(trx) = at {
             if let (Some(wait), Some((wanted, _))) = (waits.get(&trx), self.waits_for(waits, trx)) {
-                let (introduction, age, changes) = self.introduction(trx).unwrap_or_default();
+                let (identity, age, changes) = self.identity(trx).unwrap_or_default();
                 let weight = wait.weight;
-                members.push(DeadlockMember { trx, introduction, age, changes, wanted, holds: wanted, weight });
+                members.push(DeadlockMember { trx, identity, age, changes, wanted, holds: wanted, weight });
             }
             at = reached_from.get(&trx).copied();
         }
@@ -99,11 +99,11 @@ impl LockTable {
     }
 
     /// What a transaction has, or wants earlier, of the lock that another wants.
-    fn held_by(&self, trx: TrxId, wanted: Wish) -> Wish {
+    fn held_by(&self, trx: TrxId, wanted: LockRequest) -> LockRequest {
         self.with(wanted.id, |entry| {
             let of = |entry: &super::table::Entry| {
                 let mut all = entry.holders().chain(entry.waiting().map(|waiting| &waiting.wanted));
-                all.find(|holder| holder.owner == trx).map(|holder| holder.wish(wanted.id))
+                all.find(|holder| holder.owner == trx).map(|holder| holder.request(wanted.id))
             };
             entry.and_then(of).unwrap_or(wanted)
         })

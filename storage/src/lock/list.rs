@@ -2,17 +2,17 @@
 
 use format::ids::TrxId;
 
-use super::Wish;
+use super::LockRequest;
 use super::table::{Entry, Holder, LockTable};
 
 /// One lock that is held or waited for, for a view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LockInfo {
     pub owner: TrxId,
-    pub wish: Wish,
+    pub request: LockRequest,
     pub waiting: bool,
     /// Who waits has one entry for each lock in his way: whose it is, and what it is.
-    pub blocked_by: Option<(TrxId, Wish)>,
+    pub blocked_by: Option<(TrxId, LockRequest)>,
 }
 
 impl LockTable {
@@ -23,7 +23,7 @@ impl LockTable {
         self.each_entry(|entry| {
             let info = |holder: &Holder, waiting, blocked_by| LockInfo {
                 owner: holder.owner,
-                wish: holder.wish(entry.id),
+                request: holder.request(entry.id),
                 waiting,
                 blocked_by,
             };
@@ -31,7 +31,7 @@ impl LockTable {
             for (place, waiting) in entry.waiting().enumerate() {
                 let wanted = &waiting.wanted;
                 list.extend(in_the_way(entry, place, wanted).map(|other| {
-                    let blocker = (other.owner, other.wish(entry.id));
+                    let blocker = (other.owner, other.request(entry.id));
                     info(wanted, true, Some(blocker))
                 }));
             }

@@ -58,7 +58,7 @@ pub use instance::{BackupHold, DdlPass, InstanceLock};
 pub use interrupt::{Entered, Interrupt, Kill, Scheduler, Stage};
 pub use list::LockInfo;
 pub use metadata::{MetadataGrant, MetadataHeld, MetadataLock, TableUse};
-pub use owner::{Held, Introduction, OwnerInfo};
+pub use owner::{Held, OwnerIdentity, OwnerInfo};
 pub use table::{LockCounters, LockTable, TryLock};
 
 /// What a record lock locks.
@@ -97,7 +97,7 @@ pub enum LockKind {
     Gap,
     /// Both.
     NextKey,
-    /// The wish to insert into the gap before it.
+    /// The request to insert into the gap before it.
     InsertIntention,
 }
 
@@ -114,7 +114,7 @@ impl LockKind {
 
 /// A lock that somebody wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Wish {
+pub struct LockRequest {
     pub id: LockId,
     pub mode: LockMode,
     pub kind: LockKind,
@@ -122,30 +122,30 @@ pub struct Wish {
     pub page: PageNo,
 }
 
-impl Wish {
-    pub const fn new(id: LockId, mode: LockMode, kind: LockKind) -> Wish {
-        Wish { id, mode, kind, page: PageNo(0) }
+impl LockRequest {
+    pub const fn new(id: LockId, mode: LockMode, kind: LockKind) -> LockRequest {
+        LockRequest { id, mode, kind, page: PageNo(0) }
     }
 
     /// To read a record, or to change it.
-    pub const fn record(id: LockId, mode: LockMode) -> Wish {
-        Wish::new(id, mode, LockKind::Record)
+    pub const fn record(id: LockId, mode: LockMode) -> LockRequest {
+        LockRequest::new(id, mode, LockKind::Record)
     }
 
     /// To keep others from inserting before a record.
-    pub const fn gap(id: LockId, mode: LockMode) -> Wish {
-        Wish::new(id, mode, LockKind::Gap)
+    pub const fn gap(id: LockId, mode: LockMode) -> LockRequest {
+        LockRequest::new(id, mode, LockKind::Gap)
     }
 
     /// To insert before a record.
-    pub const fn insert(id: LockId) -> Wish {
-        Wish::new(id, LockMode::Exclusive, LockKind::InsertIntention)
+    pub const fn insert(id: LockId) -> LockRequest {
+        LockRequest::new(id, LockMode::Exclusive, LockKind::InsertIntention)
     }
 
     /// The same of a record that is on this page.
     #[inline]
-    pub const fn on(self, page: PageNo) -> Wish {
-        Wish { page, ..self }
+    pub const fn on(self, page: PageNo) -> LockRequest {
+        LockRequest { page, ..self }
     }
 }
 

@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 use format::ids::{TableId, TrxId};
 
 use super::interrupt::Waiter;
-use super::{LockId, LockMode, LockTable, Wish};
+use super::{LockId, LockMode, LockRequest, LockTable};
 use crate::sync::{Mutex, Rank};
 
 /// Intentions that a transaction shows without allocating.
@@ -32,7 +32,7 @@ const INLINE: usize = 4;
 
 /// What the layers above want to find again when they look at a transaction's locks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Introduction {
+pub struct OwnerIdentity {
     /// The connection; 0 = the engine's own.
     pub session: u64,
     /// The isolation level, as the layer above numbers it.
@@ -44,7 +44,7 @@ pub struct Introduction {
 #[derive(Debug)]
 pub(super) struct Owner {
     pub foreign: Mutex<Foreign>,
-    introduction: Introduction,
+    identity: OwnerIdentity,
     began: Instant,
     changes: AtomicU64,
     rolling_back: AtomicBool,
@@ -82,10 +82,10 @@ impl Intended {
 }
 
 impl Owner {
-    fn new(introduction: Introduction) -> Owner {
+    fn new(identity: OwnerIdentity) -> Owner {
         Owner {
             foreign: Mutex::new(Rank::Leaf, Foreign::default()),
-            introduction,
+            identity,
             began: Instant::now(),
             changes: AtomicU64::new(0),
             rolling_back: AtomicBool::new(false),
@@ -101,7 +101,7 @@ pub struct Held {
     pub(super) shared: Option<Arc<Owner>>,
     pub(super) ids: Vec<LockId>,
     pub(super) waiter: Option<Arc<Waiter>>,
-    introduction: Introduction,
+    identity: OwnerIdentity,
     /// The last intention that was shown: mostly the next is the same.
     intended: Option<(TableId, LockMode)>,
 }
@@ -110,7 +110,7 @@ pub struct Held {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OwnerInfo {
     pub trx: TrxId,
-    pub introduction: Introduction,
+    pub identity: OwnerIdentity,
     /// When it was given its id.
     pub began: Instant,
     pub changes: u64,
@@ -118,13 +118,13 @@ pub struct OwnerInfo {
     /// Tables of which it has or wants rows locked: Shared = IS, Exclusive = IX.
     pub tables: Vec<(TableId, LockMode)>,
     /// What it waits for, and since when.
-    pub waiting: Option<(Wish, Instant)>,
+    pub waiting: Option<(LockRequest, Instant)>,
 }
 
 impl Held {
     /// Whose locks these will be.
-    pub fn introduce(&mut self, introduction: Introduction) {
-        self.introduction = introduction;
+    pub fn identify(&mut self, identity: OwnerIdentity) {
+        self.identity = identity;
     }
 
     /// The transaction whose locks these are; 0 before it was given an id.
@@ -187,7 +187,7 @@ const IDS_KEPT: usize = 256;
 impl Held {
     /// A transaction begins.
     fn equip(&mut self) -> Arc<Owner> {
-        let owner = Owner::new(self.introduction);
+        let owner = Owner::new(self.identity);
         let Some(mut spare) = SPARE.take() else { return Arc::new(owner) };
         self.ids = spare.ids;
         match Arc::get_mut(&mut spare.shared) {
@@ -227,7 +227,7 @@ impl LockTable {
         let waits = self.waits.lock();
         let info = |(trx, owner): (TrxId, Arc<Owner>)| OwnerInfo {
             trx,
-            introduction: owner.introduction,
+            identity: owner.identity,
             began: owner.began,
             changes: owner.changes.load(Ordering::Relaxed),
             rolling_back: owner.rolling_back.load(Ordering::Relaxed),
@@ -237,9 +237,9 @@ impl LockTable {
         owners.into_iter().map(info).collect()
     }
 
-    /// What a transaction shows of itself, for a report: its introduction, age and changes.
-    pub(super) fn introduction(&self, trx: TrxId) -> Option<(Introduction, Duration, u64)> {
+    /// What a transaction shows of itself, for a report: its identity, age and changes.
+    pub(super) fn identity(&self, trx: TrxId) -> Option<(OwnerIdentity, Duration, u64)> {
         let owner = self.owners.lock().get(&trx).cloned()?;
-        Some((owner.introduction, owner.began.elapsed(), owner.changes.load(Ordering::Relaxed)))
+        Some((owner.identity, owner.began.elapsed(), owner.changes.load(Ordering::Relaxed)))
     }
 }

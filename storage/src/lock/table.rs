@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 use super::deadlock::DeadlockReport;
 use super::interrupt::{Interrupt, Outcome, Waiter};
 use super::owner::{Held, Owner};
-use super::{LockId, LockKind, LockMode, Wish, conflicts, covers};
+use super::{LockId, LockKind, LockMode, LockRequest, conflicts, covers};
 use crate::error::{Error, Result};
 use crate::sync::{Mutex, Padded, Rank, assert_no_latches};
 
@@ -39,7 +39,7 @@ pub struct LockTable {
 /// One transaction that stands in line.
 #[derive(Debug)]
 pub(super) struct Wait {
-    pub wanted: Wish,
+    pub wanted: LockRequest,
     pub since: Instant,
     /// What rolling it back would cost.
     pub weight: u64,
@@ -63,13 +63,13 @@ pub(super) struct Holder {
 }
 
 impl Holder {
-    fn new(owner: TrxId, wish: &Wish) -> Holder {
-        Holder { owner, mode: wish.mode, kind: wish.kind, page: wish.page }
+    fn new(owner: TrxId, request: &LockRequest) -> Holder {
+        Holder { owner, mode: request.mode, kind: request.kind, page: request.page }
     }
 
     /// The lock `id`, as this holder has or wants it.
-    pub fn wish(&self, id: LockId) -> Wish {
-        Wish { id, mode: self.mode, kind: self.kind, page: self.page }
+    pub fn request(&self, id: LockId) -> LockRequest {
+        LockRequest { id, mode: self.mode, kind: self.kind, page: self.page }
     }
 
     pub fn conflicts_with(&self, held: &Holder) -> bool {
@@ -229,10 +229,10 @@ impl LockTable {
     }
 
     /// Takes a lock if that needs no waiting. Latches may be held.
-    pub fn try_lock(&self, held: &mut Held, wish: Wish) -> TryLock {
+    pub fn try_lock(&self, held: &mut Held, request: LockRequest) -> TryLock {
         assert!(held.owner != TrxId(0), "a transaction has an id before it locks");
-        let Wish { id, mode, kind, .. } = wish;
-        let wanted = Holder::new(held.owner, &wish);
+        let LockRequest { id, mode, kind, .. } = request;
+        let wanted = Holder::new(held.owner, &request);
         let hash = LockTable::hash(id);
         let mut shard = self.shard(hash).lock();
         let Some(entry) = shard.find_mut(hash, |entry| entry.id == id) else {
@@ -259,9 +259,9 @@ impl LockTable {
     }
 
     /// Whether another transaction would make this request wait. Nothing is taken.
-    pub fn has_conflict(&self, owner: TrxId, wish: Wish) -> bool {
-        let wanted = Holder::new(owner, &wish);
-        self.with(wish.id, |entry| {
+    pub fn has_conflict(&self, owner: TrxId, request: LockRequest) -> bool {
+        let wanted = Holder::new(owner, &request);
+        self.with(request.id, |entry| {
             entry.is_some_and(|entry| {
                 entry.holders().any(|holder| holder.owner != owner && wanted.conflicts_with(holder))
             })
@@ -282,10 +282,17 @@ impl LockTable {
 
     /// Takes a lock, waiting for it if need be. `weight` is what rolling the transaction back would cost. The caller
     /// holds no latch.
-    pub fn wait(&self, held: &mut Held, wish: Wish, weight: u64, interrupt: &Interrupt, limit: Duration) -> Result<()> {
+    pub fn wait(
+        &self,
+        held: &mut Held,
+        request: LockRequest,
+        weight: u64,
+        interrupt: &Interrupt,
+        limit: Duration,
+    ) -> Result<()> {
         assert_no_latches("waiting for a lock");
-        let id = wish.id;
-        let wanted = Holder::new(held.owner, &wish);
+        let id = request.id;
+        let wanted = Holder::new(held.owner, &request);
         let waiter = held.waiter.get_or_insert_with(|| Arc::new(Waiter::new())).clone();
         if !self.stand_in_line(held, id, wanted, weight, &waiter)? {
             return Ok(());
@@ -345,7 +352,7 @@ impl LockTable {
             let queue = entry.queue.get_or_insert_default();
             queue.waiting.push_back(Waiting { wanted, waiter: waiter.clone() });
         }
-        let wait = Wait { wanted: wanted.wish(id), since: Instant::now(), weight, waiter: waiter.clone() };
+        let wait = Wait { wanted: wanted.request(id), since: Instant::now(), weight, waiter: waiter.clone() };
         waits.insert(wanted.owner, wait);
         if self.break_cycles(&mut waits, wanted.owner) { Err(Error::Deadlock) } else { Ok(true) }
     }

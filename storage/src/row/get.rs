@@ -117,9 +117,9 @@ fn get_locked(
         }
         let origin = usize::from(position.origin);
         match lock_row(ctx, trx, table, &page, origin, mode, LockKind::Record)? {
-            RowLock::Wait(wish) => {
+            RowLock::Wait(request) => {
                 drop(page);
-                if wait_or_skip(ctx, trx, wish, if_locked)? {
+                if wait_or_skip(ctx, trx, request, if_locked)? {
                     return Ok(false);
                 }
             }

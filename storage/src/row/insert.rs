@@ -15,7 +15,7 @@ use super::rollback::rollback_row;
 use super::{Context, Scratch, Table, secondary, update};
 use crate::btree::{Aim, Change, Overflow};
 use crate::error::{Error, Result};
-use crate::lock::{LockId, LockKind, LockMode, Wish};
+use crate::lock::{LockId, LockKind, LockMode, LockRequest};
 use crate::mtr::Mtr;
 use crate::segment;
 use crate::transaction::Transaction;
@@ -104,10 +104,10 @@ fn insert_clustered(ctx: &Context<'_>, trx: &mut Transaction, table: &Table, ver
             let deleted = is_deleted(mtr.page(place.leaf), origin);
             let mode = if deleted { LockMode::Exclusive } else { LockMode::Shared };
             match lock_row(ctx, trx, table, mtr.page(place.leaf), origin, mode, LockKind::Record)? {
-                RowLock::Wait(wish) => {
+                RowLock::Wait(request) => {
                     drop(place);
                     drop(mtr);
-                    wait(ctx, trx, wish)?;
+                    wait(ctx, trx, request)?;
                     continue;
                 }
                 RowLock::Held { .. } | RowLock::Own if !deleted => {
@@ -122,15 +122,15 @@ fn insert_clustered(ctx: &Context<'_>, trx: &mut Transaction, table: &Table, ver
         }
         // Somebody may hold the key locked though there is no such row: he found it before its insert was rolled back.
         let id = LockId { index: rows.id, key_hash: hash_key(layout, &key) };
-        let row = Wish::record(id, LockMode::Exclusive).on(header::page_no(mtr.page(place.leaf)));
+        let row = LockRequest::record(id, LockMode::Exclusive).on(header::page_no(mtr.page(place.leaf)));
         let conflict = match ctx.locks.has_conflict(trx.id, row) {
             true => Some(row),
             false => insert_conflict(ctx, trx, rows, &mtr, place.leaf, place.origin)?,
         };
-        if let Some(wish) = conflict {
+        if let Some(request) = conflict {
             drop(place);
             drop(mtr);
-            wait(ctx, trx, wish)?;
+            wait(ctx, trx, request)?;
             continue;
         }
         if !rows.can_insert(&mtr, &place, record.size())? {

@@ -24,13 +24,13 @@ use super::entry::{Key, damaged, hash_key};
 use super::{Context, Table};
 use crate::btree::Tree;
 use crate::error::{Error, Result};
-use crate::lock::{LockId, LockKind, LockMode, TryLock, Wish};
+use crate::lock::{LockId, LockKind, LockMode, LockRequest, TryLock};
 use crate::mtr::{Mtr, PageHandle};
 use crate::schema::IfLocked;
 use crate::store::SharedGuard;
 use crate::transaction::{Isolation, Transaction};
 
-/// What became of the wish to lock a row, under the latch of its page.
+/// What became of the request to lock a row, under the latch of its page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RowLock {
     /// It is locked. `new` = it was not before, so it may be given up again.
@@ -38,7 +38,7 @@ pub(super) enum RowLock {
     /// Its writer is this transaction itself.
     Own,
     /// Let go of all latches, [`wait`], and look again.
-    Wait(Wish),
+    Wait(LockRequest),
 }
 
 /// The lock of the record at `origin`, and of the gap before it.
@@ -69,49 +69,54 @@ pub(super) fn lock_row(
         return Ok(RowLock::Own);
     }
     let id = lock_id(rows, page, origin)?;
-    let wish = Wish::new(id, mode, kind).on(header::page_no(page));
+    let request = LockRequest::new(id, mode, kind).on(header::page_no(page));
     // If it ended this moment, the record is just one of a committed writer. If not, the lock is the writer's, whatever this
     // transaction believes to hold: it may have waited for a row whose insert was rolled back, and have been given the lock
     // of a key without a row after somebody else had put one there.
     if ctx.registry.is_active(writer) && ctx.locks.make_explicit(writer, id, header::page_no(page)) && kind.has_record()
     {
-        return Ok(RowLock::Wait(wish));
+        return Ok(RowLock::Wait(request));
     }
-    Ok(match ctx.locks.try_lock(&mut trx.locks, wish) {
+    Ok(match ctx.locks.try_lock(&mut trx.locks, request) {
         TryLock::Granted { new } => {
             if trx.misses(writer) {
                 return Err(Error::RecordChanged);
             }
             RowLock::Held { id, new }
         }
-        TryLock::Conflict => RowLock::Wait(wish),
+        TryLock::Conflict => RowLock::Wait(request),
     })
 }
 
 /// Waits for a lock and has it then. The caller holds no latch.
-pub(super) fn wait(ctx: &Context<'_>, trx: &mut Transaction, wish: Wish) -> Result<()> {
+pub(super) fn wait(ctx: &Context<'_>, trx: &mut Transaction, request: LockRequest) -> Result<()> {
     // Between looking and standing in line anything may happen.
     trx.interrupt.pass();
     let limit = trx.lock_wait_timeout;
     let weight = trx.weight();
-    ctx.locks.wait(&mut trx.locks, wish, weight, &trx.interrupt, limit)
+    ctx.locks.wait(&mut trx.locks, request, weight, &trx.interrupt, limit)
 }
 
 /// Locks the AUTO_INCREMENT counter of a table, waiting for a statement that has it.
 pub fn lock_auto_increment(ctx: &Context<'_>, trx: &mut Transaction, table: &Table) -> Result<()> {
     trx.assign_id(ctx.store, ctx.registry, ctx.locks)?;
     trx.locks.intend(table.id, LockMode::Exclusive);
-    let wish = Wish::record(LockId::auto_increment(table.rows().id), LockMode::Exclusive);
-    match ctx.locks.try_lock(&mut trx.locks, wish) {
+    let request = LockRequest::record(LockId::auto_increment(table.rows().id), LockMode::Exclusive);
+    match ctx.locks.try_lock(&mut trx.locks, request) {
         TryLock::Granted { .. } => Ok(()),
-        TryLock::Conflict => wait(ctx, trx, wish),
+        TryLock::Conflict => wait(ctx, trx, request),
     }
 }
 
 /// Waits, if the statement waits for locked rows. True = the row is to be skipped.
-pub(super) fn wait_or_skip(ctx: &Context<'_>, trx: &mut Transaction, wish: Wish, if_locked: IfLocked) -> Result<bool> {
+pub(super) fn wait_or_skip(
+    ctx: &Context<'_>,
+    trx: &mut Transaction,
+    request: LockRequest,
+    if_locked: IfLocked,
+) -> Result<bool> {
     match if_locked {
-        IfLocked::Wait | IfLocked::Committed => wait(ctx, trx, wish).map(|()| false),
+        IfLocked::Wait | IfLocked::Committed => wait(ctx, trx, request).map(|()| false),
         IfLocked::Fail => Err(Error::RowIsLocked),
         IfLocked::Skip => Ok(true),
     }
@@ -125,13 +130,13 @@ pub(super) fn scan_kind(trx: &Transaction) -> LockKind {
 
 /// The gap before the record at `origin`.
 #[inline]
-pub(super) fn gap_before(tree: &Tree, page: &[u8], origin: usize, mode: LockMode) -> Result<Wish> {
-    Ok(Wish::gap(lock_id(tree, page, origin)?, mode).on(header::page_no(page)))
+pub(super) fn gap_before(tree: &Tree, page: &[u8], origin: usize, mode: LockMode) -> Result<LockRequest> {
+    Ok(LockRequest::gap(lock_id(tree, page, origin)?, mode).on(header::page_no(page)))
 }
 
-/// Locks the gap before a record. That never has to wait: gap locks go along with everything but a wish to insert.
+/// Locks the gap before a record. That never has to wait: gap locks go along with everything but a request to insert.
 #[inline]
-pub(super) fn lock_gap(ctx: &Context<'_>, trx: &mut Transaction, gap: Wish) {
+pub(super) fn lock_gap(ctx: &Context<'_>, trx: &mut Transaction, gap: LockRequest) {
     let granted = ctx.locks.try_lock(&mut trx.locks, gap);
     debug_assert!(granted != TryLock::Conflict, "a gap lock conflicts with nothing");
 }
@@ -155,7 +160,7 @@ pub(super) fn lock_gap_behind(
         None => (LockId::supremum(tree.id), header::page_no(page)),
         Some(behind) => first_id(tree, &behind)?,
     };
-    lock_gap(ctx, trx, Wish::gap(id, mode).on(behind));
+    lock_gap(ctx, trx, LockRequest::gap(id, mode).on(behind));
     Ok(())
 }
 
@@ -194,13 +199,13 @@ pub(super) fn insert_conflict(
     mtr: &Mtr<'_>,
     leaf: PageHandle,
     origin: u16,
-) -> Result<Option<Wish>> {
+) -> Result<Option<LockRequest>> {
     if !ctx.locks.has_gaps(tree.id) {
         return Ok(None);
     }
     let (id, behind) = id_behind(ctx, tree, mtr, leaf, origin)?;
-    let wish = Wish::insert(id).on(behind);
-    Ok(ctx.locks.has_conflict(trx.id, wish).then_some(wish))
+    let request = LockRequest::insert(id).on(behind);
+    Ok(ctx.locks.has_conflict(trx.id, request).then_some(request))
 }
 
 /// A record with the lock `new` is about to come in behind the one at `origin`: whoever has that gap locked (it can only

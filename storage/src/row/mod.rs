@@ -102,7 +102,7 @@ pub struct Context<'e> {
     pub registry: &'e Registry,
     pub purge: &'e PurgeView,
     /// The foreign keys that count; None = there are none, or nobody asks for them.
-    pub foreign: Option<&'e foreign::Web>,
+    pub foreign: Option<&'e foreign::KeyGraph>,
 }
 
 /// Finds a table by its id, for undo records carry nothing else. `None` = dropped.

@@ -12,7 +12,7 @@ use super::version::has_entry;
 use super::{Context, Table};
 use crate::btree::{Aim, Change, Place, Removal, Tree};
 use crate::error::{Error, Result};
-use crate::lock::{LockId, LockKind, LockMode, TryLock, Wish};
+use crate::lock::{LockId, LockKind, LockMode, LockRequest, TryLock};
 use crate::mtr::{Mtr, PageHandle};
 use crate::transaction::Transaction;
 
@@ -24,7 +24,7 @@ fn touch(mtr: &mut Mtr<'_>, leaf: PageHandle, trx_id: TrxId) -> Result<()> {
     Ok(())
 }
 
-/// Puts an entry back into a tree when a change is undone: that is nobody's wish, and waits for nobody.
+/// Puts an entry back into a tree when a change is undone: that requests no lock, and waits for nobody.
 pub(super) fn put_back(ctx: &Context<'_>, tree: &Tree, trx_id: TrxId, entry: &RecordBuffer) -> Result<()> {
     put(ctx, Writer::Undo(trx_id), tree, entry)
 }
@@ -49,10 +49,10 @@ fn put(ctx: &Context<'_>, mut writer: Writer<'_>, tree: &Tree, entry: &RecordBuf
         let trx_id = match &mut writer {
             Writer::Undo(id) => *id,
             Writer::Trx(trx) => {
-                if let Some(wish) = put_conflict(ctx, trx, tree, &mtr, &place)? {
+                if let Some(request) = put_conflict(ctx, trx, tree, &mtr, &place)? {
                     drop(place);
                     drop(mtr);
-                    wait(ctx, trx, wish)?;
+                    wait(ctx, trx, request)?;
                     continue;
                 }
                 trx.id
@@ -84,7 +84,7 @@ fn put_conflict(
     tree: &Tree,
     mtr: &Mtr<'_>,
     place: &Place<'_>,
-) -> Result<Option<Wish>> {
+) -> Result<Option<LockRequest>> {
     if !place.matched {
         return insert_conflict(ctx, trx, tree, mtr, place.leaf, place.origin);
     }
@@ -92,9 +92,9 @@ fn put_conflict(
         return Ok(None);
     }
     let page = mtr.page(place.leaf);
-    let wish = Wish::record(lock_id(tree, page, usize::from(place.origin))?, LockMode::Exclusive);
-    let wish = wish.on(header::page_no(page));
-    Ok(ctx.locks.has_conflict(trx.id, wish).then_some(wish))
+    let request = LockRequest::record(lock_id(tree, page, usize::from(place.origin))?, LockMode::Exclusive);
+    let request = request.on(header::page_no(page));
+    Ok(ctx.locks.has_conflict(trx.id, request).then_some(request))
 }
 
 /// Delete-marks an entry. Answers whether it is there.
@@ -213,9 +213,9 @@ fn check_unique(
     }
     // From here to the end of the transaction nobody else inserts the value. Who finds it inserted waits here.
     let id = LockId { index: of.tree.id, key_hash: hash_key(layout, &value) };
-    let wish = Wish::record(id, LockMode::Exclusive);
-    if ctx.locks.try_lock(&mut trx.locks, wish) == TryLock::Conflict {
-        wait(ctx, trx, wish)?;
+    let request = LockRequest::record(id, LockMode::Exclusive);
+    if ctx.locks.try_lock(&mut trx.locks, request) == TryLock::Conflict {
+        wait(ctx, trx, request)?;
     }
 
     // Entries with the value: of rows that were deleted or changed, or one that is alive.
@@ -284,9 +284,9 @@ fn is_taken(
             RowLock::Held { .. } | RowLock::Own => {
                 return Ok(!deleted && super::version::record_has_entry(ctx, table, index, found, &page, origin)?);
             }
-            RowLock::Wait(wish) => {
+            RowLock::Wait(request) => {
                 drop(page);
-                wait(ctx, trx, wish)?;
+                wait(ctx, trx, request)?;
             }
         }
     }

@@ -98,12 +98,12 @@ fn change(
         if !place.matched || is_deleted(mtr.page(place.leaf), origin) {
             return Err(Error::NotFound("the row to update".into()));
         }
-        if let RowLock::Wait(wish) =
+        if let RowLock::Wait(request) =
             lock_row(ctx, trx, table, mtr.page(place.leaf), origin, LockMode::Exclusive, LockKind::Record)?
         {
             drop(place);
             drop(mtr);
-            wait(ctx, trx, wish)?;
+            wait(ctx, trx, request)?;
             continue;
         }
         old.copy(mtr.page(place.leaf), layout, origin).map_err(damaged)?;

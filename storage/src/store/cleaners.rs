@@ -22,7 +22,7 @@ use std::time::Duration;
 use format::ids::Lsn;
 
 use super::Store;
-use crate::buffer::bell::Bell;
+use crate::buffer::cleaner_signals::CleanerSignals;
 use crate::buffer::flush::{Aim, Flusher, FlusherCounters};
 use crate::buffer::pace::{Grants, Pace};
 use crate::buffer::read_ahead::{ReadAhead, Reader};
@@ -148,7 +148,7 @@ impl Cleaners {
 
 /// Signs a cleaner off, however it ends: who waits for cleaners must not wait for one that is gone.
 struct Leaving {
-    bell: Arc<Bell>,
+    signals: Arc<CleanerSignals>,
     cleaner: Arc<Cleaner>,
     health: Arc<Health>,
 }
@@ -159,7 +159,7 @@ impl Drop for Leaving {
             self.health.poison(&"a page cleaner failed");
         }
         self.cleaner.running.store(false, Ordering::Relaxed);
-        self.bell.remove_cleaner();
+        self.signals.remove_cleaner();
     }
 }
 
@@ -171,12 +171,12 @@ impl Store {
         }
         self.start_cleaners(&Arc::downgrade(self));
         let store = Arc::downgrade(self);
-        let bell = self.pool.bell().clone();
-        let checkpointer = sync::spawn("checkpointer", move || run_checkpointer(&store, &bell));
+        let signals = self.pool.cleaner_signals().clone();
+        let checkpointer = sync::spawn("checkpointer", move || run_checkpointer(&store, &signals));
         let store = Arc::downgrade(self);
-        let bell = self.pool.bell().clone();
+        let signals = self.pool.cleaner_signals().clone();
         let log_flusher = sync::spawn("log-flusher", move || {
-            while !bell.wait_until_closing(Duration::from_secs(1)) {
+            while !signals.wait_until_closing(Duration::from_secs(1)) {
                 let Some(store) = store.upgrade() else { return };
                 // A failure has poisoned the store, which the next commit reports.
                 let _ = store.redo.flush_until(store.redo.end());
@@ -208,9 +208,9 @@ impl Store {
             if cleaner.running.swap(true, Ordering::Relaxed) {
                 continue;
             }
-            let bell = self.pool.bell().clone();
-            bell.add_cleaner();
-            let leaving = Leaving { bell, cleaner, health: self.health.clone() };
+            let signals = self.pool.cleaner_signals().clone();
+            signals.add_cleaner();
+            let leaving = Leaving { signals, cleaner, health: self.health.clone() };
             let store = store.clone();
             let thread = sync::spawn(&format!("cleaner-{index}"), move || match index {
                 0 => run_first_cleaner(&store, &leaving),
@@ -221,7 +221,7 @@ impl Store {
     }
 
     pub(super) fn stop_threads(&self) {
-        self.pool.bell().close();
+        self.pool.cleaner_signals().close();
         self.pool.read_ahead().close();
         loop {
             let threads = std::mem::take(&mut *self.threads.lock());
@@ -245,7 +245,7 @@ impl Store {
 
     /// A page cleaner's turn: until nothing presses.
     fn clean(&self, cleaner: &Cleaner) -> Result<()> {
-        let bell = self.pool.bell();
+        let signals = self.pool.cleaner_signals();
         let mut looked_at = 0;
         loop {
             let config = self.config();
@@ -258,12 +258,12 @@ impl Store {
                 looked_at = 0;
             } else if looked_at < config.lru_scan_depth {
                 if free < wanted / 2 {
-                    bell.call_for_help();
+                    signals.request_help();
                 }
                 let swept = cleaner.flusher.lock().sweep(&self.pool)?;
                 looked_at += swept.looked_at;
                 if swept.freed > 0 {
-                    bell.tell_progress();
+                    signals.notify_progress();
                 }
                 busy = swept.looked_at > 0;
             }
@@ -274,12 +274,12 @@ impl Store {
             };
             if granted > 0 {
                 if left >= BATCH_PAGES_MAX || rate.is_infinite() {
-                    bell.call_for_help();
+                    signals.request_help();
                 }
                 let written = cleaner.flusher.lock().step(&self.pool, Aim::OlderThan(Lsn::MAX), granted)?;
                 busy |= written > 0;
             }
-            if !busy || bell.is_closing() {
+            if !busy || signals.is_closing() {
                 return Ok(());
             }
         }
@@ -298,7 +298,7 @@ impl Store {
         self.pool.sync_written()?;
         let bytes_min = if presses { 1 } else { self.redo.capacity() / 64 };
         if checkpoint::step(&self.pool, &self.redo, bytes_min)? {
-            self.pool.bell().tell_progress();
+            self.pool.cleaner_signals().notify_progress();
         }
         Ok(())
     }
@@ -318,12 +318,12 @@ fn report(result: Result<()>, who: &str) {
 fn run_first_cleaner(store: &Weak<Store>, me: &Leaving) {
     let mut idle_since = Duration::ZERO;
     let mut seen_lsn = Lsn::ZERO;
-    while !me.bell.wait_for_work(CLEANER_PERIOD) {
+    while !me.signals.wait_for_work(CLEANER_PERIOD) {
         let Some(strong) = store.upgrade() else { return };
         let now = strong.disk.clock().now();
         strong.pool.set_time(now);
         if strong.health.is_poisoned() {
-            me.bell.tell_progress();
+            me.signals.notify_progress();
             continue;
         }
         let lsn = strong.redo.end();
@@ -333,14 +333,14 @@ fn run_first_cleaner(store: &Weak<Store>, me: &Leaving) {
         }
         strong.cleaners.idle.store(now.saturating_sub(idle_since) > IDLE_AFTER, Ordering::Relaxed);
         strong.start_cleaners(store);
-        strong.pool.tend_stash();
+        strong.pool.tend_compressed_cache();
         report(strong.clean(&me.cleaner), "page cleaner");
-        me.bell.tell_progress();
+        me.signals.notify_progress();
     }
 }
 
 fn run_cleaner(store: &Weak<Store>, me: &Leaving, index: usize) {
-    while !me.bell.wait_for_call(HELPER_PERIOD) {
+    while !me.signals.wait_for_help_request(HELPER_PERIOD) {
         let Some(strong) = store.upgrade() else { return };
         if index >= strong.config().page_cleaners {
             return;
@@ -348,13 +348,13 @@ fn run_cleaner(store: &Weak<Store>, me: &Leaving, index: usize) {
         if !strong.health.is_poisoned() {
             report(strong.clean(&me.cleaner), "page cleaner");
         }
-        me.bell.tell_progress();
+        me.signals.notify_progress();
     }
 }
 
-fn run_checkpointer(store: &Weak<Store>, bell: &Bell) {
+fn run_checkpointer(store: &Weak<Store>, signals: &CleanerSignals) {
     let mut synced_at = Duration::ZERO;
-    while !bell.wait_for_sync_call(CHECKPOINT_PERIOD) {
+    while !signals.wait_for_sync_request(CHECKPOINT_PERIOD) {
         let Some(strong) = store.upgrade() else { return };
         if !strong.health.is_poisoned() {
             report(strong.sync_if_due(&mut synced_at), "checkpoint");

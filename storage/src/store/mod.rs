@@ -126,7 +126,7 @@ impl Store {
         for space in self.spaces.all() {
             space.set_punch(config.punch);
         }
-        self.pool.bell().ring();
+        self.pool.cleaner_signals().wake();
     }
 
     pub fn disk(&self) -> &Arc<dyn Disk> {
@@ -177,7 +177,7 @@ impl Store {
     /// Without cleaners somebody has to see to it that a mini-transaction finds frames.
     #[inline]
     fn is_short_of_frames(&self) -> bool {
-        !self.pool.bell().has_cleaners() && self.pool.dirty_count() > self.pool.frame_count() / 2
+        !self.pool.cleaner_signals().has_cleaners() && self.pool.dirty_count() > self.pool.frame_count() / 2
     }
 
     #[cold]
@@ -189,7 +189,7 @@ impl Store {
         let mut counted = false;
         while self.redo.is_crowded() {
             // Without cleaners nobody else applies what recovery left.
-            if !self.pool.bell().has_cleaners()
+            if !self.pool.cleaner_signals().has_cleaners()
                 && (self.apply_pending(INLINE_PAGES)? > 0 || self.pool.pending_redo().is_some_and(|redo| redo.let_go()))
             {
                 continue;
@@ -199,8 +199,8 @@ impl Store {
             }
             self.health.check()?;
             self.pool.check_disk()?;
-            self.pool.bell().call_for_sync();
-            if !self.pool.bell().wait_for_progress(CLEANER_PERIOD) {
+            self.pool.cleaner_signals().request_sync();
+            if !self.pool.cleaner_signals().wait_for_progress(CLEANER_PERIOD) {
                 // Half of the ring, so that not every mini-transaction pays.
                 let target = Lsn(self.redo.end().0 - self.redo.capacity() / 2);
                 let first = self.cleaners.first();
@@ -447,7 +447,7 @@ impl Store {
         self.flush_all(Aim::OlderThan(target), || is_older(self.pool.oldest_dirty_lsn()))?;
         self.pool.sync_written()?;
         checkpoint::step(&self.pool, &self.redo, 1)?;
-        self.pool.bell().tell_progress();
+        self.pool.cleaner_signals().notify_progress();
         Ok(())
     }
 
@@ -511,7 +511,7 @@ impl Store {
 
     /// Reads ahead one extent that has been asked for, for a simulator without threads. False if there was none.
     pub fn read_ahead_step(&self) -> bool {
-        self.pool.tend_stash();
+        self.pool.tend_compressed_cache();
         Reader::default().step(&self.pool)
     }
 
@@ -533,7 +533,7 @@ impl Drop for Store {
     fn drop(&mut self) {
         // Without a close the instance is left as a crash would leave it. The threads hold no reference while they wait,
         // and end by themselves.
-        self.pool.bell().close();
+        self.pool.cleaner_signals().close();
         self.pool.read_ahead().close();
     }
 }

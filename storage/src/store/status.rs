@@ -8,8 +8,8 @@ impl Store {
     pub fn status(&self) -> StoreStatus {
         let (io, log, pool) = (self.spaces.counters(), &self.redo.counters, &self.pool.counters);
         let cleaners = self.page_cleaners();
-        let (ahead, stash) = (&self.pool.read_ahead().counters, self.pool.stash());
-        let (stash_frames, stash_bytes) = stash.size();
+        let (ahead, compressed_cache) = (&self.pool.read_ahead().counters, self.pool.compressed_cache());
+        let (compressed_cache_frames, compressed_cache_bytes) = compressed_cache.size();
         let dropped = self.trash.waiting();
         StoreStatus {
             page_read_requests: self.pool.requests(),
@@ -38,11 +38,11 @@ impl Store {
             read_ahead_random: ahead.random.get(),
             read_ahead_reads: ahead.reads.get(),
             read_ahead_throttled: ahead.throttled.get(),
-            read_ahead_used: stash.counters.used.get(),
-            read_ahead_evicted: stash.counters.evicted.get(),
-            stash_pages_now: stash.count() as u64,
-            stash_frames_now: stash_frames as u64,
-            stash_bytes_now: stash_bytes as u64,
+            read_ahead_used: compressed_cache.counters.used.get(),
+            read_ahead_evicted: compressed_cache.counters.evicted.get(),
+            compressed_cache_pages_now: compressed_cache.count() as u64,
+            compressed_cache_frames_now: compressed_cache_frames as u64,
+            compressed_cache_bytes_now: compressed_cache_bytes as u64,
             sync_rounds: pool.syncs.get(),
             sync_us: pool.sync_us.get(),
             pool_evicted: pool.evicted.get(),
@@ -118,9 +118,9 @@ pub struct StoreStatus {
     pub read_ahead_used: u64,
     pub read_ahead_evicted: u64,
     /// Pages that wait in their stored form, the frames they take, their bytes.
-    pub stash_pages_now: u64,
-    pub stash_frames_now: u64,
-    pub stash_bytes_now: u64,
+    pub compressed_cache_pages_now: u64,
+    pub compressed_cache_frames_now: u64,
+    pub compressed_cache_bytes_now: u64,
     /// Rounds of syncs of tablespaces, and how long they took.
     pub sync_rounds: u64,
     pub sync_us: u64,

@@ -47,7 +47,7 @@ use self::open_files::{OnDemandFile, OpenFiles};
 use self::page_io::stored_state;
 pub use self::statistics::{CompressionStats, IoCounters, SpaceCounters};
 pub use self::torn::TornProtection;
-use self::torn::{Choice, Wishes};
+use self::torn::{Choice, LockRequests};
 use crate::config::{Config, FlushMethod};
 use crate::error::{Error, Result};
 use crate::io::{ALIGNMENT, AlignedBuffer, Caching, Disk, File, FileFacts, OpenMode};
@@ -120,7 +120,7 @@ pub struct Tablespace {
 
 /// How the protection from torn pages was chosen.
 struct Torn {
-    wishes: Wishes,
+    requests: LockRequests,
     reason: String,
 }
 
@@ -166,10 +166,10 @@ impl Tablespace {
             .map_err(|_| Error::corrupt(format!("{path} has more pages than a tablespace can")))?;
         let layout = Layout::punched(file.clone(), &facts, config.page_bytes, pages);
         layout.set_punch(config.punch);
-        let wishes = Wishes::new(config);
+        let requests = LockRequests::new(config);
         let Choice { protection, reason } = match id.is_temporary() {
             true => torn::temporary(),
-            false => torn::choose(&facts, config.page_bytes, wishes),
+            false => torn::choose(&facts, config.page_bytes, requests),
         };
         prepare(&*file, &facts, protection);
         Ok(Tablespace {
@@ -184,7 +184,7 @@ impl Tablespace {
             key: key.map(OnceLock::from).unwrap_or_default(),
             reserve_blocks: config.reserve_blocks,
             protection: AtomicU8::new(protection as u8),
-            torn: Mutex::new(Rank::Space, Torn { wishes, reason }),
+            torn: Mutex::new(Rank::Space, Torn { requests, reason }),
             reserved_pages: AtomicU32::new(0),
             releasing: AtomicU64::new(0),
             dropped: AtomicBool::new(false),
@@ -237,25 +237,25 @@ impl Tablespace {
 
     /// ATOMIC_WRITES of the table; takes effect for each page when it is next written.
     pub fn set_atomic_writes(&self, table: AtomicWrites) {
-        self.choose_protection(|wishes| wishes.table = table);
+        self.choose_protection(|requests| requests.table = table);
     }
 
     /// An untorn write did not work. The file goes on with other means.
     fn refuse_atomic_writes(&self, cause: &std::io::Error) {
         if self.torn_protection() == TornProtection::AtomicWrites {
-            self.choose_protection(|wishes| wishes.refused = true);
+            self.choose_protection(|requests| requests.refused = true);
             let instead = self.torn_protection();
             tracing::error!("{}: an untorn write is refused ({cause}); {instead} from here on", self.path());
         }
     }
 
-    fn choose_protection(&self, change: impl FnOnce(&mut Wishes)) {
+    fn choose_protection(&self, change: impl FnOnce(&mut LockRequests)) {
         if self.id.is_temporary() {
             return;
         }
         let mut torn = self.torn.lock();
-        change(&mut torn.wishes);
-        let choice = torn::choose(&self.facts, self.page_bytes, torn.wishes);
+        change(&mut torn.requests);
+        let choice = torn::choose(&self.facts, self.page_bytes, torn.requests);
         torn.reason = choice.reason;
         prepare(&*self.file, &self.facts, choice.protection);
         self.protection.store(choice.protection as u8, Ordering::Relaxed);

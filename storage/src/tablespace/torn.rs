@@ -77,7 +77,7 @@ pub fn temporary() -> Choice {
 
 /// What the choice depends on, besides the file.
 #[derive(Clone, Copy, Debug)]
-pub struct Wishes {
+pub struct LockRequests {
     pub doublewrite: Doublewrite,
     /// `innodb_use_atomic_writes`.
     pub use_atomic_writes: bool,
@@ -87,9 +87,9 @@ pub struct Wishes {
     pub refused: bool,
 }
 
-impl Wishes {
-    pub fn new(config: &Config) -> Wishes {
-        Wishes {
+impl LockRequests {
+    pub fn new(config: &Config) -> LockRequests {
+        LockRequests {
             doublewrite: config.doublewrite,
             use_atomic_writes: config.use_atomic_writes,
             table: AtomicWrites::Default,
@@ -99,7 +99,7 @@ impl Wishes {
 }
 
 /// Chooses for a file of such pages.
-pub fn choose(facts: &FileFacts, page_bytes: usize, wishes: Wishes) -> Choice {
+pub fn choose(facts: &FileFacts, page_bytes: usize, requests: LockRequests) -> Choice {
     let filesystem = facts.filesystem;
     if facts.copy_on_write {
         let reason = format!("{filesystem} never overwrites in place");
@@ -109,7 +109,7 @@ pub fn choose(facts: &FileFacts, page_bytes: usize, wishes: Wishes) -> Choice {
         "btrfs" => "btrfs overwrites this file in place (attribute C, nodatacow)".to_string(),
         _ => format!("{filesystem} overwrites in place"),
     };
-    let no_atomic = match why_not_atomic(facts, page_bytes, wishes) {
+    let no_atomic = match why_not_atomic(facts, page_bytes, requests) {
         None => {
             let (min, max) = facts.atomic_write.expect("checked by why_not_atomic");
             let reason = format!("{no_copy}, but writes of {min} to {max} bytes are untorn");
@@ -117,7 +117,7 @@ pub fn choose(facts: &FileFacts, page_bytes: usize, wishes: Wishes) -> Choice {
         }
         Some(reason) => reason,
     };
-    let (protection, setting) = match wishes.doublewrite {
+    let (protection, setting) = match requests.doublewrite {
         Doublewrite::On => (TornProtection::Doublewrite, "innodb_doublewrite=ON"),
         Doublewrite::DetectOnly => (TornProtection::DetectOnly, "innodb_doublewrite=DETECT_ONLY"),
         Doublewrite::Off => (TornProtection::Off, "innodb_doublewrite=OFF"),
@@ -125,14 +125,14 @@ pub fn choose(facts: &FileFacts, page_bytes: usize, wishes: Wishes) -> Choice {
     Choice { protection, reason: format!("{setting}; {no_copy}; {no_atomic}") }
 }
 
-fn why_not_atomic(facts: &FileFacts, page_bytes: usize, wishes: Wishes) -> Option<String> {
-    let wanted = match wishes.table {
-        AtomicWrites::Default => wishes.use_atomic_writes,
+fn why_not_atomic(facts: &FileFacts, page_bytes: usize, requests: LockRequests) -> Option<String> {
+    let wanted = match requests.table {
+        AtomicWrites::Default => requests.use_atomic_writes,
         AtomicWrites::On => true,
         AtomicWrites::Off => false,
     };
     if !wanted {
-        let setting = match wishes.table {
+        let setting = match requests.table {
             AtomicWrites::Off => "ATOMIC_WRITES=OFF",
             _ => "innodb_use_atomic_writes=OFF",
         };
@@ -143,7 +143,7 @@ fn why_not_atomic(facts: &FileFacts, page_bytes: usize, wishes: Wishes) -> Optio
         Some((min, max)) if min > page_bytes || max < page_bytes => {
             Some(format!("untorn writes are of {min} to {max} bytes, and not of {page_bytes}"))
         }
-        Some(_) if wishes.refused => Some("an untorn write was refused by this file".into()),
+        Some(_) if requests.refused => Some("an untorn write was refused by this file".into()),
         Some(_) => None,
     }
 }
@@ -163,8 +163,8 @@ mod tests {
     const BTRFS: FileFacts = FileFacts { filesystem: "btrfs", copy_on_write: true, ..PLAIN };
     const XFS: FileFacts = FileFacts { filesystem: "xfs", atomic_write: Some((4096, 65536)), ..PLAIN };
 
-    fn wishes(doublewrite: Doublewrite, use_atomic_writes: bool, table: AtomicWrites) -> Wishes {
-        Wishes { doublewrite, use_atomic_writes, table, refused: false }
+    fn requests(doublewrite: Doublewrite, use_atomic_writes: bool, table: AtomicWrites) -> LockRequests {
+        LockRequests { doublewrite, use_atomic_writes, table, refused: false }
     }
 
     /// The table of the module header, line by line.
@@ -189,14 +189,14 @@ mod tests {
             (PLAIN, Off, true, Usual, Torn::Off),
         ];
         for (facts, doublewrite, server, of_table, expected) in table {
-            let choice = choose(&facts, 16384, wishes(doublewrite, server, of_table));
+            let choice = choose(&facts, 16384, requests(doublewrite, server, of_table));
             assert_eq!(choice.protection, expected, "{facts:?} {doublewrite:?} {server} {of_table:?}: {choice:?}");
         }
     }
 
     #[test]
     fn lengths_that_do_not_fit_are_no_protection() {
-        let usual = wishes(Doublewrite::On, true, AtomicWrites::Default);
+        let usual = requests(Doublewrite::On, true, AtomicWrites::Default);
         for (atomic_write, page_bytes, fits) in [
             ((4096, 65536), 16384, true),
             ((4096, 16384), 16384, true),
@@ -213,8 +213,8 @@ mod tests {
 
     #[test]
     fn the_reason_says_why_nothing_better_holds() {
-        let usual = wishes(Doublewrite::On, true, AtomicWrites::Default);
-        let reason = |facts: FileFacts, wishes| choose(&facts, 16384, wishes).reason;
+        let usual = requests(Doublewrite::On, true, AtomicWrites::Default);
+        let reason = |facts: FileFacts, requests| choose(&facts, 16384, requests).reason;
         assert_eq!(reason(BTRFS, usual), "btrfs never overwrites in place");
         assert_eq!(reason(XFS, usual), "xfs overwrites in place, but writes of 4096 to 65536 bytes are untorn");
         assert_eq!(
@@ -223,7 +223,7 @@ mod tests {
              no untorn writes: the device, the filesystem or the page cache stands in the way"
         );
         assert_eq!(
-            reason(XFS, Wishes { refused: true, ..usual }),
+            reason(XFS, LockRequests { refused: true, ..usual }),
             "innodb_doublewrite=ON; xfs overwrites in place; an untorn write was refused by this file"
         );
         let nodatacow = FileFacts { copy_on_write: false, ..BTRFS };

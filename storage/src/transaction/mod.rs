@@ -41,7 +41,7 @@ use std::time::Duration;
 use format::ids::{Lsn, TrxId};
 
 use crate::error::Result;
-use crate::lock::{Held, Interrupt, Introduction, LockTable};
+use crate::lock::{Held, Interrupt, LockTable, OwnerIdentity};
 use crate::store::Store;
 use crate::undo::{TrxUndo, UndoSpace};
 
@@ -69,7 +69,7 @@ impl Isolation {
         }
     }
 
-    /// The level that a number stands for, see [`Introduction`].
+    /// The level that a number stands for, see [`OwnerIdentity`].
     pub fn of(number: u8) -> Isolation {
         match number {
             0 => Isolation::ReadUncommitted,
@@ -116,9 +116,9 @@ impl Transaction {
     }
 
     /// Says whose it is, to those who look at locks.
-    pub fn introduce(&mut self, session: u64) {
+    pub fn identify(&mut self, session: u64) {
         let (isolation, read_only) = (self.isolation as u8, self.read_only);
-        self.locks.introduce(Introduction { session, isolation, read_only });
+        self.locks.identify(OwnerIdentity { session, isolation, read_only });
     }
 
     /// Shows how much it has changed to those who look at locks.

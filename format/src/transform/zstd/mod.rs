@@ -16,14 +16,14 @@
 //!
 //! Level 1 of the library spends most of its time looking for repetitions. In pages of numbers, keys and random text there
 //! are few worth having: nearly all is won by the entropy coder. Pages of text are another matter. So at level 1 pages are
-//! encoded in one of several *manners*, and which one suits is found out by trying: now and then a page is encoded in all
+//! encoded in one of several *strategies*, and which one suits is found out by trying: now and then a page is encoded in all
 //! of them, and the pages of the same index are encoded in the quickest one that needs no more blocks than the smallest, or
-//! loses next to nothing. A page that needs more blocks than were to be expected is encoded once more, in the manner that
+//! loses next to nothing. A page that needs more blocks than were to be expected is encoded once more, in the strategy that
 //! was the smallest.
 //!
 //! ```text
 //!            taken apart   search                   sysbench rows (us per page of 16K, ratio)
-//!   letters  yes           none: [`letters`]          24  2.36
+//!   literals yes           none: [`literals`]         24  2.36
 //!   skimming no            long matches, big steps    32  1.99
 //!   brisk    no            long matches, small steps  45  2.03
 //!   thorough no            as level 1 does            70  2.05
@@ -33,14 +33,14 @@
 //! To a decoder they are all the same, but for being taken apart.
 
 mod columns;
-mod letters;
+mod literals;
 mod planes;
 
 use zstd::bulk::{Compressor, Decompressor};
 use zstd::zstd_safe::{CParameter, ParamSwitch};
 
 use columns::{Columns, Shape};
-use letters::Letters;
+use literals::Literals;
 
 use super::{Algorithm, Codec, Description, Effort};
 use crate::error::{Error, Result};
@@ -66,14 +66,14 @@ impl Algorithm {
     pub const ZSTD: Algorithm = Algorithm(3);
 }
 
-/// The manners, quickest first; see the module header.
-const LETTERS: usize = 0;
+/// The strategies, quickest first; see the module header.
+const LITERALS: usize = 0;
 // 1 is skimming, 2 brisk.
 const THOROUGH: usize = 3;
 const COLUMNS: usize = 4;
-const MANNERS: usize = 5;
+const STRATEGIES: usize = 5;
 
-/// How large the steps of the search are; beyond the page: no search. Letters have their own coder, and this one for bytes
+/// How large the steps of the search are; beyond the page: no search. Literals have their own coder, and this one for bytes
 /// that it does not take.
 const STEPS: [u32; THOROUGH] = [1 << 17, 8, 2];
 
@@ -92,7 +92,7 @@ const MISSES_MAX: u32 = 16;
 /// ... and between two trials of whatever kinds.
 const BETWEEN_TRIALS: u32 = 8;
 
-/// A quicker manner may lose this part: a thirty-second.
+/// A quicker strategy may lose this part: a thirty-second.
 const LOSS: usize = 32;
 
 /// The first byte of a stream that is no frame.
@@ -104,7 +104,7 @@ const HEAD_BYTES: usize = 14;
 /// What has been found out about the pages of an index.
 struct Kind {
     id: u64,
-    manner: usize,
+    strategy: usize,
     /// What is tried when that one needs too many blocks.
     smallest: usize,
     /// How many it should need.
@@ -114,17 +114,17 @@ struct Kind {
     /// Pages until the next trial.
     left: u32,
     shape: Shape,
-    letters: Letters,
+    literals: Literals,
 }
 
 /// Thorough does for columns, too.
-type Manners = [Option<Compressor<'static>>; COLUMNS];
+type Strategies = [Option<Compressor<'static>>; COLUMNS];
 
 #[derive(Default)]
 struct Zstd {
     compressor: Option<(i32, Compressor<'static>)>,
     /// At level 1.
-    manners: Manners,
+    strategies: Strategies,
     kinds: Vec<Kind>,
     /// The place given to another index last.
     replaced: usize,
@@ -135,27 +135,27 @@ struct Zstd {
 }
 
 impl Zstd {
-    /// Makes a frame at level 1, in a manner.
-    fn encode_frame(&mut self, manner: usize, bytes: &[u8], out: &mut [u8]) -> Option<usize> {
-        level_1(&mut self.manners, manner)?.compress_to_buffer(bytes, out).ok()
+    /// Makes a frame at level 1, in a strategy.
+    fn encode_frame(&mut self, strategy: usize, bytes: &[u8], out: &mut [u8]) -> Option<usize> {
+        level_1(&mut self.strategies, strategy)?.compress_to_buffer(bytes, out).ok()
     }
 
-    /// Encodes a page of a kind at level 1, in a manner.
-    fn encode(&mut self, manner: usize, kind: usize, body: &[u8], out: &mut [u8]) -> Option<usize> {
-        if !matches!(manner, LETTERS | COLUMNS) {
-            return self.encode_frame(manner, body, out);
+    /// Encodes a page of a kind at level 1, in a strategy.
+    fn encode(&mut self, strategy: usize, kind: usize, body: &[u8], out: &mut [u8]) -> Option<usize> {
+        if !matches!(strategy, LITERALS | COLUMNS) {
+            return self.encode_frame(strategy, body, out);
         }
         let kind = &mut self.kinds[kind];
         if !self.columns.split(body, kind.shape) {
             return None;
         }
-        let letters = &mut kind.letters;
-        if manner == COLUMNS {
-            let compressor = level_1(&mut self.manners, THOROUGH)?;
+        let literals = &mut kind.literals;
+        if strategy == COLUMNS {
+            let compressor = level_1(&mut self.strategies, THOROUGH)?;
             return write_apart(&self.columns, out, Some(compressor), None);
         }
-        let compressor = level_1(&mut self.manners, LETTERS)?;
-        write_apart(&self.columns, out, None, Some((letters, compressor)))
+        let compressor = level_1(&mut self.strategies, LITERALS)?;
+        write_apart(&self.columns, out, None, Some((literals, compressor)))
     }
 
     fn encode_adaptively(&mut self, body: &[u8], block_bytes: usize, out: &mut [u8]) -> Option<usize> {
@@ -176,10 +176,10 @@ impl Zstd {
         };
         let kind = &mut self.kinds[at];
         kind.left = kind.left.saturating_sub(1);
-        let (manner, smallest, expected) = (kind.manner, kind.smallest, kind.blocks);
-        let bytes = self.encode(manner, at, body, out);
+        let (strategy, smallest, expected) = (kind.strategy, kind.smallest, kind.blocks);
+        let bytes = self.encode(strategy, at, body, out);
         let needed = bytes.map_or(usize::MAX, blocks);
-        if manner == smallest || needed <= expected {
+        if strategy == smallest || needed <= expected {
             return bytes.or_else(|| self.encode_frame(THOROUGH, body, out));
         }
         let second = self.encode(smallest, at, body, out);
@@ -193,26 +193,26 @@ impl Zstd {
             // Pages that often lie so close to a boundary are not worth a first attempt.
             kind.misses += 1;
             if kind.misses > MISSES_MAX {
-                kind.manner = smallest;
+                kind.strategy = smallest;
             }
             return second;
         }
         // The page is fuller than those that were tried.
         kind.blocks = needed;
-        self.encode(manner, at, body, out)
+        self.encode(strategy, at, body, out)
     }
 
     /// The place of a kind that is new.
     fn add_kind(&mut self, id: u64) -> usize {
         let kind = Kind {
             id,
-            manner: THOROUGH,
+            strategy: THOROUGH,
             smallest: THOROUGH,
             blocks: usize::MAX,
             misses: 0,
             left: 0,
             shape: Shape::default(),
-            letters: Letters::default(),
+            literals: Literals::default(),
         };
         if self.kinds.len() < KINDS {
             self.kinds.push(kind);
@@ -223,27 +223,27 @@ impl Zstd {
         self.replaced
     }
 
-    /// Encodes in the quickest manner that needs no more blocks than the smallest, or loses next to nothing, and remembers
+    /// Encodes in the quickest strategy that needs no more blocks than the smallest, or loses next to nothing, and remembers
     /// it.
     fn try_all(&mut self, at: usize, body: &[u8], blocks: impl Fn(usize) -> usize, out: &mut [u8]) -> Option<usize> {
         if let Some(shape) = Shape::of(body, &mut self.columns) {
             self.kinds[at].shape = shape;
         }
-        let mut bytes = [None; MANNERS];
-        for manner in (0..MANNERS).rev() {
-            bytes[manner] = self.encode(manner, at, body, out);
+        let mut bytes = [None; STRATEGIES];
+        for strategy in (0..STRATEGIES).rev() {
+            bytes[strategy] = self.encode(strategy, at, body, out);
         }
-        let size = |manner: usize| bytes[manner].unwrap_or(usize::MAX);
+        let size = |strategy: usize| bytes[strategy].unwrap_or(usize::MAX);
         // Of equals the quicker one.
-        let smallest = (0..MANNERS).min_by_key(|&manner| size(manner)).unwrap_or(THOROUGH);
+        let smallest = (0..STRATEGIES).min_by_key(|&strategy| size(strategy)).unwrap_or(THOROUGH);
         let least = size(smallest);
         let is_good = |bytes: usize| blocks(bytes) <= blocks(least) || bytes <= least.saturating_add(least / LOSS);
-        let manner = (0..MANNERS).find(|&manner| bytes[manner].is_some_and(is_good)).unwrap_or(THOROUGH);
+        let strategy = (0..STRATEGIES).find(|&strategy| bytes[strategy].is_some_and(is_good)).unwrap_or(THOROUGH);
         let kind = &mut self.kinds[at];
-        (kind.manner, kind.smallest, kind.misses, kind.left) = (manner, smallest, 0, TRIAL_EVERY);
-        kind.blocks = bytes[manner].map_or(usize::MAX, blocks);
+        (kind.strategy, kind.smallest, kind.misses, kind.left) = (strategy, smallest, 0, TRIAL_EVERY);
+        kind.blocks = bytes[strategy].map_or(usize::MAX, blocks);
         // The quickest was the last one, and lies in `out` already.
-        if manner == 0 { bytes[0] } else { self.encode(manner, at, body, out) }
+        if strategy == 0 { bytes[0] } else { self.encode(strategy, at, body, out) }
     }
 
     /// Encodes at a level above 1.
@@ -290,20 +290,20 @@ fn read_part(
     (stored.len() == bytes).then(|| part.copy_from_slice(stored))
 }
 
-fn level_1(manners: &mut Manners, manner: usize) -> Option<&mut Compressor<'static>> {
-    if manners[manner].is_none() {
-        manners[manner] = Some(build(manner)?);
+fn level_1(strategies: &mut Strategies, strategy: usize) -> Option<&mut Compressor<'static>> {
+    if strategies[strategy].is_none() {
+        strategies[strategy] = Some(build(strategy)?);
     }
-    manners[manner].as_mut()
+    strategies[strategy].as_mut()
 }
 
-/// Writes a body that has been taken apart: both parts by the compressor; or the side as it is, and the text by letters
+/// Writes a body that has been taken apart: both parts by the compressor; or the side as it is, and the text by literals
 /// (or, if they do not take it, by their compressor).
 fn write_apart(
     columns: &Columns,
     out: &mut [u8],
     mut both: Option<&mut Compressor<'static>>,
-    letters: Option<(&mut Letters, &mut Compressor<'static>)>,
+    literals: Option<(&mut Literals, &mut Compressor<'static>)>,
 ) -> Option<usize> {
     let mut flags = 0;
     let (head, rest) = out.split_at_mut_checked(HEAD_BYTES)?;
@@ -320,10 +320,10 @@ fn write_apart(
         }
     };
     let rest = &mut rest[side_bytes..];
-    let framed = match (both, letters) {
+    let framed = match (both, literals) {
         (Some(compressor), _) => compressor.compress_to_buffer(text, rest).ok(),
-        (None, Some((letters, compressor))) if text.len() >= letters::BYTES_MIN => {
-            letters.encode(text, rest).or_else(|| compressor.compress_to_buffer(text, rest).ok())
+        (None, Some((literals, compressor))) if text.len() >= literals::BYTES_MIN => {
+            literals.encode(text, rest).or_else(|| compressor.compress_to_buffer(text, rest).ok())
         }
         _ => None,
     };
@@ -343,13 +343,13 @@ fn write_apart(
     Some(HEAD_BYTES + side_bytes + text_bytes)
 }
 
-fn build(manner: usize) -> Option<Compressor<'static>> {
+fn build(strategy: usize) -> Option<Compressor<'static>> {
     let mut compressor = Compressor::new(1).ok()?;
-    if let Some(&step) = STEPS.get(manner) {
+    if let Some(&step) = STEPS.get(strategy) {
         let parameters = [
             CParameter::MinMatch(6),
             // A small table is soon made ready for the next page.
-            CParameter::HashLog(if manner == LETTERS { 6 } else { 12 }),
+            CParameter::HashLog(if strategy == LITERALS { 6 } else { 12 }),
             CParameter::TargetLength(step),
             // Large steps alone would also switch the entropy coder off.
             CParameter::LiteralCompressionMode(ParamSwitch::Enable),
@@ -475,7 +475,7 @@ mod tests {
     }
 
     #[test]
-    fn each_index_is_encoded_in_the_manner_that_suits_it() {
+    fn each_index_is_encoded_in_the_strategy_that_suits_it() {
         let mut codec = Zstd::default();
         let mut out = vec![0; 16384];
         let mut back = Vec::new();
@@ -496,14 +496,14 @@ mod tests {
                 assert_eq!(back, body);
             }
         }
-        let manner = |index: u64| codec.kinds.iter().find(|kind| kind.id == index).unwrap().manner;
-        assert_eq!(manner(3), LETTERS);
-        assert_ne!(manner(1), LETTERS);
-        assert_ne!(manner(2), LETTERS);
+        let strategy = |index: u64| codec.kinds.iter().find(|kind| kind.id == index).unwrap().strategy;
+        assert_eq!(strategy(3), LITERALS);
+        assert_ne!(strategy(1), LITERALS);
+        assert_ne!(strategy(2), LITERALS);
     }
 
     #[test]
-    fn every_manner_comes_back_and_damage_is_an_error_or_another_page() {
+    fn every_strategy_comes_back_and_damage_is_an_error_or_another_page() {
         let mut codec = Zstd::default();
         let mut out = vec![0; 20_000];
         let mut back = vec![0; 16384 - 38];
@@ -512,10 +512,10 @@ mod tests {
             let body = index_body(round, record_bytes, spread, u32::from(round));
             let kind = codec.add_kind(round.into());
             codec.kinds[kind].shape = Shape::of(&body, &mut codec.columns).unwrap();
-            for manner in 0..MANNERS {
-                let bytes = codec.encode(manner, kind, &body, &mut out).unwrap();
+            for strategy in 0..STRATEGIES {
+                let bytes = codec.encode(strategy, kind, &body, &mut out).unwrap();
                 codec.decompress(&out[..bytes], &mut back).unwrap();
-                assert_eq!(back, body, "manner {manner}");
+                assert_eq!(back, body, "strategy {strategy}");
                 let stream = &mut out[..bytes];
                 apart += usize::from(stream[0] == TAKEN_APART);
                 for at in (0..stream.len().min(400)).chain([bytes - 1]) {
@@ -535,7 +535,7 @@ mod tests {
                 assert_eq!(back, body);
             }
         }
-        assert_eq!(apart, 10, "letters and columns");
+        assert_eq!(apart, 10, "literals and columns");
     }
 
     #[test]

@@ -25,11 +25,11 @@ fn granted(outcome: TryLock) -> bool {
 fn readers_share_and_writers_do_not() {
     let table = LockTable::new();
     let (mut a, mut b) = (begin(&table, 1), begin(&table, 2));
-    assert_eq!(table.try_lock(&mut a, Wish::new(id(7), Shared, Record)), TryLock::Granted { new: true });
-    assert!(granted(table.try_lock(&mut b, Wish::new(id(7), Shared, Record))));
-    assert_eq!(table.try_lock(&mut a, Wish::new(id(7), Exclusive, Record)), TryLock::Conflict);
+    assert_eq!(table.try_lock(&mut a, LockRequest::new(id(7), Shared, Record)), TryLock::Granted { new: true });
+    assert!(granted(table.try_lock(&mut b, LockRequest::new(id(7), Shared, Record))));
+    assert_eq!(table.try_lock(&mut a, LockRequest::new(id(7), Exclusive, Record)), TryLock::Conflict);
     table.release_all(&mut b);
-    assert_eq!(table.try_lock(&mut a, Wish::new(id(7), Exclusive, Record)), TryLock::Granted { new: false });
+    assert_eq!(table.try_lock(&mut a, LockRequest::new(id(7), Exclusive, Record)), TryLock::Granted { new: false });
     table.release_all(&mut a);
     assert_eq!(table.count(), 0);
 }
@@ -38,24 +38,24 @@ fn readers_share_and_writers_do_not() {
 fn gaps_stop_inserters_only() {
     let table = LockTable::new();
     let (mut a, mut b) = (begin(&table, 1), begin(&table, 2));
-    assert!(granted(table.try_lock(&mut a, Wish::new(id(7), Shared, Gap))));
-    assert!(granted(table.try_lock(&mut b, Wish::new(id(7), Exclusive, NextKey))));
-    assert_eq!(table.try_lock(&mut a, Wish::new(id(7), Exclusive, InsertIntention)), TryLock::Conflict);
+    assert!(granted(table.try_lock(&mut a, LockRequest::new(id(7), Shared, Gap))));
+    assert!(granted(table.try_lock(&mut b, LockRequest::new(id(7), Exclusive, NextKey))));
+    assert_eq!(table.try_lock(&mut a, LockRequest::new(id(7), Exclusive, InsertIntention)), TryLock::Conflict);
     table.release_all(&mut b);
-    assert!(granted(table.try_lock(&mut a, Wish::new(id(7), Exclusive, InsertIntention))));
+    assert!(granted(table.try_lock(&mut a, LockRequest::new(id(7), Exclusive, InsertIntention))));
 }
 
 #[test]
 fn a_waiter_is_wakened_in_turn() {
     let table = Arc::new(LockTable::new());
     let mut a = begin(&table, 1);
-    assert!(granted(table.try_lock(&mut a, Wish::new(id(7), Exclusive, Record))));
+    assert!(granted(table.try_lock(&mut a, LockRequest::new(id(7), Exclusive, Record))));
     let threads: Vec<_> = (2..6)
         .map(|trx| {
             let table = table.clone();
             std::thread::spawn(move || {
                 let mut held = begin(&table, trx);
-                table.wait(&mut held, Wish::new(id(7), Exclusive, Record), 1, &Interrupt::new(), LONG).unwrap();
+                table.wait(&mut held, LockRequest::new(id(7), Exclusive, Record), 1, &Interrupt::new(), LONG).unwrap();
                 table.release_all(&mut held);
             })
         })
@@ -74,19 +74,19 @@ fn a_waiter_is_wakened_in_turn() {
 fn a_deadlock_is_found_when_it_closes() {
     let table = Arc::new(LockTable::new());
     let (mut a, mut b) = (begin(&table, 1), begin(&table, 2));
-    assert!(granted(table.try_lock(&mut a, Wish::new(id(1), Exclusive, Record))));
-    assert!(granted(table.try_lock(&mut b, Wish::new(id(2), Exclusive, Record))));
+    assert!(granted(table.try_lock(&mut a, LockRequest::new(id(1), Exclusive, Record))));
+    assert!(granted(table.try_lock(&mut b, LockRequest::new(id(2), Exclusive, Record))));
     let other = {
         let table = table.clone();
         std::thread::spawn(move || {
-            table.wait(&mut a, Wish::new(id(2), Exclusive, Record), 1, &Interrupt::new(), LONG).unwrap();
+            table.wait(&mut a, LockRequest::new(id(2), Exclusive, Record), 1, &Interrupt::new(), LONG).unwrap();
             table.release_all(&mut a);
         })
     };
     while table.counters().waits_now < 1 {
         std::thread::yield_now();
     }
-    let outcome = table.wait(&mut b, Wish::new(id(1), Exclusive, Record), 1, &Interrupt::new(), LONG);
+    let outcome = table.wait(&mut b, LockRequest::new(id(1), Exclusive, Record), 1, &Interrupt::new(), LONG);
     assert!(matches!(outcome, Err(Error::Deadlock)));
     table.release_all(&mut b);
     other.join().unwrap();
@@ -97,14 +97,15 @@ fn a_deadlock_is_found_when_it_closes() {
 fn waiting_ends_by_time_and_by_kill() {
     let table = Arc::new(LockTable::new());
     let (mut a, mut b) = (begin(&table, 1), begin(&table, 2));
-    assert!(granted(table.try_lock(&mut a, Wish::new(id(1), Exclusive, Record))));
-    let outcome = table.wait(&mut b, Wish::new(id(1), Shared, Record), 1, &Interrupt::new(), Duration::from_millis(5));
+    assert!(granted(table.try_lock(&mut a, LockRequest::new(id(1), Exclusive, Record))));
+    let outcome =
+        table.wait(&mut b, LockRequest::new(id(1), Shared, Record), 1, &Interrupt::new(), Duration::from_millis(5));
     assert!(matches!(outcome, Err(Error::LockWaitTimeout)));
     let interrupt = Arc::new(Interrupt::new());
     let waiting = {
         let (table, interrupt) = (table.clone(), interrupt.clone());
         std::thread::spawn(move || {
-            let outcome = table.wait(&mut b, Wish::new(id(1), Shared, Record), 1, &interrupt, LONG);
+            let outcome = table.wait(&mut b, LockRequest::new(id(1), Shared, Record), 1, &interrupt, LONG);
             table.release_all(&mut b);
             outcome
         })
@@ -125,9 +126,9 @@ fn an_implicit_lock_becomes_explicit_while_its_owner_lives() {
     let table = LockTable::new();
     let (mut a, mut b) = (begin(&table, 1), begin(&table, 2));
     assert!(table.make_explicit(TrxId(1), id(9), PageNo(3)));
-    assert_eq!(table.try_lock(&mut b, Wish::new(id(9), Shared, Record)), TryLock::Conflict);
+    assert_eq!(table.try_lock(&mut b, LockRequest::new(id(9), Shared, Record)), TryLock::Conflict);
     table.release_all(&mut a);
-    assert!(granted(table.try_lock(&mut b, Wish::new(id(9), Shared, Record))));
+    assert!(granted(table.try_lock(&mut b, LockRequest::new(id(9), Shared, Record))));
     assert!(!table.make_explicit(TrxId(1), id(9), PageNo(3)));
 }
 
@@ -136,12 +137,12 @@ fn a_cycle_that_nobody_looks_for_ends_by_time() {
     let table = Arc::new(LockTable::new());
     table.set_deadlock_detect(false);
     let (mut a, mut b) = (begin(&table, 1), begin(&table, 2));
-    assert!(granted(table.try_lock(&mut a, Wish::record(id(7), Exclusive))));
-    assert!(granted(table.try_lock(&mut b, Wish::record(id(8), Exclusive))));
+    assert!(granted(table.try_lock(&mut a, LockRequest::record(id(7), Exclusive))));
+    assert!(granted(table.try_lock(&mut b, LockRequest::record(id(8), Exclusive))));
     let other = {
         let table = table.clone();
         std::thread::spawn(move || {
-            let waited = table.wait(&mut b, Wish::record(id(7), Exclusive), 1, &Interrupt::new(), LONG);
+            let waited = table.wait(&mut b, LockRequest::record(id(7), Exclusive), 1, &Interrupt::new(), LONG);
             table.release_all(&mut b);
             waited
         })
@@ -149,7 +150,8 @@ fn a_cycle_that_nobody_looks_for_ends_by_time() {
     while table.counters().waits_now == 0 {
         std::thread::yield_now();
     }
-    let waited = table.wait(&mut a, Wish::record(id(8), Exclusive), 1, &Interrupt::new(), Duration::from_millis(20));
+    let waited =
+        table.wait(&mut a, LockRequest::record(id(8), Exclusive), 1, &Interrupt::new(), Duration::from_millis(20));
     assert!(matches!(waited, Err(Error::LockWaitTimeout)), "{waited:?}");
     table.release_all(&mut a);
     other.join().unwrap().unwrap();

@@ -113,7 +113,7 @@ fn children_of<'c>(
     row: &Row,
     changes: Option<&Changes<'_>>,
 ) -> Result<Option<(&'c Relations, Row)>> {
-    let Some(relations) = ctx.foreign.and_then(|web| web.of(table.table_id())) else { return Ok(None) };
+    let Some(relations) = ctx.foreign.and_then(|key_graph| key_graph.of(table.table_id())) else { return Ok(None) };
     let mut columns = ColumnSet::EMPTY;
     for parent in relations.children.iter().filter_map(|link| link.parent.as_ref()) {
         if changes.is_none_or(|changes| is_concerned(parent, changes)) {

@@ -32,7 +32,7 @@ pub(in crate::row) fn check_parents(
     version: &[FieldData<'_>],
     changes: Option<&Changes<'_>>,
 ) -> Result<()> {
-    let Some(relations) = ctx.foreign.and_then(|web| web.of(table.table_id())) else { return Ok(()) };
+    let Some(relations) = ctx.foreign.and_then(|key_graph| key_graph.of(table.table_id())) else { return Ok(()) };
     for link in &relations.parents {
         let its_turn = match turn {
             Turn::BeforeRow => link.child_index == 0 && !link.is_own(),

@@ -110,11 +110,11 @@ impl Relations {
 
 /// The relations of all tables that a statement may come to.
 #[derive(Debug, Default)]
-pub struct Web {
+pub struct KeyGraph {
     relations: FxHashMap<TableId, Arc<Relations>>,
 }
 
-impl Web {
+impl KeyGraph {
     pub fn of(&self, table: TableId) -> Option<&Relations> {
         self.relations.get(&table).map(Arc::as_ref)
     }

@@ -23,7 +23,7 @@ use super::super::version::record_has_entry;
 use super::super::{Context, Table};
 use super::{Progress, Scan};
 use crate::error::{Error, Result};
-use crate::lock::{LockId, LockKind, LockMode, TryLock, Wish};
+use crate::lock::{LockId, LockKind, LockMode, LockRequest, TryLock};
 use crate::schema::{IfLocked, Row};
 use crate::store::SharedGuard;
 use crate::transaction::Transaction;
@@ -71,7 +71,7 @@ impl Scan {
                 }
                 let Some(next) = tree.leaf_behind(ctx.store, &page)? else {
                     if !self.point || self.progress == Progress::Start {
-                        let end = Wish::gap(LockId::supremum(tree.id), mode);
+                        let end = LockRequest::gap(LockId::supremum(tree.id), mode);
                         lock_gap(ctx, trx, end.on(header::page_no(&page)));
                     }
                     break;
@@ -97,11 +97,12 @@ impl Scan {
                     if gaps && !self.point {
                         // Shared, so that readers of gaps do not stand in each other's way.
                         let id = lock_id(tree, &page, usize::from(origin))?;
-                        let wish = Wish::new(id, LockMode::Shared, LockKind::NextKey).on(header::page_no(&page));
-                        if ctx.locks.try_lock(&mut trx.locks, wish) == TryLock::Conflict {
+                        let request =
+                            LockRequest::new(id, LockMode::Shared, LockKind::NextKey).on(header::page_no(&page));
+                        if ctx.locks.try_lock(&mut trx.locks, request) == TryLock::Conflict {
                             drop(page);
                             drop(before.take());
-                            wait(ctx, trx, wish)?;
+                            wait(ctx, trx, request)?;
                             at = self.position(ctx, table)?;
                             continue;
                         }
@@ -163,7 +164,7 @@ impl Scan {
             return following(page, self.reverse);
         }
         match lock_row(ctx, trx, table, &page, place, mode, kind)? {
-            RowLock::Wait(wish) => {
+            RowLock::Wait(request) => {
                 if if_locked == IfLocked::Skip {
                     self.note(table, &page, origin, Progress::Behind)?;
                     return following(page, self.reverse);
@@ -178,7 +179,7 @@ impl Scan {
                 }
                 drop(page);
                 drop(before.take());
-                wait_or_skip(ctx, trx, wish, if_locked)?;
+                wait_or_skip(ctx, trx, request, if_locked)?;
                 Ok(Found::Again)
             }
             held => {
@@ -240,7 +241,7 @@ impl Scan {
         if self.upper.unbounded {
             let page = tree.edge(ctx.store, true)?;
             // Held until the end of the index is locked.
-            lock_gap(ctx, trx, Wish::gap(LockId::supremum(tree.id), lock).on(header::page_no(&page)));
+            lock_gap(ctx, trx, LockRequest::gap(LockId::supremum(tree.id), lock).on(header::page_no(&page)));
             drop(page);
             return Ok(());
         }
@@ -284,9 +285,9 @@ impl Scan {
                 return Ok(Locked::Gone);
             }
             match lock_row(ctx, trx, table, &page, origin, mode, LockKind::Record)? {
-                RowLock::Wait(wish) => {
+                RowLock::Wait(request) => {
                     drop(page);
-                    if wait_or_skip(ctx, trx, wish, if_locked)? {
+                    if wait_or_skip(ctx, trx, request, if_locked)? {
                         return Ok(Locked::Skipped);
                     }
                 }

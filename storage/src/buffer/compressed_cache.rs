@@ -1,7 +1,7 @@
-//! The stash: pages in memory in their stored form, which nobody has asked for yet.
+//! The compressed_cache: pages in memory in their stored form, which nobody has asked for yet.
 //!
 //! Read-ahead puts pages here as they came from the disk, compressed (and encrypted) as they are; the first use takes one
-//! out, decodes it into a frame, and the stash forgets it. So a page that was read ahead for nothing costs no decoding and
+//! out, decodes it into a frame, and the compressed cache forgets it. So a page that was read ahead for nothing costs no decoding and
 //! pushes no page out of the pool, and one that is used later has cost a quarter or half of its size until then.
 //!
 //! The memory is the pool's own: frames, each packed with stored pages one behind the other, at most a small share of all.
@@ -14,9 +14,9 @@
 //!
 //! Invariants:
 //!
-//! * A page that is in the page table is not in the stash, so nothing here is older than the disk. Two steps make that
+//! * A page that is in the page table is not in the compressed cache, so nothing here is older than the disk. Two steps make that
 //!   so: who wants to put a page announces it first and then looks whether the page is resident; who enters a page into
-//!   the table takes it (or the announcement) out of the stash afterwards. One of them sees the other.
+//!   the table takes it (or the announcement) out of the compressed cache afterwards. One of them sees the other.
 //! * Nothing here has been verified. What cannot be decoded is read again from the disk.
 
 use std::collections::VecDeque;
@@ -34,7 +34,7 @@ use crate::sync::{Counter, Mutex, Rank};
 const PATIENCE: Duration = Duration::from_secs(10);
 
 #[derive(Debug, Default)]
-pub struct StashCounters {
+pub struct CompressedCacheCounters {
     pub put: Counter,
     pub used: Counter,
     /// Thrown away before anybody wanted them.
@@ -42,12 +42,12 @@ pub struct StashCounters {
 }
 
 /// See the module header.
-pub struct Stash {
+pub struct CompressedCache {
     inner: Mutex<Inner>,
-    /// Entries, for those who need not be exact: most misses find the stash empty.
+    /// Entries, for those who need not be exact: most misses find the compressed cache empty.
     count: AtomicUsize,
     slabs_max: usize,
-    pub counters: StashCounters,
+    pub counters: CompressedCacheCounters,
 }
 
 struct Inner {
@@ -82,15 +82,15 @@ struct Slab {
     filled_at: Duration,
 }
 
-impl Stash {
-    pub fn new(slabs_max: usize) -> Stash {
+impl CompressedCache {
+    pub fn new(slabs_max: usize) -> CompressedCache {
         let inner =
             Inner { entries: FxHashMap::default(), slabs: VecDeque::new(), first_slab: 0, last_ticket: 0, bytes: 0 };
-        Stash {
+        CompressedCache {
             inner: Mutex::new(Rank::Lru, inner),
             count: AtomicUsize::new(0),
             slabs_max: slabs_max.max(1),
-            counters: StashCounters::default(),
+            counters: CompressedCacheCounters::default(),
         }
     }
 
@@ -284,24 +284,28 @@ mod tests {
     struct World {
         frames: Frames,
         lru: Lru,
-        stash: Stash,
+        compressed_cache: CompressedCache,
     }
 
     impl World {
         fn new() -> World {
-            World { frames: Frames::new(8, 4096).unwrap(), lru: Lru::new(8, 40, 0), stash: Stash::new(2) }
+            World {
+                frames: Frames::new(8, 4096).unwrap(),
+                lru: Lru::new(8, 40, 0),
+                compressed_cache: CompressedCache::new(2),
+            }
         }
 
         fn put(&self, page: u32, bytes: usize) -> bool {
             let id = PageId::new(SpaceId(1), PageNo(page));
-            let ticket = self.stash.announce(id).unwrap();
-            self.stash.put(&self.frames, &self.lru, Duration::ZERO, id, ticket, &vec![page as u8; bytes])
+            let ticket = self.compressed_cache.announce(id).unwrap();
+            self.compressed_cache.put(&self.frames, &self.lru, Duration::ZERO, id, ticket, &vec![page as u8; bytes])
         }
 
         fn take(&self, page: u32) -> Option<Vec<u8>> {
             let mut stored = [0; 4096];
             let id = PageId::new(SpaceId(1), PageNo(page));
-            self.stash.take(&self.frames, &self.lru, id, &mut stored).map(|bytes| stored[..bytes].to_vec())
+            self.compressed_cache.take(&self.frames, &self.lru, id, &mut stored).map(|bytes| stored[..bytes].to_vec())
         }
     }
 
@@ -311,16 +315,16 @@ mod tests {
         for page in 1..=3 {
             assert!(world.put(page, 1300));
         }
-        assert_eq!((world.lru.free_count(), world.stash.size()), (7, (1, 3900)));
+        assert_eq!((world.lru.free_count(), world.compressed_cache.size()), (7, (1, 3900)));
         assert!(world.put(4, 1300));
         assert_eq!(world.lru.free_count(), 6);
         assert_eq!(world.take(2), Some(vec![2; 1300]));
         assert_eq!(world.take(2), None);
         assert_eq!(world.take(1), Some(vec![1; 1300]));
         assert_eq!(world.take(3), Some(vec![3; 1300]));
-        assert_eq!((world.lru.free_count(), world.stash.count()), (7, 1));
+        assert_eq!((world.lru.free_count(), world.compressed_cache.count()), (7, 1));
         assert_eq!(world.take(4), Some(vec![4; 1300]));
-        assert_eq!((world.lru.free_count(), world.stash.size()), (8, (0, 0)));
+        assert_eq!((world.lru.free_count(), world.compressed_cache.size()), (8, (0, 0)));
         assert!(world.put(5, 4096));
     }
 
@@ -330,28 +334,28 @@ mod tests {
         for page in 1..=5 {
             assert!(world.put(page, 2048));
         }
-        assert_eq!(world.stash.counters.evicted.get(), 2);
+        assert_eq!(world.compressed_cache.counters.evicted.get(), 2);
         assert_eq!((world.take(1), world.take(2)), (None, None));
         assert!(world.take(3).is_some());
-        assert_eq!(world.stash.expire(PATIENCE, &world.lru), 0);
-        assert_eq!(world.stash.expire(PATIENCE * 2, &world.lru), 2);
-        assert_eq!((world.lru.free_count(), world.stash.count()), (8, 0));
+        assert_eq!(world.compressed_cache.expire(PATIENCE, &world.lru), 0);
+        assert_eq!(world.compressed_cache.expire(PATIENCE * 2, &world.lru), 2);
+        assert_eq!((world.lru.free_count(), world.compressed_cache.count()), (8, 0));
     }
 
     #[test]
     fn who_enters_the_page_first_makes_the_announcement_void() {
         let world = World::new();
         let id = PageId::new(SpaceId(1), PageNo(7));
-        let ticket = world.stash.announce(id).unwrap();
-        assert!(world.stash.announce(id).is_none());
+        let ticket = world.compressed_cache.announce(id).unwrap();
+        assert!(world.compressed_cache.announce(id).is_none());
         assert_eq!(world.take(7), None);
-        assert!(!world.stash.put(&world.frames, &world.lru, Duration::ZERO, id, ticket, &[1; 100]));
+        assert!(!world.compressed_cache.put(&world.frames, &world.lru, Duration::ZERO, id, ticket, &[1; 100]));
         // A later announcement is another one.
-        let later = world.stash.announce(id).unwrap();
-        assert!(!world.stash.put(&world.frames, &world.lru, Duration::ZERO, id, ticket, &[1; 100]));
-        world.stash.withdraw(id, ticket);
-        assert!(world.stash.put(&world.frames, &world.lru, Duration::ZERO, id, later, &[2; 100]));
-        world.stash.discard_space(SpaceId(1), &world.lru);
+        let later = world.compressed_cache.announce(id).unwrap();
+        assert!(!world.compressed_cache.put(&world.frames, &world.lru, Duration::ZERO, id, ticket, &[1; 100]));
+        world.compressed_cache.withdraw(id, ticket);
+        assert!(world.compressed_cache.put(&world.frames, &world.lru, Duration::ZERO, id, later, &[2; 100]));
+        world.compressed_cache.discard_space(SpaceId(1), &world.lru);
         assert_eq!((world.take(7), world.lru.free_count()), (None, 8));
     }
 }

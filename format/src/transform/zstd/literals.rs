@@ -43,7 +43,7 @@ const CODE: u32 = (1 << LENGTH) - 1;
 // Two codes stand below their length; and two pairs, with the 7 bits that may be left, fit a word.
 const _: () = assert!(2 * BITS_MAX <= LENGTH && 4 * BITS_MAX + 7 < 64);
 
-pub(super) struct Letters {
+pub(super) struct Literals {
     /// By symbol.
     table: [u32; SYMBOLS],
     /// By two symbols, the first one in the lower seven bits. The codes in the order in which they are written, from the
@@ -56,14 +56,14 @@ pub(super) struct Letters {
     streams: [Vec<u8>; 4],
 }
 
-impl Default for Letters {
-    fn default() -> Letters {
+impl Default for Literals {
+    fn default() -> Literals {
         let table = [UNKNOWN; SYMBOLS];
-        Letters { table, pairs: Vec::new(), weights: Vec::new(), left: 0, streams: Default::default() }
+        Literals { table, pairs: Vec::new(), weights: Vec::new(), left: 0, streams: Default::default() }
     }
 }
 
-impl Letters {
+impl Literals {
     /// Encodes into the start of `out`. `None` if it does not fit, or is nothing for this coder.
     pub fn encode(&mut self, text: &[u8], out: &mut [u8]) -> Option<usize> {
         if !(BYTES_MIN..=BYTES_MAX).contains(&text.len()) || !text.is_ascii() {
@@ -290,41 +290,41 @@ mod tests {
         .collect()
     }
 
-    fn encode_and_decode(letters: &mut Letters, text: &[u8]) -> usize {
+    fn encode_and_decode(literals: &mut Literals, text: &[u8]) -> usize {
         let mut out = vec![0; 1 << 17];
-        let bytes = letters.encode(text, &mut out).unwrap();
+        let bytes = literals.encode(text, &mut out).unwrap();
         assert_eq!(zstd::bulk::decompress(&out[..bytes], text.len()).unwrap(), text);
-        assert!(letters.left > 0);
-        assert_eq!(letters.encode(text, &mut out[..bytes]), Some(bytes));
-        assert_eq!(letters.encode(text, &mut out[..bytes - 1]), None);
+        assert!(literals.left > 0);
+        assert_eq!(literals.encode(text, &mut out[..bytes]), Some(bytes));
+        assert_eq!(literals.encode(text, &mut out[..bytes - 1]), None);
         bytes
     }
 
     #[test]
     fn the_library_decodes_it() {
-        let mut letters = Letters::default();
+        let mut literals = Literals::default();
         for bytes in [1024, 1025, 1026, 1027, 1039, 13_700, 16_346, 65_498] {
             // Digits need 3.32 bits, as long as nothing else has been seen.
             let digits = noise(bytes, 1, |n| b'0' + (n % 10) as u8);
-            let length = encode_and_decode(&mut Letters::default(), &digits);
+            let length = encode_and_decode(&mut Literals::default(), &digits);
             assert!(length < bytes * 43 / 100 + 80, "{length} of {bytes}");
             // Symbols that the table has not seen, rarer and rarer ones: codes of more than 11 bits would be the best.
             let rare = noise(bytes, 2, |n| (n.trailing_zeros() * 6 % 128) as u8);
-            encode_and_decode(&mut letters, &rare);
-            encode_and_decode(&mut letters, &noise(bytes.max(2000), 3, |n| (n % 128) as u8));
-            encode_and_decode(&mut Letters::default(), &noise(bytes, 4, |n| (n % 2) as u8));
+            encode_and_decode(&mut literals, &rare);
+            encode_and_decode(&mut literals, &noise(bytes.max(2000), 3, |n| (n % 128) as u8));
+            encode_and_decode(&mut Literals::default(), &noise(bytes, 4, |n| (n % 2) as u8));
         }
     }
 
     #[test]
     fn what_it_cannot_is_told() {
-        let mut letters = Letters::default();
+        let mut literals = Literals::default();
         let mut out = vec![0; 4096];
-        assert_eq!(letters.encode(&[7; 2000], &mut out), None, "a code needs two symbols");
-        assert_eq!(letters.encode(&noise(2000, 1, |n| n as u8), &mut out), None, "symbols of 128 and more");
-        assert_eq!(letters.encode(b"too short", &mut out), None);
-        assert!(letters.encode(&noise(2000, 1, |n| n as u8 & 15), &mut out).is_some());
-        assert_eq!(letters.encode(&noise(2000, 1, |n| n as u8), &mut out), None);
-        assert!(letters.encode(&noise(2000, 1, |n| n as u8 & 31), &mut out).is_some());
+        assert_eq!(literals.encode(&[7; 2000], &mut out), None, "a code needs two symbols");
+        assert_eq!(literals.encode(&noise(2000, 1, |n| n as u8), &mut out), None, "symbols of 128 and more");
+        assert_eq!(literals.encode(b"too short", &mut out), None);
+        assert!(literals.encode(&noise(2000, 1, |n| n as u8 & 15), &mut out).is_some());
+        assert_eq!(literals.encode(&noise(2000, 1, |n| n as u8), &mut out), None);
+        assert!(literals.encode(&noise(2000, 1, |n| n as u8 & 31), &mut out).is_some());
     }
 }

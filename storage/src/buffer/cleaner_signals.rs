@@ -1,4 +1,4 @@
-//! The bell: by which readers call the cleaners, and cleaners tell the readers.
+//! The signals: by which readers call the cleaners, and cleaners tell the readers.
 //!
 //! One cleaner, the first, looks around by itself every few milliseconds. The others sleep until it finds more than it can
 //! do and calls for help.
@@ -10,8 +10,8 @@ use crate::sync::{Condvar, Mutex, Rank};
 
 /// See the module header.
 #[derive(Debug)]
-pub struct Bell {
-    state: Mutex<BellState>,
+pub struct CleanerSignals {
+    state: Mutex<SignalState>,
     work: Condvar,
     help: Condvar,
     sync: Condvar,
@@ -22,7 +22,7 @@ pub struct Bell {
 }
 
 #[derive(Debug, Default)]
-struct BellState {
+struct SignalState {
     /// Somebody waits for cleaners.
     rung: bool,
     /// Calls for help that nobody has answered.
@@ -32,10 +32,10 @@ struct BellState {
     closing: bool,
 }
 
-impl Default for Bell {
-    fn default() -> Bell {
-        Bell {
-            state: Mutex::new(Rank::Leaf, BellState::default()),
+impl Default for CleanerSignals {
+    fn default() -> CleanerSignals {
+        CleanerSignals {
+            state: Mutex::new(Rank::Leaf, SignalState::default()),
             work: Condvar::new(),
             help: Condvar::new(),
             sync: Condvar::new(),
@@ -46,9 +46,9 @@ impl Default for Bell {
     }
 }
 
-impl Bell {
+impl CleanerSignals {
     /// Wakes the first cleaner.
-    pub fn ring(&self) {
+    pub fn wake(&self) {
         let mut state = self.state.lock();
         if !state.rung {
             state.rung = true;
@@ -57,7 +57,7 @@ impl Bell {
     }
 
     /// Wakes another cleaner.
-    pub fn call_for_help(&self) {
+    pub fn request_help(&self) {
         let mut state = self.state.lock();
         if state.calls == 0 {
             state.calls = 1;
@@ -66,7 +66,7 @@ impl Bell {
     }
 
     /// Wakes whoever syncs.
-    pub fn call_for_sync(&self) {
+    pub fn request_sync(&self) {
         let mut state = self.state.lock();
         if !state.sync_wanted {
             state.sync_wanted = true;
@@ -85,7 +85,7 @@ impl Bell {
     }
 
     /// The other cleaners wait to be called. True if the instance closes.
-    pub fn wait_for_call(&self, limit: Duration) -> bool {
+    pub fn wait_for_help_request(&self, limit: Duration) -> bool {
         let mut state = self.state.lock();
         if state.calls == 0 && !state.closing {
             self.help.wait_for(&mut state, limit);
@@ -95,7 +95,7 @@ impl Bell {
     }
 
     /// Waits for somebody to want a sync, or for the time to pass. True if the instance closes.
-    pub fn wait_for_sync_call(&self, limit: Duration) -> bool {
+    pub fn wait_for_sync_request(&self, limit: Duration) -> bool {
         let mut state = self.state.lock();
         if !state.sync_wanted && !state.closing {
             self.sync.wait_for(&mut state, limit);
@@ -123,7 +123,7 @@ impl Bell {
         self.state.lock().closing
     }
 
-    pub fn tell_progress(&self) {
+    pub fn notify_progress(&self) {
         self.progress.notify_all();
     }
 
