@@ -94,9 +94,10 @@ impl Random {
     }
 
     /// The same, but the number of bytes stays.
-    pub fn damage_in_place(&mut self, bytes: &mut Vec<u8>) {
-        let count = bytes.len();
-        self.damage(bytes);
-        bytes.resize(count, 0);
+    pub fn damage_in_place(&mut self, bytes: &mut [u8]) {
+        let mut damaged = bytes.to_vec();
+        self.damage(&mut damaged);
+        damaged.resize(bytes.len(), 0);
+        bytes.copy_from_slice(&damaged);
     }
 }

@@ -14,6 +14,7 @@
 #![forbid(unsafe_code)]
 
 mod bytes;
+mod instance;
 mod pages;
 mod stored;
 mod values;
@@ -60,6 +61,9 @@ const TARGETS: &[Target] = &[
     ("backup", stored::backup),
     ("undo-logs", stored::undo_logs),
     ("xid", stored::xid),
+    ("instance-pages", instance::pages),
+    ("instance-log", instance::log),
+    ("instance-aside", instance::aside),
 ];
 
 fn main() -> ExitCode {

@@ -2,9 +2,10 @@
 
 use format::ids::{IndexId, Lsn, PageId, PageNo, SpaceId, TrxId, UndoNo};
 use format::page::header::{self, PageType};
+use format::page::index::INFIMUM;
 use format::page::{self, blob, index, space};
-use format::record::{self, Compare, FieldLayout, Layout, Offsets};
-use format::redo::{PageOp, Record};
+use format::record::{self, Compare, FieldLayout, Layout, Offsets, RecordImage};
+use format::redo::{PageOp, Record, RecordList};
 use format::transform::encryption::{KeyInfo, PageKey, decrypt, encrypt};
 use format::transform::{self, Algorithm, Scratch, mariadb};
 use zeroize::Zeroizing;
@@ -198,6 +199,31 @@ pub fn index(random: &mut Random) {
     let _ = index::validate(&page, Some(&layout));
     let _ = index::validate(&page, None);
     walk(&page, &layout);
+    change(random, &mut page, &layout);
+}
+
+/// Operations that a server would make of a page, damaged as it is: each is made, or leaves the page as it was.
+fn change(random: &mut Random, page: &mut [u8], layout: &Layout) {
+    let (mut sizes, mut list) = (Vec::new(), RecordList::new());
+    for _ in 0..random.below(4) {
+        list.push(RecordImage { info: 0, extra: &random.exactly(3), data: &random.bytes(40) });
+    }
+    let origins = [INFIMUM, index::first(page).unwrap_or(random.next() as u16), random.next() as u16 % 4096];
+    for origin in origins {
+        let source = page.to_vec();
+        let ops = [
+            Ok(PageOp::InsertRecords { after: origin, records: list.bytes() }),
+            PageOp::reorganize(&source, layout, &mut sizes),
+            PageOp::remove(&source, layout, origin),
+            PageOp::remove_from(&source, layout, origin),
+        ];
+        for op in ops.into_iter().flatten() {
+            let before = page.to_vec();
+            if op.apply(page).is_err() {
+                assert!(page == before, "{op:?} failed and left the page changed");
+            }
+        }
+    }
 }
 
 pub fn undo(random: &mut Random) {
@@ -264,7 +290,10 @@ pub fn redo(random: &mut Random) {
     while !rest.is_empty() {
         match Record::decode(&mut rest, &mut previous) {
             Ok(Record::Page { op, .. }) => {
-                let _ = op.apply(&mut page);
+                let before = page.clone();
+                if op.apply(&mut page).is_err() {
+                    assert!(page == before, "{op:?} failed and left the page changed");
+                }
             }
             Ok(_) => {}
             Err(_) => break,

@@ -201,7 +201,7 @@ impl Run {
                 self.report.count(format!("full disk in {doing}"));
                 Ok(None)
             }
-            Err(Error::RollingBack) if self.is_limited || self.has_read_failed() => {
+            Err(Error::RollingBack) if self.is_limited => {
                 self.say(|| format!("{doing}: no room to undo"));
                 self.report.count(format!("no room to undo in {doing}"));
                 Err(End::RolledBack)
@@ -220,11 +220,6 @@ impl Run {
         match error {
             // (A rollback puts off what the device refuses before it knows that the device is gone.)
             Error::Io { .. } | Error::Poisoned | Error::RollingBack if self.has_cause() => End::Crash,
-            // Between two changes that belong together, or in a rollback.
-            Error::Poisoned if self.has_read_failed() => {
-                self.report.count(format!("poisoned by a failed read in {doing}"));
-                End::Crash
-            }
             error => End::Failure(format!("{doing}: {error}")),
         }
     }

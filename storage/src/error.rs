@@ -255,6 +255,15 @@ impl Health {
         self.poisoned.store(true, Ordering::SeqCst);
     }
 
+    /// Runs what undoes changes, and once more if a page could not be read: the next read may succeed, and no client should
+    /// lose its transaction to one that did not.
+    pub fn insist<T>(&self, mut undo: impl FnMut() -> Result<T>) -> Result<T> {
+        match undo() {
+            Err(Error::Io { .. }) if !self.is_poisoned() => undo(),
+            done => done,
+        }
+    }
+
     /// Passes a result of writing or syncing on. A failed device poisons; a full disk, or a name that is taken, is
     /// ordinary.
     pub fn judge<T>(&self, result: Result<T>) -> Result<T> {

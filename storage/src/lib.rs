@@ -28,6 +28,8 @@ pub mod store;
 
 pub mod mtr;
 
+mod list;
+
 pub mod segment;
 
 pub mod lock;
@@ -60,7 +62,7 @@ pub use lock::{
     BackupHold, DeadlockMember, DeadlockReport, Interrupt, Kill, LockInfo, LockKind, LockMode, LockRequest,
     MetadataGrant, OwnerIdentity, OwnerInfo, Scheduler, Stage, TableUse,
 };
-pub use mtr::{Mtr, PageHandle};
+pub use mtr::{Changes, Mtr, PageHandle};
 pub use recovery::RecoveryReport;
 pub use schema::{
     AtomicWrites, Column, ColumnDefault, ColumnSet, Compression, Database, ForeignKey, IfLocked, Index,

@@ -1,7 +1,7 @@
 //! Mini-transactions: latched pages and redo records, applied as one.
 //!
-//! An [`Mtr`] collects latches in its *memo* and redo records in a buffer. A page is changed only through it, by an
-//! operation that is applied and logged in the same call; so what recovery repeats is what has happened. At the commit
+//! A mini-transaction collects latches in its *memo* and redo records in a buffer. A page is changed only through it, by an
+//! operation that is applied and logged in the same call; so recovery repeats exactly what has happened. At the commit
 //! the records become one group of the log, the changed pages get its LSN and enter the flush list, and all latches are
 //! released.
 //!
@@ -13,98 +13,92 @@
 //!   room in the log is reserved               nothing waits for the disk
 //! ```
 //!
+//! There are two types, so that the compiler knows which of them an error can leave half done:
+//!
+//! ```text
+//!   Mtr       may fail      latches, reads, allocates; keeps each page as it was before its first change.
+//!    |                      Dropped, it puts these pages back: an error leaves no trace, in memory or in the log.
+//!    |  certain(), or change() with the last operation that can fail
+//!    v
+//!   Changes   cannot fail   writes to pages that are latched already; keeps nothing, and has no way to return an error.
+//! ```
+//!
+//! The paths that each statement takes (a record changed on its leaf, its undo record, the commit) latch all they need
+//! and go on as [`Changes`], so that they copy no page. What changes the shape of a tree or a tablespace may meet a damaged
+//! neighbour or a full disk half-way, whatever was looked at before; it stays an [`Mtr`] and pays for a copy of each page.
+//!
 //! Invariants:
 //!
 //! * After a crash a group is applied whole or not at all; the pages of one mini-transaction agree with each other.
+//! * An error in a mini-transaction is the error of one statement: nothing of it stays
+//!   (`an_mtr_that_is_dropped_leaves_no_trace`).
 //! * A changed page stays latched to the commit: nobody sees half of it, and no copy of it is written before its redo.
 //! * Pages of temporary tablespaces are changed in the same way, but not logged: their LSN stays zero, and no recovery
 //!   will ask for them. They are written when their turn in the flush list comes.
-//! * In the steady state nothing is allocated: the memo is inline, the log buffer belongs to the thread.
+//! * In the steady state nothing is allocated: the memo is inline, and log buffer and page copies belong to the thread.
 //!
-//! Not here: undo. A mini-transaction that changed pages and cannot be completed leaves them half changed, which only a
-//! recovery can mend; so dropping one poisons the store. Whatever can fail is done before the first change.
+//! Not here: undo of what a transaction has done in mini-transactions that were committed.
 
-use std::cell::Cell;
+mod memo;
+
+use std::cell::{Cell, RefCell};
+use std::marker::PhantomData;
 use std::ops::Range;
 
 use format::ids::{Lsn, PageId, SpaceId};
 use format::page::header;
 use format::redo::{PageOp, Record, encode_page};
 
-use crate::buffer::frame::{ExclusiveLatch, SharedLatch};
+pub use self::memo::PageHandle;
+use self::memo::{Entry, Latch, Memo};
 use crate::error::{Error, Result};
 use crate::store::{FrameHint, Store};
 use crate::sync;
 
-/// Pages in the memo before it spills to the heap: more than a split of a tree of usual height latches.
-const MEMO_INLINE: usize = 12;
-
 /// Log buffers that grew beyond this are not kept by their thread.
 const LOG_KEPT_BYTES: usize = 256 << 10;
+
+/// Page copies that a thread keeps for its next mini-transactions: as many as a split takes.
+const COPIES_KEPT: usize = 8;
 
 thread_local! {
     /// The log buffer of this thread's last mini-transaction, for the next one.
     static LOG: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+    /// Buffers for copies of pages.
+    static COPIES: RefCell<Vec<Box<[u8]>>> = const { RefCell::new(Vec::new()) };
 }
 
-enum Latch<'s> {
-    Shared(SharedLatch<'s>),
-    Exclusive(ExclusiveLatch<'s>),
+/// A mini-transaction that may fail, see the module header.
+pub struct Mtr<'s, P = MayFail> {
+    core: Core<'s>,
+    phase: PhantomData<P>,
 }
 
-struct Entry<'s> {
-    page: PageId,
-    latch: Latch<'s>,
-    changed: bool,
+/// A mini-transaction that cannot fail any more, see the module header.
+pub type Changes<'s> = Mtr<'s, Certain>;
+
+/// The phase of a mini-transaction that may be given up.
+pub enum MayFail {}
+
+/// The phase of a mini-transaction that will be committed.
+pub enum Certain {}
+
+/// One of the two phases: what can be written can be written in both, so helpers that only write take any.
+pub trait Phase {
+    /// Whether pages are kept as they were before.
+    const KEEPS: bool;
 }
 
-/// The latched pages, in the order of latching. Released places stay empty, so that handles stay valid.
-struct Memo<'s> {
-    inline: [Option<Entry<'s>>; MEMO_INLINE],
-    spilled: Vec<Option<Entry<'s>>>,
-    count: usize,
+impl Phase for MayFail {
+    const KEEPS: bool = true;
 }
 
-impl<'s> Memo<'s> {
-    #[inline]
-    fn push(&mut self, entry: Entry<'s>) -> PageHandle {
-        let index = self.count;
-        match self.inline.get_mut(index) {
-            Some(place) => *place = Some(entry),
-            None => self.spilled.push(Some(entry)),
-        }
-        self.count += 1;
-        PageHandle(index as u32)
-    }
-
-    #[inline]
-    fn place(&mut self, handle: PageHandle) -> &mut Option<Entry<'s>> {
-        let index = handle.0 as usize;
-        if index < MEMO_INLINE { &mut self.inline[index] } else { &mut self.spilled[index - MEMO_INLINE] }
-    }
-
-    #[inline]
-    fn get(&self, handle: PageHandle) -> &Entry<'s> {
-        let index = handle.0 as usize;
-        let place = if index < MEMO_INLINE { &self.inline[index] } else { &self.spilled[index - MEMO_INLINE] };
-        place.as_ref().expect("the page has not been released")
-    }
-
-    #[inline]
-    fn entries(&mut self) -> impl Iterator<Item = &mut Option<Entry<'s>>> {
-        self.inline[..self.count.min(MEMO_INLINE)].iter_mut().chain(self.spilled.iter_mut())
-    }
-
-    #[inline]
-    fn find(&self, page: PageId) -> Option<PageHandle> {
-        let inline = self.inline[..self.count.min(MEMO_INLINE)].iter().chain(self.spilled.iter());
-        let at = inline.enumerate().find(|(_, entry)| entry.as_ref().is_some_and(|entry| entry.page == page));
-        at.map(|(index, _)| PageHandle(index as u32))
-    }
+impl Phase for Certain {
+    const KEEPS: bool = false;
 }
 
-/// See the module header.
-pub struct Mtr<'s> {
+/// What both phases have.
+struct Core<'s> {
     store: &'s Store,
     memo: Memo<'s>,
     log: Vec<u8>,
@@ -112,15 +106,15 @@ pub struct Mtr<'s> {
     logged_page: Option<PageId>,
     /// A page of a temporary tablespace was changed, of which the log knows nothing.
     changed_unlogged: bool,
+    /// It must be committed: what was there before has not been kept.
+    certain: bool,
+    /// The pages that it may have to put back: as they were, or `None` if their frames were of no page.
+    before: Vec<(PageHandle, Option<Box<[u8]>>)>,
     /// Pages that it has freed.
     freed: Vec<(SpaceId, Range<u32>)>,
     /// There was no room for changes: reading is all that it may do.
     refused: Option<Error>,
 }
-
-/// A page latched by a mini-transaction. Valid until it is released or the mini-transaction commits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PageHandle(pub(crate) u32);
 
 /// A page that is to be changed and not made anew has been written some time: if it is zero, the device has lost it.
 #[inline]
@@ -131,135 +125,52 @@ fn is_a_page(page: PageId, bytes: &[u8]) -> Result<()> {
     Ok(())
 }
 
-impl<'s> Mtr<'s> {
-    /// Begins a mini-transaction. May wait for room in the log, so the caller holds no page latch.
-    #[inline]
-    pub fn begin(store: &'s Store) -> Mtr<'s> {
-        sync::assert_no_latches("beginning a mini-transaction");
-        // Reading is possible even if the log has no room; the first latch for a change tells the reason.
-        let refused = store.reserve_log().err();
-        let mut mtr = Mtr::begin_nested(store);
-        mtr.refused = refused;
-        mtr
+/// A copy of a page.
+fn copy_of(bytes: &[u8]) -> Box<[u8]> {
+    let kept = COPIES.with_borrow_mut(Vec::pop).filter(|copy| copy.len() == bytes.len());
+    match kept {
+        Some(mut copy) => {
+            copy.copy_from_slice(bytes);
+            copy
+        }
+        None => bytes.into(),
     }
+}
 
-    /// Begins a mini-transaction while another of this thread, or a guard, is open. Does not wait for the log: the outer
-    /// one did.
-    #[inline]
-    pub fn begin_nested(store: &'s Store) -> Mtr<'s> {
-        let memo = Memo { inline: [const { None }; MEMO_INLINE], spilled: Vec::new(), count: 0 };
-        Mtr {
+impl<'s> Core<'s> {
+    fn new(store: &'s Store) -> Core<'s> {
+        Core {
             store,
-            memo,
+            memo: Memo::new(),
             log: LOG.take(),
             logged_page: None,
             changed_unlogged: false,
+            certain: false,
+            before: Vec::new(),
             freed: Vec::new(),
             refused: None,
         }
     }
 
     #[inline]
-    pub fn store(&self) -> &'s Store {
-        self.store
+    fn has_changes(&self) -> bool {
+        !self.log.is_empty() || self.changed_unlogged
     }
 
-    /// Latches a page shared; if it is in the memo already, in whatever mode, returns that handle.
-    pub fn latch_shared(&mut self, page: PageId) -> Result<PageHandle> {
-        if let Some(handle) = self.memo.find(page) {
-            return Ok(handle);
+    /// Keeps a page as it is, once.
+    fn keep(&mut self, page: PageHandle) {
+        let entry = self.memo.place(page).as_mut().expect("the page has not been released");
+        if let Latch::Exclusive(latch) = &entry.latch
+            && !entry.kept
+        {
+            entry.kept = true;
+            self.before.push((page, Some(copy_of(latch))));
         }
-        let latch = Latch::Shared(self.store.pool().fetch_shared(page)?);
-        Ok(self.memo.push(Entry { page, latch, changed: false }))
     }
 
-    /// Latches a page exclusively; if this mini-transaction has it exclusively already, returns that handle. A page that
-    /// it has shared cannot be upgraded: that is a mistake of the caller.
-    pub fn latch_exclusive(&mut self, page: PageId) -> Result<PageHandle> {
-        if let Some(handle) = self.find_exclusive(page) {
-            return Ok(handle);
-        }
-        self.check_room()?;
-        let latch = self.store.pool().fetch_exclusive(page)?;
-        is_a_page(page, &latch)?;
-        Ok(self.memo.push(Entry { page, latch: Latch::Exclusive(latch), changed: false }))
-    }
-
-    /// Latches a page exclusively where it was seen, if it is there still and has not changed since.
-    pub fn relatch_exclusive(&mut self, page: PageId, hint: FrameHint) -> Result<Option<PageHandle>> {
-        debug_assert!(self.memo.find(page).is_none(), "page {page} is latched already");
-        self.check_room()?;
-        let Some(latch) = self.store.pool().reacquire_exclusive(page, hint) else { return Ok(None) };
-        Ok(Some(self.memo.push(Entry { page, latch: Latch::Exclusive(latch), changed: false })))
-    }
-
-    /// `latch_exclusive` that gives up (None) when somebody else holds the latch: for latching against the order.
-    pub fn try_latch_exclusive(&mut self, page: PageId) -> Result<Option<PageHandle>> {
-        if let Some(handle) = self.find_exclusive(page) {
-            return Ok(Some(handle));
-        }
-        self.check_room()?;
-        let Some(latch) = self.store.pool().try_fetch_exclusive(page)? else { return Ok(None) };
-        is_a_page(page, &latch)?;
-        Ok(Some(self.memo.push(Entry { page, latch: Latch::Exclusive(latch), changed: false })))
-    }
-
-    /// Latches exclusively a page that will be made anew: nothing is read from disk, its content is zero. The next thing
-    /// must be an operation that initialises the whole page.
-    pub fn latch_new(&mut self, page: PageId) -> Result<PageHandle> {
-        self.check_room()?;
-        if let Some(handle) = self.find_exclusive(page) {
-            match &mut self.memo.place(handle).as_mut().expect("just found").latch {
-                Latch::Exclusive(latch) => latch.bytes_mut().fill(0),
-                Latch::Shared(_) => unreachable!("find_exclusive"),
-            }
-            return Ok(handle);
-        }
-        let latch = Latch::Exclusive(self.store.pool().create(page)?);
-        Ok(self.memo.push(Entry { page, latch, changed: false }))
-    }
-
+    /// Changes a page, logged.
     #[inline]
-    fn check_room(&self) -> Result<()> {
-        match &self.refused {
-            Some(error) => Err(error.clone()),
-            None => self.store.health().check(),
-        }
-    }
-
-    fn find_exclusive(&self, page: PageId) -> Option<PageHandle> {
-        let handle = self.memo.find(page)?;
-        assert!(self.is_exclusive(handle), "page {page} is latched shared and cannot be upgraded");
-        Some(handle)
-    }
-
-    /// The handle of a page in the memo.
-    pub fn find(&self, page: PageId) -> Option<PageHandle> {
-        self.memo.find(page)
-    }
-
-    #[inline]
-    pub fn is_exclusive(&self, page: PageHandle) -> bool {
-        matches!(self.memo.get(page).latch, Latch::Exclusive(_))
-    }
-
-    #[inline]
-    pub fn page_id(&self, page: PageHandle) -> PageId {
-        self.memo.get(page).page
-    }
-
-    #[inline]
-    pub fn page(&self, page: PageHandle) -> &[u8] {
-        match &self.memo.get(page).latch {
-            Latch::Shared(latch) => latch,
-            Latch::Exclusive(latch) => latch,
-        }
-    }
-
-    /// Applies an operation to an exclusively latched page and logs it. If the operation does not apply, the page is
-    /// unchanged and nothing is logged.
-    #[inline]
-    pub fn apply(&mut self, page: PageHandle, op: PageOp<'_>) -> format::Result<()> {
+    fn apply(&mut self, page: PageHandle, op: PageOp<'_>) -> format::Result<()> {
         let entry = self.memo.place(page).as_mut().expect("the page has not been released");
         let Latch::Exclusive(latch) = &mut entry.latch else { panic!("page {} is latched shared", entry.page) };
         op.apply(latch.bytes_mut())?;
@@ -272,49 +183,265 @@ impl<'s> Mtr<'s> {
         Ok(())
     }
 
-    /// Writes bytes into an exclusively latched page and logs them.
+    /// Lets go of the copies: what they show will not be wanted.
     #[inline]
-    pub fn write(&mut self, page: PageHandle, offset: usize, bytes: &[u8]) {
-        let op = PageOp::Write { offset: offset as u16, bytes };
-        self.apply(page, op).expect("the bytes lie within the page");
+    fn forget_before(&mut self) {
+        if !self.before.is_empty() {
+            COPIES.with_borrow_mut(|copies| {
+                copies.extend(self.before.drain(..).filter_map(|(_, copy)| copy));
+                copies.truncate(COPIES_KEPT);
+            });
+        }
     }
 
-    /// Tells that pages have been freed: when this is committed and of no use to recovery any more, their blocks go back.
-    pub fn note_freed(&mut self, space: SpaceId, pages: Range<u32>) {
-        self.freed.push((space, pages));
+    /// Makes all pages what they were.
+    #[cold]
+    fn put_back(&mut self) {
+        for (page, before) in std::mem::take(&mut self.before) {
+            let place = self.memo.place(page);
+            match before {
+                Some(before) => {
+                    if let Some(Entry { latch: Latch::Exclusive(latch), .. }) = place {
+                        latch.bytes_mut().copy_from_slice(&before);
+                        latch.advance_clock();
+                    }
+                }
+                None => {
+                    if let Some(Entry { latch: Latch::Exclusive(latch), page, .. }) = place.take() {
+                        self.store.pool().uncreate(page, latch);
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl Drop for Core<'_> {
+    fn drop(&mut self) {
+        if !self.before.is_empty() {
+            self.put_back();
+        }
+        if self.certain && self.has_changes() {
+            self.store.health().poison(&"a mini-transaction that cannot fail was not committed");
+        }
+        let mut log = std::mem::take(&mut self.log);
+        if log.capacity() <= LOG_KEPT_BYTES {
+            log.clear();
+            LOG.set(log);
+        }
+    }
+}
+
+impl<'s> Mtr<'s> {
+    /// Begins a mini-transaction. May wait for room in the log, so the caller holds no page latch.
+    #[inline]
+    pub fn begin(store: &'s Store) -> Mtr<'s> {
+        sync::assert_no_latches("beginning a mini-transaction");
+        // Reading is possible even if the log has no room; the first latch for a change tells the reason.
+        let refused = store.reserve_log().err();
+        let mut mtr = Mtr::begin_nested(store);
+        mtr.core.refused = refused;
+        mtr
     }
 
-    /// Logs bytes of an upper layer that belong to this mini-transaction; recovery hands them back in order.
-    pub fn annex(&mut self, kind: u8, bytes: &[u8]) {
-        Record::Annex { kind, bytes }.encode(&mut self.logged_page, &mut self.log);
+    /// Begins a mini-transaction while another of this thread, or a guard, is open. Does not wait for the log: the outer
+    /// one did.
+    #[inline]
+    pub fn begin_nested(store: &'s Store) -> Mtr<'s> {
+        Mtr { core: Core::new(store), phase: PhantomData }
+    }
+
+    /// Everything that may fail is behind it: what follows is only written.
+    #[inline]
+    pub fn certain(mut self) -> Changes<'s> {
+        self.core.forget_before();
+        self.core.certain = true;
+        Mtr { core: self.core, phase: PhantomData }
+    }
+
+    /// Applies the last operation that may fail. If the page does not take it, all is as it was before the mini-transaction.
+    #[inline]
+    pub fn change(mut self, page: PageHandle, op: PageOp<'_>) -> Result<Changes<'s>> {
+        match self.core.apply(page, op) {
+            Ok(()) => Ok(self.certain()),
+            Err(cause) => Err(self.corrupt(page, cause)),
+        }
+    }
+
+    /// Applies an operation to an exclusively latched page and logs it. If the page, being damaged, does not take it, the
+    /// page is unchanged and nothing is logged.
+    pub fn apply(&mut self, page: PageHandle, op: PageOp<'_>) -> Result<()> {
+        self.core.keep(page);
+        self.core.apply(page, op).map_err(|cause| self.corrupt(page, cause))
+    }
+
+    /// Latches a page shared; if it is in the memo already, in whatever mode, returns that handle.
+    pub fn latch_shared(&mut self, page: PageId) -> Result<PageHandle> {
+        if let Some(handle) = self.core.memo.find(page) {
+            return Ok(handle);
+        }
+        let latch = self.core.store.pool().fetch_shared(page)?;
+        Ok(self.core.memo.push(Entry::shared(page, latch)))
+    }
+
+    /// Latches a page exclusively; if this mini-transaction has it exclusively already, returns that handle. A page that
+    /// it has shared cannot be upgraded: that is a mistake of the caller.
+    pub fn latch_exclusive(&mut self, page: PageId) -> Result<PageHandle> {
+        if let Some(handle) = self.find_exclusive(page) {
+            return Ok(handle);
+        }
+        self.check_room()?;
+        let latch = self.core.store.pool().fetch_exclusive(page)?;
+        is_a_page(page, &latch)?;
+        Ok(self.core.memo.push(Entry::exclusive(page, latch)))
+    }
+
+    /// Latches a page exclusively where it was seen, if it is there still and has not changed since.
+    pub fn relatch_exclusive(&mut self, page: PageId, hint: FrameHint) -> Result<Option<PageHandle>> {
+        debug_assert!(self.core.memo.find(page).is_none(), "page {page} is latched already");
+        self.check_room()?;
+        let Some(latch) = self.core.store.pool().reacquire_exclusive(page, hint) else { return Ok(None) };
+        Ok(Some(self.core.memo.push(Entry::exclusive(page, latch))))
+    }
+
+    /// `latch_exclusive` that gives up (None) when somebody else holds the latch: for latching against the order.
+    pub fn try_latch_exclusive(&mut self, page: PageId) -> Result<Option<PageHandle>> {
+        if let Some(handle) = self.find_exclusive(page) {
+            return Ok(Some(handle));
+        }
+        self.check_room()?;
+        let Some(latch) = self.core.store.pool().try_fetch_exclusive(page)? else { return Ok(None) };
+        is_a_page(page, &latch)?;
+        Ok(Some(self.core.memo.push(Entry::exclusive(page, latch))))
+    }
+
+    /// Latches exclusively a page that will be made anew: nothing is read from disk, its content is zero. The next thing
+    /// must be an operation that initialises the whole page.
+    pub fn latch_new(&mut self, page: PageId) -> Result<PageHandle> {
+        self.check_room()?;
+        if let Some(handle) = self.find_exclusive(page) {
+            self.core.keep(handle);
+            if let Some(Entry { latch: Latch::Exclusive(latch), .. }) = self.core.memo.place(handle) {
+                latch.bytes_mut().fill(0);
+            }
+            return Ok(handle);
+        }
+        let created = self.core.store.pool().create(page)?;
+        let mut entry = Entry::exclusive(page, created.latch);
+        entry.kept = true;
+        let before = match &mut entry.latch {
+            Latch::Exclusive(latch) if created.was_resident => {
+                let before = copy_of(latch);
+                latch.bytes_mut().fill(0);
+                Some(before)
+            }
+            _ => None,
+        };
+        let handle = self.core.memo.push(entry);
+        self.core.before.push((handle, before));
+        Ok(handle)
+    }
+
+    #[inline]
+    fn check_room(&self) -> Result<()> {
+        match &self.core.refused {
+            Some(error) => Err(error.clone()),
+            None => self.core.store.health().check(),
+        }
+    }
+
+    fn find_exclusive(&self, page: PageId) -> Option<PageHandle> {
+        let handle = self.core.memo.find(page)?;
+        assert!(self.is_exclusive(handle), "page {page} is latched shared and cannot be upgraded");
+        Some(handle)
     }
 
     /// Unlatches a page that this mini-transaction has not changed. A changed page stays latched to the commit: then this
     /// does nothing.
     pub fn release(&mut self, page: PageHandle) {
-        let place = self.memo.place(page);
-        if place.as_ref().is_some_and(|entry| !entry.changed) {
+        let place = self.core.memo.place(page);
+        if place.as_ref().is_some_and(|entry| !entry.changed && !entry.kept) {
             *place = None;
         }
+    }
+}
+
+impl Changes<'_> {
+    /// Applies an operation to an exclusively latched page and logs it. Whoever decided to do that has seen to it that the
+    /// page takes it.
+    #[inline]
+    pub fn apply(&mut self, page: PageHandle, op: PageOp<'_>) {
+        if let Err(cause) = self.core.apply(page, op) {
+            panic!("page {} does not take an operation that was checked before: {cause}", self.page_id(page));
+        }
+    }
+}
+
+impl<'s, P: Phase> Mtr<'s, P> {
+    #[inline]
+    pub fn store(&self) -> &'s Store {
+        self.core.store
+    }
+
+    /// The handle of a page in the memo.
+    pub fn find(&self, page: PageId) -> Option<PageHandle> {
+        self.core.memo.find(page)
+    }
+
+    #[inline]
+    pub fn is_exclusive(&self, page: PageHandle) -> bool {
+        matches!(self.core.memo.get(page).latch, Latch::Exclusive(_))
+    }
+
+    #[inline]
+    pub fn page_id(&self, page: PageHandle) -> PageId {
+        self.core.memo.get(page).page
+    }
+
+    #[inline]
+    pub fn page(&self, page: PageHandle) -> &[u8] {
+        match &self.core.memo.get(page).latch {
+            Latch::Shared(latch) => latch,
+            Latch::Exclusive(latch) => latch,
+        }
+    }
+
+    /// Writes bytes into an exclusively latched page and logs them.
+    #[inline]
+    pub fn write(&mut self, page: PageHandle, offset: usize, bytes: &[u8]) {
+        if P::KEEPS {
+            self.core.keep(page);
+        }
+        let op = PageOp::Write { offset: offset as u16, bytes };
+        self.core.apply(page, op).expect("the bytes lie within the page");
+    }
+
+    /// Tells that pages have been freed: when this is committed and of no use to recovery any more, their blocks go back.
+    pub fn note_freed(&mut self, space: SpaceId, pages: Range<u32>) {
+        self.core.freed.push((space, pages));
+    }
+
+    /// Logs bytes of an upper layer that belong to this mini-transaction; recovery hands them back in order.
+    pub fn annex(&mut self, kind: u8, bytes: &[u8]) {
+        Record::Annex { kind, bytes }.encode(&mut self.core.logged_page, &mut self.core.log);
     }
 
     /// Whether anything was changed so far.
     #[inline]
     pub fn has_changes(&self) -> bool {
-        !self.log.is_empty() || self.changed_unlogged
+        self.core.has_changes()
     }
 
     /// Appends the redo, stamps the LSN on the changed pages, makes them dirty, unlatches all. Returns the LSN up to
     /// which the log must be flushed for this to be durable (the current LSN if nothing changed).
-    ///
-    /// Dropping an `Mtr` that changed nothing is the same. Dropping one that changed pages (an error on the way) poisons
-    /// the store, for the pages are half changed: where what was done so far is consistent, commit it.
     pub fn commit(mut self) -> Lsn {
-        if !self.has_changes() {
-            return self.store.redo().end();
+        let core = &mut self.core;
+        core.forget_before();
+        if !core.has_changes() {
+            return core.store.redo().end();
         }
-        let pool = self.store.pool();
-        let memo = &mut self.memo;
+        let pool = core.store.pool();
+        let memo = &mut core.memo;
         let mut mark_dirty = |start: Lsn| {
             for entry in memo.entries().flatten() {
                 if let Latch::Exclusive(latch) = &entry.latch
@@ -324,10 +451,10 @@ impl<'s> Mtr<'s> {
                 }
             }
         };
-        let end = match self.log.is_empty() {
-            false => self.store.redo().append(&self.log, |start, _| mark_dirty(start)).1,
+        let end = match core.log.is_empty() {
+            false => core.store.redo().append(&core.log, |start, _| mark_dirty(start)).1,
             // Nothing but temporary pages: they take their place among those that are dirty now.
-            true => self.store.redo().at_rest(|end| {
+            true => core.store.redo().at_rest(|end| {
                 mark_dirty(end);
                 end
             }),
@@ -342,31 +469,19 @@ impl<'s> Mtr<'s> {
                 latch.advance_clock();
             }
         }
-        if !self.freed.is_empty() {
-            self.store.freed().add(&self.freed, end);
+        if !core.freed.is_empty() {
+            core.store.freed().add(&core.freed, end);
         }
-        self.log.clear();
-        self.changed_unlogged = false;
+        core.log.clear();
+        core.changed_unlogged = false;
         end
     }
-}
 
-impl Drop for Mtr<'_> {
-    fn drop(&mut self) {
-        if self.has_changes() {
-            self.store.health().poison(&"an operation failed between its changes");
-        }
-        let mut log = std::mem::take(&mut self.log);
-        if log.capacity() <= LOG_KEPT_BYTES {
-            log.clear();
-            LOG.set(log);
-        }
-    }
-}
-
-impl Mtr<'_> {
     /// The error of a page that does not hold what it should.
     pub fn corrupt(&self, page: PageHandle, what: impl std::fmt::Display) -> Error {
         Error::corrupt_page(self.page_id(page), what)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -15,7 +15,7 @@ use format::page::index::{self, INFIMUM};
 use format::record::{self, Layout, MIN_RECORD, RecordBuffer, RecordImage};
 use format::redo::{PageOp, RecordList};
 
-use super::{Tree, apply, on};
+use super::{Tree, on};
 use crate::error::{Error, Result};
 use crate::mtr::Mtr;
 use crate::segment::{self, Direction};
@@ -99,7 +99,7 @@ impl<'t> BulkLoad<'t> {
         let before = collected.last;
         let page = tree.new_page(&mut mtr, level as u16, before.unwrap_or(tree.root), Direction::Up)?;
         let number = mtr.page_id(page).page;
-        apply(&mut mtr, page, PageOp::InsertRecords { after: INFIMUM, records: collected.list.bytes() })?;
+        mtr.apply(page, PageOp::InsertRecords { after: INFIMUM, records: collected.list.bytes() })?;
         if let Some(before) = before {
             mtr.write(page, header::PREV, &before.0.to_be_bytes());
             let left = mtr.latch_exclusive(tree.page_id(before))?;
@@ -140,8 +140,8 @@ impl<'t> BulkLoad<'t> {
         if index::record_count(mtr.page(root)) != 0 {
             return Err(Error::corrupt_page(self.tree.page_id(self.tree.root), "a bulk load into a tree with records"));
         }
-        apply(&mut mtr, root, PageOp::IndexClear { level: level as u16 })?;
-        apply(&mut mtr, root, PageOp::InsertRecords { after: INFIMUM, records: top.list.bytes() })?;
+        mtr.apply(root, PageOp::IndexClear { level: level as u16 })?;
+        mtr.apply(root, PageOp::InsertRecords { after: INFIMUM, records: top.list.bytes() })?;
         mtr.commit();
         self.tree.height.store(level as u16, std::sync::atomic::Ordering::Relaxed);
         Ok(self.records)

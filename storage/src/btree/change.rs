@@ -2,6 +2,10 @@
 //!
 //! Each operation first sees whether the leaf can take it as it is, or reorganised. If not it answers so and has changed
 //! nothing, unless the place was found by [`Tree::latch_path`], when it goes on to split or to free pages.
+//!
+//! An operation takes the mini-transaction as one that may fail, and answers it as one that cannot: the caller writes what
+//! belongs to the change (its undo record) and commits. What fits the leaf is one operation of one page, which is made or
+//! not, so that no copy of the page is kept for it.
 
 use std::cell::Cell;
 
@@ -10,29 +14,36 @@ use format::record::{DELETED, Layout, RecordImage};
 use format::redo::{PageOp, Patches};
 
 use super::search::Aim;
-use super::{Place, Tree, apply, on};
+use super::{Place, Tree, on};
 use crate::error::Result;
-use crate::mtr::{Mtr, PageHandle};
+use crate::mtr::{Changes, Mtr, PageHandle};
 
 thread_local! {
     /// The buffer of this thread's last [`Tree::replace`], for the next one.
     static PATCHES: Cell<Patches> = Cell::new(Patches::new());
 }
 
-/// What became of a change.
+/// Where a record is after a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Change {
-    /// Made; the record is here now.
-    Done { page: PageHandle, origin: u16 },
+pub struct Made {
+    pub page: PageHandle,
+    pub origin: u16,
+}
+
+/// What became of a change.
+#[must_use]
+pub enum Change<'s> {
+    /// Made, and yet to be committed.
+    Done(Changes<'s>, Made),
     /// Not made: it needs a [`Tree::latch_path`] with [`Aim::Grow`].
     Full,
 }
 
 /// What became of a removal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Removal {
-    /// Made. If the leaf is now rather empty, [`Tree::merge`] may be worth a try once the mini-transaction is committed.
-    Done { underfull: bool },
+#[must_use]
+pub enum Removal<'s> {
+    /// Made, and yet to be committed. If the leaf is now rather empty (`underfull`), [`Tree::merge`] may be worth a try then.
+    Done { changes: Changes<'s>, underfull: bool },
     /// Not made, since it would empty the leaf: it needs a [`Tree::latch_path`] with [`Aim::Empty`].
     Last,
 }
@@ -52,11 +63,12 @@ pub(super) fn underfull_bytes(page_bytes: usize) -> usize {
 
 impl Tree {
     /// Inserts a record behind the one at the place.
-    pub fn insert(&self, mtr: &mut Mtr<'_>, place: Place<'_>, image: RecordImage<'_>) -> Result<Change> {
+    pub fn insert<'s>(&self, mut mtr: Mtr<'s>, place: Place<'_>, image: RecordImage<'_>) -> Result<Change<'s>> {
         let Place { leaf, origin, path, .. } = place;
         if let Some(path) = path {
             debug_assert!(path.aim == Aim::Grow);
-            return self.insert_or_split(mtr, path.nodes, leaf, origin, image);
+            let made = self.insert_or_split(&mut mtr, path.nodes, leaf, origin, image)?;
+            return Ok(Change::Done(mtr.certain(), made));
         }
         let page = mtr.page(leaf);
         let sequential = index::last_insert(page) == origin
@@ -69,10 +81,31 @@ impl Tree {
         {
             return Ok(Change::Full);
         }
-        Ok(match self.insert_on_page(mtr, leaf, &self.leaf, origin, image)? {
-            Some(origin) => Change::Done { page: leaf, origin },
-            None => Change::Full,
-        })
+        self.insert_on_leaf(mtr, leaf, origin, image)
+    }
+
+    /// Puts a record behind another of the same leaf, if there is room.
+    fn insert_on_leaf<'s>(
+        &self,
+        mut mtr: Mtr<'s>,
+        leaf: PageHandle,
+        after: u16,
+        image: RecordImage<'_>,
+    ) -> Result<Change<'s>> {
+        let id = mtr.page_id(leaf);
+        let changes = match on(id, index::fit(mtr.page(leaf), &self.leaf, image.size()))? {
+            Fit::No => return Ok(Change::Full),
+            Fit::Now(place) => mtr.change(leaf, PageOp::InsertRecord { after, place, record: image })?,
+            Fit::Reorganized => {
+                return Ok(match self.insert_on_page(&mut mtr, leaf, &self.leaf, after, image)? {
+                    Some(origin) => Change::Done(mtr.certain(), Made { page: leaf, origin }),
+                    None => Change::Full,
+                });
+            }
+        };
+        // The page took the record, so this is where it is.
+        let origin = index::last_insert(changes.page(leaf));
+        Ok(Change::Done(changes, Made { page: leaf, origin }))
     }
 
     /// Whether [`Tree::insert`] would succeed at this place. (With the same answer, as long as the latch is held.)
@@ -105,7 +138,7 @@ impl Tree {
     /// Puts a record in the place of the one found, whose key it has.
     ///
     /// If only bytes differ and no length does, these bytes are overwritten where they are.
-    pub fn replace(&self, mtr: &mut Mtr<'_>, place: Place<'_>, image: RecordImage<'_>) -> Result<Change> {
+    pub fn replace<'s>(&self, mut mtr: Mtr<'s>, place: Place<'_>, image: RecordImage<'_>) -> Result<Change<'s>> {
         debug_assert!(place.matched);
         let Place { leaf, origin, path, .. } = place;
         let id = mtr.page_id(leaf);
@@ -115,11 +148,12 @@ impl Tree {
             patches.clear();
             differences(old.data, image.data, &mut patches);
             let deleted = ((old.info ^ image.info) & DELETED != 0).then_some(image.info & DELETED != 0);
-            if !patches.is_empty() || deleted.is_some() {
-                apply(mtr, leaf, PageOp::UpdateInPlace { origin, deleted, patches: patches.bytes() })?;
-            }
+            let changes = match patches.is_empty() && deleted.is_none() {
+                true => mtr.certain(),
+                false => mtr.change(leaf, PageOp::UpdateInPlace { origin, deleted, patches: patches.bytes() })?,
+            };
             PATCHES.set(patches);
-            return Ok(Change::Done { page: leaf, origin });
+            return Ok(Change::Done(changes, Made { page: leaf, origin }));
         }
 
         let old_bytes = old.size();
@@ -130,34 +164,43 @@ impl Tree {
         }
         let before = on(id, index::prev(page, origin))?;
         let remove = on(id, PageOp::remove(page, &self.leaf, origin))?;
-        apply(mtr, leaf, remove)?;
-        if let Some(origin) = self.insert_on_page(mtr, leaf, &self.leaf, before, image)? {
-            return Ok(Change::Done { page: leaf, origin });
-        }
-        let path = path.expect("a record that fits once the old one is gone");
-        self.insert_or_split(mtr, path.nodes, leaf, before, image)
+        mtr.apply(leaf, remove)?;
+        let made = match path {
+            None => match self.insert_on_page(&mut mtr, leaf, &self.leaf, before, image)? {
+                Some(origin) => Made { page: leaf, origin },
+                None => return Err(mtr.corrupt(leaf, "a leaf with less room than it says")),
+            },
+            Some(path) => self.insert_or_split(&mut mtr, path.nodes, leaf, before, image)?,
+        };
+        Ok(Change::Done(mtr.certain(), made))
     }
 
     /// Overwrites bytes of the record at `origin`, and its delete mark unless `None`.
     #[inline]
-    pub fn patch(
+    pub fn patch<'s>(
         &self,
-        mtr: &mut Mtr<'_>,
+        mtr: Mtr<'s>,
         leaf: PageHandle,
         origin: u16,
         deleted: Option<bool>,
         patches: &Patches,
-    ) -> Result<()> {
-        apply(mtr, leaf, PageOp::UpdateInPlace { origin, deleted, patches: patches.bytes() })
+    ) -> Result<Changes<'s>> {
+        mtr.change(leaf, PageOp::UpdateInPlace { origin, deleted, patches: patches.bytes() })
     }
 
     #[inline]
-    pub fn set_delete_mark(&self, mtr: &mut Mtr<'_>, leaf: PageHandle, origin: u16, deleted: bool) -> Result<()> {
-        apply(mtr, leaf, PageOp::SetDeleteMark { origin, deleted })
+    pub fn set_delete_mark<'s>(
+        &self,
+        mtr: Mtr<'s>,
+        leaf: PageHandle,
+        origin: u16,
+        deleted: bool,
+    ) -> Result<Changes<'s>> {
+        mtr.change(leaf, PageOp::SetDeleteMark { origin, deleted })
     }
 
     /// Removes the record found.
-    pub fn remove(&self, mtr: &mut Mtr<'_>, place: Place<'_>) -> Result<Removal> {
+    pub fn remove<'s>(&self, mut mtr: Mtr<'s>, place: Place<'_>) -> Result<Removal<'s>> {
         debug_assert!(place.matched);
         let Place { leaf, origin, path, .. } = place;
         let id = mtr.page_id(leaf);
@@ -167,16 +210,17 @@ impl Tree {
             return Ok(Removal::Last);
         }
         let remove = on(id, PageOp::remove(page, &self.leaf, origin))?;
-        apply(mtr, leaf, remove)?;
         if last {
             let path = path.expect("looked at a moment ago");
             debug_assert!(path.aim == Aim::Empty);
-            self.drop_empty_leaf(mtr, path.nodes, leaf)?;
-            return Ok(Removal::Done { underfull: false });
+            mtr.apply(leaf, remove)?;
+            self.drop_empty_leaf(&mut mtr, path.nodes, leaf)?;
+            return Ok(Removal::Done { changes: mtr.certain(), underfull: false });
         }
-        let page = mtr.page(leaf);
+        let changes = mtr.change(leaf, remove)?;
+        let page = changes.page(leaf);
         let underfull = id.page != self.root && index::data_bytes(page) < underfull_bytes(page.len());
-        Ok(Removal::Done { underfull })
+        Ok(Removal::Done { changes, underfull })
     }
 
     /// Puts a record on a page of any level if there is room, reorganising the page if that makes room. Answers where.
@@ -201,7 +245,7 @@ impl Tree {
                 }
             }
         };
-        apply(mtr, page, op)?;
+        mtr.apply(page, op)?;
         Ok(Some(on(id, index::next(mtr.page(page), after))?))
     }
 
@@ -214,7 +258,7 @@ impl Tree {
         };
         let mut sizes = Vec::new();
         let op = on(id, PageOp::reorganize(mtr.page(page), layout, &mut sizes))?;
-        apply(mtr, page, op)?;
+        mtr.apply(page, op)?;
         match rank {
             None => Ok(INFIMUM),
             Some(rank) => on(id, index::nth(mtr.page(page), rank)),

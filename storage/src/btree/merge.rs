@@ -25,7 +25,7 @@ use format::record::{RecordBuffer, Tuple};
 use format::redo::{PageOp, RecordList};
 
 use super::change::underfull_bytes;
-use super::{Change, Tree, apply, following, on, previous};
+use super::{Tree, following, on, previous};
 use crate::error::{Error, Result};
 use crate::mtr::{Mtr, PageHandle};
 use crate::segment;
@@ -146,15 +146,15 @@ impl Tree {
         }
         let after = on(left_id, index::last(mtr.page(left)))?;
         if list.count() > 0 {
-            apply(mtr, left, PageOp::InsertRecords { after, records: list.bytes() })?;
+            mtr.apply(left, PageOp::InsertRecords { after, records: list.bytes() })?;
         }
         if level == 0 && self.leaf.trx_id_field().is_none() {
             let trx_id = index::max_trx_id(mtr.page(right));
-            apply(mtr, left, PageOp::MaxTrxId { trx_id })?;
+            mtr.apply(left, PageOp::MaxTrxId { trx_id })?;
         }
         self.unlink_and_free(mtr, right)?;
         let remove = on(mtr.page_id(parent), PageOp::remove(mtr.page(parent), &self.node, right_pointer))?;
-        apply(mtr, parent, remove)
+        mtr.apply(parent, remove)
     }
 
     /// Takes a page out of its level and gives it back. The neighbours are latched.
@@ -172,11 +172,11 @@ impl Tree {
             if prev.is_null() && level > 0 {
                 // The next page is the leftmost of its level now.
                 let first = on(mtr.page_id(next), index::first(mtr.page(next)))?;
-                apply(mtr, next, PageOp::SetMinRecord { origin: first, min: true })?;
+                mtr.apply(next, PageOp::SetMinRecord { origin: first, min: true })?;
             }
         }
         // The page changes, so that nobody who remembers it takes it for what it was.
-        apply(mtr, page, PageOp::IndexClear { level })?;
+        mtr.apply(page, PageOp::IndexClear { level })?;
         segment::free_page(mtr, self.segment(level), id.page)
     }
 
@@ -192,12 +192,12 @@ impl Tree {
         let trx_id = index::max_trx_id(page);
         let mut list = RecordList::new();
         on(id, list.push_range(page, self.layout(level), INFIMUM, SUPREMUM))?;
-        apply(mtr, root, PageOp::IndexClear { level })?;
+        mtr.apply(root, PageOp::IndexClear { level })?;
         if list.count() > 0 {
-            apply(mtr, root, PageOp::InsertRecords { after: INFIMUM, records: list.bytes() })?;
+            mtr.apply(root, PageOp::InsertRecords { after: INFIMUM, records: list.bytes() })?;
         }
         if level == 0 && self.leaf.trx_id_field().is_none() {
-            apply(mtr, root, PageOp::MaxTrxId { trx_id })?;
+            mtr.apply(root, PageOp::MaxTrxId { trx_id })?;
         }
         self.unlink_and_free(mtr, child)?;
         self.height.store(level, Ordering::Relaxed);
@@ -218,7 +218,7 @@ impl Tree {
             if index::record_count(page) == 1 {
                 self.unlink_and_free(mtr, doomed)?;
                 if id.page == self.root {
-                    apply(mtr, parent, PageOp::IndexClear { level: 0 })?;
+                    mtr.apply(parent, PageOp::IndexClear { level: 0 })?;
                     self.height.store(0, Ordering::Relaxed);
                     return Ok(());
                 }
@@ -235,13 +235,13 @@ impl Tree {
             let is_leftmost = previous(page).is_null();
             self.unlink_and_free(mtr, doomed)?;
             let remove = on(id, PageOp::remove(mtr.page(parent), &self.node, origin))?;
-            apply(mtr, parent, remove)?;
+            mtr.apply(parent, remove)?;
             if !is_first {
                 return Ok(());
             }
             if is_leftmost {
                 let first = on(id, index::first(mtr.page(parent)))?;
-                return apply(mtr, parent, PageOp::SetMinRecord { origin: first, min: true });
+                return mtr.apply(parent, PageOp::SetMinRecord { origin: first, min: true });
             }
             return self.agree_above(mtr, nodes, parent);
         }
@@ -272,11 +272,10 @@ impl Tree {
             )?;
             let before = on(id, index::prev(mtr.page(node), origin))?;
             let remove = on(id, PageOp::remove(mtr.page(node), &self.node, origin))?;
-            apply(mtr, node, remove)?;
+            mtr.apply(node, remove)?;
             let above = nodes[..at].to_vec();
-            if let Change::Done { page, origin } = self.insert_or_split(mtr, above, node, before, pointer.image())? {
-                nodes[at] = (page, origin);
-            }
+            let made = self.insert_or_split(mtr, above, node, before, pointer.image())?;
+            nodes[at] = (made.page, made.origin);
         }
         Ok(())
     }

@@ -30,8 +30,8 @@
 //!
 //! * The shape latch is taken before any page; pages from the root down, on a level from left to right.
 //! * No leaf but the root is empty. A node pointer above level 1 equals the first record of its child.
-//! * A change of shape makes sure of its pages, its neighbours and its place in the file before it changes a byte,
-//!   so that a full disk is an ordinary error.
+//! * A change of shape reserves its pages in the file and latches its path before it changes a byte. What it meets later (a
+//!   neighbour or a descriptor that is damaged) is taken back with its mini-transaction: an ordinary error, too.
 //!
 //! This module knows no transactions: whoever calls it has decided what a record says and whether it may be changed.
 //!
@@ -64,7 +64,7 @@ use crate::store::Store;
 use crate::sync::{Mutex, MutexGuard, Rank};
 
 pub use bulk::BulkLoad;
-pub use change::{Change, Removal};
+pub use change::{Change, Made, Removal};
 pub use check::{TreeCheck, TreeFault};
 pub use overflow::Overflow;
 pub use overflow::{free_step as free_overflow_step, read as read_overflow};
@@ -102,8 +102,8 @@ pub fn create(mtr: &mut Mtr<'_>, space: SpaceId, id: IndexId) -> Result<PageNo> 
     let root = segment::allocate_page(mtr, top, PageNo(0), Direction::None)?;
     let leaf = segment::create(mtr, space)?;
     let page = mtr.page_id(root);
-    apply(mtr, root, PageOp::Init { id: page, page_type: PageType::INDEX })?;
-    apply(mtr, root, PageOp::IndexInit { level: 0, index: id })?;
+    mtr.apply(root, PageOp::Init { id: page, page_type: PageType::INDEX })?;
+    mtr.apply(root, PageOp::IndexInit { level: 0, index: id })?;
     mtr.write(root, index::LEAF_SEGMENT, &leaf.to_bytes());
     mtr.write(root, index::TOP_SEGMENT, &top.to_bytes());
     Ok(page.page)
@@ -209,8 +209,8 @@ impl Tree {
     fn new_page(&self, mtr: &mut Mtr<'_>, level: u16, hint: PageNo, direction: Direction) -> Result<PageHandle> {
         let handle = segment::allocate_page(mtr, self.segment(level), hint, direction)?;
         let id = mtr.page_id(handle);
-        apply(mtr, handle, PageOp::Init { id, page_type: PageType::INDEX })?;
-        apply(mtr, handle, PageOp::IndexInit { level, index: self.id })?;
+        mtr.apply(handle, PageOp::Init { id, page_type: PageType::INDEX })?;
+        mtr.apply(handle, PageOp::IndexInit { level, index: self.id })?;
         Ok(handle)
     }
 }
@@ -226,15 +226,6 @@ fn record_bytes_max(layout: &Layout) -> usize {
         })
         .sum();
     format::record::HEADER_BYTES + layout.null_bytes() + data
-}
-
-/// Applies an operation that was computed from the page itself: if it does not apply, the page is damaged.
-#[inline]
-fn apply(mtr: &mut Mtr<'_>, page: PageHandle, op: PageOp<'_>) -> Result<()> {
-    match mtr.apply(page, op) {
-        Ok(()) => Ok(()),
-        Err(cause) => Err(Error::corrupt_page(mtr.page_id(page), cause)),
-    }
 }
 
 /// Names the page that a damaged record or list is on.

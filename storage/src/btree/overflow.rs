@@ -16,7 +16,7 @@ use format::page::blob::{self, Reference};
 use format::page::header::{self, PageType};
 use format::redo::PageOp;
 
-use super::{apply, on};
+use super::{on};
 use crate::error::{Error, Result};
 use crate::mtr::Mtr;
 use crate::segment::{self, Direction, Segment};
@@ -58,7 +58,7 @@ impl Overflow {
             let part = &rest[..rest.len().min(blob::capacity(mtr.store().page_bytes()))];
             let page = segment::allocate_page(mtr, segment, self.tail, Direction::Up)?;
             let id = mtr.page_id(page);
-            apply(mtr, page, PageOp::Init { id, page_type: PageType::BLOB })?;
+            mtr.apply(page, PageOp::Init { id, page_type: PageType::BLOB })?;
             mtr.write(page, blob::PART_BYTES, &blob::part_header(part.len(), PageNo::NULL));
             mtr.write(page, blob::DATA, part);
             if self.tail.is_null() {

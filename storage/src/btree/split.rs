@@ -12,7 +12,8 @@
 //!
 //! The root keeps its page: its records move down into a new page, and it becomes the page above. See `raise_root`.
 //!
-//! All pages touched here are latched and reserved by [`Tree::latch_path`] before the first of them changes.
+//! The way down is latched, and the new pages are reserved, by [`Tree::latch_path`]; what fails all the same is taken back with
+//! the mini-transaction.
 
 use std::sync::atomic::Ordering;
 
@@ -21,7 +22,7 @@ use format::page::index::{self, INFIMUM, SUPREMUM, Side};
 use format::record::{self, MIN_RECORD, RecordBuffer, RecordImage};
 use format::redo::{PageOp, RecordList};
 
-use super::{Change, Tree, apply, following, on};
+use super::{Made, Tree, following, on};
 use crate::error::{Error, Result};
 use crate::mtr::{Mtr, PageHandle};
 use crate::segment::Direction;
@@ -36,11 +37,11 @@ impl Tree {
         page: PageHandle,
         after: u16,
         image: RecordImage<'_>,
-    ) -> Result<Change> {
+    ) -> Result<Made> {
         let level = index::level(mtr.page(page));
         let layout = self.layout(level);
         if let Some(origin) = self.insert_on_page(mtr, page, layout, after, image)? {
-            return Ok(Change::Done { page, origin });
+            return Ok(Made { page, origin });
         }
         let (page, after) = if mtr.page_id(page).page == self.root {
             assert!(nodes.is_empty(), "nothing is above the root");
@@ -92,7 +93,7 @@ impl Tree {
         )?;
         let (parent, pointer_before) = nodes.pop().expect("the way down is latched from a page that has room");
         self.insert_or_split(mtr, nodes, parent, pointer_before, pointer.image())?;
-        Ok(Change::Done { page: target, origin })
+        Ok(Made { page: target, origin })
     }
 
     /// Moves the records from `first_right` on to the empty page `right`. Answers where `after` is there: the infimum if
@@ -110,7 +111,7 @@ impl Tree {
         let layout = self.layout(level);
         if level == 0 && self.leaf.trx_id_field().is_none() {
             let trx_id = index::max_trx_id(mtr.page(page));
-            apply(mtr, right, PageOp::MaxTrxId { trx_id })?;
+            mtr.apply(right, PageOp::MaxTrxId { trx_id })?;
         }
         if first_right == SUPREMUM {
             return Ok(INFIMUM);
@@ -122,9 +123,9 @@ impl Tree {
         };
         let mut list = RecordList::new();
         on(id, list.push_range(mtr.page(page), layout, first_right, SUPREMUM))?;
-        apply(mtr, right, PageOp::InsertRecords { after: INFIMUM, records: list.bytes() })?;
+        mtr.apply(right, PageOp::InsertRecords { after: INFIMUM, records: list.bytes() })?;
         let remove = on(id, PageOp::remove_from(mtr.page(page), layout, first_right))?;
-        apply(mtr, page, remove)?;
+        mtr.apply(page, remove)?;
         match after_rank {
             None => Ok(INFIMUM),
             Some(rank) => on(id, index::nth(mtr.page(right), rank)),
@@ -146,10 +147,10 @@ impl Tree {
 
         let mut list = RecordList::new();
         on(id, list.push_range(mtr.page(root), layout, INFIMUM, SUPREMUM))?;
-        apply(mtr, below, PageOp::InsertRecords { after: INFIMUM, records: list.bytes() })?;
+        mtr.apply(below, PageOp::InsertRecords { after: INFIMUM, records: list.bytes() })?;
         if level == 0 && self.leaf.trx_id_field().is_none() {
             let trx_id = index::max_trx_id(mtr.page(root));
-            apply(mtr, below, PageOp::MaxTrxId { trx_id })?;
+            mtr.apply(below, PageOp::MaxTrxId { trx_id })?;
         }
 
         let first = on(id, index::first(mtr.page(below)))?;
@@ -158,7 +159,7 @@ impl Tree {
         let origin = pointer.origin();
         record::set_info(pointer.bytes_mut(), origin, MIN_RECORD);
 
-        apply(mtr, root, PageOp::IndexClear { level: level + 1 })?;
+        mtr.apply(root, PageOp::IndexClear { level: level + 1 })?;
         let Some(pointer) = self.insert_on_page(mtr, root, &self.node, INFIMUM, pointer.image())? else {
             return Err(Error::corrupt_page(id, "a node pointer that does not fit an empty page"));
         };

@@ -97,15 +97,15 @@ impl Fixture {
                 true => self.tree.latch_path(&mut mtr, &parts, Aim::Grow).unwrap(),
             };
             let change = match place.matched {
-                true => self.tree.replace(&mut mtr, place, record.image()).unwrap(),
-                false => self.tree.insert(&mut mtr, place, record.image()).unwrap(),
+                true => self.tree.replace(mtr, place, record.image()).unwrap(),
+                false => self.tree.insert(mtr, place, record.image()).unwrap(),
             };
             match change {
-                Change::Done { page, origin } => {
-                    let at = usize::from(origin);
-                    let there = self.tree.leaf.field(mtr.page(page), at, 0).unwrap().of(mtr.page(page));
+                Change::Done(changes, made) => {
+                    let page = changes.page(made.page);
+                    let there = self.tree.leaf.field(page, usize::from(made.origin), 0).unwrap().of(page);
                     assert_eq!(there, Some(key));
-                    mtr.commit();
+                    changes.commit();
                     return;
                 }
                 Change::Full => {
@@ -128,9 +128,9 @@ impl Fixture {
             if !place.matched {
                 return false;
             }
-            match self.tree.remove(&mut mtr, place).unwrap() {
-                Removal::Done { underfull } => {
-                    mtr.commit();
+            match self.tree.remove(mtr, place).unwrap() {
+                Removal::Done { changes, underfull } => {
+                    changes.commit();
                     if underfull {
                         self.tree.merge(&self.store, &parts).unwrap();
                     }

@@ -103,6 +103,12 @@ pub struct Pool {
     pub counters: PoolCounters,
 }
 
+/// A page that was made anew.
+pub struct Created<'p> {
+    pub latch: ExclusiveLatch<'p>,
+    pub was_resident: bool,
+}
+
 impl Pool {
     pub fn new(config: &Config, spaces: Arc<Tablespaces>, redo: Arc<Redo>, health: Arc<Health>) -> Result<Pool> {
         let count = ((config.pool_bytes / config.page_bytes as u64) as usize).max(FRAMES_MIN);
@@ -303,12 +309,13 @@ impl Pool {
         (latch.frame().clock() == hint.clock).then_some(latch)
     }
 
-    /// Latches exclusively a page that is to be made anew, without reading it: its content is zero.
-    pub fn create(&self, page: PageId) -> Result<ExclusiveLatch<'_>> {
+    /// Latches exclusively a page that is to be made anew, without reading it. A page that was not resident is zero; of one
+    /// that was the caller sees what it held.
+    pub fn create(&self, page: PageId) -> Result<Created<'_>> {
         self.counters.pages_created.add(1);
         loop {
-            let latch = match self.lookup(page) {
-                Some(index) => self.frames.latch_exclusive(index, page),
+            let (latch, was_resident) = match self.lookup(page) {
+                Some(index) => (self.frames.latch_exclusive(index, page), true),
                 None => {
                     self.spaces.find(page.space)?;
                     let latch = self.take_frame()?;
@@ -316,20 +323,25 @@ impl Pool {
                     if let Some(latch) = &mut latch {
                         // What was there before is no more.
                         self.compressed_cache.take(&self.frames, &self.lru, page, latch.bytes_mut());
+                        latch.bytes_mut().fill(0);
                     }
-                    latch
+                    (latch, false)
                 }
             };
-            if let Some(mut latch) = latch {
-                latch.bytes_mut().fill(0);
+            if let Some(latch) = latch {
                 latch.advance_clock();
                 if self.has_damaged.load(Ordering::Acquire) {
                     // What it lacked no longer matters.
                     self.damaged.write().remove(&page.fold());
                 }
-                return Ok(latch);
+                return Ok(Created { latch, was_resident });
             }
         }
+    }
+
+    /// Takes back [`Pool::create`] of a page that was not resident and has not been changed since.
+    pub fn uncreate(&self, page: PageId, latch: ExclusiveLatch<'_>) {
+        self.expel(page, latch);
     }
 
     /// Reads a page into a free frame. `None` if somebody else was faster.

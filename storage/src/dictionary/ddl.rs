@@ -232,8 +232,10 @@ fn undo(
     trx: &mut Transaction,
     actions: Vec<(u64, Action)>,
 ) -> Result<Vec<(u64, Action)>> {
-    let undone = row::rollback(context, trx, &|id| dictionary.system.by_id(id), UndoNo(0))
-        .and_then(|()| trx.end_rollback(context.store, context.undo, context.registry, context.locks));
+    let undone = context.store.health().insist(|| {
+        row::rollback(context, trx, &|id| dictionary.system.by_id(id), UndoNo(0))?;
+        trx.end_rollback(context.store, context.undo, context.registry, context.locks)
+    });
     match undone {
         Ok(()) => Ok(actions),
         Err(error) if error.is_of_the_moment() && !context.store.is_poisoned() => {

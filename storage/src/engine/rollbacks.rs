@@ -178,10 +178,12 @@ impl Inner {
 
     /// Undoes a transaction and ends it. After an error it goes on from there when it is called again.
     pub fn roll_back(&self, trx: &mut Transaction) -> Result<()> {
-        self.roll_back_temporary(trx, format::ids::UndoNo(0))?;
-        self.end_temporary_rollback(trx)?;
-        row::rollback(&self.context(), trx, &|id| self.dictionary.by_id(id), format::ids::UndoNo(0))?;
-        trx.end_rollback(&self.store, &self.undo, &self.registry, &self.locks)
+        self.store.health().insist(|| {
+            self.roll_back_temporary(trx, format::ids::UndoNo(0))?;
+            self.end_temporary_rollback(trx)?;
+            row::rollback(&self.context(), trx, &|id| self.dictionary.by_id(id), format::ids::UndoNo(0))?;
+            trx.end_rollback(&self.store, &self.undo, &self.registry, &self.locks)
+        })
     }
 
     /// Undoes a bounded number of changes of the first that waits, DDL statements before all others. True if there is more

@@ -280,11 +280,14 @@ impl Trx {
             return Ok(());
         }
         let inner = &self.engine.inner;
-        let mut undone = inner.roll_back_temporary(&mut self.inner, savepoint.temporary);
-        if undone.is_ok() && self.inner.undo.savepoint() > savepoint.permanent {
-            let lookup = &|id| inner.dictionary.by_id(id);
-            undone = row::rollback(&inner.context(), &mut self.inner, lookup, savepoint.permanent);
-        }
+        let undone = inner.store.health().insist(|| {
+            inner.roll_back_temporary(&mut self.inner, savepoint.temporary)?;
+            if self.inner.undo.savepoint() > savepoint.permanent {
+                let lookup = &|id| inner.dictionary.by_id(id);
+                row::rollback(&inner.context(), &mut self.inner, lookup, savepoint.permanent)?;
+            }
+            Ok(())
+        });
         undone.map_err(|error| self.cannot_undo(error))
     }
 

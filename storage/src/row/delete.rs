@@ -69,7 +69,7 @@ pub(super) fn delete_key(
         version_of_record(old.bytes(), offsets, &mut before);
         let number = UndoSpace::next_number(&trx.undo);
         write_undo(ctx, table, undo, UndoKind::Delete, number, old, &before, None)?;
-        let Some(roll_ptr) = ctx.undo.append(&mut mtr, &mut trx.undo, LogKind::Update, trx.id, undo.bytes())? else {
+        let Some(room) = ctx.undo.find_room(&mut mtr, &trx.undo, LogKind::Update, undo.bytes().len())? else {
             drop(place);
             drop(mtr);
             ctx.undo.grow(ctx.store, &mut trx.undo, LogKind::Update, trx.id, undo.bytes().len())?;
@@ -78,9 +78,10 @@ pub(super) fn delete_key(
         };
         let at = layout.system_fields(mtr.page(place.leaf), origin).map_err(damaged)? - origin;
         patches.clear();
-        patches.push(at as u16, &system_fields(trx.id, roll_ptr));
-        rows.patch(&mut mtr, place.leaf, place.origin, Some(true), patches)?;
-        mtr.commit();
+        patches.push(at as u16, &system_fields(trx.id, room.roll_ptr()));
+        let mut changes = rows.patch(mtr, place.leaf, place.origin, Some(true), patches)?;
+        ctx.undo.append(&mut changes, &mut trx.undo, room, trx.id, undo.bytes());
+        changes.commit();
         break;
     }
     for index in table.secondary() {

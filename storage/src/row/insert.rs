@@ -141,22 +141,21 @@ fn insert_clustered(ctx: &Context<'_>, trx: &mut Transaction, table: &Table, ver
         for part in key.iter() {
             scratch.undo.value(FieldData::from(*part));
         }
-        let Some(roll_ptr) = ctx.undo.append(&mut mtr, &mut trx.undo, LogKind::Insert, trx.id, scratch.undo.bytes())?
-        else {
+        let bytes = scratch.undo.bytes().len();
+        let Some(room) = ctx.undo.find_room(&mut mtr, &trx.undo, LogKind::Insert, bytes)? else {
             drop(place);
             drop(mtr);
-            ctx.undo.grow(ctx.store, &mut trx.undo, LogKind::Insert, trx.id, scratch.undo.bytes().len())?;
+            ctx.undo.grow(ctx.store, &mut trx.undo, LogKind::Insert, trx.id, bytes)?;
             continue;
         };
-        stamp(table, record, trx, roll_ptr)?;
+        stamp(table, record, trx, room.roll_ptr())?;
         split_gap(ctx, rows, &mtr, place.leaf, place.origin, id)?;
-        match rows.insert(&mut mtr, place, record.image())? {
-            Change::Done { .. } => {
-                mtr.commit();
-                break;
-            }
-            Change::Full => return Err(Error::corrupt("a leaf with less room than it had")),
-        }
+        let Change::Done(mut changes, _) = rows.insert(mtr, place, record.image())? else {
+            return Err(Error::corrupt("a leaf with less room than it had"));
+        };
+        ctx.undo.append(&mut changes, &mut trx.undo, room, trx.id, scratch.undo.bytes());
+        changes.commit();
+        break;
     }
     if !moved.is_empty() {
         let key = Key::of_buffer(record, layout)?;

@@ -209,9 +209,9 @@ fn undo_update(
         if !place.matched || layout.roll_ptr(mtr.page(place.leaf), origin).map_err(damaged)? != roll_ptr {
             return Err(Error::corrupt("a row that changed while its change was undone"));
         }
-        match rows.replace(&mut mtr, place, old.image())? {
-            Change::Done { .. } => {
-                mtr.commit();
+        match rows.replace(mtr, place, old.image())? {
+            Change::Done(changes, _) => {
+                changes.commit();
                 break;
             }
             Change::Full => pessimistic = true,
@@ -283,9 +283,9 @@ pub(super) fn remove_clustered(ctx: &Context<'_>, table: &Table, key: &Key<'_>, 
             return Ok(());
         }
         join_gap(ctx, rows, &mtr, place.leaf, place.origin)?;
-        match rows.remove(&mut mtr, place)? {
-            Removal::Done { underfull } => {
-                mtr.commit();
+        match rows.remove(mtr, place)? {
+            Removal::Done { changes, underfull } => {
+                changes.commit();
                 if underfull {
                     rows.merge(ctx.store, key)?;
                 }

@@ -13,15 +13,14 @@ use super::{Context, Table};
 use crate::btree::{Aim, Change, Place, Removal, Tree};
 use crate::error::{Error, Result};
 use crate::lock::{LockId, LockKind, LockMode, LockRequest, TryLock};
-use crate::mtr::{Mtr, PageHandle};
+use crate::mtr::{Changes, Mtr, PageHandle};
 use crate::transaction::Transaction;
 
 /// Notes on the leaf that `trx_id` changed it: readers whose view is older look at the rows themselves.
-fn touch(mtr: &mut Mtr<'_>, leaf: PageHandle, trx_id: TrxId) -> Result<()> {
-    if index::max_trx_id(mtr.page(leaf)) < trx_id {
-        mtr.apply(leaf, PageOp::MaxTrxId { trx_id }).map_err(|cause| Error::corrupt_page(mtr.page_id(leaf), cause))?;
+fn touch(changes: &mut Changes<'_>, leaf: PageHandle, trx_id: TrxId) {
+    if index::max_trx_id(changes.page(leaf)) < trx_id {
+        changes.apply(leaf, PageOp::MaxTrxId { trx_id });
     }
-    Ok(())
 }
 
 /// Puts an entry back into a tree when a change is undone: that requests no lock, and waits for nobody.
@@ -63,13 +62,13 @@ fn put(ctx: &Context<'_>, mut writer: Writer<'_>, tree: &Tree, entry: &RecordBuf
             split_gap(ctx, tree, &mtr, place.leaf, place.origin, new)?;
         }
         let change = match place.matched {
-            true => tree.replace(&mut mtr, place, entry.image())?,
-            false => tree.insert(&mut mtr, place, entry.image())?,
+            true => tree.replace(mtr, place, entry.image())?,
+            false => tree.insert(mtr, place, entry.image())?,
         };
         match change {
-            Change::Done { page, .. } => {
-                touch(&mut mtr, page, trx_id)?;
-                mtr.commit();
+            Change::Done(mut changes, made) => {
+                touch(&mut changes, made.page, trx_id);
+                changes.commit();
                 return Ok(());
             }
             Change::Full => pessimistic = true,
@@ -105,12 +104,19 @@ pub(super) fn mark(ctx: &Context<'_>, tree: &Tree, trx_id: TrxId, entry: &Record
     if !place.matched {
         return Ok(false);
     }
-    if !is_deleted(mtr.page(place.leaf), usize::from(place.origin)) {
-        tree.set_delete_mark(&mut mtr, place.leaf, place.origin, true)?;
-    }
-    touch(&mut mtr, place.leaf, trx_id)?;
-    mtr.commit();
+    mark_at(tree, mtr, &place, trx_id)?;
     Ok(true)
+}
+
+/// Delete-marks the entry found, and commits.
+fn mark_at(tree: &Tree, mtr: Mtr<'_>, place: &Place<'_>, trx_id: TrxId) -> Result<()> {
+    let mut changes = match is_deleted(mtr.page(place.leaf), usize::from(place.origin)) {
+        true => mtr.certain(),
+        false => tree.set_delete_mark(mtr, place.leaf, place.origin, true)?,
+    };
+    touch(&mut changes, place.leaf, trx_id);
+    changes.commit();
+    Ok(())
 }
 
 /// What [`remove`] is to do with an entry that it finds.
@@ -158,19 +164,14 @@ pub(super) fn remove(
             }
             Unneeded::ButForCurrent => {
                 if has_entry(ctx, table, index, entry, false)? {
-                    if !deleted {
-                        tree.set_delete_mark(&mut mtr, place.leaf, place.origin, true)?;
-                    }
-                    touch(&mut mtr, place.leaf, trx_id)?;
-                    mtr.commit();
-                    return Ok(());
+                    return mark_at(tree, mtr, &place, trx_id);
                 }
             }
         }
         join_gap(ctx, tree, &mtr, place.leaf, place.origin)?;
-        match tree.remove(&mut mtr, place)? {
-            Removal::Done { underfull } => {
-                mtr.commit();
+        match tree.remove(mtr, place)? {
+            Removal::Done { changes, underfull } => {
+                changes.commit();
                 if underfull {
                     tree.merge(ctx.store, &key)?;
                 }

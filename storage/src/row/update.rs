@@ -136,16 +136,17 @@ fn change(
         }
         let number = UndoSpace::next_number(&trx.undo);
         write_undo(ctx, table, undo, UndoKind::Update, number, old, &before, Some(stored))?;
-        let Some(roll_ptr) = ctx.undo.append(&mut mtr, &mut trx.undo, LogKind::Update, trx.id, undo.bytes())? else {
+        let Some(room) = ctx.undo.find_room(&mut mtr, &trx.undo, LogKind::Update, undo.bytes().len())? else {
             drop(place);
             drop(mtr);
             ctx.undo.grow(ctx.store, &mut trx.undo, LogKind::Update, trx.id, undo.bytes().len())?;
             continue;
         };
-        stamp(table, record, trx, roll_ptr)?;
-        if rows.replace(&mut mtr, place, record.image())? == Change::Full {
+        stamp(table, record, trx, room.roll_ptr())?;
+        let Change::Done(mut mtr, _) = rows.replace(mtr, place, record.image())? else {
             return Err(Error::corrupt("a leaf with less room than it had"));
-        }
+        };
+        ctx.undo.append(&mut mtr, &mut trx.undo, room, trx.id, undo.bytes());
         mtr.commit();
         if !moved.is_empty() {
             write_long_values(ctx, table, key, &moved)?;
@@ -310,17 +311,18 @@ pub(super) fn replace_deleted(
     version_of_record(record.bytes(), offsets, &mut after);
     let number = UndoSpace::next_number(&trx.undo);
     write_undo(ctx, table, undo, UndoKind::UpdateDeleted, number, old, &before, Some(&after))?;
-    let Some(roll_ptr) = ctx.undo.append(&mut mtr, &mut trx.undo, LogKind::Update, trx.id, undo.bytes())? else {
+    let Some(room) = ctx.undo.find_room(&mut mtr, &trx.undo, LogKind::Update, undo.bytes().len())? else {
         drop(place);
         drop(mtr);
         ctx.undo.grow(ctx.store, &mut trx.undo, LogKind::Update, trx.id, undo.bytes().len())?;
         return Ok(false);
     };
     drop(after);
-    stamp(table, record, trx, roll_ptr)?;
-    if rows.replace(&mut mtr, place, record.image())? == Change::Full {
+    stamp(table, record, trx, room.roll_ptr())?;
+    let Change::Done(mut changes, _) = rows.replace(mtr, place, record.image())? else {
         return Err(Error::corrupt("a leaf with less room than it had"));
-    }
-    mtr.commit();
+    };
+    ctx.undo.append(&mut changes, &mut trx.undo, room, trx.id, undo.bytes());
+    changes.commit();
     Ok(true)
 }

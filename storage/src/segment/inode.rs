@@ -5,7 +5,7 @@ use format::page::space::{self as layout, Address, Base};
 use format::page::{get_u32, get_u64};
 
 use super::Direction;
-use super::list::List;
+use crate::list::List;
 use super::space::{Extent, Space};
 use crate::error::Result;
 use crate::mtr::PageHandle;
@@ -46,11 +46,11 @@ impl Inode {
     /// Makes a segment; returns where its inode is.
     pub fn create(space: &mut Space<'_, '_>) -> Result<Address> {
         let with_room = space.list(layout::INODES_FREE_LIST);
-        let (page_no, page) = match with_room.first(space) {
+        let (page_no, page) = match with_room.first(space.mtr) {
             Some(node) => (node.page, space.latch_page(node.page)?),
             None => {
                 space.add_inode_page()?;
-                let node = with_room.first(space).expect("just added");
+                let node = with_room.first(space.mtr).expect("just added");
                 (node.page, space.latch_page(node.page)?)
             }
         };
@@ -72,8 +72,8 @@ impl Inode {
         space.write(page, at, &bytes);
         if unused.len() == 1 {
             let node = Address::new(page_no, layout::INODE_PAGE_NODE as u16);
-            with_room.remove(space, node)?;
-            space.list(layout::INODES_FULL_LIST).push_last(space, node)?;
+            with_room.remove(space.mtr, node)?;
+            space.list(layout::INODES_FULL_LIST).push_last(space.mtr, node)?;
         }
         Ok(Address::new(page_no, at as u16))
     }
@@ -113,12 +113,12 @@ impl Inode {
     fn extents(self, space: &Space<'_, '_>) -> u64 {
         [layout::INODE_FREE_LIST, layout::INODE_NOT_FULL_LIST, layout::INODE_FULL_LIST]
             .iter()
-            .map(|&list| u64::from(self.list(list).length(space)))
+            .map(|&list| u64::from(self.list(list).length(space.mtr)))
             .sum()
     }
 
     pub fn used(self, space: &Space<'_, '_>) -> u64 {
-        let full = u64::from(self.list(layout::INODE_FULL_LIST).length(space));
+        let full = u64::from(self.list(layout::INODE_FULL_LIST).length(space.mtr));
         self.fragments(space) + u64::from(self.not_full_used(space)) + full * u64::from(space.extent_pages())
     }
 
@@ -165,7 +165,7 @@ impl Inode {
             return self.take(space, extent, index);
         }
         for list in [layout::INODE_NOT_FULL_LIST, layout::INODE_FREE_LIST] {
-            if let Some(node) = self.list(list).first(space) {
+            if let Some(node) = self.list(list).first(space.mtr) {
                 let extent = space.extent_at(node)?;
                 let Some(index) = space.find_free(extent, 0) else {
                     return Err(space.corrupt(self.page, "a full extent in a list of those with room"));
@@ -207,7 +207,7 @@ impl Inode {
     fn add_one_extent(self, space: &mut Space<'_, '_>, hint: PageNo) -> Result<Extent> {
         let extent = space.take_extent(hint)?;
         space.assign_extent(extent, self.id);
-        self.list(layout::INODE_FREE_LIST).push_last(space, extent.node())?;
+        self.list(layout::INODE_FREE_LIST).push_last(space.mtr, extent.node())?;
         Ok(extent)
     }
 
@@ -215,14 +215,14 @@ impl Inode {
     fn take(self, space: &mut Space<'_, '_>, extent: Extent, index: usize) -> Result<PageNo> {
         let mut used = self.not_full_used(space);
         if space.extent_used(extent) == 0 {
-            self.list(layout::INODE_FREE_LIST).remove(space, extent.node())?;
-            self.list(layout::INODE_NOT_FULL_LIST).push_last(space, extent.node())?;
+            self.list(layout::INODE_FREE_LIST).remove(space.mtr, extent.node())?;
+            self.list(layout::INODE_NOT_FULL_LIST).push_last(space.mtr, extent.node())?;
         }
         space.set_free(extent, index, false);
         used += 1;
         if space.extent_used(extent) as u32 == space.extent_pages() {
-            self.list(layout::INODE_NOT_FULL_LIST).remove(space, extent.node())?;
-            self.list(layout::INODE_FULL_LIST).push_last(space, extent.node())?;
+            self.list(layout::INODE_NOT_FULL_LIST).remove(space.mtr, extent.node())?;
+            self.list(layout::INODE_FULL_LIST).push_last(space.mtr, extent.node())?;
             used = used.saturating_sub(space.extent_pages());
         }
         self.set_not_full_used(space, used);
@@ -247,14 +247,14 @@ impl Inode {
         }
         let mut used = self.not_full_used(space);
         if space.extent_used(extent) as u32 == space.extent_pages() {
-            self.list(layout::INODE_FULL_LIST).remove(space, extent.node())?;
-            self.list(layout::INODE_NOT_FULL_LIST).push_last(space, extent.node())?;
+            self.list(layout::INODE_FULL_LIST).remove(space.mtr, extent.node())?;
+            self.list(layout::INODE_NOT_FULL_LIST).push_last(space.mtr, extent.node())?;
             used += space.extent_pages();
         }
         space.set_free(extent, index, true);
         self.set_not_full_used(space, used.saturating_sub(1));
         if space.extent_used(extent) == 0 {
-            self.list(layout::INODE_NOT_FULL_LIST).remove(space, extent.node())?;
+            self.list(layout::INODE_NOT_FULL_LIST).remove(space.mtr, extent.node())?;
             space.release_extent(extent)?;
         }
         Ok(())
@@ -263,7 +263,7 @@ impl Inode {
     /// Frees one extent or some single pages; true when the inode is free too.
     pub fn drop_step(self, space: &mut Space<'_, '_>) -> Result<bool> {
         for list in [layout::INODE_FULL_LIST, layout::INODE_NOT_FULL_LIST, layout::INODE_FREE_LIST] {
-            if let Some(node) = self.list(list).first(space) {
+            if let Some(node) = self.list(list).first(space.mtr) {
                 let extent = space.extent_at(node)?;
                 if !self.owns(space, extent) {
                     return Err(space.corrupt(self.page, "an extent of another segment"));
@@ -272,7 +272,7 @@ impl Inode {
                     let used = self.not_full_used(space).saturating_sub(space.extent_used(extent) as u32);
                     self.set_not_full_used(space, used);
                 }
-                self.list(list).remove(space, extent.node())?;
+                self.list(list).remove(space.mtr, extent.node())?;
                 space.release_extent(extent)?;
                 return Ok(false);
             }
@@ -302,14 +302,14 @@ impl Inode {
         };
         let node = Address::new(self.address.page, layout::INODE_PAGE_NODE as u16);
         if (0..slots).all(|slot| is_used(space, slot)) {
-            space.list(layout::INODES_FULL_LIST).remove(space, node)?;
-            space.list(layout::INODES_FREE_LIST).push_last(space, node)?;
+            space.list(layout::INODES_FULL_LIST).remove(space.mtr, node)?;
+            space.list(layout::INODES_FREE_LIST).push_last(space.mtr, node)?;
         }
         space.write(self.page, self.at(layout::INODE_SEGMENT_ID), &[0; 8]);
         space.write_u32(self.page, self.at(layout::INODE_MAGIC), 0);
         // The first inode page stays for ever: readers of the file look for it where it is.
         if self.address.page != layout::INODE_PAGE && !(0..slots).any(|slot| is_used(space, slot)) {
-            space.list(layout::INODES_FREE_LIST).remove(space, node)?;
+            space.list(layout::INODES_FREE_LIST).remove(space.mtr, node)?;
             let extent = space.extent_of(self.address.page)?.expect("the inode page has been allocated");
             let index = (self.address.page.0 % space.extent_pages()) as usize;
             space.free_fragment(extent, index)?;

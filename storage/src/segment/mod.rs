@@ -11,7 +11,7 @@
 //!  segment:       free --> some used <--> full                                   its inode
 //! ```
 //!
-//! [`space`] gives extents and single pages, [`inode`] distributes them within a segment, [`list`] links the extents'
+//! [`space`] gives extents and single pages, [`inode`] distributes them within a segment, [`crate::list`] links the extents'
 //! descriptors, [`survey`] reads it all back for the checker, [`release`] gives the blocks of freed pages back, [`shrink`] the
 //! free end of a file.
 //!
@@ -22,11 +22,10 @@
 //!   order; only fresh pages, which nobody can wait for, come after it.
 //! * A page is free in its extent's bitmap, or it belongs to exactly one segment, or it is one of the fixed pages (0, 1
 //!   and their likes every page-size pages, and inode pages).
-//! * What an operation may need is reserved before it changes anything ([`reserve`]), so a full disk is noticed in time.
+//! * Room for pages is reserved in a mini-transaction of its own ([`reserve`]), so that no file grows while pages of a tree are
+//!   latched. What fails all the same (a descriptor that is damaged) is taken back with the mini-transaction.
 
 mod inode;
-
-mod list;
 
 mod space;
 
@@ -116,10 +115,8 @@ impl Drop for Reservation {
 pub fn reserve(store: &Store, space: SpaceId, pages: u32) -> Result<Reservation> {
     let tablespace = store.space(space).ok_or_else(|| crate::Error::NotFound(format!("tablespace {space}").into()))?;
     let mut mtr = Mtr::begin(store);
-    let result = Space::latch(&mut mtr, space).and_then(|mut space| space.reserve(&tablespace, pages));
-    // Whatever grew until then is consistent, also if the rest did not fit.
+    let pages = Space::latch(&mut mtr, space)?.reserve(&tablespace, pages)?;
     mtr.commit();
-    let pages = result?;
     Ok(Reservation { space: tablespace, pages })
 }
 

@@ -15,7 +15,7 @@
 //!
 //! Invariants:
 //!
-//! * Nothing is cut off while somebody has room reserved: he counts on the free extents.
+//! * Nothing is cut off while somebody has room reserved: it counts on the free extents.
 //! * The file is cut only after the log that says so is durable: page 0 never promises pages that are gone.
 
 use std::sync::atomic::Ordering;
@@ -41,17 +41,13 @@ pub fn describe_less(store: &Store, id: SpaceId) -> Result<Option<(u32, Lsn)>> {
         if tablespace.reserved_pages().load(Ordering::Relaxed) > 0 {
             return Ok(None);
         }
-        let mut forgotten = Ok(true);
-        for _ in 0..EXTENTS_MAX {
-            forgotten = space.forget_last_extent();
-            if !matches!(forgotten, Ok(true)) {
-                break;
-            }
+        let mut forgotten = 0;
+        while forgotten < EXTENTS_MAX && space.forget_last_extent()? {
+            forgotten += 1;
         }
         let limit = space.free_limit();
-        // What was forgotten until an error is consistent.
         let lsn = mtr.commit();
-        if !forgotten? {
+        if forgotten < EXTENTS_MAX {
             return Ok(Some((limit, lsn)));
         }
     }
@@ -98,13 +94,13 @@ impl Space<'_, '_> {
         match first.0.is_multiple_of(self.page_bytes as u32) {
             // It begins with the descriptors, those behind it gone, and a bitmap.
             true if state == layout::STATE_FREE_FRAGMENT && self.extent_used(extent) == 2 => {
-                self.list(layout::FREE_FRAGMENT_LIST).remove(self, extent.node())?;
+                self.list(layout::FREE_FRAGMENT_LIST).remove(self.mtr, extent.node())?;
                 let used = self.fragments_used().saturating_sub(2);
                 let header = self.header;
                 self.write_u32(header, layout::FRAGMENT_USED, used);
             }
             false if state == layout::STATE_FREE => {
-                self.list(layout::FREE_LIST).remove(self, extent.node())?;
+                self.list(layout::FREE_LIST).remove(self.mtr, extent.node())?;
             }
             _ => return Ok(false),
         }

@@ -10,7 +10,7 @@ use format::redo::PageOp;
 use format::transform::encryption::KeyInfo;
 
 use super::FIXED_TYPES;
-use super::list::List;
+use crate::list::List;
 use crate::error::{Error, Result};
 use crate::mtr::{Mtr, PageHandle};
 use crate::store::Tablespace;
@@ -26,7 +26,7 @@ const LARGE_EXTENTS: u32 = 32;
 
 /// A tablespace under its latch: page 0 is exclusively latched by the mini-transaction.
 pub struct Space<'m, 's> {
-    mtr: &'m mut Mtr<'s>,
+    pub mtr: &'m mut Mtr<'s>,
     pub id: SpaceId,
     pub header: PageHandle,
     pub page_bytes: usize,
@@ -82,7 +82,7 @@ impl<'m, 's> Space<'m, 's> {
         // The first extent is shared from the beginning: the fixed pages are in it.
         let extent = space.init_extent(PageNo(0), layout::STATE_FREE_FRAGMENT)?;
         space.write_u32(header, layout::FREE_LIMIT, space.extent_pages());
-        space.list(layout::FREE_FRAGMENT_LIST).push_last(&mut space, extent.node())?;
+        space.list(layout::FREE_FRAGMENT_LIST).push_last(space.mtr, extent.node())?;
         for page in [layout::HEADER_PAGE, layout::BITMAP_PAGE] {
             space.take_fragment(extent, page.0 as usize)?;
         }
@@ -247,12 +247,12 @@ impl<'m, 's> Space<'m, 's> {
             self.write_u32(self.header, layout::FREE_LIMIT, free_limit);
             if holds_descriptors {
                 let extent = self.init_extent(first, layout::STATE_FREE_FRAGMENT)?;
-                self.list(layout::FREE_FRAGMENT_LIST).push_last(self, extent.node())?;
+                self.list(layout::FREE_FRAGMENT_LIST).push_last(self.mtr, extent.node())?;
                 self.take_fragment(extent, 0)?;
                 self.take_fragment(extent, 1)?;
             } else {
                 let extent = self.init_extent(first, layout::STATE_FREE)?;
-                self.list(layout::FREE_LIST).push_last(self, extent.node())?;
+                self.list(layout::FREE_LIST).push_last(self.mtr, extent.node())?;
             }
         }
         Ok(())
@@ -261,10 +261,10 @@ impl<'m, 's> Space<'m, 's> {
     /// Takes an extent out of the free list: the one with `hint`, or any. It is in no list then.
     pub fn take_extent(&mut self, hint: PageNo) -> Result<Extent> {
         let free = self.list(layout::FREE_LIST);
-        if free.first(self).is_none() {
+        if free.first(self.mtr).is_none() {
             self.describe_more()?;
         }
-        if free.first(self).is_none() {
+        if free.first(self.mtr).is_none() {
             self.grow(self.size() + 1)?;
             self.describe_more()?;
         }
@@ -272,12 +272,12 @@ impl<'m, 's> Space<'m, 's> {
             Some(extent) if self.extent_state(extent) == layout::STATE_FREE => Some(extent),
             _ => None,
         };
-        let extent = match (wanted, free.first(self)) {
+        let extent = match (wanted, free.first(self.mtr)) {
             (Some(extent), _) => extent,
             (None, Some(node)) => self.extent_at(node)?,
             (None, None) => return Err(Error::DiskFull { doing: "allocate an extent" }),
         };
-        free.remove(self, extent.node())?;
+        free.remove(self.mtr, extent.node())?;
         Ok(extent)
     }
 
@@ -292,7 +292,7 @@ impl<'m, 's> Space<'m, 's> {
         let extent = self.init_extent(extent.first, layout::STATE_FREE)?;
         let first = extent.first.0;
         self.mtr.note_freed(self.id, first..first + self.extent_pages());
-        self.list(layout::FREE_LIST).push_last(self, extent.node())
+        self.list(layout::FREE_LIST).push_last(self.mtr, extent.node())
     }
 
     // Single pages
@@ -304,13 +304,13 @@ impl<'m, 's> Space<'m, 's> {
             Some(extent) if self.extent_state(extent) == layout::STATE_FREE_FRAGMENT => Some(extent),
             _ => None,
         };
-        let extent = match (near, shared.first(self)) {
+        let extent = match (near, shared.first(self.mtr)) {
             (Some(extent), _) => extent,
             (None, Some(node)) => self.extent_at(node)?,
             (None, None) => {
                 let extent = self.take_extent(hint)?;
                 self.set_state(extent, layout::STATE_FREE_FRAGMENT);
-                shared.push_last(self, extent.node())?;
+                shared.push_last(self.mtr, extent.node())?;
                 extent
             }
         };
@@ -334,9 +334,9 @@ impl<'m, 's> Space<'m, 's> {
         self.set_free(extent, index, false);
         let used = self.header_u32(layout::FRAGMENT_USED) + 1;
         if self.extent_used(extent) as u32 == self.extent_pages() {
-            self.list(layout::FREE_FRAGMENT_LIST).remove(self, extent.node())?;
+            self.list(layout::FREE_FRAGMENT_LIST).remove(self.mtr, extent.node())?;
             self.set_state(extent, layout::STATE_FULL_FRAGMENT);
-            self.list(layout::FULL_FRAGMENT_LIST).push_last(self, extent.node())?;
+            self.list(layout::FULL_FRAGMENT_LIST).push_last(self.mtr, extent.node())?;
             self.write_u32(self.header, layout::FRAGMENT_USED, used.saturating_sub(self.extent_pages()));
         } else {
             self.write_u32(self.header, layout::FRAGMENT_USED, used);
@@ -352,15 +352,15 @@ impl<'m, 's> Space<'m, 's> {
         let used = self.header_u32(layout::FRAGMENT_USED);
         self.set_free(extent, index, true);
         if self.extent_state(extent) == layout::STATE_FULL_FRAGMENT {
-            self.list(layout::FULL_FRAGMENT_LIST).remove(self, extent.node())?;
+            self.list(layout::FULL_FRAGMENT_LIST).remove(self.mtr, extent.node())?;
             self.set_state(extent, layout::STATE_FREE_FRAGMENT);
-            self.list(layout::FREE_FRAGMENT_LIST).push_last(self, extent.node())?;
+            self.list(layout::FREE_FRAGMENT_LIST).push_last(self.mtr, extent.node())?;
             self.write_u32(self.header, layout::FRAGMENT_USED, used + self.extent_pages() - 1);
         } else {
             self.write_u32(self.header, layout::FRAGMENT_USED, used.saturating_sub(1));
         }
         if self.extent_used(extent) == 0 {
-            self.list(layout::FREE_FRAGMENT_LIST).remove(self, extent.node())?;
+            self.list(layout::FREE_FRAGMENT_LIST).remove(self.mtr, extent.node())?;
             self.release_extent(extent)?;
         }
         Ok(())
@@ -372,7 +372,7 @@ impl<'m, 's> Space<'m, 's> {
         let handle = self.latch_fresh(page)?;
         self.init_page(handle, FIXED_TYPES[2]);
         let node = Address::new(page, layout::INODE_PAGE_NODE as u16);
-        self.list(layout::INODES_FREE_LIST).push_last(self, node)?;
+        self.list(layout::INODES_FREE_LIST).push_last(self.mtr, node)?;
         Ok(handle)
     }
 
@@ -418,7 +418,7 @@ impl<'m, 's> Space<'m, 's> {
         let needed = pages.min(pages / extent + 2) * extent;
         let promised = tablespace.reserved_pages().load(Ordering::Relaxed);
         let wanted = needed + promised;
-        let described = self.list(layout::FREE_LIST).length(self) * extent;
+        let described = self.list(layout::FREE_LIST).length(self.mtr) * extent;
         let free_limit = self.header_u32(layout::FREE_LIMIT);
         // Every page-size pages one extent goes to descriptors.
         let holders = |pages: u32| pages.div_ceil(self.page_bytes as u32) * extent;

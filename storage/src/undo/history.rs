@@ -7,11 +7,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use format::bytes::{get_u16, get_u64};
 use format::ids::{PageId, RollPtr, TrxId};
 use format::page::header::{self, PageType};
+use format::page::space::{Address, Base, Node};
 use format::page::undo as page;
 
-use super::list;
 use super::segment::{RollbackSegment, UndoSpace, free_all_but_first};
 use crate::error::{Error, Result};
+use crate::list::List;
 use crate::mtr::Mtr;
 use crate::segment::{self, Segment};
 use crate::store::Store;
@@ -53,7 +54,8 @@ impl HistoryQueue {
     pub fn load(&self, store: &Store, segment: &RollbackSegment) -> Result<TrxId> {
         let (mut address, count) = {
             let page = store.read(segment.header)?;
-            (list::last(&page, page::RSEG_HISTORY), list::length(&page, page::RSEG_HISTORY))
+            let Base { length, last, .. } = Base::read(&page, page::RSEG_HISTORY);
+            (last, length)
         };
         let mut newest = TrxId(0);
         let mut seen = 0;
@@ -76,7 +78,7 @@ impl HistoryQueue {
                 header: header as u16,
             };
             newest = newest.max(committed.number).max(committed.trx_id);
-            address = list::prev(&page, node);
+            address = Node::read(&page, node).prev;
             drop(page);
             self.push(committed);
         }
@@ -142,7 +144,7 @@ impl LogReader {
                 self.offset = get_u16(&page, usize::from(self.offset));
                 return Ok(Some(roll_ptr));
             }
-            let behind = list::next(&page, page::PAGE_NODE);
+            let behind = Node::read(&page, page::PAGE_NODE).next;
             if next_log != 0 || behind.is_null() {
                 return Ok(None);
             }
@@ -183,8 +185,8 @@ impl UndoSpace {
         let mut mtr = Mtr::begin(store);
         let rollback_page = mtr.latch_exclusive(rollback.header)?;
         let page = mtr.latch_exclusive(first)?;
-        let node = usize::from(header) + page::LOG_HISTORY_NODE;
-        list::remove(&mut mtr, rollback_page, page::RSEG_HISTORY, page, node)?;
+        let history = List { page: rollback_page, offset: page::RSEG_HISTORY };
+        history.remove(&mut mtr, Address::new(first.page, header + page::LOG_HISTORY_NODE as u16))?;
         if frees {
             let Some(segment) = Segment::read(mtr.page(page), page::SEGMENT) else {
                 return Err(Error::corrupt_page(first, "an undo segment without its header"));
@@ -214,8 +216,12 @@ impl UndoSpace {
     /// Overwrites bytes of an undo record, `at` counted from its beginning: a reference to a long value that is being freed.
     pub fn patch(&self, mtr: &mut Mtr<'_>, roll_ptr: RollPtr, at: usize, bytes: &[u8]) -> Result<()> {
         let segment = self.segment(roll_ptr.rollback_segment())?;
-        let page = mtr.latch_exclusive(PageId::new(segment.header.space, roll_ptr.page_no()))?;
-        mtr.write(page, usize::from(roll_ptr.offset()) + 2 + at, bytes);
+        let handle = mtr.latch_exclusive(PageId::new(segment.header.space, roll_ptr.page_no()))?;
+        let record = page::record(mtr.page(handle), roll_ptr.offset()).map_err(|cause| mtr.corrupt(handle, cause))?;
+        if record.len() < at + bytes.len() {
+            return Err(mtr.corrupt(handle, "an undo record shorter than what it refers to"));
+        }
+        mtr.write(handle, usize::from(roll_ptr.offset()) + 2 + at, bytes);
         Ok(())
     }
 }

@@ -5,15 +5,16 @@ use std::sync::atomic::Ordering;
 
 use format::bytes::get_u16;
 use format::ids::{Lsn, PageId, RollPtr, TableId, TrxId, UndoNo};
+use format::page::space::{Address, Node};
 use format::page::undo as page;
 use format::redo::PageOp;
 
 use super::history::Committed;
-use super::list;
-use super::segment::{UndoSpace, changed, free_page, init_page, state_and_log, write_slot};
+use super::segment::{NewLog, UndoSpace, free_page, init_page, state_and_log, write_slot};
 use super::{LogKind, Top, TopRecord, TrxUndo, UndoRecord};
 use crate::error::{Error, Result};
-use crate::mtr::Mtr;
+use crate::list::{End, List};
+use crate::mtr::{Changes, Mtr, PageHandle};
 use crate::segment::{self, Direction, Segment};
 use crate::store::Store;
 
@@ -24,37 +25,59 @@ impl UndoSpace {
         UndoNo(undo.next)
     }
 
-    /// Appends a record to a log of the transaction, in the mini-transaction of the change that it is about; the first one
-    /// begins the log. `None` if there is no room: nothing has been changed, and the caller lets go of its latches, calls
-    /// [`UndoSpace::grow`], and tries again.
+    /// Latches the page of a transaction's next record, of `bytes`, in the mini-transaction of the change that it is about.
+    /// `None` if there is no room: the caller lets go of its latches, calls [`UndoSpace::grow`], and tries again.
     #[inline]
-    pub fn append(
+    pub fn find_room(
         &self,
         mtr: &mut Mtr<'_>,
-        undo: &mut TrxUndo,
+        undo: &TrxUndo,
         kind: LogKind,
-        trx_id: TrxId,
-        record: &[u8],
-    ) -> Result<Option<RollPtr>> {
-        let number = undo.next;
-        let handle = match undo.log(kind) {
+        bytes: usize,
+    ) -> Result<Option<RecordPlace<'_>>> {
+        let (page, offset, segment, begins) = match undo.log(kind) {
             Some(log) => {
                 debug_assert!(!log.untruncated, "a partial rollback ends with a truncation");
                 let handle = mtr.latch_exclusive(log.last)?;
-                (page::room(mtr.page(handle)) >= record.len()).then_some(handle)
+                let page = mtr.page(handle);
+                if usize::from(page::free(page)) < page::BODY {
+                    return Err(Error::corrupt_page(log.last, "an undo page whose free bytes begin in its header"));
+                }
+                if page::room(page) < bytes {
+                    return Ok(None);
+                }
+                (handle, page::free(page), undo.segment.expect("who has a log has a segment"), None)
             }
-            None => self.begin_log_along(mtr, undo, kind, trx_id, record.len())?,
+            None => match self.take_cached(mtr, undo, kind, bytes)? {
+                Some(log) => (log.page, log.start, log.segment(), Some(log)),
+                None => return Ok(None),
+            },
         };
-        let Some(handle) = handle else { return Ok(None) };
-        let segment = undo.segment.expect("who has a log has a segment");
-        let log = undo.log_mut(kind).as_mut().expect("looked at, or begun");
-        let offset = page::free(mtr.page(handle));
-        changed(mtr, handle, PageOp::UndoAppend { record })?;
-        log.top = Some(Top { page: log.last, offset, number });
-        let roll_ptr = RollPtr::new(kind == LogKind::Insert, segment, log.last.page, offset);
+        let roll_ptr = RollPtr::new(kind == LogKind::Insert, segment, mtr.page_id(page).page, offset);
+        Ok(Some(RecordPlace { page, kind, roll_ptr, begins }))
+    }
+
+    /// Appends a record at its place; the first one begins the log.
+    #[inline]
+    pub fn append(
+        &self,
+        changes: &mut Changes<'_>,
+        undo: &mut TrxUndo,
+        place: RecordPlace<'_>,
+        trx_id: TrxId,
+        record: &[u8],
+    ) {
+        let RecordPlace { page, kind, roll_ptr, begins } = place;
+        if let Some(new) = begins {
+            new.begin(changes, undo, trx_id);
+            self.counters.logs_reused.fetch_add(1, Ordering::Relaxed);
+        }
+        changes.apply(page, PageOp::UndoAppend { record });
+        let number = undo.next;
+        let log = undo.log_mut(kind).as_mut().expect("there was one, or it was begun");
+        log.top = Some(Top { page: log.last, offset: roll_ptr.offset(), number });
         undo.next += 1;
         self.counters.records.fetch_add(1, Ordering::Relaxed);
-        Ok(Some(roll_ptr))
     }
 
     /// Makes room for a record of `bytes`: begins the log, or adds a page to it. The caller holds no latch.
@@ -78,8 +101,9 @@ impl UndoSpace {
         };
         let handle = segment::allocate_page(&mut mtr, segment, log.last.page, Direction::Up)?;
         init_page(&mut mtr, handle, kind, page::BODY)?;
-        list::push_last(&mut mtr, first, page::PAGE_LIST, handle, page::PAGE_NODE)?;
         let id = mtr.page_id(handle);
+        List { page: first, offset: page::PAGE_LIST }
+            .push_last(&mut mtr, Address::new(id.page, page::PAGE_NODE as u16))?;
         mtr.commit();
         log.last = id;
         Ok(())
@@ -140,11 +164,12 @@ impl UndoSpace {
                 return Err(Error::corrupt_page(log.first, "an undo segment without its header"));
             };
             let last = mtr.latch_exclusive(log.last)?;
-            let before = list::prev(mtr.page(last), page::PAGE_NODE);
+            let before = Node::read(mtr.page(last), page::PAGE_NODE).prev;
             if before.is_null() {
                 return Err(Error::corrupt_page(log.last, "an undo page without a page before it"));
             }
-            list::remove(&mut mtr, first, page::PAGE_LIST, last, page::PAGE_NODE)?;
+            List { page: first, offset: page::PAGE_LIST }
+                .remove(&mut mtr, Address::new(log.last.page, page::PAGE_NODE as u16))?;
             free_page(&mut mtr, segment, last)?;
             mtr.commit();
             log.last = PageId::new(log.first.space, before.page);
@@ -153,11 +178,15 @@ impl UndoSpace {
         let last = mtr.latch_exclusive(log.last)?;
         let free = match log.top {
             // Behind the record that stays.
-            Some(top) => get_u16(mtr.page(last), usize::from(top.offset)),
+            Some(top) => {
+                page::record(mtr.page(last), top.offset).map_err(|cause| mtr.corrupt(last, cause))?;
+                get_u16(mtr.page(last), usize::from(top.offset))
+            }
             None => log.start_on(log.last),
         };
-        mtr.write(last, page::FREE, &free.to_be_bytes());
-        mtr.commit();
+        let mut changes = mtr.certain();
+        changes.write(last, page::FREE, &free.to_be_bytes());
+        changes.commit();
         log.untruncated = false;
         Ok(())
     }
@@ -167,13 +196,13 @@ impl UndoSpace {
     /// flushed.
     fn set_state(&self, store: &Store, undo: &TrxUndo, state: u16) -> Result<Lsn> {
         let mut mtr = Mtr::begin(store);
-        // Nothing is changed before both are there.
         let logs = undo.update.iter().chain(&undo.insert);
         let pages: Vec<_> = logs.map(|log| mtr.latch_exclusive(log.first)).collect::<Result<_>>()?;
+        let mut changes = mtr.certain();
         for first in pages {
-            mtr.write(first, page::STATE, &state.to_be_bytes());
+            changes.write(first, page::STATE, &state.to_be_bytes());
         }
-        Ok(mtr.commit())
+        Ok(changes.commit())
     }
 
     /// From here on recovery keeps the transaction, which has an XID, as it is.
@@ -216,33 +245,43 @@ impl UndoSpace {
         let Some(number_of_segment) = undo.segment else { return Ok(store.current_lsn()) };
         let segment = self.segment(number_of_segment)?;
         let mut mtr = Mtr::begin(store);
-        let mut committed = None;
-        if let Some(log) = &mut undo.update {
-            let number = number.expect("a transaction with updates commits with a number");
-            let rollback = mtr.latch_exclusive(segment.header)?;
-            let first = mtr.latch_exclusive(log.first)?;
-            let state = state_after(mtr.page(first), log);
-            log.state = state;
-            mtr.write(first, page::STATE, &state_and_log(state, log.header));
-            let header = usize::from(log.header);
-            mtr.write(first, header + page::LOG_TRX_NO, &number.0.to_be_bytes());
-            if state == page::STATE_TO_PURGE {
-                write_slot(&mut mtr, rollback, log.slot, format::ids::PageNo::NULL);
+        let update = match &undo.update {
+            Some(log) => {
+                let rollback = mtr.latch_exclusive(segment.header)?;
+                let first = mtr.latch_exclusive(log.first)?;
+                let history = List { page: rollback, offset: page::RSEG_HISTORY };
+                let node = Address::new(log.first.page, log.header + page::LOG_HISTORY_NODE as u16);
+                Some((rollback, first, history.prepare_push(&mut mtr, node, End::First)?))
             }
-            list::push_first(&mut mtr, rollback, page::RSEG_HISTORY, first, header + page::LOG_HISTORY_NODE)?;
+            None => None,
+        };
+        let insert = match &undo.insert {
+            Some(log) => Some(mtr.latch_exclusive(log.first)?),
+            None => None,
+        };
+
+        let mut changes = mtr.certain();
+        let mut committed = None;
+        if let (Some(log), Some((rollback, first, history))) = (&mut undo.update, update) {
+            let number = number.expect("a transaction with updates commits with a number");
+            log.state = state_after(changes.page(first), log);
+            changes.write(first, page::STATE, &state_and_log(log.state, log.header));
+            changes.write(first, usize::from(log.header) + page::LOG_TRX_NO, &number.0.to_be_bytes());
+            if log.state == page::STATE_TO_PURGE {
+                write_slot(&mut changes, rollback, log.slot, format::ids::PageNo::NULL);
+            }
+            history.write(&mut changes);
             committed =
                 Some(Committed { number, trx_id, segment: segment.number, first: log.first, header: log.header });
         }
-        if let Some(log) = &mut undo.insert {
-            let first = mtr.latch_exclusive(log.first)?;
-            let state = match state_after(mtr.page(first), log) {
+        if let (Some(log), Some(first)) = (&mut undo.insert, insert) {
+            log.state = match state_after(changes.page(first), log) {
                 page::STATE_TO_PURGE => page::STATE_TO_FREE,
                 state => state,
             };
-            log.state = state;
-            mtr.write(first, page::STATE, &state_and_log(state, log.header));
+            changes.write(first, page::STATE, &state_and_log(log.state, log.header));
         }
-        let lsn = mtr.commit();
+        let lsn = changes.commit();
         if let Some(committed) = committed {
             self.history.push(committed);
         }
@@ -279,28 +318,60 @@ impl UndoSpace {
             return Ok(store.current_lsn());
         }
         let mut mtr = Mtr::begin(store);
-        if let Some(log) = &mut undo.update {
-            debug_assert!(log.first == log.last && log.top.is_none() && !log.untruncated);
-            let first = mtr.latch_exclusive(log.first)?;
+        let update = match &undo.update {
+            Some(log) => {
+                debug_assert!(log.first == log.last && log.top.is_none() && !log.untruncated);
+                let first = mtr.latch_exclusive(log.first)?;
+                let before = get_u16(mtr.page(first), usize::from(log.header) + page::LOG_PREV);
+                if before != 0 && !(page::FIRST_LOG..usize::from(log.header)).contains(&usize::from(before)) {
+                    return Err(mtr.corrupt(first, "an undo log behind one that is not before it"));
+                }
+                Some((first, before))
+            }
+            None => None,
+        };
+        let insert = match &undo.insert {
+            Some(log) => Some(mtr.latch_exclusive(log.first)?),
+            None => None,
+        };
+
+        let mut changes = mtr.certain();
+        if let (Some(log), Some((first, before))) = (&mut undo.update, update) {
             // A page that has earlier logs in the history must not be freed: it goes back to the cache, without the log
             // that was rolled back.
-            let before = get_u16(mtr.page(first), usize::from(log.header) + page::LOG_PREV);
             if before == 0 {
                 log.state = page::STATE_TO_FREE;
-                mtr.write(first, page::STATE, &state_and_log(log.state, log.header));
+                changes.write(first, page::STATE, &state_and_log(log.state, log.header));
             } else {
                 log.state = page::STATE_CACHED;
-                mtr.write(first, page::FREE, &log.header.to_be_bytes());
-                mtr.write(first, usize::from(before) + page::LOG_NEXT, &[0, 0]);
-                mtr.write(first, page::STATE, &state_and_log(log.state, before));
+                changes.write(first, page::FREE, &log.header.to_be_bytes());
+                changes.write(first, usize::from(before) + page::LOG_NEXT, &[0, 0]);
+                changes.write(first, page::STATE, &state_and_log(log.state, before));
             }
         }
-        if let Some(log) = &mut undo.insert {
-            let first = mtr.latch_exclusive(log.first)?;
+        if let (Some(log), Some(first)) = (&mut undo.insert, insert) {
             log.state = page::STATE_TO_FREE;
-            mtr.write(first, page::STATE, &state_and_log(log.state, log.header));
+            changes.write(first, page::STATE, &state_and_log(log.state, log.header));
         }
-        Ok(mtr.commit())
+        Ok(changes.commit())
+    }
+}
+
+/// Where the next record of a transaction goes: a latched page with room for it.
+#[must_use]
+pub struct RecordPlace<'u> {
+    page: PageHandle,
+    kind: LogKind,
+    roll_ptr: RollPtr,
+    /// The log that the record begins.
+    begins: Option<NewLog<'u>>,
+}
+
+impl RecordPlace<'_> {
+    /// What will lead to the record.
+    #[inline]
+    pub fn roll_ptr(&self) -> RollPtr {
+        self.roll_ptr
     }
 }
 

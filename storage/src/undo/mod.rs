@@ -45,7 +45,6 @@
 //! This module knows no rows and no transactions. Sources: the InnoDB internals manual on undo and history.
 
 mod history;
-mod list;
 mod log;
 mod record;
 mod segment;

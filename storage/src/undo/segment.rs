@@ -6,16 +6,16 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use format::bytes::{get_u16, get_u32, get_u64};
 use format::ids::{PageId, PageNo, SpaceId, TrxId};
 use format::page::header::{PageType, TRAILER_BYTES, TYPE};
-use format::page::space::BASE_BYTES;
+use format::page::space::{Address, BASE_BYTES, Base, Node};
 use format::page::undo::{self as page, rseg_slot_count};
 use format::redo::PageOp;
 use format::xid::Xid;
 
 use super::history::HistoryQueue;
-use super::list::{self, Address};
 use super::{Log, LogKind, RecoveredLog, Top, TrxUndo};
 use crate::error::{Error, Result};
-use crate::mtr::{Mtr, PageHandle};
+use crate::list::List;
+use crate::mtr::{Changes, Mtr, PageHandle, Phase};
 use crate::segment::{self, Direction, Segment};
 use crate::store::Store;
 use crate::sync::{Mutex, Rank};
@@ -99,7 +99,7 @@ impl RollbackSegment {
     }
 
     /// Any cached segment.
-    fn take_cached(&self) -> Option<(LogKind, Cached)> {
+    fn take_any_cached(&self) -> Option<(LogKind, Cached)> {
         let mut slots = self.slots.lock();
         let update = slots.cached_update.pop().map(|cached| (LogKind::Update, cached));
         update.or_else(|| slots.cached_insert.pop().map(|cached| (LogKind::Insert, cached)))
@@ -123,7 +123,7 @@ fn slot_at(slot: u16) -> usize {
     page::RSEG_SLOTS + 4 * usize::from(slot)
 }
 
-pub(super) fn write_slot(mtr: &mut Mtr<'_>, header: PageHandle, slot: u16, first: PageNo) {
+pub(super) fn write_slot<P: Phase>(mtr: &mut Mtr<'_, P>, header: PageHandle, slot: u16, first: PageNo) {
     mtr.write(header, slot_at(slot), &first.0.to_be_bytes());
 }
 
@@ -133,11 +133,11 @@ fn create_rollback_segment(mtr: &mut Mtr<'_>, space: SpaceId) -> Result<PageId> 
     let segment = segment::create(mtr, space)?;
     let header = segment::allocate_page(mtr, segment, PageNo(0), Direction::None)?;
     let id = mtr.page_id(header);
-    changed(mtr, header, PageOp::Init { id, page_type: PageType::SYS })?;
+    mtr.apply(header, PageOp::Init { id, page_type: PageType::SYS })?;
     mtr.write(header, page::RSEG_MAX_PAGES, &(u32::MAX - 1).to_be_bytes());
-    list::init(mtr, header, page::RSEG_HISTORY);
+    List { page: header, offset: page::RSEG_HISTORY }.init(mtr);
     mtr.write(header, page::RSEG_SEGMENT, &segment.to_bytes());
-    changed(mtr, header, PageOp::Fill { offset: page::RSEG_SLOTS as u16, count: slots as u16, byte: 0xFF })?;
+    mtr.apply(header, PageOp::Fill { offset: page::RSEG_SLOTS as u16, count: slots as u16, byte: 0xFF })?;
     Ok(id)
 }
 
@@ -151,7 +151,7 @@ impl UndoSpace {
             let system = mtr.latch_exclusive(SYSTEM_PAGE)?;
             if number >= SEGMENTS {
                 let count = (page::TRX_SYS_RSEG_COUNT - number) * page::TRX_SYS_RSEG_BYTES;
-                changed(&mut mtr, system, PageOp::Fill { offset: at as u16, count: count as u16, byte: 0xFF })?;
+                mtr.apply(system, PageOp::Fill { offset: at as u16, count: count as u16, byte: 0xFF })?;
                 mtr.commit();
                 break;
             }
@@ -212,7 +212,7 @@ impl UndoSpace {
     /// Frees the undo segments that are kept for the next transactions, where there is no history that could lie on them.
     pub fn free_cached(&self, store: &Store) -> Result<()> {
         for segment in &self.segments {
-            while let Some((kind, cached)) = segment.take_cached() {
+            while let Some((kind, cached)) = segment.take_any_cached() {
                 let freed = segment.free_without_history(store, cached.slot, cached.first);
                 if !matches!(freed, Ok(true)) {
                     segment.put_cached(kind, cached.slot, cached.first);
@@ -283,16 +283,15 @@ impl UndoSpace {
         }
     }
 
-    /// Gives a transaction a log in the mini-transaction of its first record, which will have `bytes`: on the page of a cached
-    /// segment, if there is one with so much room. Nothing is changed otherwise (`None`).
-    pub(super) fn begin_log_along(
+    /// Latches the page of a cached segment on which a transaction can begin a log along with its first record, of `bytes`.
+    /// None if there is none with so much room.
+    pub(super) fn take_cached(
         &self,
         mtr: &mut Mtr<'_>,
-        undo: &mut TrxUndo,
+        undo: &TrxUndo,
         kind: LogKind,
-        trx_id: TrxId,
         bytes: usize,
-    ) -> Result<Option<PageHandle>> {
+    ) -> Result<Option<NewLog<'_>>> {
         let segment = match undo.segment {
             Some(number) => self.segment(number)?,
             None => self.next_segment(),
@@ -304,22 +303,24 @@ impl UndoSpace {
             }
             return Ok(None);
         };
+        let mut taken = Taken { segment, kind, cached, used: false };
         let id = PageId::new(segment.header.space, cached.first);
-        let latched = mtr.latch_exclusive(id);
-        let owner = LogOwner { trx_id, dictionary: undo.dictionary, xid: undo.xid.as_deref() };
-        let first = match latched {
-            Ok(first) if room_behind(mtr.page(first), kind) >= owner.header_bytes() + bytes => first,
-            latched => {
-                segment.put_cached(kind, cached.slot, cached.first);
-                mtr.release(latched?);
-                return Ok(None);
-            }
+        let page = mtr.latch_exclusive(id)?;
+        if let Err(error) = check_logs(id, mtr.page(page)) {
+            // The next transaction need not meet it, too.
+            taken.used = true;
+            return Err(error);
+        }
+        let header_bytes = LogOwner::header_bytes_of(undo.xid.is_some());
+        if room_behind(mtr.page(page), kind) < header_bytes + bytes {
+            mtr.release(page);
+            return Ok(None);
+        }
+        let header = match kind {
+            LogKind::Insert => page::FIRST_LOG as u16,
+            LogKind::Update => page::free(mtr.page(page)),
         };
-        let header = begin_again(mtr, first, kind, &owner);
-        let start = header + owner.header_bytes() as u16;
-        undo.begun(segment, kind, Log::new(cached.slot, id, header, start));
-        self.counters.logs_reused.fetch_add(1, Ordering::Relaxed);
-        Ok(Some(first))
+        Ok(Some(NewLog { taken, page, start: header + header_bytes as u16 }))
     }
 
     /// The rollback segment of the next transaction.
@@ -344,8 +345,9 @@ impl UndoSpace {
         let id = mtr.page_id(first);
         init_page(&mut mtr, first, kind, page::FIRST_LOG)?;
         mtr.write(first, page::SEGMENT, &segment.to_bytes());
-        list::init(&mut mtr, first, page::PAGE_LIST);
-        list::push_last(&mut mtr, first, page::PAGE_LIST, first, page::PAGE_NODE)?;
+        let pages = List { page: first, offset: page::PAGE_LIST };
+        pages.init(&mut mtr);
+        pages.push_last(&mut mtr, Address::new(id.page, page::PAGE_NODE as u16))?;
         let header = begin_header(&mut mtr, first, 0, owner);
         write_slot(&mut mtr, rollback_header, slot, id.page);
         mtr.commit();
@@ -364,11 +366,76 @@ impl UndoSpace {
         let id = PageId::new(rollback.header.space, first);
         let mut mtr = Mtr::begin(store);
         let first = mtr.latch_exclusive(id)?;
-        let header = begin_again(&mut mtr, first, kind, owner);
-        mtr.commit();
+        check_logs(id, mtr.page(first))?;
+        if room_behind(mtr.page(first), kind) < owner.header_bytes() {
+            return Err(Error::corrupt_page(id, "a cached undo segment without room"));
+        }
+        let mut changes = mtr.certain();
+        let header = begin_again(&mut changes, first, kind, owner);
+        changes.commit();
         self.counters.logs_reused.fetch_add(1, Ordering::Relaxed);
         Ok((id, header))
     }
+}
+
+/// A cached segment that was taken. Unless it is used it goes back.
+struct Taken<'u> {
+    segment: &'u RollbackSegment,
+    kind: LogKind,
+    cached: Cached,
+    used: bool,
+}
+
+impl Drop for Taken<'_> {
+    fn drop(&mut self) {
+        if !self.used {
+            self.segment.put_cached(self.kind, self.cached.slot, self.cached.first);
+        }
+    }
+}
+
+/// A log that a transaction can begin on a page that is latched and has room for it.
+pub(super) struct NewLog<'u> {
+    taken: Taken<'u>,
+    pub page: PageHandle,
+    /// Where its first record will be.
+    pub start: u16,
+}
+
+impl NewLog<'_> {
+    /// The number of its rollback segment.
+    pub fn segment(&self) -> u8 {
+        self.taken.segment.number
+    }
+
+    /// Begins the log.
+    pub fn begin(mut self, changes: &mut Changes<'_>, undo: &mut TrxUndo, trx_id: TrxId) {
+        let Taken { segment, kind, cached, .. } = self.taken;
+        let owner = LogOwner { trx_id, dictionary: undo.dictionary, xid: undo.xid.as_deref() };
+        let header = begin_again(changes, self.page, kind, &owner);
+        let first = changes.page_id(self.page);
+        undo.begun(segment, kind, Log::new(cached.slot, first, header, self.start));
+        self.taken.used = true;
+    }
+}
+
+/// Checks where the logs of an undo segment's first page begin and end.
+fn check_logs(id: PageId, first: &[u8]) -> Result<()> {
+    let log = get_u16(first, page::LAST_LOG);
+    if usize::from(log) < page::FIRST_LOG || usize::from(log) + page::LOG_HEADER_BYTES > first.len() {
+        return Err(Error::corrupt_page(id, "an undo segment without a log"));
+    }
+    let before = get_u16(first, usize::from(log) + page::LOG_PREV);
+    if before != 0 && (usize::from(before) < page::FIRST_LOG || before >= log) {
+        return Err(Error::corrupt_page(id, "an undo log behind one that is not before it"));
+    }
+    // A cached segment is one whose page has room, see `log::state_after`.
+    let cached = get_u16(first, page::STATE) == page::STATE_CACHED;
+    let end = if cached { first.len() * 3 / 4 } else { first.len() - TRAILER_BYTES };
+    if !(log..=end as u16).contains(&page::free(first)) {
+        return Err(Error::corrupt_page(id, "an undo page whose free bytes begin elsewhere"));
+    }
+    Ok(())
 }
 
 /// Bytes that a new log would have on the page of a cached segment.
@@ -380,7 +447,7 @@ fn room_behind(first: &[u8], kind: LogKind) -> usize {
 }
 
 /// Begins a log on the page of a cached segment.
-fn begin_again(mtr: &mut Mtr<'_>, first: PageHandle, kind: LogKind, owner: &LogOwner<'_>) -> u16 {
+fn begin_again<P: Phase>(mtr: &mut Mtr<'_, P>, first: PageHandle, kind: LogKind, owner: &LogOwner<'_>) -> u16 {
     let before = match kind {
         // Nobody wants the old records: the page starts over.
         LogKind::Insert => {
@@ -396,7 +463,7 @@ fn begin_again(mtr: &mut Mtr<'_>, first: PageHandle, kind: LogKind, owner: &LogO
 /// Makes an undo page without records.
 pub(super) fn init_page(mtr: &mut Mtr<'_>, handle: PageHandle, kind: LogKind, free: usize) -> Result<()> {
     let id = mtr.page_id(handle);
-    changed(mtr, handle, PageOp::Init { id, page_type: PageType::UNDO_LOG })?;
+    mtr.apply(handle, PageOp::Init { id, page_type: PageType::UNDO_LOG })?;
     let kind = match kind {
         LogKind::Insert => page::KIND_INSERT,
         LogKind::Update => page::KIND_UPDATE,
@@ -418,14 +485,18 @@ struct LogOwner<'x> {
 
 impl LogOwner<'_> {
     fn header_bytes(&self) -> usize {
-        if self.xid.is_some() { page::LOG_HEADER_XID_BYTES } else { page::LOG_HEADER_BYTES }
+        LogOwner::header_bytes_of(self.xid.is_some())
+    }
+
+    fn header_bytes_of(has_xid: bool) -> usize {
+        if has_xid { page::LOG_HEADER_XID_BYTES } else { page::LOG_HEADER_BYTES }
     }
 }
 
 const _: () = assert!(page::LOG_XID_FORMAT + Xid::BYTES == page::LOG_HEADER_XID_BYTES);
 
 /// Begins a log at the first free byte of a segment's first page, behind the log whose header is at `before` (0 if none).
-fn begin_header(mtr: &mut Mtr<'_>, first: PageHandle, before: u16, owner: &LogOwner<'_>) -> u16 {
+fn begin_header<P: Phase>(mtr: &mut Mtr<'_, P>, first: PageHandle, before: u16, owner: &LogOwner<'_>) -> u16 {
     let header = page::free(mtr.page(first));
     let header_bytes = owner.header_bytes();
     let start = header + header_bytes as u16;
@@ -460,14 +531,6 @@ pub(super) fn state_and_log(state: u16, log: u16) -> [u8; 4] {
 const _: () = assert!(page::STATE + 2 == page::LAST_LOG && page::START + 2 == page::FREE);
 const _: () = assert!(page::KIND + 2 == page::START && page::PAGE_LIST + BASE_BYTES == page::FIRST_LOG);
 
-/// Applies an operation that cannot fail but by damage.
-pub(super) fn changed(mtr: &mut Mtr<'_>, page: PageHandle, op: PageOp<'_>) -> Result<()> {
-    match mtr.apply(page, op) {
-        Ok(()) => Ok(()),
-        Err(cause) => Err(Error::corrupt_page(mtr.page_id(page), cause)),
-    }
-}
-
 impl RollbackSegment {
     /// Sorts the slots into free, cached, and the logs of transactions that had not ended. Finishes what a crash left.
     fn load(&self, store: &Store, recovered: &mut BTreeMap<TrxId, RecoveredLog>, newest: &mut TrxId) -> Result<()> {
@@ -482,20 +545,8 @@ impl RollbackSegment {
             let id = PageId::new(self.header.space, first);
             let (state, kind, log, trx_id, dictionary, xid) = {
                 let page = store.read(id)?;
+                check_logs(id, &page)?;
                 let log = get_u16(&page, page::LAST_LOG);
-                if usize::from(log) < page::FIRST_LOG || usize::from(log) + page::LOG_HEADER_BYTES > page.len() {
-                    return Err(Error::corrupt_page(id, "an undo segment without a log"));
-                }
-                let before = get_u16(&page, usize::from(log) + page::LOG_PREV);
-                if before != 0 && (usize::from(before) < page::FIRST_LOG || before >= log) {
-                    return Err(Error::corrupt_page(id, "an undo log behind one that is not before it"));
-                }
-                // A cached segment is one whose page has room, see `log::state_after`.
-                let cached = get_u16(&page, page::STATE) == page::STATE_CACHED;
-                let end = if cached { page.len() * 3 / 4 } else { page.len() - TRAILER_BYTES };
-                if !(log..=end as u16).contains(&page::free(&page)) {
-                    return Err(Error::corrupt_page(id, "an undo page whose free bytes begin elsewhere"));
-                }
                 let kind = match get_u16(&page, page::KIND) {
                     page::KIND_INSERT => LogKind::Insert,
                     _ => LogKind::Update,
@@ -531,7 +582,7 @@ impl RollbackSegment {
     fn recover_log(&self, store: &Store, slot: u16, first: PageId, header: u16) -> Result<Log> {
         let (last, start) = {
             let page = store.read(first)?;
-            let last = PageId::new(first.space, list::last(&page, page::PAGE_LIST).page);
+            let last = PageId::new(first.space, Base::read(&page, page::PAGE_LIST).last.page);
             (last, get_u16(&page, usize::from(header) + page::LOG_START))
         };
         let mut log = Log { last, ..Log::new(slot, first, header, start) };
@@ -544,7 +595,7 @@ impl RollbackSegment {
         let first = PageId::new(self.header.space, first);
         let mut mtr = Mtr::begin(store);
         let header = mtr.latch_exclusive(self.header)?;
-        if list::length(mtr.page(header), page::RSEG_HISTORY) > 0 {
+        if Base::read(mtr.page(header), page::RSEG_HISTORY).length > 0 {
             return Ok(false);
         }
         let page = mtr.latch_exclusive(first)?;
@@ -593,12 +644,13 @@ pub(super) fn free_all_but_first(store: &Store, first: PageId) -> Result<()> {
         let Some(segment) = Segment::read(mtr.page(page), page::SEGMENT) else {
             return Err(Error::corrupt_page(first, "an undo segment without its header"));
         };
-        let mut left = list::length(mtr.page(page), page::PAGE_LIST);
+        let pages = List { page, offset: page::PAGE_LIST };
+        let mut left = pages.length(&mtr);
         for _ in 0..FREE_STEP {
             if left > 1 {
-                let last = PageId::new(first.space, list::last(mtr.page(page), page::PAGE_LIST).page);
+                let last = PageId::new(first.space, pages.base(&mtr).last.page);
                 let handle = mtr.latch_exclusive(last)?;
-                list::remove(&mut mtr, page, page::PAGE_LIST, handle, page::PAGE_NODE)?;
+                pages.remove(&mut mtr, Address::new(last.page, page::PAGE_NODE as u16))?;
                 free_page(&mut mtr, segment, handle)?;
                 left -= 1;
             }
@@ -647,7 +699,7 @@ impl Log {
             if id == self.first {
                 return Ok(None);
             }
-            let before: Address = list::prev(&page, page::PAGE_NODE);
+            let before = Node::read(&page, page::PAGE_NODE).prev;
             if before.is_null() {
                 return Err(Error::corrupt_page(id, "an undo page without a page before it"));
             }

@@ -446,6 +446,22 @@ pub fn insert_list<'r>(
     if free_bytes(page, count) < bytes || heap_count(page) + count > 0x1FFF {
         return Err(Error::Full);
     }
+    if count > 0 {
+        // All of them come into one group, or into those that it is split into: no insert fails behind this.
+        if after != INFIMUM {
+            check_user(page, after)?;
+        }
+        let owner = owner_of(page, check(page, next_raw(page, usize::from(after)))?)?;
+        if owned(page, owner) > OWNED_MAX {
+            return Err(Error::corrupt("a group of too many records", owner));
+        }
+        check_group(page, super::navigate::slot_of(page, owner)?)?;
+        // The group is split when it gets its ninth member, and five of them stay.
+        let splits = (usize::from(owned(page, owner)) + count).saturating_sub(5) / 4;
+        if heap_top(page) + bytes + splits * SLOT_BYTES > directory_start(page) {
+            return Err(Error::corrupt("a directory larger than its records need", SLOTS));
+        }
+    }
     let mut after = after;
     for record in records {
         after = insert(page, after, Place::Top, record)?;
@@ -483,29 +499,38 @@ pub fn reorganize(page: &mut [u8], sizes: impl Iterator<Item = Result<(u16, u16)
     }
 
     let old = page.to_vec();
+    let rewritten = rewrite(page, &old, sizes);
+    if rewritten.is_err() {
+        page.copy_from_slice(&old);
+    }
+    rewritten
+}
+
+/// Writes the records of `old`, whose sizes have been checked, to the start of the heap.
+fn rewrite(page: &mut [u8], old: &[u8], sizes: impl Iterator<Item = Result<(u16, u16)>>) -> Result<()> {
     let level = super::level(page);
     let mut newest = 0;
     clear(page, level);
     let mut after = INFIMUM;
-    let mut record = next_raw(&old, usize::from(INFIMUM));
+    let mut record = next_raw(old, usize::from(INFIMUM));
     for size in sizes {
         let (extra, data) = size?;
         let (extra, data) = (usize::from(extra), usize::from(data));
         let image = RecordImage {
-            info: record::info(&old, record),
+            info: record::info(old, record),
             extra: &old[record - extra..record - HEADER_BYTES],
             data: &old[record..record + data],
         };
         after = insert(page, after, Place::Top, image)?;
-        if record == usize::from(last_insert(&old)) {
+        if record == usize::from(last_insert(old)) {
             newest = after;
         }
-        record = next_raw(&old, record);
+        record = next_raw(old, record);
     }
     // A run of inserts goes on as if nothing had happened.
     put_u16(page, LAST_INSERT, newest);
-    put_u16(page, DIRECTION, get_u16(&old, DIRECTION));
-    put_u16(page, DIRECTION_COUNT, get_u16(&old, DIRECTION_COUNT));
+    put_u16(page, DIRECTION, get_u16(old, DIRECTION));
+    put_u16(page, DIRECTION_COUNT, get_u16(old, DIRECTION_COUNT));
     Ok(())
 }
 

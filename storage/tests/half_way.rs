@@ -1,0 +1,151 @@
+//! What fails in the middle of a change of shape, or of a commit, is the error of one statement: nothing of it is left, the
+//! engine goes on, and so it does after a restart.
+
+use std::sync::Arc;
+
+use format::collation::CollationId;
+use format::value::ColumnType;
+use storage::io::sim::SimDisk;
+use storage::io::{Caching, Disk, OpenMode};
+use storage::{
+    Column, ColumnSet, Config, Engine, Error, IndexDefinition, ReadMode, Result, Row, Table, TableDefinition, Trx,
+    TrxOptions,
+};
+
+fn open(disk: &SimDisk, config: &Config) -> Arc<Engine> {
+    Engine::open(Arc::new(disk.clone()), config.clone()).unwrap()
+}
+
+fn number() -> ColumnType {
+    ColumnType::Int { bytes: 4, unsigned: true }
+}
+
+/// An instance with a table `d.t`, whose rows are about 270 bytes long.
+fn instance(config: &Config) -> (SimDisk, Arc<Engine>, Arc<Table>) {
+    let disk = SimDisk::new(9);
+    Engine::create(Arc::new(disk.clone()), config).unwrap();
+    let engine = open(&disk, config);
+    engine.create_database("d", CollationId::DEFAULT, &TrxOptions::patient()).unwrap();
+    let definition = TableDefinition {
+        database: "d".into(),
+        name: "t".into(),
+        columns: vec![
+            Column::new("id", number(), false),
+            Column::new("v", number(), false),
+            Column::new("filler", ColumnType::Binary { bytes: 250 }, false),
+        ],
+        indexes: vec![IndexDefinition::new("PRIMARY", true, &[0])],
+        ..TableDefinition::default()
+    };
+    let table = engine.create_table(definition, &TrxOptions::patient()).unwrap();
+    (disk, engine, table)
+}
+
+fn insert(trx: &mut Trx, table: &Table, id: u32) -> Result<()> {
+    trx.insert(table, &[Some(&id.to_be_bytes()), Some(&0u32.to_be_bytes()), Some(&[b'x'; 250])])
+}
+
+fn update(trx: &mut Trx, table: &Table, id: u32, v: u32) -> Result<()> {
+    let mut row = Row::new();
+    let key = [Some(&id.to_be_bytes()[..])];
+    assert!(trx.get(table, 0, &key, ReadMode::EXCLUSIVE, &ColumnSet::first(3), &mut row)?);
+    trx.update(table, &row, &[(1, Some(&v.to_be_bytes()))])
+}
+
+fn value(trx: &mut Trx, table: &Table, id: u32) -> Result<Option<u32>> {
+    let mut row = Row::new();
+    let key = [Some(&id.to_be_bytes()[..])];
+    let found = trx.get(table, 0, &key, ReadMode::Consistent, &ColumnSet::first(3), &mut row)?;
+    Ok(found.then(|| u32::from_be_bytes(row.get(1).unwrap().try_into().unwrap())))
+}
+
+#[test]
+fn a_split_beside_a_damaged_page_is_an_error_of_one_statement() {
+    const DAMAGED: u64 = 8;
+    let config = Config { page_bytes: 4096, pool_bytes: 256 * 4096, ..Config::tiny() };
+    let (disk, engine, table) = instance(&config);
+    let mut trx = engine.begin(TrxOptions::default());
+    (0..400).for_each(|id| insert(&mut trx, &table, 2 * id).unwrap());
+    trx.commit().unwrap();
+    drop(table);
+    engine.close().unwrap();
+
+    let file = disk.open("d/t.ibd", OpenMode::ReadWrite, Caching::Cached).unwrap();
+    let mut byte = [0];
+    file.read_at(DAMAGED * 4096 + 200, &mut byte).unwrap();
+    file.write_at(DAMAGED * 4096 + 200, &[byte[0] ^ 1]).unwrap();
+    for life in 0..2 {
+        let engine = open(&disk, &config);
+        let mut trx = engine.begin(TrxOptions::default());
+        let table = trx.open_table("d", "t").unwrap();
+        let (mut refused, mut done) = (0, Vec::new());
+        // Between all rows, so that each leaf splits, and the one left of the damaged page, too.
+        for id in (0..400).map(|id| 2 * id + 1) {
+            match insert(&mut trx, &table, id) {
+                Ok(()) => done.push(id),
+                Err(Error::DuplicateKey { .. }) if life == 1 => done.push(id),
+                Err(Error::Corrupt { page: Some(page), .. }) => {
+                    assert_eq!(u64::from(page.page.0), DAMAGED);
+                    refused += 1;
+                }
+                Err(error) => panic!("row {id}: {error}"),
+            }
+            assert!(!engine.store().is_poisoned(), "row {id}");
+        }
+        // The rows of the damaged page itself, and those that would split the leaf before it: but not all of that leaf.
+        assert!((8..40).contains(&refused), "{refused}");
+        trx.commit().unwrap();
+        let mut trx = engine.begin(TrxOptions::default());
+        for id in done {
+            assert_eq!(value(&mut trx, &table, id).unwrap(), Some(0));
+        }
+        trx.commit().unwrap();
+        drop(table);
+        engine.close().unwrap();
+    }
+}
+
+#[test]
+fn a_commit_whose_history_cannot_be_read_is_an_error_of_that_commit() {
+    // Few frames, so that the pages of the history are not in memory.
+    let config = Config { page_bytes: 4096, pool_bytes: 40 * 4096, ..Config::tiny() };
+    let (disk, engine, table) = instance(&config);
+    let mut trx = engine.begin(TrxOptions::default());
+    (0..600).for_each(|id| insert(&mut trx, &table, id).unwrap());
+    trx.commit().unwrap();
+    let scan = || {
+        let mut trx = engine.begin(TrxOptions::default());
+        (0..600).for_each(|id| assert!(value(&mut trx, &table, id).unwrap().is_some()));
+        trx.commit().unwrap();
+    };
+    // A reader of old versions, so that purge leaves the history alone.
+    let mut reader = engine.begin(TrxOptions::default());
+    assert_eq!(value(&mut reader, &table, 0).unwrap(), Some(0));
+    let mut refused = 0;
+    let mut v = 0;
+    for round in 0..12 {
+        // As many transactions as there are rollback segments, so that each has a history.
+        for _ in 0..32 {
+            v += 1;
+            let mut trx = engine.begin(TrxOptions::default());
+            // More than one page of undo, so that the next one does not write to the same pages.
+            (0..30).for_each(|id| update(&mut trx, &table, id, v).unwrap());
+            engine.store().checkpoint().unwrap();
+            scan();
+            let read = disk.reads() + 1 + round % 6;
+            disk.set_faults(|faults| faults.failing_read = Some(read));
+            match trx.commit() {
+                Ok(()) => {}
+                Err(Error::Io { .. }) => refused += 1,
+                Err(error) => panic!("commit: {error}"),
+            }
+            disk.set_faults(|faults| faults.failing_read = None);
+            assert!(!engine.store().is_poisoned());
+        }
+    }
+    assert!(refused > 20, "{refused} commits were refused");
+    drop((reader, table));
+    engine.close().unwrap();
+    let engine = open(&disk, &config);
+    assert!(engine.check().unwrap().is_clean());
+}
