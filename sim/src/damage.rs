@@ -60,13 +60,6 @@ impl Run {
         match outcome {
             Err(error) => {
                 let text = error.to_string();
-                // Undo logs whose pages do not fit together, of a damaged one or of a log that ends early: whoever notices
-                // that in the middle of a change ends the engine, which is no answer either. The reason is in its log.
-                let of_undo = damage.path.as_ref().is_some_and(|path| path.starts_with("undo_"));
-                if matches!(error, Error::Poisoned) && (of_undo || damage.may_lose) {
-                    self.report.count(format!("damage stops the engine: {kind}"));
-                    return Ok(());
-                }
                 if let Some(path) = &damage.path
                     && !names(&error, &text, path)
                 {

@@ -99,7 +99,8 @@ impl List {
         let space = self.space(mtr);
         let spot = latch(mtr, space, node)?;
         let neighbour = if end == End::First { base.first } else { base.last };
-        if neighbour.is_null() != (base.length == 0) || base.first.is_null() != base.last.is_null() || neighbour == node {
+        if neighbour.is_null() != (base.length == 0) || base.first.is_null() != base.last.is_null() || neighbour == node
+        {
             return Err(self.corrupt(mtr, "its length and its ends disagree"));
         }
         let Some(length) = base.length.checked_add(1) else { return Err(self.corrupt(mtr, "its length")) };

@@ -67,8 +67,8 @@ fn a_split_beside_a_damaged_page_is_an_error_of_one_statement() {
     let mut trx = engine.begin(TrxOptions::default());
     (0..400).for_each(|id| insert(&mut trx, &table, 2 * id).unwrap());
     trx.commit().unwrap();
-    drop(table);
     engine.close().unwrap();
+    drop((table, engine));
 
     let file = disk.open("d/t.ibd", OpenMode::ReadWrite, Caching::Cached).unwrap();
     let mut byte = [0];
@@ -100,7 +100,6 @@ fn a_split_beside_a_damaged_page_is_an_error_of_one_statement() {
             assert_eq!(value(&mut trx, &table, id).unwrap(), Some(0));
         }
         trx.commit().unwrap();
-        drop(table);
         engine.close().unwrap();
     }
 }
@@ -146,6 +145,7 @@ fn a_commit_whose_history_cannot_be_read_is_an_error_of_that_commit() {
     assert!(refused > 20, "{refused} commits were refused");
     drop((reader, table));
     engine.close().unwrap();
+    drop(engine);
     let engine = open(&disk, &config);
     assert!(engine.check().unwrap().is_clean());
 }

@@ -16,7 +16,7 @@ use format::page::blob::{self, Reference};
 use format::page::header::{self, PageType};
 use format::redo::PageOp;
 
-use super::{on};
+use super::on;
 use crate::error::{Error, Result};
 use crate::mtr::Mtr;
 use crate::segment::{self, Direction, Segment};

@@ -191,6 +191,13 @@ impl Redo {
         self.age() > self.file.capacity() / 8 * 7
     }
 
+    /// Whether statements should not change more, if that cannot be written: what they did may have to be undone, and that
+    /// is logged, too.
+    #[inline]
+    pub fn is_filling(&self) -> bool {
+        self.age() > self.file.capacity() / 8 * 5
+    }
+
     /// Whether so much waits in memory that it should be written before more comes.
     #[inline]
     pub fn is_behind(&self) -> bool {

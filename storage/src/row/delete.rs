@@ -17,6 +17,7 @@ use crate::undo::{LogKind, UndoKind, UndoSpace};
 
 /// Deletes a row. `row` has at least the columns of the clustered key, as a locking read found them.
 pub fn delete(ctx: &Context<'_>, trx: &mut Transaction, table: &Table, row: &Row) -> Result<()> {
+    ctx.store.check_headroom()?;
     trx.assign_id(ctx.store, ctx.registry, ctx.locks)?;
     trx.locks.intend(table.id, LockMode::Exclusive);
     let savepoint = trx.undo.savepoint();

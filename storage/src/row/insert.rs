@@ -24,6 +24,7 @@ use crate::undo::{LogKind, UndoSpace};
 /// Inserts a row: its values in table order, stored bytes. On an error nothing of the row is left.
 pub fn insert(ctx: &Context<'_>, trx: &mut Transaction, table: &Table, values: &[Option<&[u8]>]) -> Result<()> {
     assert!(values.len() == table.columns.len(), "a value for every column");
+    ctx.store.check_headroom()?;
     trx.assign_id(ctx.store, ctx.registry, ctx.locks)?;
     trx.locks.intend(table.id, LockMode::Exclusive);
     let row_id = match table.has_row_id() {

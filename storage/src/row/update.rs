@@ -26,6 +26,7 @@ pub(super) type Changes<'a> = [(usize, Option<&'a [u8]>)];
 /// Gives a row new values in some columns. `row` has at least the columns of the clustered key, as a locking read found
 /// them. On an error the row is as it was.
 pub fn update(ctx: &Context<'_>, trx: &mut Transaction, table: &Table, row: &Row, changes: &Changes<'_>) -> Result<()> {
+    ctx.store.check_headroom()?;
     trx.assign_id(ctx.store, ctx.registry, ctx.locks)?;
     trx.locks.intend(table.id, LockMode::Exclusive);
     let savepoint = trx.undo.savepoint();

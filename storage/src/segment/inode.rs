@@ -5,9 +5,9 @@ use format::page::space::{self as layout, Address, Base};
 use format::page::{get_u32, get_u64};
 
 use super::Direction;
-use crate::list::List;
 use super::space::{Extent, Space};
 use crate::error::Result;
+use crate::list::List;
 use crate::mtr::PageHandle;
 
 /// From this many extents on, a segment takes several at a time.
@@ -310,7 +310,9 @@ impl Inode {
         // The first inode page stays for ever: readers of the file look for it where it is.
         if self.address.page != layout::INODE_PAGE && !(0..slots).any(|slot| is_used(space, slot)) {
             space.list(layout::INODES_FREE_LIST).remove(space.mtr, node)?;
-            let extent = space.extent_of(self.address.page)?.expect("the inode page has been allocated");
+            let Some(extent) = space.extent_of(self.address.page)? else {
+                return Err(space.corrupt(self.page, "an inode page behind the free limit"));
+            };
             let index = (self.address.page.0 % space.extent_pages()) as usize;
             space.free_fragment(extent, index)?;
         }

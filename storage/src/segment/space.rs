@@ -10,8 +10,8 @@ use format::redo::PageOp;
 use format::transform::encryption::KeyInfo;
 
 use super::FIXED_TYPES;
-use crate::list::List;
 use crate::error::{Error, Result};
+use crate::list::List;
 use crate::mtr::{Mtr, PageHandle};
 use crate::store::Tablespace;
 
@@ -401,7 +401,9 @@ impl<'m, 's> Space<'m, 's> {
         let size = self.size();
         if size < extent {
             // In a small file all are single pages of the first extent.
-            let first = self.extent_of(PageNo(0))?.expect("the first extent has a descriptor");
+            let Some(first) = self.extent_of(PageNo(0))? else {
+                return Err(self.corrupt(self.header, "a first extent without a descriptor"));
+            };
             let used = self.extent_used(first) as u32;
             let promised = tablespace.reserved_pages().load(Ordering::Relaxed);
             let wanted = used + promised + pages;

@@ -174,6 +174,29 @@ impl Store {
         }
     }
 
+    /// Whether a statement may change one row more. Undoing the row and committing it takes frames and room in the log as well,
+    /// so a full disk refuses the statement while there is some of both left. The caller holds no latch.
+    #[inline]
+    pub fn check_headroom(&self) -> Result<()> {
+        let has_cleaners = self.pool.cleaner_signals().has_cleaners();
+        match self.pool.check_disk() {
+            // The cleaners write what they can.
+            Ok(()) if has_cleaners => Ok(()),
+            full => self.make_headroom(full),
+        }
+    }
+
+    fn make_headroom(&self, full: Result<()>) -> Result<()> {
+        let (dirty, frames) = (self.pool.dirty_count(), self.pool.frame_count());
+        // Without cleaners mini-transactions stop at half of the frames, see `is_short_of_frames`.
+        let frames_kept = if full.is_err() { frames / 4 } else { frames / 8 * 5 };
+        if !self.redo.is_filling() && dirty < frames - frames_kept {
+            return Ok(());
+        }
+        full?;
+        self.flush_step(INLINE_PAGES).map(drop)
+    }
+
     /// Without cleaners somebody has to see to it that a mini-transaction finds frames.
     #[inline]
     fn is_short_of_frames(&self) -> bool {
