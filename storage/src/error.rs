@@ -4,14 +4,13 @@
 //! Only three things become an error: what another transaction or the user did, what a device did, and bytes that are
 //! not those we wrote. Our own mistakes are asserts.
 //!
-//! The reaction to an I/O failure is decided here and nowhere else, see [`Error::from_io`]: a full disk is ordinary, for
-//! nothing was lost; everything else that fails on the way to disk poisons the engine, because after a failed sync
-//! nobody knows which bytes are durable ("Can Applications Recover from fsync Failures?", USENIX ATC 2020).
+//! What an I/O failure means is decided in two places: here, where [`Error::from_io`] tells a full disk, which is ordinary
+//! because nothing was lost, from a broken one; and in `gate`, where whatever else fails on the way to disk poisons the
+//! engine.
 
 use std::fmt;
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use format::ids::PageId;
 
@@ -66,6 +65,18 @@ pub enum Error {
     /// An earlier write or sync failed, so what is on disk is unknown until recovery. Nothing is written any more.
     Poisoned,
 }
+
+/// The cause of an I/O error: the call was not made, because an earlier one has failed.
+#[derive(Clone, Copy, Debug)]
+pub struct Refused;
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "refused, because an earlier write failed")
+    }
+}
+
+impl std::error::Error for Refused {}
 
 /// A row at odds with a foreign key.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -149,12 +160,12 @@ impl From<ForeignKeyRefusal> for Error {
 }
 
 impl Error {
-    /// Turns the failure of a *read, open or extend* into a reaction. Failed writes and syncs of the flush path go to
-    /// `Store::poison` as well.
+    /// Turns the failure of an I/O call into a reaction. A write or sync that failed has poisoned the engine by then.
     pub fn from_io(doing: &'static str, cause: io::Error) -> Error {
         match cause.kind() {
             // Nothing was written in place; the caller takes its change back.
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Error::DiskFull { doing },
+            _ if cause.get_ref().is_some_and(|cause| cause.is::<Refused>()) => Error::Poisoned,
             _ => Error::Io { doing, cause: Arc::new(cause) },
         }
     }
@@ -225,56 +236,6 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
-
-/// Whether the instance may still write. Shared by all that write; once poisoned, for ever.
-#[derive(Debug, Default)]
-pub struct Health {
-    poisoned: AtomicBool,
-}
-
-impl Health {
-    #[inline]
-    pub fn check(&self) -> Result<()> {
-        if self.is_poisoned() { Err(Error::Poisoned) } else { Ok(()) }
-    }
-
-    #[inline]
-    pub fn is_poisoned(&self) -> bool {
-        self.poisoned.load(Ordering::Relaxed)
-    }
-
-    /// The first reason is logged; what fails after it is a consequence.
-    pub fn poison(&self, reason: &dyn fmt::Display) {
-        if !self.poisoned.swap(true, Ordering::SeqCst) {
-            tracing::error!("nothing is written any more, restart to recover: {reason}");
-        }
-    }
-
-    /// Ends writing without a reason to worry: the instance is closed.
-    pub fn close(&self) {
-        self.poisoned.store(true, Ordering::SeqCst);
-    }
-
-    /// Runs what undoes changes, and once more if a page could not be read: the next read may succeed, and no client should
-    /// lose its transaction to one that did not.
-    pub fn insist<T>(&self, mut undo: impl FnMut() -> Result<T>) -> Result<T> {
-        match undo() {
-            Err(Error::Io { .. }) if !self.is_poisoned() => undo(),
-            done => done,
-        }
-    }
-
-    /// Passes a result of writing or syncing on. A failed device poisons; a full disk, or a name that is taken, is
-    /// ordinary.
-    pub fn judge<T>(&self, result: Result<T>) -> Result<T> {
-        if let Err(error) = &result
-            && matches!(error, Error::Io { .. })
-        {
-            self.poison(error);
-        }
-        result
-    }
-}
 
 #[cfg(test)]
 mod tests {

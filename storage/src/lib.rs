@@ -12,6 +12,8 @@ pub mod schema;
 
 pub mod io;
 
+pub mod gate;
+
 pub mod tablespace;
 
 pub mod redo;

@@ -14,8 +14,9 @@
 //!            File         whether it is open
 //!             Pool        a shard of the page table
 //!               Lru       free list and LRU
-//!                 LogFlush, Log, FlushList    commit of a mini-transaction
-//!                   Leaf  anything that takes nothing further
+//!                 Checkpoint, LogFlush, Log, FlushList    commit of a mini-transaction
+//!                   FileSync    a sync of one file
+//!                     Leaf  anything that takes nothing further
 //! ```
 //!
 //! Invariants:
@@ -61,9 +62,13 @@ pub enum Rank {
     File,
     Pool,
     Lru,
+    /// How far the log has been freed.
+    Checkpoint,
     LogFlush,
     Log,
     FlushList,
+    /// A sync of one file.
+    FileSync,
     /// Takes nothing further.
     Leaf,
 }

@@ -109,7 +109,7 @@ impl Backup {
         let config = store.config();
         // A page that the log of before a crash makes anew may be anything on the disk until then.
         store.apply_all_pending()?;
-        let checkpoint = store.redo().begin_archive(disk.clone())?;
+        let checkpoint = store.redo().begin_archive(store.scratch_disk().clone())?;
         // From here on the archive is ended by `Drop`.
         let mut backup = Backup::new(disk, config, checkpoint, Log::Running { store: store.clone(), _hold: hold });
         let mut known = FxHashSet::default();

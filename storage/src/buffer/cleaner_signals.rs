@@ -6,6 +6,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use crate::gate::Waiters;
 use crate::sync::{Condvar, Mutex, Rank};
 
 /// See the module header.
@@ -151,6 +152,15 @@ impl CleanerSignals {
     pub fn close(&self) {
         self.state.lock().closing = true;
         for waiting in [&self.work, &self.help, &self.sync, &self.progress, &self.closed] {
+            waiting.notify_all();
+        }
+    }
+}
+
+impl Waiters for CleanerSignals {
+    fn wake_all(&self) {
+        drop(self.state.lock());
+        for waiting in [&self.work, &self.help, &self.sync, &self.progress] {
             waiting.notify_all();
         }
     }

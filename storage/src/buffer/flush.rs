@@ -19,6 +19,9 @@
 //!
 //! Invariants:
 //!
+//! * A batch that fails leaves its pages dirty, whatever the reason; `gate` has decided by then whether anything may be
+//!   written again. Nothing here has to ask before it writes: a page that a dropped mini-transaction has half changed is
+//!   seen under its latch, which was released after the poisoning, and its write is refused.
 //! * Every change not durable in its tablespace is covered by the flush list's accounts; see [`super::flush_list`].
 //! * A flusher latches frames by trying only: who holds the latch may be waiting for a free frame.
 
@@ -173,23 +176,25 @@ impl Flusher {
         self.collect(pool);
         self.counters.encode_us.add(since(pool, begin));
         let result = self.write(pool);
+        let failed = result.is_err();
         let disk_full = matches!(result, Err(Error::DiskFull { .. }));
         if disk_full || !self.taken.is_empty() {
             pool.disk_full.store(disk_full, Ordering::Relaxed);
         }
         let mut list = pool.flush_list.lock();
-        if disk_full {
-            // Nothing is lost: the pages are dirty as before, and the device may have room later.
+        if failed {
+            // The pages are dirty as before: nobody evicts them, and no checkpoint passes them. The device may have room
+            // later; after any other failure nothing is written any more.
             for &(frame, oldest) in &self.taken {
                 list.put_back(&pool.frames, frame, oldest);
             }
         }
-        list.end_batch(self.index, self.batch.pages().iter().map(|page| &page.space), disk_full);
+        list.end_batch(self.index, self.batch.pages().iter().map(|page| &page.space), failed);
         drop(list);
         for &(frame, _) in &self.taken {
             pool.frames.header(frame).writing.store(false, Ordering::Release);
         }
-        pool.health.judge(result)?;
+        result?;
         self.counters.steps.add(1);
         Ok(self.taken.len())
     }

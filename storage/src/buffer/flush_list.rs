@@ -9,8 +9,8 @@
 //! ```
 //!
 //! A sync covers the pages of all cleaners at once, so that each tablespace is synced once however many cleaners wrote to
-//! it, and nobody stops writing meanwhile: what is written when it begins moves from `written` to `syncing`, and is paid
-//! when it ends.
+//! it, and nobody stops writing meanwhile: what is written when it begins moves from `written` to `syncing`, and is durable
+//! when it ends. A round of syncs that fails never ends: what it was to make durable holds the checkpoint for ever.
 //!
 //! Each cleaner has two doublewrite files. Batches go to one of them until a sync begins; then the other takes over (if
 //! it is clean), and the first may be overwritten when the sync is over. Only a cleaner whose files are both in use waits.
@@ -21,6 +21,7 @@
 //! * A doublewrite file is clean only if a sync has covered all its batches *and* none can be appended to it meanwhile.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use format::ids::Lsn;
 
@@ -34,10 +35,18 @@ pub struct FlushList {
     links: Vec<(u32, u32)>,
     head: u32,
     tail: u32,
-    count: usize,
+    /// Read by others without the list's mutex.
+    count: Arc<AtomicUsize>,
     unsynced_of: Vec<Unsynced>,
-    /// The oldest LSN of what the sync under way covers.
-    syncing: Lsn,
+    /// The oldest LSN of what the round of syncs under way covers; `None` if there is no round.
+    syncing: Option<Lsn>,
+}
+
+/// A round of syncs. Without [`FlushList::end_sync`] there is no other one.
+#[must_use]
+pub struct SyncRound {
+    /// Each once.
+    pub spaces: Vec<Arc<Tablespace>>,
 }
 
 /// What one flusher has taken from the list and nobody has synced.
@@ -84,9 +93,9 @@ impl FlushList {
             links: vec![(NONE, NONE); frames],
             head: NONE,
             tail: NONE,
-            count: 0,
+            count: Arc::default(),
             unsynced_of: Vec::new(),
-            syncing: Lsn::MAX,
+            syncing: None,
         }
     }
 
@@ -135,7 +144,7 @@ impl FlushList {
             NONE => self.tail = index,
             next => self.links[next as usize].0 = index,
         }
-        self.count += 1;
+        self.count.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Takes a frame out, if it is in: it is clean then. Returns its oldest LSN.
@@ -150,13 +159,14 @@ impl FlushList {
             NONE => self.tail = prev,
             next => self.links[next as usize].0 = prev,
         }
-        self.count -= 1;
+        self.count.fetch_sub(1, Ordering::Relaxed);
         frames.header(index).set_oldest_lsn(None);
         Some(oldest)
     }
 
-    pub fn count(&self) -> usize {
-        self.count
+    /// How many frames are listed, for those who need not be exact.
+    pub fn count(&self) -> Arc<AtomicUsize> {
+        self.count.clone()
     }
 
     /// The first frame that is listed.
@@ -179,7 +189,7 @@ impl FlushList {
     pub fn oldest_lsn(&self, frames: &Frames) -> Option<Lsn> {
         let listed = self.oldest_listed(frames).unwrap_or(Lsn::MAX);
         let owed = self.unsynced_of.iter().map(|unsynced| unsynced.batch.min(unsynced.written));
-        owed.chain([listed, self.syncing]).min().filter(|&lsn| lsn != Lsn::MAX)
+        owed.chain([listed, self.syncing.unwrap_or(Lsn::MAX)]).min().filter(|&lsn| lsn != Lsn::MAX)
     }
 
     // Batches
@@ -222,13 +232,18 @@ impl FlushList {
         }
     }
 
-    // Syncs, one at a time
+    // Rounds of syncs, one at a time
 
-    /// The tablespaces to sync, each once. What is written later is another sync's.
-    pub fn begin_sync(&mut self) -> Vec<Arc<Tablespace>> {
+    /// The tablespaces to sync. What is written later belongs to the next round. `None` while a round has not ended, be it
+    /// under way or failed.
+    pub fn begin_sync(&mut self) -> Option<SyncRound> {
+        if self.syncing.is_some() {
+            return None;
+        }
         let mut spaces: Vec<Arc<Tablespace>> = Vec::new();
+        let mut oldest = Lsn::MAX;
         for unsynced in &mut self.unsynced_of {
-            self.syncing = self.syncing.min(unsynced.written);
+            oldest = oldest.min(unsynced.written);
             unsynced.written = Lsn::MAX;
             for space in unsynced.spaces.drain(..) {
                 if !spaces.iter().any(|known| Arc::ptr_eq(known, &space)) {
@@ -247,12 +262,13 @@ impl FlushList {
                 }
             }
         }
-        spaces
+        self.syncing = Some(oldest);
+        Some(SyncRound { spaces })
     }
 
-    /// They are synced.
-    pub fn end_sync(&mut self) {
-        self.syncing = Lsn::MAX;
+    /// All tablespaces of the round are synced.
+    pub fn end_sync(&mut self, _: SyncRound) {
+        self.syncing = None;
         for unsynced in &mut self.unsynced_of {
             for file in &mut unsynced.files {
                 if *file == FileState::Syncing {
@@ -307,13 +323,13 @@ mod tests {
         list.take(&frames, 1, two);
         assert_eq!(list.oldest_lsn(&frames), Some(Lsn(10)));
         list.end_batch(one, std::iter::empty(), false);
-        list.begin_sync();
+        let round = list.begin_sync().unwrap();
         list.end_batch(two, std::iter::empty(), false);
         assert_eq!(list.oldest_lsn(&frames), Some(Lsn(10)));
-        list.end_sync();
+        list.end_sync(round);
         assert_eq!(list.oldest_lsn(&frames), Some(Lsn(20)));
-        list.begin_sync();
-        list.end_sync();
+        let round = list.begin_sync().unwrap();
+        list.end_sync(round);
         assert_eq!(list.oldest_lsn(&frames), Some(Lsn(30)));
     }
 
@@ -329,21 +345,34 @@ mod tests {
         assert_eq!(batch(&mut list), (0, true));
         assert_eq!(batch(&mut list), (0, false));
         // While a sync is under way, batches go to the other file, and stay there.
-        list.begin_sync();
+        let round = list.begin_sync().unwrap();
         assert_eq!(batch(&mut list), (1, true));
-        list.end_sync();
+        list.end_sync(round);
         assert_eq!(batch(&mut list), (1, false));
         // A batch that was under way when the sync began is not covered: its file stays as it is ...
         assert_eq!(list.begin_batch(flusher), (1, false));
-        list.begin_sync();
+        let round = list.begin_sync().unwrap();
         list.end_batch(flusher, std::iter::empty(), false);
-        list.end_sync();
+        list.end_sync(round);
         assert_eq!(batch(&mut list), (0, true));
         // ... also when the next sync begins, which covers it, but not what goes to the current file.
-        list.begin_sync();
-        list.end_sync();
+        let round = list.begin_sync().unwrap();
+        list.end_sync(round);
         assert_eq!(batch(&mut list), (0, false));
-        list.begin_sync();
+        let _round = list.begin_sync().unwrap();
         assert_eq!(batch(&mut list), (1, true));
+    }
+
+    #[test]
+    fn a_round_of_syncs_that_fails_holds_the_checkpoint_for_ever() {
+        let frames = Frames::new(2, 4096).unwrap();
+        let mut list = FlushList::new(2);
+        let flusher = list.add_flusher();
+        list.push(&frames, 0, Lsn(10));
+        list.take(&frames, 0, flusher);
+        list.end_batch(flusher, std::iter::empty(), false);
+        drop(list.begin_sync().unwrap());
+        assert!(list.begin_sync().is_none(), "what the failed round took is not in the next one's list");
+        assert_eq!(list.oldest_lsn(&frames), Some(Lsn(10)));
     }
 }

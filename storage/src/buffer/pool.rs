@@ -4,8 +4,11 @@
 //! way of a resident page takes no other lock and allocates nothing. A miss takes a free frame under its exclusive latch,
 //! enters it into the table, and reads: others who want the page wait at the latch.
 //!
-//! Free frames come from the page cleaners, who keep some in store. Only when they cannot keep up, a reader evicts a
+//! Free frames come from the page cleaners, which keep some in store. Only when they cannot keep up, a reader evicts a
 //! clean page itself; only when there is none, it waits, and that is counted.
+//!
+//! Not all frames may become dirty: on a full disk dirty pages cannot be written, and reading has to go on
+//! ([`Pool::may_dirty`]).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
@@ -14,7 +17,7 @@ use std::time::Duration;
 use format::ids::{Lsn, PageId, PageNo, SpaceId};
 use format::page::header::{self, PageType};
 use format::page::space::extent_pages;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::cleaner_signals::CleanerSignals;
 use super::compressed_cache::CompressedCache;
@@ -25,7 +28,8 @@ use super::lru::Lru;
 use super::pending::PendingRedo;
 use super::read_ahead::{Loaded, ReadAhead};
 use crate::config::Config;
-use crate::error::{Error, Health, Result};
+use crate::error::{Error, Result};
+use crate::gate::Health;
 use crate::redo::Redo;
 use crate::sync::{Counter, Mutex, Padded, Rank, RwLock};
 use crate::tablespace::page_io::PageRead;
@@ -38,6 +42,16 @@ const VICTIMS_MAX: usize = 32;
 
 /// ... and with cleaners behind it, which free frames faster than a search goes through a tail full of dirty pages.
 const VICTIMS_MAX_HELPED: usize = 256;
+
+/// While the disk is full, no statement changes pages that leaves less than this part of the pool to readers; and no
+/// mini-transaction, for what has to be undone, half of that.
+const READERS_SHARE: usize = 8;
+
+/// How long a reader looks for a frame on a full disk: the clean ones may all be in use for a moment.
+const FULL_DISK_WAIT: Duration = Duration::from_secs(1);
+
+/// Damaged pages that are reported one by one.
+const REPORTS_MAX: usize = 1000;
 
 /// How long a reader waits for the cleaners before it looks again.
 const FREE_WAIT: Duration = Duration::from_millis(10);
@@ -82,12 +96,16 @@ pub struct Pool {
     regretted: AtomicU64,
     pub(super) read_ahead: Arc<ReadAhead>,
     pub(super) flush_list: Padded<Mutex<FlushList>>,
+    /// Of the flush list.
+    dirty: Arc<AtomicUsize>,
     /// What recovery has read and not applied; and whether there is any, for those who miss a page.
     pending: RwLock<Option<(Arc<PendingRedo>, Lsn)>>,
     has_pending: AtomicBool,
     /// Pages that lack redo, because they could not be read: nobody reads them, and why.
     damaged: RwLock<FxHashMap<u64, Box<str>>>,
     has_damaged: AtomicBool,
+    /// Pages whose damage the error log has named.
+    reported: Mutex<FxHashSet<u64>>,
     pub(super) spaces: Arc<Tablespaces>,
     pub(super) redo: Arc<Redo>,
     pub(super) health: Arc<Health>,
@@ -112,6 +130,7 @@ pub struct Created<'p> {
 impl Pool {
     pub fn new(config: &Config, spaces: Arc<Tablespaces>, redo: Arc<Redo>, health: Arc<Health>) -> Result<Pool> {
         let count = ((config.pool_bytes / config.page_bytes as u64) as usize).max(FRAMES_MIN);
+        let flush_list = FlushList::new(count);
         let shard = || Shard { frames: FxHashMap::default(), requests: 0 };
         Ok(Pool {
             frames: Frames::new(count, config.page_bytes)?,
@@ -120,11 +139,13 @@ impl Pool {
             compressed_cache: CompressedCache::new(count / COMPRESSED_CACHE_SHARE),
             regretted: AtomicU64::new(0),
             read_ahead: Arc::new(ReadAhead::new(config, extent_pages(config.page_bytes) as u32)),
-            flush_list: Padded(Mutex::new(Rank::FlushList, FlushList::new(count))),
+            dirty: flush_list.count(),
+            flush_list: Padded(Mutex::new(Rank::FlushList, flush_list)),
             pending: RwLock::new(Rank::Leaf, None),
             has_pending: AtomicBool::new(false),
             damaged: RwLock::new(Rank::Leaf, FxHashMap::default()),
             has_damaged: AtomicBool::new(false),
+            reported: Mutex::new(Rank::Leaf, FxHashSet::default()),
             spaces,
             redo,
             health,
@@ -147,6 +168,33 @@ impl Pool {
             true => Err(Error::DiskFull { doing: "write pages" }),
             false => Ok(()),
         }
+    }
+
+    /// Whether a mini-transaction may make more pages dirty; if not, its thread waits for the cleaners, or is told that the
+    /// disk is full. A few frames are always left, so that reading goes on when it turns out that nothing can be written.
+    #[inline]
+    pub fn may_dirty(&self) -> bool {
+        let left = self.frames.count().saturating_sub(self.dirty_count());
+        left > match self.disk_full.load(Ordering::Relaxed) {
+            true => self.readers_share() / 2,
+            false => self.free_low.load(Ordering::Relaxed).min(self.readers_share() / 2),
+        }
+    }
+
+    /// DiskFull if the disk is full and a statement that changes pages would take frames from the readers. What it has to
+    /// undo may still use some ([`Pool::may_dirty`]).
+    #[inline]
+    pub fn check_room_for_changes(&self) -> Result<()> {
+        if self.disk_full.load(Ordering::Relaxed)
+            && self.frames.count().saturating_sub(self.dirty_count()) <= self.readers_share()
+        {
+            return self.check_disk();
+        }
+        Ok(())
+    }
+
+    fn readers_share(&self) -> usize {
+        (self.frames.count() / READERS_SHARE).max(FRAMES_MIN / 3)
     }
 
     pub fn configure(&self, config: &Config) {
@@ -352,7 +400,9 @@ impl Pool {
             return Err(Error::corrupt_page(page, why));
         }
         let latch = self.take_frame()?;
-        let Some(mut latch) = self.enter(page, latch) else { return Ok(None) };
+        let Some(latch) = self.enter(page, latch) else { return Ok(None) };
+        let mut loading = Loading { pool: self, page, latch: Some(latch) };
+        let latch = loading.latch.as_mut().expect("it is loading");
         // Only now, with the page in the table: nobody can put it into the compressed cache any more.
         let ahead = self.compressed_cache.take(&self.frames, &self.lru, page, latch.bytes_mut());
         let pending = self.pending().filter(|(redo, _)| redo.wants(page));
@@ -373,15 +423,30 @@ impl Pool {
             None => read,
         };
         match read {
-            Ok(PageRead::Found) => {
-                self.watch(page, &latch, ahead.is_some());
-                Ok(Some(latch))
-            }
-            Ok(PageRead::Zero) => Ok(Some(latch)),
+            Ok(PageRead::Found) => self.watch(page, latch, ahead.is_some()),
+            Ok(PageRead::Zero) => {}
             Err(error) => {
-                self.expel(page, latch);
-                Err(error)
+                drop(loading);
+                self.report_damage(&error);
+                return Err(error);
             }
+        }
+        Ok(loading.latch.take())
+    }
+
+    /// Tells the error log of a damaged page, once, with its file.
+    pub fn report_damage(&self, error: &Error) {
+        let Error::Corrupt { page: Some(page), .. } = error else { return };
+        let mut reported = self.reported.lock();
+        if reported.len() >= REPORTS_MAX || !reported.insert(page.fold()) {
+            return;
+        }
+        let is_last = reported.len() == REPORTS_MAX;
+        drop(reported);
+        let path = self.spaces.get(page.space).map_or_else(|| "a dropped file".into(), |space| space.path());
+        tracing::error!("{path}: {error}");
+        if is_last {
+            tracing::error!("so many pages are damaged that further ones are not named here");
         }
     }
 
@@ -574,10 +639,12 @@ impl Pool {
                 return Ok(latch);
             }
             self.health.check()?;
-            self.check_disk()?;
-            if waiting_since.is_none() {
+            let begin = *waiting_since.get_or_insert_with(|| {
                 self.counters.wait_free.add(1);
-                waiting_since = Some(self.now());
+                self.now()
+            });
+            if self.now().saturating_sub(begin) > FULL_DISK_WAIT {
+                self.check_disk()?;
             }
             if !self.signals.wait_for_progress(FREE_WAIT) {
                 // Nobody cleans in the background. The caller holds latches perhaps, so it cannot do it here: single-
@@ -594,7 +661,9 @@ impl Pool {
     fn evict_one(&self) -> Option<ExclusiveLatch<'_>> {
         let mut victims = Vec::with_capacity(VICTIMS_MAX);
         let mut wanted = VICTIMS_MAX;
-        let limit = if self.signals.has_cleaners() { VICTIMS_MAX_HELPED } else { self.frames.count() };
+        // Cleaners that cannot write do not help.
+        let helped = self.signals.has_cleaners() && !self.disk_full.load(Ordering::Relaxed);
+        let limit = if helped { VICTIMS_MAX_HELPED } else { self.frames.count() };
         loop {
             self.lru.victims(&self.frames, wanted, &mut victims);
             for &index in &victims {
@@ -643,20 +712,21 @@ impl Pool {
     /// Makes durable what all flushers have written so far.
     pub fn sync_written(&self) -> Result<()> {
         let _turn = self.syncing.lock();
-        let spaces = self.flush_list.lock().begin_sync();
-        if !spaces.is_empty() {
-            self.health.check()?;
+        self.health.check()?;
+        // The one round at a time that has not ended is one that failed.
+        let round = self.flush_list.lock().begin_sync().ok_or(Error::Poisoned)?;
+        if !round.spaces.is_empty() {
             let begin = self.now();
-            for space in &spaces {
+            for space in &round.spaces {
                 // After a failed sync nobody knows what is durable, whatever the reason was.
                 space.sync().inspect_err(|error| self.health.poison(error))?;
             }
             self.counters.syncs.add(1);
-            self.counters.spaces_synced.add(spaces.len() as u64);
+            self.counters.spaces_synced.add(round.spaces.len() as u64);
             self.counters.sync_us.add(self.now().saturating_sub(begin).as_micros() as u64);
         }
-        self.flush_list.lock().end_sync();
-        Ok(())
+        self.flush_list.lock().end_sync(round);
+        self.health.check()
     }
 
     /// Whether pages have been written that are not synced.
@@ -676,6 +746,10 @@ impl Pool {
             let frame = self.frames.header(index);
             while let Some(page) = frame.page().filter(|page| page.space == space) {
                 let Some(latch) = self.frames.latch_exclusive(index, page) else { continue };
+                if self.health.is_poisoned() {
+                    // The cleaner that writes it may be gone, and nobody needs the frame.
+                    return;
+                }
                 if frame.writing.load(Ordering::Acquire) {
                     // A cleaner has a copy of it; the write is skipped or harmless, but has to be over.
                     drop(latch);
@@ -749,7 +823,7 @@ impl Pool {
     }
 
     pub fn dirty_count(&self) -> usize {
-        self.flush_list.lock().count()
+        self.dirty.load(Ordering::Relaxed)
     }
 
     pub fn requests(&self) -> u64 {
@@ -759,5 +833,21 @@ impl Pool {
     /// Frames that hold a page.
     pub fn resident_count(&self) -> usize {
         self.shards.iter().map(|shard| shard.lock().frames.len()).sum()
+    }
+}
+
+/// A page that is being read into its frame. Unless the latch is taken from here, also when the reading thread panics, the
+/// page leaves the table again: whoever waits at the latch must not take the frame's content for the page.
+struct Loading<'p> {
+    pool: &'p Pool,
+    page: PageId,
+    latch: Option<ExclusiveLatch<'p>>,
+}
+
+impl Drop for Loading<'_> {
+    fn drop(&mut self) {
+        if let Some(latch) = self.latch.take() {
+            self.pool.expel(self.page, latch);
+        }
     }
 }

@@ -8,7 +8,7 @@ use super::Inner;
 use crate::error::{Error, Result};
 use crate::recovery;
 use crate::segment;
-use crate::sync::{Condvar, Mutex, Rank, spawn};
+use crate::sync::{Condvar, Mutex, Rank};
 
 /// How long purge rests when there is nothing to do.
 const IDLE: Duration = Duration::from_millis(50);
@@ -46,11 +46,12 @@ impl Stop {
 
 impl Background {
     pub fn start(inner: Arc<Inner>) -> Background {
+        let health = inner.store.health().clone();
         let stop = Arc::new(Stop { stopped: Mutex::new(Rank::Instance, false), changed: Condvar::new() });
         let purge = (0..inner.purging.threads()).map(|number| {
             let (inner, stop) = (inner.clone(), stop.clone());
             let name = if number == 0 { "purge".to_owned() } else { format!("purge-{number}") };
-            spawn(&name, move || {
+            health.spawn(&name, move || {
                 let mut rest = Duration::ZERO;
                 while !stop.rest(rest) {
                     rest = match inner.purge_step(number) {
@@ -69,7 +70,7 @@ impl Background {
         let mut threads: Vec<_> = purge.collect();
         let rollback = {
             let (inner, stop) = (inner.clone(), stop.clone());
-            spawn("rollback", move || {
+            health.spawn("rollback", move || {
                 let mut rest = Duration::ZERO;
                 while !stop.rest(rest) {
                     rest = match inner.rollback_step() {
@@ -85,7 +86,7 @@ impl Background {
         };
         let releaser = {
             let (inner, stop) = (inner.clone(), stop.clone());
-            spawn("releaser", move || {
+            health.spawn("releaser", move || {
                 let mut rest = IDLE;
                 while !stop.rest(rest) {
                     // A breath between two steps, so that others who want the filesystem's journal get it.
@@ -101,7 +102,7 @@ impl Background {
         if inner.store.pool().has_pending() {
             threads.extend((0..RECOVERERS).map(|number| {
                 let (inner, stop) = (inner.clone(), stop.clone());
-                spawn(&format!("recovery-{number}"), move || inner.recover(&stop))
+                health.spawn(&format!("recovery-{number}"), move || inner.recover(&stop))
             }));
         }
         Background { stop, threads }

@@ -178,7 +178,7 @@ impl Inner {
     /// A name for the sort of an index: nobody else sorts for it.
     fn sorter<'t>(&self, table: &'t row::Table, ordinal: usize) -> Sorter<'t> {
         let path = format!("{SORT_FILE_PREFIX}{}", table.indexes[ordinal].id);
-        Sorter::new(&table.tree(ordinal).leaf, self.store.disk().clone(), path)
+        Sorter::new(&table.tree(ordinal).leaf, self.store.scratch_disk().clone(), path)
     }
 
     fn load_sorted(

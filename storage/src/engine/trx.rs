@@ -523,7 +523,11 @@ impl Trx {
     #[inline]
     fn writable(&self, table: &Table) -> Result<()> {
         self.engine.inner.purging.hold_up();
-        if self.inner.read_only && !table.is_temporary() { Err(Error::ReadOnly) } else { Ok(()) }
+        if self.inner.read_only && !table.is_temporary() {
+            return Err(Error::ReadOnly);
+        }
+        // Before anything is changed, so that there is nothing to undo.
+        self.engine.inner.store.check_room_for_changes()
     }
 
     /// The row with this full key of a unique index; false = there is none. No allocation once `row` has grown.

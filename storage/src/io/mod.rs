@@ -141,6 +141,9 @@ pub trait File: Send + Sync {
     /// if all of it is a hole.
     fn data_end(&self, offset: u64, bytes: u64) -> io::Result<u64>;
 
+    /// Tells the file that it has another name now, for messages.
+    fn set_name(&self, _: &str) {}
+
     /// Fills `buffer`, with zeros behind the end of the file. Returns the bytes that came from the file.
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
         let mut done = 0;

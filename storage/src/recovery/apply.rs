@@ -49,7 +49,8 @@ use rustc_hash::FxHashMap;
 use super::scan::{Annex, Scan, for_each_record, scan};
 use crate::buffer::PendingRedo;
 use crate::config::Config;
-use crate::error::{Error, Health, Result};
+use crate::error::{Error, Result};
+use crate::gate::{Gate, Health};
 use crate::io::{AlignedBuffer, Disk};
 use crate::redo::{Checkpoint, LogFile, Reader, Redo};
 use crate::segment;
@@ -97,6 +98,9 @@ const STEP_PAGES: usize = 32;
 /// [`step`] does what is left.
 pub fn open(disk: Arc<dyn Disk>, config: Config) -> Result<(Arc<Store>, PageRecovery)> {
     let claim = store::claim(&*disk)?;
+    let health = Arc::new(Health::default());
+    let scratch = disk.clone();
+    let disk: Arc<dyn Disk> = Arc::new(Gate::new(disk, health.clone()));
     super::refuse_incomplete(&*disk)?;
     let (log, checkpoint) = LogFile::open(&*disk, &config)?;
     let set_aside = aside::read(&*disk)?;
@@ -107,7 +111,6 @@ pub fn open(disk: Arc<dyn Disk>, config: Config) -> Result<(Arc<Store>, PageReco
     };
     let mut found = scan(&log, checkpoint, first(), kept_bytes_max(&config), config.background_threads)?;
     let spaces = Arc::new(Tablespaces::new(disk.clone(), &config));
-    let health = Arc::new(Health::default());
     let mut report = PageRecovery {
         was_clean: checkpoint.clean && found.groups == 0,
         checkpoint_lsn: checkpoint.lsn,
@@ -137,7 +140,7 @@ pub fn open(disk: Arc<dyn Disk>, config: Config) -> Result<(Arc<Store>, PageReco
     };
     let redo = Redo::new(log, next, found.end, config.log_buffer_bytes, health.clone())?;
     let threads = config.background_threads;
-    let store = Store::assemble(disk, claim, config, redo, spaces, health)?;
+    let store = Store::assemble(disk, scratch, claim, config, redo, spaces, health)?;
     store.put_set_aside(set_aside.clone());
     if !report.was_clean {
         let redo = match found.redo.take() {

@@ -121,7 +121,7 @@ fn block_of(lsn: Lsn) -> Lsn {
 mod tests {
     use super::*;
     use crate::config::Config;
-    use crate::error::Health;
+    use crate::gate::Health;
     use crate::io::sim::{Random, SimDisk};
     use crate::redo::Redo;
 

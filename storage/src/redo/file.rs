@@ -53,6 +53,9 @@ pub struct Checkpoint {
 /// The ring file.
 pub struct LogFile {
     file: Arc<dyn File>,
+    /// The same file, opened once more: for the checkpoints, whose syncs neither wait for those of the log nor take an error
+    /// that the kernel reports once per open file.
+    slots: Arc<dyn File>,
     capacity: u64,
 }
 
@@ -135,7 +138,7 @@ impl LogFile {
         let crc = crc32c(&header[..24]);
         header[24..28].copy_from_slice(&crc.to_be_bytes());
         file.write_at(0, &header).map_err(Error::io(doing))?;
-        let log = LogFile { file, capacity };
+        let log = LogFile { slots: file.clone(), file, capacity };
         log.write_checkpoint(checkpoint)?;
         Ok(log)
     }
@@ -189,7 +192,9 @@ impl LogFile {
         if capacity < CAPACITY_MIN || !capacity.is_multiple_of(BLOCK_BYTES as u64) {
             return Err(Error::corrupt("the size of the redo log"));
         }
-        Ok((LogFile { file, capacity }, checkpoint))
+        let slots =
+            disk.open(FILE_NAME, OpenMode::ReadWrite, caching(config)).map_err(Error::io("open the redo log"))?;
+        Ok((LogFile { file, slots, capacity }, checkpoint))
     }
 
     pub fn capacity(&self) -> u64 {
@@ -211,7 +216,7 @@ impl LogFile {
         let crc = crc32c(&block[..24]);
         block[24..28].copy_from_slice(&crc.to_be_bytes());
         let offset = SLOTS + checkpoint.number % 2 * BLOCK_BYTES as u64;
-        self.file.write_durably(offset, &block).map_err(Error::io("write a checkpoint"))
+        self.slots.write_durably(offset, &block).map_err(Error::io("write a checkpoint"))
     }
 
     /// Writes whole blocks at an LSN that is a multiple of the block, around the ring's end if need be.

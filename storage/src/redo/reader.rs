@@ -109,7 +109,7 @@ impl<'f> Reader<'f> {
 mod tests {
     use super::*;
     use crate::config::Config;
-    use crate::error::Health;
+    use crate::gate::Health;
     use crate::io::sim::{Random, SimDisk};
     use crate::redo::Redo;
     use std::sync::Arc;

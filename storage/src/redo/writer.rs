@@ -4,24 +4,27 @@
 //! that becomes dirty enters the flush list (the closure of [`Redo::append`]): so the flush list is in LSN order, and
 //! whoever holds the mutex sees pages and log agree.
 //!
-//! Group commit: of all who wait for an LSN, one becomes the leader. It takes the whole buffer, writes and syncs it, and
-//! wakes those whose groups were in it. Of those who came too late it wakes one, who leads the next write; the others
-//! sleep on until that is done. So nobody is woken in vain, however many there are.
+//! Group commit: writing proceeds in cycles. One of the threads that wait for an LSN becomes the leader of a cycle: it takes
+//! the whole buffer, writes and syncs it, and wakes the threads whose groups were in it. Threads that appended after the
+//! leader took the buffer wait for the next cycle; when this one ends, one of them is woken to lead the next, and the
+//! others sleep until that is done. So each thread is woken once, however many there are.
 //!
 //! ```text
-//!   A: append ---- lead: swap, write, sync ---- done
-//!   B:    append ------ wait ................. lead: swap, write, sync -- done
+//!   cycle                  1                              2
+//!   A: append ---- lead: take, write, sync ---- done
+//!   B:    append ------ wait ................. lead: take, write, sync -- done
 //!   C:        append -- wait ........................................... done
 //! ```
 //!
-//! So a group is what commits while the one before it is written: the quicker the disk, the smaller. Nobody is made to wait for
-//! a larger one: who is gathered cannot send the next statement meanwhile, and there is little to save. With 64 threads of
-//! oltp_update_non_index on two cores, 31 commits share a write, and writes with their syncs are 2 % of the server's processor
-//! time, about 30 us each (perf; waiting for them and being woken is 14 %, which gathering does not change). Where others take
-//! the processor and the disk is quick, 9 commits share one; then it is 8 %.
+//! So a group of commits is what comes while the cycle before is under way. No thread is made to wait for a larger group: a
+//! client whose commit waits cannot send its next statement, and there is little to save (docs/benchmarks.md).
 //!
-//! Who waits does so in one of two rooms, which take turns: that of the write under way, and that of the next one.
-//! Rooms are for being woken only; whoever wakes looks again whether the log is far enough, and whether somebody leads.
+//! At most two cycles have waiters, the current one and the next. Each has a condition variable: that of cycle n is
+//! `cycle_ends[n % 2]`. Being woken promises nothing; a thread that wakes looks whether the log is far enough, whether the
+//! instance is poisoned, and whether a cycle has a leader.
+//!
+//! Poisoning wakes all waiters of both cycles (`gate::Waiters`), whoever poisons and whether a leader is at work or not; a
+//! leader that panics poisons. So no thread waits here for a log that will never be written.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -33,7 +36,8 @@ use super::archive::LogArchive;
 use super::buffer::LogBuffer;
 use super::file::{Checkpoint, LogFile};
 use super::{GROUP_HEADER_BYTES, group_crc};
-use crate::error::{Error, Health, Result};
+use crate::error::{Error, Result};
+use crate::gate::{Health, Waiters};
 use crate::io::Disk;
 use crate::sync::{Condvar, Counter, Mutex, Padded, Rank};
 
@@ -56,12 +60,12 @@ pub struct Redo {
     end: Padded<AtomicU64>,
     written: AtomicU64,
     flushed: Padded<AtomicU64>,
-    flush: Mutex<Flush>,
-    /// The waiting rooms, by the write's number, even and odd.
-    rooms: [Condvar; 2],
-    /// How far the write under way will get. Set together with taking the buffer, so that it is exact for whoever has
-    /// appended.
-    leading_to: AtomicU64,
+    cycle: Mutex<Cycle>,
+    /// Signalled when a cycle ends: that of cycle n is at n % 2.
+    cycle_ends: [Condvar; 2],
+    /// How far the cycle under way will get. Set together with taking the buffer, so that it is exact for every thread that
+    /// has appended.
+    cycle_until: AtomicU64,
     file: LogFile,
     checkpoint: Mutex<Freed>,
     checkpoint_lsn: AtomicU64,
@@ -80,13 +84,43 @@ struct Freed {
     archive: Option<LogArchive>,
 }
 
-struct Flush {
-    /// Somebody writes.
-    led: bool,
-    /// The number of the write under way, or of the next one if there is none.
+/// The write cycle under way, or the next one if there is none.
+struct Cycle {
     number: usize,
+    has_leader: bool,
     /// The buffer that is not appended to; the leader has it while it writes.
     spare: Option<LogBuffer>,
+}
+
+/// The leader of a cycle. Dropped, it ends the cycle, also when the leader panics.
+struct Leader<'r> {
+    redo: &'r Redo,
+    spare: Option<LogBuffer>,
+}
+
+impl Drop for Leader<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            // What of the buffer has been written is unknown. This wakes everybody.
+            self.redo.health.poison(&"a panic while the redo log was written");
+        }
+        let mut cycle = self.redo.cycle.lock();
+        cycle.spare = self.spare.take();
+        cycle.has_leader = false;
+        let (ended, next) = (cycle.number % 2, (cycle.number + 1) % 2);
+        cycle.number += 1;
+        drop(cycle);
+        self.redo.cycle_ends[ended].notify_all();
+        self.redo.cycle_ends[next].notify_one();
+    }
+}
+
+impl Waiters for Redo {
+    fn wake_all(&self) {
+        // A waiter that looked at the health before it was poisoned is asleep, or holds the mutex.
+        drop(self.cycle.lock());
+        self.cycle_ends.iter().for_each(Condvar::notify_all);
+    }
 }
 
 impl Redo {
@@ -105,14 +139,14 @@ impl Redo {
             end: Padded(AtomicU64::new(end.0)),
             written: AtomicU64::new(end.0),
             flushed: Padded(AtomicU64::new(end.0)),
-            flush: Mutex::new(
+            cycle: Mutex::new(
                 Rank::LogFlush,
-                Flush { led: false, number: 0, spare: Some(LogBuffer::new(buffer_bytes)) },
+                Cycle { number: 0, has_leader: false, spare: Some(LogBuffer::new(buffer_bytes)) },
             ),
-            rooms: [Condvar::new(), Condvar::new()],
-            leading_to: AtomicU64::new(end.0),
+            cycle_ends: [Condvar::new(), Condvar::new()],
+            cycle_until: AtomicU64::new(end.0),
             file,
-            checkpoint: Mutex::new(Rank::LogFlush, Freed { checkpoint, archive: None }),
+            checkpoint: Mutex::new(Rank::Checkpoint, Freed { checkpoint, archive: None }),
             checkpoint_lsn: AtomicU64::new(checkpoint.lsn.0),
             epoch: checkpoint.newest_epoch,
             begin: end,
@@ -141,12 +175,14 @@ impl Redo {
         let end = buffer.end();
         entered(start, end);
         self.end.store(end.0, Ordering::Release);
+        // Reservations make this impossible but for a group larger than the reserve. Writing it would overwrite what recovery
+        // needs, so writing has ended before any leader can take the buffer.
+        let overflows = end.0 - self.checkpoint_lsn.load(Ordering::Relaxed) > self.file.capacity()
+            && self.health.stop_writing(&"the redo log is too small for what was changed at once");
         drop(buffer);
         self.counters.write_requests.add(1);
-        if end.0 - self.checkpoint_lsn.load(Ordering::Relaxed) > self.file.capacity() {
-            // Reservations make this impossible but for a group larger than the reserve. Writing it would overwrite what
-            // recovery needs.
-            self.health.poison(&"the redo log is too small for what was changed at once");
+        if overflows {
+            self.health.wake_waiters();
         }
         (start, end)
     }
@@ -224,48 +260,37 @@ impl Redo {
     fn advance(&self, lsn: Lsn, durably: bool) -> Result<()> {
         assert!(lsn <= self.end(), "nobody can wait for what was not appended");
         let mark = if durably { &self.flushed.0 } else { &self.written };
-        let mut flush = self.flush.lock();
-        let mut room: Option<&Condvar> = None;
+        let mut cycle = self.cycle.lock();
+        let mut waited_at: Option<&Condvar> = None;
         loop {
             if mark.load(Ordering::Acquire) >= lsn.0 {
-                // One of a room may have been woken to lead, and does not: then another one must.
-                if let Some(room) = room
-                    && !flush.led
+                // This thread may have been woken to lead, and does not need to: then another one has to.
+                if let Some(waiters) = waited_at
+                    && !cycle.has_leader
                 {
-                    room.notify_one();
+                    waiters.notify_one();
                 }
                 return Ok(());
             }
+            // Poisoning has woken all the others as well.
             self.health.check()?;
-            if !flush.led {
+            if !cycle.has_leader {
                 break;
             }
-            let late = self.leading_to.load(Ordering::Acquire) < lsn.0;
-            let chosen = &self.rooms[(flush.number + usize::from(late)) % 2];
-            room = Some(chosen);
-            chosen.wait(&mut flush);
+            let is_late = self.cycle_until.load(Ordering::Acquire) < lsn.0;
+            let ends = &self.cycle_ends[(cycle.number + usize::from(is_late)) % 2];
+            waited_at = Some(ends);
+            ends.wait(&mut cycle);
         }
-        flush.led = true;
+        cycle.has_leader = true;
         // Until the buffer is taken, whatever has been appended will be in it.
-        self.leading_to.store(u64::MAX, Ordering::Release);
-        let mut spare = flush.spare.take().expect("the leader has the spare buffer");
-        drop(flush);
-        let result = self.health.judge(self.write_out(&mut spare, durably));
-        // A full log device is no ordinary error: the log is preallocated, and what was not written is in doubt.
+        self.cycle_until.store(u64::MAX, Ordering::Release);
+        let mut leader = Leader { redo: self, spare: cycle.spare.take() };
+        drop(cycle);
+        let result = self.write_out(leader.spare.as_mut().expect("the leader has the spare buffer"), durably);
         if let Err(error) = &result {
+            // A full device is no ordinary error here: the log is preallocated, and what was not written is in doubt.
             self.health.poison(error);
-        }
-        let mut flush = self.flush.lock();
-        flush.spare = Some(spare);
-        flush.led = false;
-        let (done, next) = (flush.number % 2, (flush.number + 1) % 2);
-        flush.number += 1;
-        drop(flush);
-        self.rooms[done].notify_all();
-        match result {
-            Ok(()) => self.rooms[next].notify_one(),
-            // Nobody will lead again: all have to hear of it.
-            Err(_) => self.rooms[next].notify_all(),
         }
         result
     }
@@ -279,9 +304,11 @@ impl Redo {
                 spare.follow(&active);
                 std::mem::swap(&mut *active, spare);
             }
-            self.leading_to.store(end.0, Ordering::Release);
+            self.cycle_until.store(end.0, Ordering::Release);
             end
         };
+        // The buffer may end with a group that must not be written.
+        self.health.check()?;
         // From here on `spare` is what was active.
         if end.0 > self.written.load(Ordering::Relaxed) {
             let base = spare.base();
@@ -304,6 +331,7 @@ impl Redo {
     pub fn write_checkpoint(&self, lsn: Lsn, clean: bool) -> Result<()> {
         assert!(lsn <= self.flushed(), "the log is durable up to its checkpoint");
         let mut freed = self.checkpoint.lock();
+        self.health.check()?;
         let known = freed.checkpoint;
         if lsn < known.lsn || lsn == known.lsn && clean == known.clean {
             return Ok(());
@@ -314,7 +342,7 @@ impl Redo {
         // As long as recovery would read groups of an earlier life, they count.
         let epoch = if lsn < self.begin { known.epoch } else { self.epoch };
         let next = Checkpoint { number: known.number + 1, lsn, epoch, newest_epoch: self.epoch, clean };
-        self.health.judge(self.file.write_checkpoint(next))?;
+        self.file.write_checkpoint(next)?;
         freed.checkpoint = next;
         self.checkpoint_lsn.store(lsn.0, Ordering::Release);
         self.counters.checkpoints.add(1);
@@ -325,7 +353,7 @@ impl Redo {
     pub fn begin_epoch(&self) -> Result<()> {
         let mut freed = self.checkpoint.lock();
         let next = Checkpoint { number: freed.checkpoint.number + 1, clean: false, ..freed.checkpoint };
-        self.health.judge(self.file.write_checkpoint(next))?;
+        self.file.write_checkpoint(next)?;
         freed.checkpoint = next;
         Ok(())
     }
@@ -358,5 +386,101 @@ impl Redo {
     pub fn end_archive(&self) {
         let archive = self.checkpoint.lock().archive.take();
         drop(archive);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Weak, mpsc};
+    use std::time::Duration;
+
+    use super::*;
+    use crate::config::{Config, FlushMethod};
+    use crate::gate::Gate;
+    use crate::io::sim::SimDisk;
+
+    fn open(disk: &SimDisk, health: &Arc<Health>) -> Arc<Redo> {
+        let config = Config { log_bytes: 256 << 10, flush_method: FlushMethod::Fsync, ..Config::tiny() };
+        LogFile::create(disk, &config).unwrap();
+        let gate = Gate::new(Arc::new(disk.clone()), health.clone());
+        let (file, checkpoint) = LogFile::open(&gate, &config).unwrap();
+        let redo = Arc::new(Redo::new(file, checkpoint, checkpoint.lsn, 64 << 10, health.clone()).unwrap());
+        let waiters: Weak<Redo> = Arc::downgrade(&redo);
+        health.register(waiters);
+        redo
+    }
+
+    /// Appends a group on a thread of its own and waits for it to be durable; tells how that ended.
+    fn commit(redo: &Arc<Redo>, ended: &mpsc::Sender<Result<()>>) {
+        let (redo, ended) = (redo.clone(), ended.clone());
+        std::thread::spawn(move || {
+            let (_, end) = redo.append(&[7; 100], |_, _| ());
+            ended.send(redo.flush_until(end)).unwrap();
+        });
+        std::thread::sleep(Duration::from_millis(30));
+    }
+
+    #[test]
+    fn a_failure_elsewhere_wakes_everybody_who_waits_for_the_log() {
+        let disk = SimDisk::new(1);
+        let health = Arc::new(Health::default());
+        let redo = open(&disk, &health);
+        let (send, ended) = mpsc::channel();
+        disk.set_faults(|faults| faults.hold_syncs = true);
+        // One leads, and its sync takes long; three come too late for it.
+        for _ in 0..4 {
+            commit(&redo, &send);
+        }
+        health.poison(&"the write of a page cleaner failed");
+        for _ in 0..3 {
+            let waited = ended.recv_timeout(Duration::from_secs(10)).expect("a waiter is not woken");
+            assert!(matches!(waited, Err(Error::Poisoned)), "{waited:?}");
+        }
+        disk.set_faults(|faults| faults.hold_syncs = false);
+        let led = ended.recv_timeout(Duration::from_secs(10)).expect("the leader does not come back");
+        assert!(led.is_err(), "a write that ends after the first failure is reported as a success");
+    }
+
+    #[test]
+    fn a_group_that_overflows_the_ring_is_never_written() {
+        let disk = SimDisk::new(1);
+        let health = Arc::new(Health::default());
+        let redo = open(&disk, &health);
+        let (_, first) = redo.append(&[1; 1000], |_, _| ());
+        redo.flush_until(first).unwrap();
+        let writes = disk.writes();
+        let (_, end) = redo.append(&vec![2; 300 << 10], |_, _| ());
+        assert!(matches!(redo.flush_until(end), Err(Error::Poisoned)));
+        assert!(matches!(redo.write_checkpoint(first, false), Err(Error::Poisoned)));
+        assert_eq!(disk.writes(), writes);
+    }
+
+    #[test]
+    fn commits_of_many_threads_all_end_when_a_sync_fails() {
+        for seed in 0..20 {
+            let disk = SimDisk::new(seed);
+            let health = Arc::new(Health::default());
+            let redo = open(&disk, &health);
+            let failing = disk.syncs() + 1 + seed * 3;
+            disk.set_faults(|faults| faults.failing_sync = Some(failing));
+            let (send, ended) = mpsc::channel();
+            for _ in 0..8 {
+                let (redo, send) = (redo.clone(), send.clone());
+                std::thread::spawn(move || {
+                    let mut durable = Lsn::ZERO;
+                    loop {
+                        let (_, end) = redo.append(&[7; 100], |_, _| ());
+                        match redo.flush_until(end) {
+                            Ok(()) => durable = end,
+                            Err(_) => return send.send(durable).unwrap(),
+                        }
+                    }
+                });
+            }
+            for _ in 0..8 {
+                let durable = ended.recv_timeout(Duration::from_secs(20)).expect("a commit hangs");
+                assert!(durable <= redo.flushed(), "seed {seed}: acknowledged and not durable");
+            }
+        }
     }
 }

@@ -27,8 +27,8 @@ use crate::buffer::flush::{Aim, Flusher, FlusherCounters};
 use crate::buffer::pace::{Grants, Pace};
 use crate::buffer::read_ahead::{ReadAhead, Reader};
 use crate::checkpoint;
-use crate::error::{Error, Health, Result};
-use crate::sync::{self, Mutex, Rank, RwLock};
+use crate::error::{Error, Result};
+use crate::sync::{Mutex, Rank, RwLock};
 use crate::tablespace::page_io::BATCH_PAGES_MAX;
 
 /// How often the first cleaner looks whether there is something to do.
@@ -146,18 +146,14 @@ impl Cleaners {
     }
 }
 
-/// Signs a cleaner off, however it ends: who waits for cleaners must not wait for one that is gone.
+/// Signs a cleaner off, however it ends: nobody waits for a cleaner that is gone.
 struct Leaving {
     signals: Arc<CleanerSignals>,
     cleaner: Arc<Cleaner>,
-    health: Arc<Health>,
 }
 
 impl Drop for Leaving {
     fn drop(&mut self) {
-        if std::thread::panicking() {
-            self.health.poison(&"a page cleaner failed");
-        }
         self.cleaner.running.store(false, Ordering::Relaxed);
         self.signals.remove_cleaner();
     }
@@ -172,10 +168,10 @@ impl Store {
         self.start_cleaners(&Arc::downgrade(self));
         let store = Arc::downgrade(self);
         let signals = self.pool.cleaner_signals().clone();
-        let checkpointer = sync::spawn("checkpointer", move || run_checkpointer(&store, &signals));
+        let checkpointer = self.health.spawn("checkpointer", move || run_checkpointer(&store, &signals));
         let store = Arc::downgrade(self);
         let signals = self.pool.cleaner_signals().clone();
-        let log_flusher = sync::spawn("log-flusher", move || {
+        let log_flusher = self.health.spawn("log-flusher", move || {
             while !signals.wait_until_closing(Duration::from_secs(1)) {
                 let Some(store) = store.upgrade() else { return };
                 // A failure has poisoned the store, which the next commit reports.
@@ -186,7 +182,7 @@ impl Store {
         for index in 0..self.config().read_io_threads {
             let store = Arc::downgrade(self);
             let read_ahead = self.pool.read_ahead().clone();
-            let reader = sync::spawn(&format!("reader-{index}"), move || run_reader(&store, &read_ahead));
+            let reader = self.health.spawn(&format!("reader-{index}"), move || run_reader(&store, &read_ahead));
             self.threads.lock().push(reader);
         }
     }
@@ -210,9 +206,9 @@ impl Store {
             }
             let signals = self.pool.cleaner_signals().clone();
             signals.add_cleaner();
-            let leaving = Leaving { signals, cleaner, health: self.health.clone() };
+            let leaving = Leaving { signals, cleaner };
             let store = store.clone();
-            let thread = sync::spawn(&format!("cleaner-{index}"), move || match index {
+            let thread = self.health.spawn(&format!("cleaner-{index}"), move || match index {
                 0 => run_first_cleaner(&store, &leaving),
                 _ => run_cleaner(&store, &leaving, index),
             });
@@ -304,12 +300,12 @@ impl Store {
     }
 }
 
-/// Said by whoever poisoned; anything else, such as a full disk, is said here, and tried again.
-fn report(result: Result<()>, who: &str) {
+/// Logs an error of a background thread, such as a full disk; its work is tried again. Poisoning has been logged already.
+fn report(result: Result<()>, thread: &str) {
     match result {
         Ok(()) | Err(Error::Poisoned) => {}
         Err(error) => {
-            tracing::warn!("{who}: {error}");
+            tracing::warn!("{thread}: {error}");
             std::thread::sleep(Duration::from_millis(200));
         }
     }

@@ -25,7 +25,7 @@ mod status;
 
 pub mod aside;
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -38,13 +38,15 @@ pub use self::cleaners::PageCleanerStatus;
 use self::cleaners::{CLEANER_PERIOD, Cleaners};
 pub use self::status::StoreStatus;
 use crate::buffer::Pool;
+use crate::buffer::cleaner_signals::CleanerSignals;
 use crate::buffer::flush::{Aim, Flusher};
 pub use crate::buffer::guard::{FrameHint, SharedGuard};
 use crate::buffer::read_ahead::Reader;
 use crate::checkpoint;
 use crate::config::{Config, FlushLogAtCommit};
-use crate::error::{Error, Health, Result};
+use crate::error::{Error, Result};
 use crate::freed::Freed;
+use crate::gate::Health;
 use crate::io::{Caching, Disk, OpenMode};
 use crate::redo::{LogFile, Redo};
 use crate::sync::{self, Mutex, Rank, RwLock};
@@ -59,7 +61,10 @@ const INLINE_PAGES: usize = 16;
 /// See the module header.
 pub struct Store {
     config: RwLock<Config>,
+    /// Behind the gate.
     disk: Arc<dyn Disk>,
+    /// The same, without a gate: for files that recovery never reads.
+    scratch: Arc<dyn Disk>,
     health: Arc<Health>,
     redo: Arc<Redo>,
     spaces: Arc<Tablespaces>,
@@ -83,6 +88,7 @@ impl Store {
     /// A store on an open log, for `recovery`, which opens instances.
     pub fn assemble(
         disk: Arc<dyn Disk>,
+        scratch: Arc<dyn Disk>,
         claim: Box<dyn Send + Sync>,
         config: Config,
         redo: Redo,
@@ -92,6 +98,10 @@ impl Store {
         let redo = Arc::new(redo);
         let pool = Pool::new(&config, spaces.clone(), redo.clone(), health.clone())?;
         let cleaners = Cleaners::new(Flusher::new(&config, &pool)?);
+        let waiters: Weak<Redo> = Arc::downgrade(&redo);
+        health.register(waiters);
+        let waiters: Weak<CleanerSignals> = Arc::downgrade(pool.cleaner_signals());
+        health.register(waiters);
         for _ in 1..config.page_cleaners {
             cleaners.add(Flusher::new(&config, &pool)?);
         }
@@ -101,6 +111,7 @@ impl Store {
             trash: Trash::new(disk.clone(), config.drop_slice_bytes),
             config: RwLock::new(Rank::Leaf, config),
             disk,
+            scratch,
             health,
             redo,
             spaces,
@@ -131,6 +142,12 @@ impl Store {
 
     pub fn disk(&self) -> &Arc<dyn Disk> {
         &self.disk
+    }
+
+    /// The disk for files that recovery never reads, such as the runs of a sort: their failure concerns nobody but the
+    /// statement that writes them.
+    pub fn scratch_disk(&self) -> &Arc<dyn Disk> {
+        &self.scratch
     }
 
     pub fn redo(&self) -> &Redo {
@@ -167,7 +184,7 @@ impl Store {
     #[inline]
     pub fn reserve_log(&self) -> Result<()> {
         self.health.check()?;
-        if self.redo.is_crowded() || self.redo.is_behind() || self.is_short_of_frames() {
+        if self.redo.is_crowded() || self.redo.is_behind() || self.is_short_of_frames() || !self.pool.may_dirty() {
             self.wait_for_room()
         } else {
             Ok(())
@@ -234,7 +251,18 @@ impl Store {
                 }
             }
         }
+        while !self.pool.may_dirty() && self.pool.cleaner_signals().has_cleaners() {
+            self.health.check()?;
+            self.pool.check_disk()?;
+            self.pool.cleaner_signals().wait_for_progress(CLEANER_PERIOD);
+        }
         self.reserve_frames()
+    }
+
+    /// DiskFull if a statement must not change anything now; see `Pool::check_room_for_changes`.
+    #[inline]
+    pub fn check_room_for_changes(&self) -> Result<()> {
+        self.pool.check_room_for_changes()
     }
 
     /// Without cleaners: writes pages until there are frames for the pages to come. The caller holds no latch.
@@ -259,7 +287,7 @@ impl Store {
             && !aside::is_vital(page.space)
             && let Some(redo) = self.pool.pending_redo().filter(|redo| redo.wants(*page))
         {
-            self.health.judge(self.put_aside(redo.take_out(*page, what)))?;
+            self.put_aside(redo.take_out(*page, what))?;
             redo.set_done(*page);
             return Ok(1);
         }
@@ -441,7 +469,8 @@ impl Store {
         self.apply_all_pending()?;
         let space = self.spaces.find(id)?;
         self.flush_all(Aim::Space(id), || self.pool.is_space_dirty(id))?;
-        space.sync().inspect_err(|error| self.health.poison(error))
+        space.sync()?;
+        self.health.check()
     }
 
     /// Writes all pages of a tablespace anew, durably: each in the form that its transform has now.
@@ -471,7 +500,7 @@ impl Store {
         self.pool.sync_written()?;
         checkpoint::step(&self.pool, &self.redo, 1)?;
         self.pool.cleaner_signals().notify_progress();
-        Ok(())
+        self.health.check()
     }
 
     /// Moves the checkpoint as far as it may go.

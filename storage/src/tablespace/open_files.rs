@@ -168,6 +168,9 @@ impl OnDemandFile {
         let mut state = self.state.write();
         rename()?;
         state.path = to.into();
+        if let Some(file) = &state.file {
+            file.set_name(to);
+        }
         Ok(())
     }
 }

@@ -12,6 +12,8 @@ pub struct Faults {
     pub failing_read: Option<u64>,
     /// This write to a file fails once, and a part of it may have been done.
     pub failing_write: Option<u64>,
+    /// Syncs do not come back as long as this is set: for tests of what happens meanwhile.
+    pub hold_syncs: bool,
     /// Punching fails from this punch on: what worked in the morning need not in the evening.
     pub failing_punch: Option<u64>,
     /// The next write of at least a page's length to this file goes to another place in it, and nobody is told.
@@ -43,6 +45,7 @@ impl Default for Faults {
             failing_sync: None,
             failing_read: None,
             failing_write: None,
+            hold_syncs: false,
             failing_punch: None,
             misdirected: None,
             short_of_256: 0,

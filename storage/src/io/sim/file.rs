@@ -1,6 +1,7 @@
 //! An open file of a simulated disk.
 
 use std::io;
+use std::time::Duration;
 
 use rustix::io::Errno;
 
@@ -130,6 +131,9 @@ impl File for SimFile {
     }
 
     fn sync(&self) -> io::Result<()> {
+        while self.disk.state.lock().faults.hold_syncs {
+            std::thread::sleep(Duration::from_millis(1));
+        }
         let mut state = self.disk.state.lock();
         if state.change()? {
             return Err(gone());

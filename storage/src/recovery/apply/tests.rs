@@ -445,6 +445,12 @@ fn a_failed_sync_poisons_and_loses_nothing_durable() {
         if failed {
             assert!(store.is_poisoned());
             assert!(matches!(store.flush_log(Lsn(store.current_lsn().0)), Err(Error::Poisoned) | Ok(())));
+            // Asked again, nobody answers that all is durable now, and no checkpoint passes what is not.
+            let checkpoint = store.redo().checkpoint_lsn();
+            assert!(store.pool().sync_written().is_err(), "seed {seed}: a sync after a failed one succeeds");
+            assert!(store.checkpoint().is_err(), "seed {seed}: a checkpoint after a failed sync succeeds");
+            assert!(!matches!(store.checkpoint_step(), Ok(true)), "seed {seed}: the checkpoint moved");
+            assert_eq!(store.redo().checkpoint_lsn(), checkpoint, "seed {seed}");
         }
         drop(store);
         world.disk = world.disk.crash();

@@ -1,0 +1,111 @@
+//! A full disk under an engine with its threads: changing rows is refused, reading them goes on, and so does all of it as soon
+//! as there is room.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use format::collation::CollationId;
+use format::value::ColumnType;
+use storage::io::sim::SimDisk;
+use storage::{
+    Column, ColumnSet, Config, Engine, Error, IndexDefinition, ReadMode, Result, Row, Table, TableDefinition,
+    TrxOptions,
+};
+
+/// Rows of a quarter of a page or so: many more pages than the pool has frames.
+const ROWS: u32 = 1500;
+const FILLER_BYTES: usize = 3000;
+
+fn create_table(engine: &Arc<Engine>, name: &str) -> Arc<Table> {
+    let definition = TableDefinition {
+        database: "d".into(),
+        name: name.into(),
+        columns: vec![
+            Column::new("id", ColumnType::Int { bytes: 4, unsigned: true }, false),
+            Column::new("filler", ColumnType::Binary { bytes: FILLER_BYTES as u32 }, false),
+        ],
+        indexes: vec![IndexDefinition::new("PRIMARY", true, &[0])],
+        ..TableDefinition::default()
+    };
+    engine.create_table(definition, &TrxOptions::patient()).unwrap()
+}
+
+fn insert(engine: &Arc<Engine>, table: &Table, ids: std::ops::Range<u32>) -> Result<()> {
+    let mut trx = engine.begin(TrxOptions::default());
+    for id in ids {
+        trx.insert(table, &[Some(&id.to_be_bytes()), Some(&[id as u8; FILLER_BYTES])])?;
+    }
+    trx.commit()
+}
+
+fn read(engine: &Arc<Engine>, table: &Table, id: u32) -> Result<bool> {
+    let mut trx = engine.begin(TrxOptions::default());
+    let mut row = Row::new();
+    let found = trx.get(table, 0, &[Some(&id.to_be_bytes())], ReadMode::Consistent, &ColumnSet::first(2), &mut row)?;
+    if found {
+        assert_eq!(row.get(1).unwrap(), [id as u8; FILLER_BYTES]);
+    }
+    Ok(found)
+}
+
+#[test]
+fn reading_goes_on_when_every_page_that_may_be_dirty_is() {
+    let disk = SimDisk::new(1);
+    let config = Config {
+        pool_bytes: 200 * 16384,
+        log_bytes: 64 << 20,
+        background_threads: true,
+        lru_scan_depth: 16,
+        page_cleaners: 2,
+        reserve_blocks: false,
+        ..Config::tiny()
+    };
+    Engine::create(Arc::new(disk.clone()), &config).unwrap();
+    let engine = Engine::open(Arc::new(disk.clone()), config).unwrap();
+    engine.create_database("d", CollationId::DEFAULT, &TrxOptions::patient()).unwrap();
+    let (old, new) = (create_table(&engine, "old"), create_table(&engine, "new"));
+    insert(&engine, &old, 0..ROWS).unwrap();
+    engine.store().checkpoint().unwrap();
+    let used = disk.used_blocks();
+    disk.set_faults(|faults| faults.capacity_blocks = Some(used + 50));
+
+    // Writers go on until they are refused, and then try again for a while.
+    let mut refused = 0;
+    let mut acknowledged = 0;
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while refused < 30 {
+        assert!(Instant::now() < deadline, "nothing fills up: {refused} refused after {acknowledged} rows");
+        match insert(&engine, &new, acknowledged..acknowledged + 5) {
+            Ok(()) => acknowledged += 5,
+            Err(Error::DiskFull { .. } | Error::RollingBack) => refused += 1,
+            Err(error) => panic!("{error}"),
+        }
+    }
+    assert!(!engine.store().is_poisoned());
+    for id in (0..ROWS).rev() {
+        assert!(read(&engine, &old, id).unwrap_or_else(|error| panic!("row {id}: {error}")));
+    }
+    std::thread::scope(|scope| {
+        for thread in 0..4 {
+            let (engine, old) = (&engine, &old);
+            scope.spawn(move || {
+                for id in (thread..ROWS).step_by(3) {
+                    assert!(read(engine, old, id).unwrap_or_else(|error| panic!("row {id}: {error}")));
+                }
+            });
+        }
+    });
+
+    disk.set_faults(|faults| faults.capacity_blocks = None);
+    let mut tries = 0;
+    while let Err(error) = insert(&engine, &new, acknowledged..acknowledged + 5) {
+        assert!(matches!(error, Error::DiskFull { .. } | Error::LockWaitTimeout), "{error}");
+        tries += 1;
+        assert!(tries < 200, "there is room, and it is not used");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    for id in 0..acknowledged + 5 {
+        assert!(read(&engine, &new, id).unwrap(), "row {id} was acknowledged");
+    }
+    engine.close().unwrap();
+}
