@@ -101,6 +101,11 @@ impl Ledger {
         Ok(audit)
     }
 
+    /// The promises, for writers of another kind: how many entries each writer was promised.
+    pub fn counters(&self) -> &[Arc<AtomicU64>] {
+        &self.promised
+    }
+
     /// What has been promised so far, by writer.
     pub fn promised(&self) -> Vec<u64> {
         self.promises().now()
@@ -184,7 +189,8 @@ fn write_until(client: &mut Client, writer: u64, promised: &AtomicU64, stop: &At
     Ok(())
 }
 
-fn write_entry(client: &mut Client, writer: u64, entry: u64) -> Result<(), Error> {
+/// One transaction of a writer: its next entry, and its counter.
+pub fn write_entry(client: &mut Client, writer: u64, entry: u64) -> Result<(), Error> {
     client.query("BEGIN")?;
     client.query(&format!("INSERT INTO ledger.entries VALUES ({writer}, {entry}, '{}')", note(writer, entry)))?;
     client.query(&format!("UPDATE ledger.counters SET entries = entries + 1 WHERE writer = {writer}"))?;

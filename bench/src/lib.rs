@@ -22,6 +22,7 @@ pub mod mounts;
 pub mod anomalies;
 pub mod bank;
 pub mod disk;
+pub mod faults;
 pub mod filesystems;
 pub mod isolation;
 pub mod load;

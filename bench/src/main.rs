@@ -13,6 +13,7 @@
 //! bench oltp       writing workloads in memory, 1 to 64 threads and ten hot rows
 //! bench purge      a long oltp_write_only: history and size after it
 //! bench crash      kill -9 under load, again and again; a ledger must lose nothing
+//! bench faults     EIO and ENOSPC injected into system calls under load; nothing is lost, and nobody hangs
 //! ```
 //!
 //! Machines are shared and noisy: A and B take turns, and medians are reported.
@@ -21,13 +22,12 @@
 
 use std::fs;
 use std::io;
-use std::path::Path;
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use bench::ledger::Ledger;
-use bench::process::{self, Kind, Options, Scratch, Server, glassine_binary};
+use bench::process::{self, Kind, Options, Scratch, Server};
 use bench::sysbench::{self, Figures, Run, median};
 use clap::{Parser, Subcommand};
 use comfy_table::Table;
@@ -92,6 +92,8 @@ enum Verb {
     Oltp(bench::oltp::Arguments),
     /// History list length and table size after minutes of oltp_write_only.
     Purge(bench::oltp::PurgeArguments),
+    /// EIO and ENOSPC, injected by strace into the server's system calls under load: nothing is lost, and nobody hangs.
+    Faults(bench::faults::Arguments),
     /// kill -9 under oltp_write_only; the ledger must lose nothing.
     Crash {
         #[arg(long, default_value_t = 20)]
@@ -119,6 +121,7 @@ fn main() -> ExitCode {
         Verb::Isolation => bench::isolation::play_all().map(|rows| print!("{}", bench::isolation::markdown(&rows))),
         Verb::Oltp(arguments) => bench::oltp::run(&arguments),
         Verb::Purge(arguments) => bench::oltp::purge(&arguments),
+        Verb::Faults(arguments) => bench::faults::run(&arguments),
         Verb::Crash { kills, rows, pool } => crash(kills, rows, &pool),
     };
     match result {
@@ -337,7 +340,7 @@ fn crash(kills: u32, rows: u32, pool: &str) -> io::Result<()> {
         if let Some(background) = background {
             let _ = background.join(); // sysbench ends with the server; its complaints are expected.
         }
-        check_copy(&directory)?;
+        process::check_copy(&directory)?;
         let start = Instant::now();
         server = Server::start(Kind::Glassine, &directory, &options)?;
         let seconds = start.elapsed().as_secs_f64();
@@ -355,26 +358,7 @@ fn crash(kills: u32, rows: u32, pool: &str) -> io::Result<()> {
         }
     }
     server.stop()?;
-    check_copy(&directory)?;
+    process::check_copy(&directory)?;
     println!("{kills} kills, nothing lost");
     Ok(())
-}
-
-/// Runs `glassine check` on a copy of the directory as the crash left it.
-fn check_copy(directory: &Path) -> io::Result<()> {
-    let copy = directory.with_extension("copy");
-    let _ = fs::remove_dir_all(&copy);
-    let status = Command::new("cp").args(["-a", "--sparse=always"]).arg(directory.join("data")).arg(&copy).status()?;
-    if !status.success() {
-        return Err(io::Error::other("copying the data directory failed"));
-    }
-    let output = Command::new(glassine_binary()).arg("check").arg(format!("--datadir={}", copy.display())).output()?;
-    if !output.status.success() {
-        return Err(io::Error::other(format!(
-            "glassine check is not clean:\n{}{}",
-            String::from_utf8_lossy(&output.stdout),
-            String::from_utf8_lossy(&output.stderr)
-        )));
-    }
-    fs::remove_dir_all(&copy)
 }

@@ -163,9 +163,14 @@ impl Server {
         Client::connect(&self.socket)
     }
 
+    /// All that the servers of this directory have printed.
+    pub fn log(&self) -> String {
+        fs::read_to_string(self.directory.join("server.log")).unwrap_or_default()
+    }
+
     /// The last lines of what the server printed.
     pub fn log_tail(&self, lines: usize) -> String {
-        let log = fs::read_to_string(self.directory.join("server.log")).unwrap_or_default();
+        let log = self.log();
         let all: Vec<&str> = log.lines().collect();
         all[all.len().saturating_sub(lines)..].join("\n")
     }
@@ -229,6 +234,25 @@ impl Drop for Server {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// Runs `glassine check` on a copy of the directory as the crash left it.
+pub fn check_copy(directory: &Path) -> io::Result<()> {
+    let copy = directory.with_extension("copy");
+    let _ = fs::remove_dir_all(&copy);
+    let status = Command::new("cp").args(["-a", "--sparse=always"]).arg(directory.join("data")).arg(&copy).status()?;
+    if !status.success() {
+        return Err(io::Error::other("copying the data directory failed"));
+    }
+    let output = Command::new(glassine_binary()).arg("check").arg(format!("--datadir={}", copy.display())).output()?;
+    if !output.status.success() {
+        return Err(io::Error::other(format!(
+            "glassine check is not clean:\n{}{}",
+            String::from_utf8_lossy(&output.stdout),
+            String::from_utf8_lossy(&output.stderr)
+        )));
+    }
+    fs::remove_dir_all(&copy)
 }
 
 /// Allocated and logical bytes of all files under `path`.

@@ -1,7 +1,11 @@
-//! The engine with all its threads, on a disk that dies under it.
+//! The engine with all its threads, on a disk that fails and dies under it.
 //!
 //! This is the other half of the simulator: what happens is not decided by the seed alone, so a failure may take several
 //! tries to come back. In exchange, latches, locks and background threads meet each other as in a server.
+//!
+//! In each life a sync, a read, a write or all punches from some moment on may fail, and the disk may be full ([`Failing`]),
+//! whichever thread of the engine that hits. What was acknowledged must be there afterwards, every error must have a cause,
+//! and every call must come back: a watchdog names the threads of a run that does not end.
 //!
 //! Each worker owns the ids that leave its number modulo the number of workers, and knows what they hold. All of them move
 //! amounts between accounts, whose sum never changes, whoever looks. One more changes the shape of things: indexes, copies
@@ -27,8 +31,85 @@ const ACCOUNTS: &str = "accounts";
 const ACCOUNT_COUNT: i64 = 24;
 const AMOUNT: i32 = 1000;
 
-/// No call of a worker lasts so long, on however slow a machine.
+/// No worker is without an end to its work for so long, on however slow a machine.
 const PATIENCE: Duration = Duration::from_secs(100);
+
+/// What is to fail in one life, by the number of the call, or that the disk may be full.
+#[derive(Clone, Copy, Debug, Default)]
+struct Failing {
+    sync: Option<u64>,
+    read: Option<u64>,
+    write: Option<u64>,
+    limited: bool,
+}
+
+impl Failing {
+    /// Draws the faults of a life, and sets them.
+    fn draw(random: &mut Random, disk: &SimDisk) -> Failing {
+        let mut once = |of: u64, so_far: u64, within: u64| random.chance(of).then(|| so_far + 1 + random.below(within));
+        let failing = Failing {
+            sync: once(5, disk.syncs(), 120),
+            read: once(5, disk.reads(), 300),
+            write: once(6, disk.writes(), 800),
+            limited: false,
+        };
+        let punch = once(6, disk.punches(), 50);
+        let failing = Failing { limited: random.chance(5), ..failing };
+        let crash_at = (!random.chance(4)).then(|| disk.changes() + 20 + random.below(3000));
+        let capacity = failing.limited.then(|| disk.used_blocks() + random.below(600));
+        disk.set_faults(|faults| {
+            faults.crash_at = crash_at;
+            faults.failing_sync = failing.sync;
+            faults.failing_read = failing.read;
+            faults.failing_write = failing.write;
+            faults.failing_punch = punch;
+            faults.capacity_blocks = capacity;
+        });
+        failing
+    }
+
+    fn has_sync_failed(&self, disk: &SimDisk) -> bool {
+        self.sync.is_some_and(|at| disk.syncs() >= at)
+    }
+
+    fn has_read_failed(&self, disk: &SimDisk) -> bool {
+        self.read.is_some_and(|at| disk.reads() >= at)
+    }
+
+    /// Whether something has happened that makes the engine stop writing.
+    fn ends_writing(&self, disk: &SimDisk) -> bool {
+        disk.is_crashed() || self.has_sync_failed(disk) || self.write.is_some_and(|at| disk.writes() >= at)
+    }
+
+    /// What an error means for whoever gets it.
+    fn judge(&self, error: Error, disk: &SimDisk, doing: &str) -> Stop {
+        match error {
+            Error::Deadlock | Error::LockWaitTimeout | Error::DuplicateKey { index: 2 } => Stop::Again,
+            Error::Io { .. } | Error::Poisoned | Error::RollingBack if self.ends_writing(disk) => Stop::Gone,
+            Error::DiskFull { .. } if self.limited => Stop::Again,
+            Error::RollingBack if self.limited || self.has_read_failed(disk) => Stop::Again,
+            Error::Io { .. } | Error::KeyUnavailable(_) if self.has_read_failed(disk) => Stop::Again,
+            error => Stop::Wrong(format!("{doing}: {error}")),
+        }
+    }
+}
+
+/// What each worker is doing, for the watchdog.
+type Doing = Arc<Vec<std::sync::Mutex<&'static str>>>;
+
+/// Ends a run in which somebody waits for ever, and says who.
+fn give_up(doing: &Doing) -> ! {
+    println!("no thread has ended its work for {} s:", PATIENCE.as_secs());
+    for (worker, doing) in doing.iter().enumerate() {
+        println!("  worker {worker}: {}", doing.lock().unwrap_or_else(|poisoned| poisoned.into_inner()));
+    }
+    for task in std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten() {
+        let read = |name: &str| std::fs::read_to_string(task.path().join(name)).unwrap_or_default();
+        let (name, waits) = (read("comm"), read("wchan"));
+        println!("  thread {} {}: in {}", task.file_name().to_string_lossy(), name.trim(), waits.trim());
+    }
+    std::process::exit(3);
+}
 
 type Rows = BTreeMap<i64, Arc<ModelRow>>;
 
@@ -75,20 +156,40 @@ pub fn seed(seed: u64, talk: Talk) -> Result<Report, String> {
     for _ in 0..1 + random.below(4) {
         let shared: Arc<dyn Disk> = Arc::new(disk.clone());
         let engine = Engine::open(shared, busy.clone()).map_err(|error| format!("open: {error}"))?;
-        let crash_at = (!random.chance(4)).then(|| disk.changes() + 20 + random.below(3000));
-        disk.set_faults(|faults| faults.crash_at = crash_at);
-        known = live(&engine, &disk, known, &mut random, &mut report)?;
+        let failing = Failing::draw(&mut random, &disk);
+        if talk != Talk::Nothing {
+            println!("{failing:?}");
+        }
+        known = live(&engine, &disk, failing, known, &mut random, &mut report)?;
         report.count("lives");
         let crashed = disk.is_crashed();
-        if !crashed && random.chance(2) {
-            match engine.close() {
+        if !failing.ends_writing(&disk) && random.chance(2) {
+            match engine.close().map_err(|error| failing.judge(error, &disk, "close")) {
                 Ok(()) => report.count("clean closes"),
-                Err(_) if disk.is_crashed() => report.count("crashes in close"),
-                Err(error) => return Err(format!("close: {error}")),
+                Err(Stop::Gone) => report.count("crashes in close"),
+                Err(Stop::Again) => report.count("closes given up"),
+                Err(Stop::Wrong(what)) => return Err(what),
+            }
+        } else if engine.store().is_poisoned() {
+            report.count("poisoned");
+            if !failing.ends_writing(&disk) {
+                return Err("poisoned without a cause".into());
+            }
+            // Asked again, it must not say that all is well.
+            for _ in 0..2 {
+                if engine.store().pool().sync_written().is_ok() || engine.store().checkpoint().is_ok() {
+                    return Err("a checkpoint succeeds after a failed write or sync".into());
+                }
             }
         }
         drop(engine);
-        disk = if random.chance(4) { disk.duplicate() } else { disk.crash() };
+        // What a failed sync was to make durable is gone for whoever reads it from the device.
+        let survives = random.chance(4) && !failing.has_sync_failed(&disk);
+        for (what, count) in disk.take_seen() {
+            report.add(format!("disk: {what}"), count);
+        }
+        disk = if survives { disk.duplicate() } else { disk.crash() };
+        disk.set_faults(|faults| *faults = faults.of_device());
         if talk != Talk::Nothing {
             println!("-- crashed: {crashed}; {report}");
         }
@@ -167,6 +268,7 @@ fn sum(table: &ModelTable) -> i64 {
 fn live(
     engine: &Arc<Engine>,
     disk: &SimDisk,
+    failing: Failing,
     known: Vec<Known>,
     random: &mut Random,
     report: &mut Report,
@@ -175,11 +277,14 @@ fn live(
     let stop = Arc::new(AtomicBool::new(false));
     let count = known.len();
     let mut threads = Vec::new();
+    let doing: Doing = Arc::new((0..=count).map(|_| std::sync::Mutex::new("beginning")).collect());
     for (slot, known) in known.into_iter().enumerate() {
         let random = Random::new(random.next());
         let mut worker = Worker {
             engine: engine.clone(),
             disk: disk.clone(),
+            failing,
+            doing: doing.clone(),
             random,
             slot: slot as i64,
             workers: count as i64,
@@ -189,6 +294,7 @@ fn live(
         let send = send.clone();
         threads.push(std::thread::spawn(move || {
             let outcome = worker.work();
+            worker.now("done");
             let _ = send.send(());
             (outcome, worker.known, worker.report)
         }));
@@ -197,7 +303,7 @@ fn live(
         let (engine, disk, stop, send) = (engine.clone(), disk.clone(), stop.clone(), send.clone());
         let random = Random::new(random.next());
         std::thread::spawn(move || {
-            let outcome = change_shapes(&engine, &disk, random, &stop);
+            let outcome = change_shapes(&engine, &disk, failing, random, &stop);
             let _ = send.send(());
             outcome
         })
@@ -209,11 +315,7 @@ fn live(
         }
         match receive.recv_timeout(PATIENCE) {
             Ok(()) | Err(mpsc::RecvTimeoutError::Disconnected) => {}
-            Err(mpsc::RecvTimeoutError::Timeout) => {
-                println!("threads hang: process {}", std::process::id());
-                std::thread::sleep(Duration::from_secs(600));
-                std::process::abort();
-            }
+            Err(mpsc::RecvTimeoutError::Timeout) => give_up(&doing),
         }
         if done < count && disk.is_crashed() {
             stop.store(true, Ordering::Relaxed);
@@ -249,6 +351,8 @@ pub fn message(cause: &(dyn std::any::Any + Send)) -> &str {
 struct Worker {
     engine: Arc<Engine>,
     disk: SimDisk,
+    failing: Failing,
+    doing: Doing,
     random: Random,
     slot: i64,
     workers: i64,
@@ -263,14 +367,6 @@ enum Stop {
     /// The disk is gone.
     Gone,
     Wrong(String),
-}
-
-fn stop(error: Error, disk: &SimDisk, doing: &str) -> Stop {
-    match error {
-        Error::Deadlock | Error::LockWaitTimeout | Error::DuplicateKey { index: 2 } => Stop::Again,
-        Error::Io { .. } | Error::Poisoned if disk.is_crashed() => Stop::Gone,
-        error => Stop::Wrong(format!("{doing}: {error}")),
-    }
 }
 
 impl Worker {
@@ -298,11 +394,17 @@ impl Worker {
     }
 
     fn stop(&self, error: Error, doing: &str) -> Stop {
-        stop(error, &self.disk, doing)
+        self.failing.judge(error, &self.disk, doing)
+    }
+
+    /// Tells the watchdog.
+    fn now(&self, doing: &'static str) {
+        *self.doing[self.slot as usize].lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = doing;
     }
 
     /// An amount goes from one account to another.
     fn transfer(&mut self) -> Result<(), Stop> {
+        self.now("a transfer");
         let mut trx = self.begin();
         let table = trx.open_table(DATABASE, ACCOUNTS).map_err(|error| self.stop(error, "open accounts"))?;
         trx.statement_begin();
@@ -322,6 +424,7 @@ impl Worker {
         if self.random.chance(5) {
             return trx.rollback().map_err(|error| self.stop(error, "roll a transfer back"));
         }
+        self.now("the commit of a transfer");
         trx.commit().map_err(|error| self.stop(error, "commit a transfer"))?;
         self.report.count("transfers");
         Ok(())
@@ -329,6 +432,7 @@ impl Worker {
 
     /// Whoever looks, and over whichever index, sees the whole sum.
     fn look(&mut self) -> Result<(), Stop> {
+        self.now("a look");
         let mut trx = self.begin();
         let table = trx.open_table(DATABASE, ACCOUNTS).map_err(|error| self.stop(error, "open accounts"))?;
         for _ in 0..2 {
@@ -350,6 +454,7 @@ impl Worker {
     }
 
     fn change_rows(&mut self) -> Result<(), Stop> {
+        self.now("changing rows");
         let mut trx = self.begin();
         let mut rows = self.known.rows.clone();
         let table = trx.open_table(DATABASE, ROWS).map_err(|error| self.stop(error, "open rows"))?;
@@ -374,6 +479,7 @@ impl Worker {
         if self.random.chance(6) {
             return trx.rollback().map_err(|error| self.stop(error, "roll back"));
         }
+        self.now("a commit");
         match trx.commit() {
             Ok(()) => {
                 self.report.count("commits");
@@ -381,8 +487,10 @@ impl Worker {
                 Ok(())
             }
             Err(error) => {
-                self.known.perhaps = Some(rows);
-                Err(self.stop(error, "commit"))
+                let stop = self.stop(error, "commit");
+                // A commit that was given up has not happened; one that was interrupted may have.
+                self.known.perhaps = (!matches!(stop, Stop::Again)).then_some(rows);
+                Err(stop)
             }
         }
     }
@@ -428,6 +536,7 @@ impl Worker {
 fn change_shapes(
     engine: &Arc<Engine>,
     disk: &SimDisk,
+    failing: Failing,
     mut random: Random,
     stopped: &AtomicBool,
 ) -> Result<Report, String> {
@@ -435,6 +544,11 @@ fn change_shapes(
     let wait = options(Isolation::RepeatableRead);
     while !stopped.load(Ordering::Relaxed) {
         std::thread::sleep(Duration::from_millis(random.below(20)));
+        if failing.limited && random.chance(6) {
+            // Somebody makes room, or takes it.
+            let capacity = random.chance(2).then(|| disk.used_blocks() + random.below(300));
+            disk.set_faults(|faults| faults.capacity_blocks = capacity);
+        }
         let name = if random.chance(2) { ROWS } else { ACCOUNTS };
         let Some(table) = engine.table(DATABASE, name) else { return Err(format!("table {name} is gone")) };
         let codec = [Compression::NONE, Compression::LZ4, Compression::ZLIB, Compression::ZSTD];
@@ -458,14 +572,14 @@ fn change_shapes(
             _ if table.index(BODY_INDEX).is_some() => engine.drop_index(DATABASE, name, BODY_INDEX, &wait).map(|_| ()),
             _ => engine.create_index(DATABASE, name, workload::body_index(), &wait).map(|_| ()),
         };
-        match outcome.map_err(|error| stop(error, disk, "DDL")) {
+        match outcome.map_err(|error| failing.judge(error, disk, "DDL")) {
             Ok(()) => report.count("ddl"),
             Err(Stop::Again) => report.count("ddl given up"),
             Err(Stop::Gone) => break,
             // It was left behind by a crash between the two.
             Err(Stop::Wrong(what)) if what.contains("exists already") => {
                 let dropped = engine.drop_tables(&[(DATABASE, "aside")], &wait);
-                if let Err(Stop::Wrong(what)) = dropped.map_err(|error| stop(error, disk, "DDL")) {
+                if let Err(Stop::Wrong(what)) = dropped.map_err(|error| failing.judge(error, disk, "DDL")) {
                     return Err(what);
                 }
             }

@@ -44,7 +44,7 @@ use crate::sync::{self, Mutex, Rank};
 
 /// Threads that wait for something which a poisoned instance will never do.
 pub trait Waiters: Send + Sync {
-    /// Wakes all of them; each looks at the [`Health`] again. Whoever calls this may hold locks up to [`Rank::Sync`].
+    /// Wakes all of them; each looks at the [`Health`] again. The caller may hold locks below [`Rank::LogFlush`].
     fn wake_all(&self);
 }
 
@@ -71,12 +71,12 @@ impl Health {
         self.poisoned.load(Ordering::SeqCst)
     }
 
-    /// Whoever is registered here is woken when the instance is poisoned.
+    /// These waiters are woken when the instance is poisoned.
     pub fn register(&self, waiters: Weak<dyn Waiters>) {
         self.waiters.lock().push(waiters);
     }
 
-    /// Ends all writing and wakes everybody who waits for it. The first reason is logged; what fails after it is a
+    /// Ends all writing and wakes every thread that waits for it. The first reason is logged; what fails after it is a
     /// consequence.
     pub fn poison(&self, reason: &dyn fmt::Display) {
         if self.stop_writing(reason) {

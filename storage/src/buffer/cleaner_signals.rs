@@ -1,4 +1,4 @@
-//! The signals: by which readers call the cleaners, and cleaners tell the readers.
+//! Signals between page cleaners and other threads: requests for work, and notices of progress.
 //!
 //! One cleaner, the first, looks around by itself every few milliseconds. The others sleep until it finds more than it can
 //! do and calls for help.
@@ -18,17 +18,17 @@ pub struct CleanerSignals {
     sync: Condvar,
     progress: Condvar,
     closed: Condvar,
-    /// Cleaner threads that run; without any, whoever wants something does it himself.
+    /// Cleaner threads that run; without any, a thread that needs clean pages writes them itself.
     cleaners: AtomicUsize,
 }
 
 #[derive(Debug, Default)]
 struct SignalState {
-    /// Somebody waits for cleaners.
-    rung: bool,
-    /// Calls for help that nobody has answered.
+    /// A thread waits for the cleaners.
+    wanted: bool,
+    /// Requests for help that no cleaner has answered.
     calls: usize,
-    /// Somebody wants a sync soon.
+    /// A sync is wanted soon.
     sync_wanted: bool,
     closing: bool,
 }
@@ -51,8 +51,8 @@ impl CleanerSignals {
     /// Wakes the first cleaner.
     pub fn wake(&self) {
         let mut state = self.state.lock();
-        if !state.rung {
-            state.rung = true;
+        if !state.wanted {
+            state.wanted = true;
             self.work.notify_one();
         }
     }
@@ -66,7 +66,7 @@ impl CleanerSignals {
         }
     }
 
-    /// Wakes whoever syncs.
+    /// Wakes the checkpointer.
     pub fn request_sync(&self) {
         let mut state = self.state.lock();
         if !state.sync_wanted {
@@ -75,17 +75,17 @@ impl CleanerSignals {
         }
     }
 
-    /// The first cleaner waits to be called, or for the time to pass. True if the instance closes.
+    /// The first cleaner waits for a request, or for the time to pass. True if the instance closes.
     pub fn wait_for_work(&self, limit: Duration) -> bool {
         let mut state = self.state.lock();
-        if !state.rung && !state.closing {
+        if !state.wanted && !state.closing {
             self.work.wait_for(&mut state, limit);
         }
-        state.rung = false;
+        state.wanted = false;
         state.closing
     }
 
-    /// The other cleaners wait to be called. True if the instance closes.
+    /// The other cleaners wait for a request. True if the instance closes.
     pub fn wait_for_help_request(&self, limit: Duration) -> bool {
         let mut state = self.state.lock();
         if state.calls == 0 && !state.closing {
@@ -95,7 +95,7 @@ impl CleanerSignals {
         state.closing
     }
 
-    /// Waits for somebody to want a sync, or for the time to pass. True if the instance closes.
+    /// Waits for a sync to be wanted, or for the time to pass. True if the instance closes.
     pub fn wait_for_sync_request(&self, limit: Duration) -> bool {
         let mut state = self.state.lock();
         if !state.sync_wanted && !state.closing {
@@ -114,7 +114,7 @@ impl CleanerSignals {
         state.closing
     }
 
-    /// Whether somebody cleans in the background.
+    /// Whether there are cleaner threads.
     #[inline]
     pub fn has_cleaners(&self) -> bool {
         self.cleaners.load(Ordering::Relaxed) != 0
@@ -134,7 +134,7 @@ impl CleanerSignals {
             return false;
         }
         let mut state = self.state.lock();
-        state.rung = true;
+        state.wanted = true;
         self.work.notify_one();
         self.progress.wait_for(&mut state, limit);
         true

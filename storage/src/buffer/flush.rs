@@ -23,7 +23,7 @@
 //!   written again. Nothing here has to ask before it writes: a page that a dropped mini-transaction has half changed is
 //!   seen under its latch, which was released after the poisoning, and its write is refused.
 //! * Every change not durable in its tablespace is covered by the flush list's accounts; see [`super::flush_list`].
-//! * A flusher latches frames by trying only: who holds the latch may be waiting for a free frame.
+//! * A flusher latches frames by trying only: the thread that holds the latch may be waiting for a free frame.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -183,7 +183,7 @@ impl Flusher {
         }
         let mut list = pool.flush_list.lock();
         if failed {
-            // The pages are dirty as before: nobody evicts them, and no checkpoint passes them. The device may have room
+            // The pages are dirty as before: they are not evicted, and no checkpoint passes them. The device may have room
             // later; after any other failure nothing is written any more.
             for &(frame, oldest) in &self.taken {
                 list.put_back(&pool.frames, frame, oldest);
@@ -349,7 +349,7 @@ impl Flusher {
     }
 }
 
-/// Marks a frame as being written, if nobody else has.
+/// Marks a frame as being written, unless another cleaner has.
 fn choose(pool: &Pool, index: u32, candidates: &mut Vec<Candidate>) {
     let frame = pool.frames.header(index);
     // A dirty frame keeps its page: so the id is right.

@@ -9,7 +9,7 @@
 //! ```
 //!
 //! A sync covers the pages of all cleaners at once, so that each tablespace is synced once however many cleaners wrote to
-//! it, and nobody stops writing meanwhile: what is written when it begins moves from `written` to `syncing`, and is durable
+//! it, and no cleaner stops writing meanwhile: what is written when it begins moves from `written` to `syncing`, and is durable
 //! when it ends. A round of syncs that fails never ends: what it was to make durable holds the checkpoint for ever.
 //!
 //! Each cleaner has two doublewrite files. Batches go to one of them until a sync begins; then the other takes over (if
@@ -49,7 +49,7 @@ pub struct SyncRound {
     pub spaces: Vec<Arc<Tablespace>>,
 }
 
-/// What one flusher has taken from the list and nobody has synced.
+/// What one flusher has taken from the list and no sync has covered.
 struct Unsynced {
     /// The oldest LSN of the batch under way.
     batch: Lsn,
@@ -164,7 +164,7 @@ impl FlushList {
         Some(oldest)
     }
 
-    /// How many frames are listed, for those who need not be exact.
+    /// How many frames are listed, for readers that need not be exact.
     pub fn count(&self) -> Arc<AtomicUsize> {
         self.count.clone()
     }

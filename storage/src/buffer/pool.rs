@@ -2,7 +2,7 @@
 //!
 //! A lookup locks one of many shards for the time of a hash probe, then latches the frame and compares the page id; the
 //! way of a resident page takes no other lock and allocates nothing. A miss takes a free frame under its exclusive latch,
-//! enters it into the table, and reads: others who want the page wait at the latch.
+//! enters it into the table, and reads: other threads that want the page wait at the latch.
 //!
 //! Free frames come from the page cleaners, which keep some in store. Only when they cannot keep up, a reader evicts a
 //! clean page itself; only when there is none, it waits, and that is counted.
@@ -43,9 +43,9 @@ const VICTIMS_MAX: usize = 32;
 /// ... and with cleaners behind it, which free frames faster than a search goes through a tail full of dirty pages.
 const VICTIMS_MAX_HELPED: usize = 256;
 
-/// While the disk is full, no statement changes pages that leaves less than this part of the pool to readers; and no
-/// mini-transaction, for what has to be undone, half of that.
-const READERS_SHARE: usize = 8;
+/// While the disk is full, no mini-transaction makes pages dirty that leaves less than this part of the pool to readers.
+/// Statements are refused before (`Store::check_headroom`).
+const READERS_SHARE: usize = 16;
 
 /// How long a reader looks for a frame on a full disk: the clean ones may all be in use for a moment.
 const FULL_DISK_WAIT: Duration = Duration::from_secs(1);
@@ -98,10 +98,10 @@ pub struct Pool {
     pub(super) flush_list: Padded<Mutex<FlushList>>,
     /// Of the flush list.
     dirty: Arc<AtomicUsize>,
-    /// What recovery has read and not applied; and whether there is any, for those who miss a page.
+    /// What recovery has read and not applied; and whether there is any, for threads that miss a page.
     pending: RwLock<Option<(Arc<PendingRedo>, Lsn)>>,
     has_pending: AtomicBool,
-    /// Pages that lack redo, because they could not be read: nobody reads them, and why.
+    /// Pages that lack redo, because they could not be read, and why: reading them is refused.
     damaged: RwLock<FxHashMap<u64, Box<str>>>,
     has_damaged: AtomicBool,
     /// Pages whose damage the error log has named.
@@ -176,25 +176,13 @@ impl Pool {
     pub fn may_dirty(&self) -> bool {
         let left = self.frames.count().saturating_sub(self.dirty_count());
         left > match self.disk_full.load(Ordering::Relaxed) {
-            true => self.readers_share() / 2,
-            false => self.free_low.load(Ordering::Relaxed).min(self.readers_share() / 2),
+            true => self.readers_share(),
+            false => self.free_low.load(Ordering::Relaxed).min(self.readers_share()),
         }
-    }
-
-    /// DiskFull if the disk is full and a statement that changes pages would take frames from the readers. What it has to
-    /// undo may still use some ([`Pool::may_dirty`]).
-    #[inline]
-    pub fn check_room_for_changes(&self) -> Result<()> {
-        if self.disk_full.load(Ordering::Relaxed)
-            && self.frames.count().saturating_sub(self.dirty_count()) <= self.readers_share()
-        {
-            return self.check_disk();
-        }
-        Ok(())
     }
 
     fn readers_share(&self) -> usize {
-        (self.frames.count() / READERS_SHARE).max(FRAMES_MIN / 3)
+        (self.frames.count() / READERS_SHARE).max(FRAMES_MIN / 6)
     }
 
     pub fn configure(&self, config: &Config) {
@@ -314,7 +302,7 @@ impl Pool {
         }
     }
 
-    /// Latches a page exclusively, unless somebody has it. A page that is not resident is read.
+    /// Latches a page exclusively, unless another thread has it. A page that is not resident is read.
     pub fn try_fetch_exclusive(&self, page: PageId) -> Result<Option<ExclusiveLatch<'_>>> {
         match self.lookup(page) {
             Some(index) => {
@@ -392,7 +380,7 @@ impl Pool {
         self.expel(page, latch);
     }
 
-    /// Reads a page into a free frame. `None` if somebody else was faster.
+    /// Reads a page into a free frame. `None` if another thread was faster.
     #[cold]
     fn load(&self, page: PageId) -> Result<Option<ExclusiveLatch<'_>>> {
         let space = self.spaces.find(page.space)?;
@@ -403,7 +391,7 @@ impl Pool {
         let Some(latch) = self.enter(page, latch) else { return Ok(None) };
         let mut loading = Loading { pool: self, page, latch: Some(latch) };
         let latch = loading.latch.as_mut().expect("it is loading");
-        // Only now, with the page in the table: nobody can put it into the compressed cache any more.
+        // Only now, with the page in the table: it cannot be put into the compressed cache any more.
         let ahead = self.compressed_cache.take(&self.frames, &self.lru, page, latch.bytes_mut());
         let pending = self.pending().filter(|(redo, _)| redo.wants(page));
         let read = match ahead {
@@ -511,20 +499,20 @@ impl Pool {
         self.pending().map(|(redo, _)| redo)
     }
 
-    /// Forgets the redo, all of which has been applied. False if somebody else was faster.
+    /// Forgets the redo, all of which has been applied. False if another thread was faster.
     pub fn end_pending(&self) -> bool {
         debug_assert_eq!(self.pending_pages(), 0, "every page has its redo");
         self.has_pending.store(false, Ordering::Release);
         self.pending.write().take().is_some()
     }
 
-    /// From here on nobody reads the page, until it is made anew.
+    /// From here on reading the page is refused, until it is made anew.
     pub fn set_damaged(&self, page: PageId, why: &str) {
         self.damaged.write().insert(page.fold(), why.into());
         self.has_damaged.store(true, Ordering::Release);
     }
 
-    /// Why nobody reads the page, if so.
+    /// Why reading the page is refused, if so.
     pub fn why_damaged(&self, page: PageId) -> Option<Box<str>> {
         if !self.has_damaged.load(Ordering::Acquire) {
             return None;
@@ -647,7 +635,7 @@ impl Pool {
                 self.check_disk()?;
             }
             if !self.signals.wait_for_progress(FREE_WAIT) {
-                // Nobody cleans in the background. The caller holds latches perhaps, so it cannot do it here: single-
+                // There are no cleaners. The caller holds latches perhaps, so it cannot do it here: single-
                 // threaded users keep enough frames clean between operations (`Store::reserve_log`).
                 return Err(Error::Io {
                     doing: "find a free frame",
@@ -734,7 +722,7 @@ impl Pool {
         self.flush_list.lock().owes_sync()
     }
 
-    /// Throws all pages of a tablespace away, dirty or not. Nobody uses them any more.
+    /// Throws all pages of a tablespace away, dirty or not. They are not used any more.
     pub fn discard_space(&self, space: SpaceId) {
         self.discard_frames(space, 0..self.frames.count());
     }
@@ -837,7 +825,7 @@ impl Pool {
 }
 
 /// A page that is being read into its frame. Unless the latch is taken from here, also when the reading thread panics, the
-/// page leaves the table again: whoever waits at the latch must not take the frame's content for the page.
+/// page leaves the table again: a thread that waits at the latch must not take the frame's content for the page.
 struct Loading<'p> {
     pool: &'p Pool,
     page: PageId,

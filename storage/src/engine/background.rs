@@ -17,7 +17,7 @@ const IDLE: Duration = Duration::from_millis(50);
 const RELEASE_TIME: Duration = Duration::from_millis(10);
 
 /// How long the releaser rests between two steps.
-const BREATH: Duration = Duration::from_millis(10);
+const PAUSE: Duration = Duration::from_millis(10);
 
 /// Threads that bring pages up after a crash: they wait for the disk most of the time.
 const RECOVERERS: usize = 3;
@@ -57,7 +57,7 @@ impl Background {
                     rest = match inner.purge_step(number) {
                         Ok(true) => Duration::ZERO,
                         Ok(false) => IDLE,
-                        // A full disk is told to those who want to write.
+                        // Statements that want to write are told of a full disk.
                         Err(Error::DiskFull { .. }) => Duration::from_secs(1),
                         Err(error) => {
                             tracing::error!("purge: {error}");
@@ -89,12 +89,12 @@ impl Background {
             health.spawn("releaser", move || {
                 let mut rest = IDLE;
                 while !stop.rest(rest) {
-                    // A breath between two steps, so that others who want the filesystem's journal get it.
+                    // A pause between two steps, so that others get the filesystem's journal.
                     let more =
                         !inner.store.is_poisoned() && (inner.drop_step() | inner.release_step().unwrap_or(false));
                     let truncated = inner.truncate_undo_step();
                     let truncated = truncated.inspect_err(|error| tracing::warn!("truncate undo: {error}"));
-                    rest = if more | truncated.unwrap_or(false) { BREATH } else { IDLE };
+                    rest = if more | truncated.unwrap_or(false) { PAUSE } else { IDLE };
                 }
             })
         };
@@ -121,7 +121,7 @@ impl Drop for Background {
 }
 
 impl Inner {
-    /// Brings up the pages that nobody asks for, until all are.
+    /// Brings up the pages that no statement asks for, until all are.
     fn recover(&self, stop: &Stop) {
         let mut rest = Duration::ZERO;
         while !stop.rest(rest) && self.store.pool().has_pending() {
@@ -130,7 +130,7 @@ impl Inner {
             rest = match step {
                 Ok(true) => Duration::ZERO,
                 // Others have the last ones in hand.
-                Ok(false) => BREATH,
+                Ok(false) => PAUSE,
                 Err(Error::DiskFull { .. }) => Duration::from_secs(1),
                 Err(error) => {
                     tracing::error!("recovery: {error}");
@@ -140,7 +140,7 @@ impl Inner {
         }
     }
 
-    /// Nobody opens the tables any more of which pages had to be left out.
+    /// Refuses the tables of which pages had to be left out.
     pub fn refuse_damaged(&self) {
         for (page, what) in self.store.take_damaged() {
             let tables = self.dictionary.all_tables();

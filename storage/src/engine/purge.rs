@@ -90,7 +90,6 @@ impl Inner {
         if self.store.is_poisoned() {
             return Ok(false);
         }
-        self.store.check_room_for_changes()?;
         let temporary = number == 0 && self.purge_temporary()?;
         let mut purger = self.purging.purgers[number].lock();
         // No table or index is dropped in the meantime.

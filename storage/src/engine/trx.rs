@@ -408,6 +408,7 @@ impl Trx {
     /// What an error of a row operation means for the transaction.
     #[cold]
     fn failed(&mut self, error: Error, before: Savepoint) -> Error {
+        self.engine.inner.store.pool().report_damage(&error);
         if error.rolls_back_transaction() {
             self.undo_all();
             return error;
@@ -523,11 +524,7 @@ impl Trx {
     #[inline]
     fn writable(&self, table: &Table) -> Result<()> {
         self.engine.inner.purging.hold_up();
-        if self.inner.read_only && !table.is_temporary() {
-            return Err(Error::ReadOnly);
-        }
-        // Before anything is changed, so that there is nothing to undo.
-        self.engine.inner.store.check_room_for_changes()
+        if self.inner.read_only && !table.is_temporary() { Err(Error::ReadOnly) } else { Ok(()) }
     }
 
     /// The row with this full key of a unique index; false = there is none. No allocation once `row` has grown.

@@ -1,7 +1,7 @@
 //! Groups in memory, between commit and disk.
 //!
-//! There are two buffers: one is appended to, the other is being written. They change roles when the writer comes, so
-//! that neither waits for the other:
+//! There are two buffers: one is appended to, the other is being written. They change roles at the beginning of each write
+//! cycle, so that appending and writing do not wait for each other:
 //!
 //! ```text
 //!   base (start of a block)             end
@@ -43,7 +43,7 @@ impl LogBuffer {
     }
 
     /// Makes room for `count` more bytes. Growing is the exception: it happens when the disk is much slower than the
-    /// appenders, who must not wait.
+    /// appenders, which must not wait.
     #[inline]
     pub fn reserve(&mut self, count: usize) {
         if self.used + count > self.bytes.len() {

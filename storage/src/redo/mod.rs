@@ -23,13 +23,13 @@
 //! lives that crashed one after the other is read as one.
 //!
 //! [`buffer`] collects groups in memory, [`mod@file`] is the ring, [`writer`] brings the one to the other, in one write and
-//! one sync for all who wait (group commit), and [`reader`] walks the groups after a crash. While a backup runs, [`archive`]
+//! one sync for all waiters (group commit), and [`reader`] walks the groups after a crash. While a backup runs, [`archive`]
 //! keeps what a checkpoint frees.
 //!
 //! Invariants:
 //!
 //! * checkpoint <= flushed <= written <= end <= checkpoint + capacity.
-//! * Appending never waits for the disk: whoever appends holds page latches. Room is reserved before
+//! * Appending never waits for the disk: the appending thread holds page latches. Room is reserved before
 //!   ([`Redo::is_crowded`]).
 //! * The file is preallocated and written with zeros once, so that a sync writes no metadata.
 //!

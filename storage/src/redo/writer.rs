@@ -2,7 +2,7 @@
 //!
 //! Appending copies a group into the buffer under one short mutex, which is also where LSNs are born and where a page
 //! that becomes dirty enters the flush list (the closure of [`Redo::append`]): so the flush list is in LSN order, and
-//! whoever holds the mutex sees pages and log agree.
+//! a thread that holds the mutex sees pages and log agree.
 //!
 //! Group commit: writing proceeds in cycles. One of the threads that wait for an LSN becomes the leader of a cycle: it takes
 //! the whole buffer, writes and syncs it, and wakes the threads whose groups were in it. Threads that appended after the
@@ -23,7 +23,7 @@
 //! `cycle_ends[n % 2]`. Being woken promises nothing; a thread that wakes looks whether the log is far enough, whether the
 //! instance is poisoned, and whether a cycle has a leader.
 //!
-//! Poisoning wakes all waiters of both cycles (`gate::Waiters`), whoever poisons and whether a leader is at work or not; a
+//! Poisoning wakes all waiters of both cycles (`gate::Waiters`), whether a leader is at work or not; a
 //! leader that panics poisons. So no thread waits here for a log that will never be written.
 
 use std::sync::Arc;
@@ -56,7 +56,7 @@ pub struct LogCounters {
 /// The running redo log. See the module header.
 pub struct Redo {
     append: Padded<Mutex<LogBuffer>>,
-    /// End of the last group, for those who need not be exact.
+    /// End of the last group, for readers that need not be exact.
     end: Padded<AtomicU64>,
     written: AtomicU64,
     flushed: Padded<AtomicU64>,
@@ -77,7 +77,7 @@ pub struct Redo {
     pub counters: LogCounters,
 }
 
-/// How far the log has been freed, and who wants what is freed next.
+/// How far the log has been freed, and the archive that takes what is freed next.
 struct Freed {
     checkpoint: Checkpoint,
     /// A backup of the running instance.

@@ -9,7 +9,7 @@
 //!
 //! It also owns what runs beside the queries, as threads around steps ([`cleaners`]): page cleaners (each a [`Flusher`]),
 //! checkpoints, and the log's once-a-second flush. An instance without
-//! threads (a simulator, a test) has the same done by whoever reserves room, in [`Store::reserve_log`].
+//! threads (a simulator, a test) has the same done by the thread that reserves room, in [`Store::reserve_log`].
 //!
 //! Creating, renaming and removing a tablespace's file is logged before it is done, so that recovery knows of files what
 //! it knows of pages.
@@ -17,7 +17,7 @@
 //! Invariants:
 //!
 //! * A thread that waits here (for log, for frames) holds no latch.
-//! * After [`Store::poison`], nothing is written any more.
+//! * After [`Store::poison`], nothing is written any more (`gate`).
 
 mod cleaners;
 
@@ -165,7 +165,7 @@ impl Store {
     // Pages
 
     /// Reads a page under a shared latch, without a mini-transaction. A thread latches a page once at a time: a second
-    /// guard of the same page would wait for a writer who waits for the first.
+    /// guard of the same page would wait for a writer that waits for the first.
     #[inline]
     pub fn read(&self, page: PageId) -> Result<SharedGuard<'_>> {
         Ok(SharedGuard::new(page, self.pool.fetch_shared(page)?))
@@ -214,7 +214,7 @@ impl Store {
         self.flush_step(INLINE_PAGES).map(drop)
     }
 
-    /// Without cleaners somebody has to see to it that a mini-transaction finds frames.
+    /// Without cleaners the thread itself sees to it that a mini-transaction finds frames.
     #[inline]
     fn is_short_of_frames(&self) -> bool {
         !self.pool.cleaner_signals().has_cleaners() && self.pool.dirty_count() > self.pool.frame_count() / 2
@@ -259,12 +259,6 @@ impl Store {
         self.reserve_frames()
     }
 
-    /// DiskFull if a statement must not change anything now; see `Pool::check_room_for_changes`.
-    #[inline]
-    pub fn check_room_for_changes(&self) -> Result<()> {
-        self.pool.check_room_for_changes()
-    }
-
     /// Without cleaners: writes pages until there are frames for the pages to come. The caller holds no latch.
     fn reserve_frames(&self) -> Result<()> {
         while self.is_short_of_frames() {
@@ -273,7 +267,7 @@ impl Store {
         Ok(())
     }
 
-    /// Applies the redo that recovery left to the next pages. Returns how many; 0: none are left that nobody has in hand.
+    /// Applies the redo that recovery left to the next pages. Returns how many; 0: the rest is in the hands of other threads, or there is none.
     pub fn apply_pending(&self, pages: usize) -> Result<usize> {
         self.health.check()?;
         self.reserve_frames()?;
@@ -297,7 +291,7 @@ impl Store {
         Err(error)
     }
 
-    /// Applies all of it, with whoever else does. The pages are dirty then, or as they were written.
+    /// Applies all of it, together with other threads that do. The pages are dirty then, or as they were written.
     pub fn apply_all_pending(&self) -> Result<()> {
         while self.pool.pending_pages() > 0 {
             if self.apply_pending(INLINE_PAGES)? == 0 {
@@ -307,7 +301,7 @@ impl Store {
         Ok(())
     }
 
-    /// Makes the log durable up to `lsn`; one leader syncs for all who wait.
+    /// Makes the log durable up to `lsn`; one leader syncs for all waiters.
     #[inline]
     pub fn flush_log(&self, lsn: Lsn) -> Result<()> {
         self.redo.flush_until(lsn)

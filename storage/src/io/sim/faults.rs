@@ -14,6 +14,9 @@ pub struct Faults {
     pub failing_write: Option<u64>,
     /// Syncs do not come back as long as this is set: for tests of what happens meanwhile.
     pub hold_syncs: bool,
+    /// The thread that makes this read, or this write, panics: for tests of what others do then.
+    pub panicking_read: Option<u64>,
+    pub panicking_write: Option<u64>,
     /// Punching fails from this punch on: what worked in the morning need not in the evening.
     pub failing_punch: Option<u64>,
     /// The next write of at least a page's length to this file goes to another place in it, and nobody is told.
@@ -46,6 +49,8 @@ impl Default for Faults {
             failing_read: None,
             failing_write: None,
             hold_syncs: false,
+            panicking_read: None,
+            panicking_write: None,
             failing_punch: None,
             misdirected: None,
             short_of_256: 0,

@@ -67,6 +67,7 @@ impl File for SimFile {
         state.begin_transfer(&self.disk.clock)?;
         let unit = self.unit(&state, offset, buffer)?;
         state.reads += 1;
+        assert!(state.faults.panicking_read != Some(state.reads), "a panic in a read, as the test wants it");
         if state.faults.failing_read == Some(state.reads) {
             state.see("reads failed");
             return Err(broken());
@@ -82,6 +83,7 @@ impl File for SimFile {
         assert!(self.writable, "{} was opened for reading", self.path);
         let unit = self.unit(&state, offset, bytes)?;
         state.writes += 1;
+        assert!(state.faults.panicking_write != Some(state.writes), "a panic in a write, as the test wants it");
         if state.faults.failing_write == Some(state.writes) {
             state.see("writes failed");
             let part = state.random.below(bytes.len() as u64 + 1) as usize / unit * unit;

@@ -31,6 +31,27 @@ struct State {
     syncs: u64,
 }
 
+/// Pages whose holes are being punched. Dropped, also by a panic, they may be written again.
+pub struct Punching<'l> {
+    late: &'l Late,
+    /// In order, with the blocks that they need.
+    pub pages: Vec<(u32, usize)>,
+}
+
+impl Drop for Punching<'_> {
+    fn drop(&mut self) {
+        if self.pages.is_empty() {
+            return;
+        }
+        let mut state = self.late.state.lock();
+        for (page, _) in &self.pages {
+            state.punching.remove(page);
+        }
+        drop(state);
+        self.late.punched.notify_all();
+    }
+}
+
 /// One sync of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sync(u64);
@@ -71,8 +92,8 @@ impl Late {
         sync
     }
 
-    /// The pages, in order, whose holes may be punched now. They are kept from their writers until [`Late::punched`].
-    pub fn end_sync(&self, sync: Sync, durable: bool) -> Vec<(u32, usize)> {
+    /// The pages whose holes may be punched now. Their writers wait until the answer is dropped.
+    pub fn end_sync(&self, sync: Sync, durable: bool) -> Punching<'_> {
         let mut state = self.state.lock();
         let of_this = state.syncing.iter().filter(|(_, (_, taken))| *taken == sync);
         let mut pages: Vec<_> = of_this.map(|(page, (blocks, _))| (*page, *blocks)).collect();
@@ -81,19 +102,10 @@ impl Late {
             state.syncing.remove(page);
         }
         if !durable {
-            return Vec::new();
+            return Punching { late: self, pages: Vec::new() };
         }
         state.punching.extend(pages.iter().copied());
-        pages
-    }
-
-    pub fn punched(&self, pages: &[(u32, usize)]) {
-        let mut state = self.state.lock();
-        for (page, _) in pages {
-            state.punching.remove(page);
-        }
-        drop(state);
-        self.punched.notify_all();
+        Punching { late: self, pages }
     }
 }
 
@@ -109,10 +121,11 @@ mod tests {
         let first = late.begin_sync();
         late.take_back([4].into_iter());
         late.wait_for_sync(vec![(4, 1)]);
-        assert_eq!(late.end_sync(first, true), [(5, 1)]);
-        late.punched(&[(5, 1)]);
+        assert_eq!(late.end_sync(first, true).pages, [(5, 1)]);
+        // Its punching is over: nobody waits.
+        late.take_back([5].into_iter());
         let second = late.begin_sync();
-        assert_eq!(late.end_sync(second, false), []);
-        assert_eq!(late.end_sync(late.begin_sync(), true), []);
+        assert_eq!(late.end_sync(second, false).pages, []);
+        assert_eq!(late.end_sync(late.begin_sync(), true).pages, []);
     }
 }

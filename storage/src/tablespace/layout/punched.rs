@@ -296,13 +296,14 @@ impl Punched {
         let sync = self.late.begin_sync();
         let synced = self.file.sync();
         // Those that were rewritten meanwhile are no longer among them.
-        let shorter = self.late.end_sync(sync, synced.is_ok());
+        let punching = self.late.end_sync(sync, synced.is_ok());
+        let shorter = &punching.pages;
         synced?;
         if shorter.is_empty() {
             return Ok(());
         }
         let mut holes = Vec::with_capacity(shorter.len());
-        for &(page, blocks) in &shorter {
+        for &(page, blocks) in shorter {
             let start = self.offset(page);
             let before = self.occupied(PageNo(page)).unwrap_or(blocks);
             if blocks < before {
@@ -310,14 +311,13 @@ impl Punched {
             }
         }
         if self.punch(&mut holes, counters) {
-            for &(page, blocks) in &shorter {
+            for &(page, blocks) in shorter {
                 let known = self.known.get(page);
                 if let Some(state) = known.state() {
                     self.known.learn(page, known, Known::new(state, Some(blocks)));
                 }
             }
         }
-        self.late.punched(&shorter);
         Ok(())
     }
 
