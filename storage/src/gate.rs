@@ -24,7 +24,7 @@
 //! * Poisoning comes before the failure is returned to anybody, and before another sync of the same file begins: the
 //!   kernel tells an error to one of two concurrent syncs only, and the other one must not pass for a success.
 //! * What a thread sees of pages under a latch, it sees with the poisoning that came before the latch was released. So no
-//!   copy of a page that a dropped mini-transaction has half changed can be written.
+//!   copy of a page that a mini-transaction has left half changed, by a panic, can be written.
 //!
 //! A full disk is no failure here: nothing was lost, the caller takes its change back. A sync is different: what it was to
 //! make durable is in doubt whatever the reason was.

@@ -22,7 +22,7 @@ fn create_table(engine: &Arc<Engine>, name: &str) -> Arc<Table> {
         name: name.into(),
         columns: vec![
             Column::new("id", ColumnType::Int { bytes: 4, unsigned: true }, false),
-            Column::new("filler", ColumnType::Binary { bytes: FILLER_BYTES as u32 }, false),
+            Column::new("filler", ColumnType::VarBinary { bytes: FILLER_BYTES as u32 }, false),
         ],
         indexes: vec![IndexDefinition::new("PRIMARY", true, &[0])],
         ..TableDefinition::default()

@@ -11,8 +11,8 @@ use storage::{
     Column, ColumnSet, Config, Engine, Error, IndexDefinition, ReadMode, Result, Row, TableDefinition, TrxOptions,
 };
 
-const ROWS: u32 = 300;
-const FILLER_BYTES: usize = 500;
+const ROWS: u32 = 600;
+const FILLER_BYTES: usize = 250;
 const PATIENCE: Duration = Duration::from_secs(30);
 
 fn create(disk: &SimDisk, config: &Config) {
@@ -75,6 +75,7 @@ fn a_page_whose_reader_panics_is_read_again() {
                 Err(_) => assert!(disk.reads() >= failing, "it panicked for another reason"),
             }
         }
+        disk.set_faults(|faults| faults.panicking_read = None);
         assert!((0..ROWS).all(|id| read(&engine, id).unwrap()));
     }
 }

@@ -20,8 +20,8 @@
 //! Invariants:
 //!
 //! * A batch that fails leaves its pages dirty, whatever the reason; `gate` has decided by then whether anything may be
-//!   written again. Nothing here has to ask before it writes: a page that a dropped mini-transaction has half changed is
-//!   seen under its latch, which was released after the poisoning, and its write is refused.
+//!   written again. Nothing here has to ask before it writes: a page that a panic has left half changed is seen under
+//!   its latch, which was released after the poisoning, and its write is refused.
 //! * Every change not durable in its tablespace is covered by the flush list's accounts; see [`super::flush_list`].
 //! * A flusher latches frames by trying only: the thread that holds the latch may be waiting for a free frame.
 
