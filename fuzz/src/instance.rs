@@ -293,7 +293,8 @@ fn rest(engine: &Engine) {
 fn walk(random: &mut Random, engine: &Arc<Engine>, name: &str) -> Result<()> {
     let mut first_error = Ok(());
     let mut note = |result: Result<()>| {
-        if result.as_ref().is_err_and(|error| !matches!(error, Error::LockWaitTimeout)) && first_error.is_ok() {
+        let ordinary = matches!(result, Err(Error::LockWaitTimeout | Error::Exists(_)));
+        if result.is_err() && !ordinary && first_error.is_ok() {
             first_error = result;
         }
     };

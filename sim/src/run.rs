@@ -201,6 +201,7 @@ impl Run {
                 self.report.count(format!("full disk in {doing}"));
                 Ok(None)
             }
+            // Frames and log are kept for undoing; but a row that becomes longer again may need a file to grow.
             Err(Error::RollingBack) if self.is_limited => {
                 self.say(|| format!("{doing}: no room to undo"));
                 self.report.count(format!("no room to undo in {doing}"));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use format::collation::CollationId;
 use format::value::ColumnType;
-use storage::io::sim::SimDisk;
+use storage::io::sim::{Random, SimDisk};
 use storage::io::{Caching, Disk, OpenMode};
 use storage::{
     Column, ColumnSet, Config, Engine, Error, IndexDefinition, ReadMode, Result, Row, Table, TableDefinition, Trx,
@@ -148,4 +148,77 @@ fn a_commit_whose_history_cannot_be_read_is_an_error_of_that_commit() {
     drop(engine);
     let engine = open(&disk, &config);
     assert!(engine.check().unwrap().is_clean());
+}
+
+/// Rows of changing length under two indexes, so that undoing them takes pages, frames and room in the log.
+fn wide_table(engine: &Arc<Engine>) -> Arc<Table> {
+    let definition = TableDefinition {
+        database: "d".into(),
+        name: "wide".into(),
+        columns: vec![
+            Column::new("id", number(), false),
+            Column::new("v", number(), false),
+            Column::new("long", ColumnType::VarBinary { bytes: 900 }, false),
+        ],
+        indexes: vec![IndexDefinition::new("PRIMARY", true, &[0]), IndexDefinition::new("by_v", false, &[1])],
+        ..TableDefinition::default()
+    };
+    engine.create_table(definition, &TrxOptions::patient()).unwrap()
+}
+
+/// Puts rows of random lengths until `statements` are done or refused. A full disk is the only error there is.
+fn change(random: &mut Random, trx: &mut Trx, table: &Table, statements: u32) -> u32 {
+    let mut refused = 0;
+    for _ in 0..statements {
+        let (id, v) = (random.below(200) as u32, random.next() as u32);
+        let (id, v, long) = (id.to_be_bytes(), v.to_be_bytes(), vec![v as u8; random.below(900) as usize]);
+        let (key, mut row) = ([Some(&id[..])], Row::new());
+        let found = trx.get(table, 0, &key, ReadMode::EXCLUSIVE, &ColumnSet::first(3), &mut row);
+        let done = found.and_then(|found| match found {
+            true => trx.update(table, &row, &[(1, Some(&v)), (2, Some(&long))]),
+            false => trx.insert(table, &[Some(&id), Some(&v), Some(&long)]),
+        });
+        match done {
+            Ok(()) => {}
+            Err(Error::DiskFull { .. }) => refused += 1,
+            Err(error) => panic!("a full disk answers: {error}"),
+        }
+    }
+    refused
+}
+
+#[test]
+fn a_full_disk_refuses_statements_while_what_was_done_can_be_undone_and_committed() {
+    let mut refused = 0;
+    for seed in 0..30 {
+        let mut random = Random::new(seed);
+        let config = Config { page_bytes: 4096, pool_bytes: 64 * 4096, log_bytes: 512 << 10, ..Config::tiny() };
+        let (disk, engine, _) = instance(&config);
+        let table = wide_table(&engine);
+        let mut trx = engine.begin(TrxOptions::default());
+        assert_eq!(change(&mut random, &mut trx, &table, 300), 0);
+        trx.commit().unwrap();
+        let full = disk.used_blocks() + random.below(20);
+        disk.set_faults(|faults| faults.capacity_blocks = Some(full));
+        for _ in 0..3 {
+            let mut trx = engine.begin(TrxOptions::default());
+            refused += change(&mut random, &mut trx, &table, 250);
+            match random.chance(2) {
+                true => trx.rollback().unwrap(),
+                false => trx.commit().unwrap(),
+            }
+            assert!(!engine.store().is_poisoned());
+            assert_eq!(
+                engine.status().rollbacks.transactions,
+                0,
+                "seed {seed}: a transaction was taken from its client"
+            );
+        }
+        disk.set_faults(|faults| faults.capacity_blocks = None);
+        let mut trx = engine.begin(TrxOptions::default());
+        assert_eq!(change(&mut random, &mut trx, &table, 30), 0);
+        trx.commit().unwrap();
+        assert!(engine.check().unwrap().is_clean());
+    }
+    assert!(refused > 200, "{refused} statements were refused");
 }

@@ -1,6 +1,6 @@
 //! Building records: from fields to the bytes that go onto a page.
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::ids::PageNo;
 
 use super::layout::{FieldLayout, Kind, Layout, Length};
@@ -126,13 +126,24 @@ impl RecordBuffer {
         I: IntoIterator<Item = FieldData<'f>>,
         I::IntoIter: Clone,
     {
+        self.try_build(layout, info, fields).expect("a value that fits its field");
+    }
+
+    /// [`RecordBuffer::build`] of values that come from a page, so that they may not fit.
+    pub fn try_build<'f, I>(&mut self, layout: &Layout, info: u8, fields: I) -> Result<()>
+    where
+        I: IntoIterator<Item = FieldData<'f>>,
+        I::IntoIter: Clone,
+    {
         let fields = fields.into_iter();
         let mut length_bytes = 0;
         let mut data_bytes = 0;
         let mut count = 0;
         for (field, data) in layout.fields().iter().zip(fields.clone()) {
             count += 1;
-            assert!(field.takes(data), "a value that fits its field");
+            if !field.takes(data) {
+                return Err(Error::corrupt("a value that does not fit its field", count - 1));
+            }
             let (bytes, external) = match data {
                 FieldData::Null => continue,
                 FieldData::Bytes(bytes) => (bytes.len(), false),
@@ -143,7 +154,9 @@ impl RecordBuffer {
                 length_bytes += if field.long_lengths() && (bytes > 127 || external) { 2 } else { 1 };
             }
         }
-        assert!(count == layout.fields().len(), "a value for every field");
+        if count != layout.fields().len() {
+            return Err(Error::corrupt("fewer values than fields", count));
+        }
 
         self.origin = length_bytes + layout.null_bytes() + HEADER_BYTES;
         self.bytes.clear();
@@ -177,6 +190,7 @@ impl RecordBuffer {
             self.bytes.extend_from_slice(bytes);
         }
         debug_assert!(lengths == 0);
+        Ok(())
     }
 
     /// Builds the node pointer to `child` whose first record (or node pointer) is at `origin` of `page`.

@@ -92,6 +92,7 @@ impl<'t> BulkLoad<'t> {
     /// Writes what a level has collected to a new page, and the pointer to it into the level above.
     fn write_page(&mut self, level: usize) -> Result<()> {
         let tree = self.tree;
+        self.store.check_headroom()?;
         // Without a latch, for it may have to extend the file.
         let room = segment::reserve(self.store, tree.space, 2)?;
         let mut mtr = Mtr::begin(self.store);

@@ -302,6 +302,9 @@ impl PendingRedo {
             }
             item = next;
         }
+        if changed && !header::is_zero(bytes) && header::page_id(bytes) != id {
+            return Err(Error::corrupt_page(id, format!("its redo makes it page {}", header::page_id(bytes))));
+        }
         Ok(changed)
     }
 

@@ -131,7 +131,10 @@ impl Inner {
                 Ok(true) => Duration::ZERO,
                 // Others have the last ones in hand.
                 Ok(false) => PAUSE,
-                Err(Error::DiskFull { .. }) => Duration::from_secs(1),
+                Err(error) if error.is_of_the_moment() => {
+                    tracing::warn!("recovery waits: {error}");
+                    Duration::from_secs(1)
+                }
                 Err(error) => {
                     tracing::error!("recovery: {error}");
                     return;

@@ -107,6 +107,7 @@ fn write_long(inner: &Inner, table: &row::Table, value: &[u8]) -> Result<[u8; RE
         let left = value.len() - chain.reference.bytes as usize;
         let pages = Overflow::page_count(store.page_bytes(), left).min(64);
         let room = segment::reserve(store, table.space, pages as u32)?;
+        store.check_headroom()?;
         let mut mtr = Mtr::begin(store);
         let written = chain.write_step(&mut mtr, table.tree(0).overflow_segment(), value)?;
         mtr.commit();

@@ -173,6 +173,7 @@ impl Engine {
         let space =
             store.create_space(ids.space, &path, dictionary::transform(&definition.options, &store.config()))?;
         space.set_atomic_writes(definition.options.atomic_writes);
+        store.check_headroom()?;
         let mut mtr = Mtr::begin(store);
         segment::init_space(&mut mtr, ids.space, segment::space_flags(store.page_bytes()))?;
         mtr.commit();
@@ -181,6 +182,7 @@ impl Engine {
         identity.space = ids.space;
         for (position, index) in identity.indexes.iter_mut().enumerate() {
             let id = IndexId(ids.index.0 + position as u64);
+            store.check_headroom()?;
             let mut mtr = Mtr::begin(store);
             *index = (id, btree::create(&mut mtr, ids.space, id)?);
             mtr.commit();
@@ -368,6 +370,7 @@ impl Engine {
         let mut ddl = self.begin_ddl()?;
         ddl.will_take_back(Action::DropIndex { space: table.space, index: ids.index })?;
         let room = segment::reserve(store, table.space, FIXED_PAGES)?;
+        store.check_headroom()?;
         let mut mtr = Mtr::begin(store);
         let root = btree::create(&mut mtr, table.space, ids.index)?;
         mtr.commit();

@@ -110,6 +110,11 @@ pub fn open(disk: Arc<dyn Disk>, config: Config) -> Result<(Arc<Store>, PageReco
         first
     };
     let mut found = scan(&log, checkpoint, first(), kept_bytes_max(&config), config.background_threads)?;
+    let mut ends = set_aside.iter().flat_map(|aside| &aside.groups).map(|(_, end, _)| *end);
+    if ends.any(|end| end > found.end) {
+        // Pages would get LSNs that are not in the log.
+        return Err(Error::corrupt(format!("{} has redo of pages behind the end of the log", aside::FILE_NAME)));
+    }
     let spaces = Arc::new(Tablespaces::new(disk.clone(), &config));
     let mut report = PageRecovery {
         was_clean: checkpoint.clean && found.groups == 0,
@@ -117,9 +122,11 @@ pub fn open(disk: Arc<dyn Disk>, config: Config) -> Result<(Arc<Store>, PageReco
         end_lsn: found.end,
         ..PageRecovery::default()
     };
+    // Also after a close that was killed between giving the log its name and syncing that: else a power loss could bring the
+    // old log back later, without what is about to be written to the new one.
+    sync_names(&*disk)?;
     if !report.was_clean {
         log.sync()?;
-        sync_names(&*disk)?;
         restore_files(&*disk, &spaces, &config, &found, &mut report)?;
         restore_torn_pages(&*disk, &spaces, &config, checkpoint.lsn, &mut report)?;
         sync_touched(&spaces, &found)?;

@@ -253,27 +253,25 @@ pub fn build_entry(
         }
     };
     if !(0..fields.len()).any(|at| matches!(version[usize::from(of.sources[at])], FieldData::External(_))) {
-        out.build(&of.tree.leaf, info, (0..fields.len()).map(part));
-        return Ok(());
+        return out.try_build(&of.tree.leaf, info, (0..fields.len()).map(part)).map_err(damaged);
     }
     // A prefix of a value that lies in overflow pages: fetch as much as the index takes.
     let mut fetched: Vec<Option<Vec<u8>>> = vec![None; fields.len()];
     for (at, place) in fetched.iter_mut().enumerate() {
         if let FieldData::External(bytes) = version[usize::from(of.sources[at])] {
             let reference = Reference::read(bytes).map_err(damaged)?;
-            let mut value = bytes[..bytes.len() - REFERENCE_BYTES].to_vec();
+            let Some(local) = bytes.len().checked_sub(REFERENCE_BYTES) else {
+                return Err(Error::corrupt("a long value without a reference"));
+            };
+            let mut value = bytes[..local].to_vec();
             let bytes_max = fields[at].prefix_bytes.map_or(usize::MAX, |bytes| bytes as usize);
             btree::read_overflow(store, &reference, bytes_max.saturating_sub(value.len()), &mut value)?;
             *place = Some(value);
         }
     }
-    out.build(
-        &of.tree.leaf,
-        info,
-        (0..fields.len()).map(|at| match &fetched[at] {
-            Some(value) => FieldData::Bytes(prefix_of(table, &fields[at], value)),
-            None => part(at),
-        }),
-    );
-    Ok(())
+    let parts = (0..fields.len()).map(|at| match &fetched[at] {
+        Some(value) => FieldData::Bytes(prefix_of(table, &fields[at], value)),
+        None => part(at),
+    });
+    out.try_build(&of.tree.leaf, info, parts).map_err(damaged)
 }

@@ -92,7 +92,7 @@ pub(super) fn build_previous(
     let (trx_id, roll_ptr) = (undo.trx_id.to_bytes(), undo.roll_ptr.to_bytes());
     version[layout.key_fields()] = FieldData::Bytes(&trx_id);
     version[layout.key_fields() + 1] = FieldData::Bytes(&roll_ptr);
-    older.build(layout, undo.info, version.iter().copied());
+    older.try_build(layout, undo.info, version.iter().copied()).map_err(damaged)?;
     Ok(())
 }
 

@@ -285,7 +285,8 @@ impl Store {
             redo.set_done(*page);
             return Ok(1);
         }
-        if !matches!(error, Error::DiskFull { .. }) {
+        // The page keeps its turn: somebody may make room, and the next read may succeed.
+        if !error.is_of_the_moment() {
             self.health.poison(&error);
         }
         Err(error)
