@@ -30,7 +30,7 @@ use format::value::{ColumnType, LobSize, Value};
 use sql::error::{Error, Result};
 use sql::expression::assign::Target;
 use sql::expression::{
-    AssignMode, Binder, Datum, EvalContext, Expr, Fields, NoFields, NoScope, Scope, SessionState, Warnings, assign,
+    AggregateCall, AssignMode, Binder, Datum, EvalContext, Expr, Fields, NoFields, NoScope, Node, Scope, SessionState, Warnings, assign,
     parameter_type,
 };
 use sql::parser;
@@ -91,8 +91,8 @@ impl SessionState for TestSession {
     }
 }
 
-/// One column called x.
-struct OneColumn(TypeInfo);
+/// One column called x, and the aggregates over it.
+struct OneColumn(TypeInfo, RefCell<Vec<AggregateCall>>);
 
 impl Scope for OneColumn {
     fn column(&self, name: &ColumnName) -> Result<Expr> {
@@ -101,14 +101,25 @@ impl Scope for OneColumn {
             other => Err(Error::unknown_column(other, "field list")),
         }
     }
+
+    fn aggregate(&self, written: &sql::parser::ast::Aggregate) -> Result<Expr> {
+        let arguments = OneColumn(self.0, RefCell::default());
+        let session = TestSession::default();
+        let call = binder(&arguments, &session).aggregate_call(written)?;
+        let ty = call.ty;
+        let mut calls = self.1.borrow_mut();
+        calls.push(call);
+        Ok(Expr { node: Node::Aggregate(calls.len() - 1), ty })
+    }
 }
 
-fn bind(text: &str, scope: &dyn Scope, session: &TestSession) -> Result<(Expr, Vec<sql::expression::AggregateCall>)> {
+fn binder<'a>(scope: &'a dyn Scope, session: &'a TestSession) -> Binder<'a> {
+    Binder::new(scope, session, SqlMode::DEFAULT, CollationId::UTF8MB4_GENERAL_CI, &[])
+}
+
+fn bind(text: &str, scope: &dyn Scope, session: &TestSession) -> Result<Expr> {
     let parsed = parser::parse_expression(text.as_bytes(), SqlMode::DEFAULT)?;
-    let mut binder = Binder::new(scope, session, SqlMode::DEFAULT, CollationId::UTF8MB4_GENERAL_CI, &[]);
-    binder.aggregates = Some(Vec::new());
-    let expr = binder.bind(&parsed)?;
-    Ok((expr, binder.aggregates.unwrap_or_default()))
+    binder(scope, session).bind(&parsed)
 }
 
 fn shown(value: &Value, ty: &TypeInfo) -> String {
@@ -152,7 +163,7 @@ fn answer(line: &str) -> String {
     } else if let Some((aggregate, rows)) = line.split_once(" OVER ") {
         over_rows(aggregate, rows, &context, &session)
     } else {
-        bind(line, &NoScope, &session).and_then(|(expr, _)| Ok(shown(&expr.value(&context, &NoFields)?, &expr.ty)))
+        bind(line, &NoScope, &session).and_then(|expr| Ok(shown(&expr.value(&context, &NoFields)?, &expr.ty)))
     };
     let mut answer = match result {
         Ok(value) => value,
@@ -173,7 +184,7 @@ fn into_column(
 ) -> Result<String> {
     let nullable = !ty.ends_with(" NOT NULL");
     let column = column_type(ty.trim_end_matches(" NOT NULL"));
-    let (expr, _) = bind(expr, &NoScope, session)?;
+    let expr = bind(expr, &NoScope, session)?;
     let target = Target { name: "c", ty: &column, nullable };
     let value = assign(expr.eval(context, &NoFields)?, &expr.ty, &target, mode, 1, context)?;
     if !value.is_null() {
@@ -227,14 +238,16 @@ fn over_rows(aggregate: &str, rows: &str, context: &EvalContext<'_>, session: &T
     let mut values = Vec::new();
     let mut ty = TypeInfo::NULL;
     for row in rows.split(", ") {
-        let (expr, _) = bind(row, &NoScope, session)?;
+        let expr = bind(row, &NoScope, session)?;
         let value = expr.value(context, &NoFields)?;
         if !value.is_null() {
             ty = TypeInfo { length: ty.length.max(expr.ty.length), ..expr.ty };
         }
         values.push(value);
     }
-    let (expr, calls) = bind(aggregate, &OneColumn(ty.nullable(true)), session)?;
+    let scope = OneColumn(ty.nullable(true), RefCell::default());
+    let expr = bind(aggregate, &scope, session)?;
+    let calls = scope.1.take();
     let mut results = Vec::new();
     for call in &calls {
         let mut accumulator = call.start();
@@ -467,7 +480,7 @@ fn random_expressions_never_panic() {
         let mut context = EvalContext::new(&session, &warnings);
         context.now_seconds = NOW_SECONDS;
         context.max_allowed_packet_bytes = 1 << 16;
-        let Ok((expr, _)) = bind(&text, &NoScope, &session) else { continue };
+        let Ok(expr) = bind(&text, &NoScope, &session) else { continue };
         let result = expr.value(&context, &NoFields);
         let is_null = result.as_ref().is_ok_and(|value| value.is_null());
         assert!(!is_null || expr.ty.nullable, "{text} is NULL, and its type says it cannot be");

@@ -5,6 +5,7 @@ use format::collation::CollationId;
 use format::value::{ColumnType, DateTime, Value, ZoneOffset};
 use storage::{Row, Table};
 
+use super::memory::row_bytes;
 use super::query::{compare_keys, limits, scan};
 use super::row::decode;
 use super::{Environment, Level};
@@ -405,14 +406,14 @@ fn for_each_row(
     }
     let mut rows: Vec<(Vec<Value>, Row)> = Vec::new();
     let sorts = !plan.order.is_empty();
+    let mut account = environment.memory.account();
     scan(environment, plan, context, &mut |row| {
         let mut keys = Vec::with_capacity(plan.order.len());
         for (expr, _) in &plan.order {
             keys.push(expr.value(context, row)?);
         }
         let stored = &row.sources[0].stored;
-        environment.keep(&keys)?;
-        environment.keep_bytes(256)?;
+        account.add(row_bytes(&keys) + 256)?;
         rows.push((keys, stored.clone()));
         Ok(sorts || (rows.len() as u64) < left)
     })?;

@@ -4,6 +4,7 @@ use format::value::Value;
 use rustc_hash::FxHashMap;
 
 use super::Environment;
+use super::memory::{Account, row_bytes};
 use super::row::JoinRow;
 use crate::error::Result;
 use crate::expression::{Accumulator, Datum, EvalContext, Fields, group_key};
@@ -14,7 +15,7 @@ use crate::planner::{GroupPlan, SelectPlan};
 pub struct Groups<'a> {
     plan: &'a SelectPlan,
     group: &'a GroupPlan,
-    environment: &'a Environment<'a>,
+    account: Account<'a>,
     /// slot -> place in the kept values
     place: Vec<u16>,
     index: FxHashMap<Box<[u8]>, usize>,
@@ -50,7 +51,8 @@ impl<'a> Groups<'a> {
         for (at, slot) in group.kept.iter().enumerate() {
             place[*slot] = at as u16;
         }
-        Groups { plan, group, environment, place, index: FxHashMap::default(), groups: Vec::new(), key: Vec::new() }
+        let account = environment.memory.account();
+        Groups { plan, group, account, place, index: FxHashMap::default(), groups: Vec::new(), key: Vec::new() }
     }
 
     /// Puts a joined row into its group; false: no more rows are needed.
@@ -70,7 +72,7 @@ impl<'a> Groups<'a> {
                 Some(number) => *number,
                 None => {
                     self.start(row)?;
-                    self.environment.keep_bytes(self.key.len() as u64)?;
+                    self.account.add(self.key.len() as u64)?;
                     self.index.insert(self.key.as_slice().into(), self.groups.len() - 1);
                     self.groups.len() - 1
                 }
@@ -90,9 +92,9 @@ impl<'a> Groups<'a> {
 
     fn start(&mut self, row: &JoinRow<'_>) -> Result<()> {
         let kept: Vec<Value> = self.group.kept.iter().map(|slot| row.field(*slot).into_value()).collect();
-        self.environment.keep(&kept)?;
+        self.account.add(row_bytes(&kept))?;
         let accumulators: Vec<Accumulator> = self.group.aggregates.iter().map(|call| call.start()).collect();
-        self.environment.keep_bytes((accumulators.len() * size_of::<Accumulator>()) as u64)?;
+        self.account.add((accumulators.len() * size_of::<Accumulator>()) as u64)?;
         self.groups.push(Group { kept, accumulators });
         Ok(())
     }

@@ -15,6 +15,7 @@ use storage::{ColumnSet, ReadMode, Row, Table};
 use super::change::{
     Changes, Destination, Stored, Updater, assign_mode, auto_value, change_error, push_default, target,
 };
+use super::memory::row_bytes;
 use super::row::decode;
 use super::{Environment, Level, query};
 use crate::catalog::{OrSqlError, storage_error};
@@ -105,8 +106,9 @@ fn insert_rows(
         InsertRows::Query(query) => {
             // A query that reads the table it fills must not meet its own rows.
             let mut rows: Vec<Vec<Value>> = Vec::new();
+            let mut account = environment.memory.account();
             query::run(environment, query, context, &mut |row| {
-                environment.keep(row)?;
+                account.add(row_bytes(row))?;
                 rows.push(row.to_vec());
                 Ok(true)
             })?;

@@ -20,6 +20,7 @@ pub mod change;
 mod grouping;
 pub mod insert;
 mod join;
+pub mod memory;
 pub mod query;
 pub mod row;
 pub mod sort;
@@ -28,9 +29,11 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use format::value::Value;
+use rustc_hash::FxHashMap;
 use storage::{Row, Trx};
 
 use self::change::Stored;
+use self::memory::{Account, Memory, row_bytes};
 use self::sort::StoredSorter;
 use crate::error::{Error, Result};
 use crate::expression::{EvalContext, Fields, Subqueries};
@@ -47,8 +50,10 @@ pub struct Environment<'a> {
     pub parameter_count: usize,
     /// What virtual tables are made of.
     pub facts: Facts<'a>,
-    /// Bytes of rows kept for sorting, grouping and derived tables.
-    pub kept_bytes: Cell<u64>,
+    /// Rows kept for sorting, grouping and derived tables.
+    pub memory: Memory,
+    /// The rows of derived tables, by their numbers: each is made once.
+    pub derived: RefCell<FxHashMap<usize, Rows>>,
     /// Rows that SQL_CALC_FOUND_ROWS counted.
     pub found_rows: Cell<u64>,
     pub scratch: &'a RefCell<Scratch>,
@@ -97,37 +102,12 @@ impl Scratch {
     }
 }
 
-/// The most memory that one statement's kept rows may take.
-const KEPT_BYTES_MAX: u64 = 1 << 30;
-
-impl Environment<'_> {
-    /// Accounts for a row that is kept; 1038 when there are too many.
-    pub fn keep(&self, values: &[Value]) -> Result<()> {
-        let strings: usize = values
-            .iter()
-            .map(|value| match value {
-                Value::Bytes(bytes) => bytes.len(),
-                _ => 0,
-            })
-            .sum();
-        self.keep_bytes((strings + size_of_val(values) + 48) as u64)
-    }
-
-    pub fn keep_bytes(&self, bytes: u64) -> Result<()> {
-        let kept = self.kept_bytes.get() + bytes;
-        self.kept_bytes.set(kept);
-        if kept > KEPT_BYTES_MAX {
-            return Err(Error::new(1038, b"HY001", "Out of sort memory, consider increasing server sort buffer size"));
-        }
-        Ok(())
-    }
-}
-
 /// The subqueries of one query, and the results of those that do not change.
 pub struct Level<'a> {
     pub environment: &'a Environment<'a>,
     pub subqueries: &'a [SubqueryPlan],
     results: RefCell<Vec<Option<Rows>>>,
+    account: RefCell<Account<'a>>,
 }
 
 /// Rows in memory.
@@ -135,7 +115,8 @@ pub type Rows = Rc<Vec<Vec<Value>>>;
 
 impl<'a> Level<'a> {
     pub fn new(environment: &'a Environment<'a>, subqueries: &'a [SubqueryPlan]) -> Level<'a> {
-        Level { environment, subqueries, results: RefCell::new(Vec::new()) }
+        let account = RefCell::new(environment.memory.account());
+        Level { environment, subqueries, results: RefCell::new(Vec::new()), account }
     }
 
     /// Runs a subquery, calling `visit` for its rows.
@@ -155,7 +136,7 @@ impl<'a> Level<'a> {
         let mut parameters = statement.to_vec();
         parameters.resize(self.environment.parameter_count, Value::Null);
         for expr in &subquery.outer {
-            parameters.push(expr.value(context, outer)?);
+            parameters.push(expr.eval(context, outer)?.into_value());
         }
         let inner = EvalContext { parameters: &parameters, ..*context };
         query::run(self.environment, &subquery.plan, &inner, visit)
@@ -168,7 +149,7 @@ impl<'a> Level<'a> {
         }
         let mut rows = Vec::new();
         self.run(query, context, outer, &mut |row| {
-            self.environment.keep(row)?;
+            self.account.borrow_mut().add(row_bytes(row))?;
             rows.push(row.to_vec());
             Ok(true)
         })?;

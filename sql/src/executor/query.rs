@@ -1,5 +1,6 @@
 //! SELECT and UNION at work.
 
+use std::cell::Cell;
 use std::cmp::Ordering;
 use std::rc::Rc;
 
@@ -10,12 +11,13 @@ use storage::Row;
 
 use super::grouping::Groups;
 use super::join::Runner;
+use super::memory::{Account, row_bytes};
 use super::row::JoinRow;
-use super::{Environment, Level};
+use super::{Environment, Level, Rows};
 use crate::error::{Error, Result};
 use crate::expression::assign::Target;
 use crate::expression::{AssignMode, Datum, EvalContext, Expr, Fields, NoFields, assign, group_key, order};
-use crate::planner::{LimitPlan, QueryPlan, SelectPlan, SourceKind, Step, StoredOutput, UnionPlan};
+use crate::planner::{Derived, LimitPlan, QueryPlan, SelectPlan, SourceKind, Step, StoredOutput, UnionPlan};
 
 /// Runs a query, calling `visit` for each row until it answers false.
 pub fn run(
@@ -59,7 +61,8 @@ fn run_union(
     let (offset, count) = limits(plan.limit.as_ref(), context)?;
     let collations: Vec<CollationId> = plan.columns.iter().map(|column| column.ty.collation).collect();
     let mut output = Output {
-        environment,
+        account: environment.memory.account(),
+        found_rows: &environment.found_rows,
         seen: None,
         collations: &collations,
         sorter: (!plan.order.is_empty()).then(Sorter::default),
@@ -107,7 +110,8 @@ fn run_union(
 
 /// The rows that leave a query: distinct, sorted, limited.
 struct Output<'a, 'v> {
-    environment: &'a Environment<'a>,
+    account: Account<'a>,
+    found_rows: &'a Cell<u64>,
     seen: Option<FxHashSet<Box<[u8]>>>,
     collations: &'a [CollationId],
     sorter: Option<Sorter>,
@@ -120,9 +124,44 @@ struct Output<'a, 'v> {
     visit: &'v mut dyn FnMut(&[Value]) -> Result<bool>,
 }
 
+/// Rows to sort, with their keys. Those that cannot be among the first that are wanted are thrown away, now and then.
 #[derive(Default)]
 struct Sorter {
     rows: Vec<(Vec<Value>, Vec<Value>)>,
+    /// So many first rows are the first of all so far, in order: what does not stand before the last of them is out.
+    settled: Option<usize>,
+    thrown_away: u64,
+}
+
+impl Sorter {
+    /// Rows beyond those wanted that are kept before they are sorted out.
+    const SPARE: u64 = 1000;
+
+    fn push(
+        &mut self,
+        keys: Vec<Value>,
+        values: &[Value],
+        by: &[(Expr, bool)],
+        wanted: u64,
+        account: &mut Account<'_>,
+    ) -> Result<()> {
+        let last = self.settled.and_then(|count| self.rows.get(count.wrapping_sub(1)));
+        if last.is_some_and(|(last, _)| compare_keys(&keys, last, by) != Ordering::Less) {
+            self.thrown_away += 1;
+            return Ok(());
+        }
+        account.add(row_bytes(values) + row_bytes(&keys))?;
+        self.rows.push((keys, values.to_vec()));
+        if self.rows.len() as u64 > wanted.saturating_mul(2).saturating_add(Self::SPARE) {
+            sort(&mut self.rows, by);
+            for (keys, values) in self.rows.drain(wanted as usize..) {
+                self.thrown_away += 1;
+                account.give_back(row_bytes(&values) + row_bytes(&keys));
+            }
+            self.settled = Some(wanted as usize);
+        }
+        Ok(())
+    }
 }
 
 impl Output<'_, '_> {
@@ -136,22 +175,15 @@ impl Output<'_, '_> {
             if !seen.insert(key.into()) {
                 return Ok(true);
             }
-            self.environment.keep(values)?;
+            self.account.add(row_bytes(values))?;
         }
         if let Some(sorter) = &mut self.sorter {
             let mut keys = Vec::with_capacity(self.order.len());
             for (expr, _) in self.order {
                 keys.push(expr.value(context, fields)?);
             }
-            self.environment.keep(values)?;
-            self.environment.keep(&keys)?;
-            sorter.rows.push((keys, values.to_vec()));
-            // Only the first rows are wanted: now and then the others are dropped.
             let wanted = self.offset.saturating_add(self.left);
-            if !self.counts_all && wanted < 10_000 && sorter.rows.len() as u64 > wanted * 2 + 1000 {
-                sort(&mut sorter.rows, self.order);
-                sorter.rows.truncate(wanted as usize);
-            }
+            sorter.push(keys, values, self.order, wanted, &mut self.account)?;
             return Ok(true);
         }
         self.give(values)
@@ -182,8 +214,11 @@ impl Output<'_, '_> {
                     break;
                 }
             }
+            if self.counts_all {
+                self.found += sorter.thrown_away;
+            }
         }
-        self.environment.found_rows.set(self.found);
+        self.found_rows.set(self.found);
         Ok(())
     }
 }
@@ -218,7 +253,8 @@ fn run_select(
     }
     let collations: Vec<CollationId> = plan.columns.iter().map(|column| column.ty.collation).collect();
     let mut output = Output {
-        environment,
+        account: environment.memory.account(),
+        found_rows: &environment.found_rows,
         seen: plan.distinct.then(FxHashSet::default),
         collations: &collations,
         sorter: (!plan.order.is_empty()).then(Sorter::default),
@@ -238,7 +274,8 @@ fn run_select(
         }
         values.clear();
         for expr in &plan.output {
-            values.push(expr.value(context, fields)?);
+            let value = expr.eval(context, fields)?;
+            values.push(if plan.keeps_digits { value } else { value.fit(&expr.ty) }.into_value());
         }
         output.row(&values, context, fields)
     };
@@ -272,13 +309,12 @@ pub fn scan(
         match &source.kind {
             SourceKind::Table(_) => slot.stored = environment.scratch.borrow_mut().rows.pop().unwrap_or_default(),
             SourceKind::Derived(derived) => {
-                let mut rows = Vec::new();
-                run(environment, derived, context, &mut |row| {
-                    environment.keep(row)?;
-                    rows.push(row.to_vec());
-                    Ok(true)
-                })?;
-                slot.rows = Some(Rc::new(rows));
+                let known = environment.derived.borrow().get(&derived.id).cloned();
+                let rows = match known {
+                    Some(rows) => rows,
+                    None => derived_rows(environment, derived, context)?,
+                };
+                slot.rows = Some(rows);
             }
             SourceKind::Virtual(table) => slot.rows = Some(Rc::new((table.rows)(&environment.facts))),
         }
@@ -288,6 +324,21 @@ pub fn scan(
     let mut scratch = environment.scratch.borrow_mut();
     row.sources.into_iter().for_each(|source| scratch.give_back_row(source.stored));
     result.map(|_| ())
+}
+
+/// Makes the rows of a derived table, and keeps them for the next who reads it.
+fn derived_rows(environment: &Environment<'_>, derived: &Derived, context: &EvalContext<'_>) -> Result<Rows> {
+    let mut rows = Vec::new();
+    let mut account = environment.memory.account();
+    run(environment, &derived.plan, context, &mut |row| {
+        account.add(row_bytes(row))?;
+        rows.push(row.to_vec());
+        Ok(true)
+    })?;
+    account.leave_to_statement();
+    let rows: Rows = Rc::new(rows);
+    environment.derived.borrow_mut().insert(derived.id, rows.clone());
+    Ok(rows)
 }
 
 /// Runs a query whose rows go out as they are stored.
@@ -324,8 +375,10 @@ pub fn run_stored(
     let SourceKind::Table(table) = &plan.sources[step.source].kind else { unreachable!("a stored table") };
     let mut sorter = std::mem::take(&mut environment.scratch.borrow_mut().sorter);
     sorter.clear();
+    let mut account = environment.memory.account();
     let scanned = scan(environment, plan, context, &mut |row| {
-        environment.keep_bytes(sorter.push(table, output, &row.sources[step.source].stored))?;
+        sorter.push(table, output, &row.sources[step.source].stored, offset.saturating_add(left));
+        account.set(sorter.kept_bytes())?;
         Ok(true)
     });
     if scanned.is_ok() {

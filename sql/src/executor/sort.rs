@@ -11,6 +11,9 @@
 //!          escaped (00 -> 00 FF) and ended by 00 00
 //! columns  per column: length (4; FFFFFFFF is NULL), stored bytes
 //! ```
+//!
+//! With a LIMIT, rows that cannot be among the first that are wanted are thrown away: now and then all but the first are,
+//! and from then on what does not stand before the last of them is not taken in.
 
 use format::collation::collation;
 use format::record::Compare;
@@ -36,20 +39,31 @@ pub struct StoredSorter {
     bytes: Vec<u8>,
     entries: Vec<Entry>,
     part: Vec<u8>,
+    /// The key of the last row that is wanted of those so far: what does not stand before it is out.
+    bound: Option<Vec<u8>>,
 }
+
+/// Rows beyond those wanted that are kept before they are sorted out.
+const SPARE: u64 = 1000;
 
 impl StoredSorter {
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.entries.clear();
+        self.bound = None;
+    }
+
+    /// What the rows take that are kept now.
+    pub fn kept_bytes(&self) -> u64 {
+        (self.bytes.len() + self.entries.len() * size_of::<Entry>()) as u64
     }
 
     pub fn capacity_bytes(&self) -> usize {
         self.bytes.capacity() + self.entries.capacity() * size_of::<Entry>()
     }
 
-    /// Takes a row; tells how many bytes it takes.
-    pub fn push(&mut self, table: &Table, output: &StoredOutput, row: &Row) -> u64 {
+    /// Takes a row, if it may be among the first `wanted`.
+    pub fn push(&mut self, table: &Table, output: &StoredOutput, row: &Row, wanted: u64) {
         let key = self.bytes.len();
         let last = output.order.len() - 1;
         for (at, (column, descending)) in output.order.iter().enumerate() {
@@ -79,6 +93,10 @@ impl StoredSorter {
             }
         }
         let columns = self.bytes.len();
+        if self.bound.as_ref().is_some_and(|bound| self.bytes[key..] >= bound[..]) {
+            self.bytes.truncate(key);
+            return;
+        }
         for column in &output.columns {
             match row.get(column.column) {
                 None => self.bytes.extend_from_slice(&NULL.to_ne_bytes()),
@@ -92,7 +110,43 @@ impl StoredSorter {
         let known = (columns - key).min(8);
         head[..known].copy_from_slice(&self.bytes[key..key + known]);
         self.entries.push(Entry { head: u64::from_be_bytes(head), key: key as u32, columns: columns as u32 });
-        (self.bytes.len() - key + size_of::<Entry>()) as u64
+        if self.entries.len() as u64 > wanted.saturating_mul(2).saturating_add(SPARE) {
+            self.throw_away(output, wanted as usize);
+        }
+    }
+
+    /// Sorts the rows; of equal ones that are one, the first remains.
+    fn sort(&mut self, output: &StoredOutput) {
+        let bytes = &self.bytes;
+        let key = |entry: &Entry| &bytes[entry.key as usize..entry.columns as usize];
+        // Rows of equal keys stay in the order in which they were found.
+        self.entries
+            .sort_unstable_by(|a, b| a.head.cmp(&b.head).then_with(|| key(a).cmp(key(b))).then(a.key.cmp(&b.key)));
+        if output.distinct {
+            self.entries.dedup_by(|a, b| a.head == b.head && key(a) == key(b));
+        }
+    }
+
+    /// Keeps the first rows alone.
+    fn throw_away(&mut self, output: &StoredOutput, wanted: usize) {
+        self.sort(output);
+        self.entries.truncate(wanted);
+        let mut kept = Vec::with_capacity(self.bytes.len() / 2);
+        for entry in &mut self.entries {
+            let mut end = entry.columns as usize;
+            for _ in &output.columns {
+                end += 4 + stored_length(&self.bytes, end).unwrap_or(0);
+            }
+            let key = kept.len() as u32;
+            kept.extend_from_slice(&self.bytes[entry.key as usize..end]);
+            (entry.columns, entry.key) = (key + (entry.columns - entry.key), key);
+        }
+        self.bytes = kept;
+        if let Some(last) = self.entries.last()
+            && self.entries.len() == wanted
+        {
+            self.bound = Some(self.bytes[last.key as usize..last.columns as usize].to_vec());
+        }
     }
 
     /// Gives the rows out in order, behind `offset` and at most `count`; tells how many there were.
@@ -105,18 +159,10 @@ impl StoredSorter {
         row: &mut Row,
         visit: &mut dyn FnMut(&Row),
     ) -> u64 {
+        self.sort(output);
         let bytes = &self.bytes;
-        let key = |entry: &Entry| &bytes[entry.key as usize..entry.columns as usize];
-        // Rows of equal keys stay in the order in which they were found.
-        self.entries
-            .sort_unstable_by(|a, b| a.head.cmp(&b.head).then_with(|| key(a).cmp(key(b))).then(a.key.cmp(&b.key)));
         let mut seen = 0;
-        let mut former: Option<&Entry> = None;
         for entry in &self.entries {
-            if output.distinct && former.is_some_and(|former| former.head == entry.head && key(former) == key(entry)) {
-                continue;
-            }
-            former = Some(entry);
             seen += 1;
             if seen <= offset {
                 continue;
@@ -127,20 +173,24 @@ impl StoredSorter {
             row.clear(table.columns.len());
             let mut at = entry.columns as usize;
             for column in &output.columns {
-                let mut length = [0; 4];
-                length.copy_from_slice(&bytes[at..at + 4]);
+                let length = stored_length(bytes, at);
                 at += 4;
-                match u32::from_ne_bytes(length) {
-                    NULL => row.set(column.column, None),
-                    length => {
-                        row.set(column.column, Some(&bytes[at..at + length as usize]));
-                        at += length as usize;
-                    }
-                }
+                row.set(column.column, length.map(|length| &bytes[at..at + length]));
+                at += length.unwrap_or(0);
             }
             visit(row);
         }
         seen
+    }
+}
+
+/// The length in front of a column's bytes; None is NULL.
+fn stored_length(bytes: &[u8], at: usize) -> Option<usize> {
+    let mut length = [0; 4];
+    length.copy_from_slice(&bytes[at..at + 4]);
+    match u32::from_ne_bytes(length) {
+        NULL => None,
+        length => Some(length as usize),
     }
 }
 

@@ -17,7 +17,8 @@ use std::sync::Arc;
 use format::value::{ColumnType, Value};
 use storage::{Column, ColumnDefault, IfLocked, ReadMode, Table, TableUse};
 
-use super::scope::{Clause, Level};
+use super::clause::Clause;
+use super::scope::Level;
 use super::{LimitPlan, PlanContext, QueryPlan, SelectPlan, Step, SubqueryPlan, join, select};
 use crate::catalog::database_of;
 use crate::error::{Error, Result};
@@ -209,7 +210,7 @@ pub fn plan_insert(context: &PlanContext<'_>, insert: &ast::Insert) -> Result<In
     for (name, value) in &insert.on_duplicate {
         let scope = Clause { values_base: Some(width), ..Clause::new(&level, "field list") };
         let slot = level
-            .find(name, (0, 1), "field list")?
+            .find(name, &level.all, "field list")?
             .ok_or_else(|| Error::unknown_column(&super::scope::display(name), "field list"))?;
         let value = match value {
             ast::Expr::Default => None,
@@ -283,6 +284,7 @@ fn plan_rows(context: &PlanContext<'_>, level: Level<'_>, query: &RowsQuery<'_>,
         types: Vec::new(),
         stored: None,
         distinct: false,
+        keeps_digits: false,
         order,
         limit,
         calc_found_rows: false,
@@ -310,7 +312,7 @@ pub fn plan_update(context: &PlanContext<'_>, update: &ast::Update) -> Result<Up
     let mut assignments = Vec::new();
     for (name, value) in &update.assignments {
         let column = level
-            .find(name, (0, 1), "field list")?
+            .find(name, &level.all, "field list")?
             .ok_or_else(|| Error::unknown_column(&super::scope::display(name), "field list"))?;
         let value = match value {
             ast::Expr::Default => None,

@@ -1,5 +1,7 @@
 //! EXPLAIN: a plan in MySQL's table, one line for each table read.
 
+use std::collections::BTreeSet;
+
 use format::value::Value;
 
 use super::change::{InsertPlan, InsertRows};
@@ -23,6 +25,13 @@ pub const COLUMNS: [&str; 12] = [
 
 type Line = Vec<Value>;
 
+#[derive(Default)]
+struct Lines {
+    lines: Vec<Line>,
+    /// The derived tables that have their lines.
+    shown: BTreeSet<usize>,
+}
+
 fn text(value: &str) -> Value {
     Value::Bytes(value.as_bytes().to_vec())
 }
@@ -33,12 +42,12 @@ fn optional(value: Option<String>) -> Value {
 
 /// The lines of a query.
 pub fn query(plan: &QueryPlan) -> Vec<Line> {
-    let mut lines = Vec::new();
+    let mut lines = Lines::default();
     explain_query(plan, "SIMPLE", &mut lines);
-    lines
+    lines.lines
 }
 
-fn explain_query(plan: &QueryPlan, kind: &str, lines: &mut Vec<Line>) {
+fn explain_query(plan: &QueryPlan, kind: &str, lines: &mut Lines) {
     match plan {
         QueryPlan::Select(plan) => explain_select(plan, kind, lines),
         QueryPlan::Union(plan) => {
@@ -53,13 +62,13 @@ fn explain_query(plan: &QueryPlan, kind: &str, lines: &mut Vec<Line>) {
                 line[2] = text("<union>");
                 line[4] = text("ALL");
                 line[11] = text(extra);
-                lines.push(line);
+                lines.lines.push(line);
             }
         }
     }
 }
 
-fn explain_select(plan: &SelectPlan, kind: &str, lines: &mut Vec<Line>) {
+fn explain_select(plan: &SelectPlan, kind: &str, lines: &mut Lines) {
     let has_parts =
         !plan.subqueries.is_empty() || plan.sources.iter().any(|source| matches!(source.kind, SourceKind::Derived(_)));
     let kind = if kind == "SIMPLE" && has_parts { "PRIMARY" } else { kind };
@@ -70,14 +79,17 @@ fn explain_select(plan: &SelectPlan, kind: &str, lines: &mut Vec<Line>) {
         line[0] = Value::UInt(plan.select_number as u64);
         line[1] = text(kind);
         line[11] = text("No tables used");
-        lines.push(line);
+        lines.lines.push(line);
     }
     for (number, step) in own.iter().enumerate() {
-        lines.push(table_line(plan, step, kind, number == 0));
+        lines.lines.push(table_line(plan, step, kind, number == 0));
     }
     for source in &plan.sources {
-        if let SourceKind::Derived(derived) = &source.kind {
-            explain_query(derived, "DERIVED", lines);
+        // A table of WITH that is read twice is made once.
+        if let SourceKind::Derived(derived) = &source.kind
+            && lines.shown.insert(derived.id)
+        {
+            explain_query(&derived.plan, "DERIVED", lines);
         }
     }
     for subquery in &plan.subqueries {
@@ -236,9 +248,9 @@ fn key_bytes(table: &storage::Table, part: &storage::IndexPart) -> u64 {
 
 /// The lines of an UPDATE or DELETE.
 pub fn change(plan: &SelectPlan, kind: &str) -> Vec<Line> {
-    let mut lines = Vec::new();
+    let mut lines = Lines::default();
     explain_select(plan, kind, &mut lines);
-    lines
+    lines.lines
 }
 
 /// The lines of an INSERT.
@@ -248,9 +260,9 @@ pub fn insert(plan: &InsertPlan) -> Vec<Line> {
     line[1] = text(if plan.replace { "REPLACE" } else { "INSERT" });
     line[2] = text(&plan.table.name);
     line[4] = text("ALL");
-    let mut lines = vec![line];
+    let mut lines = Lines { lines: vec![line], ..Lines::default() };
     if let InsertRows::Query(query) = &plan.source {
         explain_query(query, "SIMPLE", &mut lines);
     }
-    lines
+    lines.lines
 }

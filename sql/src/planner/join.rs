@@ -17,7 +17,8 @@
 use storage::Table;
 
 use super::access::{self, Access, Choice, PartRange};
-use super::scope::{Clause, JoinTree, Level};
+use super::clause::Clause;
+use super::scope::{JoinTree, Level};
 use super::{Filter, PlanContext, SelectPlan, Source, SourceKind, Step, SubqueryPlan, TableStep};
 use crate::error::{Error, Result};
 use crate::expression::{Comparison, Expr, Node, comparison_of};
@@ -104,7 +105,7 @@ fn build(level: &Level<'_>, tree: &JoinTree<'_>, nest: &mut Nest, any_straight: 
             let mut conditions = Vec::new();
             if let Some(on) = on {
                 let mut scope = Clause::new(level, "on clause");
-                scope.visible = *visible;
+                scope.visible = visible;
                 split(level.context.binder(&scope).bind(on)?, &mut conditions);
             }
             for (a, b) in using {

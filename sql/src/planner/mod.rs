@@ -25,6 +25,7 @@
 
 pub mod access;
 pub mod change;
+pub mod clause;
 pub mod definition;
 pub mod explain;
 pub mod grouping;
@@ -42,7 +43,7 @@ use format::value::ColumnType;
 use storage::{ColumnSet, ReadMode, Table, TableUse, Trx};
 
 use crate::error::Result;
-use crate::expression::{AggregateCall, EvalContext, Expr};
+use crate::expression::{AggregateCall, EvalContext, Expr, Node};
 use crate::information_schema::VirtualTable;
 use crate::instance::Instance;
 use crate::parser::ast;
@@ -70,7 +71,9 @@ pub struct PlanContext<'a> {
     pub plain_reads: ReadMode,
     pub depth: Cell<usize>,
     /// The tables of WITH that are in sight, the innermost last.
-    pub common_tables: RefCell<Vec<ast::CommonTable>>,
+    pub common_tables: RefCell<Vec<CommonTable>>,
+    /// How many derived tables there are so far: each has a number.
+    pub next_derived: Cell<usize>,
     /// Select numbers for EXPLAIN.
     pub next_select: Cell<usize>,
 }
@@ -79,6 +82,19 @@ pub struct PlanContext<'a> {
 pub enum QueryPlan {
     Select(Box<SelectPlan>),
     Union(Box<UnionPlan>),
+}
+
+/// A table of WITH.
+pub struct CommonTable {
+    pub written: ast::CommonTable,
+    /// Once somebody has named it. Whoever names it again reads the same rows.
+    pub planned: Option<Arc<Derived>>,
+}
+
+/// A query in FROM, or behind a name of WITH. A statement runs it once and keeps its rows, however often it is read.
+pub struct Derived {
+    pub id: usize,
+    pub plan: QueryPlan,
 }
 
 /// A column of a result.
@@ -137,6 +153,8 @@ pub struct SelectPlan {
     /// Rows go from storage to the client as they are.
     pub stored: Option<StoredOutput>,
     pub distinct: bool,
+    /// The output is not rounded to its types' digits: see [`QueryPlan::keep_digits`].
+    pub keeps_digits: bool,
     /// Expressions over the row, and whether descending. Empty when the steps yield the order.
     pub order: Vec<(Expr, bool)>,
     pub limit: Option<LimitPlan>,
@@ -172,7 +190,7 @@ pub struct Source {
 
 pub enum SourceKind {
     Table(Arc<Table>),
-    Derived(QueryPlan),
+    Derived(Arc<Derived>),
     Virtual(&'static VirtualTable),
 }
 
@@ -247,6 +265,13 @@ impl QueryPlan {
         }
     }
 
+    /// The values go into an expression of the outer query: decimals keep the digits beyond their type.
+    pub fn keep_digits(&mut self) {
+        if let QueryPlan::Select(plan) = self {
+            plan.keeps_digits = !plan.distinct;
+        }
+    }
+
     /// What the client is told about the columns.
     pub fn definitions(&self, results: Option<CollationId>) -> Arc<[ColumnDefinition]> {
         self.columns().iter().map(|column| definition::definition(column, results)).collect()
@@ -260,6 +285,26 @@ impl PlanContext<'_> {
             crate::expression::Binder::new(scope, eval.session, eval.mode, eval.connection, self.parameter_types);
         binder.div_precision_increment = eval.div_precision_increment;
         binder
+    }
+
+    /// A query as a derived table. ENUM and SET columns stay numbers in its rows, so that they are both name and number
+    /// to the query that reads it.
+    pub fn derived(&self, mut plan: QueryPlan) -> Arc<Derived> {
+        if let QueryPlan::Select(select) = &mut plan {
+            for (at, expr) in select.output.iter_mut().enumerate() {
+                let collation = expr.ty.collation;
+                let ty = match &expr.node {
+                    Node::EnumName { members, .. } => ColumnType::Enum { members: members.clone(), collation },
+                    Node::SetNames { members, .. } => ColumnType::Set { members: members.clone(), collation },
+                    _ => continue,
+                };
+                *expr = select::by_number(expr.clone());
+                select.columns[at].column_type = ty.clone();
+                select.types[at] = ty;
+            }
+        }
+        self.next_derived.set(self.next_derived.get() + 1);
+        Arc::new(Derived { id: self.next_derived.get(), plan })
     }
 
     pub fn next_select_number(&self) -> usize {

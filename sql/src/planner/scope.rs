@@ -2,17 +2,20 @@
 //! the columns of outer queries.
 //!
 //! A [`Level`] is one SELECT. Its sources stand in the order written, and the slots
-//! of a source follow each other. A [`Clause`] is the view that one clause has of its
-//! level: which sources it sees, and whether it sees the aliases of the select list.
+//! of a source follow each other. What the clauses of a SELECT see of it is a
+//! [`Clause`](super::clause::Clause).
 
 use std::cell::RefCell;
+use std::ops::Range;
+use std::sync::Arc;
 
+use format::value::ColumnType;
 use storage::{ColumnSet, ReadMode, TableUse};
 
-use super::{OutputColumn, PlanContext, QueryPlan, Source, SourceColumn, SourceKind, SubqueryPlan, select};
+use super::{Derived, OutputColumn, PlanContext, Source, SourceColumn, SourceKind, SubqueryPlan, select};
 use crate::catalog::database_of;
 use crate::error::{Error, Result};
-use crate::expression::{Expr, Node, Scope, Subquery};
+use crate::expression::{AggregateCall, Expr, Node, Scope, Subquery};
 use crate::information_schema;
 use crate::parser::ast::{self, ColumnName, JoinCondition, JoinKind, Query, TableName, TableRef};
 use crate::types::TypeInfo;
@@ -23,13 +26,21 @@ pub struct Level<'a> {
     pub parent: Option<&'a dyn Scope>,
     pub sources: Vec<Source>,
     pub slots: Vec<(u16, u16)>,
-    /// Slots that USING made one with another: not found by a bare name, not shown by `*`.
-    pub merged: Vec<usize>,
-    /// The slots that stand for both of a pair of USING, in order: `*` shows them first.
-    pub common: Vec<usize>,
+    /// What a clause sees that sees all of FROM.
+    pub all: Visible,
     pub outer: RefCell<Vec<Expr>>,
     pub subqueries: RefCell<Vec<SubqueryPlan>>,
+    /// The aggregates over the rows of this query, with the text by which one that is written twice is known.
+    pub aggregates: RefCell<Vec<(String, AggregateCall)>>,
     pub read_mode: ReadMode,
+}
+
+/// The tables of a join, and its columns as `*` shows them: those that USING joins are one, and stand first.
+#[derive(Clone, Default)]
+pub struct Visible {
+    pub sources: Range<usize>,
+    /// A bare name is looked up among these slots. One with the table's name is looked up in the sources.
+    pub slots: Vec<usize>,
 }
 
 /// FROM as a tree over sources.
@@ -44,8 +55,8 @@ pub enum JoinTree<'q> {
         on: Option<&'q ast::Expr>,
         /// Pairs of slots made equal by USING and NATURAL.
         using: Vec<(usize, usize)>,
-        /// The sources that ON sees: first and behind the last.
-        visible: (usize, usize),
+        /// What ON sees.
+        visible: Visible,
     },
 }
 
@@ -56,10 +67,10 @@ impl<'a> Level<'a> {
             parent,
             sources: Vec::new(),
             slots: Vec::new(),
-            merged: Vec::new(),
-            common: Vec::new(),
+            all: Visible::default(),
             outer: RefCell::default(),
             subqueries: RefCell::default(),
+            aggregates: RefCell::default(),
             read_mode,
         }
     }
@@ -67,8 +78,10 @@ impl<'a> Level<'a> {
     /// Adds the tables of FROM.
     pub fn from<'q>(&mut self, from: &'q [TableRef]) -> Result<Option<JoinTree<'q>>> {
         let mut tree = None;
+        let mut all = Visible::default();
         for table in from {
-            let right = self.table_ref(table)?;
+            let (right, seen) = self.table_ref(table)?;
+            all.slots.extend(seen.slots);
             tree = Some(match tree {
                 None => right,
                 Some(left) => JoinTree::Join {
@@ -78,72 +91,84 @@ impl<'a> Level<'a> {
                     straight: false,
                     on: None,
                     using: Vec::new(),
-                    visible: (0, 0),
+                    visible: Visible::default(),
                 },
             });
         }
+        all.sources = 0..self.sources.len();
+        self.all = all;
         Ok(tree)
     }
 
-    fn table_ref<'q>(&mut self, table: &'q TableRef) -> Result<JoinTree<'q>> {
-        match table {
+    fn table_ref<'q>(&mut self, table: &'q TableRef) -> Result<(JoinTree<'q>, Visible)> {
+        let source = match table {
             TableRef::Table { name, alias, .. }
                 if name.database.is_none()
-                    && let Some((plan, columns)) = select::plan_common_table(self.context, &name.name)? =>
+                    && let Some((derived, columns)) = select::plan_common_table(self.context, &name.name)? =>
             {
-                self.add_derived(plan, alias.as_deref().unwrap_or(&name.name), &columns)
+                self.add_derived(derived, alias.as_deref().unwrap_or(&name.name), &columns)?
             }
-            TableRef::Table { name, alias, hints } => {
-                Ok(JoinTree::Leaf(self.add_table(name, alias.as_deref(), hints.clone())?))
-            }
+            TableRef::Table { name, alias, hints } => self.add_table(name, alias.as_deref(), hints.clone())?,
             TableRef::Derived { query, alias, columns, lateral } => {
                 if *lateral {
                     return Err(Error::unsupported("LATERAL derived tables"));
                 }
                 let plan = select::plan_query(self.context, query, None, self.context.plain_reads)?.0;
-                self.add_derived(plan, alias, columns)
+                self.add_derived(self.context.derived(plan), alias, columns)?
             }
-            TableRef::Join { left, right, kind, condition } => {
-                let first = self.sources.len();
-                let left_tree = self.table_ref(left)?;
-                let middle = self.sources.len();
-                let right_tree = self.table_ref(right)?;
-                let end = self.sources.len();
-                let (on, using) = match condition {
-                    JoinCondition::None => (None, Vec::new()),
-                    JoinCondition::On(expr) => (Some(expr), Vec::new()),
-                    JoinCondition::Using(names) => {
-                        (None, self.using(names, (first, middle), (middle, end), *kind == JoinKind::Right)?)
-                    }
-                    JoinCondition::Natural => {
-                        let names = self.natural((first, middle), (middle, end));
-                        (None, self.using(&names, (first, middle), (middle, end), *kind == JoinKind::Right)?)
-                    }
-                };
-                let (left_tree, right_tree, inner) = match kind {
-                    JoinKind::Right => (right_tree, left_tree, Some((first, middle))),
-                    JoinKind::Left => (left_tree, right_tree, Some((middle, end))),
-                    JoinKind::Inner | JoinKind::Straight => (left_tree, right_tree, None),
-                };
-                if let Some((from, to)) = inner {
-                    self.sources[from..to].iter_mut().for_each(|source| source.nullable = true);
-                }
-                Ok(JoinTree::Join {
-                    left: Box::new(left_tree),
-                    right: Box::new(right_tree),
-                    outer: inner.is_some(),
-                    straight: *kind == JoinKind::Straight,
-                    on,
-                    using,
-                    visible: (first, end),
-                })
-            }
+            TableRef::Join { left, right, kind, condition } => return self.join(left, right, *kind, condition),
+        };
+        let first = self.sources[source].slot_base;
+        let slots = first..first + self.sources[source].columns.len();
+        Ok((JoinTree::Leaf(source), Visible { sources: source..source + 1, slots: slots.collect() }))
+    }
+
+    fn join<'q>(
+        &mut self,
+        left: &'q TableRef,
+        right: &'q TableRef,
+        kind: JoinKind,
+        condition: &'q JoinCondition,
+    ) -> Result<(JoinTree<'q>, Visible)> {
+        let (left_tree, left) = self.table_ref(left)?;
+        let (right_tree, right) = self.table_ref(right)?;
+        let keep_right = kind == JoinKind::Right;
+        let (on, using) = match condition {
+            JoinCondition::None => (None, None),
+            JoinCondition::On(expr) => (Some(expr), None),
+            JoinCondition::Using(names) => (None, Some(self.using(names, &left, &right)?)),
+            JoinCondition::Natural => (None, Some(self.using(&self.natural(&left, &right), &left, &right)?)),
+        };
+        let sources = left.sources.start..right.sources.end;
+        let slots = match &using {
+            None => left.slots.iter().chain(&right.slots).copied().collect(),
+            Some(pairs) => joined_columns(pairs, &left.slots, &right.slots, keep_right),
+        };
+        let visible = Visible { sources, slots };
+        let (outer_tree, inner_tree, inner) = match kind {
+            JoinKind::Right => (right_tree, left_tree, Some(left.sources)),
+            JoinKind::Left => (left_tree, right_tree, Some(right.sources)),
+            JoinKind::Inner | JoinKind::Straight => (left_tree, right_tree, None),
+        };
+        let outer = inner.is_some();
+        if let Some(inner) = inner {
+            self.sources[inner].iter_mut().for_each(|source| source.nullable = true);
         }
+        let tree = JoinTree::Join {
+            left: Box::new(outer_tree),
+            right: Box::new(inner_tree),
+            outer,
+            straight: kind == JoinKind::Straight,
+            on,
+            using: using.unwrap_or_default(),
+            visible: visible.clone(),
+        };
+        Ok((tree, visible))
     }
 
     /// Adds a derived table; `columns` rename its columns, if there are any.
-    fn add_derived<'q>(&mut self, plan: QueryPlan, alias: &str, columns: &[String]) -> Result<JoinTree<'q>> {
-        let mut list: Vec<SourceColumn> = plan.columns().iter().map(derived_column).collect();
+    fn add_derived(&mut self, derived: Arc<Derived>, alias: &str, columns: &[String]) -> Result<usize> {
+        let mut list: Vec<SourceColumn> = derived.plan.columns().iter().map(derived_column).collect();
         if !columns.is_empty() {
             if columns.len() != list.len() {
                 return Err(Error::new(
@@ -162,48 +187,38 @@ impl<'a> Level<'a> {
                 return Err(Error::duplicate_column_name(&column.name));
             }
         }
-        self.add_source(SourceKind::Derived(plan), alias, "", list, Vec::new()).map(JoinTree::Leaf)
+        self.add_source(SourceKind::Derived(derived), alias, "", list, Vec::new())
     }
 
     /// The names that both sides have.
-    fn natural(&self, left: (usize, usize), right: (usize, usize)) -> Vec<String> {
-        let mut names = Vec::new();
-        for source in &self.sources[left.0..left.1] {
-            for column in &source.columns {
-                let shared = self.sources[right.0..right.1]
-                    .iter()
-                    .any(|other| other.columns.iter().any(|c| storage::same_name(&c.name, &column.name)));
-                if shared && !names.iter().any(|name: &String| storage::same_name(name, &column.name)) {
-                    names.push(column.name.to_string());
-                }
+    fn natural(&self, left: &Visible, right: &Visible) -> Vec<String> {
+        let mut names: Vec<String> = Vec::new();
+        for slot in &left.slots {
+            let name = self.slot_name(*slot);
+            let shared = right.slots.iter().any(|other| storage::same_name(self.slot_name(*other), name));
+            if shared && !names.iter().any(|known| storage::same_name(known, name)) {
+                names.push(name.to_owned());
             }
         }
         names
     }
 
-    fn using(
-        &mut self,
-        names: &[String],
-        left: (usize, usize),
-        right: (usize, usize),
-        keep_right: bool,
-    ) -> Result<Vec<(usize, usize)>> {
+    /// The pairs of slots that USING compares.
+    fn using(&self, names: &[String], left: &Visible, right: &Visible) -> Result<Vec<(usize, usize)>> {
         let mut pairs = Vec::new();
         for name in names {
             let column = ColumnName { database: None, table: None, name: name.clone() };
-            let of = |range| {
-                self.find(&column, range, "from clause")?.ok_or_else(|| Error::unknown_column(name, "from clause"))
+            let of = |side| {
+                self.find(&column, side, "from clause")?.ok_or_else(|| Error::unknown_column(name, "from clause"))
             };
-            let (l, r) = (of(left)?, of(right)?);
-            pairs.push((l, r));
-            let (kept, merged) = if keep_right { (r, l) } else { (l, r) };
-            self.merged.push(merged);
-            self.common.retain(|slot| *slot != merged);
-            if !self.common.contains(&kept) {
-                self.common.push(kept);
-            }
+            pairs.push((of(left)?, of(right)?));
         }
         Ok(pairs)
+    }
+
+    fn slot_name(&self, slot: usize) -> &str {
+        let (source, column) = self.slots[slot];
+        &self.sources[source as usize].columns[column as usize].name
     }
 
     /// Adds one stored or virtual table.
@@ -253,6 +268,8 @@ impl<'a> Level<'a> {
         let index = self.sources.len();
         let slot_base = self.slots.len();
         self.slots.extend((0..columns.len()).map(|column| (index as u16, column as u16)));
+        self.all.sources.end = index + 1;
+        self.all.slots.extend(slot_base..slot_base + columns.len());
         self.sources.push(Source {
             kind,
             alias: alias.into(),
@@ -267,26 +284,29 @@ impl<'a> Level<'a> {
         Ok(index)
     }
 
-    /// The slot of a column among some sources.
-    pub fn find(&self, name: &ColumnName, range: (usize, usize), clause: &str) -> Result<Option<usize>> {
+    /// The slot of a column among those that a clause sees.
+    pub fn find(&self, name: &ColumnName, visible: &Visible, clause: &str) -> Result<Option<usize>> {
         let mut found = None;
-        for source in &self.sources[range.0..range.1] {
-            if let Some(table) = &name.table
-                && !source.is_called(name.database.as_deref(), table)
-            {
-                continue;
+        let mut note = |slot: usize| match found.replace(slot) {
+            Some(_) => Err(Error::ambiguous_column(&display(name), clause)),
+            None => Ok(()),
+        };
+        match &name.table {
+            None => {
+                for slot in &visible.slots {
+                    if storage::same_name(self.slot_name(*slot), &name.name) {
+                        note(*slot)?;
+                    }
+                }
             }
-            let Some(at) = source.columns.iter().position(|column| storage::same_name(&column.name, &name.name)) else {
-                continue;
-            };
-            let slot = source.slot_base + at;
-            if name.table.is_none() && self.merged.contains(&slot) && found.is_some() {
-                continue;
-            }
-            match found {
-                Some(other) if name.table.is_none() && self.merged.contains(&other) => found = Some(slot),
-                Some(_) => return Err(Error::ambiguous_column(&display(name), clause)),
-                None => found = Some(slot),
+            Some(table) => {
+                for source in &self.sources[visible.sources.clone()] {
+                    if source.is_called(name.database.as_deref(), table)
+                        && let Some(at) = source.columns.iter().position(|c| storage::same_name(&c.name, &name.name))
+                    {
+                        note(source.slot_base + at)?;
+                    }
+                }
             }
         }
         Ok(found)
@@ -299,14 +319,27 @@ impl<'a> Level<'a> {
         let column = &source.columns[column as usize];
         match source.kind {
             SourceKind::Table(_) => Expr::column(slot, &column.ty, column.info.nullable || source.nullable),
-            _ => Expr::slot(slot, column.info.nullable(column.info.nullable || source.nullable)),
+            _ => {
+                let ty = column.info.nullable(column.info.nullable || source.nullable);
+                match &column.ty {
+                    // Its rows hold numbers: see `PlanContext::derived`.
+                    ColumnType::Enum { .. } | ColumnType::Set { .. } => {
+                        Expr { ty, ..Expr::column(slot, &column.ty, ty.nullable) }
+                    }
+                    _ => Expr::slot(slot, ty),
+                }
+            }
         }
     }
 
     /// A column of an outer query becomes a parameter.
-    fn outer(&self, name: &ColumnName) -> Result<Option<Expr>> {
+    pub(super) fn outer(&self, name: &ColumnName) -> Result<Option<Expr>> {
         let Some(parent) = self.parent else { return Ok(None) };
-        let expr = parent.column(name)?;
+        Ok(Some(self.outer_value(parent.outer_column(name)?)))
+    }
+
+    /// An expression of the outer query becomes a parameter.
+    pub(super) fn outer_value(&self, expr: Expr) -> Expr {
         let ty = expr.ty;
         let mut outer = self.outer.borrow_mut();
         let known = outer.iter().position(|known| format!("{known:?}") == format!("{expr:?}"));
@@ -314,11 +347,38 @@ impl<'a> Level<'a> {
             outer.push(expr);
             outer.len() - 1
         });
-        Ok(Some(Expr { node: Node::Parameter(self.context.parameter_count + index), ty }))
+        Expr { node: Node::Parameter(self.context.parameter_count + index), ty }
+    }
+
+    /// Counts an aggregate among those of this query, once if it is written twice.
+    pub(super) fn add_aggregate(&self, call: AggregateCall) -> Result<Expr> {
+        let mut nested = false;
+        let mut volatile = false;
+        for expr in call.args.iter().chain(call.order_by.iter().map(|(expr, _)| expr)) {
+            expr.walk(&mut |expr| match &expr.node {
+                Node::Aggregate(_) => nested = true,
+                Node::AssignVariable(..) => volatile = true,
+                Node::Call { function, .. } => volatile |= !function.deterministic,
+                _ => {}
+            });
+        }
+        if nested {
+            return Err(Error::invalid_group_function());
+        }
+        let ty = call.ty;
+        let mut calls = self.aggregates.borrow_mut();
+        let text = format!("{call:?}");
+        let known = calls.iter().position(|(known, _)| !volatile && *known == text);
+        let index = known.unwrap_or_else(|| {
+            calls.push((text, call));
+            calls.len() - 1
+        });
+        Ok(Expr { node: Node::Aggregate(index), ty })
     }
 
     pub fn plan_subquery(&self, query: &Query, parent: &dyn Scope) -> Result<Subquery> {
-        let (plan, outer) = select::plan_query(self.context, query, Some(parent), self.context.plain_reads)?;
+        let (mut plan, outer) = select::plan_query(self.context, query, Some(parent), self.context.plain_reads)?;
+        plan.keep_digits();
         let columns = plan.columns().iter().map(|column| column.ty.nullable(true)).collect();
         let mut subqueries = self.subqueries.borrow_mut();
         subqueries.push(SubqueryPlan { plan, is_constant: outer.is_empty(), outer });
@@ -334,12 +394,21 @@ impl Source {
         same(&self.alias, table) && database.is_none_or(|database| same(&self.database, database))
     }
 
-    pub fn table(&self) -> Option<&std::sync::Arc<storage::Table>> {
+    pub fn table(&self) -> Option<&Arc<storage::Table>> {
         match &self.kind {
             SourceKind::Table(table) => Some(table),
             _ => None,
         }
     }
+}
+
+/// The columns of a join with USING: the common ones, the others of the side that is kept, and those of the other side.
+fn joined_columns(pairs: &[(usize, usize)], left: &[usize], right: &[usize], keep_right: bool) -> Vec<usize> {
+    let (kept, other) = if keep_right { (right, left) } else { (left, right) };
+    let is_common = |slot: &usize| pairs.iter().any(|(a, b)| a == slot || b == slot);
+    let common = kept.iter().filter(|slot| is_common(slot));
+    let rest = kept.iter().chain(other).filter(|slot| !is_common(slot));
+    common.chain(rest).copied().collect()
 }
 
 fn derived_column(column: &OutputColumn) -> SourceColumn {
@@ -352,108 +421,5 @@ pub fn display(name: &ColumnName) -> String {
         (Some(database), Some(table)) => format!("{database}.{table}.{}", name.name),
         (None, Some(table)) => format!("{table}.{}", name.name),
         _ => name.name.clone(),
-    }
-}
-
-/// The select list as other clauses may refer to it.
-pub type Aliases = [(Box<str>, Expr)];
-
-/// What one clause sees.
-pub struct Clause<'a> {
-    pub level: &'a Level<'a>,
-    pub name: &'static str,
-    /// First source and behind the last.
-    pub visible: (usize, usize),
-    pub aliases: Option<&'a Aliases>,
-    pub aliases_first: bool,
-    /// ON DUPLICATE KEY UPDATE: VALUES(column) means this slot and on.
-    pub values_base: Option<usize>,
-}
-
-impl<'a> Clause<'a> {
-    pub fn new(level: &'a Level<'a>, name: &'static str) -> Clause<'a> {
-        Clause {
-            level,
-            name,
-            visible: (0, level.sources.len()),
-            aliases: None,
-            aliases_first: false,
-            values_base: None,
-        }
-    }
-
-    pub fn with_aliases(mut self, aliases: &'a Aliases, first: bool) -> Clause<'a> {
-        self.aliases = Some(aliases);
-        self.aliases_first = first;
-        self
-    }
-
-    fn alias(&self, name: &ColumnName) -> Result<Option<Expr>> {
-        let (None, Some(aliases)) = (&name.table, self.aliases) else { return Ok(None) };
-        let mut found: Option<&Expr> = None;
-        for (alias, expr) in aliases {
-            if !storage::same_name(alias, &name.name) {
-                continue;
-            }
-            // The same column twice is no matter.
-            if found.is_some_and(|found| format!("{:?}", found.node) != format!("{:?}", expr.node)) {
-                return Err(Error::ambiguous_column(&name.name, self.name));
-            }
-            found = Some(expr);
-        }
-        Ok(found.cloned())
-    }
-}
-
-impl Scope for Clause<'_> {
-    fn column(&self, name: &ColumnName) -> Result<Expr> {
-        if self.aliases_first
-            && let Some(expr) = self.alias(name)?
-        {
-            return Ok(expr);
-        }
-        if let Some(slot) = self.level.find(name, self.visible, self.name)? {
-            return Ok(self.level.expr(slot));
-        }
-        if let Some(expr) = self.alias(name)? {
-            return Ok(expr);
-        }
-        match self.level.outer(name) {
-            Ok(Some(expr)) => Ok(expr),
-            Ok(None) => Err(Error::unknown_column(&display(name), self.name)),
-            // Unknown out there as well: the message names the clause where it stands.
-            Err(error) if error.code == 1054 => Err(Error::unknown_column(&display(name), self.name)),
-            Err(error) => Err(error),
-        }
-    }
-
-    fn subquery(&self, query: &Query) -> Result<Subquery> {
-        self.level.plan_subquery(query, self)
-    }
-
-    fn default_of(&self, name: &ColumnName) -> Result<Expr> {
-        let slot = self
-            .level
-            .find(name, self.visible, self.name)?
-            .ok_or_else(|| Error::unknown_column(&display(name), self.name))?;
-        let (source, column) = self.level.slots[slot];
-        match self.level.sources[source as usize].table() {
-            Some(table) => super::change::default_expr(&table.columns[column as usize]),
-            None => Err(Error::no_default(&name.name)),
-        }
-    }
-
-    fn values_of(&self, name: &ColumnName) -> Result<Expr> {
-        let Some(base) = self.values_base else {
-            return Err(Error::unknown_column(&display(name), self.name));
-        };
-        let slot = self
-            .level
-            .find(name, self.visible, self.name)?
-            .ok_or_else(|| Error::unknown_column(&display(name), self.name))?;
-        let (source, column) = self.level.slots[slot];
-        let column = &self.level.sources[source as usize].columns[column as usize];
-        let at = slot - self.level.sources[source as usize].slot_base;
-        Ok(Expr::column(base + at, &column.ty, true))
     }
 }

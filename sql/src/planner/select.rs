@@ -7,27 +7,36 @@
 //! | ON | the tables of its join |
 //! | WHERE, select list | all tables |
 //! | GROUP BY | tables, then aliases; a number is an item of the select list |
-//! | HAVING | aliases, then tables |
+//! | HAVING | what is grouped by and what is selected; in aggregates: tables, then aliases |
 //! | ORDER BY | a bare name: aliases first; in expressions: tables, then aliases; a number is an item |
 //!
 //! An alias stands for its expression, which is then evaluated where it is used.
+//!
+//! A statement cannot make planning endless: a table of WITH is planned once however often it is named, queries are not
+//! nested deeper than `DEPTH_MAX` nor more than `QUERIES_MAX`, and each looks whether the statement was killed.
+
+use std::sync::Arc;
 
 use format::value::ColumnType;
 use storage::{IfLocked, ReadMode};
 
-use super::scope::{Aliases, Clause, Level};
+use super::clause::{Aliases, Clause, Lookup};
+use super::scope::Level;
 use super::{
-    GroupPlan, LimitPlan, Origin, OutputColumn, PlanContext, QueryPlan, SelectPlan, SourceKind, Step, StoredOutput,
+    CommonTable, Derived, GroupPlan, LimitPlan, Origin, OutputColumn, PlanContext, QueryPlan, SelectPlan, SourceKind, Step, StoredOutput,
     UnionPlan, definition, grouping, join,
 };
 use crate::error::{Error, Result};
-use crate::expression::{AggregateCall, Expr, Node, Scope, common_type};
+use crate::expression::{Expr, Node, Scope, common_type};
 use crate::parser::ast::{self, Body, ColumnName, Limit, OrderItem, Query, Select, SelectItem, SetOperator};
 use crate::result::StoredColumn;
 use crate::types::{SqlMode, TypeInfo};
 
 /// How deep queries may be nested: each level takes stack.
 const DEPTH_MAX: usize = 60;
+
+/// The most queries in one statement: a plan of each is kept.
+const QUERIES_MAX: usize = 1 << 16;
 
 /// Plans a query. The second is what it reads of the outer query: expressions of the parent's scope.
 pub fn plan_query(
@@ -36,8 +45,11 @@ pub fn plan_query(
     parent: Option<&dyn Scope>,
     read_mode: ReadMode,
 ) -> Result<(QueryPlan, Vec<Expr>)> {
-    if context.depth.get() >= DEPTH_MAX {
+    if context.depth.get() >= DEPTH_MAX || context.next_select.get() >= QUERIES_MAX {
         return Err(Error::nested_too_deep());
+    }
+    if context.eval.session.is_interrupted() {
+        return Err(Error::interrupted());
     }
     context.depth.set(context.depth.get() + 1);
     let result = plan_query_inner(context, query, parent, read_mode);
@@ -46,14 +58,22 @@ pub fn plan_query(
 }
 
 /// Plans a table of WITH: it sees those that stand before it. None: there is no such table.
-pub fn plan_common_table(context: &PlanContext<'_>, name: &str) -> Result<Option<(QueryPlan, Vec<String>)>> {
-    let found = context.common_tables.borrow().iter().rposition(|table| table.name == name);
+pub fn plan_common_table(context: &PlanContext<'_>, name: &str) -> Result<Option<(Arc<Derived>, Vec<String>)>> {
+    let found = context.common_tables.borrow().iter().rposition(|table| table.written.name == name);
     let Some(at) = found else { return Ok(None) };
-    let hidden = context.common_tables.borrow_mut().split_off(at);
-    let result = plan_query(context, &hidden[0].query, None, context.plain_reads);
-    let columns = hidden[0].columns.clone();
+    let mut hidden = context.common_tables.borrow_mut().split_off(at);
+    let table = &mut hidden[0];
+    let planned = match &table.planned {
+        Some(planned) => Ok(planned.clone()),
+        None => plan_query(context, &table.written.query, None, context.plain_reads).map(|(plan, _)| {
+            let planned = context.derived(plan);
+            table.planned = Some(planned.clone());
+            planned
+        }),
+    };
+    let columns = table.written.columns.clone();
     context.common_tables.borrow_mut().extend(hidden);
-    Ok(Some((result?.0, columns)))
+    Ok(Some((planned?, columns)))
 }
 
 fn plan_query_inner(
@@ -67,7 +87,8 @@ fn plan_query_inner(
         return Err(Error::unsupported("WITH RECURSIVE"));
     }
     let known = context.common_tables.borrow().len();
-    context.common_tables.borrow_mut().extend(with.tables.iter().cloned());
+    let tables = with.tables.iter().cloned().map(|written| CommonTable { written, planned: None });
+    context.common_tables.borrow_mut().extend(tables);
     let result = plan_body_of(context, query, parent, read_mode);
     context.common_tables.borrow_mut().truncate(known);
     result
@@ -147,6 +168,10 @@ fn plan_body(
         Body::Nested(query) if order_by.is_empty() && limit.is_none() => {
             plan_query(context, query, parent, reading.mode)
         }
+        // Parentheses around a query without an order of its own change nothing.
+        Body::Nested(query) if is_bare(query) && matches!(query.body, Body::Select(_) | Body::Nested(_)) => {
+            plan_body(context, &query.body, order_by, limit, parent, reading)
+        }
         Body::Nested(query) => {
             let (plan, outer) = plan_query(context, query, parent, reading.mode)?;
             finish_union(context, vec![plan], None, order_by, limit, outer)
@@ -163,6 +188,12 @@ fn plan_body(
             finish_union(context, parts, distinct_until, order_by, limit, outer)
         }
     }
+}
+
+/// Whether a query is nothing but its body.
+fn is_bare(query: &Query) -> bool {
+    let Query { with, body: _, order_by, limit, lock, into_variables } = query;
+    with.is_none() && order_by.is_empty() && limit.is_none() && lock.is_none() && into_variables.is_empty()
 }
 
 /// The parts of a chain of UNIONs, left to right.
@@ -292,10 +323,8 @@ fn plan_select(
     reading.apply(&mut level)?;
     let level = level;
 
-    let mut aggregates = Vec::new();
-    let items = bind_items(&level, select, &mut aggregates)?;
-    let aliases: Vec<(Box<str>, Expr)> =
-        items.iter().filter(|item| item.named).map(|item| (item.name.clone(), item.expr.clone())).collect();
+    let items = bind_items(&level, select)?;
+    let aliases: Vec<(Box<str>, Expr)> = items.iter().map(|item| (item.name.clone(), item.expr.clone())).collect();
 
     let filter = match &select.filter {
         Some(filter) => Some(context.binder(&Clause::new(&level, "where clause")).bind(filter)?),
@@ -305,13 +334,19 @@ fn plan_select(
     let keys = bind_group(&level, select, &items, &aliases)?;
     let having = match &select.having {
         Some(having) => {
-            let scope = Clause::new(&level, "having clause").with_aliases(&aliases, true);
-            Some(bind_aggregating(context, &scope, having, &mut aggregates)?)
+            let names = select.group_by.iter().map(|item| match &item.expr {
+                ast::Expr::Column(name) => Some(name),
+                _ => None,
+            });
+            let named: Vec<(Option<&ColumnName>, Expr)> = names.zip(keys.iter().cloned()).collect();
+            let scope = Clause::aggregating(&level, "having clause", Lookup::Having(&aliases, &named));
+            Some(context.binder(&scope).bind(having)?)
         }
         None => None,
     };
 
-    let order = bind_order(&level, order_by, &items, &aliases, &mut aggregates)?;
+    let order = bind_order(&level, order_by, &items, &aliases)?;
+    let aggregates: Vec<_> = level.aggregates.take().into_iter().map(|(_, call)| call).collect();
     let limit = limit.map(|limit| bind_limit(context, limit)).transpose()?;
 
     let grouped = !keys.is_empty() || !aggregates.is_empty();
@@ -377,6 +412,7 @@ fn plan_select(
         columns,
         stored: None,
         distinct: select.distinct,
+        keeps_digits: false,
         order,
         limit,
         calc_found_rows: select.calc_found_rows,
@@ -454,12 +490,10 @@ pub fn by_number(expr: Expr) -> Expr {
 
 struct Item {
     name: Box<str>,
-    /// Other clauses may refer to it by this name: all but `*`'s columns, which they find anyway.
-    named: bool,
     expr: Expr,
 }
 
-fn bind_items(level: &Level<'_>, select: &Select, aggregates: &mut Vec<AggregateCall>) -> Result<Vec<Item>> {
+fn bind_items(level: &Level<'_>, select: &Select) -> Result<Vec<Item>> {
     let mut items = Vec::new();
     for item in &select.items {
         match item {
@@ -467,11 +501,8 @@ fn bind_items(level: &Level<'_>, select: &Select, aggregates: &mut Vec<Aggregate
                 if level.sources.is_empty() {
                     return Err(Error::new(1096, b"HY000", "No tables used"));
                 }
-                let common = level.common.iter().copied();
-                let all =
-                    (0..level.slots.len()).filter(|slot| !level.common.contains(slot) && !level.merged.contains(slot));
-                for slot in common.chain(all) {
-                    push_slot(level, slot, &mut items);
+                for slot in &level.all.slots {
+                    push_slot(level, *slot, &mut items);
                 }
             }
             SelectItem::AllOf(table) => {
@@ -485,22 +516,18 @@ fn bind_items(level: &Level<'_>, select: &Select, aggregates: &mut Vec<Aggregate
                 }
             }
             SelectItem::Expr { expr, alias, text } => {
-                let scope = Clause::new(level, "field list");
-                let bound = bind_aggregating(level.context, &scope, expr, aggregates)?;
+                let scope = Clause::aggregating(level, "field list", Lookup::Columns);
+                let bound = level.context.binder(&scope).bind(expr)?;
                 let name = match (alias, expr) {
                     (Some(alias), _) => alias.as_str(),
                     (None, ast::Expr::Column(column)) => &column.name,
                     (None, ast::Expr::Literal(ast::Literal::String { bytes, .. })) => {
-                        items.push(Item {
-                            name: String::from_utf8_lossy(bytes).into_owned().into(),
-                            named: true,
-                            expr: bound,
-                        });
+                        items.push(Item { name: String::from_utf8_lossy(bytes).into_owned().into(), expr: bound });
                         continue;
                     }
                     (None, _) => text,
                 };
-                items.push(Item { name: name.into(), named: true, expr: bound });
+                items.push(Item { name: name.into(), expr: bound });
             }
         }
     }
@@ -511,7 +538,7 @@ fn push_slot(level: &Level<'_>, slot: usize, items: &mut Vec<Item>) {
     let (source, column) = level.slots[slot];
     let column = &level.sources[source as usize].columns[column as usize];
     if !column.invisible {
-        items.push(Item { name: column.name.clone(), named: false, expr: level.expr(slot) });
+        items.push(Item { name: column.name.clone(), expr: level.expr(slot) });
     }
 }
 
@@ -522,7 +549,11 @@ fn bind_group(level: &Level<'_>, select: &Select, items: &[Item], aliases: &Alia
         let expr = match ordinal(&item.expr) {
             Some(number) => items[check_ordinal(number, items.len(), "group statement")?].expr.clone(),
             None => {
-                let scope = Clause::new(level, "group statement").with_aliases(aliases, false);
+                let lookup = match &item.expr {
+                    ast::Expr::Column(_) => Lookup::GroupedColumn(aliases),
+                    _ => Lookup::ColumnsFirst(aliases),
+                };
+                let scope = Clause { lookup, ..Clause::new(level, "group statement") };
                 level.context.binder(&scope).bind(&item.expr)?
             }
         };
@@ -542,33 +573,20 @@ fn bind_order(
     order_by: &[OrderItem],
     items: &[Item],
     aliases: &Aliases,
-    aggregates: &mut Vec<AggregateCall>,
 ) -> Result<Vec<(Expr, bool)>> {
     let mut order = Vec::new();
     for item in order_by {
         let expr = match ordinal(&item.expr) {
             Some(number) => items[check_ordinal(number, items.len(), "order clause")?].expr.clone(),
             None => {
-                let bare = matches!(&item.expr, ast::Expr::Column(name) if name.table.is_none());
-                let scope = Clause::new(level, "order clause").with_aliases(aliases, bare);
-                bind_aggregating(level.context, &scope, &item.expr, aggregates)?
+                let lookup = match &item.expr {
+                    ast::Expr::Column(_) => Lookup::AliasesFirst(aliases),
+                    _ => Lookup::ColumnsFirst(aliases),
+                };
+                level.context.binder(&Clause::aggregating(level, "order clause", lookup)).bind(&item.expr)?
             }
         };
         order.push((by_number(expr), item.descending));
     }
     Ok(order)
-}
-
-/// Binds an expression that may aggregate; the calls join those already found.
-fn bind_aggregating(
-    context: &PlanContext<'_>,
-    scope: &dyn Scope,
-    expr: &ast::Expr,
-    aggregates: &mut Vec<AggregateCall>,
-) -> Result<Expr> {
-    let mut binder = context.binder(scope);
-    binder.aggregates = Some(std::mem::take(aggregates));
-    let bound = binder.bind(expr);
-    *aggregates = binder.aggregates.take().unwrap_or_default();
-    bound
 }

@@ -11,6 +11,7 @@ use super::{Done, Prepared, Session};
 use crate::catalog::OrSqlError;
 use crate::error::{Error, Result};
 use crate::executor::insert::Series;
+use crate::executor::memory::Memory;
 use crate::executor::{Environment, change, insert, query};
 use crate::expression::{Expr, Node, parameter_type};
 use crate::parser;
@@ -123,6 +124,7 @@ impl Session {
             plain_reads,
             depth: Cell::new(0),
             common_tables: RefCell::default(),
+            next_derived: Cell::new(0),
             next_select: Cell::new(0),
         };
         let results = self.variables.settings.character_set_results;
@@ -247,7 +249,8 @@ impl Session {
             trx,
             parameter_count: cached.parameter_count,
             facts: self.facts(),
-            kept_bytes: Cell::new(0),
+            memory: Memory::default(),
+            derived: RefCell::default(),
             found_rows: Cell::new(0),
             scratch: &self.scratch,
         };

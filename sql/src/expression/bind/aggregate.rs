@@ -5,43 +5,19 @@ use format::collation::collation;
 use super::Binder;
 use crate::error::{Error, Result};
 use crate::expression::functions::agree;
-use crate::expression::{AggregateCall, Expr, Node, typing};
+use crate::expression::{AggregateCall, typing};
 use crate::parser::ast::{self, AggregateFunction, Literal};
 use crate::types::{Kind, TypeInfo};
 
 impl Binder<'_> {
-    pub(super) fn aggregate(&mut self, aggregate: &ast::Aggregate) -> Result<Expr> {
+    /// Binds the arguments of an aggregate. An aggregate inside of them is refused by the scope.
+    pub fn aggregate_call(&mut self, aggregate: &ast::Aggregate) -> Result<AggregateCall> {
         if aggregate.window {
             return Err(Error::unsupported("window functions"));
         }
         if matches!(aggregate.function, AggregateFunction::JsonArrayAgg | AggregateFunction::JsonObjectAgg) {
             return Err(Error::unsupported("JSON_ARRAYAGG"));
         }
-        // Taken away while the arguments are bound, so that an aggregate inside of them is refused.
-        let Some(mut calls) = self.aggregates.take() else { return Err(Error::invalid_group_function()) };
-        let call = self.aggregate_call(aggregate);
-        let call = match call {
-            Ok(call) => call,
-            Err(error) => {
-                self.aggregates = Some(calls);
-                return Err(error);
-            }
-        };
-        let ty = call.ty;
-        let index = match self.written.iter().position(|written| written == aggregate) {
-            Some(index) if index < calls.len() => index,
-            _ => {
-                self.written.truncate(calls.len());
-                self.written.push(aggregate.clone());
-                calls.push(call);
-                calls.len() - 1
-            }
-        };
-        self.aggregates = Some(calls);
-        Ok(Expr { node: Node::Aggregate(index), ty })
-    }
-
-    fn aggregate_call(&mut self, aggregate: &ast::Aggregate) -> Result<AggregateCall> {
         let is_number = matches!(
             aggregate.function,
             AggregateFunction::Sum

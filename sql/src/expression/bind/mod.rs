@@ -22,7 +22,7 @@ use format::value::Value;
 use super::compare::{Comparison, comparison_of};
 use super::functions::{self, Typing, agree, as_number, convert_charset};
 use super::pattern::{self, Regex};
-use super::{AggregateCall, Expr, Node, SessionState, typing};
+use super::{Expr, Node, SessionState, typing};
 use crate::error::{Error, Result};
 use crate::parser::ast::{self, BinaryOp, CastType, ColumnName, Literal, Query};
 use crate::types::{Coercibility, SqlMode, TypeInfo};
@@ -54,6 +54,32 @@ pub trait Scope {
     fn values_of(&self, name: &ColumnName) -> Result<Expr> {
         Err(Error::unknown_column(&name.name, "field list"))
     }
+
+    /// A column that a subquery of this scope reads.
+    fn outer_column(&self, name: &ColumnName) -> Result<Expr> {
+        self.column(name)
+    }
+
+    /// An aggregate. A query computes those over its own columns; one whose arguments are columns of an outer query
+    /// alone is computed there, and is an outer value here.
+    fn aggregate(&self, _written: &ast::Aggregate) -> Result<Expr> {
+        Err(Error::invalid_group_function())
+    }
+
+    /// Whether aggregates may stand in this scope, in the clause of the outer query that this one is part of, and so on.
+    fn aggregating_levels(&self) -> Vec<bool> {
+        Vec::new()
+    }
+
+    /// Computes an aggregate in the query that stands `depth` levels further out.
+    fn aggregate_at(&self, _depth: usize, _written: &ast::Aggregate) -> Result<Expr> {
+        Err(Error::invalid_group_function())
+    }
+
+    /// How many levels further out the innermost column stands that an expression of this scope reads.
+    fn depth_of(&self, _expr: &Expr) -> Option<usize> {
+        None
+    }
 }
 
 /// No names at all: SET, DO, DEFAULT (expr).
@@ -76,10 +102,6 @@ pub struct Binder<'a> {
     pub group_concat_bytes_max: u64,
     /// The types of the `?`, as far as known; see [`parameter_type`](super::parameter_type). A missing one is unknown.
     pub parameters: &'a [TypeInfo],
-    /// Where aggregates are allowed: those found so far. None: they are 1111.
-    pub aggregates: Option<Vec<AggregateCall>>,
-    /// The aggregates as they were written, so that the same one is computed once.
-    written: Vec<ast::Aggregate>,
 }
 
 impl<'a> Binder<'a> {
@@ -98,8 +120,6 @@ impl<'a> Binder<'a> {
             div_precision_increment: 4,
             group_concat_bytes_max: 1024,
             parameters,
-            aggregates: None,
-            written: Vec::new(),
         }
     }
 
@@ -181,7 +201,7 @@ impl<'a> Binder<'a> {
             ast::Expr::StoredFunction { database, name, .. } => {
                 Err(Error::unknown_function(&format!("{database}.{name}")))
             }
-            ast::Expr::Aggregate(aggregate) => self.aggregate(aggregate),
+            ast::Expr::Aggregate(aggregate) => self.scope.aggregate(aggregate),
             ast::Expr::Cast { expr, to } => self.cast(expr, to),
             ast::Expr::ConvertUsing { expr, charset } => {
                 let expr = self.bind(expr)?;

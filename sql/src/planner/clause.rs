@@ -1,0 +1,282 @@
+//! The view that one clause has of its SELECT: which sources it sees, whether it sees the aliases of the select list, and
+//! whether aggregates may stand in it.
+//!
+//! An aggregate belongs to the innermost query that has one of the columns in its arguments. In the queries between that
+//! one and the one where it is written it is an outer value, like a column. If it may not stand there (in WHERE), the
+//! nearest query inside that allows it computes it over an outer value.
+
+use super::scope::{Level, Visible, display};
+use crate::error::{Error, Result};
+use crate::expression::{AggregateCall, Expr, Node, Scope, Subquery};
+use crate::parser::ast::{self, ColumnName, Query};
+
+/// The select list as other clauses may refer to it.
+pub type Aliases = [(Box<str>, Expr)];
+
+/// When a name may be an alias of the select list.
+#[derive(Clone, Copy)]
+pub enum Lookup<'a> {
+    /// Never.
+    Columns,
+    /// If no table has such a column.
+    ColumnsFirst(&'a Aliases),
+    /// As GROUP BY: a column of the tables wins, with a warning; but if several tables have one, the select list tells
+    /// which of them is meant.
+    GroupedColumn(&'a Aliases),
+    AliasesFirst(&'a Aliases),
+    /// As HAVING, outside of aggregates: what is selected and what is grouped by, with their names in GROUP BY. If both
+    /// have the name and differ, the grouped column wins, with a warning.
+    Having(&'a Aliases, &'a [(Option<&'a ColumnName>, Expr)]),
+}
+
+/// What one clause sees.
+#[derive(Clone, Copy)]
+pub struct Clause<'a> {
+    pub level: &'a Level<'a>,
+    pub name: &'static str,
+    pub visible: &'a Visible,
+    pub lookup: Lookup<'a>,
+    /// Aggregates of this query may stand here.
+    pub aggregating: bool,
+    /// ON DUPLICATE KEY UPDATE: VALUES(column) means this slot and on.
+    pub values_base: Option<usize>,
+}
+
+impl<'a> Clause<'a> {
+    pub fn new(level: &'a Level<'a>, name: &'static str) -> Clause<'a> {
+        Clause { level, name, visible: &level.all, lookup: Lookup::Columns, aggregating: false, values_base: None }
+    }
+
+    /// The clause with the names that it knows, where aggregates may stand.
+    pub fn aggregating(level: &'a Level<'a>, name: &'static str, lookup: Lookup<'a>) -> Clause<'a> {
+        Clause { lookup, aggregating: true, ..Clause::new(level, name) }
+    }
+
+    fn alias(&self, name: &ColumnName, aliases: &Aliases) -> Result<Option<Expr>> {
+        if name.table.is_some() {
+            return Ok(None);
+        }
+        let mut found: Option<&Expr> = None;
+        for (alias, expr) in aliases {
+            if !storage::same_name(alias, &name.name) {
+                continue;
+            }
+            // The same column twice is no matter.
+            if found.is_some_and(|found| !is_same(found, expr)) {
+                return Err(Error::ambiguous_column(&name.name, self.name));
+            }
+            found = Some(expr);
+        }
+        Ok(found.cloned())
+    }
+
+    fn found(&self, name: &ColumnName) -> Result<Option<Expr>> {
+        Ok(self.level.find(name, self.visible, self.name)?.map(|slot| self.level.expr(slot)))
+    }
+
+    /// A column of the tables or an alias.
+    fn local(&self, name: &ColumnName) -> Result<Option<Expr>> {
+        match self.lookup {
+            Lookup::Columns => self.found(name),
+            Lookup::ColumnsFirst(aliases) => match self.found(name)? {
+                None => self.alias(name, aliases),
+                found => Ok(found),
+            },
+            Lookup::AliasesFirst(aliases) => match self.alias(name, aliases)? {
+                None => self.found(name),
+                found => Ok(found),
+            },
+            Lookup::GroupedColumn(aliases) => match self.found(name) {
+                Ok(None) => self.alias(name, aliases),
+                Ok(Some(found)) => {
+                    if let Ok(Some(alias)) = self.alias(name, aliases)
+                        && !is_same(&alias, &found)
+                    {
+                        self.level.context.eval.warn(Error::ambiguous_column(&name.name, self.name));
+                    }
+                    Ok(Some(found))
+                }
+                Err(error) => self.alias(name, aliases)?.map(Some).ok_or(error),
+            },
+            Lookup::Having(aliases, keys) => self.selected_or_grouped(name, aliases, keys),
+        }
+    }
+
+    fn selected_or_grouped(
+        &self,
+        name: &ColumnName,
+        aliases: &Aliases,
+        keys: &[(Option<&ColumnName>, Expr)],
+    ) -> Result<Option<Expr>> {
+        let is_meant = |key: &ColumnName| {
+            let agree = |a: &Option<String>, b: &Option<String>| a.is_none() || b.is_none() || a == b;
+            storage::same_name(&key.name, &name.name)
+                && agree(&key.table, &name.table)
+                && agree(&key.database, &name.database)
+        };
+        let grouped = keys.iter().find(|(key, _)| key.is_some_and(is_meant)).map(|(_, expr)| expr);
+        let selected = self.alias(name, aliases)?;
+        match (grouped, selected) {
+            (Some(grouped), selected) => {
+                if selected.is_some_and(|selected| !is_same(&selected, grouped)) {
+                    self.level.context.eval.warn(Error::ambiguous_column(&name.name, self.name));
+                }
+                Ok(Some(grouped.clone()))
+            }
+            (None, Some(selected)) => Ok(Some(selected)),
+            (None, None) => {
+                // A column that is selected under another name, or one of a table that both name.
+                let Some(found) = self.found(name)? else { return Ok(None) };
+                let selected = aliases.iter().map(|(_, expr)| expr).chain(keys.iter().map(|(_, key)| key));
+                let is_selected = selected.into_iter().any(|expr| is_same(expr, &found));
+                Ok(is_selected.then_some(found))
+            }
+        }
+    }
+
+    fn or_outer(&self, name: &ColumnName, found: Option<Expr>) -> Result<Expr> {
+        if let Some(found) = found {
+            return Ok(found);
+        }
+        match self.level.outer(name) {
+            Ok(Some(expr)) => Ok(expr),
+            Ok(None) => Err(Error::unknown_column(&display(name), self.name)),
+            // Unknown out there as well: the message names the clause where it stands.
+            Err(error) if error.code == 1054 => Err(Error::unknown_column(&display(name), self.name)),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// What an aggregate's arguments see: the tables first, and no other aggregate.
+    fn arguments(&self) -> Clause<'a> {
+        let lookup = match self.lookup {
+            Lookup::Having(aliases, _) | Lookup::AliasesFirst(aliases) => Lookup::ColumnsFirst(aliases),
+            other => other,
+        };
+        Clause { aggregating: false, lookup, ..*self }
+    }
+
+    fn call(&self, written: &ast::Aggregate) -> Result<AggregateCall> {
+        self.level.context.binder(&self.arguments()).aggregate_call(written)
+    }
+}
+
+fn is_same(a: &Expr, b: &Expr) -> bool {
+    format!("{:?}", a.node) == format!("{:?}", b.node)
+}
+
+impl Scope for Clause<'_> {
+    fn column(&self, name: &ColumnName) -> Result<Expr> {
+        self.or_outer(name, self.local(name)?)
+    }
+
+    fn outer_column(&self, name: &ColumnName) -> Result<Expr> {
+        match self.lookup {
+            // What HAVING itself may name is narrower than what its subqueries see.
+            Lookup::Having(aliases, _) => Clause { lookup: Lookup::ColumnsFirst(aliases), ..*self }.column(name),
+            _ => self.column(name),
+        }
+    }
+
+    fn subquery(&self, query: &Query) -> Result<Subquery> {
+        self.level.plan_subquery(query, self)
+    }
+
+    fn aggregate(&self, written: &ast::Aggregate) -> Result<Expr> {
+        let level = self.level;
+        let before = (level.outer.borrow().len(), level.subqueries.borrow().len());
+        let call = self.call(written)?;
+        let innermost = |depth: Option<usize>, expr: &Expr| match (depth, self.depth_of(expr)) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        };
+        let order = call.order_by.iter().map(|(expr, _)| expr);
+        let depth = call.args.iter().chain(order).fold(None, innermost);
+        let allowed = self.aggregating_levels();
+        let is_allowed = |depth: &usize| allowed.get(*depth).copied().unwrap_or(false);
+        let computed_at = match depth {
+            Some(depth) if is_allowed(&depth) => Some(depth),
+            Some(depth) => (1..depth).chain([0]).find(is_allowed),
+            None => (0..allowed.len()).find(is_allowed),
+        };
+        match computed_at {
+            None => Err(Error::invalid_group_function()),
+            Some(0) if depth == Some(0) || self.aggregating => level.add_aggregate(call),
+            Some(depth) => {
+                // Bound once more, further out.
+                level.outer.borrow_mut().truncate(before.0);
+                level.subqueries.borrow_mut().truncate(before.1);
+                self.aggregate_at(depth, written)
+            }
+        }
+    }
+
+    fn aggregating_levels(&self) -> Vec<bool> {
+        let mut levels = vec![self.aggregating];
+        levels.extend(self.level.parent.map(|parent| parent.aggregating_levels()).unwrap_or_default());
+        levels
+    }
+
+    fn aggregate_at(&self, depth: usize, written: &ast::Aggregate) -> Result<Expr> {
+        match (depth, self.level.parent) {
+            (0, _) => self.level.add_aggregate(self.call(written)?),
+            (_, Some(parent)) => Ok(self.level.outer_value(parent.aggregate_at(depth - 1, written)?)),
+            (_, None) => Err(Error::invalid_group_function()),
+        }
+    }
+
+    fn depth_of(&self, expr: &Expr) -> Option<usize> {
+        let mut depth: Option<usize> = None;
+        let mut note = |found: Option<usize>| {
+            depth = match (depth, found) {
+                (Some(a), Some(b)) => Some(a.min(b)),
+                (a, b) => a.or(b),
+            }
+        };
+        let further_out = |expr: &Expr| self.level.parent?.depth_of(expr).map(|depth| depth + 1);
+        expr.walk(&mut |expr| match &expr.node {
+            Node::Column(_) | Node::EnumName { .. } | Node::SetNames { .. } | Node::Aggregate(_) => note(Some(0)),
+            Node::Parameter(index) => {
+                if let Some(index) = index.checked_sub(self.level.context.parameter_count) {
+                    note(self.level.outer.borrow().get(index).and_then(further_out));
+                }
+            }
+            Node::ScalarQuery(query)
+            | Node::Exists { query }
+            | Node::InQuery { query, .. }
+            | Node::Quantified { query, .. } => {
+                if let Some(subquery) = self.level.subqueries.borrow().get(*query) {
+                    subquery.outer.iter().for_each(|outer| note(self.depth_of(outer)));
+                }
+            }
+            _ => {}
+        });
+        depth
+    }
+
+    fn default_of(&self, name: &ColumnName) -> Result<Expr> {
+        let slot = self
+            .level
+            .find(name, self.visible, self.name)?
+            .ok_or_else(|| Error::unknown_column(&display(name), self.name))?;
+        let (source, column) = self.level.slots[slot];
+        match self.level.sources[source as usize].table() {
+            Some(table) => super::change::default_expr(&table.columns[column as usize]),
+            None => Err(Error::no_default(&name.name)),
+        }
+    }
+
+    fn values_of(&self, name: &ColumnName) -> Result<Expr> {
+        let Some(base) = self.values_base else {
+            return Err(Error::unknown_column(&display(name), self.name));
+        };
+        let slot = self
+            .level
+            .find(name, self.visible, self.name)?
+            .ok_or_else(|| Error::unknown_column(&display(name), self.name))?;
+        let (source, column) = self.level.slots[slot];
+        let column = &self.level.sources[source as usize].columns[column as usize];
+        let at = slot - self.level.sources[source as usize].slot_base;
+        Ok(Expr::column(base + at, &column.ty, true))
+    }
+}
