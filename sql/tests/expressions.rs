@@ -30,8 +30,8 @@ use format::value::{ColumnType, LobSize, Value};
 use sql::error::{Error, Result};
 use sql::expression::assign::Target;
 use sql::expression::{
-    AggregateCall, AssignMode, Binder, Datum, EvalContext, Expr, Fields, NoFields, NoScope, Node, Scope, SessionState, Warnings, assign,
-    parameter_type,
+    AggregateCall, AssignMode, Binder, Datum, EvalContext, Expr, Fields, NoFields, NoScope, Node, Scope, SessionState,
+    Warnings, assign, parameter_type,
 };
 use sql::parser;
 use sql::parser::ast::{ColumnName, VariableScope};

@@ -23,8 +23,8 @@ use storage::{IfLocked, ReadMode};
 use super::clause::{Aliases, Clause, Lookup};
 use super::scope::Level;
 use super::{
-    CommonTable, Derived, GroupPlan, LimitPlan, Origin, OutputColumn, PlanContext, QueryPlan, SelectPlan, SourceKind, Step, StoredOutput,
-    UnionPlan, definition, grouping, join,
+    CommonTable, Derived, GroupPlan, LimitPlan, Origin, OutputColumn, PlanContext, QueryPlan, SelectPlan, SourceKind,
+    Step, StoredOutput, UnionPlan, definition, grouping, join,
 };
 use crate::error::{Error, Result};
 use crate::expression::{Expr, Node, Scope, common_type};
