@@ -91,8 +91,8 @@ impl SessionState for TestSession {
     }
 }
 
-/// One column called x, and the aggregates over it.
-struct OneColumn(TypeInfo, RefCell<Vec<AggregateCall>>);
+/// One column called x.
+struct OneColumn(TypeInfo);
 
 impl Scope for OneColumn {
     fn column(&self, name: &ColumnName) -> Result<Expr> {
@@ -101,11 +101,19 @@ impl Scope for OneColumn {
             other => Err(Error::unknown_column(other, "field list")),
         }
     }
+}
 
-    fn aggregate(&self, written: &sql::parser::ast::Aggregate) -> Result<Expr> {
-        let arguments = OneColumn(self.0, RefCell::default());
+/// The same, where aggregates may stand: those found so far.
+struct Aggregating(OneColumn, RefCell<Vec<AggregateCall>>);
+
+impl Scope for Aggregating {
+    fn column(&self, name: &ColumnName) -> Result<Expr> {
+        self.0.column(name)
+    }
+
+    fn aggregate(&self, written: &parser::ast::Aggregate) -> Result<Expr> {
         let session = TestSession::default();
-        let call = binder(&arguments, &session).aggregate_call(written)?;
+        let call = binder(&self.0, &session).aggregate_call(written)?;
         let ty = call.ty;
         let mut calls = self.1.borrow_mut();
         calls.push(call);
@@ -245,7 +253,7 @@ fn over_rows(aggregate: &str, rows: &str, context: &EvalContext<'_>, session: &T
         }
         values.push(value);
     }
-    let scope = OneColumn(ty.nullable(true), RefCell::default());
+    let scope = Aggregating(OneColumn(ty.nullable(true)), RefCell::default());
     let expr = bind(aggregate, &scope, session)?;
     let calls = scope.1.take();
     let mut results = Vec::new();
