@@ -1,7 +1,7 @@
 //! Plans at work: rows are found, joined, grouped, sorted, changed.
 //!
 //! Rows are *pushed*: each step of a join calls the next one for every row that it
-//! finds, and the last one calls whoever wants the result. A consumer that has enough
+//! finds, and the last one calls the consumer. A consumer that has enough
 //! (LIMIT) answers false, and everything unwinds. Only what must be is kept in memory:
 //! groups, rows to sort, rows of derived tables.
 //!

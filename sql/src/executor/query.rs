@@ -326,7 +326,7 @@ pub fn scan(
     result.map(|_| ())
 }
 
-/// Makes the rows of a derived table, and keeps them for the next who reads it.
+/// Makes the rows of a derived table, and keeps them for other readers in the statement.
 fn derived_rows(environment: &Environment<'_>, derived: &Derived, context: &EvalContext<'_>) -> Result<Rows> {
     let mut rows = Vec::new();
     let mut account = environment.memory.account();

@@ -87,7 +87,7 @@ pub enum QueryPlan {
 /// A table of WITH.
 pub struct CommonTable {
     pub written: ast::CommonTable,
-    /// Once somebody has named it. Whoever names it again reads the same rows.
+    /// Set by the first reference; later ones read the same rows.
     pub planned: Option<Arc<Derived>>,
 }
 
