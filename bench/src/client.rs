@@ -9,17 +9,26 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
 const CLIENT_LONG_PASSWORD: u32 = 1;
 const CLIENT_FOUND_ROWS_OFF: u32 = 0;
 const CLIENT_LONG_FLAG: u32 = 4;
+const CLIENT_CONNECT_WITH_DB: u32 = 8;
 const CLIENT_PROTOCOL_41: u32 = 0x200;
 const CLIENT_TRANSACTIONS: u32 = 0x2000;
 const CLIENT_SECURE_CONNECTION: u32 = 0x8000;
+const CLIENT_MULTI_STATEMENTS: u32 = 0x1_0000;
 const CLIENT_MULTI_RESULTS: u32 = 0x2_0000;
 const CLIENT_PLUGIN_AUTH: u32 = 0x8_0000;
 
 const COM_QUIT: u8 = 1;
 const COM_QUERY: u8 = 3;
+
+/// The answer is not the last one of its command.
+const SERVER_MORE_RESULTS_EXISTS: u16 = 8;
+/// What a packet can hold at most; a longer command goes on in the next one.
+const PACKET_BYTES_MAX: usize = 0xff_ffff;
 
 /// Why a statement has no answer.
 #[derive(Debug)]
@@ -63,12 +72,35 @@ pub struct Answer {
     pub columns: Vec<String>,
     /// Protocol type codes of the columns.
     pub types: Vec<u8>,
-    /// Cells as text; `None` is NULL.
+    /// Cells as text, or as `0x...` where the bytes are no UTF-8; `None` is NULL.
     pub rows: Vec<Vec<Option<String>>>,
+    /// Rows that came after [`Login::rows_max`] and were counted only.
+    pub rows_beyond: u64,
     pub affected: u64,
     pub last_insert_id: u64,
     pub warnings: u16,
     pub info: String,
+    /// Another answer of the same command follows.
+    pub more: bool,
+}
+
+/// How a connection presents itself.
+#[derive(Debug, Clone)]
+pub struct Login<'a> {
+    pub database: Option<&'a str>,
+    /// The collation's number in the handshake.
+    pub collation: u8,
+    /// Whether a command may hold several statements.
+    pub several_statements: bool,
+    /// Rows of one answer that are kept.
+    pub rows_max: usize,
+}
+
+impl Default for Login<'_> {
+    fn default() -> Self {
+        // utf8mb4_general_ci
+        Login { database: None, collation: 45, several_statements: false, rows_max: usize::MAX }
+    }
 }
 
 impl Answer {
@@ -89,25 +121,35 @@ pub struct Client {
     writer: UnixStream,
     sequence: u8,
     packet: Vec<u8>,
+    rows_max: usize,
 }
 
 impl Client {
     pub fn connect(socket: &Path) -> Result<Client, Error> {
+        Client::log_in(socket, &Login::default())
+    }
+
+    pub fn log_in(socket: &Path, login: &Login<'_>) -> Result<Client, Error> {
         let stream = UnixStream::connect(socket)?;
         stream.set_read_timeout(Some(Duration::from_secs(120)))?;
         let writer = stream.try_clone()?;
-        let mut client =
-            Client { reader: BufReader::with_capacity(1 << 16, stream), writer, sequence: 0, packet: Vec::new() };
-        client.handshake()?;
+        let mut client = Client {
+            reader: BufReader::with_capacity(1 << 16, stream),
+            writer,
+            sequence: 0,
+            packet: Vec::new(),
+            rows_max: login.rows_max,
+        };
+        client.handshake(login)?;
         Ok(client)
     }
 
-    fn handshake(&mut self) -> Result<(), Error> {
+    fn handshake(&mut self, login: &Login<'_>) -> Result<(), Error> {
         self.read_packet()?;
         if self.packet.first() == Some(&0xff) {
             return Err(self.error());
         }
-        let flags = CLIENT_LONG_PASSWORD
+        let mut flags = CLIENT_LONG_PASSWORD
             | CLIENT_FOUND_ROWS_OFF
             | CLIENT_LONG_FLAG
             | CLIENT_PROTOCOL_41
@@ -115,13 +157,23 @@ impl Client {
             | CLIENT_SECURE_CONNECTION
             | CLIENT_MULTI_RESULTS
             | CLIENT_PLUGIN_AUTH;
+        if login.several_statements {
+            flags |= CLIENT_MULTI_STATEMENTS;
+        }
+        if login.database.is_some() {
+            flags |= CLIENT_CONNECT_WITH_DB;
+        }
         let mut body = Vec::new();
         body.extend_from_slice(&flags.to_le_bytes());
         body.extend_from_slice(&(64u32 << 20).to_le_bytes());
-        body.push(45); // utf8mb4_general_ci
+        body.push(login.collation);
         body.extend_from_slice(&[0; 23]);
         body.extend_from_slice(b"root\0");
         body.push(0); // An empty password has an empty answer.
+        if let Some(database) = login.database {
+            body.extend_from_slice(database.as_bytes());
+            body.push(0);
+        }
         body.extend_from_slice(b"mysql_native_password\0");
         self.write_packet(&body)?;
         loop {
@@ -137,12 +189,38 @@ impl Client {
 
     /// Runs one statement and reads its whole answer.
     pub fn query(&mut self, statement: &str) -> Result<Answer, Error> {
+        self.send(statement.as_bytes())?;
+        self.receive()
+    }
+
+    /// Sends a statement, whose answers [`Client::receive`] reads.
+    pub fn send(&mut self, statement: &[u8]) -> Result<(), Error> {
         self.sequence = 0;
         let mut body = Vec::with_capacity(statement.len() + 1);
         body.push(COM_QUERY);
-        body.extend_from_slice(statement.as_bytes());
-        self.write_packet(&body)?;
+        body.extend_from_slice(statement);
+        self.write_packet(&body)
+    }
+
+    /// Waits until an answer begins to arrive; false if none does within `patience`.
+    pub fn is_answered_within(&self, patience: Duration) -> Result<bool, Error> {
+        if !self.reader.buffer().is_empty() {
+            return Ok(true);
+        }
+        let mut sockets = [PollFd::new(self.reader.get_ref(), PollFlags::IN)];
+        let timeout = Timespec { tv_sec: patience.as_secs() as i64, tv_nsec: i64::from(patience.subsec_nanos()) };
+        let ready = poll(&mut sockets, Some(&timeout)).map_err(io::Error::from)?;
+        Ok(ready > 0)
+    }
+
+    /// Reads one whole answer of the statement that was sent.
+    pub fn receive(&mut self) -> Result<Answer, Error> {
         self.read_packet()?;
+        if self.packet.first() == Some(&0xfb) {
+            // The server asks for a file of the client: it is empty.
+            self.write_packet(&[])?;
+            self.read_packet()?;
+        }
         match self.packet.first() {
             Some(0x00) => return self.ok(),
             Some(0xff) => return Err(self.error()),
@@ -169,11 +247,18 @@ impl Client {
             self.read_packet()?;
             match self.packet.first() {
                 Some(0xfe) if self.packet.len() < 9 => {
-                    answer.warnings = u16::from_le_bytes([self.packet[1], self.packet[2]]);
+                    if let [_, low, high, status_low, status_high, ..] = self.packet[..] {
+                        answer.warnings = u16::from_le_bytes([low, high]);
+                        answer.more = u16::from_le_bytes([status_low, status_high]) & SERVER_MORE_RESULTS_EXISTS != 0;
+                    }
                     return Ok(answer);
                 }
                 Some(0xff) => return Err(self.error()),
                 _ => {}
+            }
+            if answer.rows.len() >= self.rows_max {
+                answer.rows_beyond += 1;
+                continue;
             }
             let mut rest = &self.packet[..];
             let mut row = Vec::with_capacity(count as usize);
@@ -183,7 +268,7 @@ impl Client {
                     row.push(None);
                 } else {
                     let text = string(&mut rest).ok_or_else(truncated)?;
-                    row.push(Some(String::from_utf8_lossy(text).into_owned()));
+                    row.push(Some(readable(text)));
                 }
             }
             answer.rows.push(row);
@@ -199,9 +284,11 @@ impl Client {
         };
         let affected = next().ok_or_else(truncated)?;
         let last_insert_id = next().ok_or_else(truncated)?;
-        let warnings = rest.get(2..4).map_or(0, |two| u16::from_le_bytes([two[0], two[1]]));
+        let two = |at: usize| rest.get(at..at + 2).map_or(0, |two| u16::from_le_bytes([two[0], two[1]]));
+        let more = two(0) & SERVER_MORE_RESULTS_EXISTS != 0;
+        let warnings = two(2);
         let info = String::from_utf8_lossy(rest.get(4..).unwrap_or_default()).into_owned();
-        Ok(Answer { affected, last_insert_id, warnings, info, ..Answer::default() })
+        Ok(Answer { affected, last_insert_id, warnings, info, more, ..Answer::default() })
     }
 
     fn error(&self) -> Error {
@@ -229,20 +316,27 @@ impl Client {
             let start = self.packet.len();
             self.packet.resize(start + bytes, 0);
             self.reader.read_exact(&mut self.packet[start..])?;
-            if bytes < 0xff_ffff {
+            if bytes < PACKET_BYTES_MAX {
                 return Ok(());
             }
         }
     }
 
     fn write_packet(&mut self, body: &[u8]) -> Result<(), Error> {
-        assert!(body.len() < 0xff_ffff, "a statement of the tests fits one packet");
-        let mut packet = Vec::with_capacity(body.len() + 4);
-        packet.extend_from_slice(&(body.len() as u32).to_le_bytes()[..3]);
-        packet.push(self.sequence);
-        packet.extend_from_slice(body);
-        self.sequence = self.sequence.wrapping_add(1);
-        self.writer.write_all(&packet)?;
+        let mut packets = Vec::with_capacity(body.len() + 4);
+        let mut rest = body;
+        loop {
+            let (part, remaining) = rest.split_at(rest.len().min(PACKET_BYTES_MAX));
+            packets.extend_from_slice(&(part.len() as u32).to_le_bytes()[..3]);
+            packets.push(self.sequence);
+            packets.extend_from_slice(part);
+            self.sequence = self.sequence.wrapping_add(1);
+            rest = remaining;
+            if part.len() < PACKET_BYTES_MAX {
+                break;
+            }
+        }
+        self.writer.write_all(&packets)?;
         Ok(())
     }
 }
@@ -256,6 +350,14 @@ impl Drop for Client {
 
 fn truncated() -> Error {
     Error::Io(io::Error::new(io::ErrorKind::InvalidData, "the server's packet is not what the protocol allows"))
+}
+
+/// Text as it is, other bytes in hexadecimal: two different cells never look the same.
+fn readable(bytes: &[u8]) -> String {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => text.to_string(),
+        Err(_) => bytes.iter().fold(String::from("0x"), |text, byte| text + &format!("{byte:02x}")),
+    }
 }
 
 /// A length-encoded integer and the bytes it took.

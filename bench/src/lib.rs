@@ -27,4 +27,5 @@ pub mod filesystems;
 pub mod isolation;
 pub mod load;
 pub mod oltp;
+pub mod replay;
 pub mod tpcc;

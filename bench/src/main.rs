@@ -12,6 +12,7 @@
 //! bench isolation  interleavings at every level, beside MariaDB, as tables
 //! bench oltp       writing workloads in memory, 1 to 64 threads and ten hot rows
 //! bench purge      a long oltp_write_only: history and size after it
+//! bench replay   the statements of MariaDB's own test files on both servers: every answer that differs
 //! bench crash      kill -9 under load, again and again; a ledger must lose nothing
 //! bench faults     EIO and ENOSPC injected into system calls under load; nothing is lost, and nobody hangs
 //! ```
@@ -94,6 +95,8 @@ enum Verb {
     Purge(bench::oltp::PurgeArguments),
     /// EIO and ENOSPC, injected by strace into the server's system calls under load: nothing is lost, and nobody hangs.
     Faults(bench::faults::Arguments),
+    /// The statements of MariaDB's own test files, recorded, then compared on both servers.
+    Replay(bench::replay::Arguments),
     /// kill -9 under oltp_write_only; the ledger must lose nothing.
     Crash {
         #[arg(long, default_value_t = 20)]
@@ -122,6 +125,7 @@ fn main() -> ExitCode {
         Verb::Oltp(arguments) => bench::oltp::run(&arguments),
         Verb::Purge(arguments) => bench::oltp::purge(&arguments),
         Verb::Faults(arguments) => bench::faults::run(&arguments),
+        Verb::Replay(arguments) => bench::replay::run(&arguments),
         Verb::Crash { kills, rows, pool } => crash(kills, rows, &pool),
     };
     match result {

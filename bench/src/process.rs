@@ -212,6 +212,11 @@ impl Server {
         Command::new("kill").arg(signal).arg(self.child.id().to_string()).status().map(|_| ())
     }
 
+    /// Whether the process still runs.
+    pub fn is_running(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(None))
+    }
+
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
