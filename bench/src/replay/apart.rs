@@ -52,8 +52,7 @@ impl Apart {
     /// Both servers carried it out: what it makes anew or empties is the same on both again.
     pub fn agreed(&mut self, statement: &Statement, default: &str) {
         let anew = match statement.verb.as_str() {
-            "drop" => true,
-            "truncate" => true,
+            "drop" | "truncate" => true,
             "create" => !statement.has("exists") && !statement.has("index"),
             _ => false,
         };

@@ -55,7 +55,7 @@ pub fn play(setting: &Setting<'_>, pair: &mut Pair, name: &str, events: &[Event]
             }
             Err(Stop { event, difference }) => {
                 let mut tally = std::mem::take(&mut player.tally);
-                deaths.extend(difference);
+                deaths.extend(difference.map(|difference| *difference));
                 pair.ours.restart()?;
                 pair.peer.restart()?;
                 if !without.insert(event) || deaths.len() >= DEATHS_MAX {
@@ -71,7 +71,7 @@ pub fn play(setting: &Setting<'_>, pair: &mut Pair, name: &str, events: &[Event]
 struct Stop {
     event: usize,
     /// Nothing if it is MariaDB that ended.
-    difference: Option<Difference>,
+    difference: Option<Box<Difference>>,
 }
 
 /// One connection on both sides.
@@ -128,8 +128,9 @@ impl<'a> Player<'a> {
     }
 
     fn play(&mut self, without: &HashSet<usize>) -> Result<(), Stop> {
-        for at in 0..self.events.len() {
-            match &self.events[at] {
+        let events = self.events;
+        for (at, event) in events.iter().enumerate() {
+            match event {
                 Event::Open { connection, collation, database } => {
                     self.sessions.remove(connection);
                     // A connection that one of them refuses is left out on both.
@@ -279,7 +280,7 @@ impl<'a> Player<'a> {
             peer: String::new(),
             note: self.pair.ours.log_tail(),
         };
-        Stop { event: at, difference: Some(difference) }
+        Stop { event: at, difference: Some(Box::new(difference)) }
     }
 
     fn peer_lost(&mut self, at: usize, why: &str) -> Stop {

@@ -208,8 +208,8 @@ impl Statement {
                 let mut found = Vec::new();
                 let end = self.position("set").unwrap_or(self.tokens.len());
                 self.list(1, &mut found);
-                for at in 1..end {
-                    if ["join", "straight_join"].iter().any(|word| self.tokens[at].is(word)) {
+                for (at, token) in self.tokens[..end].iter().enumerate() {
+                    if ["join", "straight_join"].iter().any(|word| token.is(word)) {
                         self.list(at + 1, &mut found);
                     }
                 }
@@ -259,8 +259,8 @@ impl Statement {
                     found.sort();
                     found.dedup();
                 } else if self.verb == "alter" {
-                    for at in 0..self.tokens.len() {
-                        if self.tokens[at].is("rename") {
+                    for (at, token) in self.tokens.iter().enumerate() {
+                        if token.is("rename") {
                             let to = usize::from(self.tokens.get(at + 1).is_some_and(|token| token.is("to")));
                             self.list(at + 1 + to, &mut found);
                         }
