@@ -100,8 +100,8 @@ impl Tally {
         line(self.missing.values().sum(), "refused because Glassine does not have it (1235)");
         let mut missing: Vec<_> = self.missing.iter().collect();
         missing.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
-        for (name, &count) in missing.iter().take(MISSING_SHOWN) {
-            line(count, &format!("    {name}"));
+        for (name, count) in missing.iter().take(MISSING_SHOWN) {
+            line(**count, &format!("    {name}"));
         }
         if let Some(rest) = missing.get(MISSING_SHOWN..).filter(|rest| !rest.is_empty()) {
             line(rest.iter().map(|(_, count)| **count).sum(), &format!("    {} others", rest.len()));
