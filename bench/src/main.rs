@@ -12,7 +12,7 @@
 //! bench isolation  interleavings at every level, beside MariaDB, as tables
 //! bench oltp       writing workloads in memory, 1 to 64 threads and ten hot rows
 //! bench purge      a long oltp_write_only: history and size after it
-//! bench replay   the statements of MariaDB's own test files on both servers: every answer that differs
+//! bench replay     the statements of MariaDB's own test files on both servers: every answer that differs
 //! bench crash      kill -9 under load, again and again; a ledger must lose nothing
 //! bench faults     EIO and ENOSPC injected into system calls under load; nothing is lost, and nobody hangs
 //! ```
