@@ -285,6 +285,7 @@ pub fn description(random: &mut Random) {
         auto_increment: false,
         comment: "words".into(),
         invisible: false,
+        explicit_collation: false,
     });
     let mut index = codec::write_index(&IndexDefinition {
         name: "i".into(),

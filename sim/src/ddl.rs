@@ -90,7 +90,7 @@ impl Run {
                 if with_index {
                     definition.indexes.push(workload::body_index());
                 }
-                let result = engine.rebuild_table(DATABASE, &name, definition, None, &wait).map(|_| ());
+                let result = engine.rebuild_table(DATABASE, &name, |own| *own = definition, &wait).map(|_| ());
                 if let Some(table) = after.table_mut(&name) {
                     table.has_body_index = with_index;
                 }

@@ -555,11 +555,8 @@ fn change_shapes(
         let codec = codec[random.below(4) as usize];
         let outcome = match random.below(6) {
             0 => {
-                let mut definition = workload::definition(name, codec);
-                if table.index(BODY_INDEX).is_some() {
-                    definition.indexes.push(workload::body_index());
-                }
-                engine.rebuild_table(DATABASE, name, definition, None, &wait).map(|_| ())
+                let change = |own: &mut TableDefinition| own.options = workload::definition(name, codec).options;
+                engine.rebuild_table(DATABASE, name, change, &wait).map(|_| ())
             }
             1 => engine
                 .alter_table_options(DATABASE, name, &wait, &mut |options| options.compression = codec)

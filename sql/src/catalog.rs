@@ -34,6 +34,8 @@ pub fn storage_error(error: storage::Error) -> Error {
         Storage::RecordChanged => Error::record_changed(),
         Storage::Interrupted => Error::interrupted(),
         Storage::DuplicateKey { index } => Error::duplicate_entry("", &format!("#{index}")),
+        Storage::ForeignDuplicate { table, index } => Error::foreign_duplicate("", "", &table, &index),
+        Storage::DuplicateRows(rows) => Error::duplicate_entry("", &rows.index),
         Storage::ForeignKey(violation) => Error::foreign_key(&violation),
         Storage::CascadeTooDeep { depth_max } => Error::cascade_too_deep(depth_max),
         Storage::ForeignKeyRefused(refusal) => Error::foreign_key_refused(&refusal),

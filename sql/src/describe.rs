@@ -204,10 +204,10 @@ pub fn column_key(table: &Table, ordinal: usize) -> &'static str {
 fn column_line(column: &Column, table_collation: CollationId) -> String {
     let mut out = format!("{} {}", quoted(&column.name), column_type(&column.ty));
     if let Some(id) = declared_collation(&column.ty)
-        && id != table_collation
+        && (id != table_collation || column.explicit_collation)
     {
         let own = collation(id);
-        if own.charset != collation(table_collation).charset || own.is_default {
+        if own.charset != collation(table_collation).charset || own.is_default || column.explicit_collation {
             let _ = write!(out, " CHARACTER SET {}", own.charset.name());
         }
         let _ = write!(out, " COLLATE {}", own.name);
@@ -310,10 +310,37 @@ pub fn create_options(options: &TableOptions) -> Vec<String> {
     if options.encrypted && !said("ENCRYPTION") && !said("ENCRYPTED") {
         out.push("ENCRYPTION='Y'".to_string());
     }
-    // As they were given, in the engine's own syntax of attributes.
-    out.extend(options.create_options.iter().map(|(name, value)| format!("{name}={value}")));
+    // As they were given. Earlier versions kept options that nobody knows: a text that has them cannot be read back.
+    let known = options.create_options.iter().filter(|(name, _)| REMEMBERED.contains(&&**name));
+    out.extend(known.map(|(name, value)| format!("{name}={value}")));
     out
 }
+
+/// Options that are told as they were given.
+const REMEMBERED: [&str; 22] = [
+    "COMPRESSION",
+    "PAGE_COMPRESSED",
+    "PAGE_COMPRESSION_LEVEL",
+    "ATOMIC_WRITES",
+    "ENCRYPTION",
+    "ENCRYPTED",
+    "MAX_ROWS",
+    "MIN_ROWS",
+    "AVG_ROW_LENGTH",
+    "CHECKSUM",
+    "TABLE_CHECKSUM",
+    "PAGE_CHECKSUM",
+    "DELAY_KEY_WRITE",
+    "TRANSACTIONAL",
+    "PACK_KEYS",
+    "STATS_PERSISTENT",
+    "STATS_AUTO_RECALC",
+    "STATS_SAMPLE_PAGES",
+    "AUTOEXTEND_SIZE",
+    "STORAGE",
+    "ENGINE_ATTRIBUTE",
+    "SECONDARY_ENGINE_ATTRIBUTE",
+];
 
 /// The text of SHOW CREATE TABLE. `auto_increment` is the next value, told when it is not the first.
 pub fn create_table(table: &Table, auto_increment: u64) -> String {

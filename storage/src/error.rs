@@ -16,6 +16,14 @@ use format::ids::PageId;
 
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
+/// The key of two rows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DuplicateRows {
+    pub index: Box<str>,
+    /// The stored bytes of each part of the index; None = NULL.
+    pub key: Vec<Option<Vec<u8>>>,
+}
+
 /// See the module header.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -33,8 +41,12 @@ pub enum Error {
     Interrupted,
     /// A unique index holds this key already. `index` is the ordinal in `Table::indexes`.
     DuplicateKey { index: usize },
+    /// Two rows that are there already have one key in a unique index that a DDL statement builds.
+    DuplicateRows(Box<DuplicateRows>),
     /// A row would refer to nothing, or is referred to.
     ForeignKey(Box<ForeignKeyViolation>),
+    /// A row that follows the change of its parent would get a key that its own table has already.
+    ForeignDuplicate { table: Box<str>, index: Box<str> },
     /// A change of rows that follow others goes through too many tables.
     CascadeTooDeep { depth_max: usize },
     /// A description that is at odds with a foreign key.
@@ -213,7 +225,9 @@ impl fmt::Display for Error {
             Error::RecordChanged => write!(f, "record has changed since last read; the transaction was rolled back"),
             Error::Interrupted => write!(f, "interrupted"),
             Error::DuplicateKey { index } => write!(f, "duplicate key in index {index}"),
+            Error::DuplicateRows(rows) => write!(f, "two rows have one key in index {}", rows.index),
             Error::ForeignKey(violation) => write!(f, "a foreign key constraint fails ({})", violation.constraint),
+            Error::ForeignDuplicate { table, index } => write!(f, "a cascade leads to a duplicate key in {table}.{index}"),
             Error::CascadeTooDeep { depth_max } => write!(f, "foreign keys cascade deeper than {depth_max} tables"),
             Error::ForeignKeyRefused(refusal) => write!(f, "at odds with a foreign key: {refusal:?}"),
             Error::NotFound(name) => write!(f, "{name} does not exist"),

@@ -55,11 +55,11 @@ pub mod engine;
 pub use config::Config;
 pub use dictionary::Table;
 pub use engine::{
-    CheckReport, Cursor, Engine, EngineStatus, ForeignKeyReport, LockDump, LockedKey, RecordLock, RollbackStatus,
+    Alteration, CheckReport, Cursor, Engine, EngineStatus, ForeignKeyReport, LockDump, LockedKey, LockedTables, RecordLock, Relatives, RollbackStatus,
     RowMap, Savepoint, SpaceCheck, TableLock, TableStatistics, TablespaceInfo, TemporaryTables, Trx, TrxOptions,
     XidClaim,
 };
-pub use error::{Error, ForeignKeyRefusal, ForeignKeySide, ForeignKeyViolation, Result};
+pub use error::{DuplicateRows, Error, ForeignKeyRefusal, ForeignKeySide, ForeignKeyViolation, Result};
 pub use lock::{
     BackupHold, DeadlockMember, DeadlockReport, Interrupt, Kill, LockInfo, LockKind, LockMode, LockRequest,
     MetadataGrant, OwnerIdentity, OwnerInfo, Scheduler, Stage, TableUse,

@@ -228,7 +228,7 @@ fn a_rebuild_makes_a_table_plain_and_encrypted_again() {
     for encrypted in [false, true] {
         let mut definition = definition("zstd", Compression::ZSTD);
         definition.options.encrypted = encrypted;
-        engine.rebuild_table("d", "zstd", definition, None, &TrxOptions::default()).unwrap();
+        engine.rebuild_table("d", "zstd", |own| *own = definition, &TrxOptions::default()).unwrap();
         assert_eq!(key(&engine).is_some(), encrypted);
         engine.store().checkpoint().unwrap();
         assert_eq!(contains(&contents(&disk, "d/zstd.ibd"), "lCC"), encrypted);

@@ -75,7 +75,7 @@ impl Run {
                 if table.has_body_index {
                     definition.indexes.push(workload::body_index());
                 }
-                ("rebuild", engine.rebuild_table(DATABASE, name, definition, None, &wait).map(|_| ()))
+                ("rebuild", engine.rebuild_table(DATABASE, name, |own| *own = definition, &wait).map(|_| ()))
             }
             _ => {
                 table.has_body_index = !table.has_body_index;

@@ -1,27 +1,15 @@
-//! ALTER TABLE: a new definition from the old one, by the cheapest way that is
-//! atomic as a whole.
+//! ALTER TABLE: a new definition from the old one. How it comes about is chosen in `way`.
 //!
-//! ```text
-//! only options, defaults, comments, names of columns ...   description changed, no row touched
-//! one index more or less                                   built or dropped beside the rows
-//! everything else, or several of these at once             table copied into a new file, which takes its place
-//! ```
-//!
-//! A copied row takes each column from where the new definition says: the stored
-//! bytes as they are, a conversion as in an INSERT in the session's mode, or the
-//! default of a new column.
-
-use std::ops::Bound;
-use std::sync::Arc;
+//! The statement has the table's name, those that it mentions, and those of tables that foreign keys connect it with, for
+//! itself before it looks at anything: what it decides holds until it is done.
 
 use format::value::ColumnType;
-use storage::schema::{
-    Column, ColumnDefault, ColumnSet, IndexDefinition, ReadMode, Row, ScanRange, TableDefinition, same_name,
-};
-use storage::{Table, TrxOptions};
+use storage::schema::{Column, ColumnDefault, IndexDefinition, TableDefinition, same_name};
+use storage::{Relatives, Table};
 
-use super::copy::{Copier, Source};
-use super::{Context, Outcome, bare, check_name, check_not_reserved, column, create, foreign_key, index, options};
+use super::copy::Source;
+use super::way::{self, Asked};
+use super::{Context, Outcome, check_name, check_not_reserved, column, create, foreign_key, index, options};
 use crate::catalog::storage_error;
 use crate::error::{Error, Result};
 use crate::parser::ast::{
@@ -29,98 +17,183 @@ use crate::parser::ast::{
 };
 
 /// The definition on its way from old to new.
-struct Change {
-    definition: TableDefinition,
-    sources: Vec<Source>,
-    /// A stored byte of some row changes, or there is no cheaper way.
-    copy: bool,
-    /// Some type changed: rows count as affected, as MySQL counts them.
-    converts: bool,
-    added_indexes: Vec<IndexDefinition>,
-    dropped_indexes: Vec<String>,
-    renamed_indexes: Vec<(String, String)>,
+pub struct Change {
+    pub definition: TableDefinition,
+    /// Where each column comes from.
+    pub sources: Vec<Source>,
+    /// The rows are written anew, whatever changes: FORCE, ENGINE.
+    pub force: bool,
+    /// The character set of all columns is converted.
+    pub converts: bool,
+    pub renamed_indexes: Vec<(Box<str>, Box<str>)>,
+    pub auto_increment: Option<u64>,
     /// Made when all columns and indexes are known.
     added_keys: Vec<ForeignKeySpec>,
-    auto_increment: Option<u64>,
-    rename: Option<(String, String)>,
+    /// Whether the statement adds an index: then one that was made for a foreign key may go.
+    adds_index: bool,
+    /// A temporary table has its own names.
+    temporary: bool,
+    rename: Option<(Box<str>, Box<str>)>,
 }
 
 /// ALTER TABLE.
 pub fn alter_table(context: &Context<'_>, alter: &AlterTable) -> Result<Outcome> {
     let (database, name) = context.resolve(&alter.table)?;
-    let table = match context.existing(database, name) {
-        Ok(table) => table,
-        Err(error) if alter.if_exists => {
+    let asked = Asked::of(alter.algorithm.as_deref(), alter.lock.as_deref())?;
+    let missing = |error: Error| match alter.if_exists {
+        true => {
             context.note(error.code, error.message);
-            return Outcome::nothing();
+            Outcome::nothing()
         }
-        Err(error) => return Err(error),
+        false => Err(error),
     };
-    let mut change = Change {
-        definition: table.definition(),
-        sources: (0..table.columns.len()).map(Source::Old).collect(),
-        copy: false,
-        converts: false,
-        added_indexes: Vec::new(),
-        dropped_indexes: Vec::new(),
-        renamed_indexes: Vec::new(),
-        added_keys: Vec::new(),
-        auto_increment: None,
-        rename: None,
+    let seen = match context.existing(database, name) {
+        Ok(table) => table,
+        Err(error) => return missing(error),
     };
-    if alter.algorithm.as_deref().is_some_and(|word| word.eq_ignore_ascii_case("copy")) {
-        change.copy = true;
-    }
-    for action in &alter.actions {
-        change.apply(context, (database, table.is_temporary()), action)?;
-    }
-    if table.is_temporary() && !change.added_keys.is_empty() {
-        return Err(Error::cannot_add_foreign_key());
-    }
-    change.add_foreign_keys(context)?;
-    if change.definition.columns.is_empty() {
-        return Err(Error::cant_remove_all_columns());
-    }
-    if !change.definition.columns.iter().any(|column| !column.invisible) {
-        return Err(Error::new(4028, b"HY000", "A table must have at least one visible column."));
-    }
-    column::check_row(&change.definition.columns)?;
-    index::check_auto_increment(&change.definition.columns, &change.definition.indexes)?;
-    let options = change.definition.options != table.options || change.copy;
-    let outcome = change.perform(context, &table)?;
+    let (outcome, rewritten) = if seen.is_temporary() {
+        let change = Change::of(context, &seen, alter)?;
+        way::perform_temporary(change, context, &seen, &asked)?
+    } else {
+        let names = names(context, alter, (database, name))?;
+        let engine = &context.instance.engine;
+        let locked = engine.lock_definitions(&names, relatives(alter), &context.wait).map_err(storage_error)?;
+        let alteration = match locked.alter(database, name) {
+            Ok(alteration) => alteration,
+            Err(storage::Error::NotFound(_)) => return missing(Error::no_such_table(database, name)),
+            Err(error) => return Err(storage_error(error)),
+        };
+        let change = Change::of(context, alteration.table(), alter)?;
+        way::perform(change, context, alteration, &asked)?
+    };
     let given = alter.actions.iter().filter_map(|action| match action {
         AlterAction::Options(given) => Some(given.as_slice()),
         _ => None,
     });
     let given = given.collect::<Vec<_>>().concat();
-    if options && let Ok(table) = context.existing(database, name) {
+    if (rewritten || !given.is_empty())
+        && let Ok(table) = context.existing(database, name)
+    {
         options::warn_of_what_cannot_be(context, &given, &table);
     }
     Ok(outcome)
 }
 
-/// CREATE INDEX.
-pub fn create_index(context: &Context<'_>, table: &TableName, spec: &IndexSpec) -> Result<Outcome> {
-    let action = AlterAction::AddIndex(spec.clone());
-    alter_table(
-        context,
-        &AlterTable { table: table.clone(), if_exists: false, actions: vec![action], algorithm: None, lock: None },
-    )
+/// CREATE INDEX and DROP INDEX are ALTER TABLE of one action.
+pub fn alter_index(
+    context: &Context<'_>,
+    table: &TableName,
+    action: AlterAction,
+    (algorithm, lock): (&Option<String>, &Option<String>),
+) -> Result<Outcome> {
+    let (algorithm, lock) = (algorithm.clone(), lock.clone());
+    alter_table(context, &AlterTable { table: table.clone(), if_exists: false, actions: vec![action], algorithm, lock })
 }
 
-/// DROP INDEX.
-pub fn drop_index(context: &Context<'_>, table: &TableName, name: &str) -> Result<Outcome> {
-    let action = match name.eq_ignore_ascii_case("PRIMARY") {
+/// What DROP INDEX asks for.
+pub fn drop_index(name: &str, if_exists: bool) -> AlterAction {
+    match name.eq_ignore_ascii_case("PRIMARY") && !if_exists {
         true => AlterAction::DropPrimaryKey,
-        false => AlterAction::DropIndex { name: name.to_string(), if_exists: false },
+        false => AlterAction::DropIndex { name: name.into(), if_exists },
+    }
+}
+
+/// The names that a statement writes or reads: the table's, the one that it gets, and those of tables that it comes to
+/// refer to.
+fn names<'n>(
+    context: &'n Context<'_>,
+    alter: &'n AlterTable,
+    table: (&'n str, &'n str),
+) -> Result<Vec<(&'n str, &'n str)>> {
+    let mut names = vec![table];
+    let keys = |spec: &'n ForeignKeySpec| (spec.table.database.as_deref().unwrap_or(table.0), spec.table.name.as_str());
+    for action in &alter.actions {
+        match action {
+            AlterAction::Rename(to) => {
+                let database = to.database.as_deref().unwrap_or(table.0);
+                context.writable(database)?;
+                names.push((database, &to.name));
+            }
+            AlterAction::AddForeignKey(spec) => names.push(keys(spec)),
+            AlterAction::AddColumn { column, .. } | AlterAction::ChangeColumn { column, .. } => {
+                names.extend(column.references.as_deref().map(keys));
+            }
+            _ => {}
+        }
+    }
+    Ok(names)
+}
+
+/// Whether tables that foreign keys connect with this one have to hold still.
+fn relatives(alter: &AlterTable) -> Relatives {
+    let concerns_this_alone = |action: &AlterAction| match action {
+        AlterAction::AddIndex(spec) => spec.kind != IndexKind::Primary,
+        AlterAction::Options(_)
+        | AlterAction::SetDefault { .. }
+        | AlterAction::SetColumnVisible { .. }
+        | AlterAction::SetIndexVisible { .. }
+        | AlterAction::RenameIndex { .. }
+        | AlterAction::Force
+        | AlterAction::OrderBy(_)
+        | AlterAction::DisableKeys
+        | AlterAction::EnableKeys => true,
+        _ => false,
     };
-    alter_table(
-        context,
-        &AlterTable { table: table.clone(), if_exists: false, actions: vec![action], algorithm: None, lock: None },
-    )
+    match alter.actions.iter().all(concerns_this_alone) {
+        true => Relatives::Alone,
+        false => Relatives::Along,
+    }
 }
 
 impl Change {
+    /// The definition that a statement makes of a table's.
+    fn of(context: &Context<'_>, table: &Table, alter: &AlterTable) -> Result<Change> {
+        let mut change = Change {
+            definition: table.definition(),
+            sources: (0..table.columns.len()).map(Source::Old).collect(),
+            force: false,
+            converts: false,
+            renamed_indexes: Vec::new(),
+            auto_increment: None,
+            added_keys: Vec::new(),
+            adds_index: false,
+            temporary: table.is_temporary(),
+            rename: None,
+        };
+        for action in &alter.actions {
+            change.apply(context, action)?;
+        }
+        if table.is_temporary() && !change.added_keys.is_empty() {
+            return Err(Error::cannot_add_foreign_key());
+        }
+        let specs = std::mem::take(&mut change.added_keys);
+        let served = foreign_key::add(context, &mut change.definition, &specs)?;
+        change.definition.indexes.extend(served);
+        if change.adds_index {
+            index::drop_superseded(&mut change.definition.indexes);
+        }
+        let definition = &mut change.definition;
+        if definition.columns.is_empty() {
+            return Err(Error::cant_remove_all_columns());
+        }
+        if !definition.columns.iter().any(|column| !column.invisible) {
+            return Err(Error::new(4028, b"HY000", "A table must have at least one visible column."));
+        }
+        create::check_counts(definition)?;
+        column::check_row(&definition.columns)?;
+        index::check_auto_increment(&definition.columns, &definition.indexes)?;
+        definition.indexes = index::in_order(std::mem::take(&mut definition.indexes));
+        // A file is encrypted or not for its whole life, so this needs another one.
+        if definition.options.encrypted != table.options.encrypted {
+            let encrypt_tables = context.instance.variables.text("innodb_encrypt_tables");
+            options::check_encryption(&definition.options, &encrypt_tables)?;
+        }
+        if let Some((database, name)) = change.rename.take() {
+            (change.definition.database, change.definition.name) = (database, name);
+        }
+        Ok(change)
+    }
+
     fn column(&self, name: &str) -> Result<usize> {
         let table = &self.definition.name;
         let found = self.definition.columns.iter().position(|column| same_name(&column.name, name));
@@ -131,12 +204,7 @@ impl Change {
         self.definition.indexes.iter().position(|index| same_name(&index.name, name))
     }
 
-    fn apply(
-        &mut self,
-        context: &Context<'_>,
-        (database, temporary): (&str, bool),
-        action: &AlterAction,
-    ) -> Result<()> {
+    fn apply(&mut self, context: &Context<'_>, action: &AlterAction) -> Result<()> {
         match action {
             AlterAction::AddColumn { column, position, if_not_exists } => {
                 if self.column(&column.name).is_ok() {
@@ -197,12 +265,14 @@ impl Change {
                     return Err(Error::duplicate_key_name(new));
                 }
                 self.definition.indexes[at].name = new.as_str().into();
-                self.renamed_indexes.push((old.clone(), new.clone()));
+                self.renamed_indexes.push((old.as_str().into(), new.as_str().into()));
             }
             AlterAction::SetIndexVisible { name, visible } => {
                 let at = self.index(name).ok_or_else(|| Error::key_does_not_exist(name, &self.definition.name))?;
+                if !visible && self.definition.indexes[at].primary {
+                    return Err(Error::new(3522, b"HY000", "A primary key index cannot be invisible"));
+                }
                 self.definition.indexes[at].invisible = !visible;
-                self.copy = true;
             }
             AlterAction::AddForeignKey(spec) => self.added_keys.push(spec.clone()),
             AlterAction::AddCheck { .. } => return Err(Error::unsupported("CHECK constraints")),
@@ -215,10 +285,10 @@ impl Change {
                 (None, Some(at)) if self.definition.indexes[at].unique => self.drop_index(at),
                 _ => missing(context, name, *if_exists)?,
             },
-            AlterAction::Rename(to) => self.rename_to(context, (database, temporary), to)?,
+            AlterAction::Rename(to) => self.rename_to(context, to)?,
             AlterAction::Options(given) => {
                 let given = options::apply(context, given, &mut self.definition.options)?;
-                self.copy |= given.engine;
+                self.force |= given.engine;
                 self.auto_increment = given.auto_increment.or(self.auto_increment);
             }
             AlterAction::ConvertCharset { charset, collation } => {
@@ -227,11 +297,11 @@ impl Change {
                 self.definition.options.collation = id;
                 for own in &mut self.definition.columns {
                     own.ty = with_collation(&own.ty, id);
+                    own.explicit_collation = false;
                 }
-                self.copy = true;
                 self.converts = true;
             }
-            AlterAction::Force => self.copy = true,
+            AlterAction::Force => self.force = true,
             // Rows lie in the order of the clustered index, whatever is asked.
             AlterAction::OrderBy(_) => {
                 context.warn(1105, "ORDER BY ignored as there is a user-defined clustered index in the table")
@@ -250,21 +320,23 @@ impl Change {
         Ok(())
     }
 
-    fn rename_to(&mut self, context: &Context<'_>, (database, temporary): (&str, bool), to: &TableName) -> Result<()> {
-        let to_database = to.database.as_deref().unwrap_or(database);
-        context.writable(to_database)?;
+    fn rename_to(&mut self, context: &Context<'_>, to: &TableName) -> Result<()> {
+        let database = to.database.as_deref().unwrap_or(&self.definition.database).to_string();
         options::check_table_name(&to.name)?;
-        if context.instance.engine.database(to_database).is_none() {
-            return Err(Error::unknown_database(to_database));
+        if context.instance.engine.database(&database).is_none() {
+            return Err(Error::unknown_database(&database));
         }
-        let taken = match temporary {
-            true => context.wait.temporary_table(to_database, &to.name).is_some(),
-            false => context.instance.engine.table(to_database, &to.name).is_some(),
+        if (database.as_str(), to.name.as_str()) == (&*self.definition.database, &*self.definition.name) {
+            return Ok(());
+        }
+        let taken = match self.temporary {
+            true => context.wait.temporary_table(&database, &to.name).is_some(),
+            false => context.instance.engine.table(&database, &to.name).is_some(),
         };
         if taken {
             return Err(Error::table_exists(&to.name));
         }
-        self.rename = Some((to_database.to_string(), to.name.clone()));
+        self.rename = Some((database.into(), to.name.as_str().into()));
         Ok(())
     }
 
@@ -281,16 +353,6 @@ impl Change {
         }
     }
 
-    /// The foreign keys, and the indexes that they need.
-    fn add_foreign_keys(&mut self, context: &Context<'_>) -> Result<()> {
-        let specs = std::mem::take(&mut self.added_keys);
-        for index in foreign_key::add(context, &mut self.definition, &specs)? {
-            self.definition.indexes.push(index.clone());
-            self.added_indexes.push(index);
-        }
-        Ok(())
-    }
-
     fn add_column(&mut self, context: &Context<'_>, spec: &ColumnSpec, position: &ColumnPosition) -> Result<()> {
         let made = column::column(context, spec, self.definition.options.collation)?;
         let at = self.place(position)?.unwrap_or(self.definition.columns.len());
@@ -299,7 +361,6 @@ impl Change {
             self.add_index(context, &key)?;
         }
         self.added_keys.extend(spec.references.as_deref().cloned());
-        self.copy = true;
         Ok(())
     }
 
@@ -334,7 +395,6 @@ impl Change {
         }
         self.definition.indexes.retain(|index| !index.parts.is_empty());
         self.remove_column(ordinal);
-        self.copy = true;
     }
 
     fn change_column(
@@ -356,12 +416,6 @@ impl Change {
                 made.default = ColumnDefault::None;
             }
         }
-        let old = &self.definition.columns[ordinal];
-        if old.ty != made.ty {
-            self.copy = true;
-            self.converts = true;
-        }
-        self.copy |= old.nullable != made.nullable || old.auto_increment != made.auto_increment;
         let name = made.name.to_string();
         self.rename_column(ordinal, &name);
         self.definition.columns[ordinal] = made;
@@ -387,7 +441,6 @@ impl Change {
                 for (number, place) in members {
                     self.definition.indexes[number].parts[place].column = now;
                 }
-                self.copy = true;
             }
         }
         Ok(())
@@ -401,122 +454,22 @@ impl Change {
             context.note(1061, Error::duplicate_key_name(name).message);
             return Ok(());
         }
-        let made = index::index(context, spec, &mut self.definition.columns, &self.definition.indexes)?;
-        // What orders the rows themselves is no addition.
-        let not_null = made.parts.iter().all(|part| !self.definition.columns[part.column].nullable);
-        let has_key = self.definition.indexes.iter().any(|index| index.primary);
-        self.copy |= spec.kind == IndexKind::Primary || (made.unique && not_null && !has_key);
-        self.definition.indexes.push(made.clone());
-        self.added_indexes.push(made);
+        // An index that was made for a foreign key leaves its name to one that somebody asks for and that does its work.
+        let indexes = &mut self.definition.indexes;
+        let named = |index: &IndexDefinition| spec.name.as_ref().is_some_and(|name| same_name(name, &index.name));
+        let generated = indexes.iter().position(|index| index.generated && named(index));
+        let generated = generated.map(|at| indexes.remove(at));
+        let made = index::index(context, spec, &mut self.definition.columns, indexes)?;
+        if let Some(generated) = generated.filter(|generated| !index::serves(&made, generated)) {
+            return Err(Error::duplicate_key_name(&generated.name));
+        }
+        self.definition.indexes.push(made);
+        self.adds_index = true;
         Ok(())
     }
 
     fn drop_index(&mut self, at: usize) {
-        let index = self.definition.indexes.remove(at);
-        let not_null = index.parts.iter().all(|part| !self.definition.columns[part.column].nullable);
-        self.copy |= index.primary || (index.unique && not_null);
-        self.dropped_indexes.push(index.name.to_string());
-    }
-
-    /// Calls the engine.
-    fn perform(mut self, context: &Context<'_>, table: &Arc<Table>) -> Result<Outcome> {
-        let engine = &context.instance.engine;
-        let (database, name) = (table.database.clone(), table.name.clone());
-        self.definition.indexes = index::in_order(self.definition.indexes);
-        let structural = self.added_indexes.len() + self.dropped_indexes.len() + self.renamed_indexes.len();
-        let described = self.definition.columns != table.columns;
-        let optioned = self.definition.options != table.options;
-        // A file is encrypted or not for its whole life, so this needs another one.
-        if self.definition.options.encrypted != table.options.encrypted {
-            let encrypt_tables = context.instance.variables.text("innodb_encrypt_tables");
-            options::check_encryption(&self.definition.options, &encrypt_tables)?;
-            self.copy = true;
-        }
-        // A counter that begins in the middle of a table's life begins behind what is there.
-        if table.auto_increment.is_none() && self.definition.columns.iter().any(|column| column.auto_increment) {
-            self.auto_increment = self.auto_increment.or(Some(1));
-        }
-        if table.is_temporary() {
-            return self.perform_temporary(context, table);
-        }
-        // One call of the engine is atomic, two are not; then a copy does it all.
-        let related = self.definition.foreign_keys != table.foreign_keys;
-        let calls = structural + usize::from(described) + usize::from(optioned) + usize::from(related);
-        let mut copied = 0;
-        if self.copy || calls > 1 {
-            copied = self.copy_rows(context, table)?;
-        } else if let Some(added) = self.added_indexes.pop() {
-            let index_name = added.name.clone();
-            engine.create_index(&database, &name, added, &context.wait).map_err(|error| match error {
-                storage::Error::DuplicateKey { .. } => duplicate(&name, &index_name),
-                other => storage_error(other),
-            })?;
-        } else if let Some(dropped) = self.dropped_indexes.pop() {
-            engine.drop_index(&database, &name, &dropped, &context.wait).map_err(storage_error)?;
-        } else if let Some((from, to)) = self.renamed_indexes.pop() {
-            engine.rename_index(&database, &name, &from, &to, &context.wait).map_err(storage_error)?;
-        } else if related {
-            let keys = &self.definition.foreign_keys;
-            engine.alter_foreign_keys(&database, &name, keys, &context.wait).map_err(storage_error)?;
-        } else if described {
-            let columns = self.definition.columns.clone();
-            let change = &mut |now: &mut Vec<Column>| now.clone_from(&columns);
-            engine.alter_columns(&database, &name, &context.wait, change).map_err(storage_error)?;
-        } else if optioned {
-            let wanted = self.definition.options.clone();
-            let change = &mut |now: &mut storage::schema::TableOptions| now.clone_from(&wanted);
-            engine.alter_table_options(&database, &name, &context.wait, change).map_err(storage_error)?;
-        }
-        if let Some(next) = self.auto_increment {
-            set_auto_increment(context, &database, &name, next)?;
-        }
-        if let Some((to_database, to)) = &self.rename {
-            let pair = ((&*database, &*name), (to_database.as_str(), to.as_str()));
-            engine.rename_tables(&[pair], &context.wait).map_err(|error| match error {
-                storage::Error::Exists(name) => Error::table_exists(bare(&name)),
-                other => storage_error(other),
-            })?;
-        }
-        Outcome::records(copied, if self.converts { copied } else { 0 })
-    }
-
-    /// A temporary table is copied whatever changes: nobody else can look at it meanwhile.
-    fn perform_temporary(mut self, context: &Context<'_>, table: &Arc<Table>) -> Result<Outcome> {
-        if let Some((database, name)) = self.rename.take() {
-            self.definition.database = database.into();
-            self.definition.name = name.into();
-        }
-        let copied = self.copy_rows(context, table)?;
-        if let Some(next) = self.auto_increment {
-            set_auto_increment(context, &self.definition.database, &self.definition.name, next)?;
-        }
-        Outcome::records(copied, if self.converts { copied } else { 0 })
-    }
-
-    fn copy_rows(&mut self, context: &Context<'_>, table: &Arc<Table>) -> Result<u64> {
-        let mut copier = Copier::new(context, table, &self.definition, &self.sources)?;
-        let same = copier.is_identity();
-        let engine = &context.instance.engine;
-        let definition = self.definition.clone();
-        let mut map = |row: &Row| copier.row(row);
-        let map: Option<&mut storage::RowMap<'_>> = if same { None } else { Some(&mut map) };
-        let result = match &context.wait.temporary {
-            Some(own) if table.is_temporary() => {
-                own.rebuild(&table.database, &table.name, definition, map, &context.wait.interrupt)
-            }
-            _ => engine.rebuild_table(&table.database, &table.name, definition, map, &context.wait),
-        };
-        if let Some(error) = copier.failure.take() {
-            return Err(error);
-        }
-        match result {
-            Ok((_, rows)) => Ok(rows),
-            Err(storage::Error::DuplicateKey { index }) => {
-                let key = self.definition.indexes.get(index).map_or("PRIMARY", |index| &index.name);
-                Err(duplicate(&table.name, key))
-            }
-            Err(error) => Err(storage_error(error)),
-        }
+        self.definition.indexes.remove(at);
     }
 }
 
@@ -530,11 +483,6 @@ fn missing(context: &Context<'_>, name: &str, if_exists: bool) -> Result<()> {
     Ok(())
 }
 
-/// The engine names the index, not the row: it met the two in the order of the index.
-fn duplicate(table: &str, index: &str) -> Error {
-    Error::duplicate_entry("", &format!("{table}.{index}"))
-}
-
 fn with_collation(ty: &ColumnType, id: format::collation::CollationId) -> ColumnType {
     match ty {
         ColumnType::Char { chars, .. } => ColumnType::Char { chars: *chars, collation: id },
@@ -544,33 +492,4 @@ fn with_collation(ty: &ColumnType, id: format::collation::CollationId) -> Column
         ColumnType::Set { members, .. } => ColumnType::Set { members: members.clone(), collation: id },
         other => other.clone(),
     }
-}
-
-/// ALTER TABLE ... AUTO_INCREMENT = n. The counter never falls below what is in the table.
-fn set_auto_increment(context: &Context<'_>, database: &str, name: &str, next: u64) -> Result<()> {
-    let engine = &context.instance.engine;
-    let table = context.existing(database, name)?;
-    let Some(ordinal) = table.auto_increment else { return Ok(()) };
-    let largest = largest(context, &table, ordinal)?;
-    engine.set_auto_increment(&table, next.max(largest.saturating_add(1))).map_err(storage_error)
-}
-
-/// The largest value of a column that leads an index.
-fn largest(context: &Context<'_>, table: &Arc<Table>, ordinal: usize) -> Result<u64> {
-    let leading = table.indexes.iter().position(|index| index.parts.first().is_some_and(|part| part.column == ordinal));
-    let index = leading.unwrap_or(0);
-    let mut trx = context.instance.engine.begin(TrxOptions { ..context.wait.clone() });
-    let columns: ColumnSet = [ordinal].into_iter().collect();
-    let descending = table.indexes[index].parts.first().is_some_and(|part| part.descending);
-    let range = ScanRange { lower: Bound::Unbounded, upper: Bound::Unbounded, reverse: !descending };
-    let mut cursor = trx.cursor(table, index, ReadMode::Consistent, columns, range).map_err(storage_error)?;
-    let mut row = Row::new();
-    if !cursor.next(&mut trx, &mut row).map_err(storage_error)? {
-        return Ok(0);
-    }
-    Ok(match row.get(ordinal).map(|stored| table.columns[ordinal].ty.decode(stored)) {
-        Some(format::value::Value::Int(number)) => u64::try_from(number).unwrap_or(0),
-        Some(format::value::Value::UInt(number)) => number,
-        _ => 0,
-    })
 }

@@ -2,7 +2,7 @@
 //!
 //! Bytes that are right stay as they are; what has another type is assigned as an INSERT in the session's mode would.
 
-use format::value::ColumnType;
+use format::value::{ColumnType, Value};
 use storage::Table;
 use storage::schema::{Column, ColumnDefault, Row, TableDefinition};
 
@@ -10,7 +10,7 @@ use super::{Context, column};
 use crate::error::{Error, Result};
 use crate::expression::Datum;
 use crate::expression::assign::{AssignMode, Target, assign, encode};
-use crate::types::TypeInfo;
+use crate::types::{SqlMode, TypeInfo};
 
 /// Where a column of the new definition comes from.
 #[derive(Clone, Copy, PartialEq)]
@@ -25,6 +25,8 @@ pub struct Copier<'a> {
     context: &'a Context<'a>,
     columns: Vec<CopiedColumn>,
     rows: u64,
+    /// The column that becomes AUTO_INCREMENT, and the next value for rows that have none.
+    numbered: Option<(usize, u64)>,
     /// What stopped the copy; storage only knows that something did.
     pub failure: Option<Error>,
 }
@@ -53,6 +55,7 @@ impl<'a> Copier<'a> {
         sources: &[Source],
     ) -> Result<Copier<'a>> {
         let mut columns = Vec::with_capacity(sources.len());
+        let mut numbered = None;
         for (column, source) in definition.columns.iter().zip(sources) {
             let from = match source {
                 Source::Old(ordinal) => {
@@ -66,25 +69,60 @@ impl<'a> Copier<'a> {
                 Source::New if column.auto_increment => From::Sequence,
                 Source::New => From::Constant(initial_value(context, column)?),
             };
+            if let Source::Old(ordinal) = source
+                && column.auto_increment
+                && !table.columns[*ordinal].auto_increment
+            {
+                numbered = Some((columns.len(), 1));
+            }
             let (name, ty, nullable) = (column.name.clone(), column.ty.clone(), column.nullable);
             columns.push(CopiedColumn { name, ty, nullable, from });
         }
-        Ok(Copier { context, columns, rows: 0, failure: None })
+        Ok(Copier { context, columns, rows: 0, numbered, failure: None })
     }
 
     pub fn is_identity(&self) -> bool {
-        self.columns.iter().enumerate().all(|(at, column)| matches!(column.from, From::Bytes(ordinal) if ordinal == at))
+        let stays = |at: usize, from: &From| matches!(from, From::Bytes(ordinal) if *ordinal == at);
+        self.numbered.is_none() && self.columns.iter().enumerate().all(|(at, column)| stays(at, &column.from))
     }
 
     pub fn row(&mut self, row: &Row) -> storage::Result<Option<Vec<Option<Vec<u8>>>>> {
         self.rows += 1;
-        match self.convert(row) {
+        match self.convert(row).and_then(|values| self.number(values)) {
             Ok(values) => Ok(Some(values)),
             Err(error) => {
                 self.failure = Some(error);
                 Err(storage::Error::Interrupted)
             }
         }
+    }
+
+    /// A column that becomes AUTO_INCREMENT numbers its rows as an INSERT would: those with 0 or NULL follow the largest so
+    /// far.
+    fn number(&mut self, mut values: Vec<Option<Vec<u8>>>) -> Result<Vec<Option<Vec<u8>>>> {
+        let Some((at, next)) = &mut self.numbered else { return Ok(values) };
+        let ty = &self.columns[*at].ty;
+        let keeps_zero = self.context.settings.sql_mode.has(SqlMode::NO_AUTO_VALUE_ON_ZERO);
+        let value = match values[*at].as_deref().map(|stored| ty.decode(stored)) {
+            None => None,
+            Some(Value::Int(0) | Value::UInt(0)) if !keeps_zero => None,
+            Some(Value::Int(number)) => Some(u64::try_from(number).unwrap_or(0)),
+            Some(Value::UInt(number)) => Some(number),
+            Some(_) => return Ok(values),
+        };
+        match value {
+            Some(number) => *next = (*next).max(number.saturating_add(1)),
+            None => {
+                let mut out = Vec::new();
+                let target = Target { name: &self.columns[*at].name, ty, nullable: false };
+                let number = Datum::UInt(*next);
+                let number = assign(number, &TypeInfo::bigint_unsigned(20), &target, AssignMode::Strict, self.rows, self.context.eval)?;
+                encode(number, ty, &mut out)?;
+                values[*at] = Some(out);
+                *next += 1;
+            }
+        }
+        Ok(values)
     }
 
     fn convert(&self, row: &Row) -> Result<Vec<Option<Vec<u8>>>> {
@@ -105,6 +143,10 @@ impl<'a> Copier<'a> {
                 From::Converted(ordinal, old, source) => {
                     let value = row.get(*ordinal).map(|stored| old.decode(stored));
                     let value = value.as_ref().map_or(Datum::Null, Datum::from);
+                    let is_numbered = self.numbered.is_some_and(|(at, _)| std::ptr::eq(column, &self.columns[at]));
+                    if value.is_null() && is_numbered {
+                        return Ok(None);
+                    }
                     if value.is_null() && !column.nullable && strict {
                         return Err(Error::data_truncated(&column.name, self.rows));
                     }

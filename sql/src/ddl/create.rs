@@ -1,11 +1,12 @@
 //! CREATE TABLE: a whole definition at once.
 
+use storage::Relatives;
 use storage::schema::{Compression, IndexDefinition, TableDefinition, TableOptions};
 
 use super::{Context, Outcome, column, foreign_key, index, options};
 use crate::catalog::storage_error;
 use crate::error::{Error, Result};
-use crate::parser::ast::{CreateTable, ForeignKeySpec, IndexKind, IndexPartSpec, IndexSpec};
+use crate::parser::ast::{CreateTable, ForeignKeySpec, IndexKind, IndexPartSpec, IndexSpec, TableName};
 
 const COLUMNS_MAX: usize = 1017;
 const INDEXES_MAX: usize = 64;
@@ -23,47 +24,78 @@ pub fn create_table(context: &Context<'_>, create: &CreateTable) -> Result<Outco
     }
     let (database, name) = context.resolve(&create.table)?;
     options::check_table_name(name)?;
-    let Some(home) = context.instance.engine.database(database) else {
-        return Err(Error::unknown_database(database));
-    };
-    let taken = match create.temporary {
-        true => context.wait.temporary_table(database, name).is_some(),
-        false => context.instance.engine.table(database, name).is_some(),
-    };
-    if taken {
+    let engine = &context.instance.engine;
+    let taken = |is_taken: bool| {
         let error = Error::table_exists(name);
-        if !create.if_not_exists {
-            return Err(error);
+        match (is_taken, create.if_not_exists) {
+            (false, _) => Ok(false),
+            (true, true) => {
+                context.note(error.code, error.message);
+                Ok(true)
+            }
+            (true, false) => Err(error),
         }
-        context.note(error.code, error.message);
+    };
+    let inline = create.columns.iter().filter_map(|column| column.references.as_deref());
+    let keys: Vec<ForeignKeySpec> = inline.chain(&create.foreign_keys).cloned().collect();
+    let like = create.like.as_ref().map(|like| context.resolve(like)).transpose()?;
+    if engine.database(database).is_none() {
+        return Err(Error::unknown_database(database));
+    }
+    // Without a lock this may be wrong either way; what is there now is answered at once.
+    let there = match create.temporary {
+        true => context.wait.temporary_table(database, name).is_some(),
+        false => engine.table(database, name).is_some(),
+    };
+    if taken(there)? {
         return Outcome::nothing();
     }
-    let definition = match &create.like {
-        Some(like) => {
-            let (other_database, other) = context.resolve(like)?;
+    if create.temporary && !keys.is_empty() {
+        // It would outlive what it refers to, or the other way round.
+        return Err(Error::cannot_add_foreign_key());
+    }
+    // The name, the tables that it refers to, and the one that it is to be like hold still from here on. Only the session
+    // itself knows of its temporary tables.
+    let locked = match create.temporary {
+        true => None,
+        false => {
+            let parents = keys.iter().map(|key| &key.table);
+            let parent = |table: &'_ TableName| (table.database.clone().unwrap_or(database.into()), table.name.clone());
+            let parents: Vec<(String, String)> = parents.map(parent).collect();
+            let mut names = vec![(database, name)];
+            names.extend(parents.iter().map(|(database, name)| (database.as_str(), name.as_str())));
+            let source = like.filter(|like| context.wait.temporary_table(like.0, like.1).is_none());
+            let locked = engine.lock_definitions_beside(&names, source, Relatives::Along, &context.wait);
+            Some(locked.map_err(storage_error)?)
+        }
+    };
+    let Some(home) = engine.database(database) else {
+        return Err(Error::unknown_database(database));
+    };
+    if let Some(locked) = &locked
+        && taken(locked.find(database, name).is_some())?
+    {
+        return Outcome::nothing();
+    }
+    let definition = match like {
+        Some((other_database, other)) => {
             let mut definition = context.existing(other_database, other)?.definition();
             definition.auto_increment_start = 0;
             // A copy refers to nothing, as in MySQL.
             definition.foreign_keys.clear();
+            definition.indexes.iter_mut().for_each(|index| index.generated = false);
             definition
         }
         None => definition(context, create, home.collation)?,
     };
     let mut definition = TableDefinition { database: database.into(), name: name.into(), ..definition };
-    let inline = create.columns.iter().filter_map(|column| column.references.as_deref());
-    let keys: Vec<ForeignKeySpec> = inline.chain(&create.foreign_keys).cloned().collect();
-    if create.temporary && !keys.is_empty() {
-        // It would outlive what it refers to, or the other way round.
-        return Err(Error::cannot_add_foreign_key());
-    }
     let added = foreign_key::add(context, &mut definition, &keys)?;
     definition.indexes.extend(added);
-    if definition.indexes.len() > INDEXES_MAX {
-        return Err(too_many_keys());
-    }
-    let created = match &context.wait.temporary {
-        Some(own) if create.temporary => own.create(definition),
-        _ => context.instance.engine.create_table(definition, &context.wait),
+    check_counts(&definition)?;
+    let created = match (&locked, &context.wait.temporary) {
+        (Some(locked), _) => locked.create(definition),
+        (None, Some(own)) => own.create(definition),
+        (None, None) => return Err(Error::internal("a temporary table of nobody")),
     };
     let table = created.map_err(|error| match error {
         storage::Error::Exists(_) => Error::table_exists(name),
@@ -71,6 +103,17 @@ pub fn create_table(context: &Context<'_>, create: &CreateTable) -> Result<Outco
     })?;
     options::warn_of_what_cannot_be(context, &create.options, &table);
     Outcome::nothing()
+}
+
+/// Limits that a table may come to in several ways.
+pub fn check_counts(definition: &TableDefinition) -> Result<()> {
+    if definition.columns.len() > COLUMNS_MAX {
+        return Err(Error::too_many_columns());
+    }
+    if definition.indexes.len() > INDEXES_MAX {
+        return Err(too_many_keys());
+    }
+    Ok(())
 }
 
 fn definition(

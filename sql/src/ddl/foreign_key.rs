@@ -54,7 +54,8 @@ pub fn add(
         };
         let spec =
             IndexSpec { name, parts: key.columns.iter().map(|column| part(column)).collect(), ..IndexSpec::default() };
-        added.push(index::index(context, &spec, &mut definition.columns, &known)?);
+        let made = index::index(context, &spec, &mut definition.columns, &known)?;
+        added.push(IndexDefinition { generated: true, ..made });
     }
     definition.foreign_keys.extend(keys);
     definition.foreign_keys.sort_by(|a, b| a.name.cmp(&b.name));

@@ -2,6 +2,7 @@
 
 use format::collation::collation;
 use format::value::ColumnType;
+use storage::schema::foreign_key::begins_with;
 use storage::schema::{Column, IndexDefinition, IndexPart, same_name};
 
 use super::{Context, check_name, check_not_reserved};
@@ -76,6 +77,7 @@ pub fn index(
         comment: comment.into(),
         algorithm: algorithm.filter(|word| word == "BTREE").map(Into::into),
         invisible: spec.invisible && !primary,
+        generated: false,
     })
 }
 
@@ -152,6 +154,18 @@ fn name(spec: &IndexSpec, columns: &[Column], parts: &[IndexPart], others: &[Ind
     let candidates = std::iter::once(first.to_string()).chain((2..100).map(|number| format!("{first}_{number}")));
     let free = candidates.into_iter().find(|name| !taken(name) && !name.eq_ignore_ascii_case("PRIMARY"));
     free.ok_or_else(|| Error::duplicate_key_name(first))
+}
+
+/// Whether one index does the work of another that was made for a foreign key.
+pub fn serves(index: &IndexDefinition, generated: &IndexDefinition) -> bool {
+    let columns: Vec<usize> = generated.parts.iter().map(|part| part.column).collect();
+    begins_with(&index.parts, &columns)
+}
+
+/// Indexes that were made for foreign keys go when one that somebody asked for does their work, as in MySQL.
+pub fn drop_superseded(indexes: &mut Vec<IndexDefinition>) {
+    let asked: Vec<IndexDefinition> = indexes.iter().filter(|index| !index.generated).cloned().collect();
+    indexes.retain(|index| !index.generated || !asked.iter().any(|other| serves(other, index)));
 }
 
 /// There is at most one AUTO_INCREMENT column, and some index leads with it.

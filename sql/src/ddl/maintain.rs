@@ -6,11 +6,11 @@ use std::sync::Arc;
 use format::checksum::crc32c_append;
 use format::collation::CollationId;
 use format::value::{ColumnType, Value};
-use storage::Table;
+use storage::{Relatives, Table, TableUse, Trx};
 use storage::schema::{ColumnSet, ReadMode, Row, ScanRange};
 
 use super::{Context, Outcome};
-use crate::catalog::storage_error;
+use crate::catalog::{self, storage_error};
 use crate::error::{Error, Result};
 use crate::parser::ast::{Maintenance, TableName};
 use crate::show::Listing;
@@ -48,10 +48,12 @@ pub fn maintain(context: &Context<'_>, action: Maintenance, tables: &[TableName]
                 say("status", "OK");
             }
             Maintenance::Analyze => {
+                let (_trx, found) = open(context, database, table)?;
                 context.instance.engine.analyze_table(&found).map_err(storage_error)?;
                 say("status", "OK");
             }
             Maintenance::Check => {
+                let (_trx, found) = open(context, database, table)?;
                 let findings = context.instance.engine.check_table(&found).map_err(storage_error)?;
                 for finding in &findings {
                     say("error", finding);
@@ -74,16 +76,31 @@ pub fn maintain(context: &Context<'_>, action: Maintenance, tables: &[TableName]
     Ok(Outcome { listing: Some(Listing { columns, rows }), ..Outcome::default() })
 }
 
+/// The table as it is, and stays as long as the transaction.
+fn open(context: &Context<'_>, database: &str, name: &str) -> Result<(Trx, Arc<Table>)> {
+    let mut trx = context.instance.engine.begin(context.wait.clone());
+    let table = catalog::open(&mut trx, database, name, TableUse::Read)?;
+    Ok((trx, table))
+}
+
 /// A copy of every row into a new file: pages full, one codec, no holes inside.
 fn optimize(context: &Context<'_>, table: &Arc<Table>) -> Result<()> {
     let engine = &context.instance.engine;
-    let (database, name, definition) = (&*table.database, &*table.name, table.definition());
-    let rebuilt = match &context.wait.temporary {
-        Some(own) if table.is_temporary() => own.rebuild(database, name, definition, None, &context.wait.interrupt),
-        _ => engine.rebuild_table(database, name, definition, None, &context.wait),
-    };
-    let (rebuilt, _) = rebuilt.map_err(storage_error)?;
-    engine.analyze_table(&rebuilt).map_err(storage_error)?;
+    let (database, name) = (&*table.database, &*table.name);
+    match &context.wait.temporary {
+        Some(own) if table.is_temporary() => {
+            let rebuilt = own.rebuild(database, name, table.definition(), None, None, &context.wait.interrupt);
+            let (rebuilt, _) = rebuilt.map_err(storage_error)?;
+            engine.analyze_table(&rebuilt).map_err(storage_error)?;
+        }
+        _ => {
+            let locked = engine.lock_definitions(&[(database, name)], Relatives::Alone, &context.wait);
+            let locked = locked.map_err(storage_error)?;
+            let alteration = locked.alter(database, name).map_err(storage_error)?;
+            let (rebuilt, _) = alteration.copy(None).map_err(storage_error)?;
+            engine.analyze_table(&rebuilt).map_err(storage_error)?;
+        }
+    }
     Ok(())
 }
 
@@ -94,8 +111,8 @@ fn checksum(context: &Context<'_>, tables: &[TableName]) -> Result<Outcome> {
     for name in tables {
         let (database, table) = context.resolve(name)?;
         let full = format!("{database}.{table}");
-        let sum = match context.existing(database, table) {
-            Ok(found) => Value::UInt(table_checksum(context, &found)?),
+        let sum = match context.existing(database, table).and_then(|_| open(context, database, table)) {
+            Ok((trx, found)) => Value::UInt(table_checksum(context, trx, &found)?),
             Err(error) => {
                 context.warn(error.code, error.message);
                 Value::Null
@@ -110,8 +127,7 @@ fn checksum(context: &Context<'_>, tables: &[TableName]) -> Result<Outcome> {
     Ok(Outcome { listing: Some(Listing { columns, rows }), ..Outcome::default() })
 }
 
-fn table_checksum(context: &Context<'_>, table: &Arc<Table>) -> Result<u64> {
-    let mut trx = context.instance.engine.begin(context.wait.clone());
+fn table_checksum(context: &Context<'_>, mut trx: Trx, table: &Arc<Table>) -> Result<u64> {
     let columns = ColumnSet::first(table.columns.len());
     let range = ScanRange { lower: Bound::Unbounded, upper: Bound::Unbounded, reverse: false };
     let mut cursor = trx.cursor(table, 0, ReadMode::Consistent, columns, range).map_err(storage_error)?;

@@ -6,9 +6,9 @@
 //! ```
 //!
 //! The modules here turn what was written into what storage is asked for, with
-//! MySQL's checks and defaults. Each statement ends in one call of the engine that
-//! is atomic and commits by itself, also when a crash falls into it; ALTER TABLE
-//! chooses the cheapest call that does all of it.
+//! MySQL's checks and defaults. Each statement first locks the names that it is about
+//! (`Engine::lock_definitions`), decides by what it finds under them, and ends in one call
+//! that is atomic and commits by itself, also when a crash falls into it.
 //!
 //! Invariants:
 //!
@@ -26,15 +26,16 @@ mod foreign_key;
 mod index;
 mod maintain;
 mod options;
+mod way;
 
-use storage::TrxOptions;
+use storage::{Relatives, TrxOptions};
 
 use crate::catalog::{database_of, storage_error};
 use crate::error::{Error, Level, Result, Warning};
 use crate::expression::EvalContext;
 use crate::information_schema;
 use crate::instance::Instance;
-use crate::parser::ast::{DatabaseOptions, Statement, TableName};
+use crate::parser::ast::{AlterAction, DatabaseOptions, Statement, TableName};
 use crate::show::Listing;
 use crate::variables::Settings;
 
@@ -124,8 +125,12 @@ pub fn run(context: &Context<'_>, statement: &Statement) -> Result<Outcome> {
             .map_err(storage_error)?;
             Outcome::nothing()
         }
-        Statement::CreateIndex { table, index } => alter::create_index(context, table, index),
-        Statement::DropIndex { table, name } => alter::drop_index(context, table, name),
+        Statement::CreateIndex { table, index, algorithm, lock } => {
+            alter::alter_index(context, table, AlterAction::AddIndex(index.clone()), (algorithm, lock))
+        }
+        Statement::DropIndex { table, name, if_exists, algorithm, lock } => {
+            alter::alter_index(context, table, alter::drop_index(name, *if_exists), (algorithm, lock))
+        }
         Statement::DropViews { views, if_exists } => {
             for view in views {
                 let (database, name) = context.resolve(view)?;
@@ -218,10 +223,16 @@ fn create_database(
         context.note(error.code, error.message);
         return Outcome::affected(1);
     }
-    context.instance.engine.create_database(name, collation, &context.wait).map_err(|error| match error {
-        storage::Error::Exists(_) => Error::database_exists(name),
-        other => storage_error(other),
-    })?;
+    match context.instance.engine.create_database(name, collation, &context.wait) {
+        Ok(()) => {}
+        // Somebody was faster.
+        Err(storage::Error::Exists(_)) if if_not_exists => {
+            let error = Error::database_exists(name);
+            context.note(error.code, error.message);
+        }
+        Err(storage::Error::Exists(_)) => return Err(Error::database_exists(name)),
+        Err(other) => return Err(storage_error(other)),
+    }
     Outcome::affected(1)
 }
 
@@ -246,8 +257,12 @@ fn alter_database(context: &Context<'_>, name: Option<&str>, options: &DatabaseO
     let name = name.or(context.database).ok_or_else(Error::no_database)?;
     context.writable(name)?;
     let database = context.instance.engine.database(name).ok_or_else(|| Error::unknown_database(name))?;
+    // Nothing of it depends on what it was: with nothing said it stays.
+    let says = options.charset.is_some() || options.collation.is_some();
     let collation = database_collation(context, options, database.collation)?;
-    context.instance.engine.alter_database(name, collation, &context.wait).map_err(storage_error)?;
+    if says {
+        context.instance.engine.alter_database(name, collation, &context.wait).map_err(storage_error)?;
+    }
     Outcome::affected(1)
 }
 
@@ -261,39 +276,63 @@ fn drop_database(context: &Context<'_>, name: &str, if_exists: bool) -> Result<O
         context.note(error.code, error.message);
         return Outcome::nothing();
     }
-    let tables = context.instance.engine.drop_database(name, &context.wait).map_err(storage_error)?;
-    Outcome::affected(tables)
+    match context.instance.engine.drop_database(name, &context.wait) {
+        Ok(tables) => Outcome::affected(tables),
+        // Somebody was faster.
+        Err(storage::Error::NotFound(_)) => {
+            let error = Error::no_database_to_drop(name);
+            if !if_exists {
+                return Err(error);
+            }
+            context.note(error.code, error.message);
+            Outcome::nothing()
+        }
+        Err(other) => Err(storage_error(other)),
+    }
 }
 
 /// All or none, as in MySQL 8.0. The session's own tables come before others of their names; with `temporary`, there are
 /// no others.
 fn drop_tables(context: &Context<'_>, tables: &[TableName], if_exists: bool, temporary: bool) -> Result<Outcome> {
-    let mut own = Vec::new();
-    let mut present = Vec::new();
+    let mut own: Vec<(&str, &str)> = Vec::new();
+    let mut others: Vec<(&str, &str)> = Vec::new();
     let mut absent = Vec::new();
     for table in tables {
         let (database, name) = context.resolve(table)?;
-        if present.contains(&(database, name)) || own.contains(&(database, name)) {
+        if others.contains(&(database, name)) || own.contains(&(database, name)) {
             return Err(Error::not_unique_table(name));
         }
-        if context.wait.temporary_table(database, name).is_some() {
-            own.push((database, name));
-            continue;
+        match context.wait.temporary_table(database, name) {
+            Some(_) => own.push((database, name)),
+            None if temporary => absent.push(format!("{database}.{name}")),
+            None => others.push((database, name)),
         }
-        if temporary {
-            absent.push(format!("{database}.{name}"));
-            continue;
+    }
+    // A name that means nothing is not locked: there may be any number of such names.
+    let engine = &context.instance.engine;
+    let (mut present, gone): (Vec<_>, Vec<_>) =
+        others.into_iter().partition(|(database, name)| engine.table(database, name).is_some());
+    absent.extend(gone.iter().map(|(database, name)| format!("{database}.{name}")));
+    let locked = match present.is_empty() || (!absent.is_empty() && !if_exists) {
+        true => None,
+        false => {
+            Some(engine.lock_definitions(&present, Relatives::Alone, &context.wait).map_err(storage_error)?)
         }
-        match context.instance.engine.table(database, name) {
-            Some(_) => present.push((database, name)),
-            None => absent.push(format!("{database}.{name}")),
-        }
+    };
+    if let Some(locked) = &locked {
+        present.retain(|(database, name)| {
+            let is_there = !matches!(locked.table(database, name), Err(storage::Error::NotFound(_)));
+            if !is_there {
+                absent.push(format!("{database}.{name}"));
+            }
+            is_there
+        });
     }
     if !absent.is_empty() {
         context.missing(&absent.join(","), if_exists)?;
     }
-    if !present.is_empty() {
-        context.instance.engine.drop_tables(&present, &context.wait).map_err(storage_error)?;
+    if let Some(locked) = locked {
+        locked.drop_tables(&present).map_err(storage_error)?;
     }
     for (database, name) in own {
         let Some(tables) = &context.wait.temporary else { break };

@@ -28,6 +28,8 @@ pub struct Given {
     pub engine: bool,
     /// The default collation of columns to come was set.
     pub collation: bool,
+    /// COMPRESSION was written: it names the codec, whatever PAGE_COMPRESSED adds.
+    codec: bool,
 }
 
 /// The collation that a character set and a collation name mean together.
@@ -96,12 +98,34 @@ pub fn apply(context: &Context<'_>, given: &[TableOption], options: &mut TableOp
         options.collation = collation(charset.as_deref(), collate.as_deref(), options.collation)?;
         rest.collation = true;
     }
+    rest.codec = check_families(given)?;
+    if rest.codec {
+        // What an earlier statement said of it; if this one says it too, it is remembered again.
+        forget(options, "PAGE_COMPRESSED");
+    }
     for option in given {
         one(context, option, options, &mut rest)?;
     }
     check_level(context, given, options)?;
     check_legacy_format(context, given, options);
     Ok(rest)
+}
+
+/// COMPRESSION and PAGE_COMPRESSED of one statement do not contradict each other. Tells whether there is the former.
+fn check_families(given: &[TableOption]) -> Result<bool> {
+    let last = |name: &str| given.iter().rev().find(|option| option.name == name);
+    let Some(codec) = last("COMPRESSION") else { return Ok(false) };
+    if let Some(option) = last("PAGE_COMPRESSED")
+        && let Some(on) = switch(option)?
+    {
+        let codec = word(&codec.value);
+        let compresses = !codec.is_empty() && !codec.eq_ignore_ascii_case("none");
+        if on != compresses {
+            let contradiction = format!("PAGE_COMPRESSED={} beside COMPRESSION='{codec}'", word(&option.value));
+            return Err(Error::illegal_create_option("InnoDB", &contradiction));
+        }
+    }
+    Ok(true)
 }
 
 /// The level has to be one of the codec's. The server's codec may change later, and takes the nearest level then.
@@ -197,6 +221,11 @@ fn one(context: &Context<'_>, option: &TableOption, options: &mut TableOptions, 
             options.comment = text.into();
         }
         "COMPRESSION" => compression(option, &text, options)?,
+        "PAGE_COMPRESSED" if rest.codec => {
+            if switch(option)?.is_some() {
+                remember(options, option, &written(option));
+            }
+        }
         "PAGE_COMPRESSED" => page_compressed(context, option, options)?,
         "PAGE_COMPRESSION_LEVEL" => level(option, &text, options)?,
         "ATOMIC_WRITES" => {
@@ -246,36 +275,59 @@ fn one(context: &Context<'_>, option: &TableOption, options: &mut TableOptions, 
             return Err(Error::unsupported(format!("table option {}", option.name)));
         }
         // Hints for other engines and for statistics: remembered, as InnoDB does, and without effect there too.
-        "STATS_PERSISTENT"
-        | "STATS_AUTO_RECALC"
-        | "STATS_SAMPLE_PAGES"
-        | "MAX_ROWS"
+        "MAX_ROWS"
         | "MIN_ROWS"
         | "AVG_ROW_LENGTH"
-        | "PACK_KEYS"
         | "CHECKSUM"
         | "TABLE_CHECKSUM"
         | "PAGE_CHECKSUM"
         | "DELAY_KEY_WRITE"
         | "TRANSACTIONAL"
-        | "AUTOEXTEND_SIZE"
-        | "STORAGE"
-        | "ENGINE_ATTRIBUTE"
-        | "SECONDARY_ENGINE_ATTRIBUTE"
-        | "PASSWORD" => match option.value {
+        | "PACK_KEYS"
+        | "STATS_PERSISTENT"
+        | "STATS_AUTO_RECALC"
+        | "STATS_SAMPLE_PAGES" => match option.value {
             OptionValue::Default => forget(options, &option.name),
-            _ => remember(options, option, &written(option)),
+            OptionValue::Number(number) => remember(options, option, &number.to_string()),
+            _ => return Err(Error::syntax(&text, 1)),
         },
+        "AUTOEXTEND_SIZE" => match option.value {
+            OptionValue::Default => forget(options, &option.name),
+            _ => remember(options, option, &size(&text)?.to_string()),
+        },
+        "STORAGE" => match text.to_ascii_uppercase().as_str() {
+            "DEFAULT" => forget(options, &option.name),
+            kind @ ("DISK" | "MEMORY") => remember(options, option, kind),
+            _ => return Err(Error::syntax(&text, 1)),
+        },
+        "PASSWORD" => context.warn(1618, "<PASSWORD> option ignored"),
+        "ENGINE_ATTRIBUTE" | "SECONDARY_ENGINE_ATTRIBUTE" => match &option.value {
+            OptionValue::Text(text) => remember(options, option, &crate::describe::literal(text)),
+            _ => return Err(Error::syntax(&text, 1)),
+        },
+        // One that would be remembered would stand in dumps, which other servers, and this one with another sql_mode, refuse.
         unknown => {
             let message = format!("Unknown option '{unknown}'");
             if !context.settings.sql_mode.has(SqlMode::IGNORE_BAD_TABLE_OPTIONS) {
                 return Err(Error::new(1911, b"HY000", message));
             }
             context.warn(1911, message);
-            remember(options, option, &written(option));
         }
     }
     Ok(())
+}
+
+/// Bytes: a number, with K, M or G behind it.
+fn size(text: &str) -> Result<u64> {
+    let digits = text.trim_end_matches(['k', 'K', 'm', 'M', 'g', 'G']);
+    let factor = match text[digits.len()..].to_ascii_uppercase().as_str() {
+        "" => 1,
+        "K" => 1 << 10,
+        "M" => 1 << 20,
+        "G" => 1 << 30,
+        _ => return Err(Error::syntax(text, 1)),
+    };
+    digits.parse::<u64>().ok().and_then(|number| number.checked_mul(factor)).ok_or_else(|| Error::syntax(text, 1))
 }
 
 /// COMPRESSION='zstd', MySQL's: the codec.
@@ -286,7 +338,6 @@ fn compression(option: &TableOption, text: &str, options: &mut TableOptions) -> 
         return Err(Error::new(1112, b"42000", message));
     };
     options.compression = Compression::Codec(algorithm);
-    forget(options, "PAGE_COMPRESSED");
     remember(options, option, &crate::describe::literal(text));
     Ok(())
 }

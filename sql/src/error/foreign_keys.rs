@@ -19,6 +19,14 @@ impl Error {
         Error::new(3008, b"HY000", text)
     }
 
+    pub fn foreign_duplicate(parent: &str, row: &str, child: &str, index: &str) -> Error {
+        let text = format!(
+            "Foreign key constraint for table '{parent}', record '{row}' would lead to a duplicate entry in table '{child}', \
+             key '{index}'"
+        );
+        Error::new(1761, b"23000", text)
+    }
+
     pub fn cannot_add_foreign_key() -> Error {
         Error::new(1215, b"HY000", "Cannot add foreign key constraint")
     }

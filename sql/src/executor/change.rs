@@ -3,6 +3,7 @@
 
 use format::collation::CollationId;
 use format::value::{ColumnType, DateTime, Value, ZoneOffset};
+use storage::schema::{Column, IndexPart};
 use storage::{Row, Table};
 
 use super::memory::row_bytes;
@@ -146,13 +147,25 @@ pub fn duplicate_entry<'v>(
     value: &dyn Fn(usize) -> Option<&'v [u8]>,
 ) -> Error {
     let described = &table.indexes[index];
+    let text = entry_text(&table.columns, &described.parts, zone, &|place| value(described.parts[place].column));
+    let name = if described.primary { "PRIMARY" } else { &described.name };
+    Error::duplicate_entry(&text, &format!("{}.{name}", table.name))
+}
+
+/// A key as messages tell it. `value` gives the stored bytes of each part.
+pub fn entry_text<'v>(
+    columns: &[Column],
+    parts: &[IndexPart],
+    zone: ZoneOffset,
+    value: &dyn Fn(usize) -> Option<&'v [u8]>,
+) -> String {
     let mut text = Vec::new();
-    for (at, part) in described.parts.iter().enumerate() {
+    for (at, part) in parts.iter().enumerate() {
         if at > 0 {
             text.push(b'-');
         }
-        let ty = &table.columns[part.column].ty;
-        match value(part.column) {
+        let ty = &columns[part.column].ty;
+        match value(at) {
             None => text.extend_from_slice(b"NULL"),
             Some(stored) => {
                 let mut one = Vec::new();
@@ -171,8 +184,7 @@ pub fn duplicate_entry<'v>(
             }
         }
     }
-    let name = if described.primary { "PRIMARY" } else { &described.name };
-    Error::duplicate_entry(&String::from_utf8_lossy(&text), &format!("{}.{name}", table.name))
+    String::from_utf8_lossy(&text).into_owned()
 }
 
 /// What storage says about a change, as MySQL says it.
@@ -184,6 +196,12 @@ pub fn change_error<'v>(
 ) -> Error {
     match error {
         storage::Error::DuplicateKey { index } => duplicate_entry(table, index, zone, value),
+        storage::Error::ForeignDuplicate { table: child, index } => {
+            // MySQL tells the parent's row by its first index.
+            let parts = &table.indexes[0].parts;
+            let row = entry_text(&table.columns, parts, zone, &|place| value(parts[place].column));
+            Error::foreign_duplicate(&table.name, &row, &child, &index)
+        }
         other => storage_error(other),
     }
 }
@@ -326,7 +344,12 @@ impl<'a> Updater<'a> {
                         .find(|(changed, _)| *changed == column)
                         .map_or_else(|| if row.has(column) { row.get(column) } else { None }, |(_, value)| *value)
                 };
-                let ignorable = matches!(error, storage::Error::DuplicateKey { .. } | storage::Error::ForeignKey(_));
+                let ignorable = matches!(
+                    error,
+                    storage::Error::DuplicateKey { .. }
+                        | storage::Error::ForeignDuplicate { .. }
+                        | storage::Error::ForeignKey(_)
+                );
                 let error = change_error(error, table, context.zone, &value);
                 if ignorable && self.ignore {
                     context.warn(error);

@@ -1,7 +1,11 @@
 //! Statements of definition and maintenance, and CREATE TABLE ... SELECT.
 
+use std::sync::Arc;
+
+use storage::TableUse;
+
 use super::{Done, Session, plan, set};
-use crate::catalog::{database_of, storage_error};
+use crate::catalog::{OrSqlError, database_of, storage_error};
 use crate::ddl;
 use crate::describe;
 use crate::error::{Error, Result};
@@ -35,7 +39,9 @@ impl Session {
         let entered = commits && self.enter_change()?;
         let result = match statement {
             Statement::CreateTable(create) if let Some(query) = &create.query => {
-                self.create_table_from(create, query, more, sink)
+                let created = self.create_table_from(create, query, more, sink);
+                self.filling = None;
+                created
             }
             statement => self.define_now(statement, commits, more, sink),
         };
@@ -110,6 +116,15 @@ impl Session {
         if own.is_some() && !create.temporary {
             return Err(Error::unsupported("CREATE TABLE ... SELECT beside a temporary table of this name"));
         }
+        // From here on the name is this statement's, until the table is full: nobody sees half of it, changes it, or puts
+        // another in its place, which a failure would drop.
+        if !create.temporary && self.instance.engine.database(database).is_some() {
+            let name = [(database, create.table.name.as_str(), TableUse::Write)];
+            let exists = self.instance.engine.table(database, &create.table.name).is_some();
+            if !exists {
+                self.filling = Some(Arc::new(self.instance.engine.lock_tables(&name, &self.trx_options()).or_sql()?));
+            }
+        }
         let exists = match create.temporary {
             true => own.is_some(),
             false => self.instance.engine.table(database, &create.table.name).is_some(),
@@ -126,12 +141,15 @@ impl Session {
         let wanted = Statement::Query(Box::new(query.clone()));
         let Some(plan) = self.plan(&wanted, 0, &[])? else { return Err(Error::internal("no plan")) };
         let plan::Plan::Query { plan, .. } = &plan.plan else { return Err(Error::internal("no query")) };
+        let home = self.instance.engine.database(database).ok_or_else(|| Error::unknown_database(database))?;
         let columns: Vec<String> = plan
             .columns()
             .iter()
             .map(|column| {
                 let null = if column.ty.nullable { "" } else { " NOT NULL" };
                 let collation = match column.column_type.collation() {
+                    // What the database says need not be said again.
+                    Some(id) if id == home.collation => String::new(),
                     Some(id) => format!(" COLLATE {}", format::collation::collation(id).name),
                     None => String::new(),
                 };

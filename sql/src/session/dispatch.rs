@@ -1,6 +1,6 @@
 //! Which statement does what: one arm for each kind.
 
-use super::{Done, Session, plan};
+use super::{Done, Session};
 use crate::catalog::storage_error;
 use crate::ddl;
 use crate::error::{Error, Result};
@@ -17,11 +17,8 @@ impl Session {
         }
         let done = match statement {
             Statement::Query(_) | Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_) => {
-                let Some(mut plan) = self.plan(statement, 0, &[])? else {
+                if self.plan_and_run(statement, 0, &[], more, sink)?.is_none() {
                     return Err(Error::internal("a query without a plan"));
-                };
-                if self.run_plan(&mut plan, &[], more, sink) == plan::Outcome::Stale {
-                    return Err(Error::new(1615, b"HY000", "Prepared statement needs to be re-prepared"));
                 }
                 return match self.state.error_count.get() {
                     0 => Ok(()),

@@ -9,7 +9,7 @@ use super::Session;
 use crate::catalog::{OrSqlError, database_of};
 use crate::error::{Error, Result};
 use crate::information_schema::is_virtual;
-use crate::parser::ast::{Statement, TableLock, TableName};
+use crate::parser::ast::{Maintenance, Statement, TableLock, TableName};
 use crate::read_lock::Passage;
 use crate::status::Counter;
 use crate::table_locks::{LockedTable, LockedTables};
@@ -168,8 +168,10 @@ impl Session {
             Statement::TruncateTable(table)
             | Statement::CreateIndex { table, .. }
             | Statement::DropIndex { table, .. } => vec![table],
-            Statement::Maintain { tables, .. } => {
-                wanted = TableUse::Read;
+            Statement::Maintain { action, tables, .. } => {
+                if *action != Maintenance::Optimize {
+                    wanted = TableUse::Read;
+                }
                 tables.iter().collect()
             }
             _ => Vec::new(),

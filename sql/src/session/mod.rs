@@ -110,6 +110,8 @@ pub struct Session {
     backup_stage: Option<BackupStage>,
     /// LOCK TABLES.
     locked: Option<crate::table_locks::LockedTables>,
+    /// The name of a table that CREATE TABLE ... SELECT makes and fills.
+    filling: Option<Arc<storage::MetadataGrant>>,
     /// FLUSH TABLES WITH READ LOCK.
     has_read_lock: bool,
     /// SET TRANSACTION for the next transaction alone.
@@ -159,6 +161,7 @@ impl Session {
             backup_hold: None,
             backup_stage: None,
             locked: None,
+            filling: None,
             has_read_lock: false,
             next_transaction: transaction::Characteristics::default(),
             plans: FxHashMap::default(),
@@ -285,8 +288,8 @@ impl Session {
             Err(error) => return self.fail(error, sink),
         };
         self.begin_statement();
-        let planned = self.plan(&parsed.statement, parsed.parameters, &normalized.literals);
-        let mut plan = match planned {
+        let literals = &normalized.literals;
+        let plan = match self.plan_and_run(&parsed.statement, parsed.parameters, literals, more, sink) {
             Ok(Some(plan)) => plan,
             // Begins like a query, and is something that is not planned.
             Ok(None) => {
@@ -297,9 +300,6 @@ impl Session {
             }
             Err(error) => return self.fail(error, sink),
         };
-        if self.run_plan(&mut plan, &normalized.literals, more, sink) == plan::Outcome::Stale {
-            return self.fail(Error::new(1615, b"HY000", "Prepared statement needs to be re-prepared"), sink);
-        }
         if plan.is_cacheable && normalized.key().len() <= PLAN_KEY_BYTES_MAX {
             if self.plans.len() >= PLANS_MAX {
                 self.plans.clear();

@@ -440,26 +440,55 @@ impl Session {
         if !fits {
             prepared.plan = None;
         }
-        for _ in 0..3 {
-            if let Some(plan) = &mut prepared.plan {
-                self.status.add(Counter::PlanCacheHits, 1);
-                if self.run_plan(plan, parameters, more, sink) == Outcome::Answered {
-                    if !plan.is_cacheable {
-                        prepared.plan = None;
-                    }
-                    return;
-                }
-                self.status.add(Counter::ComStmtReprepare, 1);
+        if let Some(plan) = &mut prepared.plan {
+            self.status.add(Counter::PlanCacheHits, 1);
+            if self.run_plan(plan, parameters, more, sink) == Outcome::Answered {
+                return;
             }
-            prepared.kinds = parameters.iter().map(parameter_kind).collect();
-            prepared.generation = self.generation;
-            self.begin_statement();
-            match self.plan(&prepared.statement, prepared.parameters, parameters) {
-                Ok(plan) => prepared.plan = plan,
-                Err(error) => return self.fail(error, sink),
-            }
+            self.status.add(Counter::ComStmtReprepare, 1);
         }
-        self.fail(Error::new(1615, b"HY000", "Prepared statement needs to be re-prepared"), sink);
+        prepared.kinds = parameters.iter().map(parameter_kind).collect();
+        prepared.generation = self.generation;
+        self.begin_statement();
+        match self.plan_and_run(&prepared.statement, prepared.parameters, parameters, more, sink) {
+            Ok(plan) => prepared.plan = plan.filter(|plan| plan.is_cacheable),
+            Err(error) => self.fail(error, sink),
+        }
+    }
+
+    /// Plans a statement and runs it; None = it is of no kind that is planned. The plan can be kept.
+    ///
+    /// A table may be altered between the two. Then the statement is planned again, in the transaction that it runs in: so
+    /// the tables are locked from the planning on, and the second plan fits.
+    pub(super) fn plan_and_run(
+        &mut self,
+        statement: &Statement,
+        parameter_count: usize,
+        parameters: &[Value],
+        more: bool,
+        sink: &mut dyn ResultSink,
+    ) -> Result<Option<Box<CachedPlan>>> {
+        let Some(mut plan) = self.plan(statement, parameter_count, parameters)? else { return Ok(None) };
+        if self.run_plan(&mut plan, parameters, more, sink) == Outcome::Answered {
+            return Ok(Some(plan));
+        }
+        self.begin_statement();
+        if self.trx.is_none() {
+            self.trx = Some(self.begin_trx());
+        }
+        let planned = self.plan(statement, parameter_count, parameters).map(|planned| {
+            planned.map(|mut plan| {
+                if self.run_plan(&mut plan, parameters, more, sink) == Outcome::Stale {
+                    self.fail(Error::internal("a table changed under its lock"), sink);
+                }
+                plan
+            })
+        });
+        // It was this statement's alone, and may not have come to run.
+        if !self.in_transaction() {
+            drop(self.trx.take());
+        }
+        planned
     }
 
     pub fn close_statement(&mut self, id: u32) {

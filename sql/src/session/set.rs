@@ -57,9 +57,9 @@ impl Session {
             into_variables: Vec::new(),
         };
         let statement = ast::Statement::Query(Box::new(query));
-        let Some(mut plan) = self.plan(&statement, 0, &[])? else { return Err(Error::internal("no plan")) };
         let mut kept = Kept { rows: Vec::new(), error: None };
-        self.run_plan(&mut plan, &[], false, &mut kept);
+        let plan = self.plan_and_run(&statement, 0, &[], false, &mut kept)?;
+        let plan = plan.ok_or_else(|| Error::internal("no plan"))?;
         if let Some(error) = kept.error {
             self.state.error_count.set(0);
             return Err(error);

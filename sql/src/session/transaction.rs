@@ -52,7 +52,7 @@ impl Session {
             session: u64::from(self.process.id),
             temporary: self.temporary.clone(),
             single_statement: false,
-            locked_tables: self.locked.as_ref().map(|locked| locked.grant.clone()),
+            locked_tables: self.locked.as_ref().map(|locked| locked.grant.clone()).or_else(|| self.filling.clone()),
             foreign_key_checks: settings.foreign_key_checks,
         }
     }

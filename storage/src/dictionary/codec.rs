@@ -14,8 +14,8 @@ use crate::schema::{
 };
 
 /// What is written now. Version 1 of a table's options ended before `atomic_writes`; version 2 had no foreign keys
-/// behind them.
-const VERSION: u8 = 3;
+/// behind them; version 3 did not tell whether a column's collation was written and an index was made for a foreign key.
+const VERSION: u8 = 4;
 
 /// Appends to bytes.
 #[derive(Default)]
@@ -273,6 +273,7 @@ pub fn write_column(column: &Column) -> Vec<u8> {
     out.u8(column.auto_increment as u8);
     out.u8(column.invisible as u8);
     out.text(&column.comment);
+    out.u8(column.explicit_collation as u8);
     out.bytes
 }
 
@@ -299,6 +300,7 @@ pub fn read_column(bytes: &[u8]) -> Result<Column> {
         auto_increment: from.bool()?,
         invisible: from.bool()?,
         comment: from.text()?,
+        explicit_collation: from.version >= 4 && from.bool()?,
     })
 }
 
@@ -316,6 +318,7 @@ pub fn write_index(index: &IndexDefinition) -> Vec<u8> {
         out.u32(part.prefix_chars.unwrap_or(0));
         out.u8(part.descending as u8);
     }
+    out.u8(index.generated as u8);
     out.bytes
 }
 
@@ -336,7 +339,8 @@ pub fn read_index(bytes: &[u8]) -> Result<IndexDefinition> {
             descending: from.bool()?,
         });
     }
-    Ok(IndexDefinition { name, unique, primary, parts, comment, algorithm, invisible })
+    let generated = from.version >= 4 && from.bool()?;
+    Ok(IndexDefinition { name, unique, primary, parts, comment, algorithm, invisible, generated })
 }
 
 #[cfg(test)]
@@ -383,16 +387,26 @@ mod tests {
             auto_increment: true,
             comment: "".into(),
             invisible: false,
+            explicit_collation: true,
         };
-        assert_eq!(read_column(&write_column(&column)).unwrap(), column);
+        let written = write_column(&column);
+        assert_eq!(read_column(&written).unwrap(), column);
+        let mut third = written[..written.len() - 1].to_vec();
+        third[0] = 3;
+        assert_eq!(read_column(&third).unwrap(), Column { explicit_collation: false, ..column });
         let index = IndexDefinition {
             name: "i".into(),
             unique: true,
             parts: vec![IndexPart { column: 3, prefix_chars: Some(10), descending: false }],
             algorithm: Some("BTREE".into()),
+            generated: true,
             ..IndexDefinition::default()
         };
-        assert_eq!(read_index(&write_index(&index)).unwrap(), index);
+        let written = write_index(&index);
+        assert_eq!(read_index(&written).unwrap(), index);
+        let mut third = written[..written.len() - 1].to_vec();
+        third[0] = 3;
+        assert_eq!(read_index(&third).unwrap(), IndexDefinition { generated: false, ..index });
     }
 
     #[test]

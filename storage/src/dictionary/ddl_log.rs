@@ -20,11 +20,18 @@
 //! What remains is executed, newest first, and then deleted: right after the commit or rollback, or by recovery. Each
 //! action may be executed any number of times.
 
-use format::ids::{IndexId, SpaceId};
+use format::bytes::get_u64;
+use format::ids::{IndexId, PageId, PageNo, SpaceId};
+use format::page::index::MAX_TRX_ID;
 
 use super::codec::{Reader, Writer};
 use crate::error::{Error, Result};
+use crate::mtr::Mtr;
 use crate::store::Store;
+
+/// Where the last value that AUTO_INCREMENT has given stands on the root page of the clustered index: the field has no
+/// other use there.
+pub const LAST_GIVEN: usize = MAX_TRX_ID;
 
 /// What is to be done about a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,6 +44,9 @@ pub enum Action {
     RemoveDirectory { path: Box<str> },
     /// Frees the pages of an index, wherever its root is.
     DropIndex { space: SpaceId, index: IndexId },
+    /// Sets the last value that AUTO_INCREMENT has given, which stands on page `root`. Rows that came since have moved it
+    /// away from `from`; then it stays as it is, so that no value is given twice.
+    SetLastGiven { space: SpaceId, root: PageNo, from: u64, to: u64 },
 }
 
 impl Action {
@@ -62,6 +72,13 @@ impl Action {
                 out.u32(space.0);
                 out.u64(index.0);
             }
+            Action::SetLastGiven { space, root, from, to } => {
+                out.u8(5);
+                out.u32(space.0);
+                out.u32(root.0);
+                out.u64(*from);
+                out.u64(*to);
+            }
         }
         out.bytes
     }
@@ -73,6 +90,12 @@ impl Action {
             2 => Action::RenameSpace { space: SpaceId(from.u32()?), path: from.text()? },
             3 => Action::RemoveDirectory { path: from.text()? },
             4 => Action::DropIndex { space: SpaceId(from.u32()?), index: IndexId(from.u64()?) },
+            5 => Action::SetLastGiven {
+                space: SpaceId(from.u32()?),
+                root: PageNo(from.u32()?),
+                from: from.u64()?,
+                to: from.u64()?,
+            },
             other => return Err(Error::Unsupported(format!("an entry of kind {other} in the DDL log").into())),
         })
     }
@@ -107,6 +130,18 @@ impl Action {
                 Some(_) => super::drop_index_pages(store, *space, *index),
                 None => Ok(()),
             },
+            Action::SetLastGiven { space, root, from, to } => {
+                if store.space(*space).is_none() {
+                    return Ok(());
+                }
+                let mut mtr = Mtr::begin(store);
+                let page = mtr.latch_exclusive(PageId::new(*space, *root))?;
+                if get_u64(mtr.page(page), LAST_GIVEN) == *from {
+                    mtr.write(page, LAST_GIVEN, &to.to_be_bytes());
+                }
+                mtr.commit();
+                Ok(())
+            }
         }
     }
 }
@@ -122,6 +157,7 @@ mod tests {
             Action::RenameSpace { space: SpaceId(7), path: "d/u.ibd".into() },
             Action::RemoveDirectory { path: "d".into() },
             Action::DropIndex { space: SpaceId(7), index: IndexId(1 << 40) },
+            Action::SetLastGiven { space: SpaceId(7), root: PageNo(4), from: 1 << 40, to: 9 },
         ];
         for action in actions {
             assert_eq!(Action::decode(&action.encode()).unwrap(), action);

@@ -99,6 +99,7 @@ pub fn describe(definition: &TableDefinition, identity: &Identity) -> Result<Tab
             comment: asked.comment,
             algorithm: asked.algorithm,
             invisible: asked.invisible,
+            generated: asked.generated,
             space: identity.space,
             root: *root,
             clustered: indexes.is_empty(),

@@ -4,20 +4,26 @@
 //! where MariaDB keeps it, and is written (with redo) whenever a value is given. It never goes back, for the page
 //! only takes larger values: neither a rollback nor a restart gives a value twice.
 
-use format::bytes::get_u64;
-use format::ids::PageId;
-use format::page::index::MAX_TRX_ID;
+//! ALTER TABLE alone may set it back, to where no row is beyond: [`after_alter`] says to what.
+
+use std::ops::Bound;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use super::Engine;
-use crate::config::AutoIncrementMode;
-use crate::error::Result;
-use crate::mtr::Mtr;
-use crate::schema::Table;
-use crate::store::Store;
+use format::bytes::get_u64;
+use format::ids::PageId;
+use format::value::Value;
 
-/// Where the last value given stands on the root page: the field has no other use there.
-const LAST_GIVEN: usize = MAX_TRX_ID;
+use super::{Engine, Inner};
+use crate::config::AutoIncrementMode;
+use crate::dictionary::LAST_GIVEN;
+use crate::error::Result;
+use crate::lock::Interrupt;
+use crate::mtr::Mtr;
+use crate::row;
+use crate::schema::{ColumnSet, ReadMode, Row, ScanRange, Table};
+use crate::store::Store;
+use crate::transaction::{Isolation, Transaction};
 
 fn root(table: &Table) -> PageId {
     PageId::new(table.space, table.clustered().root)
@@ -100,17 +106,47 @@ impl Engine {
         table.state.auto_increment_next.fetch_max(value.saturating_add(1), Ordering::AcqRel);
         write_last_given(&self.inner.store, table, value)
     }
+}
 
-    /// ALTER TABLE ... AUTO_INCREMENT = n. It may go down; the caller looked at the largest value in the table.
-    pub fn set_auto_increment(&self, table: &Table, next: u64) -> Result<()> {
-        let next = next.max(1);
-        let mut mtr = Mtr::begin(&self.inner.store);
-        let page = mtr.latch_exclusive(root(table))?;
-        mtr.write(page, LAST_GIVEN, &(next - 1).to_be_bytes());
-        table.state.auto_increment_next.store(next, Ordering::Release);
-        let lsn = mtr.commit();
-        self.inner.store.flush_log(lsn)
+/// The last value given, as it is to be once ALTER TABLE has made `new` of `old` (which is the same where no row moves):
+/// what `wanted` asks for, but not below what is in the table. A counter that nobody mentions goes on where it was. None =
+/// the table has none.
+pub(super) fn after_alter(
+    inner: &Inner,
+    old: &Table,
+    new: &Arc<row::Table>,
+    wanted: Option<u64>,
+    interrupt: &Arc<Interrupt>,
+) -> Result<Option<u64>> {
+    let Some(column) = new.auto_increment else { return Ok(None) };
+    match (wanted, old.auto_increment) {
+        (None, Some(_)) => read_last_given(&inner.store, old).map(Some),
+        (wanted, _) => {
+            let wanted = wanted.unwrap_or(1).saturating_sub(1);
+            Ok(Some(wanted.max(largest(inner, new, column, interrupt)?)))
+        }
     }
+}
+
+/// The largest value of a column that leads an index; 0 if there is none above. Nobody changes the table meanwhile.
+fn largest(inner: &Inner, table: &Arc<row::Table>, column: usize, interrupt: &Arc<Interrupt>) -> Result<u64> {
+    let leads = |index: &crate::schema::Index| index.parts.first().is_some_and(|part| part.column == column);
+    let Some(index) = table.indexes.iter().position(leads) else { return Ok(0) };
+    let columns: ColumnSet = [column].into_iter().collect();
+    let descending = table.indexes[index].parts[0].descending;
+    let range = ScanRange { lower: Bound::Unbounded, upper: Bound::Unbounded, reverse: !descending };
+    let mut trx = Transaction::new(Isolation::RepeatableRead, interrupt.clone(), std::time::Duration::ZERO);
+    let mut scan = row::Scan::new(table, index, ReadMode::Consistent, &columns, &range);
+    let mut row = Row::new();
+    if !scan.next(&inner.context_of(table), &mut trx, table, &mut row)? {
+        return Ok(0);
+    }
+    Ok(match row.get(column).map(|stored| table.columns[column].ty.decode(stored)) {
+        Some(Value::Int(number)) => u64::try_from(number).unwrap_or(0),
+        Some(Value::UInt(number)) => number,
+        Some(Value::Double(number)) => number as u64,
+        _ => 0,
+    })
 }
 
 #[cfg(test)]

@@ -21,7 +21,7 @@ use format::record::{FieldData, Layout, Offsets, RecordBuffer, compare_value};
 use super::Inner;
 use crate::btree::{BulkLoad, Overflow, SORT_FILE_PREFIX, Sorter};
 use crate::dictionary::Table;
-use crate::error::{Error, Result};
+use crate::error::{DuplicateRows, Error, Result};
 use crate::lock::Interrupt;
 use crate::mtr::Mtr;
 use crate::row;
@@ -120,6 +120,7 @@ fn write_long(inner: &Inner, table: &row::Table, value: &[u8]) -> Result<[u8; RE
 
 /// Loads the records of one index in their order, and refuses two with one key if that must not be.
 struct Load<'t> {
+    table: &'t row::Table,
     load: BulkLoad<'t>,
     layout: &'t Layout,
     /// Leading fields that no two records may share, unless one of them is NULL and the index is secondary.
@@ -139,6 +140,7 @@ impl<'t> Load<'t> {
             (false, false) => 0,
         };
         Load {
+            table,
             load: BulkLoad::begin(tree, &inner.store),
             layout: &tree.leaf,
             unique_fields,
@@ -151,11 +153,20 @@ impl<'t> Load<'t> {
     fn push(&mut self, record: &RecordBuffer) -> Result<()> {
         if self.unique_fields > 0 {
             if self.load.records() > 0 && self.is_duplicate(record).map_err(|e| Error::corrupt(e.to_string()))? {
-                return Err(Error::DuplicateKey { index: self.ordinal });
+                return Err(self.duplicate(record)?);
             }
             self.last.set(self.layout, record.image());
         }
         self.load.push(record.image())
+    }
+
+    fn duplicate(&self, record: &RecordBuffer) -> Result<Error> {
+        let parts = self.table.indexes[self.ordinal].parts.len();
+        let fields = self.layout.parse(record.bytes(), record.origin()).map_err(|e| Error::corrupt(e.to_string()))?;
+        let key = fields.take(parts).map(|field| Ok(field?.of(record.bytes()).map(<[u8]>::to_vec)));
+        let key = key.collect::<format::Result<_>>().map_err(|e| Error::corrupt(e.to_string()))?;
+        let index = self.table.indexes[self.ordinal].name.clone();
+        Ok(Error::DuplicateRows(Box::new(DuplicateRows { index, key })))
     }
 
     fn is_duplicate(&self, record: &RecordBuffer) -> format::Result<bool> {

@@ -18,6 +18,7 @@
 //!
 //! This module decides nothing about pages, rows or locks; it puts the parts together in the right order.
 
+mod alter;
 mod auto_increment;
 mod background;
 mod backup;
@@ -27,6 +28,7 @@ mod cursor;
 mod databases;
 mod foreign;
 mod keys;
+mod locked;
 mod locks;
 mod purge;
 mod relations;
@@ -57,10 +59,12 @@ use crate::sync::{Mutex, Rank};
 use crate::transaction::Registry;
 use crate::undo::UndoSpace;
 
+pub use alter::Alteration;
 pub use build::RowMap;
 pub use check::{CheckReport, SpaceCheck};
 pub use cursor::Cursor;
 pub use foreign::ForeignKeyReport;
+pub use locked::{LockedTables, Relatives};
 pub use locks::{LockDump, LockedKey, RecordLock, TableLock};
 pub use rollbacks::RollbackStatus;
 pub use status::{EngineStatus, TableStatistics, TablespaceInfo};

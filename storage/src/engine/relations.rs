@@ -39,9 +39,10 @@ fn old_key<'t>(old: &'t schema::Table, key: &ForeignKey) -> Option<&'t ForeignKe
     old.foreign_keys.iter().find(same)
 }
 
-/// The keys that a table did not have.
-fn new_keys<'d>(definition: &'d TableDefinition, old: Option<&schema::Table>) -> Vec<&'d ForeignKey> {
-    definition.foreign_keys.iter().filter(|key| old.is_none_or(|old| old_key(old, key).is_none())).collect()
+/// The keys that a table did not have, by their places.
+pub(super) fn new_keys(definition: &TableDefinition, old: Option<&schema::Table>) -> Vec<usize> {
+    let keys = &definition.foreign_keys;
+    (0..keys.len()).filter(|at| old.is_none_or(|old| old_key(old, &keys[*at]).is_none())).collect()
 }
 
 /// Whether values of a column stay what they are for whoever compares them: it only becomes longer.
@@ -82,8 +83,9 @@ impl Engine {
     /// Names whose tables have to hold still while a table gets this description, beside its own: parents that it has not
     /// referred to so far, and children whose descriptions name its columns.
     pub(super) fn relatives(&self, definition: &TableDefinition, old: Option<&schema::Table>) -> Vec<dictionary::Name> {
+        let keys = new_keys(definition, old).into_iter().map(|at| &definition.foreign_keys[at]);
         let mut names: Vec<dictionary::Name> =
-            new_keys(definition, old).iter().map(|key| (key.parent_database.clone(), key.parent.clone())).collect();
+            keys.map(|key| (key.parent_database.clone(), key.parent.clone())).collect();
         if !definition.renamed_columns.is_empty() {
             names.extend(self.inner.dictionary.children_of(&definition.database, &definition.name));
         }
@@ -144,7 +146,7 @@ impl Engine {
         let others = self.inner.dictionary.tables(&definition.database);
         let others = others.iter().filter(|table| table.name != definition.name);
         let taken: Vec<&str> = others.flat_map(|table| &table.foreign_keys).map(|key| &*key.name).collect();
-        for key in new {
+        for key in new.into_iter().map(|at| &keys[at]) {
             if taken.iter().any(|name| same_name(name, &key.name)) {
                 return Err(Refusal::DuplicateName { constraint: key.name.clone() }.into());
             }
@@ -199,15 +201,15 @@ impl Engine {
         check_parent(definition, key, &columns, &key.parent, &parent.columns, &indexes)
     }
 
-    /// Whether every row of a table has its parents, as far as its foreign keys are new. All names are locked.
+    /// Whether every row of a table has its parents by these of its foreign keys. All names are locked.
     pub(super) fn check_rows(
         &self,
         child: &Arc<row::Table>,
-        old: Option<&schema::Table>,
+        keys: &[Box<str>],
         interrupt: &Arc<Interrupt>,
     ) -> Result<()> {
         for (number, key) in child.foreign_keys.iter().enumerate() {
-            if old.is_some_and(|old| old_key(old, key).is_some()) {
+            if !keys.contains(&key.name) {
                 continue;
             }
             let parent = match key.refers_to(&child.database, &child.name) {
@@ -290,21 +292,24 @@ impl Engine {
 
     // Descriptions that follow
 
-    /// The children's descriptions take the new names of columns. They are to be shown after the commit.
-    pub(super) fn follow_columns(&self, ddl: &mut Ddl<'_>, definition: &TableDefinition) -> Result<Vec<Followed>> {
+    /// The descriptions of a table's children take its new name and the new names of its columns. They are to be shown
+    /// after the commit.
+    pub(super) fn follow_parent(
+        &self,
+        ddl: &mut Ddl<'_>,
+        (database, name): TableName<'_>,
+        definition: &TableDefinition,
+    ) -> Result<Vec<Followed>> {
         let mut followed = Vec::new();
-        if definition.renamed_columns.is_empty() {
-            return Ok(followed);
-        }
-        let (database, name) = (&definition.database, &definition.name);
         for (child_database, child_name) in self.inner.dictionary.children_of(database, name) {
-            if (&child_database, &child_name) == (database, name) {
+            if (&*child_database, &*child_name) == (database, name) {
                 continue;
             }
             let Some(child) = self.inner.dictionary.table(&child_database, &child_name) else { continue };
             let changed = self.redescribe(&child, |own| {
                 for key in own.foreign_keys.iter_mut().filter(|key| key.refers_to(database, name)) {
                     rename_columns(&mut key.parent_columns, &definition.renamed_columns);
+                    (key.parent_database, key.parent) = (definition.database.clone(), definition.name.clone());
                 }
             })?;
             ddl.delete_table(&child)?;
@@ -329,17 +334,32 @@ impl Engine {
         renames: &[(TableName<'_>, TableName<'_>)],
     ) -> Option<Vec<ForeignKey>> {
         let mut keys = table.foreign_keys.clone();
-        for key in &mut keys {
-            if let Some(number) = key.generated_number(&table.name) {
-                key.name = format!("{}_ibfk_{number}", to.1).into();
+        Engine::rename_keys_of(&mut keys, &table.name, to.1, renames);
+        (keys != table.foreign_keys).then_some(keys)
+    }
+
+    /// Foreign keys of a table that is called `to` from now on, and whose parents may have got other names. They are put
+    /// in order; answers where each has been.
+    pub(super) fn rename_keys_of(
+        keys: &mut Vec<ForeignKey>,
+        from: &str,
+        to: &str,
+        renames: &[(TableName<'_>, TableName<'_>)],
+    ) -> Vec<usize> {
+        let mut numbered: Vec<(usize, ForeignKey)> = std::mem::take(keys).into_iter().enumerate().collect();
+        for (_, key) in &mut numbered {
+            if let Some(number) = key.generated_number(from) {
+                key.name = format!("{to}_ibfk_{number}").into();
             }
             let moved = renames.iter().find(|(from, _)| key.refers_to(from.0, from.1));
             if let Some((_, parent)) = moved {
                 (key.parent_database, key.parent) = (parent.0.into(), parent.1.into());
             }
         }
-        keys.sort_by(|a, b| a.name.cmp(&b.name));
-        (keys != table.foreign_keys).then_some(keys)
+        numbered.sort_by(|a, b| a.1.name.cmp(&b.1.name));
+        let order = numbered.iter().map(|(was, _)| *was).collect();
+        keys.extend(numbered.into_iter().map(|(_, key)| key));
+        order
     }
 }
 

@@ -382,12 +382,13 @@ impl TemporaryTables {
     }
 
     /// Copies a table by `definition`, which may have another name, and puts it in place of the old one. No transaction of
-    /// the session is open. Without a `map` the columns are the same. Returns the new table and its number of rows.
+    /// the session is open. Without a `map` the columns are the same; `auto_increment` is the next value if it is given. Returns the new table and its number of rows.
     pub fn rebuild(
         &self,
         database: &str,
         name: &str,
         definition: TableDefinition,
+        auto_increment: Option<u64>,
         map: Option<&mut RowMap<'_>>,
         interrupt: &Arc<Interrupt>,
     ) -> Result<(Arc<Table>, u64)> {
@@ -399,10 +400,9 @@ impl TemporaryTables {
         }
         let new = inner.make_temporary_table(&definition)?;
         let filled = inner.copy_rows(&old, &new, map, interrupt).and_then(|count| {
-            // The new counter is not behind the old one.
-            if new.auto_increment.is_some() {
-                let given = auto_increment::read_last_given(&inner.store, &old)?;
-                auto_increment::write_last_given(&inner.store, &new, given)?;
+            let last = auto_increment::after_alter(inner, &old, new.trees(), auto_increment, interrupt)?;
+            if let Some(last) = last {
+                auto_increment::write_last_given(&inner.store, &new, last)?;
             }
             Ok(count)
         });

@@ -150,7 +150,7 @@ impl Engine {
         Trx {
             engine: self.clone(),
             inner,
-            metadata: MetadataHeld::default(),
+            metadata: MetadataHeld::beside(options.locked_tables.clone()),
             single_statement: options.single_statement,
             locked_tables: options.locked_tables,
             metadata_wait_timeout: options.metadata_wait_timeout,

@@ -157,9 +157,18 @@ impl MetadataLock {
 pub struct MetadataHeld {
     few: [Option<(Arc<MetadataLock>, TableUse)>; INLINE],
     more: Vec<(Arc<MetadataLock>, TableUse)>,
+    /// What the session has beside the transaction: whoever waits for one of these waits for the transaction, too.
+    beside: Option<Arc<MetadataGrant>>,
 }
 
 impl MetadataHeld {
+    /// Of a transaction whose session has names of its own.
+    pub fn beside(grant: Option<Arc<MetadataGrant>>) -> MetadataHeld {
+        let mut held = MetadataHeld::default();
+        held.beside = grant;
+        held
+    }
+
     fn holds(&self, lock: &MetadataLock) -> Option<TableUse> {
         let mut all = self.few.iter().flatten().chain(&self.more);
         all.find(|(held, _)| std::ptr::eq(&**held, lock)).map(|(_, held)| *held)
@@ -212,7 +221,8 @@ impl MetadataHeld {
 
     /// Whether somebody in the way waits for this transaction.
     fn is_awaited(&self, queue: &Queue) -> bool {
-        queue.awaited.iter().any(|awaited| self.holds(awaited).is_some())
+        let granted = |lock: &MetadataLock| self.beside.as_ref().is_some_and(|grant| grant.allows(lock).is_some());
+        queue.awaited.iter().any(|awaited| self.holds(awaited).is_some() || granted(awaited))
     }
 
     /// Releases everything, at the end of the transaction.

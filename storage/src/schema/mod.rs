@@ -103,6 +103,8 @@ pub struct Column {
     pub comment: Box<str>,
     /// Not shown by `SELECT *`.
     pub invisible: bool,
+    /// COLLATE was written, so SHOW CREATE TABLE writes it.
+    pub explicit_collation: bool,
 }
 
 impl Column {
@@ -117,6 +119,7 @@ impl Column {
             auto_increment: false,
             comment: "".into(),
             invisible: false,
+            explicit_collation: false,
         }
     }
 }
@@ -158,6 +161,8 @@ pub struct IndexDefinition {
     /// `USING BTREE` or `USING HASH` as written; every index is a B+tree.
     pub algorithm: Option<Box<str>>,
     pub invisible: bool,
+    /// Made for a foreign key that had none; it makes room for one that somebody asks for.
+    pub generated: bool,
 }
 
 impl IndexDefinition {
@@ -186,6 +191,7 @@ pub struct Index {
     pub comment: Box<str>,
     pub algorithm: Option<Box<str>>,
     pub invisible: bool,
+    pub generated: bool,
     pub space: SpaceId,
     pub root: PageNo,
     pub clustered: bool,
@@ -386,6 +392,7 @@ impl Index {
             comment: self.comment.clone(),
             algorithm: self.algorithm.clone(),
             invisible: self.invisible,
+            generated: self.generated,
         }
     }
 }

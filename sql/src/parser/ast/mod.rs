@@ -58,10 +58,15 @@ pub enum Statement {
     CreateIndex {
         table: TableName,
         index: IndexSpec,
+        algorithm: Option<String>,
+        lock: Option<String>,
     },
     DropIndex {
         table: TableName,
         name: String,
+        if_exists: bool,
+        algorithm: Option<String>,
+        lock: Option<String>,
     },
     /// DROP VIEW, which has nothing to drop yet.
     DropViews {

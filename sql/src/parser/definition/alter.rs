@@ -70,6 +70,20 @@ impl Parser<'_> {
         Ok(Statement::AlterTable(Box::new(alter)))
     }
 
+    /// ALGORITHM= and LOCK= behind CREATE INDEX and DROP INDEX, in any order.
+    pub(super) fn algorithm_and_lock(&mut self) -> Result<(Option<String>, Option<String>)> {
+        let (mut algorithm, mut lock) = (None, None);
+        while let Some(word) = self.take_any_word(&["ALGORITHM", "LOCK"]) {
+            self.take_symbol("=");
+            let value = Some(self.upper_word()?);
+            match word {
+                "LOCK" => lock = value,
+                _ => algorithm = value,
+            }
+        }
+        Ok((algorithm, lock))
+    }
+
     fn alter_action(&mut self, alter: &mut AlterTable) -> Result<()> {
         let actions = &mut alter.actions;
         if self.take_word("ADD") {

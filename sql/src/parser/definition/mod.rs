@@ -55,13 +55,8 @@ impl Parser<'_> {
             let table = self.table_name()?;
             index.parts = self.parenthesized_list(Self::index_part)?;
             self.index_options(&mut index)?;
-            // ALGORITHM and LOCK.
-            while self.is_any_word(&["ALGORITHM", "LOCK"]) {
-                self.advance();
-                self.take_symbol("=");
-                self.upper_word()?;
-            }
-            return Ok(Statement::CreateIndex { table, index });
+            let (algorithm, lock) = self.algorithm_and_lock()?;
+            return Ok(Statement::CreateIndex { table, index, algorithm, lock });
         }
         if self.peek().kind != Kind::Word || kind != IndexKind::Plain {
             return Err(self.unexpected());
@@ -164,16 +159,12 @@ impl Parser<'_> {
             return Ok(Statement::DropDatabase { name: self.name()?, if_exists });
         }
         if self.take_word("INDEX") {
-            self.if_exists()?;
+            let if_exists = self.if_exists()?;
             let name = self.any_name()?;
             self.expect_word("ON")?;
             let table = self.table_name()?;
-            while self.is_any_word(&["ALGORITHM", "LOCK"]) {
-                self.advance();
-                self.take_symbol("=");
-                self.upper_word()?;
-            }
-            return Ok(Statement::DropIndex { table, name });
+            let (algorithm, lock) = self.algorithm_and_lock()?;
+            return Ok(Statement::DropIndex { table, name, if_exists, algorithm, lock });
         }
         if self.take_word("VIEW") {
             let if_exists = self.if_exists()?;

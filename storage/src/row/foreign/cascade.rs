@@ -241,7 +241,13 @@ impl Parent<'_> {
             let values = values.iter().flatten();
             let changes: Vec<(usize, Option<&[u8]>)> =
                 values.map(|(column, value)| (*column, value.as_deref())).collect();
-            update_at(self.ctx, trx, child, &row, &changes, &step, followers)?;
+            // The ordinal that storage tells is one of the child's indexes: the caller knows the parent.
+            update_at(self.ctx, trx, child, &row, &changes, &step, followers).map_err(|error| match error {
+                Error::DuplicateKey { index } => {
+                    Error::ForeignDuplicate { table: child.name.clone(), index: child.indexes[index].name.clone() }
+                }
+                error => error,
+            })?;
         }
         if count > 0 {
             followers.push((child.state.clone(), if deletes { -count } else { 0 }));

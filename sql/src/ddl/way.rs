@@ -1,0 +1,275 @@
+//! How ALTER TABLE does what it is asked for: by the cheapest way that is atomic as a whole.
+//!
+//! ```text
+//! way        what changes                                              ALGORITHM              LOCK
+//! Instant    options, defaults, comments, names, foreign keys          INSTANT INPLACE COPY   any
+//! InPlace    indexes are built beside the rows                                 INPLACE COPY   EXCLUSIVE
+//!            indexes are dropped                                               INPLACE COPY   any
+//! Rebuild    columns come, go or move, NULL or NOT NULL, encryption,           INPLACE COPY   EXCLUSIVE
+//!            another clustered index, FORCE
+//! Copy       values get another type                                                   COPY   EXCLUSIVE
+//! ```
+//!
+//! ALGORITHM and LOCK are promises that a statement asks for: a statement that needs more than it allows itself is refused
+//! (1845, 1846), and ALGORITHM=COPY copies. While rows are read to build something the table is its own: so LOCK=NONE and
+//! LOCK=SHARED, which let others write or read meanwhile, are refused there. ALGORITHM=INPLACE means what it means in
+//! MySQL: the engine does it by itself, if need be in a new file.
+//!
+//! A copied row takes each column from where the new definition says: the stored bytes as they are, a conversion as in an
+//! INSERT in the session's mode, or the default of a new column.
+
+use std::sync::Arc;
+
+use storage::schema::{Row, TableDefinition};
+use storage::{Alteration, Table};
+
+use super::alter::Change;
+use super::copy::{Copier, Source};
+use super::{Context, Outcome, bare};
+use crate::catalog::storage_error;
+use crate::error::{Error, Result};
+use crate::executor::change::entry_text;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Way {
+    Instant,
+    InPlace { builds: bool },
+    Rebuild,
+    Copy,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Algorithm {
+    Instant,
+    InPlace,
+    /// MariaDB's: in place, and not by a rebuild.
+    NoCopy,
+    Copy,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Lock {
+    None,
+    Shared,
+    Exclusive,
+}
+
+/// What a statement promises itself; None = DEFAULT, whatever it takes.
+pub struct Asked {
+    algorithm: Option<Algorithm>,
+    lock: Option<Lock>,
+}
+
+impl Asked {
+    /// The words behind ALGORITHM= and LOCK=.
+    pub fn of(algorithm: Option<&str>, lock: Option<&str>) -> Result<Asked> {
+        let asked = Asked {
+            algorithm: match algorithm.map(str::to_ascii_uppercase).as_deref() {
+                None | Some("DEFAULT") => None,
+                Some("INSTANT") => Some(Algorithm::Instant),
+                Some("INPLACE") => Some(Algorithm::InPlace),
+                Some("NOCOPY") => Some(Algorithm::NoCopy),
+                Some("COPY") => Some(Algorithm::Copy),
+                Some(_) => {
+                    let word = algorithm.unwrap_or_default();
+                    return Err(Error::new(1800, b"HY000", format!("Unknown ALGORITHM '{word}'")));
+                }
+            },
+            lock: match lock.map(str::to_ascii_uppercase).as_deref() {
+                None | Some("DEFAULT") => None,
+                Some("NONE") => Some(Lock::None),
+                Some("SHARED") => Some(Lock::Shared),
+                Some("EXCLUSIVE") => Some(Lock::Exclusive),
+                Some(_) => {
+                    let word = lock.unwrap_or_default();
+                    return Err(Error::new(1801, b"HY000", format!("Unknown LOCK type '{word}'")));
+                }
+            },
+        };
+        if asked.algorithm == Some(Algorithm::Instant) && asked.lock.is_some() {
+            let usage = "Incorrect usage of ALGORITHM=INSTANT and LOCK=NONE/SHARED/EXCLUSIVE";
+            return Err(Error::new(1221, b"HY000", usage));
+        }
+        Ok(asked)
+    }
+
+    /// Whether a statement that could go this way may, and by which it goes.
+    fn allow(&self, way: Way) -> Result<Way> {
+        let refused = |what: &str, reason: Option<&str>, instead: &str| {
+            Err(match reason {
+                Some(reason) => {
+                    Error::new(1846, b"0A000", format!("{what} is not supported. Reason: {reason}. Try {instead}."))
+                }
+                None => {
+                    Error::new(1845, b"0A000", format!("{what} is not supported for this operation. Try {instead}."))
+                }
+            })
+        };
+        match (self.algorithm, way) {
+            (None | Some(Algorithm::Copy), _)
+            | (Some(_), Way::Instant)
+            | (Some(Algorithm::InPlace | Algorithm::NoCopy), Way::InPlace { .. })
+            | (Some(Algorithm::InPlace), Way::Rebuild) => {}
+            (Some(Algorithm::Instant), Way::Copy) => {
+                return refused("ALGORITHM=INSTANT", Some("Need to rebuild the table to change column type"), "ALGORITHM=COPY");
+            }
+            (Some(Algorithm::Instant), _) => {
+                return refused("ALGORITHM=INSTANT", None, "ALGORITHM=COPY/INPLACE");
+            }
+            (Some(Algorithm::NoCopy), Way::Rebuild) => {
+                return refused("ALGORITHM=NOCOPY", None, "ALGORITHM=INPLACE");
+            }
+            (Some(Algorithm::InPlace), Way::Copy) => {
+                return refused("ALGORITHM=INPLACE", Some("Cannot change column type INPLACE"), "ALGORITHM=COPY");
+            }
+            (Some(Algorithm::NoCopy), Way::Copy) => {
+                return refused("ALGORITHM=NOCOPY", Some("Cannot change column type INPLACE"), "ALGORITHM=COPY");
+            }
+        }
+        // A copy that is asked for is one, whatever would do.
+        let way = if self.algorithm == Some(Algorithm::Copy) { way.max(Way::Rebuild) } else { way };
+        let lock = match self.lock {
+            Some(Lock::None) => "LOCK=NONE",
+            Some(Lock::Shared) => "LOCK=SHARED",
+            _ => return Ok(way),
+        };
+        match way {
+            Way::Instant | Way::InPlace { builds: false } => Ok(way),
+            Way::InPlace { builds: true } => {
+                refused(lock, Some("An index is built while nobody else uses the table"), "LOCK=EXCLUSIVE")
+            }
+            Way::Rebuild | Way::Copy => {
+                refused(lock, Some("Rows are copied while nobody else uses the table"), "LOCK=EXCLUSIVE")
+            }
+        }
+    }
+}
+
+impl Change {
+    /// The cheapest way, as far as the rows are concerned.
+    fn way(&self, table: &Table) -> Way {
+        let mut way = Way::Instant;
+        for (column, source) in self.definition.columns.iter().zip(&self.sources) {
+            let Source::Old(ordinal) = source else {
+                way = way.max(Way::Rebuild);
+                continue;
+            };
+            let old = &table.columns[*ordinal];
+            if old.ty != column.ty {
+                way = Way::Copy;
+            }
+            // Rows without a number get one.
+            if old.nullable != column.nullable || (column.auto_increment && !old.auto_increment) {
+                way = way.max(Way::Rebuild);
+            }
+        }
+        let in_order = self.sources.iter().enumerate().all(|(at, source)| *source == Source::Old(at));
+        if self.converts {
+            way = Way::Copy;
+        }
+        if !in_order
+            || self.sources.len() != table.columns.len()
+            || self.force
+            || self.definition.options.encrypted != table.options.encrypted
+        {
+            way = way.max(Way::Rebuild);
+        }
+        way
+    }
+
+    /// Copies the rows by `run`, and says what stopped it.
+    fn copy<'t>(
+        &self,
+        context: &Context<'_>,
+        table: &Table,
+        definition: &TableDefinition,
+        run: impl FnOnce(Option<&mut storage::RowMap<'_>>) -> storage::Result<(Arc<Table>, u64)> + 't,
+    ) -> Result<u64> {
+        let mut copier = Copier::new(context, table, definition, &self.sources)?;
+        let same = copier.is_identity();
+        let mut map = |row: &Row| copier.row(row);
+        let result = run(if same { None } else { Some(&mut map) });
+        if let Some(error) = copier.failure.take() {
+            return Err(error);
+        }
+        match result {
+            Ok((_, rows)) => Ok(rows),
+            Err(error) => Err(alter_error(context, error, &table.name, definition)),
+        }
+    }
+}
+
+/// Performs the statement; tells also whether rows were written anew.
+pub fn perform(
+    mut change: Change,
+    context: &Context<'_>,
+    mut alteration: Alteration<'_>,
+    asked: &Asked,
+) -> Result<(Outcome, bool)> {
+    let table = alteration.table().clone();
+    let definition = std::mem::take(&mut change.definition);
+    alteration.definition = definition.clone();
+    change.definition = definition;
+    alteration.renamed_indexes = std::mem::take(&mut change.renamed_indexes);
+    alteration.auto_increment = change.auto_increment;
+    let mut way = change.way(&table);
+    if !alteration.keeps_order() {
+        way = way.max(Way::Rebuild);
+    }
+    let builds = alteration.indexes_to_build() > 0;
+    let shown = table.indexes.iter().filter(|index| !index.is_hidden()).count();
+    if builds || shown > change.definition.indexes.len() {
+        way = way.max(Way::InPlace { builds });
+    }
+    let way = asked.allow(way)?;
+    let copied = match way {
+        Way::Instant | Way::InPlace { .. } => {
+            let done = alteration.in_place();
+            done.map_err(|error| alter_error(context, error, &table.name, &change.definition))?;
+            0
+        }
+        Way::Rebuild | Way::Copy => {
+            change.copy(context, &table, &change.definition, |map| alteration.copy(map))?
+        }
+    };
+    let affected = if way == Way::Copy { copied } else { 0 };
+    Ok((Outcome::records(copied, affected)?, way >= Way::Rebuild))
+}
+
+/// A temporary table is copied whatever changes: nobody else can look at it meanwhile.
+pub fn perform_temporary(
+    change: Change,
+    context: &Context<'_>,
+    table: &Arc<Table>,
+    asked: &Asked,
+) -> Result<(Outcome, bool)> {
+    let Some(own) = &context.wait.temporary else { return Err(Error::internal("a temporary table of nobody")) };
+    let way = change.way(table);
+    if let Some(Algorithm::Instant | Algorithm::InPlace | Algorithm::NoCopy) = asked.algorithm {
+        let text = "ALGORITHM=INPLACE is not supported for this operation. Try ALGORITHM=COPY.";
+        return Err(Error::new(1845, b"0A000", text));
+    }
+    let copied = change.copy(context, table, &change.definition, |map| {
+        let definition = change.definition.clone();
+        let interrupt = &context.wait.interrupt;
+        own.rebuild(&table.database, &table.name, definition, change.auto_increment, map, interrupt)
+    })?;
+    Ok((Outcome::records(copied, if way == Way::Copy { copied } else { 0 })?, true))
+}
+
+/// What storage says of a table that gets a new definition.
+fn alter_error(context: &Context<'_>, error: storage::Error, table: &str, definition: &TableDefinition) -> Error {
+    match error {
+        storage::Error::DuplicateRows(rows) => {
+            let Some(index) = definition.indexes.iter().find(|index| index.name == rows.index) else {
+                return Error::duplicate_entry("", &format!("{table}.{}", rows.index));
+            };
+            let value = |place: usize| rows.key.get(place)?.as_deref();
+            let entry = entry_text(&definition.columns, &index.parts, context.eval.zone, &value);
+            let name = if index.primary { "PRIMARY" } else { &index.name };
+            Error::duplicate_entry(&entry, &format!("{table}.{name}"))
+        }
+        storage::Error::Exists(name) => Error::table_exists(bare(&name)),
+        other => storage_error(other),
+    }
+}

@@ -1,0 +1,334 @@
+//! Changing the description of a table that belongs to the statement: see `locked`.
+//!
+//! ```text
+//!   in place   new indexes are built beside the rows -> rows of the dictionary -> commit -> dropped indexes are freed
+//!   copy       a new file beside the old, filled -> files exchanged -> rows of the dictionary -> commit -> old file
+//! ```
+//!
+//! Either is one [`Ddl`], with everything that belongs to the statement: columns, indexes, foreign keys (of this table and
+//! of those that refer to it), options, the table's name, and where AUTO_INCREMENT goes on.
+//!
+//! An index of the new definition is one that the table has, if it has the same name (but for `renamed_indexes`) and the
+//! same parts; otherwise it is built.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use format::ids::{IndexId, PageNo};
+
+use super::locked::LockedTables;
+use super::relations::{self, Followed};
+use super::tables::{FIXED_PAGES, path_of};
+use super::{Engine, Relatives, RowMap, TrxOptions, auto_increment};
+use crate::btree;
+use crate::dictionary::{self, Action, Ddl, Identity, Table};
+use crate::error::{Error, Result};
+use crate::mtr::Mtr;
+use crate::row;
+use crate::schema::{self, Index, IndexDefinition, TableDefinition, TableOptions, same_name};
+use crate::segment;
+
+/// A table whose name is locked, with the description that it is to get.
+pub struct Alteration<'l> {
+    locked: &'l LockedTables<'l>,
+    old: Arc<Table>,
+    /// The table's own description at first. Another name makes this a RENAME as well.
+    pub definition: TableDefinition,
+    /// Indexes that only get another name: (old, new).
+    pub renamed_indexes: Vec<(Box<str>, Box<str>)>,
+    /// The value that AUTO_INCREMENT is to give next; None = it goes on, or begins behind what is there.
+    pub auto_increment: Option<u64>,
+}
+
+/// A definition that has been found to be possible.
+struct Settled {
+    definition: TableDefinition,
+    /// Names of the foreign keys that the table did not have.
+    new_keys: Vec<Box<str>>,
+    is_renamed: bool,
+}
+
+impl<'l> Alteration<'l> {
+    pub(super) fn of(locked: &'l LockedTables<'l>, old: Arc<Table>) -> Alteration<'l> {
+        let definition = old.definition();
+        Alteration { locked, old, definition, renamed_indexes: Vec::new(), auto_increment: None }
+    }
+
+    /// The table as it is.
+    pub fn table(&self) -> &Arc<Table> {
+        &self.old
+    }
+
+    /// The ordinal of an index of the new definition in the old table; None = it has to be built.
+    fn origin(&self, asked: &IndexDefinition) -> Option<usize> {
+        let was = self.renamed_indexes.iter().find(|(_, new)| same_name(new, &asked.name));
+        let name = was.map_or(&asked.name, |(old, _)| old);
+        let same = |index: &Index| {
+            same_name(&index.name, name)
+                && index.unique == (asked.unique || asked.primary)
+                && index.primary == asked.primary
+                && index.parts == asked.parts
+        };
+        self.old.indexes.iter().position(same)
+    }
+
+    /// Whether the rows stay in their order, so that [`in_place`](Self::in_place) can do it. What becomes of their bytes is
+    /// for the caller to know.
+    pub fn keeps_order(&self) -> bool {
+        let order = dictionary::index_order(&self.definition);
+        order.first().is_some_and(|first| self.origin(first) == Some(0))
+    }
+
+    /// How many indexes have to be built in place.
+    pub fn indexes_to_build(&self) -> usize {
+        let order = dictionary::index_order(&self.definition);
+        order.iter().filter(|index| self.origin(index).is_none()).count()
+    }
+
+    /// Whether the definition can be a table beside those that it refers to and that refer to it.
+    fn settle(&self) -> Result<Settled> {
+        let (locked, old) = (self.locked, &self.old);
+        let (engine, checks) = (locked.engine, locked.wait.foreign_key_checks);
+        let mut definition = self.definition.clone();
+        let to = (definition.database.clone(), definition.name.clone());
+        (definition.database, definition.name) = (old.database.clone(), old.name.clone());
+        let is_renamed = to != (old.database.clone(), old.name.clone());
+        engine.settle_names(&mut definition);
+        locked.check_relatives(&definition, Some(old))?;
+        engine.check_relations(&definition, Some(old), checks)?;
+        let mut new_keys: Vec<usize> = relations::new_keys(&definition, Some(old));
+        if is_renamed {
+            locked.check_free((&to.0, &to.1))?;
+            for (database, name) in engine.inner.dictionary.children_of(&old.database, &old.name) {
+                locked.check_locked(&database, &name)?;
+            }
+            let names = ((&*old.database, &*old.name), (&*to.0, &*to.1));
+            let order = Engine::rename_keys_of(&mut definition.foreign_keys, &old.name, &to.1, &[names]);
+            new_keys.iter_mut().for_each(|at| *at = order.iter().position(|was| was == at).unwrap_or(*at));
+            (definition.database, definition.name) = to;
+            // A table may come to be the parent of those that wait for one of its name.
+            engine.check_children(&definition, None, checks)?;
+        }
+        let new_keys = new_keys.into_iter().map(|at| definition.foreign_keys[at].name.clone()).collect();
+        Ok(Settled { definition, new_keys, is_renamed })
+    }
+
+    /// Changes the description, and builds and drops indexes; no row is touched.
+    pub fn in_place(self) -> Result<Arc<Table>> {
+        let settled = self.settle()?;
+        let (engine, wait, old) = (self.locked.engine, self.locked.wait, &self.old);
+        let (store, dictionary) = (&engine.inner.store, &engine.inner.dictionary);
+        let origins: Vec<Option<usize>> =
+            dictionary::index_order(&self.definition).iter().map(|index| self.origin(index)).collect();
+        if origins.first() != Some(&Some(0)) || self.definition.columns.len() != old.columns.len() {
+            return Err(Error::Unsupported("moving rows in place".into()));
+        }
+        let built: Vec<usize> = (0..origins.len()).filter(|at| origins[*at].is_none()).collect();
+        let dropped: Vec<IndexId> = (0..old.indexes.len())
+            .filter(|at| !origins.contains(&Some(*at)))
+            .map(|at| old.indexes[at].id)
+            .collect();
+        let numbers = |origin: &Option<usize>| {
+            origin.map_or((IndexId(0), PageNo(0)), |at| (old.indexes[at].id, old.indexes[at].root))
+        };
+        let mut identity = Identity {
+            id: old.id,
+            space: old.space,
+            created_us: old.created_us,
+            indexes: origins.iter().map(numbers).collect(),
+        };
+        // A definition that cannot be a table fails before it has cost anything.
+        dictionary::describe(&settled.definition, &identity)?;
+        let mut ddl = engine.begin_ddl()?;
+        if !built.is_empty() {
+            let ids = dictionary::new_ids(store, built.len())?;
+            for (number, at) in built.iter().enumerate() {
+                let id = IndexId(ids.index.0 + number as u64);
+                ddl.will_take_back(Action::DropIndex { space: old.space, index: id })?;
+                let room = segment::reserve(store, old.space, FIXED_PAGES)?;
+                store.check_headroom()?;
+                let mut mtr = Mtr::begin(store);
+                identity.indexes[*at] = (id, btree::create(&mut mtr, old.space, id)?);
+                mtr.commit();
+                drop(room);
+            }
+        }
+        let mut changed = dictionary::describe(&settled.definition, &identity)?;
+        changed.state = old.state.clone();
+        let changed = Arc::new(row::Table::open(store, Arc::new(changed))?);
+        // The leaves are read without a transaction: purge might merge them on the way.
+        let purge = (!built.is_empty()).then(|| dictionary.stop_purge());
+        for at in &built {
+            engine.inner.fill_index(&changed, *at, &wait.interrupt)?;
+        }
+        if wait.foreign_key_checks {
+            engine.check_rows(&changed, &settled.new_keys, &wait.interrupt)?;
+        }
+        ddl.delete_table(old)?;
+        ddl.insert_table(&changed)?;
+        for index in &dropped {
+            ddl.will_do_afterwards(Action::DropIndex { space: old.space, index: *index })?;
+        }
+        if settled.is_renamed {
+            engine.move_file(&mut ddl, old.space, &path_of(old), &path_of(&changed))?;
+        }
+        let last_given = match self.auto_increment {
+            Some(_) => {
+                auto_increment::after_alter(&engine.inner, old, &changed, self.auto_increment, &wait.interrupt)?
+            }
+            None => None,
+        };
+        if let Some(to) = last_given {
+            let from = auto_increment::read_last_given(store, old)?;
+            let root = old.clustered().root;
+            ddl.will_do_afterwards(Action::SetLastGiven { space: old.space, root, from, to })?;
+        }
+        let followed = engine.follow(&mut ddl, old, &settled.definition)?;
+        let changed = Arc::into_inner(changed).expect("nobody else has it yet");
+        let afterwards = ddl.commit()?;
+        let _purge = purge.unwrap_or_else(|| dictionary.stop_purge());
+        // Read views that are older may read on if nothing but words has changed.
+        let since = match built.is_empty() && dropped.is_empty() && !settled.is_renamed {
+            true => old.since(),
+            false => engine.inner.registry.next_id(),
+        };
+        let shown = self.show(&settled, changed, since, followed);
+        afterwards.run();
+        if let Some(last) = last_given {
+            shown.state.auto_increment_next.store(last.saturating_add(1), Ordering::Release);
+        }
+        if let Some(space) = store.space(shown.space) {
+            space.set_transform(dictionary::transform(&shown.options, &engine.config()));
+            space.set_atomic_writes(shown.options.atomic_writes);
+        }
+        Ok(shown)
+    }
+
+    /// Copies the rows into a new file, which takes the old one's place. Without a `map` the columns are the same. Returns
+    /// the new table and its number of rows.
+    pub fn copy(self, map: Option<&mut RowMap<'_>>) -> Result<(Arc<Table>, u64)> {
+        let settled = self.settle()?;
+        let (engine, wait, old) = (self.locked.engine, self.locked.wait, &self.old);
+        let mut ddl = engine.begin_ddl()?;
+        let new = engine.make_table(&mut ddl, &settled.definition, |space| {
+            dictionary::temporary_path(&old.database, space.0)
+        })?;
+        let new = Arc::new(new);
+        let count = engine.inner.copy_rows(old, &new, map, &wait.interrupt)?;
+        if wait.foreign_key_checks {
+            engine.check_rows(&new, &settled.new_keys, &wait.interrupt)?;
+        }
+        let last = auto_increment::after_alter(&engine.inner, old, &new, self.auto_increment, &wait.interrupt)?;
+        if let Some(last) = last {
+            auto_increment::write_last_given(&engine.inner.store, &new, last)?;
+        }
+        new.state.rows.store(count, Ordering::Relaxed);
+        let followed = engine.follow(&mut ddl, old, &settled.definition)?;
+        let new = Arc::into_inner(new).expect("nobody else has it yet");
+        let afterwards = engine.exchange(ddl, old, &new)?;
+        let _purge = engine.inner.dictionary.stop_purge();
+        let shown = self.show(&settled, new, engine.inner.registry.next_id(), followed);
+        afterwards.run();
+        Ok((shown, count))
+    }
+
+    /// Shows the table by its new description, after the commit.
+    fn show(
+        &self,
+        settled: &Settled,
+        changed: row::Table,
+        since: format::ids::TrxId,
+        followed: Vec<Followed>,
+    ) -> Arc<Table> {
+        let (engine, old) = (self.locked.engine, &self.old);
+        if settled.is_renamed {
+            engine.inner.dictionary.remove_table(&old.database, &old.name);
+        }
+        let shown = engine.inner.dictionary.put_table(changed, since);
+        engine.show_followed(followed);
+        shown
+    }
+}
+
+impl Engine {
+    /// Gives every child of a table that gets this definition the new names of the table and of its columns. They are to be
+    /// shown after the commit.
+    fn follow(&self, ddl: &mut Ddl<'_>, old: &schema::Table, definition: &TableDefinition) -> Result<Vec<Followed>> {
+        let is_renamed = (&old.database, &old.name) != (&definition.database, &definition.name);
+        if definition.renamed_columns.is_empty() && !is_renamed {
+            return Ok(Vec::new());
+        }
+        self.follow_parent(ddl, (&old.database, &old.name), definition)
+    }
+
+    /// Exchanges the files of a table and its successor, and commits.
+    pub(super) fn exchange<'e>(
+        &'e self,
+        mut ddl: Ddl<'e>,
+        old: &Arc<Table>,
+        new: &row::Table,
+    ) -> Result<dictionary::Afterwards<'e>> {
+        let beside = dictionary::temporary_path(&old.database, new.space.0);
+        let aside = dictionary::temporary_path(&old.database, old.space.0);
+        ddl.delete_table(old)?;
+        ddl.insert_table(new)?;
+        self.move_file(&mut ddl, old.space, &path_of(old), &aside)?;
+        self.move_file(&mut ddl, new.space, &beside, &path_of(new))?;
+        ddl.will_do_afterwards(Action::DropSpace { space: old.space, path: aside.into() })?;
+        ddl.commit()
+    }
+
+    // One change at a time
+
+    /// Changes options in place: pages take the new form when they are next written.
+    pub fn alter_table_options(
+        &self,
+        database: &str,
+        name: &str,
+        wait: &TrxOptions,
+        change: &mut dyn FnMut(&mut TableOptions),
+    ) -> Result<Arc<Table>> {
+        let locked = self.lock_definitions(&[(database, name)], Relatives::Alone, wait)?;
+        let mut alteration = locked.alter(database, name)?;
+        change(&mut alteration.definition.options);
+        alteration.in_place()
+    }
+
+    /// Adds a secondary index.
+    pub fn create_index(
+        &self,
+        database: &str,
+        name: &str,
+        index: IndexDefinition,
+        wait: &TrxOptions,
+    ) -> Result<Arc<Table>> {
+        let locked = self.lock_definitions(&[(database, name)], Relatives::Alone, wait)?;
+        let mut alteration = locked.alter(database, name)?;
+        alteration.definition.indexes.push(index);
+        alteration.in_place()
+    }
+
+    /// Takes a secondary index away.
+    pub fn drop_index(&self, database: &str, name: &str, index: &str, wait: &TrxOptions) -> Result<Arc<Table>> {
+        let locked = self.lock_definitions(&[(database, name)], Relatives::Along, wait)?;
+        let mut alteration = locked.alter(database, name)?;
+        let indexes = &mut alteration.definition.indexes;
+        let at = indexes.iter().position(|other| same_name(&other.name, index));
+        indexes.remove(at.ok_or_else(|| Error::NotFound(format!("index {index}").into()))?);
+        alteration.in_place()
+    }
+
+    /// Copies a table into a new file, by its definition as `change` leaves it.
+    pub fn rebuild_table(
+        &self,
+        database: &str,
+        name: &str,
+        change: impl FnOnce(&mut TableDefinition),
+        wait: &TrxOptions,
+    ) -> Result<(Arc<Table>, u64)> {
+        let locked = self.lock_definitions(&[(database, name)], Relatives::Along, wait)?;
+        let mut alteration = locked.alter(database, name)?;
+        change(&mut alteration.definition);
+        alteration.copy(None)
+    }
+}
