@@ -8,6 +8,7 @@
 //! bench filesystems  kill -9 and power cuts on ext4, XFS, btrfs ... in image files
 //! bench anomalies  random transactions on lists, kill -9; circles that the isolation level excludes
 //! bench bank       transfers while the server is killed; no sum is wrong, nothing is lost
+//! bench ddl        sessions that alter one table at a time, with KILL and kill -9; no change is lost
 //! bench tpcc       TPC-C's consistency conditions after kill -9 under load
 //! bench isolation  interleavings at every level, beside MariaDB, as tables
 //! bench oltp       writing workloads in memory, 1 to 64 threads and ten hot rows
@@ -85,6 +86,8 @@ enum Verb {
     Anomalies(bench::anomalies::Arguments),
     /// Transfers by many connections while the server is killed: no sum is wrong, nothing is lost.
     Bank(bench::bank::Arguments),
+    /// Sessions that alter one table at a time, while the server is killed: no change is lost.
+    Ddl(bench::ddl::Arguments),
     /// TPC-C's consistency conditions 1 to 4 on a small warehouse, after kill -9 under load.
     Tpcc(bench::tpcc::Arguments),
     /// The interleavings of Hermitage and others at all levels, beside MariaDB: Markdown tables.
@@ -120,6 +123,7 @@ fn main() -> ExitCode {
         Verb::Filesystems(arguments) => bench::filesystems::run(&arguments),
         Verb::Anomalies(arguments) => bench::anomalies::run(&arguments),
         Verb::Bank(arguments) => bench::bank::run(&arguments),
+        Verb::Ddl(arguments) => bench::ddl::run(&arguments),
         Verb::Tpcc(arguments) => bench::tpcc::run(&arguments),
         Verb::Isolation => bench::isolation::play_all().map(|rows| print!("{}", bench::isolation::markdown(&rows))),
         Verb::Oltp(arguments) => bench::oltp::run(&arguments),

@@ -77,6 +77,14 @@ pub fn is_initialised(datadir: &Path) -> bool {
     datadir.join(accounts::FILE_NAME).is_file()
 }
 
+/// A page size is taken as it is or refused: it holds for ever.
+pub fn check_page_size(globals: &GlobalVariables) -> Result<(), String> {
+    match globals.number("innodb_page_size") {
+        4096 | 8192 | 16384 | 32768 | 65536 => Ok(()),
+        page_bytes => Err(format!("innodb_page_size must be 4K, 8K, 16K, 32K or 64K, not {page_bytes}")),
+    }
+}
+
 /// Makes a data directory; there must be nothing in it.
 pub fn create(globals: &GlobalVariables, datadir: &Path, root_password: &str) -> Result<(), String> {
     let fail = |doing: &str, cause: io::Error| format!("cannot {doing} {}: {cause}", datadir.display());
@@ -88,10 +96,7 @@ pub fn create(globals: &GlobalVariables, datadir: &Path, root_password: &str) ->
     if entries.next().is_some() {
         return Err(format!("{} is not empty: a data directory is made in an empty one", datadir.display()));
     }
-    let page_bytes = globals.number("innodb_page_size");
-    if !page_bytes.is_power_of_two() {
-        return Err(format!("innodb_page_size must be 4K, 8K, 16K, 32K or 64K, not {page_bytes}"));
-    }
+    check_page_size(globals)?;
     let disk = Arc::new(LinuxDisk::new(datadir));
     Engine::create(disk, &engine_config(globals)).map_err(|cause| format!("cannot make the data files: {cause}"))?;
     let text = globals.text("default_authentication_plugin");

@@ -210,6 +210,7 @@ pub fn start(globals: GlobalVariables, options: &Options) -> Result<Running, Str
 }
 
 fn open_engine(globals: &GlobalVariables, datadir: &Path) -> Result<Arc<Engine>, String> {
+    init::check_page_size(globals)?;
     let disk = Arc::new(LinuxDisk::new(datadir));
     let mut config = engine_config(globals);
     // Connections need descriptors, too.

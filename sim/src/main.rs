@@ -18,6 +18,7 @@ mod concurrent;
 mod damage;
 mod ddl;
 mod device;
+mod facts;
 mod family;
 mod model;
 mod report;

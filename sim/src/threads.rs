@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use storage::io::Disk;
 use storage::io::sim::{Random, SimDisk};
-use storage::schema::{Compression, ReadMode, Row};
+use storage::schema::{Compression, ReadMode, Row, TableDefinition};
 use storage::{Config, Engine, Error, Isolation, Table, Trx, TrxOptions};
 
 use crate::Talk;
@@ -26,7 +26,7 @@ use crate::model::{ModelRow, ModelTable};
 use crate::report::Report;
 use crate::workload::{self, BODY, BODY_INDEX, DATABASE, K, NAME};
 
-const ROWS: &str = "rows";
+pub const ROWS: &str = "rows";
 const ACCOUNTS: &str = "accounts";
 const ACCOUNT_COUNT: i64 = 24;
 const AMOUNT: i32 = 1000;
@@ -36,7 +36,7 @@ const PATIENCE: Duration = Duration::from_secs(100);
 
 /// What is to fail in one life, by the number of the call, or that the disk may be full.
 #[derive(Clone, Copy, Debug, Default)]
-struct Failing {
+pub struct Failing {
     sync: Option<u64>,
     read: Option<u64>,
     write: Option<u64>,
@@ -82,7 +82,7 @@ impl Failing {
     }
 
     /// What an error means for whoever gets it.
-    fn judge(&self, error: Error, disk: &SimDisk, doing: &str) -> Stop {
+    pub fn judge(&self, error: Error, disk: &SimDisk, doing: &str) -> Stop {
         match error {
             Error::Deadlock | Error::LockWaitTimeout | Error::DuplicateKey { index: 2 } => Stop::Again,
             Error::Io { .. } | Error::Poisoned | Error::RollingBack if self.ends_writing(disk) => Stop::Gone,
@@ -122,7 +122,7 @@ struct Known {
     perhaps: Option<Rows>,
 }
 
-fn options(isolation: Isolation) -> TrxOptions {
+pub fn options(isolation: Isolation) -> TrxOptions {
     TrxOptions {
         isolation,
         lock_wait_timeout: Duration::from_millis(30),
@@ -299,17 +299,19 @@ fn live(
             (outcome, worker.known, worker.report)
         }));
     }
-    let changer = {
+    type Change = fn(&Arc<Engine>, &SimDisk, Failing, Random, &AtomicBool) -> Result<Report, String>;
+    let changes: [Change; 2] = [change_shapes, crate::facts::keep_facts];
+    let changers = changes.map(|change| {
         let (engine, disk, stop, send) = (engine.clone(), disk.clone(), stop.clone(), send.clone());
         let random = Random::new(random.next());
         std::thread::spawn(move || {
-            let outcome = change_shapes(&engine, &disk, failing, random, &stop);
+            let outcome = change(&engine, &disk, failing, random, &stop);
             let _ = send.send(());
             outcome
         })
-    };
+    });
     drop(send);
-    for done in 0..=count {
+    for done in 0..count + changers.len() {
         if done == count {
             stop.store(true, Ordering::Relaxed);
         }
@@ -333,10 +335,12 @@ fn live(
             Err(cause) => failure = failure.or(Some(format!("a worker panicked: {}", message(&*cause)))),
         }
     }
-    match changer.join() {
-        Ok(Ok(counted)) => report.merge(&counted),
-        Ok(Err(error)) => failure = failure.or(Some(error)),
-        Err(cause) => failure = failure.or(Some(format!("DDL panicked: {}", message(&*cause)))),
+    for changer in changers {
+        match changer.join() {
+            Ok(Ok(counted)) => report.merge(&counted),
+            Ok(Err(error)) => failure = failure.or(Some(error)),
+            Err(cause) => failure = failure.or(Some(format!("DDL panicked: {}", message(&*cause)))),
+        }
     }
     match failure {
         Some(failure) => Err(failure),
@@ -361,7 +365,7 @@ struct Worker {
 }
 
 /// How a transaction ended, other than well.
-enum Stop {
+pub enum Stop {
     /// Nothing of it has happened; the next one may be luckier.
     Again,
     /// The disk is gone.
@@ -555,7 +559,10 @@ fn change_shapes(
         let codec = codec[random.below(4) as usize];
         let outcome = match random.below(6) {
             0 => {
-                let change = |own: &mut TableDefinition| own.options = workload::definition(name, codec).options;
+                let wanted = workload::definition(name, codec).options;
+                let change = |own: &mut TableDefinition| {
+                    (own.options.compression, own.options.encrypted) = (wanted.compression, wanted.encrypted);
+                };
                 engine.rebuild_table(DATABASE, name, change, &wait).map(|_| ())
             }
             1 => engine

@@ -69,7 +69,13 @@ const fn kind(name: &'static str, done: &'static str, undone: &'static str, fact
 }
 
 const KINDS: [Kind; 26] = [
-    kind("column", "ALTER TABLE t ADD COLUMN x# INT NOT NULL DEFAULT 7", "ALTER TABLE t DROP COLUMN x#", "`x#` int", false),
+    kind(
+        "column",
+        "ALTER TABLE t ADD COLUMN x# INT NOT NULL DEFAULT 7",
+        "ALTER TABLE t DROP COLUMN x#",
+        "`x#` int",
+        false,
+    ),
     kind("first", "ALTER TABLE t ADD COLUMN f# INT FIRST", "ALTER TABLE t DROP COLUMN f#", "`f#` int", false),
     kind("move", "ALTER TABLE t MODIFY b INT AFTER id", "ALTER TABLE t MODIFY b INT AFTER a", "", true),
     kind("type", "ALTER TABLE t MODIFY d BIGINT", "ALTER TABLE t MODIFY d INT", "`d` bigint", true),
@@ -77,7 +83,13 @@ const KINDS: [Kind; 26] = [
     kind("index", "ALTER TABLE t ADD INDEX i# (a)", "ALTER TABLE t DROP INDEX i#", "`i#` (`a`)", false),
     kind("unique", "CREATE UNIQUE INDEX u# ON t (b, id)", "DROP INDEX u# ON t", "`u#` (`b`,`id`)", false),
     kind("index name", "ALTER TABLE t RENAME INDEX r# TO s#", "ALTER TABLE t RENAME INDEX s# TO r#", "`s#`", false),
-    kind("invisible", "ALTER TABLE t ALTER INDEX v# INVISIBLE", "ALTER TABLE t ALTER INDEX v# VISIBLE", "`v#` (`b`) /*", false),
+    kind(
+        "invisible",
+        "ALTER TABLE t ALTER INDEX v# INVISIBLE",
+        "ALTER TABLE t ALTER INDEX v# VISIBLE",
+        "`v#` (`b`) /*",
+        false,
+    ),
     kind("default", "ALTER TABLE t ALTER d SET DEFAULT 5", "ALTER TABLE t ALTER d DROP DEFAULT", "DEFAULT '5'", true),
     kind("comment", "ALTER TABLE t COMMENT 'said'", "ALTER TABLE t COMMENT ''", "COMMENT='said'", true),
     kind("codec", "ALTER TABLE t COMPRESSION='lz4'", "ALTER TABLE t COMPRESSION='none'", "='lz4'", true),
@@ -92,9 +104,15 @@ const KINDS: [Kind; 26] = [
         false,
     ),
     kind("parent", "ALTER TABLE parent ADD COLUMN y# INT FIRST", "ALTER TABLE parent DROP COLUMN y#", "", false),
-    kind("parent's key", "ALTER TABLE parent RENAME COLUMN id TO jd", "ALTER TABLE parent RENAME COLUMN jd TO id", "", true),
+    kind(
+        "parent's key",
+        "ALTER TABLE parent RENAME COLUMN id TO jd",
+        "ALTER TABLE parent RENAME COLUMN jd TO id",
+        "",
+        true,
+    ),
     kind("optimize", "OPTIMIZE TABLE t", "ANALYZE TABLE t", "", false),
-    kind("check", "CHECK TABLE t", "CHECKSUM TABLE t", "", false),
+    kind("checksum", "CHECKSUM TABLE t", "CHECKSUM TABLE t", "", false),
     kind("name", "RENAME TABLE t TO away", "RENAME TABLE away TO t", "", true),
     kind("truncate", "TRUNCATE TABLE t", "TRUNCATE TABLE t", "", false),
     kind("like", "CREATE TABLE l# LIKE t", "DROP TABLE l#", "", false),
@@ -230,7 +248,7 @@ fn round(instance: &Arc<Instance>, kinds: [&'static Kind; 2], mut random: Random
     // Two of a kind that share a fact disagree about what is done.
     let kinds: Vec<&'static Kind> = if judges { kinds.to_vec() } else { vec![kinds[0]] };
     let stop = AtomicBool::new(false);
-    let outcome = thread::scope(|scope| {
+    let outcome: Result<(u32, Vec<u64>), String> = thread::scope(|scope| {
         let mut actors = Vec::new();
         let mut victims = Vec::new();
         for (number, kind) in kinds.into_iter().enumerate() {
@@ -281,7 +299,8 @@ fn round(instance: &Arc<Instance>, kinds: [&'static Kind; 2], mut random: Random
 #[test]
 fn every_pair_of_changes_is_kept() {
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
-    let clock = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(1, |age| age.as_nanos() as u64);
+    let clock =
+        std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(1, |age| age.as_nanos() as u64);
     let seed = number("STORM_SEED").unwrap_or(clock);
     let limit = Duration::from_secs(number("STORM_SECONDS").unwrap_or(12));
     println!("STORM_SEED={seed}");

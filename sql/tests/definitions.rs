@@ -37,26 +37,99 @@ impl Random {
 }
 
 const TYPES: [&str; 40] = [
-    "TINYINT", "SMALLINT UNSIGNED", "MEDIUMINT", "INT", "INTEGER UNSIGNED", "BIGINT", "BIGINT UNSIGNED", "BOOL", "BIT(7)",
-    "YEAR", "FLOAT", "FLOAT(7,3)", "FLOAT(30)", "DOUBLE", "DOUBLE(9,2) UNSIGNED", "DECIMAL(12,4)", "NUMERIC(65,30)",
-    "DATE", "TIME", "TIME(3)", "DATETIME", "DATETIME(6)", "TIMESTAMP NULL", "CHAR(5)", "VARCHAR(20)", "VARCHAR(300)",
-    "BINARY(4)", "VARBINARY(9)", "TINYTEXT", "TEXT", "MEDIUMTEXT", "LONGTEXT", "TINYBLOB", "BLOB", "LONGBLOB", "JSON",
-    "ENUM('a','it''s','b\\\\c','ä')", "SET('x','y z','')", "CHAR(0)", "TEXT(70000)",
+    "TINYINT",
+    "SMALLINT UNSIGNED",
+    "MEDIUMINT",
+    "INT",
+    "INTEGER UNSIGNED",
+    "BIGINT",
+    "BIGINT UNSIGNED",
+    "BOOL",
+    "BIT(7)",
+    "YEAR",
+    "FLOAT",
+    "FLOAT(7,3)",
+    "FLOAT(30)",
+    "DOUBLE",
+    "DOUBLE(9,2) UNSIGNED",
+    "DECIMAL(12,4)",
+    "NUMERIC(65,30)",
+    "DATE",
+    "TIME",
+    "TIME(3)",
+    "DATETIME",
+    "DATETIME(6)",
+    "TIMESTAMP NULL",
+    "CHAR(5)",
+    "VARCHAR(20)",
+    "VARCHAR(300)",
+    "BINARY(4)",
+    "VARBINARY(9)",
+    "TINYTEXT",
+    "TEXT",
+    "MEDIUMTEXT",
+    "LONGTEXT",
+    "TINYBLOB",
+    "BLOB",
+    "LONGBLOB",
+    "JSON",
+    "ENUM('a','it''s','b\\\\c','ä')",
+    "SET('x','y z','')",
+    "CHAR(0)",
+    "TEXT(70000)",
 ];
 const COLLATIONS: [&str; 9] = [
-    "", "", "CHARACTER SET latin1", "CHARACTER SET utf8mb4", "COLLATE utf8mb4_general_ci", "COLLATE utf8mb4_bin",
-    "CHARACTER SET latin1 COLLATE latin1_bin", "CHARACTER SET ascii", "BINARY",
+    "",
+    "",
+    "CHARACTER SET latin1",
+    "CHARACTER SET utf8mb4",
+    "COLLATE utf8mb4_general_ci",
+    "COLLATE utf8mb4_bin",
+    "CHARACTER SET latin1 COLLATE latin1_bin",
+    "CHARACTER SET ascii",
+    "BINARY",
 ];
 const OPTIONS: [&str; 40] = [
-    "ENGINE=InnoDB", "COMMENT='a ''comment'' \\\\ \\n of two lines'", "COMMENT=''", "DEFAULT CHARSET=latin1",
-    "CHARSET=utf8mb4 COLLATE=utf8mb4_bin", "COLLATE utf8mb4_general_ci", "CHARACTER SET ascii", "CHARSET=binary",
-    "AUTO_INCREMENT=77", "COMPRESSION='zlib'", "COMPRESSION='lz4'", "COMPRESSION='none'", "COMPRESSION='zstd'",
-    "PAGE_COMPRESSED=1", "PAGE_COMPRESSED=OFF", "`PAGE_COMPRESSED`='yes'", "PAGE_COMPRESSION_LEVEL=3", "ATOMIC_WRITES=ON",
-    "ATOMIC_WRITES='off'", "ROW_FORMAT=COMPACT", "ROW_FORMAT=DYNAMIC", "ROW_FORMAT=COMPRESSED", "KEY_BLOCK_SIZE=8",
-    "STATS_PERSISTENT=1", "STATS_AUTO_RECALC=0", "STATS_SAMPLE_PAGES=11", "STATS_PERSISTENT=DEFAULT", "MAX_ROWS=1000",
-    "MIN_ROWS=3", "AVG_ROW_LENGTH=9", "PACK_KEYS=1", "CHECKSUM=1", "DELAY_KEY_WRITE=1", "TRANSACTIONAL=1",
-    "AUTOEXTEND_SIZE=4M", "ENGINE_ATTRIBUTE='{\"a\": 1}'", "UNHEARD_OF=somebody", "`Strange name`='it''s'",
-    "DATA DIRECTORY='/nowhere'", "INSERT_METHOD=NO",
+    "ENGINE=InnoDB",
+    "COMMENT='a ''comment'' \\\\ \\n of two lines'",
+    "COMMENT=''",
+    "DEFAULT CHARSET=latin1",
+    "CHARSET=utf8mb4 COLLATE=utf8mb4_bin",
+    "COLLATE utf8mb4_general_ci",
+    "CHARACTER SET ascii",
+    "CHARSET=binary",
+    "AUTO_INCREMENT=77",
+    "COMPRESSION='zlib'",
+    "COMPRESSION='lz4'",
+    "COMPRESSION='none'",
+    "COMPRESSION='zstd'",
+    "PAGE_COMPRESSED=1",
+    "PAGE_COMPRESSED=OFF",
+    "`PAGE_COMPRESSED`='yes'",
+    "PAGE_COMPRESSION_LEVEL=3",
+    "ATOMIC_WRITES=ON",
+    "ATOMIC_WRITES='off'",
+    "ROW_FORMAT=COMPACT",
+    "ROW_FORMAT=DYNAMIC",
+    "ROW_FORMAT=COMPRESSED",
+    "KEY_BLOCK_SIZE=8",
+    "STATS_PERSISTENT=1",
+    "STATS_AUTO_RECALC=0",
+    "STATS_SAMPLE_PAGES=11",
+    "STATS_PERSISTENT=DEFAULT",
+    "MAX_ROWS=1000",
+    "MIN_ROWS=3",
+    "AVG_ROW_LENGTH=9",
+    "PACK_KEYS=1",
+    "CHECKSUM=1",
+    "DELAY_KEY_WRITE=1",
+    "TRANSACTIONAL=1",
+    "AUTOEXTEND_SIZE=4M",
+    "ENGINE_ATTRIBUTE='{\"a\": 1}'",
+    "UNHEARD_OF=somebody",
+    "`Strange name`='it''s'",
+    "DATA DIRECTORY='/nowhere'",
+    "INSERT_METHOD=NO",
 ];
 
 fn column(random: &mut Random, number: usize) -> String {
@@ -85,7 +158,9 @@ fn column(random: &mut Random, number: usize) -> String {
         "CHAR" | "VARCHAR" if !ty.ends_with("(0)") => {
             random.one(&["", " DEFAULT ''", " DEFAULT 'a''\\\\'", " DEFAULT NULL"]).to_string()
         }
-        "INT" | "BIGINT" | "DOUBLE" | "DECIMAL" => random.one(&["", " DEFAULT 3", " DEFAULT '7'", " DEFAULT (1 + 2)"]).into(),
+        "INT" | "BIGINT" | "DOUBLE" | "DECIMAL" => {
+            random.one(&["", " DEFAULT 3", " DEFAULT '7'", " DEFAULT (1 + 2)"]).into()
+        }
         "BIT" => random.one(&["", " DEFAULT b'101'"]).into(),
         "ENUM" => random.one(&["", " DEFAULT 'it''s'"]).into(),
         _ => String::new(),
@@ -99,7 +174,9 @@ fn column(random: &mut Random, number: usize) -> String {
 
 fn table(random: &mut Random) -> String {
     let count = 1 + random.below(6);
-    let mut parts = vec![random.one(&["id INT AUTO_INCREMENT PRIMARY KEY", "id INT NOT NULL UNIQUE", "id SERIAL", "id INT"]).to_string()];
+    let mut parts = vec![
+        random.one(&["id INT AUTO_INCREMENT PRIMARY KEY", "id INT NOT NULL UNIQUE", "id SERIAL", "id INT"]).to_string(),
+    ];
     for number in 0..count {
         parts.push(column(random, number));
     }

@@ -227,7 +227,9 @@ impl fmt::Display for Error {
             Error::DuplicateKey { index } => write!(f, "duplicate key in index {index}"),
             Error::DuplicateRows(rows) => write!(f, "two rows have one key in index {}", rows.index),
             Error::ForeignKey(violation) => write!(f, "a foreign key constraint fails ({})", violation.constraint),
-            Error::ForeignDuplicate { table, index } => write!(f, "a cascade leads to a duplicate key in {table}.{index}"),
+            Error::ForeignDuplicate { table, index } => {
+                write!(f, "a cascade leads to a duplicate key in {table}.{index}")
+            }
             Error::CascadeTooDeep { depth_max } => write!(f, "foreign keys cascade deeper than {depth_max} tables"),
             Error::ForeignKeyRefused(refusal) => write!(f, "at odds with a foreign key: {refusal:?}"),
             Error::NotFound(name) => write!(f, "{name} does not exist"),

@@ -55,9 +55,9 @@ pub mod engine;
 pub use config::Config;
 pub use dictionary::Table;
 pub use engine::{
-    Alteration, CheckReport, Cursor, Engine, EngineStatus, ForeignKeyReport, LockDump, LockedKey, LockedTables, RecordLock, Relatives, RollbackStatus,
-    RowMap, Savepoint, SpaceCheck, TableLock, TableStatistics, TablespaceInfo, TemporaryTables, Trx, TrxOptions,
-    XidClaim,
+    Alteration, CheckReport, Cursor, Engine, EngineStatus, ForeignKeyReport, LockDump, LockedKey, LockedTables,
+    RecordLock, Relatives, RollbackStatus, RowMap, Savepoint, SpaceCheck, TableLock, TableStatistics, TablespaceInfo,
+    TemporaryTables, Trx, TrxOptions, XidClaim,
 };
 pub use error::{DuplicateRows, Error, ForeignKeyRefusal, ForeignKeySide, ForeignKeyViolation, Result};
 pub use lock::{

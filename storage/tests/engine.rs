@@ -10,7 +10,7 @@ use format::value::{ColumnType, LobSize};
 use storage::io::Disk;
 use storage::io::sim::SimDisk;
 use storage::{
-    Column, ColumnSet, Config, Engine, Error, IndexDefinition, Isolation, ReadMode, Row, ScanRange, Table,
+    Column, ColumnSet, Config, Engine, Error, IndexDefinition, Isolation, ReadMode, Relatives, Row, ScanRange, Table,
     TableDefinition, Trx, TrxOptions,
 };
 
@@ -363,7 +363,7 @@ fn a_crash_keeps_what_was_committed() {
 #[test]
 fn ddl_is_all_or_nothing_wherever_it_crashes() {
     type Step = fn(&Arc<Engine>) -> storage::Result<()>;
-    let steps: [(&str, Step); 7] = [
+    let steps: [(&str, Step); 8] = [
         ("create", |engine| engine.create_table(definition("new"), &wait()).map(drop)),
         ("drop", |engine| engine.drop_tables(&[("d", "t"), ("d", "u")], &wait())),
         ("rename", |engine| engine.rename_tables(&[(("d", "t"), ("d", "x")), (("d", "u"), ("d", "t"))], &wait())),
@@ -371,6 +371,16 @@ fn ddl_is_all_or_nothing_wherever_it_crashes() {
         ("rebuild", |engine| engine.rebuild_table("d", "t", |own| *own = definition("t"), &wait()).map(drop)),
         ("create index", |engine| {
             engine.create_index("d", "t", IndexDefinition::new("k_c", false, &[1, 2]), &wait()).map(drop)
+        }),
+        ("alter", |engine| {
+            let wait = wait();
+            let locked = engine.lock_definitions(&[("d", "t"), ("d", "v")], Relatives::Along, &wait)?;
+            let mut alteration = locked.alter("d", "t")?;
+            let indexes = &mut alteration.definition.indexes;
+            indexes.pop();
+            indexes.extend([IndexDefinition::new("x", false, &[1, 2]), IndexDefinition::new("y", false, &[2])]);
+            alteration.definition.name = "v".into();
+            alteration.in_place().map(drop)
         }),
         ("drop database", |engine| engine.drop_database("d", &wait()).map(drop)),
     ];

@@ -116,7 +116,14 @@ impl<'a> Copier<'a> {
                 let mut out = Vec::new();
                 let target = Target { name: &self.columns[*at].name, ty, nullable: false };
                 let number = Datum::UInt(*next);
-                let number = assign(number, &TypeInfo::bigint_unsigned(20), &target, AssignMode::Strict, self.rows, self.context.eval)?;
+                let number = assign(
+                    number,
+                    &TypeInfo::bigint_unsigned(20),
+                    &target,
+                    AssignMode::Strict,
+                    self.rows,
+                    self.context.eval,
+                )?;
                 encode(number, ty, &mut out)?;
                 values[*at] = Some(out);
                 *next += 1;

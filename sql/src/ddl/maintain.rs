@@ -6,8 +6,8 @@ use std::sync::Arc;
 use format::checksum::crc32c_append;
 use format::collation::CollationId;
 use format::value::{ColumnType, Value};
-use storage::{Relatives, Table, TableUse, Trx};
 use storage::schema::{ColumnSet, ReadMode, Row, ScanRange};
+use storage::{Relatives, Table, TableUse, Trx};
 
 use super::{Context, Outcome};
 use crate::catalog::{self, storage_error};

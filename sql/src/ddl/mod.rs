@@ -315,9 +315,7 @@ fn drop_tables(context: &Context<'_>, tables: &[TableName], if_exists: bool, tem
     absent.extend(gone.iter().map(|(database, name)| format!("{database}.{name}")));
     let locked = match present.is_empty() || (!absent.is_empty() && !if_exists) {
         true => None,
-        false => {
-            Some(engine.lock_definitions(&present, Relatives::Alone, &context.wait).map_err(storage_error)?)
-        }
+        false => Some(engine.lock_definitions(&present, Relatives::Alone, &context.wait).map_err(storage_error)?),
     };
     if let Some(locked) = &locked {
         present.retain(|(database, name)| {

@@ -275,17 +275,8 @@ fn one(context: &Context<'_>, option: &TableOption, options: &mut TableOptions, 
             return Err(Error::unsupported(format!("table option {}", option.name)));
         }
         // Hints for other engines and for statistics: remembered, as InnoDB does, and without effect there too.
-        "MAX_ROWS"
-        | "MIN_ROWS"
-        | "AVG_ROW_LENGTH"
-        | "CHECKSUM"
-        | "TABLE_CHECKSUM"
-        | "PAGE_CHECKSUM"
-        | "DELAY_KEY_WRITE"
-        | "TRANSACTIONAL"
-        | "PACK_KEYS"
-        | "STATS_PERSISTENT"
-        | "STATS_AUTO_RECALC"
+        "MAX_ROWS" | "MIN_ROWS" | "AVG_ROW_LENGTH" | "CHECKSUM" | "TABLE_CHECKSUM" | "PAGE_CHECKSUM"
+        | "DELAY_KEY_WRITE" | "TRANSACTIONAL" | "PACK_KEYS" | "STATS_PERSISTENT" | "STATS_AUTO_RECALC"
         | "STATS_SAMPLE_PAGES" => match option.value {
             OptionValue::Default => forget(options, &option.name),
             OptionValue::Number(number) => remember(options, option, &number.to_string()),

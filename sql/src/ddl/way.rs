@@ -111,7 +111,11 @@ impl Asked {
             | (Some(Algorithm::InPlace | Algorithm::NoCopy), Way::InPlace { .. })
             | (Some(Algorithm::InPlace), Way::Rebuild) => {}
             (Some(Algorithm::Instant), Way::Copy) => {
-                return refused("ALGORITHM=INSTANT", Some("Need to rebuild the table to change column type"), "ALGORITHM=COPY");
+                return refused(
+                    "ALGORITHM=INSTANT",
+                    Some("Need to rebuild the table to change column type"),
+                    "ALGORITHM=COPY",
+                );
             }
             (Some(Algorithm::Instant), _) => {
                 return refused("ALGORITHM=INSTANT", None, "ALGORITHM=COPY/INPLACE");
@@ -228,9 +232,7 @@ pub fn perform(
             done.map_err(|error| alter_error(context, error, &table.name, &change.definition))?;
             0
         }
-        Way::Rebuild | Way::Copy => {
-            change.copy(context, &table, &change.definition, |map| alteration.copy(map))?
-        }
+        Way::Rebuild | Way::Copy => change.copy(context, &table, &change.definition, |map| alteration.copy(map))?,
     };
     let affected = if way == Way::Copy { copied } else { 0 };
     Ok((Outcome::records(copied, affected)?, way >= Way::Rebuild))

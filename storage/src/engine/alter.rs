@@ -124,10 +124,8 @@ impl<'l> Alteration<'l> {
             return Err(Error::Unsupported("moving rows in place".into()));
         }
         let built: Vec<usize> = (0..origins.len()).filter(|at| origins[*at].is_none()).collect();
-        let dropped: Vec<IndexId> = (0..old.indexes.len())
-            .filter(|at| !origins.contains(&Some(*at)))
-            .map(|at| old.indexes[at].id)
-            .collect();
+        let dropped: Vec<IndexId> =
+            (0..old.indexes.len()).filter(|at| !origins.contains(&Some(*at))).map(|at| old.indexes[at].id).collect();
         let numbers = |origin: &Option<usize>| {
             origin.map_or((IndexId(0), PageNo(0)), |at| (old.indexes[at].id, old.indexes[at].root))
         };
@@ -173,9 +171,7 @@ impl<'l> Alteration<'l> {
             engine.move_file(&mut ddl, old.space, &path_of(old), &path_of(&changed))?;
         }
         let last_given = match self.auto_increment {
-            Some(_) => {
-                auto_increment::after_alter(&engine.inner, old, &changed, self.auto_increment, &wait.interrupt)?
-            }
+            Some(_) => auto_increment::after_alter(&engine.inner, old, &changed, self.auto_increment, &wait.interrupt)?,
             None => None,
         };
         if let Some(to) = last_given {
@@ -210,9 +206,8 @@ impl<'l> Alteration<'l> {
         let settled = self.settle()?;
         let (engine, wait, old) = (self.locked.engine, self.locked.wait, &self.old);
         let mut ddl = engine.begin_ddl()?;
-        let new = engine.make_table(&mut ddl, &settled.definition, |space| {
-            dictionary::temporary_path(&old.database, space.0)
-        })?;
+        let new = engine
+            .make_table(&mut ddl, &settled.definition, |space| dictionary::temporary_path(&old.database, space.0))?;
         let new = Arc::new(new);
         let count = engine.inner.copy_rows(old, &new, map, &wait.interrupt)?;
         if wait.foreign_key_checks {

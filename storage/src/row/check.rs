@@ -4,16 +4,19 @@
 //! one entry in each secondary index that is not delete-marked, and every such entry is that of a row. Rows of transactions
 //! that are still open may be on their way, so a check of a busy table can find what is none.
 
+use format::collation::Charset;
+use format::ids::PageId;
 use format::page::blob::Reference;
 use format::page::header::{self, PageType};
 use format::page::index::{self, SUPREMUM, SearchMode};
 use format::record::{Offsets, RecordBuffer, is_deleted};
+use format::value::ColumnType;
 
 use super::entry::{Key, build_entry, damaged, version_of_record};
 use super::{Context, Table};
 use crate::btree::{TreeCheck, TreeFault};
 use crate::error::Result;
-use format::ids::PageId;
+use crate::schema::FieldSource;
 
 /// Entries that are not found are reported up to this number.
 const FAULTS_MAX: usize = 20;
@@ -105,7 +108,7 @@ fn check_entries(ctx: &Context<'_>, table: &Table, faults: &mut Vec<TreeFault>) 
     let mut rows: Vec<RecordBuffer> = Vec::new();
     let mut offsets = Offsets::new();
     let mut entry = RecordBuffer::new();
-    let mut missing = 0;
+    let (mut missing, mut misfits) = (0, 0);
     let mut next = Some(table.rows().edge(ctx.store, false)?.page_id());
     while let Some(id) = next {
         let mut count = 0;
@@ -127,6 +130,18 @@ fn check_entries(ctx: &Context<'_>, table: &Table, faults: &mut Vec<TreeFault>) 
         }
         for row in &rows[..count] {
             layout.parse_into(row.bytes(), row.origin(), &mut offsets).map_err(damaged)?;
+            for (field, place) in table.indexes[0].fields.iter().zip(offsets.fields()) {
+                let FieldSource::Column(column) = field.source else { continue };
+                let column = &table.columns[usize::from(column)];
+                let bytes = place.of(row.bytes()).filter(|_| !place.external);
+                if bytes.is_some_and(|bytes| !fits(&column.ty, bytes)) {
+                    misfits += 1;
+                    if misfits <= FAULTS_MAX {
+                        let what = format!("a value of column {} that its type does not have", column.name);
+                        faults.push(TreeFault { page: Some(id), what });
+                    }
+                }
+            }
             let mut version = Vec::new();
             version_of_record(row.bytes(), &offsets, &mut version);
             for index in table.secondary() {
@@ -146,6 +161,26 @@ fn check_entries(ctx: &Context<'_>, table: &Table, faults: &mut Vec<TreeFault>) 
         }
     }
     Ok(())
+}
+
+/// Whether stored bytes can be a value of a type: columns of a description that was not made for these rows mostly cannot.
+fn fits(ty: &ColumnType, bytes: &[u8]) -> bool {
+    let number = || bytes.iter().fold(0_u64, |number, byte| number << 8 | u64::from(*byte));
+    match ty {
+        ColumnType::Char { chars, collation } | ColumnType::VarChar { chars, collation } => {
+            match format::collation::collation(*collation).charset {
+                Charset::Utf8mb4 | Charset::Utf8mb3 => {
+                    std::str::from_utf8(bytes).is_ok_and(|text| text.trim_end().chars().count() <= *chars as usize)
+                }
+                _ => true,
+            }
+        }
+        ColumnType::VarBinary { bytes: most } => bytes.len() <= *most as usize,
+        ColumnType::Enum { members, .. } => number() <= members.len() as u64,
+        ColumnType::Set { members, .. } => members.len() >= 64 || number() >> members.len() == 0,
+        ColumnType::Int { bytes: width, .. } => bytes.len() == usize::from(*width),
+        _ => true,
+    }
 }
 
 /// Walks the pages of a long value, and answers how many there are.

@@ -77,7 +77,7 @@ pub(super) const LIST: &[Variable] = &[
     v("innodb_old_blocks_pct", Global, int(5, 95), "37", "Part of the LRU list that is old, in per cent"),
     v("innodb_old_blocks_time", Global, int(0, U32), "1000", "Milliseconds before an old page becomes young"),
     v("innodb_page_cleaners", Global, int(1, 64), "2", "Threads that flush pages"),
-    v("innodb_page_size", Global, steps(4096, 65_536, 4096), "16384", "Bytes of a page, from `init` on").at_start(),
+    v("innodb_page_size", Global, int(1, ANY), "16384", "Bytes of a page, from `init` on").at_start(),
     v("innodb_print_all_deadlocks", Global, Bool, "OFF", "Log deadlocks"),
     v("innodb_purge_threads", Global, int(1, 32), "1", "Threads that remove old versions").at_start(),
     v("innodb_read_only", Global, Bool, "OFF", "Open the files for reading only").at_start().inert(NOT_YET),
