@@ -321,7 +321,7 @@ fn walk(random: &mut Random, engine: &Arc<Engine>, name: &str) -> Result<()> {
     let wait = options();
     match random.below(5) {
         0 => note(engine.create_index("d", name, IndexDefinition::new("more", false, &[1, 0]), &wait).map(drop)),
-        1 => note(engine.rebuild_table("d", name, definition(name), None, &wait).map(drop)),
+        1 => note(engine.rebuild_table("d", name, |own| *own = definition(name), &wait).map(drop)),
         2 => note(engine.truncate_table("d", name, &wait)),
         3 => {
             note(engine.drop_tables(&[("d", name)], &wait));

@@ -206,10 +206,9 @@ fn column_line(column: &Column, table_collation: CollationId) -> String {
     if let Some(id) = declared_collation(&column.ty)
         && (id != table_collation || column.explicit_collation)
     {
+        // Both words, as MySQL says them: a text that names a collation is one that names it.
         let own = collation(id);
-        if own.charset != collation(table_collation).charset || own.is_default || column.explicit_collation {
-            let _ = write!(out, " CHARACTER SET {}", own.charset.name());
-        }
+        let _ = write!(out, " CHARACTER SET {}", own.charset.name());
         let _ = write!(out, " COLLATE {}", own.name);
     }
     if !column.nullable {
