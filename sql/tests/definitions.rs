@@ -210,7 +210,7 @@ fn the_text_of_a_table_makes_the_same_table() {
     ask(&mut lenient, "SET sql_mode = CONCAT(@@sql_mode, ',IGNORE_BAD_TABLE_OPTIONS')");
     let mut random = Random(seed);
     let mut made = 0;
-    for _ in 0..400 {
+    for _ in 0..150 {
         let statement = table(&mut random);
         let lines = ask(&mut lenient, &statement);
         if lines.iter().any(|line| line.starts_with("! ")) {
@@ -225,5 +225,5 @@ fn the_text_of_a_table_makes_the_same_table() {
         assert_eq!(first, second, "seed {seed}: {statement}");
         ask(&mut usual, "DROP TABLE t");
     }
-    assert!(made > 100, "seed {seed}: only {made} tables could be made");
+    assert!(made > 40, "seed {seed}: only {made} tables could be made");
 }
