@@ -30,6 +30,7 @@ pub fn storage_error(error: storage::Error) -> Error {
     match error {
         Storage::Deadlock => Error::deadlock(),
         Storage::LockWaitTimeout => Error::lock_wait_timeout(),
+        Storage::LockTableFull => Error::lock_table_full(),
         Storage::RowIsLocked => Error::lock_nowait(),
         Storage::RecordChanged => Error::record_changed(),
         Storage::Interrupted => Error::interrupted(),

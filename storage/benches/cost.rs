@@ -61,7 +61,7 @@ fn latches() {
 }
 
 fn locks() {
-    let locks = LockTable::new();
+    let locks = LockTable::default();
     let mut held = Held::default();
     let request = |at: u32| {
         let key_hash = u64::from(at).wrapping_mul(0x9E37_79B9_7F4A_7C15);
@@ -69,12 +69,12 @@ fn locks() {
     };
     locks.begin(&mut held, TrxId(1));
     measure("record lock: take and let go", |at| {
-        black_box(locks.try_lock(&mut held, request(at)) == storage::lock::TryLock::Conflict);
+        black_box(locks.try_lock(&mut held, request(at)).is_err());
         locks.unlock(&mut held, request(at).id);
     });
     let _ = black_box(locks.try_lock(&mut held, request(1)));
     measure("record lock that is held already", |_| {
-        black_box(locks.try_lock(&mut held, request(1)) == storage::lock::TryLock::Conflict);
+        black_box(locks.try_lock(&mut held, request(1)).is_err());
     });
     measure("table intention, of the table as before", |_| held.intend(TableId(1), LockMode::Exclusive));
     measure("table intention, of another table than before", |at| {

@@ -15,6 +15,8 @@ pub struct Config {
     // Fixed while open.
     /// Memory for pages (`innodb_buffer_pool_size`).
     pub pool_bytes: u64,
+    /// Memory that all record locks may take. A statement that wants more is refused.
+    pub lock_bytes: u64,
     /// Size of the redo log on disk (`innodb_log_file_size` x files in group). A changed size takes effect at the next
     /// clean start.
     pub log_bytes: u64,
@@ -150,6 +152,7 @@ impl Default for Config {
         Config {
             page_bytes: 16384,
             pool_bytes: 128 << 20,
+            lock_bytes: 1 << 30,
             log_bytes: 256 << 20,
             log_buffer_bytes: 16 << 20,
             flush_method: FlushMethod::ODirect,

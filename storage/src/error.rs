@@ -32,6 +32,8 @@ pub enum Error {
     Deadlock,
     /// A lock was not granted in time. Only the statement has been rolled back.
     LockWaitTimeout,
+    /// All record locks together take as much memory as they may.
+    LockTableFull,
     /// NOWAIT, and somebody else has the row locked.
     RowIsLocked,
     /// In snapshot isolation: somebody has changed the row since the transaction took its read view. It has been rolled
@@ -209,10 +211,10 @@ impl Error {
 
     /// Whether the transaction is gone, and not only its statement.
     pub fn rolls_back_transaction(&self) -> bool {
-        // A deadlock can only be broken by releasing locks, and they are held to the end of the transaction. All else
-        // undoes the statement and leaves the decision to the client. A snapshot that has been overtaken stays so, and what cannot be undone now is undone
-        // as a whole.
-        matches!(self, Error::Deadlock | Error::RecordChanged | Error::RollingBack)
+        // A deadlock and a full lock table are resolved only by releasing locks, and locks are held to the end of the
+        // transaction. A snapshot that has been overtaken stays so, and what cannot be undone now is undone as a whole. All
+        // else undoes the statement and leaves the decision to the client.
+        matches!(self, Error::Deadlock | Error::LockTableFull | Error::RecordChanged | Error::RollingBack)
     }
 }
 
@@ -221,6 +223,7 @@ impl fmt::Display for Error {
         match self {
             Error::Deadlock => write!(f, "deadlock found; the transaction was rolled back"),
             Error::LockWaitTimeout => write!(f, "lock wait timeout"),
+            Error::LockTableFull => write!(f, "the record locks take all the memory that they may"),
             Error::RowIsLocked => write!(f, "the row is locked"),
             Error::RecordChanged => write!(f, "record has changed since last read; the transaction was rolled back"),
             Error::Interrupted => write!(f, "interrupted"),

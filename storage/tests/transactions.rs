@@ -615,3 +615,46 @@ fn threads_purge_and_rollback_leave_whole_trees() {
     let report = engine.check().unwrap();
     assert!(report.is_clean(), "{:#?}", report.errors);
 }
+
+/// A transaction that locks more rows than the lock table has room for is refused and rolled back as a whole, as in MySQL
+/// (1206); its locks are gone with it, and others go on.
+#[test]
+fn a_full_lock_table_refuses_the_statement_and_rolls_its_transaction_back() {
+    let disk: Arc<dyn Disk> = Arc::new(SimDisk::new(5));
+    let config = Config { lock_bytes: 256 << 10, log_bytes: 32 << 20, pool_bytes: 32 << 20, ..Config::tiny() };
+    Engine::create(disk.clone(), &config).unwrap();
+    let engine = Engine::open(disk, config).unwrap();
+    engine.create_database("d", CollationId::DEFAULT, &TrxOptions::patient()).unwrap();
+    let int = || ColumnType::Int { bytes: 4, unsigned: true };
+    let definition = TableDefinition {
+        database: "d".into(),
+        name: "t".into(),
+        columns: vec![Column::new("id", int(), false), Column::new("a", int(), false)],
+        indexes: vec![IndexDefinition::new("PRIMARY", true, &[0])],
+        ..TableDefinition::default()
+    };
+    let table = engine.create_table(definition, &TrxOptions::default()).unwrap();
+    let mut trx = engine.begin(TrxOptions::default());
+    for id in 0..10_000_u32 {
+        trx.insert(&table, &[Some(&id.to_be_bytes()), Some(&[0; 4])]).unwrap();
+    }
+    trx.commit().unwrap();
+
+    let columns: ColumnSet = [0, 1].into_iter().collect();
+    let mode = ReadMode::Exclusive(storage::IfLocked::Wait);
+    let update = |trx: &mut Trx, id: u32, row: &mut Row| -> storage::Result<()> {
+        assert!(trx.get(&table, 0, &[Some(&id.to_be_bytes())], mode, &columns, row)?);
+        trx.update(&table, row, &[(1, Some(&[0, 0, 0, 1]))]).map(|_| ())
+    };
+    let mut row = Row::new();
+    let mut trx = engine.begin(TrxOptions::default());
+    let refused = (0..10_000).find_map(|id| update(&mut trx, id, &mut row).err()).unwrap();
+    assert!(matches!(refused, Error::LockTableFull), "{refused:?}");
+    assert_eq!(engine.status().locks_held, 0, "its locks are released");
+    let mut other = engine.begin(TrxOptions::default());
+    for id in (0..10_000_u32).step_by(50) {
+        assert!(other.get(&table, 0, &[Some(&id.to_be_bytes())], mode, &columns, &mut row).unwrap());
+        assert_eq!(row.get(1), Some(&[0; 4][..]), "row {id} is as it was");
+    }
+    other.rollback().unwrap();
+}

@@ -11,6 +11,10 @@ impl Error {
         Error::new(1205, b"HY000", "Lock wait timeout exceeded; try restarting transaction")
     }
 
+    pub fn lock_table_full() -> Error {
+        Error::new(1206, b"HY000", "The total number of locks exceeds the lock table size")
+    }
+
     pub fn lock_nowait() -> Error {
         let text = "Statement aborted because lock(s) could not be acquired immediately and NOWAIT is set.";
         Error::new(3572, b"HY000", text)

@@ -12,6 +12,9 @@ pub fn engine_config(globals: &GlobalVariables) -> Config {
     let mut config = Config {
         page_bytes: globals.number("innodb_page_size") as usize,
         pool_bytes: globals.number("innodb_buffer_pool_size"),
+        // As in MySQL, a larger pool leaves room for more locks. A small one does not keep a statement from
+        // locking a few million rows.
+        lock_bytes: globals.number("innodb_buffer_pool_size").max(1 << 30),
         log_bytes: globals.number("innodb_log_file_size"),
         log_buffer_bytes: globals.number("innodb_log_buffer_size") as usize,
         flush_method: match globals.text("innodb_flush_method").as_str() {

@@ -84,6 +84,8 @@ pub struct EngineStatus {
     pub deadlocks: u64,
     pub lock_timeouts: u64,
     pub locks_held: u64,
+    /// Memory that record locks take.
+    pub lock_bytes: u64,
     pub history_list_length: u64,
     pub undo_purged: u64,
     /// How often the undo tablespace was made shorter.
@@ -166,6 +168,7 @@ impl Engine {
             deadlocks: locks.deadlocks,
             lock_timeouts: locks.timeouts,
             locks_held: inner.locks.count(),
+            lock_bytes: inner.locks.bytes() as u64,
             history_list_length: undo.history_length_now,
             undo_purged: undo.logs_purged,
             undo_truncations: inner.undo_truncation.count.get(),

@@ -1,18 +1,25 @@
-//! Deadlocks: finding a cycle of those who wait, and whom to send away.
+//! Deadlocks: finding a cycle of waiting transactions, and choosing the one that gives way.
 //!
-//! Whoever begins to wait looks from himself along "waits for": to all who hold what he wants or stand before him in line,
-//! and from those who wait on. If that leads back to him, the cycle is broken at once: there is no detector that comes by
-//! later. The victim is the member whose rollback is cheapest (changes made and locks held), and of equals the one who
-//! closed the cycle, for he has not slept yet.
+//! A transaction that begins to wait searches from itself along "waits for": to all that hold what it wants or stand before
+//! it in line, and from those that wait on. If that leads back to it, the cycle is broken at once: there is no detector that
+//! comes by later. The victim is the member whose rollback is cheapest (changes made and locks held), and of equals the
+//! one that closed the cycle, because it has not slept yet.
+//!
+//! The search costs at most a step for each holder and waiter of the locks it comes to, however many wait for the same lock:
+//! what stands in the way of one waiter stands in the way of all behind it that want the same, so each part of a line is
+//! gone through once for each manner of wanting. The table does not even begin it for a transaction
+//! that nobody waits for.
 
 use std::time::Duration;
 
 use format::ids::TrxId;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::list::in_the_way;
-use super::table::Wait;
-use super::{LockRequest, LockTable, OwnerIdentity};
+use super::entry::Holder;
+use super::owner::{OwnerIdentity, Owners};
+use super::shards::Shards;
+use super::waits::Waits;
+use super::{LockId, LockKind, LockMode, LockRequest};
 
 /// A cycle that was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,75 +44,116 @@ pub struct DeadlockMember {
     pub weight: u64,
 }
 
-impl LockTable {
-    /// A cycle of waiting transactions through `from`, if there is one.
-    pub(super) fn find_cycle(&self, waits: &FxHashMap<TrxId, Wait>, from: TrxId) -> Option<DeadlockReport> {
-        let mut seen = FxHashSet::default();
-        // From whom each was reached: the way back is the cycle.
-        let mut reached_from: FxHashMap<TrxId, TrxId> = FxHashMap::default();
-        let mut ahead = vec![from];
-        while let Some(trx) = ahead.pop() {
-            let Some((_, others)) = self.waits_for(waits, trx) else { continue };
-            for other in others {
-                if other == from {
-                    return Some(self.report(waits, &reached_from, trx));
-                }
-                if seen.insert(other) {
-                    reached_from.insert(other, trx);
-                    ahead.push(other);
-                }
+/// The holders and the line of one lock, as they were when the search came to it first.
+struct Line {
+    holders: Vec<Holder>,
+    /// The same by owner. These overtake the line if they want more of the lock.
+    holding: FxHashSet<TrxId>,
+    waiting: Vec<Holder>,
+    places: FxHashMap<TrxId, usize>,
+    /// For each manner of wanting the lock: how far the line was searched for what is in its way.
+    searched: [Option<usize>; MANNERS],
+}
+
+const MANNERS: usize = 3;
+
+/// Requests of one manner conflict with the same others.
+fn manner(wanted: &Holder) -> usize {
+    match (wanted.kind, wanted.mode) {
+        (LockKind::InsertIntention, _) => 0,
+        (_, LockMode::Shared) => 1,
+        (_, LockMode::Exclusive) => 2,
+    }
+}
+
+impl Line {
+    fn of(shards: &Shards, id: LockId) -> Line {
+        let (holders, waiting) = shards.with(id, |entry| match entry {
+            None => (Vec::new(), Vec::new()),
+            Some(entry) => {
+                (entry.holders().copied().collect(), entry.waiting().map(|waiting| waiting.wanted).collect::<Vec<_>>())
+            }
+        });
+        let places = waiting.iter().enumerate().map(|(place, wanted): (usize, &Holder)| (wanted.owner, place)).collect();
+        let holding = holders.iter().map(|holder| holder.owner).collect();
+        Line { holders, holding, waiting, places, searched: [None; MANNERS] }
+    }
+}
+
+/// The way from the transaction that began to wait back to itself, without the end.
+pub(super) struct Cycle(Vec<TrxId>);
+
+/// A cycle of waiting transactions through `from`, if there is one. Adds the holders and waiters that were looked at to
+/// `steps`.
+pub(super) fn find_cycle(shards: &Shards, waits: &Waits, from: TrxId, steps: &mut u64) -> Option<Cycle> {
+    let mut lines: FxHashMap<LockId, Line> = FxHashMap::default();
+    let mut seen = FxHashSet::default();
+    // From whom each was reached: the way back is the cycle.
+    let mut reached_from: FxHashMap<TrxId, TrxId> = FxHashMap::default();
+    let mut ahead = vec![from];
+    while let Some(trx) = ahead.pop() {
+        let Some(wait) = waits.get(trx) else { continue };
+        let line = lines.entry(wait.wanted.id).or_insert_with(|| {
+            let line = Line::of(shards, wait.wanted.id);
+            *steps += (line.holders.len() + line.waiting.len()) as u64;
+            line
+        });
+        // Not in line any more: it was granted, and is about to run.
+        let Some(&place) = line.places.get(&trx) else { continue };
+        let wanted = line.waiting[place];
+        let place = if line.holding.contains(&trx) { 0 } else { place };
+        let searched = &mut line.searched[manner(&wanted)];
+        let (holders, begin) = match *searched {
+            None => (&line.holders[..], 0),
+            Some(searched) => (&[][..], searched.min(place)),
+        };
+        // What `from` itself holds or wants is passed over here, and would close a cycle from any other: so its own search
+        // does not count as one for the others.
+        if trx != from {
+            *searched = Some(searched.map_or(place, |searched| searched.max(place)));
+        }
+        let conflicting = |other: &&Holder| other.owner != trx && wanted.conflicts_with(other);
+        *steps += (holders.len() + place - begin) as u64;
+        for other in holders.iter().chain(&line.waiting[begin..place]).filter(conflicting) {
+            if other.owner == from {
+                let way = std::iter::successors(Some(trx), |trx| reached_from.get(trx).copied());
+                let mut cycle: Vec<TrxId> = way.collect();
+                cycle.reverse();
+                return Some(Cycle(cycle));
+            }
+            if seen.insert(other.owner) {
+                reached_from.insert(other.owner, trx);
+                ahead.push(other.owner);
             }
         }
-        None
     }
+    None
+}
 
-    /// What a transaction waits for, and who is in its way. `None` if it does not wait (any more).
-    fn waits_for(&self, waits: &FxHashMap<TrxId, Wait>, trx: TrxId) -> Option<(LockRequest, Vec<TrxId>)> {
-        let id = waits.get(&trx)?.wanted.id;
-        self.with(id, |entry| {
-            let entry = entry?;
-            // Not in line any more: it was granted, and is about to run.
-            let (place, wanted) =
-                entry.waiting().map(|waiting| waiting.wanted).enumerate().find(|(_, wanted)| wanted.owner == trx)?;
-            let others = in_the_way(entry, place, &wanted).map(|other| other.owner).collect();
-            Some((wanted.request(id), others))
-        })
+/// Who the members of a cycle are, and which one gives way.
+pub(super) fn report(shards: &Shards, waits: &Waits, owners: &Owners, Cycle(cycle): &Cycle) -> DeadlockReport {
+    let member = |trx: &TrxId| {
+        let wait = waits.get(*trx)?;
+        let (identity, age, changes) = owners.identity(*trx).unwrap_or_default();
+        let wanted = wait.wanted;
+        Some(DeadlockMember { trx: *trx, identity, age, changes, wanted, holds: wanted, weight: wait.weight })
+    };
+    let mut members: Vec<DeadlockMember> = cycle.iter().filter_map(member).collect();
+    for place in 0..members.len() {
+        let before = members[(place + members.len() - 1) % members.len()].wanted;
+        members[place].holds = held_by(shards, members[place].trx, before);
     }
+    let cheapest = members.iter().min_by_key(|member| member.weight);
+    let victim = cheapest.map_or(cycle[0], |member| member.trx);
+    DeadlockReport { members, victim }
+}
 
-    fn report(
-        &self,
-        waits: &FxHashMap<TrxId, Wait>,
-        reached_from: &FxHashMap<TrxId, TrxId>,
-        last: TrxId,
-    ) -> DeadlockReport {
-        let mut members: Vec<DeadlockMember> = Vec::new();
-        let mut at = Some(last);
-        while let Some(trx) = at {
-            if let (Some(wait), Some((wanted, _))) = (waits.get(&trx), self.waits_for(waits, trx)) {
-                let (identity, age, changes) = self.identity(trx).unwrap_or_default();
-                let weight = wait.weight;
-                members.push(DeadlockMember { trx, identity, age, changes, wanted, holds: wanted, weight });
-            }
-            at = reached_from.get(&trx).copied();
-        }
-        // Walked from the last back to the one who closed the cycle.
-        members.reverse();
-        for place in 0..members.len() {
-            let before = members[(place + members.len() - 1) % members.len()].wanted;
-            members[place].holds = self.held_by(members[place].trx, before);
-        }
-        let victim = members.iter().min_by_key(|member| member.weight).map_or(last, |member| member.trx);
-        DeadlockReport { members, victim }
-    }
-
-    /// What a transaction has, or wants earlier, of the lock that another wants.
-    fn held_by(&self, trx: TrxId, wanted: LockRequest) -> LockRequest {
-        self.with(wanted.id, |entry| {
-            let of = |entry: &super::table::Entry| {
-                let mut all = entry.holders().chain(entry.waiting().map(|waiting| &waiting.wanted));
-                all.find(|holder| holder.owner == trx).map(|holder| holder.request(wanted.id))
-            };
-            entry.and_then(of).unwrap_or(wanted)
-        })
-    }
+/// What a transaction has, or wants earlier, of the lock that another wants.
+fn held_by(shards: &Shards, trx: TrxId, wanted: LockRequest) -> LockRequest {
+    shards.with(wanted.id, |entry| {
+        let mut all = entry.iter().flat_map(|entry| {
+            entry.holders().chain(entry.waiting().map(|waiting| &waiting.wanted))
+        });
+        all.find(|holder| holder.owner == trx).map_or(wanted, |holder| holder.request(wanted.id))
+    })
 }

@@ -13,9 +13,12 @@
 //! +--------+                       more holders, waiting <--+     +----------------------+
 //! ```
 //!
-//! The queue exists only where two meet: a lock that nobody contends takes one latch, one lookup and no allocation.
-//! Whoever waits stands in line: a later request does not overtake an earlier one that it conflicts with, except that
-//! somebody who already holds the lock may strengthen it.
+//! The queue exists only where two meet: a lock without contention takes one latch, one lookup and no allocation.
+//! Waiters stand in line: a later request does not overtake an earlier one that it conflicts with, except that a
+//! transaction that already holds the lock may strengthen it.
+//!
+//! The memory of all record locks has a limit. A request beyond it is refused ([`crate::error::Error::LockTableFull`]),
+//! and its transaction is rolled back; the table gives the memory back as locks are released.
 //!
 //! A **metadata lock** ([`MetadataLock`]) is one per table name: transactions share it, a DDL statement wants it alone, and
 //! LOCK TABLES keeps others from writing or from the table.
@@ -35,7 +38,7 @@
 //!
 //! Invariants:
 //!
-//! * Whoever waits holds no latch.
+//! * A thread that waits holds no latch.
 //! * A transaction waits for at most one lock at a time.
 //! * A cycle of waiting transactions is found when it closes; the victim is the one that is cheapest to roll back.
 //! * A gap belongs to the record behind it. When that record is removed, its gap joins the next one and all that is
@@ -43,22 +46,46 @@
 //!
 //! Sources: Gray & Reuter, "Transaction Processing", ch. 8; the locking chapter of the InnoDB manual.
 
-mod deadlock;
-mod instance;
+mod scheduler;
+
+mod stage;
+
+mod deadline;
+
+mod client;
+
+mod waiter;
+
 mod interrupt;
-mod list;
-mod metadata;
+
+mod waits;
+
 mod owner;
+
+mod entry;
+
+mod shards;
+
+mod deadlock;
+
 mod table;
+
+mod list;
+
+mod metadata;
+
+mod instance;
 
 use format::ids::{IndexId, PageNo};
 
 pub use deadlock::{DeadlockMember, DeadlockReport};
 pub use instance::{BackupHold, DdlPass, InstanceLock};
-pub use interrupt::{Entered, Interrupt, Kill, Scheduler, Stage};
+pub use interrupt::{Interrupt, Kill};
 pub use list::LockInfo;
 pub use metadata::{MetadataGrant, MetadataHeld, MetadataLock, TableUse};
 pub use owner::{Held, OwnerIdentity, OwnerInfo};
+pub use scheduler::Scheduler;
+pub use stage::{Entered, Stage};
 pub use table::{LockCounters, LockTable, TryLock};
 
 /// What a record lock locks.

@@ -22,9 +22,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use format::ids::{TableId, TrxId};
+use rustc_hash::FxHashMap;
 
-use super::interrupt::Waiter;
-use super::{LockId, LockMode, LockRequest, LockTable};
+use super::waiter::Waiter;
+use super::waits::Waits;
+use super::{LockId, LockMode, LockRequest};
 use crate::sync::{Mutex, Rank};
 
 /// Intentions that a transaction shows without allocating.
@@ -48,9 +50,12 @@ pub(super) struct Owner {
     began: Instant,
     changes: AtomicU64,
     rolling_back: AtomicBool,
+    /// Whether another transaction may have begun to wait for a lock that this one holds. Once set it stays.
+    awaited: AtomicBool,
     tables: Mutex<Intended>,
 }
 
+/// Locks that others gave to a transaction.
 #[derive(Debug, Default)]
 pub(super) struct Foreign {
     pub ended: bool,
@@ -89,8 +94,19 @@ impl Owner {
             began: Instant::now(),
             changes: AtomicU64::new(0),
             rolling_back: AtomicBool::new(false),
+            awaited: AtomicBool::new(false),
             tables: Mutex::new(Rank::Leaf, Intended::default()),
         }
+    }
+
+    /// Another transaction waits for a lock that this one holds.
+    pub fn note_awaited(&self) {
+        self.awaited.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the transaction may close a cycle when it begins to wait.
+    pub fn is_awaited(&self) -> bool {
+        self.awaited.load(Ordering::Relaxed)
     }
 }
 
@@ -209,22 +225,47 @@ impl Held {
     }
 }
 
-impl LockTable {
+/// All transactions that may hold locks: to find the owner of an implicit lock, and for those who look.
+pub(super) struct Owners(Mutex<FxHashMap<TrxId, Arc<Owner>>>);
+
+impl Owners {
+    pub fn new() -> Owners {
+        Owners(Mutex::new(Rank::Transaction, FxHashMap::default()))
+    }
+
     /// A transaction has been given an id: from now on it may hold locks.
     pub fn begin(&self, held: &mut Held, owner: TrxId) {
         assert!(held.ids.is_empty() && held.shared.is_none(), "locks of an earlier transaction are released");
         let shared = held.equip();
-        self.owners.lock().insert(owner, shared.clone());
+        self.0.lock().insert(owner, shared.clone());
         held.owner = owner;
         held.shared = Some(shared);
         held.intended = None;
     }
 
-    /// All transactions that may hold locks, oldest first.
-    pub fn owners(&self) -> Vec<OwnerInfo> {
-        let mut owners: Vec<_> = self.owners.lock().iter().map(|(trx, owner)| (*trx, owner.clone())).collect();
+    /// The transaction ends; nobody adds to its locks any more. What others have added so far is the answer.
+    pub fn end(&self, owner: TrxId, shared: &Owner) -> Vec<LockId> {
+        self.0.lock().remove(&owner);
+        let mut foreign = shared.foreign.lock();
+        foreign.ended = true;
+        std::mem::take(&mut foreign.ids)
+    }
+
+    pub fn get(&self, owner: TrxId) -> Option<Arc<Owner>> {
+        self.0.lock().get(&owner).cloned()
+    }
+
+    /// Tells the holders of a lock that another transaction waits for it.
+    pub fn note_awaited(&self, holders: impl Iterator<Item = TrxId>) {
+        let owners = self.0.lock();
+        holders.filter_map(|holder| owners.get(&holder)).for_each(|owner| owner.note_awaited());
+    }
+
+    /// All of them, oldest first.
+    pub fn list(&self, waits: &Mutex<Waits>) -> Vec<OwnerInfo> {
+        let mut owners: Vec<_> = self.0.lock().iter().map(|(trx, owner)| (*trx, owner.clone())).collect();
         owners.sort_unstable_by_key(|(trx, _)| *trx);
-        let waits = self.waits.lock();
+        let waits = waits.lock();
         let info = |(trx, owner): (TrxId, Arc<Owner>)| OwnerInfo {
             trx,
             identity: owner.identity,
@@ -232,14 +273,14 @@ impl LockTable {
             changes: owner.changes.load(Ordering::Relaxed),
             rolling_back: owner.rolling_back.load(Ordering::Relaxed),
             tables: owner.tables.lock().list(),
-            waiting: waits.get(&trx).map(|wait| (wait.wanted, wait.since)),
+            waiting: waits.get(trx).map(|wait| (wait.wanted, wait.since)),
         };
         owners.into_iter().map(info).collect()
     }
 
     /// What a transaction shows of itself, for a report: its identity, age and changes.
-    pub(super) fn identity(&self, trx: TrxId) -> Option<(OwnerIdentity, Duration, u64)> {
-        let owner = self.owners.lock().get(&trx).cloned()?;
+    pub fn identity(&self, trx: TrxId) -> Option<(OwnerIdentity, Duration, u64)> {
+        let owner = self.get(trx)?;
         Some((owner.identity, owner.began.elapsed(), owner.changes.load(Ordering::Relaxed)))
     }
 }

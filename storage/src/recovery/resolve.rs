@@ -46,7 +46,7 @@ pub fn resolve(store: Arc<Store>, pages: PageRecovery) -> Result<Opened> {
         }
     }
     let registry = Registry::open(&store)?;
-    let locks = LockTable::new();
+    let locks = LockTable::new(store.config().lock_bytes as usize);
     let (undo, unfinished, newest) = UndoSpace::open(&store)?;
     registry.skip(newest);
     let system = dictionary::open_system_tables(&store)?

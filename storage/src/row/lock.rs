@@ -64,7 +64,7 @@ pub(super) fn lock_row(
     let writer = rows.leaf.trx_id(page, origin).map_err(damaged)?;
     if writer == trx.id {
         if kind == LockKind::NextKey {
-            lock_gap(ctx, trx, gap_before(rows, page, origin, mode)?);
+            lock_gap(ctx, trx, gap_before(rows, page, origin, mode)?)?;
         }
         return Ok(RowLock::Own);
     }
@@ -73,11 +73,11 @@ pub(super) fn lock_row(
     // If it ended this moment, the record is just one of a committed writer. If not, the lock is the writer's, whatever this
     // transaction believes to hold: it may have waited for a row whose insert was rolled back, and have been given the lock
     // of a key without a row after somebody else had put one there.
-    if ctx.registry.is_active(writer) && ctx.locks.make_explicit(writer, id, header::page_no(page)) && kind.has_record()
-    {
+    let page_no = header::page_no(page);
+    if ctx.registry.is_active(writer) && ctx.locks.make_explicit(writer, id, page_no)? && kind.has_record() {
         return Ok(RowLock::Wait(request));
     }
-    Ok(match ctx.locks.try_lock(&mut trx.locks, request) {
+    Ok(match ctx.locks.try_lock(&mut trx.locks, request)? {
         TryLock::Granted { new } => {
             if trx.misses(writer) {
                 return Err(Error::RecordChanged);
@@ -102,7 +102,7 @@ pub fn lock_auto_increment(ctx: &Context<'_>, trx: &mut Transaction, table: &Tab
     trx.assign_id(ctx.store, ctx.registry, ctx.locks)?;
     trx.locks.intend(table.id, LockMode::Exclusive);
     let request = LockRequest::record(LockId::auto_increment(table.rows().id), LockMode::Exclusive);
-    match ctx.locks.try_lock(&mut trx.locks, request) {
+    match ctx.locks.try_lock(&mut trx.locks, request)? {
         TryLock::Granted { .. } => Ok(()),
         TryLock::Conflict => wait(ctx, trx, request),
     }
@@ -136,9 +136,10 @@ pub(super) fn gap_before(tree: &Tree, page: &[u8], origin: usize, mode: LockMode
 
 /// Locks the gap before a record. That never has to wait: gap locks go along with everything but a request to insert.
 #[inline]
-pub(super) fn lock_gap(ctx: &Context<'_>, trx: &mut Transaction, gap: LockRequest) {
-    let granted = ctx.locks.try_lock(&mut trx.locks, gap);
+pub(super) fn lock_gap(ctx: &Context<'_>, trx: &mut Transaction, gap: LockRequest) -> Result<()> {
+    let granted = ctx.locks.try_lock(&mut trx.locks, gap)?;
     debug_assert!(granted != TryLock::Conflict, "a gap lock conflicts with nothing");
+    Ok(())
 }
 
 /// Locks the gap behind the record at `origin` of a latched leaf (which may be the infimum): nobody inserts there.
@@ -152,16 +153,14 @@ pub(super) fn lock_gap_behind(
 ) -> Result<()> {
     let next = index::next(page, origin).map_err(damaged)?;
     if next != SUPREMUM {
-        lock_gap(ctx, trx, gap_before(tree, page, usize::from(next), mode)?);
-        return Ok(());
+        return lock_gap(ctx, trx, gap_before(tree, page, usize::from(next), mode)?);
     }
     // The leaf stays latched meanwhile.
     let (id, behind) = match tree.leaf_behind(ctx.store, page)? {
         None => (LockId::supremum(tree.id), header::page_no(page)),
         Some(behind) => first_id(tree, &behind)?,
     };
-    lock_gap(ctx, trx, LockRequest::gap(id, mode).on(behind));
-    Ok(())
+    lock_gap(ctx, trx, LockRequest::gap(id, mode).on(behind))
 }
 
 /// The lock of the first record of a leaf, and where it is.

@@ -215,7 +215,7 @@ fn check_unique(
     // From here to the end of the transaction nobody else inserts the value. Who finds it inserted waits here.
     let id = LockId { index: of.tree.id, key_hash: hash_key(layout, &value) };
     let request = LockRequest::record(id, LockMode::Exclusive);
-    if ctx.locks.try_lock(&mut trx.locks, request) == TryLock::Conflict {
+    if ctx.locks.try_lock(&mut trx.locks, request)? == TryLock::Conflict {
         wait(ctx, trx, request)?;
     }
 

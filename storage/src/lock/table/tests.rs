@@ -1,7 +1,7 @@
 //! Tests of the lock table.
 
 use super::*;
-use crate::lock::Kill;
+use crate::lock::{DeadlockMember, Kill};
 use LockKind::{Gap, InsertIntention, NextKey, Record};
 use LockMode::{Exclusive, Shared};
 
@@ -17,37 +17,37 @@ fn begin(table: &LockTable, trx: u64) -> Held {
     held
 }
 
-fn granted(outcome: TryLock) -> bool {
-    matches!(outcome, TryLock::Granted { .. })
+fn granted(outcome: Result<TryLock>) -> bool {
+    matches!(outcome, Ok(TryLock::Granted { .. }))
 }
 
 #[test]
 fn readers_share_and_writers_do_not() {
-    let table = LockTable::new();
+    let table = LockTable::default();
     let (mut a, mut b) = (begin(&table, 1), begin(&table, 2));
-    assert_eq!(table.try_lock(&mut a, LockRequest::new(id(7), Shared, Record)), TryLock::Granted { new: true });
+    assert_eq!(table.try_lock(&mut a, LockRequest::new(id(7), Shared, Record)).unwrap(), TryLock::Granted { new: true });
     assert!(granted(table.try_lock(&mut b, LockRequest::new(id(7), Shared, Record))));
-    assert_eq!(table.try_lock(&mut a, LockRequest::new(id(7), Exclusive, Record)), TryLock::Conflict);
+    assert_eq!(table.try_lock(&mut a, LockRequest::new(id(7), Exclusive, Record)).unwrap(), TryLock::Conflict);
     table.release_all(&mut b);
-    assert_eq!(table.try_lock(&mut a, LockRequest::new(id(7), Exclusive, Record)), TryLock::Granted { new: false });
+    assert_eq!(table.try_lock(&mut a, LockRequest::new(id(7), Exclusive, Record)).unwrap(), TryLock::Granted { new: false });
     table.release_all(&mut a);
     assert_eq!(table.count(), 0);
 }
 
 #[test]
 fn gaps_stop_inserters_only() {
-    let table = LockTable::new();
+    let table = LockTable::default();
     let (mut a, mut b) = (begin(&table, 1), begin(&table, 2));
     assert!(granted(table.try_lock(&mut a, LockRequest::new(id(7), Shared, Gap))));
     assert!(granted(table.try_lock(&mut b, LockRequest::new(id(7), Exclusive, NextKey))));
-    assert_eq!(table.try_lock(&mut a, LockRequest::new(id(7), Exclusive, InsertIntention)), TryLock::Conflict);
+    assert_eq!(table.try_lock(&mut a, LockRequest::new(id(7), Exclusive, InsertIntention)).unwrap(), TryLock::Conflict);
     table.release_all(&mut b);
     assert!(granted(table.try_lock(&mut a, LockRequest::new(id(7), Exclusive, InsertIntention))));
 }
 
 #[test]
 fn a_waiter_is_wakened_in_turn() {
-    let table = Arc::new(LockTable::new());
+    let table = Arc::new(LockTable::default());
     let mut a = begin(&table, 1);
     assert!(granted(table.try_lock(&mut a, LockRequest::new(id(7), Exclusive, Record))));
     let threads: Vec<_> = (2..6)
@@ -72,7 +72,7 @@ fn a_waiter_is_wakened_in_turn() {
 
 #[test]
 fn a_deadlock_is_found_when_it_closes() {
-    let table = Arc::new(LockTable::new());
+    let table = Arc::new(LockTable::default());
     let (mut a, mut b) = (begin(&table, 1), begin(&table, 2));
     assert!(granted(table.try_lock(&mut a, LockRequest::new(id(1), Exclusive, Record))));
     assert!(granted(table.try_lock(&mut b, LockRequest::new(id(2), Exclusive, Record))));
@@ -95,7 +95,7 @@ fn a_deadlock_is_found_when_it_closes() {
 
 #[test]
 fn waiting_ends_by_time_and_by_kill() {
-    let table = Arc::new(LockTable::new());
+    let table = Arc::new(LockTable::default());
     let (mut a, mut b) = (begin(&table, 1), begin(&table, 2));
     assert!(granted(table.try_lock(&mut a, LockRequest::new(id(1), Exclusive, Record))));
     let outcome =
@@ -123,18 +123,18 @@ fn waiting_ends_by_time_and_by_kill() {
 
 #[test]
 fn an_implicit_lock_becomes_explicit_while_its_owner_lives() {
-    let table = LockTable::new();
+    let table = LockTable::default();
     let (mut a, mut b) = (begin(&table, 1), begin(&table, 2));
-    assert!(table.make_explicit(TrxId(1), id(9), PageNo(3)));
-    assert_eq!(table.try_lock(&mut b, LockRequest::new(id(9), Shared, Record)), TryLock::Conflict);
+    assert!(table.make_explicit(TrxId(1), id(9), PageNo(3)).unwrap());
+    assert_eq!(table.try_lock(&mut b, LockRequest::new(id(9), Shared, Record)).unwrap(), TryLock::Conflict);
     table.release_all(&mut a);
     assert!(granted(table.try_lock(&mut b, LockRequest::new(id(9), Shared, Record))));
-    assert!(!table.make_explicit(TrxId(1), id(9), PageNo(3)));
+    assert!(!table.make_explicit(TrxId(1), id(9), PageNo(3)).unwrap());
 }
 
 #[test]
 fn a_cycle_that_nobody_looks_for_ends_by_time() {
-    let table = Arc::new(LockTable::new());
+    let table = Arc::new(LockTable::default());
     table.set_deadlock_detect(false);
     let (mut a, mut b) = (begin(&table, 1), begin(&table, 2));
     assert!(granted(table.try_lock(&mut a, LockRequest::record(id(7), Exclusive))));
@@ -156,4 +156,142 @@ fn a_cycle_that_nobody_looks_for_ends_by_time() {
     table.release_all(&mut a);
     other.join().unwrap().unwrap();
     assert_eq!((table.counters().deadlocks, table.count()), (0, 0));
+}
+
+/// Begins to wait in a thread of its own, and comes back when it does.
+fn wait_in_thread(
+    table: &Arc<LockTable>,
+    mut held: Held,
+    request: LockRequest,
+) -> std::thread::JoinHandle<(Held, Result<()>)> {
+    let waiting = table.counters().waits_now;
+    let thread = {
+        let table = table.clone();
+        let begin = move || {
+            let outcome = table.wait(&mut held, request, 1, &Interrupt::new(), LONG);
+            table.release_all(&mut held);
+            (held, outcome)
+        };
+        std::thread::Builder::new().stack_size(128 << 10).spawn(begin).unwrap()
+    };
+    while table.counters().waits_now == waiting {
+        std::thread::yield_now();
+    }
+    thread
+}
+
+/// A thousand transactions that want one record: each has locked a record that another waits for, so each searches.
+#[test]
+fn a_search_for_deadlocks_looks_at_each_waiter_once() {
+    const WAITERS: u64 = 1000;
+    let table = Arc::new(LockTable::default());
+    let mut holder = begin(&table, 1);
+    assert!(granted(table.try_lock(&mut holder, LockRequest::record(id(7), Exclusive))));
+    let mut threads = Vec::new();
+    for trx in 0..WAITERS {
+        let mut held = begin(&table, 2 + 2 * trx);
+        assert!(granted(table.try_lock(&mut held, LockRequest::record(id(1000 + trx), Exclusive))));
+        let other = begin(&table, 3 + 2 * trx);
+        threads.push(wait_in_thread(&table, other, LockRequest::record(id(1000 + trx), Exclusive)));
+        let before = table.counters().deadlock_steps;
+        threads.push(wait_in_thread(&table, held, LockRequest::record(id(7), Exclusive)));
+        let steps = table.counters().deadlock_steps - before;
+        assert!(steps > 0 && steps <= 4 * (trx + 2), "{steps} steps past {trx} waiters");
+    }
+    // The next one closes a cycle through all of them, and is the dearest of it: another gives way.
+    assert_eq!(table.counters().deadlocks, 0);
+    let closing = table.wait(&mut holder, LockRequest::record(id(1000 + WAITERS / 2), Exclusive), 9, &Interrupt::new(), LONG);
+    closing.unwrap();
+    let report = table.last_deadlock().unwrap();
+    let members: Vec<TrxId> = report.members.iter().map(|member: &DeadlockMember| member.trx).collect();
+    assert!(members.contains(&TrxId(1)) && members.len() >= 2 && report.victim != TrxId(1), "{report:?}");
+    table.release_all(&mut holder);
+    let victims = threads.into_iter().map(|thread| thread.join().unwrap().1).filter(|outcome| outcome.is_err()).count();
+    assert_eq!((table.counters().deadlocks, victims, table.count()), (1, 1, 0));
+}
+
+/// A transaction that nobody waits for closes no cycle, and does not search for one.
+#[test]
+fn a_transaction_that_nobody_waits_for_does_not_search() {
+    let table = Arc::new(LockTable::default());
+    let mut holder = begin(&table, 1);
+    assert!(granted(table.try_lock(&mut holder, LockRequest::record(id(7), Exclusive))));
+    let threads: Vec<_> = (2..50)
+        .map(|trx| {
+            let mut held = begin(&table, trx);
+            assert!(granted(table.try_lock(&mut held, LockRequest::record(id(1000 + trx), Exclusive))));
+            wait_in_thread(&table, held, LockRequest::record(id(7), Exclusive))
+        })
+        .collect();
+    assert_eq!(table.counters().deadlock_steps, 0);
+    table.release_all(&mut holder);
+    threads.into_iter().for_each(|thread| thread.join().unwrap().1.unwrap());
+}
+
+/// Two readers of a record that both want to change it: each waits for the other's shared lock.
+#[test]
+fn two_readers_that_become_writers_are_a_deadlock() {
+    for behind in [0, 3] {
+        let table = Arc::new(LockTable::default());
+        let (mut a, mut b) = (begin(&table, 1), begin(&table, 2));
+        assert!(granted(table.try_lock(&mut a, LockRequest::record(id(7), Shared))));
+        assert!(granted(table.try_lock(&mut b, LockRequest::record(id(7), Shared))));
+        let others: Vec<_> = (0..behind)
+            .map(|other| {
+                let held = begin(&table, 10 + other);
+                wait_in_thread(&table, held, LockRequest::record(id(7), Exclusive))
+            })
+            .collect();
+        let first = wait_in_thread(&table, b, LockRequest::record(id(7), Exclusive));
+        let outcome = table.wait(&mut a, LockRequest::record(id(7), Exclusive), 1, &Interrupt::new(), LONG);
+        assert!(matches!(outcome, Err(Error::Deadlock)), "{outcome:?}");
+        table.release_all(&mut a);
+        first.join().unwrap().1.unwrap();
+        others.into_iter().for_each(|thread| thread.join().unwrap().1.unwrap());
+        assert_eq!(table.count(), 0);
+    }
+}
+
+#[test]
+fn memory_is_given_back_and_has_a_limit() {
+    let table = LockTable::new(1 << 20);
+    let mut held = begin(&table, 1);
+    let request = |key: u64| LockRequest::record(id(key.wrapping_mul(0x9E37_79B9_7F4A_7C15)), Exclusive);
+    let mut taken = 0;
+    let refused = loop {
+        match table.try_lock(&mut held, request(taken)) {
+            Ok(outcome) => assert_eq!(outcome, TryLock::Granted { new: true }),
+            Err(error) => break error,
+        }
+        taken += 1;
+        assert!(taken < 1 << 20, "there is a limit");
+    };
+    assert!(matches!(refused, Error::LockTableFull));
+    assert!(taken > 5000, "{taken} locks in a megabyte");
+    assert!(table.bytes() <= 1 << 20, "{} bytes", table.bytes());
+    // What it has it keeps, others get nothing, and a gap that a page change hands on is not refused.
+    assert_eq!(table.count(), taken);
+    let before = table.bytes();
+    table.release_all(&mut held);
+    assert!(table.bytes() < before / 16, "{} bytes of {before} for no lock", table.bytes());
+    let mut other = begin(&table, 2);
+    assert!((0..taken).all(|key| granted(table.try_lock(&mut other, request(key)))));
+    table.release_all(&mut other);
+}
+
+#[test]
+fn shared_holders_count_against_the_limit_of_memory() {
+    let table = LockTable::new(1 << 20);
+    let request = |key: u64| LockRequest::record(id(key), Shared);
+    let mut readers: Vec<Held> = (1..=1000).map(|trx| begin(&table, trx)).collect();
+    let mut refused = false;
+    for reader in &mut readers {
+        for key in 0..100 {
+            refused |= table.try_lock(reader, request(key)).is_err();
+        }
+    }
+    assert!(refused && table.bytes() <= 1 << 20, "{} bytes", table.bytes());
+    readers.iter_mut().for_each(|reader| table.release_all(reader));
+    assert!(table.bytes() < 64 << 10, "{} bytes for no lock", table.bytes());
+    assert_eq!(table.count(), 0);
 }

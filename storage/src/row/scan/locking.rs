@@ -72,7 +72,7 @@ impl Scan {
                 let Some(next) = tree.leaf_behind(ctx.store, &page)? else {
                     if !self.point || self.progress == Progress::Start {
                         let end = LockRequest::gap(LockId::supremum(tree.id), mode);
-                        lock_gap(ctx, trx, end.on(header::page_no(&page)));
+                        lock_gap(ctx, trx, end.on(header::page_no(&page)))?;
                     }
                     break;
                 };
@@ -84,7 +84,7 @@ impl Scan {
             if self.is_beyond(table, &page, origin)? {
                 // So that nothing comes in before it. Behind a unique key that was found nothing can.
                 if gaps && !self.reverse && !(self.point && self.progress != Progress::Start) {
-                    lock_gap(ctx, trx, gap_before(tree, &page, usize::from(origin), mode)?);
+                    lock_gap(ctx, trx, gap_before(tree, &page, usize::from(origin), mode)?)?;
                 }
                 break;
             }
@@ -99,7 +99,7 @@ impl Scan {
                         let id = lock_id(tree, &page, usize::from(origin))?;
                         let request =
                             LockRequest::new(id, LockMode::Shared, LockKind::NextKey).on(header::page_no(&page));
-                        if ctx.locks.try_lock(&mut trx.locks, request) == TryLock::Conflict {
+                        if ctx.locks.try_lock(&mut trx.locks, request)? == TryLock::Conflict {
                             drop(page);
                             drop(before.take());
                             wait(ctx, trx, request)?;
@@ -241,7 +241,7 @@ impl Scan {
         if self.upper.unbounded {
             let page = tree.edge(ctx.store, true)?;
             // Held until the end of the index is locked.
-            lock_gap(ctx, trx, LockRequest::gap(LockId::supremum(tree.id), lock).on(header::page_no(&page)));
+            lock_gap(ctx, trx, LockRequest::gap(LockId::supremum(tree.id), lock).on(header::page_no(&page)))?;
             drop(page);
             return Ok(());
         }
@@ -253,7 +253,7 @@ impl Scan {
                 lock_gap_behind(ctx, trx, tree, &page, last, lock)
             }
             origin => {
-                lock_gap(ctx, trx, gap_before(tree, &page, usize::from(origin), lock)?);
+                lock_gap(ctx, trx, gap_before(tree, &page, usize::from(origin), lock)?)?;
                 Ok(())
             }
         }
