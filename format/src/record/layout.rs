@@ -3,8 +3,21 @@
 use crate::collation::CollationId;
 use crate::ids::{RollPtr, TrxId};
 
-use super::parse::Size;
 use super::{HEADER_BYTES, STATUS_LEAF, STATUS_NODE};
+
+/// The bytes of a record below its origin (header, NULL bitmap, lengths) and above (data).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Size {
+    pub extra: u32,
+    pub data: u32,
+}
+
+impl Size {
+    #[inline]
+    pub fn total(self) -> usize {
+        (self.extra + self.data) as usize
+    }
+}
 
 /// How long a field's data is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -42,8 +42,8 @@ mod parse;
 
 pub use build::{FieldData, RecordBuffer, RecordImage};
 pub use compare::{compare, compare_fields, compare_records, compare_value};
-pub use layout::{Compare, FieldLayout, Kind, Layout, Length};
-pub use parse::{Field, Fields, Offsets, Size};
+pub use layout::{Compare, FieldLayout, Kind, Layout, Length, Size};
+pub use parse::{Field, Fields, Offsets};
 
 use crate::bytes::{get_u16, put_u16};
 

@@ -9,7 +9,7 @@ use crate::bytes::get_u32;
 use crate::error::{Error, Result};
 use crate::ids::{PageNo, RollPtr, TrxId};
 
-use super::layout::{Kind, Layout, Length};
+use super::layout::{Kind, Layout, Length, Size};
 use super::{HEADER_BYTES, INSTANT, VERSIONED, info};
 
 /// Where a field's data is.
@@ -34,20 +34,6 @@ impl Field {
     #[inline]
     pub fn end(&self) -> usize {
         (self.start + self.bytes) as usize
-    }
-}
-
-/// The bytes of a record below its origin (header, NULL bitmap, lengths) and above (data).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Size {
-    pub extra: u32,
-    pub data: u32,
-}
-
-impl Size {
-    #[inline]
-    pub fn total(self) -> usize {
-        (self.extra + self.data) as usize
     }
 }
 

@@ -1,18 +1,14 @@
-//! Reading one row by a whole key, and turning records into rows.
+//! Reading one row by a whole key.
 
-use format::ids::{RollPtr, TrxId};
-use format::page::blob::{REFERENCE_BYTES, Reference};
 use format::page::index::SearchMode;
-use format::record::{Field, is_deleted};
+use format::record::is_deleted;
 
-use super::entry::damaged;
+use super::fill::{fill, read_visible, with_key};
 use super::lock::{RowLock, lock_gap_behind, lock_row, scan_kind, wait_or_skip};
-use super::version::{Visible, visible};
-use super::{Context, Scan, Scratch, Table};
-use crate::btree;
+use super::{Context, Scan, Table};
 use crate::error::Result;
 use crate::lock::{LockKind, LockMode};
-use crate::schema::{ColumnSet, FieldSource, IfLocked, ReadMode, Row, ScanRange};
+use crate::schema::{ColumnSet, IfLocked, ReadMode, Row, ScanRange};
 use crate::transaction::Transaction;
 
 /// Reads the row with this full key of a unique index. False = there is none.
@@ -63,36 +59,6 @@ fn get_consistent(
     read_visible(ctx, trx, table, &page, origin, newest, columns, row)
 }
 
-/// Reads the version that the transaction sees of the clustered record at `origin`. False = it sees no row.
-#[inline]
-#[allow(clippy::too_many_arguments)]
-pub(super) fn read_visible(
-    ctx: &Context<'_>,
-    trx: &Transaction,
-    table: &Table,
-    page: &[u8],
-    origin: usize,
-    newest: bool,
-    columns: &ColumnSet,
-    row: &mut Row,
-) -> Result<bool> {
-    if newest || trx.sees(table.rows().leaf.trx_id(page, origin).map_err(damaged)?) {
-        if is_deleted(page, origin) {
-            return Ok(false);
-        }
-        fill(ctx, table, page, origin, columns, row)?;
-        return Ok(true);
-    }
-    let mut scratch = Scratch::take();
-    match visible(ctx, trx, table, page, origin, &mut scratch.old)? {
-        Visible::Older if !is_deleted(scratch.old.bytes(), scratch.old.origin()) => {
-            fill(ctx, table, scratch.old.bytes(), scratch.old.origin(), columns, row)?;
-            Ok(true)
-        }
-        _ => Ok(false),
-    }
-}
-
 fn get_locked(
     ctx: &Context<'_>,
     trx: &mut Transaction,
@@ -140,96 +106,4 @@ fn get_locked(
             }
         }
     }
-}
-
-/// The columns asked for, and those of the clustered key: whoever reads to write needs them.
-pub(super) fn with_key(table: &Table, columns: &ColumnSet) -> ColumnSet {
-    let mut all = *columns;
-    for field in &table.indexes[0].fields[..table.key_fields()] {
-        if let FieldSource::Column(column) = field.source {
-            all.insert(usize::from(column));
-        }
-    }
-    all
-}
-
-/// Copies the columns of the clustered record at `origin` into a row.
-#[inline]
-pub(super) fn fill(
-    ctx: &Context<'_>,
-    table: &Table,
-    page: &[u8],
-    origin: usize,
-    columns: &ColumnSet,
-    row: &mut Row,
-) -> Result<()> {
-    let clustered = &table.indexes[0];
-    row.clear(table.columns.len());
-    let mut left = columns.len();
-    let key_fields = clustered.unique_fields;
-    for (number, field) in table.rows().leaf.parse(page, origin).map_err(damaged)?.enumerate() {
-        // Behind the system fields there is nothing but columns.
-        if left == 0 && number > key_fields + 1 {
-            break;
-        }
-        let field = field.map_err(damaged)?;
-        match clustered.fields[number].source {
-            FieldSource::Column(column) => {
-                let column = usize::from(column);
-                if columns.contains(column) && clustered.field_of_column[column] == Some(number as u16) {
-                    set(ctx, page, &field, column, row)?;
-                    left -= 1;
-                }
-            }
-            FieldSource::RowId => row.row_id = row_id(&field, page),
-            FieldSource::TrxId => row.trx_id = TrxId::read(&page[field.start as usize..]),
-            FieldSource::RollPtr => row.roll_ptr = RollPtr::read(&page[field.start as usize..]),
-        }
-    }
-    Ok(())
-}
-
-/// Copies the columns of a secondary entry into a row. The index has all that are asked for.
-pub(super) fn fill_from_entry(
-    table: &Table,
-    index: usize,
-    page: &[u8],
-    origin: usize,
-    columns: &ColumnSet,
-    row: &mut Row,
-) -> Result<()> {
-    let of = &table.indexes[index];
-    row.clear(table.columns.len());
-    for (number, field) in table.tree(index).leaf.parse(page, origin).map_err(damaged)?.enumerate() {
-        let field = field.map_err(damaged)?;
-        match of.fields[number].source {
-            FieldSource::Column(column) => {
-                let column = usize::from(column);
-                if columns.contains(column) && of.field_of_column[column] == Some(number as u16) {
-                    row.set(column, field.of(page));
-                }
-            }
-            FieldSource::RowId => row.row_id = row_id(&field, page),
-            _ => {}
-        }
-    }
-    Ok(())
-}
-
-fn row_id(field: &Field, page: &[u8]) -> u64 {
-    field.of(page).map_or(0, |bytes| bytes.iter().fold(0, |id, byte| id << 8 | u64::from(*byte)))
-}
-
-#[inline]
-fn set(ctx: &Context<'_>, page: &[u8], field: &Field, column: usize, row: &mut Row) -> Result<()> {
-    if !field.external {
-        row.set(column, field.of(page));
-        return Ok(());
-    }
-    let bytes = &page[field.start as usize..field.end()];
-    let reference = Reference::read(bytes).map_err(damaged)?;
-    row.set_with(column, |out| {
-        out.extend_from_slice(&bytes[..bytes.len() - REFERENCE_BYTES]);
-        btree::read_overflow(ctx.store, &reference, usize::MAX, out)
-    })
 }

@@ -1,23 +1,18 @@
 //! Inserting a row.
 
-use format::ids::RollPtr;
-use format::page::blob::REFERENCE_BYTES;
 use format::page::header;
-use format::record::{FieldData, RecordBuffer, is_deleted};
+use format::record::{FieldData, is_deleted};
 
-use super::entry::{
-    Key, LongValue, build_entry, damaged, empty_reference, hash_key, move_out, record_bytes, version_of_record,
-    version_of_values,
-};
+use super::entry::{Key, LongValue, build_entry, empty_reference, hash_key, move_out, record_bytes, version_of_values};
 use super::foreign::{Turn, check_parents};
 use super::lock::{RowLock, insert_conflict, lock_row, split_gap, wait};
 use super::rollback::rollback_row;
-use super::{Context, Scratch, Table, secondary, update};
-use crate::btree::{Aim, Change, Overflow};
+use super::write::{Changes, replace_deleted, stamp, write_long_values};
+use super::{Context, Scratch, Table, secondary};
+use crate::btree::{Aim, Change};
 use crate::error::{Error, Result};
 use crate::lock::{LockId, LockKind, LockMode, LockRequest};
 use crate::mtr::Mtr;
-use crate::segment;
 use crate::transaction::Transaction;
 use crate::undo::{LogKind, UndoSpace};
 
@@ -50,7 +45,7 @@ pub(super) fn insert_version(
     trx: &mut Transaction,
     table: &Table,
     version: &[FieldData<'_>],
-    changes: Option<&update::Changes<'_>>,
+    changes: Option<&Changes<'_>>,
 ) -> Result<()> {
     if ctx.foreign.is_some() {
         check_parents(ctx, trx, table, Turn::BeforeRow, version, changes)?;
@@ -116,7 +111,7 @@ fn insert_clustered(ctx: &Context<'_>, trx: &mut Transaction, table: &Table, ver
                 }
                 RowLock::Held { .. } | RowLock::Own => {}
             }
-            if update::replace_deleted(ctx, trx, table, mtr, place, record, &mut pessimistic)? {
+            if replace_deleted(ctx, trx, table, mtr, place, record, &mut pessimistic)? {
                 break;
             }
             continue;
@@ -161,70 +156,6 @@ fn insert_clustered(ctx: &Context<'_>, trx: &mut Transaction, table: &Table, ver
     if !moved.is_empty() {
         let key = Key::of_buffer(record, layout)?;
         write_long_values(ctx, table, &key, &moved)?;
-    }
-    Ok(())
-}
-
-/// Writes transaction id and roll pointer into a clustered record.
-pub(super) fn stamp(table: &Table, record: &mut RecordBuffer, trx: &Transaction, roll_ptr: RollPtr) -> Result<()> {
-    let at = table.rows().leaf.system_fields(record.bytes(), record.origin()).map_err(damaged)?;
-    let bytes = super::version::system_fields(trx.id, roll_ptr);
-    record.bytes_mut()[at..at + bytes.len()].copy_from_slice(&bytes);
-    Ok(())
-}
-
-/// Writes the values that were moved out of a record, a few pages at a time; the record's references grow with them. The
-/// row is this transaction's, so nobody else changes it meanwhile.
-pub(super) fn write_long_values(
-    ctx: &Context<'_>,
-    table: &Table,
-    key: &[Option<&[u8]>],
-    moved: &[LongValue<'_>],
-) -> Result<()> {
-    let rows = table.rows();
-    for value in moved {
-        let mut overflow = Overflow::empty(table.space);
-        while (overflow.reference.bytes as usize) < value.bytes.len() {
-            let left = value.bytes.len() - overflow.reference.bytes as usize;
-            let pages = Overflow::page_count(ctx.store.page_bytes(), left).min(Overflow::STEP_PAGES);
-            let _room = segment::reserve(ctx.store, table.space, pages as u32)?;
-            let mut mtr = Mtr::begin(ctx.store);
-            let place = rows.latch_leaf(&mut mtr, key)?;
-            let origin = usize::from(place.origin);
-            let field = rows.leaf.field(mtr.page(place.leaf), origin, value.field).map_err(damaged)?;
-            if !place.matched || !field.external {
-                return Err(Error::corrupt("a row that lost its long value while it was written"));
-            }
-            overflow.write_step(&mut mtr, rows.overflow_segment(), value.bytes)?;
-            mtr.write(place.leaf, field.end() - REFERENCE_BYTES, &overflow.reference.to_bytes());
-            mtr.commit();
-        }
-    }
-    Ok(())
-}
-
-/// The version of a clustered record in a buffer, with its long values fetched, as `out` borrows them from `fetched`.
-pub(super) fn whole_version<'a>(
-    ctx: &Context<'_>,
-    table: &Table,
-    record: &'a RecordBuffer,
-    fetched: &'a mut Vec<(usize, Vec<u8>)>,
-    out: &mut Vec<FieldData<'a>>,
-) -> Result<()> {
-    let mut scratch = Scratch::take();
-    table.rows().leaf.parse_into(record.bytes(), record.origin(), &mut scratch.offsets).map_err(damaged)?;
-    version_of_record(record.bytes(), &scratch.offsets, out);
-    fetched.clear();
-    for (field, data) in out.iter().enumerate() {
-        if let FieldData::External(bytes) = data {
-            let reference = format::page::blob::Reference::read(bytes).map_err(damaged)?;
-            let mut value = bytes[..bytes.len() - REFERENCE_BYTES].to_vec();
-            crate::btree::read_overflow(ctx.store, &reference, usize::MAX, &mut value)?;
-            fetched.push((field, value));
-        }
-    }
-    for (field, value) in fetched.iter() {
-        out[*field] = FieldData::Bytes(value);
     }
     Ok(())
 }

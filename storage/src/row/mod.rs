@@ -53,12 +53,14 @@
 mod check;
 mod delete;
 mod entry;
+mod fill;
 pub mod foreign;
 mod get;
 mod insert;
 mod lock;
 mod locked;
 mod purge;
+mod remove;
 mod rollback;
 mod scan;
 mod secondary;
@@ -66,6 +68,7 @@ mod statistics;
 mod table;
 mod update;
 mod version;
+mod write;
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -126,11 +129,11 @@ struct Buffers {
 /// The values of a row, see `entry`.
 type Version<'a> = Vec<FieldData<'a>>;
 
-/// The same list without its values, for values of another life: so that its memory can be kept.
-fn emptied<'to>(mut version: Version<'_>) -> Version<'to> {
-    version.clear();
+/// The same list without its values, for values of another lifetime: so that its memory can be kept.
+fn emptied<From, To>(mut list: Vec<From>) -> Vec<To> {
+    list.clear();
     // Collecting what was a list of items of this size keeps its memory.
-    version.into_iter().map(|_| FieldData::Null).collect()
+    list.into_iter().map(|_| unreachable!("the list is empty")).collect()
 }
 
 thread_local! {

@@ -25,12 +25,12 @@ use std::sync::Arc;
 
 use format::ids::RollPtr;
 use format::page::blob::{REFERENCE_BYTES, Reference};
-use format::record::{FieldData, RecordBuffer};
+use format::record::FieldData;
 
 use super::entry::{Key, build_entry};
-use super::rollback::{find_version, free_long_values, is_marked, remove_clustered};
+use super::remove::remove_row;
 use super::secondary::Unneeded;
-use super::{Buffers, Context, Lookup, Scratch, Table, secondary};
+use super::{Buffers, Context, Lookup, Scratch, Table, Version, emptied, secondary};
 use crate::btree;
 use crate::error::Result;
 use crate::mtr::Mtr;
@@ -95,8 +95,19 @@ const LOGS_PER_VIEW: usize = if cfg!(test) { 3 } else { 32 };
 pub struct Purger {
     current: Option<(HistoryLog, LogReader)>,
     record: Vec<u8>,
+    lists: Lists,
     /// Logs taken from the history since it has moved the view on.
     under_view: usize,
+}
+
+/// What is read from an undo record, kept from one record to the next: lists without values.
+#[derive(Debug, Default)]
+struct Lists {
+    parts: Vec<Option<&'static [u8]>>,
+    changed: Vec<OldField<'static>>,
+    others: Vec<OldField<'static>>,
+    old: Vec<Option<FieldData<'static>>>,
+    version: Version<'static>,
 }
 
 impl Purger {
@@ -157,12 +168,12 @@ impl Purger {
         Some((log, reader))
     }
 
-    fn purge_record(&self, ctx: &Context<'_>, lookup: Lookup<'_>, roll_ptr: RollPtr) -> Result<()> {
+    fn purge_record(&mut self, ctx: &Context<'_>, lookup: Lookup<'_>, roll_ptr: RollPtr) -> Result<()> {
         let undo = UndoRecord::read(&self.record)?;
         let Some(table) = lookup(undo.table) else { return Ok(()) };
         let table = &*table;
         let key_fields = table.key_fields();
-        let (mut parts, mut changed, mut others) = (Vec::new(), Vec::new(), Vec::new());
+        let Lists { mut parts, mut changed, mut others, mut old, mut version } = std::mem::take(&mut self.lists);
         undo.key(key_fields, &mut parts)?;
         undo.fields(key_fields, &mut changed, &mut others)?;
         let mut key = Key::new();
@@ -170,7 +181,7 @@ impl Purger {
             key.push(*part);
         }
         // The old version, as far as the undo record tells: enough for the entries it concerns.
-        let mut old: Vec<Option<FieldData<'_>>> = vec![None; table.indexes[0].fields.len()];
+        old.resize(table.indexes[0].fields.len(), None);
         for (field, part) in old.iter_mut().zip(&parts) {
             *field = Some(FieldData::from(*part));
         }
@@ -183,7 +194,7 @@ impl Purger {
             let _held = ctx.purge.hold();
             let mut scratch = Scratch::take();
             let Buffers { entry, .. } = &mut *scratch;
-            let version: Vec<FieldData<'_>> = old.iter().map(|field| field.unwrap_or(FieldData::Null)).collect();
+            version.extend(old.iter().map(|field| field.unwrap_or(FieldData::Null)));
             for index in table.secondary() {
                 let concerned = undo.kind == UndoKind::Delete
                     || changed.iter().any(|changed| table.index_has(index, changed.field));
@@ -197,9 +208,11 @@ impl Purger {
             }
         }
         if undo.kind == UndoKind::Delete {
-            return remove_row(ctx, table, &key, roll_ptr);
+            remove_row(ctx, table, &key, roll_ptr)?;
         }
-        for OldField { value, offset, .. } in &changed {
+        // The long values of a deleted row went with its record.
+        let replaced = if undo.kind == UndoKind::Delete { &[][..] } else { &changed[..] };
+        for OldField { value, offset, .. } in replaced {
             if let FieldData::External(bytes) = value
                 && bytes.len() >= REFERENCE_BYTES
             {
@@ -207,18 +220,15 @@ impl Purger {
                 free_old_value(ctx, table, roll_ptr, at, bytes)?;
             }
         }
+        self.lists = Lists {
+            parts: emptied(parts),
+            changed: emptied(changed),
+            others: emptied(others),
+            old: emptied(old),
+            version: emptied(version),
+        };
         Ok(())
     }
-}
-
-/// Removes a delete-marked row, if it is still the deletion of this roll pointer that it shows.
-pub(super) fn remove_row(ctx: &Context<'_>, table: &Table, key: &Key<'_>, roll_ptr: RollPtr) -> Result<()> {
-    let mut record = RecordBuffer::new();
-    if !find_version(ctx, table, key, roll_ptr, &mut record)? || !is_marked(&record) {
-        return Ok(());
-    }
-    free_long_values(ctx, table, key, roll_ptr, |_, _| true)?;
-    remove_clustered(ctx, table, key, roll_ptr)
 }
 
 /// Frees the pages of a long value that an update replaced. The undo record keeps the reference to what is left of it.

@@ -5,15 +5,14 @@
 //! undone again; once the pointer is another one, the undo record is known to be done with.
 
 use format::ids::{RollPtr, TrxId, UndoNo};
-use format::page::blob::{REFERENCE_BYTES, Reference};
-use format::record::{RecordBuffer, compare_records, is_deleted};
+use format::record::compare_records;
 
 use super::entry::{Key, build_entry, damaged, version_of_record};
-use super::lock::join_gap;
+use super::remove::{find_version, free_long_values, remove_clustered, remove_row};
 use super::secondary::Unneeded;
 use super::version::build_previous;
-use super::{Buffers, Context, Lookup, Scratch, Table, purge, secondary};
-use crate::btree::{self, Aim, Change, Removal};
+use super::{Buffers, Context, Lookup, Scratch, Table, secondary};
+use crate::btree::{Aim, Change};
 use crate::error::{Error, Result};
 use crate::mtr::Mtr;
 use crate::transaction::Transaction;
@@ -96,24 +95,6 @@ fn undo_change(
         UndoKind::Insert => undo_insert(ctx, trx_id, table, &key, roll_ptr),
         _ => undo_update(ctx, trx_id, table, undo, &key, roll_ptr),
     }
-}
-
-/// Copies the clustered record of a key if it is the one that the roll pointer belongs to.
-pub(super) fn find_version(
-    ctx: &Context<'_>,
-    table: &Table,
-    key: &Key<'_>,
-    roll_ptr: RollPtr,
-    out: &mut RecordBuffer,
-) -> Result<bool> {
-    let rows = table.rows();
-    let (page, position) = rows.find(ctx.store, key, format::page::index::SearchMode::LessOrEqual)?;
-    let origin = usize::from(position.origin);
-    if !position.matched || rows.leaf.roll_ptr(&page, origin).map_err(damaged)? != roll_ptr {
-        return Ok(false);
-    }
-    out.copy(&page, &rows.leaf, origin).map_err(damaged)?;
-    Ok(true)
 }
 
 fn undo_insert(ctx: &Context<'_>, trx_id: TrxId, table: &Table, key: &Key<'_>, roll_ptr: RollPtr) -> Result<()> {
@@ -219,84 +200,7 @@ fn undo_update(
     }
     if undo.kind == UndoKind::UpdateDeleted && ctx.purge.view().sees(undo.trx_id) {
         // Purge may have been here and found the row in use: nobody will come for it again.
-        purge::remove_row(ctx, table, key, undo.roll_ptr)?;
+        remove_row(ctx, table, key, undo.roll_ptr)?;
     }
     Ok(())
-}
-
-/// Frees the chains of those of a row's long values that `which` says (by field and reference), a few pages at a time.
-pub(super) fn free_long_values(
-    ctx: &Context<'_>,
-    table: &Table,
-    key: &Key<'_>,
-    roll_ptr: RollPtr,
-    which: impl Fn(usize, &[u8]) -> bool,
-) -> Result<()> {
-    let rows = table.rows();
-    let layout = &rows.leaf;
-    if !layout
-        .fields()
-        .iter()
-        .any(|field| matches!(field.length, format::record::Length::Variable { max, blob } if blob || max > 255))
-    {
-        return Ok(());
-    }
-    loop {
-        let mut mtr = Mtr::begin(ctx.store);
-        let place = rows.latch_leaf(&mut mtr, key)?;
-        let origin = usize::from(place.origin);
-        let page = mtr.page(place.leaf);
-        if !place.matched || layout.roll_ptr(page, origin).map_err(damaged)? != roll_ptr {
-            return Ok(());
-        }
-        let mut found = None;
-        for (number, field) in layout.parse(page, origin).map_err(damaged)?.enumerate() {
-            let field = field.map_err(damaged)?;
-            if field.external {
-                let bytes = &page[field.start as usize..field.end()];
-                let reference = Reference::read(bytes).map_err(damaged)?;
-                if !reference.page.is_null() && reference.is_owner() && which(number, bytes) {
-                    found = Some((field.end() - REFERENCE_BYTES, reference));
-                    break;
-                }
-            }
-        }
-        let Some((at, reference)) = found else { return Ok(()) };
-        let rest = btree::free_overflow_step(&mut mtr, rows.overflow_segment(), &reference)?;
-        mtr.write(place.leaf, at, &rest.to_bytes());
-        mtr.commit();
-    }
-}
-
-/// Removes the clustered record of a key if it is the one that the roll pointer belongs to.
-pub(super) fn remove_clustered(ctx: &Context<'_>, table: &Table, key: &Key<'_>, roll_ptr: RollPtr) -> Result<()> {
-    let rows = table.rows();
-    let mut pessimistic = false;
-    loop {
-        let mut mtr = Mtr::begin(ctx.store);
-        let place = match pessimistic {
-            false => rows.latch_leaf(&mut mtr, key)?,
-            true => rows.latch_path(&mut mtr, key, Aim::Empty)?,
-        };
-        let origin = usize::from(place.origin);
-        if !place.matched || rows.leaf.roll_ptr(mtr.page(place.leaf), origin).map_err(damaged)? != roll_ptr {
-            return Ok(());
-        }
-        join_gap(ctx, rows, &mtr, place.leaf, place.origin)?;
-        match rows.remove(mtr, place)? {
-            Removal::Done { changes, underfull } => {
-                changes.commit();
-                if underfull {
-                    rows.merge(ctx.store, key)?;
-                }
-                return Ok(());
-            }
-            Removal::Last => pessimistic = true,
-        }
-    }
-}
-
-/// Whether a record in a buffer is delete-marked.
-pub(super) fn is_marked(record: &RecordBuffer) -> bool {
-    is_deleted(record.bytes(), record.origin())
 }

@@ -28,7 +28,7 @@ mod locking;
 mod older;
 
 use super::entry::{Key, damaged, prefix_of};
-use super::get::{fill, fill_from_entry, read_visible, with_key};
+use super::fill::{fill, fill_from_entry, read_visible, with_key};
 use super::version::{Visible, record_has_entry};
 use super::{Context, Scratch, Table};
 use crate::error::{Error, Result};

@@ -32,8 +32,10 @@ use format::page::header;
 use format::transform::{self, Algorithm, Scratch, encryption};
 
 use super::layout::Stored;
-use super::layout::pages::{Form, PageState};
-use super::{Tablespace, TornProtection, Transform};
+use super::layout::pages::{PageState, stored_state};
+use super::space::Tablespace;
+use super::torn::TornProtection;
+use super::transform::Transform;
 use crate::error::{Error, Result};
 use crate::io::{ALIGNMENT, AlignedBuffer};
 
@@ -463,19 +465,4 @@ impl Tablespace {
         let stored = Stored { page, bytes: 0..stored.len(), state, untorn: false };
         self.layout.write(&[stored], &aligned, true, &self.counters).map_err(Error::io("restore a page"))
     }
-}
-
-/// How a page is stored, by its first bytes; `None` if they make no sense.
-pub fn stored_state(start: &[u8], page_bytes: usize) -> Option<PageState> {
-    let encrypted = encryption::is_encrypted(start);
-    let exact = transform::stored_bytes_of(start, page_bytes);
-    if let Some(algorithm) = transform::stored_algorithm(start) {
-        return (exact <= page_bytes).then_some(PageState { encrypted, ..PageState::encoded(algorithm, exact) });
-    }
-    let zero = header::is_zero(start);
-    Some(if zero {
-        PageState::UNWRITTEN
-    } else {
-        PageState { encrypted, form: Form::Plain, ..PageState::plain(page_bytes) }
-    })
 }

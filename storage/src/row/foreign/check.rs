@@ -5,7 +5,7 @@ use format::record::FieldData;
 use super::{Link, ParentSide};
 use crate::error::{Error, ForeignKeySide, ForeignKeyViolation, Result};
 use crate::row::entry::Key;
-use crate::row::update::Changes;
+use crate::row::write::Changes;
 use crate::row::{Context, Table, get};
 use crate::schema::{ColumnSet, ReadMode, Row};
 use crate::transaction::{Isolation, Transaction};

@@ -15,7 +15,7 @@ use format::page::index::{self, INFIMUM, SUPREMUM, SearchMode};
 use format::record::{compare, is_deleted};
 
 use super::super::entry::{Key, damaged};
-use super::super::get::{fill, read_visible};
+use super::super::fill::{fill, read_visible};
 use super::super::lock::{
     RowLock, gap_before, lock_gap, lock_gap_behind, lock_id, lock_row, scan_kind, wait, wait_or_skip,
 };

@@ -21,6 +21,9 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use format::page::header;
+use format::transform::{self, encryption};
+
 use crate::sync::{Rank, RwLock};
 
 /// How a page is stored.
@@ -184,6 +187,21 @@ impl Pages {
             }
         }
     }
+}
+
+/// How a page is stored, by its first bytes; `None` if they make no sense.
+pub fn stored_state(start: &[u8], page_bytes: usize) -> Option<PageState> {
+    let encrypted = encryption::is_encrypted(start);
+    let exact = transform::stored_bytes_of(start, page_bytes);
+    if let Some(algorithm) = transform::stored_algorithm(start) {
+        return (exact <= page_bytes).then_some(PageState { encrypted, ..PageState::encoded(algorithm, exact) });
+    }
+    let zero = header::is_zero(start);
+    Some(if zero {
+        PageState::UNWRITTEN
+    } else {
+        PageState { encrypted, form: Form::Plain, ..PageState::plain(page_bytes) }
+    })
 }
 
 #[cfg(test)]
