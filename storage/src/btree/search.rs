@@ -245,8 +245,16 @@ impl Tree {
             page = mtr.latch_exclusive(self.page_id(child))?;
         }
         self.expect(mtr.page_id(page), mtr.page(page), 0)?;
-        if aim == Aim::Empty {
-            self.latch_behind(mtr, page)?;
+        match aim {
+            Aim::Empty => self.latch_behind(mtr, page)?,
+            // A split gives it a new neighbour. It is latched now: whoever writes has latched an undo page by then, and a
+            // reader that has the neighbour latched may wait for that.
+            Aim::Grow => {
+                let next = following(mtr.page(page));
+                if !next.is_null() {
+                    mtr.latch_exclusive(self.page_id(next))?;
+                }
+            }
         }
         let mut place = self.place(mtr, page, key)?;
         place.path = Some(path);

@@ -30,6 +30,8 @@
 
 pub mod witness;
 
+mod latch_order;
+
 pub mod frame;
 
 pub mod lru;

@@ -351,7 +351,7 @@ impl Pool {
         self.counters.pages_created.add(1);
         loop {
             let (latch, was_resident) = match self.lookup(page) {
-                Some(index) => (self.frames.latch_exclusive(index, page), true),
+                Some(index) => (self.frames.latch_new(index, page), true),
                 None => {
                     self.spaces.find(page.space)?;
                     let latch = self.take_frame()?;
@@ -653,7 +653,7 @@ impl Pool {
         let helped = self.signals.has_cleaners() && !self.disk_full.load(Ordering::Relaxed);
         let limit = if helped { VICTIMS_MAX_HELPED } else { self.frames.count() };
         loop {
-            self.lru.victims(&self.frames, wanted, &mut victims);
+            let more = self.lru.victims(&self.frames, wanted, &mut victims);
             for &index in &victims {
                 if let Some((latch, page)) = self.latch_victim(index) {
                     self.forget(page, &latch);
@@ -662,7 +662,7 @@ impl Pool {
                     return Some(latch);
                 }
             }
-            if victims.len() < wanted || wanted >= limit {
+            if !more || wanted >= limit {
                 return None;
             }
             // Behind dirty pages there may be clean ones.
@@ -784,10 +784,7 @@ impl Pool {
 
     /// Whether a page of the tablespace waits to be written.
     pub fn is_space_dirty(&self, space: SpaceId) -> bool {
-        let of_space = |frame: &super::frame::Frame| frame.page().is_some_and(|page| page.space == space);
-        (0..self.frames.count() as u32)
-            .map(|index| self.frames.header(index))
-            .any(|frame| frame.is_dirty() && of_space(frame))
+        self.flush_list.lock().has_space(space)
     }
 
     /// Start of the oldest mini-transaction that is not in the tablespaces entirely; `None` if all are.
