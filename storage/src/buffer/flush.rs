@@ -207,21 +207,19 @@ impl Flusher {
         let seeds_max = if neighbours == 0 { pages_max } else { pages_max.div_ceil(4) };
         {
             let list = pool.flush_list.lock();
-            let mut next = list.first();
-            while let Some(index) = next {
-                next = list.next(index);
-                let frame = pool.frames.header(index);
-                let wanted = match aim {
-                    Aim::OlderThan(lsn) if frame.oldest_lsn().is_some_and(|oldest| oldest >= lsn) => break,
-                    Aim::Space(space) => frame.page().is_some_and(|page| page.space == space),
-                    Aim::OlderThan(_) => true,
-                };
-                if wanted {
+            let is_older =
+                |index: u32, lsn: Lsn| pool.frames.header(index).oldest_lsn().is_some_and(|oldest| oldest < lsn);
+            let mut choose_some = |listed: &mut dyn Iterator<Item = u32>| {
+                for index in listed {
                     choose(pool, index, &mut self.candidates);
                     if self.candidates.len() >= seeds_max {
                         break;
                     }
                 }
+            };
+            match aim {
+                Aim::OlderThan(lsn) => choose_some(&mut list.oldest_first().take_while(|index| is_older(*index, lsn))),
+                Aim::Space(space) => choose_some(&mut list.of_space(space)),
             }
         }
         if neighbours != 0 {

@@ -23,7 +23,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use format::ids::Lsn;
+use format::ids::{Lsn, SpaceId};
+use rustc_hash::FxHashMap;
 
 use super::frame::Frames;
 use crate::tablespace::Tablespace;
@@ -37,6 +38,9 @@ pub struct FlushList {
     tail: u32,
     /// Read by others without the list's mutex.
     count: Arc<AtomicUsize>,
+    /// The listed frames of each tablespace, in no order: to write one tablespace without going through all.
+    of_space: FxHashMap<SpaceId, u32>,
+    space_links: Vec<SpaceLink>,
     unsynced_of: Vec<Unsynced>,
     /// The oldest LSN of what the round of syncs under way covers; `None` if there is no round.
     syncing: Option<Lsn>,
@@ -48,6 +52,17 @@ pub struct SyncRound {
     /// Each once.
     pub spaces: Vec<Arc<Tablespace>>,
 }
+
+/// A listed frame among those of its tablespace.
+#[derive(Clone, Copy)]
+struct SpaceLink {
+    space: SpaceId,
+    prev: u32,
+    next: u32,
+}
+
+/// The tablespace of frames that are not listed.
+const NO_SPACE: SpaceId = SpaceId(u32::MAX);
 
 /// What one flusher has taken from the list and no sync has covered.
 struct Unsynced {
@@ -94,6 +109,8 @@ impl FlushList {
             head: NONE,
             tail: NONE,
             count: Arc::default(),
+            of_space: FxHashMap::default(),
+            space_links: vec![SpaceLink { space: NO_SPACE, prev: NONE, next: NONE }; frames],
             unsynced_of: Vec::new(),
             syncing: None,
         }
@@ -108,7 +125,7 @@ impl FlushList {
     /// Appends a clean frame. LSNs rise, so the tail is its place.
     pub fn push(&mut self, frames: &Frames, index: u32, oldest: Lsn) {
         debug_assert!(!frames.header(index).is_dirty(), "a frame is in the list once");
-        self.insert_after(self.tail, index);
+        self.insert_after(frames, self.tail, index);
         frames.header(index).set_oldest_lsn(Some(oldest));
     }
 
@@ -116,7 +133,7 @@ impl FlushList {
     pub fn put_first(&mut self, frames: &Frames, index: u32, oldest: Lsn) {
         debug_assert!(self.oldest_listed(frames).is_none_or(|first| oldest <= first), "nothing is older");
         self.remove(frames, index);
-        self.insert_after(NONE, index);
+        self.insert_after(frames, NONE, index);
         frames.header(index).set_oldest_lsn(Some(oldest));
     }
 
@@ -129,11 +146,12 @@ impl FlushList {
             after = next;
             next = self.links[next as usize].1;
         }
-        self.insert_after(after, index);
+        self.insert_after(frames, after, index);
         frames.header(index).set_oldest_lsn(Some(oldest));
     }
 
-    fn insert_after(&mut self, after: u32, index: u32) {
+    fn insert_after(&mut self, frames: &Frames, after: u32, index: u32) {
+        self.link_to_space(frames.header(index).page().map_or(NO_SPACE, |page| page.space), index);
         let next = if after == NONE { self.head } else { self.links[after as usize].1 };
         self.links[index as usize] = (after, next);
         match after {
@@ -145,6 +163,45 @@ impl FlushList {
             next => self.links[next as usize].0 = index,
         }
         self.count.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn link_to_space(&mut self, space: SpaceId, index: u32) {
+        let next = self.of_space.insert(space, index).unwrap_or(NONE);
+        self.space_links[index as usize] = SpaceLink { space, prev: NONE, next };
+        if next != NONE {
+            self.space_links[next as usize].prev = index;
+        }
+    }
+
+    fn unlink_from_space(&mut self, index: u32) {
+        let SpaceLink { space, prev, next } = self.space_links[index as usize];
+        if next != NONE {
+            self.space_links[next as usize].prev = prev;
+        }
+        if prev != NONE {
+            self.space_links[prev as usize].next = next;
+        } else if next != NONE {
+            self.of_space.insert(space, next);
+        } else {
+            self.of_space.remove(&space);
+        }
+    }
+
+    /// Whether a frame of the tablespace is listed.
+    pub fn has_space(&self, space: SpaceId) -> bool {
+        self.of_space.contains_key(&space)
+    }
+
+    /// The listed frames of a tablespace, in no order.
+    pub fn of_space(&self, space: SpaceId) -> impl Iterator<Item = u32> {
+        let listed = |index: u32| (index != NONE).then_some(index);
+        let first = self.of_space.get(&space).copied();
+        std::iter::successors(first, move |index| listed(self.space_links[*index as usize].next))
+    }
+
+    /// The listed frames, the one with the oldest LSN first.
+    pub fn oldest_first(&self) -> impl Iterator<Item = u32> {
+        std::iter::successors(self.first(), |index| self.next(*index))
     }
 
     /// Takes a frame out, if it is in: it is clean then. Returns its oldest LSN.
@@ -160,6 +217,7 @@ impl FlushList {
             next => self.links[next as usize].0 = prev,
         }
         self.count.fetch_sub(1, Ordering::Relaxed);
+        self.unlink_from_space(index);
         frames.header(index).set_oldest_lsn(None);
         Some(oldest)
     }
@@ -286,6 +344,8 @@ impl FlushList {
 
 #[cfg(test)]
 mod tests {
+    use format::ids::{PageId, PageNo};
+
     use super::*;
 
     #[test]
@@ -309,6 +369,30 @@ mod tests {
             list.remove(&frames, first);
         }
         assert_eq!(order, [0, 1, 4, 3]);
+    }
+
+    #[test]
+    fn the_frames_of_a_tablespace_are_found_without_the_others() {
+        let frames = Frames::new(6, 4096).unwrap();
+        let mut list = FlushList::new(6);
+        for index in 0..6 {
+            let page = PageId::new(SpaceId(index % 3), PageNo(index));
+            frames.latch_free(index).set_page(Some(page));
+            list.push(&frames, index, Lsn(10 + u64::from(index)));
+        }
+        let of = |list: &FlushList, space| {
+            let mut frames: Vec<u32> = list.of_space(SpaceId(space)).collect();
+            frames.sort_unstable();
+            frames
+        };
+        assert_eq!((of(&list, 0), of(&list, 1), of(&list, 7)), (vec![0, 3], vec![1, 4], vec![]));
+        list.remove(&frames, 3);
+        list.put_first(&frames, 1, Lsn(1));
+        assert_eq!((of(&list, 0), of(&list, 1)), (vec![0], vec![1, 4]));
+        list.remove(&frames, 0);
+        assert!(!list.has_space(SpaceId(0)) && list.has_space(SpaceId(1)));
+        list.put_back(&frames, 0, Lsn(10));
+        assert_eq!(of(&list, 0), [0]);
     }
 
     #[test]

@@ -14,6 +14,9 @@
 //! are put in order when frames are wanted: at the tail a marked page is moved to the front instead of evicted, at the
 //! midpoint a marked page stays young. So it is a clock within each part, and its cost is paid by misses.
 //!
+//! In a large pool that is much used, nearly all pages are marked, and thousands would be moved before a victim is found. So
+//! the mutex is held for a bounded number of looks ([`LOOKS_MAX`]): the lists are put in order over several calls.
+//!
 //! Page cleaners take the tail in chunks, from a common cursor that moves up the list: each chunk is one cleaner's.
 
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -25,6 +28,10 @@ use crate::sync::{Mutex, Rank};
 const NONE: u32 = u32::MAX;
 /// The cursor has reached the midpoint.
 const TOP: u32 = u32::MAX - 1;
+
+/// Pages that are looked at, or moved, while the mutex is held. For more victims than a half of this, twice as many as are
+/// wanted.
+const LOOKS_MAX: usize = 512;
 
 /// A tick of the LRU's coarse clock.
 const TICK: Duration = Duration::from_millis(64);
@@ -192,21 +199,24 @@ impl Lru {
     /// begins at the tail again.
     pub fn next_chunk(&self, frames: &Frames, count: usize, chunk: &mut Vec<u32>) {
         chunk.clear();
-        let mut lists = self.lists.lock();
-        lists.balance(frames);
-        let mut at = match lists.cursor {
-            NONE => lists.old.tail,
-            TOP => NONE,
-            cursor => cursor,
-        };
-        while at != NONE && chunk.len() < count {
-            at = lists.look(frames, at, chunk);
+        self.lists.lock().balance(frames, LOOKS_MAX);
+        loop {
+            let mut lists = self.lists.lock();
+            let mut at = match lists.cursor {
+                NONE => lists.old.tail,
+                TOP => NONE,
+                cursor => cursor,
+            };
+            at = lists.look_at_many(frames, at, count, chunk);
+            lists.cursor = match at {
+                NONE if chunk.is_empty() => NONE,
+                NONE => TOP,
+                at => at,
+            };
+            if at == NONE || !chunk.is_empty() {
+                return;
+            }
         }
-        lists.cursor = match at {
-            NONE if chunk.is_empty() => NONE,
-            NONE => TOP,
-            at => at,
-        };
     }
 
     /// The next chunk begins at the tail.
@@ -215,20 +225,19 @@ impl Lru {
     }
 
     /// The frames that should leave next, at most `count` of them, the first one first. They stay in the list: whoever
-    /// evicts one removes it.
-    pub fn victims(&self, frames: &Frames, count: usize, victims: &mut Vec<u32>) {
+    /// evicts one removes it. False: these are all there are.
+    pub fn victims(&self, frames: &Frames, count: usize, victims: &mut Vec<u32>) -> bool {
         victims.clear();
         let mut lists = self.lists.lock();
-        lists.balance(frames);
-        let mut at = lists.old.tail;
-        while at != NONE && victims.len() < count {
-            at = lists.look(frames, at, victims);
-        }
+        lists.balance(frames, LOOKS_MAX.max(2 * count));
+        let tail = lists.old.tail;
+        let rest = lists.look_at_many(frames, tail, count, victims);
         let mut at = lists.young.tail;
         while at != NONE && victims.len() < count {
             victims.push(at);
             at = lists.links[at as usize].prev;
         }
+        rest != NONE || at != NONE
     }
 }
 
@@ -249,6 +258,17 @@ impl Lists {
         prev
     }
 
+    /// Looks at pages of the old part from `at` on, until there are `count` victims, or for as long as the mutex may be
+    /// held. Returns the next one to look at.
+    fn look_at_many(&mut self, frames: &Frames, mut at: u32, count: usize, victims: &mut Vec<u32>) -> u32 {
+        let mut looks = LOOKS_MAX.max(2 * count);
+        while at != NONE && victims.len() < count && looks > 0 {
+            at = self.look(frames, at, victims);
+            looks -= 1;
+        }
+        at
+    }
+
     fn remove(&mut self, index: u32) {
         if self.cursor == index {
             let prev = self.links[index as usize].prev;
@@ -261,12 +281,12 @@ impl Lists {
         }
     }
 
-    /// Moves the end of the young part behind the midpoint until the old part has its share.
-    fn balance(&mut self, frames: &Frames) {
+    /// Moves the end of the young part behind the midpoint until the old part has its share, with so many looks at most.
+    fn balance(&mut self, frames: &Frames, looks_max: usize) {
         let Lists { links, young, old, old_pct, .. } = self;
         let wanted = (young.count + old.count) * *old_pct as usize / 100;
         // Every young page is looked at once at most: marked ones go to the front, unmarked.
-        let mut looks = young.count;
+        let mut looks = young.count.min(looks_max);
         while old.count < wanted && looks > 0 {
             looks -= 1;
             let index = young.tail;
@@ -355,5 +375,27 @@ mod tests {
         lru.rewind();
         assert_eq!(chunk(1), [1]);
         assert_eq!(lru.free_count(), 4);
+    }
+
+    /// All pages are marked, as in a pool that has what its users want: victims are found without looking at all of them.
+    #[test]
+    fn a_search_for_victims_moves_a_bounded_number_of_pages() {
+        const PAGES: usize = 20 * LOOKS_MAX;
+        let frames = Frames::new(PAGES, 4096).unwrap();
+        let lru = Lru::new(PAGES, 40, 0);
+        let marked = || (0..PAGES as u32).filter(|at| frames.header(*at).used.load(Ordering::Relaxed) != 0).count();
+        for _ in 0..PAGES {
+            let (index, _) = lru.pop_free().unwrap();
+            lru.add(&frames, index);
+        }
+        (0..PAGES as u32).for_each(|index| lru.touch(frames.header(index)));
+        for _ in 0..60 {
+            let before = marked();
+            assert_eq!(victims(&lru, &frames, 4).len(), 4);
+            assert!(before - marked() <= 2 * LOOKS_MAX, "{} pages were moved", before - marked());
+        }
+        // In the end all have been looked at, and the old part has its share again.
+        assert_eq!(marked(), 0);
+        assert_eq!(lru.lists.lock().old.count, PAGES * 40 / 100);
     }
 }

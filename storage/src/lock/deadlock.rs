@@ -74,7 +74,8 @@ impl Line {
                 (entry.holders().copied().collect(), entry.waiting().map(|waiting| waiting.wanted).collect::<Vec<_>>())
             }
         });
-        let places = waiting.iter().enumerate().map(|(place, wanted): (usize, &Holder)| (wanted.owner, place)).collect();
+        let places =
+            waiting.iter().enumerate().map(|(place, wanted): (usize, &Holder)| (wanted.owner, place)).collect();
         let holding = holders.iter().map(|holder| holder.owner).collect();
         Line { holders, holding, waiting, places, searched: [None; MANNERS] }
     }
@@ -151,9 +152,8 @@ pub(super) fn report(shards: &Shards, waits: &Waits, owners: &Owners, Cycle(cycl
 /// What a transaction has, or wants earlier, of the lock that another wants.
 fn held_by(shards: &Shards, trx: TrxId, wanted: LockRequest) -> LockRequest {
     shards.with(wanted.id, |entry| {
-        let mut all = entry.iter().flat_map(|entry| {
-            entry.holders().chain(entry.waiting().map(|waiting| &waiting.wanted))
-        });
+        let mut all =
+            entry.iter().flat_map(|entry| entry.holders().chain(entry.waiting().map(|waiting| &waiting.wanted)));
         all.find(|holder| holder.owner == trx).map_or(wanted, |holder| holder.request(wanted.id))
     })
 }

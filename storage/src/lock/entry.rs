@@ -190,7 +190,8 @@ impl Entry {
         let alone = self.holders().find(|holder| holder.is_exclusive_record()).map(|holder| holder.owner);
         let mut place = 0;
         while let Some(queue) = &mut self.queue {
-            let waits_on = |wanted: &Holder| alone.is_some_and(|alone| wanted.kind.has_record() && wanted.owner != alone);
+            let waits_on =
+                |wanted: &Holder| alone.is_some_and(|alone| wanted.kind.has_record() && wanted.owner != alone);
             let rest = queue.waiting.iter().skip(place);
             place += rest.take_while(|waiting| waits_on(&waiting.wanted)).count();
             let Some(waiting) = queue.waiting.get(place) else { break };

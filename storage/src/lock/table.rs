@@ -183,13 +183,7 @@ impl LockTable {
     }
 
     /// Takes the lock or a place in its line. False = taken. Deadlock if this closes a cycle of which it is the cheapest.
-    fn stand_in_line(
-        &self,
-        held: &mut Held,
-        request: LockRequest,
-        weight: u64,
-        waiter: &Arc<Waiter>,
-    ) -> Result<bool> {
+    fn stand_in_line(&self, held: &mut Held, request: LockRequest, weight: u64, waiter: &Arc<Waiter>) -> Result<bool> {
         let shared = held.shared.as_ref().expect("a transaction has an id before it locks");
         let wanted = Holder::new(held.owner, &request);
         let mut waits = self.waits.lock();

@@ -7,7 +7,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use format::ids::{Lsn, PageId, PageNo, SpaceId, TrxId};
 use format::page::undo::{TRX_SYS_NEXT_ID, TRX_SYS_PAGE};
@@ -33,6 +33,63 @@ const MARGIN: u64 = if cfg!(test) { 4 } else { 256 };
 /// Closed views are taken off the list whenever so many have come.
 const CLEANUP_VIEWS: usize = 64;
 
+/// Places of [`ActiveIds`]: more than there are transactions at a time, mostly.
+const PLACES: usize = if cfg!(test) { 4 } else { 4096 };
+
+/// A set of active ids that readers ask without waiting for each other: each writer that a reader meets on a row that is
+/// not its own is looked up here.
+///
+/// An id has one place, by its remainder. Of two active ids with the same place the later one goes into a list beside;
+/// an id is a place's neighbour again only thousands of transactions later, so the list is empty but for those that an old
+/// transaction keeps out of their place.
+struct ActiveIds {
+    places: Box<[AtomicU64]>,
+    beside: RwLock<Vec<u64>>,
+    beside_count: AtomicUsize,
+}
+
+impl ActiveIds {
+    fn new() -> ActiveIds {
+        ActiveIds {
+            places: (0..PLACES).map(|_| AtomicU64::new(0)).collect(),
+            beside: RwLock::new(Rank::Leaf, Vec::new()),
+            beside_count: AtomicUsize::new(0),
+        }
+    }
+
+    fn place(&self, id: u64) -> &AtomicU64 {
+        &self.places[id as usize % PLACES]
+    }
+
+    /// Adds an id. Changes are made by one thread at a time.
+    fn insert(&self, id: TrxId) {
+        let place = self.place(id.0);
+        if place.load(Ordering::Relaxed) == 0 {
+            place.store(id.0, Ordering::Release);
+        } else {
+            self.beside.write().push(id.0);
+            self.beside_count.fetch_add(1, Ordering::Release);
+        }
+    }
+
+    /// Removes an id. Changes are made by one thread at a time.
+    fn remove(&self, id: TrxId) {
+        let place = self.place(id.0);
+        if place.load(Ordering::Relaxed) == id.0 {
+            place.store(0, Ordering::Release);
+        } else {
+            self.beside_count.fetch_sub(1, Ordering::Release);
+            self.beside.write().retain(|other| *other != id.0);
+        }
+    }
+
+    #[inline]
+    fn contains(&self, id: TrxId) -> bool {
+        self.place(id.0).load(Ordering::Acquire) == id.0
+            || self.beside_count.load(Ordering::Acquire) > 0 && self.beside.read().contains(&id.0)
+    }
+}
+
 /// See the module header.
 pub struct Registry {
     state: Mutex<State>,
@@ -40,6 +97,8 @@ pub struct Registry {
     version: AtomicU64,
     /// The smallest active id, or the next one if none is active.
     oldest: AtomicU64,
+    /// The active ids, to be asked for without the mutex.
+    active_ids: ActiveIds,
     /// The newest view, for the next reader.
     current: RwLock<Current>,
     /// All views that may still be looked through. A view that nobody but this list holds is closed.
@@ -100,6 +159,7 @@ impl Registry {
             ),
             version: AtomicU64::new(1),
             oldest: AtomicU64::new(next),
+            active_ids: ActiveIds::new(),
             current: RwLock::new(Rank::Transaction, Current::default()),
             views: Mutex::new(Rank::Leaf, Vec::new()),
             newest_commit: AtomicU64::new(0),
@@ -125,6 +185,7 @@ impl Registry {
         state.next = state.next.max(id.0 + 1);
         let at = state.active.partition_point(|other| *other < id);
         state.active.insert(at, id);
+        self.active_ids.insert(id);
         self.changed(&state);
     }
 
@@ -149,6 +210,7 @@ impl Registry {
                     let id = TrxId(state.next);
                     state.next += 1;
                     state.active.push(id);
+                    self.active_ids.insert(id);
                     self.changed(&state);
                     return Ok(id);
                 }
@@ -187,6 +249,8 @@ impl Registry {
             state.uncommit(number);
         }
         self.changed(&state);
+        // Last: whoever finds that it has ended sees it as ended in a view that it takes then.
+        self.active_ids.remove(id);
     }
 
     /// Whether this transaction has not ended.
@@ -195,7 +259,7 @@ impl Registry {
         if id.0 < self.oldest.load(Ordering::Acquire) {
             return false;
         }
-        self.state.lock().active.binary_search(&id).is_ok()
+        self.active_ids.contains(id)
     }
 
     /// A view of this moment.
@@ -297,4 +361,32 @@ fn persist(store: &Store, page: PageId, offset: usize, value: u64) -> Result<()>
     mtr.write(page, offset, &value.to_be_bytes());
     mtr.commit();
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_is_active_from_its_beginning_to_its_end_whatever_place_it_shares() {
+        let ids = ActiveIds::new();
+        let mut model = std::collections::BTreeSet::new();
+        let mut state = 7_u64;
+        for next in 1..5000 {
+            ids.insert(TrxId(next));
+            model.insert(next);
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            // Some stay for long, most end soon.
+            while model.len() > (state >> 60) as usize {
+                let ends = *model.iter().nth((state >> 33) as usize % model.len()).unwrap();
+                model.remove(&ends);
+                ids.remove(TrxId(ends));
+            }
+            for id in next.saturating_sub(40).max(1)..=next + 10 {
+                assert_eq!(ids.contains(TrxId(id)), model.contains(&id), "{id}");
+            }
+        }
+        model.iter().for_each(|id| ids.remove(TrxId(*id)));
+        assert_eq!((ids.beside.read().len(), ids.beside_count.load(Ordering::Relaxed)), (0, 0));
+    }
 }

@@ -64,6 +64,11 @@ impl Default for Literals {
 }
 
 impl Literals {
+    /// The table is for other pages now; its memory is kept.
+    pub fn forget(&mut self) {
+        self.left = 0;
+    }
+
     /// Encodes into the start of `out`. `None` if it does not fit, or is nothing for this coder.
     pub fn encode(&mut self, text: &[u8], out: &mut [u8]) -> Option<usize> {
         if !(BYTES_MIN..=BYTES_MAX).contains(&text.len()) || !text.is_ascii() {

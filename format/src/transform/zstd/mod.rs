@@ -36,6 +36,8 @@ mod columns;
 mod literals;
 mod planes;
 
+use std::collections::{HashMap, VecDeque};
+
 use zstd::bulk::{Compressor, Decompressor};
 use zstd::zstd_safe::{CParameter, ParamSwitch};
 
@@ -77,8 +79,11 @@ const STRATEGIES: usize = 5;
 /// that it does not take.
 const STEPS: [u32; THOROUGH] = [1 << 17, 8, 2];
 
-/// Kinds of pages that are told apart, by their index.
-const KINDS: usize = 64;
+/// Kinds of pages that are told apart, by their index. What is known of a kind takes little memory.
+const KINDS: usize = 4096;
+
+/// Kinds that have a table of literals at a time: tens of kilobytes each. A kind without one makes it anew.
+const TABLES: usize = 128;
 
 /// Where the number of its index stands in the body of an index page.
 const INDEX_ID: std::ops::Range<usize> = 28..36;
@@ -114,7 +119,7 @@ struct Kind {
     /// Pages until the next trial.
     left: u32,
     shape: Shape,
-    literals: Literals,
+    literals: Option<Box<Literals>>,
 }
 
 /// Thorough does for columns, too.
@@ -126,8 +131,12 @@ struct Zstd {
     /// At level 1.
     strategies: Strategies,
     kinds: Vec<Kind>,
+    /// Where in `kinds` each index is.
+    places: HashMap<u64, usize>,
     /// The place given to another index last.
     replaced: usize,
+    /// The kinds that have a table of literals, the one that got it first in front.
+    with_table: VecDeque<usize>,
     /// Pages since the last trial.
     since_trial: u32,
     columns: Columns,
@@ -145,24 +154,38 @@ impl Zstd {
         if !matches!(strategy, LITERALS | COLUMNS) {
             return self.encode_frame(strategy, body, out);
         }
-        let kind = &mut self.kinds[kind];
-        if !self.columns.split(body, kind.shape) {
+        if !self.columns.split(body, self.kinds[kind].shape) {
             return None;
         }
-        let literals = &mut kind.literals;
         if strategy == COLUMNS {
             let compressor = level_1(&mut self.strategies, THOROUGH)?;
             return write_apart(&self.columns, out, Some(compressor), None);
         }
+        if self.kinds[kind].literals.is_none() {
+            self.give_table(kind);
+        }
+        let literals = self.kinds[kind].literals.as_mut()?;
         let compressor = level_1(&mut self.strategies, LITERALS)?;
         write_apart(&self.columns, out, None, Some((literals, compressor)))
+    }
+
+    /// Gives a kind a table of literals: a new one, or that of the kind that has had one for the longest time.
+    fn give_table(&mut self, kind: usize) {
+        let mut table = None;
+        if self.with_table.len() >= TABLES {
+            table = self.with_table.pop_front().and_then(|oldest| self.kinds[oldest].literals.take());
+        }
+        let mut table = table.unwrap_or_default();
+        table.forget();
+        self.kinds[kind].literals = Some(table);
+        self.with_table.push_back(kind);
     }
 
     fn encode_adaptively(&mut self, body: &[u8], block_bytes: usize, out: &mut [u8]) -> Option<usize> {
         let id = body.get(INDEX_ID).map_or(0, |id| u64::from_be_bytes(id.try_into().expect("8 bytes")));
         let blocks = |bytes: usize| (super::BODY + bytes).div_ceil(block_bytes);
         self.since_trial += 1;
-        let known = self.kinds.iter().position(|kind| kind.id == id);
+        let known = self.places.get(&id).copied();
         // Trials are dear: where there are more indexes than places, most pages go without.
         let trial_is_due = self.since_trial >= BETWEEN_TRIALS;
         let at = match known {
@@ -212,14 +235,18 @@ impl Zstd {
             misses: 0,
             left: 0,
             shape: Shape::default(),
-            literals: Literals::default(),
+            literals: None,
         };
         if self.kinds.len() < KINDS {
             self.kinds.push(kind);
+            self.places.insert(id, self.kinds.len() - 1);
             return self.kinds.len() - 1;
         }
         self.replaced = (self.replaced + 1) % KINDS;
-        self.kinds[self.replaced] = kind;
+        let before = std::mem::replace(&mut self.kinds[self.replaced], kind);
+        self.places.remove(&before.id);
+        self.places.insert(id, self.replaced);
+        self.with_table.retain(|kind| *kind != self.replaced);
         self.replaced
     }
 
@@ -500,6 +527,39 @@ mod tests {
         assert_eq!(strategy(3), LITERALS);
         assert_ne!(strategy(1), LITERALS);
         assert_ne!(strategy(2), LITERALS);
+    }
+
+    /// The pages of many indexes are written in turn: none is forgotten in favour of another, which would send it to the
+    /// thorough strategy and to trials, at three times the processor time.
+    #[test]
+    fn the_strategies_of_many_indexes_are_remembered() {
+        let mut codec = Zstd::default();
+        let mut out = vec![0; 20_000];
+        let mut back = vec![0; 16384 - 38];
+        let mut bodies: Vec<Vec<u8>> = (0..200).map(|index| index_body(index, 190, 0, u32::from(index))).collect();
+        // One more than there are tables of literals.
+        bodies.truncate(TABLES + 1);
+        let mut per_page = |codec: &mut Zstd, indexes: usize, rounds: usize| {
+            let begin = std::time::Instant::now();
+            for _ in 0..rounds {
+                for body in &bodies[..indexes] {
+                    let bytes = codec.compress(body, Effort::Quick, 4096, &mut out).unwrap();
+                    if rounds == 1 {
+                        codec.decompress(&out[..bytes], &mut back).unwrap();
+                        assert_eq!(&back, body);
+                    }
+                }
+            }
+            begin.elapsed().as_nanos() as usize / (rounds * indexes)
+        };
+        for indexes in [8, 70, TABLES + 1] {
+            per_page(&mut codec, indexes, 1 + 64 * BETWEEN_TRIALS as usize / indexes);
+            println!("{indexes} indexes: {} ns a page", per_page(&mut codec, indexes, 40));
+            per_page(&mut codec, indexes, 1);
+            let known = codec.kinds.iter().filter(|kind| kind.strategy == LITERALS).count();
+            assert!(known >= indexes, "{known} of {indexes} indexes have a strategy of their own");
+            assert!(codec.kinds.iter().filter(|kind| kind.literals.is_some()).count() <= TABLES);
+        }
     }
 
     #[test]

@@ -25,11 +25,17 @@ fn granted(outcome: Result<TryLock>) -> bool {
 fn readers_share_and_writers_do_not() {
     let table = LockTable::default();
     let (mut a, mut b) = (begin(&table, 1), begin(&table, 2));
-    assert_eq!(table.try_lock(&mut a, LockRequest::new(id(7), Shared, Record)).unwrap(), TryLock::Granted { new: true });
+    assert_eq!(
+        table.try_lock(&mut a, LockRequest::new(id(7), Shared, Record)).unwrap(),
+        TryLock::Granted { new: true }
+    );
     assert!(granted(table.try_lock(&mut b, LockRequest::new(id(7), Shared, Record))));
     assert_eq!(table.try_lock(&mut a, LockRequest::new(id(7), Exclusive, Record)).unwrap(), TryLock::Conflict);
     table.release_all(&mut b);
-    assert_eq!(table.try_lock(&mut a, LockRequest::new(id(7), Exclusive, Record)).unwrap(), TryLock::Granted { new: false });
+    assert_eq!(
+        table.try_lock(&mut a, LockRequest::new(id(7), Exclusive, Record)).unwrap(),
+        TryLock::Granted { new: false }
+    );
     table.release_all(&mut a);
     assert_eq!(table.count(), 0);
 }
@@ -200,7 +206,8 @@ fn a_search_for_deadlocks_looks_at_each_waiter_once() {
     }
     // The next one closes a cycle through all of them, and is the dearest of it: another gives way.
     assert_eq!(table.counters().deadlocks, 0);
-    let closing = table.wait(&mut holder, LockRequest::record(id(1000 + WAITERS / 2), Exclusive), 9, &Interrupt::new(), LONG);
+    let closing =
+        table.wait(&mut holder, LockRequest::record(id(1000 + WAITERS / 2), Exclusive), 9, &Interrupt::new(), LONG);
     closing.unwrap();
     let report = table.last_deadlock().unwrap();
     let members: Vec<TrxId> = report.members.iter().map(|member: &DeadlockMember| member.trx).collect();
