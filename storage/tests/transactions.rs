@@ -621,7 +621,7 @@ fn threads_purge_and_rollback_leave_whole_trees() {
 #[test]
 fn a_full_lock_table_refuses_the_statement_and_rolls_its_transaction_back() {
     let disk: Arc<dyn Disk> = Arc::new(SimDisk::new(5));
-    let config = Config { lock_bytes: 256 << 10, log_bytes: 32 << 20, pool_bytes: 32 << 20, ..Config::tiny() };
+    let config = Config { lock_bytes: 512 << 10, log_bytes: 32 << 20, pool_bytes: 32 << 20, ..Config::tiny() };
     Engine::create(disk.clone(), &config).unwrap();
     let engine = Engine::open(disk, config).unwrap();
     engine.create_database("d", CollationId::DEFAULT, &TrxOptions::patient()).unwrap();

@@ -1,14 +1,5 @@
-//! The order of page latches, checked in debug builds: whoever takes a latch that it may have to wait for holds none that
-//! comes later. What a page is, is read from the page itself, once it is latched.
-//!
-//! ```text
-//!   tree pages of one index   from the root's level down; on a level from left to right
-//!   undo pages                after tree pages
-//!   segment pages             after the tree pages of the tablespace: its page 0, and, under that, descriptors and inodes
-//! ```
-//!
-//! Pages of long values and of undo logs are reached by way of the row or the transaction that they belong to; a thread that
-//! holds one never wants page 0, so they may come after it.
+//! The order of page latches, checked in debug builds: a thread that takes a latch for which it may have to wait holds none
+//! to the right of it on the same level of the same tree. What a page is, is read from the page itself, once it is latched.
 //!
 //! A latch that is taken without waiting (`try_latch`), or of a page that is made anew and that nobody else can want, needs
 //! no order.
@@ -25,8 +16,6 @@ mod checked {
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     enum Place {
         Tree { index: IndexId, level: u16, prev: PageNo, next: PageNo },
-        Undo,
-        Segment,
         Other,
     }
 
@@ -40,8 +29,6 @@ mod checked {
                 prev: header::prev(bytes),
                 next: header::next(bytes),
             },
-            PageType::UNDO_LOG => Place::Undo,
-            PageType::FSP_HDR | PageType::XDES | PageType::INODE => Place::Segment,
             _ => Place::Other,
         }
     }
@@ -92,19 +79,11 @@ mod checked {
             return None;
         }
         match (wanted, what) {
-            (Place::Tree { .. }, Place::Segment) if page.space == held.space => {
-                Some("segment pages come after tree pages")
-            }
-            (Place::Tree { .. }, Place::Undo) => Some("undo pages come after tree pages"),
             (Place::Tree { index, level, next, .. }, Place::Tree { index: other, level: below, prev, .. })
-                if index == other && page.space == held.space =>
+                if (index, level, page.space) == (other, below, held.space) =>
             {
-                let is_left = level == below && (next == held.page || prev == page.page);
-                match () {
-                    () if level > below => Some("a tree is latched from the root down"),
-                    () if is_left => Some("a level is latched from left to right"),
-                    () => None,
-                }
+                let is_left = next == held.page || prev == page.page;
+                is_left.then_some("a level is latched from left to right")
             }
             _ => None,
         }
@@ -134,33 +113,32 @@ mod checked {
         }
 
         #[test]
-        fn each_rule_is_noticed() {
+        fn a_latch_from_right_to_left_is_noticed() {
             let page = |number| PageId::new(SpaceId(3), PageNo(number));
             let broken = |wanted, held| broken_rule(wanted, held).is_some();
             let (root, left, right) = ((page(4), tree(1, 0, 0)), (page(5), tree(0, 0, 6)), (page(6), tree(0, 5, 0)));
-            assert!(!broken(left, root) && broken(root, left));
-            assert!(!broken(right, left) && broken(left, right));
-            let (header, undo) = ((page(0), Place::Segment), (page(9), Place::Undo));
-            assert!(!broken(header, left) && broken(left, header) && !broken((page(2), Place::Segment), header));
-            assert!(!broken(undo, left) && broken(left, undo));
-            // Elsewhere: another tablespace, another tree.
-            assert!(!broken((PageId::new(SpaceId(8), PageNo(4)), tree(1, 0, 0)), header));
+            assert!(!broken(left, root) && !broken(right, left) && broken(left, right));
+            // Elsewhere: another tablespace.
+            assert!(!broken((PageId::new(SpaceId(8), PageNo(5)), tree(0, 0, 6)), right));
         }
 
         #[test]
         fn a_page_is_forgotten_when_its_latch_goes() {
-            let mut bytes = vec![0; 4096];
-            let id = PageId::new(SpaceId(3), PageNo(0));
-            header::init(&mut bytes, id, PageType::FSP_HDR);
-            let held = Latched::waited(id, &bytes);
-            let mut leaf = vec![0; 4096];
-            let leaf_id = PageId::new(SpaceId(3), PageNo(5));
-            header::init(&mut leaf, leaf_id, PageType::INDEX);
-            drop(Latched::tried(Some(leaf_id), &leaf));
-            let refused = std::panic::catch_unwind(|| Latched::waited(leaf_id, &leaf));
+            let leaf = |number: u32, prev: u32, next: u32| {
+                let mut bytes = vec![0; 4096];
+                let id = PageId::new(SpaceId(3), PageNo(number));
+                header::init(&mut bytes, id, PageType::INDEX);
+                bytes[8..12].copy_from_slice(&prev.to_be_bytes());
+                bytes[12..16].copy_from_slice(&next.to_be_bytes());
+                (id, bytes)
+            };
+            let ((left, left_bytes), (right, right_bytes)) = (leaf(5, u32::MAX, 6), leaf(6, 5, u32::MAX));
+            let held = Latched::waited(right, &right_bytes);
+            drop(Latched::tried(Some(left), &left_bytes));
+            let refused = std::panic::catch_unwind(|| Latched::waited(left, &left_bytes));
             assert!(refused.is_err());
             drop(held);
-            drop(Latched::waited(leaf_id, &leaf));
+            drop(Latched::waited(left, &left_bytes));
             assert!(LATCHED.with_borrow(Vec::is_empty));
         }
     }

@@ -29,7 +29,7 @@ const HOLDER_BYTES: usize = 2 * size_of::<Holder>() + OWNER_BYTES;
 const HOLDER_STEP: usize = 64;
 
 /// A shard keeps room for so many locks, however few it has.
-const KEPT: usize = 56;
+const KEPT: usize = 7;
 
 /// All record locks. See the module header.
 pub(super) struct Shards {
