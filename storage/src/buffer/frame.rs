@@ -21,7 +21,6 @@ use parking_lot::RawRwLock;
 use parking_lot::lock_api::{RawRwLock as _, RawRwLockDowngrade as _, RawRwLockTimed as _};
 use rustix::mm::{Advice, MapFlags, ProtFlags};
 
-use super::latch_order::Latched;
 use super::witness;
 use crate::error::{Error, Result};
 use crate::sync::{Held, Rank};
@@ -158,26 +157,14 @@ impl Frames {
                 return None;
             }
         }
-        let mut latch = SharedLatch { frames: self, index, _held: held, _order: Latched::fresh() };
+        let latch = SharedLatch { frames: self, index, _held: held };
         witness::note(page);
-        if !frame.holds(page) {
-            return None;
-        }
-        latch._order = Latched::waited(page, &latch);
-        Some(latch)
+        frame.holds(page).then_some(latch)
     }
 
     /// Latches a frame exclusively, if it holds (still) the page.
     #[inline]
     pub fn latch_exclusive(&self, index: u32, page: PageId) -> Option<ExclusiveLatch<'_>> {
-        let mut latch = self.latch_new(index, page)?;
-        latch._order = Latched::waited(page, &latch);
-        Some(latch)
-    }
-
-    /// The same of a page that will be made anew: nobody else can want it, so it has no place in the order of latches.
-    #[inline]
-    pub fn latch_new(&self, index: u32, page: PageId) -> Option<ExclusiveLatch<'_>> {
         let frame = self.header(index);
         let held = Held::enter(Rank::Page, true);
         while !frame.latch.try_lock_exclusive() {
@@ -188,7 +175,7 @@ impl Frames {
                 return None;
             }
         }
-        let latch = ExclusiveLatch { frames: self, index, _held: held, _order: Latched::fresh() };
+        let latch = ExclusiveLatch { frames: self, index, _held: held };
         witness::note(page);
         frame.holds(page).then_some(latch)
     }
@@ -197,31 +184,21 @@ impl Frames {
     #[inline]
     pub fn try_latch_shared(&self, index: u32) -> Option<SharedLatch<'_>> {
         let taken = self.header(index).latch.try_lock_shared();
-        taken.then(|| {
-            let held = Held::enter(Rank::Page, false);
-            let mut latch = SharedLatch { frames: self, index, _held: held, _order: Latched::fresh() };
-            latch._order = Latched::tried(latch.frame().page(), &latch);
-            latch
-        })
+        taken.then(|| SharedLatch { frames: self, index, _held: Held::enter(Rank::Page, false) })
     }
 
     /// Never waits.
     #[inline]
     pub fn try_latch_exclusive(&self, index: u32) -> Option<ExclusiveLatch<'_>> {
         let taken = self.header(index).latch.try_lock_exclusive();
-        taken.then(|| {
-            let held = Held::enter(Rank::Page, false);
-            let mut latch = ExclusiveLatch { frames: self, index, _held: held, _order: Latched::fresh() };
-            latch._order = Latched::tried(latch.frame().page(), &latch);
-            latch
-        })
+        taken.then(|| ExclusiveLatch { frames: self, index, _held: Held::enter(Rank::Page, false) })
     }
 
     /// Latches a frame that is free: others have it for a moment only, to see that their page is gone.
     pub fn latch_free(&self, index: u32) -> ExclusiveLatch<'_> {
         let held = Held::enter(Rank::Page, false);
         self.header(index).latch.lock_exclusive();
-        ExclusiveLatch { frames: self, index, _held: held, _order: Latched::fresh() }
+        ExclusiveLatch { frames: self, index, _held: held }
     }
 }
 
@@ -237,7 +214,6 @@ pub struct SharedLatch<'p> {
     frames: &'p Frames,
     index: u32,
     _held: Held,
-    _order: Latched,
 }
 
 impl<'p> SharedLatch<'p> {
@@ -274,7 +250,6 @@ pub struct ExclusiveLatch<'p> {
     frames: &'p Frames,
     index: u32,
     _held: Held,
-    _order: Latched,
 }
 
 impl<'p> ExclusiveLatch<'p> {
@@ -308,18 +283,16 @@ impl<'p> ExclusiveLatch<'p> {
     }
 
     /// Lets other readers in.
-    pub fn into_shared(mut self) -> SharedLatch<'p> {
+    pub fn into_shared(self) -> SharedLatch<'p> {
         let (frames, index) = (self.frames, self.index);
         // The drop would unlatch; the debug entry of the rank is made anew.
         let held = Held::enter(Rank::Page, false);
-        self._order = Latched::fresh();
-        let order = Latched::tried(self.frame().page(), &self);
         // SAFETY: the latch is held exclusively, by this thread; from here on it is held shared.
         unsafe { self.frame().latch.downgrade() };
         let mut this = std::mem::ManuallyDrop::new(self);
         // SAFETY: `this` is never used or dropped again; only its debug entry has to go.
         unsafe { std::ptr::drop_in_place(&mut this._held) };
-        SharedLatch { frames, index, _held: held, _order: order }
+        SharedLatch { frames, index, _held: held }
     }
 }
 

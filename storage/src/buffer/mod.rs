@@ -30,8 +30,6 @@
 
 pub mod witness;
 
-mod latch_order;
-
 pub mod frame;
 
 pub mod lru;

@@ -351,7 +351,7 @@ impl Pool {
         self.counters.pages_created.add(1);
         loop {
             let (latch, was_resident) = match self.lookup(page) {
-                Some(index) => (self.frames.latch_new(index, page), true),
+                Some(index) => (self.frames.latch_exclusive(index, page), true),
                 None => {
                     self.spaces.find(page.space)?;
                     let latch = self.take_frame()?;
