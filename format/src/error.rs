@@ -15,6 +15,8 @@ pub enum Error {
     Corrupt { what: &'static str, at: usize },
     /// The bytes are fine but of a kind that this version does not read: say so and leave them alone.
     Unsupported { what: &'static str, value: u32 },
+    /// A field does not have the form that its kind prescribes, or the bytes end within it.
+    Malformed { what: &'static str },
     /// A change does not fit the page. The caller should have asked first, so in recovery this means corruption.
     Full,
 }
@@ -31,6 +33,7 @@ impl fmt::Display for Error {
         match self {
             Error::Corrupt { what, at } => write!(f, "corrupt at byte {at}: {what}"),
             Error::Unsupported { what, value } => write!(f, "not supported: {what} {value}"),
+            Error::Malformed { what } => write!(f, "malformed: {what}"),
             Error::Full => write!(f, "the change does not fit the page"),
         }
     }

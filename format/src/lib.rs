@@ -28,4 +28,6 @@ pub mod redo;
 
 pub mod packet;
 
+pub mod binlog;
+
 pub use error::{Error, Result};

@@ -17,6 +17,12 @@ impl fmt::Display for Malformed {
 
 impl std::error::Error for Malformed {}
 
+impl From<Malformed> for crate::Error {
+    fn from(malformed: Malformed) -> crate::Error {
+        crate::Error::Malformed { what: malformed.what }
+    }
+}
+
 /// The unread rest of a payload.
 #[derive(Debug, Clone, Copy)]
 pub struct Reader<'a> {

@@ -1,0 +1,156 @@
+//! Events that only MariaDB writes.
+//!
+//! ```text
+//! Gtid              8  sequence number, 4 domain, 1 flags; if flag 2: 8 commit id, else 6 zeros
+//!                      (the server is that of the header)
+//! Gtid_list         4  count, and flags in the four highest bits; each: 4 domain, 4 server, 8 sequence number
+//! Query_compressed     as Query; the statement is a compressed block
+//! *_rows_compressed    as rows; the images are a compressed block
+//!
+//! compressed block  1  0x80 | algorithm << 4 (0: zlib) | bytes of the length, n
+//!                   n  bytes before compression, big-endian
+//!                      a zlib stream
+//! ```
+
+use std::fmt;
+
+use libdeflater::Decompressor;
+
+use crate::error::{Error, Result};
+use crate::packet::Reader;
+
+/// No event is longer.
+const PLAIN_BYTES_MAX: usize = 1 << 30;
+/// No zlib stream is a smaller part of what it stands for.
+const RATIO_MAX: usize = 1032;
+
+/// Flags of a Gtid event.
+pub mod gtid_flags {
+    /// The group is one event, without an end of its own.
+    pub const STANDALONE: u8 = 1;
+    pub const GROUP_COMMIT_ID: u8 = 2;
+    pub const TRANSACTIONAL: u8 = 4;
+    pub const ALLOW_PARALLEL: u8 = 8;
+    pub const WAITED: u8 = 16;
+    pub const DDL: u8 = 32;
+}
+
+/// MariaDB's name of a transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct MariadbGtid {
+    pub domain: u32,
+    pub server: u32,
+    pub sequence: u64,
+}
+
+impl fmt::Display for MariadbGtid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}-{}-{}", self.domain, self.server, self.sequence)
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MariadbGtidEvent {
+    pub gtid: MariadbGtid,
+    pub flags: u8,
+    /// Transactions with the same one were committed together.
+    pub commit_id: Option<u64>,
+}
+
+impl MariadbGtidEvent {
+    pub fn decode(body: &[u8], server: u32) -> Result<MariadbGtidEvent> {
+        const WHAT: &str = "a Gtid event of MariaDB";
+        let mut reader = Reader::new(body);
+        let (sequence, domain, flags) = (reader.u64(WHAT)?, reader.u32(WHAT)?, reader.u8(WHAT)?);
+        let commit_id = match flags & gtid_flags::GROUP_COMMIT_ID {
+            0 => None,
+            _ => Some(reader.u64(WHAT)?),
+        };
+        Ok(MariadbGtidEvent { gtid: MariadbGtid { domain, server, sequence }, flags, commit_id })
+    }
+
+    /// Appends the body.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.gtid.sequence.to_le_bytes());
+        out.extend_from_slice(&self.gtid.domain.to_le_bytes());
+        let group = if self.commit_id.is_some() { gtid_flags::GROUP_COMMIT_ID } else { 0 };
+        out.push(self.flags & !gtid_flags::GROUP_COMMIT_ID | group);
+        match self.commit_id {
+            Some(id) => out.extend_from_slice(&id.to_le_bytes()),
+            None => out.extend_from_slice(&[0; 6]),
+        }
+    }
+}
+
+/// The newest transaction of each server in each domain.
+pub fn decode_gtid_list(body: &[u8]) -> Result<Vec<MariadbGtid>> {
+    const WHAT: &str = "a Gtid_list event";
+    let mut reader = Reader::new(body);
+    let count = reader.u32(WHAT)? & 0x0FFF_FFFF;
+    let mut list = Vec::new();
+    for _ in 0..count {
+        let (domain, server) = (reader.u32(WHAT)?, reader.u32(WHAT)?);
+        list.push(MariadbGtid { domain, server, sequence: reader.u64(WHAT)? });
+    }
+    Ok(list)
+}
+
+/// Expands a compressed block.
+pub fn decompress(block: &[u8]) -> Result<Vec<u8>> {
+    const WHAT: &str = "a compressed block of MariaDB's binary log";
+    let mut reader = Reader::new(block);
+    let first = reader.u8(WHAT)?;
+    let (algorithm, length_bytes) = (first >> 4 & 7, (first & 7) as usize);
+    if first & 0x80 == 0 || !(1..=4).contains(&length_bytes) {
+        return Err(Error::Malformed { what: WHAT });
+    }
+    if algorithm != 0 {
+        return Err(Error::Unsupported { what: "compression in MariaDB's binary log:", value: u32::from(algorithm) });
+    }
+    let length = reader.bytes(length_bytes, WHAT)?;
+    let length = length.iter().fold(0_usize, |number, &byte| number << 8 | usize::from(byte));
+    let stream = reader.rest();
+    if length > PLAIN_BYTES_MAX.min(stream.len().saturating_mul(RATIO_MAX)) {
+        return Err(Error::Malformed { what: WHAT });
+    }
+    let mut plain = vec![0; length];
+    match Decompressor::new().zlib_decompress(stream, &mut plain) {
+        Ok(bytes) if bytes == length => Ok(plain),
+        _ => Err(Error::Malformed { what: WHAT }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_come_back() {
+        for commit_id in [None, Some(7)] {
+            let flags = gtid_flags::TRANSACTIONAL | if commit_id.is_some() { gtid_flags::GROUP_COMMIT_ID } else { 0 };
+            let gtid = MariadbGtid { domain: 1, server: 2, sequence: 3 };
+            let event = MariadbGtidEvent { gtid, flags, commit_id };
+            let mut body = Vec::new();
+            event.encode(&mut body);
+            assert!(body.len() >= 19);
+            assert_eq!(MariadbGtidEvent::decode(&body, 2), Ok(event));
+            assert!(MariadbGtidEvent::decode(&body[..12], 2).is_err());
+        }
+    }
+
+    #[test]
+    fn a_block_comes_back_and_a_bad_one_is_an_error() {
+        let plain: Vec<u8> = (0..259_u32).map(|number| (number % 7) as u8).collect();
+        let mut compressor = libdeflater::Compressor::new(libdeflater::CompressionLvl::default());
+        let mut stream = vec![0; compressor.zlib_compress_bound(plain.len())];
+        let bytes = compressor.zlib_compress(&plain, &mut stream).unwrap();
+        let block = [&[0x82, 1, 3], &stream[..bytes]].concat();
+        assert_eq!(decompress(&block).as_ref(), Ok(&plain));
+        for at in 0..block.len() {
+            let mut damaged = block.clone();
+            damaged[at] ^= 0x41;
+            assert_ne!(decompress(&damaged).as_ref(), Ok(&plain), "byte {at}");
+            assert!(decompress(&block[..at]).is_err());
+        }
+    }
+}

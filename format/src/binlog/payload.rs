@@ -1,0 +1,231 @@
+//! Transaction_payload: the events of one transaction, compressed as one.
+//!
+//! ```text
+//! fields     type, length of the value, value, all length-encoded
+//!              2  algorithm: 0 Zstandard, 255 none
+//!              3  bytes before compression (left out if there is none)
+//!              1  bytes of the payload
+//!              0  end of the fields; has neither length nor value
+//! payload    Zstandard frames, one or more: events back to back
+//! ```
+//!
+//! The events inside have no checksum, and 0 for their end. What may be inside: everything between a transaction's Gtid
+//! event and its end, which is a Xid; never a Gtid, and nothing that belongs to the file rather than to the transaction.
+
+use std::io::{BufRead, Read};
+
+use crate::error::{Error, Result};
+use crate::packet::{Reader, writer};
+
+use super::event::{Checksum, Event, HEADER_BYTES, Header};
+
+const END: u64 = 0;
+const PAYLOAD_BYTES: u64 = 1;
+const ALGORITHM: u64 = 2;
+const PLAIN_BYTES: u64 = 3;
+
+const ZSTD: u64 = 0;
+const NONE: u64 = 255;
+
+/// Memory that a reader lends the window of a stream: 2^27 bytes, what Zstandard's own tools grant.
+const WINDOW_LOG_MAX: u32 = 27;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Algorithm {
+    Zstd,
+    None,
+}
+
+impl Algorithm {
+    /// As performance_schema has it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Algorithm::Zstd => "ZSTD",
+            Algorithm::None => "NONE",
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Payload<'a> {
+    pub algorithm: Algorithm,
+    /// As the event says; nothing relies on it.
+    pub plain_bytes: u64,
+    pub bytes: &'a [u8],
+}
+
+impl<'a> Payload<'a> {
+    pub fn decode(body: &'a [u8]) -> Result<Payload<'a>> {
+        const WHAT: &str = "the fields of a Transaction_payload event";
+        let mut reader = Reader::new(body);
+        let (mut algorithm, mut plain_bytes, mut bytes) = (None, None, None);
+        loop {
+            let ty = reader.lenenc(WHAT)?;
+            if ty == END {
+                break;
+            }
+            let mut value = Reader::new(reader.lenenc_bytes(WHAT)?);
+            match ty {
+                PAYLOAD_BYTES => bytes = Some(value.lenenc(WHAT)?),
+                ALGORITHM => {
+                    algorithm = Some(match value.lenenc(WHAT)? {
+                        ZSTD => Algorithm::Zstd,
+                        NONE => Algorithm::None,
+                        other => {
+                            return Err(Error::Unsupported { what: "compression of a payload:", value: other as u32 });
+                        }
+                    });
+                }
+                PLAIN_BYTES => plain_bytes = Some(value.lenenc(WHAT)?),
+                _ => (),
+            }
+        }
+        let rest = reader.rest();
+        let (Some(algorithm), Some(bytes)) = (algorithm, bytes) else {
+            return Err(Error::Malformed { what: "a payload without algorithm or length" });
+        };
+        if bytes != rest.len() as u64 {
+            return Err(Error::Malformed { what: "a payload of another length than it says" });
+        }
+        Ok(Payload { algorithm, plain_bytes: plain_bytes.unwrap_or(bytes), bytes: rest })
+    }
+
+    /// Appends the fields; the payload's bytes follow.
+    pub fn encode_fields(algorithm: Algorithm, plain_bytes: u64, payload_bytes: u64, out: &mut Vec<u8>) {
+        let mut put = |ty: u64, number: u64| {
+            let mut value = Vec::with_capacity(9);
+            writer::lenenc(&mut value, number);
+            writer::lenenc(out, ty);
+            writer::lenenc_bytes(out, &value);
+        };
+        match algorithm {
+            Algorithm::Zstd => {
+                put(ALGORITHM, ZSTD);
+                put(PLAIN_BYTES, plain_bytes);
+            }
+            Algorithm::None => put(ALGORITHM, NONE),
+        }
+        put(PAYLOAD_BYTES, payload_bytes);
+        writer::lenenc(out, END);
+    }
+
+    /// The events inside, one at a time: memory is bounded by the longest of them.
+    pub fn events(&self) -> Result<PayloadEvents<'a>> {
+        let source: Box<dyn Read + 'a> = match self.algorithm {
+            Algorithm::None => Box::new(self.bytes),
+            Algorithm::Zstd => Box::new(decoder(self.bytes)?),
+        };
+        Ok(PayloadEvents { source, event: Vec::new(), plain_bytes: 0 })
+    }
+}
+
+fn decoder<'a>(bytes: &'a [u8]) -> Result<zstd::stream::read::Decoder<'static, impl BufRead + 'a>> {
+    let mut decoder = zstd::stream::read::Decoder::with_buffer(bytes)
+        .map_err(|_| Error::Malformed { what: "a payload that is no Zstandard stream" })?;
+    decoder.window_log_max(WINDOW_LOG_MAX).expect("a window that the library knows");
+    Ok(decoder)
+}
+
+/// See [`Payload::events`].
+pub struct PayloadEvents<'a> {
+    source: Box<dyn Read + 'a>,
+    event: Vec<u8>,
+    plain_bytes: u64,
+}
+
+impl PayloadEvents<'_> {
+    /// The next event, which stays until the one after it is asked for.
+    pub fn next_event(&mut self) -> Result<Option<Event<'_>>> {
+        self.event.clear();
+        self.read(HEADER_BYTES)?;
+        if self.event.is_empty() {
+            return Ok(None);
+        }
+        let header = Header::decode(&self.event)?;
+        self.read(header.bytes as usize - HEADER_BYTES)?;
+        self.plain_bytes += u64::from(header.bytes);
+        Event::decode(&self.event, Checksum::None).map(Some)
+    }
+
+    /// Bytes of the events that have been read.
+    pub fn plain_bytes(&self) -> u64 {
+        self.plain_bytes
+    }
+
+    /// Reads on, up to so many bytes. The buffer grows with what arrives, not with what a header promises.
+    fn read(&mut self, bytes: usize) -> Result<()> {
+        let limit = bytes as u64;
+        match (&mut self.source).take(limit).read_to_end(&mut self.event) {
+            Ok(_) => Ok(()),
+            Err(_) => Err(Error::Malformed { what: "a payload that cannot be decompressed" }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::event::{EventKind, append};
+    use super::*;
+
+    fn events(count: u64) -> Vec<u8> {
+        let mut out = Vec::new();
+        for number in 0..count {
+            let header =
+                Header { timestamp: 9, kind: EventKind::XID, server_id: 1, bytes: 0, end_position: 0, flags: 0 };
+            append(&mut out, header, Checksum::None, |out| out.extend_from_slice(&number.to_le_bytes()));
+        }
+        out
+    }
+
+    fn count(payload: &Payload<'_>) -> Result<u64> {
+        let mut events = payload.events()?;
+        let mut count = 0;
+        while let Some(event) = events.next_event()? {
+            assert_eq!(event.body, u64::to_le_bytes(count));
+            count += 1;
+        }
+        assert_eq!(events.plain_bytes(), payload.plain_bytes);
+        Ok(count)
+    }
+
+    #[test]
+    fn events_come_out_one_by_one_of_one_frame_or_several() {
+        let plain = events(1000);
+        let whole = zstd::bulk::compress(&plain, 3).unwrap();
+        let (head, tail) = plain.split_at(4321);
+        let parts = [zstd::bulk::compress(head, 3).unwrap(), zstd::bulk::compress(tail, 3).unwrap()].concat();
+        for (algorithm, bytes) in [(Algorithm::Zstd, whole), (Algorithm::Zstd, parts), (Algorithm::None, plain.clone())]
+        {
+            let mut body = Vec::new();
+            Payload::encode_fields(algorithm, plain.len() as u64, bytes.len() as u64, &mut body);
+            body.extend_from_slice(&bytes);
+            let payload = Payload::decode(&body).unwrap();
+            assert_eq!(payload, Payload { algorithm, plain_bytes: plain.len() as u64, bytes: &bytes });
+            assert_eq!(count(&payload), Ok(1000));
+            for length in 0..body.len() {
+                assert!(Payload::decode(&body[..length]).is_err(), "{length} bytes");
+            }
+        }
+    }
+
+    #[test]
+    fn damage_is_an_error_and_no_panic() {
+        let plain = events(50);
+        let bytes = zstd::bulk::compress(&plain, 3).unwrap();
+        for at in 0..bytes.len() {
+            let mut damaged = bytes.clone();
+            damaged[at] ^= 0x55;
+            let payload = Payload { algorithm: Algorithm::Zstd, plain_bytes: 0, bytes: &damaged };
+            let mut events = payload.events().unwrap();
+            while let Ok(Some(_)) = events.next_event() {}
+        }
+    }
+
+    /// MySQL's own bytes for the fields of a small transaction.
+    #[test]
+    fn fields_are_those_that_mysql_writes() {
+        let mut out = Vec::new();
+        Payload::encode_fields(Algorithm::Zstd, 179, 124, &mut out);
+        assert_eq!(out, [2, 1, 0, 3, 1, 0xB3, 1, 1, 0x7C, 0]);
+    }
+}
