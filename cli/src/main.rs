@@ -32,6 +32,8 @@ mod backup;
 
 mod copy;
 
+mod binlog;
+
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -70,6 +72,8 @@ enum Command {
     Backup(backup::Args),
     /// Makes a data directory of a backup
     Restore(restore::Args),
+    /// Shows binary logs, as text that a client can replay
+    Binlog(binlog::Args),
 }
 
 fn main() -> ExitCode {
@@ -83,5 +87,6 @@ fn main() -> ExitCode {
         Command::Copy(arguments) => copy::run(&arguments),
         Command::Backup(arguments) => backup::run(&arguments),
         Command::Restore(arguments) => restore::run(&arguments),
+        Command::Binlog(arguments) => binlog::run(&arguments),
     }
 }
