@@ -402,8 +402,7 @@ impl<'f, W: Write> Printer<'f, W> {
         let what = format!("Table_map: {table} mapped to number {}", map.id);
         writeln!(self.out, "# at {at}")?;
         self.head_line(event, &what)?;
-        self.keep(event, description.checksum, in_file);
-        Ok(())
+        self.keep(event, description, in_file)
     }
 
     fn rows(
@@ -432,7 +431,7 @@ impl<'f, W: Write> Printer<'f, W> {
                 "the log has rows, which --base64-output=never cannot show",
             ));
         }
-        self.keep(event, description.checksum, in_file);
+        self.keep(event, description, in_file)?;
         if self.verbose > 0 {
             let Some(map) = self.maps.get(&rows.table_id) else {
                 return Err(io::Error::new(io::ErrorKind::InvalidData, "rows without the Table_map they refer to"));
@@ -445,15 +444,23 @@ impl<'f, W: Write> Printer<'f, W> {
         Ok(())
     }
 
-    /// Takes an event into the BINLOG statement under way. One from a payload has no checksum and gets it.
-    fn keep(&mut self, event: &Event<'_>, checksum: Checksum, in_file: bool) {
-        match in_file || checksum == Checksum::None {
-            true => self.pending.extend_from_slice(event.bytes),
-            false => {
-                let header = Header { end_position: 0, ..event.header };
-                event::append(&mut self.pending, header, checksum, |out| out.extend_from_slice(event.body));
-            }
+    /// Takes an event into the BINLOG statement under way. One from a payload has no checksum and gets it; rows that
+    /// MariaDB compressed are expanded, for servers take them so.
+    fn keep(&mut self, event: &Event<'_>, description: &FormatDescription, in_file: bool) -> io::Result<()> {
+        let post_header = description.post_header_bytes(event.header.kind, 8);
+        let expanded = Rows::expand(event, post_header).map_err(invalid)?;
+        if expanded.is_none() && (in_file || description.checksum == Checksum::None) {
+            self.pending.extend_from_slice(event.bytes);
+            return Ok(());
         }
+        let (kind, body) = match &expanded {
+            Some((kind, body)) => (*kind, &body[..]),
+            None => (event.header.kind, event.body),
+        };
+        let end_position = if in_file { event.header.end_position } else { 0 };
+        let header = Header { kind, end_position, ..event.header };
+        event::append(&mut self.pending, header, description.checksum, |out| out.extend_from_slice(body));
+        Ok(())
     }
 
     /// Writes the BINLOG statement of the rows so far, and what they are.

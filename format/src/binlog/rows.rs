@@ -132,6 +132,8 @@ pub struct Rows<'a> {
     before: &'a [u8],
     after: &'a [u8],
     images: Cow<'a, [u8]>,
+    /// Bytes of the images as the event has them.
+    stored_bytes: usize,
 }
 
 impl<'a> Rows<'a> {
@@ -157,11 +159,27 @@ impl<'a> Rows<'a> {
             RowsKind::Update | RowsKind::PartialUpdate => reader.bytes(columns.div_ceil(8), WHAT)?,
             RowsKind::Write | RowsKind::Delete => before,
         };
+        let stored_bytes = reader.remaining();
         let images = match compressed {
             true => Cow::Owned(mariadb::decompress(reader.rest())?),
             false => Cow::Borrowed(reader.rest()),
         };
-        Ok(Some(Rows { kind, table_id, flags, extra, columns, before, after, images }))
+        Ok(Some(Rows { kind, table_id, flags, extra, columns, before, after, images, stored_bytes }))
+    }
+
+    /// The same event without MariaDB's compression: its kind and body. `None` if it is not compressed.
+    pub fn expand(event: &Event<'_>, post_header_bytes: usize) -> Result<Option<(EventKind, Vec<u8>)>> {
+        let Some((_, version, true)) = RowsKind::of(event.header.kind) else { return Ok(None) };
+        let Some(rows) = Rows::decode(event, post_header_bytes)? else { return Ok(None) };
+        let plain = match version {
+            1 => EventKind::WRITE_ROWS_V1,
+            _ => EventKind::WRITE_ROWS,
+        };
+        let kind =
+            EventKind(plain.0 + if rows.kind == RowsKind::Write { 0 } else { 1 + u8::from(!rows.kind.has_after()) });
+        let mut head = event.body[..event.body.len() - rows.stored_bytes].to_vec();
+        head.extend_from_slice(&rows.images);
+        Ok(Some((kind, head)))
     }
 
     /// The rows one by one: the images before and after, those that the kind has.
