@@ -19,21 +19,25 @@
 //! (16 threads on ten rows with an index: with the view of each round, purge takes half of the processor and falls behind,
 //! which makes its rounds longer.)
 //!
-//! Purging a record twice does no harm, so a crash just makes purge read a log again.
+//! Purging a record twice does no harm, so a crash just makes purge read a log again. A record of a table whose page is
+//! damaged is passed over: the history is shared, and nobody else's deleted rows are to stay because of that table
+//! (`damaged_start::purge_passes_a_damaged_page`).
 
 use std::sync::Arc;
 
-use format::ids::RollPtr;
+use format::ids::{PageId, RollPtr};
 use format::page::blob::{REFERENCE_BYTES, Reference};
 use format::record::{FieldData, RecordBuffer};
+use rustc_hash::FxHashSet;
 
 use super::entry::{Key, build_entry};
 use super::rollback::{find_version, free_long_values, is_marked, remove_clustered};
 use super::secondary::Unneeded;
 use super::{Buffers, Context, Lookup, Scratch, Table, secondary};
 use crate::btree;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::mtr::Mtr;
+use crate::store::aside::is_vital;
 use crate::sync::{Mutex, Rank, ReadGuard, RwLock};
 use crate::transaction::{ReadView, Registry};
 use crate::undo::{HistoryLog, LogReader, OldField, UndoKind, UndoRecord};
@@ -97,6 +101,8 @@ pub struct Purger {
     record: Vec<u8>,
     /// Logs taken from the history since it has moved the view on.
     under_view: usize,
+    /// Damaged pages that the error log names already.
+    damaged: FxHashSet<PageId>,
 }
 
 impl Purger {
@@ -108,10 +114,17 @@ impl Purger {
     pub fn step(&mut self, ctx: &Context<'_>, lookup: Lookup<'_>, batch: usize) -> Result<PurgeStep> {
         let mut done = PurgeStep::default();
         while done.records < batch {
-            let Some((log, mut reader)) = self.current.take().or_else(|| self.next_log(ctx)) else { break };
+            let current = match self.current.take() {
+                Some(current) => Some(current),
+                None => self.next_log(ctx)?,
+            };
+            let Some((log, mut reader)) = current else { break };
             // The record is out of the page, so no latch is held from here on.
             let step = match reader.next(ctx.store, &mut self.record) {
-                Ok(Some(roll_ptr)) => self.purge_record(ctx, lookup, roll_ptr).map(|()| true),
+                Ok(Some(roll_ptr)) => match self.purge_record(ctx, lookup, roll_ptr) {
+                    Err(error) if self.passes_over(ctx, &error) => Ok(true),
+                    purged => purged.map(|()| true),
+                },
                 Ok(None) => Ok(false),
                 Err(error) => Err(error),
             };
@@ -141,20 +154,33 @@ impl Purger {
         }
     }
 
-    fn next_log(&mut self, ctx: &Context<'_>) -> Option<(HistoryLog, LogReader)> {
+    fn next_log(&mut self, ctx: &Context<'_>) -> Result<Option<(HistoryLog, LogReader)>> {
         let mut log = None;
         if self.under_view < LOGS_PER_VIEW {
-            log = ctx.undo.next_log(ctx.purge.view().no_limit());
+            log = ctx.undo.next_log(ctx.store, ctx.purge.view().no_limit())?;
         }
         if log.is_none() && ctx.undo.status().history_length_now > 0 {
             let view = ctx.purge.advance(ctx.registry);
             self.under_view = 0;
-            log = ctx.undo.next_log(view.no_limit());
+            log = ctx.undo.next_log(ctx.store, view.no_limit())?;
         }
-        let log = log?;
+        let Some(log) = log else { return Ok(None) };
         self.under_view += 1;
         let reader = LogReader::new(&log);
-        Some((log, reader))
+        Ok(Some((log, reader)))
+    }
+
+    /// Whether an error is that of a page of one table.
+    fn passes_over(&mut self, ctx: &Context<'_>, error: &Error) -> bool {
+        let Error::Corrupt { page: Some(page), .. } = error else { return false };
+        if is_vital(page.space) || ctx.store.is_poisoned() {
+            return false;
+        }
+        if self.damaged.insert(*page) {
+            let path = ctx.store.space(page.space).map_or_else(String::new, |space| space.path().to_string());
+            tracing::error!("purge leaves out {path}: {error}");
+        }
+        true
     }
 
     fn purge_record(&self, ctx: &Context<'_>, lookup: Lookup<'_>, roll_ptr: RollPtr) -> Result<()> {
