@@ -146,8 +146,7 @@ impl Live {
     pub fn begin_session(&mut self, connections_max: usize, may_administrate: bool) -> bool {
         let mut sockets = self.shared.sockets.lock();
         let reserved = usize::from(may_administrate);
-        let begins =
-            sockets.logging_in.remove(&self.number).is_some() && sockets.sessions < connections_max + reserved;
+        let begins = sockets.logging_in.remove(&self.number).is_some() && sockets.sessions < connections_max + reserved;
         sockets.sessions += usize::from(begins);
         self.has_session = begins;
         begins

@@ -117,7 +117,8 @@ fn stopped(state: State, encrypted: bool) -> SimDisk {
     let engine = open(&disk).unwrap();
     let patient = TrxOptions::patient();
     engine.create_database("d", CollationId::DEFAULT, &patient).unwrap();
-    for (name, parents) in [("p", vec![]), ("t", vec![refers_to("p")]), ("c", vec![refers_to("t")]), ("other", vec![])] {
+    for (name, parents) in [("p", vec![]), ("t", vec![refers_to("p")]), ("c", vec![refers_to("t")]), ("other", vec![])]
+    {
         let table = engine.create_table(definition(name, encrypted && name == "t", parents), &patient).unwrap();
         let mut trx = engine.begin(TrxOptions::default());
         (0..ROWS).for_each(|id| insert(&mut trx, &table, id, id).unwrap());
@@ -247,7 +248,10 @@ fn one_table_costs_no_start() {
                         let opens = engine.begin(TrxOptions::default()).open_table("d", "t").is_ok();
                         assert!(opens || damaged.iter().any(|damaged| damaged.contains("d.t")), "{what}: {damaged:?}");
                     } else {
-                        assert!(!matches!(one, Damage::Gone | Damage::Empty | Damage::NoKeyRing), "{what}: not refused");
+                        assert!(
+                            !matches!(one, Damage::Gone | Damage::Empty | Damage::NoKeyRing),
+                            "{what}: not refused"
+                        );
                     }
                     if state == State::Prepared {
                         assert_eq!(engine.prepared(), [xid()], "{what}");

@@ -114,11 +114,7 @@ impl Purger {
     pub fn step(&mut self, ctx: &Context<'_>, lookup: Lookup<'_>, batch: usize) -> Result<PurgeStep> {
         let mut done = PurgeStep::default();
         while done.records < batch {
-            let current = match self.current.take() {
-                Some(current) => Some(current),
-                None => self.next_log(ctx)?,
-            };
-            let Some((log, mut reader)) = current else { break };
+            let Some((log, mut reader)) = self.current.take().or_else(|| self.next_log(ctx)) else { break };
             // The record is out of the page, so no latch is held from here on.
             let step = match reader.next(ctx.store, &mut self.record) {
                 Ok(Some(roll_ptr)) => match self.purge_record(ctx, lookup, roll_ptr) {
@@ -154,20 +150,20 @@ impl Purger {
         }
     }
 
-    fn next_log(&mut self, ctx: &Context<'_>) -> Result<Option<(HistoryLog, LogReader)>> {
+    fn next_log(&mut self, ctx: &Context<'_>) -> Option<(HistoryLog, LogReader)> {
         let mut log = None;
         if self.under_view < LOGS_PER_VIEW {
-            log = ctx.undo.next_log(ctx.store, ctx.purge.view().no_limit())?;
+            log = ctx.undo.next_log(ctx.purge.view().no_limit());
         }
         if log.is_none() && ctx.undo.status().history_length_now > 0 {
             let view = ctx.purge.advance(ctx.registry);
             self.under_view = 0;
-            log = ctx.undo.next_log(ctx.store, view.no_limit())?;
+            log = ctx.undo.next_log(view.no_limit());
         }
-        let Some(log) = log else { return Ok(None) };
+        let log = log?;
         self.under_view += 1;
         let reader = LogReader::new(&log);
-        Ok(Some((log, reader)))
+        Some((log, reader))
     }
 
     /// Whether an error is that of a page of one table.
