@@ -21,7 +21,7 @@
 use std::net::Shutdown;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use format::collation::{Collation, CollationId};
 use format::packet::command::Command;
@@ -38,7 +38,7 @@ use crate::auth;
 use crate::incoming::{Ended, Incoming, Packet};
 use crate::login::{Refused, Wire, authenticate, log_in, set_collation};
 use crate::prepared::{self, Statements};
-use crate::shared::Shared;
+use crate::shared::{Live, Shared};
 use crate::sink::{Rows, Sink};
 use crate::stream::{Peer, Stream};
 
@@ -51,7 +51,8 @@ enum Next {
 }
 
 /// Serves one client until it leaves.
-pub fn serve(shared: &Arc<Shared>, stream: Stream, peer: Peer) {
+pub fn serve(mut live: Live, stream: Stream, peer: Peer) {
+    let shared = live.shared().clone();
     let instance = &shared.instance;
     let process = instance.processes.register(&peer.host_and_port());
     let status = instance.status.register();
@@ -67,14 +68,16 @@ pub fn serve(shared: &Arc<Shared>, stream: Stream, peer: Peer) {
         peer,
         challenge: auth::challenge(),
         read_timeout: Duration::ZERO,
+        deadline: Instant::now(),
     };
-    converse(shared, wire, &process, &status);
+    converse(&mut live, wire, &process, &status);
     instance.processes.remove(&process);
     instance.status.retire(&status);
 }
 
-fn converse(shared: &Arc<Shared>, mut wire: Wire, process: &Arc<Process>, status: &Arc<SessionStatus>) {
-    let (mut session, account) = match log_in(shared, &mut wire, process, status) {
+fn converse(live: &mut Live, mut wire: Wire, process: &Arc<Process>, status: &Arc<SessionStatus>) {
+    let shared = &live.shared().clone();
+    let (mut session, account) = match log_in(live, &mut wire, process, status) {
         Ok(found) => found,
         Err(refused) => {
             shared.instance.status.count_aborted_connect();
@@ -362,6 +365,7 @@ impl Connection {
         // Clients do not agree on which challenge their proof is to be made for here: that of the greeting, or a later
         // one. Naming no plugin that we know makes them prove again, for a fresh one.
         let plugin = request.plugin.map(|_| &b""[..]);
+        self.wire.begin_login(&self.shared);
         self.account = authenticate(&self.shared, &mut self.wire, &user, request.auth, plugin)?;
         self.reset();
         self.process.set_user(&user);

@@ -207,7 +207,7 @@ fn accept_all(shared: &Arc<Shared>, listener: &Listener) {
 /// Gives the client a thread, unless there are too many.
 fn welcome(shared: &Arc<Shared>, mut stream: Stream, peer: Peer) {
     let connections_max = shared.instance.variables.number("max_connections") as usize;
-    let Some(live) = Live::begin(shared, connections_max) else {
+    let Some(live) = Live::begin(shared, connections_max, &stream) else {
         shared.instance.status.count_refused_connection();
         let refusal = Error::too_many_connections();
         let mut packets = Packets::new();
@@ -217,7 +217,7 @@ fn welcome(shared: &Arc<Shared>, mut stream: Stream, peer: Peer) {
         return;
     };
     let spawned = thread::Builder::new().name("connection".to_owned()).stack_size(STACK_BYTES).spawn(move || {
-        connection::serve(live.shared(), stream, peer);
+        connection::serve(live, stream, peer);
     });
     if let Err(cause) = spawned {
         error!("cannot start a thread for a connection: {cause}");

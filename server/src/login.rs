@@ -13,8 +13,9 @@
 //! COM_CHANGE_USER goes the same way from the proof on. Strangers take the same steps as those we know, so that nobody learns
 //! which users there are.
 
+use std::io::{self, Read};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use format::collation::{Collation, CollationId};
 use format::packet::handshake::{self, CHALLENGE_BYTES, Handshake, HandshakeResponse};
@@ -28,9 +29,9 @@ use tracing::debug;
 
 use crate::auth;
 use crate::incoming::{Ended, Incoming, Packet};
-use crate::shared::Shared;
+use crate::shared::{Live, Shared};
 use crate::sink::Sink;
-use crate::stream::Peer;
+use crate::stream::{Peer, Stream};
 
 /// The most bytes of a packet before the client has logged in.
 const LOGIN_BYTES_MAX: usize = 64 << 10;
@@ -68,16 +69,45 @@ pub struct Wire {
     pub sink: Sink,
     pub peer: Peer,
     pub challenge: [u8; CHALLENGE_BYTES],
-    /// The timeout that the socket has.
+    /// The timeout that the socket has, once the client has logged in.
     pub read_timeout: Duration,
+    /// When the client must have logged in, however slowly it sends.
+    pub deadline: Instant,
+}
+
+/// A stream on which everything must have arrived by a deadline.
+struct WithDeadline<'a> {
+    stream: &'a mut Stream,
+    deadline: Instant,
+}
+
+impl Read for WithDeadline<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let left = self.deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        self.stream.set_read_timeout(left)?;
+        self.stream.read(buffer)
+    }
 }
 
 impl Wire {
+    /// The client has `connect_timeout` from here on to log in: for all of it, not for each packet.
+    pub fn begin_login(&mut self, shared: &Shared) {
+        let timeout = Duration::from_secs(shared.instance.variables.number("connect_timeout"));
+        self.deadline = Instant::now() + timeout;
+        // The session's own timeouts are set again when it waits for its first command.
+        self.read_timeout = Duration::ZERO;
+        let _ = self.sink.stream().set_write_timeout(timeout);
+    }
+
     /// Sends what there is and reads what the client says to it.
     fn reply(&mut self) -> Result<Packet, Ended> {
         let sequence = self.sink.packets.sequence();
         self.sink.flush();
-        let packet = self.incoming.read(self.sink.stream(), sequence, LOGIN_BYTES_MAX)?;
+        let mut stream = WithDeadline { stream: self.sink.stream(), deadline: self.deadline };
+        let packet = self.incoming.read(&mut stream, sequence, LOGIN_BYTES_MAX)?;
         self.sink.restart(packet.sequence.wrapping_add(1));
         Ok(packet)
     }
@@ -90,13 +120,14 @@ impl Wire {
 }
 
 pub fn log_in(
-    shared: &Shared,
+    live: &mut Live,
     wire: &mut Wire,
     process: &Arc<Process>,
     status: &Arc<SessionStatus>,
 ) -> Result<(Session, Account), Refused> {
+    let shared = &live.shared().clone();
     let variables = &shared.instance.variables;
-    let _ = wire.sink.stream().set_read_timeout(Duration::from_secs(variables.number("connect_timeout")));
+    wire.begin_login(shared);
     let version = variables.text("version");
     let greeting = Handshake {
         version: &version,
@@ -120,6 +151,10 @@ pub fn log_in(
     }
     let user = String::from_utf8_lossy(answer.user).into_owned();
     let account = authenticate(shared, wire, &user, answer.auth, answer.plugin)?;
+    if !live.begin_session(variables.number("max_connections") as usize, account.may_administrate()) {
+        shared.instance.status.count_refused_connection();
+        return Err(Error::too_many_connections().into());
+    }
     process.set_user(&user);
     let mut session = Session::new(shared.instance.clone(), process.clone(), status.clone());
     session.set_user(&user, &wire.peer.host());

@@ -1,8 +1,19 @@
-//! What all connections of a server share, beside the instance: how many there are,
-//! who has shown their password, and whether it is time to leave.
+//! What all connections of a server share, beside the instance: their number, the cache of passwords, and whether the
+//! server is stopping.
+//!
+//! ```text
+//!   accepted:   max_connections + 1 sockets; a newcomer beyond that closes the one that has been logging in for longest
+//!   logged in:  max_connections sessions, and one more for an account that may administrate
+//! ```
+//!
+//! So neither sessions nor sockets that never log in keep an administrator out
+//! (`conversation::an_administrator_finds_a_slot`).
 
+use std::collections::BTreeMap;
+use std::net::Shutdown;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 use sql::Instance;
@@ -10,6 +21,10 @@ use sql::accounts::Plugin;
 use sql::status::Counter;
 
 use crate::auth::{PasswordCache, ServerKey};
+use crate::stream::Stream;
+
+/// A socket that logs in keeps its place for this long when there are too many.
+const LOGIN_PATIENCE: Duration = Duration::from_secs(1);
 
 /// What all connections share.
 pub struct Shared {
@@ -18,7 +33,7 @@ pub struct Shared {
     pub key: ServerKey,
     /// The verifier of no password: what strangers are compared with.
     pub nobody: String,
-    live: AtomicUsize,
+    sockets: Mutex<Sockets>,
     stopping: AtomicBool,
     shutdown_requested: Mutex<bool>,
     shutdown_signal: Condvar,
@@ -31,7 +46,7 @@ impl Shared {
             passwords: PasswordCache::default(),
             key: ServerKey::default(),
             nobody: Plugin::CachingSha2Password.verifier(&rand::random::<[u8; 32]>(), b"nobody.nobody.nobody"),
-            live: AtomicUsize::new(0),
+            sockets: Mutex::default(),
             stopping: AtomicBool::new(false),
             shutdown_requested: Mutex::new(false),
             shutdown_signal: Condvar::new(),
@@ -40,7 +55,7 @@ impl Shared {
 
     /// Connections that have a thread.
     pub fn live_count(&self) -> usize {
-        self.live.load(Ordering::SeqCst)
+        self.sockets.lock().open
     }
 
     /// No more clients are let in.
@@ -84,24 +99,69 @@ impl Shared {
     }
 }
 
+/// The connections by how far they are.
+#[derive(Default)]
+struct Sockets {
+    /// Those that have a thread.
+    open: usize,
+    /// Those of them that have logged in.
+    sessions: usize,
+    /// Those of them that have not, in the order in which they came.
+    logging_in: BTreeMap<u64, LoggingIn>,
+    next: u64,
+}
+
+struct LoggingIn {
+    since: Instant,
+    stream: Stream,
+}
+
 /// Counts a connection as long as it lives, panics included.
-pub struct Live(Arc<Shared>);
+pub struct Live {
+    shared: Arc<Shared>,
+    number: u64,
+    has_session: bool,
+}
 
 impl Live {
-    /// One more connection, unless there are `connections_max`.
-    pub fn begin(shared: &Arc<Shared>, connections_max: usize) -> Option<Self> {
-        let before = shared.live.fetch_add(1, Ordering::SeqCst);
-        let live = Self(shared.clone());
-        (before < connections_max).then_some(live)
+    /// One more connection; `None` if there are too many.
+    pub fn begin(shared: &Arc<Shared>, connections_max: usize, stream: &Stream) -> Option<Self> {
+        let stream = stream.try_clone().ok()?;
+        let mut sockets = shared.sockets.lock();
+        // Those that are leaving take no place.
+        if sockets.sessions + sockets.logging_in.len() > connections_max {
+            let oldest = sockets.logging_in.first_entry();
+            let oldest = oldest.filter(|oldest| oldest.get().since.elapsed() > LOGIN_PATIENCE)?;
+            // Its thread ends with its socket.
+            oldest.remove().stream.shutdown(Shutdown::Both);
+        }
+        let number = sockets.next;
+        sockets.next += 1;
+        sockets.open += 1;
+        sockets.logging_in.insert(number, LoggingIn { since: Instant::now(), stream });
+        Some(Self { shared: shared.clone(), number, has_session: false })
+    }
+
+    /// The client is who it says. False: there are too many sessions.
+    pub fn begin_session(&mut self, connections_max: usize, may_administrate: bool) -> bool {
+        let mut sockets = self.shared.sockets.lock();
+        let reserved = usize::from(may_administrate);
+        let begins = sockets.logging_in.remove(&self.number).is_some() && sockets.sessions < connections_max + reserved;
+        sockets.sessions += usize::from(begins);
+        self.has_session = begins;
+        begins
     }
 
     pub fn shared(&self) -> &Arc<Shared> {
-        &self.0
+        &self.shared
     }
 }
 
 impl Drop for Live {
     fn drop(&mut self) {
-        self.0.live.fetch_sub(1, Ordering::SeqCst);
+        let mut sockets = self.shared.sockets.lock();
+        sockets.open -= 1;
+        sockets.sessions -= usize::from(self.has_session);
+        sockets.logging_in.remove(&self.number);
     }
 }

@@ -3,6 +3,7 @@
 
 mod client;
 
+use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -244,11 +245,52 @@ fn a_connection_can_be_killed_and_there_are_not_too_many() {
     assert!(other.is_closed());
     assert_eq!(one.query("KILL 4000").code(), 1094);
     one.run("SET GLOBAL max_connections = 1");
+    fixture.add_account("worker", Plugin::NativePassword, "w");
     // The killed one may take a moment to leave.
     std::thread::sleep(Duration::from_millis(100));
-    let refusal = Client::unix(&fixture.directory.join("s"), &Login::default()).err().unwrap();
-    assert_eq!(refusal.code, 1040);
-    one.run("SET GLOBAL max_connections = 151");
+    let worker = || Login { user: "worker", password: "w", ..Login::default() };
+    let socket = fixture.directory.join("s");
+    assert_eq!(Client::unix(&socket, &worker()).err().unwrap().code, 1040);
+    // The one connection that is kept for an administrator.
+    let mut root = fixture.client();
+    assert_eq!(Client::unix(&socket, &Login::default()).err().unwrap().code, 1040);
+    root.run("SET GLOBAL max_connections = 151");
+    drop(Client::unix(&socket, &worker()).ok().unwrap());
+}
+
+/// Sockets that never log in take no session, and the oldest of them make room for those that come later.
+#[test]
+fn an_administrator_finds_a_slot() {
+    let fixture = Fixture::new();
+    fixture.client().run("SET GLOBAL max_connections = 8, GLOBAL connect_timeout = 60");
+    let socket = fixture.directory.join("s");
+    let mut idle: Vec<UnixStream> = (0..9).map(|_| UnixStream::connect(&socket).unwrap()).collect();
+    std::thread::sleep(Duration::from_millis(1200));
+    let mut root = fixture.client();
+    assert_eq!(root.query("SELECT 1").text().len(), 1);
+    // The first one was closed for that; the others are greeted as before.
+    let mut rest = Vec::new();
+    std::io::Read::read_to_end(&mut idle[0], &mut rest).unwrap();
+    idle[1].set_read_timeout(Some(Duration::from_millis(100))).unwrap();
+    assert!(std::io::Read::read_to_end(&mut idle[1], &mut rest).is_err());
+}
+
+/// A client that sends its login byte by byte has as much time as any other.
+#[test]
+fn logging_in_has_a_deadline() {
+    let fixture = Fixture::new();
+    fixture.client().run("SET GLOBAL connect_timeout = 2");
+    let mut slow = UnixStream::connect(fixture.directory.join("s")).unwrap();
+    let begin = std::time::Instant::now();
+    // A packet of 200 bytes that is to come.
+    for byte in [200, 0, 0, 1].into_iter().chain([0; 40]) {
+        if std::io::Write::write_all(&mut slow, &[byte]).is_err() {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    let took = begin.elapsed();
+    assert!(took > Duration::from_millis(1500) && took < Duration::from_millis(3500), "{took:?}");
 }
 
 #[test]

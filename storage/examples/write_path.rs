@@ -130,7 +130,7 @@ fn main() {
                 plain[4..8].copy_from_slice(&page.to_be_bytes());
                 lsn += 1;
                 header::seal(&mut plain, Lsn(lsn));
-                encode.run(|| batch.add(space.clone(), &mut plain));
+                encode.run(|| batch.add(space.clone(), &mut plain, Lsn::ZERO));
             }
             if let Some(file) = doublewrite.as_mut().filter(|_| batch.wants_doublewrite()) {
                 if !file.has_room(batch.doublewrite_image().len()) {

@@ -46,7 +46,7 @@ pub(super) fn in_words(tablespace: &Tablespace, visited: &Visited<'_>) -> String
         _ if tablespace.is_doublewrite(visited.number) => {
             format!("doublewrite copy of {}", header::page_id(&plain.bytes))
         }
-        _ if tablespace.is_misplaced(visited.number, plain) => format!("IS PAGE {}", header::page_no(&plain.bytes)),
+        _ if tablespace.is_misplaced(visited.number, plain) => format!("IS PAGE {}", header::page_id(&plain.bytes)),
         (_, Some(true)) => format!("free; was {}", content(&plain.bytes, tablespace.flags)),
         _ => content(&plain.bytes, tablespace.flags),
     }

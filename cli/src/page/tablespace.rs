@@ -7,10 +7,10 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 
 use format::checksum;
-use format::ids::PageNo;
+use format::ids::{PageId, PageNo, SpaceId};
 use format::page::header::{self, PageType};
 use format::page::space::{self, Flags};
-use format::page::{self, get_u32, undo};
+use format::page::{self, get_u32, get_u64, undo};
 use format::transform::encryption::{self, KeyInfo, PageKey};
 use format::transform::{self, Algorithm, Envelope, Scratch, mariadb};
 use rustix::fs::SeekFrom;
@@ -22,7 +22,11 @@ use super::Args;
 pub(crate) struct Tablespace {
     /// Of an encrypted file, if its key ring was given.
     key: Option<PageKey>,
+    /// Page 0 has the wrapped key of the file: its pages may be encrypted.
+    says_key: bool,
     file: File,
+    /// What page 0 says, and every other page must say, too.
+    space: SpaceId,
     pub(super) flags: Flags,
     /// Bytes from page to page in the file.
     pub(crate) page_bytes: usize,
@@ -40,6 +44,9 @@ pub(crate) struct Tablespace {
     doublewrite: Vec<Range<u32>>,
 }
 
+/// How what page 0 says of the key begins, in all of MySQL's versions.
+const KEY_MAGIC: &[u8] = b"lC";
+
 /// Where the doublewrite area is described on the transaction system page, counted from the page's end.
 const DOUBLEWRITE_FROM_END: usize = 200;
 const DOUBLEWRITE_MAGIC: u32 = 536_853_855;
@@ -48,7 +55,8 @@ impl Tablespace {
     pub(crate) fn open(args: &Args) -> io::Result<Tablespace> {
         let file = File::open(&args.file)?;
         let metadata = file.metadata()?;
-        let mut first = [0; page::SIZES[0]];
+        // As long as a page may be: what page 0 says of a key lies behind its extent descriptors.
+        let mut first = vec![0; page::SIZES[page::SIZES.len() - 1]];
         let read = read_at(&file, &mut first, 0)?;
         if read < 64 {
             return Err(io::Error::other("too short for a tablespace"));
@@ -71,7 +79,10 @@ impl Tablespace {
             return Err(io::Error::other(format!("{block_bytes} is no block size")));
         }
         let mut tablespace = Tablespace {
-            key: args.keyring.as_deref().map(|ring| page_key(ring, &first)).transpose()?.flatten(),
+            key: args.keyring.as_deref().map(|ring| page_key(ring, &first[..page_bytes])).transpose()?.flatten(),
+            says_key: page::SIZES.contains(&page_bytes)
+                && first.get(KeyInfo::offset(page_bytes)..).is_some_and(|info| info.starts_with(KEY_MAGIC)),
+            space: SpaceId(0),
             data: data_ranges(&file, metadata.len()),
             file,
             flags: if known { flags } else { Flags::dynamic(page_bytes) },
@@ -83,7 +94,13 @@ impl Tablespace {
             descriptors: None,
             doublewrite: Vec::new(),
         };
-        if known && header::space_id(&first).0 == 0 {
+        if known {
+            tablespace.space = header::space_id(&first);
+        } else {
+            // Page 0 does not say which tablespace it is: the next page that was written does.
+            tablespace.space = tablespace.space_of_pages()?;
+        }
+        if known && tablespace.space.0 == 0 {
             tablespace.find_doublewrite()?;
         }
         Ok(tablespace)
@@ -113,8 +130,19 @@ impl Tablespace {
     /// Whether a page that was written says that it is another.
     pub(super) fn is_misplaced(&self, number: u32, plain: &Plain) -> bool {
         plain.storage != Storage::NeverWritten
-            && header::page_no(&plain.bytes).0 != number
+            && header::page_id(&plain.bytes) != PageId::new(self.space, PageNo(number))
             && !self.is_doublewrite(number)
+    }
+
+    fn space_of_pages(&self) -> io::Result<SpaceId> {
+        let mut stored = Vec::new();
+        for number in 1..self.page_count() {
+            self.read(number, &mut stored)?;
+            if !header::is_zero(&stored) {
+                return Ok(header::space_id(&stored));
+            }
+        }
+        Ok(SpaceId(0))
     }
 
     /// Looks at every page in order. Answers how many are damaged.
@@ -224,11 +252,9 @@ impl Tablespace {
             let algorithm =
                 Envelope::read(&stored).ok().and_then(|envelope| Algorithm::from_number(envelope.algorithm));
             let storage = Storage::Encoded(algorithm.map_or("unknown", Algorithm::name));
+            // No server writes a version or a codec that is not known here: it is one of these bytes that is damaged.
             return match transform::decode(&stored, &mut self.scratch, &mut plain) {
                 Ok(()) => Plain { state: verify(&plain, false), bytes: plain, storage, stored_bytes, encrypted: false },
-                Err(format::Error::Unsupported { .. }) => {
-                    Plain { bytes: stored, storage, stored_bytes, state: State::NotDecoded, encrypted: false }
-                }
                 Err(_) => Plain { bytes: stored, storage, stored_bytes, state: State::Damaged, encrypted: false },
             };
         }
@@ -246,9 +272,12 @@ impl Tablespace {
         let by_mariadb = header::page_type(&stored) == PageType::MARIADB_COMPRESSED_AND_ENCRYPTED;
         let encrypted = encryption::is_encrypted(&stored) || by_mariadb;
         let state = match () {
+            () if encrypted && !by_mariadb && !self.says_key => State::Damaged,
             // The key is not in the file.
             () if encrypted => State::NotDecoded,
             () if self.flags.is_row_compressed() => verify_row_compressed(&stored),
+            // The checksum leaves these bytes out. InnoDB keeps an LSN there in page 0 of the system tablespace.
+            () if !full && !may_use_header(&stored) && get_u64(&stored, header::TRANSFORM) != 0 => State::Damaged,
             () => verify(&stored, full),
         };
         // The header stays readable, and says what was encrypted.
@@ -268,9 +297,16 @@ impl Tablespace {
         let decrypted = key.as_ref().map(|key| encryption::decrypt(&mut stored, key));
         let plain = self.decode(stored);
         self.key = key;
-        let state = if decrypted == Some(Ok(())) { plain.state } else { State::Damaged };
+        // The checksum leaves these bytes out.
+        let judged = decrypted == Some(Ok(())) && get_u64(&plain.bytes, header::TRANSFORM) == 0;
+        let state = if judged { plain.state } else { State::Damaged };
         Plain { stored_bytes, state, encrypted: true, ..plain }
     }
+}
+
+/// Whether a plain page may have a meaning for the bytes that a compressed one uses for its envelope.
+fn may_use_header(page: &[u8]) -> bool {
+    header::page_type(page) == PageType::RTREE || header::page_id(page) == PageId::new(SpaceId(0), PageNo(0))
 }
 
 /// The key of the file with this page 0; `None` if it is not encrypted.

@@ -18,6 +18,8 @@
 //! Invariants:
 //!
 //! * On disk both checksums and both LSN halves agree; in memory they are stale until [`seal`].
+//! * The checksum leaves out bytes 26 to 38. So [`verify`] compares each of them with what it must be: zero, and the
+//!   tablespace that was asked for (`page_io::every_byte_that_is_stored_is_judged`).
 //! * A page of zeros is one that was never written. It has no checksum and is not an error by itself; whoever reads it
 //!   knows whether it may be there.
 
@@ -230,7 +232,10 @@ pub fn verify(page: &[u8], id: PageId) -> Result<()> {
     if space_id(page) != id.space {
         return Err(Error::corrupt("another tablespace's page", SPACE_ID));
     }
-    Ok(())
+    match get_u64(page, TRANSFORM) {
+        0 => Ok(()),
+        _ => Err(Error::corrupt("bytes of the header that have no meaning in a plain page", TRANSFORM)),
+    }
 }
 
 /// The half of [`verify`] that does not know which page was asked for.
@@ -266,7 +271,7 @@ mod tests {
         assert_eq!(lsn(&page), Lsn(0x1_2345_6789));
         assert!(verify(&page, PageId::new(SpaceId(8), PageNo(3))).is_err());
         assert!(verify(&page, PageId::new(SpaceId(7), PageNo(4))).is_err());
-        for at in [0, 5, 16, 24, 150, 16383 - 8, 16376, 16383] {
+        for at in [0, 5, 16, 24, 26, 30, 33, 34, 37, 150, 16383 - 8, 16376, 16383] {
             page[at] ^= 0x10;
             assert!(verify(&page, id).is_err(), "byte {at}");
             page[at] ^= 0x10;

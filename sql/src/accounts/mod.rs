@@ -79,6 +79,14 @@ pub struct Account {
     pub locked: bool,
 }
 
+impl Account {
+    /// Whether one connection is kept for this account when there are too many. Every account may do everything, so the
+    /// administrator is the account that a new server has.
+    pub fn may_administrate(&self) -> bool {
+        self.user == "root"
+    }
+}
+
 /// All accounts of a server.
 pub struct Accounts {
     accounts: RwLock<BTreeMap<(String, String), Account>>,

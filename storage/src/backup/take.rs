@@ -142,7 +142,7 @@ impl Backup {
         let mut copies = FxHashMap::default();
         if !clean {
             copies = doublewrite::read_copies(&*disk, &config)?;
-            copies.retain(|_, copy| copy.lsn >= checkpoint.lsn);
+            copies.retain(|_, copy| copy.complete_to >= checkpoint.lsn);
         }
         let paths = recovery::apply::tablespace_paths(&*disk)?;
         let log = Log::Stopped { file, clean, end: found.end, copies, _claim: claim };
@@ -461,7 +461,7 @@ fn stored_by_pool(store: &Store, id: PageId, slot: &mut [u8]) -> Result<()> {
     let mut plain = AlignedBuffer::new(slot.len());
     plain.copy_from_slice(&store.read(id)?);
     let mut batch = Batch::new(slot.len());
-    batch.add(space, &mut plain);
+    batch.add(space, &mut plain, Lsn::ZERO);
     let stored = batch.stored(&batch.pages()[0]);
     slot[..stored.len()].copy_from_slice(stored);
     slot[stored.len()..].fill(0);

@@ -282,11 +282,12 @@ impl Flusher {
             self.plain.copy_from_slice(&latch);
             // Under the latch, so that no change gets lost between the copy and the page being clean.
             let oldest = pool.flush_list.lock().take(&pool.frames, candidate.frame, self.index);
-            self.taken.push((candidate.frame, oldest.expect("the frame is dirty")));
+            let oldest = oldest.expect("the frame is dirty");
+            self.taken.push((candidate.frame, oldest));
             drop(latch);
             // Without its tablespace, which is being dropped, a page is clean as it is.
             if let Some(space) = pool.spaces.get(page.space) {
-                self.batch.add(space, &mut self.plain);
+                self.batch.add(space, &mut self.plain, oldest);
             }
         }
     }

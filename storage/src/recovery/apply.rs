@@ -26,6 +26,8 @@
 //!  torn, no copy           changes, no initialisation damaged: put aside
 //!  zero                    changes, no initialisation damaged, unless it is free in the end: it was punched
 //!  zero                    changes, initialisation    made anew: it was punched, and used again later
+//!  in a file that is gone, damaged in page 0, or without its key
+//!                          anything                   put aside, all of it
 //! ```
 //!
 //! Invariants:
@@ -39,12 +41,13 @@
 
 use std::sync::Arc;
 
+use format::bytes::get_u32;
 use format::ids::{Lsn, PageId, SpaceId};
 use format::page::header;
 use format::page::space as layout;
 use format::redo::Record;
 use format::transform::Envelope;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::scan::{Annex, Scan, for_each_record, scan};
 use crate::buffer::PendingRedo;
@@ -74,7 +77,7 @@ pub struct PageRecovery {
     pub torn_pages_detected: u64,
     /// Tablespaces whose deletion is in the log; their files are gone.
     pub dropped_spaces: Vec<SpaceId>,
-    /// Tablespaces that the log changes, but whose file is nowhere.
+    /// Tablespaces that the log changes, and whose file is nowhere or cannot be opened.
     pub missing_spaces: Vec<SpaceId>,
     /// All tablespaces found in the data directory, with their path. Filled only after a crash.
     pub spaces: Vec<(SpaceId, String)>,
@@ -125,11 +128,12 @@ pub fn open(disk: Arc<dyn Disk>, config: Config) -> Result<(Arc<Store>, PageReco
     // Also after a close that was killed between giving the log its name and syncing that: else a power loss could bring the
     // old log back later, without what is about to be written to the new one.
     sync_names(&*disk)?;
+    let mut closed = Closed::default();
     if !report.was_clean {
         log.sync()?;
-        restore_files(&*disk, &spaces, &config, &found, &mut report)?;
-        restore_torn_pages(&*disk, &spaces, &config, checkpoint.lsn, &mut report)?;
-        sync_touched(&spaces, &found)?;
+        closed = restore_files(&*disk, &spaces, &config, &found, &mut report)?;
+        let written = restore_torn_pages(&*disk, &spaces, &config, checkpoint.lsn, &mut report)?;
+        sync_written(&spaces, &found, &written)?;
     }
 
     // A log of another size can only begin when nothing of the old one is needed.
@@ -152,8 +156,9 @@ pub fn open(disk: Arc<dyn Disk>, config: Config) -> Result<(Arc<Store>, PageReco
     if !report.was_clean {
         let redo = match found.redo.take() {
             Some(redo) => redo,
-            None => apply_log(&store, checkpoint, first(), &found, threads)?,
+            None => apply_log(&store, checkpoint, first(), &found, &closed, threads)?,
         };
+        put_closed_aside(&store, &redo, &closed)?;
         report.records = redo.record_count() as u64;
         report.pages = redo.page_count() as u64;
         store.pool().set_pending(Arc::new(redo), checkpoint.lsn)?;
@@ -209,14 +214,30 @@ fn sync_names(disk: &dyn Disk) -> Result<()> {
     Ok(())
 }
 
-/// Makes the files what the log says, and opens them.
+/// Tablespaces that the log changes and that cannot be opened, with the reason.
+type Closed = FxHashMap<SpaceId, String>;
+
+/// Keeps the redo of tables that cannot be opened beside the log, so that the others go on without them.
+fn put_closed_aside(store: &Store, redo: &PendingRedo, closed: &Closed) -> Result<()> {
+    if closed.is_empty() {
+        return Ok(());
+    }
+    let pages = redo.pages().filter_map(|page| Some((page, closed.get(&page.space)?)));
+    let pages: Vec<_> = pages.map(|(page, why)| redo.take_out(page, why)).collect();
+    for aside in &pages {
+        redo.set_done(aside.page);
+    }
+    store.put_closed_aside(pages)
+}
+
+/// Makes the files what the log says, and opens them. Returns those that the log changes and that are left closed.
 fn restore_files(
     disk: &dyn Disk,
     spaces: &Tablespaces,
     config: &Config,
     found: &Scan,
     report: &mut PageRecovery,
-) -> Result<()> {
+) -> Result<Closed> {
     // Which file is which: by its page 0, and for a file that did not get one by the names in the log.
     let mut paths: FxHashMap<SpaceId, String> = FxHashMap::default();
     let mut nameless = Vec::new();
@@ -226,8 +247,13 @@ fn restore_files(
                 paths.insert(space, path);
             }
             Some(space) => {
-                let other = &paths[&space];
-                return Err(Error::corrupt(format!("{path} and {other} are both tablespace {space}")));
+                // A damaged page 0 may name any tablespace.
+                let other = paths[&space].clone();
+                match (is_first_page(disk, &path, config)?, is_first_page(disk, &other, config)?) {
+                    (true, false) => nameless.extend(paths.insert(space, path)),
+                    (false, true) => nameless.push(path),
+                    _ => return Err(Error::corrupt(format!("{path} and {other} are both tablespace {space}"))),
+                }
             }
             None => nameless.push(path),
         }
@@ -249,6 +275,7 @@ fn restore_files(
     }
     restore_names(spaces, found, &mut paths)?;
 
+    let mut closed = Closed::default();
     for (&space, history) in &found.files {
         let Some(transform) = history.created else { continue };
         if paths.contains_key(&space) || found.deleted.contains(&space) {
@@ -257,7 +284,8 @@ fn restore_files(
         let path = found.final_name(space).expect("a created file has a name");
         ensure_directory(disk, path)?;
         if disk.exists(path).map_err(Error::io("look for a tablespace"))? {
-            return Err(Error::corrupt(format!("{path} ought to be tablespace {space}, and says it is another one")));
+            closed.insert(space, format!("{path} ought to be tablespace {space}, and says it is another one"));
+            continue;
         }
         let key = history.key.map(|info| spaces.key_ring().open_key(path, info)).transpose()?;
         spaces.create(space, path, transform, key, config)?;
@@ -271,9 +299,15 @@ fn restore_files(
         let key = found.files.get(&space).and_then(|history| history.key);
         match spaces.open(space, &path, transform, key, config) {
             Ok(_) => {}
-            // All of it is in the file: it can wait until somebody brings the key.
-            Err(Error::KeyUnavailable(what)) if !found.touched.contains(&space) => {
-                tracing::error!("{what}");
+            // It can wait until somebody brings the key, or mends the file.
+            Err(error @ (Error::KeyUnavailable(_) | Error::Corrupt { .. } | Error::Io { .. }))
+                if !aside::is_vital(space) =>
+            {
+                if found.touched.contains(&space) {
+                    closed.insert(space, error.to_string());
+                } else {
+                    tracing::error!("{error}");
+                }
                 continue;
             }
             Err(error) => return Err(error),
@@ -282,13 +316,34 @@ fn restore_files(
     }
     report.spaces.sort();
     for &space in &found.touched {
-        if spaces.get(space).is_none() && !found.deleted.contains(&space) {
-            tracing::error!("the redo log changes tablespace {space}, which has no file");
-            report.missing_spaces.push(space);
+        if spaces.get(space).is_none() && !found.deleted.contains(&space) && !closed.contains_key(&space) {
+            let name = found.final_name(space).map_or_else(String::new, |name| format!(" ({name})"));
+            let why = format!("the redo log changes tablespace {space}{name}, which has no file");
+            if aside::is_vital(space) {
+                return Err(Error::corrupt(why));
+            }
+            closed.insert(space, why);
         }
     }
+    report.missing_spaces.extend(closed.keys());
     report.missing_spaces.sort();
-    Ok(())
+    for why in closed.values() {
+        tracing::error!("{why}; its redo is kept in {}, and the table is refused", aside::FILE_NAME);
+    }
+    Ok(closed)
+}
+
+/// Whether the first page of a file is whole.
+fn is_first_page(disk: &dyn Disk, path: &str, config: &Config) -> Result<bool> {
+    let file = disk
+        .open(path, crate::io::OpenMode::Read, crate::io::Caching::Cached)
+        .map_err(Error::io("open a tablespace"))?;
+    let mut page = vec![0; config.page_bytes];
+    file.read_at(0, &mut page).map_err(Error::io("read a page"))?;
+    // The checksum leaves out the number in the page's header; it stands in the body again, once the file has been begun.
+    let id = header::page_id(&page);
+    let number = get_u32(&page, layout::SPACE);
+    Ok(header::verify(&page, id).is_ok() && (number == id.space.0 || number == 0))
 }
 
 /// Gives files the last name that the log knows. Only the final state counts: names may have gone round in between.
@@ -348,26 +403,28 @@ fn probe_transform(disk: &dyn Disk, path: &str, page_bytes: usize) -> Result<Tra
     Ok(Transform::NONE)
 }
 
-/// Puts pages back that a crash tore while they were written.
+/// Puts pages back that a crash tore while they were written. Returns the tablespaces that were being written.
 fn restore_torn_pages(
     disk: &dyn Disk,
     spaces: &Tablespaces,
     config: &Config,
     checkpoint: Lsn,
     report: &mut PageRecovery,
-) -> Result<()> {
+) -> Result<FxHashSet<SpaceId>> {
     let mut page = AlignedBuffer::new(config.page_bytes);
     let mut copies: Vec<_> = doublewrite::read_copies(disk, config)?.into_iter().collect();
-    // A copy that is older than the checkpoint was durable in its place before that; the log could not bring it up to date.
-    copies.retain(|(_, copy)| copy.lsn >= checkpoint);
+    // What had been written when the checkpoint was taken was durable in its place; the log could not bring an older copy up
+    // to date.
+    copies.retain(|(_, copy)| copy.complete_to >= checkpoint);
     copies.sort_by_key(|(id, _)| *id);
+    let written = copies.iter().map(|(id, _)| id.space).collect();
     for (id, copy) in copies {
         let Some(space) = spaces.get(id.space) else { continue };
         match space.read_page(id.page, &mut page) {
             Ok(_) => {}
             Err(Error::Corrupt { .. }) => match &copy.stored {
                 Some(stored) => {
-                    tracing::info!("page {id} is torn; restored from its copy of LSN {}", copy.lsn);
+                    tracing::info!("page {id} is torn; restored from its copy of LSN {}", copy.complete_to);
                     space.restore(id.page, stored)?;
                     report.torn_pages_restored += 1;
                 }
@@ -383,16 +440,16 @@ fn restore_torn_pages(
             Err(error) => return Err(error),
         }
     }
-    Ok(())
+    Ok(written)
 }
 
 /// Makes durable what the server that is gone had written. A page that reads whole and new may be so only in the page
 /// cache of a system that outlived the server: recovery finds nothing to do for it and would move the checkpoint behind
 /// its changes, and the copies in the doublewrite files are overwritten from here on. With the power gone later, it would
-/// be torn, or old.
-fn sync_touched(spaces: &Tablespaces, found: &Scan) -> Result<()> {
+/// be torn, or old. `written`: tablespaces with pages that were written without a change in the log.
+fn sync_written(spaces: &Tablespaces, found: &Scan, written: &FxHashSet<SpaceId>) -> Result<()> {
     for space in spaces.all() {
-        if found.touched.contains(&space.id()) {
+        if found.touched.contains(&space.id()) || written.contains(&space.id()) {
             space.sync()?;
         }
     }
@@ -405,6 +462,7 @@ fn apply_log(
     checkpoint: Checkpoint,
     first: PendingRedo,
     found: &Scan,
+    closed: &Closed,
     threads: bool,
 ) -> Result<PendingRedo> {
     let kept_bytes_max = kept_bytes_max(&store.config());
@@ -413,6 +471,7 @@ fn apply_log(
     while let Some(group) = reader.next_group()? {
         if part.bytes() > 0 && part.bytes() + group.records.len() > kept_bytes_max {
             part.finish(true);
+            put_closed_aside(store, &part, closed)?;
             store.pool().set_pending(Arc::new(std::mem::take(&mut part)), checkpoint.lsn)?;
             let workers = if threads { WORKERS } else { 1 };
             let results = sync::in_parallel(&vec![(); workers], |()| while_pending(store));
@@ -494,14 +553,27 @@ fn read_vital(store: &Store) -> Result<()> {
     Ok(())
 }
 
+/// A page that cannot be read: its redo is kept beside the log.
+fn leave_out(store: &Store, page: PageId, why: &str) -> Result<()> {
+    let Some(redo) = store.pool().pending_redo() else { return Ok(()) };
+    store.put_aside(redo.take_out(page, why))?;
+    redo.set_done(page);
+    Ok(())
+}
+
 /// Makes files as long as their page 0 says: extending is logged there before it is durable. A tablespace that the log
 /// does not touch has not grown; it may not even have been begun.
 fn restore_sizes(store: &Store, found: &Scan) -> Result<()> {
     for space in store.spaces().iter().filter(|space| found.touched.contains(&space.id())) {
         let page = PageId::new(space.id(), layout::HEADER_PAGE);
-        let size = {
-            let guard = store.read(page)?;
-            if header::page_type(&guard) == header::PageType::FSP_HDR { layout::size(&guard) } else { 0 }
+        let size = match store.read(page) {
+            Ok(guard) if header::page_type(&guard) == header::PageType::FSP_HDR => layout::size(&guard),
+            Ok(_) => 0,
+            Err(Error::Corrupt { what, .. }) if !aside::is_vital(space.id()) => {
+                leave_out(store, page, &what)?;
+                0
+            }
+            Err(error) => return Err(error),
         };
         if size > space.pages() {
             space.extend(size)?;

@@ -19,21 +19,25 @@
 //! (16 threads on ten rows with an index: with the view of each round, purge takes half of the processor and falls behind,
 //! which makes its rounds longer.)
 //!
-//! Purging a record twice does no harm, so a crash just makes purge read a log again.
+//! Purging a record twice does no harm, so a crash just makes purge read a log again. A record of a table whose page is
+//! damaged is passed over: the history is shared, and nobody else's deleted rows are to stay because of that table
+//! (`damaged_start::purge_passes_a_damaged_page`).
 
 use std::sync::Arc;
 
-use format::ids::RollPtr;
+use format::ids::{PageId, RollPtr};
 use format::page::blob::{REFERENCE_BYTES, Reference};
 use format::record::FieldData;
+use rustc_hash::FxHashSet;
 
 use super::entry::{Key, build_entry};
 use super::remove::remove_row;
 use super::secondary::Unneeded;
 use super::{Buffers, Context, Lookup, Scratch, Table, Version, emptied, secondary};
 use crate::btree;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::mtr::Mtr;
+use crate::store::aside::is_vital;
 use crate::sync::{Mutex, Rank, ReadGuard, RwLock};
 use crate::transaction::{ReadView, Registry};
 use crate::undo::{HistoryLog, LogReader, OldField, UndoKind, UndoRecord};
@@ -98,6 +102,8 @@ pub struct Purger {
     lists: Lists,
     /// Logs taken from the history since it has moved the view on.
     under_view: usize,
+    /// Damaged pages that the error log names already.
+    damaged: FxHashSet<PageId>,
 }
 
 /// What is read from an undo record, kept from one record to the next: lists without values.
@@ -122,7 +128,10 @@ impl Purger {
             let Some((log, mut reader)) = self.current.take().or_else(|| self.next_log(ctx)) else { break };
             // The record is out of the page, so no latch is held from here on.
             let step = match reader.next(ctx.store, &mut self.record) {
-                Ok(Some(roll_ptr)) => self.purge_record(ctx, lookup, roll_ptr).map(|()| true),
+                Ok(Some(roll_ptr)) => match self.purge_record(ctx, lookup, roll_ptr) {
+                    Err(error) if self.passes_over(ctx, &error) => Ok(true),
+                    purged => purged.map(|()| true),
+                },
                 Ok(None) => Ok(false),
                 Err(error) => Err(error),
             };
@@ -166,6 +175,19 @@ impl Purger {
         self.under_view += 1;
         let reader = LogReader::new(&log);
         Some((log, reader))
+    }
+
+    /// Whether an error is that of a page of one table.
+    fn passes_over(&mut self, ctx: &Context<'_>, error: &Error) -> bool {
+        let Error::Corrupt { page: Some(page), .. } = error else { return false };
+        if is_vital(page.space) || ctx.store.is_poisoned() {
+            return false;
+        }
+        if self.damaged.insert(*page) {
+            let path = ctx.store.space(page.space).map_or_else(String::new, |space| space.path().to_string());
+            tracing::error!("purge leaves out {path}: {error}");
+        }
+        true
     }
 
     fn purge_record(&mut self, ctx: &Context<'_>, lookup: Lookup<'_>, roll_ptr: RollPtr) -> Result<()> {

@@ -25,9 +25,10 @@ use format::page::header::{self, PageType};
 use format::page::space as layout;
 use format::transform::Algorithm;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::freed::Extent;
 use crate::store::Store;
+use crate::store::aside::is_vital;
 
 /// Extents looked at in one step, at most.
 const EXTENTS_MAX: usize = if cfg!(test) { 4 } else { 64 };
@@ -39,7 +40,11 @@ pub fn release_step(store: &Store, limit: Duration) -> Result<bool> {
     for _ in 0..EXTENTS_MAX {
         let Some(extent) = store.freed().take(store.redo().checkpoint_lsn()) else { return Ok(false) };
         let first = extent.number * extent_pages;
-        release(store, extent, first..first + extent_pages)?;
+        match release(store, extent, first..first + extent_pages) {
+            // What is free there, nobody knows: its blocks stay until the table is mended.
+            Err(Error::Corrupt { .. }) if !is_vital(extent.space) => {}
+            released => released?,
+        }
         if store.disk().clock().now().saturating_sub(begin) >= limit {
             break;
         }

@@ -26,6 +26,9 @@
 //!   it is like any other.
 //! * Records count only for a page whose LSN is older, so that they may be here and in the log, and here longer than need be.
 //!
+//! The same holds for all pages of a table whose file recovery cannot open: it is gone, its page 0 does not say whose it is, or
+//! its key is missing.
+//!
 //! A copy from which the page is mended must not be older than the checkpoint that the log had when it was put aside: what
 //! came before that is in no log any more, and no page says what it lacks.
 //!
@@ -34,6 +37,7 @@
 use format::bytes::{get_u32, get_u64};
 use format::checksum::crc32c;
 use format::ids::{Lsn, PageId, PageNo, SpaceId};
+use rustc_hash::FxHashMap;
 
 use super::Store;
 use crate::buffer::pending::Aside;
@@ -75,20 +79,8 @@ impl Store {
 
     /// The page cannot be read: its redo is kept elsewhere, and nobody asks for the page any more.
     pub fn put_aside(&self, aside: Aside) -> Result<()> {
-        let (page, why) = (aside.page, aside.why);
-        {
-            let mut entries = self.aside.entries.lock();
-            let (same, others): (Vec<_>, Vec<_>) = entries.iter().cloned().partition(|other| other.page == page);
-            // What is there already is older than what the log still has.
-            let mut groups: Vec<_> = same.into_iter().flat_map(|same| same.groups).collect();
-            let newest = groups.last().map_or(Lsn::ZERO, |(_, end, _)| *end);
-            groups.extend(aside.groups.into_iter().filter(|(_, end, _)| *end > newest));
-            let after: Vec<_> = others.into_iter().chain([Aside { groups, page, why: why.clone() }]).collect();
-            if *entries != after {
-                write(&**self.disk(), &after)?;
-                *entries = after;
-            }
-        }
+        let (page, why) = (aside.page, aside.why.clone());
+        self.keep_aside(vec![aside])?;
         if self.pool().why_damaged(page).is_some() {
             return Ok(());
         }
@@ -98,6 +90,37 @@ impl Store {
             "page {page} of {path} is damaged: {why}; its redo is kept in {FILE_NAME}, and the table is refused"
         );
         self.aside.news.lock().push((page, why));
+        Ok(())
+    }
+
+    /// The same for the pages of a tablespace that is not open: recovery has said why.
+    pub fn put_closed_aside(&self, pages: Vec<Aside>) -> Result<()> {
+        for aside in &pages {
+            self.pool().set_damaged(aside.page, &aside.why);
+        }
+        self.keep_aside(pages)
+    }
+
+    /// Makes redo durable beside the log.
+    fn keep_aside(&self, pages: Vec<Aside>) -> Result<()> {
+        let mut entries = self.aside.entries.lock();
+        let mut after: FxHashMap<PageId, Aside> = entries.iter().map(|entry| (entry.page, entry.clone())).collect();
+        for aside in pages {
+            let Some(known) = after.get_mut(&aside.page) else {
+                after.insert(aside.page, aside);
+                continue;
+            };
+            // What is there already is older than what the log still has.
+            let newest = known.groups.last().map_or(Lsn::ZERO, |(_, end, _)| *end);
+            known.groups.extend(aside.groups.into_iter().filter(|(_, end, _)| *end > newest));
+            known.why = aside.why;
+        }
+        let mut after: Vec<_> = after.into_values().collect();
+        after.sort_by_key(|aside| aside.page);
+        if *entries != after {
+            write(&**self.disk(), &after)?;
+            *entries = after;
+        }
         Ok(())
     }
 

@@ -13,9 +13,14 @@
 //!     16      4  pages, n
 //!     20      4  bytes of the batch, header included, a multiple of 4096
 //!     24      4  CRC-32C of this header with zero here
-//!     28   28 n  per page: space 4, page 4, LSN 8, offset in the batch 4, bytes 4, CRC-32C 4
+//!     28   28 n  per page: space 4, page 4, complete to LSN 8, offset in the batch 4, bytes 4, CRC-32C 4
 //!   4096         stored pages
 //! ```
+//!
+//! A copy has every change of its page before the LSN it is *complete to*: the page's own LSN, or, if that is newer, the
+//! LSN as of which the page is dirty. The second matters for a page that is written anew without a change (encryption
+//! switched on, see `Store::rewrite_space`): its own LSN may be older than the checkpoint, which says nothing about whether
+//! its write was durable.
 //!
 //! A page that has no copy here (`innodb_doublewrite=DETECT_ONLY`) is noted all the same, with offset 0.
 //!
@@ -25,6 +30,9 @@
 //!   have been synced after that.
 //! * A batch that is not whole is worth nothing and needs nothing: none of its pages had been written yet, so their old
 //!   images are whole, and the redo log has the rest.
+//! * The checkpoint is not newer than the LSN that a copy is complete to until the page is durable in its place. So a copy
+//!   that is complete to the checkpoint can be brought up to date by the log, and one that is not is not needed.
+//! * The log is durable up to where a copy is complete before the copy is written: no later life gives that LSN again.
 //! * Batches from 0 on with rising numbers are the newest ones; the first that does not rise ends them.
 //!
 //! Not here: deciding whether a page is torn, which is recovery's.
@@ -132,7 +140,7 @@ fn write_header(batch: &mut Batch, batch_no: u64) {
         let entry = &mut header[ENTRIES + index * ENTRY_BYTES..][..ENTRY_BYTES];
         entry[..4].copy_from_slice(&page.space.id().0.to_be_bytes());
         entry[4..8].copy_from_slice(&page.page.0.to_be_bytes());
-        entry[8..16].copy_from_slice(&page.lsn.0.to_be_bytes());
+        entry[8..16].copy_from_slice(&page.complete_to.0.to_be_bytes());
         let stored = batch.stored(page);
         entry[16..20].copy_from_slice(&(batch.offset_in_image(page) as u32).to_be_bytes());
         entry[20..24].copy_from_slice(&(stored.len() as u32).to_be_bytes());
@@ -147,7 +155,8 @@ fn write_header(batch: &mut Batch, batch_no: u64) {
 
 /// What a doublewrite file knows of a page that was being written, found after a crash.
 pub struct Copy {
-    pub lsn: Lsn,
+    /// It has every change of the page before this one.
+    pub complete_to: Lsn,
     /// In the stored form; `None` if the page was only noted.
     pub stored: Option<Vec<u8>>,
 }
@@ -162,18 +171,18 @@ pub fn read_copies(disk: &dyn Disk, config: &Config) -> Result<FxHashMap<PageId,
         let file = disk
             .open(&entry.name, OpenMode::Read, data_caching(config))
             .map_err(Error::io("open the doublewrite file"))?;
-        read_batches(&*file, config.page_bytes, &mut |page, lsn, stored| {
+        read_batches(&*file, config.page_bytes, &mut |page, complete_to, stored| {
             // An older copy is better than a newer note: the log brings it up to date.
-            let rank = (stored.is_some(), lsn);
-            if copies.get(&page).is_none_or(|known| (known.stored.is_some(), known.lsn) < rank) {
-                copies.insert(page, Copy { lsn, stored: stored.map(<[u8]>::to_vec) });
+            let rank = (stored.is_some(), complete_to);
+            if copies.get(&page).is_none_or(|known| (known.stored.is_some(), known.complete_to) < rank) {
+                copies.insert(page, Copy { complete_to, stored: stored.map(<[u8]>::to_vec) });
             }
         })?;
     }
     Ok(copies)
 }
 
-/// Is shown each page of a batch: its LSN, and its stored bytes if the file has more than a note of it.
+/// Is shown each page of a batch: the LSN it is complete to, and its stored bytes if the file has more than a note of it.
 type Visit<'a> = dyn FnMut(PageId, Lsn, Option<&[u8]>) + 'a;
 
 /// Walks the whole batches of a file from 0 on. Returns the last one's number.

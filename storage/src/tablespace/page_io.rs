@@ -50,7 +50,8 @@ pub const BATCH_HEADER_BYTES: usize = ALIGNMENT;
 pub struct BatchPage {
     pub space: Arc<Tablespace>,
     pub page: PageNo,
-    pub lsn: Lsn,
+    /// The page has every change before this one. Not older than the checkpoint while the page is not durable.
+    pub complete_to: Lsn,
     pub protection: TornProtection,
     /// In the buffer that `protection` chooses.
     bytes: Range<usize>,
@@ -140,7 +141,7 @@ impl Batch {
 
     /// The newest LSN of the batch: the log must be durable up to there before [`Batch::write`].
     pub fn newest_lsn(&self) -> Lsn {
-        self.pages.iter().map(|page| page.lsn).max().unwrap_or(Lsn::ZERO)
+        self.pages.iter().map(|page| page.complete_to).max().unwrap_or(Lsn::ZERO)
     }
 
     /// Whether any page wants to be noted in the doublewrite file first.
@@ -168,8 +169,9 @@ impl Batch {
         if protection == TornProtection::Doublewrite { &self.copied } else { &self.direct }
     }
 
-    /// Seals a copy of a page, encodes it as its tablespace wants, and appends it. `plain` is left sealed.
-    pub fn add(&mut self, space: Arc<Tablespace>, plain: &mut [u8]) {
+    /// Seals a copy of a page, encodes it as its tablespace wants, and appends it. `plain` is left sealed. `oldest` is the
+    /// LSN as of which the page is dirty: a page that is only written anew has an older one of its own.
+    pub fn add(&mut self, space: Arc<Tablespace>, plain: &mut [u8], oldest: Lsn) {
         assert!(self.pages.len() < BATCH_PAGES_MAX, "a batch has room for {BATCH_PAGES_MAX} pages");
         let id = header::page_id(plain);
         assert!(id.space == space.id(), "page {id} does not belong to tablespace {}", space.id());
@@ -194,7 +196,7 @@ impl Batch {
             state = PageState { encrypted: true, exact_bytes: transform::stored_bytes(stored), ..state };
             space.counters.total.pages_encrypted.add(1);
         }
-        self.pages.push(BatchPage { space, page: id.page, lsn, protection, bytes, state });
+        self.pages.push(BatchPage { space, page: id.page, complete_to: lsn.max(oldest), protection, bytes, state });
     }
 
     /// Encodes a sealed page into `self.encoded`, in the length that it will have on disk. `None` if it is to be stored
@@ -464,5 +466,72 @@ impl Tablespace {
         let state = stored_state(stored, self.page_bytes).unwrap_or(PageState::plain(self.page_bytes));
         let stored = Stored { page, bytes: 0..stored.len(), state, untorn: false };
         self.layout.write(&[stored], &aligned, true, &self.counters).map_err(Error::io("restore a page"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use format::ids::SpaceId;
+    use format::page::header::PageType;
+
+    use super::*;
+    use crate::config::Config;
+    use crate::io::sim::SimDisk;
+    use crate::tablespace::Tablespaces;
+
+    const PATH: &str = "t.ibd";
+    const PAGE: PageNo = PageNo(3);
+
+    /// A bit of a stored page is another one: reading says so, or the page is the same all the same.
+    #[test]
+    fn every_byte_that_is_stored_is_judged() {
+        let config = Config::tiny();
+        let mut plain = AlignedBuffer::new(config.page_bytes);
+        header::init(&mut plain, PageId::new(SpaceId(7), PAGE), PageType::INDEX);
+        for (at, byte) in plain[header::BODY..config.page_bytes - header::TRAILER_BYTES].iter_mut().enumerate() {
+            *byte = (at / 40) as u8;
+        }
+        header::set_lsn(&mut plain, Lsn(4711));
+        for (algorithm, encrypted) in Algorithm::all().flat_map(|algorithm| [(algorithm, false), (algorithm, true)]) {
+            let disk = SimDisk::new(1);
+            let spaces = Tablespaces::new(Arc::new(disk.clone()), &config);
+            let key = encrypted.then(|| spaces.key_ring().make_key(PATH).unwrap());
+            let transform = Transform { encrypted, ..Transform::usual(algorithm) };
+            let space = spaces.create(SpaceId(7), PATH, transform, key, &config).unwrap();
+            let mut batch = Batch::new(config.page_bytes);
+            let mut good = AlignedBuffer::new(config.page_bytes);
+            good.copy_from_slice(&plain);
+            batch.add(space.clone(), &mut good, Lsn::ZERO);
+            let stored_bytes = batch.pages()[0].stored_bytes();
+            assert_eq!(batch.write().unwrap(), Written::All);
+            let mut frame = AlignedBuffer::new(config.page_bytes);
+            let mut judge = |space: &Tablespace, at: usize| match space.read_page(PAGE, &mut frame) {
+                Ok(found) => {
+                    let same = found == PageRead::Found && frame[..] == good[..];
+                    assert!(same, "{algorithm:?}, encrypted {encrypted}, byte {at}: another page is read");
+                }
+                Err(error) => assert!(matches!(error, Error::Corrupt { .. }), "{error}"),
+            };
+            judge(&space, 0);
+            let flip = |at: usize, bit: usize| {
+                assert!(disk.flip(PATH, (PAGE.0 as usize * config.page_bytes + at) as u64, 1 << bit));
+            };
+            for at in 0..header::BODY {
+                for bit in 0..8 {
+                    flip(at, bit);
+                    judge(&space, at);
+                    // To whoever does not know how it was stored, too.
+                    let fresh = Tablespaces::new(Arc::new(disk.clone()), &config);
+                    judge(&*fresh.open(SpaceId(7), PATH, transform, None, &config).unwrap(), at);
+                    flip(at, bit);
+                }
+            }
+            for at in (header::BODY..stored_bytes).step_by(13) {
+                flip(at, at % 8);
+                judge(&space, at);
+                flip(at, at % 8);
+            }
+            judge(&space, 0);
+        }
     }
 }
