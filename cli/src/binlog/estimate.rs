@@ -5,7 +5,7 @@
 //! compressed (statements, incidents) count as they are. A transaction that is compressed already counts as if it were not.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use comfy_table::{CellAlignment, Table, presets};
@@ -76,7 +76,7 @@ pub fn run(args: &Args) -> io::Result<()> {
     Ok(())
 }
 
-fn estimate(path: &PathBuf, levels: &mut [Level], sum: &mut Sum) -> io::Result<()> {
+fn estimate(path: &Path, levels: &mut [Level], sum: &mut Sum) -> io::Result<()> {
     let other = |error: super::file::LogError| io::Error::other(error.to_string());
     let damaged = |error: format::Error| io::Error::new(io::ErrorKind::InvalidData, error.to_string());
     let mut log = LogFile::open(path).map_err(other)?;

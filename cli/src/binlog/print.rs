@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! # at 235
-//! #261122  9:15:00 server id 1  end_log_pos 391 CRC32 0x4f2c1a90 	Write_rows: table id 90 flags: STMT_END_F
+//! #261122  9:15:00 server id 1  end_log_pos 391 CRC32 0x4f2c1a90  Write_rows: table id 90 flags: STMT_END_F
 //!
 //! BINLOG '
 //! base64 of Table_map and rows ...
@@ -570,10 +570,10 @@ fn changed_vars(old: &StatusVars, new: &StatusVars) -> Vec<String> {
             None => lines.push("SET @@session.collation_database=DEFAULT".into()),
         }
     }
-    if let Some(explicit) = new.explicit_timestamp_defaults {
-        if old.explicit_timestamp_defaults != new.explicit_timestamp_defaults {
-            lines.push(format!("SET @@session.explicit_defaults_for_timestamp={}", u8::from(explicit)));
-        }
+    if let Some(explicit) = new.explicit_timestamp_defaults
+        && old.explicit_timestamp_defaults != new.explicit_timestamp_defaults
+    {
+        lines.push(format!("SET @@session.explicit_defaults_for_timestamp={}", u8::from(explicit)));
     }
     if let Some(collation) = new.utf8mb4_collation.filter(|_| old.utf8mb4_collation != new.utf8mb4_collation) {
         lines.push(format!("/*!80011 SET @@session.default_collation_for_utf8mb4={collation}*/"));

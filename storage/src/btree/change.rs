@@ -32,6 +32,7 @@ pub struct Made {
 
 /// What became of a change.
 #[must_use]
+#[expect(clippy::large_enum_variant, reason = "a box would be an allocation for each row that is changed")]
 pub enum Change<'s> {
     /// Made, and yet to be committed.
     Done(Changes<'s>, Made),
@@ -41,6 +42,7 @@ pub enum Change<'s> {
 
 /// What became of a removal.
 #[must_use]
+#[expect(clippy::large_enum_variant, reason = "a box would be an allocation for each row that is changed")]
 pub enum Removal<'s> {
     /// Made, and yet to be committed. If the leaf is now rather empty (`underfull`), [`Tree::merge`] may be worth a try then.
     Done { changes: Changes<'s>, underfull: bool },

@@ -522,7 +522,7 @@ mod tests {
                     judge(&space, at);
                     // To whoever does not know how it was stored, too.
                     let fresh = Tablespaces::new(Arc::new(disk.clone()), &config);
-                    judge(&*fresh.open(SpaceId(7), PATH, transform, None, &config).unwrap(), at);
+                    judge(&fresh.open(SpaceId(7), PATH, transform, None, &config).unwrap(), at);
                     flip(at, bit);
                 }
             }
