@@ -5,7 +5,7 @@
 
 use format::transform::Algorithm;
 
-/// Compiled in one place so that a tiny simulated instance and a large server differ in nothing but numbers.
+/// One struct, so that a tiny simulated instance and a large server differ only in numbers.
 #[derive(Clone, Debug)]
 pub struct Config {
     // Fixed when the data directory is created.
@@ -30,8 +30,8 @@ pub struct Config {
     pub doublewrite: Doublewrite,
     /// Tablespace files that are open at a time (`innodb_open_files`).
     pub open_files: usize,
-    /// What is cut from the file of a dropped table at a time; a smaller file is removed in one go. Four megabytes of
-    /// four-kilobyte fragments, the worst there can be, are a thousand extents: a few milliseconds.
+    /// Bytes cut from the file of a dropped table at a time; a smaller file is removed at once. In the worst case, four
+    /// megabytes in four-kilobyte fragments, a cut frees a thousand extents, which takes a few milliseconds.
     pub drop_slice_bytes: u64,
     /// Write pages untorn where the kernel promises that (`innodb_use_atomic_writes`).
     pub use_atomic_writes: bool,
@@ -40,13 +40,13 @@ pub struct Config {
     pub reserve_blocks: bool,
     /// The file with the master keys of encrypted tables (`keyring_file_data`), relative to the data directory.
     pub keyring_file: String,
-    /// Under whose name master keys are made (`server_uuid`).
+    /// The server's name in the ids of new master keys (`server_uuid`).
     pub server_uuid: String,
     /// How AUTO_INCREMENT values are given (`innodb_autoinc_lock_mode`).
     pub auto_increment_mode: AutoIncrementMode,
-    /// Threads that remove what nobody can see any more (`innodb_purge_threads`).
+    /// Threads that remove row versions that no transaction can see any more (`innodb_purge_threads`).
     pub purge_threads: usize,
-    /// Start background threads. The simulator says no and drives the steps itself.
+    /// Start background threads. The simulator sets false and drives the steps itself.
     pub background_threads: bool,
 
     // May change at run time.
@@ -79,37 +79,37 @@ pub struct Config {
     pub old_blocks_pct: u32,
     /// How long a page must have been in the old part before another use makes it young (`innodb_old_blocks_time`).
     pub old_blocks_ms: u32,
-    /// How tables are stored that do not say it (`innodb_compression_default`).
+    /// Compression of tables that do not specify it (`innodb_compression_default`).
     pub compression: Algorithm,
-    /// How the system and the undo tablespace are stored (`innodb_system_compression_algorithm`). Their pages are
-    /// written often and live briefly: a light codec.
+    /// Compression of the system and the undo tablespace (`innodb_system_compression_algorithm`). Their pages are
+    /// written often and are short-lived: a light codec suits them.
     pub system_compression: Algorithm,
-    /// The undo tablespace becomes shorter when it may (`innodb_undo_log_truncate`) ...
+    /// Truncate the undo tablespace when possible (`innodb_undo_log_truncate`) ...
     pub undo_log_truncate: bool,
-    /// ... and is longer than this (`innodb_max_undo_log_size`).
+    /// ... and it is longer than this (`innodb_max_undo_log_size`).
     pub undo_log_bytes_max: u64,
     /// Undo logs are encrypted (`innodb_undo_log_encrypt`).
     pub encrypt_undo: bool,
-    /// Effort of zlib where a table does not say it (`innodb_compression_level`).
+    /// Effort of zlib for tables that do not specify it (`innodb_compression_level`).
     pub compression_level: u8,
     /// Whether holes are punched (`innodb_use_trim`).
     pub punch: bool,
     /// Undo records that a step of purge reads (`innodb_purge_batch_size`).
     pub purge_batch: usize,
-    /// Undo logs that may wait for purge before writers are held up (`innodb_max_purge_lag`); 0 = any number.
+    /// Undo logs that may wait for purge before writers are delayed (`innodb_max_purge_lag`); 0 = any number.
     pub max_purge_lag: u64,
-    /// How long each change is held up at most (`innodb_max_purge_lag_delay`); 0 = no limit.
+    /// How long each change is delayed at most (`innodb_max_purge_lag_delay`); 0 = no limit.
     pub max_purge_lag_delay_us: u64,
-    /// Look for cycles of those who wait (`innodb_deadlock_detect`); otherwise their waits end by time.
+    /// Search for cycles of lock waiters (`innodb_deadlock_detect`); otherwise their waits end by timeout.
     pub deadlock_detect: bool,
 }
 
 /// `innodb_autoinc_lock_mode`: which statements lock the counter to their end, so that their values follow each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AutoIncrementMode {
-    /// 0: all that insert.
+    /// 0: all that insert rows.
     Traditional,
-    /// 1: those that do not know how many rows they will insert.
+    /// 1: those that do not know in advance how many rows they will insert.
     Consecutive,
     /// 2: none.
     Interleaved,
@@ -197,7 +197,7 @@ impl Default for Config {
 }
 
 impl Config {
-    /// A tiny instance for tests: the edges are met within a few operations, and nothing runs in the background.
+    /// A tiny instance for tests: limits are reached within a few operations, and nothing runs in the background.
     pub fn tiny() -> Config {
         Config {
             pool_bytes: 64 * 16384,

@@ -1,12 +1,11 @@
-//! What can go wrong in the storage engine: one enum for the crate, whose variants are the decisions that a caller can
-//! take, not the places that failed.
+//! Errors of the storage engine: one enum for the crate. Its variants are the decisions that a caller can take, not the
+//! places that failed.
 //!
 //! Only three things become an error: what another transaction or the user did, what a device did, and bytes that are
 //! not those we wrote. Our own mistakes are asserts.
 //!
-//! What an I/O failure means is decided in two places: here, where [`Error::from_io`] tells a full disk, which is ordinary
-//! because nothing was lost, from a broken one; and in `gate`, where whatever else fails on the way to disk poisons the
-//! engine.
+//! Two places decide what an I/O failure means: here, [`Error::from_io`] separates a full disk, which is harmless
+//! because nothing was lost, from a broken one; and `gate` poisons the engine on any other failure on the way to disk.
 
 use std::fmt;
 use std::io;
@@ -34,10 +33,10 @@ pub enum Error {
     LockWaitTimeout,
     /// All record locks together take as much memory as they may.
     LockTableFull,
-    /// NOWAIT, and somebody else has the row locked.
+    /// NOWAIT, and another transaction has the row locked.
     RowIsLocked,
-    /// In snapshot isolation: somebody has changed the row since the transaction took its read view. It has been rolled
-    /// back.
+    /// In snapshot isolation: another transaction has changed the row since this one took its read view. The
+    /// transaction has been rolled back.
     RecordChanged,
     /// The statement was told to stop (KILL, a time limit, a closing server).
     Interrupted,
@@ -45,13 +44,13 @@ pub enum Error {
     DuplicateKey { index: usize },
     /// Two rows that are there already have one key in a unique index that a DDL statement builds.
     DuplicateRows(Box<DuplicateRows>),
-    /// A row would refer to nothing, or is referred to.
+    /// A row would have no parent, or has children.
     ForeignKey(Box<ForeignKeyViolation>),
-    /// A row that follows the change of its parent would get a key that its own table has already.
+    /// A cascade to a child row would give it a key that its own table has already.
     ForeignDuplicate { table: Box<str>, index: Box<str> },
-    /// A change of rows that follow others goes through too many tables.
+    /// A cascade goes through too many tables.
     CascadeTooDeep { depth_max: usize },
-    /// A description that is at odds with a foreign key.
+    /// A table definition that is at odds with a foreign key.
     ForeignKeyRefused(Box<ForeignKeyRefusal>),
     /// A database, table, index or tablespace of this name or number does not exist.
     NotFound(Box<str>),
@@ -63,16 +62,17 @@ pub enum Error {
     RowTooLarge { bytes: usize, bytes_max: usize },
     /// Something was to be changed that may only be read.
     ReadOnly,
-    /// A value or option that this engine cannot do.
+    /// A value or option that this engine does not support.
     Unsupported(Box<str>),
     /// The device has no room. Nothing was lost; it may work again later.
     DiskFull { doing: &'static str },
-    /// The device has no room even to undo, or a read failed on the way. The transaction is over for its client; it is
+    /// The device has no room even to undo, or a read failed meanwhile. For the client the transaction is over; it is
     /// rolled back as soon as the device allows, and keeps its locks until then.
     RollingBack,
-    /// The bytes on disk are not those that we wrote. `page` names them when a page is concerned.
+    /// The bytes on disk are not those that we wrote. `page` names the page, when one is concerned.
     Corrupt { page: Option<PageId>, what: Box<str> },
-    /// The key of an encrypted tablespace is not to be had: which one, of what, and why. The bytes are all right.
+    /// The key of an encrypted tablespace is not available: which one, of what, and why. The bytes themselves are
+    /// intact.
     KeyUnavailable(Box<str>),
     /// The device failed while reading or preparing. Nothing that was written is in doubt.
     Io { doing: &'static str, cause: Arc<io::Error> },
@@ -174,7 +174,7 @@ impl From<ForeignKeyRefusal> for Error {
 }
 
 impl Error {
-    /// Turns the failure of an I/O call into a reaction. A write or sync that failed has poisoned the engine by then.
+    /// Classifies a failed I/O call. A write or sync that failed has poisoned the engine by then.
     pub fn from_io(doing: &'static str, cause: io::Error) -> Error {
         match cause.kind() {
             // Nothing was written in place; the caller takes its change back.
@@ -189,13 +189,13 @@ impl Error {
         move |cause| Error::from_io(doing, cause)
     }
 
-    /// Whether what failed may be tried again later: nothing that was written is in doubt. (An engine that is poisoned
-    /// says `Poisoned`.)
+    /// Whether the failed operation may be tried again later: nothing that was written is in doubt. (A poisoned engine
+    /// answers `Poisoned`.)
     pub fn is_of_the_moment(&self) -> bool {
         match self {
-            // Somebody may make room.
+            // The operator may free disk space.
             Error::DiskFull { .. } | Error::RollingBack => true,
-            // The next read may succeed; what fails on the way to disk poisons.
+            // The next read may succeed; a failed write or sync poisons.
             Error::Io { .. } => true,
             _ => false,
         }
@@ -209,11 +209,11 @@ impl Error {
         Error::Corrupt { page: None, what: what.into() }
     }
 
-    /// Whether the transaction is gone, and not only its statement.
+    /// Whether the whole transaction has been rolled back, not only its statement.
     pub fn rolls_back_transaction(&self) -> bool {
         // A deadlock and a full lock table are resolved only by releasing locks, and locks are held to the end of the
-        // transaction. A snapshot that has been overtaken stays so, and what cannot be undone now is undone as a whole. All
-        // else undoes the statement and leaves the decision to the client.
+        // transaction. An outdated snapshot stays outdated, and what cannot be undone now is undone as a whole. Every
+        // other error undoes the statement and leaves the decision to the client.
         matches!(self, Error::Deadlock | Error::LockTableFull | Error::RecordChanged | Error::RollingBack)
     }
 }

@@ -2,11 +2,11 @@
 //! history of a rollback segment (`format::page::space` draws the bytes).
 //!
 //! A list has a base (length, first, last) and nodes (previous, next), each an address: page and offset. The page of the
-//! base is latched before those of nodes, so that two who change a list do not meet the other way round.
+//! base is latched before those of nodes, so that two threads that change a list do not deadlock.
 //!
-//! What a change will write is latched and checked first ([`List::prepare_push`], [`List::prepare_remove`]); the change
-//! itself ([`Splice::write`]) cannot fail. An address comes from a page, which may be damaged whatever its checksum says: it
-//! must lead to a place where a node can lie, and the neighbours must lead back.
+//! The bytes that a change will write are latched and checked first ([`List::prepare_push`], [`List::prepare_remove`]);
+//! the change itself ([`Splice::write`]) cannot fail. An address comes from a page, which may be damaged whatever its
+//! checksum says: it must point to a valid place for a node, and the neighbours must point back.
 
 use format::ids::{PageId, SpaceId};
 use format::page::header::{BODY, TRAILER_BYTES};
@@ -29,18 +29,18 @@ type Spot = (PageHandle, usize);
 #[must_use]
 pub struct Splice {
     base: (Spot, Base),
-    /// The node that comes in. The links of one that goes stay as they are.
+    /// The node that is inserted. The links of a node that is removed stay as they are.
     node: Option<(Spot, Node)>,
     /// The neighbours' links that change: where, and to what.
     links: [Option<(Spot, Address)>; 2],
 }
 
-/// Whether a node can lie there.
+/// Whether a node can lie at this offset.
 fn is_place(page_bytes: usize, offset: usize) -> bool {
     (BODY..=page_bytes - TRAILER_BYTES - NODE_BYTES).contains(&offset)
 }
 
-/// Latches the page of a node, which may be one that is latched already.
+/// Latches the page of a node; it may be latched already.
 fn latch(mtr: &mut Mtr<'_>, space: SpaceId, address: Address) -> Result<Spot> {
     let page = mtr.latch_exclusive(PageId::new(space, address.page))?;
     let offset = usize::from(address.offset);
@@ -93,7 +93,7 @@ impl List {
         Ok(())
     }
 
-    /// Latches what putting a node at one end changes.
+    /// Latches what inserting a node at one end changes.
     pub fn prepare_push(self, mtr: &mut Mtr<'_>, node: Address, end: End) -> Result<Splice> {
         let base = self.base(mtr);
         let space = self.space(mtr);
@@ -128,7 +128,7 @@ impl List {
         Ok(Splice { base: ((self.page, self.offset), base), node: Some((spot, links)), links: [link, None] })
     }
 
-    /// Latches what taking a node out changes.
+    /// Latches what removing a node changes.
     pub fn prepare_remove(self, mtr: &mut Mtr<'_>, node: Address) -> Result<Splice> {
         let base = self.base(mtr);
         let space = self.space(mtr);

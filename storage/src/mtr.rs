@@ -13,7 +13,7 @@
 //!   room in the log is reserved               nothing waits for the disk
 //! ```
 //!
-//! There are two types, so that the compiler knows which of them an error can leave half done:
+//! There are two types, so that the compiler knows which of them an error can interrupt half-way:
 //!
 //! ```text
 //!   Mtr       may fail      latches, reads, allocates; keeps each page as it was before its first change.
@@ -23,18 +23,20 @@
 //!   Changes   cannot fail   writes to pages that are latched already; keeps nothing, and has no way to return an error.
 //! ```
 //!
-//! The paths that each statement takes (a record changed on its leaf, its undo record, the commit) latch all they need
-//! and go on as [`Changes`], so that they copy no page. What changes the shape of a tree or a tablespace may meet a damaged
-//! neighbour or a full disk half-way, whatever was looked at before; it stays an [`Mtr`] and pays for a copy of each page.
+//! The hot paths of a statement (changing a record on its leaf, writing its undo record, the commit) latch all they
+//! need and go on as [`Changes`], so that they copy no page. A change to the shape of a tree or a tablespace may meet a
+//! damaged neighbour or a full disk half-way, whatever was checked before; it stays an [`Mtr`] and pays for a copy of
+//! each page.
 //!
 //! Invariants:
 //!
 //! * After a crash a group is applied whole or not at all; the pages of one mini-transaction agree with each other.
-//! * An error in a mini-transaction is the error of one statement: nothing of it stays
+//! * An error in a mini-transaction fails one statement only: no change of the mini-transaction stays
 //!   (`an_mtr_that_is_dropped_leaves_no_trace`).
-//! * A changed page stays latched to the commit: nobody sees half of it, and no copy of it is written before its redo.
-//! * Pages of temporary tablespaces are changed in the same way, but not logged: their LSN stays zero, and no recovery
-//!   will ask for them. They are written when their turn in the flush list comes.
+//! * A changed page stays latched to the commit: no thread sees it half changed, and no copy of it is written before
+//!   its redo.
+//! * Pages of temporary tablespaces are changed in the same way, but not logged: their LSN stays zero, and recovery
+//!   does not need them. They are written when the flush list reaches them.
 //! * In the steady state nothing is allocated: the memo is inline, and log buffer and page copies belong to the thread.
 //!
 //! Not here: undo of what a transaction has done in mini-transactions that were committed.
@@ -104,19 +106,19 @@ struct Core<'s> {
     log: Vec<u8>,
     /// The page of the last record: the next one need not name it again.
     logged_page: Option<PageId>,
-    /// A page of a temporary tablespace was changed, of which the log knows nothing.
+    /// A page of a temporary tablespace was changed, without redo.
     changed_unlogged: bool,
-    /// It must be committed: what was there before has not been kept.
+    /// It must be committed: its pages' earlier contents have not been kept.
     certain: bool,
-    /// The pages that it may have to put back: as they were, or `None` if their frames were of no page.
+    /// The pages that it may have to restore: their earlier contents, or `None` if their frames held no page.
     before: Vec<(PageHandle, Option<Box<[u8]>>)>,
     /// Pages that it has freed.
     freed: Vec<(SpaceId, Range<u32>)>,
-    /// There was no room for changes: reading is all that it may do.
+    /// The log has no room for changes: the mini-transaction may only read.
     refused: Option<Error>,
 }
 
-/// A page that is to be changed and not made anew has been written some time: if it is zero, the device has lost it.
+/// A page that is changed without being made anew must have been written before: if it is zero, the device has lost it.
 #[inline]
 fn is_a_page(page: PageId, bytes: &[u8]) -> Result<()> {
     if header::is_zero(bytes) {
@@ -183,7 +185,7 @@ impl<'s> Core<'s> {
         Ok(())
     }
 
-    /// Lets go of the copies: what they show will not be wanted.
+    /// Drops the copies, which are not needed any more.
     #[inline]
     fn forget_before(&mut self) {
         if !self.before.is_empty() {
@@ -194,7 +196,7 @@ impl<'s> Core<'s> {
         }
     }
 
-    /// Makes all pages what they were.
+    /// Restores all pages.
     #[cold]
     fn put_back(&mut self) {
         for (page, before) in std::mem::take(&mut self.before) {
@@ -251,7 +253,7 @@ impl<'s> Mtr<'s> {
         Mtr { core: Core::new(store), phase: PhantomData }
     }
 
-    /// Everything that may fail is behind it: what follows is only written.
+    /// Ends the phase that may fail: from here on pages are only written.
     #[inline]
     pub fn certain(mut self) -> Changes<'s> {
         self.core.forget_before();
@@ -259,7 +261,8 @@ impl<'s> Mtr<'s> {
         Mtr { core: self.core, phase: PhantomData }
     }
 
-    /// Applies the last operation that may fail. If the page does not take it, all is as it was before the mini-transaction.
+    /// Applies the last operation that may fail. If the page does not accept it, everything is as before the
+    /// mini-transaction.
     #[inline]
     pub fn change(mut self, page: PageHandle, op: PageOp<'_>) -> Result<Changes<'s>> {
         match self.core.apply(page, op) {
@@ -268,8 +271,8 @@ impl<'s> Mtr<'s> {
         }
     }
 
-    /// Applies an operation to an exclusively latched page and logs it. If the page, being damaged, does not take it, the
-    /// page is unchanged and nothing is logged.
+    /// Applies an operation to an exclusively latched page and logs it. If the page is damaged and does not accept it,
+    /// the page is unchanged and nothing is logged.
     pub fn apply(&mut self, page: PageHandle, op: PageOp<'_>) -> Result<()> {
         self.core.keep(page);
         self.core.apply(page, op).map_err(|cause| self.corrupt(page, cause))
@@ -284,8 +287,8 @@ impl<'s> Mtr<'s> {
         Ok(self.core.memo.push(Entry::shared(page, latch)))
     }
 
-    /// Latches a page exclusively; if this mini-transaction has it exclusively already, returns that handle. A page that
-    /// it has shared cannot be upgraded: that is a mistake of the caller.
+    /// Latches a page exclusively; if this mini-transaction has it exclusively already, returns that handle. A shared
+    /// latch cannot be upgraded: that would be a mistake of the caller.
     pub fn latch_exclusive(&mut self, page: PageId) -> Result<PageHandle> {
         if let Some(handle) = self.find_exclusive(page) {
             return Ok(handle);
@@ -296,7 +299,7 @@ impl<'s> Mtr<'s> {
         Ok(self.core.memo.push(Entry::exclusive(page, latch)))
     }
 
-    /// Latches a page exclusively where it was seen, if it is there still and has not changed since.
+    /// Latches a page exclusively in the frame where it was seen, if it is still there and has not changed since.
     pub fn relatch_exclusive(&mut self, page: PageId, hint: FrameHint) -> Result<Option<PageHandle>> {
         debug_assert!(self.core.memo.find(page).is_none(), "page {page} is latched already");
         self.check_room()?;
@@ -304,7 +307,7 @@ impl<'s> Mtr<'s> {
         Ok(Some(self.core.memo.push(Entry::exclusive(page, latch))))
     }
 
-    /// `latch_exclusive` that gives up (None) when somebody else holds the latch: for latching against the order.
+    /// `latch_exclusive` that gives up (None) when another thread holds the latch: for latching against the order.
     pub fn try_latch_exclusive(&mut self, page: PageId) -> Result<Option<PageHandle>> {
         if let Some(handle) = self.find_exclusive(page) {
             return Ok(Some(handle));
@@ -315,8 +318,8 @@ impl<'s> Mtr<'s> {
         Ok(Some(self.core.memo.push(Entry::exclusive(page, latch))))
     }
 
-    /// Latches exclusively a page that will be made anew: nothing is read from disk, its content is zero. The next thing
-    /// must be an operation that initialises the whole page.
+    /// Latches exclusively a page that will be made anew: nothing is read from disk, its content is zero. The next
+    /// operation must initialise the whole page.
     pub fn latch_new(&mut self, page: PageId) -> Result<PageHandle> {
         self.check_room()?;
         if let Some(handle) = self.find_exclusive(page) {
@@ -356,8 +359,8 @@ impl<'s> Mtr<'s> {
         Some(handle)
     }
 
-    /// Unlatches a page that this mini-transaction has not changed. A changed page stays latched to the commit: then this
-    /// does nothing.
+    /// Unlatches a page that this mini-transaction has not changed. Does nothing for a changed page, which stays
+    /// latched to the commit.
     pub fn release(&mut self, page: PageHandle) {
         let place = self.core.memo.place(page);
         if place.as_ref().is_some_and(|entry| !entry.changed && !entry.kept) {
@@ -367,8 +370,8 @@ impl<'s> Mtr<'s> {
 }
 
 impl Changes<'_> {
-    /// Applies an operation to an exclusively latched page and logs it. Whoever decided to do that has seen to it that the
-    /// page takes it.
+    /// Applies an operation to an exclusively latched page and logs it. The caller has checked that the page accepts
+    /// it.
     #[inline]
     pub fn apply(&mut self, page: PageHandle, op: PageOp<'_>) {
         if let Err(cause) = self.core.apply(page, op) {
@@ -416,7 +419,7 @@ impl<'s, P: Phase> Mtr<'s, P> {
         self.core.apply(page, op).expect("the bytes lie within the page");
     }
 
-    /// Tells that pages have been freed: when this is committed and of no use to recovery any more, their blocks go back.
+    /// Notes that pages have been freed: once the checkpoint has passed the commit, their blocks are released.
     pub fn note_freed(&mut self, space: SpaceId, pages: Range<u32>) {
         self.core.freed.push((space, pages));
     }
@@ -453,7 +456,7 @@ impl<'s, P: Phase> Mtr<'s, P> {
         };
         let end = match core.log.is_empty() {
             false => core.store.redo().append(&core.log, |start, _| mark_dirty(start)).1,
-            // Nothing but temporary pages: they take their place among those that are dirty now.
+            // Only temporary pages: they enter the flush list as of the current end of the log.
             true => core.store.redo().at_rest(|end| {
                 mark_dirty(end);
                 end

@@ -1,10 +1,10 @@
-//! The compressed_cache: pages in memory in their stored form, which nobody has asked for yet.
+//! The compressed cache: pages in memory in their stored form that no thread has requested yet.
 //!
-//! Read-ahead puts pages here as they came from the disk, compressed (and encrypted) as they are; the first use takes one
-//! out, decodes it into a frame, and the compressed cache forgets it. So a page that was read ahead for nothing costs no decoding and
-//! pushes no page out of the pool, and one that is used later has cost a quarter or half of its size until then.
+//! Read-ahead puts pages here as they came from the disk, still compressed (and encrypted). The first use takes a page
+//! out and decodes it into a frame. So an unneeded read-ahead costs no decoding and evicts no page from the pool, and
+//! a page that is used later occupies a quarter or half of its size until then.
 //!
-//! The memory is the pool's own: frames, each packed with stored pages one behind the other, at most a small share of all.
+//! The memory is the pool's own: a small share of its frames, each packed with stored pages one behind the other.
 //!
 //! ```text
 //!   entries: page -> slab, offset, bytes          slabs, oldest first; the last one is filled
@@ -14,10 +14,11 @@
 //!
 //! Invariants:
 //!
-//! * A page that is in the page table is not in the compressed cache, so nothing here is older than the disk. Two steps make that
-//!   so: who wants to put a page announces it first and then looks whether the page is resident; who enters a page into
-//!   the table takes it (or the announcement) out of the compressed cache afterwards. One of them sees the other.
-//! * Nothing here has been verified. What cannot be decoded is read again from the disk.
+//! * A page that is in the page table is not in the compressed cache, so nothing here is older than the disk. Two steps
+//!   ensure that: a reader that wants to put a page announces it first and then checks whether the page is resident; a
+//!   thread that enters a page into the table removes it (or its announcement) from the compressed cache afterwards.
+//!   One of the two sees the other.
+//! * Nothing here has been verified. A page that cannot be decoded is read again from the disk.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -30,21 +31,21 @@ use super::frame::Frames;
 use super::lru::Lru;
 use crate::sync::{Counter, Mutex, Rank};
 
-/// How long a page waits here to be used.
+/// How long a page stays here unused before it expires.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 #[derive(Debug, Default)]
 pub struct CompressedCacheCounters {
     pub put: Counter,
     pub used: Counter,
-    /// Thrown away before anybody wanted them.
+    /// Evicted before any thread requested them.
     pub evicted: Counter,
 }
 
 /// See the module header.
 pub struct CompressedCache {
     inner: Mutex<Inner>,
-    /// Entries, for those who need not be exact: most misses find the compressed cache empty.
+    /// Number of entries, for callers that need not be exact: most misses find the compressed cache empty.
     count: AtomicUsize,
     slabs_max: usize,
     pub counters: CompressedCacheCounters,
@@ -60,7 +61,7 @@ struct Inner {
 }
 
 enum Entry {
-    /// Somebody reads it.
+    /// A reader is reading it.
     Announced(Ticket),
     Here {
         slab: u64,
@@ -69,7 +70,7 @@ enum Entry {
     },
 }
 
-/// An announcement: only who made it may put the page.
+/// An announcement: only the thread that made it may put the page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ticket(u64);
 
@@ -127,7 +128,7 @@ impl CompressedCache {
         }
     }
 
-    /// Puts a page that was announced. False if somebody has read it meanwhile, or there is no room.
+    /// Puts a page that was announced. False if another thread has read it meanwhile, or the cache is full.
     pub fn put(&self, frames: &Frames, lru: &Lru, now: Duration, page: PageId, ticket: Ticket, stored: &[u8]) -> bool {
         let mut inner = self.inner.lock();
         let inner = &mut *inner;
@@ -173,7 +174,7 @@ impl CompressedCache {
         let number = inner.first_slab + inner.slabs.len() as u64 - 1;
         let slab = inner.slabs.back_mut()?;
         let offset = slab.used;
-        // Nobody else has this frame; the latch is the way to its bytes.
+        // No other thread has this frame; the latch gives access to its bytes.
         frames.latch_free(slab.frame?).bytes_mut()[offset..offset + stored.len()].copy_from_slice(stored);
         slab.used += stored.len();
         slab.live += 1;
@@ -182,8 +183,8 @@ impl CompressedCache {
         Some(Entry::Here { slab: number, offset, bytes: stored.len() })
     }
 
-    /// Takes a page out, to `stored`, which is as large as a page. `None` if it is not here; if it was announced, it is
-    /// not any more.
+    /// Takes a page out, to `stored`, which is as large as a page. `None` if it is not here. An announcement of the
+    /// page is withdrawn.
     pub fn take(&self, frames: &Frames, lru: &Lru, page: PageId, stored: &mut [u8]) -> Option<usize> {
         if self.count() == 0 {
             return None;
@@ -218,7 +219,7 @@ impl CompressedCache {
         self.count.store(inner.entries.len(), Ordering::Release);
     }
 
-    /// Throws away what nobody wanted for long. Returns how many pages that were.
+    /// Evicts pages that have waited too long. Returns how many.
     pub fn expire(&self, now: Duration, lru: &Lru) -> usize {
         if self.count() == 0 {
             return 0;

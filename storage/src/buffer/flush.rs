@@ -1,4 +1,4 @@
-//! The way of dirty pages to disk: the steps that a page cleaner repeats.
+//! How dirty pages reach the disk: the steps that a page cleaner repeats.
 //!
 //! ```text
 //!  step:  choose dirty frames         (from the flush list's head or the LRU's tail; `writing` set)
@@ -11,17 +11,17 @@
 //!         doublewrite files are superfluous, and the checkpoint may pass
 //! ```
 //!
-//! From the copy on no latch and no lock is held but the flusher's own. A page may be changed again while its copy is
-//! under way: it is dirty again then, with a new oldest LSN, and waits for its next turn because `writing` is set.
+//! After the copy the flusher holds only its own latches and locks. A page may change again while its copy is being
+//! written: it is then dirty with a new oldest LSN, and is flushed in a later batch because `writing` is set.
 //!
-//! Two cleaners do not look at the same frames in vain: what one has chosen has left the flush list when the other comes,
-//! and at the LRU's tail a common cursor gives each a chunk of its own ([`super::lru`]).
+//! Two cleaners do not examine the same frames: a frame that one has chosen has left the flush list, and at the LRU's
+//! tail a common cursor gives each cleaner a chunk of its own ([`super::lru`]).
 //!
 //! Invariants:
 //!
 //! * A batch that fails leaves its pages dirty, whatever the reason; `gate` has decided by then whether anything may be
-//!   written again. Nothing here has to ask before it writes: a page that a panic has left half changed is seen under
-//!   its latch, which was released after the poisoning, and its write is refused.
+//!   written again. The flusher need not check before it writes: it sees a page that a panic left half changed only
+//!   under the page's latch, which was released after the poisoning, so the write is refused.
 //! * Every change not durable in its tablespace is covered by the flush list's accounts; see [`super::flush_list`].
 //! * A flusher latches frames by trying only: the thread that holds the latch may be waiting for a free frame.
 
@@ -51,7 +51,7 @@ pub enum Aim {
     Space(SpaceId),
 }
 
-/// What a look at the tail of the LRU has brought.
+/// The result of a scan at the tail of the LRU.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Swept {
     /// Frames looked at; 0 if the tail has been gone through.
@@ -60,7 +60,7 @@ pub struct Swept {
     pub freed: usize,
 }
 
-/// What a page cleaner has done since the start. Written by it, read by anybody.
+/// What a page cleaner has done since the start. Only the cleaner writes it; any thread may read it.
 #[derive(Debug, Default)]
 pub struct FlusherCounters {
     pub steps: Counter,
@@ -70,7 +70,7 @@ pub struct FlusherCounters {
     pub lru_pages: Counter,
     /// Pages made free without writing.
     pub evicted: Counter,
-    /// Bytes written to places, after encoding.
+    /// Bytes written to tablespaces, after encoding.
     pub bytes: Counter,
     pub punches: Counter,
     pub encode_us: Counter,

@@ -1,9 +1,9 @@
-//! Read-ahead: what will be wanted soon, read in the background.
+//! Read-ahead: reads in the background the pages that will be requested soon.
 //!
-//! *Linear*: a scan goes through the pages of an extent in order. When it has read enough of them
-//! (`innodb_read_ahead_threshold`) and comes to the page whose link leads out of the extent, the extent on the other side
-//! is read, with few large reads. The link decides, not the place in the file: an index need not lie in one piece. From
-//! an extent that was read ahead the way on is known, so the next one is asked for long before the scan is there.
+//! *Linear*: a scan visits the pages of an extent in order. When it has read enough of them
+//! (`innodb_read_ahead_threshold`) and reaches the page whose link leads out of the extent, the linked extent is read,
+//! with few large reads. The link decides, not the position in the file: an index need not be contiguous. The links of
+//! an extent that was read ahead are known, so the next extent is requested long before the scan reaches it.
 //!
 //! *Random* (`innodb_random_read_ahead`): when many pages of an extent are in use, the rest of it is read.
 //!
@@ -13,10 +13,11 @@
 //!                                        +----- way on, used, used for nothing -----+---------------+
 //! ```
 //!
-//! It adapts: of what was read ahead, the share that was used is known. When it is small, only one request in a few goes
-//! out, as a probe, until that is worth it again. What nobody wants costs a read and no more; see [`super::compressed_cache`].
+//! It adapts: it tracks the share of pages read ahead that were used. When that share is small, only one request in a
+//! few is served, as a probe, until the share rises again. An unused page costs a read and no more; see
+//! [`super::compressed_cache`].
 //!
-//! Not here: deciding what a scan will read next from its plan. Nobody above has to say anything.
+//! Not here: deciding from its plan what a scan will read next. Upper layers give no hints.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -35,13 +36,13 @@ use crate::io::AlignedBuffer;
 use crate::sync::{Condvar, Counter, Mutex, Rank};
 use crate::tablespace::Tablespace;
 
-/// Requests that wait. More are dropped: a reader that comes too late reads for nothing.
+/// Requests that may wait. More are dropped: pages that arrive too late are read for nothing.
 const QUEUE_MAX: usize = 32;
 
 /// Extents that are watched at a time.
 const STREAMS_MAX: usize = 64;
 
-/// Unwanted pages between two wanted ones that are read along rather than skipped by another read.
+/// Unwanted pages between two wanted ones that are read along instead of starting another read.
 const GAP_MAX: u32 = 4;
 
 /// Usefulness is counted in thousandths. Below this, requests are only probes.
@@ -100,11 +101,11 @@ struct Stream {
     last: u32,
     run: u32,
     ascending: bool,
-    /// What follows has been asked for.
+    /// The following extent has been requested.
     asked: bool,
-    /// The whole extent has been asked for.
+    /// The whole extent has been requested.
     asked_random: bool,
-    /// Of an extent that was read ahead: the extents before and behind it.
+    /// For an extent that was read ahead: the extents before and behind it.
     way_on: Option<(Option<u32>, Option<u32>)>,
 }
 
@@ -114,7 +115,7 @@ struct Streams {
     all: Vec<Stream>,
 }
 
-/// What a page that was loaded tells.
+/// What is known about a page that was loaded.
 pub struct Loaded {
     pub page: PageId,
     pub prev: PageNo,
@@ -223,13 +224,13 @@ impl ReadAhead {
         }
     }
 
-    /// Takes in whether pages that were read ahead were of use.
+    /// Records whether pages that were read ahead were used.
     fn learn(&self, used: bool, pages: u32) {
         let mut usefulness = self.usefulness.load(Ordering::Relaxed);
         for _ in 0..pages.min(256) {
             usefulness = (usefulness * 255 + if used { 1000 } else { 0 }) / 256;
         }
-        // Two at once may lose one of their lessons; it is an average.
+        // Of two concurrent updates one may be lost; it is an average.
         self.usefulness.store(usefulness, Ordering::Relaxed);
     }
 
@@ -239,8 +240,8 @@ impl ReadAhead {
         (link != PageNo::NULL && linked != extent).then_some(linked)
     }
 
-    /// Watches a page that was loaded, and asks for what should be read next. `in_use` counts the pages of the extent that
-    /// are resident and used.
+    /// Watches a page that was loaded, and requests what should be read next. `in_use` counts the pages of the extent
+    /// that are resident and used.
     pub fn watch(&self, loaded: &Loaded, in_use: impl FnOnce(PageId) -> u32) {
         let threshold = self.threshold.load(Ordering::Relaxed);
         let random = self.random.load(Ordering::Relaxed);
@@ -262,7 +263,8 @@ impl ReadAhead {
                 let link = if stream.ascending { loaded.next } else { loaded.prev };
                 let at_border = self.beyond(extent, link);
                 wanted = match stream.way_on {
-                    // Early, since the way is known. A scan from afar has proved itself.
+                    // Early, since the link is known. A scan that came from another extent has already proved
+                    // sequential.
                     Some((before, behind)) if loaded.was_ahead && stream.run >= self.extent_pages / 8 => {
                         if stream.ascending { behind } else { before }
                     }
@@ -288,7 +290,7 @@ impl ReadAhead {
     }
 }
 
-/// What a reader thread keeps: room for an extent.
+/// What a reader thread keeps: a buffer for an extent.
 pub struct Reader {
     buffer: AlignedBuffer,
     wanted: Vec<(u32, Ticket)>,
@@ -301,7 +303,8 @@ impl Default for Reader {
 }
 
 impl Reader {
-    /// Serves one request. False if there was none. A read that fails is nobody's: whoever wants the page reads it again.
+    /// Serves one request. False if there was none. A failed read is not reported: a thread that needs the page reads
+    /// it again.
     pub fn step(&mut self, pool: &Pool) -> bool {
         let read_ahead = &pool.read_ahead;
         let Some(request) = read_ahead.queue.lock().requests.pop_front() else { return false };
@@ -311,7 +314,7 @@ impl Reader {
         self.wanted.clear();
         for page in first..end {
             let id = PageId::new(request.space, PageNo(page));
-            // Page 0 is no row's, and stays in the pool by itself.
+            // Page 0 holds no rows, and stays in the pool anyway.
             if page != 0
                 && let Some(ticket) = pool.compressed_cache.announce(id)
             {
@@ -343,7 +346,7 @@ impl Reader {
         true
     }
 
-    /// Reads the wanted pages from one to another with one read, and puts them into the compressed cache.
+    /// Reads a run of wanted pages with one read, and puts them into the compressed cache.
     fn read_run(
         &mut self,
         pool: &Pool,
@@ -367,7 +370,7 @@ impl Reader {
             let id = PageId::new(space.id(), PageNo(page));
             let stored = &self.buffer[(page - first) as usize * page_bytes..][..page_bytes];
             let exact = transform::stored_bytes(stored).min(page_bytes);
-            // The header stays readable, whatever is done to the rest.
+            // Compression and encryption leave the header readable.
             if header::page_id(stored) != id {
                 pool.compressed_cache.withdraw(id, ticket);
                 continue;

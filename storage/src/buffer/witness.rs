@@ -1,4 +1,4 @@
-//! What a thread latches, for tests that say what an operation may cost. Debug builds only: in others nobody looks.
+//! What a thread latches, for tests that bound the cost of an operation. Debug builds only.
 
 use format::ids::PageId;
 

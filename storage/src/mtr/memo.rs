@@ -20,7 +20,7 @@ pub struct Entry<'s> {
     pub page: PageId,
     pub latch: Latch<'s>,
     pub changed: bool,
-    /// The mini-transaction has kept what it was before.
+    /// The mini-transaction has kept a copy of its earlier content.
     pub kept: bool,
 }
 

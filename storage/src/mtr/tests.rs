@@ -1,4 +1,4 @@
-//! What is left of a mini-transaction that was given up: nothing.
+//! A mini-transaction that was given up leaves nothing behind.
 
 use std::sync::Arc;
 

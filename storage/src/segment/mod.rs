@@ -97,7 +97,7 @@ pub fn space_flags(page_bytes: usize) -> u32 {
     Flags::dynamic(page_bytes).0
 }
 
-/// Room for some pages, so that allocating them cannot fail half way. Gives back what was not used when dropped.
+/// Room for some pages, so that allocating them cannot fail half way. Releases the unused rest when dropped.
 #[must_use]
 pub struct Reservation {
     space: Arc<Tablespace>,

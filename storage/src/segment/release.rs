@@ -6,16 +6,16 @@
 //!                      unmark
 //! ```
 //!
-//! A free page becomes a used one only under the latch of page 0. So whoever takes one after the look finds the mark
-//! set, and what he writes to it waits in the pool until the punch is over; a cleaner passes its pages by and comes again.
+//! A free page becomes a used one only under the latch of page 0. So a thread that allocates one after the look finds
+//! the mark set, and its changes wait in the pool until the punch is over; a cleaner skips the page and retries later.
 //!
 //! Invariants:
 //!
-//! * No page is punched whose last change before it was freed is not durable in the tablespace, or whose freeing is not
-//!   durable: `freed` waits for the checkpoint. Hence nobody has a copy of it under way either.
+//! * A page is punched only when its last change before it was freed is durable in the tablespace, and its freeing is
+//!   durable: `freed` waits for the checkpoint. Hence no cleaner is writing a copy of it either.
 //! * No latch is held while the filesystem works.
 //! * Only tablespaces that are written compressed have holes: a plain one has reserved its blocks, so that a full disk is
-//!   noticed when it grows and not when a page is written.
+//!   noticed when the file grows and not when a page is written.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -41,7 +41,7 @@ pub fn release_step(store: &Store, limit: Duration) -> Result<bool> {
         let Some(extent) = store.freed().take(store.redo().checkpoint_lsn()) else { return Ok(false) };
         let first = extent.number * extent_pages;
         match release(store, extent, first..first + extent_pages) {
-            // What is free there, nobody knows: its blocks stay until the table is mended.
+            // Which pages are free is unknown: the blocks stay until the table is repaired.
             Err(Error::Corrupt { .. }) if !is_vital(extent.space) => {}
             released => released?,
         }
@@ -52,7 +52,7 @@ pub fn release_step(store: &Store, limit: Duration) -> Result<bool> {
     Ok(store.freed().is_ready(store.redo().checkpoint_lsn()))
 }
 
-/// Punches what is free of the pages of an extent.
+/// Punches the free pages of an extent.
 fn release(store: &Store, extent: Extent, pages: Range<u32>) -> Result<()> {
     let id = extent.space;
     // It may have been dropped since.
@@ -62,7 +62,8 @@ fn release(store: &Store, extent: Extent, pages: Range<u32>) -> Result<()> {
     }
     let runs = {
         let page_0 = store.read(PageId::new(id, layout::HEADER_PAGE))?;
-        // Freed again since it was taken, and not durably yet: its turn comes later. Under the latch this is certain.
+        // Freed again since it was taken, and not durably yet: it is taken again later. Under the latch this is
+        // certain.
         if store.freed().waits(extent) {
             return Ok(());
         }
@@ -83,7 +84,7 @@ fn release(store: &Store, extent: Extent, pages: Range<u32>) -> Result<()> {
     outcome.map(drop)
 }
 
-/// The free ones among some pages of one extent, neighbours together. `page_0` is latched.
+/// The runs of free pages among some pages of one extent. `page_0` is latched.
 fn free_runs(store: &Store, id: SpaceId, page_0: &[u8], pages: Range<u32>) -> Result<Vec<Range<u32>>> {
     // A tablespace that was just made and has no bookkeeping yet has no free pages either.
     let end =
@@ -116,7 +117,7 @@ fn free_runs(store: &Store, id: SpaceId, page_0: &[u8], pages: Range<u32>) -> Re
     Ok(runs)
 }
 
-/// Whether a page is free, as its descriptor has it.
+/// Whether a page is free according to its descriptor.
 pub fn is_free(store: &Store, page: PageId) -> Result<bool> {
     let page_0 = store.read(PageId::new(page.space, layout::HEADER_PAGE))?;
     let runs = free_runs(store, page.space, &page_0, page.page.0..page.page.0 + 1)?;

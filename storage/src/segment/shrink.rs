@@ -1,4 +1,4 @@
-//! Makes a tablespace shorter: the free extents at its end go.
+//! Truncates a tablespace: removes the free extents at its end.
 //!
 //! ```text
 //!   size   |#### used ####|.. free ..|## used ##|........ free ........|
@@ -8,15 +8,15 @@
 //!                                               |  the log is flushed, the file cut
 //! ```
 //!
-//! Between 1 and 3 the pages behind the free limit are what they are in a file that has just grown: nobody has them and none has a
-//! descriptor. A page there that is dirty was changed before 1, so once the checkpoint has passed 1 none is, and recovery
-//! will not want to change any. A crash anywhere leaves a file that is longer than its page 0 says, or that has room
-//! without descriptors; both are ordinary.
+//! Between 1 and 3 the pages behind the free limit are as in a file that has just grown: allocated to no segment, and
+//! without descriptors. A dirty page there was changed before 1, so once the checkpoint has passed 1 there is none, and
+//! recovery will not change any. A crash at any point leaves a file that is longer than its page 0 says, or that has
+//! room without descriptors; both are ordinary.
 //!
 //! Invariants:
 //!
-//! * Nothing is cut off while somebody has room reserved: it counts on the free extents.
-//! * The file is cut only after the log that says so is durable: page 0 never promises pages that are gone.
+//! * Nothing is cut off while a reservation exists: it counts on the free extents.
+//! * The file is cut only after the log record of the new size is durable: page 0 never promises pages that are gone.
 
 use std::sync::atomic::Ordering;
 
@@ -31,8 +31,8 @@ use crate::store::Store;
 /// Extents in one mini-transaction.
 const EXTENTS_MAX: usize = if cfg!(test) { 2 } else { 32 };
 
-/// Takes the descriptors of the free extents at the end of a tablespace back. Answers how many pages have descriptors
-/// then, and the LSN that the checkpoint has to pass before [`shorten`]. None = somebody has reserved room.
+/// Removes the descriptors of the free extents at the end of a tablespace. Returns how many pages have descriptors
+/// then, and the LSN that the checkpoint has to pass before [`shorten`]. None = a reservation exists.
 pub fn describe_less(store: &Store, id: SpaceId) -> Result<Option<(u32, Lsn)>> {
     let tablespace = store.space(id).ok_or_else(|| Error::NotFound(format!("tablespace {id}").into()))?;
     loop {
@@ -53,8 +53,8 @@ pub fn describe_less(store: &Store, id: SpaceId) -> Result<Option<(u32, Lsn)>> {
     }
 }
 
-/// Cuts the file behind `limit` pages, which [`describe_less`] answered; the checkpoint has passed the LSN that came with
-/// it. Answers by how many pages; 0 if somebody has come in between.
+/// Cuts the file behind `limit` pages, which [`describe_less`] returned; the checkpoint has passed the LSN that came
+/// with it. Returns by how many pages; 0 if another thread has allocated or reserved pages meanwhile.
 pub fn shorten(store: &Store, id: SpaceId, limit: u32) -> Result<u32> {
     let tablespace = store.space(id).ok_or_else(|| Error::NotFound(format!("tablespace {id}").into()))?;
     let (cut, lsn) = {
@@ -71,7 +71,7 @@ pub fn shorten(store: &Store, id: SpaceId, limit: u32) -> Result<u32> {
             let header = space.header;
             space.write_u32(header, layout::SIZE, pages);
         }
-        // Under the latch, so that whoever lets the file grow again begins here.
+        // Under the latch, so that a thread that grows the file again begins here.
         tablespace.shrink_to(pages);
         (cut, mtr.commit())
     };
@@ -81,7 +81,7 @@ pub fn shorten(store: &Store, id: SpaceId, limit: u32) -> Result<u32> {
 }
 
 impl Space<'_, '_> {
-    /// Takes the last described extent off, if nobody has a page of it. False = there is none such.
+    /// Removes the last described extent, if none of its pages is allocated. False = it cannot be removed.
     fn forget_last_extent(&mut self) -> Result<bool> {
         let (pages, limit) = (self.extent_pages(), self.free_limit());
         // The fixed pages are in the first one.
@@ -92,7 +92,7 @@ impl Space<'_, '_> {
         let Some(extent) = self.extent_of(first)? else { return Ok(false) };
         let state = self.extent_state(extent);
         match first.0.is_multiple_of(self.page_bytes as u32) {
-            // It begins with the descriptors, those behind it gone, and a bitmap.
+            // Its first pages hold the descriptors of itself and the removed extents behind it, and a bitmap.
             true if state == layout::STATE_FREE_FRAGMENT && self.extent_used(extent) == 2 => {
                 self.list(layout::FREE_FRAGMENT_LIST).remove(self.mtr, extent.node())?;
                 let used = self.fragments_used().saturating_sub(2);

@@ -132,7 +132,7 @@ impl<'m, 's> Space<'m, 's> {
         self.header_u32(layout::SIZE)
     }
 
-    /// Pages that have descriptors; behind them the file is as it was when it grew.
+    /// Pages that have descriptors; behind them the file is as growing left it.
     pub fn free_limit(&self) -> u32 {
         self.header_u32(layout::FREE_LIMIT)
     }
@@ -318,7 +318,7 @@ impl<'m, 's> Space<'m, 's> {
         let Some(mut index) = self.find_free(extent, from) else {
             return Err(self.corrupt(extent.page, "a shared extent with room has none"));
         };
-        // A small file is not longer than need be: the lowest free page, unless the hint is in the file.
+        // A small file stays as short as possible: the lowest free page, unless the hint is in the file.
         if extent.first.0 + index as u32 >= self.size() {
             index = self.find_free(extent, 0).expect("it has a free page");
             let page = extent.first.0 + index as u32;
@@ -441,7 +441,7 @@ impl<'m, 's> Space<'m, 's> {
 }
 
 impl Extent {
-    /// The address by which lists know it.
+    /// The address that lists use for it.
     pub fn node(self) -> Address {
         Address::new(self.holder, (self.descriptor + layout::EXTENT_NODE) as u16)
     }

@@ -1,4 +1,4 @@
-//! Reads a tablespace's bookkeeping back, all of it, and says where it does not add up.
+//! Reads back all of a tablespace's bookkeeping and reports where it is inconsistent.
 //!
 //! The survey trusts nothing: every list is followed from its base with a bound, every extent is looked at in its
 //! descriptor, and both views have to agree.
@@ -23,7 +23,7 @@ pub struct Survey {
     pub fixed: Vec<PageNo>,
     /// Pages that are free, or wait for use in an extent of a segment.
     pub free: u64,
-    /// What does not add up.
+    /// Inconsistencies.
     pub errors: Vec<String>,
 }
 
@@ -35,7 +35,7 @@ pub struct SegmentSurvey {
     pub pages: Vec<PageNo>,
 }
 
-/// Surveys a tablespace. Nobody may change it meanwhile.
+/// Surveys a tablespace. No thread may change it meanwhile.
 pub fn survey(store: &Store, space: SpaceId) -> Result<Survey> {
     let mut surveyor = Surveyor { store, space, page_bytes: store.page_bytes(), survey: Survey::default() };
     surveyor.run()?;
@@ -240,7 +240,7 @@ impl Surveyor<'_> {
         Ok(())
     }
 
-    /// Compares what is used with what is owned.
+    /// Compares the used pages with the owned ones.
     fn balance(&mut self, header: &[u8], extents: &FxHashMap<PageNo, ExtentFacts>, owned: &mut FxHashSet<PageNo>) {
         let extent_pages = layout::extent_pages(self.page_bytes);
         let mut shared_used = 0;

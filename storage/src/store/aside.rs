@@ -1,9 +1,9 @@
 //! Redo of damaged pages, kept beside the log.
 //!
 //! After a crash pages get their redo when they are read. A page of a user's table that cannot be read then would hold the
-//! checkpoint for ever, until the log is full and nobody can write. So its redo is put aside, into a file of its own, and
-//! the log goes on without it. Nothing is lost: as long as the page may come back (somebody mends the file, from a copy or
-//! another disk), each start reads the file, and its records are the first that the page gets, before those of the log.
+//! checkpoint for ever, until the log is full and all writes stop. So its redo is written to a file of its own, and the
+//! log goes on without it. Nothing is lost: as long as the page may come back (an operator repairs the file, from a
+//! copy or another disk), each start reads the file, and the page gets these records first, before those of the log.
 //!
 //! ```text
 //!   log --> pending redo --- the page reads well ------------------> page, dirty
@@ -22,17 +22,18 @@
 //! Invariants:
 //!
 //! * The redo is durable here before the checkpoint may pass it in the log.
-//! * A page that is put aside is read by nobody in this life, even if its bytes were to turn up: it lacks changes. Made anew,
-//!   it is like any other.
-//! * Records count only for a page whose LSN is older, so that they may be here and in the log, and here longer than need be.
+//! * A page that is put aside is not read until the next start, even if its bytes become readable: it lacks changes.
+//!   Once made anew, it is an ordinary page.
+//! * Records are applied only to a page whose LSN is older. So they may be both here and in the log, and may stay here
+//!   longer than needed.
 //!
-//! The same holds for all pages of a table whose file recovery cannot open: it is gone, its page 0 does not say whose it is, or
-//! its key is missing.
+//! The same holds for all pages of a table whose file recovery cannot open: the file is missing, its page 0 does not
+//! identify it, or its key is missing.
 //!
-//! A copy from which the page is mended must not be older than the checkpoint that the log had when it was put aside: what
-//! came before that is in no log any more, and no page says what it lacks.
+//! A copy from which the page is repaired must not be older than the checkpoint that the log had when the page was put
+//! aside: earlier changes are in no log any more, and no page shows that it lacks them.
 //!
-//! Not here: the tablespaces without which there is no instance ([`is_vital`]). Recovery reads their pages before it serves.
+//! Not here: the tablespaces that every instance needs ([`is_vital`]). Recovery reads their pages before it serves.
 
 use format::bytes::{get_u32, get_u64};
 use format::checksum::crc32c;
@@ -53,10 +54,10 @@ const HEADER_BYTES: usize = 12;
 /// The tablespace of undo logs, with MySQL 8's number.
 pub const UNDO_SPACE: SpaceId = SpaceId(0xFFFF_FFEF);
 
-/// What is put aside, as the file has it.
+/// The redo that is put aside, as the file has it.
 pub struct SetAside {
     entries: Mutex<Vec<Aside>>,
-    /// Pages that were put aside, and of which nobody has been told yet.
+    /// Pages that were put aside and not reported yet.
     news: Mutex<Vec<(PageId, Box<str>)>>,
 }
 
@@ -67,17 +68,17 @@ impl SetAside {
 }
 
 impl Store {
-    /// What an earlier life has put aside, and this one.
+    /// What earlier starts have put aside, and this one.
     pub fn set_aside(&self) -> Vec<Aside> {
         self.aside.entries.lock().clone()
     }
 
-    /// Takes in what an earlier life has put aside.
+    /// Takes over what earlier starts have put aside.
     pub fn put_set_aside(&self, found: Vec<Aside>) {
         *self.aside.entries.lock() = found;
     }
 
-    /// The page cannot be read: its redo is kept elsewhere, and nobody asks for the page any more.
+    /// Puts a page aside that cannot be read: its redo is kept in the file, and reading the page is refused.
     pub fn put_aside(&self, aside: Aside) -> Result<()> {
         let (page, why) = (aside.page, aside.why.clone());
         self.keep_aside(vec![aside])?;
@@ -93,7 +94,7 @@ impl Store {
         Ok(())
     }
 
-    /// The same for the pages of a tablespace that is not open: recovery has said why.
+    /// The same for the pages of a tablespace that is not open: recovery has reported why.
     pub fn put_closed_aside(&self, pages: Vec<Aside>) -> Result<()> {
         for aside in &pages {
             self.pool().set_damaged(aside.page, &aside.why);
@@ -110,7 +111,7 @@ impl Store {
                 after.insert(aside.page, aside);
                 continue;
             };
-            // What is there already is older than what the log still has.
+            // What is in the file already is older than what the log still has.
             let newest = known.groups.last().map_or(Lsn::ZERO, |(_, end, _)| *end);
             known.groups.extend(aside.groups.into_iter().filter(|(_, end, _)| *end > newest));
             known.why = aside.why;
@@ -124,7 +125,7 @@ impl Store {
         Ok(())
     }
 
-    /// These pages have what was put aside for them, or are no more.
+    /// Forgets pages that have received the redo put aside for them, or no longer exist.
     pub fn forget_aside(&self, pages: &[PageId]) -> Result<()> {
         if pages.is_empty() {
             return Ok(());
@@ -136,18 +137,18 @@ impl Store {
         Ok(())
     }
 
-    /// The pages that were put aside since the last time somebody asked.
+    /// The pages that were put aside since the last call.
     pub fn take_damaged(&self) -> Vec<(PageId, Box<str>)> {
         std::mem::take(&mut self.aside.news.lock())
     }
 }
 
-/// Whether there is no instance without a tablespace.
+/// Whether the instance cannot open without the tablespace.
 pub fn is_vital(space: SpaceId) -> bool {
     space == SpaceId(0) || space == UNDO_SPACE
 }
 
-/// What an earlier life has put aside.
+/// What earlier starts have put aside.
 pub fn read(disk: &dyn Disk) -> Result<Vec<Aside>> {
     if !disk.exists(FILE_NAME).map_err(Error::io("look for redo that was put aside"))? {
         return Ok(Vec::new());
@@ -159,7 +160,7 @@ pub fn read(disk: &dyn Disk) -> Result<Vec<Aside>> {
     decode(&bytes).ok_or_else(|| Error::corrupt(format!("{FILE_NAME}, the redo of damaged pages")))
 }
 
-/// Replaces the file; without entries it goes.
+/// Replaces the file; without entries it is removed.
 pub fn write(disk: &dyn Disk, entries: &[Aside]) -> Result<()> {
     let doing = "put redo aside";
     if entries.is_empty() {
@@ -259,7 +260,7 @@ mod tests {
         assert!(matches!(read(&disk), Err(Error::Corrupt { .. })));
         write(&disk, &[]).unwrap();
         assert!(read(&disk.crash()).unwrap().is_empty());
-        // Any beginning of the bytes is refused.
+        // Every proper prefix of the bytes is refused.
         let bytes = encode(&entries);
         assert!((0..bytes.len()).all(|count| decode(&bytes[..count]).is_none()));
     }

@@ -1,4 +1,4 @@
-//! The threads beside the queries: page cleaners, the checkpointer, readers, the log's once-a-second flush.
+//! The background threads: page cleaners, the checkpointer, readers, the log's once-a-second flush.
 //!
 //! ```text
 //!   first cleaner   every 50 ms, or called by a reader: sweep the LRU's tail if free frames are few,
@@ -12,8 +12,8 @@
 //! Every thread is a loop around a bounded step and holds no reference to the store while it waits. How many cleaners
 //! there are may change at any time: the first starts others, and those above the number end.
 //!
-//! A sync costs the device more than many writes, so there is one per second, and more only where somebody needs the
-//! checkpoint (the log is nearly full) or a cleaner needs its doublewrite file.
+//! A sync costs the device more than many writes, so there is one per second. There are more only when a thread needs
+//! the checkpoint (the log is nearly full) or a cleaner needs its doublewrite file.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
@@ -31,19 +31,19 @@ use crate::error::{Error, Result};
 use crate::sync::{Mutex, Rank, RwLock};
 use crate::tablespace::page_io::BATCH_PAGES_MAX;
 
-/// How often the first cleaner looks whether there is something to do.
+/// How often the first cleaner checks whether there is work.
 pub(super) const CLEANER_PERIOD: Duration = Duration::from_millis(50);
 
-/// How often the others look whether they are still wanted.
+/// How often the other cleaners check whether they are still needed.
 const HELPER_PERIOD: Duration = Duration::from_secs(1);
 
-/// How often the checkpointer looks around.
+/// How often the checkpointer checks whether there is work.
 const CHECKPOINT_PERIOD: Duration = Duration::from_millis(100);
 
 /// The longest that written pages stay unsynced, and the checkpoint behind them.
 const SYNC_PERIOD: Duration = Duration::from_secs(1);
 
-/// The shortest time between syncs, however much presses.
+/// The shortest time between syncs, however urgent they are.
 const SYNC_PERIOD_MIN: Duration = Duration::from_millis(20);
 
 /// The age of the log from which a checkpoint is worth a sync at any time.
@@ -52,14 +52,14 @@ const AGE_PRESSING: f64 = 0.7;
 /// How long nothing is logged before the server counts as idle.
 const IDLE_AFTER: Duration = Duration::from_secs(1);
 
-/// A page cleaner: its tools, its counters, whether a thread has it in hand.
+/// A page cleaner: its flusher, its counters, whether a thread runs it.
 pub(super) struct Cleaner {
     pub flusher: Mutex<Flusher>,
     counters: Arc<FlusherCounters>,
     running: AtomicBool,
 }
 
-/// All page cleaners, and what they agree on.
+/// All page cleaners, and their shared state.
 pub(super) struct Cleaners {
     all: RwLock<Vec<Arc<Cleaner>>>,
     grants: Mutex<Grants>,
@@ -70,7 +70,7 @@ pub(super) struct Cleaners {
 #[derive(Clone, Debug, Default)]
 pub struct PageCleanerStatus {
     pub cleaner: usize,
-    /// A thread is there; without one, others use its tools (a shutdown, an instance without threads).
+    /// A thread runs it; without one, other threads use its flusher (a shutdown, an instance without threads).
     pub running: bool,
     /// Batches.
     pub steps: u64,
@@ -146,7 +146,7 @@ impl Cleaners {
     }
 }
 
-/// Signs a cleaner off, however it ends: nobody waits for a cleaner that is gone.
+/// Signs a cleaner off, however it ends: no thread waits for a cleaner that has ended.
 struct Leaving {
     signals: Arc<CleanerSignals>,
     cleaner: Arc<Cleaner>,
@@ -187,7 +187,7 @@ impl Store {
         }
     }
 
-    /// Starts the cleaners that are wanted and do not run.
+    /// Starts the cleaners that are configured and do not run.
     fn start_cleaners(&self, store: &Weak<Store>) {
         let wanted = self.config().page_cleaners.max(1);
         while self.cleaners.count() < wanted {
@@ -225,7 +225,7 @@ impl Store {
                 return;
             }
             for thread in threads {
-                // A cleaner that panicked has said so; closing goes on and finds out what is left.
+                // A cleaner that panicked has logged it; closing goes on and finds out what is left.
                 let _ = thread.join();
             }
         }
@@ -239,7 +239,7 @@ impl Store {
         }
     }
 
-    /// A page cleaner's turn: until nothing presses.
+    /// One round of a page cleaner: works until nothing is urgent.
     fn clean(&self, cleaner: &Cleaner) -> Result<()> {
         let signals = self.pool.cleaner_signals();
         let mut looked_at = 0;

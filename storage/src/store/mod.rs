@@ -7,12 +7,12 @@
 //!                +--------> Redo <---+-------+
 //! ```
 //!
-//! It also owns what runs beside the queries, as threads around steps ([`cleaners`]): page cleaners (each a [`Flusher`]),
-//! checkpoints, and the log's once-a-second flush. An instance without
-//! threads (a simulator, a test) has the same done by the thread that reserves room, in [`Store::reserve_log`].
+//! It also owns the background threads, as threads around steps ([`cleaners`]): page cleaners (each a [`Flusher`]),
+//! checkpoints, and the log's once-a-second flush. In an instance without threads (a simulator, a test) the thread that
+//! reserves room runs the same steps, in [`Store::reserve_log`].
 //!
-//! Creating, renaming and removing a tablespace's file is logged before it is done, so that recovery knows of files what
-//! it knows of pages.
+//! Creating, renaming and removing a tablespace's file is logged first, so that recovery replays file operations like
+//! page changes.
 //!
 //! Invariants:
 //!
@@ -55,7 +55,7 @@ use crate::tablespace::encryption::KeyRing;
 pub use crate::tablespace::{SpaceInfo, Tablespace, TornProtection, Transform};
 use crate::trash::{self, Trash};
 
-/// Pages a thread without cleaners writes at once when room is short.
+/// Pages that a thread without cleaners writes at once when frames or log space run short.
 const INLINE_PAGES: usize = 16;
 
 /// See the module header.
@@ -74,7 +74,7 @@ pub struct Store {
     freed: Freed,
     aside: SetAside,
     threads: Mutex<Vec<JoinHandle<()>>>,
-    /// Held as long as the instance is open; another server finds the directory taken.
+    /// Held as long as the instance is open; another server finds the directory locked.
     _claim: Box<dyn Send + Sync>,
 }
 
@@ -144,7 +144,7 @@ impl Store {
         &self.disk
     }
 
-    /// The disk for files that recovery never reads, such as the runs of a sort: their failure concerns nobody but the
+    /// The disk for files that recovery never reads, such as the runs of a sort: their failure affects only the
     /// statement that writes them.
     pub fn scratch_disk(&self) -> &Arc<dyn Disk> {
         &self.scratch
@@ -191,8 +191,8 @@ impl Store {
         }
     }
 
-    /// Whether a statement may change one row more. Undoing the row and committing it takes frames and room in the log as well,
-    /// so a full disk refuses the statement while there is some of both left. The caller holds no latch.
+    /// Whether a statement may change one more row. Undoing the row and committing it takes frames and room in the log
+    /// as well, so a full disk refuses the statement while there is some of both left. The caller holds no latch.
     #[inline]
     pub fn check_headroom(&self) -> Result<()> {
         let has_cleaners = self.pool.cleaner_signals().has_cleaners();
@@ -214,7 +214,7 @@ impl Store {
         self.flush_step(INLINE_PAGES).map(drop)
     }
 
-    /// Without cleaners the thread itself sees to it that a mini-transaction finds frames.
+    /// Without cleaners the calling thread itself provides frames for a mini-transaction.
     #[inline]
     fn is_short_of_frames(&self) -> bool {
         !self.pool.cleaner_signals().has_cleaners() && self.pool.dirty_count() > self.pool.frame_count() / 2
@@ -228,7 +228,7 @@ impl Store {
         }
         let mut counted = false;
         while self.redo.is_crowded() {
-            // Without cleaners nobody else applies what recovery left.
+            // Without cleaners no other thread applies what recovery left.
             if !self.pool.cleaner_signals().has_cleaners()
                 && (self.apply_pending(INLINE_PAGES)? > 0 || self.pool.pending_redo().is_some_and(|redo| redo.let_go()))
             {
@@ -241,7 +241,7 @@ impl Store {
             self.pool.check_disk()?;
             self.pool.cleaner_signals().request_sync();
             if !self.pool.cleaner_signals().wait_for_progress(CLEANER_PERIOD) {
-                // Half of the ring, so that not every mini-transaction pays.
+                // Flush down to half of the ring, so that not every mini-transaction pays.
                 let target = Lsn(self.redo.end().0 - self.redo.capacity() / 2);
                 let first = self.cleaners.first();
                 let written = first.flusher.lock().step(&self.pool, Aim::OlderThan(target), INLINE_PAGES)?;
@@ -259,7 +259,7 @@ impl Store {
         self.reserve_frames()
     }
 
-    /// Without cleaners: writes pages until there are frames for the pages to come. The caller holds no latch.
+    /// Without cleaners: writes pages until there are enough free frames. The caller holds no latch.
     fn reserve_frames(&self) -> Result<()> {
         while self.is_short_of_frames() {
             self.flush_step(INLINE_PAGES)?;
@@ -267,7 +267,8 @@ impl Store {
         Ok(())
     }
 
-    /// Applies the redo that recovery left to the next pages. Returns how many; 0: the rest is in the hands of other threads, or there is none.
+    /// Applies the redo that recovery left to the next pages. Returns how many; 0: other threads work on the rest, or
+    /// none is left.
     pub fn apply_pending(&self, pages: usize) -> Result<usize> {
         self.health.check()?;
         self.reserve_frames()?;
@@ -276,7 +277,7 @@ impl Store {
             Err(error) => error,
             applied => return applied,
         };
-        // The page of a table is left out, and its redo kept. What else recovery cannot read it may not leave out.
+        // A table's page is skipped, and its redo kept. Recovery may not skip any other page that it cannot read.
         if let Error::Corrupt { page: Some(page), what } = &error
             && !aside::is_vital(page.space)
             && let Some(redo) = self.pool.pending_redo().filter(|redo| redo.wants(*page))
@@ -285,7 +286,7 @@ impl Store {
             redo.set_done(*page);
             return Ok(1);
         }
-        // The page keeps its turn: somebody may make room, and the next read may succeed.
+        // The page stays in the queue: the operator may free disk space, or the next read may succeed.
         if !error.is_of_the_moment() {
             self.health.poison(&error);
         }
@@ -363,19 +364,19 @@ impl Store {
         created
     }
 
-    /// Creates the file of a temporary tablespace, of which neither the log nor the next start knows.
+    /// Creates the file of a temporary tablespace, which is not logged and unknown at the next start.
     pub fn create_temporary_space(&self, id: SpaceId, path: &str, transform: Transform) -> Result<Arc<Tablespace>> {
         assert!(id.is_temporary(), "tablespace {id} is to survive a restart");
         let key = transform.encrypted.then(|| self.spaces.key_ring().make_key(path)).transpose()?;
         let created = self.spaces.create(id, path, transform, key, &self.config());
         if created.is_err() {
-            // Half a file would only be removed at the next start.
+            // An incomplete file would be removed only at the next start.
             let _ = self.disk.remove(path);
         }
         created
     }
 
-    /// Forgets a temporary tablespace, and takes its file away.
+    /// Forgets a temporary tablespace, and removes its file.
     pub fn drop_temporary_space(&self, id: SpaceId) -> Result<()> {
         let path = self.spaces.find(id)?.path();
         self.spaces.forget(id);
