@@ -71,7 +71,7 @@ pub fn play(arguments: &Arguments) -> io::Result<Outcome> {
     let mut found = 0;
     for kill in 1..=arguments.kills {
         let mut connections = Vec::new();
-        // Half as many look as there are who transfer.
+        // Readers are half as many as writers.
         for _ in 0..arguments.connections + arguments.connections.div_ceil(2) {
             connections.push(server.connect().map_err(io::Error::other)?);
         }

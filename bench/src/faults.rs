@@ -6,7 +6,7 @@
 //!
 //! ```text
 //!   EIO of a write or sync      the engine is poisoned: changes answer an error, reading goes on, nothing more is written
-//!   ENOSPC of a write           1021 for who needs room, nobody else; all goes on when there is room again
+//!   ENOSPC of a write           1021 for statements that need space, no others; all continues once there is space
 //!   EIO or ENOSPC of fallocate  an error of that statement, or no more holes in that file
 //! ```
 //!

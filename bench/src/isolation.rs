@@ -1,8 +1,8 @@
 //! Isolation levels seen from outside: scripts of interleaved sessions, and what each session gets to see.
 //!
-//! A script is a list of cases. A case is steps `SESSION: STATEMENT` on a table of two rows. They are sent in this order;
-//! a session that waits for another keeps its further steps until it has its answer. Whether it waits, the server is asked
-//! (INNODB_TRX), so nobody has to guess from how long an answer takes. By what came back two servers are compared:
+//! A script is a list of cases. A case is steps `SESSION: STATEMENT` on a table of two rows, sent in this order; a
+//! session that waits for another keeps its further steps until it has its answer. The server reports whether a session
+//! waits (INNODB_TRX), so the test does not guess from response times. The answers of two servers are compared:
 //!
 //! ```text
 //! case G1a: an aborted write is not seen
@@ -24,9 +24,9 @@ use std::time::{Duration, Instant};
 use crate::client::{Answer, Client, Error};
 use crate::process::{Kind, Options, Scratch, Server, mariadb_is_installed};
 
-/// An answer that is not there by now may have to be waited for: the server is asked.
+/// After this time without an answer, the server is asked whether the session waits.
 const SOON: Duration = Duration::from_millis(15);
-/// Nobody may be stuck for longer.
+/// No session may be stuck for longer.
 const STUCK: Duration = Duration::from_secs(30);
 
 /// The four levels, and REPEATABLE READ with innodb_snapshot_isolation.
@@ -67,17 +67,17 @@ pub fn parse(script: &str) -> Result<Vec<Case>, String> {
     Ok(cases)
 }
 
-/// What came of a case: of each step, in the script's order, and the rows in the end.
+/// The result of a case: of each step, in the script's order, and the rows at the end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Played {
     pub steps: Vec<String>,
     pub end: String,
 }
 
-/// Who waits for a row, by the server's own word.
+/// The sessions that wait for a row, as the server reports.
 pub struct Watch {
     client: Client,
-    /// MariaDB keeps what INNODB_TRX shows until nobody has looked for 100 ms.
+    /// MariaDB refreshes INNODB_TRX only after 100 ms without a query.
     rest: Duration,
     looked: Option<Instant>,
     waiting: Vec<i64>,
@@ -210,12 +210,12 @@ struct Stage<'c> {
     case: &'c Case,
     /// Of each step.
     outcomes: Vec<String>,
-    /// Somebody may have let go of locks since the last look.
+    /// Locks may have been released since the last look.
     released: bool,
 }
 
 impl Stage<'_> {
-    /// Sends a step, or keeps it for later. Comes back when it is answered or waits.
+    /// Sends a step, or keeps it for later. Returns when the step is answered or waits.
     fn step(&mut self, step: usize) -> Result<(), Error> {
         let (name, statement) = &self.case.steps[step];
         let at = self.sessions.iter().position(|session| session.name == *name).expect("opened for its steps");
@@ -243,7 +243,7 @@ impl Stage<'_> {
         self.settle()
     }
 
-    /// Listens to those who may go on because of the last step.
+    /// Receives the answers of sessions that the last step may have unblocked.
     fn settle(&mut self) -> Result<(), Error> {
         let is_pending = |stage: &Self| stage.sessions.iter().any(|session| session.pending.is_some());
         while is_pending(self) && self.listen(SOON) {}
@@ -260,7 +260,7 @@ impl Stage<'_> {
         Ok(())
     }
 
-    /// Steps that were kept, of those who have their answer.
+    /// Sends kept steps of sessions that have their answer.
     fn go_on(&mut self) -> Result<(), Error> {
         loop {
             let free = |session: &Session| session.pending.is_none().then(|| session.kept.front().copied()).flatten();
@@ -269,7 +269,7 @@ impl Stage<'_> {
         }
     }
 
-    /// Whoever has no more to say ends his transaction, so that those who wait for him come to their end.
+    /// A session without further steps ends its transaction, so that its waiters can finish.
     fn dismiss(&mut self) {
         for session in &mut self.sessions {
             if session.pending.is_none() && session.kept.is_empty() && !session.dismissed {
@@ -290,7 +290,7 @@ impl Stage<'_> {
     fn listen(&mut self, limit: Duration) -> bool {
         let Ok((at, answer)) = self.replies.recv_timeout(limit) else { return false };
         if let Some(step) = self.sessions[at].pending.take() {
-            // Whoever is rolled back lets others go on.
+            // A rollback releases waiters.
             self.released |= answer.is_err();
             let outcome = &mut self.outcomes[step];
             *outcome = match outcome.is_empty() {
@@ -302,7 +302,7 @@ impl Stage<'_> {
     }
 
     fn close(mut self) -> Vec<String> {
-        // Whoever still waits is let go by those who do not.
+        // Sessions that do not wait release those that still do.
         self.sessions.sort_by_key(|session| session.pending.is_some());
         for session in self.sessions {
             let _ = session.statements.send("ROLLBACK".into());

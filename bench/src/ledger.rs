@@ -80,7 +80,7 @@ impl Ledger {
         Ok(Writers { stop, threads })
     }
 
-    /// The counters of promises, for whoever wants to know what had been promised at some moment.
+    /// The counters of promises, for tests that need to know what had been promised at some moment.
     pub fn promises(&self) -> Promises {
         Promises(self.promised.clone())
     }

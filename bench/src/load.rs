@@ -8,8 +8,8 @@
 //! ```
 //!
 //! For each workload, for each round, every arm has its turn, and each round begins
-//! with another arm. Only one server runs at a time: the others are stopped in their
-//! tracks (SIGSTOP), so that nobody's background work is on anybody else's bill, and
+//! with another arm. Only one server runs at a time: the others are suspended
+//! (SIGSTOP), so that their background work does not distort the measurement, and
 //! yet their pools stay warm. Before each measurement the same workload runs unmeasured
 //! for a while: what was dirty or missing from the last turn is settled there, and the
 //! measured window begins in the state in which it ends.

@@ -15,7 +15,7 @@
 //! bench purge      a long oltp_write_only: history and size after it
 //! bench replay     the statements of MariaDB's own test files on both servers: every answer that differs
 //! bench crash      kill -9 under load, again and again; a ledger must lose nothing
-//! bench faults     EIO and ENOSPC injected into system calls under load; nothing is lost, and nobody hangs
+//! bench faults     EIO and ENOSPC injected into system calls under load; nothing is lost, and nothing hangs
 //! ```
 //!
 //! Machines are shared and noisy: A and B take turns, and medians are reported.

@@ -181,7 +181,7 @@ pub struct PurgeArguments {
     pub peer: bool,
 }
 
-/// How long the history may take to become short, once nobody writes.
+/// How long the history may take to become short after the last write.
 const CALM: Duration = Duration::from_secs(30);
 
 /// `bench purge`.

@@ -1,7 +1,7 @@
 //! `bench tpcc`: new orders, payments and deliveries on one small warehouse, kill -9 in the middle, and the consistency
 //! conditions 1 to 4 of the TPC-C specification (clause 3.3.2) after each recovery.
 //!
-//! Only what the conditions speak of is here: the tables have the columns that these three transactions use, and nobody is
+//! Only what the conditions need is here: the tables have the columns that these three transactions use, and nothing is
 //! measured. The statements are those of tpcc-mysql.
 //!
 //! 1. W_YTD is the sum of D_YTD of the warehouse's districts.

@@ -26,7 +26,7 @@
 //! a single regular file gets; the root of the filesystem *is* that file, so there are
 //! no names. `mount(8)` gets the device as its standard input.
 //!
-//! Not here: who may mount (see [`crate::mounts`]), and disks that lie about a flush.
+//! Not here: the privilege to mount (see [`crate::mounts`]), and disks that lie about a flush.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -117,7 +117,7 @@ impl VolatileDisk {
     }
 
     /// Cuts the power behind the write that brings the cache to `sectors`, or after `patience` if that does not come.
-    /// What survives is decided then, and `at_cut` is called while nobody can be answered by this disk.
+    /// What survives is decided then, and `at_cut` is called while this disk answers no request.
     pub fn cut(&self, sectors: usize, patience: Duration, random: StdRng, at_cut: Box<dyn FnOnce() + Send>) -> Cut {
         let mut state = self.shared.lock();
         state.armed = Some(Armed { sectors, random, at_cut });
@@ -133,7 +133,7 @@ impl VolatileDisk {
         (state.flushes, state.writes)
     }
 
-    /// Takes the disk down; nobody may have it open. The image then holds what survived.
+    /// Takes the disk down; no process may have it open. The image then holds what survived.
     pub fn unmount(mut self) -> io::Result<()> {
         self.take_down();
         let mut state = self.shared.lock();
@@ -150,7 +150,7 @@ impl VolatileDisk {
 
     fn take_down(&mut self) {
         let Some(server) = self.server.take() else { return };
-        // A loop device lets go of its file a moment after it was told to.
+        // A loop device closes its file a moment after it was told to.
         for last in (0..100).rev() {
             let mut umount = Command::new("umount");
             if last == 0 {

@@ -70,7 +70,7 @@ fn check(args: &Args) -> storage::Result<CheckReport> {
         background_threads: false,
         ..Config::default()
     };
-    // The log keeps its size: whoever only looks does not change the directory more than recovery has to.
+    // The log keeps its size: a check changes the directory no more than recovery has to.
     config.log_bytes = LogFile::open(&*disk, &config)?.0.capacity();
     let engine = Engine::open(disk, config)?;
     if !engine.recovery_report().was_clean() || !args.quiet {

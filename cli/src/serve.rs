@@ -96,7 +96,7 @@ pub fn run(arguments: &Args) -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    // From here on: whoever could connect may as well want it to stop.
+    // From here on, because a client that can connect may also ask for a stop.
     let signals = signals();
     let running = match start(globals, &options) {
         Ok(running) => running,
@@ -122,7 +122,7 @@ pub fn run(arguments: &Args) -> ExitCode {
     }
 }
 
-/// What SET PERSIST keeps goes over option files and the command line: somebody said it to the server itself.
+/// The values of SET PERSIST override option files and the command line: a client gave them to the server itself.
 fn load_persisted(globals: &GlobalVariables) -> Result<(), String> {
     if !globals.on("persisted_globals_load") {
         return Ok(());

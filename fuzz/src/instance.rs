@@ -36,7 +36,7 @@ fn config() -> Config {
     }
 }
 
-/// The transactions that were open have rows locked: nobody waits for them.
+/// Open transactions may hold row locks: the test does not wait for them.
 fn options() -> TrxOptions {
     TrxOptions { lock_wait_timeout: Duration::ZERO, metadata_wait_timeout: Duration::ZERO, ..TrxOptions::default() }
 }

@@ -12,7 +12,7 @@
 //! Invariants:
 //!
 //! * The buffer grows with the bytes that arrive, not with those that a header
-//!   promises: a stranger cannot make us allocate 16 MB by four bytes.
+//!   announces: four bytes from an unknown client cannot make the server allocate 16 MB.
 //! * A payload that continues over several packets is joined in place.
 
 use std::io::{self, Read};

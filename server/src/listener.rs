@@ -1,8 +1,8 @@
 //! The server: its listeners, and its end.
 //!
 //! One thread waits at each listening socket and starts a thread for each client.
-//! Stopping goes the same way backwards: the listeners close, the clients are told
-//! to leave, and when their threads have ended, nobody uses the engine any more.
+//! Shutdown runs backwards: the listeners close, the server tells the clients to leave,
+//! and when their threads have ended, no thread uses the engine any more.
 
 use std::fs;
 use std::io::{self, Write};
@@ -102,7 +102,7 @@ impl Server {
         self.addresses.first().map(SocketAddr::port)
     }
 
-    /// Waits until somebody asks for the end.
+    /// Waits for a request to stop.
     pub fn wait_for_shutdown_request(&self) {
         self.shared.wait_for_shutdown_request();
     }
@@ -170,7 +170,7 @@ fn listen_unix(path: &Path) -> io::Result<UnixListener> {
     }
     let listener = UnixListener::bind(path)
         .map_err(|error| explain(error, format_args!("cannot listen on socket {}", path.display())))?;
-    // Who may log in is decided by accounts, as in MySQL.
+    // Accounts decide which clients may log in, as in MySQL.
     fs::set_permissions(path, fs::Permissions::from_mode(0o777))?;
     Ok(listener)
 }

@@ -1,4 +1,4 @@
-//! From the greeting to a session: who is it, and may they come in.
+//! From the greeting to a session: authentication.
 //!
 //! ```text
 //!  server                               client
@@ -10,8 +10,8 @@
 //!    OK, or why not             -->
 //! ```
 //!
-//! COM_CHANGE_USER goes the same way from the proof on. Strangers take the same steps as those we know, so that nobody learns
-//! which users there are.
+//! COM_CHANGE_USER takes the same steps from the proof on. Unknown users take the same steps as known ones, so that a
+//! client cannot learn which users exist.
 
 use std::io::{self, Read};
 use std::sync::Arc;
@@ -40,7 +40,7 @@ const LOGIN_BYTES_MAX: usize = 64 << 10;
 pub enum Refused {
     /// The client is told.
     Error(Error),
-    /// There is nobody to tell.
+    /// The connection is gone: the error cannot be sent.
     Gone,
 }
 
@@ -183,7 +183,7 @@ pub fn set_collation(session: &mut Session, id: u16) {
     let _ = session.variables.set("collation_connection", &name(collation.name));
 }
 
-/// Finds out whether the client is who it says. See the module `auth` for the steps.
+/// Checks the identity of the client. See the module `auth` for the steps.
 pub fn authenticate(
     shared: &Shared,
     wire: &mut Wire,

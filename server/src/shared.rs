@@ -73,7 +73,7 @@ impl Shared {
         self.shutdown_signal.notify_all();
     }
 
-    /// Waits until somebody asks for the end.
+    /// Waits for a request to stop.
     pub fn wait_for_shutdown_request(&self) {
         let mut requested = self.shutdown_requested.lock();
         while !*requested {
@@ -142,7 +142,7 @@ impl Live {
         Some(Self { shared: shared.clone(), number, has_session: false })
     }
 
-    /// The client is who it says. False: there are too many sessions.
+    /// The client has proved its identity. False: there are too many sessions.
     pub fn begin_session(&mut self, connections_max: usize, may_administrate: bool) -> bool {
         let mut sockets = self.shared.sockets.lock();
         let reserved = usize::from(may_administrate);

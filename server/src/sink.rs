@@ -8,9 +8,8 @@
 //!                     ok() or error()
 //! ```
 //!
-//! A result that outgrows the buffer is sent in pieces while it is made. If the
-//! client does not take them, the statement is interrupted: nobody waits for its
-//! rows.
+//! A result that outgrows the buffer is sent in pieces while it is produced. If the
+//! client does not read them, the statement is interrupted: its rows have no reader.
 
 use std::io::Write;
 use std::net::Shutdown;
@@ -74,7 +73,7 @@ impl Sink {
         }
     }
 
-    /// Begins an answer whose first packet has this number.
+    /// Begins an answer, with this number for its first packet.
     #[inline]
     pub fn restart(&mut self, sequence: u8) {
         self.packets.restart(sequence);
@@ -210,7 +209,7 @@ impl ResultSink for Sink {
         let (in_rows, capabilities) = (self.in_rows, self.capabilities);
         self.packets.push(|out| {
             if in_rows {
-                // What the rows' statement affected is nobody's business here; MySQL sends zeros too.
+                // The client has no use for the affected rows of a statement with a result; MySQL sends zeros too.
                 response::Ok { affected_rows: 0, last_insert_id: 0, ..ok }.encode_end_of_rows(capabilities, out);
             } else {
                 ok.encode(out);

@@ -8,7 +8,7 @@ use std::time::Duration;
 /// Where a client comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Peer {
-    /// This machine, through the socket file. Nobody can listen in.
+    /// This machine, through the socket file. No third party can listen.
     Socket,
     Tcp(SocketAddr),
 }

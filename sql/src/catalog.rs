@@ -24,7 +24,7 @@ pub fn open(trx: &mut Trx, database: &str, name: &str, wanted: TableUse) -> Resu
     })
 }
 
-/// What a client is told of an error that storage met. Duplicate keys are described by who knows the row.
+/// The error that a client gets for an error of storage. The caller that knows the row describes duplicate keys.
 pub fn storage_error(error: storage::Error) -> Error {
     use storage::Error as Storage;
     match error {

@@ -112,7 +112,7 @@ fn is_unsigned(ty: &ColumnType) -> bool {
     )
 }
 
-/// The collation of a type that holds characters. JSON has one, but nobody declares it.
+/// The collation of a type that holds characters. JSON has one, but never as a declared attribute.
 pub fn declared_collation(ty: &ColumnType) -> Option<CollationId> {
     match ty {
         ColumnType::Char { collation, .. }
@@ -309,7 +309,7 @@ pub fn create_options(options: &TableOptions) -> Vec<String> {
     if options.encrypted && !said("ENCRYPTION") && !said("ENCRYPTED") {
         out.push("ENCRYPTION='Y'".to_string());
     }
-    // As they were given. Earlier versions kept options that nobody knows: a text that has them cannot be read back.
+    // Options as they were given. Earlier versions kept unknown options: a definition with them cannot be read back.
     let known = options.create_options.iter().filter(|(name, _)| REMEMBERED.contains(&&**name));
     out.extend(known.map(|(name, value)| format!("{name}={value}")));
     out

@@ -1,4 +1,4 @@
-//! Who has what locked, and who waits for whom: one picture for all that shows it.
+//! The locks that transactions hold and wait for: one snapshot for every view that shows them.
 //!
 //! ```text
 //!   engine: transactions with ids, locks     processes: statements, transactions that only read
@@ -7,9 +7,9 @@
 //!                                           INNODB_LOCK_WAITS, sys.innodb_lock_waits, SHOW ENGINE INNODB STATUS
 //! ```
 //!
-//! A transaction that has neither locked nor written has no id. As in MySQL it is shown under one that no other has, above
-//! 2^48. Rows that a transaction has written are locked by its id in them, without a lock of their own, until somebody else
-//! wants them: such locks are not listed, as in InnoDB.
+//! A transaction that has neither locked nor written has no id. As in MySQL, the views show it under a unique id above
+//! 2^48. Rows that a transaction has written are locked implicitly, by its id in them, until another transaction wants
+//! them: implicit locks are not listed, as in InnoDB.
 
 use format::ids::TrxId;
 use format::value::ZoneOffset;
@@ -22,10 +22,10 @@ use crate::processlist::ProcessRow;
 /// Ids of transactions without one, as in MySQL.
 const WITHOUT_ID: u64 = 1 << 48;
 
-/// Bytes that a lock takes here, about.
+/// Bytes that a lock takes here, approximately.
 pub const LOCK_BYTES: u64 = 64;
 
-/// The locks of the moment.
+/// The locks at one moment.
 pub struct Picture {
     pub transactions: Vec<Transaction>,
     pub locks: Vec<Lock>,
@@ -75,7 +75,7 @@ pub struct Lock {
     pub waiting: bool,
 }
 
-/// What of an index is locked.
+/// The index record that is locked.
 #[derive(Clone)]
 pub struct Record {
     pub index: String,
@@ -86,7 +86,7 @@ pub struct Record {
     pub key: Option<String>,
 }
 
-/// Somebody in the way of somebody.
+/// One lock that waits for another.
 pub struct Wait {
     pub requesting: (u64, String),
     pub blocking: (u64, String),
@@ -122,7 +122,7 @@ impl Picture {
                     blocking: (blocker.0, lock_id(*blocker, request)),
                 });
             }
-            // Who waits for several stands here once for each.
+            // A transaction that waits for several others is listed once for each.
             if record.lock.waiting && locks.iter().any(|lock: &Lock| lock.waiting && lock.id == id) {
                 continue;
             }
@@ -194,8 +194,8 @@ impl Picture {
     }
 }
 
-/// The last deadlock as text. Whoever asks first after it writes the text: the victim, as a rule, while the others'
-/// statements are still there to be seen.
+/// The last deadlock as text. The first reader after the deadlock writes it: the victim, as a rule, while the
+/// statements of the other members can still be seen.
 pub fn last_deadlock(instance: &Instance, moment: &str) -> Option<String> {
     let report = instance.engine.last_deadlock()?;
     let mut last = instance.deadlock.lock();

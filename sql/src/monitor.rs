@@ -16,7 +16,7 @@
 //! not have (insert buffer, adaptive hash index, asynchronous I/O) is left out, or is 0
 //! where programs insist on the line.
 //!
-//! Rates are averages since the text was last asked for, by anybody, or since the start.
+//! Rates are averages since the last request for the text, by any session, or since the start.
 //!
 //! Not here: the counters themselves, which are the engine's; and their names as status
 //! variables, which are `status`'s.

@@ -1,14 +1,15 @@
 //! The global read lock: FLUSH TABLES WITH READ LOCK.
 //!
-//! While somebody has it, no other session begins a statement that changes anything, and none commits. It is taken in two
-//! steps, for a statement that waits for a row may be waiting for a commit:
+//! While a session holds it, no other session begins a statement that changes anything, and none commits. The lock is
+//! taken in two steps, because a statement that waits for a row may be waiting for a commit:
 //!
 //! ```text
 //!   closed to statements --- those under way have ended ---> closed to commits --- those under way have ended ---> held
 //! ```
 //!
-//! A session that passes says so in its own [`Process`], where nobody else writes, and then looks whether it is closed;
-//! who closes it says so first, and then looks at the sessions. So passing costs no cache line that others change.
+//! A session that enters notes that in its own [`Process`], which no other session writes, and then checks whether the
+//! lock is closed; a session that closes the lock notes that first and then checks the other sessions. So entering
+//! touches no cache line that other sessions change.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
@@ -20,16 +21,16 @@ use crate::error::{Error, Result};
 pub use crate::processlist::Passage;
 use crate::processlist::{Process, ProcessList};
 
-/// Waiters look at the time and their interrupts this often.
+/// Waiters check the time and their interrupts this often.
 const GLANCE: Duration = Duration::from_millis(20);
 
 /// See the module header.
 #[derive(Default)]
 pub struct ReadLock {
-    /// How many have closed it, or are about to.
+    /// The number of sessions that have closed it, or are about to.
     statements: AtomicU32,
     commits: AtomicU32,
-    /// Guards nothing: those who wait sleep on it.
+    /// Guards no data: waiters sleep on it.
     sleep: Mutex<()>,
     changed: Condvar,
 }
@@ -42,7 +43,8 @@ impl ReadLock {
         }
     }
 
-    /// Passes, waiting while it is closed. False: the session is inside already. True: it is to call [`ReadLock::leave`].
+    /// Enters, after waiting while it is closed. False: the session is inside already. True: it must call
+    /// [`ReadLock::leave`].
     #[inline]
     pub fn enter(&self, passage: Passage, process: &Process, limit: Duration) -> Result<bool> {
         let inside = process.passing(passage);
@@ -75,7 +77,7 @@ impl ReadLock {
         }
     }
 
-    /// What passed has ended.
+    /// The statement or commit that entered has ended.
     #[inline]
     pub fn leave(&self, passage: Passage, process: &Process) {
         process.passing(passage).store(false, Ordering::SeqCst);
@@ -103,7 +105,7 @@ impl ReadLock {
         Ok(())
     }
 
-    /// Gives it back.
+    /// Releases the lock.
     pub fn release(&self) {
         self.open(Passage::Statement);
         self.open(Passage::Commit);
@@ -137,14 +139,14 @@ mod tests {
         let (lock, all) = (ReadLock::default(), ProcessList::new());
         let (holder, writer) = (all.register("a"), all.register("b"));
         assert!(lock.enter(Passage::Statement, &writer, SHORT).unwrap());
-        // Within a statement another is no question.
+        // Within a statement, a nested one passes unchecked.
         assert!(!lock.enter(Passage::Statement, &writer, SHORT).unwrap());
         assert_eq!(lock.take(&holder, &all, SHORT).unwrap_err().code, 1205);
         lock.leave(Passage::Statement, &writer);
         lock.take(&holder, &all, SHORT).unwrap();
         assert_eq!(lock.enter(Passage::Statement, &writer, SHORT).unwrap_err().code, 1205);
         assert_eq!(lock.enter(Passage::Commit, &writer, SHORT).unwrap_err().code, 1205);
-        // Two may hold it, and a wait that was given up closes nothing.
+        // Two sessions may hold it, and a wait that was given up closes nothing.
         lock.take(&writer, &all, SHORT).unwrap();
         lock.release();
         lock.release();

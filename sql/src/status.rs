@@ -2,9 +2,9 @@
 //!
 //! Each session counts for itself, in a [`SessionStatus`] that only its own thread
 //! writes, so that counting costs a plain load and store and no two connections
-//! share a cache line. SHOW GLOBAL STATUS adds up the living sessions and what the
-//! gone ones left behind. The engine counts for itself ([`EngineStatus`]); its
-//! counters appear under InnoDB's names.
+//! share a cache line. SHOW GLOBAL STATUS adds up the open sessions and the sums that
+//! closed ones left. The engine has its own counters ([`EngineStatus`]), which
+//! appear under InnoDB's names.
 //!
 //! Not here: everything MySQL has a name for. A name stands here when there is
 //! something true to say under it, or when stock tools ask for it.

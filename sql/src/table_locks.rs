@@ -1,12 +1,13 @@
 //! What a session has locked by LOCK TABLES, or by FLUSH TABLES ... WITH READ LOCK.
 //!
-//! While it has, it may use these tables only, each by the name under which it was locked: a table that a statement uses
-//! twice was locked twice, under two aliases. Others are kept away by the tables' metadata locks, see `storage::lock`.
+//! A session with locked tables may use these only, each by the name under which it was locked: a table that a
+//! statement uses twice was locked twice, under two aliases. Metadata locks keep other sessions away, see
+//! `storage::lock`.
 //!
 //! ```text
 //!                     LOCK TABLES t READ, u AS x WRITE
-//! SELECT from t       goes                     SELECT from x       goes
-//! INSERT into t       1099                     INSERT into x       goes
+//! SELECT from t       works                    SELECT from x       works
+//! INSERT into t       1099                     INSERT into x       works
 //! SELECT from u       1100: it is x            SELECT from v       1100
 //! ```
 

@@ -1,13 +1,14 @@
-//! User-level locks: GET_LOCK() and its kin, by which programs keep each other away from what the server knows nothing of.
+//! User-level locks: GET_LOCK() and related functions, with which programs coordinate things that the server does not
+//! know.
 //!
 //! ```text
 //!   name, without case  -->  owner (a connection), how often it has taken it
 //!   waiter (a connection)  -->  the name it waits for
 //! ```
 //!
-//! A connection may hold several, each several times, and they outlive its transactions; they go with the connection.
-//! Whoever would wait for somebody who waits, over any number of steps, for him is refused (3058). Waits for rows and tables
-//! are no part of that: a circle that leads through both ends by a timeout.
+//! A connection may hold several locks, each several times. They outlive its transactions and end with the connection.
+//! A request that would close a cycle of waiting connections, of any length, is refused (3058). Waits for rows and
+//! tables are not part of this check: a cycle that contains both kinds of waits ends by a timeout.
 
 use std::time::{Duration, Instant};
 
@@ -19,7 +20,7 @@ use crate::error::{Error, Result};
 use crate::processlist::Process;
 
 const NAME_CHARS_MAX: usize = 64;
-/// Waiters look at the time and their interrupts this often.
+/// Waiters check the time and their interrupts this often.
 const GLANCE: Duration = Duration::from_millis(20);
 
 /// See the module header.
@@ -41,7 +42,7 @@ struct Held {
 }
 
 impl Table {
-    /// Takes a lock if nobody else has it.
+    /// Takes a lock if no other connection has it.
     fn take(&mut self, name: &str, session: u32) -> bool {
         match self.held.get_mut(name) {
             None => {
@@ -56,10 +57,10 @@ impl Table {
         }
     }
 
-    /// Whether the holder of a lock waits for a session, maybe over others.
+    /// Whether the holder of a lock waits for a session, directly or through others.
     fn leads_to(&self, name: &str, session: u32) -> bool {
         let mut name = name;
-        // A path without a circle has no more steps than there are waiters.
+        // A path without a cycle has no more steps than there are waiters.
         for _ in 0..=self.waiting.len() {
             let Some(held) = self.held.get(name) else { return false };
             if held.owner == session {
@@ -73,7 +74,7 @@ impl Table {
 }
 
 impl UserLocks {
-    /// GET_LOCK: false if it was not to be had in time. No limit: it waits until it is killed.
+    /// GET_LOCK: false if the lock was not available in time. Without a limit it waits until it is killed.
     pub fn get(&self, name: &str, limit: Option<Duration>, process: &Process) -> Result<bool> {
         let name = key(name)?;
         let begin = Instant::now();
@@ -105,7 +106,7 @@ impl UserLocks {
         outcome
     }
 
-    /// RELEASE_LOCK: `None` if nobody has it, false if somebody else has.
+    /// RELEASE_LOCK: `None` if no connection has it, false if another connection has it.
     pub fn release(&self, name: &str, session: u32) -> Result<Option<bool>> {
         let name = key(name)?;
         let mut table = self.table.lock();
@@ -121,7 +122,7 @@ impl UserLocks {
         Ok(Some(true))
     }
 
-    /// RELEASE_ALL_LOCKS, and the end of a connection: how many there were, each as often as it was taken.
+    /// RELEASE_ALL_LOCKS, and the end of a connection: the number of locks, each counted as often as it was taken.
     pub fn release_all(&self, session: u32) -> u64 {
         let mut table = self.table.lock();
         if table.held.is_empty() {
@@ -137,7 +138,7 @@ impl UserLocks {
         released
     }
 
-    /// IS_USED_LOCK: who has it.
+    /// IS_USED_LOCK: the owner.
     pub fn owner(&self, name: &str) -> Result<Option<u32>> {
         let name = key(name)?;
         Ok(self.table.lock().held.get(&name).map(|held| held.owner))

@@ -1,15 +1,15 @@
-//! Finds what ought not to be in a history of lists.
+//! Finds anomalies in a history of lists.
 //!
 //! The idea is Elle's (Kingsbury & Alvaro, "Elle: Inferring Isolation Anomalies from Experimental Observations", VLDB
-//! 2020): a list that was only ever appended to tells in which order its elements came, so from the longest list that
-//! somebody read follows who wrote before whom, and from each read, who was there already and who was not yet.
+//! 2020): a list that was only ever appended to shows the order of its elements. So the longest list that a transaction
+//! read gives the order of the writers, and each read shows which writers came before it and which after.
 //!
 //! ```text
 //! list of key 7 at the end:   [3, 8, 5]          writer(3) -ww-> writer(8) -ww-> writer(5)
 //! T read 7 as                 [3, 8]             writer(8) -wr-> T -rw-> writer(5)
 //! ```
 //!
-//! A circle of such edges is an anomaly, named as in Adya's thesis by the edges that it is made of.
+//! A cycle of such edges is an anomaly, named as in Adya's thesis by the kinds of its edges.
 //!
 //! Not here: predicates. G2 is G2-item.
 
@@ -19,34 +19,34 @@ use std::fmt;
 use super::graph::{Circle, Graph, Why};
 use super::history::{Element, End, Key, Op, Txn};
 
-/// What can be wrong, worst first.
+/// The kinds of anomalies, worst first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Class {
     /// An element whose commit was acknowledged is not in the list.
     LostAppend,
-    /// Somebody saw what was not durable yet, and a crash took back: its commit was not answered.
+    /// A transaction saw a write that was not durable yet and that a crash took back: its commit was not answered.
     Vanished,
-    /// Two reads of a list that cannot both have been, or an element that is there twice.
+    /// Two reads of a list that contradict each other, or an element that is there twice.
     Garbled,
-    /// A transaction does not see its own appends, or another list than before.
+    /// A transaction does not see its own appends, or sees another list than before.
     Internal,
-    /// Somebody saw what was rolled back.
+    /// A transaction saw a write that was rolled back.
     G1a,
-    /// Somebody saw what its writer replaced before it committed.
+    /// A transaction saw a write that its writer replaced before it committed.
     G1b,
-    /// A circle of writes.
+    /// A cycle of writes.
     G0,
-    /// A circle of writes and reads.
+    /// A cycle of writes and reads.
     G1c,
-    /// Two who have read the same state of a list both appended to it.
+    /// Two transactions that read the same state of a list both appended to it.
     LostUpdate,
-    /// A circle with one anti-dependency.
+    /// A cycle with one anti-dependency.
     GSingle,
-    /// A circle with several, no two of which follow upon each other.
+    /// A cycle with several, no two of them adjacent.
     GNonadjacent,
-    /// Any other circle: write skew.
+    /// Any other cycle: write skew.
     G2Item,
-    /// A circle that needs the order in which a client did things, with at most one anti-dependency.
+    /// A cycle that needs the order in which a client did things, with at most one anti-dependency.
     Stale,
 }
 
@@ -70,18 +70,18 @@ impl fmt::Display for Class {
     }
 }
 
-/// One thing that is wrong, in words.
+/// One anomaly, in words.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Anomaly {
     pub class: Class,
     pub text: String,
 }
 
-/// Which of them an isolation level does not exclude. Everything else must not be there.
+/// The anomalies that an isolation level does not exclude. All others must not occur.
 pub fn allowed(level: super::Level) -> &'static [Class] {
     use super::Level;
     match level {
-        // REPEATABLE READ reads its snapshot, and writes upon what is newest.
+        // REPEATABLE READ reads its snapshot, and writes to the newest version.
         Level::ReadCommitted | Level::RepeatableRead => &[
             Class::Vanished,
             Class::Internal,
@@ -96,7 +96,7 @@ pub fn allowed(level: super::Level) -> &'static [Class] {
     }
 }
 
-/// Looks through a history. `last` is what each list was in the end, read by nobody else's leave.
+/// Checks a history. `last` is each list at the end, read outside of the history.
 pub fn check(history: &[Txn], last: &BTreeMap<Key, Vec<Element>>) -> Vec<Anomaly> {
     let mut check = Check { history, writers: HashMap::new(), orders: BTreeMap::new(), anomalies: Vec::new() };
     check.find_writers();
@@ -118,12 +118,12 @@ pub fn check(history: &[Txn], last: &BTreeMap<Key, Vec<Element>>) -> Vec<Anomaly
     check.anomalies
 }
 
-/// A list as it was read, and by which transaction; the last look is nobody's.
+/// A list as it was read, and the transaction that read it; none for the last look.
 type ReadOf<'a> = (&'a [Element], Option<usize>);
 
 struct Check<'a> {
     history: &'a [Txn],
-    /// Who appended an element, and whether it was his last to that list.
+    /// The transaction that appended an element, and whether that was its last append to the list.
     writers: HashMap<(Key, Element), (usize, bool)>,
     /// The order of each list's elements.
     orders: BTreeMap<Key, Vec<Element>>,
@@ -149,7 +149,7 @@ impl Check<'_> {
         }
     }
 
-    /// Whether a transaction has certainly happened: it says so, or somebody saw what it wrote.
+    /// Whether a transaction has certainly committed: its client says so, or another one saw its write.
     fn happened(&self, at: usize) -> bool {
         let is_there = |key: &Key, element: &Element| self.orders.get(key).is_some_and(|order| order.contains(element));
         match self.history[at].end {
@@ -176,7 +176,7 @@ impl Check<'_> {
             lists.entry(*key).or_default().push((list, None));
         }
         for (key, reads) in lists {
-            // What was there in the end counts most; else the longest.
+            // The list at the end counts most; else the longest one.
             let longest = last.get(&key).map(|list| &list[..]);
             let longest = longest.or_else(|| reads.iter().map(|read| read.0).max_by_key(|list| list.len()));
             let longest = longest.unwrap_or_default();
@@ -217,7 +217,7 @@ impl Check<'_> {
         }
     }
 
-    /// Within one transaction a list is what it was before, and what was appended.
+    /// Within one transaction a list is what it was before, plus its own appends.
     fn internal(&mut self, at: usize, txn: &Txn) {
         let mut known: HashMap<Key, Vec<Element>> = HashMap::new();
         let mut own: HashMap<Key, Vec<Element>> = HashMap::new();
@@ -245,7 +245,7 @@ impl Check<'_> {
         }
     }
 
-    /// What somebody read of others: the list without his own appends at its end.
+    /// The part of a read that others wrote: the list without the reader's own appends at its end.
     fn foreign<'l>(&self, at: usize, key: Key, list: &'l [Element]) -> &'l [Element] {
         let own = |element: &Element| self.writers.get(&(key, *element)).is_some_and(|(writer, _)| *writer == at);
         let count = list.iter().rev().take_while(|element| own(element)).count();
@@ -324,7 +324,7 @@ impl Check<'_> {
                 if let Some(writer) = foreign.last().and_then(writer) {
                     graph.add(writer, at, Why::Wr);
                 }
-                // Whoever came next was not there yet.
+                // The next writer had not appended yet.
                 if let Some(next) = order.get(foreign.len()).and_then(writer) {
                     graph.add(at, next, Why::Rw);
                 }
@@ -345,7 +345,7 @@ impl Check<'_> {
                 ),
                 (Class::G2Item, graph.circle(&members, |why| why == Why::Rw, |_, _| true)),
             ];
-            // The strongest says most; a circle with one anti-dependency is one of the weaker classes, too.
+            // The strongest class says most; a cycle with one anti-dependency belongs to weaker classes, too.
             if let Some((class, circle)) =
                 classes.into_iter().find_map(|(class, circle)| circle.map(|circle| (class, circle)))
             {
@@ -364,7 +364,7 @@ impl Check<'_> {
         }
     }
 
-    /// Circles that are none without the order in which clients did things.
+    /// Cycles that need the order in which clients did things.
     fn stale(&mut self, graph: &Graph) {
         for members in graph.components() {
             let members: Vec<usize> = members.into_iter().filter(|at| self.happened(*at)).collect();

@@ -1,7 +1,7 @@
-//! Who must come before whom, and circles in that.
+//! Which transaction comes before which, and cycles in that order.
 //!
-//! A circle is looked for inside of one strongly connected component, from each edge of the kind that makes it a circle of
-//! its class, by breadth-first search: so what is reported is a short one.
+//! A cycle is searched within one strongly connected component, from each edge of the kind that defines the class, by
+//! breadth-first search: so the reported cycle is a short one.
 
 use std::collections::VecDeque;
 

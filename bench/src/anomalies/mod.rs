@@ -306,7 +306,7 @@ impl Run {
             let key = self.lists.lock().map_err(|_| Failed::Gone)?.draw(random, appends);
             if appends {
                 let element = self.element.fetch_add(1, Ordering::SeqCst);
-                // Noted before it is sent: whoever reads it has somebody to blame.
+                // Recorded before it is sent, so that a read of it can be attributed.
                 txn.ops.push(Op::Append(key, element));
                 append(client, random, key, element).map_err(meaning)?;
                 continue;

@@ -1,7 +1,7 @@
 //! MariaDB's own test files as streams of statements, replayed on Glassine and on MariaDB.
 //!
-//! The suites of MariaDB hold hundreds of thousands of statements that somebody once found worth a test. Their
-//! expected results belong to MariaDB and are not used: both servers are asked, and their answers compared.
+//! The suites of MariaDB hold hundreds of thousands of statements that its developers found worth a test. Their
+//! expected results belong to MariaDB and are not used: both servers run them, and their answers are compared.
 //!
 //! 1. [`record`] lets `mysqltest` play the files against MariaDB. A [`proxy`] between them writes down what each
 //!    connection says and when it is answered: a [`stream`]. Streams stay in a scratch directory.

@@ -67,7 +67,7 @@ pub fn play(setting: &Setting<'_>, pair: &mut Pair, name: &str, events: &[Event]
     }
 }
 
-/// The stream cannot go on: a server is gone, or does not let go of a statement.
+/// The stream cannot go on: a server is gone, or does not finish a statement.
 struct Stop {
     event: usize,
     /// Nothing if it is MariaDB that ended.

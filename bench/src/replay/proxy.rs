@@ -1,4 +1,4 @@
-//! A proxy between a client and a server that writes down who says what.
+//! A proxy between a client and a server that records the conversation.
 //!
 //! It stands on a Unix socket of its own and passes packets on as they are. Of the client's it reads the login
 //! and the commands (a packet with sequence number 0 begins one); of the server's the first packet after a

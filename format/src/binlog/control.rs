@@ -9,7 +9,7 @@
 //! RAND        8 + 8  seeds
 //! User_var    4 + n  name, 1 is it NULL; if not: 1 type, 4 collation, 4 + n value, 1 unsigned
 //! Incident    2  number, 1 + n  message
-//! Rows_query  1  (a length that nobody reads), then the statement that changed the rows
+//! Rows_query  1  (a length that readers ignore), then the statement that changed the rows
 //! Heartbeat   name of the file
 //! ```
 

@@ -4,7 +4,7 @@
 //! offset  bytes
 //!      0      4  timestamp, seconds since 1970
 //!      4      1  kind
-//!      5      4  server id: who executed it first
+//!      5      4  server id: the server that executed it first
 //!      9      4  bytes of the event, with header and checksum
 //!     13      4  end of the event in its file; 0 within a payload and for events that are in no file
 //!     17      2  flags
@@ -45,7 +45,7 @@ pub mod flags {
     pub const ARTIFICIAL: u16 = 0x20;
     /// In a relay log: written by the replica itself.
     pub const RELAY_LOG: u16 = 0x40;
-    /// Who does not know the kind may leave it out.
+    /// A reader that does not know the kind may skip the event.
     pub const IGNORABLE: u16 = 0x80;
 }
 

@@ -20,8 +20,8 @@
 //! * On disk both checksums and both LSN halves agree; in memory they are stale until [`seal`].
 //! * The checksum leaves out bytes 26 to 38. So [`verify`] compares each of them with what it must be: zero, and the
 //!   tablespace that was asked for (`page_io::every_byte_that_is_stored_is_judged`).
-//! * A page of zeros is one that was never written. It has no checksum and is not an error by itself; whoever reads it
-//!   knows whether it may be there.
+//! * A page of zeros was never written. It has no checksum and is not an error by itself; the caller knows whether such
+//!   a page may be there.
 
 use super::{get_u16, get_u32, get_u64, put_u16, put_u32, put_u64};
 use crate::checksum;

@@ -55,7 +55,7 @@ pub const HEADER_BYTES: usize = 5;
 
 /// Info bit: the first record of the leftmost page of a level above the leaves. Its key is smaller than all keys.
 pub const MIN_RECORD: u8 = 0x10;
-/// Info bit: deleted, and to be removed by purge once nobody can see it.
+/// Info bit: deleted; purge removes the record once no read view can see it.
 pub const DELETED: u8 = 0x20;
 /// Info bit of MySQL 8.0.29 and later: written after an instant ALTER.
 pub const VERSIONED: u8 = 0x40;

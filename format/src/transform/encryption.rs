@@ -30,9 +30,9 @@
 //!   before or the one from after.
 //! * Keys are wiped from memory when they are dropped, and never shown.
 //!
-//! What it gives: who has the files but not the master key learns which pages exist, how well they compress, when they
-//! changed, and, since the IV is the same for all, which pages begin with the same 16 bytes. What it does not give: proof
-//! that a page is the one that was written last. The checksum of the plain page finds accidents, not forgery.
+//! Protection: an attacker who has the files but not the master key learns which pages exist, how well they compress,
+//! when they changed, and, since the IV is the same for all, which pages begin with the same 16 bytes. There is no
+//! proof that a page is the one that was written last: the checksum of the plain page detects accidents, not forgery.
 //!
 //! Not here: where master keys are kept, and which page is encrypted. Page 0 never is.
 

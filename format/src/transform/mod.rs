@@ -26,12 +26,12 @@
 //! Invariants:
 //!
 //! * `decode(encode(page)) == page`, for every page whose bytes 26 to 34 are zero, and every algorithm.
-//! * The checksum is that of the plain page: sealed before [`encode`], verified after [`decode`]. Damage to the stream
-//!   cannot go unseen.
-//! * A higher level never gives a page more blocks than a lower one, and is not paid for where it cannot give fewer.
+//! * The checksum is that of the plain page: sealed before [`encode`], verified after [`decode`]. So damage to the
+//!   stream is detected.
+//! * A higher level never gives a page more blocks than a lower one, and costs nothing where it cannot give fewer.
 //! * A page is encoded only if that frees at least one file block. Readers accept plain pages among encoded ones.
 //!
-//! It does not decide: page 0 of a tablespace is always stored plain, and that is the caller's to know.
+//! Not here: which page is compressed. Page 0 of a tablespace is always stored plain; the caller decides that.
 //!
 //! Sources: the fields and the rule are those of MySQL's manual, "InnoDB Page Compression", and of its public sources.
 
@@ -78,7 +78,7 @@ struct Description {
     name: &'static str,
     /// Levels, lowest and highest; others are taken as the nearest.
     levels: (i32, i32),
-    /// The level where nobody says one.
+    /// The default level.
     usual_level: i32,
     /// By how much a level may shorten what the quick pass has made, in percent; 0 if the quick pass is that level.
     reach_percent: fn(i32) -> usize,
@@ -141,7 +141,7 @@ impl Algorithm {
         self.description().map_or((0, 0), |codec| codec.levels)
     }
 
-    /// The level where nobody says one.
+    /// The default level.
     pub fn usual_level(self) -> i32 {
         self.description().map_or(0, |codec| codec.usual_level)
     }
@@ -251,8 +251,8 @@ pub fn encode(
 /// Compresses a page's body to the fewest blocks in reach of the level, into `out` behind room for the header. Answers
 /// the length of the stream, or `None` if no block would become free.
 ///
-/// What rounding throws away is not worth any effort. So a quick pass comes first, and the level only if it may reach the
-/// next boundary below, and then with no more room than that:
+/// Bytes that rounding to blocks discards are not worth any effort. So a quick pass comes first; the level's pass
+/// follows only if it may reach the next boundary below, and gets no more space than that:
 ///
 /// ```text
 ///                    reach
@@ -309,8 +309,8 @@ const TRUSTED_PAGES: u32 = 8;
 const SAMPLE_BYTES: usize = 2048;
 const SAMPLE_RUN: usize = 64;
 
-/// Whether nobody can make the page shorter by a block: its bytes are so evenly spread that coding them cannot do it, and
-/// hardly any of them repeat, by the word of the quickest codec.
+/// Whether no codec can make the page shorter by a block: its bytes are so evenly distributed that entropy coding
+/// cannot do it, and the quickest codec finds hardly any repetitions.
 fn is_noise(page: &[u8], block_bytes: usize, scratch: &mut Scratch, out: &mut Vec<u8>) -> bool {
     let limit = page.len() - block_bytes;
     let mut counts = [0_u16; 256];

@@ -1,4 +1,4 @@
-//! The cache of caching_sha2_password: who has shown their password since we started.
+//! The cache of caching_sha2_password: accounts that have proved their password since the server started.
 
 use std::collections::HashMap;
 

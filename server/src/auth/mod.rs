@@ -20,8 +20,8 @@
 //!
 //! * A client without an account goes through the same steps as one with a wrong
 //!   password, and gets the same error.
-//! * An account without a password lets nobody in from another machine.
-//! * Proofs are compared without telling by time how much agrees.
+//! * An account without a password accepts no login from another machine.
+//! * The time that a comparison of proofs takes does not reveal how much of them agrees.
 //!
 //! Not here: the conversation itself (`connection`); what is stored of a password
 //! (`sql::accounts`).

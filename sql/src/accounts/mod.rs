@@ -1,4 +1,4 @@
-//! Accounts: who may log in, from where, and with which password.
+//! Accounts: which users may log in, from which hosts, and with which password.
 //!
 //! They stand in one text file in the data directory, `accounts`, a line each:
 //!
@@ -20,7 +20,7 @@
 //!   counts, as in MySQL.
 //!
 //! Not here: how a client proves that it knows a password (`server::auth`), and
-//! rights: an account may do everything, for now.
+//! privileges: an account may do everything, for now.
 
 pub mod password;
 
@@ -36,7 +36,7 @@ use crate::error::Error;
 /// The file's name in the data directory.
 pub const FILE_NAME: &str = "accounts";
 
-/// How a client proves that it is who it says.
+/// How a client proves its identity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Plugin {
     NativePassword,
@@ -131,7 +131,7 @@ impl Accounts {
         Self { accounts: RwLock::new(accounts), path: None }
     }
 
-    /// The account that a client who calls itself `user` gets. `hosts` are the names of where it comes from:
+    /// The account for a client that calls itself `user`. `hosts` are the names of the place it comes from:
     /// an address, and `localhost` if it is on this machine.
     pub fn find(&self, user: &str, hosts: &[&str]) -> Option<Account> {
         let accounts = self.accounts.read();

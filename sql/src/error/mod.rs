@@ -6,9 +6,9 @@
 //! three travel together, and each error that we raise has one named constructor
 //! here, with the wording that MySQL's users know.
 //!
-//! A constructor's arguments are the facts of the message. Whoever detects the
-//! fault constructs the error; nobody rewrites it on the way up, but for the row
-//! number that the executor knows ([`Warning`] and data errors say "at row n").
+//! A constructor's arguments are the facts of the message. The code that detects the
+//! fault constructs the error; no caller rewrites it, except that the executor adds the
+//! row number ([`Warning`] and data errors say "at row n").
 //!
 //! Sources: the server error reference of MySQL 8.0 (numbers, states, wording).
 

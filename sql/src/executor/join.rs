@@ -22,7 +22,7 @@ pub struct Runner<'a> {
     pub context: &'a EvalContext<'a>,
 }
 
-/// Who takes a row; false: enough.
+/// The consumer of a row; false: it needs no more.
 type Next<'n> = dyn FnMut(&mut JoinRow<'_>) -> Result<bool> + 'n;
 
 impl Runner<'_> {

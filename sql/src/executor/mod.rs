@@ -71,7 +71,7 @@ pub struct Scratch {
 
 /// How many buffers of a kind are kept.
 const SCRATCH_MAX: usize = 8;
-/// A sorter that grew beyond this is let go.
+/// A sorter that grew beyond this is freed, not reused.
 const SORTER_BYTES_KEPT: usize = 1 << 20;
 /// The same for assigned values.
 const STORED_BYTES_KEPT: usize = 64 << 10;

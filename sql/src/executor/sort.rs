@@ -12,8 +12,8 @@
 //! columns  per column: length (4; FFFFFFFF is NULL), stored bytes
 //! ```
 //!
-//! With a LIMIT, rows that cannot be among the first that are wanted are thrown away: now and then all but the first are,
-//! and from then on what does not stand before the last of them is not taken in.
+//! With a LIMIT, rows that cannot be in the result are discarded: from time to time only the first rows are kept, and
+//! from then on a row that does not sort before the last of them is not added.
 
 use format::collation::collation;
 use format::record::Compare;

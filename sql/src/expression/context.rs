@@ -76,7 +76,7 @@ pub trait SessionState {
     fn found_rows(&self) -> u64;
     /// Sleeps, and returns true if interrupted meanwhile (KILL).
     fn sleep(&self, duration: Duration) -> bool;
-    /// The locks of GET_LOCK(), and who asks; None where there are no others to meet.
+    /// The locks of GET_LOCK(), and the session that asks; None where there are no other sessions.
     fn user_locks(&self) -> Option<(&UserLocks, &Process)> {
         None
     }

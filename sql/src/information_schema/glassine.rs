@@ -1,9 +1,9 @@
 //! Views of our own: how pages are stored, and what the page cleaners do.
 //!
-//! What the pages of a file are is known in memory, but not after a start: then a
-//! query looks at the first bytes of each page on disk. It does so for [`SURVEY_TIME`]
+//! The server knows how a file's pages are stored from reading and writing them, so not right
+//! after a start: then a query surveys the first bytes of each page on disk, for [`SURVEY_TIME`]
 //! at most and in small slices, so that a large instance answers at once and the next
-//! query goes on where this one stopped; what is left stands in PAGES_UNKNOWN.
+//! query continues the survey; PAGES_UNKNOWN counts the remaining pages.
 //!
 //! Not here: what a file takes on the device, which INNODB_TABLESPACES asks of the
 //! filesystem.

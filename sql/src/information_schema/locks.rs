@@ -179,7 +179,7 @@ pub const DATA_LOCK_WAITS: VirtualTable = VirtualTable {
     },
 };
 
-/// MariaDB's: locks that somebody waits for, and those in the way.
+/// MariaDB's: locks that transactions wait for, and the locks that block them.
 pub const INNODB_LOCKS: VirtualTable = VirtualTable {
     name: "INNODB_LOCKS",
     columns: &[
@@ -242,7 +242,7 @@ pub const INNODB_LOCK_WAITS: VirtualTable = VirtualTable {
     },
 };
 
-/// The view of the sys schema that tells whom to kill.
+/// The view of the sys schema that names the connection to kill.
 pub const SYS_INNODB_LOCK_WAITS: VirtualTable = VirtualTable {
     name: "innodb_lock_waits",
     columns: &[

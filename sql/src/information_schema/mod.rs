@@ -10,7 +10,7 @@
 //! A table that exists only so that tools find it (ROUTINES, TRIGGERS ...) has its
 //! columns and no rows: there are no routines here, so that is the truth.
 //!
-//! Not here: who may see what; there is one kind of user so far.
+//! Not here: privileges; every user sees everything so far.
 
 mod catalog;
 mod constraints;

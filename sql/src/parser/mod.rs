@@ -8,7 +8,7 @@
 //! Recursive descent with one token of lookahead (here and there two). The grammar is
 //! MySQL's, by its manual, and so are the two answers to what is not understood:
 //! 1064 with the place for what is not MySQL, and 1235 by name for what we do not
-//! do yet ([`ast::Statement::Unsupported`] and its kin).
+//! not support yet ([`ast::Statement::Unsupported`] and its kin).
 //!
 //! The road not taken: `sqlparser` 0.63 with its MySQL dialect. Of 94 short
 //! statements that stock tools send it refused 18 (DIV, XOR, `!`, compound INTERVAL units,
@@ -31,7 +31,7 @@
 //!
 //! Invariants:
 //!
-//! * The tree is not deeper than [`DEPTH_MAX`], so that whoever walks it may recurse: chains
+//! * The tree is not deeper than [`DEPTH_MAX`], so that every walk over it may recurse: chains
 //!   of AND and OR are built balanced, anything else that goes deeper is error 1436.
 //! * Every byte of input is either consumed or in the error.
 

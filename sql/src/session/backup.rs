@@ -3,7 +3,7 @@
 //! ```text
 //! CLONE LOCAL DATA DIRECTORY = '/dir'    MySQL's: a data directory on the server's machine, ready to be served
 //! BACKUP SERVER TO '/file'               an archive on the server's machine
-//! BACKUP SERVER                          the same archive as rows of one column, for whoever asks: `glassine backup`
+//! BACKUP SERVER                          the same archive as rows of one column, to the client: `glassine backup`
 //! LOCK INSTANCE FOR BACKUP               no DDL until UNLOCK INSTANCE or the end of the connection
 //! BACKUP STAGE START ... END             MariaDB's: as LOCK INSTANCE
 //! ```
@@ -92,7 +92,7 @@ impl Session {
         match cloned {
             Ok(restored) => Ok(Done { info: summary(&restored.totals), ..Done::default() }),
             Err(error) => {
-                // Made above, and empty then; nobody else's.
+                // The statement created it, empty, so nothing else is lost.
                 let _ = fs::remove_dir_all(&path);
                 Err(error)
             }

@@ -116,8 +116,8 @@ impl Session {
         if own.is_some() && !create.temporary {
             return Err(Error::unsupported("CREATE TABLE ... SELECT beside a temporary table of this name"));
         }
-        // From here on the name is this statement's, until the table is full: nobody sees half of it, changes it, or puts
-        // another in its place, which a failure would drop.
+        // From here on the statement holds the name until the table is full: no other session sees half of the table,
+        // changes it, or puts another table in its place, which a failure would drop.
         if !create.temporary && self.instance.engine.database(database).is_some() {
             let name = [(database, create.table.name.as_str(), TableUse::Write)];
             let exists = self.instance.engine.table(database, &create.table.name).is_some();

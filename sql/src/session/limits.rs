@@ -8,8 +8,8 @@
 //! | `max_execution_time` | ends a SELECT, in milliseconds |
 //! | `max_statement_time` | ends any statement, in seconds (MariaDB) |
 //!
-//! A time limit is a deadline in the session's `Interrupt`, at which scans, sorts, sleeps and lock waits look anyway, so
-//! there is no thread that watches the clock.
+//! A time limit is a deadline in the session's `Interrupt`, which scans, sorts, sleeps and lock waits check anyway, so
+//! no thread has to watch the clock.
 
 use std::time::Duration;
 

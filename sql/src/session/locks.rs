@@ -65,7 +65,7 @@ impl Session {
             wanted.push(table);
         }
         let writes = wanted.iter().any(|table| table.allowed == TableUse::Write);
-        // It stays inside until the tables are unlocked: who wants the global read lock waits.
+        // The session stays inside until the tables are unlocked: requests for the global read lock wait.
         let entered = writes && self.enter_change()?;
         let locked = self.hold_tables(wanted);
         if locked.is_err() {
@@ -74,7 +74,7 @@ impl Session {
         locked
     }
 
-    /// FLUSH TABLES a, b WITH READ LOCK: as LOCK TABLES ... READ, once nobody uses them.
+    /// FLUSH TABLES a, b WITH READ LOCK: as LOCK TABLES ... READ, once no transaction uses them.
     pub(super) fn flush_with_read_lock(&mut self, tables: &[TableName]) -> Result<()> {
         if self.locked.is_some() {
             return Err(Error::lock_or_active_transaction());
@@ -90,7 +90,7 @@ impl Session {
         self.hold_tables(wanted)
     }
 
-    /// FLUSH TABLES WITH READ LOCK: nobody changes anything.
+    /// FLUSH TABLES WITH READ LOCK: no other session changes anything.
     pub(super) fn take_read_lock(&mut self) -> Result<()> {
         if self.locked.is_some() {
             return Err(Error::lock_or_active_transaction());

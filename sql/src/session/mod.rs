@@ -13,9 +13,9 @@
 //! and if not the statement is planned anew. Whatever changes the meaning of a text
 //! (SET, USE) empties the cache.
 //!
-//! Transactions: a statement outside of one is one by itself when autocommit is on.
-//! A failed statement is undone to where it began; a deadlock undoes the transaction.
-//! What changes tables commits first.
+//! Transactions: with autocommit on, a statement outside of a transaction is one by itself.
+//! A failed statement is rolled back to its beginning; a deadlock rolls back the transaction.
+//! Statements that change table definitions commit first.
 //!
 //! | module | idea |
 //! |---|---|

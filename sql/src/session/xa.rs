@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!                          XA END               XA PREPARE
-//!   XA START ---> ACTIVE ----------> IDLE ------------------> detached: in nobody's hands, in XA RECOVER
+//!   XA START ---> ACTIVE ----------> IDLE ------------------> detached: no session owns it, in XA RECOVER
 //!                  |  ^               |  |                       | XA COMMIT, XA ROLLBACK: from any session
 //!                  |  +- XA START ----+  +- XA COMMIT ONE PHASE  v
 //!                  |     .. RESUME    |     XA ROLLBACK         the end
@@ -10,12 +10,13 @@
 //!        ROLLBACK ONLY  after a deadlock: XA ROLLBACK, or XA COMMIT ONE PHASE, which tells why
 //! ```
 //!
-//! What is prepared leaves the session at once, as in MySQL since 8.0.29, and the session may begin something else. With
-//! `xa_detach_on_prepare=OFF`, and in MariaDB, it stays the session's own (PREPARED) until the session ends it or goes.
+//! A prepared branch leaves the session at once, as in MySQL since 8.0.29, and the session may begin something else.
+//! With `xa_detach_on_prepare=OFF`, and in MariaDB, the session keeps the branch (PREPARED) until it ends the branch or
+//! closes.
 //!
-//! While a branch is there, whatever would begin or end a transaction otherwise is error 1399: BEGIN, COMMIT, DDL, LOCK
-//! TABLES, autocommit switched on; and when it is not ACTIVE, whatever touches tables. An open transaction, in turn, keeps
-//! a branch from beginning (1400).
+//! While a session has a branch, statements that begin or end a transaction otherwise are error 1399: BEGIN, COMMIT,
+//! DDL, LOCK TABLES, autocommit switched on; if the branch is not ACTIVE, so are statements that use tables. An open
+//! transaction, in turn, keeps a branch from beginning (1400).
 //!
 //! Not here: what prepared means on disk, see `storage::engine::xa`.
 

@@ -19,8 +19,8 @@
 //!   numbers are checked and made canonical on their way in ([`Kind::accept`]).
 //! * What the executor needs for each statement stands in plain typed fields
 //!   ([`Settings`]), so that no statement looks a name up.
-//! * Setting a variable that does nothing here is not an error, for configuration
-//!   files travel; it answers a warning, for nobody should believe in it.
+//! * Setting a variable that does nothing here is not an error, because configuration
+//!   files move between servers; it answers a warning, so that no user relies on it.
 //!
 //! Not here: evaluating the right-hand side of SET, user variables, and the few
 //! variables that are computed from the session's state (`warning_count`,

@@ -10,8 +10,8 @@
 //! ```
 //!
 //! The file is read at start, before the engine opens and before any thread runs, and
-//! what it says goes over option files and the command line. So a persisted value holds
-//! for background threads like for everybody else.
+//! its values override option files and the command line. So a persisted value holds
+//! for background threads, too.
 //!
 //! Invariants:
 //!

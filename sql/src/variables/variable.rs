@@ -52,7 +52,7 @@ impl Variable {
         Error::wrong_kind_of_variable(self.name, "read only")
     }
 
-    /// What to tell somebody who sets a variable that does nothing here.
+    /// The warning for setting a variable that does nothing here.
     pub fn no_effect_notice(&self) -> Option<Notice> {
         let reason = self.no_effect?;
         Some(Notice { code: 1618, message: format!("<{}> option ignored: {reason}", self.name) })
@@ -134,7 +134,7 @@ pub(super) fn all_names() -> &'static [(&'static str, u16)] {
     &ALL
 }
 
-/// The name that somebody who wrote `name` most likely meant, among these.
+/// The one of these names that the user who wrote `name` most likely meant.
 pub fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     candidates
         .map(|candidate| (edits(name, candidate), candidate))

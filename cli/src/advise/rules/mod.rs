@@ -1,7 +1,7 @@
 //! The rules: each looks at the facts and finds something, or nothing.
 //!
-//! A rule's id is for ever; `FS-01` to `FS-13` are those that InnoDB's users on ZFS have learned, the others have names.
-//! They are listed in the order in which they matter to somebody who reads them all: what may lose data, what keeps
+//! A rule's id is permanent; `FS-01` to `FS-13` are those that InnoDB's users on ZFS have learned, the others have
+//! names. They are listed in the order of their importance to a reader of all of them: what may lose data, what keeps
 //! compression from working, what costs time, what is worth knowing.
 
 mod zfs;

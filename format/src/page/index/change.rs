@@ -3,8 +3,8 @@
 //! Each checks what it is given before it touches the page: on an error the page is as it was. They work without a
 //! layout, so the sizes of records come from the caller.
 //!
-//! Bytes that hold nothing are kept zero (the data of a removed record, slots given up, the heap of a cleared page):
-//! nobody reads them, but they compress to nothing.
+//! Unused bytes are kept zero (the data of a removed record, slots given up, the heap of a cleared page): no code reads
+//! them, but zeros compress to nothing.
 
 use super::navigate::{check, group_of, prev};
 use super::room::{Place, fits_empty, free_bytes};

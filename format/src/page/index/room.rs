@@ -1,7 +1,7 @@
-//! Room on a page: what fits, and where it would go.
+//! Free space on a page: what fits, and where it goes.
 //!
-//! The directory needs two bytes for at most every four records, and is given room for that in advance: whoever fits
-//! by these functions also finds room for a slot.
+//! The directory needs two bytes for at most every four records, and these functions reserve them in advance: a record
+//! that fits also finds space for its slot.
 
 use super::{HEAP, LAST_INSERT, SLOT_BYTES, free_list, garbage_bytes, heap_count, heap_top, record_count};
 use crate::error::{Error, Result};

@@ -1,15 +1,15 @@
-//! An index page taken apart, so that like comes to lie beside like.
+//! An index page split by columns, so that similar bytes stand together.
 //!
 //! The front of each record (its key, the hidden columns) is a window of the same width around its origin. The windows
-//! are turned by 90 degrees, in the order of the keys: the first bytes of all records, the second ones, and so on. Such a
-//! *plane* ([`super::planes`]) is mostly constant or rises by small steps, and then takes a few bits for each record; what
-//! is noise (transaction numbers) is kept as it is, and spoils nobody's statistics. What is left of the page, the *text*,
-//! is what was between the windows, in the order in which it lies there.
+//! are transposed, in the order of the keys: the first bytes of all records, the second ones, and so on. Such a *plane*
+//! ([`super::planes`]) is mostly constant or rises by small steps, and then takes a few bits for each record; noise
+//! (transaction numbers) is stored as it is, and does not disturb the statistics of the other bytes. The remainder of
+//! the page, the *text*, consists of the bytes between the windows, in page order.
 //!
-//! What follows from the rest is left out. A record's number in the heap says where it lies among the others; so the
-//! numbers, in the order of the keys, are a permutation, and the distances to the next records follow from it. The
-//! directory follows from the sizes of its groups. On a page whose records came in the order of their keys all this takes
-//! some thirty bytes; where they came at random, it is the permutation that costs, ten bits for each record of a thousand.
+//! Whatever can be derived is left out. A record's number in the heap gives its place among the others; so the numbers,
+//! in the order of the keys, are a permutation, which determines the distances to the next records. The sizes of the
+//! groups determine the directory. On a page whose records were inserted in key order all this takes some thirty bytes;
+//! after inserts at random the permutation dominates: ten bits for each record of a thousand.
 //!
 //! ```text
 //!   body    | page header | rrrr text |rrrr text   |rrrr te|rrrr text |   zeros   | directory, trailer |
@@ -27,16 +27,16 @@
 //!   text    text text text te text
 //! ```
 //!
-//! How wide the windows should be is found out now and then, from the bytes ([`Shape::of`]); nobody has to describe the
-//! table.
+//! The widths of the windows are found from time to time from the bytes ([`Shape::of`]); no description of the table is
+//! needed.
 //!
 //! Invariants:
 //!
-//! * `join(split(body)) == body`, whatever the body is. A body that is no index page, or one on which anything does not
-//!   follow as said above, is not split.
-//! * `join` reads and writes within bounds, whatever the side says.
+//! * `join(split(body)) == body`, whatever the body is. A body that is no index page, or that the split would not
+//!   reproduce, is not split.
+//! * `join` reads and writes within bounds, whatever the side contains.
 //!
-//! Not here: what becomes of side and text. That is [`super`]'s.
+//! Not here: how side and text are stored, see [`super`].
 
 use super::planes::{append_order, append_plane, plane_bytes, read_order, read_plane};
 use crate::page::{get_u16, put_u16};
@@ -95,7 +95,7 @@ pub(super) struct Columns {
     chain: Chain,
     /// Windows, turned: all planes one behind the other.
     planes: Vec<u8>,
-    /// Room for whoever wants to know what a plane takes.
+    /// Working space for computing the size of a plane.
     rests: Vec<u8>,
 }
 

@@ -6,9 +6,9 @@
 //! numbers as text already split into integer, decimal and float, since that
 //! is what decides their type in MySQL.
 //!
-//! The tree holds the *whole* of MySQL's query syntax that the parser accepts,
-//! also what nobody executes yet (windows, common table expressions): then the
-//! planner answers 1235 and nobody has to guess what a syntax error meant.
+//! The tree holds *all* of MySQL's query syntax that the parser accepts, including
+//! what is not executed yet (windows, say): then the planner answers 1235, and the
+//! user does not have to guess what a syntax error meant.
 
 mod administration;
 mod change;

@@ -38,7 +38,7 @@ impl Variable {
         Self { dynamic: false, ..self }
     }
 
-    /// Nobody may set it.
+    /// Cannot be set.
     const fn fixed(self) -> Self {
         Self { dynamic: false, option: false, ..self }
     }
