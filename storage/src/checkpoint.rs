@@ -1,11 +1,11 @@
-//! Checkpoints: where recovery would begin.
+//! Checkpoints: where recovery begins.
 //!
 //! The checkpoint LSN is the start of the oldest mini-transaction whose pages are not all durable in their tablespaces:
 //! the smallest of the flush list's oldest, what the flushers have taken and not synced, and, when there is neither, the
 //! end of the log. Moving it forward costs one small durable write and gives the log before it free.
 //!
-//! Invariant: nothing is decided from two looks. The flush list and the end of the log are read while nothing can be
-//! appended, so a mini-transaction is either seen dirty or lies behind the checkpoint.
+//! Invariant: the decision uses one consistent state. The flush list and the end of the log are read while nothing can
+//! be appended, so a mini-transaction is either seen dirty or lies behind the checkpoint.
 
 use format::ids::Lsn;
 

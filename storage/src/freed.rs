@@ -1,24 +1,24 @@
-//! Extents in which pages were freed, and wait to give their blocks back.
+//! Extents with freed pages, whose blocks are to be returned to the filesystem.
 //!
-//! A mini-transaction that frees pages tells so when it commits, before it unlatches them; `segment::release` takes their
-//! extents from here, once the checkpoint has passed that commit, and punches what is free there.
+//! A mini-transaction that frees pages registers them at its commit, before it unlatches them. `segment::release` takes
+//! their extents from here, once the checkpoint has passed that commit, and punches their free pages.
 //!
 //! ```text
 //!   free page 17 (LSN 8431) --> extent 0 waits for 8431
 //!   free page 20 (LSN 9110) --> extent 0 waits for 9110 --> checkpoint beyond 9110? which pages are free? --> punch
 //! ```
 //!
-//! Why wait for the checkpoint: until then recovery would apply the changes of before to the page, and find it empty; and
-//! until the log says durably that the page is free, a crash may find it in use. From then on the log begins behind both,
+//! Why wait for the checkpoint: until then recovery would apply older changes to the page, and find it empty; and until
+//! the log durably says that the page is free, a crash may find it in use. From then on the log begins behind both,
 //! and a page that is used again is first made anew.
 //!
-//! What waits lives in memory only. What a crash makes it forget, a recovery finds again in the tablespaces that the log
-//! speaks of ([`Freed::survey`]).
+//! The queue lives in memory only. What a crash loses, recovery finds again in the tablespaces that the log names
+//! ([`Freed::survey`]).
 //!
-//! Invariant: an extent with a page whose freeing the checkpoint has not passed is here. So one that was taken and is
-//! not here when page 0 is latched has none, however often its pages have been used and freed again.
+//! Invariant: an extent with a page whose freeing the checkpoint has not passed is here. So an extent that was taken
+//! and is not here when page 0 is latched has no such page, however often its pages have been used and freed again.
 //!
-//! Not here: whether a page is free. Only its descriptor knows, under its latch.
+//! Not here: whether a page is free. Only its descriptor says so, under its latch.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::ops::Range;
@@ -48,7 +48,7 @@ struct Waiting {
     /// The end of the newest mini-transaction that has freed pages there.
     extents: FxHashMap<Extent, Lsn>,
     order: BTreeSet<(Lsn, Extent)>,
-    /// Tablespaces all of whose extents are looked at, once the checkpoint has passed an LSN.
+    /// Tablespaces all of whose extents are examined, once the checkpoint has passed an LSN.
     surveys: VecDeque<(Lsn, SpaceId, Range<u32>)>,
 }
 
@@ -64,7 +64,7 @@ impl Waiting {
                 continue;
             };
             let extent = Extent { space, number };
-            // Otherwise it has a turn of its own.
+            // Otherwise the extent is queued by itself.
             if !self.extents.contains_key(&extent) {
                 return Some(extent);
             }
@@ -94,7 +94,7 @@ impl Freed {
         }
     }
 
-    /// All pages of a tablespace: nobody knows which of them were freed before `lsn`.
+    /// All pages of a tablespace: it is unknown which of them were freed before `lsn`.
     pub fn survey(&self, space: SpaceId, pages: u32, lsn: Lsn) {
         self.waiting.lock().surveys.push_back((lsn, space, 0..pages.div_ceil(self.extent_pages)));
     }
@@ -114,7 +114,7 @@ impl Freed {
         Some(extent)
     }
 
-    /// Whether an extent that was taken waits again.
+    /// Whether an extent that was taken is queued again.
     pub fn waits(&self, extent: Extent) -> bool {
         self.waiting.lock().extents.contains_key(&extent)
     }

@@ -1,11 +1,11 @@
-//! The gate: everything that is written or synced passes it, and its first failure is the last thing that happens.
+//! The gate: every write and sync passes it, and the first failure ends all writing.
 //!
-//! After a failed write or sync nobody knows which bytes are durable, and asking again does not tell ("Can Applications
-//! Recover from fsync Failures?", USENIX ATC 2020): the kernel reports the error once and then calls the page clean. So
-//! the engine is *poisoned*: from then on it reads, and writes nothing; a restart recovers.
+//! After a failed write or sync it is unknown which bytes are durable, and a retry does not tell ("Can Applications
+//! Recover from fsync Failures?", USENIX ATC 2020): the kernel reports the error once and then marks the page clean. So
+//! the engine is *poisoned*: from then on it only reads; a restart recovers.
 //!
-//! That is enforced below the engine and not by it. [`Gate`] is a [`Disk`] around the real one; the log, the tablespaces,
-//! the doublewrite files and the checkpoint have no other way to a file.
+//! This is enforced below the engine. [`Gate`] is a [`Disk`] around the real one; the log, the tablespaces, the
+//! doublewrite files and the checkpoint have no other access to a file.
 //!
 //! ```text
 //!   cleaner      log writer     checkpoint            each call:   poisoned? -> refused
@@ -21,16 +21,16 @@
 //!
 //! * A call that begins after the first failure is refused and does not reach the disk.
 //! * A call that ends after the first failure is not reported as a success, though it may have been one.
-//! * Poisoning comes before the failure is returned to anybody, and before another sync of the same file begins: the
-//!   kernel tells an error to one of two concurrent syncs only, and the other one must not pass for a success.
-//! * What a thread sees of pages under a latch, it sees with the poisoning that came before the latch was released. So no
-//!   copy of a page that a mini-transaction has left half changed, by a panic, can be written.
+//! * Poisoning comes before the failure is returned to a caller, and before another sync of the same file begins: the
+//!   kernel reports an error to only one of two concurrent syncs, and the other one must not pass for a success.
+//! * A thread that sees a page under a latch also sees every poisoning that came before the latch was released. So no
+//!   copy of a page that a panic has left half changed can be written.
 //!
-//! A full disk is no failure here: nothing was lost, the caller takes its change back. A sync is different: what it was to
-//! make durable is in doubt whatever the reason was.
+//! A full disk is no failure here: nothing was lost, the caller reverts its change. A failed sync always poisons: what
+//! it covered is in doubt whatever the reason was.
 //!
 //! Not here: files that recovery never reads, such as the runs of a sort. Their owner uses the disk below
-//! (`Store::scratch_disk`), and their failure is that of a statement.
+//! (`Store::scratch_disk`), and their failure is an error of one statement.
 
 use std::fmt;
 use std::io::{self, ErrorKind};
@@ -42,13 +42,13 @@ use crate::error::{Error, Refused, Result};
 use crate::io::{Caching, Clock, DirectoryEntry, Disk, File, FileFacts, OpenMode, Write};
 use crate::sync::{self, Mutex, Rank};
 
-/// Threads that wait for something which a poisoned instance will never do.
+/// Threads that wait for an event that never comes once the instance is poisoned.
 pub trait Waiters: Send + Sync {
-    /// Wakes all of them; each looks at the [`Health`] again. The caller may hold locks below [`Rank::LogFlush`].
+    /// Wakes all of them; each checks the [`Health`] again. The caller may hold locks below [`Rank::LogFlush`].
     fn wake_all(&self);
 }
 
-/// Whether the instance may still write. Shared by all that write; once poisoned, for ever.
+/// Whether the instance may still write. Shared by all writers; once poisoned, for ever.
 pub struct Health {
     poisoned: AtomicBool,
     waiters: Mutex<Vec<Weak<dyn Waiters>>>,
@@ -76,8 +76,7 @@ impl Health {
         self.waiters.lock().push(waiters);
     }
 
-    /// Ends all writing and wakes every thread that waits for it. The first reason is logged; what fails after it is a
-    /// consequence.
+    /// Ends all writing and wakes every waiting thread. The first reason is logged; later failures are consequences.
     pub fn poison(&self, reason: &dyn fmt::Display) {
         if self.stop_writing(reason) {
             self.wake_waiters();
@@ -99,14 +98,14 @@ impl Health {
         waiters.iter().for_each(|waiters| waiters.wake_all());
     }
 
-    /// Ends writing because the instance is closed.
+    /// Ends writing because the instance closes.
     pub fn close(&self) {
         self.poisoned.store(true, Ordering::SeqCst);
         self.wake_waiters();
     }
 
-    /// Runs what undoes changes, and once more if a page could not be read: the next read may succeed, and no client should
-    /// lose its transaction to one that did not.
+    /// Runs an undo of changes, and once more if a page could not be read: the next read may succeed, and no client
+    /// should lose its transaction to a read that failed once.
     pub fn insist<T>(&self, mut undo: impl FnMut() -> Result<T>) -> Result<T> {
         match undo() {
             Err(Error::Io { .. }) if !self.is_poisoned() => undo(),
@@ -115,7 +114,7 @@ impl Health {
     }
 
     /// Poisons if an operation on names has failed (creating, renaming), so that the log and the directory disagree. A full
-    /// disk, or a name that is taken, is an ordinary error. Writes and syncs are judged by the [`Gate`].
+    /// disk, or a name that is taken, is an ordinary error. The [`Gate`] judges writes and syncs.
     pub fn judge<T>(&self, result: Result<T>) -> Result<T> {
         if let Err(error) = &result
             && matches!(error, Error::Io { .. })
@@ -125,12 +124,12 @@ impl Health {
         result
     }
 
-    /// Poisons if the thread unwinds while the guard is alive: others may wait for what it was to do.
+    /// Poisons if the thread unwinds while the guard is alive: other threads may wait for its work.
     pub fn poison_on_panic<'h>(&'h self, doing: &'h str) -> PanicGuard<'h> {
         PanicGuard { health: self, doing }
     }
 
-    /// Starts a thread of the engine. If it panics, the instance is poisoned: nobody waits for a thread that is gone.
+    /// Starts a thread of the engine. If it panics, the instance is poisoned: no thread waits for one that has ended.
     pub fn spawn(self: &Arc<Self>, name: &str, body: impl FnOnce() + Send + 'static) -> JoinHandle<()> {
         let (health, doing) = (self.clone(), name.to_owned());
         sync::spawn(name, move || {
@@ -169,7 +168,7 @@ impl Gate {
         result.map_err(|cause| named(path, cause))
     }
 
-    /// Changes names, unless nothing may be changed any more.
+    /// Changes names, unless the instance is poisoned.
     fn change<T>(&self, path: &str, change: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
         self.health.refuse()?;
         let result = self.named(path, change());
@@ -178,12 +177,12 @@ impl Gate {
     }
 }
 
-/// An error that says which file it is about.
+/// An error that names its file.
 fn named(path: &str, cause: io::Error) -> io::Error {
     io::Error::new(cause.kind(), format!("{path}: {cause}"))
 }
 
-/// Whether a failed write has put nothing in doubt: there was no room for it, or the file cannot be written that way.
+/// Whether a failed write leaves nothing in doubt: the disk was full, or the file cannot be written that way.
 fn is_ordinary(cause: &io::Error, untorn: bool) -> bool {
     match cause.kind() {
         ErrorKind::StorageFull | ErrorKind::QuotaExceeded => true,
@@ -272,7 +271,7 @@ struct GatedFile {
     /// For messages.
     path: Mutex<String>,
     health: Arc<Health>,
-    /// One sync of a file at a time, the judgement of its result included.
+    /// One sync of a file at a time, including the check of its result.
     syncing: Mutex<()>,
 }
 
@@ -443,7 +442,7 @@ mod tests {
 
     #[test]
     fn of_two_syncs_of_a_file_none_passes_when_one_fails() {
-        // The kernel tells the error to one of them; the other one waits for it.
+        // The kernel reports the error to one of them; the other one waits for it.
         let disk = SimDisk::new(1);
         let (_gate, file) = file(&disk, "a");
         file.write_at(0, &[1; 512]).unwrap();

@@ -1,8 +1,8 @@
-//! The one door to locks and threads: everything in this crate that waits for another thread comes through here.
+//! Locks and threads: every wait for another thread in this crate uses the types of this module.
 //!
 //! The order in which locks and latches may be taken is written down once, as [`Rank`], and is the order of the modules
-//! from the top. Whoever takes one holds only smaller ranks; debug builds check that at each acquisition, so a deadlock
-//! between latches shows as a failed assertion in a test and not as a hang in production.
+//! from the top. A thread that takes one holds only smaller ranks; debug builds check that at each acquisition, so a
+//! deadlock between latches shows as a failed assertion in a test and not as a hang in production.
 //!
 //! ```text
 //! Session .. Dictionary   long-lived, held over whole statements
@@ -21,11 +21,11 @@
 //!
 //! Invariants:
 //!
-//! * Whoever waits for a (transaction) lock holds no latch: [`assert_no_latches`].
+//! * A thread that waits for a (transaction) lock holds no latch: [`assert_no_latches`].
 //! * A latch is never held across a write or sync of a data file.
 //!
-//! A simulator runs one thread at a time, and changes it only where no latch is held (`lock::Scheduler`), so it needs no
-//! scheduler of ours: the `step()`s of the background work are its other threads.
+//! A simulator runs one thread at a time, and switches threads only where no latch is held (`lock::Scheduler`), so it
+//! needs no scheduler here: the `step()`s of the background work are its other threads.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -48,7 +48,7 @@ pub enum Rank {
     Page,
     /// A rollback segment or an undo log.
     Undo,
-    /// Who waits for which lock.
+    /// Which transaction waits for which lock.
     LockWait,
     /// The table of locks.
     Lock,
@@ -74,7 +74,7 @@ pub enum Rank {
 }
 
 impl Rank {
-    /// Whether several of the same rank may be held, in an order that the owner knows.
+    /// Whether several of the same rank may be held, in an order that their owner defines.
     #[cfg(debug_assertions)]
     fn stacks(self) -> bool {
         matches!(self, Rank::Page | Rank::Table | Rank::Index)
@@ -90,7 +90,7 @@ mod held {
         static HELD: RefCell<Vec<Rank>> = const { RefCell::new(Vec::new()) };
     }
 
-    /// What this thread holds; popped when dropped.
+    /// Records that this thread holds a rank; popped when dropped.
     #[derive(Debug)]
     pub struct Held(Rank);
 
@@ -113,7 +113,7 @@ mod held {
 
     impl Drop for Held {
         fn drop(&mut self) {
-            // The thread-local may be gone when a thread ends with guards in other thread-locals.
+            // The thread-local may be destroyed when a thread ends with guards in other thread-locals.
             let _ = HELD.try_with(|held| {
                 let mut held = held.borrow_mut();
                 if let Some(at) = held.iter().rposition(|&rank| rank == self.0) {
@@ -150,7 +150,7 @@ mod held {
 
 pub use held::Held;
 
-/// Asserts (in debug builds) that this thread holds no page latch: it is about to wait for something long.
+/// Asserts (in debug builds) that this thread holds no page latch: it is about to start a long wait.
 #[inline]
 pub fn assert_no_latches(what: &str) {
     debug_assert!(!held::any(Rank::Page), "{what} while a page latch is held");
@@ -281,7 +281,7 @@ impl<T> DerefMut for WriteGuard<'_, T> {
     }
 }
 
-/// A condition to wait for, with a [`Mutex`].
+/// A condition variable, used with a [`Mutex`].
 #[derive(Debug, Default)]
 pub struct Condvar {
     inner: parking_lot::Condvar,
@@ -296,7 +296,7 @@ impl Condvar {
         self.inner.wait(&mut guard.inner);
     }
 
-    /// True if the time is over.
+    /// True on timeout.
     pub fn wait_for<T>(&self, guard: &mut MutexGuard<'_, T>, limit: Duration) -> bool {
         self.inner.wait_for(&mut guard.inner, limit).timed_out()
     }
@@ -314,11 +314,11 @@ impl Condvar {
 
 /// Starts a named thread.
 pub fn spawn(name: &str, body: impl FnOnce() + Send + 'static) -> std::thread::JoinHandle<()> {
-    // A thread that cannot be started leaves an instance that cannot work: the process says so and ends.
+    // Without the thread the instance cannot work: the process reports it and ends.
     std::thread::Builder::new().name(name.into()).spawn(body).expect("start a thread")
 }
 
-/// Does the same with each item, each on a thread of its own, and waits for all. A single item needs no thread.
+/// Runs the same closure on each item, each on a thread of its own, and waits for all. A single item needs no thread.
 pub fn in_parallel<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
     if items.len() <= 1 {
         return items.iter().map(work).collect();
@@ -330,7 +330,7 @@ pub fn in_parallel<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync)
     })
 }
 
-/// Keeps a value on cache lines of its own, so that two cores do not fight over neighbours.
+/// Keeps a value on cache lines of its own, to avoid false sharing.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub struct Padded<T>(pub T);
@@ -343,7 +343,7 @@ impl<T> Deref for Padded<T> {
     }
 }
 
-/// Counts events. The order of counts between threads means nothing, so they cost next to nothing.
+/// Counts events. Counts are not ordered between threads, so they cost next to nothing.
 #[derive(Debug, Default)]
 pub struct Counter(AtomicU64);
 

@@ -1,8 +1,8 @@
-//! Files of dropped tables, given back to the filesystem bit by bit.
+//! Files of dropped tables, removed in slices.
 //!
-//! Removing a large file is one call, and a long one: a punched table of some gigabytes has a hundred thousand extents, and
-//! while the filesystem frees them all in one go, commits that wait for its journal stand still. So DROP only moves such a
-//! file out of sight, and a background step cuts it from the end:
+//! Removing a large file is one call, and a long one: a punched table of some gigabytes has a hundred thousand extents,
+//! and while the filesystem frees them all, commits that wait for its journal stall. So DROP only renames such a file,
+//! and a background step truncates it from the end:
 //!
 //! ```text
 //!   db/t.ibd --rename--> #dropped-7 --truncate--> #dropped-7 --truncate--> ... --unlink--> gone
@@ -10,18 +10,17 @@
 //! ```
 //!
 //! Its pages leave the pool in the same steps. They do no harm until then: a cleaner does not write a page whose
-//! tablespace is forgotten, and nobody asks for it again, for the number of a tablespace is never used twice.
+//! tablespace is forgotten, and no thread requests it, because the number of a tablespace is never used twice.
 //!
-//! The log knows nothing of this. It says that the file was deleted; whatever has the name of a dropped file when an
-//! instance opens is the rest of a drop that a stop interrupted, and is cut further.
+//! The log records only that the file was deleted. A file that has the name of a dropped one when an instance opens is
+//! the rest of an interrupted drop, and is truncated further.
 //!
 //! Invariants:
 //!
 //! * A step is bounded: by time, and where a clock stands still, by the number of slices.
-//! * A file that is small enough to go in one slice is removed at once; so a database of many small tables costs one
-//!   directory entry less each.
+//! * A file that fits one slice is removed at once; so dropping a small table costs no second directory entry.
 //!
-//! Not here: who may drop what, and when nobody uses it any more; that is the dictionary's.
+//! Not here: which session may drop what, and when a table is unused; the dictionary decides that.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -37,24 +36,24 @@ use crate::sync::{Counter, Mutex, Rank};
 /// How the names of dropped files begin. No database has such a directory, and no tablespace such a file.
 const PREFIX: &str = "#dropped-";
 
-/// How long a step goes on beginning slices.
+/// How long a step goes on starting slices.
 pub const STEP_TIME: Duration = Duration::from_millis(10);
 
 /// Slices in a step, at most.
 const SLICES_MAX: usize = if cfg!(test) { 2 } else { 64 };
 
-/// Frames looked at in one slice.
+/// Frames examined in one slice.
 const FRAMES: usize = if cfg!(test) { 16 } else { 8192 };
 
-/// A dropped tablespace that is not gone entirely.
+/// A dropped tablespace that is not removed entirely.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dropped {
     pub space: SpaceId,
-    /// The file as it is named now; none if it is gone already, and only pages in the pool are left.
+    /// The current name of the file; none if it is removed already, and only pages in the pool are left.
     pub path: Option<String>,
-    /// Its length now.
+    /// Its current length.
     pub file_bytes: u64,
-    /// The first frame of the pool that has not been looked at.
+    /// The first frame of the pool that has not been examined.
     next_frame: usize,
 }
 
@@ -63,7 +62,7 @@ pub struct Trash {
     disk: Arc<dyn Disk>,
     slice_bytes: u64,
     queue: Mutex<VecDeque<Dropped>>,
-    /// Files that are gone.
+    /// Files that have been removed.
     pub files_removed: Counter,
     pub slices: Counter,
 }
@@ -79,8 +78,8 @@ impl Trash {
         }
     }
 
-    /// Takes the file of a tablespace away, durably. A file that is not there is fine: somebody was here before. Nobody
-    /// uses its pages any more, and its tablespace is forgotten; those in the pool are thrown away in later steps.
+    /// Removes the file of a tablespace, durably. A missing file is fine: an earlier call has removed it. The caller
+    /// guarantees that its pages are unused and its tablespace is forgotten; later steps discard those in the pool.
     pub fn throw(&self, space: SpaceId, path: &str) -> Result<()> {
         let (path, file_bytes) = match put_aside(&*self.disk, space, path, self.slice_bytes)? {
             Some((path, bytes)) => (Some(path), bytes),
@@ -93,7 +92,7 @@ impl Trash {
         Ok(())
     }
 
-    /// Takes up what an earlier life of the instance left.
+    /// Takes over dropped files that an earlier run of the instance left.
     pub fn find(&self) -> Result<()> {
         for entry in self.disk.list("").map_err(Error::io("list the data directory"))? {
             let number = entry.name.strip_prefix(PREFIX).and_then(|number| number.parse().ok());
@@ -106,12 +105,12 @@ impl Trash {
         Ok(())
     }
 
-    /// What waits, the next one first.
+    /// The dropped tablespaces that are left, the next one first.
     pub fn waiting(&self) -> Vec<Dropped> {
         self.queue.lock().iter().cloned().collect()
     }
 
-    /// Cuts files for about `limit`. True if there is more to do. For one thread at a time.
+    /// Truncates files for about `limit`. True if there is more to do. For one thread at a time.
     pub fn step(&self, pool: &Pool, limit: Duration) -> Result<bool> {
         let begin = self.disk.clock().now();
         for _ in 0..SLICES_MAX {
@@ -125,7 +124,7 @@ impl Trash {
                 }
                 Ok(false) => queue[0] = dropped,
                 Err(error) => {
-                    // The file has no table any more: it costs its room until the next start, nothing else.
+                    // The file has no table any more: until the next start it only occupies space.
                     let dropped = queue.pop_front();
                     drop(queue);
                     tracing::warn!("remove the dropped file {:?}: {error}", dropped.and_then(|dropped| dropped.path));
@@ -162,8 +161,8 @@ impl Trash {
     }
 }
 
-/// Moves a tablespace's file out of the way, durably: under the name of a dropped file, with its length. None if the file
-/// was small enough to be removed at once, or is gone.
+/// Renames a tablespace's file, durably, to the name of a dropped file, and returns that with its length. None if the
+/// file was small enough to be removed at once, or is missing.
 pub fn put_aside(disk: &dyn Disk, space: SpaceId, path: &str, slice_bytes: u64) -> Result<Option<(String, u64)>> {
     let file = match disk.open(path, OpenMode::Read, Caching::Cached) {
         Ok(file) => file,
@@ -192,7 +191,7 @@ pub fn put_aside(disk: &dyn Disk, space: SpaceId, path: &str, slice_bytes: u64) 
     Ok(Some((aside, file_bytes)))
 }
 
-/// Removes a file, durably. One that is not there is fine.
+/// Removes a file, durably. A missing file is fine.
 fn remove(disk: &dyn Disk, path: &str) -> Result<()> {
     match disk.remove(path) {
         Err(cause) if cause.kind() != std::io::ErrorKind::NotFound => {

@@ -203,7 +203,7 @@ impl Flusher {
     fn choose_listed(&mut self, pool: &Pool, aim: Aim, pages_max: usize) {
         self.candidates.clear();
         let neighbours = pool.flush_neighbors();
-        // With neighbours, some room is for them.
+        // With neighbours, some of the batch is reserved for them.
         let seeds_max = if neighbours == 0 { pages_max } else { pages_max.div_ceil(4) };
         {
             let list = pool.flush_list.lock();
@@ -225,7 +225,7 @@ impl Flusher {
         if neighbours != 0 {
             self.choose_neighbours(pool, neighbours == 1, pages_max);
         }
-        // Neighbours on disk one after the other.
+        // In disk order, so that neighbours follow each other.
         self.candidates.sort_unstable_by_key(|candidate| candidate.fold);
     }
 
@@ -271,7 +271,7 @@ impl Flusher {
                 frame.writing.store(false, Ordering::Release);
                 continue;
             };
-            // What was freed there is being punched: the page waits for its next turn.
+            // Free pages there are being punched: the page is flushed in a later batch.
             let releasing = |page: &PageId| pool.spaces.get(page.space).is_some_and(|space| space.releases(page.page));
             let page =
                 frame.page().filter(|page| page.fold() == candidate.fold && frame.is_dirty() && !releasing(page));
@@ -280,12 +280,12 @@ impl Flusher {
                 continue;
             };
             self.plain.copy_from_slice(&latch);
-            // Under the latch, so that no change gets lost between the copy and the page being clean.
+            // Under the latch, so that no change is lost between the copy and the page becoming clean.
             let oldest = pool.flush_list.lock().take(&pool.frames, candidate.frame, self.index);
             let oldest = oldest.expect("the frame is dirty");
             self.taken.push((candidate.frame, oldest));
             drop(latch);
-            // Without its tablespace, which is being dropped, a page is clean as it is.
+            // Its tablespace is being dropped: the page counts as clean.
             if let Some(space) = pool.spaces.get(page.space) {
                 self.batch.add(space, &mut self.plain, oldest);
             }
@@ -308,7 +308,7 @@ impl Flusher {
             }
             let begin = pool.now();
             let punches = &pool.spaces.counters().punches;
-            // Another cleaner's punches of the same moment are counted here too.
+            // Concurrent punches of other cleaners are counted here too.
             let punched = punches.get();
             let written = self.batch.write()?;
             self.counters.punches.add(punches.get() - punched);
@@ -317,8 +317,8 @@ impl Flusher {
             if written == Written::All {
                 return Ok(());
             }
-            // Once in a file's life: it has refused to be written untorn. The copies of what was written so far may be
-            // overwritten by the next ones.
+            // Once in a file's life: it has refused to be written untorn. The doublewrite copies of the pages written
+            // so far may be overwritten by the next ones.
             let mut synced = None;
             for space in self.batch.pages().iter().map(|page| &page.space) {
                 if synced.replace(space.id()) != Some(space.id()) {
@@ -351,7 +351,7 @@ impl Flusher {
 /// Marks a frame as being written, unless another cleaner has.
 fn choose(pool: &Pool, index: u32, candidates: &mut Vec<Candidate>) {
     let frame = pool.frames.header(index);
-    // A dirty frame keeps its page: so the id is right.
+    // A dirty frame keeps its page, so the id is right.
     if let Some(page) = frame.page()
         && !frame.writing.swap(true, Ordering::AcqRel)
     {

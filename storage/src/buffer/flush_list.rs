@@ -1,4 +1,4 @@
-//! The flush list: which frames are dirty, what is on its way to disk, and what is written but not durable yet.
+//! The flush list: which frames are dirty, which pages are being written, and which are written but not durable yet.
 //!
 //! ```text
 //!   listed (oldest LSN first)        batches              written             syncing
@@ -8,12 +8,13 @@
 //!                         the checkpoint is the smallest of all: 7
 //! ```
 //!
-//! A sync covers the pages of all cleaners at once, so that each tablespace is synced once however many cleaners wrote to
-//! it, and no cleaner stops writing meanwhile: what is written when it begins moves from `written` to `syncing`, and is durable
-//! when it ends. A round of syncs that fails never ends: what it was to make durable holds the checkpoint for ever.
+//! A sync covers the pages of all cleaners, so that each tablespace is synced once however many cleaners wrote to it,
+//! and no cleaner stops writing meanwhile. Pages written before it begins move from `written` to `syncing`, and are
+//! durable when it ends. A round of syncs that fails never ends: the pages that it covers hold the checkpoint for ever.
 //!
-//! Each cleaner has two doublewrite files. Batches go to one of them until a sync begins; then the other takes over (if
-//! it is clean), and the first may be overwritten when the sync is over. Only a cleaner whose files are both in use waits.
+//! Each cleaner has two doublewrite files. Batches go to one of them until a sync begins; then batches go to the other
+//! (if it is clean), and the first may be overwritten when the sync is over. Only a cleaner whose files are both in use
+//! waits.
 //!
 //! Invariants:
 //!
@@ -31,22 +32,22 @@ use crate::tablespace::Tablespace;
 
 const NONE: u32 = u32::MAX;
 
-/// The dirty frames in the order of their oldest LSN, and what is on its way.
+/// The dirty frames in the order of their oldest LSN, and the pages being written or synced.
 pub struct FlushList {
     links: Vec<(u32, u32)>,
     head: u32,
     tail: u32,
-    /// Read by others without the list's mutex.
+    /// Other threads read it without the list's mutex.
     count: Arc<AtomicUsize>,
-    /// The listed frames of each tablespace, in no order: to write one tablespace without going through all.
+    /// The listed frames of each tablespace, in no order: to write one tablespace without scanning the whole list.
     of_space: FxHashMap<SpaceId, u32>,
     space_links: Vec<SpaceLink>,
     unsynced_of: Vec<Unsynced>,
-    /// The oldest LSN of what the round of syncs under way covers; `None` if there is no round.
+    /// The oldest LSN of the pages that the current round of syncs covers; `None` if there is no round.
     syncing: Option<Lsn>,
 }
 
-/// A round of syncs. Without [`FlushList::end_sync`] there is no other one.
+/// A round of syncs. The next one cannot begin before [`FlushList::end_sync`].
 #[must_use]
 pub struct SyncRound {
     /// Each once.
@@ -64,15 +65,15 @@ struct SpaceLink {
 /// The tablespace of frames that are not listed.
 const NO_SPACE: SpaceId = SpaceId(u32::MAX);
 
-/// What one flusher has taken from the list and no sync has covered.
+/// Pages that one flusher has taken from the list and no sync has covered.
 struct Unsynced {
-    /// The oldest LSN of the batch under way.
+    /// The oldest LSN of the batch being written.
     batch: Lsn,
-    /// The doublewrite file of the batch under way.
+    /// The doublewrite file of the batch being written.
     batch_file: Option<usize>,
     /// The oldest LSN of the batches written.
     written: Lsn,
-    /// Where they were written to.
+    /// The tablespaces that they were written to.
     spaces: Vec<Arc<Tablespace>>,
     files: [FileState; 2],
     /// The doublewrite file that batches go to.
@@ -81,11 +82,11 @@ struct Unsynced {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum FileState {
-    /// What is in it is not needed.
+    /// Its content is not needed.
     Clean,
     /// It holds copies of pages that are not synced.
     Needed,
-    /// As `Needed`; the sync under way makes it clean.
+    /// As `Needed`; the current sync makes it clean.
     Syncing,
 }
 
@@ -116,20 +117,20 @@ impl FlushList {
         }
     }
 
-    /// Opens the account of another flusher; returns its number.
+    /// Registers another flusher; returns its number.
     pub fn add_flusher(&mut self) -> usize {
         self.unsynced_of.push(Unsynced::none());
         self.unsynced_of.len() - 1
     }
 
-    /// Appends a clean frame. LSNs rise, so the tail is its place.
+    /// Appends a clean frame. LSNs rise, so it belongs at the tail.
     pub fn push(&mut self, frames: &Frames, index: u32, oldest: Lsn) {
         debug_assert!(!frames.header(index).is_dirty(), "a frame is in the list once");
         self.insert_after(frames, self.tail, index);
         frames.header(index).set_oldest_lsn(Some(oldest));
     }
 
-    /// Puts a frame, dirty or not, in front of all: what recovery brought up is as old as the checkpoint.
+    /// Puts a frame, dirty or not, in front of all: a page that recovery brought up is as old as the checkpoint.
     pub fn put_first(&mut self, frames: &Frames, index: u32, oldest: Lsn) {
         debug_assert!(self.oldest_listed(frames).is_none_or(|first| oldest <= first), "nothing is older");
         self.remove(frames, index);
@@ -204,7 +205,7 @@ impl FlushList {
         std::iter::successors(self.first(), |index| self.next(*index))
     }
 
-    /// Takes a frame out, if it is in: it is clean then. Returns its oldest LSN.
+    /// Removes a frame, if it is listed: it is clean then. Returns its oldest LSN.
     pub fn remove(&mut self, frames: &Frames, index: u32) -> Option<Lsn> {
         let oldest = frames.header(index).oldest_lsn()?;
         let (prev, next) = self.links[index as usize];
@@ -238,7 +239,7 @@ impl FlushList {
         (next != NONE).then_some(next)
     }
 
-    /// Of the frames in the list, the oldest LSN.
+    /// The oldest LSN of the listed frames.
     pub fn oldest_listed(&self, frames: &Frames) -> Option<Lsn> {
         (self.head != NONE).then(|| frames.header(self.head).oldest_lsn().expect("listed frames are dirty"))
     }
@@ -252,7 +253,7 @@ impl FlushList {
 
     // Batches
 
-    /// Takes a dirty frame out for a flusher's batch. Returns its oldest LSN.
+    /// Removes a dirty frame for a flusher's batch. Returns its oldest LSN.
     pub fn take(&mut self, frames: &Frames, index: u32, flusher: usize) -> Option<Lsn> {
         let oldest = self.remove(frames, index)?;
         let batch = &mut self.unsynced_of[flusher].batch;
@@ -270,7 +271,7 @@ impl FlushList {
         (unsynced.current, was_clean)
     }
 
-    /// The file that `begin_batch` named is full: the batch waits for a sync, which names the other one.
+    /// The file that `begin_batch` named is full: the batch waits for a sync, and then goes to the other file.
     pub fn leave_file(&mut self, flusher: usize) {
         self.unsynced_of[flusher].batch_file = None;
     }
@@ -292,8 +293,8 @@ impl FlushList {
 
     // Rounds of syncs, one at a time
 
-    /// The tablespaces to sync. What is written later belongs to the next round. `None` while a round has not ended, be it
-    /// under way or failed.
+    /// The tablespaces to sync. Pages written later belong to the next round. `None` while a round has not ended,
+    /// because it still runs or has failed.
     pub fn begin_sync(&mut self) -> Option<SyncRound> {
         if self.syncing.is_some() {
             return None;
@@ -336,7 +337,7 @@ impl FlushList {
         }
     }
 
-    /// Whether anything is written and not synced.
+    /// Whether any page is written and not synced.
     pub fn owes_sync(&self) -> bool {
         self.unsynced_of.iter().any(|unsynced| !unsynced.spaces.is_empty())
     }
@@ -428,12 +429,12 @@ mod tests {
         };
         assert_eq!(batch(&mut list), (0, true));
         assert_eq!(batch(&mut list), (0, false));
-        // While a sync is under way, batches go to the other file, and stay there.
+        // While a sync runs, batches go to the other file, and stay there.
         let round = list.begin_sync().unwrap();
         assert_eq!(batch(&mut list), (1, true));
         list.end_sync(round);
         assert_eq!(batch(&mut list), (1, false));
-        // A batch that was under way when the sync began is not covered: its file stays as it is ...
+        // A batch that was being written when the sync began is not covered: its file stays needed ...
         assert_eq!(list.begin_batch(flusher), (1, false));
         let round = list.begin_sync().unwrap();
         list.end_batch(flusher, std::iter::empty(), false);

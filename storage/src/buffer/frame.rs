@@ -6,9 +6,9 @@
 //! The latch is the only way to a page's bytes: [`SharedLatch`] reads, [`ExclusiveLatch`] writes. Both are plain values
 //! that unlatch when dropped, and may be kept in any order.
 //!
-//! A latch is wanted for a *page*, but is taken on a *frame*, which may have changed its page while one waited. So the
-//! page id is compared when the latch is there. And one waits in slices: a thread that waits for a frame which was given
-//! to another page would wait outside the latch order.
+//! A thread wants to latch a *page*, but latches a *frame*, which may have changed its page while the thread waited. So
+//! the page id is compared once the latch is acquired. And the wait is sliced: a thread that waits for a frame which
+//! now holds another page would wait outside the latch order.
 
 use std::ffi::c_void;
 use std::ops::Deref;
@@ -25,10 +25,10 @@ use super::witness;
 use crate::error::{Error, Result};
 use crate::sync::{Held, Rank};
 
-/// How long to wait for a frame's latch before looking whether it still holds the page.
+/// How long to wait for a frame's latch before checking whether it still holds the page.
 const PATIENCE: Duration = Duration::from_millis(5);
 
-/// The id of a frame without a page. Not the fold of any page: page numbers stop before.
+/// The id of a frame without a page. No page folds to it: page numbers stop before.
 const NO_PAGE: u64 = u64::MAX;
 
 /// The header of a frame.
@@ -41,7 +41,7 @@ pub struct Frame {
     /// Start of the first mini-transaction that is not on disk; 0 if the page is clean. Changed under the flush list's
     /// mutex.
     oldest_lsn: AtomicU64,
-    /// A copy is on its way to disk.
+    /// A copy is being written to disk.
     pub writing: AtomicBool,
     /// Used since the LRU last looked, see `lru`.
     pub used: AtomicU8,
@@ -98,7 +98,7 @@ unsafe impl Sync for Frames {}
 impl Frames {
     pub fn new(count: usize, page_bytes: usize) -> Result<Frames> {
         let memory_bytes = count * page_bytes;
-        // SAFETY: a fresh private mapping at an address of the kernel's choice touches nobody's memory.
+        // SAFETY: a fresh private mapping at an address of the kernel's choice overlaps no other memory in use.
         let mapping = unsafe {
             rustix::mm::mmap_anonymous(
                 std::ptr::null_mut(),
@@ -108,7 +108,7 @@ impl Frames {
             )
         };
         let mapping = mapping.map_err(|cause| Error::from_io("map the buffer pool", cause.into()))?;
-        // Only advice; without huge pages the pool is slower and works.
+        // Only advice; without huge pages the pool works, but slower.
         // SAFETY: the range is the mapping just made; the advice changes no content.
         let _ = unsafe { rustix::mm::madvise(mapping, memory_bytes, Advice::LinuxHugepage) };
         let header = |_| Frame {
@@ -144,7 +144,7 @@ impl Frames {
         unsafe { self.memory.as_ptr().add(index as usize * self.page_bytes) }
     }
 
-    /// Latches a frame shared, if it holds (still) the page.
+    /// Latches a frame shared, if it (still) holds the page.
     #[inline]
     pub fn latch_shared(&self, index: u32, page: PageId) -> Option<SharedLatch<'_>> {
         let frame = self.header(index);
@@ -162,7 +162,7 @@ impl Frames {
         frame.holds(page).then_some(latch)
     }
 
-    /// Latches a frame exclusively, if it holds (still) the page.
+    /// Latches a frame exclusively, if it (still) holds the page.
     #[inline]
     pub fn latch_exclusive(&self, index: u32, page: PageId) -> Option<ExclusiveLatch<'_>> {
         let frame = self.header(index);
@@ -194,7 +194,7 @@ impl Frames {
         taken.then(|| ExclusiveLatch { frames: self, index, _held: Held::enter(Rank::Page, false) })
     }
 
-    /// Latches a frame that is free: others have it for a moment only, to see that their page is gone.
+    /// Latches a free frame: other threads hold its latch only briefly, to find out that their page is gone.
     pub fn latch_free(&self, index: u32) -> ExclusiveLatch<'_> {
         let held = Held::enter(Rank::Page, false);
         self.header(index).latch.lock_exclusive();
@@ -204,7 +204,7 @@ impl Frames {
 
 impl Drop for Frames {
     fn drop(&mut self) {
-        // SAFETY: the mapping of `new`; latches borrow `self`, so nobody reaches into it any more.
+        // SAFETY: the mapping of `new`; latches borrow `self`, so no reference into it is left.
         let _ = unsafe { rustix::mm::munmap(self.memory.as_ptr().cast::<c_void>(), self.memory_bytes) };
     }
 }
@@ -265,11 +265,11 @@ impl<'p> ExclusiveLatch<'p> {
 
     #[inline]
     pub fn bytes_mut(&mut self) -> &mut [u8] {
-        // SAFETY: the latch keeps everybody else out as long as `self` lives, and the frame lies in the mapping.
+        // SAFETY: the latch excludes all other threads as long as `self` lives, and the frame lies in the mapping.
         unsafe { std::slice::from_raw_parts_mut(self.frames.bytes(self.index), self.frames.page_bytes) }
     }
 
-    /// Tells those who come back with a hint that what they saw is no more.
+    /// Invalidates the hints of readers that saw the earlier content.
     #[inline]
     pub fn advance_clock(&self) {
         let clock = &self.frame().clock;
@@ -282,10 +282,10 @@ impl<'p> ExclusiveLatch<'p> {
         self.advance_clock();
     }
 
-    /// Lets other readers in.
+    /// Downgrades the latch, so that other readers may enter.
     pub fn into_shared(self) -> SharedLatch<'p> {
         let (frames, index) = (self.frames, self.index);
-        // The drop would unlatch; the debug entry of the rank is made anew.
+        // The drop would unlatch; the debug entry of the rank is created anew.
         let held = Held::enter(Rank::Page, false);
         // SAFETY: the latch is held exclusively, by this thread; from here on it is held shared.
         unsafe { self.frame().latch.downgrade() };

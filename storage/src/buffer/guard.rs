@@ -13,7 +13,7 @@ pub struct SharedGuard<'s> {
     latch: SharedLatch<'s>,
 }
 
-/// Where a page was last seen, for coming back without a search: see `Store::try_reacquire`.
+/// Where a page was last seen, to return to it without a search: see `Store::try_reacquire`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FrameHint {
     pub frame: u32,
@@ -37,7 +37,7 @@ impl<'s> SharedGuard<'s> {
         FrameHint { frame: self.latch.index(), clock: self.latch.frame().clock() }
     }
 
-    /// The same of a record.
+    /// The same for a record.
     #[inline]
     pub fn place_of(&self, origin: u16) -> RowPlace {
         let FrameHint { frame, clock } = self.hint();

@@ -1,4 +1,4 @@
-//! Which page leaves next: a least-recently-used list with a midpoint.
+//! The eviction order: a least-recently-used list with a midpoint.
 //!
 //! ```text
 //!    young (most used)                midpoint        old                     tail
@@ -10,14 +10,14 @@
 //! used again some time after it was loaded (`old_blocks_ms`, so that the many rows a scan reads from it do not count)
 //! becomes young.
 //!
-//! A reader does not touch the lists. It leaves a mark on the frame ([`Lru::touch`], mostly a single load), and the lists
-//! are put in order when frames are wanted: at the tail a marked page is moved to the front instead of evicted, at the
-//! midpoint a marked page stays young. So it is a clock within each part, and its cost is paid by misses.
+//! A reader does not touch the lists. It sets a mark on the frame ([`Lru::touch`], mostly a single load), and the lists
+//! are reordered when frames are needed: at the tail a marked page is moved to the front instead of evicted, at the
+//! midpoint a marked page stays young. So each part works as a clock, and misses pay its cost.
 //!
-//! In a large pool that is much used, nearly all pages are marked, and thousands would be moved before a victim is found. So
-//! the mutex is held for a bounded number of looks ([`LOOKS_MAX`]): the lists are put in order over several calls.
+//! In a large, busy pool nearly all pages are marked, and thousands would be moved before a victim is found. So the
+//! mutex is held for a bounded number of looks ([`LOOKS_MAX`]): the lists are reordered over several calls.
 //!
-//! Page cleaners take the tail in chunks, from a common cursor that moves up the list: each chunk is one cleaner's.
+//! Page cleaners take the tail in chunks, from a common cursor that moves up the list: no two get the same chunk.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -29,8 +29,8 @@ const NONE: u32 = u32::MAX;
 /// The cursor has reached the midpoint.
 const TOP: u32 = u32::MAX - 1;
 
-/// Pages that are looked at, or moved, while the mutex is held. For more victims than a half of this, twice as many as are
-/// wanted.
+/// Pages that are examined, or moved, while the mutex is held. For more victims than a half of this, twice as many as
+/// requested.
 const LOOKS_MAX: usize = 512;
 
 /// A tick of the LRU's coarse clock.
@@ -41,7 +41,7 @@ pub struct Lru {
     lists: Mutex<Lists>,
     free: Mutex<Vec<u32>>,
     tick: AtomicU32,
-    /// Ticks between loading and the use that makes young.
+    /// Ticks between loading a page and the first use that makes it young.
     old_ticks: AtomicU32,
 }
 
@@ -175,12 +175,12 @@ impl Lru {
         old.push_front(links, index, Place::Old);
     }
 
-    /// Takes a page out of its list.
+    /// Removes a page from its list.
     pub fn remove(&self, index: u32) {
         self.lists.lock().remove(index);
     }
 
-    /// Takes pages out of their lists; their frames are free.
+    /// Removes pages from their lists; their frames are free.
     pub fn release(&self, frames: &[u32]) {
         if frames.is_empty() {
             return;
@@ -195,7 +195,7 @@ impl Lru {
     }
 
     /// The next frames of the old part, from the tail up, that were not used lately: at most `count`, and none that
-    /// another call had since the last [`Lru::rewind`]. Empty when the old part has been gone through; then the next call
+    /// another call received since the last [`Lru::rewind`]. Empty at the end of the old part; then the next call
     /// begins at the tail again.
     pub fn next_chunk(&self, frames: &Frames, count: usize, chunk: &mut Vec<u32>) {
         chunk.clear();
@@ -224,8 +224,8 @@ impl Lru {
         self.lists.lock().cursor = NONE;
     }
 
-    /// The frames that should leave next, at most `count` of them, the first one first. They stay in the list: whoever
-    /// evicts one removes it. False: these are all there are.
+    /// The frames to evict next, at most `count` of them, in order. They stay in the list: the thread that evicts one
+    /// removes it. False: these are all there are.
     pub fn victims(&self, frames: &Frames, count: usize, victims: &mut Vec<u32>) -> bool {
         victims.clear();
         let mut lists = self.lists.lock();
@@ -242,7 +242,7 @@ impl Lru {
 }
 
 impl Lists {
-    /// Looks at a page of the old part: a marked one becomes young and unmarked (so this ends), another one a victim.
+    /// Examines a page of the old part: a marked one becomes young and unmarked (so this ends), another one a victim.
     /// Returns the one before it.
     fn look(&mut self, frames: &Frames, at: u32, victims: &mut Vec<u32>) -> u32 {
         let prev = self.links[at as usize].prev;
@@ -258,8 +258,8 @@ impl Lists {
         prev
     }
 
-    /// Looks at pages of the old part from `at` on, until there are `count` victims, or for as long as the mutex may be
-    /// held. Returns the next one to look at.
+    /// Examines pages of the old part from `at` on, until there are `count` victims, or for as long as the mutex may be
+    /// held. Returns the next one to examine.
     fn look_at_many(&mut self, frames: &Frames, mut at: u32, count: usize, victims: &mut Vec<u32>) -> u32 {
         let mut looks = LOOKS_MAX.max(2 * count);
         while at != NONE && victims.len() < count && looks > 0 {
@@ -281,11 +281,12 @@ impl Lists {
         }
     }
 
-    /// Moves the end of the young part behind the midpoint until the old part has its share, with so many looks at most.
+    /// Moves the end of the young part behind the midpoint until the old part has its share, with at most so many
+    /// looks.
     fn balance(&mut self, frames: &Frames, looks_max: usize) {
         let Lists { links, young, old, old_pct, .. } = self;
         let wanted = (young.count + old.count) * *old_pct as usize / 100;
-        // Every young page is looked at once at most: marked ones go to the front, unmarked.
+        // Every young page is examined once at most: marked ones go to the front, unmarked.
         let mut looks = young.count.min(looks_max);
         while old.count < wanted && looks > 0 {
             looks -= 1;
@@ -377,7 +378,8 @@ mod tests {
         assert_eq!(lru.free_count(), 4);
     }
 
-    /// All pages are marked, as in a pool that has what its users want: victims are found without looking at all of them.
+    /// All pages are marked, as in a pool that holds the whole working set: victims are found without examining every
+    /// page.
     #[test]
     fn a_search_for_victims_moves_a_bounded_number_of_pages() {
         const PAGES: usize = 20 * LOOKS_MAX;

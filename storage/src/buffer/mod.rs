@@ -1,8 +1,8 @@
 //! The buffer pool: pages in memory, off the heap.
 //!
 //! A *frame* is a piece of memory that holds a page, with a header (latch, page id, modify clock, oldest LSN). The pool
-//! finds the frame of a page, reads the page if it has none, and takes frames back from pages that were not used for
-//! long.
+//! looks up the frame of a page, reads the page into a free frame if it has none, and evicts pages that were not used
+//! for long.
 //!
 //! ```text
 //!            take                 read                 commit of an mtr
@@ -14,19 +14,19 @@
 //!                                               +------ write done ----- writing
 //! ```
 //!
-//! [`frame`] owns memory and latches, [`pool`] the page table and its misses, [`lru`] the order of leaving,
-//! [`flush_list`] the dirty pages, [`flush`] their way to disk, [`pace`] its speed, [`signals`] who calls whom,
-//! [`read_ahead`] what will be wanted soon and [`compressed_cache`] where it waits, [`guard`] what a reader holds; [`witness`] tells
-//! tests who latched what.
+//! [`frame`] owns memory and latches, [`pool`] the page table and its misses, [`lru`] the eviction order,
+//! [`flush_list`] the dirty pages, [`flush`] writes them, [`pace`] sets the rate, [`cleaner_signals`] wakes cleaners
+//! and waiters, [`read_ahead`] reads what will be requested soon into [`compressed_cache`], [`guard`] is what a reader
+//! holds; [`witness`] records for tests which pages a thread latched.
 //!
 //! Invariants:
 //!
-//! * A page is in at most one frame. Its frame changes owner only under the frame's exclusive latch; so whoever has the
-//!   latch compares the page id once, and is sure. There are no pins.
+//! * A page is in at most one frame. A frame changes its page only under the frame's exclusive latch; so a thread that
+//!   holds the latch compares the page id once, and is sure. There are no pins.
 //! * A frame that is dirty or being written is not evicted.
 //! * The flush list holds exactly the dirty frames, in the order in which they became dirty, which is that of their
 //!   oldest LSN.
-//! * One page has one writer at a time (`writing`).
+//! * At most one thread writes a page at a time (`writing`).
 
 pub mod witness;
 

@@ -1,14 +1,14 @@
 //! How fast the page cleaners should go.
 //!
-//! A page that is written late is written once for many changes, so as little as possible is written while nothing
-//! presses. Three things do:
+//! A page that is written late is written once for many changes, so as little as possible is written unless there is
+//! pressure. Three things create it:
 //!
-//! * the log: behind a full ring everybody waits, so the rate rises with its age, late but steeply;
+//! * the log: all writers wait when the ring is full, so the rate rises with its age, late but steeply;
 //! * the share of dirty pages: when the pool is full of them, a reader has to wait for a write;
-//! * idleness: a server without work gets everything clean, so that a restart finds little to do.
+//! * idleness: a server without work cleans all pages, so that a restart finds little to do.
 //!
 //! Each gives a rate, and the largest counts. All rise without a step (except idleness), so that the rate settles where it
-//! equals the load: a fixed threshold would make the load see-saw.
+//! equals the load: a fixed threshold would make the load oscillate.
 //!
 //! Not here: free frames. They are made in any case, at the LRU's tail, whatever the pace is.
 
@@ -19,10 +19,10 @@ use crate::config::Config;
 /// The age of the log at which cleaners go as fast as allowed; beyond it without limit.
 const AGE_MAX: f64 = 0.75;
 
-/// What is granted at most for the time since the last grant: a cleaner that was busy does not catch up with a flood.
+/// The longest period since the last grant that counts: a cleaner that was busy does not catch up in one burst.
 const GRANT_PERIOD_MAX: Duration = Duration::from_millis(200);
 
-/// What presses.
+/// The sources of pressure.
 #[derive(Clone, Copy, Debug)]
 pub struct Pace {
     /// Share of the log that recovery would need, 0 to 1.
@@ -48,8 +48,8 @@ impl Pace {
         };
         let limit = (config.max_dirty_pages_pct / 100.0).clamp(1e-6, 1.0); // 0 wants every page written.
         let lwm = config.max_dirty_pages_pct_lwm / 100.0;
-        // The last tenth before the limit leads up to it. No faster than usual: a pool under load is full of dirty pages,
-        // and those that have to leave are written at the LRU's tail anyway; any other is written once too often.
+        // The last tenth before the limit raises the rate gradually, up to io_capacity: a pool under load is full of
+        // dirty pages. Those at the LRU's tail are written there anyway; any other would be written once too often.
         let by_limit = slow * ((self.dirty / limit - 0.9) * 10.0).clamp(0.0, 1.0);
         let by_lwm = if lwm > 0.0 && self.dirty > lwm { slow * (self.dirty / limit).min(1.0) } else { 0.0 };
         let by_idleness = if self.idle { fast } else { 0.0 };

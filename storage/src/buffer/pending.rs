@@ -1,8 +1,8 @@
-//! Redo that recovery has read from the log and that waits for its pages.
+//! Redo that recovery has read from the log and not applied to its pages yet.
 //!
-//! An instance that crashed serves as soon as its log has been read: the log's records lie here, by page, and a page that is
-//! read from the disk gets its own before anybody sees it. In the background the pages are gone through in the order of
-//! their place, and become dirty, until nothing is left.
+//! After a crash an instance serves as soon as its log has been read: the log's records are kept here, by page, and a
+//! page that is read from the disk gets its records before any other thread sees it. In the background a cursor visits
+//! the remaining pages in the order of their ids and makes them dirty, until nothing is left.
 //!
 //! ```text
 //!   page   13:4     13:5       13:9 ...           in the order of ids; the cursor goes through them
@@ -15,11 +15,12 @@
 //!
 //! Invariants:
 //!
-//! * While a page is not done, the checkpoint does not move: the log has what the disk lacks. A page that cannot be read is
-//!   done when its redo is durable elsewhere (`store::aside`).
-//! * A page that is changed, or that the cursor comes to, becomes dirty as of the checkpoint, and is done. So a change of
-//!   this life that is written early cannot let the log forget the one of the last life that it stands on; and what is on
-//!   the disk of a page that is not done was written by an earlier life.
+//! * While a page is not done, the checkpoint does not move: the log has what the disk lacks. A page that cannot be
+//!   read is done when its redo is durable elsewhere (`store::aside`).
+//! * A page that is changed, or that the cursor reaches, becomes dirty as of the checkpoint, and is done. So an early
+//!   write of a change made since the start cannot let the checkpoint pass the recovered changes below it; and the
+//!   disk's version of a page that is not done was written before the crash.
+//! * Applying is repeatable: a record is applied only to a page whose LSN is older.
 //! * Applying is repeatable: a record counts only for a page whose LSN is older.
 //!
 //! Source: instant restart (Graefe, Guy, Sauer: Instant Recovery with Write-Ahead Logging, 2016).
@@ -56,7 +57,7 @@ struct Page {
     done: AtomicBool,
 }
 
-/// All redo of one page, taken out: that of a page which cannot be read (see `store::aside`), or that may be lost.
+/// All redo of one page, extracted: of a page that cannot be read (see `store::aside`), or that may be lost.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Aside {
     pub page: PageId,
@@ -77,11 +78,12 @@ pub struct PendingRedo {
     todo: Mutex<VecDeque<Range<u32>>>,
     order: Vec<u32>,
     left: AtomicUsize,
-    /// The log goes on behind what is here.
+    /// The log continues behind these groups.
     more: bool,
-    /// Pages that the log changes and does not make, and that are zero: with their redo from earlier parts of the log.
+    /// Pages that the log changes without making them anew, and that are zero: with their redo from earlier parts of
+    /// the log.
     empty: Mutex<FxHashMap<u64, Aside>>,
-    /// Those pages need not keep the checkpoint back any more.
+    /// Those pages no longer hold the checkpoint.
     let_go: AtomicBool,
 }
 
@@ -115,14 +117,14 @@ impl PendingRedo {
         self.bytes.len()
     }
 
-    /// Adds what an earlier life has put aside, before anything from the log.
+    /// Adds what was put aside before this start, ahead of anything from the log.
     pub fn add_aside(&mut self, aside: &Aside) {
         for (start, end, records) in &aside.groups {
             self.begin_group(*start, *end, records);
             let (mut rest, mut previous) = (&records[..], None);
             while !rest.is_empty() {
                 let behind = rest.len();
-                // Its checksum is right. What is of another version is not applied, and the page stays as it is.
+                // Its checksum is right. A record of another version is not applied, and the page stays as it is.
                 if Record::decode(&mut rest, &mut previous).is_err() {
                     break;
                 }
@@ -138,7 +140,7 @@ impl PendingRedo {
         self.items.push(Item { offset, group: self.groups.len() as u32 - 1, next: NONE });
         let same = number.checked_sub(1).and_then(|_| self.pages.last()).filter(|last| last.id == page);
         if same.is_some_and(|last| last.last == number - 1) {
-            // The rule: a mini-transaction changes a page several times in a row.
+            // The usual case: a mini-transaction changes a page several times in a row.
             let last = self.pages.len() - 1;
             return self.link(last, number);
         }
@@ -156,7 +158,7 @@ impl PendingRedo {
         self.items[last as usize].next = item;
     }
 
-    /// No more groups come here: the cursor is put in front of the first page. `more`: the log goes on.
+    /// Ends the adding of groups: the cursor is set before the first page. `more`: the log continues.
     pub fn finish(&mut self, more: bool) {
         self.more = more;
         let mut order: Vec<u32> = (0..self.pages.len() as u32).collect();
@@ -189,8 +191,8 @@ impl PendingRedo {
         self.more || self.left() > 0 || !self.let_go.load(Ordering::Acquire) && !self.empty.lock().is_empty()
     }
 
-    /// Nobody is there to find out which of the empty pages are lost, and the log has no room: they no longer keep the
-    /// checkpoint back. False if they did not.
+    /// No thread can find out which of the empty pages are lost, and the log is full: they no longer hold the
+    /// checkpoint. False if they did not.
     pub fn let_go(&self) -> bool {
         self.left() == 0 && !self.empty.lock().is_empty() && !self.let_go.swap(true, Ordering::AcqRel)
     }
@@ -231,7 +233,7 @@ impl PendingRedo {
         claimed.map(|at| self.pages[self.order[at as usize] as usize].id).collect()
     }
 
-    /// Gives claimed pages back that could not be done.
+    /// Returns claimed pages that could not be done.
     pub fn unclaim(&self, pages: &[PageId]) {
         let mut todo = self.todo.lock();
         for page in pages {
@@ -245,17 +247,17 @@ impl PendingRedo {
         (!known.done.load(Ordering::Acquire)).then_some(known)
     }
 
-    /// Whether the page has records to come.
+    /// Whether the page has records to be applied.
     pub fn wants(&self, page: PageId) -> bool {
         self.page(page).is_some()
     }
 
-    /// Whether what is on the disk does not matter.
+    /// Whether the page's content on disk does not matter.
     pub fn makes_anew(&self, page: PageId) -> bool {
         self.page(page).is_some_and(|page| makes_anew(&self.op(page.id, page.first)))
     }
 
-    /// The page needs nothing from here any more.
+    /// The page needs no more redo from here.
     pub fn set_done(&self, page: PageId) {
         if let Some(page) = self.page(page)
             && !page.done.swap(true, Ordering::AcqRel)
@@ -273,13 +275,13 @@ impl PendingRedo {
         }
     }
 
-    /// Applies what the page lacks; the caller has it exclusively. True if anything changed.
+    /// Applies the records that the page lacks; the caller has it exclusively. True if anything changed.
     pub fn apply(&self, id: PageId, bytes: &mut [u8]) -> Result<bool> {
         let Some(page) = self.page(id) else { return Ok(false) };
         let mut item = page.first;
         if header::is_zero(bytes) {
-            // It was freed later, and punched; or it is lost. In the first case it is made anew in the log, or is free in
-            // the end.
+            // It was freed later, and punched; or it is lost. In the first case the log makes it anew, or it is free at
+            // the end of the log.
             while item != NONE && !makes_anew(&self.op(id, item)) {
                 item = self.items[item as usize].next;
             }
@@ -315,12 +317,12 @@ impl PendingRedo {
         known.groups.extend(own.groups.into_iter().filter(|(_, end, _)| *end > newest));
     }
 
-    /// Pages that an earlier part of the log left zero.
+    /// Pages that were zero after an earlier part of the log.
     pub fn add_empty(&self, pages: Vec<Aside>) {
         self.empty.lock().extend(pages.into_iter().map(|aside| (aside.page.fold(), aside)));
     }
 
-    /// Pages that were found zero and are not made by the log, by their place. If they are not free, they are lost.
+    /// Pages that were found zero and that the log does not make anew, in order. If they are not free, they are lost.
     pub fn empty(&self) -> Vec<Aside> {
         let mut empty: Vec<_> = self.empty.lock().values().cloned().collect();
         empty.sort_by_key(|aside| aside.page);
@@ -404,7 +406,7 @@ mod tests {
         let first = pending(&[&[(5, write(&[1])), (4, write(&[9])), (5, write(&[2]))], &[(5, write(&[3]))]]);
         let aside = first.take_out(id(5), "damaged");
         assert_eq!(aside.groups.iter().map(|(start, ..)| start.0).collect::<Vec<_>>(), [100, 200]);
-        // The next life finds the second group in the log, and nothing of the first.
+        // The next start finds the second group in the log, and nothing of the first.
         let (mut second, mut bytes) = (PendingRedo::default(), Vec::new());
         second.add_aside(&aside);
         Record::Page { page: id(5), op: write(&[3]) }.encode(&mut None, &mut bytes);

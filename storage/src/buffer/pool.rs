@@ -1,11 +1,11 @@
 //! The page table: which frame holds which page, and what happens when none does.
 //!
-//! A lookup locks one of many shards for the time of a hash probe, then latches the frame and compares the page id; the
-//! way of a resident page takes no other lock and allocates nothing. A miss takes a free frame under its exclusive latch,
-//! enters it into the table, and reads: other threads that want the page wait at the latch.
+//! A lookup locks one of many shards for the time of a hash probe, then latches the frame and compares the page id. For
+//! a resident page it takes no other lock and allocates nothing. A miss takes a free frame under its exclusive latch,
+//! enters it into the table, and reads: other threads that want the page wait for the latch.
 //!
-//! Free frames come from the page cleaners, which keep some in store. Only when they cannot keep up, a reader evicts a
-//! clean page itself; only when there is none, it waits, and that is counted.
+//! The page cleaners keep some frames free. Only when they cannot keep up, a reader evicts a clean page itself; only
+//! when there is none, it waits, and that is counted.
 //!
 //! Not all frames may become dirty: on a full disk dirty pages cannot be written, and reading has to go on
 //! ([`Pool::may_dirty`]).
@@ -37,23 +37,23 @@ use crate::tablespace::{Tablespace, Tablespaces};
 
 const SHARD_BITS: u32 = 6;
 
-/// Frames at the tail that a reader looks at first to evict one itself.
+/// Frames at the tail that a reader examines first to evict one itself.
 const VICTIMS_MAX: usize = 32;
 
-/// ... and with cleaners behind it, which free frames faster than a search goes through a tail full of dirty pages.
+/// ... and with active cleaners, which free frames faster than a search passes a tail full of dirty pages.
 const VICTIMS_MAX_HELPED: usize = 256;
 
-/// While the disk is full, no mini-transaction makes pages dirty that leaves less than this part of the pool to readers.
-/// Statements are refused before (`Store::check_headroom`).
+/// While the disk is full, no mini-transaction may make pages dirty if that would leave less than this part of the pool
+/// to readers. Statements are refused earlier (`Store::check_headroom`).
 const READERS_SHARE: usize = 16;
 
-/// How long a reader looks for a frame on a full disk: the clean ones may all be in use for a moment.
+/// How long a reader searches for a frame on a full disk: the clean ones may all be in use for a moment.
 const FULL_DISK_WAIT: Duration = Duration::from_secs(1);
 
 /// Damaged pages that are reported one by one.
 const REPORTS_MAX: usize = 1000;
 
-/// How long a reader waits for the cleaners before it looks again.
+/// How long a reader waits for the cleaners before it searches again.
 const FREE_WAIT: Duration = Duration::from_millis(10);
 
 /// No more of the pool than this part is kept free.
@@ -92,19 +92,19 @@ pub struct Pool {
     shards: Box<[Padded<Mutex<Shard>>]>,
     pub(super) lru: Lru,
     pub(super) compressed_cache: CompressedCache,
-    /// Pages that left the compressed cache unused, as far as read-ahead has been told.
+    /// Pages that left the compressed cache unused, as far as read-ahead has counted them.
     regretted: AtomicU64,
     pub(super) read_ahead: Arc<ReadAhead>,
     pub(super) flush_list: Padded<Mutex<FlushList>>,
     /// Of the flush list.
     dirty: Arc<AtomicUsize>,
-    /// What recovery has read and not applied; and whether there is any, for threads that miss a page.
+    /// Redo that recovery has read and not applied; and a flag whether there is any, for threads that miss a page.
     pending: RwLock<Option<(Arc<PendingRedo>, Lsn)>>,
     has_pending: AtomicBool,
-    /// Pages that lack redo, because they could not be read, and why: reading them is refused.
+    /// Pages that could not be read and lack redo, and why: reading them is refused.
     damaged: RwLock<FxHashMap<u64, Box<str>>>,
     has_damaged: AtomicBool,
-    /// Pages whose damage the error log has named.
+    /// Pages whose damage is in the error log already.
     reported: Mutex<FxHashSet<u64>>,
     pub(super) spaces: Arc<Tablespaces>,
     pub(super) redo: Arc<Redo>,
@@ -114,9 +114,9 @@ pub struct Pool {
     syncing: Mutex<()>,
     /// `Config::flush_neighbors`.
     flush_neighbors: AtomicU8,
-    /// Below so many free frames the cleaners are called.
+    /// Below this number of free frames the cleaners are woken.
     free_low: AtomicUsize,
-    /// The last page could not be written for lack of room on the device.
+    /// The last write of a page failed because the device is full.
     pub(super) disk_full: AtomicBool,
     pub counters: PoolCounters,
 }
@@ -162,7 +162,7 @@ impl Pool {
         &self.signals
     }
 
-    /// DiskFull while pages cannot be written: waiting for the cleaners would be waiting for an operator.
+    /// DiskFull while pages cannot be written: the cleaners cannot help until an operator frees disk space.
     pub fn check_disk(&self) -> Result<()> {
         match self.signals.has_cleaners() && self.disk_full.load(Ordering::Relaxed) {
             true => Err(Error::DiskFull { doing: "write pages" }),
@@ -170,8 +170,9 @@ impl Pool {
         }
     }
 
-    /// Whether a mini-transaction may make more pages dirty; if not, its thread waits for the cleaners, or is told that the
-    /// disk is full. A few frames are always left, so that reading goes on when it turns out that nothing can be written.
+    /// Whether a mini-transaction may make more pages dirty; if not, its thread waits for the cleaners, or fails
+    /// because the disk is full. A few frames are always left, so that reading goes on when it turns out that nothing
+    /// can be written.
     #[inline]
     pub fn may_dirty(&self) -> bool {
         let left = self.frames.count().saturating_sub(self.dirty_count());
@@ -199,7 +200,7 @@ impl Pool {
         &self.compressed_cache
     }
 
-    /// Throws away what was read ahead long ago, and tells read-ahead what was of no use.
+    /// Expires old entries of the compressed cache, and reports them to read-ahead as unused.
     pub fn tend_compressed_cache(&self) {
         self.compressed_cache.expire(self.now(), &self.lru);
         let evicted = self.compressed_cache.counters.evicted.get();
@@ -209,7 +210,7 @@ impl Pool {
         }
     }
 
-    /// Calls the cleaners if free frames are few.
+    /// Wakes the cleaners if free frames are few.
     pub(super) fn wake_cleaners_if_low(&self) {
         if self.lru.free_count() <= self.free_low.load(Ordering::Relaxed) {
             self.signals.wake();
@@ -220,7 +221,7 @@ impl Pool {
         self.flush_neighbors.load(Ordering::Relaxed)
     }
 
-    /// Free frames that cleaners keep in store, so that no reader has to look for one itself.
+    /// Frames that cleaners keep free, so that no reader has to evict a page itself.
     pub fn free_wanted(&self, config: &Config) -> usize {
         let wanted = config.lru_scan_depth.min(self.frames.count() / FREE_SHARE).max(8);
         self.free_low.store(wanted / 2, Ordering::Relaxed);
@@ -256,7 +257,7 @@ impl Pool {
         shard.frames.get(&page.fold()).copied()
     }
 
-    /// The frame of a page, if it has one; it may have another the moment after.
+    /// The frame of a page, if it has one; the frame may get another page at any moment.
     pub(super) fn peek(&self, page: PageId) -> Option<u32> {
         self.shard(page).lock().frames.get(&page.fold()).copied()
     }
@@ -271,7 +272,7 @@ impl Pool {
                         self.lru.touch(latch.frame());
                         return Ok(latch);
                     }
-                    // The page left between lookup and latch.
+                    // The page was evicted between lookup and latch.
                 }
                 None => {
                     if let Some(latch) = self.load(page)? {
@@ -313,7 +314,7 @@ impl Pool {
         }
     }
 
-    /// Whether a frame has the page that it had, unchanged. It may have another the moment after.
+    /// Whether a frame still has the page of the hint, unchanged. It may get another page at any moment.
     #[inline]
     fn is_unchanged(&self, page: PageId, hint: FrameHint) -> bool {
         if hint.frame as usize >= self.frames.count() {
@@ -323,7 +324,7 @@ impl Pool {
         frame.holds(page) && frame.clock() == hint.clock
     }
 
-    /// Latches the page in the frame where it was, if it is there and has not changed.
+    /// Latches the page in the frame of the hint, if it is there and has not changed.
     #[inline]
     pub fn reacquire(&self, page: PageId, hint: FrameHint) -> Option<SharedLatch<'_>> {
         if !self.is_unchanged(page, hint) {
@@ -346,7 +347,7 @@ impl Pool {
     }
 
     /// Latches exclusively a page that is to be made anew, without reading it. A page that was not resident is zero; of one
-    /// that was the caller sees what it held.
+    /// that was, the caller sees the old content.
     pub fn create(&self, page: PageId) -> Result<Created<'_>> {
         self.counters.pages_created.add(1);
         loop {
@@ -357,7 +358,7 @@ impl Pool {
                     let latch = self.take_frame()?;
                     let mut latch = self.enter(page, latch);
                     if let Some(latch) = &mut latch {
-                        // What was there before is no more.
+                        // The page's old stored form is obsolete.
                         self.compressed_cache.take(&self.frames, &self.lru, page, latch.bytes_mut());
                         latch.bytes_mut().fill(0);
                     }
@@ -367,7 +368,7 @@ impl Pool {
             if let Some(latch) = latch {
                 latch.advance_clock();
                 if self.has_damaged.load(Ordering::Acquire) {
-                    // What it lacked no longer matters.
+                    // The redo that it lacked no longer matters.
                     self.damaged.write().remove(&page.fold());
                 }
                 return Ok(Created { latch, was_resident });
@@ -375,7 +376,7 @@ impl Pool {
         }
     }
 
-    /// Takes back [`Pool::create`] of a page that was not resident and has not been changed since.
+    /// Reverts [`Pool::create`] of a page that was not resident and has not been changed since.
     pub fn uncreate(&self, page: PageId, latch: ExclusiveLatch<'_>) {
         self.expel(page, latch);
     }
@@ -399,7 +400,7 @@ impl Pool {
                 latch.bytes_mut().fill(0);
                 Ok(PageRead::Zero)
             }
-            // What cannot be decoded may have been read while it was being written.
+            // A page that cannot be decoded may have been read while it was being written.
             Some(_) => match space.decode(page.page, latch.bytes_mut()) {
                 Err(_) => space.read_page(page.page, latch.bytes_mut()),
                 decoded => decoded,
@@ -422,7 +423,7 @@ impl Pool {
         Ok(loading.latch.take())
     }
 
-    /// Tells the error log of a damaged page, once, with its file.
+    /// Reports a damaged page in the error log, once, with its file.
     pub fn report_damage(&self, error: &Error) {
         let Error::Corrupt { page: Some(page), .. } = error else { return };
         let mut reported = self.reported.lock();
@@ -438,7 +439,7 @@ impl Pool {
         }
     }
 
-    /// Brings a page that was read up to the end of the log.
+    /// Applies pending redo to a page that was read.
     fn apply(
         &self,
         redo: &PendingRedo,
@@ -448,7 +449,7 @@ impl Pool {
         bytes: &mut [u8],
     ) -> Result<PageRead> {
         match read {
-            // It was being punched: a free page, of which nothing is left.
+            // It was being punched: a free page, whose content is gone.
             Err(Error::Corrupt { .. }) if space.has_lost_its_head(page.page, bytes)? => bytes.fill(0),
             read => drop(read?),
         }
@@ -457,7 +458,7 @@ impl Pool {
             return Ok(PageRead::Zero);
         }
         if !changed {
-            // The disk has it all, and durably: recovery syncs what it finds.
+            // The disk has all its changes, durably: recovery syncs what it finds.
             redo.set_done(page);
         }
         Ok(PageRead::Found)
@@ -465,7 +466,7 @@ impl Pool {
 
     // Recovery
 
-    /// What waits for its pages, and the checkpoint that it begins at.
+    /// The pending redo, and the checkpoint that it begins at.
     fn pending(&self) -> Option<(Arc<PendingRedo>, Lsn)> {
         if !self.has_pending.load(Ordering::Acquire) {
             return None;
@@ -473,8 +474,8 @@ impl Pool {
         self.pending.read().clone()
     }
 
-    /// Redo that waits for its pages, from a checkpoint on. Pages that are resident get theirs at once. Nobody else uses
-    /// the pool yet.
+    /// Sets the pending redo, from a checkpoint on. Resident pages get theirs at once. No other thread uses the pool
+    /// yet.
     pub fn set_pending(&self, redo: Arc<PendingRedo>, checkpoint: Lsn) -> Result<()> {
         *self.pending.write() = Some((redo.clone(), checkpoint));
         self.has_pending.store(true, Ordering::Release);
@@ -494,12 +495,12 @@ impl Pool {
         self.pending().map_or(0, |(redo, _)| redo.left())
     }
 
-    /// The redo that waits, for what recovery decides about single pages.
+    /// The pending redo, for recovery's decisions about single pages.
     pub fn pending_redo(&self) -> Option<Arc<PendingRedo>> {
         self.pending().map(|(redo, _)| redo)
     }
 
-    /// Forgets the redo, all of which has been applied. False if another thread was faster.
+    /// Drops the pending redo, all of which has been applied. False if another thread was faster.
     pub fn end_pending(&self) -> bool {
         debug_assert_eq!(self.pending_pages(), 0, "every page has its redo");
         self.has_pending.store(false, Ordering::Release);
@@ -520,8 +521,8 @@ impl Pool {
         self.damaged.read().get(&page.fold()).cloned()
     }
 
-    /// Applies the redo of the next `count` pages, by their place. Returns how many that were; 0: others have the last in
-    /// hand, or there are none.
+    /// Applies the redo of the next `count` pages, in order. Returns how many that were; 0: other threads work on the
+    /// last ones, or there are none.
     pub fn apply_pending(&self, count: usize) -> Result<usize> {
         let Some((redo, _)) = self.pending() else { return Ok(0) };
         let pages = redo.claim(count);
@@ -531,7 +532,7 @@ impl Pool {
         Ok(pages.len())
     }
 
-    /// Makes a page as it was at the end of the log, and dirty.
+    /// Brings a page to the end of the log, and makes it dirty.
     fn bring_up(&self, redo: &PendingRedo, page: PageId) -> Result<()> {
         if !redo.wants(page) {
             return Ok(());
@@ -543,7 +544,7 @@ impl Pool {
         }
         let mut latch = self.fetch_exclusive(page)?;
         if redo.apply(page, latch.bytes_mut())? {
-            // It was resident when the redo came.
+            // It was resident when the redo was set.
             latch.advance_clock();
         }
         if header::is_zero(&latch) {
@@ -554,9 +555,9 @@ impl Pool {
         Ok(())
     }
 
-    /// Tells read-ahead of a page that was loaded.
+    /// Informs read-ahead of a page that was loaded.
     fn watch(&self, page: PageId, bytes: &[u8], was_ahead: bool) {
-        // Only the pages of a tree are linked; others are thought to follow each other.
+        // Only the pages of a tree are linked; others are assumed to be sequential.
         let (prev, next) = match header::page_type(bytes) {
             PageType::INDEX => (header::prev(bytes), header::next(bytes)),
             _ => (PageNo(page.page.0.saturating_sub(1)), PageNo(page.page.0.saturating_add(1))),
@@ -573,7 +574,7 @@ impl Pool {
         });
     }
 
-    /// Gives a free frame to a page, in table and LRU. `None` (and the frame is free again) if the page has one.
+    /// Assigns a free frame to a page, in table and LRU. `None` (and the frame is free again) if the page has one.
     fn enter<'p>(&'p self, page: PageId, latch: ExclusiveLatch<'p>) -> Option<ExclusiveLatch<'p>> {
         let index = latch.index();
         {
@@ -593,7 +594,7 @@ impl Pool {
         Some(latch)
     }
 
-    /// Takes a clean page's frame from it, and makes the frame free.
+    /// Removes a clean page from its frame, and makes the frame free.
     fn expel(&self, page: PageId, latch: ExclusiveLatch<'_>) {
         let index = latch.index();
         self.forget(page, &latch);
@@ -601,7 +602,7 @@ impl Pool {
         self.lru.release(&[index]);
     }
 
-    /// Takes the page out of the table. Its frame is still in the LRU.
+    /// Removes the page from the table. Its frame is still in the LRU.
     fn forget(&self, page: PageId, latch: &ExclusiveLatch<'_>) {
         debug_assert!(!latch.frame().is_dirty(), "a dirty page does not leave");
         self.shard(page).lock().frames.remove(&page.fold());
@@ -635,7 +636,7 @@ impl Pool {
                 self.check_disk()?;
             }
             if !self.signals.wait_for_progress(FREE_WAIT) {
-                // There are no cleaners. The caller holds latches perhaps, so it cannot do it here: single-
+                // There are no cleaners. The caller may hold latches, so it cannot clean here: single-
                 // threaded users keep enough frames clean between operations (`Store::reserve_log`).
                 return Err(Error::Io {
                     doing: "find a free frame",
@@ -649,7 +650,7 @@ impl Pool {
     fn evict_one(&self) -> Option<ExclusiveLatch<'_>> {
         let mut victims = Vec::with_capacity(VICTIMS_MAX);
         let mut wanted = VICTIMS_MAX;
-        // Cleaners that cannot write do not help.
+        // Cleaners that cannot write are no help.
         let helped = self.signals.has_cleaners() && !self.disk_full.load(Ordering::Relaxed);
         let limit = if helped { VICTIMS_MAX_HELPED } else { self.frames.count() };
         loop {
@@ -670,7 +671,7 @@ impl Pool {
         }
     }
 
-    /// Latches the frame of a page that can leave without writing or waiting.
+    /// Latches the frame of a page that can be evicted without writing or waiting.
     fn latch_victim(&self, index: u32) -> Option<(ExclusiveLatch<'_>, PageId)> {
         let frame = self.frames.header(index);
         let is_busy = || frame.is_dirty() || frame.writing.load(Ordering::Acquire);
@@ -682,7 +683,7 @@ impl Pool {
         (!is_busy()).then_some((latch, page))
     }
 
-    /// Evicts the pages of these frames, as far as they are clean and nobody has them. Returns how many frames that made
+    /// Evicts the pages of these frames that are clean and not latched. Returns how many frames became
     /// free.
     pub(super) fn evict(&self, frames: &[u32]) -> usize {
         let mut freed = Vec::with_capacity(frames.len());
@@ -701,12 +702,12 @@ impl Pool {
     pub fn sync_written(&self) -> Result<()> {
         let _turn = self.syncing.lock();
         self.health.check()?;
-        // The one round at a time that has not ended is one that failed.
+        // Rounds run one at a time, so one that has not ended has failed.
         let round = self.flush_list.lock().begin_sync().ok_or(Error::Poisoned)?;
         if !round.spaces.is_empty() {
             let begin = self.now();
             for space in &round.spaces {
-                // After a failed sync nobody knows what is durable, whatever the reason was.
+                // After a failed sync it is unknown what is durable, whatever the reason was.
                 space.sync().inspect_err(|error| self.health.poison(error))?;
             }
             self.counters.syncs.add(1);
@@ -722,12 +723,12 @@ impl Pool {
         self.flush_list.lock().owes_sync()
     }
 
-    /// Throws all pages of a tablespace away, dirty or not. They are not used any more.
+    /// Discards all pages of a tablespace, dirty or not. They are not used any more.
     pub fn discard_space(&self, space: SpaceId) {
         self.discard_frames(space, 0..self.frames.count());
     }
 
-    /// `discard_space`, for a part of the frames.
+    /// `discard_space`, for a range of frames.
     pub fn discard_frames(&self, space: SpaceId, frames: std::ops::Range<usize>) {
         self.compressed_cache.discard_space(space, &self.lru);
         for index in frames.start as u32..frames.end as u32 {
@@ -735,11 +736,11 @@ impl Pool {
             while let Some(page) = frame.page().filter(|page| page.space == space) {
                 let Some(latch) = self.frames.latch_exclusive(index, page) else { continue };
                 if self.health.is_poisoned() {
-                    // The cleaner that writes it may be gone, and nobody needs the frame.
+                    // The cleaner that writes it may have ended, and the frame is not needed.
                     return;
                 }
                 if frame.writing.load(Ordering::Acquire) {
-                    // A cleaner has a copy of it; the write is skipped or harmless, but has to be over.
+                    // A cleaner has a copy of it; the write is skipped or harmless, but has to finish first.
                     drop(latch);
                     std::thread::yield_now();
                     continue;
@@ -764,8 +765,8 @@ impl Pool {
         self.flush_list.lock().push(&self.frames, latch.index(), start);
     }
 
-    /// A page that waits for redo has it when it is resident, and from its first change on need not be asked again: it is
-    /// dirty as of the log's checkpoint. False if it does not wait.
+    /// A resident page has its pending redo applied. At its first change it is marked done: it is dirty as of the log's
+    /// checkpoint. False if no redo is pending for it.
     #[cold]
     fn mark_brought_up(&self, latch: &ExclusiveLatch<'_>) -> bool {
         let (Some((redo, checkpoint)), Some(page)) = (self.pending(), latch.frame().page()) else { return false };
@@ -777,17 +778,17 @@ impl Pool {
         true
     }
 
-    /// Start of the oldest mini-transaction whose pages wait to be written.
+    /// Start of the oldest mini-transaction with unwritten pages.
     pub fn oldest_dirty_lsn(&self) -> Option<Lsn> {
         self.flush_list.lock().oldest_listed(&self.frames)
     }
 
-    /// Whether a page of the tablespace waits to be written.
+    /// Whether the tablespace has dirty pages.
     pub fn is_space_dirty(&self, space: SpaceId) -> bool {
         self.flush_list.lock().has_space(space)
     }
 
-    /// Start of the oldest mini-transaction that is not in the tablespaces entirely; `None` if all are.
+    /// Start of the oldest mini-transaction whose pages are not all in the tablespaces; `None` if there is none.
     pub fn oldest_lsn(&self) -> Option<Lsn> {
         // In this order: a page is in the flush list before it stops waiting for redo.
         let pending = self.pending().filter(|(redo, _)| redo.holds_checkpoint()).map(|(_, checkpoint)| checkpoint);
@@ -821,8 +822,9 @@ impl Pool {
     }
 }
 
-/// A page that is being read into its frame. Unless the latch is taken from here, also when the reading thread panics, the
-/// page leaves the table again: a thread that waits at the latch must not take the frame's content for the page.
+/// A page that is being read into its frame. Unless the latch is taken out of here, the page leaves the table again,
+/// also when the reading thread panics: a thread that waits for the latch must not take the frame's content for the
+/// page.
 struct Loading<'p> {
     pool: &'p Pool,
     page: PageId,

@@ -133,7 +133,7 @@ impl Inode {
         let hint = if hint.is_null() { PageNo(0) } else { hint };
         let hint_index = (u64::from(hint.0) % extent_pages) as usize;
 
-        // Of its own extents, the one the hint is in; there, the very page if it is free.
+        // From its own extents: the one of the hint, and there the very page of the hint if it is free.
         let own = match space.extent_of(hint)? {
             Some(extent) if self.owns(space, extent) => Some(extent),
             _ => None,
@@ -143,7 +143,7 @@ impl Inode {
         {
             return self.take(space, extent, hint_index);
         }
-        // A small segment lives on single pages.
+        // A small segment uses single pages.
         if let Some(slot) = Inode::slots(space).find(|&slot| self.fragment(space, slot).is_null())
             && self.extents(space) == 0
         {
@@ -307,7 +307,7 @@ impl Inode {
         }
         space.write(self.page, self.at(layout::INODE_SEGMENT_ID), &[0; 8]);
         space.write_u32(self.page, self.at(layout::INODE_MAGIC), 0);
-        // The first inode page stays for ever: readers of the file look for it where it is.
+        // The first inode page stays for ever: tools that read the file expect it there.
         if self.address.page != layout::INODE_PAGE && !(0..slots).any(|slot| is_used(space, slot)) {
             space.list(layout::INODES_FREE_LIST).remove(space.mtr, node)?;
             let Some(extent) = space.extent_of(self.address.page)? else {

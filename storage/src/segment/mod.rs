@@ -1,5 +1,5 @@
-//! Segments: which pages of a tablespace belong to whom, laid out as InnoDB lays it out (`format::page::space` draws the
-//! bytes).
+//! Segments: which pages of a tablespace belong to which tree or undo log, in InnoDB's layout (`format::page::space`
+//! draws the bytes).
 //!
 //! An index has two segments, one for its leaves and one for the rest, so that the leaves lie together. A segment first
 //! takes single pages from extents that it shares with others, then, once it has 32 of them, whole extents.
@@ -11,19 +11,18 @@
 //!  segment:       free --> some used <--> full                                   its inode
 //! ```
 //!
-//! [`space`] gives extents and single pages, [`inode`] distributes them within a segment, [`crate::list`] links the extents'
-//! descriptors, [`survey`] reads it all back for the checker, [`release`] gives the blocks of freed pages back, [`shrink`] the
-//! free end of a file.
-//!
+//! [`space`] allocates extents and single pages, [`inode`] distributes them within a segment, [`crate::list`] links the
+//! extents' descriptors, [`survey`] reads it all back for the checker, [`release`] returns the blocks of freed pages to
+//! the filesystem, [`shrink`] truncates the free end of a file.
 //! Invariants:
 //!
-//! * Whoever looks at or changes any of this has page 0 of the tablespace latched exclusively: it is the tablespace's
-//!   latch. So descriptor and inode pages need no order among themselves. It comes after all tree pages in the latch
-//!   order; only fresh pages, which nobody can wait for, come after it.
+//! * A thread that reads or changes any of this has latched page 0 of the tablespace exclusively: that is the
+//!   tablespace's latch. So descriptor and inode pages need no order among themselves. It comes after all tree pages in
+//!   the latch order; only fresh pages, which no other thread can wait for, come after it.
 //! * A page is free in its extent's bitmap, or it belongs to exactly one segment, or it is one of the fixed pages (0, 1
-//!   and their likes every page-size pages, and inode pages).
-//! * Room for pages is reserved in a mini-transaction of its own ([`reserve`]), so that no file grows while pages of a tree are
-//!   latched. What fails all the same (a descriptor that is damaged) is taken back with the mini-transaction.
+//!   and their counterparts every page-size pages, and inode pages).
+//! * Pages are reserved in a mini-transaction of its own ([`reserve`]), so that no file grows while pages of a tree are
+//!   latched. If an allocation fails all the same (a damaged descriptor), the mini-transaction reverts it.
 
 mod inode;
 

@@ -402,9 +402,9 @@ impl Store {
         probe(&*self.disk, path)
     }
 
-    /// Logs the deletion durably, forgets the tablespace, and takes its file away. What is left of a large file and of its
-    /// pages in the pool goes in [`Store::trash_step`]; nobody waits for that. The caller guarantees that nobody uses its
-    /// pages any more.
+    /// Logs the deletion durably, forgets the tablespace, and removes its file. [`Store::trash_step`] removes the rest
+    /// of a large file and its pages in the pool in the background. The caller guarantees that its pages are
+    /// unused.
     pub fn drop_space(&self, id: SpaceId) -> Result<()> {
         let space = self.spaces.find(id)?;
         let path = space.path();
@@ -413,22 +413,22 @@ impl Store {
         self.trash.throw(id, &path)
     }
 
-    /// Takes the file of a dropped tablespace away that is not open.
+    /// Removes the file of a dropped tablespace that is not open.
     pub fn drop_file(&self, id: SpaceId, path: &str) -> Result<()> {
         self.trash.throw(id, path)
     }
 
-    /// Dropped tablespaces of which something is left.
+    /// Dropped tablespaces that are not removed entirely.
     pub fn trash(&self) -> &Trash {
         &self.trash
     }
 
-    /// Extents in which pages were freed.
+    /// Extents with freed pages.
     pub fn freed(&self) -> &Freed {
         &self.freed
     }
 
-    /// A bounded bit of removing what was dropped. True if there is more to do.
+    /// One bounded step of removing dropped tablespaces. True if there is more to do.
     pub fn trash_step(&self) -> Result<bool> {
         self.trash.step(&self.pool, trash::STEP_TIME)
     }
@@ -440,7 +440,7 @@ impl Store {
             return Err(Error::Exists(path.into()));
         }
         self.log_durably(&[Record::FileRename { space: id, from: &from, to: path }])?;
-        // The log says it has happened, so from here on it has to.
+        // The log says that the rename has happened, so from here on it must succeed.
         self.health.judge(self.spaces.rename(id, path))
     }
 
@@ -458,7 +458,7 @@ impl Store {
         Ok(PageNo(self.spaces.find(id)?.pages()))
     }
 
-    // Life
+    // Close and flush
 
     /// Writes all dirty pages of one tablespace and syncs it (FLUSH TABLES ... FOR EXPORT, OPTIMIZE).
     pub fn flush_space(&self, id: SpaceId) -> Result<()> {
@@ -469,17 +469,17 @@ impl Store {
         self.health.check()
     }
 
-    /// Writes all pages of a tablespace anew, durably: each in the form that its transform has now.
+    /// Rewrites all pages of a tablespace, durably: each in the form that its transform has now.
     pub fn rewrite_space(&self, id: SpaceId) -> Result<()> {
         for number in 1..self.space_pages(id)?.0 {
             let page = PageId::new(id, PageNo(number));
             self.reserve_log()?;
             let latch = match self.pool.fetch_exclusive(page) {
-                // Of a free page anything may be left.
+                // A free page may hold anything.
                 Err(Error::Corrupt { .. }) => continue,
                 other => other?,
             };
-            // Nothing changes, so the log need not know.
+            // The content does not change, so nothing is logged.
             if !header::is_zero(&latch) {
                 self.redo.at_rest(|end| self.pool.mark_dirty(&latch, end));
             }
@@ -487,7 +487,7 @@ impl Store {
         self.flush_space(id)
     }
 
-    /// Writes all dirty pages and a checkpoint. Under load, those that are dirty now.
+    /// Writes all dirty pages and a checkpoint. Under load: those that are dirty at the call.
     pub fn checkpoint(&self) -> Result<()> {
         self.apply_all_pending()?;
         let target = self.redo.end();
@@ -504,7 +504,7 @@ impl Store {
         checkpoint::step(&self.pool, &self.redo, 1)
     }
 
-    /// Writes pages with all flushers at once (without threads: with one) as long as there are more.
+    /// Writes pages with all flushers at once (without threads: with one) until there are no more.
     fn flush_all(&self, aim: Aim, more: impl Fn() -> bool + Sync) -> Result<()> {
         sync::assert_no_latches("flushing");
         let mut cleaners = self.cleaners.all();
@@ -515,14 +515,14 @@ impl Store {
             while more() {
                 let written = cleaner.flusher.lock().step(&self.pool, aim, usize::MAX)?;
                 if written == 0 {
-                    // The rest is latched, or another cleaner has it in hand.
+                    // The rest is latched, or another cleaner is writing it.
                     std::thread::sleep(Duration::from_micros(100));
                 }
             }
             Ok(())
         });
         results.into_iter().collect::<Result<()>>()?;
-        // What other cleaners have taken is written when their step is over.
+        // The pages that other cleaners have taken are written when their steps are over.
         for cleaner in self.cleaners.all() {
             drop(cleaner.flusher.lock());
         }
@@ -544,7 +544,7 @@ impl Store {
         Ok(())
     }
 
-    /// After this nothing is written any more; every change answers Poisoned.
+    /// Ends all writing; every change answers Poisoned from then on.
     pub fn poison(&self, reason: &str) {
         self.health.poison(&reason);
     }
@@ -557,7 +557,7 @@ impl Store {
         &self.health
     }
 
-    /// Reads ahead one extent that has been asked for, for a simulator without threads. False if there was none.
+    /// Serves one read-ahead request, for a simulator without threads. False if there was none.
     pub fn read_ahead_step(&self) -> bool {
         self.pool.tend_compressed_cache();
         Reader::default().step(&self.pool)

@@ -1,4 +1,4 @@
-//! What the store tells about itself.
+//! Status and statistics of the store.
 
 use super::Store;
 use super::cleaners::PageCleanerStatus;
@@ -72,7 +72,7 @@ impl Store {
         }
     }
 
-    /// Each page cleaner that there has been.
+    /// Each page cleaner that was ever started.
     pub fn page_cleaners(&self) -> Vec<PageCleanerStatus> {
         self.cleaners.status()
     }
@@ -106,18 +106,18 @@ pub struct StoreStatus {
     pub pool_wait_free_us: u64,
     /// Pages that readers evicted themselves.
     pub pool_evicted_by_readers: u64,
-    /// Pages written because they were to leave the pool.
+    /// Pages written because they were to be evicted.
     pub pool_pages_flushed_lru: u64,
-    /// Pages read ahead, by what asked for them; the reads that brought them; requests not served because earlier ones
+    /// Pages read ahead, by kind; the reads that brought them; requests not served because earlier ones
     /// were of no use.
     pub read_ahead_linear: u64,
     pub read_ahead_random: u64,
     pub read_ahead_reads: u64,
     pub read_ahead_throttled: u64,
-    /// Of the pages read ahead, those that somebody wanted later, and those that nobody wanted for long.
+    /// Of the pages read ahead, those that were used later, and those that expired unused.
     pub read_ahead_used: u64,
     pub read_ahead_evicted: u64,
-    /// Pages that wait in their stored form, the frames they take, their bytes.
+    /// Pages in the compressed cache, the frames they take, their bytes.
     pub compressed_cache_pages_now: u64,
     pub compressed_cache_frames_now: u64,
     pub compressed_cache_bytes_now: u64,
@@ -142,12 +142,12 @@ pub struct StoreStatus {
     pub dropped_files_now: u64,
     /// By the length of the files.
     pub dropped_bytes_now: u64,
-    /// Pages that have not been read since a crash, and that the log changes.
+    /// Pages that the log changes and that have not been read since a crash.
     pub recovery_pages_left: u64,
     /// Distance from the checkpoint that the log has room for.
     pub log_capacity_bytes: u64,
     pub open_files_now: u64,
-    /// What pages freed inside of tablespaces occupied.
+    /// Bytes that freed pages inside of tablespaces occupied.
     pub freed_bytes_released: u64,
     pub lsn_current: u64,
     pub lsn_flushed: u64,
