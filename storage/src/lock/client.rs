@@ -1,17 +1,17 @@
-//! Whether the client of a connection is still there, for a thread that waits on its behalf.
+//! Whether a connection's client is still connected, for a thread that waits on its behalf.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use crate::sync::{Mutex, Rank};
 
-/// A thread that waits asks for its client this often.
+/// A waiting thread checks its client at this interval.
 pub(super) const LOOK: Duration = Duration::from_millis(500);
 
 /// Answers whether the client is gone, at most every [`LOOK`].
 pub(super) struct ClientWatch {
     is_gone: Mutex<Option<Box<dyn Fn() -> bool + Send>>>,
-    /// When the client was last looked for.
+    /// When the client was last checked.
     looked_us: AtomicU64,
 }
 
@@ -31,7 +31,7 @@ impl ClientWatch {
         *self.is_gone.lock() = Some(is_gone);
     }
 
-    /// Looks for the client, unless that was done a moment ago.
+    /// Checks the client, unless that was done within [`LOOK`].
     pub fn is_gone(&self, now_us: u64) -> bool {
         if now_us.saturating_sub(self.looked_us.load(Ordering::Relaxed)) < LOOK.as_micros() as u64 {
             return false;

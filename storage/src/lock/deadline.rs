@@ -3,10 +3,10 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// When the statement of a connection has used up its time. One thread sets it, and any thread may ask.
+/// When the statement of a connection has used up its time. One thread sets it; any thread may read it.
 #[derive(Debug)]
 pub(super) struct Deadline {
-    /// Where deadlines are counted from: the beginning of the connection.
+    /// The origin of deadlines: the beginning of the connection.
     epoch: Instant,
     /// Microseconds behind `epoch`; 0 = no limit.
     at_us: AtomicU64,
@@ -22,7 +22,7 @@ impl Deadline {
         self.epoch.elapsed().as_micros() as u64
     }
 
-    /// The statement that begins now has so much time.
+    /// Gives the statement that begins now this time limit.
     pub fn set(&self, limit: Option<Duration>) {
         let at = limit.map_or(0, |limit| (self.epoch.elapsed() + limit).as_micros().max(1) as u64);
         self.at_us.store(at, Ordering::Relaxed);

@@ -38,20 +38,20 @@ pub struct DeadlockMember {
     pub age: Duration,
     pub changes: u64,
     pub wanted: LockRequest,
-    /// What the one before it in the cycle waits for: held, or wanted earlier.
+    /// What the previous member of the cycle waits for: held by this one, or requested earlier.
     pub holds: LockRequest,
     /// Changes made and locks held.
     pub weight: u64,
 }
 
-/// The holders and the line of one lock, as they were when the search came to it first.
+/// The holders and the queue of one lock, as they were when the search first reached it.
 struct Line {
     holders: Vec<Holder>,
-    /// The same by owner. These overtake the line if they want more of the lock.
+    /// The same by owner. These overtake the queue if they want more of the lock.
     holding: FxHashSet<TrxId>,
     waiting: Vec<Holder>,
     places: FxHashMap<TrxId, usize>,
-    /// For each manner of wanting the lock: how far the line was searched for what is in its way.
+    /// For each manner of request: how far the queue was searched for conflicts.
     searched: [Option<usize>; MANNERS],
 }
 
@@ -81,15 +81,15 @@ impl Line {
     }
 }
 
-/// The way from the transaction that began to wait back to itself, without the end.
+/// The path from the transaction that began to wait back to itself, without its end.
 pub(super) struct Cycle(Vec<TrxId>);
 
-/// A cycle of waiting transactions through `from`, if there is one. Adds the holders and waiters that were looked at to
+/// A cycle of waiting transactions through `from`, if there is one. Adds the number of holders and waiters examined to
 /// `steps`.
 pub(super) fn find_cycle(shards: &Shards, waits: &Waits, from: TrxId, steps: &mut u64) -> Option<Cycle> {
     let mut lines: FxHashMap<LockId, Line> = FxHashMap::default();
     let mut seen = FxHashSet::default();
-    // From whom each was reached: the way back is the cycle.
+    // The predecessor of each transaction reached: following it back gives the cycle.
     let mut reached_from: FxHashMap<TrxId, TrxId> = FxHashMap::default();
     let mut ahead = vec![from];
     while let Some(trx) = ahead.pop() {
@@ -99,7 +99,7 @@ pub(super) fn find_cycle(shards: &Shards, waits: &Waits, from: TrxId, steps: &mu
             *steps += (line.holders.len() + line.waiting.len()) as u64;
             line
         });
-        // Not in line any more: it was granted, and is about to run.
+        // Not in the queue any more: the lock was granted, and the transaction is about to run.
         let Some(&place) = line.places.get(&trx) else { continue };
         let wanted = line.waiting[place];
         let place = if line.holding.contains(&trx) { 0 } else { place };
@@ -108,8 +108,8 @@ pub(super) fn find_cycle(shards: &Shards, waits: &Waits, from: TrxId, steps: &mu
             None => (&line.holders[..], 0),
             Some(searched) => (&[][..], searched.min(place)),
         };
-        // What `from` itself holds or wants is passed over here, and would close a cycle from any other: so its own search
-        // does not count as one for the others.
+        // This search skips what `from` itself holds or wants, which would close a cycle from any other transaction: so
+        // its own search does not count as one for the others.
         if trx != from {
             *searched = Some(searched.map_or(place, |searched| searched.max(place)));
         }
@@ -131,7 +131,7 @@ pub(super) fn find_cycle(shards: &Shards, waits: &Waits, from: TrxId, steps: &mu
     None
 }
 
-/// Who the members of a cycle are, and which one gives way.
+/// The members of a cycle, and which one is the victim.
 pub(super) fn report(shards: &Shards, waits: &Waits, owners: &Owners, Cycle(cycle): &Cycle) -> DeadlockReport {
     let member = |trx: &TrxId| {
         let wait = waits.get(*trx)?;
@@ -149,7 +149,7 @@ pub(super) fn report(shards: &Shards, waits: &Waits, owners: &Owners, Cycle(cycl
     DeadlockReport { members, victim }
 }
 
-/// What a transaction has, or wants earlier, of the lock that another wants.
+/// What a transaction holds, or requested earlier, of the lock that another wants.
 fn held_by(shards: &Shards, trx: TrxId, wanted: LockRequest) -> LockRequest {
     shards.with(wanted.id, |entry| {
         let mut all =

@@ -1,12 +1,12 @@
-//! One record lock: who holds it, and who stands in line for it.
+//! One record lock: its holders and its queue of waiters.
 //!
 //! ```text
 //! +-------------------------------+
-//! | id | first holder | queue ----+--> more holders, waiting (a FIFO line)
+//! | id | first holder | queue ----+--> more holders, waiters (FIFO)
 //! +-------------------------------+
 //! ```
 //!
-//! The queue exists only where two transactions meet.
+//! The queue exists only if more than one transaction holds or wants the lock.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ pub(super) struct Holder {
     pub owner: TrxId,
     pub mode: LockMode,
     pub kind: LockKind,
-    /// Where the record was when it was locked, for those who want to see its key; it may be elsewhere by now.
+    /// The record's page when the record was locked, for views that show its key; the record may have moved since.
     pub page: PageNo,
 }
 
@@ -47,12 +47,12 @@ impl Holder {
     }
 }
 
-/// A transaction in the line.
+/// A waiter.
 #[derive(Debug)]
 pub(super) struct Waiting {
     pub wanted: Holder,
     pub waiter: Arc<Waiter>,
-    /// To tell it, once it holds the lock, that others wait for it.
+    /// Used to tell the waiter, once it holds the lock, that others wait for it.
     pub shared: Arc<Owner>,
 }
 
@@ -72,7 +72,7 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    /// A lock that nobody else has or wants.
+    /// A lock that no other transaction holds or wants.
     pub fn new(id: LockId, first: Holder, gaps: &AtomicU64) -> Entry {
         count_gap(gaps, &first);
         Entry { id, first, queue: None }
@@ -101,12 +101,12 @@ impl Entry {
         own.any(|own| covers((own.mode, own.kind), (wanted.mode, wanted.kind)))
     }
 
-    /// Whether somebody else holds what a request conflicts with.
+    /// Whether another transaction holds a lock that conflicts with the request.
     pub fn is_held_against(&self, wanted: &Holder) -> bool {
         self.holders().any(|holder| holder.owner != wanted.owner && wanted.conflicts_with(holder))
     }
 
-    /// Whether a new request can be granted, standing behind `ahead` waiters.
+    /// Whether a new request can be granted with `ahead` waiters in front of it.
     pub fn admits(&self, wanted: &Holder, ahead: usize) -> bool {
         if self.is_held_against(wanted) {
             return false;
@@ -114,12 +114,12 @@ impl Entry {
         self.overtakes(wanted) || !self.waiting().take(ahead).any(|other| wanted.conflicts_with(&other.wanted))
     }
 
-    /// A transaction that holds the lock may strengthen it before others get it: they wait for it anyway.
+    /// A holder may strengthen its lock before the waiters get it: they wait for it anyway.
     fn overtakes(&self, wanted: &Holder) -> bool {
         self.holders().any(|holder| holder.owner == wanted.owner)
     }
 
-    /// Holders and waiters that keep a waiter at `place` of the line from having the lock.
+    /// Holders and waiters that conflict with the waiter at `place` of the queue.
     pub fn in_the_way<'e>(&'e self, place: usize, wanted: &'e Holder) -> impl Iterator<Item = &'e Holder> {
         let ahead = self.waiting().take(if self.overtakes(wanted) { 0 } else { place }).map(|waiting| &waiting.wanted);
         self.holders().chain(ahead).filter(|other| other.owner != wanted.owner && wanted.conflicts_with(other))
@@ -146,12 +146,12 @@ impl Entry {
         !known
     }
 
-    /// Puts a transaction at the end of the line.
+    /// Appends a waiter to the queue.
     pub fn stand_in_line(&mut self, waiting: Waiting) {
         self.queue.get_or_insert_default().waiting.push_back(waiting);
     }
 
-    /// Takes a transaction out of the line.
+    /// Removes a waiter from the queue.
     pub fn leave_line(&mut self, owner: TrxId, gaps: &AtomicU64) {
         if let Some(queue) = &mut self.queue {
             queue.waiting.retain(|waiting| waiting.wanted.owner != owner);
@@ -159,8 +159,8 @@ impl Entry {
         }
     }
 
-    /// Takes the owner off the holders, and gives the lock to those in line who can have it now. True if nobody holds it
-    /// any more, nor wants it: the entry is void.
+    /// Removes the owner from the holders, and grants the lock to the waiters that can have it now. True if the lock
+    /// has neither holders nor waiters any more: the entry is void.
     pub fn release(&mut self, owner: TrxId, gaps: &AtomicU64) -> bool {
         let gone = self.holders().filter(|holder| holder.owner == owner && holder.kind.has_gap()).count();
         if gone > 0 {
@@ -172,7 +172,7 @@ impl Entry {
             if let Some(other) = queue.holders.pop() {
                 self.first = other;
             } else if let Some(next) = queue.waiting.pop_front() {
-                // Nobody holds it: the first in line becomes the first holder.
+                // There is no holder left: the first waiter becomes the first holder.
                 self.first = next.wanted;
                 count_gap(gaps, &next.wanted);
                 grant(&next, !queue.waiting.is_empty());
@@ -184,9 +184,10 @@ impl Entry {
         false
     }
 
-    /// Gives the lock to those in line who can have it now.
+    /// Grants the lock to the waiters that can have it now.
     fn grant_next(&mut self, gaps: &AtomicU64) {
-        // Behind an exclusive holder nobody gets the record, so most of a long line need not be looked at closely.
+        // While one transaction holds the record exclusively no other gets it, so most of a long queue need no close
+        // look.
         let alone = self.holders().find(|holder| holder.is_exclusive_record()).map(|holder| holder.owner);
         let mut place = 0;
         while let Some(queue) = &mut self.queue {
@@ -221,7 +222,8 @@ fn grant(waiting: &Waiting, others_wait: bool) {
     waiting.waiter.wake(Outcome::Granted);
 }
 
-/// Counts a new holder if it locks a gap. The shard is latched, and whoever cares has the leaf latched, too.
+/// Counts a new holder if it locks a gap. The shard is latched; a thread that relies on the count has the leaf latched,
+/// too.
 #[inline]
 fn count_gap(gaps: &AtomicU64, holder: &Holder) {
     if holder.kind.has_gap() {

@@ -1,8 +1,9 @@
 //! How a statement is told to stop.
 //!
-//! A connection has one [`Interrupt`]. Its thread asks it between rows and while it waits; KILL sets it and wakes the
-//! thread. A statement with a time limit ([`Deadline`]) counts as interrupted from its deadline on, so that nobody has to watch the clock for
-//! it. A thread that waits also looks for its client ([`ClientWatch`]), and shows what it waits for ([`Stage`]).
+//! A connection has one [`Interrupt`]. Its thread checks it between rows and while it waits; KILL sets it and wakes the
+//! thread. A statement with a time limit ([`Deadline`]) counts as interrupted from its deadline on, so no thread has to
+//! watch the clock for it. A waiting thread also checks its client ([`ClientWatch`]), and shows what it waits for
+//! ([`Stage`]).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -15,7 +16,7 @@ use super::stage::{Entered, Stage, StageCell};
 use super::waiter::{Outcome, Patience, Waiter};
 use crate::sync::{Mutex, Rank};
 
-/// What is to stop.
+/// What must stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kill {
     /// The statement that runs now.
@@ -58,12 +59,12 @@ impl Interrupt {
         Interrupt::default()
     }
 
-    /// Of a transaction whose thread is told when to run.
+    /// For a transaction whose thread a scheduler runs.
     pub fn scheduled(scheduler: Arc<dyn Scheduler>) -> Interrupt {
         Interrupt { scheduler: Some(scheduler), ..Interrupt::default() }
     }
 
-    /// Other threads may run here: no latch is held. Nothing happens outside of a simulator, where threads need no such offer.
+    /// Other threads may run here: no latch is held. Does nothing outside of a simulator.
     #[inline]
     pub fn pass(&self) {
         if let Some(scheduler) = &self.scheduler {
@@ -114,12 +115,12 @@ impl Interrupt {
         self.deadline.is_over()
     }
 
-    /// Leaves a way to find out that the client has gone. It is asked now and then by a thread that waits.
+    /// Sets the function that tells whether the client has gone. A waiting thread calls it now and then.
     pub fn watch(&self, is_gone: Box<dyn Fn() -> bool + Send>) {
         self.client.set(is_gone);
     }
 
-    /// Whether a thread that waits is to stop: interrupted, over time, or without a client.
+    /// Whether a waiting thread must stop: interrupted, over time, or without a client.
     pub fn ends_wait(&self) -> bool {
         if self.is_set() {
             return true;
@@ -131,17 +132,17 @@ impl Interrupt {
         gone
     }
 
-    /// Shows what is waited for until the answer is dropped.
+    /// Shows the stage until the returned value is dropped.
     pub fn enter(&self, stage: Stage) -> Entered<'_> {
         self.stage.enter(stage)
     }
 
-    /// What is waited for now.
+    /// What the thread waits for now.
     pub fn stage(&self) -> Stage {
         self.stage.get()
     }
 
-    /// Sleeps until the waiter is wakened or the time is over.
+    /// Sleeps until the waiter is woken or the time is over.
     pub(super) fn wait_at(&self, waiter: &Arc<Waiter>, limit: Duration) -> Outcome {
         *self.waiting.lock() = Some(waiter.clone());
         let _stage = self.enter(Stage::Row);

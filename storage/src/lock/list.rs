@@ -1,4 +1,4 @@
-//! The locks of the moment, for views of them.
+//! A snapshot of the locks, for views.
 
 use format::ids::TrxId;
 
@@ -12,13 +12,13 @@ pub struct LockInfo {
     pub owner: TrxId,
     pub request: LockRequest,
     pub waiting: bool,
-    /// A waiter has one entry for each lock in its way: whose it is, and what it is.
+    /// The owner and the request of the conflicting lock. A waiter has one entry for each lock that blocks it.
     pub blocked_by: Option<(TrxId, LockRequest)>,
 }
 
 impl LockTable {
     /// All locks that are held or waited for. The shards are latched one after the other, so the list is not of one
-    /// moment. A waiter is listed once for each lock in its way.
+    /// point in time. A waiter is listed once for each lock that blocks it.
     pub fn list(&self) -> Vec<LockInfo> {
         let mut list = Vec::new();
         self.shards().each_entry(|entry| {

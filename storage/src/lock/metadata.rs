@@ -1,27 +1,27 @@
-//! Metadata locks: a table's description stays as it is while a transaction uses it, and its rows while a session has it
-//! locked by LOCK TABLES.
+//! Metadata locks: a table's description does not change while a transaction uses it, and its rows do not change while
+//! a session has the table locked by LOCK TABLES.
 //!
 //! There is one lock per table *name*, so that a name can be locked before its table exists.
 //!
 //! ```text
-//! who                                 how          goes along with
+//! holder                              mode         compatible with
 //! transaction that reads              Read         Read, Write, read only
 //! transaction that changes rows       Write        Read, Write
 //! LOCK TABLES t READ                  read only    Read, read only
 //! LOCK TABLES t WRITE, DDL            alone        nothing
 //!
-//! state word:   bit 63      alone: held, or wanted so: newcomers wait
-//!               bit 62      wanted read only: newcomers that write wait
+//! state word:   bit 63      alone: held or wanted, so new requests wait
+//!               bit 62      read only wanted: new writers wait
 //!               59..40      holders that have it read only
 //!               39..20      transactions that write
 //!               19..0       transactions that read
 //! ```
 //!
-//! Transactions share a lock to their end, which is one compare-and-swap while no DDL wants it. A transaction that
-//! holds the lock already does not ask again, and one that read so far may write though somebody is waiting for it to
-//! end; which is why a waiting DDL cannot block those for whom it waits ... on this name. Over two names it could: a
-//! transaction that wants to share a name which a DDL holds, while that DDL waits for a name that the transaction
-//! holds, gets [`Error::Deadlock`].
+//! Transactions keep a lock to their end. Taking it is one compare-and-swap while no DDL wants it. A transaction that
+//! holds the lock does not request it again, and a reader may become a writer even while another session waits for it
+//! to end; so a waiting DDL cannot block the transactions that it waits for on this name. With two names it could: a
+//! transaction that requests a name which a DDL holds, while that DDL waits for a name that the transaction holds, gets
+//! [`Error::Deadlock`].
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -37,7 +37,7 @@ const READ_ONLY: u64 = 1 << 40;
 const COUNT: u64 = (1 << 20) - 1;
 const WANTED_READ_ONLY: u64 = 1 << 62;
 const ALONE: u64 = 1 << 63;
-/// Waiters look at the time, the interrupt and a possible deadlock this often.
+/// Waiters check the time, the interrupt and a possible deadlock at this interval.
 const GLANCE: Duration = Duration::from_millis(20);
 /// Locks that a transaction remembers without allocating.
 const INLINE: usize = 4;
@@ -68,7 +68,7 @@ pub struct MetadataLock {
 
 #[derive(Debug, Default)]
 struct Queue {
-    /// What those who have or want this lock alone or read only wait for now.
+    /// The locks that the sessions which hold or want this lock alone or read only wait for now.
     awaited: Vec<Arc<MetadataLock>>,
 }
 
@@ -97,12 +97,13 @@ impl MetadataLock {
         self.change(|state| (state & closed == 0).then_some(state + wanted.holder()))
     }
 
-    /// A reader becomes a writer. Whoever waits for it to end waits on.
+    /// A reader becomes a writer. Sessions that wait for it to end keep waiting.
     fn try_upgrade(&self) -> bool {
         self.change(|state| (state & (COUNT * READ_ONLY) == 0).then_some(state - READER + WRITER))
     }
 
-    /// Keeps writers out. False: there are some, or somebody has or wants it alone; newcomers that write wait from now on.
+    /// Keeps writers out. False: there are writers, or a session holds or wants the lock alone; from now on new writers
+    /// wait.
     fn try_read_only(&self) -> bool {
         let granted = self.change(|state| {
             (state & (ALONE | (COUNT * WRITER)) == 0).then_some((state & !WANTED_READ_ONLY) + READ_ONLY)
@@ -157,7 +158,7 @@ impl MetadataLock {
 pub struct MetadataHeld {
     few: [Option<(Arc<MetadataLock>, TableUse)>; INLINE],
     more: Vec<(Arc<MetadataLock>, TableUse)>,
-    /// What the session has beside the transaction: whoever waits for one of these waits for the transaction, too.
+    /// Names that the session holds beside the transaction: a waiter for one of these waits for the transaction, too.
     beside: Option<Arc<MetadataGrant>>,
 }
 
@@ -178,7 +179,7 @@ impl MetadataHeld {
         self.few[0].is_none()
     }
 
-    /// Shares a lock, waiting while somebody has or wants it for himself.
+    /// Shares a lock, waiting while another session holds or wants it alone.
     #[inline]
     pub fn share(
         &mut self,
@@ -203,7 +204,7 @@ impl MetadataHeld {
         Ok(())
     }
 
-    /// A table that was only read so far is going to be changed.
+    /// The transaction is going to change a table that it has only read so far.
     #[cold]
     fn upgrade(&mut self, lock: &Arc<MetadataLock>, interrupt: &Interrupt, limit: Duration) -> Result<()> {
         if !lock.try_upgrade() {
@@ -219,7 +220,7 @@ impl MetadataHeld {
         Ok(())
     }
 
-    /// Whether somebody in the way waits for this transaction.
+    /// Whether a session that blocks the request waits for this transaction.
     fn is_awaited(&self, queue: &Queue) -> bool {
         let granted = |lock: &MetadataLock| self.beside.as_ref().is_some_and(|grant| grant.allows(lock).is_some());
         queue.awaited.iter().any(|awaited| self.holds(awaited).is_some() || granted(awaited))
@@ -246,7 +247,7 @@ impl Drop for MetadataHeld {
     }
 }
 
-/// Names that a DDL statement or LOCK TABLES has, until it is dropped.
+/// Names that a DDL statement or LOCK TABLES holds, until this is dropped.
 #[derive(Debug, Default)]
 pub struct MetadataGrant {
     alone: Vec<Arc<MetadataLock>>,
@@ -254,13 +255,14 @@ pub struct MetadataGrant {
 }
 
 impl MetadataGrant {
-    /// Takes all of `locks` alone, in the order given, which is the same for every caller (by name). Each name once.
+    /// Takes all of `locks` alone, in the order given, which must be the same for every caller (by name). Each name
+    /// once.
     pub fn take(locks: Vec<Arc<MetadataLock>>, interrupt: &Interrupt, limit: Duration) -> Result<MetadataGrant> {
         let locks = locks.into_iter().map(|lock| (lock, TableUse::Write)).collect();
         MetadataGrant::take_for(locks, interrupt, limit)
     }
 
-    /// The same; those that are only to be read are kept from writers alone.
+    /// The same, but locks that are only to be read keep out only writers.
     pub fn take_for(
         locks: Vec<(Arc<MetadataLock>, TableUse)>,
         interrupt: &Interrupt,
@@ -314,7 +316,7 @@ impl MetadataLock {
             limit,
             |_| false,
             || {
-                // First no newcomers, then wait for those who are in.
+                // First keep new transactions out, then wait for those that hold the lock.
                 if !mine {
                     mine = self.state.fetch_or(ALONE, Ordering::Acquire) & ALONE == 0;
                 }
@@ -330,7 +332,7 @@ impl MetadataLock {
     fn take_read_only(&self, interrupt: &Interrupt, begin: Instant, limit: Duration) -> Result<()> {
         let outcome = self.wait(interrupt, begin, limit, |_| false, || self.try_read_only());
         if outcome.is_err() {
-            // Others who want the same say so again at their next glance.
+            // Other waiters for the same lock set the bit again at their next check.
             let _queue = self.queue.lock();
             self.state.fetch_and(!WANTED_READ_ONLY, Ordering::Relaxed);
             self.changed.notify_all();
@@ -382,7 +384,7 @@ mod tests {
         let mut newcomer = MetadataHeld::default();
         let outcome = newcomer.share(&lock, TableUse::Read, &interrupt, Duration::from_millis(1));
         assert!(matches!(outcome, Err(Error::LockWaitTimeout)));
-        reader.share(&lock, TableUse::Read, &interrupt, LONG).unwrap(); // It is in already.
+        reader.share(&lock, TableUse::Read, &interrupt, LONG).unwrap(); // It holds the lock already.
         reader.release_all();
         changing.join().unwrap();
         newcomer.share(&lock, TableUse::Read, &interrupt, LONG).unwrap();

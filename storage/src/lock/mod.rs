@@ -1,30 +1,31 @@
-//! Locks: what a transaction holds to its end so that others wait. By id; no transaction object is known here.
+//! Locks: what a transaction holds until it ends, so that others wait. This module knows transactions only by id.
 //!
-//! A **record lock** is named by an index and a hash of the record's key ([`LockId`]), not by a place on a page: rows may
-//! move, pages may split, and nothing has to be told. Two keys with the same hash share a lock, which can make somebody
-//! wait in vain and nothing worse. An owner is a transaction id; the rows that a transaction wrote itself carry that id
-//! and are locked *implicitly*, without an entry here, until somebody else wants them and makes the lock explicit.
+//! A **record lock** is named by an index and a hash of the record's key ([`LockId`]), not by a position on a page:
+//! when rows move and pages split, the locks stay as they are. Two keys with the same hash share a lock, which can
+//! cause a needless wait and nothing worse. An owner is a transaction id. The rows that a transaction wrote carry that
+//! id and are locked *implicitly*, without an entry here, until another transaction wants one of them and makes the
+//! lock explicit.
 //!
 //! ```text
 //! shard = hash & mask          entry of one lock                        transaction
 //! +--------+   lookup    +-------------------------------+        +----------------------+
 //! | mutex  | ----------> | id | first holder | queue ----+--+     | Held: ids of its     |
 //! | table  |             +-------------------------------+  |     | locks, to release    |
-//! +--------+                       more holders, waiting <--+     +----------------------+
+//! +--------+                       more holders, waiters <---+     +----------------------+
 //! ```
 //!
-//! The queue exists only where two meet: a lock without contention takes one latch, one lookup and no allocation.
-//! Waiters stand in line: a later request does not overtake an earlier one that it conflicts with, except that a
-//! transaction that already holds the lock may strengthen it.
+//! The queue exists only where two transactions meet: a lock without contention takes one latch, one lookup and no
+//! allocation. The queue is FIFO: a later request does not overtake an earlier one that it conflicts with, except that
+//! a transaction that already holds the lock may strengthen it.
 //!
 //! The memory of all record locks has a limit. A request beyond it is refused ([`crate::error::Error::LockTableFull`]),
 //! and its transaction is rolled back; the table gives the memory back as locks are released.
 //!
-//! A **metadata lock** ([`MetadataLock`]) is one per table name: transactions share it, a DDL statement wants it alone, and
-//! LOCK TABLES keeps others from writing or from the table.
-//! The **backup lock** ([`InstanceLock`]) is one for all: it keeps DDL statements and backups apart.
+//! A **metadata lock** ([`MetadataLock`]) is one per table name: transactions share it, a DDL statement takes it alone,
+//! and LOCK TABLES keeps out other sessions' writes or all their accesses.
+//! The **backup lock** ([`InstanceLock`]) is one per instance: it keeps DDL statements and backups apart.
 //!
-//! Modes and kinds, as in InnoDB. Held | wanted; `-` = both may have it:
+//! Modes and kinds, as in InnoDB. Held | wanted; `-` = compatible:
 //!
 //! ```text
 //!                      record/next-key S   record/next-key X   gap   insert intention
@@ -41,8 +42,9 @@
 //! * A thread that waits holds no latch.
 //! * A transaction waits for at most one lock at a time.
 //! * A cycle of waiting transactions is found when it closes; the victim is the one that is cheapest to roll back.
-//! * A gap belongs to the record behind it. When that record is removed, its gap joins the next one and all that is
-//!   locked of it is locked there as a gap; when a record comes into a locked gap, both halves stay locked.
+//! * A gap belongs to the record behind it. When that record is removed, its gap merges into the next one, and every
+//!   lock on the record or its gap becomes a lock on that next gap. When a record is inserted into a locked gap, both
+//!   halves stay locked.
 //!
 //! Sources: Gray & Reuter, "Transaction Processing", ch. 8; the locking chapter of the InnoDB manual.
 
@@ -120,7 +122,7 @@ pub enum LockMode {
 pub enum LockKind {
     /// The record alone.
     Record,
-    /// The gap before it: nobody inserts there.
+    /// The gap before it: no other transaction inserts there.
     Gap,
     /// Both.
     NextKey,
@@ -129,7 +131,7 @@ pub enum LockKind {
 }
 
 impl LockKind {
-    /// Whether it is about the record, and not only about the gap before it.
+    /// Whether it covers the record, and not only the gap before it.
     pub fn has_record(self) -> bool {
         matches!(self, LockKind::Record | LockKind::NextKey)
     }
@@ -139,7 +141,7 @@ impl LockKind {
     }
 }
 
-/// A lock that somebody wants.
+/// A lock that a transaction wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LockRequest {
     pub id: LockId,

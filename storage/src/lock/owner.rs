@@ -1,4 +1,4 @@
-//! Owners of locks: what each transaction shows of itself, and where others may add to its locks.
+//! Owners of locks: what each transaction shows to others, and where others may add to its locks.
 //!
 //! ```text
 //! Held (the transaction's thread)            Owner (shared)
@@ -9,12 +9,12 @@
 //!                                   +----------------------------------+
 //! ```
 //!
-//! Both parts are handed on from a transaction to the next of its thread, unless somebody still looks at the old one: so that a
-//! transaction of few locks allocates nothing.
+//! A thread passes both parts on from one transaction to its next, unless another thread still uses the old one: so a
+//! transaction with few locks allocates nothing.
 //!
-//! An *intention* on a table says that a transaction has rows of it locked (IS: to read, IX: to change). Who wants a whole
-//! table asks its metadata lock, which knows readers and writers; so intentions exclude nobody here, and are kept for
-//! those who look at the locks.
+//! An *intention* on a table says that a transaction has rows of it locked (IS: to read, IX: to change). A session that
+//! wants a whole table requests its metadata lock, which knows readers and writers; so intentions exclude no one here.
+//! They are kept for the views of locks.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ use crate::sync::{Mutex, Rank};
 /// Intentions that a transaction shows without allocating.
 const INLINE: usize = 4;
 
-/// What the layers above want to find again when they look at a transaction's locks.
+/// What the layers above want to find when they list a transaction's locks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OwnerIdentity {
     /// The connection; 0 = the engine's own.
@@ -55,7 +55,7 @@ pub(super) struct Owner {
     tables: Mutex<Intended>,
 }
 
-/// Locks that others gave to a transaction.
+/// Locks that other transactions added to this one.
 #[derive(Debug, Default)]
 pub(super) struct Foreign {
     pub ended: bool,
@@ -110,7 +110,7 @@ impl Owner {
     }
 }
 
-/// The locks of one transaction, in its own hands.
+/// The locks of one transaction; only its own thread uses this.
 #[derive(Debug, Default)]
 pub struct Held {
     pub(super) owner: TrxId,
@@ -118,7 +118,7 @@ pub struct Held {
     pub(super) ids: Vec<LockId>,
     pub(super) waiter: Option<Arc<Waiter>>,
     identity: OwnerIdentity,
-    /// The last intention that was shown: mostly the next is the same.
+    /// The intention that was shown last: mostly the next one is the same.
     intended: Option<(TableId, LockMode)>,
 }
 
@@ -127,7 +127,7 @@ pub struct Held {
 pub struct OwnerInfo {
     pub trx: TrxId,
     pub identity: OwnerIdentity,
-    /// When it was given its id.
+    /// When it got its id.
     pub began: Instant,
     pub changes: u64,
     pub rolling_back: bool,
@@ -138,12 +138,12 @@ pub struct OwnerInfo {
 }
 
 impl Held {
-    /// Whose locks these will be.
+    /// Sets the identity of the locks' owner.
     pub fn identify(&mut self, identity: OwnerIdentity) {
         self.identity = identity;
     }
 
-    /// The transaction whose locks these are; 0 before it was given an id.
+    /// The transaction that owns these locks; 0 before it has an id.
     #[inline]
     pub fn owner(&self) -> TrxId {
         self.owner
@@ -155,7 +155,7 @@ impl Held {
         self.ids.len()
     }
 
-    /// It is going to lock rows of a table. It has an id.
+    /// The transaction, which has an id, is going to lock rows of a table.
     #[inline]
     pub fn intend(&mut self, table: TableId, mode: LockMode) {
         if self.intended.is_none_or(|(last, shown)| last != table || shown < mode) {
@@ -188,7 +188,8 @@ impl Held {
 }
 
 thread_local! {
-    /// What the last transaction of this thread left, for the next one: mostly a connection's, which has one after the other.
+    /// What the last transaction of this thread left for the next one: mostly a connection's thread runs one after the
+    /// other.
     static SPARE: Cell<Option<Spare>> = const { Cell::new(None) };
 }
 
@@ -197,7 +198,7 @@ struct Spare {
     ids: Vec<LockId>,
 }
 
-/// Lists of locks that grew beyond this are not kept.
+/// Lists of locks longer than this are not kept.
 const IDS_KEPT: usize = 256;
 
 impl Held {
@@ -225,7 +226,7 @@ impl Held {
     }
 }
 
-/// All transactions that may hold locks: to find the owner of an implicit lock, and for those who look.
+/// All transactions that may hold locks: to find the owner of an implicit lock, and for views.
 pub(super) struct Owners(Mutex<FxHashMap<TrxId, Arc<Owner>>>);
 
 impl Owners {
@@ -243,7 +244,7 @@ impl Owners {
         held.intended = None;
     }
 
-    /// The transaction ends; nobody adds to its locks any more. What others have added so far is the answer.
+    /// The transaction ends, and no other adds to its locks any more. Returns the locks that others have added so far.
     pub fn end(&self, owner: TrxId, shared: &Owner) -> Vec<LockId> {
         self.0.lock().remove(&owner);
         let mut foreign = shared.foreign.lock();
@@ -278,7 +279,7 @@ impl Owners {
         owners.into_iter().map(info).collect()
     }
 
-    /// What a transaction shows of itself, for a report: its identity, age and changes.
+    /// What a transaction shows to others, for a report: its identity, age and changes.
     pub fn identity(&self, trx: TrxId) -> Option<(OwnerIdentity, Duration, u64)> {
         let owner = self.get(trx)?;
         Some((owner.identity, owner.began.elapsed(), owner.changes.load(Ordering::Relaxed)))

@@ -1,4 +1,4 @@
-//! What a connection's thread waits for, as far as others want to know.
+//! What a connection's thread waits for, as other threads see it.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
@@ -28,7 +28,7 @@ impl Stage {
     ];
 }
 
-/// The stage of one thread. The thread writes it, and anybody reads it.
+/// The stage of one thread. Only the thread writes it; any thread may read it.
 #[derive(Debug)]
 pub(super) struct StageCell(AtomicU8);
 

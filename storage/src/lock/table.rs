@@ -1,4 +1,4 @@
-//! The table of record locks: taking, waiting, handing on, releasing.
+//! The table of record locks: taking, waiting, granting, releasing.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -22,14 +22,14 @@ pub struct LockTable {
     shards: Shards,
     /// Transactions that may hold locks, to make the implicit ones of others explicit.
     owners: Owners,
-    /// A transaction that begins to wait comes here, and searches for a cycle if it may close one.
+    /// A transaction that begins to wait latches this, and searches for a cycle if it may close one.
     waits: Mutex<Waits>,
     counters: Counters,
     last_deadlock: Mutex<Option<DeadlockReport>>,
     detects_deadlocks: AtomicBool,
 }
 
-/// Whether a lock could be had at once.
+/// Whether a lock could be granted at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum TryLock {
@@ -47,7 +47,7 @@ struct Counters {
     wait_us_max: AtomicU64,
     deadlocks: AtomicU64,
     timeouts: AtomicU64,
-    /// Holders and waiters that searches for deadlocks have looked at.
+    /// Holders and waiters that deadlock searches have examined.
     deadlock_steps: AtomicU64,
 }
 
@@ -70,7 +70,7 @@ impl Default for LockTable {
 }
 
 impl LockTable {
-    /// A table whose locks may take so much memory.
+    /// A table whose locks may take at most this much memory.
     pub fn new(limit_bytes: usize) -> LockTable {
         LockTable {
             shards: Shards::new(limit_bytes),
@@ -97,13 +97,13 @@ impl LockTable {
     }
 
     /// Whether a transaction may have locked a gap of the index. The caller has latched the leaf that it is going to
-    /// change: a gap on it that is locked now was locked before.
+    /// change, so every gap on it that is locked now was locked before.
     #[inline]
     pub fn has_gaps(&self, index: IndexId) -> bool {
         self.shards.has_gaps(index)
     }
 
-    /// Takes a lock if that needs no waiting. Latches may be held.
+    /// Takes a lock if it can be granted at once. The caller may hold latches.
     pub fn try_lock(&self, held: &mut Held, request: LockRequest) -> Result<TryLock> {
         let shared = held.shared.as_ref().expect("a transaction has an id before it locks");
         let wanted = Holder::new(held.owner, &request);
@@ -140,7 +140,7 @@ impl LockTable {
         self.shards.with(id, |entry| entry.is_some())
     }
 
-    /// Takes a lock, waiting for it if need be. `weight` is what rolling the transaction back would cost. The caller
+    /// Takes a lock, waiting for it if necessary. `weight` is what rolling the transaction back would cost. The caller
     /// holds no latch.
     pub fn wait(
         &self,
@@ -168,7 +168,7 @@ impl LockTable {
         self.counters.wait_us.fetch_add(waited_us, Ordering::Relaxed);
         self.counters.wait_us_max.fetch_max(waited_us, Ordering::Relaxed);
         if granted {
-            // It may stand here twice if an older, weaker lock was strengthened; releasing twice is harmless.
+            // The id may be listed twice if an older, weaker lock was strengthened; releasing twice is harmless.
             held.ids.push(id);
             return Ok(());
         }
@@ -182,7 +182,8 @@ impl LockTable {
         }
     }
 
-    /// Takes the lock or a place in its line. False = taken. Deadlock if this closes a cycle of which it is the cheapest.
+    /// Takes the lock or joins its queue. False = taken. Deadlock if this closes a cycle in which this transaction is
+    /// the cheapest.
     fn stand_in_line(&self, held: &mut Held, request: LockRequest, weight: u64, waiter: &Arc<Waiter>) -> Result<bool> {
         let shared = held.shared.as_ref().expect("a transaction has an id before it locks");
         let wanted = Holder::new(held.owner, &request);
@@ -205,23 +206,23 @@ impl LockTable {
             }
             waiter.prepare();
             if !entry.has_line() {
-                // Those who come to hold it while there is a line are told then.
+                // Transactions that become holders while there is a queue are told then.
                 self.owners.note_awaited(entry.holders().map(|holder| holder.owner));
             }
             entry.stand_in_line(Waiting { wanted, waiter: waiter.clone(), shared: shared.clone() });
         }
         waits.insert(held.owner, Wait { wanted: request, since: Instant::now(), weight, waiter: waiter.clone() });
-        // A cycle ends at this transaction, and so at somebody who waits for what it holds.
+        // Every cycle ends at this transaction, and so at one that waits for what it holds.
         let closes = shared.is_awaited() && self.break_cycles(&mut waits, held.owner);
         if closes { Err(Error::Deadlock) } else { Ok(true) }
     }
 
-    /// Breaks the cycles of waiting transactions through one of them. True if that is the victim itself, which is not
-    /// wakened then.
+    /// Breaks the cycles of waiting transactions through the given one. True if the victim is that transaction itself,
+    /// which is then not woken.
     fn break_cycles(&self, waits: &mut Waits, through: TrxId) -> bool {
         let mut steps = 0;
         let mut is_victim = false;
-        // Each round breaks one cycle; there may be several.
+        // Each iteration breaks one cycle; there may be several.
         while !is_victim
             && self.detects_deadlocks.load(Ordering::Relaxed)
             && let Some(cycle) = deadlock::find_cycle(&self.shards, waits, through, &mut steps)
@@ -242,7 +243,7 @@ impl LockTable {
         is_victim
     }
 
-    /// Without it, the members of a cycle wait until their time is over.
+    /// Without detection the members of a cycle wait until their lock wait timeout.
     pub fn set_deadlock_detect(&self, detects: bool) {
         self.detects_deadlocks.store(detects, Ordering::Relaxed);
     }
@@ -258,24 +259,25 @@ impl LockTable {
         if waiter.is_granted() {
             return false;
         }
-        // A victim is out of the line already.
+        // A victim has left the queue already.
         let gaps = self.shards.gaps(id.index);
         latched.change(|entry| entry.leave_line(owner, gaps));
         true
     }
 
-    /// Makes the implicit exclusive lock of the writer of a record explicit, so that one can wait for it. False = that
-    /// transaction has ended; look at the record again.
+    /// Makes the implicit exclusive lock of a record's writer explicit, so that another transaction can wait for it.
+    /// False = the writer has ended; look at the record again.
     pub fn make_explicit(&self, owner: TrxId, id: LockId, page: PageNo) -> Result<bool> {
         self.add_for(Holder { owner, mode: LockMode::Exclusive, kind: LockKind::Record, page }, id, false)
     }
 
-    /// A record goes, and its gap joins that of the next: each holder of any part of it holds the gap there.
+    /// A record is removed, and its gap merges into the next one: each holder of any part of the lock gets the gap
+    /// there.
     pub fn inherit_all(&self, from: LockId, to: (LockId, PageNo)) {
         self.inherit(from, to, |holder| holder.kind != LockKind::InsertIntention);
     }
 
-    /// A record came into the gap before `from`: the holders of that gap have both halves locked.
+    /// A record was inserted into the gap before `from`: the holders of that gap get both halves locked.
     pub fn inherit_gaps(&self, from: LockId, to: (LockId, PageNo)) {
         self.inherit(from, to, |holder| holder.kind.has_gap());
     }
@@ -285,13 +287,14 @@ impl LockTable {
             entry.map_or_else(Vec::new, |entry| entry.holders().filter(|holder| which(holder)).copied().collect())
         });
         for heir in heirs {
-            // The page is being changed, which cannot be refused any more. An heir that has ended in between needs nothing.
+            // The page is being changed, and that change can no longer fail. An heir that has ended meanwhile needs
+            // nothing.
             let _ = self.add_for(Holder { kind: LockKind::Gap, page, ..heir }, to, true);
         }
     }
 
-    /// Adds a holder on behalf of a transaction that may be another thread's. False = it has ended. `forced`: whatever
-    /// the limit of memory says.
+    /// Adds a holder on behalf of a transaction that may belong to another thread. False = it has ended. `forced`:
+    /// regardless of the memory limit.
     fn add_for(&self, holder: Holder, id: LockId, forced: bool) -> Result<bool> {
         let mut latched = self.shards.latch(id);
         let Some(shared) = self.owners.get(holder.owner) else { return Ok(false) };
@@ -323,8 +326,8 @@ impl LockTable {
         Ok(true)
     }
 
-    /// A lock was given to a transaction that perhaps waits, and others stand in line for it: they wait for it now, and no
-    /// one of them notices.
+    /// A lock was granted to a transaction that may itself be waiting, while others queue for it: they wait for that
+    /// transaction now, and none of them notices. So this searches for cycles.
     fn close_cycles(&self, owner: TrxId) {
         let mut waits = self.waits.lock();
         let Some(waiter) = waits.get(owner).map(|wait| wait.waiter.clone()) else { return };
@@ -352,12 +355,12 @@ impl LockTable {
         held.owner = TrxId(0);
     }
 
-    /// How many locks there are.
+    /// The number of locks.
     pub fn count(&self) -> u64 {
         self.shards.count()
     }
 
-    /// The memory that they take.
+    /// The memory that all locks take.
     pub fn bytes(&self) -> usize {
         self.shards.bytes()
     }

@@ -12,16 +12,16 @@ pub(super) enum Outcome {
     Granted,
     Interrupted,
     TimedOut,
-    /// Somebody closed a cycle, and this transaction is the one to be rolled back.
+    /// Another transaction closed a cycle, and this transaction is its victim.
     Victim,
 }
 
-/// Why a sleep may end before it is decided otherwise.
+/// Reasons to end a wait before its outcome is decided.
 pub(super) trait Patience {
-    /// The statement is to stop.
+    /// The statement must stop.
     fn is_interrupted(&self) -> bool;
 
-    /// The same, asked in the middle of a wait: the client, too, is looked for.
+    /// Like `is_interrupted`, but asked in the middle of a wait: it also checks whether the client is still connected.
     fn gives_up(&self) -> bool;
 
     /// The statement has used up its time.
@@ -44,7 +44,7 @@ impl Waiter {
         *self.outcome.lock() = Outcome::Waiting;
     }
 
-    /// Ends the wait. A grant stands over everything: a lock that was given is held.
+    /// Ends the wait. A grant takes precedence over every other outcome: once granted, the lock is held.
     pub fn wake(&self, with: Outcome) {
         let mut outcome = self.outcome.lock();
         if *outcome != Outcome::Granted {

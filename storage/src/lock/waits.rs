@@ -1,4 +1,4 @@
-//! Which transaction waits for what.
+//! Which transaction waits for which lock.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 use super::LockRequest;
 use super::waiter::Waiter;
 
-/// One transaction that stands in line.
+/// One waiting transaction.
 #[derive(Debug)]
 pub(super) struct Wait {
     pub wanted: LockRequest,
@@ -19,7 +19,7 @@ pub(super) struct Wait {
     pub waiter: Arc<Waiter>,
 }
 
-/// The transactions that wait, each for one lock.
+/// The waiting transactions; each waits for one lock.
 #[derive(Debug, Default)]
 pub(super) struct Waits(FxHashMap<TrxId, Wait>);
 

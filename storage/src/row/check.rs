@@ -1,8 +1,8 @@
-//! Checking a table: each of its trees, and that they tell of the same rows.
+//! Checking a table: each of its trees, and that they contain the same rows.
 //!
-//! Between rest and the end of recovery a table is consistent in this sense: every row that is not delete-marked has exactly
-//! one entry in each secondary index that is not delete-marked, and every such entry is that of a row. Rows of transactions
-//! that are still open may be on their way, so a check of a busy table can find what is none.
+//! When no transaction is open, a table is consistent in this sense: every row that is not delete-marked has exactly
+//! one entry in each secondary index that is not delete-marked, and every such entry belongs to a row. Open
+//! transactions may be in the middle of a change, so a check of a busy table can report faults that are none.
 
 use format::collation::Charset;
 use format::ids::PageId;
@@ -18,7 +18,7 @@ use crate::btree::{TreeCheck, TreeFault};
 use crate::error::Result;
 use crate::schema::FieldSource;
 
-/// Entries that are not found are reported up to this number.
+/// At most this many missing entries are reported.
 const FAULTS_MAX: usize = 20;
 
 /// What a check of a table found.
@@ -30,12 +30,12 @@ pub struct TableCheck {
     pub long_value_pages: u64,
     /// The trees, by the ordinals of their indexes.
     pub indexes: Vec<TreeCheck>,
-    /// What is wrong between the trees. What is wrong within one is in `indexes`.
+    /// Faults between the trees. Faults within one tree are in `indexes`.
     pub faults: Vec<TreeFault>,
 }
 
 impl TableCheck {
-    /// Every fault, with the index that it is of.
+    /// Every fault, with the index that it belongs to.
     pub fn all_faults(&self) -> impl Iterator<Item = (usize, &TreeFault)> {
         let trees = self
             .indexes
@@ -50,7 +50,7 @@ impl TableCheck {
     }
 }
 
-/// Checks a table. With `at_rest` nothing is left to purge or to roll back, so that every page must be accounted for.
+/// Checks a table. With `at_rest` nothing is left to purge or to roll back, so every page must be accounted for.
 pub fn check(ctx: &Context<'_>, table: &Table, at_rest: bool) -> Result<TableCheck> {
     let mut found = TableCheck::default();
     let layout = &table.rows().leaf;
@@ -101,8 +101,8 @@ pub fn check(ctx: &Context<'_>, table: &Table, at_rest: bool) -> Result<TableChe
     Ok(found)
 }
 
-/// Looks for the entries of every row, a leaf of rows at a time: the rows are copied first, for entries are latched before
-/// rows and not the other way round.
+/// Looks for the entries of every row, one leaf of rows at a time: the rows are copied first, because entries are
+/// latched before rows.
 fn check_entries(ctx: &Context<'_>, table: &Table, faults: &mut Vec<TreeFault>) -> Result<()> {
     let layout = &table.rows().leaf;
     let mut rows: Vec<RecordBuffer> = Vec::new();
@@ -183,7 +183,7 @@ fn fits(ty: &ColumnType, bytes: &[u8]) -> bool {
     }
 }
 
-/// Walks the pages of a long value, and answers how many there are.
+/// Walks the pages of a long value, and returns their number.
 fn check_chain(ctx: &Context<'_>, reference: &Reference, faults: &mut Vec<TreeFault>) -> Result<u64> {
     let (mut pages, mut bytes) = (0, 0);
     let mut next = reference.page;

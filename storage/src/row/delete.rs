@@ -1,4 +1,4 @@
-//! Deleting a row: marking it and its entries, so that purge removes them once nobody can see them.
+//! Deletes a row by delete-marking it and its entries; purge removes them once no view can see them.
 
 use format::record::{RecordBuffer, is_deleted};
 
@@ -33,7 +33,8 @@ pub fn delete(ctx: &Context<'_>, trx: &mut Transaction, table: &Table, row: &Row
     }
 }
 
-/// Deletes the row of a key; `old` is what it was, and `place` where it was found, if it is worth looking there first.
+/// Deletes the row with a key; `old` is what it was, and `place` is where it was found, if it is worth looking there
+/// first.
 pub(super) fn delete_key(
     ctx: &Context<'_>,
     trx: &mut Transaction,

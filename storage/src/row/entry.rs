@@ -1,7 +1,7 @@
 //! From rows to records: keys, clustered records, entries of secondary indexes.
 //!
-//! A *version* of a row is a list of values, one per field of the clustered record; those of the system fields are left to
-//! whoever writes the record. An *entry* is a record of a secondary index, made from a version.
+//! A *version* of a row is a list of values, one per field of the clustered record; the code that writes the record
+//! sets the system fields. An *entry* is a record of a secondary index, made from a version.
 
 use std::ops::Deref;
 
@@ -191,11 +191,11 @@ pub struct LongValue<'a> {
     pub bytes: &'a [u8],
 }
 
-/// Values of at most this many bytes always stay in the record: a reference would be hardly shorter.
+/// Values of at most this many bytes always stay in the record: a reference would hardly be shorter.
 const SHORT_BYTES: usize = 2 * REFERENCE_BYTES;
 
-/// Moves the longest values out until the record fits a page so that two do. They are replaced by `empty`, a reference
-/// without pages.
+/// Moves the longest values to overflow pages until two such records fit on a page. They are replaced by `empty`, a
+/// reference without pages.
 pub fn move_out<'a>(
     layout: &Layout,
     page_bytes: usize,

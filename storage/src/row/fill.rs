@@ -42,7 +42,7 @@ pub(super) fn read_visible(
     }
 }
 
-/// The columns asked for, and those of the clustered key: whoever reads to write needs them.
+/// The columns asked for, and those of the clustered key: a read that precedes a write needs them.
 pub(super) fn with_key(table: &Table, columns: &ColumnSet) -> ColumnSet {
     let mut all = *columns;
     for field in &table.indexes[0].fields[..table.key_fields()] {

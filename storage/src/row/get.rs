@@ -31,7 +31,7 @@ pub fn get(
         return scan.next(ctx, trx, table, row);
     }
     match mode {
-        // Which of the two a source is has been decided above.
+        // The branch above has decided which of the two a source is.
         ReadMode::Consistent | ReadMode::Source => get_consistent(ctx, trx, table, key, columns, row),
         ReadMode::Shared(wait) => get_locked(ctx, trx, table, key, (LockMode::Shared, wait), columns, row),
         ReadMode::Exclusive(wait) => get_locked(ctx, trx, table, key, (LockMode::Exclusive, wait), columns, row),
@@ -75,7 +75,7 @@ fn get_locked(
     loop {
         let (page, position) = rows.find(ctx.store, key, SearchMode::LessOrEqual)?;
         if !position.matched {
-            // Nobody inserts the key that was looked for.
+            // No other transaction inserts the key that was looked for.
             if gaps {
                 lock_gap_behind(ctx, trx, rows, &page, position.origin, mode)?;
             }
@@ -96,7 +96,7 @@ fn get_locked(
                     return Ok(true);
                 }
                 drop(page);
-                // Whoever would insert the key again has to lock what is left of the row.
+                // A transaction that would insert the key again has to lock the row's remains.
                 if let RowLock::Held { id, new: true } = held
                     && !gaps
                 {

@@ -38,8 +38,8 @@ pub fn insert(ctx: &Context<'_>, trx: &mut Transaction, table: &Table, values: &
     }
 }
 
-/// Inserts a version of a row into all indexes. On an error part of it may be there; the undo tells which. Of a row that
-/// moves, `changes` is what makes it move.
+/// Inserts a version of a row into all indexes. After an error part of it may be there; the undo tells which. For a row
+/// that moves, `changes` is what makes it move.
 pub(super) fn insert_version(
     ctx: &Context<'_>,
     trx: &mut Transaction,
@@ -95,7 +95,7 @@ fn insert_clustered(ctx: &Context<'_>, trx: &mut Transaction, table: &Table, ver
             true => rows.latch_path(&mut mtr, &key, Aim::Grow)?,
         };
         if place.matched {
-            // A row of this key, or what is left of one. It is settled only when its writer has ended.
+            // A row with this key, or its remains. Its fate is settled only when its writer has ended.
             let origin = usize::from(place.origin);
             let deleted = is_deleted(mtr.page(place.leaf), origin);
             let mode = if deleted { LockMode::Exclusive } else { LockMode::Shared };
@@ -116,7 +116,8 @@ fn insert_clustered(ctx: &Context<'_>, trx: &mut Transaction, table: &Table, ver
             }
             continue;
         }
-        // Somebody may hold the key locked though there is no such row: he found it before its insert was rolled back.
+        // Another transaction may hold the key locked though there is no such row: it found the row before the insert
+        // was rolled back.
         let id = LockId { index: rows.id, key_hash: hash_key(layout, &key) };
         let row = LockRequest::record(id, LockMode::Exclusive).on(header::page_no(mtr.page(place.leaf)));
         let conflict = match ctx.locks.has_conflict(trx.id, row) {

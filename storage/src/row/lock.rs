@@ -1,20 +1,20 @@
-//! Locking a row: by its clustered key, with regard to who wrote it; and the gaps between records, so that nothing comes
-//! in between what a transaction has read.
+//! Locking a row by its clustered key, with regard to its writer; and locking the gaps between records, so that no
+//! record is inserted into a range that a transaction has read.
 //!
 //! ```text
 //!   index      3         7         9        supremum
 //!              |         |         |           |
-//!          gap |     gap |     gap |       gap |        a gap is locked by the record behind it
+//!          gap |     gap |     gap |       gap |        the lock of a gap belongs to the record behind it
 //!          <---+    <----+    <----+    <------+
 //!
 //!   WHERE id BETWEEN 5 AND 8, FOR UPDATE:  next-key 7, gap 9
 //! ```
 //!
-//! In REPEATABLE READ and above a locking scan takes each record with its gap, and the gap before the first record beyond
-//! its range. Entries of secondary indexes are locked only for their gaps, always shared: their rows are locked where they
-//! are. Who inserts asks for the gap of the record behind the place (an *insert intention*), while he has the leaf
-//! latched. A scan that goes from one leaf to the next keeps the first latched until it has locked what it finds on the
-//! second; so between looking and locking nobody can insert.
+//! In REPEATABLE READ and above a locking scan takes each record with its gap, and the gap before the first record
+//! beyond its range. Entries of secondary indexes are locked only for their gaps, always shared: their rows are locked
+//! in the clustered index. An insert requests the gap of the record behind its position (an *insert intention*) while
+//! it has the leaf latched. A scan that moves from one leaf to the next keeps the first latched until it has locked
+//! what it finds on the second; so no insert can happen between looking and locking.
 
 use format::ids::{PageId, PageNo, TrxId};
 use format::page::header;
@@ -30,14 +30,14 @@ use crate::schema::IfLocked;
 use crate::store::SharedGuard;
 use crate::transaction::{Isolation, Transaction};
 
-/// What became of the request to lock a row, under the latch of its page.
+/// The result of a request to lock a row, under the latch of its page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RowLock {
     /// It is locked. `new` = it was not before, so it may be given up again.
     Held { id: LockId, new: bool },
-    /// Its writer is this transaction itself.
+    /// This transaction wrote it itself.
     Own,
-    /// Let go of all latches, [`wait`], and look again.
+    /// Release all latches, [`wait`], and look again.
     Wait(LockRequest),
 }
 
@@ -48,7 +48,7 @@ pub(super) fn lock_id(tree: &Tree, page: &[u8], origin: usize) -> Result<LockId>
     Ok(LockId { index: tree.id, key_hash: hash_key(&tree.leaf, &key) })
 }
 
-/// Locks the row whose clustered record is at `origin`, if that goes at once.
+/// Locks the row whose clustered record is at `origin`, if it can do so at once.
 #[inline]
 pub(super) fn lock_row(
     ctx: &Context<'_>,
@@ -70,9 +70,9 @@ pub(super) fn lock_row(
     }
     let id = lock_id(rows, page, origin)?;
     let request = LockRequest::new(id, mode, kind).on(header::page_no(page));
-    // If it ended this moment, the record is just one of a committed writer. If not, the lock is the writer's, whatever this
-    // transaction believes to hold: it may have waited for a row whose insert was rolled back, and have been given the lock
-    // of a key without a row after somebody else had put one there.
+    // If the writer ended this moment, the record is like any of a committed writer. If not, the lock is the writer's,
+    // whatever this transaction believes to hold: it may have waited for a row whose insert was rolled back, and have
+    // been granted the lock of a key without a row after another transaction had inserted one there.
     let page_no = header::page_no(page);
     if ctx.registry.is_active(writer) && ctx.locks.make_explicit(writer, id, page_no)? && kind.has_record() {
         return Ok(RowLock::Wait(request));
@@ -88,16 +88,16 @@ pub(super) fn lock_row(
     })
 }
 
-/// Waits for a lock and has it then. The caller holds no latch.
+/// Waits for a lock; on return the transaction holds it. The caller holds no latch.
 pub(super) fn wait(ctx: &Context<'_>, trx: &mut Transaction, request: LockRequest) -> Result<()> {
-    // Between looking and standing in line anything may happen.
+    // Anything may happen between looking and joining the queue.
     trx.interrupt.pass();
     let limit = trx.lock_wait_timeout;
     let weight = trx.weight();
     ctx.locks.wait(&mut trx.locks, request, weight, &trx.interrupt, limit)
 }
 
-/// Locks the AUTO_INCREMENT counter of a table, waiting for a statement that has it.
+/// Locks the AUTO_INCREMENT counter of a table, waiting for a statement that holds it.
 pub fn lock_auto_increment(ctx: &Context<'_>, trx: &mut Transaction, table: &Table) -> Result<()> {
     trx.assign_id(ctx.store, ctx.registry, ctx.locks)?;
     trx.locks.intend(table.id, LockMode::Exclusive);
@@ -134,7 +134,7 @@ pub(super) fn gap_before(tree: &Tree, page: &[u8], origin: usize, mode: LockMode
     Ok(LockRequest::gap(lock_id(tree, page, origin)?, mode).on(header::page_no(page)))
 }
 
-/// Locks the gap before a record. That never has to wait: gap locks go along with everything but a request to insert.
+/// Locks the gap before a record. That never waits: gap locks are compatible with everything but insert intentions.
 #[inline]
 pub(super) fn lock_gap(ctx: &Context<'_>, trx: &mut Transaction, gap: LockRequest) -> Result<()> {
     let granted = ctx.locks.try_lock(&mut trx.locks, gap)?;
@@ -142,7 +142,8 @@ pub(super) fn lock_gap(ctx: &Context<'_>, trx: &mut Transaction, gap: LockReques
     Ok(())
 }
 
-/// Locks the gap behind the record at `origin` of a latched leaf (which may be the infimum): nobody inserts there.
+/// Locks the gap behind the record at `origin` of a latched leaf (which may be the infimum): no other transaction
+/// inserts there.
 pub(super) fn lock_gap_behind(
     ctx: &Context<'_>,
     trx: &mut Transaction,
@@ -189,7 +190,7 @@ fn id_behind(ctx: &Context<'_>, tree: &Tree, mtr: &Mtr<'_>, leaf: PageHandle, or
     }
 }
 
-/// Whether a record may come in behind the one at `origin`: `Some` is the lock to [`wait`] for, without any latch.
+/// Whether a record may be inserted behind the one at `origin`: `Some` is the lock to [`wait`] for, without any latch.
 #[inline]
 pub(super) fn insert_conflict(
     ctx: &Context<'_>,
@@ -207,8 +208,8 @@ pub(super) fn insert_conflict(
     Ok(ctx.locks.has_conflict(trx.id, request).then_some(request))
 }
 
-/// A record with the lock `new` is about to come in behind the one at `origin`: whoever has that gap locked (it can only
-/// be the one who inserts) keeps both halves.
+/// A record with the lock `new` is about to be inserted behind the one at `origin`: a transaction that has that gap
+/// locked (it can only be the inserting one) keeps both halves.
 #[inline]
 pub(super) fn split_gap(
     ctx: &Context<'_>,
@@ -225,7 +226,7 @@ pub(super) fn split_gap(
     Ok(())
 }
 
-/// The record at `origin` is about to be removed: what is locked of it goes on as a lock of the gap that it leaves.
+/// The record at `origin` is about to be removed: the locks on it become locks on the gap that it leaves.
 #[inline]
 pub(super) fn join_gap(ctx: &Context<'_>, tree: &Tree, mtr: &Mtr<'_>, leaf: PageHandle, origin: u16) -> Result<()> {
     let id = lock_id(tree, mtr.page(leaf), usize::from(origin))?;

@@ -1,7 +1,7 @@
-//! The keys of locked records, for those who look at the locks.
+//! The keys of locked records, for the views of locks.
 //!
-//! A lock knows a hash of its record's key and the page on which the record was when it was locked. The key itself is read
-//! when somebody asks: from that page, or from one of the next to its right if the page was split since.
+//! A lock has a hash of its record's key and the page on which the record was when it was locked. The key itself is
+//! read on demand: from that page, or from one of the next to its right if the page was split since.
 
 use format::ids::{PageId, PageNo};
 use format::page::header;
@@ -11,14 +11,14 @@ use super::entry::{Key, damaged, hash_key};
 use super::{Context, Table};
 use crate::error::Result;
 
-/// Leaves that are looked at for one key.
+/// Leaves that are searched for one key.
 const LEAVES_MAX: usize = 3;
 
 /// The fields of a key, as they are stored.
 pub type StoredKey = Vec<Option<Vec<u8>>>;
 
-/// The key with this hash in an index, if it is on the page or near. A unique value that is locked without its row has
-/// the hash of its first fields only.
+/// The key with this hash in an index, if it is on the page or near it. A unique value that is locked without its row
+/// has the hash of its first fields only.
 pub fn locked_key(
     ctx: &Context<'_>,
     table: &Table,
@@ -34,7 +34,7 @@ pub fn locked_key(
             break;
         }
         let page = ctx.store.read(PageId::new(tree.space, at))?;
-        // It may be another's by now.
+        // The page may belong to another index by now.
         if !header::page_type(&page).is_index() || index::index_id(&page) != tree.id || index::level(&page) != 0 {
             break;
         }

@@ -1,7 +1,7 @@
-//! Rows: what an insert, an update, a delete, a read means for the trees of a table, their undo and their locks.
+//! Rows: how an insert, update, delete or read works on a table's trees, their undo and their locks.
 //!
-//! A row is a record of the clustered index, which also says who wrote it (DB_TRX_ID) and where the version before is
-//! (DB_ROLL_PTR), and an entry in every secondary index, which does not.
+//! A row is a record of the clustered index, which also names its writer (DB_TRX_ID) and its previous version
+//! (DB_ROLL_PTR), and an entry in every secondary index, which does neither.
 //!
 //! ```text
 //!                       insert            update                    delete
@@ -15,17 +15,18 @@
 //! ```
 //!
 //! Nothing that a reader of an older version may need is removed: it is delete-marked, and [`Purger`] removes it once
-//! nobody can see it. If the key of a row changes, the row is delete-marked and inserted under its new key. A row inserted
-//! where a delete-marked one of the same key still lies becomes an update of that.
+//! no view can see it. If the key of a row changes, the row is delete-marked and inserted under its new key. Inserting
+//! a row over a delete-marked one with the same key is an update of that.
 //!
 //! # Locks
 //!
-//! A row is locked by its clustered key. Whoever wrote it holds it locked by its id in the record, without an entry in the
-//! lock table, until somebody else wants it. Secondary entries are not locked but for their gaps: who comes through one locks
-//! the row and looks whether the row still has the entry. A value of a unique secondary index is locked by its hash by
-//! whoever inserts it. Gaps between records are locked by locking reads in REPEATABLE READ and above, see `lock`.
+//! A row is locked by its clustered key. Its writer holds it locked through the id in the record, without an entry in
+//! the lock table, until another transaction wants it. Secondary entries are not locked except for their gaps: a reader
+//! that comes through one locks the row and checks whether the row still has the entry. An insert locks a value of a
+//! unique secondary index by its hash. Locking reads in REPEATABLE READ and above lock the gaps between records, see
+//! `lock`.
 //!
-//! Foreign keys look at rows of other tables, and change them, see [`foreign`].
+//! Foreign keys read rows of other tables, and change them, see [`foreign`].
 //!
 //! # What a point UPDATE costs
 //!
@@ -35,16 +36,16 @@
 //!   commit                        header of the rollback segment; undo page
 //! ```
 //!
-//! Each of the three latches a page once; the first change of a transaction begins its undo log in the same mini-transaction.
-//! Nothing is allocated in the steady state: lists of values and buffers belong to the thread, and so does what a transaction
-//! shows of itself to the others. `storage/tests/cost.rs` counts both.
+//! Each of the three latches a page once; the first change of a transaction begins its undo log in the same
+//! mini-transaction. In the steady state nothing is allocated: the thread owns the lists of values, the buffers, and
+//! what a transaction shows to others. `storage/tests/cost.rs` counts both.
 //!
-//! Whoever must wait lets go of all latches, waits, and looks again from the start.
+//! A thread that must wait releases all latches, waits, and starts again.
 //!
 //! Invariants:
 //!
-//! * The clustered record changes before the secondary entries when rows change, after them when changes are undone.
-//!   So who finds an entry under a latch can tell from the clustered record whether it is needed.
+//! * A change of a row changes the clustered record before the secondary entries; undo changes it after them. So a
+//!   thread that finds an entry under a latch can tell from the clustered record whether it is needed.
 //! * Pages are latched secondary before clustered, clustered before undo.
 //! * A change is undone only if the record's roll pointer is that of the undo record: undoing twice does no harm.
 //!
@@ -104,14 +105,14 @@ pub struct Context<'e> {
     pub locks: &'e LockTable,
     pub registry: &'e Registry,
     pub purge: &'e PurgeView,
-    /// The foreign keys that count; None = there are none, or nobody asks for them.
+    /// The foreign keys to check; None = there are none, or checks are off.
     pub foreign: Option<&'e foreign::KeyGraph>,
 }
 
-/// Finds a table by its id, for undo records carry nothing else. `None` = dropped.
+/// Finds a table by its id, since undo records carry nothing else. `None` = dropped.
 pub type Lookup<'l> = &'l dyn Fn(TableId) -> Option<Arc<Table>>;
 
-/// Buffers that an operation on a row needs, kept from one to the next.
+/// Buffers that an operation on a row needs, kept from one operation to the next.
 #[derive(Default)]
 struct Buffers {
     record: RecordBuffer,
@@ -129,7 +130,7 @@ struct Buffers {
 /// The values of a row, see `entry`.
 type Version<'a> = Vec<FieldData<'a>>;
 
-/// The same list without its values, for values of another lifetime: so that its memory can be kept.
+/// The same list without its values, for values of another lifetime, so that its memory can be reused.
 fn emptied<From, To>(mut list: Vec<From>) -> Vec<To> {
     list.clear();
     // Collecting what was a list of items of this size keeps its memory.
@@ -142,7 +143,7 @@ thread_local! {
     static BUFFERS: RefCell<Vec<Box<Buffers>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Buffers borrowed from the thread; they go back when dropped.
+/// Buffers borrowed from the thread; dropping this returns them.
 struct Scratch(Option<Box<Buffers>>);
 
 impl Scratch {

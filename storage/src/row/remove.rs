@@ -1,6 +1,6 @@
-//! Removing what is left of a row from the clustered index: its record and its long values. Rollback removes what was
-//! inserted, purge what was deleted. Both name the version that they mean by its roll pointer, and do nothing if the record
-//! has another one.
+//! Removes what is left of a row from the clustered index: its record and its long values. Rollback removes inserted
+//! rows, purge removes deleted ones. Both identify the version by its roll pointer, and do nothing if the record has
+//! another one.
 
 use format::ids::RollPtr;
 use format::page::blob::{REFERENCE_BYTES, Reference};
@@ -36,7 +36,8 @@ pub(super) fn is_marked(record: &RecordBuffer) -> bool {
     is_deleted(record.bytes(), record.origin())
 }
 
-/// Frees the chains of those of a row's long values that `which` says (by field and reference), a few pages at a time.
+/// Frees the overflow chains of those of a row's long values that `which` selects (by field and reference), a few pages
+/// at a time.
 pub(super) fn free_long_values(
     ctx: &Context<'_>,
     table: &Table,
@@ -108,7 +109,7 @@ pub(super) fn remove_clustered(ctx: &Context<'_>, table: &Table, key: &Key<'_>, 
     }
 }
 
-/// Removes a delete-marked row, if it is still the deletion of this roll pointer that it shows.
+/// Removes a delete-marked row, if its record still shows the deletion of this roll pointer.
 pub(super) fn remove_row(ctx: &Context<'_>, table: &Table, key: &Key<'_>, roll_ptr: RollPtr) -> Result<()> {
     {
         let mut scratch = Scratch::take();

@@ -1,8 +1,8 @@
 //! Undoing: a statement, a transaction, or one that a crash has left behind.
 //!
 //! Changes are undone from the newest to the oldest, each from its undo record: first the secondary entries, then the
-//! clustered record, and with that its roll pointer. A crash in between leaves the pointer in place, and the change is
-//! undone again; once the pointer is another one, the undo record is known to be done with.
+//! clustered record with its roll pointer. After a crash in between, the pointer is unchanged, and the change is undone
+//! again; once the pointer is another one, the undo record is known to be done.
 
 use format::ids::{RollPtr, TrxId, UndoNo};
 use format::record::compare_records;
@@ -27,8 +27,8 @@ pub fn rollback(ctx: &Context<'_>, trx: &mut Transaction, lookup: Lookup<'_>, to
     ctx.undo.truncate(ctx.store, &mut trx.undo)
 }
 
-/// Undoes at most so many of a transaction's changes, all of which are to be undone. Answers how many; fewer = there are no
-/// more.
+/// Undoes at most this many of a transaction's changes, all of which are to be undone. Returns how many; fewer = there
+/// are no more.
 pub fn rollback_step(
     ctx: &Context<'_>,
     trx: &mut Transaction,
@@ -55,7 +55,7 @@ fn undo_newest(
 ) -> Result<bool> {
     let Some(top) = ctx.undo.top(ctx.store, &trx.undo, to, record)? else { return Ok(false) };
     let undo = UndoRecord::read(record)?;
-    // A table that is gone took its rows along.
+    // The rows of a dropped table are gone, too.
     if let Some(table) = lookup(undo.table) {
         undo_change(ctx, trx.id, &table, &undo, top.roll_ptr)?;
     }
@@ -107,7 +107,8 @@ fn undo_insert(ctx: &Context<'_>, trx_id: TrxId, table: &Table, key: &Key<'_>, r
     let mut version = Vec::new();
     version_of_record(record.bytes(), offsets, &mut version);
     for index in table.secondary() {
-        // Before this row there was none of its key, not even a delete-marked one: nobody else needs the entry.
+        // Before this row there was no record with its key, not even a delete-marked one: no other version needs the
+        // entry.
         build_entry(ctx.store, table, index, &version, 0, entry)?;
         secondary::remove(ctx, table, index, trx_id, entry, Unneeded::Surely)?;
     }
@@ -170,7 +171,7 @@ fn undo_update(
         }
     }
 
-    // Chains that the new version brought along: they are in no older one.
+    // Overflow chains that the new version added: no older version has them.
     free_long_values(
         ctx,
         table,
@@ -199,7 +200,7 @@ fn undo_update(
         }
     }
     if undo.kind == UndoKind::UpdateDeleted && ctx.purge.view().sees(undo.trx_id) {
-        // Purge may have been here and found the row in use: nobody will come for it again.
+        // Purge may have visited the row and found it in use: it will not come back for it.
         remove_row(ctx, table, key, undo.roll_ptr)?;
     }
     Ok(())

@@ -1,8 +1,8 @@
 //! Reading a range of an index, in batches.
 //!
-//! A consistent scan copies several rows under one latch and hands them out one by one; in between nothing is latched. It
-//! remembers where it was: if the leaf is still in its frame and unchanged, it goes on there, else it searches for the key
-//! of the record it read last.
+//! A consistent scan copies several rows under one latch and returns them one by one; in between nothing is latched. It
+//! remembers its position: if the leaf is still in its frame and unchanged, it continues there, otherwise it searches
+//! for the key of the record it read last.
 //!
 //! ```text
 //! refill    position -> record -> record -> ... -> batch full: note page, clock, record
@@ -10,11 +10,11 @@
 //!             +---- same frame, same clock? -----------+---- no: search the noted key
 //! ```
 //!
-//! Through a secondary index a row is looked up by its clustered key, unless the entry alone answers. Whether an entry is
-//! what the reader sees, the page may tell (its newest writer is visible and the entry is not delete-marked); if not, the
-//! version of the row that he sees tells: it must have this very entry.
+//! Through a secondary index a row is looked up by its clustered key, unless the entry alone answers. The page may tell
+//! that an entry is what the reader sees (its newest writer is visible and the entry is not delete-marked); if not, the
+//! version of the row that the reader sees decides: it must have this very entry.
 //!
-//! A locking scan takes one row at a time, locks it, and then looks at it as it is now; see `locking`.
+//! A locking scan takes one row at a time, locks it, and then reads it as it is now; see `locking`.
 
 use std::cell::RefCell;
 use std::ops::Bound;
@@ -43,7 +43,7 @@ use older::Older;
 const BATCH_MIN: usize = if cfg!(test) { 2 } else { 4 };
 const BATCH_MAX: usize = if cfg!(test) { 4 } else { 64 };
 
-/// Buffers of scans that are over, for the scans to come: a short range should not cost an allocation per row.
+/// Buffers of finished scans, for later ones: a short range should not cost an allocation per row.
 #[derive(Default)]
 struct Buffers {
     batch: Vec<Row>,
@@ -54,7 +54,7 @@ struct Buffers {
 
 /// Buffer sets that a thread keeps.
 const POOL_MAX: usize = 4;
-/// Rows that grew beyond this are not kept.
+/// Rows larger than this are not kept.
 const KEPT_ROW_BYTES: usize = 32 << 10;
 
 thread_local! {
@@ -87,7 +87,7 @@ impl End {
         };
         for (number, part) in parts.iter().enumerate() {
             let field = &table.indexes[index].fields[number];
-            // Of equal prefixes nobody knows here whether the whole values are equal.
+            // For equal prefixes it is unknown here whether the whole values are equal.
             included |= field.prefix_bytes.is_some();
             end.parts.push(part.map(|bytes| {
                 let bytes = prefix_of(table, field, bytes);
@@ -110,13 +110,13 @@ impl End {
     }
 }
 
-/// Where a scan goes on.
+/// Where a scan continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Progress {
     Start,
     /// Behind the record in `last`.
     Behind,
-    /// At the record in `last`, which is to be looked at once more.
+    /// At the record in `last`, which is read once more.
     At,
     End,
 }
@@ -132,27 +132,27 @@ pub struct Scan {
     upper: End,
     reverse: bool,
     progress: Progress,
-    /// A copy of the record that progress is counted from.
+    /// A copy of the record that the scan continues from.
     last: RecordBuffer,
     /// Where that record was.
     place: Option<(PageId, FrameHint, u16)>,
     batch: Vec<Row>,
-    /// Rows of the batch already handed out, and rows in it.
+    /// Rows of the batch already returned, and rows in it.
     handed: usize,
     count: usize,
     batch_rows: usize,
-    /// Entries whose rows are looked up when the leaf is let go of; whether each is surely what the reader sees.
+    /// Entries whose rows are looked up when the leaf is released; whether each is surely what the reader sees.
     entries: Vec<(RecordBuffer, bool)>,
     entry_count: usize,
-    /// The lock of the row handed out last, if it was taken for that.
+    /// The lock of the row returned last, if the scan took it for that.
     lock: Option<LockId>,
-    /// The row handed out last is a committed version that is not locked, see `IfLocked::Committed`.
+    /// The row returned last is a committed version that is not locked, see `IfLocked::Committed`.
     unlocked: bool,
-    /// The next row is to be waited for.
+    /// The scan must wait for the next row.
     insists: bool,
     /// The range is one whole key of a unique index: at most one row, and no gaps around it, if it is there.
     point: bool,
-    /// What it has found of rows that were changed often.
+    /// Older versions that the scan built for rows that were changed often.
     older: Older,
 }
 
@@ -216,7 +216,8 @@ impl Scan {
         }
     }
 
-    /// Gives up the lock of the row handed out last, where the isolation level allows that: it is not going to be changed.
+    /// Releases the lock of the row returned last, where the isolation level allows that: the statement will not change
+    /// it.
     pub fn unlock_row(&mut self, ctx: &Context<'_>, trx: &mut Transaction) {
         if let Some(id) = self.lock.take()
             && trx.isolation <= Isolation::ReadCommitted
@@ -225,20 +226,20 @@ impl Scan {
         }
     }
 
-    /// Whether the row handed out last is one that others have locked, as it was committed last.
+    /// Whether the row returned last is the last committed version of one that others have locked.
     #[inline]
     pub fn is_unlocked(&self) -> bool {
         self.unlocked
     }
 
-    /// Goes back to that row, to wait for it and have it as it is then.
+    /// Goes back to that row, to wait for it and read it as it is then.
     pub fn insist(&mut self) {
         self.insists = true;
         self.progress = Progress::At;
     }
 
-    /// Latches the leaf where the scan goes on, and answers the record there: the supremum (or, backward, the infimum) if
-    /// it is on the next leaf. `None` = there is nothing.
+    /// Latches the leaf where the scan continues, and returns the record there: the supremum (or, backward, the
+    /// infimum) if it is on the next leaf. `None` = there is nothing.
     fn position<'s>(&self, ctx: &Context<'s>, table: &Table) -> Result<Option<(SharedGuard<'s>, u16)>> {
         let tree = table.tree(self.index);
         let store = ctx.store;
@@ -278,7 +279,7 @@ impl Scan {
         }
     }
 
-    /// Goes to the leaf that follows in the direction of the scan, and answers its first record in that direction.
+    /// Goes to the leaf that follows in the direction of the scan, and returns its first record in that direction.
     fn next_leaf<'s>(
         &mut self,
         ctx: &Context<'s>,
@@ -294,7 +295,7 @@ impl Scan {
         if header::prev(&page).is_null() {
             return Ok(None);
         }
-        // The latch order is against us: let go, and search for what is before this leaf's first record.
+        // The latch order forbids moving left: release the leaf, and search for what is before its first record.
         let first = index::first(&page).map_err(damaged)?;
         if first == SUPREMUM {
             return Err(Error::corrupt_page(page.page_id(), "an empty leaf with neighbours"));
@@ -323,7 +324,7 @@ impl Scan {
         })
     }
 
-    /// Notes the record at `origin` as the one that the scan goes on from.
+    /// Notes the record at `origin` as the one that the scan continues from.
     fn note(&mut self, table: &Table, page: &SharedGuard<'_>, origin: u16, progress: Progress) -> Result<()> {
         let layout = &table.tree(self.index).leaf;
         self.last.copy(page, layout, usize::from(origin)).map_err(damaged)?;
@@ -384,8 +385,8 @@ impl Scan {
         self.look_up(ctx, trx, table, newest)
     }
 
-    /// Takes the record at `origin` into the batch if the reader sees it, or notes its entry for later. Answers whether long
-    /// values came along: then the batch is large enough.
+    /// Takes the record at `origin` into the batch if the reader sees it, or notes its entry for later. Returns whether
+    /// it brought long values: then the batch is large enough.
     fn take(
         &mut self,
         ctx: &Context<'_>,
@@ -404,7 +405,7 @@ impl Scan {
             return Ok(false);
         }
         let deleted = is_deleted(page, origin);
-        // Not only the newest writer must be visible, but whoever wrote here before it.
+        // Not only the newest writer must be visible, but every earlier writer of this page.
         let certain = newest || trx.view.as_ref().is_some_and(|view| index::max_trx_id(page) < view.up_limit());
         if certain && deleted {
             return Ok(false);
@@ -431,7 +432,7 @@ impl Scan {
         }
         let (entry, is_certain) = &mut self.entries[self.entry_count];
         entry.copy(page, layout, origin).map_err(damaged)?;
-        // The newest version may be another one by the time it is looked at.
+        // The newest version may have changed by the time it is read.
         *is_certain = certain && !newest;
         self.entry_count += 1;
         Ok(false)

@@ -1,4 +1,5 @@
-//! Entries of secondary indexes: inserting, delete-marking, removing, and whether a value of a unique index is taken.
+//! Entries of secondary indexes: inserting, delete-marking, removing, and checking whether a value of a unique index is
+//! taken.
 
 use format::ids::TrxId;
 use format::page::header;
@@ -16,26 +17,26 @@ use crate::lock::{LockId, LockKind, LockMode, LockRequest, TryLock};
 use crate::mtr::{Changes, Mtr, PageHandle};
 use crate::transaction::Transaction;
 
-/// Notes on the leaf that `trx_id` changed it: readers whose view is older look at the rows themselves.
+/// Notes on the leaf that `trx_id` changed it: readers whose view is older read the rows themselves.
 fn touch(changes: &mut Changes<'_>, leaf: PageHandle, trx_id: TrxId) {
     if index::max_trx_id(changes.page(leaf)) < trx_id {
         changes.apply(leaf, PageOp::MaxTrxId { trx_id });
     }
 }
 
-/// Puts an entry back into a tree when a change is undone: that requests no lock, and waits for nobody.
+/// Puts an entry back into a tree when a change is undone: that requests no lock, and never waits.
 pub(super) fn put_back(ctx: &Context<'_>, tree: &Tree, trx_id: TrxId, entry: &RecordBuffer) -> Result<()> {
     put(ctx, Writer::Undo(trx_id), tree, entry)
 }
 
-/// For whom an entry is put.
+/// The writer of an entry.
 enum Writer<'t> {
-    /// Waits for those who have locked the gap.
+    /// Waits for transactions that have locked the gap.
     Trx(&'t mut Transaction),
     Undo(TrxId),
 }
 
-/// Puts an entry into a tree. One with the same key that lies there delete-marked is revived, with the new bytes.
+/// Puts an entry into a tree. A delete-marked one with the same key is revived, with the new bytes.
 fn put(ctx: &Context<'_>, mut writer: Writer<'_>, tree: &Tree, entry: &RecordBuffer) -> Result<()> {
     let key = Key::of_buffer(entry, &tree.leaf)?;
     let mut pessimistic = false;
@@ -76,7 +77,8 @@ fn put(ctx: &Context<'_>, mut writer: Writer<'_>, tree: &Tree, entry: &RecordBuf
     }
 }
 
-/// Whether somebody has locked what an entry would come into: the gap, or the delete-marked entry that it would revive.
+/// Whether another transaction has locked what an entry would use: the gap, or the delete-marked entry that it would
+/// revive.
 fn put_conflict(
     ctx: &Context<'_>,
     trx: &Transaction,
@@ -96,7 +98,7 @@ fn put_conflict(
     Ok(ctx.locks.has_conflict(trx.id, request).then_some(request))
 }
 
-/// Delete-marks an entry. Answers whether it is there.
+/// Delete-marks an entry. Returns whether it is there.
 pub(super) fn mark(ctx: &Context<'_>, tree: &Tree, trx_id: TrxId, entry: &RecordBuffer) -> Result<bool> {
     let key = Key::of_buffer(entry, &tree.leaf)?;
     let mut mtr = Mtr::begin(ctx.store);
@@ -122,16 +124,16 @@ fn mark_at(tree: &Tree, mtr: Mtr<'_>, place: &Place<'_>, trx_id: TrxId) -> Resul
 /// What [`remove`] is to do with an entry that it finds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unneeded {
-    /// Nobody can need it.
+    /// No version can need it.
     Surely,
     /// Only if it is delete-marked and no version of its row has it.
     IfDeleted,
-    /// If no version of its row but the current one has it; else delete-mark it.
+    /// If no version of its row but the current one has it; otherwise delete-mark it.
     ButForCurrent,
 }
 
-/// Removes an entry. The clustered record is looked at while the leaf is latched: whoever makes the entry needed
-/// again changes that first, and comes here next.
+/// Removes an entry. The clustered record is read while the leaf is latched: a thread that makes the entry needed again
+/// changes that record first, and then comes here.
 ///
 /// The caller holds the purge view for the last two.
 pub(super) fn remove(
@@ -182,8 +184,8 @@ pub(super) fn remove(
     }
 }
 
-/// Inserts the entry of a row that this transaction has just written. In a unique index it first makes sure that no other
-/// row has the value, waiting for those who may be about to give it up.
+/// Inserts the entry of a row that this transaction has just written. In a unique index it first makes sure that no
+/// other row has the value, waiting for transactions that may give it up.
 pub(super) fn insert(
     ctx: &Context<'_>,
     trx: &mut Transaction,
@@ -212,7 +214,8 @@ fn check_unique(
         // NULLs are not equal to each other.
         return Ok(());
     }
-    // From here to the end of the transaction nobody else inserts the value. Who finds it inserted waits here.
+    // From here to the end of the transaction no other inserts the value. A transaction that finds it inserted waits
+    // here.
     let id = LockId { index: of.tree.id, key_hash: hash_key(layout, &value) };
     let request = LockRequest::record(id, LockMode::Exclusive);
     if ctx.locks.try_lock(&mut trx.locks, request)? == TryLock::Conflict {
@@ -256,7 +259,7 @@ fn check_unique(
     Ok(())
 }
 
-/// Whether the row of an entry is alive and has it, once whoever is changing the row has ended.
+/// Whether the row of an entry is alive and has it, once the transaction that is changing the row has ended.
 fn is_taken(
     ctx: &Context<'_>,
     trx: &mut Transaction,

@@ -1,4 +1,5 @@
-//! Numbers for the planner: how many rows a table has, how many a range would visit, how many values an index tells apart.
+//! Numbers for the planner: how many rows a table has, how many a range would visit, how many distinct values an index
+//! has.
 //!
 //! All are estimates from a few pages, and all are taken without locks.
 
@@ -18,7 +19,7 @@ use crate::segment;
 /// Leaves looked at per index.
 const SAMPLE_LEAVES: usize = 12;
 
-/// What a table is about.
+/// Statistics of a table.
 #[derive(Clone, Debug, Default)]
 pub struct TableStatistics {
     pub rows: u64,
@@ -146,10 +147,11 @@ pub fn estimate(ctx: &Context<'_>, table: &Table, index: usize, range: &ScanRang
         Bound::Excluded(key) => path(ctx, tree, Some((key, SearchMode::Less)), true)?,
     };
     if lower.levels.len() != upper.levels.len() {
-        // The tree grew or shrank in between; anything will do.
+        // The tree grew or shrank meanwhile; any estimate will do.
         return Ok(1);
     }
-    // How many records lie between on each level: what lies between the ends above, filled, and the rests of the two.
+    // The number of records between the ends on each level: those between the ends above, filled, and the remainders of
+    // the two.
     let mut rows = 0.0;
     let mut diverged = false;
     let last = lower.levels.len() - 1;

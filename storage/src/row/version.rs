@@ -8,8 +8,9 @@
 //! version of 9: a=3 b=x     of 7: a=2 b=x          of 4: a=1 b=w       before: no row
 //! ```
 //!
-//! A reader stops at the first version that its view sees; the undo up to there exists, for purge works under a view at least
-//! as old. Whoever asks without a view of his own ([`has_entry`]) stops where the purge view begins, and holds it in place.
+//! A reader stops at the first version that its view sees. The undo up to there exists, because the purge view is at
+//! least as old. Code without a view of its own ([`has_entry`]) stops where the purge view begins, and holds that view
+//! in place.
 
 use format::ids::{RollPtr, TrxId};
 use format::page::blob::REFERENCE_BYTES;
@@ -55,7 +56,7 @@ pub(super) fn previous(
     Ok(true)
 }
 
-/// Builds the version that `undo` tells of from the one that followed it.
+/// Builds the version that `undo` describes from the version that followed it.
 pub(super) fn build_previous(
     table: &Table,
     bytes: &[u8],
@@ -78,7 +79,7 @@ pub(super) fn build_previous(
             return Err(Error::corrupt(format!("undo of {table} for a column that it does not have")));
         };
         *field = match old.value {
-            // What an index has of a long value stands before the reference; in a record the reference stands alone.
+            // An index stores a long value's prefix before the reference; a record stores the reference alone.
             FieldData::External(bytes) => match bytes.len().checked_sub(REFERENCE_BYTES) {
                 Some(at) => FieldData::External(&bytes[at..]),
                 None => return Err(Error::corrupt("undo with a reference that is too short")),
@@ -108,7 +109,7 @@ pub(super) fn visible(
     Ok(visible_and_steps(ctx, trx, table, bytes, origin, older)?.0)
 }
 
-/// The same, and how many undo records were read for it.
+/// The same, and the number of undo records read for it.
 pub(super) fn visible_and_steps(
     ctx: &Context<'_>,
     trx: &Transaction,
@@ -156,8 +157,8 @@ pub(super) fn record_has_entry(
     Ok(order.map_err(damaged)?.is_eq())
 }
 
-/// Whether a version of the entry's row that somebody may still see has the entry: one that is alive, the current one
-/// only if `with_current`.
+/// Whether a version of the entry's row that some view may still see has the entry: one that is not deleted, and the
+/// current one only if `with_current`.
 ///
 /// The caller holds the purge view in place.
 pub(super) fn has_entry(

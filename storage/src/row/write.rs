@@ -34,8 +34,8 @@ pub(super) fn key_of_row<'a>(table: &Table, row: &'a Row, row_id: &'a [u8; 8]) -
 /// Builds the undo record of a change: what differs between `before` and `after`, and, if that concerns a secondary
 /// index, what else its entries are made from. Without `after` the row is deleted.
 ///
-/// Of a long value that is in an index the record keeps as much as the index has, before the reference: by the time of
-/// purge its pages may be gone.
+/// If an index contains a long value, the undo record keeps as much of it as the index has, before the reference: by
+/// the time of purge the overflow pages may be gone.
 #[allow(clippy::too_many_arguments)]
 pub(super) fn write_undo(
     ctx: &Context<'_>,
@@ -116,8 +116,8 @@ fn put_field(
     Ok(())
 }
 
-/// Puts a new row where a delete-marked one of the same key lies: an update of that. False = try again, after what stood in
-/// the way has been dealt with.
+/// Writes a new row over a delete-marked one with the same key: an update. False = try again, after the obstacle has
+/// been dealt with.
 pub(super) fn replace_deleted(
     ctx: &Context<'_>,
     trx: &mut Transaction,
@@ -168,8 +168,8 @@ pub(super) fn stamp(table: &Table, record: &mut RecordBuffer, trx: &Transaction,
     Ok(())
 }
 
-/// Writes the values that were moved out of a record, a few pages at a time; the record's references grow with them. The
-/// row is this transaction's, so nobody else changes it meanwhile.
+/// Writes the values that were moved out of a record, a few pages at a time; the record's references grow with them.
+/// The row belongs to this transaction, so no other changes it meanwhile.
 pub(super) fn write_long_values(
     ctx: &Context<'_>,
     table: &Table,
@@ -198,7 +198,7 @@ pub(super) fn write_long_values(
     Ok(())
 }
 
-/// The version of a clustered record in a buffer, with its long values fetched, as `out` borrows them from `fetched`.
+/// The version of a clustered record in a buffer, with its long values fetched; `out` borrows them from `fetched`.
 pub(super) fn whole_version<'a>(
     ctx: &Context<'_>,
     table: &Table,

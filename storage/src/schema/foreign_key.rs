@@ -1,31 +1,32 @@
-//! Foreign keys: what a table says of the rows of another one.
+//! Foreign keys: what a table requires of the rows of another one.
 //!
 //! ```text
 //!   child (pid, ...)  FOREIGN KEY (pid) REFERENCES parent (id)         every pid is some parent's id, or NULL
 //! ```
 //!
-//! A foreign key belongs to its child and names everything: its columns, its parent, the parent's columns. So a child can
-//! exist before its parent does, columns can move, and a table that is dropped and made again is the parent again. Which
-//! indexes and columns the names mean at present is found by whoever changes a description (see `dictionary::links`).
+//! A foreign key belongs to its child and stores names only: its columns, its parent, the parent's columns. So a child
+//! can exist before its parent does, columns can move, and a table that is dropped and created again is the parent
+//! again. A change of a description finds out which indexes and columns the names mean at present (see
+//! `dictionary::links`).
 //!
-//! Both sides need an index that begins with the columns, whole and in the order of the foreign key: the child's shows who
-//! refers to a parent, the parent's whether there is one.
+//! Both sides need an index that begins with the columns, whole and in the order of the foreign key: the child's finds
+//! the rows that refer to a parent, the parent's tells whether there is one.
 
 use format::value::ColumnType;
 
 use super::{Column, IndexDefinition, IndexPart, same_name};
 
-/// What happens to the rows that refer to one that is deleted, or that gets another key.
+/// What happens to the rows that refer to one that is deleted or changes its key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum ReferentialAction {
-    /// It is refused; not said, or said like this. Looked at row by row, as RESTRICT is.
+    /// The change is refused; not written, or written like this. Checked row by row, as RESTRICT is.
     #[default]
     NoAction,
-    /// It is refused.
+    /// The change is refused.
     Restrict,
-    /// They follow.
+    /// They are deleted or changed, too.
     Cascade,
-    /// They refer to nothing.
+    /// Their columns become NULL.
     SetNull,
 }
 
@@ -39,7 +40,7 @@ impl ReferentialAction {
         }
     }
 
-    /// Whether rows that refer to the parent's are changed.
+    /// Whether child rows are changed.
     pub fn changes_children(self) -> bool {
         matches!(self, ReferentialAction::Cascade | ReferentialAction::SetNull)
     }
@@ -91,7 +92,7 @@ impl ForeignKey {
         self.on_delete.changes_children() || self.on_update.changes_children()
     }
 
-    /// The number of a name that was made up for a table of this name: `t_ibfk_3`.
+    /// The number in a name that was generated for a table of this name: `t_ibfk_3`.
     pub fn generated_number(&self, table: &str) -> Option<u32> {
         let number = self.name.strip_prefix(table)?.strip_prefix("_ibfk_")?;
         number.parse().ok().filter(|_| !number.starts_with('0') && !number.starts_with('+'))
@@ -102,7 +103,7 @@ fn quoted(name: &str) -> String {
     format!("`{}`", name.replace('`', "``"))
 }
 
-/// The ordinals of columns by their names, or the name that is none.
+/// The ordinals of columns by their names, or the name that does not exist.
 pub fn ordinals<'n>(columns: &[Column], names: &'n [Box<str>]) -> Result<Vec<usize>, &'n str> {
     let find = |name: &'n str| columns.iter().position(|column| same_name(&column.name, name)).ok_or(name);
     names.iter().map(|name| find(name)).collect()

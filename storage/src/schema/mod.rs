@@ -1,10 +1,10 @@
-//! Databases, tables, columns and indexes: plain descriptions that the dictionary fills and everyone reads.
+//! Databases, tables, columns and indexes: plain descriptions that the dictionary builds and every layer reads.
 //!
-//! A `...Definition` is what a user asks for. A [`Table`] is what exists: it has ids, a file and root pages, and it
-//! is immutable; a change of the table makes a new `Table`. What does move while the table lives (the AUTO_INCREMENT
-//! counter, statistics) sits in its [`TableState`], which the old and the new description share.
+//! A `...Definition` is what a user asks for. A [`Table`] is what exists: it has ids, a file and root pages, and it is
+//! immutable; a change of the table makes a new `Table`. What changes while the table exists (the AUTO_INCREMENT
+//! counter, statistics) is in its [`TableState`], which the old and the new description share.
 //!
-//! How a table becomes records, in the order of fields that InnoDB has:
+//! How a table becomes records, in InnoDB's order of fields:
 //!
 //! ```text
 //! clustered leaf       key columns (or DB_ROW_ID), DB_TRX_ID, DB_ROLL_PTR, the other columns in table order
@@ -66,18 +66,18 @@ pub struct Table {
     pub columns: Vec<Column>,
     /// The clustered index first, then the others in order of creation.
     pub indexes: Vec<Index>,
-    /// What its rows refer to.
+    /// The foreign keys that its rows must satisfy.
     pub foreign_keys: Vec<ForeignKey>,
     pub options: TableOptions,
     /// Ordinal of the AUTO_INCREMENT column.
     pub auto_increment: Option<usize>,
     /// When it was created, as microseconds of the Unix epoch.
     pub created_us: u64,
-    /// What moves while the table lives.
+    /// What changes while the table exists.
     pub state: Arc<TableState>,
 }
 
-/// What moves while a table lives. Shared by the descriptions of one table that follow each other.
+/// What changes while a table exists. Successive descriptions of one table share it.
 #[derive(Debug, Default)]
 pub struct TableState {
     /// The next AUTO_INCREMENT value; 0 = not read from the clustered root yet.
@@ -108,7 +108,7 @@ pub struct Column {
 }
 
 impl Column {
-    /// A column of which nothing else is said.
+    /// A column with defaults for everything else.
     pub fn new(name: &str, ty: ColumnType, nullable: bool) -> Column {
         Column {
             name: name.into(),
@@ -161,7 +161,7 @@ pub struct IndexDefinition {
     /// `USING BTREE` or `USING HASH` as written; every index is a B+tree.
     pub algorithm: Option<Box<str>>,
     pub invisible: bool,
-    /// Made for a foreign key that had none; it makes room for one that somebody asks for.
+    /// Generated for a foreign key without an index; a declared index replaces it.
     pub generated: bool,
 }
 
@@ -351,7 +351,7 @@ impl Table {
         format!("{}.{}", self.database, self.name)
     }
 
-    /// This table as a definition: what one would ask for to get its like.
+    /// This table as a definition: what a user would ask for to get the same table.
     pub fn definition(&self) -> TableDefinition {
         TableDefinition {
             database: self.database.clone(),

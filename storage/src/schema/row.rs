@@ -1,4 +1,4 @@
-//! A row on its way between the trees and a statement: stored bytes by column ordinal, in one reusable buffer.
+//! A row between the trees and a statement: stored bytes by column ordinal, in one reusable buffer.
 //!
 //! ```text
 //! fields   column 0   column 1   column 2 ...      each an offset and a length into the bytes
@@ -114,7 +114,7 @@ struct Field {
     bytes: u32,
 }
 
-/// Where a locking read found a row, so that whoever changes it next need not search: good until the page changes.
+/// Where a locking read found a row, so that the next change need not search: valid until the page changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RowPlace {
     pub page: PageId,
@@ -133,7 +133,7 @@ pub struct Row {
     pub row_id: u64,
     pub trx_id: TrxId,
     pub roll_ptr: RollPtr,
-    /// Of a row that was read under a lock by its clustered key.
+    /// For a row that was read under a lock by its clustered key.
     pub place: Option<RowPlace>,
 }
 
@@ -195,7 +195,7 @@ impl Row {
         }
     }
 
-    /// Sets a column to what `fill` appends to the buffer: for values that come in pieces.
+    /// Sets a column to what `fill` appends to the buffer: for values read in pieces.
     pub fn set_with<E>(&mut self, column: usize, fill: impl FnOnce(&mut Vec<u8>) -> Result<(), E>) -> Result<(), E> {
         let offset = self.bytes.len();
         fill(&mut self.bytes)?;

@@ -1,4 +1,4 @@
-//! What to read and how: the vocabulary between a statement and the trees.
+//! What to read and how: the types that a statement passes to the trees.
 
 use std::ops::Bound;
 
@@ -7,8 +7,8 @@ use std::ops::Bound;
 pub enum ReadMode {
     /// As of the transaction's read view, without locks. (In READ UNCOMMITTED: the newest version.)
     Consistent,
-    /// What a statement that changes rows reads beside them, so that the change may be repeated: share-locked in REPEATABLE
-    /// READ and above, consistent below.
+    /// What a statement that changes rows reads beside them, so that the change can be repeated: share-locked in
+    /// REPEATABLE READ and above, consistent below.
     Source,
     /// The newest version, share-locked. `LOCK IN SHARE MODE`, and the reads of a transaction in SERIALIZABLE.
     Shared(IfLocked),
@@ -23,7 +23,7 @@ impl ReadMode {
     pub const EXCLUSIVE: ReadMode = ReadMode::Exclusive(IfLocked::Wait);
 }
 
-/// What a locking read does about a row that somebody else has locked.
+/// What a locking read does about a row that another transaction has locked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IfLocked {
     /// Waits, as long as the transaction waits for locks.
@@ -32,7 +32,7 @@ pub enum IfLocked {
     Fail,
     /// `SKIP LOCKED`: goes on without the row.
     Skip,
-    /// UPDATE in READ COMMITTED: looks at the row as it was committed last, without a lock (a *semi-consistent* read). If
+    /// UPDATE in READ COMMITTED: reads the row as it was committed last, without a lock (a *semi-consistent* read). If
     /// that is to be changed, `Cursor::insist` waits for it. Elsewhere, and for a whole unique key, it waits.
     Committed,
 }

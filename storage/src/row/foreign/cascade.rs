@@ -1,4 +1,4 @@
-//! The parent's side: who refers to a row that goes or changes its key, and what becomes of them.
+//! The parent's side: which rows refer to a row that is deleted or changes its key, and what happens to them.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::row::{self, Context, Scan, Table};
 use crate::schema::{ColumnSet, ReadMode, ReferentialAction, Row, ScanRange, TableState};
 use crate::transaction::Transaction;
 
-/// What has followed the rows of a statement: tables, and how many rows each gained.
+/// Tables that the cascades of a statement changed, and how many rows each gained.
 pub type Followers = Vec<(Arc<TableState>, i64)>;
 
 /// One operation of a cascade, and those that led to it.
@@ -42,7 +42,8 @@ impl<'s> Step<'s> {
     }
 }
 
-/// Deletes a row and settles with those that refer to it. After an error part of it may be done: the caller undoes it.
+/// Deletes a row and then deletes, changes or refuses its children. After an error part of it may be done: the caller
+/// undoes it.
 pub fn delete(
     ctx: &Context<'_>,
     trx: &mut Transaction,
@@ -53,7 +54,8 @@ pub fn delete(
     delete_at(ctx, trx, table, row, &Step::first(table, false), followers)
 }
 
-/// Changes a row and settles with those that refer to it. After an error part of it may be done: the caller undoes it.
+/// Changes a row and then deletes, changes or refuses its children. After an error part of it may be done: the caller
+/// undoes it.
 pub fn update(
     ctx: &Context<'_>,
     trx: &mut Transaction,
@@ -105,8 +107,8 @@ fn is_concerned(parent: &ParentSide, changes: &Changes<'_>) -> bool {
     changes.iter().any(|(column, _)| parent.columns.contains(column))
 }
 
-/// The relations of a table, and the columns of the row that others refer to as they are before the change; None = nobody
-/// can. The row is locked exclusively.
+/// The relations of a table, and the row's referenced columns as they are before the change; None = no row can refer to
+/// it. The row is locked exclusively.
 fn children_of<'c>(
     ctx: &Context<'c>,
     table: &Table,
@@ -134,7 +136,7 @@ fn children_of<'c>(
     Ok(Some((relations, old)))
 }
 
-/// A row of a parent table that goes or changes.
+/// A row of a parent table that is deleted or changed.
 struct Parent<'p> {
     ctx: &'p Context<'p>,
     step: &'p Step<'p>,
@@ -143,7 +145,7 @@ struct Parent<'p> {
 }
 
 impl Parent<'_> {
-    /// The key that a link's children have; None = it stays, or nobody can have it.
+    /// The key that a link's children have; None = it does not change, or no child can have it.
     fn lost_key<'k>(&'k self, parent: &ParentSide) -> Option<Vec<Option<&'k [u8]>>> {
         if let Some(changes) = self.changes {
             let stays = |column: &usize| {
@@ -164,7 +166,7 @@ impl Parent<'_> {
         if self.changes.is_some() { link.key().on_update } else { link.key().on_delete }
     }
 
-    /// A row that refers to itself stands in its own way, where children do: looked at while it is still there.
+    /// A row that refers to itself blocks itself, as a child would: it is checked while it still exists.
     fn refuse_own(&self, trx: &mut Transaction, relations: &Relations) -> Result<()> {
         for link in relations.children.iter().filter(|link| link.is_own()) {
             let Some(parent) = &link.parent else { continue };
@@ -178,7 +180,7 @@ impl Parent<'_> {
         Ok(())
     }
 
-    /// The row is changed: what of those that refer to it?
+    /// The row is changed: handles the rows that refer to it.
     fn settle(&self, trx: &mut Transaction, relations: &Relations, followers: &mut Followers) -> Result<()> {
         for link in &relations.children {
             let Some(parent) = &link.parent else { continue };
@@ -192,7 +194,7 @@ impl Parent<'_> {
         Ok(())
     }
 
-    /// An error if anybody has the key; else nobody will, for the gap is locked.
+    /// An error if any child has the key; otherwise none can get it, because the gap is locked.
     fn refuse(&self, trx: &mut Transaction, link: &Link, key: &[Option<&[u8]>]) -> Result<()> {
         let child = &link.child;
         let range = ScanRange::prefix(key);
@@ -204,7 +206,7 @@ impl Parent<'_> {
         }
     }
 
-    /// Deletes or changes all that have the key.
+    /// Deletes or changes all children that have the key.
     fn follow(
         &self,
         trx: &mut Transaction,
@@ -219,7 +221,7 @@ impl Parent<'_> {
         let step = self.step.next(child, !deletes);
         let mut values = None;
         let range = ScanRange::prefix(key);
-        // The key of the row itself comes along.
+        // The scan also finds the row itself.
         let mut scan = Scan::new(child, link.child_index, ReadMode::EXCLUSIVE, &ColumnSet::EMPTY, &range);
         let mut row = Row::new();
         let mut count = 0_i64;

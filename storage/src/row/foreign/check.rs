@@ -10,19 +10,19 @@ use crate::row::{Context, Table, get};
 use crate::schema::{ColumnSet, ReadMode, Row};
 use crate::transaction::{Isolation, Transaction};
 
-/// When in the life of a row its foreign keys are looked at.
+/// When an operation on a row checks its foreign keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::row) enum Turn {
-    /// Before its clustered record is there.
+    /// Before its clustered record exists.
     BeforeRow,
-    /// Once it is there: who refers to its own table may refer to itself.
+    /// After its clustered record exists: a row of a table that refers to itself may refer to itself.
     AfterRow,
     /// Before its entry of this index is made.
     Entry(usize),
 }
 
-/// Checks the foreign keys whose turn it is of a row that is to be `version`. A row that changes is checked wherever an
-/// index entry of it is made, as in InnoDB: an orphan (`foreign_key_checks = 0` made it) cannot move, either, unless its
+/// Checks the foreign keys that are due of a row that is to be `version`. A changed row is checked wherever one of its
+/// index entries is made, as in InnoDB: an orphan (made under `foreign_key_checks = 0`) cannot move, either, unless its
 /// table refers to itself.
 pub(in crate::row) fn check_parents(
     ctx: &Context<'_>,
@@ -42,7 +42,7 @@ pub(in crate::row) fn check_parents(
         let changed =
             |column: &usize| changes.is_none_or(|changes| changes.iter().any(|(changed, _)| changed == column));
         let kept = !link.child_columns.iter().any(changed);
-        // In a table that refers to itself the row may move away from under its own key: its children are asked for that.
+        // In a table that refers to itself a row may move away from its own key: the check of its children covers that.
         if !its_turn || kept && link.is_own() {
             continue;
         }
@@ -53,12 +53,12 @@ pub(in crate::row) fn check_parents(
             match version[usize::from(field)] {
                 FieldData::Bytes(bytes) => key.push(Some(bytes)),
                 FieldData::Null => has_null = true,
-                // A value that is elsewhere has not been changed: with it the row stays as it is.
+                // A value in overflow pages has not been changed: with it the row stays as it is.
                 FieldData::External(_) if kept => has_null = true,
                 FieldData::External(_) => return Err(Error::corrupt("a key in overflow pages")),
             }
         }
-        // Who refers to nothing in part refers to nothing (MATCH SIMPLE).
+        // A key with any NULL refers to nothing (MATCH SIMPLE).
         if !has_null && !find_parent(ctx, trx, link, &key)? {
             return Err(orphan(link, &key));
         }
@@ -84,7 +84,7 @@ pub fn has_parent(
     with_gaps(trx, |trx| get(ctx, trx, table, parent.index, key, mode, &columns, &mut row))
 }
 
-/// Does something as REPEATABLE READ does it, which locks gaps: that nobody refers to a row has to stay true until the
+/// Does something as REPEATABLE READ does it, with gap locks: that no row refers to the parent must stay true until the
 /// statement's transaction ends, at any level.
 pub(super) fn with_gaps<T>(trx: &mut Transaction, act: impl FnOnce(&mut Transaction) -> Result<T>) -> Result<T> {
     if trx.isolation >= Isolation::RepeatableRead {
@@ -97,7 +97,7 @@ pub(super) fn with_gaps<T>(trx: &mut Transaction, act: impl FnOnce(&mut Transact
     outcome
 }
 
-/// The error of a child whose parent is not there.
+/// The error for a child whose parent does not exist.
 pub fn orphan(link: &Link, key: &[Option<&[u8]>]) -> Error {
     let what = match &link.parent {
         Some(parent) => format!(
@@ -114,7 +114,7 @@ pub fn orphan(link: &Link, key: &[Option<&[u8]>]) -> Error {
     violation(link, ForeignKeySide::Child, &doing, key, &what)
 }
 
-/// The error, with a report as InnoDB's monitor has it.
+/// The error, with a report in the form of InnoDB's monitor.
 pub(super) fn violation(link: &Link, side: ForeignKeySide, doing: &str, key: &[Option<&[u8]>], what: &str) -> Error {
     let mut report = format!(
         "Foreign key constraint fails for table {}:\n,\n  {}\n{doing}\nDATA TUPLE: {} fields;\n",

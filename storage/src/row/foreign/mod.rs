@@ -1,21 +1,22 @@
-//! Foreign keys at work: no child without its parent, and children that follow theirs.
+//! Foreign keys at run time: no child without its parent, and cascades from parents to children.
 //!
 //! ```text
-//!  row operation            what it looks at, as it is now                    what it locks there
+//!  row operation            what it reads, as it is now                       what it locks there
 //!  insert, update a child   the parent's index: is the key there?             the parent's row, shared; else the gap
-//!  delete, update a parent  the child's index: who has the old key?
+//!  delete, update a parent  the child's index: which rows have the old key?
 //!      RESTRICT, NO ACTION  any: error                                        the child's row, shared; else the gap
-//!      CASCADE, SET NULL    each: deleted or changed, by this very module     the child's rows, exclusively; and the gaps
+//!      CASCADE, SET NULL    each: deleted or changed, by this module          the child's rows, exclusively; and the
+//!      gaps
 //! ```
 //!
-//! A foreign key works through a [`Link`]: two tables that exist, an index of each, and the columns. The layer that knows
-//! names attaches the links of a statement's tables to the [`Context`](super::Context); without them a row operation asks
-//! for nothing, and `foreign_key_checks = 0` is just that. Links are facts: this module looks up no name.
+//! A foreign key works through a [`Link`]: two tables that exist, an index of each, and the columns. The layer that
+//! knows names attaches the links of a statement's tables to the [`Context`](super::Context); without them a row
+//! operation checks nothing, which is how `foreign_key_checks = 0` works. This module looks up no name.
 //!
-//! A child is checked at the turn of the index that its foreign key has, before the entry is made: a row that is there
-//! already is a duplicate before it is an orphan, and who inserts a child waits for its parent before anybody who deletes
-//! the parent can find the child. Parents look for children once their own row is changed, so a circle of rows ends where
-//! it began.
+//! A child is checked when the entry of the foreign key's index is due, before that entry is made: a duplicate row is
+//! reported as a duplicate before it is reported as an orphan, and the insert of a child waits for its parent before a
+//! delete of the parent can find the child. A parent looks for children after its own row is changed, so a cycle of
+//! rows ends where it began.
 //!
 //! ```text
 //! DELETE parent 1
@@ -27,9 +28,9 @@
 //! Invariants:
 //!
 //! * Every read here is of the newest version, locked, at any isolation level; and gaps are locked at any, as in InnoDB.
-//! * What follows is part of the row operation that it follows: whoever calls undoes all of it if this fails.
+//! * A cascade is part of the row operation that caused it: if it fails, the caller undoes all of it.
 //! * A cascade never updates a table that is being updated further up in it: that is refused, as InnoDB does.
-//! * Rows that follow count for nobody: affected rows are those of the statement.
+//! * Affected rows are those of the statement; rows changed by a cascade do not count.
 //!
 //! Sources: the InnoDB manual, "FOREIGN KEY Constraints"; Gray & Reuter on key-range locks.
 
@@ -49,7 +50,7 @@ pub use cascade::{Followers, delete, update};
 pub(super) use check::{Turn, check_parents};
 pub use check::{has_parent, orphan};
 
-/// How deep rows may follow each other.
+/// How deep a cascade may go.
 pub const DEPTH_MAX: usize = 15;
 
 /// A foreign key between tables that exist.
@@ -58,10 +59,10 @@ pub struct Link {
     pub child: Arc<Table>,
     /// Its number in the child's description.
     pub number: usize,
-    /// The child's index that shows who refers to a parent, and its leading columns.
+    /// The child's index used to find the rows that refer to a parent, and its leading columns.
     pub child_index: usize,
     pub child_columns: Box<[usize]>,
-    /// None = there is no such table, or none that can be used: nothing can be referred to.
+    /// None = there is no usable parent table: nothing can be referred to.
     pub parent: Option<ParentSide>,
 }
 
@@ -69,7 +70,7 @@ pub struct Link {
 #[derive(Debug)]
 pub struct ParentSide {
     pub table: Arc<Table>,
-    /// The index that shows whether there is a key, and its leading columns.
+    /// The index used to look up a key, and its leading columns.
     pub index: usize,
     pub columns: Box<[usize]>,
 }
@@ -84,7 +85,7 @@ impl Link {
         self.parent.as_ref().is_some_and(|parent| parent.table.table_id() == self.child.table_id())
     }
 
-    /// `db`.`child`, CONSTRAINT ... as messages have it.
+    /// `db`.`child`, CONSTRAINT ... as messages write it.
     fn text(&self) -> Box<str> {
         format!("{}, {}", *self.child, self.key().text(&self.child.database)).into()
     }
@@ -93,12 +94,12 @@ impl Link {
 /// The links of one table, by the names of their foreign keys.
 #[derive(Debug, Default)]
 pub struct Relations {
-    /// What its rows refer to.
+    /// The links to the tables that its rows refer to.
     pub parents: Vec<Link>,
-    /// What refers to its rows.
+    /// The links from the tables that refer to its rows.
     pub children: Vec<Link>,
-    /// The locks of all their names, and what is done to those tables; also of a parent that does not exist: it may come
-    /// to be.
+    /// The locks of all their names, and how those tables are used; including a parent that does not exist: it may be
+    /// created.
     pub names: Vec<(Arc<MetadataLock>, TableUse)>,
 }
 
@@ -108,7 +109,7 @@ impl Relations {
     }
 }
 
-/// The relations of all tables that a statement may come to.
+/// The relations of all tables that a statement may reach.
 #[derive(Debug, Default)]
 pub struct KeyGraph {
     relations: FxHashMap<TableId, Arc<Relations>>,

@@ -1,8 +1,8 @@
 //! Scans that lock what they find: one row at a time, as it is now.
 //!
-//! With gaps (REPEATABLE READ and above) nothing may come in between two steps. So a record is locked while its leaf is
-//! latched, and, if the scan came over from the leaf before, that one too; and if a lock has to be waited for, the scan
-//! looks again from the record before, for what came in meanwhile is its business.
+//! With gaps (REPEATABLE READ and above) no record may be inserted between two steps. So the scan locks a record while
+//! its leaf is latched, and the previous leaf, too, if the scan came from there. If it has to wait for a lock, it looks
+//! again from the previous record, because records inserted meanwhile belong to its range.
 //!
 //! ```text
 //!   upward    next-key each record met; gap of the first one beyond the range, or of the supremum
@@ -28,13 +28,13 @@ use crate::schema::{IfLocked, Row};
 use crate::store::SharedGuard;
 use crate::transaction::Transaction;
 
-/// What became of the row of an entry.
+/// The result of locking the row of an entry.
 enum Locked {
     /// It is locked and read.
     Row,
-    /// It has not got the entry, or not any more.
+    /// It does not have the entry, or no longer.
     Gone,
-    /// Somebody else has it, and the statement does not wait.
+    /// Another transaction holds it, and the statement does not wait.
     Skipped,
 }
 
@@ -58,7 +58,7 @@ impl Scan {
         }
         let tree = table.tree(self.index);
         let mut at = self.position(ctx, table)?;
-        // The leaf before, latched until something on the next one is locked.
+        // The previous leaf, latched until a record of the next one is locked.
         let mut before: Option<SharedGuard<'_>> = None;
         while let Some((page, origin)) = at {
             if trx.interrupt.is_set() {
@@ -82,7 +82,7 @@ impl Scan {
                 continue;
             }
             if self.is_beyond(table, &page, origin)? {
-                // So that nothing comes in before it. Behind a unique key that was found nothing can.
+                // So that no record is inserted before it. Nothing can be inserted behind a unique key that was found.
                 if gaps && !self.reverse && !(self.point && self.progress != Progress::Start) {
                     lock_gap(ctx, trx, gap_before(tree, &page, usize::from(origin), mode)?)?;
                 }
@@ -95,7 +95,7 @@ impl Scan {
                 }
                 _ => {
                     if gaps && !self.point {
-                        // Shared, so that readers of gaps do not stand in each other's way.
+                        // Shared, so that readers of gaps do not block each other.
                         let id = lock_id(tree, &page, usize::from(origin))?;
                         let request =
                             LockRequest::new(id, LockMode::Shared, LockKind::NextKey).on(header::page_no(&page));
@@ -114,7 +114,7 @@ impl Scan {
                     match self.lock_entry(ctx, trx, table, (mode, if_locked), row)? {
                         Locked::Row => Found::Row,
                         Locked::Gone if gaps && self.point => {
-                            // It is not there after all, so the place where it would be has to be locked.
+                            // The row does not exist after all, so its place has to be locked.
                             self.point = false;
                             if from_start {
                                 self.progress = Progress::Start;
@@ -141,8 +141,8 @@ impl Scan {
         Ok(false)
     }
 
-    /// Locks the clustered record at `origin`, and reads it if it is alive. `before` is the leaf that the scan came from, if
-    /// it is still latched.
+    /// Locks the clustered record at `origin`, and reads it if it is alive. `before` is the leaf that the scan came
+    /// from, if it is still latched.
     fn lock_record<'s>(
         &mut self,
         ctx: &Context<'s>,
@@ -186,7 +186,7 @@ impl Scan {
                 self.insists = false;
                 self.note(table, &page, origin, Progress::Behind)?;
                 if is_deleted(&page, place) {
-                    // With gaps the lock stays: whoever would insert the key again has to take it.
+                    // With gaps the lock stays: a transaction that would insert the key again must take it.
                     if let RowLock::Held { id, new: true } = held
                         && !gaps
                     {
@@ -203,7 +203,7 @@ impl Scan {
         }
     }
 
-    /// Reads the newest committed version of a row that somebody else is changing. False = there is none.
+    /// Reads the newest committed version of a row that another transaction is changing. False = there is none.
     fn read_committed(
         &self,
         ctx: &Context<'_>,
@@ -220,7 +220,7 @@ impl Scan {
         found
     }
 
-    /// Before what no row of the range can come in: a record that is the lower end itself.
+    /// No record of the range can precede a record that is the lower end itself.
     fn kind_at(&self, table: &Table, page: &[u8], origin: u16) -> Result<LockKind> {
         if self.point {
             return Ok(LockKind::Record);
@@ -310,12 +310,12 @@ impl Scan {
     }
 }
 
-/// Where a step of a locking scan came to.
+/// Where a step of a locking scan ended.
 enum Found<'s> {
     /// At a row.
     Row,
-    /// At a record that is none; go on with the one behind it.
+    /// At a record that is not a row; continue with the one behind it.
     Next(SharedGuard<'s>, u16),
-    /// It had to let go of the leaf; look for the place again.
+    /// It had to release the leaf; search for the place again.
     Again,
 }

@@ -1,9 +1,9 @@
 //! Older versions that a scan has built before.
 //!
-//! A row that was changed a thousand times since the reader's view has up to a thousand entries in a secondary index, and the
-//! reader has to find the version that it sees for each of them: a thousand times a thousand undo records. So what was far
-//! to go is remembered, under what names the newest version: its writer, its roll pointer and a hash of its key. The view
-//! stays the same during a scan, and with it the answer.
+//! A row that was changed a thousand times since the reader's view was opened has up to a thousand entries in a
+//! secondary index, and for each of them the reader has to find the version that it sees: a thousand times a thousand
+//! undo records. So the scan remembers versions that took many steps, by the newest version's writer, roll pointer and
+//! key hash. The view does not change during a scan, so neither does the answer.
 
 use format::ids::TrxId;
 use format::record::RecordBuffer;
@@ -15,9 +15,9 @@ use super::super::{Context, Table};
 use crate::error::Result;
 use crate::transaction::Transaction;
 
-/// Versions on the way from which one is remembered.
+/// A version is remembered if it took at least this many steps.
 const FAR: usize = if cfg!(test) { 2 } else { 8 };
-/// Bytes that are remembered.
+/// The most bytes that are remembered.
 const BYTES_MAX: usize = 4 << 20;
 
 type Name = (TrxId, u64, u64);
