@@ -1,12 +1,12 @@
-//! Changing the description of a table that belongs to the statement: see `locked`.
+//! Changing the description of a table whose name the statement has locked: see `locked`.
 //!
 //! ```text
 //!   in place   new indexes are built beside the rows -> rows of the dictionary -> commit -> dropped indexes are freed
-//!   copy       a new file beside the old, filled -> files exchanged -> rows of the dictionary -> commit -> old file
+//!   copy       a new file beside the old, filled -> files swapped -> rows of the dictionary -> commit -> old file
 //! ```
 //!
-//! Either is one [`Ddl`], with everything that belongs to the statement: columns, indexes, foreign keys (of this table and
-//! of those that refer to it), options, the table's name, and where AUTO_INCREMENT goes on.
+//! Either is one [`Ddl`] for the whole statement: columns, indexes, foreign keys (of this table and of those that refer
+//! to it), options, the table's name, and the next AUTO_INCREMENT value.
 //!
 //! An index of the new definition is one that the table has, if it has the same name (but for `renamed_indexes`) and the
 //! same parts; otherwise it is built.
@@ -28,19 +28,19 @@ use crate::row;
 use crate::schema::{self, Index, IndexDefinition, TableDefinition, TableOptions, same_name};
 use crate::segment;
 
-/// A table whose name is locked, with the description that it is to get.
+/// A table whose name is locked, with its new description.
 pub struct Alteration<'l> {
     locked: &'l LockedTables<'l>,
     old: Arc<Table>,
     /// The table's own description at first. Another name makes this a RENAME as well.
     pub definition: TableDefinition,
-    /// Indexes that only get another name: (old, new).
+    /// Indexes that are only renamed: (old, new).
     pub renamed_indexes: Vec<(Box<str>, Box<str>)>,
-    /// The value that AUTO_INCREMENT is to give next; None = it goes on, or begins behind what is there.
+    /// The next AUTO_INCREMENT value; None = it continues, or begins behind the largest value.
     pub auto_increment: Option<u64>,
 }
 
-/// A definition that has been found to be possible.
+/// A definition that was checked and found possible.
 struct Settled {
     definition: TableDefinition,
     /// Names of the foreign keys that the table did not have.
@@ -72,8 +72,8 @@ impl<'l> Alteration<'l> {
         self.old.indexes.iter().position(same)
     }
 
-    /// Whether the rows stay in their order, so that [`in_place`](Self::in_place) can do it. What becomes of their bytes is
-    /// for the caller to know.
+    /// Whether the rows keep their order, so that [`in_place`](Self::in_place) can do it. The caller must know whether
+    /// their bytes stay the same.
     pub fn keeps_order(&self) -> bool {
         let order = dictionary::index_order(&self.definition);
         order.first().is_some_and(|first| self.origin(first) == Some(0))
@@ -85,7 +85,7 @@ impl<'l> Alteration<'l> {
         order.iter().filter(|index| self.origin(index).is_none()).count()
     }
 
-    /// Whether the definition can be a table beside those that it refers to and that refer to it.
+    /// Whether the definition is compatible with the tables that it refers to and that refer to it.
     fn settle(&self) -> Result<Settled> {
         let (locked, old) = (self.locked, &self.old);
         let (engine, checks) = (locked.engine, locked.wait.foreign_key_checks);
@@ -106,7 +106,7 @@ impl<'l> Alteration<'l> {
             let order = Engine::rename_keys_of(&mut definition.foreign_keys, &old.name, &to.1, &[names]);
             new_keys.iter_mut().for_each(|at| *at = order.iter().position(|was| was == at).unwrap_or(*at));
             (definition.database, definition.name) = to;
-            // A table may come to be the parent of those that wait for one of its name.
+            // The table may become the parent of tables that refer to a missing one of its name.
             engine.check_children(&definition, None, checks)?;
         }
         let new_keys = new_keys.into_iter().map(|at| definition.foreign_keys[at].name.clone()).collect();
@@ -135,7 +135,7 @@ impl<'l> Alteration<'l> {
             created_us: old.created_us,
             indexes: origins.iter().map(numbers).collect(),
         };
-        // A definition that cannot be a table fails before it has cost anything.
+        // An impossible definition fails before any work is done.
         dictionary::describe(&settled.definition, &identity)?;
         let mut ddl = engine.begin_ddl()?;
         if !built.is_empty() {
@@ -154,7 +154,7 @@ impl<'l> Alteration<'l> {
         let mut changed = dictionary::describe(&settled.definition, &identity)?;
         changed.state = old.state.clone();
         let changed = Arc::new(row::Table::open(store, Arc::new(changed))?);
-        // The leaves are read without a transaction: purge might merge them on the way.
+        // The leaves are read without a transaction: purge could merge them meanwhile.
         let purge = (!built.is_empty()).then(|| dictionary.stop_purge());
         for at in &built {
             engine.inner.fill_index(&changed, *at, &wait.interrupt)?;
@@ -183,7 +183,7 @@ impl<'l> Alteration<'l> {
         let changed = Arc::into_inner(changed).expect("nobody else has it yet");
         let afterwards = ddl.commit()?;
         let _purge = purge.unwrap_or_else(|| dictionary.stop_purge());
-        // Read views that are older may read on if nothing but words has changed.
+        // Older read views may read on if only the description's texts have changed.
         let since = match built.is_empty() && dropped.is_empty() && !settled.is_renamed {
             true => old.since(),
             false => engine.inner.registry.next_id(),
@@ -200,7 +200,7 @@ impl<'l> Alteration<'l> {
         Ok(shown)
     }
 
-    /// Copies the rows into a new file, which takes the old one's place. Without a `map` the columns are the same. Returns
+    /// Copies the rows into a new file, which replaces the old one. Without a `map` the columns are the same. Returns
     /// the new table and its number of rows.
     pub fn copy(self, map: Option<&mut RowMap<'_>>) -> Result<(Arc<Table>, u64)> {
         let settled = self.settle()?;
@@ -227,7 +227,7 @@ impl<'l> Alteration<'l> {
         Ok((shown, count))
     }
 
-    /// Shows the table by its new description, after the commit.
+    /// Publishes the table's new description, after the commit.
     fn show(
         &self,
         settled: &Settled,
@@ -246,8 +246,8 @@ impl<'l> Alteration<'l> {
 }
 
 impl Engine {
-    /// Gives every child of a table that gets this definition the new names of the table and of its columns. They are to be
-    /// shown after the commit.
+    /// Gives every child of a table that gets this definition the new names of the table and of its columns. The caller
+    /// publishes the descriptions after the commit.
     fn follow(&self, ddl: &mut Ddl<'_>, old: &schema::Table, definition: &TableDefinition) -> Result<Vec<Followed>> {
         let is_renamed = (&old.database, &old.name) != (&definition.database, &definition.name);
         if definition.renamed_columns.is_empty() && !is_renamed {
@@ -256,7 +256,7 @@ impl Engine {
         self.follow_parent(ddl, (&old.database, &old.name), definition)
     }
 
-    /// Exchanges the files of a table and its successor, and commits.
+    /// Swaps the files of a table and its successor, and commits.
     pub(super) fn exchange<'e>(
         &'e self,
         mut ddl: Ddl<'e>,
@@ -303,7 +303,7 @@ impl Engine {
         alteration.in_place()
     }
 
-    /// Takes a secondary index away.
+    /// Drops a secondary index.
     pub fn drop_index(&self, database: &str, name: &str, index: &str, wait: &TrxOptions) -> Result<Arc<Table>> {
         let locked = self.lock_definitions(&[(database, name)], Relatives::Along, wait)?;
         let mut alteration = locked.alter(database, name)?;
@@ -313,7 +313,7 @@ impl Engine {
         alteration.in_place()
     }
 
-    /// Copies a table into a new file, by its definition as `change` leaves it.
+    /// Copies a table into a new file, with its definition as `change` leaves it.
     pub fn rebuild_table(
         &self,
         database: &str,

@@ -1,10 +1,10 @@
 //! AUTO_INCREMENT: the next value of a table.
 //!
-//! The counter in memory is the truth; its persistent copy is the last value given, in the root page of the clustered index
-//! where MariaDB keeps it, and is written (with redo) whenever a value is given. It never goes back, for the page
-//! only takes larger values: neither a rollback nor a restart gives a value twice.
+//! The counter in memory is authoritative; its persistent copy is the last value given, in the root page of the
+//! clustered index, where MariaDB keeps it, and is written (with redo) whenever a value is given. The page only accepts
+//! larger values, so neither a rollback nor a restart gives a value twice.
 
-//! ALTER TABLE alone may set it back, to where no row is beyond: [`after_alter`] says to what.
+//! Only ALTER TABLE may lower it, as far as the existing rows allow: [`after_alter`] computes the value.
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -73,7 +73,7 @@ impl Engine {
         let _tables = self.inner.dictionary.hold_tables();
         let last = read_last_given(&self.inner.store, table)?;
         let first = last.saturating_add(1);
-        // Somebody else may have read it too, and gone on.
+        // Another thread may have read it too, and advanced it.
         let state = &table.state.auto_increment_next;
         Ok(state.compare_exchange(0, first, Ordering::AcqRel, Ordering::Acquire).map_or_else(|now| now, |_| first))
     }
@@ -97,7 +97,7 @@ impl Engine {
         }
     }
 
-    /// A row took `value` itself: the next will be larger.
+    /// A row supplied `value` itself: the next value will be larger.
     pub fn raise_auto_increment(&self, table: &Table, value: u64) -> Result<()> {
         let next = self.auto_increment(table)?;
         if value < next {
@@ -108,9 +108,9 @@ impl Engine {
     }
 }
 
-/// The last value given, as it is to be once ALTER TABLE has made `new` of `old` (which is the same where no row moves):
-/// what `wanted` asks for, but not below what is in the table. A counter that nobody mentions goes on where it was. None =
-/// the table has none.
+/// The last value given after ALTER TABLE has made `new` of `old` (the same table where no row moves): what `wanted`
+/// asks for, but not below the largest value in the table. Without `wanted` the counter continues. None = the table has
+/// no counter.
 pub(super) fn after_alter(
     inner: &Inner,
     old: &Table,
@@ -128,7 +128,7 @@ pub(super) fn after_alter(
     }
 }
 
-/// The largest value of a column that leads an index; 0 if there is none above. Nobody changes the table meanwhile.
+/// The largest value of a column that leads an index; 0 if there is none above. No session changes the table meanwhile.
 fn largest(inner: &Inner, table: &Arc<row::Table>, column: usize, interrupt: &Arc<Interrupt>) -> Result<u64> {
     let leads = |index: &crate::schema::Index| index.parts.first().is_some_and(|part| part.column == column);
     let Some(index) = table.indexes.iter().position(leads) else { return Ok(0) };

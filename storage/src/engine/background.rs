@@ -10,19 +10,19 @@ use crate::recovery;
 use crate::segment;
 use crate::sync::{Condvar, Mutex, Rank};
 
-/// How long purge rests when there is nothing to do.
+/// How long purge sleeps when there is nothing to do.
 const IDLE: Duration = Duration::from_millis(50);
 
-/// How long a step of giving back freed pages goes on beginning extents.
+/// For how long one release step goes on beginning extents.
 const RELEASE_TIME: Duration = Duration::from_millis(10);
 
-/// How long the releaser rests between two steps.
+/// How long the releaser sleeps between two steps.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// Threads that bring pages up after a crash: they wait for the disk most of the time.
+/// Threads that apply pending redo after a crash: they wait for the disk most of the time.
 const RECOVERERS: usize = 3;
 
-/// Running threads. Dropped, they end.
+/// The running threads. Dropping this ends them.
 pub struct Background {
     stop: Arc<Stop>,
     threads: Vec<JoinHandle<()>>,
@@ -34,7 +34,7 @@ struct Stop {
 }
 
 impl Stop {
-    /// Rests, or less if it is time to end. True = end.
+    /// Sleeps, but returns early at shutdown. True = end.
     fn rest(&self, limit: Duration) -> bool {
         let mut stopped = self.stopped.lock();
         if !*stopped && !limit.is_zero() {
@@ -57,7 +57,7 @@ impl Background {
                     rest = match inner.purge_step(number) {
                         Ok(true) => Duration::ZERO,
                         Ok(false) => IDLE,
-                        // Statements that want to write are told of a full disk.
+                        // Statements that want to write report the full disk.
                         Err(Error::DiskFull { .. }) => Duration::from_secs(1),
                         Err(error) => {
                             tracing::error!("purge: {error}");
@@ -114,14 +114,14 @@ impl Drop for Background {
         *self.stop.stopped.lock() = true;
         self.stop.changed.notify_all();
         for thread in self.threads.drain(..) {
-            // A thread that panicked has said so.
+            // A thread that panicked has reported it.
             let _ = thread.join();
         }
     }
 }
 
 impl Inner {
-    /// Brings up the pages that no statement asks for, until all are.
+    /// Applies pending redo to the pages that no statement reads, until none is left.
     fn recover(&self, stop: &Stop) {
         let mut rest = Duration::ZERO;
         while !stop.rest(rest) && self.store.pool().has_pending() {
@@ -129,7 +129,7 @@ impl Inner {
             self.refuse_damaged();
             rest = match step {
                 Ok(true) => Duration::ZERO,
-                // Others have the last ones in hand.
+                // Other threads are applying the last ones.
                 Ok(false) => PAUSE,
                 Err(error) if error.is_of_the_moment() => {
                     tracing::warn!("recovery waits: {error}");
@@ -143,7 +143,7 @@ impl Inner {
         }
     }
 
-    /// Refuses the tables of which pages had to be left out.
+    /// Refuses access to the tables whose pages had to be left out.
     pub fn refuse_damaged(&self) {
         for (page, what) in self.store.take_damaged() {
             let tables = self.dictionary.all_tables();
@@ -159,17 +159,17 @@ impl Inner {
         }
     }
 
-    /// Removes a bounded bit of dropped files. True if there is more to do; what fails has been said.
+    /// Removes a bounded part of dropped files. True if there is more to do; failures have been reported.
     fn drop_step(&self) -> bool {
         self.store.trash_step().unwrap_or(true)
     }
 
-    /// Gives a bounded number of freed pages back. True if there is more to do.
+    /// Releases a bounded number of freed pages. True if there is more to do.
     pub fn release_step(&self) -> Result<bool> {
         if self.store.freed().is_empty() || self.store.is_poisoned() {
             return Ok(false);
         }
-        // No file is taken away in the meantime.
+        // No file is removed meanwhile.
         let _gate = self.dictionary.hold_tables();
         let step = segment::release_step(&self.store, RELEASE_TIME);
         step.inspect_err(|error| tracing::warn!("give back freed pages: {error}"))

@@ -1,14 +1,14 @@
 //! Filling trees in bulk: an index that is created, a table that is rebuilt.
 //!
-//! The rows are read as they stand, without locks and without undo: the table's name is locked, so nobody changes it, and the
-//! trees that are filled are known to nobody. If this fails or the server stops, they are dropped (see
+//! The rows are read as they are, without locks and without undo: the table's name is locked, so no session changes it,
+//! and no other thread knows the trees that are filled. If this fails or the server stops, they are dropped (see
 //! `dictionary::ddl_log`).
 //!
 //! ```text
 //! scan of the old rows -> records of each index -> (sorted) -> bulk load
 //! ```
 //!
-//! The rows of a rebuilt table carry no history: every read view sees them.
+//! The rows of a rebuilt table have no history: every read view sees them.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -29,11 +29,11 @@ use crate::schema::{ColumnSet, FieldSource, ReadMode, Row, ScanRange};
 use crate::segment;
 use crate::transaction::{Isolation, Transaction};
 
-/// What `rebuild_table` asks for each row of the old table: the stored bytes of each column of the new one. None = leave
-/// the row out.
+/// `rebuild_table` calls this for each row of the old table: it returns the stored bytes of each column of the new one.
+/// None = leave the row out.
 pub type RowMap<'a> = dyn FnMut(&Row) -> Result<Option<Vec<Option<Vec<u8>>>>> + 'a;
 
-/// Rows between two looks at the interrupt.
+/// Rows between two checks of the interrupt.
 const INTERRUPT_ROWS: u64 = 1024;
 
 /// A transaction that reads a table whose name is locked.
@@ -118,7 +118,7 @@ fn write_long(inner: &Inner, table: &row::Table, value: &[u8]) -> Result<[u8; RE
     }
 }
 
-/// Loads the records of one index in their order, and refuses two with one key if that must not be.
+/// Loads the records of one index in their order, and refuses duplicate keys in a unique index.
 struct Load<'t> {
     table: &'t row::Table,
     load: BulkLoad<'t>,
@@ -187,7 +187,7 @@ impl<'t> Load<'t> {
 }
 
 impl Inner {
-    /// A name for the sort of an index: nobody else sorts for it.
+    /// A sorter for an index, under a name that no other sort uses.
     fn sorter<'t>(&self, table: &'t row::Table, ordinal: usize) -> Sorter<'t> {
         let path = format!("{SORT_FILE_PREFIX}{}", table.indexes[ordinal].id);
         Sorter::new(&table.tree(ordinal).leaf, self.store.scratch_disk().clone(), path)
@@ -222,8 +222,8 @@ impl Inner {
         self.load_sorted(table, ordinal, sorter, interrupt)
     }
 
-    /// Shows every row's clustered record. The name of the table is locked and nobody has changed it in a transaction that
-    /// has not ended: what is not delete-marked is a row.
+    /// Calls the closure with every row's clustered record. The table's name is locked and no open transaction has
+    /// changed it: every record that is not delete-marked is a row.
     fn scan_versions(
         &self,
         table: &row::Table,
@@ -259,7 +259,7 @@ impl Inner {
         Ok(())
     }
 
-    /// Fills a new table with the rows of an old one; tells how many there are.
+    /// Fills a new table with the rows of an old one; returns their number.
     pub fn copy_rows(
         &self,
         old: &Arc<Table>,
@@ -270,8 +270,8 @@ impl Inner {
         let columns = ColumnSet::first(old.columns.len());
         let mut trx = reader(interrupt);
         let mut scan = row::Scan::new(old, 0, ReadMode::Consistent, &columns, &ScanRange::ALL);
-        // All indexes are sorted; rows that come in the order of the new key are found sorted, and cost no more than a
-        // comparison each.
+        // All indexes are sorted; rows that arrive in the order of the new key are recognised as sorted, and cost only
+        // a comparison each.
         let mut sorters: Vec<Sorter<'_>> = (0..new.indexes.len()).map(|ordinal| self.sorter(new, ordinal)).collect();
         let mut rows = Rows::new(new);
         let mut row = Row::new();

@@ -1,4 +1,4 @@
-//! Checking a whole instance at rest: trees, secondary against clustered indexes, and who owns which page.
+//! Checking a whole instance at rest: trees, secondary against clustered indexes, and the owner of every page.
 //!
 //! ```text
 //! each tablespace    descriptors: which pages are in use        must be exactly
@@ -26,7 +26,7 @@ pub struct CheckReport {
     pub errors: Vec<String>,
 }
 
-/// What was looked at in one tablespace.
+/// What was checked in one tablespace.
 #[derive(Clone, Debug, Default)]
 pub struct SpaceCheck {
     pub space: u32,
@@ -56,7 +56,7 @@ struct Findings {
 
 impl Findings {
     fn add(&mut self, what: impl std::fmt::Display) {
-        // The first hundred tell enough.
+        // The first hundred are enough.
         if self.errors.len() < 100 {
             self.errors.push(format!("{}: {what}", self.name));
         }
@@ -76,8 +76,8 @@ impl Findings {
 }
 
 impl Engine {
-    /// Walks the whole instance, which is at rest: what recovery left to the background is undone first, for only then do
-    /// rows and entries belong together.
+    /// Checks the whole instance, which is at rest: background rollbacks are finished first, because only then do rows
+    /// and entries match.
     pub fn check(&self) -> Result<CheckReport> {
         self.finish_rollbacks()?;
         let mut report = CheckReport::default();
@@ -142,7 +142,7 @@ fn roots(table: &row::Table) -> Vec<Segment> {
 
 impl Inner {
     fn check_trees(&self, table: &row::Table, check: &mut SpaceCheck, findings: &mut Findings) -> Result<()> {
-        // Nothing to purge is left at rest only; then every page must be accounted for.
+        // Only at rest is nothing left to purge; then every page must be accounted for.
         let context = self.context_of(table);
         let at_rest = context.undo.status().history_length_now == 0 && self.registry.active_count() == 0;
         let outcome = row::check(&context, table, at_rest);
@@ -160,8 +160,8 @@ impl Inner {
         Ok(())
     }
 
-    /// Compares what the descriptors of a tablespace say is in use with what its segments have. `owned` are the segments that
-    /// there should be; None = not known here.
+    /// Compares the pages in use according to a tablespace's descriptors with those of its segments. `owned` are the
+    /// segments that should exist; None = not known here.
     fn check_space(
         &self,
         id: SpaceId,

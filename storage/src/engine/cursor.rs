@@ -31,18 +31,21 @@ impl Cursor {
         }
     }
 
-    /// Whether the row last read is one that others have locked, as it was committed last (see `IfLocked::Committed`).
+    /// Whether the row last read is the last committed version of one that others have locked (see
+    /// `IfLocked::Committed`).
     #[inline]
     pub fn is_unlocked(&self) -> bool {
         self.scan.is_unlocked()
     }
 
-    /// The row last read matters after all: the next one is that row again, locked, as it is by then, or what follows it.
+    /// The statement wants the row last read after all: the next row is that one again, locked, as it is by then, or
+    /// its successor.
     pub fn insist(&mut self) {
         self.scan.insist();
     }
 
-    /// Gives up the lock of the row last read, where the isolation level allows that (READ COMMITTED: it did not match).
+    /// Releases the lock of the row last read, where the isolation level allows that (READ COMMITTED: it did not
+    /// match).
     pub fn unlock_row(&mut self, trx: &mut Trx) {
         trx.on(&self.table, |context, inner| self.scan.unlock_row(context, inner));
     }

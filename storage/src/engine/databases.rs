@@ -64,11 +64,11 @@ impl Engine {
         Ok(())
     }
 
-    /// Drops a database and its tables; tells how many there were.
+    /// Drops a database and its tables; returns their number.
     pub fn drop_database(&self, name: &str, wait: &TrxOptions) -> Result<u64> {
         let dictionary = &self.inner.dictionary;
         let _pass = self.pass_backups(wait)?;
-        // First nobody makes new tables in it, then nobody uses those there are.
+        // First prevent new tables in it, then wait for the users of the existing ones.
         let _name = self.lock_database(name, wait)?;
         dictionary.database(name).ok_or_else(|| Error::NotFound(name.into()))?;
         dictionary.check_all_usable(name)?;

@@ -1,8 +1,9 @@
-//! Foreign keys of a session: which tables a change may come to, their names locked, and what became of it.
+//! Foreign keys of a session: the tables that a change may reach, the locks on their names, and the last violation.
 //!
-//! A table without foreign keys pays one look at a flag. A change of one with some first gathers the *key graph*: the relations
-//! of the table, and of those that may be changed along with it. All their names are shared to the end of the transaction,
-//! so that no DDL statement changes what the links mean; with that the key graph stays right, and serves every later change.
+//! A table without foreign keys pays one check of a flag. A change of one with foreign keys first collects the *key
+//! graph*: the relations of the table, and of those that may be changed along with it. The transaction shares all their
+//! names to its end, so no DDL statement changes what the links mean; so the key graph stays valid, and serves every
+//! later change.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -20,7 +21,7 @@ use crate::schema::Row;
 use crate::sync::{Mutex, Rank};
 use crate::transaction::Transaction;
 
-/// The last row that was at odds with a foreign key, for SHOW ENGINE INNODB STATUS.
+/// The last row that violated a foreign key, for SHOW ENGINE INNODB STATUS.
 #[derive(Clone, Debug)]
 pub struct ForeignKeyReport {
     pub trx: TrxId,
@@ -29,7 +30,7 @@ pub struct ForeignKeyReport {
     pub text: Box<str>,
 }
 
-/// Where it is kept.
+/// The engine's copy of the last report.
 pub(super) struct LastViolation(Mutex<Option<ForeignKeyReport>>);
 
 impl LastViolation {
@@ -39,7 +40,7 @@ impl LastViolation {
 }
 
 impl Engine {
-    /// The last row that was at odds with a foreign key.
+    /// The last row that violated a foreign key.
     pub fn last_foreign_key_error(&self) -> Option<ForeignKeyReport> {
         self.inner.last_violation.0.lock().clone()
     }
@@ -60,7 +61,7 @@ impl Trx {
         self.foreign_key_checks = on;
     }
 
-    /// Whether changes of a table have to look at others.
+    /// Whether changes of a table have to check others.
     #[inline]
     pub(super) fn looks_at_others(&self, table: &Table) -> bool {
         table.is_related() && self.foreign_key_checks

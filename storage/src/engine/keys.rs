@@ -1,5 +1,5 @@
-//! Rotation of the master key: a new one, and the key of every encrypted file wrapped by it. And the files that are no
-//! table's own, those of the system and of undo logs, which are encrypted, or are not any more, while they are in use.
+//! Rotation of the master key: a new one, with the key of every encrypted file wrapped by it. And encryption of the
+//! system and undo tablespaces, which can be turned on and off while they are in use.
 //!
 //! ```text
 //!   new master key in the ring, durable     page 0 of a.ibd     page 0 of b.ibd    log durable
@@ -7,13 +7,13 @@
 //!         a crash from here on leaves files of both kinds, and the ring has the keys of both
 //! ```
 //!
-//! Pages are not touched: a file's own key stays what it is. Files that are made meanwhile may still be wrapped by the
-//! old key; they are found by the last look, or at the next start.
+//! Pages do not change: a file keeps its own key. Files created meanwhile may still be wrapped by the old key; the last
+//! check finds them, or the next start.
 //!
 //! ```text
 //!   key on page 0, durable      pages are encrypted as they are written      all pages have been written anew
 //!   ------|-------------------------------|-------------------------------------------|----------------------->
-//!         a crash from here on leaves pages of both kinds, and each says which it is
+//!         a crash from here on leaves pages of both kinds, and each page tells its kind
 //! ```
 
 use format::ids::{PageId, SpaceId};
@@ -37,7 +37,7 @@ impl Engine {
 }
 
 impl Engine {
-    /// ALTER TABLESPACE mysql ENCRYPTION: names of tables and columns, and what else the system tablespace has.
+    /// ALTER TABLESPACE mysql ENCRYPTION: the system tablespace, with the dictionary's names of tables and columns.
     pub fn set_system_encrypted(&self, encrypted: bool) -> Result<()> {
         self.inner.set_encrypted(SpaceId(0), encrypted)
     }
@@ -50,7 +50,7 @@ impl Engine {
 }
 
 impl Inner {
-    /// Encrypts a file that is no table's own, or stops doing so, and writes its pages anew. Durable on return.
+    /// Encrypts the system or an undo tablespace, or stops doing so, and rewrites its pages. Durable on return.
     pub(super) fn set_encrypted(&self, id: SpaceId, encrypted: bool) -> Result<()> {
         let store = &self.store;
         let Some(space) = store.space(id) else { return Ok(()) };
@@ -72,7 +72,7 @@ impl Inner {
         }
         mtr.commit();
         if let Some(key) = new_key {
-            // Without the key nobody could read what is encrypted by it.
+            // Without the key what is encrypted by it could not be read.
             store.flush_space(id)?;
             space.add_key(key);
         }
@@ -80,7 +80,7 @@ impl Inner {
         store.rewrite_space(id)
     }
 
-    /// Wraps what a rotation left over when it was interrupted. It can wait: the old master key is still there.
+    /// Wraps the keys that an interrupted rotation left over. It can wait: the old master key still exists.
     pub(super) fn finish_rotation(&self) {
         match self.rewrap_keys() {
             Ok(0) => {}
@@ -89,7 +89,7 @@ impl Inner {
         }
     }
 
-    /// Wraps by the newest master key what is wrapped by another one. Returns for how many files.
+    /// Wraps with the newest master key what is wrapped by another one. Returns the number of files.
     fn rewrap_keys(&self) -> Result<usize> {
         let mut count = 0;
         for space in self.store.spaces() {
@@ -100,7 +100,7 @@ impl Inner {
 
     fn rewrap_key(&self, space: &Tablespace) -> Result<bool> {
         let Some(key) = space.key() else { return Ok(false) };
-        // Asked for before the page is latched: the ring may have to be read.
+        // Called before the page is latched: the ring may have to be read.
         let Some(info) = self.store.key_ring().rewrap(&space.path(), key)? else { return Ok(false) };
         let mut mtr = Mtr::begin(&self.store);
         let latched = mtr.latch_exclusive(PageId::new(space.id(), HEADER_PAGE));

@@ -1,18 +1,18 @@
-//! The names of a DDL statement, locked, and what may be done while they are.
+//! The locked names of a DDL statement, and what may be done while they are locked.
 //!
 //! ```text
 //!   names -- Engine::lock_definitions --> LockedTables -- alter(name) --> Alteration     (see `alter`)
 //!                                           | find, table, create, drop
 //! ```
 //!
-//! Two DDL statements of one table each work out a new description from the present one. If one of them did so before it
-//! had the table's name for itself, it would overwrite what the other has done meanwhile: a change that was acknowledged
-//! would be lost, or columns and stored values would no longer belong together. So a description can be replaced only
-//! through an [`Alteration`](super::Alteration), which only [`LockedTables`] gives, and which brings the description that
-//! the table has under the lock. Names that are written under a lock but were not locked are refused.
+//! Two DDL statements on one table each derive a new description from the present one. If one of them did so before it
+//! had the table's name locked alone, it would overwrite what the other has done meanwhile: an acknowledged change
+//! would be lost, or columns would no longer match stored values. So a description can be replaced only through an
+//! [`Alteration`](super::Alteration), which only [`LockedTables`] creates, from the description that the table has
+//! under the lock. Names that are written but were not locked are refused.
 //!
-//! What keeps this: `two_changes_of_one_table_are_both_kept` (storage/tests/ddl.rs), the storm of `sim --threads`, and
-//! `bench ddl` against the released server.
+//! Tests of this: `two_changes_of_one_table_are_both_kept` (storage/tests/ddl.rs), `sim --threads`, and `bench ddl`
+//! against the released server.
 
 use std::sync::Arc;
 
@@ -23,17 +23,18 @@ use crate::error::{Error, Result};
 use crate::lock::TableUse;
 use crate::schema::{Database, TableDefinition};
 
-/// Which tables' names are locked beside those that a statement writes.
+/// Which tables' names are locked beside those that a statement changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Relatives {
     /// No column and no foreign key changes.
     Alone,
-    /// Tables that the named ones refer to, and tables that refer to them: they hold still while columns and keys change.
+    /// Tables that the named ones refer to, and tables that refer to them: they must not change while columns and keys
+    /// do.
     Along,
 }
 
-/// Names of tables that belong to one DDL statement until this is dropped; nobody else uses the tables or changes what the
-/// names mean. The databases that they stand in stay.
+/// Names of tables that one DDL statement has locked until this is dropped; no other session uses the tables or changes
+/// what the names mean. Their databases cannot be dropped.
 pub struct LockedTables<'e> {
     pub(super) engine: &'e Engine,
     pub(super) wait: &'e TrxOptions,
@@ -42,7 +43,7 @@ pub struct LockedTables<'e> {
 }
 
 impl Engine {
-    /// Locks names of tables, there or not, for a DDL statement; waits for the transactions that use them.
+    /// Locks names of tables, existing or not, for a DDL statement; waits for the transactions that use them.
     pub fn lock_definitions<'e>(
         &'e self,
         names: &[TableName<'_>],
@@ -68,7 +69,7 @@ impl Engine {
                 all.iter().map(|name| (&*name.0, &*name.1, TableUse::Write)).collect();
             locks.extend(source.map(|source| (source.0, source.1, TableUse::Read)));
             let locks = self.lock_names_for(&locks, wait)?;
-            // A child or a parent that came meanwhile is one more to be locked.
+            // A child or a parent that was created meanwhile must be locked, too.
             if self.with_relatives(&wanted, relatives).iter().all(|name| all.contains(name)) {
                 return Ok(LockedTables { engine: self, wait, names: all, _locks: locks });
             }
@@ -92,7 +93,7 @@ impl Engine {
 }
 
 impl<'e> LockedTables<'e> {
-    /// An error if a name is not among those that are locked: the caller has forgotten it.
+    /// An error if a name is not locked: a mistake of the caller.
     pub(super) fn check_locked(&self, database: &str, name: &str) -> Result<()> {
         match self.names.iter().any(|locked| (&*locked.0, &*locked.1) == (database, name)) {
             true => Ok(()),
@@ -100,29 +101,29 @@ impl<'e> LockedTables<'e> {
         }
     }
 
-    /// The database of a name; it is not dropped meanwhile.
+    /// The database of a name; it cannot be dropped meanwhile.
     pub fn database(&self, database: &str) -> Option<Arc<Database>> {
         self.engine.inner.dictionary.database(database)
     }
 
-    /// What a name means.
+    /// The table that a name means.
     pub fn find(&self, database: &str, name: &str) -> Option<Arc<Table>> {
         self.engine.inner.dictionary.table(database, name)
     }
 
-    /// The table of a name, or why it cannot be had.
+    /// The table that a name means, or the reason why it is not available.
     pub fn table(&self, database: &str, name: &str) -> Result<Arc<Table>> {
         self.check_locked(database, name)?;
         let dictionary = &self.engine.inner.dictionary;
         dictionary.table(database, name).ok_or_else(|| dictionary.why_missing(database, name))
     }
 
-    /// A table that is to get another description.
+    /// Begins to change a table's description.
     pub fn alter(&self, database: &str, name: &str) -> Result<Alteration<'_>> {
         Ok(Alteration::of(self, self.table(database, name)?))
     }
 
-    /// Makes a table of a name that is free.
+    /// Creates a table under a name that is free.
     pub fn create(&self, mut definition: TableDefinition) -> Result<Arc<Table>> {
         let engine = self.engine;
         engine.settle_names(&mut definition);
@@ -138,7 +139,7 @@ impl<'e> LockedTables<'e> {
         self.engine.drop_locked(&tables, self.wait.foreign_key_checks)
     }
 
-    /// A name that a table is to get means nothing.
+    /// Checks that the new name of a table is free.
     pub(super) fn check_free(&self, (database, name): TableName<'_>) -> Result<()> {
         self.check_locked(database, name)?;
         let dictionary = &self.engine.inner.dictionary;
@@ -149,7 +150,7 @@ impl<'e> LockedTables<'e> {
         dictionary.check_usable(database, name)
     }
 
-    /// Whoever must hold still while a table gets this description is locked.
+    /// Checks that all tables that must not change while a table gets this description are locked.
     pub(super) fn check_relatives(
         &self,
         definition: &TableDefinition,

@@ -1,7 +1,7 @@
-//! The locks and transactions of the moment, with the names and keys that belong to them.
+//! The present locks and transactions, with their names and keys.
 //!
-//! The lock table knows indexes by number and keys by hash. Whoever wants to see them pays for the rest here: tables are
-//! looked up in the dictionary, keys read from the pages where they were locked. Nothing of this is kept meanwhile.
+//! The lock table knows indexes by number and keys by hash. Only a view of the locks pays for the rest, here: it looks
+//! tables up in the dictionary, and reads keys from the pages where they were locked. Nothing of this is cached.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::lock::{DeadlockReport, LockId, LockInfo, LockMode, LockRequest, Owner
 use crate::row::{self, StoredKey};
 use crate::schema;
 
-/// What is locked, by whom.
+/// A snapshot of the locks and their owners.
 #[derive(Clone, Debug, Default)]
 pub struct LockDump {
     /// All transactions that have an id, oldest first.
@@ -50,7 +50,7 @@ pub enum LockedKey {
     AutoIncrement,
     /// Fields of the index, as they are stored.
     Fields(StoredKey),
-    /// The record is gone or elsewhere.
+    /// The record was removed or moved.
     Unknown,
 }
 
@@ -104,11 +104,11 @@ impl Engine {
         } else if id == LockId::auto_increment(id.index) {
             LockedKey::AutoIncrement
         } else {
-            // The tree may not go away while its page is read.
+            // The tree must not be dropped while its page is read.
             let _gate = self.inner.dictionary.hold_tables();
             match row::locked_key(&self.inner.context(), table, *index, page, id.key_hash) {
                 Ok(Some(key)) => LockedKey::Fields(key),
-                // Gone, elsewhere, or on a page that cannot be read; whoever uses that page is told.
+                // Removed, moved, or on a page that cannot be read; a statement that uses that page reports it.
                 _ => LockedKey::Unknown,
             }
         };

@@ -8,15 +8,15 @@
 //!                      mini-transactions on pages, with redo        (store)
 //! ```
 //!
-//! Life of an instance: [`Engine::create`] makes its files, [`Engine::open`] recovers what was not closed and starts the
-//! threads, [`Engine::close`] writes everything and marks the log clean. An engine that is dropped without `close` is
-//! like one that crashed, without the harm: the next open recovers.
+//! Life of an instance: [`Engine::create`] makes its files, [`Engine::open`] recovers after a crash and starts the
+//! threads, [`Engine::close`] writes everything and marks the log clean. Dropping an engine without `close` is like a
+//! crash, without the harm: the next open recovers.
 //!
-//! Background work here is purge, the redo and the rollbacks that recovery left, the removal of dropped files and the release
-//! of freed pages; page cleaners, checkpoints and the log's flusher belong to the store. Each is a loop around a step, and
-//! with `config.background_threads` off, [`Engine::step`] is that loop for a simulator.
+//! Background work here is purge, the redo and the rollbacks that recovery left, the removal of dropped files and the
+//! release of freed pages; page cleaners, checkpoints and the log's flusher belong to the store. Each is a loop around
+//! a step; with `config.background_threads` off, [`Engine::step`] runs the steps, for a simulator.
 //!
-//! This module decides nothing about pages, rows or locks; it puts the parts together in the right order.
+//! This module decides nothing about pages, rows or locks; it calls the other modules in the right order.
 
 mod alter;
 mod auto_increment;
@@ -80,7 +80,7 @@ use temporary::Temporary;
 use undo_truncation::UndoTruncation;
 use xa::Branches;
 
-/// How long a shutdown goes on giving back freed pages.
+/// For how long a shutdown goes on releasing freed pages.
 const RELEASE_AT_CLOSE: Duration = Duration::from_secs(2);
 
 /// A storage engine on one data directory.
@@ -107,7 +107,7 @@ struct Inner {
     undo_truncation: UndoTruncation,
     counters: Counters,
     report: RecoveryReport,
-    /// What turned out to be damaged since the start.
+    /// What was found damaged since the start.
     damaged: Mutex<Vec<String>>,
 }
 
@@ -173,20 +173,20 @@ impl Engine {
         }))
     }
 
-    /// What was done to bring the instance up.
+    /// What recovery did at the start.
     pub fn recovery_report(&self) -> &RecoveryReport {
         &self.inner.report
     }
 
-    /// What could not be brought up, at the start and since, with the reason: the tables that are left out.
+    /// What could not be recovered or read, at the start and since, with the reason: the tables that are left out.
     pub fn damaged(&self) -> Vec<String> {
         let mut damaged = self.inner.report.damaged.clone();
         damaged.extend(self.inner.damaged.lock().iter().cloned());
         damaged
     }
 
-    /// A clean shutdown: everything is written, and the next open has nothing to recover. No transaction is open any more;
-    /// one that is will be rolled back by the next open.
+    /// A clean shutdown: everything is written, and the next open has nothing to recover. No transaction should be
+    /// open; the next open rolls back one that is.
     pub fn close(&self) -> Result<()> {
         if self.closed.swap(true, Ordering::SeqCst) {
             return Ok(());
@@ -197,7 +197,7 @@ impl Engine {
             return Err(Error::Poisoned);
         }
         self.inner.close_temporary()?;
-        // What has been freed is known now, and would be forgotten.
+        // The list of freed pages is known now, and would be lost.
         while recovery::apply::step(&self.inner.store)? {}
         self.inner.store.checkpoint()?;
         let clock = self.inner.store.disk().clock();
@@ -237,7 +237,7 @@ impl Engine {
         }
     }
 
-    /// One bounded batch of background work, when the configuration has no background threads. True if there was any.
+    /// One bounded batch of background work, for a configuration without background threads. True if there was any.
     pub fn step(&self) -> Result<bool> {
         let rolling_back = self.inner.rollback_step()?;
         let recovering = recovery::apply::step(&self.inner.store);

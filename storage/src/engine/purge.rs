@@ -1,9 +1,10 @@
-//! How purge is driven: its threads, the size of their batches, and what writers do when it falls behind.
+//! How purge is run: its threads, the size of their batches, and how it slows writers when it falls behind.
 //!
 //! One thread keeps up with a few writers; several take different logs from the history, oldest first. Purging a record
-//! twice, or in another order than it was written, does no harm (see `row::purge`), so they need not know of each other.
+//! twice, or in another order than it was written, does no harm (see `row::purge`), so they need no coordination.
 //!
-//! If the history grows beyond `innodb_max_purge_lag`, each change of a row waits a little, the longer the more:
+//! If the history grows beyond `innodb_max_purge_lag`, each change of a row is delayed a little, the more the longer it
+//! is:
 //!
 //! ```text
 //!   microseconds = (history / max_purge_lag - 0.9995) * 10000, at most max_purge_lag_delay
@@ -20,13 +21,13 @@ use crate::sync::{Mutex, Rank};
 
 /// See the module header.
 pub(super) struct Purging {
-    /// One for each thread.
+    /// One per thread.
     purgers: Vec<Mutex<row::Purger>>,
     /// Undo records that a step reads.
     batch: AtomicUsize,
     lag_max: AtomicU64,
     delay_max_us: AtomicU64,
-    /// How long each change waits now.
+    /// The present delay of each change.
     delay_us: AtomicU64,
 }
 
@@ -57,7 +58,7 @@ impl Purging {
         self.purgers.len()
     }
 
-    /// The history is that long.
+    /// Sets the delay for this length of the history.
     fn observe(&self, history: u64) {
         let lag_max = self.lag_max.load(Ordering::Relaxed);
         let delay = delay_us(history, lag_max, self.delay_max_us.load(Ordering::Relaxed));
@@ -66,7 +67,7 @@ impl Purging {
         }
     }
 
-    /// Somebody is going to change a row: holds him up if purge has fallen behind.
+    /// Called before each change of a row: delays the caller if purge has fallen behind.
     #[inline]
     pub fn hold_up(&self) {
         let delay = self.delay_us.load(Ordering::Relaxed);
@@ -92,7 +93,7 @@ impl Inner {
         }
         let temporary = number == 0 && self.purge_temporary()?;
         let mut purger = self.purging.purgers[number].lock();
-        // No table or index is dropped in the meantime.
+        // No table or index is dropped meanwhile.
         let _gate = self.dictionary.hold_tables();
         let batch = self.purging.batch.load(Ordering::Relaxed);
         let step = purger.step(&self.context(), &|id| self.dictionary.by_id_to_purge(id), batch)?;

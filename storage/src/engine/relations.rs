@@ -1,14 +1,14 @@
-//! What foreign keys mean for DDL statements: which descriptions may be, which tables may go, and whose names and
-//! descriptions have to change along.
+//! What foreign keys mean for DDL statements: which descriptions are allowed, which tables may be dropped, and whose
+//! names and descriptions change along.
 //!
 //! ```text
-//!   CREATE, ALTER     the new description with its parents' and its children's; rows of a new foreign key are looked at
-//!   DROP, TRUNCATE    nobody else refers to it
+//!   CREATE, ALTER     checks the new description with its parents' and its children's, and rows of new foreign keys
+//!   DROP, TRUNCATE    no other table may refer to it
 //!   RENAME            the children's descriptions follow
 //! ```
 //!
-//! Without `foreign_key_checks` a parent may be missing, may go, and rows are not looked at; but descriptions that cannot go
-//! together are refused all the same, for no row could ever be compared.
+//! Without `foreign_key_checks` a parent may be missing or be dropped, and rows are not checked; but incompatible
+//! descriptions are refused all the same, because their values could never be compared.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ use crate::schema::{
 };
 use crate::transaction::{Isolation, Transaction};
 
-/// The old key of which this is one still; a column that has another name than before has got a new one.
+/// The old key that this one still is; a column whose name changed has the new one.
 fn old_key<'t>(old: &'t schema::Table, key: &ForeignKey) -> Option<&'t ForeignKey> {
     let same = |before: &&ForeignKey| {
         let columns = before.columns.iter().zip(&key.columns);
@@ -39,13 +39,13 @@ fn old_key<'t>(old: &'t schema::Table, key: &ForeignKey) -> Option<&'t ForeignKe
     old.foreign_keys.iter().find(same)
 }
 
-/// The keys that a table did not have, by their places.
+/// The keys that a table did not have, by their positions.
 pub(super) fn new_keys(definition: &TableDefinition, old: Option<&schema::Table>) -> Vec<usize> {
     let keys = &definition.foreign_keys;
     (0..keys.len()).filter(|at| old.is_none_or(|old| old_key(old, &keys[*at]).is_none())).collect()
 }
 
-/// Whether values of a column stay what they are for whoever compares them: it only becomes longer.
+/// Whether values of a column compare as before: the column only becomes longer.
 fn is_only_longer(old: &Column, new: &Column) -> bool {
     use format::value::ColumnType::VarChar;
     match (&old.ty, &new.ty) {
@@ -80,8 +80,8 @@ fn index_name(table: &schema::Table, columns: &[Box<str>]) -> Box<str> {
 }
 
 impl Engine {
-    /// Names whose tables have to hold still while a table gets this description, beside its own: parents that it has not
-    /// referred to so far, and children whose descriptions name its columns.
+    /// Names of tables that must not change while a table gets this description, beside its own: parents that it has
+    /// not referred to so far, and children whose descriptions name its columns.
     pub(super) fn relatives(&self, definition: &TableDefinition, old: Option<&schema::Table>) -> Vec<dictionary::Name> {
         let keys = new_keys(definition, old).into_iter().map(|at| &definition.foreign_keys[at]);
         let mut names: Vec<dictionary::Name> =
@@ -92,13 +92,13 @@ impl Engine {
         names
     }
 
-    /// Prepares a definition: columns of foreign keys that are renamed, and their order.
+    /// Prepares a definition: renamed columns of foreign keys, and the keys' order.
     pub(super) fn settle_names(&self, definition: &mut TableDefinition) {
         rename_own(definition);
         definition.foreign_keys.sort_by(|a, b| a.name.cmp(&b.name));
     }
 
-    /// Whether a table may be like this. All names concerned are locked.
+    /// Whether a table may have this description. All names concerned are locked.
     pub(super) fn check_relations(
         &self,
         definition: &TableDefinition,
@@ -112,7 +112,7 @@ impl Engine {
         self.check_children(definition, old, checks)
     }
 
-    /// Whether a table can be the parent of all that refer to its name.
+    /// Whether a table can be the parent of all tables that refer to its name.
     pub(super) fn check_children(
         &self,
         definition: &TableDefinition,
@@ -201,7 +201,7 @@ impl Engine {
         check_parent(definition, key, &columns, &key.parent, &parent.columns, &indexes)
     }
 
-    /// Whether every row of a table has its parents by these of its foreign keys. All names are locked.
+    /// Whether every row of a table has its parents by these foreign keys. All names are locked.
     pub(super) fn check_rows(
         &self,
         child: &Arc<row::Table>,
@@ -253,7 +253,7 @@ impl Engine {
 
     // Tables that go
 
-    /// Nobody but these tables refers to one of them.
+    /// Fails if a table other than these refers to one of them.
     pub(super) fn check_drop(&self, tables: &[Arc<Table>], checks: bool) -> Result<()> {
         if !checks {
             return Ok(());
@@ -277,7 +277,7 @@ impl Engine {
         }
     }
 
-    /// A foreign key to a table, of another table than these.
+    /// A foreign key to a table, from a table other than these.
     fn referring(&self, table: &Table, but: &[Arc<Table>]) -> Option<(Arc<Table>, ForeignKey)> {
         let dictionary = &self.inner.dictionary;
         dictionary.children_of(&table.database, &table.name).into_iter().find_map(|(database, name)| {
@@ -292,8 +292,8 @@ impl Engine {
 
     // Descriptions that follow
 
-    /// The descriptions of a table's children take its new name and the new names of its columns. They are to be shown
-    /// after the commit.
+    /// The descriptions of a table's children get its new name and the new names of its columns. The caller publishes
+    /// them after the commit.
     pub(super) fn follow_parent(
         &self,
         ddl: &mut Ddl<'_>,
@@ -319,15 +319,15 @@ impl Engine {
         Ok(followed)
     }
 
-    /// Shows the descriptions that followed.
+    /// Publishes the children's new descriptions.
     pub(super) fn show_followed(&self, followed: Vec<Followed>) {
         for (changed, child) in followed {
             self.inner.dictionary.put_table(changed, child.since());
         }
     }
 
-    /// The foreign keys of a table whose own name, and whose parents' names, may have changed; None = they are as they
-    /// were. `renames` are (from, to).
+    /// The foreign keys of a table whose own name, and whose parents' names, may have changed; None = they are
+    /// unchanged. `renames` are (from, to).
     pub(super) fn renamed_keys(
         table: &schema::Table,
         to: TableName<'_>,
@@ -338,8 +338,8 @@ impl Engine {
         (keys != table.foreign_keys).then_some(keys)
     }
 
-    /// Foreign keys of a table that is called `to` from now on, and whose parents may have got other names. They are put
-    /// in order; answers where each has been.
+    /// Foreign keys of a table whose name is `to` from now on, and whose parents may have been renamed. Sorts them, and
+    /// returns the old position of each.
     pub(super) fn rename_keys_of(
         keys: &mut Vec<ForeignKey>,
         from: &str,
@@ -363,10 +363,10 @@ impl Engine {
     }
 }
 
-/// A description that follows another one, and the table that it is of.
+/// A child's description that changed along, and its table.
 pub(super) type Followed = (row::Table, Arc<Table>);
 
-/// Whether a key's parent has what it needs.
+/// Whether a key's parent has the columns and the index that the key needs.
 fn check_parent(
     child: &TableDefinition,
     key: &ForeignKey,
@@ -394,7 +394,7 @@ fn check_parent(
     }
 }
 
-/// Whether a table still has what a child's key needs of it.
+/// Whether a table still has the columns and the index that a child's key needs.
 fn check_as_parent(
     definition: &TableDefinition,
     child: &schema::Table,

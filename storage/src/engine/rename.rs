@@ -1,7 +1,7 @@
 //! RENAME TABLE: names, files, and the foreign keys that name a table.
 //!
-//! Files are renamed one by one, as the statement says; descriptions are written as they are at the end. Constraints whose
-//! names were made up from a table's name follow it, and tables that refer to it name it anew.
+//! Files are renamed one by one, in the statement's order; descriptions are written once, at the end. Constraints with
+//! names generated from a table's name are renamed with it, and tables that refer to it get its new name.
 
 use std::sync::Arc;
 
@@ -62,7 +62,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Locks names, and those of the tables that refer to them, which are told.
+    /// Locks names, and those of the tables that refer to them, which get the new names.
     fn lock_children(&self, names: &[TableName<'_>], wait: &TrxOptions) -> Result<(Vec<dictionary::Name>, Names)> {
         let find = || -> Vec<dictionary::Name> {
             names.iter().flat_map(|name| self.inner.dictionary.children_of(name.0, name.1)).collect()
@@ -77,8 +77,8 @@ impl Engine {
         }
     }
 
-    /// Tables have been renamed, in the rows: foreign keys follow, those of the tables themselves and those that refer to
-    /// them.
+    /// Tables have been renamed in the dictionary: updates the foreign keys of the tables themselves and of those that
+    /// refer to them.
     fn rename_keys(
         &self,
         ddl: &mut Ddl<'_>,
@@ -87,7 +87,7 @@ impl Engine {
         wait: &TrxOptions,
     ) -> Result<Vec<Followed>> {
         let dictionary = &self.inner.dictionary;
-        // What each table was called, and is.
+        // The old and the new name of each table.
         let before: Vec<Arc<Table>> = now.keys().filter_map(|name| dictionary.table(name.0, name.1)).collect();
         let mut moved: Vec<(TableName<'_>, TableName<'_>)> = Vec::new();
         for old in &before {
@@ -120,7 +120,7 @@ impl Engine {
                 followed.push((row::Table::open(&self.inner.store, Arc::new(changed))?, child));
             }
         }
-        // A table may come to be the parent of those that wait for one of its name.
+        // The table may become the parent of tables that refer to a missing one of its name.
         for ((database, name), table) in now.iter() {
             let Some(table) = table else { continue };
             if dictionary.table(database, name).is_none() {

@@ -1,29 +1,30 @@
-//! Rollbacks that nobody waits for: of transactions that recovery found open, and of those whose client's device did not
-//! allow to undo.
+//! Background rollbacks: of transactions that recovery found open, and of client transactions that could not be undone
+//! because of a device error.
 //!
-//! After a crash the server serves at once. What had not ended is active again, under its old id: its rows are locked by
-//! that id, no view sees them, and its tables keep their shape; whoever wants such a row waits, as for anybody. The
-//! background undoes one transaction after the other, a bounded number of changes at a step.
+//! After a crash the server accepts statements at once. Transactions that had not ended are active again, under their
+//! old ids: the ids lock their rows, no view sees them, and their tables' definitions cannot change; a transaction that
+//! wants such a row waits, as for any other. The background undoes one transaction after the other, a bounded number of
+//! changes per step.
 //!
-//! Undoing mostly makes room, but not always: a row that becomes longer again may split a page, and nothing can be
-//! changed while the log is full of pages that cannot be written. A rollback that meets a full disk, or a page that the
-//! device does not give now, is therefore not the end of the engine. The transaction is taken from its client, keeps its
-//! locks and its undo, and is tried again, from where it stopped.
+//! Undoing mostly frees space, but not always: a row that becomes longer again may split a page, and nothing can be
+//! changed while the log is full of pages that cannot be written. So a full disk, or a page that the device cannot read
+//! now, does not stop the engine. The transaction is detached from its client, keeps its locks and its undo, and its
+//! rollback is retried from where it stopped.
 //!
 //! ```text
 //!   recovery: found active, not prepared
 //!   client: statement fails, or ROLLBACK
 //!              | undo ... DiskFull, Io
 //!              v
-//!      Waiting --- step: so many undone ------> Waiting
-//!              --- step: DiskFull, Io --------> Waiting (tried again)
+//!      Waiting --- step: records undone ------> Waiting
+//!              --- step: DiskFull, Io --------> Waiting (retried)
 //!              --- step: damaged page --------> stuck, locks kept, to the next start
 //!              --- step: nothing left --------> ended, locks released
 //!              --- crash, close --------------> recovery finds it
 //! ```
 //!
-//! Each undo record may be undone any number of times (recovery relies on that), so nothing is remembered but the
-//! transaction itself.
+//! Each undo record may be undone any number of times (recovery relies on that), so only the transaction itself is
+//! remembered.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -39,16 +40,16 @@ use crate::store::aside::is_vital;
 use crate::sync::{Mutex, Rank};
 use crate::transaction::Transaction;
 
-/// Changes undone in one step: after so many another transaction's turn may come, or the end of the server.
+/// Changes undone in one step; then another transaction's turn may come, or the server's shutdown.
 const STEP_RECORDS: usize = if cfg!(test) { 2 } else { 64 };
 
-/// Between two words in the log about a long rollback.
+/// Changes between two log messages about a long rollback.
 const WORD_RECORDS: u64 = 100_000;
 
 /// A transaction whose rollback is left to the background.
 pub struct Waiting {
     trx: Transaction,
-    /// Its tables keep their shape until it has ended.
+    /// Locks its tables' definitions until it has ended.
     metadata: MetadataHeld,
     /// Changes undone so far, and at most how many there are.
     undone: u64,
@@ -57,7 +58,7 @@ pub struct Waiting {
 
 impl Waiting {
     pub fn new(mut trx: Transaction, metadata: MetadataHeld) -> Waiting {
-        // It reads no more, and purge need not wait for it. Nobody tells it to stop any more, either.
+        // It reads no more, so purge need not wait for it. And no session can interrupt it any more.
         trx.view = None;
         trx.interrupt = Arc::new(Interrupt::new());
         let records = trx.undo.left();
@@ -69,7 +70,7 @@ impl Waiting {
     }
 }
 
-/// All that wait, the next one first.
+/// All that wait; the next one is first.
 pub struct Rollbacks {
     queue: Mutex<Queue>,
 }
@@ -77,15 +78,15 @@ pub struct Rollbacks {
 #[derive(Default)]
 struct Queue {
     waiting: VecDeque<Waiting>,
-    /// Those that recovery found and that cannot be rolled back: a table of theirs cannot be read. The next start tries
-    /// again; until then they stay as they are.
+    /// Those that recovery found and that cannot be rolled back, because one of their tables cannot be read. The next
+    /// start tries again; until then they stay as they are.
     stuck: Vec<Waiting>,
-    /// How many are in the hands of a step.
+    /// How many a step is working on.
     stepping: usize,
     records_undone: u64,
 }
 
-/// What is shown of the rollbacks.
+/// What status views show of the rollbacks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RollbackStatus {
     /// Transactions that are rolled back in the background now.
@@ -94,7 +95,7 @@ pub struct RollbackStatus {
     pub records_left: u64,
     /// Changes undone in the background since the start.
     pub records_undone: u64,
-    /// Transactions that stay until a table of theirs can be read again.
+    /// Transactions that wait until one of their tables can be read again.
     pub stuck: u64,
 }
 
@@ -107,7 +108,7 @@ impl Rollbacks {
         self.queue.lock().waiting.push_back(waiting);
     }
 
-    /// It waits for a table that can be read again, to the next start.
+    /// It waits for its table until the next start.
     pub fn put_stuck(&self, waiting: Waiting) {
         self.queue.lock().stuck.push(waiting);
     }
@@ -119,7 +120,7 @@ impl Rollbacks {
         Some(waiting)
     }
 
-    /// Ends what [`Rollbacks::take`] began: it goes on later, or (None) has ended.
+    /// Ends what [`Rollbacks::take`] began: the rollback continues later, or (None) has ended.
     fn put_back(&self, waiting: Option<Waiting>, undone: usize) {
         let mut queue = self.queue.lock();
         queue.stepping -= 1;
@@ -141,7 +142,7 @@ impl Rollbacks {
 }
 
 impl Engine {
-    /// Rolls back at once what is left to the background. For whoever needs an instance at rest.
+    /// Finishes all background rollbacks at once, for callers that need an instance at rest.
     pub fn finish_rollbacks(&self) -> Result<()> {
         while self.inner.rollback_step()? {}
         Ok(())
@@ -149,7 +150,7 @@ impl Engine {
 }
 
 impl Inner {
-    /// Takes in the transactions that recovery found.
+    /// Adopts the transactions that recovery found.
     pub fn take_in(&self, unfinished: Vec<Unfinished>) {
         for Unfinished { mut trx, metadata, prepared, records, unreadable } in unfinished {
             let id = trx.id;
@@ -176,7 +177,7 @@ impl Inner {
         }
     }
 
-    /// Undoes a transaction and ends it. After an error it goes on from there when it is called again.
+    /// Undoes a transaction and ends it. After an error the next call continues where it stopped.
     pub fn roll_back(&self, trx: &mut Transaction) -> Result<()> {
         self.store.health().insist(|| {
             self.roll_back_temporary(trx, format::ids::UndoNo(0))?;
@@ -186,8 +187,8 @@ impl Inner {
         })
     }
 
-    /// Undoes a bounded number of changes of the first that waits, DDL statements before all others. True if there is more
-    /// to do at once; that the device does not allow it is no error.
+    /// Undoes a bounded number of changes of the first waiting transaction, DDL statements before all others. True if
+    /// there is more to do at once; it is no error if the device does not allow it.
     pub fn rollback_step(&self) -> Result<bool> {
         if self.store.is_poisoned() {
             return Ok(false);
@@ -234,8 +235,8 @@ impl Inner {
         }
     }
 
-    /// Whether an error is that of a page of a table: its rows cannot be undone before somebody mends it, and all others go
-    /// on.
+    /// Whether an error comes from a page of a table: that table's rows cannot be undone until it is repaired, and all
+    /// others go on.
     pub fn is_left_out(&self, error: &Error) -> bool {
         matches!(error, Error::Corrupt { page: Some(page), .. } if !is_vital(page.space)) && !self.store.is_poisoned()
     }

@@ -1,4 +1,4 @@
-//! What the engine tells about itself: counters, tablespaces, statistics.
+//! What the engine shows about itself: counters, tablespaces, statistics.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,10 +19,10 @@ use format::ids::SpaceId;
 use format::page::space::Flags;
 use rustc_hash::FxHashMap;
 
-/// Statistics of small tables are not taken anew for a handful of rows.
+/// Statistics of small tables are not renewed for a handful of rows.
 const STATISTICS_SLACK_ROWS: u64 = 100;
 
-/// Pages that a look at unknown ones takes in one step.
+/// Pages of unknown state that one step examines.
 const SURVEY_PAGES: usize = 256;
 
 /// A counter that many threads add to.
@@ -52,7 +52,7 @@ pub(super) struct Counters {
 }
 
 impl Counters {
-    /// Takes in what a transaction has counted.
+    /// Adds a transaction's counts.
     #[inline]
     pub fn tell(&self, counts: &Counts) {
         let pairs = [
@@ -88,7 +88,7 @@ pub struct EngineStatus {
     pub lock_bytes: u64,
     pub history_list_length: u64,
     pub undo_purged: u64,
-    /// How often the undo tablespace was made shorter.
+    /// How often the undo tablespace was truncated.
     pub undo_truncations: u64,
     /// Commit numbers below this one are purged, or about to be.
     pub purged_below: u64,
@@ -97,10 +97,10 @@ pub struct EngineStatus {
     pub trx_rollbacks: u64,
     /// Transactions that are prepared (XA) and wait.
     pub trx_prepared: u64,
-    /// What recovery left to the background, and what a device did not allow.
+    /// Rollbacks that recovery or a device error left to the background.
     pub rollbacks: RollbackStatus,
     pub trx_id_next: u64,
-    /// Read views that statements or transactions look through.
+    /// Open read views of statements and transactions.
     pub read_views: u64,
     /// Holes are punched in the system tablespace's file, and so in this data directory.
     pub punch_hole: bool,
@@ -184,7 +184,7 @@ impl Engine {
         }
     }
 
-    /// How the pages of a tablespace are stored now. What is not known yet is looked at until `deadline`, in small
+    /// How the pages of a tablespace are stored now. Pages of unknown state are examined until `deadline`, in small
     /// steps; see `CompressionStats::pages_unknown` for the rest. None: there is no such tablespace.
     pub fn compression_stats(&self, space: u32, deadline: Instant) -> Result<Option<CompressionStats>> {
         let Some(space) = self.inner.store.space(SpaceId(space)) else { return Ok(None) };
@@ -197,8 +197,7 @@ impl Engine {
         self.inner.store.page_cleaners()
     }
 
-    /// Estimates about a table. They are taken when they are first asked for, and again when a tenth of the rows has
-    /// changed since.
+    /// Estimates about a table. They are taken when first asked for, and again when a tenth of the rows has changed.
     pub fn table_statistics(&self, table: &Table) -> TableStatistics {
         let modified = table.state.modified_rows.load(Ordering::Relaxed);
         if let Some(known) = table.statistics()
@@ -206,13 +205,13 @@ impl Engine {
         {
             return self.shown(table, &known);
         }
-        // A table that cannot be read now is estimated as empty; whoever reads it will meet the reason.
+        // A table that cannot be read now is estimated as empty; a statement that reads it reports the reason.
         self.analyze_table(table).unwrap_or_default()
     }
 
     /// Bytes that a table's file has free for new pages (DATA_FREE).
     pub fn free_bytes(&self, table: &Table) -> u64 {
-        // A file that cannot be read has none; whoever reads it will meet the reason.
+        // A file that cannot be read has none; a statement that reads it reports the reason.
         segment::free_bytes(&self.inner.store, table.space).unwrap_or(0)
     }
 
@@ -232,7 +231,7 @@ impl Engine {
         let page_bytes = self.inner.store.page_bytes() as u64;
         let pages = |index: &row::IndexStatistics| index.pages * page_bytes;
         TableStatistics {
-            // Kept up with every row, so it may have been counted below zero by a rollback.
+            // Updated with every row, so a rollback may have made it negative.
             rows: (table.state.rows.load(Ordering::Relaxed) as i64).max(0) as u64,
             data_bytes: taken.indexes.first().map_or(0, pages),
             index_bytes: taken.indexes.iter().skip(1).map(pages).sum(),
@@ -270,7 +269,7 @@ impl TablespaceInfo {
             SpaceId(0) => ("innodb_system".to_string(), true),
             SpaceId::TEMPORARY_FIRST => ("innodb_temporary".to_string(), true),
             UNDO_SPACE => (format!("innodb_{UNDO_PATH}"), true),
-            // A file that a DDL statement is working in has no name yet.
+            // A file that a DDL statement is working on has no name yet.
             id => (name(id).unwrap_or_else(|| display_of_path(&info.path)), false),
         };
         TablespaceInfo {
@@ -298,7 +297,7 @@ impl TablespaceInfo {
         }
     }
 
-    /// Why compression does not save here what it could; `None` if it does.
+    /// Why compression saves less than it could; `None` if it does not.
     pub fn why_not_compressed(&self) -> Option<String> {
         (!self.punch).then(|| self.punch_reason.clone())
     }

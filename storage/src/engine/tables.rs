@@ -1,5 +1,5 @@
-//! What DDL statements do to tables whose names are locked (see `locked`): each makes its changes inside one [`Ddl`],
-//! commits, and then shows the new descriptions.
+//! DDL on tables whose names are locked (see `locked`): each statement makes its changes inside one [`Ddl`], commits,
+//! and then publishes the new descriptions.
 //!
 //! ```text
 //! CREATE     file and trees under the table's name -> rows -> commit
@@ -46,7 +46,7 @@ pub(super) struct Names {
 }
 
 impl Engine {
-    /// Lets a DDL statement begin: not while a backup holds the instance.
+    /// Admits a DDL statement: not while a backup holds the instance.
     pub(super) fn pass_backups(&self, wait: &TrxOptions) -> Result<Option<DdlPass>> {
         if wait.holds_backup_lock {
             return Ok(None);
@@ -60,7 +60,7 @@ impl Engine {
         self.lock_names_for(&tables, wait)
     }
 
-    /// The same; a name that is wanted to read keeps its table as it is, and others read it too.
+    /// The same; a name that is only to be read keeps its table unchanged, and other sessions may read it too.
     pub(super) fn lock_names_for(&self, tables: &[(&str, &str, TableUse)], wait: &TrxOptions) -> Result<Names> {
         let dictionary = &self.inner.dictionary;
         let pass = self.pass_backups(wait)?;
@@ -79,9 +79,9 @@ impl Engine {
         for (database, name, wanted) in tables {
             let lock = dictionary.table_lock(database, name);
             match wait.locked_tables.as_ref().and_then(|locked| locked.allows(&lock)) {
-                // What the session has already, it need not wait for.
+                // The session holds it already, so it need not wait.
                 Some(has) if has >= wanted => {}
-                // It would wait for itself.
+                // The session would wait for itself.
                 Some(_) => return Err(Error::Deadlock),
                 None => locks.push((lock, wanted)),
             }
@@ -90,7 +90,7 @@ impl Engine {
         Ok(Names { _databases: databases, _tables: tables, _pass: pass })
     }
 
-    /// LOCK TABLES: these tables stay as they are, or are nobody else's, until the answer is dropped.
+    /// LOCK TABLES: until the result is dropped, these tables do not change, or other sessions cannot use them at all.
     pub fn lock_tables(&self, tables: &[(&str, &str, TableUse)], wait: &TrxOptions) -> Result<MetadataGrant> {
         let mut tables = tables.to_vec();
         // The stronger request for a name comes first, and is the one that is kept.
@@ -118,7 +118,7 @@ impl Engine {
 
     // Making and taking away
 
-    /// Makes a table and shows it. Its name is locked and free.
+    /// Creates a table and publishes it. Its name is locked and free.
     pub(super) fn make_and_show(&self, definition: &TableDefinition) -> Result<Arc<Table>> {
         let mut ddl = self.begin_ddl()?;
         let path = dictionary::table_path(&definition.database, &definition.name);
@@ -128,7 +128,7 @@ impl Engine {
         Ok(self.inner.dictionary.put_table(table, self.inner.registry.next_id()))
     }
 
-    /// Makes the file of a table and its empty trees. Nobody knows of it yet.
+    /// Creates the file of a table and its empty trees. No other thread knows of it yet.
     pub(super) fn make_table(
         &self,
         ddl: &mut Ddl<'_>,
@@ -143,7 +143,7 @@ impl Engine {
             created_us: store.disk().clock().wall().as_micros() as u64,
             indexes: vec![(IndexId(0), PageNo(0)); indexes],
         };
-        // A definition that cannot be a table fails before it has cost anything.
+        // An impossible definition fails before any work is done.
         dictionary::describe(definition, &identity)?;
         let ids = dictionary::new_ids(store, indexes)?;
         let path = path(ids.space);

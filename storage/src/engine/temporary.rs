@@ -1,4 +1,4 @@
-//! Temporary tables: of one session, unknown to the log, the dictionary and everybody else.
+//! Temporary tables: private to one session, unknown to the log, the dictionary and other sessions.
 //!
 //! ```text
 //!   session                        engine                             files
@@ -7,25 +7,26 @@
 //!                                    undo                               ibtmp1                    of all of them
 //! ```
 //!
-//! A temporary table is a table like any other, with a tablespace of its own, so everything that is true of pages is true
-//! of its pages: they are compressed, punched and encrypted as its options say. What is missing is whatever makes
-//! changes outlive the server: no redo (see `mtr`), no doublewrite, no sync, no rows in the dictionary. Its changes can be
-//! rolled back all the same; their undo lies in a temporary tablespace too, beside the transaction's usual undo:
+//! A temporary table is a table like any other, with a tablespace of its own, so its pages are pages like any other:
+//! they are compressed, punched and encrypted as its options say. What is missing is everything that makes changes
+//! survive a restart: no redo (see `mtr`), no doublewrite, no sync, no rows in the dictionary. Its changes can be
+//! rolled back all the same; their undo is in a temporary tablespace too, beside the transaction's usual undo:
 //!
 //! ```text
 //!   Transaction   undo            -> undo tablespace     (logged: recovery needs it)
 //!                 temporary_undo  -> ibtmp1              (a crash forgets both the change and its undo)
 //! ```
 //!
-//! An operation on a temporary table runs with the two exchanged; the row operations know nothing of this.
+//! An operation on a temporary table runs with the two swapped; the row operations know nothing of this.
 //!
 //! Invariants:
 //!
-//! * No name leads here but through the session's own [`TemporaryTables`]: nobody has to wait for these tables, and no
-//!   metadata lock is taken.
-//! * The permanent changes of a transaction commit first. When the temporary ones follow, nothing can go wrong any more
-//!   that the client would have to know.
-//! * A table leaves while those rest who come by its id: purge, and a rollback that waits for the device.
+//! * A name leads here only through the session's own [`TemporaryTables`]: no other session waits for these tables, and
+//!   no metadata lock is taken.
+//! * The permanent changes of a transaction commit first. The commit of the temporary ones follows, and cannot fail in
+//!   a way that the client would have to know.
+//! * A table is removed only while the threads that find it by its id are stopped: purge, and a rollback that waits for
+//!   the device.
 //!
 //! Files that a server leaves behind when it is killed are removed by the next start.
 
@@ -96,7 +97,7 @@ impl Temporary {
 /// Database and table.
 type Name = (Box<str>, Box<str>);
 
-/// The temporary tables of a session. They go when the last holder drops this.
+/// The temporary tables of a session. They are dropped with the last reference to this.
 pub struct TemporaryTables {
     engine: Arc<Engine>,
     tables: Mutex<FxHashMap<Name, Arc<Table>>>,
@@ -108,7 +109,7 @@ impl std::fmt::Debug for TemporaryTables {
     }
 }
 
-/// Removes what an earlier life of the instance has left.
+/// Removes the files that an earlier run of the server left.
 pub(crate) fn remove_leftovers(disk: &dyn Disk) -> Result<()> {
     let remove = |path: &str| match disk.remove(path) {
         Err(cause) if cause.kind() != std::io::ErrorKind::NotFound => {
@@ -128,7 +129,7 @@ pub(crate) fn remove_leftovers(disk: &dyn Disk) -> Result<()> {
 }
 
 impl Inner {
-    /// What operations on the rows of this table need.
+    /// The context for operations on the rows of this table.
     #[inline]
     pub(super) fn context_of(&self, table: &row::Table) -> row::Context<'_> {
         if table.space.is_temporary() { self.temporary_context() } else { self.context() }
@@ -139,7 +140,7 @@ impl Inner {
         row::Context { undo, ..self.context() }
     }
 
-    /// Runs an operation on temporary tables: for as long, the transaction's undo is the temporary one.
+    /// Runs an operation on temporary tables: meanwhile the transaction's undo is the temporary one.
     #[cold]
     pub(super) fn on_temporary<T>(
         &self,
@@ -162,7 +163,7 @@ impl Inner {
         let store = &self.store;
         let id = SpaceId::TEMPORARY_FIRST;
         if store.space(id).is_some() {
-            // An earlier attempt has failed half way.
+            // An earlier attempt failed half way.
             store.drop_temporary_space(id)?;
         }
         let config = store.config();
@@ -176,7 +177,7 @@ impl Inner {
         Ok(())
     }
 
-    /// Makes a table's file and its empty trees. Nobody knows of it yet.
+    /// Creates a table's file and its empty trees. No other thread knows of it yet.
     fn make_temporary_table(&self, definition: &TableDefinition) -> Result<Arc<Table>> {
         self.make_temporary_undo()?;
         let store = &self.store;
@@ -260,15 +261,15 @@ impl Inner {
         undo.finish(&self.store, &mut trx.temporary_undo)
     }
 
-    /// Commits what a transaction, which had this id and has committed, did to temporary tables. It cannot fail any more:
-    /// at worst a log stays active, which costs its pages until the server stops.
+    /// Commits the changes to temporary tables of a transaction that had this id and has committed. It cannot fail any
+    /// more: at worst a log stays active, which costs its pages until the server stops.
     pub(super) fn commit_temporary(&self, trx: &mut Transaction, id: TrxId) {
         let Some(undo) = self.temporary.undo.get().filter(|_| !trx.temporary_undo.is_empty()) else { return };
         let log = &mut trx.temporary_undo;
         let number = log.has_updates().then(|| self.registry.begin_commit());
         let committed = undo.commit(&self.store, log, id, number).and_then(|_| undo.finish(&self.store, log));
         if let Some(number) = number {
-            // Purge may pass it now: it is in the history.
+            // Purge may read up to it now: it is in the history.
             self.registry.cancel_commit(number);
         }
         if let Err(error) = committed {
@@ -288,7 +289,7 @@ impl Inner {
         Ok(!step.is_idle())
     }
 
-    /// Takes everything temporary away: the engine closes.
+    /// Removes everything temporary: the engine closes.
     pub(super) fn close_temporary(&self) -> Result<()> {
         let tables = std::mem::take(&mut *self.temporary.tables.lock());
         for table in tables.values() {
@@ -330,7 +331,7 @@ impl TemporaryTables {
         self.table(database, name).ok_or_else(|| Error::NotFound(format!("{database}.{name}").into()))
     }
 
-    /// Puts a table in, in the place of an older one of its name.
+    /// Adds a table, replacing an older one of its name.
     fn put(&self, table: Arc<Table>) -> Option<Arc<Table>> {
         self.engine.inner.show_temporary(&table);
         self.tables.lock().insert((table.database.clone(), table.name.clone()), table)
@@ -345,7 +346,7 @@ impl TemporaryTables {
         Ok(table)
     }
 
-    /// Gives a table another name, which is free.
+    /// Renames a table; the new name is free.
     pub fn rename(&self, (database, from): (&str, &str), to: &str) -> Result<Arc<Table>> {
         let old = self.existing(database, from)?;
         if self.table(database, to).is_some() {
@@ -381,8 +382,9 @@ impl TemporaryTables {
         self.engine.inner.drop_temporary(&old)
     }
 
-    /// Copies a table by `definition`, which may have another name, and puts it in place of the old one. No transaction of
-    /// the session is open. Without a `map` the columns are the same; `auto_increment` is the next value if it is given. Returns the new table and its number of rows.
+    /// Copies a table by `definition`, which may have another name, and replaces the old one. No transaction of the
+    /// session is open. Without a `map` the columns are the same; `auto_increment` is the next value if it is given.
+    /// Returns the new table and its number of rows.
     pub fn rebuild(
         &self,
         database: &str,

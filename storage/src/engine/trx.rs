@@ -22,7 +22,7 @@ use crate::transaction::{Isolation, Transaction};
 pub struct TrxOptions {
     pub isolation: Isolation,
     pub read_only: bool,
-    /// Told by KILL; looked at by long scans and waits.
+    /// KILL sets it; long scans and waits check it.
     pub interrupt: Arc<Interrupt>,
     /// innodb_lock_wait_timeout: how long it waits for a row.
     pub lock_wait_timeout: Duration,
@@ -32,15 +32,15 @@ pub struct TrxOptions {
     pub holds_backup_lock: bool,
     /// innodb_snapshot_isolation: in REPEATABLE READ, a row that was changed since the snapshot may not be locked.
     pub snapshot_isolation: bool,
-    /// The connection, for those who look at locks; 0 = the engine's own.
+    /// The connection, for views of locks; 0 = the engine's own.
     pub session: u64,
-    /// The session's own tables, which are seen before others of their names.
+    /// The session's own tables, which hide others of their names.
     pub temporary: Option<Arc<TemporaryTables>>,
     /// The transaction is one statement, under autocommit.
     pub single_statement: bool,
-    /// Tables that the session has by LOCK TABLES: neither its transactions nor its DDL statements ask for them again.
+    /// Tables that the session has by LOCK TABLES: its transactions and DDL statements do not request them again.
     pub locked_tables: Option<Arc<MetadataGrant>>,
-    /// foreign_key_checks: whether changes, and DDL statements, look at the tables that a table refers to and those that
+    /// foreign_key_checks: whether changes, and DDL statements, check the tables that a table refers to and those that
     /// refer to it.
     pub foreign_key_checks: bool,
 }
@@ -51,7 +51,7 @@ impl TrxOptions {
         self.temporary.as_ref()?.table(database, name)
     }
 
-    /// For what nobody can stop, and what need not wait for long.
+    /// For work that cannot be interrupted, and that need not wait for long.
     pub fn patient() -> TrxOptions {
         TrxOptions { metadata_wait_timeout: Duration::from_secs(60), ..TrxOptions::default() }
     }
@@ -83,7 +83,7 @@ pub struct Savepoint {
     temporary: UndoNo,
 }
 
-/// A transaction. Dropped without a commit it is rolled back.
+/// A transaction. Dropping it without a commit rolls it back.
 pub struct Trx {
     engine: Arc<Engine>,
     pub(super) inner: Transaction,
@@ -94,11 +94,11 @@ pub struct Trx {
     pub(super) counts: Counts,
     temporary: Option<Arc<TemporaryTables>>,
     pub(super) foreign_key_checks: bool,
-    /// What changes of the tables changed so far have to look at, see `foreign`.
+    /// The foreign keys that changes of the tables changed so far must check, see `foreign`.
     pub(super) key_graph: KeyGraph,
 }
 
-/// Rows touched, told to the engine's counters at the end, so that a row costs no shared cache line.
+/// Rows touched, added to the engine's counters at the end, so that a row costs no shared cache line.
 #[derive(Default)]
 pub(super) struct Counts {
     pub read: u64,
@@ -126,7 +126,7 @@ impl ChangedTables {
         }
     }
 
-    /// They changed at this moment.
+    /// Records the time of their last change.
     fn stamp(&self, now_us: u64) {
         for state in self.first.iter().chain(&self.others) {
             state.updated_us.store(now_us, Ordering::Relaxed);
@@ -135,7 +135,7 @@ impl ChangedTables {
 }
 
 impl Engine {
-    /// Whether a statement has the lock of a table's AUTO_INCREMENT counter, or wants it.
+    /// Whether a statement holds or wants the lock of a table's AUTO_INCREMENT counter.
     pub fn is_auto_increment_locked(&self, table: &Table) -> bool {
         self.inner.locks.is_used(LockId::auto_increment(table.clustered().id))
     }
@@ -161,7 +161,7 @@ impl Engine {
         }
     }
 
-    /// A transaction has committed: the log is flushed as `innodb_flush_log_at_trx_commit` asks.
+    /// Called after a commit: flushes the log as `innodb_flush_log_at_trx_commit` asks.
     pub(super) fn committed(&self, lsn: Lsn, changed: &ChangedTables) -> Result<()> {
         let inner = &self.inner;
         inner.counters.commits.add(1);
@@ -176,7 +176,7 @@ impl Trx {
         self.engine.inner.context()
     }
 
-    /// The session has its own tables from here on.
+    /// Gives the session its own tables from here on.
     pub fn set_temporary_tables(&mut self, tables: Arc<TemporaryTables>) {
         self.temporary = Some(tables);
     }
@@ -217,8 +217,8 @@ impl Trx {
         }
     }
 
-    /// The same for a table that the caller still has from an earlier statement. False = it has changed or gone, open it
-    /// anew. Neither looks anything up nor allocates.
+    /// The same for a table that the caller still has from an earlier statement. False = it was changed or dropped;
+    /// open it again. Neither looks anything up nor allocates.
     #[inline]
     pub fn lock_table(&mut self, table: &Arc<Table>, wanted: TableUse) -> Result<bool> {
         if table.is_temporary() {
@@ -238,7 +238,7 @@ impl Trx {
         }
     }
 
-    /// Shares a name to the end of the transaction, unless the session has it by LOCK TABLES.
+    /// Shares a name to the end of the transaction, unless the session holds it by LOCK TABLES.
     pub(super) fn share_name(&mut self, lock: &Arc<MetadataLock>, used: TableUse) -> Result<()> {
         if self.locked_tables.as_ref().is_some_and(|locked| locked.allows(lock).is_some()) {
             return Ok(());
@@ -253,7 +253,8 @@ impl Trx {
 
     // Statements and savepoints
 
-    /// A statement begins: in READ COMMITTED it gets a view of its own. The answer is where to roll back to if it fails.
+    /// A statement begins: in READ COMMITTED it gets a view of its own. Returns the savepoint to roll back to if it
+    /// fails.
     #[inline]
     pub fn statement_begin(&mut self) -> Savepoint {
         if self.inner.isolation <= Isolation::ReadCommitted {
@@ -309,14 +310,15 @@ impl Trx {
         self.metadata.release_all();
         match lsn {
             Some(lsn) => self.engine.committed(lsn, &changed),
-            // A commit is seen before its log is durable. Whoever only reads must not be told more than a crash leaves,
-            // where a transaction is promised to be one of a sequence; the other levels are as in InnoDB.
+            // Other transactions see a commit before its log is durable. Where transactions are promised to be
+            // serializable, a transaction that only reads must not report more than a crash leaves; the other levels
+            // are as in InnoDB.
             None if self.inner.is_strict() => inner.store.commit_log(inner.registry.newest_commit()),
             None => Ok(()),
         }
     }
 
-    /// What is left of a transaction when it has been prepared.
+    /// The remains of a transaction that has been prepared.
     pub(super) fn into_prepared(mut self, attached: bool) -> Prepared {
         let changed = std::mem::take(&mut self.counts.changed);
         self.tell_counts();
@@ -325,7 +327,7 @@ impl Trx {
         Prepared { trx, metadata, changed, attached, unreadable: None }
     }
 
-    /// The opposite, to end it.
+    /// The opposite: makes a transaction of it, to end it.
     pub(super) fn of_prepared(engine: &Arc<Engine>, prepared: Prepared) -> Trx {
         let Prepared { trx: inner, metadata, changed, .. } = prepared;
         let counts = Counts { changed, ..Counts::default() };
@@ -344,7 +346,7 @@ impl Trx {
         }
     }
 
-    /// Leaves a transaction that has not begun in the place of this one.
+    /// Replaces this transaction by one that has not begun.
     fn take_inner(&mut self) -> Transaction {
         let (isolation, timeout) = (self.inner.isolation, self.inner.lock_wait_timeout);
         let mut next = Transaction::new(isolation, self.inner.interrupt.clone(), timeout);
@@ -352,13 +354,13 @@ impl Trx {
         std::mem::replace(&mut self.inner, next)
     }
 
-    /// Rolls back. What the device does not allow to undo now is undone when it does.
+    /// Rolls back. Changes that cannot be undone now because of the device are undone in the background.
     pub fn rollback(mut self) -> Result<()> {
         self.undo_all();
         if self.engine.inner.store.is_poisoned() { Err(Error::Poisoned) } else { Ok(()) }
     }
 
-    /// Undoes everything and ends. What is left is a new transaction that has not begun.
+    /// Undoes everything and ends, leaving a new transaction that has not begun.
     fn undo_all(&mut self) {
         self.tell_counts();
         if self.inner.id.0 != 0 {
@@ -375,9 +377,8 @@ impl Trx {
         self.metadata.release_all();
     }
 
-    /// A rollback that fails leaves changes that must not be seen. Without room on the device, or after a read that failed,
-    /// it is left to the engine, which goes on with it later; after any other failure nobody may go on before recovery has
-    /// undone them.
+    /// A rollback that fails leaves changes that must not be seen. After a full disk or a failed read the engine
+    /// continues it in the background; after any other failure the engine stops until recovery has undone them.
     fn cannot_undo(&mut self, error: Error) -> Error {
         match error {
             Error::Poisoned => error,
@@ -447,7 +448,7 @@ impl Trx {
         self.inner.read_only
     }
 
-    /// How long it waits from now on for a row, and for a table.
+    /// Sets how long it waits from now on for a row, and for a table.
     #[inline]
     pub fn set_wait_timeouts(&mut self, row: Duration, metadata: Duration) {
         self.inner.lock_wait_timeout = row;
@@ -461,7 +462,7 @@ impl Trx {
 
     // Rows
 
-    /// Inserts a row: values of all columns, in table order. An error leaves nothing of it.
+    /// Inserts a row: values of all columns, in table order. After an error nothing of it remains.
     pub fn insert(&mut self, table: &Table, values: &[Option<&[u8]>]) -> Result<()> {
         self.writable(table)?;
         let before = self.savepoint();
@@ -570,8 +571,8 @@ impl Trx {
         row::estimate(&self.context(), table, index, range)
     }
 
-    /// In SERIALIZABLE every read locks, but for a query that is a transaction by itself: it is as if it ran at the moment
-    /// of its view.
+    /// In SERIALIZABLE every read locks, except a query that is a transaction by itself: that is as if it ran at the
+    /// moment of its view.
     #[inline]
     fn effective(&self, mode: ReadMode) -> ReadMode {
         let isolation = self.inner.isolation;
@@ -583,8 +584,8 @@ impl Trx {
         }
     }
 
-    /// The lock of a table's AUTO_INCREMENT counter: whoever has it gives the next values. To be had for a statement, and
-    /// given back by [`Trx::unlock_auto_increment`].
+    /// The lock of a table's AUTO_INCREMENT counter: its holder takes the next values. For one statement, which
+    /// releases it by [`Trx::unlock_auto_increment`].
     pub fn lock_auto_increment(&mut self, table: &Table) -> Result<()> {
         let locked = self.on(table, |context, trx| row::lock_auto_increment(context, trx, table));
         locked.map_err(|error| self.scan_failed(error))
@@ -602,7 +603,7 @@ impl Trx {
     }
 }
 
-/// Keeps the estimate of a table's rows about right between two looks at its trees.
+/// Keeps the estimate of a table's rows approximately right between two samplings of its trees.
 #[inline]
 fn count_change(table: &Table, rows: i64) {
     let state = &table.state;

@@ -1,15 +1,15 @@
-//! Undo that had to be long becomes short again.
+//! Truncation of an undo tablespace that has grown too long.
 //!
-//! Undo pages that are freed give their blocks back at once (`segment::release`), but the file stays as long as the
-//! longest transaction made it. When it is longer than `innodb_max_undo_log_size`, and purge has read all history, the
-//! rollback segments give up the undo segments that they kept for later, and the free end of the file is cut off
-//! (`segment::shrink`). Transactions that are open keep their undo where it is: what lies behind it goes now, the rest
-//! another time. Nobody is kept from beginning a transaction meanwhile.
+//! Freed undo pages give their blocks back at once (`segment::release`), but the file stays as long as the longest
+//! transaction made it. When it is longer than `innodb_max_undo_log_size`, and purge has read all history, the rollback
+//! segments free their cached undo segments, and the free end of the file is truncated (`segment::shrink`). Open
+//! transactions keep their undo where it is: the pages behind it are truncated now, the rest another time. Meanwhile
+//! transactions can begin as usual.
 //!
-//! Nothing of this is remembered over a crash: each step leaves an ordinary tablespace.
+//! None of this is remembered across a crash: each step leaves an ordinary tablespace.
 //!
-//! The road not taken: InnoDB moves all rollback segments of a tablespace to others, and makes the file anew under
-//! another number; that takes two tablespaces, a log of its own, and time without any transaction in the one.
+//! The alternative: InnoDB moves all rollback segments of a tablespace to others, and recreates the file under another
+//! number; that takes two tablespaces, a log of its own, and a time without transactions in the one.
 
 use std::time::Duration;
 
@@ -22,21 +22,21 @@ use crate::recovery::UNDO_SPACE;
 use crate::segment;
 use crate::sync::{Counter, Mutex, Rank};
 
-/// After an attempt that cut nothing off, the next one can wait.
+/// After an attempt that truncated nothing, the next one waits this long.
 const REST: Duration = Duration::from_secs(10);
 
 /// See the module header.
 pub(super) struct UndoTruncation {
     state: Mutex<State>,
-    /// How often the file was cut.
+    /// How often the file was truncated.
     pub count: Counter,
 }
 
 #[derive(Clone, Copy)]
 enum State {
-    /// Nothing is tried before this time.
+    /// No attempt is made before this time.
     Rests(Duration),
-    /// The end of the file has no descriptors, from this page on; it waits for the checkpoint.
+    /// The descriptors from this page on are removed; the truncation waits for the checkpoint.
     Waits(u32, Lsn),
 }
 
@@ -56,7 +56,7 @@ impl Inner {
         if !config.undo_log_truncate || bytes <= config.undo_log_bytes_max {
             return Ok(false);
         }
-        // Pages may still wait for their redo; and a backup wants all that was there when it began.
+        // Pages may still have pending redo; and a backup needs all that was there when it began.
         if store.is_poisoned() || store.pool().has_pending() {
             return Ok(false);
         }

@@ -1,25 +1,26 @@
-//! Branches of distributed transactions (XA): names that are taken, and transactions that have been prepared.
+//! Branches of distributed transactions (XA): names in use, and prepared transactions.
 //!
 //! ```text
-//!   claim_xid        a session has the name; its transaction is one like any other, whose undo logs carry the name
+//!   claim_xid        a session claims the name; its transaction is like any other, but its undo logs carry the name
 //!      | prepare     undo logs change state, log flushed
 //!      v
-//!   prepared         here, in nobody's hands: locks, metadata locks and undo stay.    <--- recovery puts those it finds here
+//!   prepared         here, without a session: locks, metadata locks and undo stay.          <--- recovery adds those
+//!   it finds
 //!      |
-//!      +-- commit_prepared, rollback_prepared: by whoever knows the name
+//!      +-- commit_prepared, rollback_prepared: by any session that names it
 //! ```
 //!
-//! A name belongs to one branch from XA START until the branch has ended. A session may keep what it prepared attached:
-//! then nobody else ends it before the session lets go.
+//! A name belongs to one branch from XA START until the branch has ended. A session may keep its prepared branch
+//! attached: then no other session can end it until that session detaches it.
 //!
 //! Invariants:
 //!
-//! * A transaction is prepared on disk before anybody is told, and before anybody can find it here.
-//! * What fails while a prepared transaction is committed leaves it prepared.
-//! * A prepared transaction that is to be rolled back is an active one on disk first, so that a crash goes on with the
-//!   rollback and does not promise it again.
+//! * A transaction is prepared on disk before the client is told, and before another session can find it here.
+//! * If the commit of a prepared transaction fails, it stays prepared.
+//! * The rollback of a prepared transaction first makes it active on disk, so that after a crash recovery continues the
+//!   rollback and does not report it as prepared again.
 //!
-//! Not here: the states of a session (ACTIVE, IDLE ...) and what may be said in which, see `sql::session::xa`.
+//! Not here: the states of a session (ACTIVE, IDLE ...) and which statements each allows, see `sql::session::xa`.
 
 use std::sync::Arc;
 
@@ -39,7 +40,7 @@ pub(super) struct Branches {
 }
 
 enum Branch {
-    /// In a session's hands, before it is prepared or while it is ended.
+    /// In use by a session, before it is prepared or while it is being ended.
     Busy,
     Prepared(Box<Prepared>),
 }
@@ -51,11 +52,11 @@ pub(super) struct Prepared {
     pub changed: ChangedTables,
     /// Only the session that prepared it may end it.
     pub attached: bool,
-    /// A table that it has changed and that cannot be read now: it can be committed, and not be undone.
+    /// A table that it has changed and that cannot be read now: it can be committed, but not rolled back.
     pub unreadable: Option<String>,
 }
 
-/// A name that a session has taken for a branch of its own; given back when dropped.
+/// A name that a session has claimed for its branch; dropping this releases it.
 pub struct XidClaim {
     engine: Arc<Engine>,
     xid: Xid,
@@ -68,7 +69,7 @@ impl Branches {
         Branches { named: Mutex::new(Rank::Instance, FxHashMap::default()) }
     }
 
-    /// Takes in a prepared transaction.
+    /// Adds a prepared transaction.
     pub fn put(&self, xid: Xid, prepared: Prepared) {
         self.named.lock().insert(xid, Branch::Prepared(Box::new(prepared)));
     }
@@ -77,7 +78,7 @@ impl Branches {
         self.named.lock().values().filter(|branch| matches!(branch, Branch::Prepared(_))).count()
     }
 
-    /// Takes a prepared transaction to end it; nobody else finds it meanwhile.
+    /// Takes a prepared transaction to end it; no other session finds it meanwhile.
     fn take(&self, xid: &Xid, own: bool) -> Option<Box<Prepared>> {
         let mut named = self.named.lock();
         let branch = named.get_mut(xid)?;
@@ -117,7 +118,7 @@ impl Drop for XidClaim {
 }
 
 impl Engine {
-    /// Takes a name for a branch that is to begin. None = another branch has it.
+    /// Claims a name for a branch that is to begin. None = another branch has it.
     pub fn claim_xid(self: &Arc<Self>, xid: Xid) -> Option<XidClaim> {
         let mut named = self.inner.branches.named.lock();
         if named.contains_key(&xid) {
@@ -136,15 +137,15 @@ impl Engine {
         xids
     }
 
-    /// Lets go of a transaction that a session had prepared and kept to itself.
+    /// Detaches a transaction that a session had prepared and kept attached.
     pub fn detach_prepared(&self, xid: &Xid) {
         if let Some(Branch::Prepared(prepared)) = self.inner.branches.named.lock().get_mut(xid) {
             prepared.attached = false;
         }
     }
 
-    /// Commits a prepared transaction. False = there is none of this name, or not for this caller, who has not (`own`)
-    /// prepared it himself. After an error it is as it was.
+    /// Commits a prepared transaction. False = there is none of this name, or it is attached to another session than
+    /// the caller's (`own` = the caller prepared it). After an error it is as it was.
     pub fn commit_prepared(&self, xid: &Xid, own: bool) -> Result<bool> {
         let inner = &self.inner;
         let Some(mut prepared) = inner.branches.take(xid, own) else { return Ok(false) };
@@ -174,7 +175,8 @@ impl Engine {
         };
         match unprepared {
             Ok(lsn) => {
-                // From here on it is one like any other, for a device that does not allow to undo, too.
+                // From here on it is a transaction like any other, also for a device that does not allow it to be
+                // undone.
                 let rolled_back = Trx::of_prepared(self, *prepared).rollback();
                 inner.branches.free(xid);
                 rolled_back?;
@@ -190,7 +192,7 @@ impl Engine {
 
 impl Trx {
     /// Prepares the branch: when this returns, neither a crash nor the end of the session undoes it, and it waits for
-    /// [`Engine::commit_prepared`] or [`Engine::rollback_prepared`]. `attached`: for those of this caller only, until
+    /// [`Engine::commit_prepared`] or [`Engine::rollback_prepared`]. `attached`: only this session may end it, until
     /// [`Engine::detach_prepared`]. After an error it is rolled back.
     pub fn prepare(mut self, mut claim: XidClaim, attached: bool) -> Result<()> {
         assert!(self.inner.undo.xid.as_deref() == Some(&claim.xid), "a branch is prepared under its own name");
@@ -202,13 +204,14 @@ impl Trx {
             Err(error) => Err(error),
         };
         if let Err(error) = prepared {
-            // What may say "prepared" on disk must not while it is undone. If that fails, too, so does the rollback.
+            // What may be "prepared" on disk must not be so while it is undone. If that fails, too, so does the
+            // rollback.
             let _ = self.inner.unprepare(&inner.store, &inner.undo);
             self.rollback()?;
             return Err(error);
         }
         let mut prepared = self.into_prepared(attached);
-        // Whoever is killed from now on is not this transaction's session.
+        // From now on a KILL of the session does not reach this transaction.
         prepared.trx.interrupt = Arc::new(Interrupt::new());
         claim.kept = true;
         inner.branches.put(claim.xid.clone(), prepared);

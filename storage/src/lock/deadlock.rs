@@ -1,14 +1,13 @@
-//! Deadlocks: finding a cycle of waiting transactions, and choosing the one that gives way.
+//! Deadlocks: finding a cycle of waiting transactions, and choosing the victim.
 //!
-//! A transaction that begins to wait searches from itself along "waits for": to all that hold what it wants or stand before
-//! it in line, and from those that wait on. If that leads back to it, the cycle is broken at once: there is no detector that
-//! comes by later. The victim is the member whose rollback is cheapest (changes made and locks held), and of equals the
-//! one that closed the cycle, because it has not slept yet.
+//! A transaction that begins to wait searches from itself along "waits for": to all that hold what it wants or are
+//! before it in the queue, and on to what those wait for. If that leads back to it, the cycle is broken at once: there
+//! is no detector thread. The victim is the member whose rollback is cheapest (changes made and locks held), and among
+//! equals the one that closed the cycle, because it has not slept yet.
 //!
-//! The search costs at most a step for each holder and waiter of the locks it comes to, however many wait for the same lock:
-//! what stands in the way of one waiter stands in the way of all behind it that want the same, so each part of a line is
-//! gone through once for each manner of wanting. The table does not even begin it for a transaction
-//! that nobody waits for.
+//! The search takes at most one step for each holder and waiter of the locks it reaches, however many wait for the same
+//! lock: what blocks one waiter blocks all behind it that want the same, so each part of a queue is searched once for
+//! each manner of request. The table does not start a search for a transaction that no other waits for.
 
 use std::time::Duration;
 
@@ -24,7 +23,7 @@ use super::{LockId, LockKind, LockMode, LockRequest};
 /// A cycle that was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeadlockReport {
-    /// In the order of waiting: each waits for the next, the last for the first.
+    /// In wait order: each waits for the next, the last for the first.
     pub members: Vec<DeadlockMember>,
     pub victim: TrxId,
 }
@@ -34,7 +33,7 @@ pub struct DeadlockReport {
 pub struct DeadlockMember {
     pub trx: TrxId,
     pub identity: OwnerIdentity,
-    /// How long it has had its id.
+    /// The time since it got its id.
     pub age: Duration,
     pub changes: u64,
     pub wanted: LockRequest,

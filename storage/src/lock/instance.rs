@@ -7,8 +7,8 @@
 //! a DDL statement    waits                   -
 //! ```
 //!
-//! Both kinds have any number of holders. A backup that waits lets no newcomers among the statements pass; a statement
-//! holds it from before it asks for its first name to its end, so it never waits here for somebody who waits for its names.
+//! Both kinds have any number of holders. A waiting backup keeps out new statements. A statement takes the lock before
+//! its first name and keeps it to its end, so it never waits here for a session that waits for its names.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -17,7 +17,7 @@ use super::Interrupt;
 use crate::error::{Error, Result};
 use crate::sync::{Condvar, Mutex, Rank, assert_no_latches};
 
-/// Waiters look at the time and the interrupt this often.
+/// Waiters check the time and the interrupt at this interval.
 const GLANCE: Duration = Duration::from_millis(20);
 
 /// See the module header.
@@ -46,19 +46,19 @@ pub struct BackupHold {
     lock: Arc<InstanceLock>,
 }
 
-/// A DDL statement's: no backup begins until it is dropped.
+/// A DDL statement's hold: no backup begins until it is dropped.
 #[derive(Debug)]
 pub struct DdlPass {
     lock: Arc<InstanceLock>,
 }
 
 impl InstanceLock {
-    /// Waits for the DDL statements under way, and lets no others begin.
+    /// Waits for the running DDL statements, and lets no others begin.
     pub fn hold(self: &Arc<Self>, interrupt: &Interrupt, limit: Duration) -> Result<BackupHold> {
         self.state.lock().backups_waiting += 1;
         let waited = self.wait(interrupt, limit, |state| state.statements == 0, |state| state.backups += 1);
         self.state.lock().backups_waiting -= 1;
-        // Those who stood behind a wait that was given up.
+        // Wakes those that waited behind the abandoned wait.
         self.changed.notify_all();
         waited.map(|()| BackupHold { lock: self.clone() })
     }
@@ -122,7 +122,7 @@ mod tests {
         let interrupt = Interrupt::new();
         let statements = [lock.pass(&interrupt, SHORT).unwrap(), lock.pass(&interrupt, SHORT).unwrap()];
         assert!(matches!(lock.hold(&interrupt, SHORT), Err(Error::LockWaitTimeout)));
-        // A wait that was given up keeps nobody out.
+        // An abandoned wait keeps no one out.
         drop(lock.pass(&interrupt, SHORT).unwrap());
         drop(statements);
         let backups = [lock.hold(&interrupt, SHORT).unwrap(), lock.hold(&interrupt, SHORT).unwrap()];

@@ -1,7 +1,7 @@
 //! The record locks in shards by hash, and the memory that they take.
 //!
-//! Memory is reserved from a common limit when a shard grows, in pieces of a hash table's size, so that taking a lock
-//! touches no common counter. A shard gives memory back when most of its locks are gone.
+//! Memory is reserved from a common limit when a shard grows, in units of a hash table's size, so taking a lock touches
+//! no shared counter. A shard gives memory back when most of its locks are gone.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
@@ -13,28 +13,28 @@ use super::entry::{Entry, Holder};
 use crate::error::{Error, Result};
 use crate::sync::{Mutex, MutexGuard, Padded, Rank};
 
-/// Two statements collide in a shard about as often as this is small.
+/// Two statements collide in a shard with a probability of about one in this many.
 const SHARDS: usize = if cfg!(test) { 4 } else { 512 };
 
-/// Gap locks are counted in so many counters; an index always counts in the same one.
+/// The number of gap lock counters; an index always uses the same one.
 const GAP_COUNTERS: usize = 64;
 
-/// What a lock takes in its owner's list of locks, which grows by doubling.
+/// The memory of a lock in its owner's list of locks, which grows by doubling.
 const OWNER_BYTES: usize = 2 * size_of::<LockId>();
 
-/// What a holder beside the first takes, in lists that grow by doubling.
+/// The memory of a holder beside the first, in lists that grow by doubling.
 const HOLDER_BYTES: usize = 2 * size_of::<Holder>() + OWNER_BYTES;
 
-/// Holders beside the first are accounted for in steps of so many.
+/// Holders beside the first are accounted for in steps of this many.
 const HOLDER_STEP: usize = 64;
 
-/// A shard keeps room for so many locks, however few it has.
+/// A shard keeps capacity for this many locks, however few it has.
 const KEPT: usize = 7;
 
 /// All record locks. See the module header.
 pub(super) struct Shards {
     shards: Vec<Padded<Mutex<Shard>>>,
-    /// Gap locks that are held, so that an insert into an index without any need not look for its neighbour.
+    /// Gap locks that are held: an insert into an index without any need not look for its neighbour.
     gaps: Box<[AtomicU64]>,
     memory: Memory,
 }
@@ -63,12 +63,12 @@ pub(super) struct Latched<'s> {
 
 #[inline]
 fn hash(id: LockId) -> u64 {
-    // The key hash is well mixed already; the index moves it elsewhere.
+    // The key hash is well mixed already; the index spreads equal keys of different indexes.
     (id.key_hash ^ id.index.0.wrapping_mul(0x9E37_79B9_7F4A_7C15)).wrapping_mul(0xD6E8_FEB8_6659_FD93)
 }
 
 impl Memory {
-    /// Takes memory, if the limit allows. `forced`: whatever the limit says.
+    /// Reserves memory, if the limit allows. `forced`: regardless of the limit.
     fn reserve(&self, bytes: usize, forced: bool) -> Result<()> {
         let limit = self.limit.load(Ordering::Relaxed);
         let fits = |used: usize| Some(used + bytes).filter(|used| forced || *used <= limit);
@@ -89,7 +89,7 @@ impl Shard {
         self.entries.allocation_size() + self.entries.capacity() * OWNER_BYTES + steps * HOLDER_STEP * HOLDER_BYTES
     }
 
-    /// Accounts for what the shard takes now.
+    /// Accounts for the shard's present memory.
     fn settle(&mut self, memory: &Memory) {
         let bytes = self.bytes();
         match bytes.checked_sub(self.reserved) {
@@ -109,7 +109,7 @@ impl Latched<'_> {
         self.shard.entries.find_mut(hash(id), |entry| entry.id == id)
     }
 
-    /// Adds the lock, which nobody has. `forced`: it may exceed the limit.
+    /// Adds the lock, which has no holder. `forced`: it may exceed the limit.
     pub fn insert(&mut self, first: Holder, forced: bool) -> Result<()> {
         let (capacity, bytes) = (self.shard.entries.capacity(), self.shard.entries.allocation_size());
         let grows = self.shard.entries.len() == capacity;
@@ -139,7 +139,7 @@ impl Latched<'_> {
         Ok(self.change(|entry| entry.add(holder, gaps)).expect("the lock exists"))
     }
 
-    /// Changes the lock, if it exists, and keeps count of its holders.
+    /// Changes the lock, if it exists, and updates the count of its holders.
     pub fn change<R>(&mut self, change: impl FnOnce(&mut Entry) -> R) -> Option<R> {
         let entry = self.find()?;
         let before = entry.more_holders();
@@ -159,7 +159,7 @@ impl Latched<'_> {
         }
     }
 
-    /// Takes an owner off the lock, and the lock out of the shard if nobody is left.
+    /// Removes an owner from the lock, and the lock from the shard if it has no owner left.
     pub fn release(&mut self, owner: TrxId) {
         let (id, gaps) = (self.id, self.gaps);
         let shard = &mut *self.shard;
@@ -184,7 +184,7 @@ impl Latched<'_> {
 }
 
 impl Shards {
-    /// No locks, that may take so many bytes.
+    /// An empty set of locks that may take at most this many bytes.
     pub fn new(limit: usize) -> Shards {
         let shard = || Shard { entries: HashTable::new(), more_holders: 0, reserved: 0 };
         Shards {
@@ -213,19 +213,19 @@ impl Shards {
         Latched { shard, memory: &self.memory, gaps: self.gaps(id.index), id }
     }
 
-    /// Looks at a lock under its shard's latch.
+    /// Calls `look` with a lock under its shard's latch.
     pub fn with<R>(&self, id: LockId, look: impl FnOnce(Option<&Entry>) -> R) -> R {
         look(self.latch(id).find().map(|entry| &*entry))
     }
 
-    /// Looks at every lock, shard by shard.
+    /// Calls `look` with every lock, shard by shard.
     pub fn each_entry(&self, mut look: impl FnMut(&Entry)) {
         for shard in &self.shards {
             shard.lock().entries.iter().for_each(&mut look);
         }
     }
 
-    /// How many locks there are.
+    /// The number of locks.
     pub fn count(&self) -> u64 {
         self.shards.iter().map(|shard| shard.lock().entries.len() as u64).sum()
     }

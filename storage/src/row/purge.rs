@@ -1,27 +1,26 @@
-//! Purge: removing what nobody can see any more, by reading the history from its oldest log on.
+//! Purge: removing what no view can see any more, by reading the history from its oldest log on.
 //!
 //! ```text
-//! undo record       what it leaves to do
-//! delete            entries of the row, then the row itself, if it is still that deletion that it shows
+//! undo record       work for purge
+//! delete            entries of the row, then the row itself, if its record still shows that deletion
 //! update            entries of the old values; long values that were replaced
 //! update of a       long values that were replaced (the entries were the deletion's)
 //!   deleted row
 //! ```
 //!
-//! An entry goes only if it is delete-marked and no version of its row that somebody may see still has it.
+//! An entry is removed only if it is delete-marked and no version of its row that a view may see still has it.
 //!
-//! Purge works under a *view*: the oldest that is open. Whatever that sees as ended, everybody does, so no version before it
-//! is wanted. Others who ask what may still be wanted ([`super::version::has_entry`]) use the same view, and hold it in
-//! place while they do: purge frees undo only under a view that everybody has taken over.
+//! Purge works under a *view*: the oldest that is open. A transaction that has ended for this view has ended for every
+//! view, so no earlier version is needed. Other code that asks what may still be needed ([`super::version::has_entry`])
+//! uses the same view, and holds it in place while it does: purge frees undo only under a view that all of them use.
 //!
-//! The view is moved on every few logs, and not only when there is nothing left to do under it: whether a version still has an
-//! entry is asked of all versions that the view does not see, and of a row that everybody changes there are soon hundreds.
-//! (16 threads on ten rows with an index: with the view of each round, purge takes half of the processor and falls behind,
-//! which makes its rounds longer.)
+//! The view advances every few logs, and not only when there is nothing left to do under it: to find out whether a
+//! version still has an entry, purge reads all versions that the view does not see, and a row that many threads change
+//! soon has hundreds. With one view per round purge falls behind on such rows, and its rounds become longer still.
 //!
-//! Purging a record twice does no harm, so a crash just makes purge read a log again. A record of a table whose page is
-//! damaged is passed over: the history is shared, and nobody else's deleted rows are to stay because of that table
-//! (`damaged_start::purge_passes_a_damaged_page`).
+//! Purging a record twice does no harm, so after a crash purge just reads a log again. Purge skips a record of a table
+//! whose page is damaged: the history is shared, and the deleted rows of other tables must not stay because of that
+//! table (`damaged_start::purge_passes_a_damaged_page`).
 
 use std::sync::Arc;
 
@@ -44,7 +43,7 @@ use crate::undo::{HistoryLog, LogReader, OldField, UndoKind, UndoRecord};
 
 /// The view that purge works under.
 pub struct PurgeView {
-    /// Shared by whoever relies on the view; alone by purge while it moves the view on.
+    /// Shared by code that relies on the view; exclusive for purge while it advances the view.
     gate: RwLock<()>,
     view: Mutex<Arc<ReadView>>,
 }
@@ -61,13 +60,14 @@ impl PurgeView {
         self.view.lock().clone()
     }
 
-    /// Keeps the view from moving on, and what it does not see from being freed.
+    /// Keeps the view from advancing, and what it does not see from being freed.
     pub(super) fn hold(&self) -> ReadGuard<'_, ()> {
         self.gate.read()
     }
 
     fn advance(&self, registry: &Registry) -> Arc<ReadView> {
-        // Alone from the look at the views on: of two who move it on, the later must not bring the older view.
+        // Exclusive from the read of the open views on: of two threads that advance it, the later must not install the
+        // older view.
         let _gate = self.gate.write();
         let oldest = registry.oldest_view();
         let view = Arc::new((*oldest).clone());
@@ -91,18 +91,18 @@ impl PurgeStep {
     }
 }
 
-/// Logs that are purged under one view, before it is moved on.
+/// Logs that are purged under one view, before it advances.
 const LOGS_PER_VIEW: usize = if cfg!(test) { 3 } else { 32 };
 
-/// Purges, a step at a time. Several may work side by side.
+/// Purges, a step at a time. Several may work in parallel.
 #[derive(Debug, Default)]
 pub struct Purger {
     current: Option<(HistoryLog, LogReader)>,
     record: Vec<u8>,
     lists: Lists,
-    /// Logs taken from the history since it has moved the view on.
+    /// Logs taken from the history since it advanced the view.
     under_view: usize,
-    /// Damaged pages that the error log names already.
+    /// Damaged pages that the error log has named.
     damaged: FxHashSet<PageId>,
 }
 
@@ -121,7 +121,7 @@ impl Purger {
         Purger::default()
     }
 
-    /// Reads at most `batch` undo records and does what they leave to do.
+    /// Reads at most `batch` undo records and does their work.
     pub fn step(&mut self, ctx: &Context<'_>, lookup: Lookup<'_>, batch: usize) -> Result<PurgeStep> {
         let mut done = PurgeStep::default();
         while done.records < batch {
@@ -154,7 +154,7 @@ impl Purger {
         Ok(done)
     }
 
-    /// Gives back a log that is half read: before the engine closes, or the history would seem shorter.
+    /// Puts back a log that is half read: before the engine closes, or the history would seem shorter.
     pub fn stop(&mut self, ctx: &Context<'_>) {
         if let Some((log, _)) = self.current.take() {
             ctx.undo.put_back(log);
@@ -177,7 +177,7 @@ impl Purger {
         Some((log, reader))
     }
 
-    /// Whether an error is that of a page of one table.
+    /// Whether an error comes from a page of one table.
     fn passes_over(&mut self, ctx: &Context<'_>, error: &Error) -> bool {
         let Error::Corrupt { page: Some(page), .. } = error else { return false };
         if is_vital(page.space) || ctx.store.is_poisoned() {
@@ -220,7 +220,8 @@ impl Purger {
             for index in table.secondary() {
                 let concerned = undo.kind == UndoKind::Delete
                     || changed.iter().any(|changed| table.index_has(index, changed.field));
-                // An index that is younger than the undo record never had the entry, and may want fields that are not here.
+                // An index that is newer than the undo record never had the entry, and may need fields that are not
+                // here.
                 let sources = &table.index_tree(index).sources;
                 if concerned && sources.iter().all(|source| old[usize::from(*source)].is_some()) {
                     build_entry(ctx.store, table, index, &version, 0, entry)?;
@@ -232,7 +233,7 @@ impl Purger {
         if undo.kind == UndoKind::Delete {
             remove_row(ctx, table, &key, roll_ptr)?;
         }
-        // The long values of a deleted row went with its record.
+        // The long values of a deleted row were freed with its record.
         let replaced = if undo.kind == UndoKind::Delete { &[][..] } else { &changed[..] };
         for OldField { value, offset, .. } in replaced {
             if let FieldData::External(bytes) = value

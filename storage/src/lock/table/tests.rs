@@ -164,7 +164,7 @@ fn a_cycle_that_nobody_looks_for_ends_by_time() {
     assert_eq!((table.counters().deadlocks, table.count()), (0, 0));
 }
 
-/// Begins to wait in a thread of its own, and comes back when it does.
+/// Begins to wait in a thread of its own; returns once the thread waits.
 fn wait_in_thread(
     table: &Arc<LockTable>,
     mut held: Held,
@@ -186,7 +186,7 @@ fn wait_in_thread(
     thread
 }
 
-/// A thousand transactions that want one record: each has locked a record that another waits for, so each searches.
+/// A thousand transactions want one record, and each has locked a record that another waits for, so each searches.
 #[test]
 fn a_search_for_deadlocks_looks_at_each_waiter_once() {
     const WAITERS: u64 = 1000;
@@ -204,7 +204,7 @@ fn a_search_for_deadlocks_looks_at_each_waiter_once() {
         let steps = table.counters().deadlock_steps - before;
         assert!(steps > 0 && steps <= 4 * (trx + 2), "{steps} steps past {trx} waiters");
     }
-    // The next one closes a cycle through all of them, and is the dearest of it: another gives way.
+    // The next one closes a cycle through all of them, and is the most expensive member: another is the victim.
     assert_eq!(table.counters().deadlocks, 0);
     let closing =
         table.wait(&mut holder, LockRequest::record(id(1000 + WAITERS / 2), Exclusive), 9, &Interrupt::new(), LONG);
@@ -217,7 +217,7 @@ fn a_search_for_deadlocks_looks_at_each_waiter_once() {
     assert_eq!((table.counters().deadlocks, victims, table.count()), (1, 1, 0));
 }
 
-/// A transaction that nobody waits for closes no cycle, and does not search for one.
+/// A transaction that no other waits for closes no cycle, and does not search for one.
 #[test]
 fn a_transaction_that_nobody_waits_for_does_not_search() {
     let table = Arc::new(LockTable::default());
@@ -276,7 +276,7 @@ fn memory_is_given_back_and_has_a_limit() {
     assert!(matches!(refused, Error::LockTableFull));
     assert!(taken > 5000, "{taken} locks in a megabyte");
     assert!(table.bytes() <= 1 << 20, "{} bytes", table.bytes());
-    // What it has it keeps, others get nothing, and a gap that a page change hands on is not refused.
+    // It keeps its locks, others get none, and a gap that a page change passes on is not refused.
     assert_eq!(table.count(), taken);
     let before = table.bytes();
     table.release_all(&mut held);
