@@ -179,6 +179,23 @@ impl TypeInfo {
         TypeInfo::string(length, CollationId::BINARY, Coercibility::Implicit)
     }
 
+    /// A hexadecimal or bit literal, `x'41'`, of so many bytes: a string, but a number where a number is wanted. No
+    /// other string is `unsigned`.
+    pub const fn bit_literal(length: u32) -> TypeInfo {
+        TypeInfo::string(length, CollationId::BINARY, Coercibility::Literal).not_null().unsigned()
+    }
+
+    pub fn is_bit_literal(&self) -> bool {
+        self.unsigned && self.is_string()
+    }
+
+    /// The type of a value that has gone through a column, a variable or a function: a bit literal is a plain string
+    /// from there on.
+    pub fn stored(mut self) -> TypeInfo {
+        self.unsigned &= !self.is_string();
+        self
+    }
+
     /// A `?` of which nothing is known.
     pub const fn parameter(collation: CollationId) -> TypeInfo {
         let mut ty = TypeInfo::string(65535, collation, Coercibility::Literal);

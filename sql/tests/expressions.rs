@@ -30,8 +30,8 @@ use format::value::{ColumnType, LobSize, Value};
 use sql::error::{Error, Result};
 use sql::expression::assign::Target;
 use sql::expression::{
-    AggregateCall, AssignMode, Binder, Datum, EvalContext, Expr, Fields, NoFields, NoScope, Node, Scope, SessionState,
-    Warnings, assign, parameter_type,
+    AggregateCall, AssignMode, Binder, Datum, EvalContext, Expr, Fields, Memory, NoFields, NoScope, Node, Scope,
+    SessionState, Warnings, assign, parameter_type,
 };
 use sql::parser;
 use sql::parser::ast::{ColumnName, VariableScope};
@@ -43,6 +43,7 @@ const NOW_SECONDS: i64 = 1_717_200_000;
 #[derive(Default)]
 struct TestSession {
     variables: RefCell<HashMap<String, (Value, TypeInfo)>>,
+    memory: Memory,
 }
 
 impl SessionState for TestSession {
@@ -88,6 +89,9 @@ impl SessionState for TestSession {
     }
     fn is_interrupted(&self) -> bool {
         false
+    }
+    fn memory(&self) -> &Memory {
+        &self.memory
     }
 }
 

@@ -119,6 +119,10 @@ impl Error {
         Error::new(1300, b"HY000", format!("Invalid {charset} character string: '{bytes}'"))
     }
 
+    pub fn memory_exceeded(what: &str, bytes_max: u64) -> Error {
+        Error::new(3170, b"HY000", format!("Memory capacity of {bytes_max} bytes for '{what}' exceeded."))
+    }
+
     pub fn result_too_large(function: &str, bytes_max: u64) -> Error {
         let text = format!("Result of {function}() was larger than max_allowed_packet ({bytes_max}) - truncated");
         Error::new(1301, b"HY000", text)

@@ -5,9 +5,10 @@
 //! | integers | integers, whatever their signs |
 //! | a decimal and an integer or decimal | decimals |
 //! | strings | strings, by the collation they agree on |
-//! | a DATE, DATETIME or TIMESTAMP and anything | dates and times |
-//! | a TIME and anything without a date | times |
-//! | all else: a double, a number and a string | doubles |
+//! | a column of integers or decimals and a constant string that is a number | exact numbers |
+//! | a DATE, DATETIME or TIMESTAMP and a temporal value, a string, or a constant number that is a date | dates and times |
+//! | a TIME and one of these without a date | times |
+//! | all else: a double, a number and a string, a date and a number that is none | doubles |
 //!
 //! The binder chooses a [`Comparison`] by the static types. Values of an unexpected
 //! kind (a user variable) are converted; [`Comparison::ByValue`] chooses anew for
@@ -21,7 +22,8 @@ use format::collation::{CollationId, collation};
 use format::value::{DateTime, Time};
 
 use super::arithmetic::compare_integers;
-use super::temporal::Zeros;
+use super::datum::quoted;
+use super::temporal::{Zeros, comparison_moment, moment_of_number, time_of_number};
 use super::{Datum, EvalContext};
 use crate::error::{Error, Result};
 use crate::parser::ast::BinaryOp;
@@ -118,19 +120,46 @@ fn compare_converted(
         Comparison::DateTime => match (left, right) {
             (Datum::Date(a), Datum::Date(b)) => Ok(Some(a.cmp(b))),
             (Datum::DateTime(a), Datum::DateTime(b)) => Ok(Some(a.cmp(b))),
-            _ => {
-                // What is no date has been warned of, and is the zero date: before all others.
-                let left = left.to_datetime(Zeros::Allowed, context)?.unwrap_or(DateTime::ZERO);
-                let right = right.to_datetime(Zeros::Allowed, context)?.unwrap_or(DateTime::ZERO);
-                Ok(Some(left.cmp(&right)))
+            _ => match (moment(left, context)?, moment(right, context)?) {
+                (Some(left), Some(right)) => Ok(Some(left.cmp(&right))),
+                _ => compare_converted(Comparison::Double, left, right, context),
+            },
+        },
+        Comparison::Time => match (time(left, context)?, time(right, context)?) {
+            (Some(left), Some(right)) => Ok(Some(left.cmp(&right))),
+            _ => compare_converted(Comparison::Double, left, right, context),
+        },
+        Comparison::ByValue(id) => by_value(left, right, id, context),
+    }
+}
+
+/// A value as a moment to compare with. None: a number that is no date, and compares as a number. A text that is no date
+/// has been warned of, and is the zero date: before all others.
+fn moment(value: &Datum<'_>, context: &EvalContext<'_>) -> Result<Option<DateTime>> {
+    match value {
+        Datum::Int(_) | Datum::UInt(_) | Datum::Decimal(_) | Datum::Double(_) => {
+            Ok(moment_of_number(value, context.mode))
+        }
+        Datum::Bytes(text) => match comparison_moment(text, context.zone, context.mode) {
+            Some((moment, false)) => Ok(Some(moment)),
+            Some((moment, true)) => {
+                context.doubt(Error::truncated_wrong_value("datetime", &quoted(text)))?;
+                Ok(Some(moment))
+            }
+            None => {
+                context.doubt(Error::incorrect_value("datetime", &quoted(text)))?;
+                Ok(Some(DateTime::ZERO))
             }
         },
-        Comparison::Time => {
-            let left = left.to_time(context)?.unwrap_or(Time::ZERO);
-            let right = right.to_time(context)?.unwrap_or(Time::ZERO);
-            Ok(Some(left.cmp(&right)))
-        }
-        Comparison::ByValue(id) => by_value(left, right, id, context),
+        value => Ok(Some(value.to_datetime(Zeros::Allowed, context)?.unwrap_or(DateTime::ZERO))),
+    }
+}
+
+/// The same for a TIME.
+fn time(value: &Datum<'_>, context: &EvalContext<'_>) -> Result<Option<Time>> {
+    match value {
+        Datum::Int(_) | Datum::UInt(_) | Datum::Decimal(_) | Datum::Double(_) => Ok(time_of_number(value)),
+        value => Ok(Some(value.to_time(context)?.unwrap_or(Time::ZERO))),
     }
 }
 

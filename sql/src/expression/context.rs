@@ -11,7 +11,7 @@ use std::time::Duration;
 use format::collation::CollationId;
 use format::value::{Value, ZoneOffset};
 
-use super::Datum;
+use super::{Datum, Memory};
 use crate::error::{Error, Level, Result, Warning};
 use crate::parser::ast::VariableScope;
 use crate::processlist::Process;
@@ -82,6 +82,8 @@ pub trait SessionState {
     }
     /// Whether the statement was killed; asked in long loops.
     fn is_interrupted(&self) -> bool;
+    /// What the statement's expressions hold.
+    fn memory(&self) -> &Memory;
 }
 
 /// Runs the subqueries of a statement. `outer` is the row in which a correlated one looks up its outer columns.

@@ -5,6 +5,7 @@
 //! AND, OR, CASE and IF evaluate no more than MySQL does.
 
 use std::borrow::Cow;
+use std::cell::RefCell;
 
 use format::collation::{Charset, collation, convert};
 use format::value::Value;
@@ -14,6 +15,7 @@ use super::cast::{cast, extract};
 use super::compare::{compare_op, holds};
 use super::datum::Number;
 use super::functions::Call;
+use super::memory::Charge;
 use super::temporal::{self, Zeros};
 use super::{Comparison, Datum, EvalContext, Expr, Fields, Node, compare, pattern};
 use crate::error::{Error, Result};
@@ -42,7 +44,9 @@ impl Expr {
     pub fn truth(&self, context: &EvalContext<'_>, row: &dyn Fields) -> Result<Option<bool>> {
         match &self.node {
             Node::Compare { op, how, left, right } => {
-                compare_op(*op, *how, &left.eval(context, row)?, &right.eval(context, row)?, context)
+                let left = left.eval(context, row)?;
+                let _held = context.session.memory().hold(&left)?;
+                compare_op(*op, *how, &left, &right.eval(context, row)?, context)
             }
             Node::And(left, right) => match left.truth(context, row)? {
                 Some(false) => Ok(Some(false)),
@@ -70,6 +74,7 @@ impl Expr {
             Node::CompareRows { op, left, right, hows } => compare_rows(*op, left, right, hows, context, row),
             Node::Between { expr, low, high, hows, negated } => {
                 let value = expr.eval(context, row)?;
+                let _held = context.session.memory().hold(&value)?;
                 let above = compare_op(BinaryOp::GreaterEqual, hows[0], &value, &low.eval(context, row)?, context)?;
                 let below = compare_op(BinaryOp::LessEqual, hows[1], &value, &high.eval(context, row)?, context)?;
                 Ok(match (above, below) {
@@ -83,6 +88,7 @@ impl Expr {
                 if value.is_null() {
                     return Ok(None);
                 }
+                let _held = context.session.memory().hold(&value)?;
                 let mut unknown = false;
                 for (how, item) in list {
                     match compare_op(BinaryOp::Equal, *how, &value, &item.eval(context, row)?, context)? {
@@ -96,6 +102,7 @@ impl Expr {
             Node::InRows { row: left, list, negated } => in_rows(left, list, *negated, context, row),
             Node::Like { expr, pattern, escape, collation: id, negated } => {
                 let text = expr.eval(context, row)?;
+                let _held = context.session.memory().hold(&text)?;
                 let like = pattern.eval(context, row)?;
                 if text.is_null() || like.is_null() {
                     return Ok(None);
@@ -110,6 +117,7 @@ impl Expr {
             }
             Node::Regexp { expr, pattern, regex, negated } => {
                 let text = expr.eval(context, row)?;
+                let _held = context.session.memory().hold(&text)?;
                 let source = pattern.eval(context, row)?;
                 if text.is_null() || source.is_null() {
                     return Ok(None);
@@ -124,6 +132,8 @@ impl Expr {
             }
             // The condition is their number, not their name.
             Node::EnumName { slot, .. } | Node::SetNames { slot, .. } => row.field(*slot).to_truth(context),
+            // A bit literal is a number, x'30' is not the digit.
+            Node::Constant(Value::Bytes(bits)) if self.ty.is_bit_literal() => Ok(Some(bits.iter().any(|byte| *byte != 0))),
             Node::Exists { query } => {
                 let subqueries = context.subqueries.ok_or_else(|| Error::unsupported("subquery"))?;
                 Ok(Some(subqueries.exists(*query, context, row)?))
@@ -145,7 +155,9 @@ impl Expr {
 
     fn eval_other<'a>(&'a self, context: &'a EvalContext<'a>, row: &'a dyn Fields) -> Result<Datum<'a>> {
         match &self.node {
-            Node::Call { function, args } => (function.eval)(&Call { args, ty: &self.ty, context, row }),
+            Node::Call { function, args } => {
+                (function.eval)(&Call { args, ty: &self.ty, context, row, held: RefCell::default() })
+            },
             Node::Aggregate(index) => Ok(row.aggregate(*index)),
             Node::EnumName { slot, members } => Ok(match row.field(*slot) {
                 Datum::UInt(0) => Datum::Bytes(Cow::Borrowed(b"")),
@@ -191,6 +203,7 @@ impl Expr {
                     Some(operand) => Some(operand.eval(context, row)?),
                     None => None,
                 };
+                let _held = value.as_ref().map(|value| context.session.memory().hold(value)).transpose()?;
                 for (how, when, then) in whens {
                     let chosen = match &value {
                         Some(value) => {
@@ -214,7 +227,7 @@ impl Expr {
                     return Ok(value);
                 }
                 let from = if expr.ty.is_string() { expr.ty.charset() } else { Charset::Ascii };
-                Ok(Datum::Bytes(to_charset(value.into_text(&expr.ty), from, *to, context)))
+                Ok(to_charset(value.into_text(&expr.ty), from, *to, context).map_or(Datum::Null, Datum::Bytes))
             }
             Node::Retyped(expr) => match expr.eval(context, row)? {
                 Datum::Null => Ok(Datum::Null),
@@ -222,6 +235,7 @@ impl Expr {
             },
             Node::Trim { side, remove, expr } => {
                 let text = expr.eval(context, row)?;
+                let _held = context.session.memory().hold(&text)?;
                 let remove_value = match remove {
                     Some(remove) => remove.eval(context, row)?.into_text_or_null(&remove.ty),
                     None => Some(Cow::Borrowed(&b" "[..])),
@@ -325,7 +339,9 @@ fn compare_rows(
 ) -> Result<Option<bool>> {
     let mut unknown = false;
     for ((left, right), how) in left.iter().zip(right).zip(hows) {
-        let (a, b) = (left.eval(context, row)?, right.eval(context, row)?);
+        let a = left.eval(context, row)?;
+        let _held = context.session.memory().hold(&a)?;
+        let b = right.eval(context, row)?;
         if op == BinaryOp::NullSafeEqual {
             if compare_op(op, *how, &a, &b, context)? != Some(true) {
                 return Ok(Some(false));
@@ -375,6 +391,22 @@ fn rows_equal<'v>(
     Ok(if unknown { None } else { Some(true) })
 }
 
+/// The values of a row constructor, and what they hold.
+fn values_of<'a>(
+    row: impl Iterator<Item = &'a Expr>,
+    context: &'a EvalContext<'a>,
+    fields: &'a dyn Fields,
+    held: &mut Vec<Charge>,
+) -> Result<Vec<Datum<'a>>> {
+    let mut values = Vec::with_capacity(row.size_hint().0);
+    for expr in row {
+        let value = expr.eval(context, fields)?;
+        held.push(context.session.memory().hold(&value)?);
+        values.push(value);
+    }
+    Ok(values)
+}
+
 fn in_rows(
     left: &[Expr],
     list: &[Vec<(Comparison, Expr)>],
@@ -382,10 +414,12 @@ fn in_rows(
     context: &EvalContext<'_>,
     row: &dyn Fields,
 ) -> Result<Option<bool>> {
-    let left = left.iter().map(|expr| expr.eval(context, row)).collect::<Result<Vec<_>>>()?;
+    let mut held = Vec::new();
+    let left = values_of(left.iter(), context, row, &mut held)?;
     let mut unknown = false;
     for item in list {
-        let values = item.iter().map(|(_, expr)| expr.eval(context, row)).collect::<Result<Vec<_>>>()?;
+        let mut held = Vec::new();
+        let values = values_of(item.iter().map(|(_, expr)| expr), context, row, &mut held)?;
         match rows_equal(&left, values.into_iter(), item.iter().map(|(how, _)| *how), context)? {
             Some(true) => return Ok(Some(!negated)),
             Some(false) => {}
@@ -404,7 +438,8 @@ fn in_query(
     row: &dyn Fields,
 ) -> Result<Option<bool>> {
     let subqueries = context.subqueries.ok_or_else(|| Error::unsupported("subquery"))?;
-    let left = left.iter().map(|expr| expr.eval(context, row)).collect::<Result<Vec<_>>>()?;
+    let mut held = Vec::new();
+    let left = values_of(left.iter(), context, row, &mut held)?;
     let (mut found, mut unknown) = (false, false);
     subqueries.rows(query, context, row, &mut |values| {
         match rows_equal(&left, values.iter().map(Datum::from), hows.iter().copied(), context)? {
@@ -466,25 +501,50 @@ fn set_names<'a>(mask: u64, members: &'a [Box<str>]) -> Datum<'a> {
     }
 }
 
-/// The text in another character set. To and from `binary` the bytes stay as they are.
-pub fn to_charset<'a>(text: Cow<'a, [u8]>, from: Charset, to: Charset, context: &EvalContext<'_>) -> Cow<'a, [u8]> {
-    if from == to || to == Charset::Binary || from.converts_verbatim(to) || text.is_ascii() {
-        return text;
+/// The text in another character set. From `binary` the bytes stay as they are, and must be text: with a warning, those
+/// that are not are cut off, and in strict mode there is None. None, with warning 1301, also where the result would be
+/// longer than a packet may be.
+pub fn to_charset<'a>(
+    text: Cow<'a, [u8]>,
+    from: Charset,
+    to: Charset,
+    context: &EvalContext<'_>,
+) -> Option<Cow<'a, [u8]>> {
+    if from == to || to == Charset::Binary || text.is_ascii() {
+        return Some(text);
     }
     if from == Charset::Binary {
-        // Bytes that are no text of the character set are cut off with a warning.
         let valid = to.well_formed_prefix(&text);
         if valid < text.len() {
             let hex: String = text[valid..].iter().take(6).map(|byte| format!("\\x{byte:02X}")).collect();
             context.warn(Error::invalid_character_string(to.name(), &hex));
-            return Cow::Owned(text[..valid].to_vec());
+            return (!context.mode.is_strict()).then(|| Cow::Owned(text[..valid].to_vec()));
         }
-        return text;
+        return Some(text);
     }
-    let mut out = Vec::with_capacity(text.len() * 2);
-    convert(&text, from, to, &mut out);
-    Cow::Owned(out)
+    if from.converts_verbatim(to) {
+        return Some(text);
+    }
+    // In pieces, so that the limit is noticed before much is allocated.
+    let mut out = Vec::new();
+    let mut rest = &text[..];
+    while !rest.is_empty() {
+        let piece = match from.well_formed_prefix(&rest[..rest.len().min(CONVERTED_BYTES)]) {
+            0 => rest.len().min(CONVERTED_BYTES),
+            piece => piece,
+        };
+        convert(&rest[..piece], from, to, &mut out);
+        rest = &rest[piece..];
+        if out.len() as u64 > context.max_allowed_packet_bytes {
+            context.warn(Error::result_too_large("convert", context.max_allowed_packet_bytes));
+            return None;
+        }
+    }
+    Some(Cow::Owned(out))
 }
+
+/// How much text is converted before the length of the result is looked at.
+const CONVERTED_BYTES: usize = 1 << 20;
 
 fn trim<'a>(text: Cow<'a, [u8]>, remove: &[u8], side: TrimSide) -> Cow<'a, [u8]> {
     if remove.is_empty() {

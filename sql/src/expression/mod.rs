@@ -27,6 +27,7 @@
 //! | [`functions`] | the functions by name |
 //! | [`typing`] | the type of a sum, of an IF, of an aggregate |
 //! | [`eval`] | a node's value |
+//! | [`memory`] | how much the values of a statement may hold |
 //! | [`bind`] | names, types, collations |
 //! | [`aggregate`] | COUNT, SUM ... over the rows of a group |
 //! | [`mod@assign`] | a value on its way into a column |
@@ -51,6 +52,7 @@ pub mod datum;
 mod display;
 pub mod eval;
 pub mod functions;
+pub mod memory;
 pub mod pattern;
 pub mod temporal;
 pub mod typing;
@@ -70,6 +72,7 @@ pub use compare::{Comparison, comparison_of, group_key, order};
 pub use context::{EvalContext, Fields, NoFields, SessionState, Subqueries, Warnings};
 pub use datum::Datum;
 pub use functions::Function;
+pub use memory::Memory;
 pub use pattern::Regex;
 pub use typing::{common_type, parameter_type};
 
@@ -270,7 +273,7 @@ impl Expr {
 
     /// A slot that is not a table's column: a group's expression, a derived table's column.
     pub fn slot(slot: usize, ty: TypeInfo) -> Expr {
-        Expr { node: Node::Column(slot), ty }
+        Expr { node: Node::Column(slot), ty: ty.stored() }
     }
 
     /// The slot, if this is nothing but a column.

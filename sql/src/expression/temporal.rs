@@ -9,7 +9,7 @@ use std::borrow::Cow;
 
 use format::value::{
     Date, DateTime, Interval, IntervalUnit, ParseFlags, Parsed, Time, datetime_from_decimal, datetime_from_number,
-    parse_datetime, parse_time, time_from_decimal, time_from_number,
+    ZoneOffset, parse_datetime, parse_time, time_from_decimal, time_from_number,
 };
 
 use super::EvalContext;
@@ -35,7 +35,7 @@ impl EvalContext<'_> {
     /// NOW() in UTC.
     pub fn now_utc(&self) -> DateTime {
         let micros = self.now_seconds.saturating_mul(1_000_000).saturating_add(self.now_micros as i64);
-        DateTime::from_unix_micros(micros, format::value::ZoneOffset::UTC).unwrap_or(DateTime::ZERO)
+        DateTime::from_unix_micros(micros, ZoneOffset::UTC).unwrap_or(DateTime::ZERO)
     }
 
     /// A moment in the session's zone.
@@ -119,6 +119,42 @@ fn number_result(
     context: &EvalContext<'_>,
 ) -> Result<Option<DateTime>> {
     checked(parsed, zeros, context, || quoted(&datum.by_ref().into_text(&TypeInfo::NULL)))
+}
+
+/// A text as a moment to compare with, and whether something follows it. None: it is none, or a zero date that sql_mode
+/// does not admit. A day that its month does not have is allowed here in any mode, as MySQL has it.
+pub fn comparison_moment(text: &[u8], zone: ZoneOffset, mode: SqlMode) -> Option<(DateTime, bool)> {
+    let parsed = parse_datetime(text).in_zone(zone);
+    let flags = parsed.flags;
+    let refused = flags.invalid
+        || flags.out_of_range
+        || (flags.zero_date && mode.has(SqlMode::NO_ZERO_DATE))
+        || (flags.zero_in_date && mode.has(SqlMode::NO_ZERO_IN_DATE));
+    (!refused).then_some((parsed.value, flags.truncated))
+}
+
+/// The moment that a number beside a date is. None for what is no number, and for a number that is no date: it is
+/// compared as a number.
+pub fn moment_of_number(value: &Datum<'_>, mode: SqlMode) -> Option<DateTime> {
+    let parsed = match value {
+        Datum::Int(number) => datetime_from_number(*number, 0),
+        Datum::UInt(number) => datetime_from_number(i64::try_from(*number).ok()?, 0),
+        Datum::Decimal(number) => datetime_from_decimal(number),
+        _ => return None,
+    };
+    (!is_bad_date(&parsed.flags, Zeros::Allowed, mode)).then_some(parsed.value)
+}
+
+/// The same of a number beside a TIME.
+pub fn time_of_number(value: &Datum<'_>) -> Option<Time> {
+    let parsed = match value {
+        Datum::Int(number) => time_from_number(*number, 0),
+        Datum::UInt(number) => time_from_number(i64::try_from(*number).ok()?, 0),
+        Datum::Decimal(number) => time_from_decimal(number),
+        _ => return None,
+    };
+    let flags = parsed.flags;
+    (!flags.invalid && !flags.truncated && !flags.out_of_range).then_some(parsed.value)
 }
 
 /// What parsing found, with its warnings.

@@ -128,7 +128,7 @@ pub fn common_type(types: &[TypeInfo], connection: CollationId, operation: &str)
     let nullable = types.iter().any(|ty| ty.nullable);
     let mut known = types.iter().filter(|ty| ty.kind != Kind::Null);
     let Some(first) = known.next() else { return Ok(TypeInfo::NULL) };
-    let mut result = *first;
+    let mut result = first.stored();
     for next in known {
         result = merged(&result, next, connection, operation)?;
     }
@@ -204,7 +204,7 @@ pub fn aggregate(function: AggregateFunction, arg: Option<&TypeInfo>, increment:
             _ => decimal_of(integer, scale + increment as u32, false),
         },
         AggregateFunction::Min | AggregateFunction::Max | AggregateFunction::AnyValue => {
-            let mut ty = arg.nullable(true);
+            let mut ty = arg.stored().nullable(true);
             if matches!(ty.kind, Kind::Enum | Kind::Set) {
                 ty.kind = Kind::Char;
             }

@@ -283,7 +283,14 @@ impl Pass<'_> {
                     Ok(value) => Value::Int(value),
                     Err(_) => Value::UInt(value),
                 },
-                Literal::Decimal(digits) => Value::Decimal(Decimal::parse(digits.as_bytes()).ok()?),
+                // What has more digits than a DECIMAL is rounded by the binder.
+                Literal::Decimal(digits) => {
+                    let number = Decimal::parse(digits.as_bytes()).ok()?;
+                    if number.scale() > 30 || number.precision() > 65 {
+                        return None;
+                    }
+                    Value::Decimal(number)
+                }
                 Literal::Float(value) if value.is_finite() => Value::Double(value),
                 _ => return None,
             },

@@ -284,6 +284,7 @@ impl PlanContext<'_> {
         let mut binder =
             crate::expression::Binder::new(scope, eval.session, eval.mode, eval.connection, self.parameter_types);
         binder.div_precision_increment = eval.div_precision_increment;
+        binder.max_allowed_packet_bytes = eval.max_allowed_packet_bytes;
         binder
     }
 

@@ -8,7 +8,7 @@ use format::value::Value;
 use rustc_hash::FxHashMap;
 
 use crate::error::Result;
-use crate::expression::SessionState;
+use crate::expression::{Memory, SessionState};
 use crate::instance::Instance;
 use crate::parser::ast::VariableScope;
 use crate::processlist::Process;
@@ -33,6 +33,8 @@ pub struct State {
     pub error_count: Cell<u64>,
     /// A transaction was open when the statement began.
     pub in_transaction: Cell<bool>,
+    /// What the statement's expressions hold.
+    pub memory: Memory,
 }
 
 impl State {
@@ -49,6 +51,7 @@ impl State {
             timestamp: None,
             error_count: Cell::new(0),
             in_transaction: Cell::new(false),
+            memory: Memory::default(),
         }
     }
 }
@@ -68,7 +71,7 @@ impl SessionState for View<'_> {
     }
 
     fn set_user_variable(&self, name: &str, value: Value, ty: TypeInfo) {
-        self.state.user_variables.borrow_mut().insert(name.to_lowercase(), (value, ty));
+        self.state.user_variables.borrow_mut().insert(name.to_lowercase(), (value, ty.stored()));
     }
 
     fn system_variable(&self, scope: Option<VariableScope>, name: &str) -> Result<Value> {
@@ -160,5 +163,9 @@ impl SessionState for View<'_> {
 
     fn is_interrupted(&self) -> bool {
         self.process.interrupt.is_set()
+    }
+
+    fn memory(&self) -> &Memory {
+        &self.state.memory
     }
 }

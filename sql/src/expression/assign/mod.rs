@@ -24,10 +24,11 @@ use format::collation::{Charset, CollationId, collation};
 use format::value::{ColumnType, Date, DateTime, Decimal, LobSize, Time, Value, double_prefix, validate_json};
 
 use super::datum::quoted;
+use super::functions::bits_of;
 use super::{Datum, EvalContext};
 use crate::error::{Error, Result};
 use crate::types::TypeInfo;
-use text::trim_spaces;
+use text::{shortened, trim_spaces};
 
 /// What happens to values that do not fit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,6 +45,13 @@ pub struct Target<'a> {
     pub name: &'a str,
     pub ty: &'a ColumnType,
     pub nullable: bool,
+}
+
+impl Target<'_> {
+    fn is_numeric(&self) -> bool {
+        use ColumnType::*;
+        matches!(self.ty, Int { .. } | Year | Float { .. } | Double { .. } | Decimal { .. })
+    }
 }
 
 /// What a conversion needs besides the value.
@@ -73,6 +81,16 @@ pub fn assign<'a>(
         }
     }
     let assignment = Assignment { target, mode, row, context };
+    let value = match value {
+        // x'41' is the number 65 to a column of numbers, and bytes to all others.
+        Datum::Bytes(bits) if source.is_bit_literal() && target.is_numeric() => {
+            if bits.is_empty() {
+                assignment.incorrect("integer", b"")?;
+            }
+            Datum::UInt(bits_of(&bits))
+        }
+        value => value,
+    };
     if value.is_null() {
         return assignment.null();
     }
@@ -95,12 +113,12 @@ pub fn assign<'a>(
         ColumnType::DateTime { fsp } => assignment.datetime(value, *fsp).map(Datum::DateTime),
         ColumnType::Timestamp { fsp } => assignment.timestamp(value, *fsp),
         ColumnType::Char { chars, collation } => {
-            let text = assignment.text(value, source, *collation)?;
+            let text = assignment.text(shortened(value, source, *chars), source, *collation)?;
             // Stored without the spaces that pad it.
             assignment.fit_chars(text, *chars, *collation).map(|text| Datum::Bytes(trim_spaces(text)))
         }
         ColumnType::VarChar { chars, collation } => {
-            let text = assignment.text(value, source, *collation)?;
+            let text = assignment.text(shortened(value, source, *chars), source, *collation)?;
             assignment.fit_chars(text, *chars, *collation).map(Datum::Bytes)
         }
         ColumnType::Binary { bytes } | ColumnType::VarBinary { bytes } => {
@@ -221,7 +239,6 @@ impl Assignment<'_, '_> {
                 None if v.is_negative() => i128::MIN,
                 None => i128::MAX,
             },
-            // A binary string of a hexadecimal literal is its text here, as in MySQL's INSERT of a string.
             Datum::Bytes(text) => self.integer_text(text)?,
             other => match other.to_number(source, self.context)? {
                 Some(super::datum::Number::Decimal(v)) => {
@@ -258,7 +275,7 @@ impl Assignment<'_, '_> {
 
     fn year<'a>(&self, value: Datum<'_>, source: &TypeInfo) -> Result<Datum<'a>> {
         // '0' and '00' are 2000, the number 0 is 0000.
-        let is_text = matches!(value, Datum::Bytes(_));
+        let is_text = matches!(&value, Datum::Bytes(text) if text.trim_ascii_start().first().is_some_and(u8::is_ascii_digit));
         let digits = if let Datum::Bytes(text) = &value { text.trim_ascii().len() } else { 0 };
         let number = match &value {
             Datum::Date(date) => date.year as i128,

@@ -16,8 +16,8 @@ impl Assignment<'_, '_> {
     /// A date and time as it was written, with the checks of sql_mode. None: it is none, and has been warned of.
     fn moment(&self, value: &Datum<'_>, kind: &str) -> Result<Option<DateTime>> {
         let parsed = match value {
-            Datum::DateTime(value) => return self.checked_zero(*value, kind),
-            Datum::Date(value) => return self.checked_zero(value.at_midnight(), kind),
+            Datum::DateTime(moment) => return self.checked_day(value, *moment, kind),
+            Datum::Date(date) => return self.checked_day(value, date.at_midnight(), kind),
             Datum::Time(_) => return value.to_datetime(Zeros::Allowed, self.context),
             Datum::Bytes(text) => parse_datetime(text).in_zone(self.context.zone),
             Datum::Int(number) => datetime_from_number(*number, 0),
@@ -33,6 +33,16 @@ impl Assignment<'_, '_> {
             self.truncated_temporal(kind, value)?;
         }
         self.checked_zero(parsed.value, kind)
+    }
+
+    /// A computed date may have a day that its month does not have: STR_TO_DATE reads one.
+    fn checked_day(&self, value: &Datum<'_>, moment: DateTime, kind: &str) -> Result<Option<DateTime>> {
+        let is_day = moment.date.has_zero_part() || moment.date.is_in_calendar();
+        if !is_day && !self.context.mode.has(SqlMode::ALLOW_INVALID_DATES) {
+            self.incorrect_temporal(kind, value, &ParseFlags { invalid_day: true, ..ParseFlags::default() })?;
+            return Ok(None);
+        }
+        self.checked_zero(moment, kind)
     }
 
     /// NO_ZERO_DATE and NO_ZERO_IN_DATE.
@@ -125,7 +135,8 @@ impl Assignment<'_, '_> {
             return Ok(Datum::DateTime(local));
         }
         let micros = local.to_unix_micros(self.context.zone);
-        let in_range = (1_000_000..(SECONDS_MAX + 1) * 1_000_000).contains(&micros) && !local.date.has_zero_part();
+        // ALLOW_INVALID_DATES is not for TIMESTAMP: there is no such moment.
+        let in_range = (1_000_000..(SECONDS_MAX + 1) * 1_000_000).contains(&micros) && local.date.is_in_calendar();
         match DateTime::from_unix_micros(micros, ZoneOffset::UTC) {
             Some(utc) if in_range => Ok(Datum::DateTime(utc)),
             _ => {

@@ -8,7 +8,7 @@ use format::value::ColumnType;
 use super::{AssignMode, Assignment};
 use crate::error::{Error, Result};
 use crate::expression::Datum;
-use crate::types::TypeInfo;
+use crate::types::{Kind, TypeInfo};
 
 impl Assignment<'_, '_> {
     /// The text in the column's character set, well-formed.
@@ -159,6 +159,51 @@ impl Assignment<'_, '_> {
         }
         Ok(Datum::UInt(mask & all))
     }
+}
+
+/// A double whose text is longer than a CHAR or VARCHAR has room for is written with the digits that fit: 123456.789 is
+/// `1.2e5` in a CHAR(5). Whatever has no such text stays as it is.
+pub(super) fn shortened<'a>(value: Datum<'a>, source: &TypeInfo, chars: u32) -> Datum<'a> {
+    match &value {
+        Datum::Double(number) if source.kind == Kind::Double && number.is_finite() => {
+            let fits = |text: &Vec<u8>| text.len() <= chars as usize;
+            let mut whole = Vec::new();
+            value.write_text(source, &mut whole);
+            if fits(&whole) {
+                return Datum::bytes(whole);
+            }
+            let plain = (0..=15).rev().map(|decimals| plain_text(format!("{number:.decimals$}"))).find(fits);
+            let scientific = (0..17).rev().map(|decimals| scientific_text(&format!("{number:.decimals$e}"))).find(fits);
+            match (plain, scientific) {
+                (Some(plain), Some(scientific)) if digits(&plain) < digits(&scientific) => Datum::bytes(scientific),
+                (Some(text), _) | (None, Some(text)) => Datum::bytes(text),
+                (None, None) => value,
+            }
+        }
+        _ => value,
+    }
+}
+
+/// Without the zeros at the end of a fraction.
+fn plain_text(text: String) -> Vec<u8> {
+    let kept = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
+    let kept = if kept == "-0" { "0" } else { kept };
+    kept.as_bytes().to_vec()
+}
+
+fn scientific_text(text: &str) -> Vec<u8> {
+    let (mantissa, exponent) = text.split_once('e').unwrap_or((text, "0"));
+    let mut out = plain_text(mantissa.to_owned());
+    out.push(b'e');
+    out.extend_from_slice(exponent.as_bytes());
+    out
+}
+
+/// How many digits of a number's text count.
+fn digits(text: &[u8]) -> usize {
+    let mantissa = text.split(|byte| *byte == b'e').next().unwrap_or(text);
+    let digits = mantissa.iter().filter(|byte| byte.is_ascii_digit());
+    digits.skip_while(|byte| **byte == b'0').count()
 }
 
 fn shown_byte(byte: &u8) -> String {

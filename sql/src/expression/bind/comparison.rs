@@ -1,15 +1,13 @@
 //! Comparisons: operands are brought to a common type first; IN, BETWEEN, CASE.
 
 use format::collation::collation;
-use format::value::{
-    Value, datetime_from_decimal, datetime_from_number, parse_datetime, parse_time, time_from_decimal, time_from_number,
-};
+use format::value::{Value, ZoneOffset, parse_datetime, parse_time};
 
-use super::{Binder, condition, is_hex};
+use super::{Binder, condition};
 use crate::error::{Error, Result};
 use crate::expression::compare::{Comparison, aggregate_collations, comparison_of};
 use crate::expression::functions::{self, agree, as_number, convert_charset};
-use crate::expression::temporal::{Zeros, is_bad_date};
+use crate::expression::temporal::comparison_moment;
 use crate::expression::{Expr, Node, typing};
 use crate::parser::ast::{self, BinaryOp, Query};
 use crate::types::{Kind, TypeInfo};
@@ -52,20 +50,13 @@ impl Binder<'_> {
     /// Two operands, brought to what they compare as.
     fn comparands(&mut self, op: BinaryOp, left: &ast::Expr, right: &ast::Expr) -> Result<(Expr, Expr, Comparison)> {
         let (mut bound_left, mut bound_right) = (self.bind(left)?, self.bind(right)?);
-        // A hexadecimal literal is a number beside a number.
-        if is_hex(left) && bound_right.ty.is_numeric() {
-            bound_left = self.bind_number(left)?;
-        }
-        if is_hex(right) && bound_left.ty.is_numeric() {
-            bound_right = self.bind_number(right)?;
-        }
         let how = self.prepare(&mut bound_left, &mut bound_right, operator_name(op))?;
         Ok((bound_left, bound_right, how))
     }
 
     /// Chooses the rule of a comparison and converts what can be converted once.
     fn prepare(&self, left: &mut Expr, right: &mut Expr, operation: &str) -> Result<Comparison> {
-        // An ENUM beside a number is its number.
+        // An ENUM or a bit literal beside a number is its number.
         if right.ty.is_numeric() {
             as_number(left);
         }
@@ -74,6 +65,12 @@ impl Binder<'_> {
         }
         self.year_operand(left, right)?;
         self.year_operand(right, left)?;
+        if let Some(how) = self.number_operand(left, right)? {
+            return Ok(how);
+        }
+        if let Some(how) = self.number_operand(right, left)? {
+            return Ok(how);
+        }
         let how = comparison_of(&left.ty, &right.ty, operation)?;
         match how {
             Comparison::String(id) => {
@@ -81,17 +78,43 @@ impl Binder<'_> {
                 convert_charset(right, collation(id).charset);
             }
             Comparison::DateTime | Comparison::Time => {
-                // A number that is no date compares as a number; a parameter is taken for a literal.
-                for operand in [&mut *left, &mut *right] {
-                    let is_date = self.temporal_literal(operand, how);
-                    if operand.ty.is_numeric() && !is_date && !matches!(operand.node, Node::Parameter(_)) {
-                        return Ok(Comparison::Double);
-                    }
+                // A constant number may be a date, which its value tells; other numbers compare as numbers.
+                if [&*left, &*right].iter().any(|operand| operand.ty.is_numeric() && !is_fixed(operand)) {
+                    return Ok(Comparison::Double);
                 }
+                let (left_kind, right_kind) = (left.ty.kind, right.ty.kind);
+                self.temporal_operand(left, right_kind, how)?;
+                self.temporal_operand(right, left_kind, how)?;
             }
             _ => {}
         }
         Ok(how)
+    }
+
+    /// A constant string beside a column of integers or decimals is compared as a number of that kind.
+    fn number_operand(&self, column: &Expr, other: &mut Expr) -> Result<Option<Comparison>> {
+        let how = match column.ty.kind {
+            Kind::Decimal => Comparison::Decimal,
+            Kind::Year | Kind::Bit => return Ok(None),
+            _ if column.ty.is_integer() => Comparison::Integer,
+            _ => return Ok(None),
+        };
+        let is_text = other.ty.is_string() && other.ty.kind != Kind::Parameter;
+        if column.as_column().is_none() || !is_text || !is_fixed(other) {
+            return Ok(None);
+        }
+        self.wrap(functions::NUMBER_OPERAND, other)?;
+        Ok(Some(how))
+    }
+
+    /// Puts a function around an operand, once.
+    fn wrap(&self, name: &'static str, operand: &mut Expr) -> Result<()> {
+        if matches!(&operand.node, Node::Call { function, .. } if function.name == name) {
+            return Ok(());
+        }
+        let inner = std::mem::replace(operand, Expr::null());
+        *operand = self.call(name, vec![inner])?;
+        Ok(())
     }
 
     /// A literal beside a YEAR column may be a year of two digits.
@@ -109,33 +132,37 @@ impl Binder<'_> {
         Ok(())
     }
 
-    /// A literal beside a date becomes one, if it is a good one; else it is left to be warned of.
-    fn temporal_literal(&self, expr: &mut Expr, how: Comparison) -> bool {
-        let Node::Constant(value) = &expr.node else { return false };
-        if how == Comparison::Time {
-            let parsed = match value {
-                Value::Bytes(text) => parse_time(text),
-                Value::Int(number) => time_from_number(*number, 0),
-                Value::Decimal(number) => time_from_decimal(number),
-                _ => return false,
-            };
-            if parsed.flags.invalid || parsed.flags.truncated || parsed.flags.out_of_range {
-                return false;
-            }
-            *expr = Expr::constant(Value::Time(parsed.value), TypeInfo::time(6).not_null());
-            return true;
+    /// A constant string beside a date is read as one, and must be one. A good literal is read here.
+    fn temporal_operand(&self, expr: &mut Expr, other: Kind, how: Comparison) -> Result<()> {
+        if !expr.ty.is_string() || expr.ty.kind == Kind::Parameter || !is_fixed(expr) {
+            return Ok(());
         }
-        let parsed = match value {
-            Value::Bytes(text) => parse_datetime(text),
-            Value::Int(number) => datetime_from_number(*number, 0),
-            Value::Decimal(number) => datetime_from_decimal(number),
-            _ => return false,
+        let literal = match &expr.node {
+            Node::Constant(Value::Bytes(text)) => Some(text),
+            _ => None,
         };
-        if is_bad_date(&parsed.flags, Zeros::Allowed, self.mode) || parsed.flags.truncated {
-            return false;
+        // What is read here keeps the type of the text, as it does when it is read later.
+        if how == Comparison::Time {
+            if let Some(text) = literal {
+                let parsed = parse_time(text);
+                if !parsed.flags.invalid && !parsed.flags.truncated && !parsed.flags.out_of_range {
+                    *expr = Expr::constant(Value::Time(parsed.value), expr.ty);
+                    return Ok(());
+                }
+            }
+            return self.wrap(functions::TIME_OPERAND, expr);
         }
-        *expr = Expr::constant(Value::DateTime(parsed.value), TypeInfo::datetime(6).not_null());
-        true
+        if let Some(text) = literal
+            && let Some((moment, false)) = comparison_moment(text, ZoneOffset::UTC, self.mode)
+            && parse_datetime(text).flags.zone.is_none()
+        {
+            *expr = Expr::constant(Value::DateTime(moment), expr.ty);
+            return Ok(());
+        }
+        match functions::MOMENT_OPERANDS.iter().find(|(kind, _)| *kind == other) {
+            Some((_, name)) => self.wrap(name, expr),
+            None => Ok(()),
+        }
     }
 
     pub(super) fn between(
@@ -155,13 +182,19 @@ impl Binder<'_> {
             };
             return Ok(between(operands, [how; 2], negated));
         }
-        let [expr, low, high] = &mut operands;
-        let mut hows = [self.prepare(expr, low, "between")?, self.prepare(expr, high, "between")?];
-        // All three compare as one type: with a number among strings it is the double.
+        // All three compare as one type: with a number among strings it is the double, unless the constants beside a
+        // column take its type.
         let has = |is: fn(&TypeInfo) -> bool| operands.iter().any(|operand| is(&operand.ty));
-        if has(TypeInfo::is_string) && has(TypeInfo::is_numeric) && !has(|ty| ty.kind == Kind::Parameter) {
-            hows = [Comparison::Double; 2];
-        }
+        let mixed = has(TypeInfo::is_string) && has(TypeInfo::is_numeric) && !has(TypeInfo::is_temporal);
+        let as_doubles = mixed && operands[0].ty.is_string() && !has(|ty| ty.kind == Kind::Parameter);
+        let [expr, low, high] = &mut operands;
+        let hows = match as_doubles {
+            true => {
+                operands.iter_mut().for_each(as_number);
+                [Comparison::Double; 2]
+            }
+            false => [self.prepare(expr, low, "between")?, self.prepare(expr, high, "between")?],
+        };
         Ok(between(operands, hows, negated))
     }
 
@@ -175,8 +208,17 @@ impl Binder<'_> {
             if let ast::Expr::Row(row) = item {
                 return Err(Error::operand_columns(row.len()));
             }
-            let numeric = is_hex(item) && expr_bound.ty.is_numeric();
-            items.push(if numeric { self.bind_number(item)? } else { self.bind(item)? });
+            items.push(self.bind(item)?);
+        }
+        // A constant among columns of several types: each comparison converts it on its own.
+        if is_fixed(&expr_bound) && items.iter().any(|item| !is_fixed(item)) && items.len() <= DISJUNCTION_MAX {
+            let mut equals = Vec::with_capacity(items.len());
+            for item in items {
+                equals.push(self.compare_bound(BinaryOp::Equal, expr_bound.clone(), item)?);
+            }
+            let any = disjunction(equals);
+            let nullable = any.ty.nullable;
+            return Ok(if negated { condition(Node::Not(Box::new(any)), nullable) } else { any });
         }
         let all_strings =
             expr_bound.ty.is_string() && items.iter().all(|item| item.ty.is_string() || item.is_null_literal());
@@ -283,6 +325,48 @@ impl Binder<'_> {
         let whens = conditions.into_iter().zip(results).map(|((how, when), then)| (how, when, then)).collect();
         Ok(Expr { node: Node::Case { operand: operand.map(Box::new), whens, otherwise }, ty })
     }
+}
+
+/// The longest IN of a constant among columns that becomes a chain of OR.
+const DISJUNCTION_MAX: usize = 1000;
+
+/// a OR b OR c OR d, as a tree of little depth.
+fn disjunction(mut conditions: Vec<Expr>) -> Expr {
+    while conditions.len() > 1 {
+        let mut pairs = Vec::with_capacity(conditions.len().div_ceil(2));
+        let mut rest = conditions.into_iter();
+        while let Some(left) = rest.next() {
+            pairs.push(match rest.next() {
+                Some(right) => {
+                    let nullable = left.ty.nullable || right.ty.nullable;
+                    condition(Node::Or(Box::new(left), Box::new(right)), nullable)
+                }
+                None => left,
+            });
+        }
+        conditions = pairs;
+    }
+    conditions.pop().unwrap_or_else(Expr::null)
+}
+
+/// Whether the value is the same for all rows: a constant, or a user variable.
+fn is_fixed(expr: &Expr) -> bool {
+    let mut fixed = true;
+    expr.walk(&mut |expr| match &expr.node {
+        Node::UserVariable(_) | Node::SystemVariable { .. } => {}
+        Node::Call { function, .. } => fixed &= function.deterministic,
+        Node::Column(_)
+        | Node::EnumName { .. }
+        | Node::SetNames { .. }
+        | Node::Aggregate(_)
+        | Node::AssignVariable(..)
+        | Node::ScalarQuery(_)
+        | Node::Exists { .. }
+        | Node::InQuery { .. }
+        | Node::Quantified { .. } => fixed = false,
+        _ => {}
+    });
+    fixed
 }
 
 pub(super) fn comparison(op: BinaryOp, how: Comparison, left: Expr, right: Expr) -> Expr {

@@ -1,6 +1,6 @@
 //! Literals, and the signs before them.
 
-use format::collation::{Charset, CollationId, collation};
+use format::collation::{Charset, collation};
 use format::value::{Decimal, Value, parse_date, parse_datetime, parse_time};
 
 use super::{Binder, charset_by_name, condition};
@@ -36,11 +36,11 @@ impl Binder<'_> {
                 let ty = TypeInfo::string(set.char_count(bytes) as u32, id, Coercibility::Literal).not_null();
                 Expr::constant(Value::Bytes(bytes.clone()), ty)
             }
-            Literal::Hex { bytes, charset } | Literal::Bit { bytes, charset } => {
-                let id = match charset {
-                    Some(name) => charset_by_name(name)?.default_collation(),
-                    None => CollationId::BINARY,
-                };
+            Literal::Hex { bytes, charset: None } | Literal::Bit { bytes, charset: None } => {
+                Expr::constant(Value::Bytes(bytes.clone()), TypeInfo::bit_literal(bytes.len() as u32))
+            }
+            Literal::Hex { bytes, charset: Some(name) } | Literal::Bit { bytes, charset: Some(name) } => {
+                let id = charset_by_name(name)?.default_collation();
                 check_introduced(collation(id).charset, bytes)?;
                 let ty = TypeInfo::string(bytes.len() as u32, id, Coercibility::Literal).not_null();
                 Expr::constant(Value::Bytes(bytes.clone()), ty)
@@ -152,13 +152,14 @@ fn integer(value: u64) -> Expr {
 }
 
 fn decimal(digits: &str) -> Result<Expr> {
+    // Digits behind the thirtieth behind the point, or behind the 65th of all, are rounded away. A number of more digits
+    // before the point than there may be becomes the largest.
     let value = match Decimal::parse(digits.as_bytes()) {
-        Ok(value) if value.precision() <= 65 => value,
-        // MySQL clips a literal of more digits to the largest.
+        Ok(value) if value.integer_digits() <= 65 => value,
         _ => Decimal::max(65, 0),
     };
-    let scale = value.scale().min(30);
-    let value = if value.scale() > 30 { value.round(30).unwrap_or(value) } else { value };
+    let scale = value.scale().min(30).min(65 - value.integer_digits());
+    let value = if value.scale() > scale { value.round(i32::from(scale)).unwrap_or(value) } else { value };
     let ty = TypeInfo::decimal((value.integer_digits().max(1) + scale).min(65), scale, false).not_null();
     Ok(Expr::constant(Value::Decimal(value), ty))
 }

@@ -100,6 +100,7 @@ pub struct Binder<'a> {
     pub connection: CollationId,
     pub div_precision_increment: u8,
     pub group_concat_bytes_max: u64,
+    pub max_allowed_packet_bytes: u64,
     /// The types of the `?`, as far as known; see [`parameter_type`](super::parameter_type). A missing one is unknown.
     pub parameters: &'a [TypeInfo],
 }
@@ -119,6 +120,7 @@ impl<'a> Binder<'a> {
             connection,
             div_precision_increment: 4,
             group_concat_bytes_max: 1024,
+            max_allowed_packet_bytes: 64 << 20,
             parameters,
         }
     }
@@ -139,7 +141,7 @@ impl<'a> Binder<'a> {
             }
             ast::Expr::Assign(name, value) => {
                 let value = self.bind(value)?;
-                let ty = value.ty;
+                let ty = value.ty.stored();
                 Ok(Expr { node: Node::AssignVariable(name.as_str().into(), Box::new(value)), ty })
             }
             ast::Expr::SystemVariable { scope, name } => {
@@ -207,7 +209,7 @@ impl<'a> Binder<'a> {
                 let expr = self.bind(expr)?;
                 let charset = charset_by_name(charset)?;
                 let mut ty = TypeInfo::string(expr.ty.length, charset.default_collation(), Coercibility::Implicit);
-                ty.nullable = expr.ty.nullable;
+                ty.nullable = expr.ty.nullable || self.may_be_lost(&expr.ty, &ty);
                 Ok(Expr { node: Node::ToCharset { expr: Box::new(expr), to: charset }, ty })
             }
             ast::Expr::Collate { expr, collation } => self.collate(expr, collation),
@@ -252,7 +254,7 @@ impl<'a> Binder<'a> {
             ast::Expr::Subquery(query) => {
                 let subquery = self.scope.subquery(query)?;
                 match subquery.columns.as_slice() {
-                    [ty] => Ok(Expr { node: Node::ScalarQuery(subquery.id), ty: ty.nullable(true) }),
+                    [ty] => Ok(Expr { node: Node::ScalarQuery(subquery.id), ty: ty.stored().nullable(true) }),
                     _ => Err(Error::operand_columns(1)),
                 }
             }
@@ -350,6 +352,7 @@ impl<'a> Binder<'a> {
             args: &mut args,
             connection: self.connection,
             div_precision_increment: self.div_precision_increment,
+            max_allowed_packet_bytes: self.max_allowed_packet_bytes,
         };
         let ty = (function.typing)(&mut typing)?;
         Ok(Expr { node: Node::Call { function, args }, ty })
@@ -366,8 +369,20 @@ impl<'a> Binder<'a> {
             CastType::Json => return Err(Error::unsupported("CAST ... AS JSON")),
             _ => self.connection,
         };
-        let ty = typing::cast(to, &expr.ty, id);
+        let mut ty = typing::cast(to, &expr.ty, id);
+        if matches!(to, CastType::Char { .. }) {
+            ty.nullable |= self.may_be_lost(&expr.ty, &ty);
+        }
         Ok(Expr { node: Node::Cast { expr: Box::new(expr), to: to.clone() }, ty })
+    }
+
+    /// Whether a conversion may give NULL: of bytes that are no text, or of a text that becomes too long.
+    fn may_be_lost(&self, from: &TypeInfo, to: &TypeInfo) -> bool {
+        let bytes = u64::from(from.length) * to.charset().bytes_max() as u64;
+        from.is_string()
+            && from.charset() != to.charset()
+            && to.charset() != Charset::Binary
+            && (from.is_binary() || bytes > self.max_allowed_packet_bytes)
     }
 
     fn collate(&mut self, expr: &ast::Expr, name: &str) -> Result<Expr> {
@@ -384,7 +399,7 @@ impl<'a> Binder<'a> {
             coercibility: Coercibility::Explicit,
             nullable: expr.ty.nullable,
             ..if expr.ty.is_string() {
-                expr.ty
+                expr.ty.stored()
             } else {
                 TypeInfo::string(expr.ty.length, collation.id, Coercibility::Explicit)
             }
@@ -411,10 +426,6 @@ impl<'a> Binder<'a> {
 
 fn condition(node: Node, nullable: bool) -> Expr {
     Expr { node, ty: TypeInfo::boolean().nullable(nullable) }
-}
-
-fn is_hex(expr: &ast::Expr) -> bool {
-    matches!(expr, ast::Expr::Literal(Literal::Hex { charset: None, .. } | Literal::Bit { charset: None, .. }))
 }
 
 fn constant_text(expr: &Expr) -> Option<&[u8]> {

@@ -28,7 +28,7 @@ pub const FUNCTIONS: &[Function] = &[
 fn hex_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
     let bytes = u64::from(typing.length(0)) * u64::from(typing.args[0].ty.charset().bytes_max());
     let nullable = typing.any_nullable();
-    Ok(typing.text((bytes * 2).clamp(16, u64::from(LENGTH_MAX)) as u32).nullable(nullable))
+    Ok(typing.grown(typing.text((bytes * 2).clamp(16, u64::from(LENGTH_MAX)) as u32).nullable(nullable)))
 }
 
 fn unhex_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
@@ -55,6 +55,9 @@ fn hex<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
         }
         _ => value.into_text(call.arg_type(0)),
     };
+    if !call.fits("hex", bytes.len() as u64 * 2) {
+        return Ok(Datum::Null);
+    }
     let mut out = Vec::with_capacity(bytes.len() * 2);
     for byte in bytes.iter() {
         out.extend([byte >> 4, byte & 15].map(|digit| b"0123456789ABCDEF"[digit as usize]));
@@ -94,7 +97,10 @@ fn char_<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
     if valid < out.len() {
         let hex: String = out[valid..].iter().take(6).map(|byte| format!("\\x{byte:02X}")).collect();
         call.context.warn(Error::invalid_character_string(charset.name(), &hex));
-        return Ok(Datum::Null);
+        if call.context.mode.is_strict() {
+            return Ok(Datum::Null);
+        }
+        out.truncate(valid);
     }
     Ok(Datum::bytes(out))
 }

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use super::{Call, Function, MANY, Typing, YEAR_OPERAND, typings};
+use super::{Call, Function, MANY, Typing, typings};
 use crate::error::Result;
 use crate::expression::compare::{Comparison, compare, comparison_of};
 use crate::expression::datum::Datum;
@@ -20,7 +20,6 @@ pub const FUNCTIONS: &[Function] = &[
     Function::new("least", (2, MANY), extreme_type, least),
     Function::new("interval", (2, MANY), typings::int, interval),
     Function::new("isnull", (1, 1), isnull_type, isnull),
-    Function::new(YEAR_OPERAND, (1, 1), typings::bigint, year_operand),
 ];
 
 /// The common type of the arguments from `from` on, with strings in one character set.
@@ -61,7 +60,7 @@ fn coalesce<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
 }
 
 fn nullif_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
-    let ty = typing.args[0].ty;
+    let ty = typing.args[0].ty.stored();
     // The bits of a BIT are a number here.
     let ty = if ty.kind == Kind::Bit { TypeInfo::bigint_unsigned(21) } else { ty };
     Ok(ty.nullable(true))
@@ -153,20 +152,4 @@ fn isnull_type(_: &mut Typing<'_>) -> Result<TypeInfo> {
 
 fn isnull<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
     Ok(call.arg(0)?.is_null().into())
-}
-
-/// A year of one or two digits is one of 1970 to 2069; the number 0 is the year 0000, the text '0' is 2000.
-fn year_operand<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
-    let value = call.arg(0)?;
-    let is_short_text = matches!(&value, Datum::Bytes(text) if text.trim_ascii().len() < 3);
-    Ok(match value {
-        Datum::Null => Datum::Null,
-        Datum::UInt(year) => Datum::UInt(year),
-        value => Datum::Int(match value.to_i64(call.context)? {
-            0 if is_short_text => 2000,
-            year @ 1..=69 => year + 2000,
-            year @ 70..=99 => year + 1900,
-            year => year,
-        }),
-    })
 }

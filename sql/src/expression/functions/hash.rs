@@ -3,6 +3,7 @@
 use format::collation::CollationId;
 use sha1::Digest;
 
+use super::string::LENGTH_MAX;
 use super::{Call, Function, Typing, not_null, typings};
 use crate::error::Result;
 use crate::expression::Datum;
@@ -29,7 +30,7 @@ fn digest_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
 
 fn base64_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
     let bytes = typing.length(0) as u64 * typing.args[0].ty.charset().bytes_max() as u64;
-    Ok(typing.text((bytes.div_ceil(3) * 4 * 77 / 76).min(u32::MAX as u64) as u32))
+    Ok(typing.text((bytes.div_ceil(3) * 4 * 77 / 76).min(u64::from(LENGTH_MAX)) as u32))
 }
 
 fn from_base64_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
@@ -92,7 +93,12 @@ const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz
 /// Lines of 76 characters, as MySQL writes them.
 fn to_base64<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
     let text = not_null!(call.text(0)?);
-    let mut out = Vec::with_capacity(text.len() / 3 * 4 + text.len() / 57 + 8);
+    let lines = text.len().div_ceil(57);
+    let bytes = text.len().div_ceil(3) * 4 + lines.saturating_sub(1);
+    if !call.fits("to_base64", bytes as u64) {
+        return Ok(Datum::Null);
+    }
+    let mut out = Vec::with_capacity(bytes);
     for (line_index, line) in text.chunks(57).enumerate() {
         if line_index > 0 {
             out.push(b'\n');
@@ -106,9 +112,6 @@ fn to_base64<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
                 out.push(if place <= group.len() { digit } else { b'=' });
             }
         }
-    }
-    if !call.fits("to_base64", out.len() as u64) {
-        return Ok(Datum::Null);
     }
     Ok(Datum::bytes(out))
 }

@@ -24,12 +24,16 @@ mod date;
 mod date_format;
 mod hash;
 mod numeric;
+mod operand;
 mod regexp;
 mod search;
 mod session;
 mod string;
 
+pub use operand::{MOMENT_OPERANDS, NUMBER_OPERAND, TIME_OPERAND, YEAR_OPERAND};
+
 use std::borrow::Cow;
+use std::cell::RefCell;
 use std::sync::LazyLock;
 
 use format::collation::{Charset, CollationId, collation};
@@ -37,6 +41,7 @@ use format::value::{Date, DateTime, Decimal, Time, Value};
 use rustc_hash::FxHashMap;
 
 use super::compare::aggregate_collations;
+use super::memory::Charge;
 use super::temporal::Zeros;
 use super::{Datum, EvalContext, Expr, Fields, Node};
 use crate::error::{Error, Result};
@@ -75,9 +80,6 @@ impl Function {
     }
 }
 
-/// The function that the binder puts around a literal beside a YEAR column. No text can call it by this name.
-pub const YEAR_OPERAND: &str = "year operand";
-
 /// Any number of arguments.
 pub const MANY: usize = usize::MAX;
 
@@ -96,6 +98,7 @@ static BY_NAME: LazyLock<FxHashMap<&'static str, &'static Function>> = LazyLock:
         date_format::FUNCTIONS,
         hash::FUNCTIONS,
         numeric::FUNCTIONS,
+        operand::FUNCTIONS,
         regexp::FUNCTIONS,
         search::FUNCTIONS,
         session::FUNCTIONS,
@@ -151,6 +154,7 @@ pub struct Typing<'a> {
     /// `collation_connection`
     pub connection: CollationId,
     pub div_precision_increment: u8,
+    pub max_allowed_packet_bytes: u64,
 }
 
 impl Typing<'_> {
@@ -180,6 +184,12 @@ impl Typing<'_> {
         for arg in self.args.iter_mut() {
             as_number(arg);
         }
+    }
+
+    /// The type of a result that is NULL if it is longer than a packet may be.
+    pub fn grown(&self, ty: TypeInfo) -> TypeInfo {
+        let bytes = u64::from(ty.length) * u64::from(ty.charset().bytes_max() as u32);
+        ty.nullable(ty.nullable || bytes > self.max_allowed_packet_bytes)
     }
 
     /// A string of the connection's character set.
@@ -246,7 +256,7 @@ pub fn convert_charset(arg: &mut Expr, charset: Charset) {
     if !arg.ty.is_string() || from == charset || charset == Charset::Binary || from.converts_verbatim(charset) {
         return;
     }
-    let mut ty = arg.ty;
+    let mut ty = arg.ty.stored();
     ty.collation = charset.default_collation();
     let inner = std::mem::replace(arg, Expr::null());
     *arg = Expr { node: Node::ToCharset { expr: Box::new(inner), to: charset }, ty };
@@ -264,9 +274,8 @@ pub fn constant_int(expr: &Expr) -> Option<i64> {
 /// An ENUM or SET column as its number, which is a signed one; x'41' and b'01' as the number of their bits.
 pub fn as_number(expr: &mut Expr) {
     if let Node::Constant(Value::Bytes(bytes)) = &expr.node {
-        // No other constant is both binary and a literal.
-        if expr.ty.is_binary() && expr.ty.coercibility == Coercibility::Literal {
-            *expr = hex_number(bytes);
+        if expr.ty.is_bit_literal() {
+            *expr = Expr::constant(Value::UInt(bits_of(bytes)), TypeInfo::bigint_unsigned(21).not_null());
         }
         return;
     }
@@ -279,11 +288,10 @@ pub fn as_number(expr: &mut Expr) {
     *expr = Expr { node: Node::Cast { expr: Box::new(Expr::slot(slot, ty.unsigned())), to: CastType::Signed }, ty };
 }
 
-/// The number of a hexadecimal literal; longer than eight bytes it is the largest.
-fn hex_number(bytes: &[u8]) -> Expr {
+/// The number of a hexadecimal or bit literal; longer than eight bytes it is the largest.
+pub fn bits_of(bytes: &[u8]) -> u64 {
     let bytes = &bytes[bytes.iter().take_while(|byte| **byte == 0).count()..];
-    let value = if bytes.len() > 8 { u64::MAX } else { bytes.iter().fold(0, |value, byte| value << 8 | *byte as u64) };
-    Expr::constant(Value::UInt(value), TypeInfo::bigint_unsigned(21).not_null())
+    if bytes.len() > 8 { u64::MAX } else { bytes.iter().fold(0, |value, byte| value << 8 | *byte as u64) }
 }
 
 // -------------------------------------------------------------- evaluation
@@ -295,12 +303,26 @@ pub struct Call<'a> {
     pub ty: &'a TypeInfo,
     pub context: &'a EvalContext<'a>,
     pub row: &'a dyn Fields,
+    /// For the arguments, which are held while others are computed.
+    pub held: RefCell<Vec<Charge>>,
 }
 
 impl<'a> Call<'a> {
     #[inline]
     pub fn arg(&self, index: usize) -> Result<Datum<'a>> {
-        self.args[index].eval(self.context, self.row)
+        let value = self.args[index].eval(self.context, self.row)?;
+        if let Datum::Bytes(Cow::Owned(_)) = &value {
+            self.hold(&value)?;
+        }
+        Ok(value)
+    }
+
+    fn hold(&self, value: &Datum<'_>) -> Result<()> {
+        let charge = self.context.session.memory().hold(value)?;
+        if charge.is_some() {
+            self.held.borrow_mut().push(charge);
+        }
+        Ok(())
     }
 
     pub fn has(&self, index: usize) -> bool {
@@ -369,7 +391,8 @@ impl<'a> Call<'a> {
         if ty.is_string() { ty.charset() } else { Charset::Ascii }
     }
 
-    /// A result of so many bytes, if it is not longer than a packet may be: else NULL and warning 1301.
+    /// Whether a result of so many bytes is not longer than a packet may be; else it is NULL, with warning 1301. Asked
+    /// before the result is allocated.
     pub fn fits(&self, name: &str, bytes: u64) -> bool {
         let fits = bytes <= self.context.max_allowed_packet_bytes;
         if !fits {

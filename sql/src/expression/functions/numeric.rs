@@ -4,6 +4,7 @@
 //! double rounds half to even, as the C library does for MySQL. What leaves the range of its type is error 1690; where
 //! a function is not defined (SQRT(-1)), it is NULL.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 
 use format::value::{Decimal, integer_prefix};
@@ -431,7 +432,11 @@ fn bit_count<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
 }
 
 fn conv<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
-    let text = not_null!(call.text(0)?);
+    // The digits of a BIT's number, not its bytes.
+    let text = match call.arg(0)? {
+        Datum::UInt(bits) => Cow::Owned(bits.to_string().into_bytes()),
+        value => not_null!(value.into_text_or_null(call.arg_type(0))),
+    };
     let (from, to) = (not_null!(call.int(1)?), not_null!(call.int(2)?));
     let is_base = |base: i64| (2..=36).contains(&base.unsigned_abs());
     if !is_base(from) || !is_base(to) || text.is_empty() {

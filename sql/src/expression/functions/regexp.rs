@@ -224,7 +224,10 @@ fn regexp_replace<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
         number += 1;
         out.extend_from_slice(&search.text[at..found.start()]);
         if occurrence <= 0 || number == occurrence {
-            expand(&replacement, &captures, &mut out)?;
+            expand(&replacement, &captures, call.context.max_allowed_packet_bytes, &mut out)?;
+            if !call.fits("regexp_replace", out.len() as u64) {
+                return Ok(Datum::Null);
+            }
         } else {
             out.extend_from_slice(found.as_bytes());
         }
@@ -242,9 +245,13 @@ fn regexp_replace<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
 }
 
 /// Appends the replacement, where `$1` is what the first group matched and a backslash takes the next character as it is.
-fn expand(replacement: &[u8], captures: &Captures<'_>, out: &mut Vec<u8>) -> Result<()> {
+/// It stops behind the first group that makes the text longer than it may be.
+fn expand(replacement: &[u8], captures: &Captures<'_>, bytes_max: u64, out: &mut Vec<u8>) -> Result<()> {
     let mut rest = replacement;
     while let [first, tail @ ..] = rest {
+        if out.len() as u64 > bytes_max {
+            break;
+        }
         rest = tail;
         match first {
             b'\\' => {
@@ -285,7 +292,7 @@ mod tests {
         let captures = regex.captures(b"ab").unwrap();
         let expanded = |replacement: &str| {
             let mut out = Vec::new();
-            expand(replacement.as_bytes(), &captures, &mut out).map(|()| String::from_utf8(out).unwrap())
+            expand(replacement.as_bytes(), &captures, u64::MAX, &mut out).map(|()| String::from_utf8(out).unwrap())
         };
         assert_eq!(expanded("[$2$1]").unwrap(), "[ba]");
         assert_eq!(expanded("$11").unwrap(), "a1");

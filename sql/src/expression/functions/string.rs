@@ -53,6 +53,11 @@ fn string_type(typing: &Typing<'_>, agreed: (CollationId, Coercibility), length:
     TypeInfo::string(length, agreed.0, agreed.1).nullable(typing.any_nullable())
 }
 
+/// The same for a function whose result may be too long, which is NULL.
+fn grown_type(typing: &Typing<'_>, agreed: (CollationId, Coercibility), length: u64) -> TypeInfo {
+    typing.grown(string_type(typing, agreed, length))
+}
+
 /// The first argument's kind of string, not longer than it.
 fn first_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
     let agreed = typing.agree(0, 1)?;
@@ -79,7 +84,7 @@ fn lengths(typing: &Typing<'_>) -> u64 {
 
 fn concat_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
     let agreed = typing.agree(0, typing.args.len())?;
-    Ok(string_type(typing, agreed, lengths(typing)))
+    Ok(grown_type(typing, agreed, lengths(typing)))
 }
 
 /// NULL is left out, but for the separator.
@@ -87,7 +92,7 @@ fn concat_ws_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
     let agreed = typing.agree(0, typing.args.len())?;
     let separators = u64::from(typing.length(0)) * (typing.args.len() as u64 - 1);
     let length = lengths(typing) + separators;
-    Ok(string_type(typing, agreed, length).nullable(typing.args[0].ty.nullable))
+    Ok(typing.grown(string_type(typing, agreed, length).nullable(typing.args[0].ty.nullable)))
 }
 
 /// A length that is a constant, or as much as there may be.
@@ -123,7 +128,7 @@ fn replace_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
 fn insert_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
     let agreed = typing.agree(0, 4)?;
     let length = u64::from(typing.length(0)) + u64::from(typing.length(3));
-    Ok(string_type(typing, agreed, length))
+    Ok(grown_type(typing, agreed, length))
 }
 
 fn elt_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
@@ -135,19 +140,19 @@ fn elt_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
 fn make_set_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
     let agreed = typing.agree(1, typing.args.len())?;
     let length = lengths(typing) + typing.args.len() as u64;
-    Ok(string_type(typing, agreed, length).nullable(typing.args[0].ty.nullable))
+    Ok(typing.grown(string_type(typing, agreed, length).nullable(typing.args[0].ty.nullable)))
 }
 
 fn export_set_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
     let agreed = typing.agree(1, typing.args.len().min(4))?;
     let longest = u64::from(typing.length(1).max(typing.length(2)));
     let separator = if typing.args.len() > 3 { u64::from(typing.length(3)) } else { 1 };
-    Ok(string_type(typing, agreed, longest * 64 + separator * 63))
+    Ok(grown_type(typing, agreed, longest * 64 + separator * 63))
 }
 
 fn quote_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
     let agreed = typing.agree(0, 1)?;
-    Ok(string_type(typing, agreed, u64::from(typing.length(0)) * 2 + 2).not_null())
+    Ok(typing.grown(string_type(typing, agreed, u64::from(typing.length(0)) * 2 + 2).not_null()))
 }
 
 fn soundex_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
@@ -168,9 +173,21 @@ fn concat<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
     let mut out = Vec::new();
     for index in 0..call.args.len() {
         let text = not_null!(call.text(index)?);
-        out.extend_from_slice(&text);
+        if !append(call, "concat", &[&text], &mut out) {
+            return Ok(Datum::Null);
+        }
     }
-    Ok(if call.fits("concat", out.len() as u64) { Datum::bytes(out) } else { Datum::Null })
+    Ok(Datum::bytes(out))
+}
+
+/// Appends texts, if the result may become as long as that.
+fn append(call: &Call<'_>, name: &str, texts: &[&[u8]], out: &mut Vec<u8>) -> bool {
+    let more: usize = texts.iter().map(|text| text.len()).sum();
+    let fits = call.fits(name, (out.len() + more) as u64);
+    if fits {
+        texts.iter().for_each(|text| out.extend_from_slice(text));
+    }
+    fits
 }
 
 fn concat_ws<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
@@ -179,13 +196,13 @@ fn concat_ws<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
     let mut first = true;
     for index in 1..call.args.len() {
         let Some(text) = call.text(index)? else { continue };
-        if !first {
-            out.extend_from_slice(&separator);
-        }
+        let between: &[u8] = if first { b"" } else { &separator };
         first = false;
-        out.extend_from_slice(&text);
+        if !append(call, "concat_ws", &[between, &text], &mut out) {
+            return Ok(Datum::Null);
+        }
     }
-    Ok(if call.fits("concat_ws", out.len() as u64) { Datum::bytes(out) } else { Datum::Null })
+    Ok(Datum::bytes(out))
 }
 
 fn repeat<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
@@ -259,11 +276,11 @@ fn make_set<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
     let mut first = true;
     for index in (1..call.args.len()).take(64).filter(|index| bits >> (index - 1) & 1 != 0) {
         let Some(text) = call.text(index)? else { continue };
-        if !first {
-            out.push(b',');
-        }
+        let between: &[u8] = if first { b"" } else { b"," };
         first = false;
-        out.extend_from_slice(&text);
+        if !append(call, "make_set", &[between, &text], &mut out) {
+            return Ok(Datum::Null);
+        }
     }
     Ok(Datum::bytes(out))
 }
@@ -279,10 +296,10 @@ fn export_set<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
     let count = if (0..=64).contains(&count) { count } else { 64 };
     let mut out = Vec::new();
     for bit in 0..count {
-        if bit > 0 {
-            out.extend_from_slice(&separator);
+        let between: &[u8] = if bit > 0 { &separator } else { b"" };
+        if !append(call, "export_set", &[between, if bits >> bit & 1 != 0 { &on } else { &off }], &mut out) {
+            return Ok(Datum::Null);
         }
-        out.extend_from_slice(if bits >> bit & 1 != 0 { &on } else { &off });
     }
     Ok(Datum::bytes(out))
 }
@@ -454,18 +471,15 @@ fn replace<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
     let mut out = Vec::new();
     let mut behind = 0;
     for at in occurrences(&text, &from, call.charset()) {
-        out.extend_from_slice(&text[behind..at]);
-        out.extend_from_slice(&to);
-        behind = at + from.len();
-        if out.len() as u64 > call.context.max_allowed_packet_bytes {
-            break;
+        if !append(call, "replace", &[&text[behind..at], &to], &mut out) {
+            return Ok(Datum::Null);
         }
+        behind = at + from.len();
     }
     if behind == 0 {
         return Ok(Datum::Bytes(text));
     }
-    out.extend_from_slice(&text[behind..]);
-    Ok(if call.fits("replace", out.len() as u64) { Datum::bytes(out) } else { Datum::Null })
+    Ok(if append(call, "replace", &[&text[behind..]], &mut out) { Datum::bytes(out) } else { Datum::Null })
 }
 
 fn insert<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
@@ -481,16 +495,18 @@ fn insert<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
     let count = if count < 0 { i64::MAX } else { count };
     let from = charset.offset_of_char(&text, start as usize);
     let to = charset.offset_of_char(&text, start.saturating_add(count).min(chars) as usize);
-    let mut out = Vec::with_capacity(text.len() + new.len());
-    out.extend_from_slice(&text[..from]);
-    out.extend_from_slice(&new);
-    out.extend_from_slice(&text[to..]);
-    Ok(if call.fits("insert", out.len() as u64) { Datum::bytes(out) } else { Datum::Null })
+    let mut out = Vec::new();
+    let parts: [&[u8]; 3] = [&text[..from], &new, &text[to..]];
+    Ok(if append(call, "insert", &parts, &mut out) { Datum::bytes(out) } else { Datum::Null })
 }
 
 fn quote<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
     let Some(text) = call.text(0)? else { return Ok(Datum::Bytes(Cow::Borrowed(b"NULL"))) };
-    let mut out = Vec::with_capacity(text.len() + 2);
+    let escaped = text.iter().filter(|byte| matches!(byte, 0 | 0x1A | b'\'' | b'\\')).count();
+    if !call.fits("quote", (text.len() + escaped + 2) as u64) {
+        return Ok(Datum::Null);
+    }
+    let mut out = Vec::with_capacity(text.len() + escaped + 2);
     out.push(b'\'');
     for byte in text.iter() {
         match byte {

@@ -3,6 +3,8 @@
 use format::value::{ColumnType, Date, DateTime, Decimal, Time, Value, ZoneOffset};
 
 use crate::expression::Datum;
+use crate::expression::temporal::{moment_of_number, time_of_number};
+use crate::types::SqlMode;
 
 /// The largest double below which every integer has a double of its own.
 const DOUBLE_EXACT: f64 = 9_007_199_254_740_992.0;
@@ -87,7 +89,7 @@ pub fn convert(value: &Datum<'_>, ty: &ColumnType, zone: ZoneOffset, out: &mut V
             None => Conversion::Unusable,
         },
         ColumnType::Timestamp { fsp } => match date_time(value) {
-            Some(value) if !value.date.has_zero_part() && value.date.year >= 1971 && value.date.year <= 2037 => {
+            Some(value) if value.date.is_in_calendar() && value.date.year >= 1971 && value.date.year <= 2037 => {
                 let micros = value.to_unix_micros(zone);
                 match DateTime::from_unix_micros(micros, ZoneOffset::UTC) {
                     Some(utc) => floor_date_time(ty, utc, *fsp, out),
@@ -98,6 +100,10 @@ pub fn convert(value: &Datum<'_>, ty: &ColumnType, zone: ZoneOffset, out: &mut V
         },
         ColumnType::Time { fsp } => match value {
             Datum::Time(value) if value.truncate(*fsp) == *value => stored(ty, &Value::Time(*value), out),
+            Datum::Int(_) | Datum::UInt(_) | Datum::Decimal(_) => match time_of_number(value) {
+                Some(value) if value.truncate(*fsp) == value => stored(ty, &Value::Time(value), out),
+                _ => Conversion::Unusable,
+            },
             Datum::Bytes(text) => match plain_time(text) {
                 Some(value) if value.truncate(*fsp) == value => stored(ty, &Value::Time(value), out),
                 _ => Conversion::Unusable,
@@ -200,7 +206,8 @@ fn date_time(value: &Datum<'_>) -> Option<DateTime> {
             let plain = !flags.invalid && !flags.truncated && !flags.invalid_day && !flags.rounded;
             (plain && parsed.value.date != Date::ZERO).then_some(parsed.value)
         }
-        _ => None,
+        // A number that is no date compares as a number, which is not the order of the index's bytes.
+        number => moment_of_number(number, SqlMode::default()),
     }
 }
 

@@ -1,0 +1,113 @@
+//! Constants beside a column: what the binder puts around them, so that they are compared as the column's type.
+//!
+//! | the constant stands beside | it becomes |
+//! |---|---|
+//! | a YEAR, and has one or two digits | a year of 1970 to 2069 |
+//! | a column of integers or decimals, and is a text that is a number | that number, exactly |
+//! | a DATE, DATETIME or TIMESTAMP, and is a text | the moment; 1525 if it is none |
+//! | a TIME, and is a text | the time |
+//!
+//! A text beside a number would be compared as a double, in which `102935229216544094` is also its neighbours. A key is
+//! looked up with the value that comes out of here, and a condition is evaluated with it, so an index and a scan find the
+//! same rows (kept by `sql/tests/relations.rs`).
+//!
+//! No text of a statement can call these functions: their names have spaces.
+
+use format::value::{DateTime, Decimal, Time};
+
+use super::{Call, Function, Typing, typings};
+use crate::error::{Error, Result};
+use crate::expression::Datum;
+use crate::expression::datum::quoted;
+use crate::expression::temporal::comparison_moment;
+use crate::types::{Kind, TypeInfo};
+
+pub const YEAR_OPERAND: &str = "year operand";
+pub const NUMBER_OPERAND: &str = "number operand";
+pub const TIME_OPERAND: &str = "time operand";
+/// By the kind of the column.
+pub const MOMENT_OPERANDS: [(Kind, &str); 3] =
+    [(Kind::Date, "date operand"), (Kind::DateTime, "datetime operand"), (Kind::Timestamp, "timestamp operand")];
+
+pub const FUNCTIONS: &[Function] = &[
+    Function::new(YEAR_OPERAND, (1, 1), typings::bigint, year_operand),
+    Function::new(NUMBER_OPERAND, (1, 1), same_type, number_operand),
+    Function::new(TIME_OPERAND, (1, 1), same_type, time_operand),
+    Function::new(MOMENT_OPERANDS[0].1, (1, 1), same_type, |call| moment_operand(call, "DATE")),
+    Function::new(MOMENT_OPERANDS[1].1, (1, 1), same_type, |call| moment_operand(call, "DATETIME")),
+    Function::new(MOMENT_OPERANDS[2].1, (1, 1), same_type, |call| moment_operand(call, "TIMESTAMP")),
+];
+
+/// The type stays that of the constant: it decides how other operands of an IN or BETWEEN are compared with it.
+fn same_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
+    Ok(typing.args[0].ty)
+}
+
+/// A year of one or two digits is one of 1970 to 2069; the number 0 is the year 0000, the text '0' is 2000.
+fn year_operand<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
+    let value = call.arg(0)?;
+    let is_short_text = matches!(&value, Datum::Bytes(text) if text.trim_ascii().len() < 3);
+    Ok(match value {
+        Datum::Null => Datum::Null,
+        Datum::UInt(year) => Datum::UInt(year),
+        value => Datum::Int(match value.to_i64(call.context)? {
+            0 if is_short_text => 2000,
+            year @ 1..=69 => year + 2000,
+            year @ 70..=99 => year + 1900,
+            year => year,
+        }),
+    })
+}
+
+/// A text that is a number and nothing else is that number. Any other is the double that it begins with, as everywhere.
+fn number_operand<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
+    let value = call.arg(0)?;
+    let Datum::Bytes(text) = &value else { return Ok(value) };
+    Ok(match exact_number(text) {
+        Some(number) => number,
+        None => Datum::Double(value.to_f64(call.context)?),
+    })
+}
+
+/// The number that a text is, spaces around it allowed; an integer if it has no fraction. None for anything else, and for
+/// numbers of more digits than a DECIMAL has.
+pub fn exact_number(text: &[u8]) -> Option<Datum<'static>> {
+    // The common text: few digits.
+    if text.len() <= 18 && !text.is_empty() && text.iter().all(u8::is_ascii_digit) {
+        return Some(Datum::Int(text.iter().fold(0, |number, digit| number * 10 + i64::from(digit - b'0'))));
+    }
+    let number = Decimal::parse(text).ok()?;
+    if number.truncate(0) != number || number.precision() > 65 {
+        return (number.precision() <= 65).then_some(Datum::Decimal(number));
+    }
+    Some(match (number.to_i64(), number.to_u64()) {
+        (Ok(number), _) => Datum::Int(number),
+        (_, Ok(number)) => Datum::UInt(number),
+        _ => Datum::Decimal(number),
+    })
+}
+
+/// A text beside a TIME is one. What is none has been warned of, and is 00:00:00.
+fn time_operand<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
+    let value = call.arg(0)?;
+    Ok(match &value {
+        Datum::Bytes(_) => Datum::Time(value.to_time(call.context)?.unwrap_or(Time::ZERO)),
+        _ => value,
+    })
+}
+
+/// A text beside a date is one. A day that its month does not have is compared as it is written, behind the month's last.
+fn moment_operand<'a>(call: &Call<'a>, kind: &str) -> Result<Datum<'a>> {
+    let value = call.arg(0)?;
+    let Datum::Bytes(text) = &value else { return Ok(value) };
+    let moment: DateTime = match comparison_moment(text, call.context.zone, call.context.mode) {
+        Some((moment, truncated)) => {
+            if truncated {
+                call.context.doubt(Error::truncated_wrong_value("datetime", &quoted(text)))?;
+            }
+            moment
+        }
+        None => return Err(Error::wrong_date_type(kind, &quoted(text))),
+    };
+    Ok(Datum::DateTime(moment))
+}
