@@ -71,15 +71,81 @@ const COLUMNS: &[(&str, &str, &[&str])] = &[
 ];
 
 const LITERALS: &[&str] = &[
-    "0", "1", "-1", "5", "65", "255", "2005", "5.0", "5.25", "-5.25", "1e1", "1e10", "-1e300", "0.1", "5e-1", "050326",
-    "20050326", "20050326101112", "20050931", "101112", "-101112", "2147483647", "9223372036854775807",
-    "-9223372036854775808", "18446744073709551615", "102935229216544094", "102935229216544094.01", "99999999999999999999",
-    "'0'", "''", "'5'", "' 5 '", "'5x'", "'05'", "'5.25'", "'1e1'", "'-5'", "'abc'", "'ABC '", "'a'", "'a,b'",
-    "'102935229216544094'", "'102935229216544094.5'", "'18446744073709551615'", "'99999999999999999999'",
-    "'2005-03-26'", "'2005-3-26'", "'2005-09-31'", "'2005-03-26 10:11:12'", "'2005-03-26T10:11:12.5'", "'20050326'",
-    "'2005-03-26 00:00:00'", "'2005-03-26x'", "'2005-13-01'", "'0000-00-00'", "'10:11:12'", "'10:11:12.25'", "'-10:11:12'",
-    "'101112'", "'838:59:59'", "'\u{e9}t\u{e9}'", "0xff", "0x05", "x'30'", "x'35'", "b'101'", "x''", "x'616263'", "_binary'5'",
-    "_latin1'abc'", "NULL", "TRUE", "DATE '2005-03-26'", "TIMESTAMP '2005-03-26 10:11:12'", "TIME '10:11:12'",
+    "0",
+    "1",
+    "-1",
+    "5",
+    "65",
+    "255",
+    "2005",
+    "5.0",
+    "5.25",
+    "-5.25",
+    "1e1",
+    "1e10",
+    "-1e300",
+    "0.1",
+    "5e-1",
+    "050326",
+    "20050326",
+    "20050326101112",
+    "20050931",
+    "101112",
+    "-101112",
+    "2147483647",
+    "9223372036854775807",
+    "-9223372036854775808",
+    "18446744073709551615",
+    "102935229216544094",
+    "102935229216544094.01",
+    "99999999999999999999",
+    "'0'",
+    "''",
+    "'5'",
+    "' 5 '",
+    "'5x'",
+    "'05'",
+    "'5.25'",
+    "'1e1'",
+    "'-5'",
+    "'abc'",
+    "'ABC '",
+    "'a'",
+    "'a,b'",
+    "'102935229216544094'",
+    "'102935229216544094.5'",
+    "'18446744073709551615'",
+    "'99999999999999999999'",
+    "'2005-03-26'",
+    "'2005-3-26'",
+    "'2005-09-31'",
+    "'2005-03-26 10:11:12'",
+    "'2005-03-26T10:11:12.5'",
+    "'20050326'",
+    "'2005-03-26 00:00:00'",
+    "'2005-03-26x'",
+    "'2005-13-01'",
+    "'0000-00-00'",
+    "'10:11:12'",
+    "'10:11:12.25'",
+    "'-10:11:12'",
+    "'101112'",
+    "'838:59:59'",
+    "'\u{e9}t\u{e9}'",
+    "0xff",
+    "0x05",
+    "x'30'",
+    "x'35'",
+    "b'101'",
+    "x''",
+    "x'616263'",
+    "_binary'5'",
+    "_latin1'abc'",
+    "NULL",
+    "TRUE",
+    "DATE '2005-03-26'",
+    "TIMESTAMP '2005-03-26 10:11:12'",
+    "TIME '10:11:12'",
 ];
 
 const OPERATORS: &[&str] = &["=", "<>", "<", "<=", ">", ">=", "<=>"];
@@ -171,14 +237,22 @@ impl Condition {
                 self.operand(random);
             }
             37..50 => {
-                if random.random_bool(0.8) { self.column(random) } else { self.operand(random) }
+                if random.random_bool(0.8) {
+                    self.column(random)
+                } else {
+                    self.operand(random)
+                }
                 self.push(if random.random_bool(0.2) { " NOT BETWEEN " } else { " BETWEEN " });
                 self.operand_or_literal(random);
                 self.push(" AND ");
                 self.operand_or_literal(random);
             }
             50..62 => {
-                if random.random_bool(0.8) { self.column(random) } else { self.operand(random) }
+                if random.random_bool(0.8) {
+                    self.column(random)
+                } else {
+                    self.operand(random)
+                }
                 self.push(if random.random_bool(0.2) { " NOT IN (" } else { " IN (" });
                 for index in 0..random.random_range(1..5) {
                     if index > 0 {
@@ -322,7 +396,8 @@ fn disagreement(asker: &mut Asker, condition: &Condition) -> Option<Option<Strin
     }
     let same = answers.iter().all(|(_, answer)| *answer == answers[0].1);
     Some((!same).then(|| {
-        let lines: Vec<String> = answers.iter().map(|(statement, answer)| format!("  {answer:>3}  {statement}")).collect();
+        let lines: Vec<String> =
+            answers.iter().map(|(statement, answer)| format!("  {answer:>3}  {statement}")).collect();
         format!("{}\n  parameters {:?}", lines.join("\n"), condition.parameters)
     }))
 }
@@ -370,7 +445,10 @@ fn a_condition_means_the_same_wherever_it_stands() {
     }
     println!("{cases} conditions from seed {first}: {refused} refused");
     assert!(failures.is_empty(), "{} disagree\n{}", failures.len(), failures.join("\n"));
-    assert!(refused * 3 < cases || cases == 1, "{refused} of {cases} conditions were refused: the test asks too little");
+    assert!(
+        refused * 3 < cases || cases == 1,
+        "{refused} of {cases} conditions were refused: the test asks too little"
+    );
     drop(asker);
     let _ = instance.engine.close();
 }

@@ -48,7 +48,9 @@ pub(super) fn cast<'a>(
         CastType::Char { chars, .. } => {
             let source = if from.is_string() { from.charset() } else { Charset::Ascii };
             let charset = ty.charset();
-            let Some(text) = to_charset(value.into_text(from), source, charset, context) else { return Ok(Datum::Null) };
+            let Some(text) = to_charset(value.into_text(from), source, charset, context) else {
+                return Ok(Datum::Null);
+            };
             match chars {
                 Some(chars) if charset.char_count(&text) > *chars as usize => {
                     let kept = charset.offset_of_char(&text, *chars as usize);

@@ -133,7 +133,9 @@ impl Expr {
             // The condition is their number, not their name.
             Node::EnumName { slot, .. } | Node::SetNames { slot, .. } => row.field(*slot).to_truth(context),
             // A bit literal is a number, x'30' is not the digit.
-            Node::Constant(Value::Bytes(bits)) if self.ty.is_bit_literal() => Ok(Some(bits.iter().any(|byte| *byte != 0))),
+            Node::Constant(Value::Bytes(bits)) if self.ty.is_bit_literal() => {
+                Ok(Some(bits.iter().any(|byte| *byte != 0)))
+            }
             Node::Exists { query } => {
                 let subqueries = context.subqueries.ok_or_else(|| Error::unsupported("subquery"))?;
                 Ok(Some(subqueries.exists(*query, context, row)?))
@@ -157,7 +159,7 @@ impl Expr {
         match &self.node {
             Node::Call { function, args } => {
                 (function.eval)(&Call { args, ty: &self.ty, context, row, held: RefCell::default() })
-            },
+            }
             Node::Aggregate(index) => Ok(row.aggregate(*index)),
             Node::EnumName { slot, members } => Ok(match row.field(*slot) {
                 Datum::UInt(0) => Datum::Bytes(Cow::Borrowed(b"")),

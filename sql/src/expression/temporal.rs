@@ -8,8 +8,8 @@
 use std::borrow::Cow;
 
 use format::value::{
-    Date, DateTime, Interval, IntervalUnit, ParseFlags, Parsed, Time, datetime_from_decimal, datetime_from_number,
-    ZoneOffset, parse_datetime, parse_time, time_from_decimal, time_from_number,
+    Date, DateTime, Interval, IntervalUnit, ParseFlags, Parsed, Time, ZoneOffset, datetime_from_decimal,
+    datetime_from_number, parse_datetime, parse_time, time_from_decimal, time_from_number,
 };
 
 use super::EvalContext;

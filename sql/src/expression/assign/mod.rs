@@ -275,7 +275,8 @@ impl Assignment<'_, '_> {
 
     fn year<'a>(&self, value: Datum<'_>, source: &TypeInfo) -> Result<Datum<'a>> {
         // '0' and '00' are 2000, the number 0 is 0000.
-        let is_text = matches!(&value, Datum::Bytes(text) if text.trim_ascii_start().first().is_some_and(u8::is_ascii_digit));
+        let is_text =
+            matches!(&value, Datum::Bytes(text) if text.trim_ascii_start().first().is_some_and(u8::is_ascii_digit));
         let digits = if let Datum::Bytes(text) = &value { text.trim_ascii().len() } else { 0 };
         let number = match &value {
             Datum::Date(date) => date.year as i128,

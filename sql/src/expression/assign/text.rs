@@ -173,7 +173,13 @@ pub(super) fn shortened<'a>(value: Datum<'a>, source: &TypeInfo, chars: u32) -> 
                 return Datum::bytes(whole);
             }
             let plain = (0..=15).rev().map(|decimals| plain_text(format!("{number:.decimals$}"))).find(fits);
-            let scientific = (0..17).rev().map(|decimals| scientific_text(&format!("{number:.decimals$e}"))).find(fits);
+            // MySQL leaves room for a point where digits are lost.
+            let one_digit =
+                digits(&scientific_text(&format!("{number:.decimals$e}", decimals = chars.min(20) as usize))) == 1;
+            let scientific = (0..17)
+                .rev()
+                .map(|decimals| scientific_text(&format!("{number:.decimals$e}")))
+                .find(|text| fits(text) && (one_digit || digits(text) > 1 || text.len() < chars as usize));
             match (plain, scientific) {
                 (Some(plain), Some(scientific)) if digits(&plain) < digits(&scientific) => Datum::bytes(scientific),
                 (Some(text), _) | (None, Some(text)) => Datum::bytes(text),
