@@ -228,6 +228,7 @@ impl Assignment<'_, '_> {
 
     /// An integer between two bounds. Fractions are rounded half away from zero, doubles half to even.
     fn integer(&self, value: Datum<'_>, source: &TypeInfo, low: i128, high: i128) -> Result<i128> {
+        let mut followed = false;
         let number = match &value {
             Datum::Int(v) => *v as i128,
             Datum::UInt(v) => *v as i128,
@@ -239,7 +240,7 @@ impl Assignment<'_, '_> {
                 None if v.is_negative() => i128::MIN,
                 None => i128::MAX,
             },
-            Datum::Bytes(text) => self.integer_text(text)?,
+            Datum::Bytes(text) => self.integer_text(text, &mut followed)?,
             other => match other.to_number(source, self.context)? {
                 Some(super::datum::Number::Decimal(v)) => {
                     v.round(0).ok().and_then(|v| v.to_i128_truncated()).unwrap_or(0)
@@ -255,18 +256,20 @@ impl Assignment<'_, '_> {
             self.out_of_range()?;
             return Ok(high);
         }
+        if followed {
+            self.truncated()?;
+        }
         Ok(number)
     }
 
-    fn integer_text(&self, text: &[u8]) -> Result<i128> {
+    /// The integer that a text begins with; `followed` tells whether more follows it.
+    fn integer_text(&self, text: &[u8], followed: &mut bool) -> Result<i128> {
         let (number, consumed, result) = Decimal::parse_prefix(text);
         if consumed == 0 {
             self.incorrect("integer", text)?;
             return Ok(0);
         }
-        if !text[consumed..].trim_ascii().is_empty() {
-            self.truncated()?;
-        }
+        *followed = !text[consumed..].trim_ascii().is_empty();
         if result.is_err() {
             return Ok(if number.is_negative() { i128::MIN } else { i128::MAX });
         }
@@ -274,7 +277,7 @@ impl Assignment<'_, '_> {
     }
 
     fn year<'a>(&self, value: Datum<'_>, source: &TypeInfo) -> Result<Datum<'a>> {
-        // '0' and '00' are 2000, the number 0 is 0000.
+        // '0' and '00' are 2000, the text '0000' and the number 0 are 0000.
         let is_text =
             matches!(&value, Datum::Bytes(text) if text.trim_ascii_start().first().is_some_and(u8::is_ascii_digit));
         let digits = if let Datum::Bytes(text) = &value { text.trim_ascii().len() } else { 0 };
@@ -285,10 +288,10 @@ impl Assignment<'_, '_> {
             _ => self.integer(value, source, i64::MIN as i128, i64::MAX as i128)?,
         };
         let year = match number {
-            0 if is_text && digits < 3 => 2000,
+            0 if is_text && digits != 4 => 2000,
             0 => 0,
-            1..=69 if !is_text || digits < 3 => number + 2000,
-            70..=99 if !is_text || digits < 3 => number + 1900,
+            1..=69 => number + 2000,
+            70..=99 => number + 1900,
             1901..=2155 => number,
             _ => {
                 self.out_of_range()?;

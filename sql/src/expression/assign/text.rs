@@ -119,7 +119,7 @@ impl Assignment<'_, '_> {
             self.truncated()?;
             return Ok(Datum::UInt(0));
         }
-        let index = self.integer(value, source, i64::MIN as i128, i64::MAX as i128)?;
+        let index = self.integer(value, source, i128::MIN, i128::MAX)?;
         if index < 1 || index > members as i128 {
             self.truncated()?;
             return Ok(Datum::UInt(0));

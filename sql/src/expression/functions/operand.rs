@@ -50,18 +50,21 @@ fn year_operand<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
     Ok(match value {
         Datum::Null => Datum::Null,
         Datum::UInt(year) => Datum::UInt(year),
-        value => Datum::Int(match value.to_i64(call.context)? {
-            0 if is_short_text => 2000,
-            year @ 1..=69 => year + 2000,
-            year @ 70..=99 => year + 1900,
-            year => year,
-        }),
+        value => match number_of(value, call)? {
+            Datum::Int(0) if is_short_text => Datum::Int(2000),
+            Datum::Int(year @ 1..=69) => Datum::Int(year + 2000),
+            Datum::Int(year @ 70..=99) => Datum::Int(year + 1900),
+            number => number,
+        },
     })
 }
 
 /// A text that is a number and nothing else is that number. Any other is the double that it begins with, as everywhere.
 fn number_operand<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
-    let value = call.arg(0)?;
+    number_of(call.arg(0)?, call)
+}
+
+fn number_of<'a>(value: Datum<'a>, call: &Call<'_>) -> Result<Datum<'a>> {
     let Datum::Bytes(text) = &value else { return Ok(value) };
     Ok(match exact_number(text) {
         Some(number) => number,
