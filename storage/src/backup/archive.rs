@@ -27,8 +27,8 @@
 //!
 //! Invariants:
 //!
-//! * Nothing of a chunk is given on before its checksum is right.
-//! * DONE is the last chunk, and nothing follows. Its CRC covers number and order of all others.
+//! * No part of a chunk is passed on before its checksum is verified.
+//! * DONE is the last chunk, and nothing follows. Its CRC covers the number and order of all others.
 
 use std::io::{self, Read, Write};
 
@@ -41,11 +41,11 @@ use crate::error::{Error, Result};
 const MAGIC: &[u8; 16] = b"GLASSINE BACKUP\n";
 const VERSION: u32 = 1;
 const CHUNK_HEADER_BYTES: usize = 20;
-/// Pages are collected up to this size.
+/// Pages are collected into a chunk up to this size.
 const CHUNK_BYTES: usize = if cfg!(test) { 40 << 10 } else { 256 << 10 };
-/// No log comes so far.
+/// No LSN is that large.
 const LSN_MAX: u64 = 1 << 62;
-/// A chunk that says it is longer is damaged.
+/// A chunk with a greater length is damaged.
 const CHUNK_BYTES_MAX: usize = 16 << 20;
 const PAGE_ENTRY_BYTES: usize = 8;
 
@@ -65,7 +65,7 @@ pub struct ArchiveWriter<W: Write> {
     /// CRC over the CRCs of all chunks.
     chain: u32,
     bytes: u64,
-    /// Pages that wait for their chunk to be full.
+    /// Pages collected until their chunk is full.
     pages: Vec<u8>,
     content: Vec<u8>,
 }
@@ -86,7 +86,7 @@ impl<W: Write> ArchiveWriter<W> {
         self.bytes
     }
 
-    /// Gives back what was written to; everything has been handed to it.
+    /// Returns the underlying writer; everything has been written to it.
     pub fn finish(mut self) -> Result<W> {
         self.out.flush().map_err(failed)?;
         Ok(self.out)
@@ -227,7 +227,8 @@ impl Totals {
     }
 }
 
-/// Reads an archive to its end and gives its items to `sink`. Damage is named by the place in the archive, and by the file.
+/// Reads an archive to its end and passes its items to `sink`. An error names the position in the archive, and the
+/// file.
 pub fn read_archive(from: &mut dyn Read, sink: &mut dyn Sink) -> Result<Totals> {
     let mut reader = ArchiveReader { from, offset: 0, number: 0, chain: 0, file: String::new(), content: Vec::new() };
     let mut magic = [0; MAGIC.len()];
@@ -285,7 +286,7 @@ impl ArchiveReader<'_> {
         let bytes = u32::from_be_bytes(fields.take()?) as usize;
         let number = u64::from_be_bytes(fields.take()?);
         let crc: [u8; 4] = fields.take()?;
-        // Before the length is believed: it is part of what the checksum covers, but has to be read first.
+        // Before the length is trusted: the checksum covers it, but it has to be read first.
         if bytes > CHUNK_BYTES_MAX || number != self.number {
             return Err(self.damaged(at, "the head of a chunk is damaged, or a chunk is missing"));
         }
@@ -304,12 +305,12 @@ impl ArchiveReader<'_> {
         Ok((at, kind))
     }
 
-    /// Gives the chunk that was read to the sink. The totals, if it was the last one.
+    /// Passes the chunk that was read to the sink. Returns the totals, if it was the last one.
     fn give(&mut self, at: u64, kind: [u8; 4], sink: &mut dyn Sink) -> Result<Option<Totals>> {
         let content = std::mem::take(&mut self.content);
         let given = self.give_content(kind, &content, sink);
         self.content = content;
-        // What has the right checksum and no sense was written by another version.
+        // Content that makes no sense under a right checksum was written by another version.
         given.map_err(|error| match error {
             Error::Corrupt { page: None, what } => self.damaged(at, &what),
             other => other,
@@ -402,7 +403,7 @@ impl ArchiveReader<'_> {
     }
 }
 
-/// Content that is taken apart from its front.
+/// Content that is parsed from its front.
 struct Fields<'a>(&'a [u8]);
 
 impl<'a> Fields<'a> {

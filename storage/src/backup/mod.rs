@@ -8,21 +8,22 @@
 //! ```
 //!
 //! Any source goes to any sink: a backup is *instance to archive*, a restore *archive to directory*, a clone *instance to
-//! directory*. Pages travel in their stored form, without the holes behind them: a page that compresses to 3000 bytes costs
-//! 3000 bytes in the archive, and nobody compresses it a second time. The directory that receives it rounds it up to its own
-//! filesystem's block.
+//! directory*. Pages are copied in their stored form, without the holes behind them: a page that compresses to 3000
+//! bytes costs 3000 bytes in the archive, and is not compressed a second time. A restore rounds it up to the block of
+//! its own filesystem.
 //!
-//! A running instance goes on changing rows. What makes its backup one state and not many is the redo log:
+//! A running instance goes on changing rows. The redo log makes its backup one consistent state:
 //!
 //! ```text
 //!   LSN  L0 ---------------------------------------------- L1
 //!        checkpoint when the backup begins                 end of the log when the last page is read
 //!        |  pages are read from the files, each at some LSN in between
 //!        |  no log from L0 on is lost: redo::archive
-//!        +--> the archive has pages and log; the ordinary recovery brings all pages to L1, and rolls back what was open
+//!        +--> the archive has pages and log; the recovery brings all pages to L1, and rolls back what was open
 //! ```
 //!
-//! DDL statements wait until it is over ([`BackupHold`](crate::lock::BackupHold)); statements that change rows do not.
+//! DDL statements wait until the backup is over ([`BackupHold`](crate::lock::BackupHold)); statements that change rows
+//! do not.
 //!
 //! What is in a backup: tablespaces, the log from L0 to L1, the directories of databases, and files that the caller names (the
 //! accounts). What is not: doublewrite files (a torn page is read again, or taken from them), temporary files, `auto.cnf` (a
@@ -31,12 +32,12 @@
 //! Invariants:
 //!
 //! * Every page is decoded and its checksum verified when it is read. A page that is being written meanwhile is read again;
-//!   one that stays damaged ends the backup with its name.
-//! * Every chunk of an archive has a checksum over its place and content, and the last one counts all before it: an archive
-//!   that was cut, spliced or changed is found out before it is trusted.
-//! * A directory into which a restore did not end does not open: it has a marker until the last file is durable.
+//!   one that stays damaged ends the backup with an error that names it.
+//! * Every chunk of an archive has a checksum over its position and content, and the last one counts all before it: an
+//!   archive that was cut, spliced or changed is detected before it is trusted.
+//! * A directory with an incomplete restore does not open: it has a marker until the last file is durable.
 //!
-//! Not here: who may take a backup and where to (`sql`), progress bars and connections (`cli`).
+//! Not here: which user may take a backup and where to (`sql`), progress bars and connections (`cli`).
 
 pub mod archive;
 
@@ -57,7 +58,7 @@ pub use restore::Restore;
 pub use take::Backup;
 pub use verify::Verify;
 
-/// What every archive begins with.
+/// The beginning of every archive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Head {
     pub page_bytes: u32,
@@ -74,7 +75,7 @@ pub struct FileHead {
     pub path: String,
     /// Its length.
     pub bytes: u64,
-    /// What it takes on the device where it comes from.
+    /// Its size on the source's device.
     pub allocated_bytes: u64,
     pub kind: FileKind,
 }
@@ -90,38 +91,38 @@ pub enum FileKind {
 /// The part of the redo log that belongs to the pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LogHead {
-    /// From here on ...
+    /// From this LSN ...
     pub begin: Lsn,
-    /// ... to here: the state that the backup is.
+    /// ... to this one: the state of the backup.
     pub end: Lsn,
     pub epoch: u32,
     /// The instance was closed, so there is nothing to recover.
     pub clean: bool,
-    /// Of the ring that the log comes from.
+    /// Of the ring that the log was read from.
     pub capacity: u64,
 }
 
-/// What a backup amounts to.
+/// The totals of a backup.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
     pub files: u64,
     pub pages: u64,
     /// Of all files: their lengths.
     pub logical_bytes: u64,
-    /// ... and what they take on the device where they come from.
+    /// ... and their size on the source's device.
     pub allocated_bytes: u64,
-    /// Stored bytes of pages and files, as they travel.
+    /// Stored bytes of pages and files, as copied.
     pub stored_bytes: u64,
     pub log_bytes: u64,
-    /// The state that the backup is.
+    /// The state of the backup.
     pub end_lsn: Lsn,
-    /// Pages that were read again because somebody wrote them meanwhile.
+    /// Pages that were read again because a cleaner wrote them meanwhile.
     pub pages_read_again: u64,
-    /// Encrypted pages: they travel encrypted, and their key does not.
+    /// Encrypted pages: they are copied encrypted, and their key is not.
     pub pages_encrypted: u64,
 }
 
-/// What a backup is made of, in the order in which it travels.
+/// The items of a backup, in the order of the stream.
 #[derive(Clone, Copy, Debug)]
 pub enum Item<'a> {
     Head(&'a Head),
@@ -139,7 +140,7 @@ pub enum Item<'a> {
         offset: u64,
         bytes: &'a [u8],
     },
-    /// All files have been there, the log follows.
+    /// All files are complete, the log follows.
     Log(&'a LogHead),
     /// Whole blocks of log.
     Redo {
@@ -149,7 +150,7 @@ pub enum Item<'a> {
     End(&'a Totals),
 }
 
-/// Takes what a backup is made of.
+/// Receives the items of a backup.
 pub trait Sink {
     fn take(&mut self, item: Item<'_>) -> Result<()>;
 }

@@ -1,4 +1,4 @@
-//! One stored page of a backup: how long it really is, and whether it is whole.
+//! One stored page of a backup: its stored length, and whether it is whole.
 
 use format::ids::PageId;
 use format::page::header::{self, PageType};
@@ -23,8 +23,8 @@ pub struct Verifier {
 }
 
 impl Verifier {
-    /// Looks at the bytes of a page's slot, which may end behind the stored page or be as long as a page. The page is decoded
-    /// and its checksum verified, as far as that can be done without a key.
+    /// Examines the bytes of a page's slot, which may end behind the stored page or be as long as a page. The page is
+    /// decoded and its checksum verified, as far as possible without a key.
     pub fn look(&mut self, id: PageId, slot: &[u8], page_bytes: usize) -> Result<Slot> {
         let damaged = |cause: format::Error| Error::corrupt_page(id, cause);
         if slot.iter().all(|&byte| byte == 0) {

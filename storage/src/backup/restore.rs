@@ -1,15 +1,15 @@
 //! A sink that makes a data directory.
 //!
-//! Pages are written where they belong, rounded up to the blocks of the filesystem they come to; what lies between them was
-//! never written and is a hole. So the same archive takes less on a filesystem with smaller blocks. Where they are smaller
-//! than those it comes from, pages that did not lose a block there are tried again by their file's codec.
+//! Pages are written to their places, rounded up to the blocks of the target filesystem; the rest of each place was
+//! never written and is a hole. So the same archive takes less on a filesystem with smaller blocks. Where they are
+//! smaller than the source's, pages that saved no block there are compressed once more by their file's codec.
 //!
 //! ```text
-//! claim, marker -> files, each synced -> log under another name -> log gets its name -> marker goes
+//! claim, marker -> files, each synced -> log under another name -> log gets its name -> marker removed
 //! ```
 //!
-//! Invariant: until the marker is gone, no server opens the directory ([`refuse_incomplete`](crate::recovery::refuse_incomplete)); it goes last, when
-//! all else is durable.
+//! Invariant: until the marker is removed, no server opens the directory
+//! ([`refuse_incomplete`](crate::recovery::refuse_incomplete)); it is removed last, when all else is durable.
 
 use std::sync::Arc;
 
@@ -25,10 +25,10 @@ use crate::redo::file::BLOCK_BYTES;
 use crate::redo::{Checkpoint, LogFile};
 use crate::store;
 
-/// Neighbouring pages that are stored full are written together, up to this many bytes.
+/// Adjacent pages that are stored full are written together, up to this many bytes.
 const WRITE_BYTES: usize = 1 << 20;
 
-/// What the marker says to whoever finds it.
+/// The text of the marker, for an operator that finds it.
 const MARKER: &[u8] = b"A restore into this directory did not end. Empty it, and restore again.\n";
 
 /// See the module header.
@@ -50,25 +50,25 @@ struct Output {
     head: FileHead,
     file: Arc<dyn File>,
     block_bytes: usize,
-    /// What comes next to each other, and its place.
+    /// Adjacent bytes to be written, and their offset.
     buffer: Vec<u8>,
     buffer_offset: u64,
-    /// How pages of this file are compressed, as those seen so far tell; only where encoding again may gain something.
+    /// How this file's pages are compressed, judged by those seen so far; only where encoding again may save blocks.
     encodes: bool,
     algorithm: Option<u8>,
 }
 
-/// What a restore has made.
+/// The result of a restore.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Restored {
     pub totals: Totals,
     pub pages_encoded: u64,
-    /// What the files take here.
+    /// The size of the files on this device.
     pub allocated_bytes: u64,
 }
 
 impl Restore {
-    /// Into a directory that exists and has nothing in it.
+    /// Restores into a directory that exists and is empty.
     pub fn begin(disk: Arc<dyn Disk>) -> Result<Restore> {
         for entry in disk.list("").map_err(Error::io("list the directory to restore into"))? {
             if entry.name != "lost+found" {
@@ -94,7 +94,7 @@ impl Restore {
         })
     }
 
-    /// Everything is there: makes the directory one that can be opened.
+    /// Everything has been written: makes the directory one that can be opened.
     pub fn finish(self) -> Result<Restored> {
         let Some(totals) = self.totals else {
             return Err(Error::corrupt("the backup ended before its last part"));
@@ -141,7 +141,7 @@ impl Restore {
             self.disk.create_directory(directory).map_err(Error::io(doing))?;
         }
         let file = self.disk.open(&head.path, OpenMode::Create, Caching::Cached).map_err(Error::io(doing))?;
-        // At once: XFS allocates ahead of a file that grows, and what it allocated would stay where the holes are to be.
+        // At once: XFS preallocates behind a file that grows, and would keep these blocks where the holes are to be.
         file.set_len(head.bytes).map_err(Error::io(doing))?;
         let block_bytes = file.facts().map_err(Error::io("ask for a file's block size"))?.block_bytes.max(512);
         let encodes = match head.kind {
@@ -198,7 +198,7 @@ impl Restore {
     fn begin_log(&mut self, log: &LogHead) -> Result<()> {
         self.end_file()?;
         let Some(head) = &self.head else { return Err(Error::corrupt("a log without a head")) };
-        // The whole log of the backup, and room for what recovery may add before it is done.
+        // The whole log of the backup, and room for what recovery may append before it ends.
         let wanted = log.end.since(log.begin) + 16 * BLOCK_BYTES as u64;
         if log.capacity.max(wanted) > CAPACITY_MAX {
             return Err(Error::corrupt("a log larger than any"));
@@ -223,11 +223,11 @@ impl Restore {
     }
 }
 
-/// What no ring can be larger than.
+/// The upper limit of a ring's size.
 const CAPACITY_MAX: u64 = 1 << 40;
 
 impl Output {
-    /// Writes a page at its place, in whole blocks (a block that is larger than a page is the filesystem's own business).
+    /// Writes a page at its place, in whole blocks (a block that is larger than a page is left to the filesystem).
     fn write(&mut self, offset: u64, stored: &[u8], page_bytes: usize) -> Result<()> {
         let joins = self.buffer_offset + self.buffer.len() as u64 == offset && self.buffer.len() < WRITE_BYTES;
         if !joins {
@@ -235,7 +235,7 @@ impl Output {
             self.buffer_offset = offset;
         }
         self.buffer.extend_from_slice(stored);
-        // Zeros up to the block's end: what is read there is defined, and the file is never longer than it was.
+        // Zeros up to the block's end: the bytes read there are defined, and the file never exceeds its length.
         let padded = stored.len().next_multiple_of(self.block_bytes).min(page_bytes);
         self.buffer.resize(self.buffer.len() + padded - stored.len(), 0);
         Ok(())

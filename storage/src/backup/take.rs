@@ -1,14 +1,14 @@
 //! Taking a backup, step by step.
 //!
-//! A step copies a bounded run of pages, or a piece of the log, into the sink; a caller loops, looks at its interrupt and
-//! shows the progress in between. A simulator lets rows change between two steps.
+//! A step copies a bounded run of pages, or a piece of the log, into the sink; the caller loops, and between steps
+//! checks for an interrupt and shows the progress. A simulator lets rows change between two steps.
 //!
 //! ```text
 //! head, directories -> tablespaces, page by page -> named files -> log -> end
 //! ```
 //!
-//! Pages are read through the files, not through the pool: the pool is for those who work, and what lies in the file plus the
-//! log is the same thing.
+//! Pages are read through the files, not through the pool: so a backup displaces no query's pages, and the files plus
+//! the log amount to the same state.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -35,9 +35,9 @@ const RUN_PAGES: usize = if cfg!(test) { 3 } else { 64 };
 /// Bytes of a plain file, or of the log, per step.
 const PIECE_BYTES: usize = 256 << 10;
 
-/// A page that does not verify may be under way to its place: it is read again this often ...
+/// A page that does not verify may be in the middle of a write: it is read again this often ...
 const READ_AGAIN_MAX: u32 = 1000;
-/// ... at this distance.
+/// ... at this interval.
 const READ_AGAIN_AFTER: Duration = Duration::from_millis(5);
 
 /// Where the log comes from.
@@ -58,7 +58,7 @@ enum Log {
     },
 }
 
-/// What comes next.
+/// The next item to copy.
 enum Stage {
     Begin,
     Files,
@@ -81,7 +81,7 @@ pub struct Backup {
     frame: AlignedBuffer,
     verifier: Verifier,
     totals: Totals,
-    /// Bytes that the files occupied when it began.
+    /// Bytes that the files occupied when the backup began.
     expected_bytes: u64,
 }
 
@@ -102,12 +102,12 @@ struct Current {
 }
 
 impl Backup {
-    /// Of a running instance, while `hold` keeps DDL away. `named` are files in the data directory that belong to it and
-    /// that the engine does not know.
+    /// A backup of a running instance, while `hold` keeps DDL away. `named` are files in the data directory that belong
+    /// to it and that the engine does not know.
     pub fn of_running(store: Arc<Store>, hold: BackupHold, named: &[&str]) -> Result<Backup> {
         let disk = store.disk().clone();
         let config = store.config();
-        // A page that the log of before a crash makes anew may be anything on the disk until then.
+        // A page that the log makes anew after a crash may hold anything on disk until then.
         store.apply_all_pending()?;
         let checkpoint = store.redo().begin_archive(store.scratch_disk().clone())?;
         // From here on the archive is ended by `Drop`.
@@ -117,7 +117,7 @@ impl Backup {
             known.insert(space.id());
             backup.waiting.push(Waiting { path: space.path(), pages: true });
         }
-        // Files that could not be opened, such as those whose key is not at hand, belong to the instance all the same.
+        // Files that could not be opened, such as those whose key is missing, belong to the instance all the same.
         for path in recovery::apply::tablespace_paths(&*backup.disk)? {
             if let Some(space) = store::probe(&*backup.disk, &path)?
                 && known.insert(space)
@@ -129,8 +129,8 @@ impl Backup {
         Ok(backup)
     }
 
-    /// Of a directory that no server uses, and none will until the backup has ended. If it was not closed, the log that
-    /// recovery needs is part of the backup.
+    /// A backup of a directory that no server uses, and none will until the backup has ended. If it was not closed, the
+    /// log that recovery needs is part of the backup.
     pub fn of_stopped(disk: Arc<dyn Disk>, named: &[&str]) -> Result<Backup> {
         let claim = store::claim(&*disk)?;
         let page_bytes = LogFile::page_bytes(&*disk)?;
@@ -177,10 +177,10 @@ impl Backup {
                 self.waiting.push(Waiting { path: (*name).to_string(), pages: false });
             }
         }
-        // What it will amount to, for those who wait.
+        // The expected total, to show progress.
         for waiting in &self.waiting {
             let file = self.open(waiting);
-            // A tablespace may be gone again; whoever comes to it will see.
+            // A tablespace may be dropped meanwhile; the step that copies it will notice.
             if let Ok(Some(file)) = file {
                 self.expected_bytes += file.allocated_bytes().map_err(Error::io("ask for a file's blocks"))?;
             }
@@ -189,7 +189,7 @@ impl Backup {
         Ok(())
     }
 
-    /// Bytes copied, and about how many there are.
+    /// Bytes copied, and roughly the total.
     pub fn progress(&self) -> (u64, u64) {
         let done = self.totals.stored_bytes + self.totals.log_bytes;
         (done, self.expected_bytes.max(done))
@@ -204,7 +204,7 @@ impl Backup {
         }
     }
 
-    /// Copies the next piece. The totals, if it was the last one.
+    /// Copies the next piece. Returns the totals, if it was the last one.
     pub fn step(&mut self, sink: &mut dyn Sink) -> Result<Option<Totals>> {
         match std::mem::replace(&mut self.stage, Stage::Ended) {
             Stage::Begin => {
@@ -245,7 +245,7 @@ impl Backup {
             running: matches!(self.log, Log::Running { .. }),
         }))?;
         for entry in self.disk.list("").map_err(Error::io("list the data directory"))? {
-            // The root of a filesystem has a directory of its own.
+            // The root directory of a filesystem may contain `lost+found`.
             if entry.is_directory && entry.name != "lost+found" {
                 sink.take(Item::Directory(&entry.name))?;
             }
@@ -253,12 +253,12 @@ impl Backup {
         Ok(())
     }
 
-    /// Opens a file; `None` if it is gone and need not be there.
+    /// Opens a file; `None` if it is missing and may be.
     fn open(&self, waiting: &Waiting) -> Result<Option<Arc<dyn File>>> {
         let caching = if waiting.pages { data_caching(&self.config) } else { Caching::Cached };
         match self.disk.open(&waiting.path, OpenMode::Read, caching) {
             Ok(file) => Ok(Some(file)),
-            // A tablespace that was let go since; its deletion is in the log.
+            // A tablespace that was dropped meanwhile; its deletion is in the log.
             Err(cause) if cause.kind() == std::io::ErrorKind::NotFound && matches!(self.log, Log::Running { .. }) => {
                 Ok(None)
             }
@@ -277,7 +277,7 @@ impl Backup {
                 let facts = file.facts().map_err(Error::io("ask for a file's block size"))?;
                 FileKind::Pages { space, block_bytes: facts.block_bytes as u32 }
             }
-            // The server died between making the file and writing its first page: recovery knows it by its name.
+            // The server died between creating the file and writing its first page: recovery knows it by its name.
             None if !waiting.pages || !self.is_whole() => FileKind::Plain,
             None => return Err(Error::corrupt(format!("{path}: its first page is not that of a tablespace"))),
         };
@@ -288,12 +288,12 @@ impl Backup {
         Ok(Some(Current { path: path.clone(), file, bytes, offset: 0, space }))
     }
 
-    /// Whether every file has been begun by the server that had it.
+    /// Whether the previous server has written the first page of every file.
     fn is_whole(&self) -> bool {
         !matches!(self.log, Log::Stopped { clean: false, .. })
     }
 
-    /// Copies the next pages or bytes. The file, if there is more of it.
+    /// Copies the next pages or bytes. Returns the file, if there is more of it.
     fn copy_piece(&mut self, mut current: Current, sink: &mut dyn Sink) -> Result<Option<Current>> {
         let piece = if current.space.is_some() { self.buffer.len() } else { PIECE_BYTES.min(self.buffer.len()) };
         if current.offset >= current.bytes {
@@ -340,7 +340,7 @@ impl Backup {
         Ok(())
     }
 
-    /// Verifies a page as far as its key is at hand: that of a running server.
+    /// Verifies a page as far as its key is available: that of a running server.
     fn look(&mut self, id: PageId, slot: &[u8]) -> Result<Slot> {
         let found = self.verifier.look(id, slot, self.config.page_bytes)?;
         if matches!(found, Slot::Page { encrypted: true, .. }) {
@@ -352,7 +352,7 @@ impl Backup {
                         space.decode(id.page, frame)?;
                     }
                 }
-                // Nobody can tell whether it is torn; its copy is whole, and as new.
+                // It cannot be verified without its key; the doublewrite copy is whole, and as new.
                 Log::Stopped { copies, .. } if copies.get(&id).is_some_and(|copy| copy.stored.is_some()) => {
                     return Err(Error::corrupt_page(id, "it may be torn"));
                 }
@@ -362,7 +362,8 @@ impl Backup {
         Ok(found)
     }
 
-    /// A page that does not verify: somebody is writing it, or a crash tore it and there is a copy, or it is damaged.
+    /// Handles a page that does not verify: it is being written, or a crash tore it and there is a copy, or it is
+    /// damaged.
     fn look_again(&mut self, current: &Current, id: PageId, slot: &mut [u8], error: Error) -> Result<Slot> {
         let at = u64::from(id.page.0) * self.config.page_bytes as u64;
         let in_file = |error: Error| match error {
@@ -386,7 +387,7 @@ impl Backup {
                 let mut error = error;
                 let mut frame = AlignedBuffer::new(slot.len());
                 let offset = u64::from(id.page.0) * slot.len() as u64;
-                // Without threads nobody is writing it.
+                // Without threads no cleaner is writing it.
                 let times = if self.config.background_threads { READ_AGAIN_MAX } else { 0 };
                 for _ in 0..times {
                     std::thread::sleep(READ_AGAIN_AFTER);
@@ -400,7 +401,7 @@ impl Backup {
                         Err(another) => error = another,
                     }
                 }
-                // A full disk may have stopped a page half way: then the pool has all of it.
+                // A full disk may have interrupted the page's write: then the pool has the whole page.
                 match stored_by_pool(&store, id, slot) {
                     Ok(()) => self.verifier.look(id, slot, self.config.page_bytes).map_err(in_file),
                     Err(_) => Err(in_file(error)),
@@ -409,7 +410,7 @@ impl Backup {
         }
     }
 
-    /// All pages have been read: the state that the backup is lies at the end of the log, as it is now.
+    /// All pages have been read: the state of the backup is the current end of the log.
     fn log_head(&self) -> Result<LogHead> {
         let Checkpoint { lsn: begin, epoch, .. } = self.checkpoint;
         Ok(match &self.log {
@@ -424,7 +425,7 @@ impl Backup {
         })
     }
 
-    /// Copies log from `next` on. Returns where it goes on.
+    /// Copies log from `next` on. Returns where to continue.
     fn copy_log(&mut self, head: LogHead, next: Lsn, sink: &mut dyn Sink) -> Result<Lsn> {
         let left = (head.end.since(next) as usize).next_multiple_of(BLOCK_BYTES);
         let wanted = left.min(PIECE_BYTES).min(self.buffer.len());
@@ -437,7 +438,7 @@ impl Backup {
             }
         };
         let blocks = &mut blocks[..bytes];
-        // What was logged behind the end does not belong to it.
+        // Log behind the end is not part of the backup.
         let own = (head.end.since(next) as usize).min(bytes);
         blocks[own..].fill(0);
         sink.take(Item::Redo { lsn: next, blocks })?;
@@ -455,7 +456,7 @@ impl Drop for Backup {
 }
 
 /// The stored form of a page as a cleaner would write it now, zeros behind it. The log that belongs to it is in the backup
-/// as well, for that ends later.
+/// as well, because the backup's end comes later.
 fn stored_by_pool(store: &Store, id: PageId, slot: &mut [u8]) -> Result<()> {
     let space = store.space(id.space).ok_or_else(|| Error::NotFound(format!("tablespace {}", id.space).into()))?;
     let mut plain = AlignedBuffer::new(slot.len());

@@ -21,7 +21,7 @@ impl Verify {
         Verify::default()
     }
 
-    /// What the archive says of itself.
+    /// The archive's description of itself.
     pub fn head(&self) -> Option<&Head> {
         self.head.as_ref()
     }

@@ -187,7 +187,7 @@ impl PendingRedo {
 
     /// Whether the log is needed from its checkpoint on.
     pub fn holds_checkpoint(&self) -> bool {
-        // In this order: a page is among the empty ones before it is done.
+        // In this order: a page enters the empty ones before it is done.
         self.more || self.left() > 0 || !self.let_go.load(Ordering::Acquire) && !self.empty.lock().is_empty()
     }
 

@@ -4,7 +4,7 @@ use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 
-/// What every filesystem's direct I/O is content with.
+/// An alignment that every filesystem's direct I/O accepts.
 pub const ALIGNMENT: usize = 4096;
 
 /// A fixed number of bytes, zeroed, whose address is a multiple of [`ALIGNMENT`].
@@ -13,7 +13,7 @@ pub struct AlignedBuffer {
     bytes: usize,
 }
 
-// SAFETY: the buffer owns its memory and gives it out by the usual borrowing rules only.
+// SAFETY: the buffer owns its memory and lends it by the usual borrowing rules only.
 unsafe impl Send for AlignedBuffer {}
 // SAFETY: as above; `&AlignedBuffer` allows reading only.
 unsafe impl Sync for AlignedBuffer {}

@@ -2,22 +2,22 @@
 //!
 //! Positioned reads and writes on plain file descriptors; no offsets are shared, so a file may be used by any number of
 //! threads. Direct I/O, hole punching and preallocation are used where the filesystem has them, and quietly replaced by
-//! the next best thing where it has not (tmpfs knows no direct I/O, NFS no preallocation).
+//! the next best call where it has not (tmpfs has no direct I/O, NFS no preallocation).
 //!
-//! What a filesystem says of itself is not always so (bigalloc calls 4K its block and frees clusters); what can be tried
-//! is tried, once per device, see `probe`.
+//! What a filesystem reports about itself is not always true (bigalloc reports blocks of 4K and frees clusters); what
+//! can be tried is tried, once per device, see `probe`.
 //!
-//! *Untorn writes on XFS.* What the device does not do by itself, XFS does by a copy: new blocks are allocated, written,
-//! and exchanged for the old ones. As of Linux 6.18 it allocates not for the write alone, but up to the next copy that is
-//! under way in the file, and keeps what it did not need for minutes. All holes in between are filled meanwhile:
+//! *Untorn writes on XFS.* Where the device cannot do them, XFS does them by a copy: new blocks are allocated, written,
+//! and exchanged for the old ones. As of Linux 6.18 it allocates not for the write alone, but up to the next copy in
+//! progress in the file, and keeps what it did not need for minutes. All holes in between are filled meanwhile:
 //!
 //! ```text
-//!   page  100 |##..|                     write of 100                under way |##..| page 5000
+//!   page  100 |##..|                     write of 100                in progress |##..| page 5000
 //!             |<-------------------- all of this is allocated ---------------->|
 //! ```
 //!
-//! So untorn writes to a file of XFS are begun in the order of their offsets, and while some are under way others wait:
-//! above a write there is never one that began before it.
+//! So untorn writes to a file on XFS are begun in the order of their offsets, and while some are in progress others
+//! wait: no write in progress lies above one that began later.
 
 use std::cell::RefCell;
 use std::fs;
@@ -38,7 +38,7 @@ use super::probe::{Probe, Probes};
 use super::{Caching, Clock, DirectoryEntry, Disk, File, FileFacts, OpenMode, Punching, Write};
 use crate::sync::{Mutex, MutexGuard, Rank};
 
-/// The file that a running server holds locked.
+/// The file that a running server locks.
 const LOCK_NAME: &str = "glassine.lock";
 
 /// Filesystems by their `f_type`.
@@ -59,7 +59,7 @@ const FILESYSTEMS: [(u64, &str); 14] = [
     (0x5346_544E, "ntfs"),
 ];
 
-/// Its two predecessors carry the same number.
+/// Its two predecessors have the same number.
 const EXT4: &str = "ext4";
 const XFS: &str = "xfs";
 const BTRFS: &str = "btrfs";
@@ -69,7 +69,7 @@ const ZFS: &str = "zfs";
 const STATX_WRITE_ATOMIC: u32 = 0x1_0000;
 
 thread_local! {
-    /// For threads that write batches; `None` inside if the kernel has none to give.
+    /// For threads that write batches; `None` inside if the kernel provides none.
     static QUEUE: RefCell<Option<Option<WriteQueue>>> = const { RefCell::new(None) };
 }
 
@@ -110,7 +110,7 @@ impl Disk for LinuxDisk {
         };
         let mut direct = caching == Caching::Direct;
         let file = match open(direct) {
-            // The filesystem knows no direct I/O; the file may have been created all the same.
+            // The filesystem has no direct I/O; the file may have been created all the same.
             Err(error) if direct && error.raw_os_error() == Some(Errno::INVAL.raw_os_error()) => {
                 if mode == OpenMode::Create {
                     let _ = fs::remove_file(&path);
@@ -120,7 +120,7 @@ impl Disk for LinuxDisk {
             }
             other => other?,
         };
-        // Who only reads leaves nothing in the directory, not even for a moment.
+        // A read-only user leaves nothing in the directory, not even for a moment.
         let probing = (mode != OpenMode::Read).then(|| Probing {
             directory: path.parent().unwrap_or(Path::new(".")).to_path_buf(),
             probes: self.probes.clone(),
@@ -196,8 +196,8 @@ impl Disk for LinuxDisk {
     }
 }
 
-/// Every tablespace is an open file, and the usual limit of a process is 1024. As many as the system allows without
-/// asking; if it does not, tables fail to open later, with a message of their own.
+/// Raises the limit of open files, which is usually 1024, because every tablespace is an open file: as far as the
+/// system allows. If it does not, tables fail to open later, with a message of their own.
 fn allow_many_files() {
     let limit = getrlimit(Resource::Nofile);
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
@@ -205,16 +205,16 @@ fn allow_many_files() {
 
 struct LinuxFile {
     file: fs::File,
-    /// Not through the page cache.
+    /// Bypasses the page cache.
     direct: bool,
     probing: Option<Probing>,
-    /// The filesystem's, once somebody has asked.
+    /// The filesystem's facts, once they have been requested.
     kind: OnceLock<&'static str>,
-    /// Held while untorn writes are under way that may be copies.
+    /// Held while untorn writes are in progress that may be copies.
     copying: Mutex<()>,
 }
 
-/// Where to try out what the file's filesystem does.
+/// The directory in which to probe the file's filesystem.
 struct Probing {
     directory: PathBuf,
     probes: Arc<Probes>,
@@ -236,13 +236,13 @@ impl LinuxFile {
         self.filesystem().is_ok_and(|kind| kind == XFS).then(|| self.copying.lock())
     }
 
-    /// Writes, when its turn has come.
+    /// Writes, once untorn writes may begin.
     fn write_untorn_now(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
         let flags = ReadWriteFlags::from_bits_retain(RWF_ATOMIC);
         loop {
             return match rustix::io::pwritev2(&self.file, &[IoSlice::new(bytes)], offset, flags) {
                 Ok(count) if count == bytes.len() => Ok(()),
-                // All or nothing is what was asked for.
+                // The write must be all or nothing.
                 Ok(_) => Err(io::ErrorKind::WriteZero.into()),
                 Err(Errno::INTR) => continue,
                 Err(Errno::NOSYS) => Err(io::ErrorKind::Unsupported.into()),
@@ -257,7 +257,7 @@ impl LinuxFile {
             true => self.write_untorn_now(write.offset, write.bytes),
             false => self.write_at(write.offset, write.bytes),
         };
-        // Through the page cache a write does not wait for the device anyway.
+        // A write through the page cache does not wait for the device anyway.
         if !self.direct || writes.len() < 2 {
             return writes.iter().try_for_each(write);
         }
@@ -269,7 +269,7 @@ impl LinuxFile {
 
     /// The lengths of untorn writes that the kernel promises for this file.
     fn atomic_write(&self) -> Option<(usize, usize)> {
-        // Through the page cache nothing is promised.
+        // Through the page cache the kernel promises nothing.
         if !self.direct {
             return None;
         }
@@ -297,7 +297,7 @@ impl File for LinuxFile {
                 Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
                 Ok(count) => done += count,
                 Err(Errno::INTR) => {}
-                // A filesystem or a kernel that does not know the flag.
+                // A filesystem or a kernel that does not support the flag.
                 Err(Errno::OPNOTSUPP | Errno::NOSYS) => {
                     self.write_at(offset, bytes)?;
                     return self.sync();
@@ -421,7 +421,7 @@ impl Clock for LinuxClock {
     }
 
     fn wall(&self) -> Duration {
-        // A clock before 1970 is no clock.
+        // A clock before 1970 is not set.
         SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default()
     }
 }

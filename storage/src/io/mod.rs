@@ -1,17 +1,17 @@
-//! Disks, files and clocks: all that the engine knows of the machine below it.
+//! Disks, files and clocks: everything that the engine uses of the machine below it.
 //!
-//! [`Disk`] is a directory of files, [`File`] is bytes at offsets, [`Clock`] is time; they arrive as arguments, so that
-//! the whole engine runs on a Linux directory ([`linux`]) and on a disk that lies ([`sim`]) without noticing.
+//! [`Disk`] is a directory of files, [`File`] is bytes at offsets, [`Clock`] is time. They are passed as arguments, so
+//! that the whole engine runs unchanged on a Linux directory ([`linux`]) and on a simulated disk with faults ([`sim`]).
 //!
-//! What a write means is the least that hardware promises: until [`File::sync`] returns, each 512-byte sector of it may
-//! or may not be on the device, in any order with other writes, and after a crash some are. A created, renamed or
-//! removed name is certain only after [`Disk::sync_directory`].
+//! A write promises only what hardware promises: until [`File::sync`] returns, each 512-byte sector of it may or may
+//! not be on the device, in any order with other writes, and after a crash some are. A created, renamed or removed name
+//! is certain only after [`Disk::sync_directory`].
 //!
 //! Invariants:
 //!
 //! * Reading behind the end of a file gives no bytes; reading a hole gives zeros.
-//! * With [`Caching::Direct`], offsets, lengths and memory are multiples of the block size: [`AlignedBuffer`], frames of
-//!   the pool and the log's buffers are; that is why they exist.
+//! * With [`Caching::Direct`], offsets, lengths and memory are multiples of the block size; [`AlignedBuffer`], frames
+//!   of the pool and the log's buffers exist for that.
 //! * `unsafe` in here is only what system calls need; see each block.
 
 mod aligned;
@@ -49,11 +49,11 @@ pub trait Disk: Send + Sync {
     fn list(&self, path: &str) -> io::Result<Vec<DirectoryEntry>>;
     /// Makes creations, removals and renames in a directory durable.
     fn sync_directory(&self, path: &str) -> io::Result<()>;
-    /// Lets nobody but the owner of a file read it.
+    /// Makes a file readable by its owner only.
     fn restrict(&self, path: &str) -> io::Result<()>;
-    /// Fills the bytes so that nobody can guess them. A simulated disk is guessed by its seed.
+    /// Fills the bytes with unpredictable values. A simulated disk derives them from its seed.
     fn random(&self, bytes: &mut [u8]) -> io::Result<()>;
-    /// Claims the directory for this process until the result is dropped. `WouldBlock` if somebody else has it.
+    /// Claims the directory for this process until the result is dropped. `WouldBlock` if another process has it.
     fn lock(&self) -> io::Result<Box<dyn Send + Sync>>;
     fn clock(&self) -> &dyn Clock;
 }
@@ -82,20 +82,20 @@ pub enum OpenMode {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Caching {
     Cached,
-    /// Offsets, lengths and memory are multiples of the block size. A filesystem that cannot do it caches.
+    /// Offsets, lengths and memory are multiples of the block size. A filesystem that does not support it caches.
     Direct,
 }
 
-/// What a file and its filesystem can do.
+/// The capabilities of a file and its filesystem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileFacts {
-    /// The filesystem's kind: `ext4`, `xfs`, `btrfs` ...; `unknown` if it is none that we know.
+    /// The filesystem's kind: `ext4`, `xfs`, `btrfs` ...; `unknown` for any that is not listed.
     pub filesystem: &'static str,
-    /// The pieces in which the filesystem allocates and frees: for ext4 with bigalloc its clusters, not its blocks.
+    /// The unit in which the filesystem allocates and frees: for ext4 with bigalloc its clusters, not its blocks.
     pub block_bytes: usize,
     /// Never overwrites in place, so that a write is not torn.
     pub copy_on_write: bool,
-    /// The smallest and the largest length of [`File::write_untorn`]; `None` if it is not to be had for this file.
+    /// The smallest and the largest length of [`File::write_untorn`]; `None` if this file does not support it.
     pub atomic_write: Option<(usize, usize)>,
     /// Whether punching a hole gives blocks back.
     pub punching: Punching,
@@ -126,13 +126,13 @@ pub trait File: Send + Sync {
     /// Reads up to `buffer.len()` bytes; 0 at the end of the file.
     fn read_some(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize>;
     fn write_some(&self, offset: u64, bytes: &[u8]) -> io::Result<usize>;
-    /// Makes all that was written durable, and the file's length.
+    /// Makes everything written durable, and the file's length.
     fn sync(&self) -> io::Result<()>;
     fn len(&self) -> io::Result<u64>;
     fn set_len(&self, bytes: u64) -> io::Result<()>;
-    /// Reserves blocks, extending the file if need be. What was not written reads as zero.
+    /// Reserves blocks, extending the file if need be. Unwritten parts read as zero.
     fn allocate(&self, offset: u64, bytes: u64) -> io::Result<()>;
-    /// Gives the blocks of a range back; it reads as zero.
+    /// Frees the blocks of a range; it reads as zero.
     fn punch_hole(&self, offset: u64, bytes: u64) -> io::Result<()>;
     fn facts(&self) -> io::Result<FileFacts>;
     /// Bytes on the device.
@@ -141,7 +141,7 @@ pub trait File: Send + Sync {
     /// if all of it is a hole.
     fn data_end(&self, offset: u64, bytes: u64) -> io::Result<u64>;
 
-    /// Tells the file that it has another name now, for messages.
+    /// Sets the file's new name, for messages.
     fn set_name(&self, _: &str) {}
 
     /// Fills `buffer`, with zeros behind the end of the file. Returns the bytes that came from the file.
@@ -153,7 +153,7 @@ pub trait File: Send + Sync {
                 Ok(count) => done += count,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 // Direct I/O stops within a sector only where the file ends (a write that the system had cached was cut off
-                // there by a crash), and from there some filesystems do not even say that nothing follows.
+                // there by a crash), and from there some filesystems do not even report the end.
                 Err(error) if error.kind() == io::ErrorKind::InvalidInput && !done.is_multiple_of(SECTOR_BYTES) => {
                     break;
                 }
@@ -182,10 +182,11 @@ pub trait File: Send + Sync {
     /// file that cannot do it at all answers `Unsupported`.
     fn write_untorn(&self, offset: u64, bytes: &[u8]) -> io::Result<()>;
 
-    /// Untorn writes in whole blocks are to come, wherever there may be holes behind them. A hint.
+    /// A hint: untorn writes in whole blocks follow, with possible holes behind them.
     fn expect_untorn(&self, block_bytes: usize) -> io::Result<()>;
 
-    /// Performs writes that do not overlap, in any order, perhaps at once. After an error any of them may have happened.
+    /// Performs writes that do not overlap, in any order, perhaps concurrently. After an error any of them may have
+    /// happened.
     fn write_all(&self, writes: &[Write<'_>]) -> io::Result<()> {
         writes.iter().try_for_each(|write| self.write_one(write))
     }

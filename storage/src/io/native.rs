@@ -1,15 +1,16 @@
-//! Three services of the Linux kernel that no library of ours wraps: several writes in one call, where a file has blocks,
+//! Three services of the Linux kernel that no library of ours wraps: several writes in one call, the extents of a file,
 //! and how much a filesystem sets aside for a copy on write.
 //!
 //! *Asynchronous I/O* (`io_submit`) hands a batch of direct writes to the device at once, so that a batch of pages takes
-//! as long as its slowest write and not as their sum, at a quarter of the calls' cost. It is the older of the two
-//! interfaces: io_uring could do the same, but is switched off in many containers.
+//! as long as its slowest write and not as their sum, with fewer calls. It is the older of the two interfaces: io_uring
+//! could do the same, but is switched off in many containers.
 //!
-//! *FIEMAP* tells a file's extents, those included that are reserved but not written, which `SEEK_DATA` takes for holes.
+//! *FIEMAP* lists a file's extents, including those that are reserved but not written, which `SEEK_DATA` reports as
+//! holes.
 //!
 //! Invariants:
 //!
-//! * Whatever was submitted is waited for before a call returns: memory that the device reads stays borrowed.
+//! * Every submitted write is waited for before a call returns: memory that the device reads stays borrowed.
 //! * The structs are the kernel's; their sizes are checked at compile time.
 
 use std::fs;
@@ -20,7 +21,7 @@ use std::ptr::null_mut;
 
 use super::Write;
 
-/// Writes that may be under way at once, per thread.
+/// Writes in progress at once, per thread, at most.
 const DEPTH: usize = 64;
 
 const COMMAND_WRITE: u16 = 1;
@@ -61,7 +62,7 @@ const _: () = assert!(cfg!(target_endian = "little"));
 pub struct WriteQueue {
     context: libc::c_ulong,
     requests: Box<[Request; DEPTH]>,
-    /// What became of each: the kernel's answer.
+    /// The kernel's result for each.
     results: Box<[i64; DEPTH]>,
 }
 
@@ -78,8 +79,8 @@ impl WriteQueue {
         })
     }
 
-    /// Performs all writes to a file, which is open as `descriptor`; they are begun in the given order. What the kernel
-    /// leaves undone is handed to `finish`.
+    /// Performs all writes to a file, which is open as `descriptor`; they are begun in the given order. Writes that the
+    /// kernel leaves incomplete are passed to `finish`.
     pub fn write_all(
         &mut self,
         descriptor: RawFd,
@@ -120,7 +121,7 @@ impl WriteQueue {
         while next < writes.len() {
             // SAFETY: the requests point to the bytes of `writes`, which are borrowed until this function returns, and it
             // returns only when `waiting` is 0: everything submitted has completed. The pointers lead to `requests`,
-            // which nobody moves in between.
+            // which is not moved in between.
             let submitted = unsafe {
                 let first = pointers.as_mut_ptr().add(next);
                 libc::syscall(libc::SYS_io_submit, self.context, (writes.len() - next) as libc::c_long, first)
@@ -130,7 +131,7 @@ impl WriteQueue {
                     next += submitted as usize;
                     waiting += submitted as usize;
                 }
-                // The kernel has no room for more now.
+                // The kernel's queue is full now.
                 _ if waiting > 0 && last_error() == libc::EAGAIN => {
                     wait(self.context, &mut self.results, &mut waiting, 1)
                 }
@@ -148,7 +149,7 @@ impl WriteQueue {
     }
 }
 
-/// Waits for at least `count` of the writes that are under way.
+/// Waits for at least `count` of the writes in progress.
 fn wait(context: libc::c_ulong, results: &mut [i64; DEPTH], waiting: &mut usize, count: usize) {
     let mut events = [Event::default(); DEPTH];
     // SAFETY: the kernel writes at most `DEPTH` events into `events`; there is no time limit.
@@ -163,8 +164,8 @@ fn wait(context: libc::c_ulong, results: &mut [i64; DEPTH], waiting: &mut usize,
         )
     };
     if completed < 0 {
-        // Only a signal ends the wait early. Anything else would mean that the device still reads memory that is about
-        // to be given back: no way to go on.
+        // Only a signal ends the wait early. Any other error would mean that the device still reads memory that is
+        // about to be freed: the process cannot go on.
         if last_error() != libc::EINTR {
             std::process::abort();
         }
@@ -187,11 +188,11 @@ fn last_error() -> i32 {
     io::Error::last_os_error().raw_os_error().unwrap_or(0)
 }
 
-/// What is left to do after the kernel's answer to a write: it is done by the usual way, which also finds out why.
+/// Completes a write after the kernel's result: with an ordinary call, which also reports the error, if there is one.
 fn rest<'a>(write: &Write<'a>, result: i64) -> io::Result<Option<Write<'a>>> {
     let done = match usize::try_from(result) {
         Ok(bytes) if bytes == write.bytes.len() => return Ok(None),
-        // All or nothing: so it is done again.
+        // The write must be all or nothing: so it is repeated as a whole.
         Ok(_) if write.untorn => 0,
         Ok(bytes) => bytes,
         Err(_) if [libc::EAGAIN, libc::EINTR, libc::ENOSYS, libc::EPERM].contains(&(-result as i32)) => 0,
@@ -232,7 +233,7 @@ const _: () = assert!(size_of::<Extent>() == 56 && size_of::<ExtentMap>() == 32 
 const FIEMAP: u32 = 0xC020_660B;
 
 /// The end of the last extent within `[offset, end)`, or `offset` if there is none. `Unsupported` where the filesystem
-/// does not tell.
+/// does not report extents.
 pub fn extents_end(file: &fs::File, offset: u64, end: u64) -> io::Result<u64> {
     let mut last = offset;
     let mut start = offset;
@@ -328,7 +329,7 @@ mod tests {
             for (page, bytes) in buffer.chunks_mut(4096).enumerate() {
                 bytes.fill(page as u8 + 1);
             }
-            // More than fit the queue, in another order than the file's.
+            // More than the queue holds, in another order than the file's.
             let writes: Vec<_> = (0..200_usize)
                 .rev()
                 .map(|page| Write {

@@ -1,8 +1,8 @@
-//! What a filesystem really does with a hole: tried on a scratch file, once per device.
+//! What a filesystem really frees for a hole: tried on a scratch file, once per device.
 //!
-//! `st_blksize` is a recommendation. ext4 with bigalloc says 4096 and frees nothing smaller than a cluster; some
-//! filesystems below a network or a container take the call and free nothing at all. So some bytes are written, ranges of
-//! rising length are punched out of them, and the first one after which the file occupies less is the block.
+//! `st_blksize` is a recommendation. ext4 with bigalloc reports 4096 and frees nothing smaller than a cluster; some
+//! filesystems on a network or in a container accept the call and free nothing. So the probe writes some bytes, punches
+//! ranges of rising length out of them, and takes the first length after which the file occupies less as the block.
 //!
 //! ```text
 //!   |512|1K|2K |4K     |8K             |16K  ...          punched at twice its length, where nothing was punched before
@@ -11,8 +11,9 @@
 //!
 //! Invariants:
 //!
-//! * Nothing is left behind: the scratch file has no name where the filesystem allows that, and loses it at once where not.
-//! * A probe that cannot be made (a full disk, a read-only one) changes nothing: what the filesystem says is believed.
+//! * Nothing is left behind: the scratch file has no name where the filesystem supports that, and elsewhere loses it at
+//!   once.
+//! * If a probe is impossible (a full disk, a read-only one), the filesystem's own report counts.
 
 use std::collections::HashMap;
 use std::fs;
@@ -26,14 +27,14 @@ use rustix::io::Errno;
 use super::Punching;
 use crate::sync::{Mutex, Rank};
 
-/// The smallest and the largest block that is looked for. What frees no 64K frees no part of any page.
+/// The smallest and the largest block that is tried. A filesystem that frees no 64K frees no part of any page.
 const BLOCK_BYTES_MIN: usize = 512;
 const BLOCK_BYTES_MAX: usize = 65536;
 
-/// The name of the scratch file for the moment that it has one.
+/// The name of the scratch file while it has one.
 const SCRATCH_NAME: &str = "#glassine_probe";
 
-/// What was found.
+/// The result of a probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Probe {
     pub block_bytes: usize,
@@ -52,8 +53,8 @@ impl Default for Probes {
 }
 
 impl Probes {
-    /// What punching does on a device, tried out in one of its directories if that is not known yet. `said` is what the
-    /// filesystem says.
+    /// What punching does on a device, probed in one of its directories if that is not known yet. `said` is what the
+    /// filesystem reports.
     pub fn get(&self, device: u64, directory: &Path, said: Probe) -> Probe {
         // Held while probing: many files are opened at once, and one probe is enough for them.
         let mut known = self.known.lock();
@@ -70,7 +71,7 @@ impl Probes {
 fn probe(directory: &Path, said: Probe) -> io::Result<Probe> {
     let file = scratch_file(directory)?;
     file.write_all_at(&vec![0xA5; 4 * BLOCK_BYTES_MAX], 0)?;
-    // Some filesystems choose blocks, and count them, only when they must.
+    // Some filesystems choose blocks, and count them, only at a sync.
     file.sync_all()?;
     let mut occupied = file.metadata()?.blocks();
     let mut bytes = BLOCK_BYTES_MIN;
@@ -118,7 +119,7 @@ mod tests {
         let found = probe(&std::env::temp_dir(), said).unwrap();
         assert_eq!(found.punching, Punching::Frees, "the tests need a filesystem with holes");
         assert!((512..=16384).contains(&found.block_bytes), "{found:?}");
-        // What cannot be tried is believed.
+        // Without a probe the filesystem's report counts.
         let nowhere = Path::new("/nowhere/at/all");
         assert_eq!(Probes::default().get(1, nowhere, said), said);
     }

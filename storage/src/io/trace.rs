@@ -1,4 +1,4 @@
-//! A disk that tells what is asked of it: around any other one, for tests that show the I/O.
+//! A disk that records its calls: a wrapper around any other one, for tests that show the I/O.
 
 use std::io;
 use std::sync::Arc;

@@ -9,13 +9,13 @@
 //!     |                            |  redo: by page, in memory; each page gets its own when it is read
 //!     +-------------> a new epoch begins at the end of the log <
 //!                                  |
-//!   it serves; meanwhile           |  the pages that nobody has asked for are read too, and all are written (`step`)
+//!   it serves; meanwhile           |  the background reads the remaining pages, and all are written (`step`)
 //! ```
 //!
-//! So it serves when the log has been read, which takes as long as its bytes, not as its pages. A log that is too long to be
-//! kept in memory is applied in parts before, except for the last one.
+//! So the instance serves once the log has been read; that takes as long as its bytes, not as its pages. A log that is
+//! too long for memory is applied in parts first, except for the last part.
 //!
-//! What a page may look like, and what happens to it:
+//! The states of a page, and what recovery does:
 //!
 //! ```text
 //!  on disk                 in the log                 becomes
@@ -32,11 +32,11 @@
 //!
 //! Invariants:
 //!
-//! * The checkpoint stays where it is until all pages have their redo and are written; so a recovery that is interrupted
-//!   finds the same log again, with what was appended since behind it, and page LSNs keep it from doing things twice.
-//! * A damaged page of a table does not hold the checkpoint: its redo is kept in a file of its own (`store::aside`), the table
-//!   is refused, all else goes on. Of the system and the undo tablespace the pages that need redo are read before anything is
-//!   served: if one is damaged, the instance does not open.
+//! * The checkpoint stays until all pages have their redo and are written; so after an interrupted recovery the next
+//!   one finds the same log, with later records behind it, and page LSNs prevent applying a record twice.
+//! * A damaged page of a table does not hold the checkpoint: its redo is kept in a file of its own (`store::aside`),
+//!   the table is refused, all else goes on. The pages of the system and the undo tablespace that need redo are read
+//!   before the instance serves: if one is damaged, it does not open.
 //! * The log is synced before the first page is written: what was read from it may have been in the page cache only.
 
 use std::sync::Arc;
@@ -62,7 +62,7 @@ use crate::sync;
 use crate::tablespace::{Algorithm, Tablespaces, Transform, doublewrite};
 use crate::trash;
 
-/// What page recovery found and did.
+/// What the page part of recovery found and did.
 #[derive(Clone, Debug, Default)]
 pub struct PageRecovery {
     /// The instance was closed; there was nothing to do.
@@ -77,7 +77,7 @@ pub struct PageRecovery {
     pub torn_pages_detected: u64,
     /// Tablespaces whose deletion is in the log; their files are gone.
     pub dropped_spaces: Vec<SpaceId>,
-    /// Tablespaces that the log changes, and whose file is nowhere or cannot be opened.
+    /// Tablespaces that the log changes, and whose file is missing or cannot be opened.
     pub missing_spaces: Vec<SpaceId>,
     /// All tablespaces found in the data directory, with their path. Filled only after a crash.
     pub spaces: Vec<(SpaceId, String)>,
@@ -85,20 +85,20 @@ pub struct PageRecovery {
     pub annexes: Vec<Annex>,
 }
 
-/// Log that is kept in memory until its pages are read.
+/// The most bytes of log that are kept in memory until their pages are read.
 fn kept_bytes_max(config: &Config) -> usize {
     if cfg!(test) { 16 << 10 } else { config.pool_bytes.clamp(64 << 20, 1 << 30) as usize }
 }
 
-/// Threads that apply what is not kept, when threads are wanted at all.
+/// Threads that apply the parts of the log that are not kept, if the configuration allows threads.
 const WORKERS: usize = 4;
 
-/// Pages that a thread goes through at once.
+/// Pages that a thread applies at once.
 const STEP_PAGES: usize = 32;
 
 /// Opens the instance in `disk`: locks the directory, restores torn pages, reads the redo log. When it returns, every page
 /// that is read from the pool is as it was at the end of the log. No threads are started yet (`Store::start_threads`);
-/// [`step`] does what is left.
+/// [`step`] applies the rest.
 pub fn open(disk: Arc<dyn Disk>, config: Config) -> Result<(Arc<Store>, PageRecovery)> {
     let claim = store::claim(&*disk)?;
     let health = Arc::new(Health::default());
@@ -115,7 +115,7 @@ pub fn open(disk: Arc<dyn Disk>, config: Config) -> Result<(Arc<Store>, PageReco
     let mut found = scan(&log, checkpoint, first(), kept_bytes_max(&config), config.background_threads)?;
     let mut ends = set_aside.iter().flat_map(|aside| &aside.groups).map(|(_, end, _)| *end);
     if ends.any(|end| end > found.end) {
-        // Pages would get LSNs that are not in the log.
+        // Otherwise pages would get LSNs that are not in the log.
         return Err(Error::corrupt(format!("{} has redo of pages behind the end of the log", aside::FILE_NAME)));
     }
     let spaces = Arc::new(Tablespaces::new(disk.clone(), &config));
@@ -125,8 +125,8 @@ pub fn open(disk: Arc<dyn Disk>, config: Config) -> Result<(Arc<Store>, PageReco
         end_lsn: found.end,
         ..PageRecovery::default()
     };
-    // Also after a close that was killed between giving the log its name and syncing that: else a power loss could bring the
-    // old log back later, without what is about to be written to the new one.
+    // Also after a close that was killed between renaming the log and syncing the directory: otherwise a power loss
+    // could bring the old log back later, without the records about to be written to the new one.
     sync_names(&*disk)?;
     let mut closed = Closed::default();
     if !report.was_clean {
@@ -136,7 +136,7 @@ pub fn open(disk: Arc<dyn Disk>, config: Config) -> Result<(Arc<Store>, PageReco
         sync_written(&spaces, &found, &written)?;
     }
 
-    // A log of another size can only begin when nothing of the old one is needed.
+    // A log of another size can only begin when the old one is not needed.
     let newest_epoch = found.epoch.max(checkpoint.newest_epoch) + 1;
     let next = match report.was_clean {
         true => Checkpoint { lsn: found.end, epoch: newest_epoch, newest_epoch, clean: false, ..checkpoint },
@@ -163,7 +163,7 @@ pub fn open(disk: Arc<dyn Disk>, config: Config) -> Result<(Arc<Store>, PageReco
         report.pages = redo.page_count() as u64;
         store.pool().set_pending(Arc::new(redo), checkpoint.lsn)?;
         restore_sizes(&store, &found)?;
-        // Pages that were freed and not given back are among these.
+        // Pages that were freed and not punched are among these.
         for space in store.spaces().iter().filter(|space| found.touched.contains(&space.id())) {
             store.freed().survey(space.id(), space.pages(), found.end);
         }
@@ -202,8 +202,8 @@ pub fn tablespace_paths(disk: &dyn Disk) -> Result<Vec<String>> {
     Ok(paths)
 }
 
-/// Makes the names that are seen durable: a server that was killed may have left some that only the system knows of, and
-/// what has its name, or no longer has it, is not done once more.
+/// Makes the visible names durable: a killed server may have left some in memory only, and recovery does not repeat an
+/// operation whose result is visible.
 fn sync_names(disk: &dyn Disk) -> Result<()> {
     disk.sync_directory("").map_err(Error::io("sync a directory"))?;
     for entry in disk.list("").map_err(Error::io("list the data directory"))? {
@@ -217,7 +217,7 @@ fn sync_names(disk: &dyn Disk) -> Result<()> {
 /// Tablespaces that the log changes and that cannot be opened, with the reason.
 type Closed = FxHashMap<SpaceId, String>;
 
-/// Keeps the redo of tables that cannot be opened beside the log, so that the others go on without them.
+/// Puts the redo of tables that cannot be opened aside, so that the others go on without them.
 fn put_closed_aside(store: &Store, redo: &PendingRedo, closed: &Closed) -> Result<()> {
     if closed.is_empty() {
         return Ok(());
@@ -230,7 +230,7 @@ fn put_closed_aside(store: &Store, redo: &PendingRedo, closed: &Closed) -> Resul
     store.put_closed_aside(pages)
 }
 
-/// Makes the files what the log says, and opens them. Returns those that the log changes and that are left closed.
+/// Replays the log's file operations, and opens the files. Returns those that the log changes and that stay closed.
 fn restore_files(
     disk: &dyn Disk,
     spaces: &Tablespaces,
@@ -238,7 +238,7 @@ fn restore_files(
     found: &Scan,
     report: &mut PageRecovery,
 ) -> Result<Closed> {
-    // Which file is which: by its page 0, and for a file that did not get one by the names in the log.
+    // Identifies each file: by its page 0, and a file without a valid one by the names in the log.
     let mut paths: FxHashMap<SpaceId, String> = FxHashMap::default();
     let mut nameless = Vec::new();
     for path in tablespace_paths(disk)? {
@@ -261,7 +261,7 @@ fn restore_files(
     for path in nameless {
         let had_name = |space: &&SpaceId| found.files[space].names.contains(&path);
         let candidates = found.files.keys().filter(had_name).filter(|space| !paths.contains_key(space));
-        // Of several that had the name in turn, the newest one has it.
+        // Of several that had the name in turn, the newest one owns it.
         if let Some(&space) = candidates.max() {
             paths.insert(space, path);
         }
@@ -269,7 +269,7 @@ fn restore_files(
 
     for space in &found.deleted {
         if let Some(path) = paths.remove(space) {
-            // What is left of a large one is found by its name, once the instance is up.
+            // A large one is found by its name and truncated once the instance is up.
             trash::put_aside(disk, *space, &path, config.drop_slice_bytes)?;
         }
     }
@@ -299,7 +299,7 @@ fn restore_files(
         let key = found.files.get(&space).and_then(|history| history.key);
         match spaces.open(space, &path, transform, key, config) {
             Ok(_) => {}
-            // It can wait until somebody brings the key, or mends the file.
+            // It can wait until an operator provides the key, or repairs the file.
             Err(error @ (Error::KeyUnavailable(_) | Error::Corrupt { .. } | Error::Io { .. }))
                 if !aside::is_vital(space) =>
             {
@@ -340,13 +340,15 @@ fn is_first_page(disk: &dyn Disk, path: &str, config: &Config) -> Result<bool> {
         .map_err(Error::io("open a tablespace"))?;
     let mut page = vec![0; config.page_bytes];
     file.read_at(0, &mut page).map_err(Error::io("read a page"))?;
-    // The checksum leaves out the number in the page's header; it stands in the body again, once the file has been begun.
+    // The checksum leaves out the number in the page's header; the body repeats it, once the first page has been
+    // written.
     let id = header::page_id(&page);
     let number = get_u32(&page, layout::SPACE);
     Ok(header::verify(&page, id).is_ok() && (number == id.space.0 || number == 0))
 }
 
-/// Gives files the last name that the log knows. Only the final state counts: names may have gone round in between.
+/// Renames files to the last name that the log knows. Only the final state counts: names may have been swapped in
+/// between.
 fn restore_names(spaces: &Tablespaces, found: &Scan, paths: &mut FxHashMap<SpaceId, String>) -> Result<()> {
     let mut moves: Vec<(SpaceId, String)> = Vec::new();
     for (&space, path) in paths.iter() {
@@ -357,7 +359,7 @@ fn restore_names(spaces: &Tablespaces, found: &Scan, paths: &mut FxHashMap<Space
         }
     }
     moves.sort();
-    // First all out of the way, so that two files may have exchanged names.
+    // All to temporary names first, because two files may have exchanged names.
     for (space, name) in &moves {
         let aside = format!("{name}.{space}.ibd");
         ensure_directory(&**spaces.disk(), name)?;
@@ -381,10 +383,10 @@ fn ensure_directory(disk: &dyn Disk, path: &str) -> Result<()> {
     Ok(())
 }
 
-/// Pages looked at for how a file's pages are stored.
+/// Pages examined to find out how a file's pages are stored.
 const PROBED_PAGES: u64 = 16;
 
-/// How a tablespace's pages have been stored, so that those recovered are stored alike.
+/// How a tablespace's pages have been stored, so that recovered pages are stored alike.
 fn probe_transform(disk: &dyn Disk, path: &str, page_bytes: usize) -> Result<Transform> {
     let doing = "read a page";
     let file = disk
@@ -403,7 +405,7 @@ fn probe_transform(disk: &dyn Disk, path: &str, page_bytes: usize) -> Result<Tra
     Ok(Transform::NONE)
 }
 
-/// Puts pages back that a crash tore while they were written. Returns the tablespaces that were being written.
+/// Restores pages that a crash tore while they were written. Returns the tablespaces that were being written.
 fn restore_torn_pages(
     disk: &dyn Disk,
     spaces: &Tablespaces,
@@ -413,8 +415,8 @@ fn restore_torn_pages(
 ) -> Result<FxHashSet<SpaceId>> {
     let mut page = AlignedBuffer::new(config.page_bytes);
     let mut copies: Vec<_> = doublewrite::read_copies(disk, config)?.into_iter().collect();
-    // What had been written when the checkpoint was taken was durable in its place; the log could not bring an older copy up
-    // to date.
+    // What had been written when the checkpoint was taken was durable in its place; the log could not bring an older
+    // copy up to date.
     copies.retain(|(_, copy)| copy.complete_to >= checkpoint);
     copies.sort_by_key(|(id, _)| *id);
     let written = copies.iter().map(|(id, _)| id.space).collect();
@@ -428,7 +430,7 @@ fn restore_torn_pages(
                     space.restore(id.page, stored)?;
                     report.torn_pages_restored += 1;
                 }
-                // The log may still make the page anew. If not, it says that the page is damaged.
+                // The log may still make the page anew. If not, the page is found damaged later.
                 None => {
                     tracing::error!(
                         "page {id} of {} is torn, and innodb_doublewrite=DETECT_ONLY has no copy",
@@ -443,10 +445,10 @@ fn restore_torn_pages(
     Ok(written)
 }
 
-/// Makes durable what the server that is gone had written. A page that reads whole and new may be so only in the page
-/// cache of a system that outlived the server: recovery finds nothing to do for it and would move the checkpoint behind
-/// its changes, and the copies in the doublewrite files are overwritten from here on. With the power gone later, it would
-/// be torn, or old. `written`: tablespaces with pages that were written without a change in the log.
+/// Makes the previous server's writes durable. A page that reads whole and new may be so only in the page cache of a
+/// system that outlived the server: recovery finds nothing to do for it and would move the checkpoint past its changes,
+/// and the copies in the doublewrite files are overwritten from here on. After a power loss the page would be torn, or
+/// old. `written`: tablespaces with pages that were written without a change in the log.
 fn sync_written(spaces: &Tablespaces, found: &Scan, written: &FxHashSet<SpaceId>) -> Result<()> {
     for space in spaces.all() {
         if found.touched.contains(&space.id()) || written.contains(&space.id()) {
@@ -456,7 +458,7 @@ fn sync_written(spaces: &Tablespaces, found: &Scan, written: &FxHashSet<SpaceId>
     Ok(())
 }
 
-/// Applies a log that is too long to be kept, in parts, up to the last part, which it returns.
+/// Applies a log that is too long for memory, in parts, up to the last part, which it returns.
 fn apply_log(
     store: &Store,
     checkpoint: Checkpoint,
@@ -497,7 +499,7 @@ fn while_pending(store: &Store) -> Result<()> {
     Ok(())
 }
 
-/// Applies redo to a few pages that nobody has asked for yet. False when nothing is left to do for this thread.
+/// Applies redo to a few pages that have not been read yet. False when nothing is left to do for this thread.
 pub fn step(store: &Store) -> Result<bool> {
     if !store.pool().has_pending() {
         return Ok(false);
@@ -541,8 +543,8 @@ fn is_lost(store: &Store, page: PageId) -> Result<bool> {
     Ok(header::is_zero(&store.read(page)?) && !segment::is_free(store, page)?)
 }
 
-/// Reads the pages without which there is no instance: if one is damaged, it does not open. They are few, for most pages of
-/// undo logs are made anew in the log.
+/// Reads the pages that every instance needs: if one is damaged, the instance does not open. They are few, because most
+/// pages of undo logs are made anew in the log.
 fn read_vital(store: &Store) -> Result<()> {
     let Some(redo) = store.pool().pending_redo() else { return Ok(()) };
     for page in redo.pages().filter(|page| aside::is_vital(page.space) && !redo.makes_anew(*page)) {
@@ -553,7 +555,7 @@ fn read_vital(store: &Store) -> Result<()> {
     Ok(())
 }
 
-/// A page that cannot be read: its redo is kept beside the log.
+/// Handles a page that cannot be read: its redo is put aside.
 fn leave_out(store: &Store, page: PageId, why: &str) -> Result<()> {
     let Some(redo) = store.pool().pending_redo() else { return Ok(()) };
     store.put_aside(redo.take_out(page, why))?;
@@ -561,8 +563,8 @@ fn leave_out(store: &Store, page: PageId, why: &str) -> Result<()> {
     Ok(())
 }
 
-/// Makes files as long as their page 0 says: extending is logged there before it is durable. A tablespace that the log
-/// does not touch has not grown; it may not even have been begun.
+/// Extends files to the size on their page 0: extending is logged there before it is durable. A tablespace that the log
+/// does not touch has not grown; its page 0 may not even have been written.
 fn restore_sizes(store: &Store, found: &Scan) -> Result<()> {
     for space in store.spaces().iter().filter(|space| found.touched.contains(&space.id())) {
         let page = PageId::new(space.id(), layout::HEADER_PAGE);
@@ -577,7 +579,7 @@ fn restore_sizes(store: &Store, found: &Scan) -> Result<()> {
         };
         if size > space.pages() {
             space.extend(size)?;
-            // Its pages may have been written and synced already, so nobody else would do it.
+            // Its pages may have been written and synced already, so no other thread would do it.
             space.sync()?;
         }
     }

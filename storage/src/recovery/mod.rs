@@ -1,18 +1,18 @@
-//! Recovery: from whatever a stop left behind to an instance that serves.
+//! Recovery: opens an instance after any kind of stop.
 //!
 //! ```text
 //! 1 scan, apply   torn pages restored from the doublewrite files, redo read from the checkpoint on: every page that the
-//!                 pool gives is as it was when the log ends, changes of unfinished transactions included
+//!                 pool returns is as it was when the log ends, changes of unfinished transactions included
 //! 2 resolve       dictionary transactions rolled back -> descriptions loaded -> all other unfinished transactions active
 //!                 again, their tables held -> the DDL log executed
 //! ```
 //!
-//! Then the instance serves, and the background applies the redo of pages that nobody asks for. Whoever was open is rolled
-//! back there too, by `engine::rollbacks`; whoever is prepared waits for XA COMMIT or XA ROLLBACK in `engine::xa`. Both hold
-//! what they have written locked, by their ids in the rows.
-//! Locks of rows that they had only read, and of gaps, are gone, as in InnoDB.
+//! Then the instance serves, and the background applies the redo of the remaining pages. `engine::rollbacks` rolls back
+//! open transactions there too; prepared transactions wait for XA COMMIT or XA ROLLBACK in `engine::xa`. Both keep the
+//! rows that they have written locked, by their ids in the rows. Locks of rows that they had only read, and of gaps,
+//! are lost, as in InnoDB.
 //!
-//! What may be found, and what is done:
+//! What recovery may find, and what it does:
 //!
 //! | found                                          | done                                                     |
 //! |------------------------------------------------|----------------------------------------------------------|
@@ -29,7 +29,7 @@
 //! | page of a table that cannot be read            | the same, when it is met; its redo is kept aside         |
 //! | page of the system or the undo tablespace      | the instance does not open                               |
 //!
-//! Every step may be repeated: a crash during recovery is a crash like any other.
+//! Every step may be repeated: a crash during recovery is like any other crash.
 
 pub mod scan;
 
@@ -60,10 +60,10 @@ pub use apply::PageRecovery;
 /// The tablespace of undo logs, with MySQL 8's name.
 pub const UNDO_PATH: &str = "undo_001";
 
-/// In a directory into which a backup is being restored, until it is all there.
+/// The marker of a directory into which a backup is being restored, until it is complete.
 pub const INCOMPLETE_FILE_NAME: &str = "#restore.incomplete";
 
-/// An error if a restore into the directory did not end: half of an instance must not be taken for one.
+/// An error if a restore into the directory is incomplete: half of an instance must not be opened as one.
 pub fn refuse_incomplete(disk: &dyn Disk) -> Result<()> {
     if disk.exists(INCOMPLETE_FILE_NAME).map_err(Error::io("look into the data directory"))? {
         return Err(Error::corrupt("a restore into this directory did not end; empty it and restore again"));
@@ -75,15 +75,15 @@ pub fn refuse_incomplete(disk: &dyn Disk) -> Result<()> {
 #[derive(Clone, Debug, Default)]
 pub struct RecoveryReport {
     pub pages: PageRecovery,
-    /// Transactions that had not ended, and are rolled back in the background.
+    /// Transactions that were open, and are rolled back in the background.
     pub transactions_to_roll_back: u64,
-    /// DDL statements that had not ended, and were rolled back.
+    /// DDL statements that were open, and were rolled back.
     pub ddl_rolled_back: u64,
     /// Entries of the DDL log that were executed.
     pub ddl_actions: u64,
-    /// Transactions that are prepared, and wait.
+    /// Prepared transactions.
     pub transactions_prepared: u64,
-    /// What could not be brought up, with the reason.
+    /// What could not be recovered, with the reason.
     pub damaged: Vec<String>,
     pub duration: Duration,
 }
@@ -124,7 +124,7 @@ impl fmt::Display for RecoveryReport {
     }
 }
 
-/// A transaction that had not ended, active again.
+/// A transaction that was open, active again.
 pub struct Unfinished {
     pub trx: Transaction,
     /// The tables that it has changed.
@@ -132,11 +132,11 @@ pub struct Unfinished {
     pub prepared: bool,
     /// Changes that are not undone.
     pub records: u64,
-    /// One of its tables that cannot be read: it must not be rolled back as if that table were gone.
+    /// One of its tables cannot be read: it must not be rolled back as if that table were gone.
     pub unreadable: Option<String>,
 }
 
-/// The parts of an instance that is up.
+/// The parts of an open instance.
 pub struct Opened {
     pub store: Arc<Store>,
     pub undo: UndoSpace,
@@ -164,7 +164,7 @@ pub fn create(disk: Arc<dyn Disk>, config: &Config) -> Result<()> {
     store.close()
 }
 
-/// Opens an instance and brings it to where the last commit in the log left it.
+/// Opens an instance and brings it to the last commit in the log.
 pub fn open(disk: Arc<dyn Disk>, config: Config) -> Result<Opened> {
     let begin = disk.clock().now();
     let (store, pages) = apply::open(disk.clone(), config)?;

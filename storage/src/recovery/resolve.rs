@@ -1,4 +1,4 @@
-//! The second half of recovery: transactions and DDL statements that had not ended.
+//! The second half of recovery: transactions and DDL statements that were open.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,7 +21,7 @@ use crate::sync;
 use crate::transaction::{Isolation, Registry, Transaction};
 use crate::undo::{RecoveredLog, UndoSpace};
 
-/// Threads that open tables, when threads are wanted at all.
+/// Threads that open tables, if the configuration allows threads.
 const LOADERS: usize = 8;
 
 /// Opens a tablespace unless the first half had to.
@@ -55,7 +55,7 @@ pub fn resolve(store: Arc<Store>, pages: PageRecovery) -> Result<Opened> {
         .collect::<Result<Vec<_>>>()?;
     let dictionary = Dictionary::new(SystemRows::new(system));
 
-    // Everybody is active again before anybody looks at a row.
+    // All transactions are active again before any thread reads a row.
     let (ddl, others): (Vec<_>, Vec<_>) = unfinished.into_iter().partition(|log| log.dictionary);
     let ddl: Vec<_> = ddl.into_iter().map(|log| resume(log, &registry, &locks)).collect();
     let others: Vec<_> = others.into_iter().map(|log| (log.prepared, resume(log, &registry, &locks))).collect();
@@ -89,8 +89,8 @@ pub fn resolve(store: Arc<Store>, pages: PageRecovery) -> Result<Opened> {
     Ok(Opened { store, undo, locks, registry, purge_view, dictionary, unfinished, report })
 }
 
-/// Makes a transaction that had not ended active again under its old id: so the rows that it changed are locked, and seen
-/// by nobody.
+/// Makes an open transaction active again under its old id: so the rows that it changed are locked, and
+/// invisible to others.
 fn resume(log: RecoveredLog, registry: &Registry, locks: &LockTable) -> Transaction {
     let interrupt = Arc::new(Interrupt::new());
     let mut trx = Transaction::new(Isolation::RepeatableRead, interrupt, Duration::ZERO);
@@ -101,7 +101,7 @@ fn resume(log: RecoveredLog, registry: &Registry, locks: &LockTable) -> Transact
     trx
 }
 
-/// Keeps the tables that a transaction has changed as they are until it has ended.
+/// Protects the tables that a transaction has changed from DDL until it has ended.
 fn hold(
     context: &row::Context<'_>,
     dictionary: &Dictionary,
@@ -112,7 +112,7 @@ fn hold(
     let (records, tables) = context.undo.survey(context.store, &trx.undo)?;
     let mut metadata = MetadataHeld::default();
     for table in tables.iter().filter_map(|id| dictionary.by_id(*id)) {
-        // Nobody is there yet who could hold the lock.
+        // No other session exists yet that could hold the lock.
         let lock = dictionary.table_lock(&table.database, &table.name);
         metadata.share(&lock, TableUse::Write, &trx.interrupt, Duration::ZERO)?;
     }
@@ -129,7 +129,7 @@ fn roll_back(
     trx.end_rollback(context.store, context.undo, context.registry, context.locks)
 }
 
-/// Fills the cache from the system tables, and opens the files of all tables. Answers those that cannot be read.
+/// Fills the cache from the system tables, and opens the files of all tables. Returns those that cannot be read.
 fn load(
     context: &row::Context<'_>,
     dictionary: &Dictionary,
@@ -145,7 +145,7 @@ fn load(
         dictionary.put_database(database);
     }
     let config = context.store.config();
-    // A DDL statement that had not ended may have left a file under another name.
+    // An unfinished DDL statement may have left a file under another name.
     let paths: FxHashMap<SpaceId, &str> = report.pages.spaces.iter().map(|(id, path)| (*id, path.as_str())).collect();
     let open = |table: &Arc<schema::Table>| {
         if dictionary.database(&table.database).is_none() {
@@ -157,7 +157,7 @@ fn load(
         open_space(context.store, table.space, path, transform)?;
         row::Table::open(context.store, table.clone())
     };
-    // Opening a table reads its roots: of many tables, several at a time.
+    // Opening a table reads its roots: many tables are opened in parallel.
     let tables: Vec<_> = contents.tables.into_iter().map(Arc::new).collect();
     let workers = if config.background_threads { LOADERS } else { 1 };
     let shares: Vec<_> = tables.chunks(tables.len().div_ceil(workers).max(1)).collect();
@@ -183,7 +183,7 @@ fn load(
     Ok(unreadable)
 }
 
-/// Looks whether the pages whose redo was put aside can be read now. If not, their tables are left out again.
+/// Checks whether the pages whose redo was put aside can be read now. If not, their tables are left out again.
 fn look_aside(
     store: &Store,
     dictionary: &Dictionary,
@@ -224,7 +224,7 @@ fn look_aside(
     store.forget_aside(&over)
 }
 
-/// Sorts and backups that a crash interrupted have left their files.
+/// Removes the files of sorts and backups that a crash interrupted.
 fn remove_leftovers(store: &Store) -> Result<()> {
     let disk = store.disk();
     for entry in disk.list("").map_err(Error::io("list the data directory"))? {

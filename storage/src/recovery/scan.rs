@@ -1,4 +1,4 @@
-//! The first look at the log after a crash: where it ends, and what became of files.
+//! The first pass over the log after a crash: where it ends, and what happened to files.
 //!
 //! Pages are not touched yet. Files come first because a page record names a tablespace by its number only: the log tells
 //! which tablespaces were created (their file may be missing), renamed (their file may have the old name) and deleted
@@ -51,10 +51,10 @@ pub struct Annex {
     pub bytes: Vec<u8>,
 }
 
-/// Log that is handed over at once.
+/// Bytes of log that one thread hands to the other at once.
 const PIECE_BYTES: usize = 1 << 20;
 
-/// Pieces that wait for whoever takes them apart.
+/// Pieces that may wait for the decoding thread.
 const PIECES_AHEAD: usize = 4;
 
 /// Groups that have been read, and whose checksums are right.
@@ -78,7 +78,7 @@ fn read_piece(reader: &mut Reader<'_>) -> Result<Option<Piece>> {
 }
 
 /// Reads the log from a checkpoint to its end. Page records are kept if they take no more than `kept_bytes_max`. `threads`:
-/// one thread reads and verifies, another takes apart. `first`: redo from before the log.
+/// one thread reads and verifies, another decodes. `first`: redo from before the log.
 pub fn scan(
     file: &LogFile,
     checkpoint: Checkpoint,
@@ -92,7 +92,7 @@ pub fn scan(
         std::thread::scope(|scope| {
             let (sender, pieces) = std::sync::mpsc::sync_channel(PIECES_AHEAD);
             scope.spawn(move || {
-                // Ends with the log, or when nobody takes the pieces any more.
+                // Ends with the log, or when the decoding thread takes no more pieces.
                 while let Some(piece) = read_piece(&mut reader).transpose()
                     && sender.send(piece).is_ok()
                 {}
@@ -110,13 +110,13 @@ pub fn scan(
     Ok(scan)
 }
 
-/// Goes through a group's records, each with the number of bytes from its first one to the end of the group.
+/// Visits a group's records, each with the number of bytes from its first one to the end of the group.
 pub fn for_each_record(group: &Group<'_>, mut visit: impl FnMut(&Record<'_>, usize)) -> Result<()> {
     let mut records = group.records;
     let mut previous = None;
     while !records.is_empty() {
         let behind = records.len();
-        // The group's checksum is right, so this is a mistake of ours, or a log of another version.
+        // The group's checksum is right, so this is our own bug, or a log of another version.
         let record = Record::decode(&mut records, &mut previous)
             .map_err(|cause| Error::corrupt(format!("the redo log at {}: {cause}", group.start)))?;
         visit(&record, behind);

@@ -1,8 +1,8 @@
-//! The part of the log that a backup needs and the ring has no room for any more.
+//! Keeps the log that a backup needs when the ring has no room for it any more.
 //!
 //! A backup copies the tablespaces while they change, and needs the log from the checkpoint at which it began to its own
-//! end. The ring does not wait for it: whoever moves the checkpoint first takes the log that becomes free along, into a
-//! file of the archive's own. So writers never stall for a backup, and a short one makes no file at all.
+//! end. The ring does not wait for it: the thread that moves the checkpoint first copies the log that becomes free into
+//! a file of the archive. So writers never stall for a backup, and a short one needs no file at all.
 //!
 //! ```text
 //!        begin         spooled      checkpoint                    end
@@ -15,9 +15,9 @@
 //!
 //! * Nothing from `begin` on is freed before it is in the file.
 //! * A file that cannot be written (a full disk) ends the backup, not the server: the checkpoint moves on, and the next
-//!   read answers the error.
+//!   read returns the error.
 //!
-//! The file is worth nothing after a crash; the next start removes it.
+//! The file is useless after a crash; the next start removes it.
 
 use std::sync::Arc;
 
@@ -45,7 +45,7 @@ pub struct LogArchive {
 }
 
 impl LogArchive {
-    /// Of the log from `begin` on, which is all in the ring.
+    /// An archive of the log from `begin` on, which is all in the ring.
     pub fn new(disk: Arc<dyn Disk>, begin: Lsn) -> LogArchive {
         let base = block_of(begin);
         LogArchive { disk, base, spooled: base, file: None, failure: None }
@@ -87,7 +87,8 @@ impl LogArchive {
         self.disk.open(ARCHIVE_FILE_NAME, OpenMode::Create, Caching::Cached).map_err(Error::io(doing))
     }
 
-    /// Reads whole blocks from wherever they are. Returns the bytes that were read, which may be fewer than asked for.
+    /// Reads whole blocks from the file or the ring. Returns the bytes that were read, which may be fewer than
+    /// requested.
     pub fn read(&self, log: &LogFile, lsn: Lsn, blocks: &mut [u8]) -> Result<usize> {
         assert!(lsn == block_of(lsn) && lsn >= self.base, "the archive is read in blocks, from its begin on");
         if let Some(failure) = &self.failure {
@@ -106,7 +107,7 @@ impl LogArchive {
 
 impl Drop for LogArchive {
     fn drop(&mut self) {
-        // If it stays, the next start removes it.
+        // If removing fails, the next start removes it.
         if self.file.take().is_some() {
             let _ = self.disk.remove(ARCHIVE_FILE_NAME);
         }
@@ -132,7 +133,7 @@ mod tests {
         Redo::new(file, checkpoint, checkpoint.lsn, 16 << 10, Arc::new(Health::default())).unwrap()
     }
 
-    /// All log from the begin of the archive to the end of the log.
+    /// All log from the beginning of the archive to the end of the log.
     fn archived(redo: &Redo, begin: Lsn) -> Vec<u8> {
         let mut log = Vec::new();
         let mut chunk = AlignedBuffer::new(3 * BLOCK_BYTES);
@@ -158,7 +159,7 @@ mod tests {
         append(&mut random);
         let begin = redo.begin_archive(Arc::new(disk.clone())).unwrap();
         let mut records = Vec::new();
-        // What was logged behind the checkpoint before the archive began is part of it.
+        // Log behind the checkpoint from before the archive began is part of it.
         let before = redo.end().since(begin.lsn) as usize;
         for _ in 0..400 {
             records.push(append(&mut random));

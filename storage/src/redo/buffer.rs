@@ -1,4 +1,4 @@
-//! Groups in memory, between commit and disk.
+//! Groups in memory that are not on disk yet.
 //!
 //! There are two buffers: one is appended to, the other is being written. They change roles at the beginning of each write
 //! cycle, so that appending and writing do not wait for each other:
@@ -64,7 +64,7 @@ impl LogBuffer {
         self.used += bytes.len();
     }
 
-    /// Begins anew where `previous` ends: with the part of its last block that is filled already.
+    /// Restarts the buffer where `previous` ends, with the filled part of its last block.
     pub fn follow(&mut self, previous: &LogBuffer) {
         let kept = previous.used % BLOCK_BYTES;
         self.base = previous.base + (previous.used - kept) as u64;
@@ -72,7 +72,7 @@ impl LogBuffer {
         self.used = kept;
     }
 
-    /// Begins anew at any LSN, behind what the log has in its block: recovery may want it once more.
+    /// Restarts the buffer at any LSN, behind the log that is already in its block: recovery may read it again.
     pub fn begin(&mut self, lsn: Lsn, file: &LogFile) -> Result<()> {
         let kept = (lsn.0 % BLOCK_BYTES as u64) as usize;
         self.base = Lsn(lsn.0 - kept as u64);

@@ -8,7 +8,7 @@
 //!  16384         ring of `capacity` bytes: LSN l is at l modulo capacity
 //! ```
 //!
-//! Checkpoints go to the two slots in turn, so that one is whole at any time; the larger number counts.
+//! Checkpoints alternate between the two slots, so that one is whole at any time; the larger number counts.
 
 use std::sync::Arc;
 
@@ -21,17 +21,17 @@ use crate::io::{AlignedBuffer, Caching, Disk, File, OpenMode};
 
 /// Name of the log in the data directory.
 pub const FILE_NAME: &str = "glassine.redo";
-/// Where a log of a new size is built, before it takes the name.
+/// Name under which a log of a new size is built, before it is renamed.
 const NEW_FILE_NAME: &str = "glassine.redo.new";
 
-/// What the log is written in: the unit of direct I/O.
+/// The unit in which the log is written, for direct I/O.
 pub const BLOCK_BYTES: usize = 4096;
 
 const MAGIC: [u8; 8] = *b"GLASSLOG";
 const VERSION: u32 = 1;
 const SLOTS: u64 = BLOCK_BYTES as u64;
 const RING: u64 = 4 * BLOCK_BYTES as u64;
-/// LSN of the first group of an instance.
+/// LSN of an instance's first group.
 const FIRST_LSN: Lsn = Lsn(8192);
 /// The smallest ring that leaves room for a few large groups.
 pub const CAPACITY_MIN: u64 = 256 << 10;
@@ -42,9 +42,9 @@ pub struct Checkpoint {
     pub number: u64,
     /// All changes before this LSN are in the tablespaces.
     pub lsn: Lsn,
-    /// Groups of older epochs do not count.
+    /// Groups of older epochs are ignored.
     pub epoch: u32,
-    /// That of the life which wrote this. It may not have come to write a group.
+    /// The epoch of the server run that wrote this checkpoint. It may have written no group.
     pub newest_epoch: u32,
     /// The instance was closed: there is nothing behind `lsn`.
     pub clean: bool,
@@ -53,8 +53,8 @@ pub struct Checkpoint {
 /// The ring file.
 pub struct LogFile {
     file: Arc<dyn File>,
-    /// The same file, opened once more: for the checkpoints, whose syncs neither wait for those of the log nor take an error
-    /// that the kernel reports once per open file.
+    /// The same file, opened once more: for the checkpoints, whose syncs must not wait for those of the log, nor
+    /// consume an error that the kernel reports once per open file.
     slots: Arc<dyn File>,
     capacity: u64,
 }
@@ -62,7 +62,7 @@ pub struct LogFile {
 fn caching(config: &Config) -> Caching {
     match config.flush_method {
         FlushMethod::Fsync => Caching::Cached,
-        // The page cache has large folios by now: rewriting a block of 4K through it writes many times as much.
+        // The page cache has large folios by now: rewriting a 4K block through it writes many times as much.
         FlushMethod::ODirect | FlushMethod::AllODirect => Caching::Direct,
     }
 }
@@ -75,7 +75,7 @@ fn u64_at(block: &[u8], at: usize) -> u64 {
     u64::from_be_bytes(block[at..at + 8].try_into().expect("8 bytes"))
 }
 
-/// Reads and verifies the header block; tells the instance's page size.
+/// Reads and verifies the header block; returns the instance's page size.
 fn read_header(file: &dyn File, block: &mut AlignedBuffer) -> Result<usize> {
     file.read_at(0, block).map_err(Error::io("read the redo log"))?;
     if block[..8] != MAGIC || crc32c(&block[..24]) != u32_at(block, 24) {
@@ -97,18 +97,18 @@ impl LogFile {
         LogFile::build(disk, config, checkpoint)
     }
 
-    /// Replaces the log by an empty one of the configured size. All changes are in the tablespaces.
+    /// Replaces the log by an empty one of the configured size. The tablespaces have all changes.
     pub fn resize(disk: &dyn Disk, config: &Config, checkpoint: Checkpoint) -> Result<()> {
         LogFile::build(disk, config, checkpoint)
     }
 
-    /// Writes a whole new log under another name, and gives it the name when it is durable.
+    /// Writes a whole new log under another name, and renames it when it is durable.
     fn build(disk: &dyn Disk, config: &Config, checkpoint: Checkpoint) -> Result<()> {
         LogFile::prepare(disk, config.page_bytes, capacity(config), caching(config), checkpoint)?;
         LogFile::publish(disk)
     }
 
-    /// Writes a log that is all zero behind its checkpoint, under another name: nobody takes it for the log yet.
+    /// Writes a log that is all zero behind its checkpoint, under another name: it is not the log yet.
     pub fn prepare(
         disk: &dyn Disk,
         page_bytes: usize,
@@ -143,14 +143,14 @@ impl LogFile {
         Ok(log)
     }
 
-    /// Gives a log that was prepared, and is durable, its name.
+    /// Renames a log that was prepared, and is durable, to its final name.
     pub fn publish(disk: &dyn Disk) -> Result<()> {
         let doing = "create the redo log";
         disk.rename(NEW_FILE_NAME, FILE_NAME).map_err(Error::io(doing))?;
         disk.sync_directory("").map_err(Error::io(doing))
     }
 
-    /// The page size that the instance was made with, for tools that are not told.
+    /// The page size of the instance, for tools that are not given it.
     pub fn page_bytes(disk: &dyn Disk) -> Result<usize> {
         let file = disk.open(FILE_NAME, OpenMode::Read, Caching::Cached).map_err(|cause| match cause.kind() {
             std::io::ErrorKind::NotFound => Error::NotFound(FILE_NAME.into()),
@@ -159,7 +159,7 @@ impl LogFile {
         read_header(&*file, &mut AlignedBuffer::new(BLOCK_BYTES))
     }
 
-    /// Opens the log and tells the newest checkpoint.
+    /// Opens the log and returns the newest checkpoint.
     pub fn open(disk: &dyn Disk, config: &Config) -> Result<(LogFile, Checkpoint)> {
         let file = disk.open(FILE_NAME, OpenMode::ReadWrite, caching(config)).map_err(|cause| match cause.kind() {
             std::io::ErrorKind::NotFound => Error::NotFound(FILE_NAME.into()),
@@ -201,7 +201,7 @@ impl LogFile {
         self.capacity
     }
 
-    /// Whether the configuration wants another size.
+    /// Whether the configured size differs.
     pub fn wants_resize(&self, config: &Config) -> bool {
         self.capacity != capacity(config)
     }

@@ -1,4 +1,4 @@
-//! The redo log: what was done to pages, durable before the pages are.
+//! The redo log: changes of pages, durable before the pages are.
 //!
 //! A mini-transaction's records are appended as one *group*; a group is in the log whole or not at all. An LSN is a
 //! position in the endless sequence of groups, in bytes; the file is a ring that holds the newest part of it.
@@ -17,19 +17,19 @@
 //!     12      n  records, see `format::redo`
 //! ```
 //!
-//! The end of the log is where no group is: the checksum covers the LSN, so what an earlier lap of the ring left behind
-//! does not pass. Nor does what an earlier life wrote behind a gap that a crash tore: the epoch never falls along the
-//! log, and each life's is larger. A life begins its groups where the whole ones of the last end, so the log of several
-//! lives that crashed one after the other is read as one.
+//! The log ends where no valid group follows: the checksum covers the LSN, so the remains of an earlier lap of the ring
+//! do not match. Neither do groups that an earlier server run wrote behind a gap torn by a crash: the epoch never falls
+//! along the log, and each run's is larger. A run begins its groups behind the last whole group of the previous one, so
+//! the log of several runs that crashed one after the other is read as one.
 //!
-//! [`buffer`] collects groups in memory, [`mod@file`] is the ring, [`writer`] brings the one to the other, in one write and
-//! one sync for all waiters (group commit), and [`reader`] walks the groups after a crash. While a backup runs, [`archive`]
-//! keeps what a checkpoint frees.
+//! [`buffer`] collects groups in memory, [`mod@file`] is the ring, [`writer`] writes the buffer to the ring, with one
+//! write and one sync for all waiters (group commit), and [`reader`] reads the groups after a crash. While a backup
+//! runs, [`archive`] keeps what a checkpoint frees.
 //!
 //! Invariants:
 //!
 //! * checkpoint <= flushed <= written <= end <= checkpoint + capacity.
-//! * Appending never waits for the disk: the appending thread holds page latches. Room is reserved before
+//! * Appending never waits for the disk: the appending thread holds page latches. Log space is reserved beforehand
 //!   ([`Redo::is_crowded`]).
 //! * The file is preallocated and written with zeros once, so that a sync writes no metadata.
 //!

@@ -1,4 +1,4 @@
-//! Walks the log after a crash.
+//! Reads the log's groups after a crash.
 
 use format::checksum::crc32c;
 use format::ids::Lsn;
@@ -33,7 +33,7 @@ pub struct Reader<'f> {
 }
 
 impl<'f> Reader<'f> {
-    /// `epoch` is that of the checkpoint's life: older groups do not count.
+    /// `epoch` is that of the checkpoint: older groups are ignored.
     pub fn new(file: &'f LogFile, from: Lsn, epoch: u32) -> Reader<'f> {
         let base = Lsn(from.0 - from.0 % BLOCK_BYTES as u64);
         Reader { file, from, next: from, epoch, base, buffer: AlignedBuffer::new(CHUNK_BYTES), filled: 0 }
@@ -78,7 +78,7 @@ impl<'f> Reader<'f> {
         &self.buffer[offset + from..offset + to]
     }
 
-    /// Reads until `count` bytes behind the position are in memory. False if the log cannot have so many.
+    /// Reads until `count` bytes behind the position are in memory. False if the log has fewer.
     fn fill(&mut self, count: usize) -> Result<bool> {
         let end = self.next + count as u64;
         if end.since(self.from) > self.file.capacity() {
@@ -87,7 +87,7 @@ impl<'f> Reader<'f> {
         if end <= self.base + self.filled as u64 {
             return Ok(true);
         }
-        // Drop the blocks before the position, and read on behind what is there.
+        // Drop the blocks before the position, and append the following ones.
         let dropped = (self.next.since(self.base) as usize / BLOCK_BYTES * BLOCK_BYTES).min(self.filled);
         self.buffer.copy_within(dropped..self.filled, 0);
         self.base += dropped as u64;

@@ -1,8 +1,8 @@
 //! The running log: append, write, flush.
 //!
-//! Appending copies a group into the buffer under one short mutex, which is also where LSNs are born and where a page
-//! that becomes dirty enters the flush list (the closure of [`Redo::append`]): so the flush list is in LSN order, and
-//! a thread that holds the mutex sees pages and log agree.
+//! Appending copies a group into the buffer under one short mutex. Under the same mutex LSNs are assigned and a page
+//! that becomes dirty enters the flush list (the closure of [`Redo::append`]): so the flush list is in LSN order, and a
+//! thread that holds the mutex sees pages and log agree.
 //!
 //! Group commit: writing proceeds in cycles. One of the threads that wait for an LSN becomes the leader of a cycle: it takes
 //! the whole buffer, writes and syncs it, and wakes the threads whose groups were in it. Threads that appended after the
@@ -16,15 +16,15 @@
 //!   C:        append -- wait ........................................... done
 //! ```
 //!
-//! So a group of commits is what comes while the cycle before is under way. No thread is made to wait for a larger group: a
-//! client whose commit waits cannot send its next statement, and there is little to save (docs/benchmarks.md).
+//! So a group commit contains the commits that arrive during the previous cycle. No thread is delayed for a larger
+//! group: a client whose commit waits cannot send its next statement, and there is little to save (docs/benchmarks.md).
 //!
 //! At most two cycles have waiters, the current one and the next. Each has a condition variable: that of cycle n is
-//! `cycle_ends[n % 2]`. Being woken promises nothing; a thread that wakes looks whether the log is far enough, whether the
-//! instance is poisoned, and whether a cycle has a leader.
+//! `cycle_ends[n % 2]`. A wake-up promises nothing; a thread that wakes checks whether the log is far enough, whether
+//! the instance is poisoned, and whether a cycle has a leader.
 //!
-//! Poisoning wakes all waiters of both cycles (`gate::Waiters`), whether a leader is at work or not; a
-//! leader that panics poisons. So no thread waits here for a log that will never be written.
+//! Poisoning wakes all waiters of both cycles (`gate::Waiters`), whether a leader is active or not; a leader that
+//! panics poisons. So no thread waits here for a log that will never be written.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -63,8 +63,8 @@ pub struct Redo {
     cycle: Mutex<Cycle>,
     /// Signalled when a cycle ends: that of cycle n is at n % 2.
     cycle_ends: [Condvar; 2],
-    /// How far the cycle under way will get. Set together with taking the buffer, so that it is exact for every thread that
-    /// has appended.
+    /// The LSN that the current cycle will reach. Set together with taking the buffer, so that it is exact for every
+    /// thread that has appended.
     cycle_until: AtomicU64,
     file: LogFile,
     checkpoint: Mutex<Freed>,
@@ -77,14 +77,14 @@ pub struct Redo {
     pub counters: LogCounters,
 }
 
-/// How far the log has been freed, and the archive that takes what is freed next.
+/// How far the log has been freed, and the archive that copies what is freed next.
 struct Freed {
     checkpoint: Checkpoint,
     /// A backup of the running instance.
     archive: Option<LogArchive>,
 }
 
-/// The write cycle under way, or the next one if there is none.
+/// The current write cycle, or the next one if there is none.
 struct Cycle {
     number: usize,
     has_leader: bool,
@@ -92,7 +92,7 @@ struct Cycle {
     spare: Option<LogBuffer>,
 }
 
-/// The leader of a cycle. Dropped, it ends the cycle, also when the leader panics.
+/// The leader of a cycle. Its drop ends the cycle, also when the leader panics.
 struct Leader<'r> {
     redo: &'r Redo,
     spare: Option<LogBuffer>,
@@ -101,7 +101,7 @@ struct Leader<'r> {
 impl Drop for Leader<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            // What of the buffer has been written is unknown. This wakes everybody.
+            // It is unknown which part of the buffer has been written. This wakes all waiters.
             self.redo.health.poison(&"a panic while the redo log was written");
         }
         let mut cycle = self.redo.cycle.lock();
@@ -117,7 +117,7 @@ impl Drop for Leader<'_> {
 
 impl Waiters for Redo {
     fn wake_all(&self) {
-        // A waiter that looked at the health before it was poisoned is asleep, or holds the mutex.
+        // A waiter that checked the health before it was poisoned is asleep, or holds the mutex.
         drop(self.cycle.lock());
         self.cycle_ends.iter().for_each(Condvar::notify_all);
     }
@@ -156,8 +156,8 @@ impl Redo {
         })
     }
 
-    /// Appends a group. `entered` is called with the group's first LSN and the LSN behind it, before anybody can see the
-    /// new end of the log.
+    /// Appends a group. `entered` is called with the group's first LSN and the LSN behind it, before any other thread
+    /// can see the new end of the log.
     #[inline]
     pub fn append(&self, records: &[u8], entered: impl FnOnce(Lsn, Lsn)) -> (Lsn, Lsn) {
         assert!(!records.is_empty(), "an empty group would look like the end of the log");
@@ -175,8 +175,8 @@ impl Redo {
         let end = buffer.end();
         entered(start, end);
         self.end.store(end.0, Ordering::Release);
-        // Reservations make this impossible but for a group larger than the reserve. Writing it would overwrite what recovery
-        // needs, so writing has ended before any leader can take the buffer.
+        // Reservations exclude this, except for a group larger than the reserve. Writing it would overwrite what
+        // recovery needs, so writing ends before any leader can take the buffer.
         let overflows = end.0 - self.checkpoint_lsn.load(Ordering::Relaxed) > self.file.capacity()
             && self.health.stop_writing(&"the redo log is too small for what was changed at once");
         drop(buffer);
@@ -221,20 +221,20 @@ impl Redo {
         self.end.load(Ordering::Relaxed).saturating_sub(self.checkpoint_lsn.load(Ordering::Relaxed))
     }
 
-    /// Whether mini-transactions must not begin: an eighth of the ring is kept for those under way.
+    /// Whether mini-transactions must not begin: an eighth of the ring is kept for those already begun.
     #[inline]
     pub fn is_crowded(&self) -> bool {
         self.age() > self.file.capacity() / 8 * 7
     }
 
-    /// Whether statements should not change more, if that cannot be written: what they did may have to be undone, and that
-    /// is logged, too.
+    /// Whether statements should change no more rows while dirty pages cannot be written: their changes may have to be
+    /// undone, and the undo is logged, too.
     #[inline]
     pub fn is_filling(&self) -> bool {
         self.age() > self.file.capacity() / 8 * 5
     }
 
-    /// Whether so much waits in memory that it should be written before more comes.
+    /// Whether so much log waits in memory that it should be written before more is appended.
     #[inline]
     pub fn is_behind(&self) -> bool {
         self.end.load(Ordering::Relaxed).saturating_sub(self.written.load(Ordering::Relaxed)) > self.buffer_bytes as u64
@@ -264,7 +264,7 @@ impl Redo {
         let mut waited_at: Option<&Condvar> = None;
         loop {
             if mark.load(Ordering::Acquire) >= lsn.0 {
-                // This thread may have been woken to lead, and does not need to: then another one has to.
+                // This thread may have been woken to lead, and has no need to: then it wakes another one to lead.
                 if let Some(waiters) = waited_at
                     && !cycle.has_leader
                 {
@@ -272,7 +272,7 @@ impl Redo {
                 }
                 return Ok(());
             }
-            // Poisoning has woken all the others as well.
+            // Poisoning has woken all other waiters as well.
             self.health.check()?;
             if !cycle.has_leader {
                 break;
@@ -283,19 +283,19 @@ impl Redo {
             ends.wait(&mut cycle);
         }
         cycle.has_leader = true;
-        // Until the buffer is taken, whatever has been appended will be in it.
+        // Until the buffer is taken, everything appended will be part of it.
         self.cycle_until.store(u64::MAX, Ordering::Release);
         let mut leader = Leader { redo: self, spare: cycle.spare.take() };
         drop(cycle);
         let result = self.write_out(leader.spare.as_mut().expect("the leader has the spare buffer"), durably);
         if let Err(error) = &result {
-            // A full device is no ordinary error here: the log is preallocated, and what was not written is in doubt.
+            // A full device is no ordinary error here: the log is preallocated, and the unwritten part is in doubt.
             self.health.poison(error);
         }
         result
     }
 
-    /// Writes what is in the buffer. Only the leader is here.
+    /// Writes the buffer. Only the leader calls this.
     fn write_out(&self, spare: &mut LogBuffer, durably: bool) -> Result<()> {
         let end = {
             let mut active = self.append.lock();
@@ -309,7 +309,7 @@ impl Redo {
         };
         // The buffer may end with a group that must not be written.
         self.health.check()?;
-        // From here on `spare` is what was active.
+        // From here on `spare` is the previously active buffer.
         if end.0 > self.written.load(Ordering::Relaxed) {
             let base = spare.base();
             let blocks = spare.blocks();
@@ -339,7 +339,7 @@ impl Redo {
         if let Some(archive) = &mut freed.archive {
             archive.take_along(&self.file, lsn);
         }
-        // As long as recovery would read groups of an earlier life, they count.
+        // As long as recovery would read groups of an earlier epoch, they count.
         let epoch = if lsn < self.begin { known.epoch } else { self.epoch };
         let next = Checkpoint { number: known.number + 1, lsn, epoch, newest_epoch: self.epoch, clean };
         self.file.write_checkpoint(next)?;
@@ -349,7 +349,7 @@ impl Redo {
         Ok(())
     }
 
-    /// Begins this life of the log, durably: the next one will know that it was there.
+    /// Durably records the epoch of this run in a checkpoint, so that the next run uses a larger one.
     pub fn begin_epoch(&self) -> Result<()> {
         let mut freed = self.checkpoint.lock();
         let next = Checkpoint { number: freed.checkpoint.number + 1, clean: false, ..freed.checkpoint };
@@ -363,8 +363,8 @@ impl Redo {
         self.checkpoint.lock().checkpoint
     }
 
-    /// From here on no log is freed that an archive does not have; returns the checkpoint from which it has everything.
-    /// One at a time.
+    /// From here on no log is freed before an archive has copied it; returns the checkpoint at which the archive
+    /// begins. One at a time.
     pub fn begin_archive(&self, disk: Arc<dyn Disk>) -> Result<Checkpoint> {
         let mut freed = self.checkpoint.lock();
         if freed.archive.is_some() {
@@ -374,15 +374,15 @@ impl Redo {
         Ok(freed.checkpoint)
     }
 
-    /// Reads whole blocks of the log from a block boundary on, freed or not, as long as the archive runs. The bytes that
-    /// were read; the log up to their end has been flushed.
+    /// Reads whole blocks of the log from a block boundary on, freed or not, as long as the archive runs. Returns the
+    /// bytes read; the log up to their end has been flushed.
     pub fn read_archived(&self, lsn: Lsn, blocks: &mut [u8]) -> Result<usize> {
         let freed = self.checkpoint.lock();
         let archive = freed.archive.as_ref().expect("an archive is read between its begin and its end");
         archive.read(&self.file, lsn, blocks)
     }
 
-    /// Lets the archive go; its file is removed.
+    /// Ends the archive; its file is removed.
     pub fn end_archive(&self) {
         let archive = self.checkpoint.lock().archive.take();
         drop(archive);
@@ -410,7 +410,7 @@ mod tests {
         redo
     }
 
-    /// Appends a group on a thread of its own and waits for it to be durable; tells how that ended.
+    /// Appends a group on a thread of its own and waits for it to be durable; returns the result.
     fn commit(redo: &Arc<Redo>, ended: &mpsc::Sender<Result<()>>) {
         let (redo, ended) = (redo.clone(), ended.clone());
         std::thread::spawn(move || {
@@ -427,7 +427,7 @@ mod tests {
         let redo = open(&disk, &health);
         let (send, ended) = mpsc::channel();
         disk.set_faults(|faults| faults.hold_syncs = true);
-        // One leads, and its sync takes long; three come too late for it.
+        // One thread leads, and its sync takes long; three come too late for its cycle.
         for _ in 0..4 {
             commit(&redo, &send);
         }

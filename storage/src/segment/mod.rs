@@ -14,6 +14,7 @@
 //! [`space`] allocates extents and single pages, [`inode`] distributes them within a segment, [`crate::list`] links the
 //! extents' descriptors, [`survey`] reads it all back for the checker, [`release`] returns the blocks of freed pages to
 //! the filesystem, [`shrink`] truncates the free end of a file.
+//!
 //! Invariants:
 //!
 //! * A thread that reads or changes any of this has latched page 0 of the tablespace exclusively: that is the

@@ -1,4 +1,4 @@
-//! The clock of the simulated world: it moves a little each time somebody looks at it, and as its owner wants.
+//! The clock of the simulated world: it advances a little at each reading, and as its owner sets it.
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
@@ -8,14 +8,14 @@ use crate::io::Clock;
 /// The simulated world begins on 2024-01-01.
 const BEGIN: Duration = Duration::from_secs(1_704_067_200);
 
-/// Microseconds between two looks.
+/// Microseconds between two readings.
 const TICK: u64 = 10;
 
 pub struct SimClock {
     micros: AtomicU64,
-    /// Looks at which no time passes: a virtual machine that is held.
+    /// Readings at which no time passes: a virtual machine that is paused.
     stalled: AtomicU64,
-    /// What somebody has set the wall clock to, against the time that has passed.
+    /// The offset of the wall clock from the time that has passed.
     wall_offset_seconds: AtomicI64,
 }
 

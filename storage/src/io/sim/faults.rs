@@ -1,25 +1,25 @@
-//! What goes wrong on a simulated disk, and when.
+//! The faults of a simulated disk, and when they happen.
 
-/// Counts begin at 1 with the disk (`SimDisk::changes` and its likes tell where they stand); a part of 256 is a
-/// probability.
+/// Counts begin at 1 with the disk (`SimDisk::changes` and its likes return the current ones); shares of 256 are
+/// probabilities.
 #[derive(Clone, Debug)]
 pub struct Faults {
-    /// The disk is gone from this change (a write, sync, punch, name) on: it fails, and so does everything after it.
+    /// The disk dies at this change (a write, sync, punch, name): it fails, and so does everything after it.
     pub crash_at: Option<u64>,
-    /// This sync of a file fails once, and what it was to make durable never will be.
+    /// This sync of a file fails once, and a part of what it covered never becomes durable.
     pub failing_sync: Option<u64>,
     /// This read of a file fails once.
     pub failing_read: Option<u64>,
     /// This write to a file fails once, and a part of it may have been done.
     pub failing_write: Option<u64>,
-    /// Syncs do not come back as long as this is set: for tests of what happens meanwhile.
+    /// Syncs block as long as this is set: for tests of what happens meanwhile.
     pub hold_syncs: bool,
-    /// The thread that makes this read, or this write, panics: for tests of what others do then.
+    /// The thread that makes this read, or this write, panics: for tests of how other threads react.
     pub panicking_read: Option<u64>,
     pub panicking_write: Option<u64>,
-    /// Punching fails from this punch on: what worked in the morning need not in the evening.
+    /// Punching fails from this punch on, though it worked before.
     pub failing_punch: Option<u64>,
-    /// The next write of at least a page's length to this file goes to another place in it, and nobody is told.
+    /// The next write of at least a page's length to this file goes to another place in it, and reports success.
     pub misdirected: Option<String>,
     /// How many reads and writes transfer only a part.
     pub short_of_256: u8,
@@ -27,12 +27,12 @@ pub struct Faults {
     pub interrupted_of_256: u8,
     /// How many calls take seconds.
     pub slow_of_256: u8,
-    /// How many calls find the wall clock set anew, or the other one standing still.
+    /// How many calls find the wall clock set anew, or the monotonic one standing still.
     pub clock_of_256: u8,
-    /// Blocks on the device in all.
+    /// Blocks on the device in total.
     pub capacity_blocks: Option<u64>,
 
-    // What the device is like; it stays so over a crash.
+    // The device's properties; a crash does not change them.
     /// Writes are torn at this unit: 512 or 4096.
     pub sector_bytes: usize,
     /// Punching a hole is not supported.
@@ -66,7 +66,7 @@ impl Default for Faults {
 }
 
 impl Faults {
-    /// Only what the device is like.
+    /// Only the device's properties.
     pub fn of_device(&self) -> Faults {
         Faults {
             sector_bytes: self.sector_bytes,

@@ -9,10 +9,10 @@ use super::image::Change;
 use super::{SimDisk, broken, gone};
 use crate::io::{Caching, File, FileFacts, OpenMode, Punching};
 
-/// What direct I/O wants memory aligned to, on any device.
+/// The memory alignment that direct I/O requires, on any device.
 const MEMORY_ALIGNMENT: usize = 512;
 
-/// Shorter writes are not misdirected: they are no pages.
+/// Shorter writes are not misdirected: they are not pages.
 const MISDIRECTED_BYTES_MIN: usize = 512;
 
 pub struct SimFile {
@@ -33,7 +33,7 @@ impl SimFile {
         SimFile { disk, number, path: path.into(), writable, direct: caching == Caching::Direct }
     }
 
-    /// The unit of direct I/O. Refuses what Linux would.
+    /// The unit of direct I/O. Refuses what Linux would refuse.
     fn unit(&self, state: &super::State, offset: u64, bytes: &[u8]) -> io::Result<usize> {
         if !self.direct {
             return Ok(1);
@@ -92,7 +92,7 @@ impl File for SimFile {
             return Err(broken());
         }
         let count = state.transfer(bytes.len(), unit);
-        // What fits is written; the next call is told that no more does.
+        // The part that fits is written; the next call fails with a full disk.
         let fitting = state.fitting(self.number, offset, count as u64)? as usize / unit * unit;
         if fitting == 0 && count > 0 || fitting < count && state.facts.copy_on_write {
             return Err(super::no_space());
@@ -194,7 +194,7 @@ impl File for SimFile {
             state.see("punches failed");
             return Err(broken());
         }
-        // To split an extent needs room, too.
+        // Splitting an extent needs room, too.
         if state.free_blocks() == 0 && state.random.chance(4) {
             state.see("full disk for a punch");
             return Err(super::no_space());

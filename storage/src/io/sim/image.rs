@@ -48,7 +48,7 @@ impl Image {
         self.blocks.len()
     }
 
-    /// Of a range, how many bytes from its start on find room in `room` more blocks.
+    /// How many bytes of a range, from its start on, fit in `room` more blocks.
     pub fn fitting_bytes(&self, offset: u64, bytes: u64, room: u64, block_bytes: usize) -> u64 {
         let mut wanted = 0;
         for block in Image::block_range(offset, bytes, block_bytes) {
@@ -130,8 +130,8 @@ impl Image {
         self.bytes = self.bytes.max(offset + bytes.len() as u64);
     }
 
-    /// Some sectors of a write, as the seed wants: none, those before a point, those after it, or any. Returns how many
-    /// of how many.
+    /// Applies some sectors of a write, as the seed decides: none, those before a point, those after it, or any.
+    /// Returns how many of how many.
     pub fn apply_torn(
         &mut self,
         offset: u64,

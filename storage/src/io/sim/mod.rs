@@ -1,9 +1,9 @@
-//! A disk that lies: the worst that a real one may do between two syncs, from a seed.
+//! A simulated disk that does, from a seed, the worst that a real one may do between two syncs.
 //!
-//! Every file has two images. Writes change the *volatile* one, which is what reads see, and are remembered; a sync
-//! carries them over to the *durable* one. A crash keeps the durable image and, of each remembered write, whatever the
-//! seed says: all of it, nothing, some of its sectors, in any order with the others. Names of files live the same double
-//! life, except that they survive in order, as in a journal.
+//! Every file has two images. Writes change the *volatile* one, which reads see, and are remembered; a sync copies them
+//! to the *durable* one. A crash keeps the durable image and a random part of the remembered writes, as the seed
+//! decides: of each all, nothing, or some of its sectors, in any order with the others. Names of files have two states
+//! as well, except that they survive in order, as in a journal.
 //!
 //! ```text
 //!   write --> volatile ----------------> read
@@ -12,16 +12,16 @@
 //!   --------> durable  +  a random part of what was remembered  --> image of the next life
 //! ```
 //!
-//! [`faults`] lists what else goes wrong: calls that fail once or for ever, transfer a part, or take their time; a device
-//! that is full; writes that land elsewhere. What the device is like (its blocks, copy-on-write, untorn writes) is said
-//! by [`SimDisk::set_facts`], and it keeps to that. What happens at rest, between two lives, is done by name:
+//! [`faults`] lists the other faults: calls that fail once or for ever, transfer a part, or are slow; a device that is
+//! full; writes that land elsewhere. [`SimDisk::set_facts`] sets the device's properties (its blocks, copy-on-write,
+//! untorn writes), and the disk keeps to them. Damage at rest, between two runs, is done by name:
 //! [`SimDisk::flip`], [`SimDisk::misplace`], [`SimDisk::lose_file`], [`SimDisk::copy_file`].
 //!
 //! It is as strict as Linux: a file opened for direct I/O refuses what is not aligned, and an untorn write of the wrong
 //! length or place is refused.
 //!
-//! The same seed and the same calls give the same bytes. The disk does not know who calls, so it is only as
-//! deterministic as its single-threaded user. All faults that were really met are counted, see [`SimDisk::take_seen`].
+//! The same seed and the same calls give the same bytes. The disk does not know which thread calls, so it is only as
+//! deterministic as its single-threaded user. All faults that occurred are counted, see [`SimDisk::take_seen`].
 
 pub mod faults;
 
@@ -52,7 +52,7 @@ use crate::sync::{Mutex, Rank};
 /// Seconds that a slow call takes at most.
 const SLOW_SECONDS: u64 = 20;
 
-/// Looks at the clock that find it standing still.
+/// Readings of the clock that find it standing still.
 const STALL_LOOKS: u64 = 200;
 
 /// How far a wall clock may be set away from the time.
@@ -65,12 +65,12 @@ pub struct SimDisk {
     clock: Arc<SimClock>,
 }
 
-/// Which faults were met, and how often.
+/// Which faults occurred, and how often.
 pub type Seen = BTreeMap<&'static str, u64>;
 
 struct State {
     random: Random,
-    /// How often somebody asked for random bytes.
+    /// How often random bytes were requested.
     entropy: u64,
     faults: Faults,
     facts: FileFacts,
@@ -124,8 +124,8 @@ impl SimDisk {
         change(&mut self.state.lock().faults);
     }
 
-    /// What files say of themselves. A disk that says more than the block's size also keeps to it: untorn writes are not
-    /// torn, copy-on-write tears nothing at all, and where punching frees nothing it does not.
+    /// Sets the properties that files report. A disk that reports more than the block's size also keeps to it: untorn
+    /// writes are not torn, copy-on-write tears nothing at all, and where punching frees nothing it does not.
     pub fn set_facts(&self, change: impl FnOnce(&mut FileFacts)) {
         let mut state = self.state.lock();
         change(&mut state.facts);
@@ -168,12 +168,12 @@ impl SimDisk {
         self.state.lock().crashed
     }
 
-    /// The faults met since the last time, by name.
+    /// The faults that occurred since the last call, by name.
     pub fn take_seen(&self) -> Seen {
         std::mem::take(&mut self.state.lock().seen)
     }
 
-    /// What a new machine finds after the power went: a disk without faults. This disk is dead from here on.
+    /// The disk as a new machine finds it after a power loss, without faults. This disk is dead from here on.
     pub fn crash(&self) -> SimDisk {
         let mut state = self.state.lock();
         state.crashed = true;
@@ -199,7 +199,7 @@ impl SimDisk {
         for &number in names.files.values() {
             let file = &state.files[&number];
             let mut image = file.durable.clone();
-            // Whole crashes differ in character: in some nearly all reached the device, in some nearly nothing.
+            // Crashes differ: in some nearly all writes reached the device, in some nearly none.
             let kept_of_8 = random.below(9);
             let mut lost = false;
             for change in &file.pending {
@@ -257,14 +257,14 @@ impl SimDisk {
         state.files[number].volatile.written_blocks(state.block_bytes).collect()
     }
 
-    // What happens at rest
+    // Damage at rest
 
     /// Flips bits, in both images. False in a hole, where there are none.
     pub fn flip(&self, path: &str, offset: u64, mask: u8) -> bool {
         self.at_rest(path, |image, block_bytes| image.flip(offset, mask, block_bytes))
     }
 
-    /// Puts what lies at one place of a file to another one: a write that was misdirected, some time ago.
+    /// Copies the content of one place of a file to another one: a write that was misdirected earlier.
     pub fn misplace(&self, path: &str, from: u64, to: u64, bytes: usize) {
         self.at_rest(path, |image, block_bytes| {
             let mut content = vec![0; bytes];
@@ -273,7 +273,7 @@ impl SimDisk {
         });
     }
 
-    /// Makes a hole: a write that never happened.
+    /// Makes a hole: a write that never reached the device.
     pub fn erase(&self, path: &str, offset: u64, bytes: u64) {
         self.at_rest(path, |image, block_bytes| image.apply(&Change::Punch { offset, bytes }, block_bytes));
     }
@@ -287,14 +287,14 @@ impl SimDisk {
         change(&mut file.volatile, block_bytes)
     }
 
-    /// Takes a file's name away.
+    /// Removes a file's name.
     pub fn lose_file(&self, path: &str) {
         let mut state = self.state.lock();
         state.names.files.remove(path);
         state.durable_names.files.remove(path);
     }
 
-    /// Replaces a file by what another disk has under this name: somebody's old copy. False if there is none.
+    /// Replaces a file by what another disk has under this name: an old copy. False if there is none.
     pub fn copy_file(&self, other: &SimDisk, path: &str) -> bool {
         let copy = {
             let other = other.state.lock();
@@ -320,13 +320,13 @@ fn no_space() -> io::Error {
     io::ErrorKind::StorageFull.into()
 }
 
-/// What a device says that could not do it.
+/// The facts of a device without special capabilities.
 fn broken() -> io::Error {
     io::Error::other("simulated I/O error")
 }
 
 impl State {
-    /// A disk without content to which nothing has been done.
+    /// An empty disk on which nothing has happened.
     fn new(random: Random, facts: FileFacts, block_bytes: usize) -> State {
         State {
             random,
@@ -350,7 +350,7 @@ impl State {
         }
     }
 
-    /// A disk of the same kind without content.
+    /// An empty disk of the same kind.
     fn successor(&self, random: Random, seen: Seen) -> State {
         State {
             entropy: self.entropy,
@@ -369,12 +369,12 @@ impl State {
         *self.seen.entry(what).or_default() += 1;
     }
 
-    /// One of 256 calls, by a fault's share.
+    /// True for a fault's share of calls, in 256.
     fn happens(&mut self, of_256: u8) -> bool {
         of_256 > 0 && self.random.below(256) < u64::from(of_256)
     }
 
-    /// What may happen to any call that transfers data, before it does.
+    /// Faults that may happen to any call that transfers data, before it does.
     fn begin_transfer(&mut self, clock: &SimClock) -> io::Result<()> {
         self.alive()?;
         if self.happens(self.faults.slow_of_256) {
@@ -397,7 +397,7 @@ impl State {
         Ok(())
     }
 
-    /// How many of `bytes` are transferred at once. What copies on write takes a write as a whole: ZFS and btrfs put it
+    /// How many of `bytes` are transferred at once. A copy-on-write disk takes a write as a whole: ZFS and btrfs put it
     /// into one transaction.
     fn transfer(&mut self, bytes: usize, unit: usize) -> usize {
         if bytes > unit && !self.facts.copy_on_write && self.happens(self.faults.short_of_256) {
@@ -409,7 +409,7 @@ impl State {
         }
     }
 
-    /// Counts a change. On the change at which the disk dies, true: it has still an effect that may survive in part.
+    /// Counts a change. True on the change at which the disk dies: its effect may still survive in part.
     fn change(&mut self) -> io::Result<bool> {
         self.alive()?;
         self.changes += 1;
@@ -434,16 +434,16 @@ impl State {
     }
 
     fn used_blocks(&self) -> u64 {
-        // Files whose name is gone are only kept for a crash that brings the name back.
+        // Files whose name is removed are kept only for a crash that brings the name back.
         self.names.files.values().map(|number| self.files[number].volatile.block_count() as u64).sum()
     }
 
-    /// Blocks that are still free; plenty where nobody counts.
+    /// Blocks that are still free; plenty where no limit is set.
     fn free_blocks(&self) -> u64 {
         self.faults.capacity_blocks.map_or(u64::MAX, |capacity| capacity.saturating_sub(self.used_blocks()))
     }
 
-    /// Of a range to be written or reserved, the bytes from its start on for which there is room.
+    /// How many bytes of a range to be written or reserved fit, from its start on.
     fn fitting(&mut self, number: u64, offset: u64, bytes: u64) -> io::Result<u64> {
         if self.faults.capacity_blocks.is_none() {
             return Ok(bytes);
@@ -572,7 +572,7 @@ impl Disk for SimDisk {
 
     fn random(&self, bytes: &mut [u8]) -> io::Result<()> {
         let mut state = self.state.lock();
-        // A stream of its own, so that who asks does not change what goes wrong with the disk.
+        // A stream of its own, so that these requests do not change which faults happen.
         let mut random = Random::new(state.random.clone().next() ^ state.entropy);
         state.entropy += 1;
         bytes.fill_with(|| random.next() as u8);

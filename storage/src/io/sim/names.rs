@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::io::parent;
 
-/// What each path leads to.
+/// The file of each path.
 #[derive(Clone, Default)]
 pub struct Names {
     pub files: BTreeMap<String, u64>,

@@ -100,7 +100,7 @@ fn direct_files_refuse_what_linux_refuses() {
         let mut into = super::super::AlignedBuffer::new(16384);
         assert_eq!(file.read_at(offset, &mut into[range]).unwrap_err().kind(), io::ErrorKind::InvalidInput);
     }
-    // Short transfers keep to the unit, so that going on behind them is possible.
+    // Short transfers keep to the unit, so that the rest can follow.
     disk.set_faults(|faults| faults.short_of_256 = 200);
     for _ in 0..50 {
         file.write_at(0, &memory).unwrap();

@@ -1,7 +1,7 @@
 //! Random work on pages, a crash at any I/O, recovery (crashing too, now and then), and a comparison with a model.
 //!
 //! Every mini-transaction writes its number into a counter page. After recovery that number tells how many of them
-//! survived: at least those whose log had been flushed; and each page has to be as exactly that many of them left it.
+//! survived: at least those whose log had been flushed. Each page has to be exactly as that many of them left it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -117,7 +117,7 @@ impl World {
         open(Arc::new(self.disk.clone()), self.config.clone())
     }
 
-    /// After a clean start somebody has to know the files: the dictionary, elsewhere.
+    // After a clean start the files have to be opened by name, as the dictionary does elsewhere.
     fn open_all(&self, store: &Store) {
         for entry in self.disk.list("").unwrap().iter().filter(|entry| is_tablespace_name(&entry.name)) {
             let space = store.probe_space(&entry.name).unwrap().expect("after a clean stop all files are whole");
@@ -157,7 +157,7 @@ impl World {
         Ok(())
     }
 
-    /// One random thing.
+    /// One random operation.
     fn step(&mut self, store: &Store) -> Result<()> {
         match self.random.below(40) {
             0 | 1 if self.segments.len() < 5 => self.create_space(store),
@@ -276,7 +276,7 @@ impl World {
         Ok(())
     }
 
-    /// Compares all pages with the model; goes on from what survived.
+    /// Compares all pages with the model, which continues from what survived.
     fn check(&mut self, store: &Store, report: &PageRecovery) {
         let counter = {
             let page = store.read(COUNTER_PAGE).unwrap();
@@ -308,7 +308,7 @@ impl World {
             let wanted: BTreeSet<_> = pages.keys().copied().filter(|page| page.space == space).collect();
             assert_eq!(owned, wanted, "pages of tablespace {space}");
         }
-        // Tablespaces that have no surviving mini-transaction, and those half dropped, go away.
+        // Tablespaces without a surviving mini-transaction, and those half dropped, are removed.
         for space in store.spaces().iter().map(|space| space.id()).filter(|&space| space != COUNTER_SPACE) {
             if !spaces.contains(&space) || self.model.drops.contains_key(&space) {
                 store.drop_space(space).unwrap();
@@ -327,7 +327,7 @@ impl World {
         self.pages = pages.keys().filter_map(|page| Some((*page, *segments.get(&page.space)?))).collect();
     }
 
-    /// Lives until the disk dies, `steps` at most.
+    /// Runs until the disk dies, `steps` at most.
     fn live(&mut self, store: &Store, steps: usize) {
         for _ in 0..steps {
             match self.step(store) {
@@ -340,7 +340,7 @@ impl World {
         }
     }
 
-    /// Opens after a crash, crashing in between sometimes.
+    /// Opens after a crash, with further crashes in between sometimes.
     fn recover(&mut self) -> (Arc<Store>, PageRecovery) {
         loop {
             if self.random.chance(3) {
@@ -349,7 +349,7 @@ impl World {
             }
             match self.open() {
                 Ok((store, report)) => {
-                    // It has not fired yet, and must not fire while the model looks.
+                    // It has not fired yet, and must not fire while the model compares.
                     self.disk.set_faults(|faults| faults.crash_at = None);
                     if report.was_clean {
                         self.open_all(&store);
@@ -365,7 +365,7 @@ impl World {
     }
 }
 
-/// Says which seed it was, should the test fail.
+/// Names the seed, if the test fails.
 struct Says(u64);
 
 impl Drop for Says {
@@ -445,7 +445,7 @@ fn a_failed_sync_poisons_and_loses_nothing_durable() {
         if failed {
             assert!(store.is_poisoned());
             assert!(matches!(store.flush_log(Lsn(store.current_lsn().0)), Err(Error::Poisoned) | Ok(())));
-            // Asked again, nobody answers that all is durable now, and no checkpoint passes what is not.
+            // No later call claims that all is durable now, and no checkpoint passes what is not.
             let checkpoint = store.redo().checkpoint_lsn();
             assert!(store.pool().sync_written().is_err(), "seed {seed}: a sync after a failed one succeeds");
             assert!(store.checkpoint().is_err(), "seed {seed}: a checkpoint after a failed sync succeeds");
@@ -471,7 +471,7 @@ fn a_full_disk_is_survived_without_a_restart() {
         world.disk.set_faults(|faults| faults.capacity_blocks = Some(room));
         let mut full = 0;
         for step in 0..300 {
-            // Whatever needs room may fail half way in a caller as careless as this one, so it only writes; the
+            // Operations that need room may fail half way in a caller as careless as this one, so it only writes; the
             // careful path is `reserve`.
             let result = match step % 8 {
                 0 => match world.segments.values().last() {
