@@ -1,13 +1,13 @@
-//! Filling an empty tree with records that come in key order: page by page from the left, the levels above growing along.
+//! Filling an empty tree with records in key order: page by page from the left, while the levels above grow along.
 //!
 //! ```text
 //!   level 1   [min->a  m->b      ]            records collected, not yet on a page
 //!   level 0   a <-> b <->   [s t u ..]        a, b written; the rest collected
 //! ```
 //!
-//! A page is written when the next record would fill it beyond 15/16, as InnoDB leaves it: room for later updates. The root is
-//! written last. Until then the tree is empty for everybody else, and whoever loads it sees to it that a crash in between
-//! gives the pages back (`dictionary::ddl_log`).
+//! A page is written when the next record would fill it beyond 15/16, as InnoDB does, which leaves space for later
+//! updates. The root is written last. Until then other threads see an empty tree, and the caller makes sure that a
+//! crash in between frees the pages (`dictionary::ddl_log`).
 
 use format::ids::PageNo;
 use format::page::header;
@@ -40,7 +40,7 @@ struct Level {
     last: Option<PageNo>,
 }
 
-/// Bytes of records that a page is given.
+/// How many bytes of records a page gets.
 fn fill_bytes(page_bytes: usize) -> usize {
     index::empty_capacity(page_bytes) * 15 / 16
 }
@@ -56,7 +56,7 @@ impl<'t> BulkLoad<'t> {
         self.push_at(0, record)
     }
 
-    /// How many records there are.
+    /// The number of records.
     pub fn records(&self) -> u64 {
         self.records
     }

@@ -1,11 +1,11 @@
 //! Changing the records of a leaf: insert, replace, patch, remove.
 //!
-//! Each operation first sees whether the leaf can take it as it is, or reorganised. If not it answers so and has changed
-//! nothing, unless the place was found by [`Tree::latch_path`], when it goes on to split or to free pages.
+//! Each operation first checks whether the leaf can take the change as it is, or reorganised. If not, it says so and
+//! has changed nothing, unless the place was found by [`Tree::latch_path`]: then it goes on to split or to free pages.
 //!
-//! An operation takes the mini-transaction as one that may fail, and answers it as one that cannot: the caller writes what
-//! belongs to the change (its undo record) and commits. What fits the leaf is one operation of one page, which is made or
-//! not, so that no copy of the page is kept for it.
+//! An operation takes the mini-transaction as one that may fail, and returns it as one that cannot: the caller writes
+//! what belongs to the change (its undo record) and commits. A change that fits the leaf is one operation on one page,
+//! done completely or not at all, so the page need not be copied for it.
 
 use std::cell::Cell;
 
@@ -30,34 +30,35 @@ pub struct Made {
     pub origin: u16,
 }
 
-/// What became of a change.
+/// The result of a change.
 #[must_use]
 #[expect(clippy::large_enum_variant, reason = "a box would be an allocation for each row that is changed")]
 pub enum Change<'s> {
-    /// Made, and yet to be committed.
+    /// Done, and not yet committed.
     Done(Changes<'s>, Made),
-    /// Not made: it needs a [`Tree::latch_path`] with [`Aim::Grow`].
+    /// Not done: it needs a [`Tree::latch_path`] with [`Aim::Grow`].
     Full,
 }
 
-/// What became of a removal.
+/// The result of a removal.
 #[must_use]
 #[expect(clippy::large_enum_variant, reason = "a box would be an allocation for each row that is changed")]
 pub enum Removal<'s> {
-    /// Made, and yet to be committed. If the leaf is now rather empty (`underfull`), [`Tree::merge`] may be worth a try then.
+    /// Done, and not yet committed. If the leaf is now rather empty (`underfull`), [`Tree::merge`] may be worth a try
+    /// after the commit.
     Done { changes: Changes<'s>, underfull: bool },
-    /// Not made, since it would empty the leaf: it needs a [`Tree::latch_path`] with [`Aim::Empty`].
+    /// Not done, since it would empty the leaf: it needs a [`Tree::latch_path`] with [`Aim::Empty`].
     Last,
 }
 
-/// Free space that inserts in ascending order leave on a leaf of a clustered index, for the updates to come.
+/// Free space that inserts in ascending order leave on a leaf of a clustered index, for later updates.
 #[inline]
 fn reserve_bytes(page_bytes: usize) -> usize {
     page_bytes / 16
 }
 
-/// Below this many bytes of records a page looks for a neighbour to join. Less than half, so that a page that was just
-/// split does not.
+/// A page with fewer bytes of records than this tries to merge with a neighbour. Less than half, so that a page that
+/// was just split does not.
 #[inline]
 pub(super) fn underfull_bytes(page_bytes: usize) -> usize {
     page_bytes * 3 / 8
@@ -86,7 +87,7 @@ impl Tree {
         self.insert_on_leaf(mtr, leaf, origin, image)
     }
 
-    /// Puts a record behind another of the same leaf, if there is room.
+    /// Inserts a record behind another of the same leaf, if there is space.
     fn insert_on_leaf<'s>(
         &self,
         mut mtr: Mtr<'s>,
@@ -110,7 +111,7 @@ impl Tree {
         Ok(Change::Done(changes, Made { page: leaf, origin }))
     }
 
-    /// Whether [`Tree::insert`] would succeed at this place. (With the same answer, as long as the latch is held.)
+    /// Whether [`Tree::insert`] would succeed at this place. (The answer is valid as long as the latch is held.)
     pub fn can_insert(&self, mtr: &Mtr<'_>, place: &Place<'_>, bytes: usize) -> Result<bool> {
         if place.is_pessimistic() {
             return Ok(true);
@@ -137,9 +138,9 @@ impl Tree {
         Ok(bytes <= old || index::reorganized_free_bytes(page, 0) + old >= bytes)
     }
 
-    /// Puts a record in the place of the one found, whose key it has.
+    /// Replaces the record found by one with the same key.
     ///
-    /// If only bytes differ and no length does, these bytes are overwritten where they are.
+    /// If only bytes differ and no length does, it overwrites these bytes in place.
     pub fn replace<'s>(&self, mut mtr: Mtr<'s>, place: Place<'_>, image: RecordImage<'_>) -> Result<Change<'s>> {
         debug_assert!(place.matched);
         let Place { leaf, origin, path, .. } = place;
@@ -225,7 +226,8 @@ impl Tree {
         Ok(Removal::Done { changes, underfull })
     }
 
-    /// Puts a record on a page of any level if there is room, reorganising the page if that makes room. Answers where.
+    /// Inserts a record on a page of any level if there is space, reorganising the page if that helps. Returns its
+    /// position.
     pub(super) fn insert_on_page(
         &self,
         mtr: &mut Mtr<'_>,
@@ -251,7 +253,7 @@ impl Tree {
         Ok(Some(on(id, index::next(mtr.page(page), after))?))
     }
 
-    /// Reorganises a page and tells where the record that was at `origin` is now.
+    /// Reorganises a page and returns the new position of the record that was at `origin`.
     pub(super) fn reorganize(&self, mtr: &mut Mtr<'_>, page: PageHandle, layout: &Layout, origin: u16) -> Result<u16> {
         let id = mtr.page_id(page);
         let rank = match origin {
@@ -268,7 +270,7 @@ impl Tree {
     }
 }
 
-/// Where two records' data of one length differ. Differences close to each other become one.
+/// The ranges in which two records' data of equal length differ. Ranges close to each other become one.
 pub(super) fn differences(old: &[u8], new: &[u8], patches: &mut Patches) {
     const GAP: usize = 4;
     let mut at = 0;

@@ -1,7 +1,7 @@
-//! Walking a whole tree to see that it is one: every page, every level, every link.
+//! Checking a whole tree: every page, every level, every link.
 //!
-//! A fault is a sentence with a page; the walk goes on as far as it can. It latches one page at a time, and so wants a tree
-//! at rest; under load it could report what is only on its way.
+//! A fault is a sentence with a page; the check goes on as far as it can. It latches one page at a time, and so needs a
+//! tree at rest; under load it could report changes in progress.
 
 use std::cmp::Ordering;
 
@@ -23,7 +23,7 @@ pub struct TreeFault {
     pub what: String,
 }
 
-/// What a walk found.
+/// What a check found.
 #[derive(Clone, Debug, Default)]
 pub struct TreeCheck {
     pub levels: u16,
@@ -41,7 +41,7 @@ pub struct TreeCheck {
 
 impl TreeCheck {
     fn fault(&mut self, page: PageId, what: impl Into<String>) {
-        // A damaged tree could have as many faults as records; the first ones tell enough.
+        // A damaged tree could have as many faults as records; the first ones are enough.
         if self.faults.len() < 100 {
             self.faults.push(TreeFault { page: Some(page), what: what.into() });
         }
@@ -49,8 +49,8 @@ impl TreeCheck {
 }
 
 impl Tree {
-    /// Walks the tree. `visit` is shown each leaf record: the page and the origin. An error is one of reading; what is wrong
-    /// with the tree is in the answer.
+    /// Checks the tree. `visit` gets each leaf record: the page and the origin. An error is one of reading; faults of
+    /// the tree are in the result.
     pub fn check(&self, store: &Store, visit: &mut dyn FnMut(&[u8], usize)) -> Result<TreeCheck> {
         let mut found = TreeCheck::default();
         {
@@ -72,7 +72,7 @@ impl Tree {
             let (used, nodes) = (found.top_segment.used, found.node_pages);
             found.fault(self.page_id(self.root), format!("{used} pages in the top segment, {nodes} in the tree"));
         }
-        // The root is of the top segment even when it is a leaf.
+        // The root belongs to the top segment even when it is a leaf.
         let leaves = if top == 0 { 0 } else { found.leaf_pages };
         let used = found.leaf_segment.used;
         let has_overflow = self.leaf.trx_id_field().is_some();
@@ -82,7 +82,7 @@ impl Tree {
         Ok(found)
     }
 
-    /// Checks one level against the pointers above it. Answers its leftmost child and the children of all its pages.
+    /// Checks one level against the pointers above it. Returns its leftmost child and the children of all its pages.
     fn check_level(
         &self,
         store: &Store,
@@ -183,7 +183,7 @@ impl Tree {
         Ok((children.first().copied().unwrap_or(PageNo::NULL), children))
     }
 
-    /// A pointer is not behind the first record of its child; between node pages it equals it.
+    /// A pointer is not greater than the first record of its child; between node pages it equals it.
     fn check_pointer(
         &self,
         store: &Store,
@@ -199,7 +199,7 @@ impl Tree {
         let id = self.page_id(child);
         let below = match store.read(id) {
             Ok(page) => page,
-            // Reported when its level is walked.
+            // Reported when its level is checked.
             Err(Error::Corrupt { .. }) => return Ok(()),
             Err(error) => return Err(error),
         };

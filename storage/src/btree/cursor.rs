@@ -1,8 +1,8 @@
-//! Going along the leaves, under shared latches.
+//! Moving along the leaves, under shared latches.
 //!
-//! To the right a reader latches the next leaf while it holds the one it comes from, in the order in which all latches of
-//! a level are taken. To the left that order is against it: it lets go, latches the left leaf and then its own again,
-//! and looks whether they are still neighbours.
+//! To the right a reader latches the next leaf while it holds the present one, in the order in which all latches of a
+//! level are taken. To the left that would violate the order: the reader releases its leaf, latches the left one and
+//! then its own again, and checks whether they are still neighbours.
 
 use format::page::index::{self, INFIMUM, SearchMode};
 use format::record::{Layout, Tuple};
@@ -11,7 +11,7 @@ use super::{Tree, following, on, previous};
 use crate::error::Result;
 use crate::store::{SharedGuard, Store};
 
-/// How often a reader on its way to the left tries to find two neighbours in peace before it starts from the root.
+/// How often a reader moving left tries to latch two neighbours before it starts from the root.
 const NEIGHBOUR_TRIES: usize = 3;
 
 impl Tree {
@@ -53,7 +53,7 @@ impl Tree {
             if position.origin != INFIMUM {
                 return Ok(Some((page, position.origin)));
             }
-            // All records of the leaf are behind the key, so the one looked for is on the leaf before.
+            // All records of the leaf are behind the key, so the record is on the leaf before.
             let mut tries = 0;
             loop {
                 let left = previous(&page);
@@ -89,7 +89,7 @@ impl Tree {
         }
     }
 
-    /// Goes down from the root; `choose` is shown each page, the leaf too, and answers the record to follow.
+    /// Descends from the root; `choose` gets each page, the leaf too, and returns the record to follow.
     pub fn descend(&self, store: &Store, choose: &mut dyn FnMut(&[u8], &Layout) -> format::Result<u16>) -> Result<()> {
         let mut page = store.read(self.page_id(self.root))?;
         loop {
@@ -128,7 +128,7 @@ impl Tree {
         }
     }
 
-    /// About how many leaves there are, by the records of the node pages on one way down.
+    /// The approximate number of leaves, from the records of the node pages on one path down.
     pub fn leaf_count(&self, store: &Store) -> Result<u64> {
         let mut count = 1_u64;
         for fraction in [0.25, 0.5, 0.75] {

@@ -1,8 +1,8 @@
-//! Shrinking: neighbours that are rather empty become one page, a leaf that is empty goes, and a root with a single
-//! child takes its place.
+//! Shrinking: neighbours that are rather empty merge into one page, an empty leaf is freed, and the only child of a
+//! root replaces it.
 //!
-//! Two pages are joined only if they have the same parent, and always into the left one. So the pointer that goes is
-//! never the first of its page, and nothing further up has to change:
+//! Two pages merge only if they have the same parent, and always into the left one. So the removed pointer is never the
+//! first of its page, and nothing further up has to change:
 //!
 //! ```text
 //!        parent (.. p  q ..)               parent (.. p ..)
@@ -10,11 +10,12 @@
 //!              [a b]<->[c]<->[d         becomes   [a b c]<->[d
 //! ```
 //!
-//! Joining is never necessary: it is tried after the change that made a page small is committed, in a mini-transaction
-//! of its own, and given up if another change of shape is under way.
+//! A merge is never necessary: it is tried after the change that made a page small has committed, in a mini-transaction
+//! of its own, and abandoned if another change of shape is in progress.
 //!
-//! A leaf may not stay empty. With a sibling it is joined. Without one its parent goes too, and so on upward until a page
-//! has another pointer; if the one removed was the first there, the pointers above are made to agree with the new first.
+//! No leaf may stay empty. It is merged with a sibling. If it has none its parent is freed too, and so on upward until
+//! a page has another pointer; if the removed one was the first there, the pointers above are set to the new first
+//! record.
 
 use std::sync::atomic::Ordering;
 
@@ -32,7 +33,7 @@ use crate::segment;
 use crate::store::Store;
 
 impl Tree {
-    /// Joins the leaf of a key with a neighbour if that is worth it, and so on upward. The caller holds no latch.
+    /// Merges the leaf of a key with a neighbour if that is worth it, and so on upward. The caller holds no latch.
     pub fn merge(&self, store: &Store, key: &Tuple<'_>) -> Result<()> {
         let mut level = Some(0);
         while let Some(at) = level {
@@ -41,7 +42,7 @@ impl Tree {
         Ok(())
     }
 
-    /// Answers the level to look at next.
+    /// Returns the level to examine next.
     fn merge_level(&self, store: &Store, key: &Tuple<'_>, level: u16) -> Result<Option<u16>> {
         let Some(_shape) = self.shape.try_lock() else {
             return Ok(None);
@@ -60,7 +61,7 @@ impl Tree {
         let id = page.page_id();
         drop(page);
 
-        // Nobody else changes node pages now; but readers are kept out from the parent on.
+        // No other thread changes node pages now; but readers are kept out from the parent on.
         let parent = mtr.latch_exclusive(id)?;
         let (child, origin) = self.child(id, mtr.page(parent), key, SearchMode::LessOrEqual)?;
         if index::record_count(mtr.page(parent)) == 1 {
@@ -79,7 +80,7 @@ impl Tree {
         if !behind.is_null() {
             mtr.latch_exclusive(self.page_id(behind))?;
         }
-        // Writers of leaves need no shape latch, so look again.
+        // Writers of leaves need no shape latch, so check again.
         if !joinable(mtr.page(left), mtr.page(right)) {
             return Ok(None);
         }
@@ -94,7 +95,7 @@ impl Tree {
         Ok(next)
     }
 
-    /// Which two children of a parent to join, the child or its left neighbour first, and the pointer to the second.
+    /// The two children of a parent to merge, the child or its left neighbour first, and the pointer to the second.
     fn choose(
         &self,
         store: &Store,
@@ -157,7 +158,7 @@ impl Tree {
         mtr.apply(parent, remove)
     }
 
-    /// Takes a page out of its level and gives it back. The neighbours are latched.
+    /// Unlinks a page from its level and frees it. The neighbours are latched.
     fn unlink_and_free(&self, mtr: &mut Mtr<'_>, page: PageHandle) -> Result<()> {
         let id = mtr.page_id(page);
         let level = index::level(mtr.page(page));
@@ -175,12 +176,12 @@ impl Tree {
                 mtr.apply(next, PageOp::SetMinRecord { origin: first, min: true })?;
             }
         }
-        // The page changes, so that nobody who remembers it takes it for what it was.
+        // The page changes, so that a thread that remembers its position does not trust it.
         mtr.apply(page, PageOp::IndexClear { level })?;
         segment::free_page(mtr, self.segment(level), id.page)
     }
 
-    /// Puts the only child of the root in the root's place.
+    /// Replaces the root's contents by those of its only child.
     fn lift(&self, mtr: &mut Mtr<'_>, root: PageHandle, child: PageNo) -> Result<()> {
         let child = mtr.latch_exclusive(self.page_id(child))?;
         let id = mtr.page_id(child);
@@ -204,7 +205,8 @@ impl Tree {
         Ok(())
     }
 
-    /// Removes a leaf that has lost its last record. `nodes` is the way to it; see [`Tree::latch_path`] for what is latched.
+    /// Frees a leaf that has lost its last record. `nodes` is the path to it; see [`Tree::latch_path`] for what is
+    /// latched.
     pub(super) fn drop_empty_leaf(
         &self,
         mtr: &mut Mtr<'_>,
@@ -248,10 +250,10 @@ impl Tree {
         unreachable!("a leaf that is not the root has a parent")
     }
 
-    /// Makes the pointers above a page agree with its new first record.
+    /// Sets the pointers above a page to its new first record.
     fn agree_above(&self, mtr: &mut Mtr<'_>, mut nodes: Vec<(PageHandle, u16)>, page: PageHandle) -> Result<()> {
-        // Up to the first pointer that is not the first of its own page. From there downward, so that a page that splits
-        // finds the way above it in order.
+        // Up to the first pointer that is not the first of its own page. From there downward, so that a page that
+        // splits finds the path above it in order.
         let mut top = nodes.len() - 1;
         while top > 0 {
             let (node, origin) = nodes[top];
@@ -281,7 +283,7 @@ impl Tree {
     }
 }
 
-/// How much a page holds.
+/// How full a page is.
 #[derive(Clone, Copy)]
 struct Room {
     page_bytes: usize,
@@ -294,7 +296,7 @@ impl Room {
         Room { page_bytes: page.len(), bytes: index::data_bytes(page), records: index::record_count(page) }
     }
 
-    /// Whether two pages become one that has some room left, so that it need not split again at once.
+    /// Whether two pages fit into one with some space left, so that it need not split again at once.
     fn joins(self, other: Room) -> bool {
         index::fits_empty(self.page_bytes, self.bytes + other.bytes + self.page_bytes / 8, self.records + other.records)
     }

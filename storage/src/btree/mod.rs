@@ -1,4 +1,4 @@
-//! B+trees: the indexes, on pages as InnoDB's.
+//! B+trees: the indexes, on pages in InnoDB's format.
 //!
 //! A tree has a root, whose page number never changes, levels of node pages and a level of leaves. All pages of a level
 //! are linked to their neighbours. The first record of the leftmost page of each level above the leaves is marked as
@@ -13,27 +13,27 @@
 //!         [a b c]<->[e g]   <->   [m n o]<->[s t]
 //! ```
 //!
-//! # Who latches what
+//! # Latching
 //!
-//! A *reader* goes down hand over hand: it latches the child shared before it lets go of the parent. Along the leaves it
-//! goes to the right, again hand over hand; to the left it lets go first, see [`cursor`].
+//! A *reader* descends hand over hand: it latches the child shared before it releases the parent. Along the leaves it
+//! moves to the right, again hand over hand; to move left it releases its leaf first, see [`cursor`].
 //!
-//! A *writer* hopes that its leaf will do ([`Tree::latch_leaf`]): it goes down as a reader, and latches only the leaf
-//! exclusively. If the change does not fit the leaf, or empties it, it commits what it has (nothing) and starts over with
-//! [`Tree::latch_path`]: this takes the tree's *shape latch*, so that no other change of shape is under way, and
-//! latches exclusively the part of the path that may change, from the top downward and to the right.
+//! A *writer* is optimistic ([`Tree::latch_leaf`]): it descends as a reader, and latches only the leaf exclusively. If
+//! the change does not fit the leaf, or empties it, the writer commits what it has (nothing) and starts over with
+//! [`Tree::latch_path`]: this takes the tree's *shape latch*, so that no other change of shape is in progress, and
+//! exclusively latches the part of the path that may change, from the top downward and to the right.
 //!
-//! Since nobody else changes a node page while the shape latch is held, the path is first looked at with shared latches,
-//! and a change of shape blocks readers only from the lowest page on that surely has room.
+//! Since no other thread changes a node page while the shape latch is held, the path is first read with shared latches,
+//! and a change of shape blocks readers only from the lowest page on that surely has space.
 //!
 //! Invariants:
 //!
 //! * The shape latch is taken before any page; pages from the root down, on a level from left to right.
 //! * No leaf but the root is empty. A node pointer above level 1 equals the first record of its child.
-//! * A change of shape reserves its pages in the file and latches its path before it changes a byte. What it meets later (a
-//!   neighbour or a descriptor that is damaged) is taken back with its mini-transaction: an ordinary error, too.
+//! * A change of shape reserves its pages in the file and latches its path before it changes a byte. If it meets a
+//!   damaged neighbour or descriptor later, its mini-transaction is undone: that is an ordinary error, too.
 //!
-//! This module knows no transactions: whoever calls it has decided what a record says and whether it may be changed.
+//! This module knows no transactions: its callers decide what a record contains and whether it may be changed.
 //!
 //! Sources: Bayer and Schkolnick, "Concurrency of Operations on B-Trees" (1977), for the two descents.
 
@@ -71,22 +71,22 @@ pub use overflow::{free_step as free_overflow_step, read as read_overflow};
 pub use search::{Aim, Place};
 pub use sort::{SORT_FILE_PREFIX, Sorter};
 
-/// One index: where it is, and what its records look like.
+/// One index: its location, and the layout of its records.
 pub struct Tree {
     pub space: SpaceId,
     pub root: PageNo,
     pub id: IndexId,
     /// Layout of the leaf records.
     pub leaf: Layout,
-    /// Layout of the records above.
+    /// Layout of the node records.
     pub node: Layout,
     leaf_segment: Segment,
     top_segment: Segment,
     /// The most bytes that a node pointer may take.
     node_bytes_max: usize,
-    /// Taken by whoever is about to change which pages there are.
+    /// Taken by a thread before it adds or removes pages.
     shape: Mutex<()>,
-    /// The root's level as seen last: how many pages a change of shape may need.
+    /// The root's level as seen last, which tells how many pages a change of shape may need.
     height: AtomicU16,
 }
 
@@ -109,9 +109,9 @@ pub fn create(mtr: &mut Mtr<'_>, space: SpaceId, id: IndexId) -> Result<PageNo> 
     Ok(page.page)
 }
 
-/// Gives back the pages of a tree, a bounded number at a time; true when none is left. Nobody uses the tree any more.
+/// Frees the pages of a tree, a bounded number at a time; true when none is left. The tree is no longer in use.
 ///
-/// The root goes last, for it names the segments: a crash in between leaves a tree that can be dropped again.
+/// The root is freed last, because it names the segments: a crash in between leaves a tree that can be dropped again.
 pub fn drop_step(mtr: &mut Mtr<'_>, space: SpaceId, root: PageNo) -> Result<bool> {
     let handle = mtr.latch_exclusive(PageId::new(space, root))?;
     let leaf = Segment::read(mtr.page(handle), index::LEAF_SEGMENT);
@@ -175,7 +175,7 @@ impl Tree {
         if level == 0 { &self.leaf } else { &self.node }
     }
 
-    /// The segment that pages of a level come from. The root is of the top segment whatever its level.
+    /// The segment that a level's pages come from. The root belongs to the top segment whatever its level.
     #[inline]
     fn segment(&self, level: u16) -> Segment {
         if level == 0 { self.leaf_segment } else { self.top_segment }
@@ -228,7 +228,7 @@ fn record_bytes_max(layout: &Layout) -> usize {
     format::record::HEADER_BYTES + layout.null_bytes() + data
 }
 
-/// Names the page that a damaged record or list is on.
+/// Adds the page of a damaged record or list to an error.
 #[inline]
 fn on<T>(page: PageId, result: format::Result<T>) -> Result<T> {
     result.map_err(|cause| Error::corrupt_page(page, cause))

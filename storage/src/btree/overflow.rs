@@ -9,7 +9,7 @@
 //! free    ref -> p1..p4    ref -> p3 p4          ref -> null
 //! ```
 //!
-//! This module moves pages; where the reference lies, and whether the chain may be freed at all, the row layer knows.
+//! This module moves pages; the row layer knows where the reference is, and whether the chain may be freed at all.
 
 use format::ids::{PageId, PageNo, SpaceId};
 use format::page::blob::{self, Reference};
@@ -46,8 +46,8 @@ impl Overflow {
         bytes.div_ceil(blob::capacity(page_bytes))
     }
 
-    /// Writes the next part of a value and answers how many bytes that was; 0 when all of it is written. The caller stores
-    /// `self.reference` in the same mini-transaction.
+    /// Writes the next part of a value and returns the number of its bytes; 0 when all of it is written. The caller
+    /// stores `self.reference` in the same mini-transaction.
     pub fn write_step(&mut self, mtr: &mut Mtr<'_>, segment: Segment, value: &[u8]) -> Result<usize> {
         let start = self.reference.bytes as usize;
         let mut rest = &value[start..];
@@ -102,8 +102,8 @@ pub fn read(store: &Store, reference: &Reference, bytes_max: usize, out: &mut Ve
     Ok(())
 }
 
-/// Frees the first pages of a chain, and answers the reference to what is left: without pages at last. The caller stores it
-/// in the same mini-transaction.
+/// Frees the first pages of a chain, and returns the reference to the rest: in the end one without pages. The caller
+/// stores it in the same mini-transaction.
 pub fn free_step(mtr: &mut Mtr<'_>, segment: Segment, reference: &Reference) -> Result<Reference> {
     let mut rest = *reference;
     for _ in 0..STEP_PAGES {
@@ -117,7 +117,7 @@ pub fn free_step(mtr: &mut Mtr<'_>, segment: Segment, reference: &Reference) -> 
         }
         let (part, next) = on(id, blob::part(mtr.page(page)))?;
         let bytes = part.len() as u64;
-        // So that nobody takes it for a part of anything any more.
+        // So that a stale reference cannot take it for a part of a chain.
         mtr.write(page, header::TYPE, &PageType::ALLOCATED.0.to_be_bytes());
         segment::free_page(mtr, segment, id.page)?;
         rest.bytes = rest.bytes.saturating_sub(bytes);

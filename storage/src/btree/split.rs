@@ -1,5 +1,5 @@
-//! Growing: a page that is full hands its upper records to a new right neighbour, and the pointer to that goes into the
-//! level above, which may be full as well.
+//! Growing: a full page moves its upper records to a new right neighbour, and the level above, which may be full as
+//! well, gets a pointer to that.
 //!
 //! ```text
 //!        parent (.. p ..)                parent (.. p  q ..)
@@ -12,8 +12,8 @@
 //!
 //! The root keeps its page: its records move down into a new page, and it becomes the page above. See `raise_root`.
 //!
-//! The way down is latched, and the new pages are reserved, by [`Tree::latch_path`]; what fails all the same is taken back with
-//! the mini-transaction.
+//! [`Tree::latch_path`] latches the path and reserves the new pages; an operation that fails all the same is undone
+//! with its mini-transaction.
 
 use std::sync::atomic::Ordering;
 
@@ -28,8 +28,8 @@ use crate::mtr::{Mtr, PageHandle};
 use crate::segment::Direction;
 
 impl Tree {
-    /// Inserts a record behind `after` on a page of any level, splitting the page if need be. `nodes` is the way from
-    /// the top to the page's parent.
+    /// Inserts a record behind `after` on a page of any level, splitting the page if necessary. `nodes` is the path
+    /// from the top to the page's parent.
     pub(super) fn insert_or_split(
         &self,
         mtr: &mut Mtr<'_>,
@@ -67,7 +67,7 @@ impl Tree {
         let right = self.new_page(mtr, level, id.page, direction)?;
         let right_no = mtr.page_id(right).page;
 
-        // The neighbours. The new page is empty, so whoever comes along the leaves after us sees a whole list.
+        // The neighbours. The new page is empty, so a reader that follows the leaves behind us sees a complete list.
         mtr.write(right, header::PREV, &id.page.0.to_be_bytes());
         mtr.write(right, header::NEXT, &next.0.to_be_bytes());
         mtr.write(page, header::NEXT, &right_no.0.to_be_bytes());
@@ -96,8 +96,8 @@ impl Tree {
         Ok(Made { page: target, origin })
     }
 
-    /// Moves the records from `first_right` on to the empty page `right`. Answers where `after` is there: the infimum if
-    /// it stayed.
+    /// Moves the records from `first_right` on to the empty page `right`. Returns the position of `after` there: the
+    /// infimum if it stayed.
     fn move_upper(
         &self,
         mtr: &mut Mtr<'_>,
@@ -132,8 +132,8 @@ impl Tree {
         }
     }
 
-    /// Moves the root's records into a new page below it. Answers that page, where `after` is on it, and the origin of the
-    /// only record of the root, the pointer to it.
+    /// Moves the root's records into a new page below it. Returns that page, the position of `after` on it, and the
+    /// origin of the only record of the root, the pointer to it.
     fn raise_root(&self, mtr: &mut Mtr<'_>, root: PageHandle, after: u16) -> Result<(PageHandle, u16, u16)> {
         let id = mtr.page_id(root);
         let level = index::level(mtr.page(root));

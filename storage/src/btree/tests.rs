@@ -1,5 +1,5 @@
-//! A tree and a `BTreeMap` are given the same operations and must agree; after every round the tree is checked. The pages
-//! are small and the keys long, so that splits, joins and falling levels are met all the time.
+//! A tree and a `BTreeMap` execute the same operations and must agree; after every round the tree is checked. The pages
+//! are small and the keys long, so that pages split and merge and the height changes all the time.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -250,7 +250,7 @@ fn run(layout: Layout, seed: u64, rounds: usize) -> u16 {
             assert_eq!(next.as_ref(), expected.map(|(key, _)| key));
         }
     }
-    // And away with all of it.
+    // Then all of it is deleted.
     for key in model.keys() {
         assert!(fixture.delete(key));
     }

@@ -27,9 +27,9 @@ pub struct Table {
     metadata: Arc<MetadataLock>,
     stale: AtomicBool,
     /// Read views that are older than this know the table as it was before a DDL, and may not read it: rows and entries
-    /// that they would need were not taken along.
+    /// that they would need were not copied.
     since: TrxId,
-    /// Whether it refers to tables, or is referred to: then, and only then, row operations look for its relations.
+    /// Whether it refers to tables, or is referred to: only then row operations look for its relations.
     related: AtomicBool,
     statistics: Mutex<Option<Arc<row::TableStatistics>>>,
 }
@@ -49,7 +49,7 @@ impl std::fmt::Debug for Table {
 }
 
 impl Table {
-    /// A table of one session: no name that others could lock leads to it.
+    /// A table of one session: other sessions cannot lock a name that leads to it.
     pub fn temporary(rows: Arc<row::Table>) -> Table {
         Table {
             rows,
@@ -88,7 +88,7 @@ impl Table {
         view.low_limit() >= self.since
     }
 
-    /// Whether a later description has taken its place.
+    /// Whether a later description has replaced it.
     #[inline]
     pub fn is_stale(&self) -> bool {
         self.stale.load(Ordering::Acquire)
@@ -100,7 +100,7 @@ impl Table {
         self.related.load(Ordering::Relaxed)
     }
 
-    /// What was estimated last.
+    /// The newest estimates.
     pub fn statistics(&self) -> Option<Arc<row::TableStatistics>> {
         self.statistics.lock().clone()
     }
@@ -109,7 +109,7 @@ impl Table {
         *self.statistics.lock() = Some(statistics);
     }
 
-    /// From here on nobody takes this for the table of its name.
+    /// From here on no statement takes this for the table of its name.
     pub fn set_stale(&self) {
         self.stale.store(true, Ordering::Release);
     }
@@ -121,8 +121,8 @@ pub struct Dictionary {
     cache: RwLock<Cache>,
     /// Locks of names, of tables (`d/t`) and databases (`d`). A name keeps its lock while the server runs.
     names: Mutex<FxHashMap<Box<str>, Arc<MetadataLock>>>,
-    /// Shared by purge while it works on tables without locking their names; taken alone by a DDL that takes trees or
-    /// files away.
+    /// Shared by purge while it works on tables without locking their names; exclusive for a DDL that removes trees or
+    /// files.
     purge_gate: RwLock<()>,
     /// Keeps DDL statements and backups apart.
     instance: Arc<InstanceLock>,
@@ -133,13 +133,13 @@ pub struct Dictionary {
 struct Cache {
     databases: FxHashMap<Box<str>, Entry>,
     by_id: FxHashMap<TableId, Arc<row::Table>>,
-    /// Those that turned out to be damaged. They have no name any more.
+    /// Those that were found damaged. They have no name any more.
     refused: FxHashSet<TableId>,
     links: Links,
 }
 
 impl Cache {
-    /// A description has come, gone, or taken another's place.
+    /// A description was added, removed, or replaced another.
     fn relate(
         &mut self,
         old: Option<&Arc<row::Table>>,
@@ -161,7 +161,7 @@ impl Cache {
 struct Entry {
     database: Arc<Database>,
     tables: FxHashMap<Box<str>, Arc<Table>>,
-    /// Tables that are described, but cannot be used, and why.
+    /// Tables that are described, but cannot be used, and the reason.
     unavailable: FxHashMap<Box<str>, Error>,
 }
 
@@ -192,7 +192,7 @@ impl Dictionary {
         self.name_lock(format!("{database}/{name}"))
     }
 
-    /// The backup lock, which a DDL statement passes before it locks names.
+    /// The backup lock, which a DDL statement takes before it locks names.
     pub fn instance_lock(&self) -> &Arc<InstanceLock> {
         &self.instance
     }
@@ -255,7 +255,7 @@ impl Dictionary {
         self.cache.read().by_id.get(&id).cloned()
     }
 
-    /// The foreign keys from and to a table, with the tables that they mean; None = there are none.
+    /// The foreign keys from and to a table, with the tables that they refer to; None = there are none.
     pub fn relations(&self, table: TableId) -> Option<Arc<Relations>> {
         self.cache.read().links.relations(table).cloned()
     }
@@ -283,15 +283,15 @@ impl Dictionary {
         }
     }
 
-    /// Remembers a table that is described, but cannot be used.
+    /// Records a table that is described, but cannot be used.
     pub fn put_unavailable(&self, database: &str, name: &str, why: Error) {
         if let Some(entry) = self.cache.write().databases.get_mut(database) {
             entry.unavailable.insert(name.into(), why);
         }
     }
 
-    /// A table turns out to be damaged: nobody opens it any more. Whoever has to undo his changes still finds it, purge does
-    /// not.
+    /// Refuses a table that was found damaged: statements cannot open it any more. A rollback of its changes still
+    /// finds it, purge does not.
     pub fn refuse(&self, database: &str, name: &str, why: Error) {
         let mut cache = self.cache.write();
         let Some(entry) = cache.databases.get_mut(database) else { return };
@@ -312,8 +312,7 @@ impl Dictionary {
         self.cache.write().databases.remove(name);
     }
 
-    /// Puts a table in, or a new description in the place of an older one of this name. Read views taken before `since` may
-    /// not read it.
+    /// Adds a table, or replaces the older description of this name. Read views taken before `since` may not read it.
     pub fn put_table(&self, rows: row::Table, since: TrxId) -> Arc<Table> {
         let rows = Arc::new(rows);
         let metadata = self.table_lock(&rows.database, &rows.name);
@@ -350,7 +349,7 @@ impl Dictionary {
 
     // Tables without a name here
 
-    /// Makes a temporary table known to those who come by its id: rollback and purge.
+    /// Registers a temporary table for the threads that find it by its id: rollback and purge.
     pub fn put_temporary(&self, rows: &Arc<row::Table>) {
         self.cache.write().by_id.insert(rows.id, rows.clone());
     }
@@ -361,12 +360,12 @@ impl Dictionary {
 
     // Purge and DDL
 
-    /// While this is held no tree or file is taken away.
+    /// While this is held no tree or file is removed.
     pub fn hold_tables(&self) -> ReadGuard<'_, ()> {
         self.purge_gate.read()
     }
 
-    /// While this is held purge is at rest.
+    /// While this is held purge is stopped.
     pub fn stop_purge(&self) -> WriteGuard<'_, ()> {
         self.purge_gate.write()
     }
@@ -383,7 +382,7 @@ pub fn transform(options: &TableOptions, config: &Config) -> Transform {
         None if algorithm == Algorithm::ZLIB => i32::from(config.compression_level),
         None => algorithm.usual_level(),
     };
-    // A level was chosen for one codec and may meet another, when the server's changes.
+    // The level was chosen for one codec and may be used with another, when the server's codec changes.
     let (lowest, highest) = algorithm.levels();
     Transform { algorithm, level: level.clamp(lowest, highest), encrypted: options.encrypted }
 }

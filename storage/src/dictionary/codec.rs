@@ -1,4 +1,4 @@
-//! Descriptions of tables, columns and indexes as bytes: what the rows of the system tables hold.
+//! Descriptions of tables, columns and indexes as bytes: the values in the rows of the system tables.
 //!
 //! Numbers are big-endian; a text is its length (4 bytes) and its UTF-8 bytes; a list is its length (4 bytes) and its
 //! members; an option is a byte (0, 1) and, if 1, its value. Every value begins with a version byte, so that a later server can add fields.
@@ -13,8 +13,9 @@ use crate::schema::{
     RowFormat, TableOptions,
 };
 
-/// What is written now. Version 1 of a table's options ended before `atomic_writes`; version 2 had no foreign keys
-/// behind them; version 3 did not tell whether a column's collation was written and an index was made for a foreign key.
+/// The version written now. Version 1 of a table's options ended before `atomic_writes`; version 2 had no foreign keys
+/// behind them; version 3 did not tell whether a column's collation was written and an index was made for a foreign
+/// key.
 const VERSION: u8 = 4;
 
 /// Appends to bytes.

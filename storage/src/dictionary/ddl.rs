@@ -1,4 +1,4 @@
-//! One DDL statement: a transaction over the system tables, and what it does to files.
+//! One DDL statement: a transaction on the system tables, and its actions on files.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,12 +23,12 @@ use crate::store::Store;
 use crate::sync::{Mutex, Rank};
 use crate::transaction::{Isolation, Transaction};
 
-/// A dictionary transaction. Dropped without a commit it is rolled back, files included.
+/// A dictionary transaction. Dropping it without a commit rolls it back, files included.
 pub struct Ddl<'a> {
     context: row::Context<'a>,
     dictionary: &'a Dictionary,
     trx: Transaction,
-    /// Entries that take back what was done, oldest first.
+    /// Entries that undo what was done, oldest first.
     take_back: Vec<(u64, Action)>,
     /// Entries for after the commit.
     afterwards: Vec<(u64, Action)>,
@@ -37,14 +37,14 @@ pub struct Ddl<'a> {
 
 /// A transaction that changes the dictionary.
 fn begin() -> Transaction {
-    // System rows are locked by nobody but DDL, briefly; a minute means that something is very wrong.
+    // Only DDL locks system rows, briefly; a wait of a minute means that something is very wrong.
     let mut trx = Transaction::new(Isolation::ReadCommitted, Arc::new(Interrupt::new()), Duration::from_secs(60));
     trx.undo.dictionary = true;
     trx
 }
 
 impl<'a> Ddl<'a> {
-    /// What an earlier statement left undone for want of room comes first; as long as it cannot be done, this fails.
+    /// First finishes what an earlier statement could not for lack of space; as long as that is impossible, this fails.
     pub fn begin(context: row::Context<'a>, dictionary: &'a Dictionary) -> Result<Ddl<'a>> {
         finish_leftovers(&context, dictionary)?;
         Ok(Ddl { context, dictionary, trx: begin(), take_back: Vec::new(), afterwards: Vec::new(), open: true })
@@ -70,7 +70,7 @@ impl<'a> Ddl<'a> {
         self.rows().delete_table(&self.context, &mut self.trx, table.id)
     }
 
-    /// Before something is done that is to be taken back unless this commits. Durable when it returns.
+    /// Called before an action that must be undone unless this commits. Durable on return.
     pub fn will_take_back(&mut self, action: Action) -> Result<()> {
         let id = new_log_id(self.context.store)?;
         let mut separate = begin();
@@ -80,7 +80,7 @@ impl<'a> Ddl<'a> {
         self.rows().delete_action(&self.context, &mut self.trx, id)
     }
 
-    /// Something that is to be done once this has committed.
+    /// Schedules an action for after the commit.
     pub fn will_do_afterwards(&mut self, action: Action) -> Result<()> {
         let id = new_log_id(self.context.store)?;
         self.rows().insert_action(&self.context, &mut self.trx, id, &action)?;
@@ -88,11 +88,11 @@ impl<'a> Ddl<'a> {
         Ok(())
     }
 
-    /// Commits. From here on the statement has happened, even if what is to be done afterwards fails: that is then left to
+    /// Commits. From here on the statement has happened, even if an action afterwards fails: that is then left to
     /// [`Afterwards::run`] at a time of the caller's choice, or to recovery.
     pub fn commit(mut self) -> Result<Afterwards<'a>> {
-        // An error leaves the transaction active, and dropping this takes it back. If the log cannot be flushed nobody knows
-        // whether the commit is in it, so nothing is done that depends on it: the store is poisoned then.
+        // An error leaves the transaction active, and dropping this rolls it back. If the log cannot be flushed it is
+        // unknown whether the commit is in it, so nothing is done that depends on it: the store is poisoned then.
         commit(&self.context, &mut self.trx).inspect_err(|_| self.open = !self.context.store.is_poisoned())?;
         self.open = false;
         Ok(Afterwards {
@@ -113,13 +113,13 @@ impl Drop for Ddl<'_> {
         if self.open
             && let Err(error) = self.roll_back()
         {
-            // What could not be taken back has its entry in the DDL log.
+            // What could not be undone has its entry in the DDL log.
             tracing::warn!("take back a DDL statement: {error}; that is left for later");
         }
     }
 }
 
-/// What is to be done after a commit.
+/// The actions to execute after a commit.
 #[must_use]
 pub struct Afterwards<'a> {
     context: row::Context<'a>,
@@ -128,8 +128,8 @@ pub struct Afterwards<'a> {
 }
 
 impl Afterwards<'_> {
-    /// Does it. A failure is not the statement's: the entry stays in the DDL log, and the next statement or recovery does
-    /// it.
+    /// Executes them. A failure is not the statement's: the entry stays in the DDL log, and the next statement or
+    /// recovery executes it.
     pub fn run(self) {
         if let Err(error) = run(&self.context, self.dictionary, self.actions) {
             tracing::warn!("finish a DDL statement: {error}; that is left for later");
@@ -137,7 +137,7 @@ impl Afterwards<'_> {
     }
 }
 
-/// What a statement could not finish for want of room on the device: its rollback, or its actions.
+/// What a statement could not finish for lack of space on the device: its rollback, or its actions.
 pub struct Leftover {
     trx: Option<Transaction>,
     /// To be executed when the transaction has ended.
@@ -157,7 +157,7 @@ impl Leftovers {
     }
 }
 
-/// Finishes what earlier statements could not, the newest first, as far as there is room now.
+/// Finishes what earlier statements could not, the newest first, as far as there is space now.
 pub fn finish_leftovers(context: &row::Context<'_>, dictionary: &Dictionary) -> Result<()> {
     loop {
         let Some(mut leftover) = dictionary.leftovers.0.lock().pop() else { return Ok(()) };
@@ -168,14 +168,14 @@ pub fn finish_leftovers(context: &row::Context<'_>, dictionary: &Dictionary) -> 
     }
 }
 
-/// Executes entries, the newest first, and deletes them. Without room on the device it is left for later.
+/// Executes entries, the newest first, and deletes them. Without space on the device they are left for later.
 pub fn run(context: &row::Context<'_>, dictionary: &Dictionary, actions: Vec<(u64, Action)>) -> Result<()> {
     if actions.is_empty() {
         return Ok(());
     }
     let mut trx = begin();
     if let Err(error) = execute(context, dictionary, &mut trx, &actions) {
-        // The entries are there again when this has been undone, and not before.
+        // The entries are visible again when this has been undone, and not before.
         let actions = undo(context, dictionary, &mut trx, actions)?;
         if error.is_of_the_moment() {
             dictionary.leftovers.push(Leftover { trx: None, actions });
@@ -208,13 +208,14 @@ fn end(context: &row::Context<'_>, dictionary: &Dictionary, trx: &mut Transactio
     }
 }
 
-/// Commits durably, whatever `flush_log_at_commit` says: files follow.
+/// Commits durably, whatever `flush_log_at_commit` says: actions on files follow.
 fn commit(context: &row::Context<'_>, trx: &mut Transaction) -> Result<()> {
     let lsn = trx.commit(context.store, context.undo, context.registry, context.locks)?;
     lsn.map_or(Ok(()), |lsn| context.store.flush_log(lsn))
 }
 
-/// Rolls back, and then executes what takes the rest back. Without room on the device all that is left for later.
+/// Rolls back, and then executes the entries that undo the rest. Without space on the device all that is left for
+/// later.
 fn roll_back(
     context: &row::Context<'_>,
     dictionary: &Dictionary,
@@ -225,7 +226,7 @@ fn roll_back(
     run(context, dictionary, actions)
 }
 
-/// Rolls back. The answer is what is to be done then; without room on the device both are left for later.
+/// Rolls back. Returns the actions to execute then; without space on the device both are left for later.
 fn undo(
     context: &row::Context<'_>,
     dictionary: &Dictionary,
@@ -252,7 +253,8 @@ fn undo(
     }
 }
 
-/// Frees the pages of an index whose root nobody knows any more: the segments of its tablespace tell. Nothing if there is none.
+/// Frees the pages of an index whose root is no longer known: its tablespace's segments lead to it. Does nothing if
+/// there is none.
 pub(crate) fn drop_index_pages(store: &Store, space_id: SpaceId, id: IndexId) -> Result<()> {
     let Some(root) = find_root(store, space_id, id)? else { return Ok(()) };
     loop {
@@ -265,7 +267,7 @@ pub(crate) fn drop_index_pages(store: &Store, space_id: SpaceId, id: IndexId) ->
     }
 }
 
-/// The root of an index: the first page of the segment that it names as its own.
+/// The root of an index: the first page of the segment that the root names as its own.
 fn find_root(store: &Store, space_id: SpaceId, id: IndexId) -> Result<Option<PageNo>> {
     for inode in read_inodes(store, space_id)? {
         let Some(&candidate) = inode.fragments.first() else { continue };

@@ -1,13 +1,13 @@
-//! The DDL log: makes changes of files part of a transaction, MySQL 8's way.
+//! The DDL log: makes changes of files part of a transaction, as in MySQL 8.
 //!
 //! Rows can be rolled back; a file that was created, renamed or removed cannot. So each such action has an entry in a
-//! system table that says what is still to be done about it:
+//! system table that says what remains to be done about it:
 //!
-//! * An action that must be *taken back* if the transaction does not commit (a file created, a file renamed) is preceded by an
-//!   entry that takes it back, committed at once by a transaction of its own. The DDL's transaction deletes the entry.
-//!   So a commit makes it vanish, and a rollback lets it stand.
-//! * An action that cannot be taken back (a file removed) waits for the commit: the DDL's transaction inserts the entry.
-//!   So a commit makes it appear, and a rollback takes it away.
+//! * An action that must be *undone* if the transaction does not commit (a file created, a file renamed) is preceded by
+//!   an entry that undoes it, committed at once by a transaction of its own. The DDL's transaction deletes the entry.
+//!   So a commit removes it, and a rollback keeps it.
+//! * An action that cannot be undone (a file removed) waits for the commit: the DDL's transaction inserts the entry. So
+//!   a commit makes it appear, and a rollback removes it.
 //!
 //! ```text
 //!                        entry in the table      what remains        what remains
@@ -29,23 +29,23 @@ use crate::error::{Error, Result};
 use crate::mtr::Mtr;
 use crate::store::Store;
 
-/// Where the last value that AUTO_INCREMENT has given stands on the root page of the clustered index: the field has no
-/// other use there.
+/// The position of the last AUTO_INCREMENT value given, on the root page of the clustered index: the field has no other
+/// use there.
 pub const LAST_GIVEN: usize = MAX_TRX_ID;
 
-/// What is to be done about a file.
+/// What remains to be done about a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
     /// Removes the tablespace and its file, which is at `path` if the tablespace is not open.
     DropSpace { space: SpaceId, path: Box<str> },
-    /// Gives the tablespace's file this path.
+    /// Renames the tablespace's file to this path.
     RenameSpace { space: SpaceId, path: Box<str> },
     /// Removes the directory of a database.
     RemoveDirectory { path: Box<str> },
     /// Frees the pages of an index, wherever its root is.
     DropIndex { space: SpaceId, index: IndexId },
-    /// Sets the last value that AUTO_INCREMENT has given, which stands on page `root`. Rows that came since have moved it
-    /// away from `from`; then it stays as it is, so that no value is given twice.
+    /// Sets the last AUTO_INCREMENT value given, on page `root`. If rows inserted since have changed it from `from`, it
+    /// stays as it is, so that no value is given twice.
     SetLastGiven { space: SpaceId, root: PageNo, from: u64, to: u64 },
 }
 
@@ -100,7 +100,7 @@ impl Action {
         })
     }
 
-    /// Does it, unless it is done. Nobody uses what it is about.
+    /// Executes the action, unless it is done already. Its object is no longer in use.
     pub fn execute(&self, store: &Store) -> Result<()> {
         match self {
             Action::DropSpace { space, path } => {
@@ -116,7 +116,7 @@ impl Action {
             Action::RemoveDirectory { path } => {
                 let disk = store.disk();
                 if disk.exists(path).map_err(Error::io("look for a database directory"))? {
-                    // Somebody's own files in it are not ours to remove: then the directory stays.
+                    // If a user put files in it, the directory and those files stay.
                     match disk.remove_directory(path) {
                         Err(cause) if cause.kind() != std::io::ErrorKind::DirectoryNotEmpty => {
                             return Err(Error::from_io("remove a database directory", cause));

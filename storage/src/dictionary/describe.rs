@@ -1,4 +1,4 @@
-//! From what a user asks for to what exists: which index is clustered, and which fields the records of each have.
+//! From a definition to a description: which index is clustered, and which fields each index's records have.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::schema::{
     TableDefinition, TableState, same_name,
 };
 
-/// The numbers of a table that is being made or loaded.
+/// The ids and pages of a table that is being created or loaded.
 #[derive(Clone, Debug)]
 pub struct Identity {
     pub id: TableId,
@@ -43,7 +43,7 @@ pub fn index_count(definition: &TableDefinition) -> usize {
     index_order(definition).len()
 }
 
-/// Whether a definition can be a table.
+/// Whether a table with this definition is possible.
 pub fn validate(definition: &TableDefinition) -> Result<()> {
     let wrong = |what: String| Err(Error::Unsupported(what.into()));
     if definition.columns.is_empty() || definition.columns.len() > COLUMNS_MAX {
@@ -123,7 +123,7 @@ pub fn describe(definition: &TableDefinition, identity: &Identity) -> Result<Tab
     })
 }
 
-/// The fields of what a user declared.
+/// The fields of a declared index.
 fn declared(definition: &TableDefinition, index: &IndexDefinition) -> Vec<IndexField> {
     let field = |part: &crate::schema::IndexPart| {
         let ty = &definition.columns[part.column].ty;
@@ -137,7 +137,7 @@ fn declared(definition: &TableDefinition, index: &IndexDefinition) -> Vec<IndexF
     index.parts.iter().map(field).collect()
 }
 
-/// Whether a prefix of so many characters is the whole column.
+/// Whether a prefix of this many characters is the whole column.
 fn covers(ty: &ColumnType, prefix_chars: u32) -> bool {
     match *ty {
         ColumnType::Char { chars, .. } | ColumnType::VarChar { chars, .. } => prefix_chars >= chars,
@@ -146,7 +146,7 @@ fn covers(ty: &ColumnType, prefix_chars: u32) -> bool {
     }
 }
 
-/// The most bytes that a prefix of so many characters takes.
+/// The most bytes that a prefix of this many characters takes.
 fn prefix_bytes(ty: &ColumnType, chars: u32) -> u32 {
     match ty.collation() {
         Some(id) => Collation::by_id(id).map_or(1, |collation| u32::from(collation.charset.bytes_max())) * chars,
@@ -175,7 +175,7 @@ fn clustered(definition: &TableDefinition, asked: &IndexDefinition) -> (Vec<Inde
     (fields, key)
 }
 
-/// All fields together order the records: the last ones name the row.
+/// All fields together order the records: the last ones identify the row.
 fn secondary(definition: &TableDefinition, asked: &IndexDefinition, key: &[IndexField]) -> (Vec<IndexField>, usize) {
     let mut fields = declared(definition, asked);
     for field in key {

@@ -1,7 +1,8 @@
-//! Names of databases and tables as names of directories and files, MySQL's way: letters, digits and `_` stand for
-//! themselves, everything else is `@` and four hexadecimal digits of its UTF-16 code unit (`a-b` is `a@002db`).
+//! Names of databases and tables as names of directories and files, as in MySQL: letters, digits and `_` are kept,
+//! everything else becomes `@` and four hexadecimal digits of its UTF-16 code unit (`a-b` is `a@002db`).
 //!
-//! MySQL has shorter forms (`@0G`) for some letters beyond ASCII; both are understood there, and we write the long one.
+//! MySQL has shorter forms (`@0G`) for some letters beyond ASCII; MySQL reads both, and this module writes the long
+//! one.
 
 /// The file or directory name of a name.
 pub fn encode(name: &str) -> String {
@@ -24,7 +25,7 @@ pub fn table_path(database: &str, table: &str) -> String {
     format!("{}/{}.ibd", encode(database), encode(table))
 }
 
-/// The path of a file that a DDL statement works in until it has a name: no table can have it.
+/// The path of a file that a DDL statement works on until it has a name: no table can have it.
 pub fn temporary_path(database: &str, space: u32) -> String {
     format!("{}/#sql-ib{space}.ibd", encode(database))
 }

@@ -1,5 +1,5 @@
-//! The segments of a tablespace and their first pages, read from its inode pages: enough to find a root that no row of the
-//! dictionary names. `segment::survey` knows more, and reads more.
+//! The segments of a tablespace and their first pages, read from its inode pages: enough to find a root that no row of
+//! the dictionary names. `segment::survey` finds more, and reads more.
 
 use format::bytes::{get_u32, get_u64};
 use format::ids::{PageId, PageNo, SpaceId};

@@ -1,14 +1,14 @@
-//! From names to links: which tables and indexes the foreign keys of the descriptions mean at present.
+//! From names to links: the tables and indexes that the foreign keys of the descriptions refer to at present.
 //!
 //! ```text
 //!   foreign keys of descriptions ---- by_parent: (database, parent) -> children's names
 //!                 |
-//!                 v  whenever a table comes, changes or goes: its own, its parents', its children's
+//!                 v  whenever a table is added, changed or removed: its own, its parents', its children's
 //!   relations: table id -> Links (tables, indexes, columns)
 //! ```
 //!
-//! A link whose parent is not there (any more), or has no fitting index, leads nowhere: its child can refer to nothing but
-//! NULL. A link whose child's index is missing does not exist; DDL does not let that happen.
+//! A link whose parent does not exist (any more), or has no usable index, has no target: its child can refer to nothing
+//! but NULL. A foreign key whose child's index is missing has no link; DDL does not let that happen.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ use crate::schema::{ForeignKey, Table};
 /// Database and name of a table.
 pub type Name = (Box<str>, Box<str>);
 
-/// What names mean: the tables that the cache has, and the locks of their names.
+/// Resolves names: the tables in the cache, and the locks of their names.
 #[derive(Clone, Copy)]
 pub struct Names<'n> {
     pub table: &'n dyn Fn(&str, &str) -> Option<Arc<row::Table>>,
@@ -51,8 +51,8 @@ impl Links {
         self.by_parent.get(&(Box::from(database), Box::from(name))).cloned().unwrap_or_default()
     }
 
-    /// A description has come, gone, or taken another's place. Answers the tables whose relations are not what they were,
-    /// and whether each has any now.
+    /// A description was added, removed, or replaced another. Returns the tables whose relations changed, and whether
+    /// each has any now.
     pub fn replace(
         &mut self,
         old: Option<&Arc<row::Table>>,
@@ -121,10 +121,10 @@ impl Links {
                 }
             }
         }
-        // The stronger use of a name comes first, and is the one that is kept.
+        // The stronger use of a name comes first, and is the one kept.
         relations.names.sort_by_key(|(lock, used)| (Arc::as_ptr(lock), std::cmp::Reverse(*used)));
         relations.names.dedup_by(|(a, _), (b, _)| Arc::ptr_eq(a, b));
-        // The order in which InnoDB goes through them.
+        // The order in which InnoDB checks them.
         relations.parents.sort_by(|a, b| a.key().name.cmp(&b.key().name));
         relations.children.sort_by(|a, b| {
             (&a.child.database, &a.key().name, &a.child.name).cmp(&(&b.child.database, &b.key().name, &b.child.name))
@@ -133,7 +133,7 @@ impl Links {
     }
 }
 
-/// A foreign key of a table with what it means; None = it has no index, and cannot be looked after.
+/// Resolves a foreign key of a table; None = it has no index, and cannot be maintained.
 pub fn link(child: &Arc<row::Table>, number: usize, parent: Option<Arc<row::Table>>) -> Option<Link> {
     let key = &child.foreign_keys[number];
     let child_columns = ordinals(&child.columns, &key.columns).ok()?;
@@ -145,7 +145,7 @@ pub fn link(child: &Arc<row::Table>, number: usize, parent: Option<Arc<row::Tabl
     Some(Link { child: child.clone(), number, child_index, child_columns: child_columns.into(), parent })
 }
 
-/// The index and the columns of the parent that a foreign key means.
+/// The index and the columns of the parent that a foreign key refers to.
 fn parent_side(child: &Table, key: &ForeignKey, parent: &Table) -> Option<(usize, Vec<usize>)> {
     let columns = ordinals(&parent.columns, &key.parent_columns).ok()?;
     let own = ordinals(&child.columns, &key.columns).ok()?;
@@ -156,7 +156,7 @@ fn parent_side(child: &Table, key: &ForeignKey, parent: &Table) -> Option<(usize
     Some((index_for(parent, &columns)?, columns))
 }
 
-/// The index that serves a foreign key on these columns: a unique one on nothing else, if there is one, for it finds one
+/// The index that serves a foreign key on these columns: preferably a unique one on nothing else, because it finds one
 /// row without a gap.
 fn index_for(table: &Table, columns: &[usize]) -> Option<usize> {
     let serves = |at: &usize| begins_with(&table.indexes[*at].parts, columns);

@@ -1,4 +1,4 @@
-//! The dictionary: which databases and tables there are, kept as rows of system tables and cached as [`Table`]s.
+//! The dictionary: the databases and tables that exist, kept as rows of system tables and cached as [`Table`]s.
 //!
 //! ```text
 //!     statement --- name ---> cache (Arc<Table>) <--- filled at open, changed by DDL after its commit
@@ -12,10 +12,10 @@
 //!
 //! Invariants:
 //!
-//! * The cache says what the committed rows say, except within the critical section of a commit, when nobody can look
-//!   at the names concerned: they are locked.
+//! * The cache agrees with the committed rows, except within the critical section of a commit, when no other statement
+//!   can see the names concerned: they are locked.
 //! * A table that is in the cache has its file open.
-//! * A file in the data directory either belongs to a row, or an entry of the DDL log speaks of it.
+//! * Every file in the data directory belongs to a row, or an entry of the DDL log names it.
 
 mod cache;
 pub mod codec;

@@ -1,4 +1,4 @@
-//! Descriptions as rows of the system tables: written, taken away, and read back at a start.
+//! Descriptions as rows of the system tables: written, deleted, and read back at a start.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,12 +21,12 @@ pub struct SystemRows {
     tables: Vec<Arc<row::Table>>,
 }
 
-/// What the system tables say.
+/// The contents of the system tables.
 #[derive(Default)]
 pub struct Contents {
     pub databases: Vec<Database>,
     pub tables: Vec<Table>,
-    /// Tables whose rows make no sense, with the reason.
+    /// Tables whose rows are invalid, with the reason.
     pub damaged: Vec<(TableId, Error)>,
 }
 
@@ -75,7 +75,7 @@ impl SystemRows {
         row::insert(context, trx, self.table(table), &values)
     }
 
-    /// Deletes every row whose key begins with `prefix`; tells how many there were.
+    /// Deletes every row whose key begins with `prefix`; returns their number.
     fn delete(
         &self,
         context: &row::Context<'_>,
@@ -97,7 +97,7 @@ impl SystemRows {
         Ok(count)
     }
 
-    /// Reads every row of a system table. No transaction is changing it.
+    /// Reads every row of a system table. No open transaction has changed it.
     fn read(
         &self,
         context: &row::Context<'_>,

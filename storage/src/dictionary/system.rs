@@ -1,7 +1,7 @@
-//! The tables that describe all others, and the page that says where they are.
+//! The tables that describe all others, and the page with their roots.
 //!
 //! They are ordinary tables in the system tablespace, read and changed with the same row operations as users' tables;
-//! only their own description stands here and not in a row.
+//! only their own description is in the code and not in a row.
 //!
 //! ```text
 //! databases   name* | id, collation
@@ -36,7 +36,7 @@ use crate::schema::{self, Column, Compression, IndexDefinition, PRIMARY, TableDe
 use crate::segment::{self, Direction};
 use crate::store::Store;
 
-/// Where the header is. Its page number, and that of the transaction system page, are InnoDB's.
+/// The header page. Its page number, and that of the transaction system page, are InnoDB's.
 pub const HEADER: PageId = PageId::new(SpaceId(0), PageNo(7));
 
 const NEXT_TABLE_ID: usize = 46;
@@ -47,7 +47,7 @@ const DICTIONARY_VERSION: usize = 78;
 const ROOTS: usize = 82;
 const VERSION: u32 = 1;
 
-/// The database of the system tables: no user can name it.
+/// The database of the system tables: users cannot name it.
 pub const DATABASE: &str = "#system";
 pub const PATH: &str = "ibdata1";
 
@@ -193,7 +193,7 @@ pub fn open(store: &Store) -> Result<Vec<Arc<schema::Table>>> {
     SYSTEM_TABLES.iter().zip(roots).map(|(table, root)| Ok(Arc::new(table.describe(root)?))).collect()
 }
 
-/// Numbers for what a DDL statement makes. They are never given again, even if the statement comes to nothing.
+/// Ids for what a DDL statement creates. They are never given again, even if the statement fails.
 #[derive(Clone, Debug)]
 pub struct NewIds {
     pub table: TableId,

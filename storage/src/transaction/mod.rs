@@ -1,8 +1,8 @@
-//! Transactions: who is active, what each sees, and in which order they end.
+//! Transactions: which are active, what each sees, and in which order they end.
 //!
-//! A transaction begins with nothing. At its first write or lock it is given an **id** and becomes *active*; at its
-//! first consistent read it is given a **read view**, see [`ReadView`]. One that only reads without locking never gets an
-//! id, and shares its view with others as long as nobody else begins or ends in between: it costs two counters.
+//! A transaction begins with nothing. At its first write or lock it gets an **id** and becomes *active*; at its first
+//! consistent read it gets a **read view**, see [`ReadView`]. One that only reads without locking never gets an id, and
+//! shares its view with others as long as no other transaction begins or ends meanwhile: it costs two counters.
 //!
 //! ```text
 //!               first write or lock         commit: number taken          undo state written
@@ -15,22 +15,23 @@
 //! A branch of a distributed transaction may stop between active and committing: *prepared*, by the state of its undo
 //! logs. It is as active as before (its rows are locked, views do not see it), but a crash no longer undoes it.
 //!
-//! The order of a commit: the undo logs change state in one mini-transaction (from here on recovery takes it as committed);
-//! it leaves the registry (new views see it); its locks go; the log is flushed as far as `flush_log_at_commit` asks.
-//! Somebody who reads the new rows before the flush is done, and writes, cannot be acknowledged before it either, for his own
-//! commit record stands behind in the same log. Who only reads waits for it in SERIALIZABLE and snapshot isolation
-//! ([`Registry::newest_commit`]); below that he may be shown what a crash takes back, as in InnoDB.
+//! The order of a commit: the undo logs change state in one mini-transaction (from here on recovery takes it as
+//! committed); it leaves the registry (new views see it); its locks are released; the log is flushed as far as
+//! `flush_log_at_commit` asks. A transaction that reads the new rows before the flush is done, and writes, cannot be
+//! acknowledged before it either, because its own commit record comes later in the same log. A transaction that only
+//! reads waits for the flush in SERIALIZABLE and snapshot isolation ([`Registry::newest_commit`]); at lower levels it
+//! may report what a crash undoes, as in InnoDB.
 //!
 //! Ids and commit numbers come from one counter. Its persistent copy, on the transaction system page, is kept ahead by a
 //! margin, so that one write serves many transactions; after a crash some numbers are skipped. DB_ROW_ID does the same.
 //!
 //! Invariants:
 //!
-//! * An id is given once, even over crashes.
+//! * An id is given once, even across crashes.
 //! * A transaction leaves the registry after its undo state was written and before its locks are released.
-//! * What [`Registry::oldest_view`] sees as ended, every view sees so, open or to come: purge goes by it.
+//! * What [`Registry::oldest_view`] sees as ended, every present and future view sees so: purge relies on it.
 //!
-//! It does not know how rows are undone (`row::rollback`) nor which locks there are (`lock`).
+//! This module does not know how rows are undone (`row::rollback`) nor which locks exist (`lock`).
 
 mod read_view;
 mod registry;
@@ -48,7 +49,7 @@ use crate::undo::{TrxUndo, UndoSpace};
 pub use read_view::ReadView;
 pub use registry::{Registry, SYSTEM_PAGE};
 
-/// What a transaction may see of others, as InnoDB has it.
+/// What a transaction may see of others, as in InnoDB.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum Isolation {
     ReadUncommitted,
@@ -80,14 +81,14 @@ impl Isolation {
     }
 }
 
-/// The state of one transaction, in the hands of the thread that runs it.
+/// The state of one transaction; only the thread that runs it uses it.
 pub struct Transaction {
     /// 0 until it writes or locks.
     pub id: TrxId,
     pub isolation: Isolation,
     pub read_only: bool,
     pub undo: TrxUndo,
-    /// What it did to temporary tables, in an undo of their own: a crash forgets both.
+    /// The undo of its changes to temporary tables: a crash forgets both.
     pub temporary_undo: TrxUndo,
     /// What consistent reads see; taken at the first one (RR, SERIALIZABLE) or anew per statement (RC).
     pub view: Option<Arc<ReadView>>,
@@ -115,19 +116,19 @@ impl Transaction {
         }
     }
 
-    /// Says whose it is, to those who look at locks.
+    /// Shows its session to the views of locks.
     pub fn identify(&mut self, session: u64) {
         let (isolation, read_only) = (self.isolation as u8, self.read_only);
         self.locks.identify(OwnerIdentity { session, isolation, read_only });
     }
 
-    /// Shows how much it has changed to those who look at locks.
+    /// Shows the number of its changes to the views of locks.
     #[inline]
     pub fn show_changes(&self) {
         self.locks.show_changes(self.undo.savepoint().0);
     }
 
-    /// Makes sure that it has an id, and with it the right to lock and to write. The caller holds no latch.
+    /// Makes sure that it has an id, which it needs to lock and to write. The caller holds no latch.
     #[inline]
     pub fn assign_id(&mut self, store: &Store, registry: &Registry, locks: &LockTable) -> Result<TrxId> {
         if self.id == TrxId(0) {
@@ -144,8 +145,8 @@ impl Transaction {
         self.view.get_or_insert_with(|| registry.view())
     }
 
-    /// Commits. The answer is the LSN up to which the log is to be flushed before anybody is told; None = it had changed
-    /// nothing. Afterwards this may be used as a new transaction. An error leaves it active, to be rolled back.
+    /// Commits. Returns the LSN up to which the log must be flushed before the commit is acknowledged; None = it
+    /// changed nothing. Afterwards this may be used as a new transaction. An error leaves it active, to be rolled back.
     pub fn commit(
         &mut self,
         store: &Store,
@@ -176,14 +177,14 @@ impl Transaction {
         }
         self.leave(registry, locks, number);
         if let Err(error) = undo.finish(store, &mut self.undo) {
-            // The commit stands; recovery gives the log back.
+            // The commit is valid; recovery frees the log.
             tracing::warn!("give back the undo log of a committed transaction: {error}");
         }
         Ok(lsn)
     }
 
-    /// Ends a transaction of which everything has been undone. Afterwards this may be used as a new one. An error leaves it
-    /// active, to be ended later.
+    /// Ends a transaction whose changes have all been undone. Afterwards this may be used as a new one. An error leaves
+    /// it active, to be ended later.
     pub fn end_rollback(
         &mut self,
         store: &Store,
@@ -198,15 +199,15 @@ impl Transaction {
         undo.end_rollback(store, &mut self.undo)?;
         self.leave(registry, locks, None);
         if let Err(error) = undo.finish(store, &mut self.undo) {
-            // Nothing of it is left in any row; recovery gives the log back.
+            // No row has anything of it; recovery frees the log.
             tracing::warn!("give back the undo log of a transaction that was rolled back: {error}");
         }
         Ok(())
     }
 
     /// Prepares: from here on only [`Transaction::commit`] or a rollback after [`Transaction::unprepare`] ends it, and
-    /// neither a crash nor the end of its session does. The answer is the LSN up to which the log is to be flushed before
-    /// anybody is told; None = it had changed nothing, and a crash forgets it.
+    /// neither a crash nor the end of its session does. Returns the LSN up to which the log must be flushed before the
+    /// client is told; None = it changed nothing, and a crash forgets it.
     pub fn prepare(&mut self, store: &Store, undo: &UndoSpace) -> Result<Option<Lsn>> {
         self.view = None;
         if self.undo.is_empty() {
@@ -215,7 +216,7 @@ impl Transaction {
         undo.prepare(store, &self.undo).map(Some)
     }
 
-    /// What was prepared is active again, to be rolled back: by recovery, too, if it comes to that.
+    /// Makes a prepared transaction active again, to be rolled back, if need be by recovery.
     pub fn unprepare(&mut self, store: &Store, undo: &UndoSpace) -> Result<Option<Lsn>> {
         if self.undo.is_empty() {
             return Ok(None);
@@ -235,7 +236,8 @@ impl Transaction {
         writer == self.id || self.view.as_ref().expect("a reader has a view").sees(writer)
     }
 
-    /// Whether its snapshot does not have what `writer` did to a row that it locks now, and that matters to it.
+    /// Whether its snapshot lacks a change that `writer` made to a row which it locks now, at a level where that
+    /// matters.
     #[inline]
     pub fn misses(&self, writer: TrxId) -> bool {
         self.snapshot_isolation
@@ -243,7 +245,7 @@ impl Transaction {
             && self.view.as_ref().is_some_and(|view| !view.sees(writer))
     }
 
-    /// Whether it is promised to see, in each of its reads, what was and stays committed: SERIALIZABLE and snapshot isolation.
+    /// Whether each of its reads must see only what was and stays committed: SERIALIZABLE and snapshot isolation.
     pub fn is_strict(&self) -> bool {
         let snapshot = self.snapshot_isolation && self.isolation == Isolation::RepeatableRead;
         self.isolation == Isolation::Serializable || snapshot

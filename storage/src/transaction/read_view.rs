@@ -1,14 +1,14 @@
-//! Read views: which transactions' changes a reader sees.
+//! Read views: the transactions whose changes a reader sees.
 //!
-//! A view is a moment. A version of a row is visible if the transaction that wrote it had ended by then:
+//! A view is a point in time. A version of a row is visible if the transaction that wrote it had ended by then:
 //!
 //! ```text
 //! ids   0 ........... up_limit ................ low_limit ........
 //!       all visible   visible unless active     none visible
 //! ```
 //!
-//! Own changes are visible too; the view does not know who looks through it (it may be many), so
-//! [`Transaction::sees`](super::Transaction::sees) asks for that first.
+//! A transaction's own changes are visible too; a view may be shared and does not know its transactions, so
+//! [`Transaction::sees`](super::Transaction::sees) checks for that first.
 
 use format::ids::TrxId;
 
@@ -19,9 +19,9 @@ pub struct ReadView {
     up_limit: TrxId,
     /// No transaction with this or a larger id had begun.
     low_limit: TrxId,
-    /// Who was active, ascending.
+    /// The transactions that were active, ascending.
     active: Box<[TrxId]>,
-    /// Every transaction with a smaller commit number is visible: what they left in the history is not needed here.
+    /// Every transaction with a smaller commit number is visible: this view does not need its history.
     no_limit: TrxId,
 }
 
@@ -37,7 +37,7 @@ impl ReadView {
         writer < self.up_limit || writer < self.low_limit && self.active.binary_search(&writer).is_err()
     }
 
-    /// Every writer with a smaller id is visible. A page whose newest writer is below needs no look at its rows.
+    /// Every writer with a smaller id is visible. If a page's newest writer is below, its rows need no check.
     #[inline]
     pub fn up_limit(&self) -> TrxId {
         self.up_limit

@@ -18,7 +18,7 @@ use crate::mtr::Mtr;
 use crate::store::Store;
 use crate::sync::{Mutex, Rank, RwLock};
 
-/// Where the transaction id is kept.
+/// The page of the transaction id.
 pub const SYSTEM_PAGE: PageId = PageId::new(SpaceId(0), PageNo(TRX_SYS_PAGE));
 const ROW_ID_PAGE: PageId = PageId::new(SpaceId(0), PageNo(7));
 const ROW_ID_OFFSET: usize = 38;
@@ -27,20 +27,21 @@ const ROW_ID_OFFSET: usize = 38;
 const FIRST_ID: u64 = 256;
 /// The first DB_ROW_ID of a new instance, as in InnoDB.
 const FIRST_ROW_ID: u64 = 0x200;
-/// The persistent copy is ahead by up to this many, and at a start this is skipped.
+/// The persistent copy is ahead by up to this many; a start skips as many.
 const MARGIN: u64 = if cfg!(test) { 4 } else { 256 };
 
-/// Closed views are taken off the list whenever so many have come.
+/// Closed views are removed from the list whenever it has grown by this many.
 const CLEANUP_VIEWS: usize = 64;
 
-/// Places of [`ActiveIds`]: more than there are transactions at a time, mostly.
+/// Places of [`ActiveIds`]: mostly more than the number of concurrent transactions.
 const PLACES: usize = if cfg!(test) { 4 } else { 4096 };
 
-/// A set of active ids that readers ask without waiting for each other: each writer that a reader meets on a row that is
-/// not its own is looked up here.
+/// A set of active ids that readers check without waiting for each other: a reader looks up the writer of every row
+/// that it did not write itself.
 ///
-/// An id has one place, by its remainder. Of two active ids with the same place the later one goes into a list beside;
-/// an id is a place's neighbour again only thousands of transactions later, so the list is empty but for those that an old
+/// An id has one place, by its remainder. Of two active ids with the same place the later one goes into an extra list;
+/// ids share a place only thousands of transactions apart, so that list is empty except while an old transaction
+/// occupies the place of a later one.
 /// transaction keeps out of their place.
 struct ActiveIds {
     places: Box<[AtomicU64]>,
@@ -61,7 +62,7 @@ impl ActiveIds {
         &self.places[id as usize % PLACES]
     }
 
-    /// Adds an id. Changes are made by one thread at a time.
+    /// Adds an id. Only one thread at a time changes the set.
     fn insert(&self, id: TrxId) {
         let place = self.place(id.0);
         if place.load(Ordering::Relaxed) == 0 {
@@ -72,7 +73,7 @@ impl ActiveIds {
         }
     }
 
-    /// Removes an id. Changes are made by one thread at a time.
+    /// Removes an id. Only one thread at a time changes the set.
     fn remove(&self, id: TrxId) {
         let place = self.place(id.0);
         if place.load(Ordering::Relaxed) == id.0 {
@@ -93,36 +94,36 @@ impl ActiveIds {
 /// See the module header.
 pub struct Registry {
     state: Mutex<State>,
-    /// Counts beginnings and ends of active transactions: a view taken at this count is still good.
+    /// Counts begins and ends of active transactions: a view taken at this count is still valid.
     version: AtomicU64,
     /// The smallest active id, or the next one if none is active.
     oldest: AtomicU64,
-    /// The active ids, to be asked for without the mutex.
+    /// The active ids, to be read without the mutex.
     active_ids: ActiveIds,
     /// The newest view, for the next reader.
     current: RwLock<Current>,
-    /// All views that may still be looked through. A view that nobody but this list holds is closed.
+    /// All views that may still be in use. A view that only this list holds is closed.
     views: Mutex<Vec<Arc<ReadView>>>,
-    /// Up to where the log has the newest commit.
+    /// The LSN of the newest commit.
     newest_commit: AtomicU64,
     row_id: AtomicU64,
     row_id_limit: AtomicU64,
-    /// Held while a persistent copy is moved on.
+    /// Held while a persistent copy is advanced.
     persisting: Mutex<()>,
 }
 
 struct State {
     next: u64,
-    /// The persistent copy: ids below may be given.
+    /// The persistent copy: smaller ids may be given.
     limit: u64,
     /// Ascending.
     active: Vec<TrxId>,
-    /// Commit numbers of those that are about to end, ascending.
+    /// Commit numbers of transactions that are about to end, ascending.
     committing: VecDeque<TrxId>,
 }
 
 impl State {
-    /// A commit number is done with.
+    /// Removes a finished commit number.
     fn uncommit(&mut self, number: TrxId) {
         if let Ok(at) = self.committing.binary_search(&number) {
             self.committing.remove(at);
@@ -152,7 +153,7 @@ impl Registry {
         let next = read(SYSTEM_PAGE, TRX_SYS_NEXT_ID)? + 2 * MARGIN;
         let row_id = read(ROW_ID_PAGE, ROW_ID_OFFSET)? + MARGIN;
         Ok(Registry {
-            // At the first use the limits are found reached, and are moved on.
+            // At the first use the limits are found reached, and are advanced.
             state: Mutex::new(
                 Rank::Transaction,
                 State { next, limit: next, active: Vec::new(), committing: VecDeque::new() },
@@ -169,17 +170,17 @@ impl Registry {
         })
     }
 
-    /// A transaction has committed in memory, and is about to be seen by others.
+    /// A transaction has committed in memory, and others are about to see it.
     pub fn note_commit(&self, lsn: Lsn) {
         self.newest_commit.fetch_max(lsn.0, Ordering::Release);
     }
 
-    /// Whoever flushes the log up to here has made durable all that anybody can have seen.
+    /// A flush of the log up to here makes durable all that any transaction can have seen.
     pub fn newest_commit(&self) -> Lsn {
         Lsn(self.newest_commit.load(Ordering::Acquire))
     }
 
-    /// Takes in a transaction that was active before a crash, under its old id. Before anything else begins.
+    /// Adds a transaction that was active before a crash, under its old id. Called before any other begins.
     pub fn resume(&self, id: TrxId) {
         let mut state = self.state.lock();
         state.next = state.next.max(id.0 + 1);
@@ -189,7 +190,7 @@ impl Registry {
         self.changed(&state);
     }
 
-    /// Makes sure that no id up to `id` is given again: a row or log carries it.
+    /// Makes sure that no id up to `id` is given again: a row or log has it.
     pub fn skip(&self, id: TrxId) {
         let mut state = self.state.lock();
         state.next = state.next.max(id.0 + 1);
@@ -229,13 +230,13 @@ impl Registry {
     pub fn begin_commit(&self) -> TrxId {
         let mut state = self.state.lock();
         let number = TrxId(state.next);
-        // May run past the limit by one per active transaction: a start skips more than that.
+        // May exceed the limit by one per active transaction: a start skips more than that.
         state.next += 1;
         state.committing.push_back(number);
         number
     }
 
-    /// The commit came to nothing; the transaction is active as before.
+    /// The commit failed; the transaction is active as before.
     pub fn cancel_commit(&self, number: TrxId) {
         self.state.lock().uncommit(number);
     }
@@ -249,7 +250,7 @@ impl Registry {
             state.uncommit(number);
         }
         self.changed(&state);
-        // Last: whoever finds that it has ended sees it as ended in a view that it takes then.
+        // Last: a thread that finds the transaction ended also sees it as ended in a view that it takes then.
         self.active_ids.remove(id);
     }
 
@@ -278,7 +279,7 @@ impl Registry {
 
     #[cold]
     fn new_view(&self) -> Arc<ReadView> {
-        // The registry's state, the list and the newest view change together, or a purge could miss a view.
+        // The registry's state, the list and the newest view change together, or purge could miss a view.
         let (view, version) = {
             let state = self.state.lock();
             let next = TrxId(state.next);
@@ -299,9 +300,9 @@ impl Registry {
         view
     }
 
-    /// The oldest view that is open, or one of this moment: what it sees as ended, every reader does, now and later.
+    /// The oldest open view, or a new one: what it sees as ended, every reader sees so, now and later.
     pub fn oldest_view(&self) -> Arc<ReadView> {
-        // First a view of this moment: whatever is opened from here on sees at least as much.
+        // First a new view: every view opened from here on sees at least as much.
         let fresh = {
             let state = self.state.lock();
             let next = TrxId(state.next);
@@ -311,11 +312,11 @@ impl Registry {
         self.current.write().view = None;
         let mut views = self.views.lock();
         views.retain(|view| Arc::strong_count(view) > 1);
-        // They were pushed in the order in which they were taken.
+        // They are in the order in which they were taken.
         views.first().cloned().unwrap_or(fresh)
     }
 
-    /// Views that somebody looks through.
+    /// Views in use.
     pub fn open_views(&self) -> usize {
         let newest = self.current.read().view.clone();
         let is_open = |view: &&Arc<ReadView>| {
@@ -354,7 +355,7 @@ impl Registry {
     }
 }
 
-/// Moves a persistent copy on. The log need not be flushed: whatever carries the new numbers stands behind it in the log.
+/// Advances a persistent copy. The log need not be flushed: every record with the new numbers comes later in the log.
 fn persist(store: &Store, page: PageId, offset: usize, value: u64) -> Result<()> {
     let mut mtr = Mtr::begin(store);
     let page = mtr.latch_exclusive(page)?;
@@ -376,7 +377,7 @@ mod tests {
             ids.insert(TrxId(next));
             model.insert(next);
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            // Some stay for long, most end soon.
+            // Some transactions stay long, most end soon.
             while model.len() > (state >> 60) as usize {
                 let ends = *model.iter().nth((state >> 33) as usize % model.len()).unwrap();
                 model.remove(&ends);

@@ -32,7 +32,7 @@ pub(super) struct Committed {
 /// The histories of all rollback segments as one queue.
 pub(super) struct HistoryQueue {
     queue: Mutex<BinaryHeap<Reverse<Committed>>>,
-    /// Logs in the queue or in the hands of purge.
+    /// Logs in the queue or taken by purge.
     length: AtomicU64,
 }
 
@@ -50,7 +50,7 @@ impl HistoryQueue {
         self.length.load(Ordering::Relaxed)
     }
 
-    /// Takes in the history of a rollback segment, and answers its newest number.
+    /// Adds the history of a rollback segment, and returns its newest number.
     pub fn load(&self, store: &Store, segment: &RollbackSegment) -> Result<TrxId> {
         let (mut address, count) = {
             let page = store.read(segment.header)?;
@@ -86,8 +86,8 @@ impl HistoryQueue {
     }
 }
 
-/// A log that purge has taken from the history. It goes back there by [`UndoSpace::put_back`], or away by
-/// [`UndoSpace::remove_log`].
+/// A log that purge has taken from the history. [`UndoSpace::put_back`] returns it there, [`UndoSpace::remove_log`]
+/// removes it.
 #[derive(Debug)]
 pub struct HistoryLog {
     committed: Committed,
@@ -121,7 +121,7 @@ impl LogReader {
         LogReader { segment, first, header, page: first, offset: 0 }
     }
 
-    /// Copies the next record into `record`, and answers the roll pointer that leads to it.
+    /// Copies the next record into `record`, and returns the roll pointer that leads to it.
     pub fn next(&mut self, store: &Store, record: &mut Vec<u8>) -> Result<Option<RollPtr>> {
         loop {
             let page = store.read(self.page)?;
@@ -164,12 +164,12 @@ impl UndoSpace {
         queue.pop().map(|Reverse(committed)| HistoryLog { committed })
     }
 
-    /// Puts a log back that could not be purged to its end.
+    /// Puts back a log that could not be purged to its end.
     pub fn put_back(&self, log: HistoryLog) {
         self.history.queue.lock().push(Reverse(log.committed));
     }
 
-    /// Removes a log that has been purged from the history, and frees its pages if they are nobody's now.
+    /// Removes a purged log from the history, and frees its pages if no other log uses them.
     pub fn remove_log(&self, store: &Store, log: HistoryLog) -> Result<()> {
         let Committed { first, header, .. } = log.committed;
         let rollback = self.segment(log.committed.segment)?;
@@ -177,7 +177,7 @@ impl UndoSpace {
             get_u16(page, page::STATE) == page::STATE_TO_PURGE
                 && get_u16(page, usize::from(header) + page::LOG_NEXT) == 0
         };
-        // No new log comes into a segment that is to be purged, so the answer stays.
+        // No new log is added to a segment that is to be purged, so the answer stays true.
         let frees = is_last(&store.read(first)?);
         if frees {
             free_all_but_first(store, first)?;

@@ -1,4 +1,4 @@
-//! A transaction's own undo: appending, taking back, committing.
+//! A transaction's own undo: appending, undoing, committing.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
@@ -25,8 +25,8 @@ impl UndoSpace {
         UndoNo(undo.next)
     }
 
-    /// Latches the page of a transaction's next record, of `bytes`, in the mini-transaction of the change that it is about.
-    /// `None` if there is no room: the caller lets go of its latches, calls [`UndoSpace::grow`], and tries again.
+    /// Latches the page of a transaction's next record, of `bytes`, in the mini-transaction of the change it describes.
+    /// `None` if there is no space: the caller releases its latches, calls [`UndoSpace::grow`], and tries again.
     #[inline]
     pub fn find_room(
         &self,
@@ -57,7 +57,7 @@ impl UndoSpace {
         Ok(Some(RecordPlace { page, kind, roll_ptr, begins }))
     }
 
-    /// Appends a record at its place; the first one begins the log.
+    /// Appends a record at its position; the first one begins the log.
     #[inline]
     pub fn append(
         &self,
@@ -80,7 +80,7 @@ impl UndoSpace {
         self.counters.records.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Makes room for a record of `bytes`: begins the log, or adds a page to it. The caller holds no latch.
+    /// Makes space for a record of `bytes`: begins the log, or adds a page to it. The caller holds no latch.
     pub fn grow(&self, store: &Store, undo: &mut TrxUndo, kind: LogKind, trx_id: TrxId, bytes: usize) -> Result<()> {
         let bytes_max = store.page_bytes() - page::BODY - page::RECORD_FRAME_BYTES - 8;
         if bytes > bytes_max {
@@ -128,8 +128,8 @@ impl UndoSpace {
         Ok(Some(TopRecord { kind, number: UndoNo(number), roll_ptr }))
     }
 
-    /// Forgets the record that [`UndoSpace::top`] answered: it is undone. Its bytes stay until [`UndoSpace::truncate`], so
-    /// that after a crash it may be undone once more, which must do no harm.
+    /// Drops the record that [`UndoSpace::top`] returned: it is undone. Its bytes stay until [`UndoSpace::truncate`],
+    /// so after a crash it may be undone once more, which must do no harm.
     pub fn pop(&self, store: &Store, undo: &mut TrxUndo, kind: LogKind) -> Result<()> {
         let log = undo.log_mut(kind).as_mut().expect("its top was answered");
         let top = log.top.expect("its top was answered");
@@ -142,7 +142,7 @@ impl UndoSpace {
         Ok(())
     }
 
-    /// Removes the undone records from the pages: at the end of a rollback, whole or partial. Their numbers are not used
+    /// Removes the undone records from the pages, at the end of a whole or partial rollback. Their numbers are not used
     /// again.
     pub fn truncate(&self, store: &Store, undo: &mut TrxUndo) -> Result<()> {
         for kind in [LogKind::Insert, LogKind::Update] {
@@ -191,9 +191,8 @@ impl UndoSpace {
         Ok(())
     }
 
-    /// Makes the transaction's undo that of a prepared one, or (`STATE_ACTIVE`) of one that is not any more, in one
-    /// mini-transaction: whether recovery keeps it or undoes it. The answer is the LSN up to which the log is to be
-    /// flushed.
+    /// Marks the transaction's undo as prepared, or (`STATE_ACTIVE`) as no longer prepared, in one mini-transaction:
+    /// this decides whether recovery keeps it or undoes it. Returns the LSN up to which the log must be flushed.
     fn set_state(&self, store: &Store, undo: &TrxUndo, state: u16) -> Result<Lsn> {
         let mut mtr = Mtr::begin(store);
         let logs = undo.update.iter().chain(&undo.insert);
@@ -216,7 +215,7 @@ impl UndoSpace {
         self.set_state(store, undo, page::STATE_ACTIVE)
     }
 
-    /// How many records are not undone, and which tables they are about. Reads all of them.
+    /// The number of records that are not undone, and the tables they are about. Reads all of them.
     pub fn survey(&self, store: &Store, undo: &TrxUndo) -> Result<(u64, BTreeSet<TableId>)> {
         let mut tables = BTreeSet::new();
         let mut records = 0;
@@ -236,11 +235,11 @@ impl UndoSpace {
         Ok((records, tables))
     }
 
-    /// Makes the transaction's undo that of a committed one, in one mini-transaction. From then on recovery will not undo
-    /// it. `number` is its place in the history; it needs one if it [`TrxUndo::has_updates`].
+    /// Marks the transaction's undo as committed, in one mini-transaction. From then on recovery will not undo it.
+    /// `number` is its place in the history; it needs one if it [`TrxUndo::has_updates`].
     ///
-    /// The answer is the LSN up to which the log is to be flushed. What is to be freed is freed by
-    /// [`UndoSpace::finish`], which may wait until others know of the commit.
+    /// Returns the LSN up to which the log must be flushed. [`UndoSpace::finish`] frees what is no longer needed, and
+    /// may run after other transactions see the commit.
     pub fn commit(&self, store: &Store, undo: &mut TrxUndo, trx_id: TrxId, number: Option<TrxId>) -> Result<Lsn> {
         let Some(number_of_segment) = undo.segment else { return Ok(store.current_lsn()) };
         let segment = self.segment(number_of_segment)?;
@@ -288,7 +287,7 @@ impl UndoSpace {
         Ok(lsn)
     }
 
-    /// Gives back the logs of a transaction that has committed, or was rolled back entirely.
+    /// Returns the logs of a transaction that has committed, or was rolled back entirely.
     pub fn finish(&self, store: &Store, undo: &mut TrxUndo) -> Result<()> {
         let Some(number) = undo.segment.take() else { return Ok(()) };
         let segment = self.segment(number)?;
@@ -297,7 +296,7 @@ impl UndoSpace {
         if let Some(log) = update {
             match log.state {
                 page::STATE_CACHED => segment.put_cached(LogKind::Update, log.slot, log.first.page),
-                // It has left its slot; purge frees it.
+                // It is in no slot any more; purge frees it.
                 page::STATE_TO_PURGE => segment.put_free(log.slot),
                 _ => segment.free_segment(store, log.slot, log.first)?,
             }
@@ -311,8 +310,8 @@ impl UndoSpace {
         Ok(())
     }
 
-    /// Ends the undo of a transaction of which everything has been undone: recovery will not meet it again. Its logs are
-    /// to be given back by [`UndoSpace::finish`]. After an error nothing has changed.
+    /// Ends the undo of a transaction whose changes have all been undone: recovery will not find it again.
+    /// [`UndoSpace::finish`] returns its logs. After an error nothing has changed.
     pub fn end_rollback(&self, store: &Store, undo: &mut TrxUndo) -> Result<Lsn> {
         if undo.segment.is_none() {
             return Ok(store.current_lsn());
@@ -337,7 +336,7 @@ impl UndoSpace {
 
         let mut changes = mtr.certain();
         if let (Some(log), Some((first, before))) = (&mut undo.update, update) {
-            // A page that has earlier logs in the history must not be freed: it goes back to the cache, without the log
+            // A page with earlier logs in the history must not be freed: it goes back to the cache, without the log
             // that was rolled back.
             if before == 0 {
                 log.state = page::STATE_TO_FREE;
@@ -357,7 +356,7 @@ impl UndoSpace {
     }
 }
 
-/// Where the next record of a transaction goes: a latched page with room for it.
+/// The position of a transaction's next record: a latched page with enough space.
 #[must_use]
 pub struct RecordPlace<'u> {
     page: PageHandle,
@@ -368,14 +367,14 @@ pub struct RecordPlace<'u> {
 }
 
 impl RecordPlace<'_> {
-    /// What will lead to the record.
+    /// The roll pointer of the record.
     #[inline]
     pub fn roll_ptr(&self) -> RollPtr {
         self.roll_ptr
     }
 }
 
-/// The state of a log's segment after its commit: kept for the next transaction if it has one page with room.
+/// The state of a log's segment after its commit: cached for the next transaction if it has one page with space left.
 fn state_after(first: &[u8], log: &super::Log) -> u16 {
     let small = log.first == log.last && usize::from(page::free(first)) < first.len() * 3 / 4;
     if small { page::STATE_CACHED } else { page::STATE_TO_PURGE }

@@ -1,8 +1,9 @@
-//! Undo: how rows were before they were changed, for rollback, for readers of older versions, and for purge.
+//! Undo: rows as they were before their changes, for rollback, for readers of older versions, and for purge.
 //!
-//! A transaction that changes rows writes *undo records* ([`record`]) into up to two *undo logs*: one for inserts, one for
-//! all else. Nobody reads an insert's undo record once the transaction has committed, so that log is given back at once;
-//! the other is kept in the *history* until no reader can want an older version, and no delete-marked row of it is left.
+//! A transaction that changes rows writes *undo records* ([`record`]) into up to two *undo logs*: one for inserts, one
+//! for all else. An insert's undo record is not needed once the transaction has committed, so that log is freed at
+//! once; the other stays in the *history* until no reader needs an older version, and none of its delete-marked rows is
+//! left.
 //!
 //! ```text
 //! transaction system page -> rollback segment header, several of them
@@ -14,8 +15,8 @@
 //!    [header | log | records ..]<->[records ..]<->[..]       a large one has its own pages
 //! ```
 //!
-//! A clustered record's roll pointer names the undo record of the change that made it (rollback segment, page, offset), and
-//! that record carries the roll pointer of the version before: a chain into the past.
+//! A clustered record's roll pointer names the undo record of the change that made it (rollback segment, page, offset),
+//! and that record has the roll pointer of the version before: a chain of older and older versions.
 //!
 //! The life of an undo segment:
 //!
@@ -28,18 +29,18 @@
 //!    +----------------------------------------------+  freed at once, or once purge has read its last log
 //!
 //!   active ---- XA PREPARE ---> prepared ---- XA COMMIT ---> as above
-//!      ^-------- XA ROLLBACK -------+                            a log with a name (XID) has room for it in its header
+//!      ^-------- XA ROLLBACK -------+                            the header of a log with an XID has space for it
 //! ```
 //!
-//! The first record of a transaction begins its log along with it, in one mini-transaction, if its rollback segment has a cached
-//! undo segment with room; else the change is given up, the log begun for itself ([`UndoSpace::grow`]), and the change made
-//! again.
+//! The first record of a transaction begins its log along with it, in one mini-transaction, if its rollback segment has
+//! a cached undo segment with enough space; otherwise the change is abandoned, the log begun on its own
+//! ([`UndoSpace::grow`]), and the change repeated.
 //!
 //! Invariants:
 //!
 //! * An undo record is written in the mini-transaction of the change it describes, or in one before it.
 //! * The page of a rollback segment's header is latched before the pages of its logs; an undo page is latched after the
-//!   index page whose record it is about.
+//!   index page whose record it describes.
 //! * A log in the history is of a committed transaction and has its number; histories are read in the order of numbers.
 //!
 //! This module knows no rows and no transactions. Sources: the InnoDB internals manual on undo and history.
@@ -63,18 +64,18 @@ pub enum LogKind {
     Update,
 }
 
-/// The undo state of one transaction, in its own hands.
+/// The undo state of one transaction; only its own thread uses it.
 #[derive(Debug, Default)]
 pub struct TrxUndo {
     /// A transaction of the dictionary: after a crash it is rolled back before all others.
     pub dictionary: bool,
-    /// The branch of a distributed transaction that it is. Known before the first change.
+    /// The XID of a distributed transaction's branch. Known before the first change.
     pub xid: Option<Box<Xid>>,
     /// The rollback segment, chosen at the first change.
     segment: Option<u8>,
     insert: Option<Log>,
     update: Option<Log>,
-    /// How many undo records it has written: the number of the next.
+    /// The number of undo records written so far, which is the number of the next.
     next: u64,
 }
 
@@ -123,13 +124,13 @@ pub struct RecoveredLog {
 }
 
 impl TrxUndo {
-    /// Where the transaction is now: rolling back to this undoes what follows.
+    /// The transaction's present position: a rollback to it undoes what follows.
     #[inline]
     pub fn savepoint(&self) -> UndoNo {
         UndoNo(self.next)
     }
 
-    /// At most how many changes are not undone: records of a statement that was rolled back had numbers, too.
+    /// An upper limit of the changes that are not undone: records of a statement that was rolled back had numbers, too.
     pub fn left(&self) -> u64 {
         let tops = [&self.insert, &self.update].into_iter().flatten().filter_map(|log| log.top);
         tops.map(|top| top.number + 1).max().unwrap_or(0)
@@ -141,7 +142,7 @@ impl TrxUndo {
         self.insert.is_none() && self.update.is_none()
     }
 
-    /// Whether rows were changed otherwise than by inserting.
+    /// Whether it changed rows in other ways than inserting them.
     #[inline]
     pub fn has_updates(&self) -> bool {
         self.update.is_some()

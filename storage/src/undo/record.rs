@@ -1,4 +1,4 @@
-//! One undo record: how a row was before a change, as bytes.
+//! One undo record: the row before a change, as bytes.
 //!
 //! ```text
 //! kind                    1   low nibble: 1 insert, 2 update, 3 update of a delete-marked row, 4 delete-mark, 5 empty
@@ -17,8 +17,8 @@
 //! value    varint: 0 = NULL, else 1 + (bytes << 1 | external), then the bytes
 //! ```
 //!
-//! A long value is kept as its 20-byte reference, after as much of it as a secondary index has: the pages behind it stay
-//! until purge, which has this record in hand.
+//! A long value is kept as its 20-byte reference, after as much of it as a secondary index has: its pages stay until
+//! purge, which reads this record.
 //!
 //! Varints have seven bits per byte, lowest first.
 
@@ -31,11 +31,11 @@ use crate::error::{Error, Result};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum UndoKind {
-    /// A row came into being. To undo it is to remove it.
+    /// A row was inserted. Undo removes it.
     Insert = 1,
     /// A row got new values.
     Update = 2,
-    /// A row was inserted where a delete-marked one of the same key still lay.
+    /// A row was inserted over a delete-marked one with the same key.
     UpdateDeleted = 3,
     /// A row was delete-marked.
     Delete = 4,
@@ -149,7 +149,7 @@ impl<'a> UndoRecord<'a> {
         Ok(UndoRecord { kind, number, table, info, trx_id, roll_ptr, rest: &bytes[rest_at..], rest_at })
     }
 
-    /// The key fields into `key`. Answers a reader for what follows.
+    /// Reads the key fields into `key`. Returns a reader for what follows.
     pub fn key(&self, fields: usize, key: &mut Vec<Option<&'a [u8]>>) -> Result<UndoReader<'a>> {
         let mut reader = UndoReader { bytes: self.rest, at: 0, base: self.rest_at };
         key.clear();
@@ -162,7 +162,7 @@ impl<'a> UndoRecord<'a> {
         Ok(reader)
     }
 
-    /// The changed fields into `changed`, the others needed into `others`, both ascending by field.
+    /// Reads the changed fields into `changed`, the others needed into `others`, both ascending by field.
     pub fn fields(
         &self,
         key_fields: usize,

@@ -1,4 +1,5 @@
-//! Rollback segments and their undo segments: where a transaction's log goes, and where it comes from after a restart.
+//! Rollback segments and their undo segments: how a transaction gets a log, and how recovery finds logs after a
+//! restart.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -20,7 +21,8 @@ use crate::segment::{self, Direction, Segment};
 use crate::store::Store;
 use crate::sync::{Mutex, Rank};
 
-/// Rollback segments of a new instance. Transactions spread over them, so that their commits do not meet at one page.
+/// Rollback segments of a new instance. Transactions are spread over them, so that their commits do not contend for one
+/// page.
 const SEGMENTS: usize = if cfg!(test) { 2 } else { 32 };
 
 /// Rollback segments of temporary tables.
@@ -55,7 +57,7 @@ pub struct UndoStatus {
     pub logs_created: u64,
     pub logs_reused: u64,
     pub logs_purged: u64,
-    /// Committed logs that purge has still to read.
+    /// Committed logs that purge has not read yet.
     pub history_length_now: u64,
 }
 
@@ -73,7 +75,7 @@ struct Slots {
     cached_update: Vec<Cached>,
 }
 
-/// An undo segment that waits for its next transaction.
+/// An undo segment kept for a later transaction.
 #[derive(Clone, Copy)]
 struct Cached {
     slot: u16,
@@ -163,7 +165,8 @@ impl UndoSpace {
         Ok(())
     }
 
-    /// Undo of temporary tables, in the (new, initialised) temporary tablespace `space`: nobody else has to find it.
+    /// Undo of temporary tables, in the (new, initialised) temporary tablespace `space`: no other place on disk refers
+    /// to it.
     pub fn create_temporary(store: &Store, space: SpaceId) -> Result<UndoSpace> {
         let slot_count = rseg_slot_count(store.page_bytes()) as u16;
         let mut segments = Vec::new();
@@ -178,8 +181,8 @@ impl UndoSpace {
         Ok(UndoSpace { segments, next: AtomicUsize::new(0), history, counters })
     }
 
-    /// Reads the rollback segments. Answers the transactions that had not ended, in the order of their ids, and the largest
-    /// transaction number found, so that no smaller one is given again.
+    /// Reads the rollback segments. Returns the transactions that had not ended, in the order of their ids, and the
+    /// largest transaction number found, so that no smaller one is given again.
     pub fn open(store: &Store) -> Result<(UndoSpace, Vec<RecoveredLog>, TrxId)> {
         let mut headers = Vec::new();
         {
@@ -209,7 +212,7 @@ impl UndoSpace {
         Ok((space, recovered.into_values().collect(), newest))
     }
 
-    /// Frees the undo segments that are kept for the next transactions, where there is no history that could lie on them.
+    /// Frees the cached undo segments of rollback segments without history, because committed logs could lie on them.
     pub fn free_cached(&self, store: &Store) -> Result<()> {
         for segment in &self.segments {
             while let Some((kind, cached)) = segment.take_any_cached() {
@@ -257,7 +260,8 @@ impl UndoSpace {
             };
             match segment.take(kind) {
                 Some(taken) => break (segment, taken),
-                // Full: it has hundreds of slots. The second log of a transaction must stay with the first.
+                // Full: it has hundreds of slots. The second log of a transaction must be in the same rollback segment
+                // as the first.
                 None if number.is_none() && self.segments.iter().any(|other| !other.slots.lock().free.is_empty()) => {}
                 None => return Err(Error::Unsupported("so many transactions at once".into())),
             }
@@ -283,8 +287,8 @@ impl UndoSpace {
         }
     }
 
-    /// Latches the page of a cached segment on which a transaction can begin a log along with its first record, of `bytes`.
-    /// None if there is none with so much room.
+    /// Latches the page of a cached segment on which a transaction can begin a log along with its first record, of
+    /// `bytes`. None if there is none with enough space.
     pub(super) fn take_cached(
         &self,
         mtr: &mut Mtr<'_>,
@@ -298,7 +302,7 @@ impl UndoSpace {
         };
         let Some(cached) = segment.take_cached_for(kind) else {
             if undo.segment.is_none() {
-                // It is still this one's turn.
+                // The next transaction gets this one again.
                 self.next.fetch_sub(1, Ordering::Relaxed);
             }
             return Ok(None);
@@ -307,7 +311,7 @@ impl UndoSpace {
         let id = PageId::new(segment.header.space, cached.first);
         let page = mtr.latch_exclusive(id)?;
         if let Err(error) = check_logs(id, mtr.page(page)) {
-            // The next transaction need not meet it, too.
+            // The next transaction need not find it again.
             taken.used = true;
             return Err(error);
         }
@@ -378,7 +382,7 @@ impl UndoSpace {
     }
 }
 
-/// A cached segment that was taken. Unless it is used it goes back.
+/// A cached segment that was taken. Dropping this unused puts it back.
 struct Taken<'u> {
     segment: &'u RollbackSegment,
     kind: LogKind,
@@ -394,7 +398,7 @@ impl Drop for Taken<'_> {
     }
 }
 
-/// A log that a transaction can begin on a page that is latched and has room for it.
+/// A log that a transaction can begin on a latched page with enough free space.
 pub(super) struct NewLog<'u> {
     taken: Taken<'u>,
     pub page: PageHandle,
@@ -438,7 +442,7 @@ fn check_logs(id: PageId, first: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// Bytes that a new log would have on the page of a cached segment.
+/// Bytes available for a new log on the page of a cached segment.
 fn room_behind(first: &[u8], kind: LogKind) -> usize {
     match kind {
         LogKind::Insert => page::room(first) + usize::from(page::free(first)) - page::FIRST_LOG,
@@ -449,7 +453,7 @@ fn room_behind(first: &[u8], kind: LogKind) -> usize {
 /// Begins a log on the page of a cached segment.
 fn begin_again<P: Phase>(mtr: &mut Mtr<'_, P>, first: PageHandle, kind: LogKind, owner: &LogOwner<'_>) -> u16 {
     let before = match kind {
-        // Nobody wants the old records: the page starts over.
+        // The old records are no longer needed: the page starts over.
         LogKind::Insert => {
             mtr.write(first, page::FREE, &(page::FIRST_LOG as u16).to_be_bytes());
             0
@@ -460,7 +464,7 @@ fn begin_again<P: Phase>(mtr: &mut Mtr<'_, P>, first: PageHandle, kind: LogKind,
     begin_header(mtr, first, before, owner)
 }
 
-/// Makes an undo page without records.
+/// Initialises an undo page without records.
 pub(super) fn init_page(mtr: &mut Mtr<'_>, handle: PageHandle, kind: LogKind, free: usize) -> Result<()> {
     let id = mtr.page_id(handle);
     mtr.apply(handle, PageOp::Init { id, page_type: PageType::UNDO_LOG })?;
@@ -476,7 +480,7 @@ pub(super) fn init_page(mtr: &mut Mtr<'_>, handle: PageHandle, kind: LogKind, fr
     Ok(())
 }
 
-/// Whose log it is, as its header says.
+/// The log's owner, for its header.
 struct LogOwner<'x> {
     trx_id: TrxId,
     dictionary: bool,
@@ -627,7 +631,7 @@ impl RollbackSegment {
     }
 }
 
-/// The branch that the log at `header` belongs to.
+/// The XID of the log at `header`, if it has one.
 fn read_xid(first: &[u8], header: usize) -> format::Result<Option<Box<Xid>>> {
     if first[header + page::LOG_FLAGS] & page::LOG_FLAG_XID == 0 {
         return Ok(None);
@@ -662,7 +666,7 @@ pub(super) fn free_all_but_first(store: &Store, first: PageId) -> Result<()> {
     }
 }
 
-/// Frees an undo page. Its type goes, so that nobody who still has its number takes it for one.
+/// Frees an undo page. Its type is overwritten, so that a stale page number cannot be taken for an undo page.
 pub(super) fn free_page(mtr: &mut Mtr<'_>, segment: Segment, handle: PageHandle) -> Result<()> {
     mtr.write(handle, TYPE, &PageType::ALLOCATED.0.to_be_bytes());
     let id = mtr.page_id(handle);
@@ -685,7 +689,7 @@ impl Log {
     pub(super) fn record_before(&self, store: &Store, page: PageId, offset: Option<u16>) -> Result<Option<Top>> {
         let mut id = page;
         let mut from = offset;
-        // More pages than there are would be a circle.
+        // More pages than there are would be a cycle.
         let pages = store.space(page.space).map_or(0, |space| space.pages());
         for _ in 0..pages {
             let page = store.read(id)?;
