@@ -1,5 +1,5 @@
-//! The doublewrite files: where pages are written before they go to their places, so that a page torn by a crash can be
-//! put back.
+//! The doublewrite files: pages are written here before they are written to their places, so that a page torn by a
+//! crash can be restored.
 //!
 //! Each page cleaner has a file of its own, so that batches do not wait for each other. Pages lie in it in their stored
 //! form: a page that compresses to a quarter costs a quarter here too. Batches are appended until the file is full; then
@@ -18,24 +18,24 @@
 //! ```
 //!
 //! A copy has every change of its page before the LSN it is *complete to*: the page's own LSN, or, if that is newer, the
-//! LSN as of which the page is dirty. The second matters for a page that is written anew without a change (encryption
+//! LSN as of which the page is dirty. The second matters for a page that is rewritten without a change (encryption
 //! switched on, see `Store::rewrite_space`): its own LSN may be older than the checkpoint, which says nothing about whether
 //! its write was durable.
 //!
-//! A page that has no copy here (`innodb_doublewrite=DETECT_ONLY`) is noted all the same, with offset 0.
+//! A page that has no copy here (`innodb_doublewrite=DETECT_ONLY`) has an entry all the same, with offset 0.
 //!
 //! Invariants:
 //!
 //! * A batch is durable here before the first of its pages is written to its place, and stays until the tablespaces
 //!   have been synced after that.
-//! * A batch that is not whole is worth nothing and needs nothing: none of its pages had been written yet, so their old
-//!   images are whole, and the redo log has the rest.
-//! * The checkpoint is not newer than the LSN that a copy is complete to until the page is durable in its place. So a copy
-//!   that is complete to the checkpoint can be brought up to date by the log, and one that is not is not needed.
-//! * The log is durable up to where a copy is complete before the copy is written: no later life gives that LSN again.
+//! * A batch that is not whole is not needed: none of its pages had been written to its place, so their old images are
+//!   whole, and the redo log has the rest.
+//! * The checkpoint is not newer than the LSN that a copy is complete to until the page is durable in its place. So the
+//!   log can bring a copy that is complete to the checkpoint up to date, and any other copy is not needed.
+//! * The log is durable up to where a copy is complete before the copy is written: no later run assigns that LSN again.
 //! * Batches from 0 on with rising numbers are the newest ones; the first that does not rise ends them.
 //!
-//! Not here: deciding whether a page is torn, which is recovery's.
+//! Not here: deciding whether a page is torn; recovery does that.
 
 use std::sync::Arc;
 
@@ -59,7 +59,7 @@ const ENTRY_BYTES: usize = 28;
 
 const _: () = assert!(ENTRIES + BATCH_PAGES_MAX * ENTRY_BYTES <= BATCH_HEADER_BYTES);
 
-/// Batches of full pages that a file has room for; compressed ones are more.
+/// Batches of full pages that fit in a file; of compressed pages, more fit.
 const FULL_BATCHES: usize = if cfg!(test) { 2 } else { 8 };
 
 /// One cleaner's file.
@@ -83,7 +83,7 @@ fn is_file_name(name: &str, page_bytes: usize) -> bool {
 }
 
 impl DoublewriteFile {
-    /// Opens the file, or creates it. Its old content must not be needed any more; its numbers go on.
+    /// Opens the file, or creates it. Its old content must not be needed any more; its batch numbers continue.
     pub fn open(disk: &dyn Disk, index: usize, config: &Config, counters: Arc<IoCounters>) -> Result<DoublewriteFile> {
         let name = file_name(config.page_bytes, index);
         let capacity_bytes = (FULL_BATCHES * (BATCH_HEADER_BYTES + BATCH_PAGES_MAX * config.page_bytes)) as u64;
@@ -124,7 +124,7 @@ impl DoublewriteFile {
         Ok(())
     }
 
-    /// Begins again at 0. All pages of the batches so far are durable in their places.
+    /// Restarts at 0. All pages of the batches so far are durable in their places.
     pub fn restart(&mut self) {
         self.next_offset = 0;
     }
@@ -153,15 +153,15 @@ fn write_header(batch: &mut Batch, batch_no: u64) {
     bytes[..BATCH_HEADER_BYTES].copy_from_slice(&header);
 }
 
-/// What a doublewrite file knows of a page that was being written, found after a crash.
+/// A doublewrite file's entry for a page that was being written, found after a crash.
 pub struct Copy {
     /// It has every change of the page before this one.
     pub complete_to: Lsn,
-    /// In the stored form; `None` if the page was only noted.
+    /// In the stored form; `None` if there is only an entry without a copy.
     pub stored: Option<Vec<u8>>,
 }
 
-/// Reads the newest whole copy of each page from all doublewrite files, and which others were being written.
+/// Reads the newest whole copy of each page from all doublewrite files, and which other pages were being written.
 pub fn read_copies(disk: &dyn Disk, config: &Config) -> Result<FxHashMap<PageId, Copy>> {
     let mut copies: FxHashMap<PageId, Copy> = FxHashMap::default();
     for entry in disk.list("").map_err(Error::io("list the data directory"))? {
@@ -172,7 +172,7 @@ pub fn read_copies(disk: &dyn Disk, config: &Config) -> Result<FxHashMap<PageId,
             .open(&entry.name, OpenMode::Read, data_caching(config))
             .map_err(Error::io("open the doublewrite file"))?;
         read_batches(&*file, config.page_bytes, &mut |page, complete_to, stored| {
-            // An older copy is better than a newer note: the log brings it up to date.
+            // An older copy is better than a newer entry without one: the log brings it up to date.
             let rank = (stored.is_some(), complete_to);
             if copies.get(&page).is_none_or(|known| (known.stored.is_some(), known.complete_to) < rank) {
                 copies.insert(page, Copy { complete_to, stored: stored.map(<[u8]>::to_vec) });
@@ -182,10 +182,10 @@ pub fn read_copies(disk: &dyn Disk, config: &Config) -> Result<FxHashMap<PageId,
     Ok(copies)
 }
 
-/// Is shown each page of a batch: the LSN it is complete to, and its stored bytes if the file has more than a note of it.
+/// Receives each page of a batch: the LSN it is complete to, and its stored bytes if the file has a copy.
 type Visit<'a> = dyn FnMut(PageId, Lsn, Option<&[u8]>) + 'a;
 
-/// Walks the whole batches of a file from 0 on. Returns the last one's number.
+/// Visits the whole batches of a file from 0 on. Returns the last one's number.
 fn read_batches(file: &dyn File, page_bytes: usize, visit: &mut Visit<'_>) -> Result<u64> {
     let bytes_max = BATCH_HEADER_BYTES + BATCH_PAGES_MAX * page_bytes;
     let mut buffer = AlignedBuffer::new(bytes_max);
@@ -222,7 +222,7 @@ fn check_batch(buffer: &mut [u8], visit: &mut Visit<'_>, last: u64) -> Option<(u
         let offset = u32_at(entry, 16) as usize;
         buffer.get(offset..offset.checked_add(u32_at(entry, 20) as usize)?)
     };
-    // The whole batch or nothing: a batch that is torn had none of its pages written to their places.
+    // The whole batch or nothing: if a batch is torn, none of its pages has been written to its place.
     let is_whole = |entry: &[u8]| stored(entry).is_some_and(|bytes| crc32c(bytes) == u32_at(entry, 24));
     if !entries.iter().all(|entry| !is_copied(entry) || is_whole(entry)) {
         return None;

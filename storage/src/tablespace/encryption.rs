@@ -6,15 +6,15 @@
 //!   INNODBKey-<uuid>-2  <master key> ---unwraps-----------------^                     +--> AES-256-CBC
 //! ```
 //!
-//! A file has one key, made with it and kept until it is removed; so its pages never have to be encrypted anew, and a
-//! table changes between plain and encrypted by a rebuild. `format::transform::encryption` has the bytes.
+//! A file has one key for its whole life; so its pages are never encrypted anew, and a table changes between plain and
+//! encrypted by a rebuild. `format::transform::encryption` has the bytes.
 //!
-//! *Rotation* makes a new master key and wraps every file's key by it, one redo-logged change of each page 0. Old master
-//! keys stay in the ring, so it does not matter where a crash interrupts this: each file names the master key that it
-//! needs. What was left over is wrapped anew at the next start.
+//! *Rotation* makes a new master key and wraps every file's key with it, one redo-logged change of each page 0. Old
+//! master keys stay in the ring, so a crash may interrupt this anywhere: each file names the master key that it needs.
+//! The next start wraps the remaining keys.
 //!
-//! The ring is a text file with a line per key. It is read when the first key is wanted, made when the first table is
-//! encrypted, and replaced as a whole:
+//! The ring is a text file with a line per key. It is read when the first key is needed, created when the first table
+//! is encrypted, and replaced as a whole:
 //!
 //! ```text
 //! # lines that begin with # mean nothing
@@ -23,9 +23,9 @@
 //!
 //! Invariants:
 //!
-//! * A master key is durable in the ring before anything is wrapped by it, and is never taken away by us.
+//! * A master key is durable in the ring before it wraps a key, and is never removed by us.
 //! * The ring is readable by its owner only, from before the first key is in it.
-//! * A key is known before a page is read or written: opening an encrypted file without its key fails.
+//! * A file's key is available before its pages are read or written: opening an encrypted file without its key fails.
 
 use std::fmt::Write as _;
 use std::io;
@@ -44,10 +44,10 @@ use crate::sync::{Mutex, Rank};
 
 const NAME_PREFIX: &str = "INNODBKey-";
 
-/// Who has no identity makes keys under this one.
+/// Instances without a server UUID make keys under this name.
 const NO_UUID: [u8; UUID_BYTES] = *b"00000000-0000-0000-0000-000000000000";
 
-/// A ring with more than this is none.
+/// A larger file is not a key ring.
 const RING_BYTES_MAX: u64 = 16 << 20;
 
 const COMMENT: &str = "\
@@ -55,7 +55,7 @@ const COMMENT: &str = "\
 # Keep a copy in another place than the copies of the tables.
 ";
 
-/// A master key and who it is.
+/// A master key and its name.
 #[derive(Clone, Debug)]
 struct Named {
     server_uuid: [u8; UUID_BYTES],
@@ -91,7 +91,7 @@ pub struct KeyRing {
     disk: Arc<dyn Disk>,
     path: String,
     server_uuid: [u8; UUID_BYTES],
-    /// `None` until a key was wanted.
+    /// `None` until a key was needed.
     keys: Mutex<Option<Vec<Named>>>,
 }
 
@@ -101,12 +101,12 @@ impl KeyRing {
         KeyRing { disk, path: config.keyring_file.clone(), server_uuid, keys: Mutex::new(Rank::Space, None) }
     }
 
-    /// Where it is kept.
+    /// The ring's file.
     pub fn path(&self) -> &str {
         &self.path
     }
 
-    /// A random key for a new file, wrapped by the newest master key. The first one of all makes the ring.
+    /// A random key for a new file, wrapped by the newest master key. The first call of all creates the ring.
     pub fn make_key(&self, file: &str) -> Result<SpaceKey> {
         let master = self.newest(file)?;
         let mut secret = Zeroizing::new([0; SECRET_BYTES]);
@@ -116,7 +116,7 @@ impl KeyRing {
         Ok(SpaceKey::new(page_key, info))
     }
 
-    /// The key of an existing file, as its page 0 has it.
+    /// The key of an existing file, unwrapped from its page 0.
     pub fn open_key(&self, file: &str, info: KeyInfo) -> Result<SpaceKey> {
         let name = info.master_key_name();
         let find = |keys: &[Named]| {
@@ -126,7 +126,7 @@ impl KeyRing {
         let mut keys = self.keys.lock();
         let mut found = keys.as_deref().and_then(find);
         if found.is_none() {
-            // Somebody may have put it there since.
+            // The operator may have added it since.
             let read = self.read().map_err(|cause| self.unavailable(file, &name, &cause))?;
             found = find(&read);
             *keys = Some(read);
@@ -139,7 +139,7 @@ impl KeyRing {
         Ok(SpaceKey::new(page_key, info))
     }
 
-    /// Adds a new master key, by which all are wrapped from here on.
+    /// Adds a new master key, which wraps all keys from here on.
     pub fn rotate(&self) -> Result<()> {
         let what = "the rotation of the master key";
         let mut keys = self.keys.lock();
@@ -150,7 +150,7 @@ impl KeyRing {
     }
 
     /// The key of an open file, wrapped by this server's newest master key; `None` if it is so already, or if there is no
-    /// master key of this server: a tool that opens another one's directory leaves its keys as they are.
+    /// master key of this server: a tool that opens another server's directory leaves its keys as they are.
     pub fn rewrap(&self, file: &str, key: &SpaceKey) -> Result<Option<KeyInfo>> {
         let mut keys = self.keys.lock();
         let Some(newest) = self.own_newest(&mut keys, file)? else { return Ok(None) };
@@ -162,7 +162,7 @@ impl KeyRing {
         Ok(Some(newest.key.wrap(&key.page_key, newest.number, newest.server_uuid)))
     }
 
-    /// This server's newest master key. The first time that one is wanted it is made.
+    /// This server's newest master key, created at the first call.
     fn newest(&self, file: &str) -> Result<Named> {
         let mut keys = self.keys.lock();
         match self.own_newest(&mut keys, file)? {
@@ -197,7 +197,7 @@ impl KeyRing {
         Ok(named)
     }
 
-    /// Writes the ring beside itself, and exchanges the two.
+    /// Writes the ring under another name, and renames it.
     fn replace(&self, text: &[u8]) -> io::Result<()> {
         let beside = format!("{}.new", self.path);
         if self.disk.exists(&beside)? {
@@ -287,7 +287,7 @@ fn parse_line(line: &str) -> Option<Named> {
     })
 }
 
-/// For tools: the key of a file, by the text of a key ring.
+/// For tools: the key of a file, from the text of a key ring.
 pub fn find_key(text: &[u8], info: &KeyInfo) -> Result<PageKey, String> {
     let name = info.master_key_name();
     let keys = parse(text)?;
@@ -295,12 +295,12 @@ pub fn find_key(text: &[u8], info: &KeyInfo) -> Result<PageKey, String> {
     named.key.unwrap(info).map_err(|_| format!("{name} is not the key by which the file was encrypted"))
 }
 
-/// For those who try bytes: whether a key ring can be read, and how many keys it has.
+/// For fuzzing: whether a key ring can be read, and how many keys it has.
 pub fn count_keys(text: &[u8]) -> Result<usize, String> {
     parse(text).map(|keys| keys.len())
 }
 
-/// What an existing file's page 0 says of its key. Each of the sectors that matter is whole, even if the page is torn.
+/// The key entry on an existing file's page 0. The sectors that contain it are whole, even if the page is torn.
 pub fn read_info(disk: &dyn Disk, path: &str, page_bytes: usize) -> Result<Option<KeyInfo>> {
     let file = disk.open(path, OpenMode::Read, Caching::Cached).map_err(Error::io("open a tablespace"))?;
     let mut page = vec![0; page_bytes];
@@ -308,7 +308,7 @@ pub fn read_info(disk: &dyn Disk, path: &str, page_bytes: usize) -> Result<Optio
     Ok(KeyInfo::read(&page))
 }
 
-/// Writes what page 0 has to say of an encrypted file, for the page that a file is made with.
+/// Writes an encrypted file's key entry to its first page 0.
 pub(super) fn mark(page: &mut [u8], info: &KeyInfo) {
     let flags = Flags::dynamic(page.len()).encrypted();
     page[layout::FLAGS..layout::FLAGS + 4].copy_from_slice(&flags.0.to_be_bytes());
@@ -332,7 +332,7 @@ mod tests {
         let other = ring(&disk);
         let found = other.open_key("a.ibd", first.info()).unwrap();
         assert_eq!(found.info(), first.info());
-        // Another one is made with the same master key, and is another one.
+        // A second key, wrapped by the same master key, differs.
         let second = other.make_key("b.ibd").unwrap();
         assert_eq!(second.info().master_key, 1);
         assert_ne!(second.info(), first.info());

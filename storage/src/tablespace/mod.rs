@@ -9,14 +9,14 @@
 //!                                 page_io                          page_io         doublewrite     layout
 //! ```
 //!
-//! Nothing here knows of frames, latches or the log; a caller that writes has flushed the log up to the pages' LSN before.
+//! Nothing here uses frames, latches or the log; a caller that writes has flushed the log up to the pages' LSN before.
 //!
 //! Invariants:
 //!
 //! * A page on disk is sealed, and its header names this tablespace and its own number. Reading verifies that.
-//! * A table's file is encrypted or plain for its whole life; those of the system and of undo logs may change over. What
-//!   is encrypted has its key from before the first page of it is written.
-//! * Page 0 is stored plain, so that any tool can tell what the file is.
+//! * A table's file is encrypted or plain for its whole life; those of the system and of undo logs may change. An
+//!   encrypted file has its key before its first page is written encrypted.
+//! * Page 0 is stored plain, so that any tool can identify the file.
 
 pub mod torn;
 

@@ -1,8 +1,7 @@
-//! Files that are open only while they are used: a server with more tables than a process may have descriptors.
+//! Files that are open only while they are used, for a server with more tables than a process may have descriptors.
 //!
-//! A [`OnDemandFile`] is a `File` like any other to those above. It opens what it stands for when it is first asked for
-//! something, and [`OpenFiles`] closes those that were used longest ago when there are more than the limit
-//! (`innodb_open_files`).
+//! An [`OnDemandFile`] is a `File` like any other to its users. It opens the underlying file at the first call, and
+//! [`OpenFiles`] closes the least recently used ones when more are open than the limit (`innodb_open_files`).
 //!
 //! ```text
 //!   tablespace --> OnDemandFile --> open file
@@ -13,11 +12,12 @@
 //!
 //! Invariants:
 //!
-//! * A file that was changed and not synced since stays open: a failed write-back is told to those who have the file open.
-//! * Who is inside a call keeps the file open to its end, whoever closes it meanwhile.
+//! * A file that was changed and not synced since stays open: the kernel reports a failed write-back only to those that
+//!   have the file open.
+//! * A call keeps the file open to its end, even if another thread closes it meanwhile.
 //! * A file that is about to lose its name ([`OnDemandFile::pin`]) is open and stays so.
 //!
-//! The limit is no wall: where all files are in use or unsynced, there are more open for a while.
+//! The limit is soft: where all files are in use or unsynced, more are open for a while.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -31,7 +31,7 @@ pub struct OpenFiles {
     disk: Arc<dyn Disk>,
     limit: AtomicUsize,
     open: AtomicUsize,
-    /// Somebody is closing files.
+    /// A thread is closing files.
     closing: AtomicBool,
     /// Counts uses: the time of the least-recently-used order.
     clock: AtomicU64,
@@ -100,16 +100,16 @@ impl OpenFiles {
         self.clock.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Closes some of the files that were used longest ago, if the limit is reached. The caller holds no file's lock.
+    /// Closes some of the least recently used files, if the limit is reached. The caller holds no file's lock.
     fn make_room(&self) {
         let limit = self.limit.load(Ordering::Relaxed);
-        // One at a time is enough: what several find too many would be closed several times over.
+        // One thread at a time is enough: several would each close the surplus.
         if self.count() < limit || self.closing.swap(true, Ordering::Acquire) {
             return;
         }
         let mut files: Vec<Arc<OnDemandFile>> = self.files.lock().iter().filter_map(Weak::upgrade).collect();
         files.sort_by_key(|file| file.used.load(Ordering::Relaxed));
-        // A sixteenth more than need be, so that not every opening has to look.
+        // A sixteenth more than necessary, so that not every opening has to search.
         let mut wanted = (self.count() + 1 + limit / 16).saturating_sub(limit);
         for file in files {
             if wanted == 0 {
@@ -141,12 +141,12 @@ impl OnDemandFile {
 
     /// The file, to be changed.
     fn get_to_change(&self) -> io::Result<Arc<dyn File>> {
-        // Before the file is looked up: whoever would close it sees one or the other.
+        // Before the file is looked up: a thread that wants to close it sees either the flag or the use.
         self.unsynced.store(true, Ordering::SeqCst);
         self.get()
     }
 
-    /// Closes it, unless something speaks against it. True if it was open.
+    /// Closes it, unless it is in use, unsynced or pinned. True if it was open.
     fn close(&self) -> bool {
         let Some(mut state) = self.state.try_write() else { return false };
         if self.unsynced.load(Ordering::SeqCst) || self.pinned.load(Ordering::SeqCst) || state.file.take().is_none() {
@@ -156,14 +156,14 @@ impl OnDemandFile {
         true
     }
 
-    /// Keeps the file open from here on, for its name is going to be another one's or none's.
+    /// Keeps the file open from here on, because its name will belong to another file or to none.
     pub fn pin(&self) {
         self.pinned.store(true, Ordering::SeqCst);
         // A file that cannot be opened cannot be written either.
         let _ = self.get();
     }
 
-    /// Runs what gives the file another name; nobody opens it meanwhile.
+    /// Runs an operation that renames the file; no thread opens it meanwhile.
     pub fn rename<E>(&self, to: &str, rename: impl FnOnce() -> Result<(), E>) -> Result<(), E> {
         let mut state = self.state.write();
         rename()?;
@@ -211,7 +211,7 @@ impl File for OnDemandFile {
     }
 
     fn punch_hole(&self, offset: u64, bytes: u64) -> io::Result<()> {
-        // A hole that is lost is no loss: it needs no sync, so the file may be closed behind it.
+        // Losing a hole does no harm: it needs no sync, so the file may be closed after it.
         self.get()?.punch_hole(offset, bytes)
     }
 
@@ -240,7 +240,7 @@ impl File for OnDemandFile {
     }
 
     fn expect_untorn(&self, block_bytes: usize) -> io::Result<()> {
-        // Changes no byte: nothing that a sync would have to make durable.
+        // Changes no byte: nothing needs a sync.
         self.get()?.expect_untorn(block_bytes)
     }
 
@@ -283,7 +283,7 @@ mod tests {
             open[index].read_at(0, &mut bytes).unwrap();
             assert_eq!(bytes, [index as u8; 512]);
         }
-        // A pinned one outlives its name.
+        // A pinned file outlives its name.
         open[5].pin();
         disk.remove("5").unwrap();
         for file in &open[6..20] {

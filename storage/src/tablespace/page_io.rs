@@ -1,7 +1,7 @@
 //! Pages on their way to disk and back: seal, encode, write | read, decode, verify.
 //!
-//! A batch of pages is collected in one buffer, in the very form in which the doublewrite file wants it. Pages that need
-//! no copy there are collected in a second one:
+//! A batch of pages is collected in one buffer, in the format of the doublewrite file. Pages that need no copy there
+//! are collected in a second one:
 //!
 //! ```text
 //!   copied   | batch header | stored page | stored page | ...    one write to the doublewrite file, one sync
@@ -13,8 +13,8 @@
 //!   direct   | stored page | stored page | ...
 //! ```
 //!
-//! How long a stored page is depends on how its file is kept from torn pages: whole blocks, or, if it is to be written
-//! untorn, a power of two. A page that does not get shorter by that is stored as it is.
+//! The length of a stored page depends on how its file is protected from torn pages: whole blocks, or, for untorn
+//! writes, a power of two. A page that does not become shorter that way is stored plain.
 //!
 //! Invariants:
 //!
@@ -43,17 +43,17 @@ use crate::io::{ALIGNMENT, AlignedBuffer};
 /// the cache.
 pub const BATCH_PAGES_MAX: usize = if cfg!(test) { 8 } else { 64 };
 
-/// Room before the pages for the doublewrite header.
+/// Space before the pages for the doublewrite header.
 pub const BATCH_HEADER_BYTES: usize = ALIGNMENT;
 
 /// A page of a batch: where it lies in the batch's buffer, and where it goes.
 pub struct BatchPage {
     pub space: Arc<Tablespace>,
     pub page: PageNo,
-    /// The page has every change before this one. Not older than the checkpoint while the page is not durable.
+    /// The page has every change before this LSN. Not older than the checkpoint while the page is not durable.
     pub complete_to: Lsn,
     pub protection: TornProtection,
-    /// In the buffer that `protection` chooses.
+    /// In the buffer that `protection` selects.
     bytes: Range<usize>,
     state: PageState,
 }
@@ -63,12 +63,12 @@ impl BatchPage {
         self.bytes.len()
     }
 
-    /// Its bytes are kept in the doublewrite file.
+    /// The doublewrite file keeps its bytes.
     pub fn is_copied(&self) -> bool {
         self.protection == TornProtection::Doublewrite
     }
 
-    /// The doublewrite file notes it.
+    /// The doublewrite file has an entry for it.
     pub fn is_noted(&self) -> bool {
         matches!(self.protection, TornProtection::Doublewrite | TornProtection::DetectOnly)
     }
@@ -88,7 +88,7 @@ impl Region {
     fn append(&mut self, stored: &[u8]) -> Range<usize> {
         let start = self.used;
         self.buffer[start..start + stored.len()].copy_from_slice(stored);
-        // The next page begins at a multiple of the smallest block again: direct I/O wants its memory aligned too.
+        // The next page begins at a multiple of the smallest block again: direct I/O needs aligned memory too.
         self.used += stored.len().next_multiple_of(512);
         start..start + stored.len()
     }
@@ -105,12 +105,12 @@ pub struct Batch {
     encoded: Vec<u8>,
 }
 
-/// What [`Batch::write`] did.
+/// The result of [`Batch::write`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Written {
     All,
-    /// A file has refused to be written untorn, and is protected by other means from now on: the batch has to be
-    /// appended to the doublewrite file if it wants that now, and written again.
+    /// A file has refused an untorn write, and is protected by other means from now on: the batch has to be
+    /// appended to the doublewrite file if the file needs that now, and written again.
     Refused,
 }
 
@@ -144,12 +144,12 @@ impl Batch {
         self.pages.iter().map(|page| page.complete_to).max().unwrap_or(Lsn::ZERO)
     }
 
-    /// Whether any page wants to be noted in the doublewrite file first.
+    /// Whether any page needs an entry in the doublewrite file first.
     pub fn wants_doublewrite(&self) -> bool {
         self.pages.iter().any(BatchPage::is_noted)
     }
 
-    /// What goes to the doublewrite file: from the header to the last page that has a copy there.
+    /// The bytes for the doublewrite file: from the header to the last page that has a copy there.
     pub fn doublewrite_image(&mut self) -> &mut [u8] {
         let used = self.copied.used.next_multiple_of(ALIGNMENT);
         &mut self.copied.buffer[..used]
@@ -169,8 +169,8 @@ impl Batch {
         if protection == TornProtection::Doublewrite { &self.copied } else { &self.direct }
     }
 
-    /// Seals a copy of a page, encodes it as its tablespace wants, and appends it. `plain` is left sealed. `oldest` is the
-    /// LSN as of which the page is dirty: a page that is only written anew has an older one of its own.
+    /// Seals a copy of a page, encodes it as its tablespace requires, and appends it. `plain` is left sealed. `oldest`
+    /// is the LSN as of which the page is dirty: a page that is rewritten without a change has an older LSN of its own.
     pub fn add(&mut self, space: Arc<Tablespace>, plain: &mut [u8], oldest: Lsn) {
         assert!(self.pages.len() < BATCH_PAGES_MAX, "a batch has room for {BATCH_PAGES_MAX} pages");
         let id = header::page_id(plain);
@@ -181,7 +181,7 @@ impl Batch {
         let (stored, mut state) = match self.encode(&space, plain, protection) {
             Some(state) => (&self.encoded[..], state),
             None => {
-                // Page 0 is never tried, and no failure.
+                // Page 0 is never encoded, which is no failure.
                 let incompressible = space.encodes(id.page);
                 space.counters.total.pages_compress_failed.add(u64::from(incompressible));
                 (&*plain, PageState { incompressible, ..PageState::plain(plain.len()) })
@@ -189,7 +189,7 @@ impl Batch {
         };
         let region = if protection == TornProtection::Doublewrite { &mut self.copied } else { &mut self.direct };
         let bytes = region.append(stored);
-        // Compress, then encrypt: the other way round there would be nothing to compress.
+        // Compress, then encrypt: encrypted bytes cannot be compressed.
         if let Some(key) = space.key().filter(|_| id.page.0 != 0 && space.transform().encrypted) {
             let stored = &mut region.buffer[bytes.clone()];
             encryption::encrypt(stored, &key.page_key);
@@ -199,8 +199,8 @@ impl Batch {
         self.pages.push(BatchPage { space, page: id.page, complete_to: lsn.max(oldest), protection, bytes, state });
     }
 
-    /// Encodes a sealed page into `self.encoded`, in the length that it will have on disk. `None` if it is to be stored
-    /// as it is.
+    /// Encodes a sealed page into `self.encoded`, in its length on disk. `None` if it is to be stored
+    /// plain.
     fn encode(&mut self, space: &Tablespace, plain: &[u8], protection: TornProtection) -> Option<PageState> {
         if !space.encodes(header::page_no(plain)) {
             return None;
@@ -262,7 +262,7 @@ impl Batch {
         Ok(Written::Refused)
     }
 
-    /// Moves pages to where their tablespaces want them now.
+    /// Moves pages to the buffers that their tablespaces now require.
     fn protect_again(&mut self) {
         for page in &mut self.pages {
             let protection = page.space.torn_protection();
@@ -276,12 +276,12 @@ impl Batch {
     }
 }
 
-/// The kernel or the filesystem cannot write this untorn after all.
+/// Whether the error means that the kernel or the filesystem cannot write this untorn after all.
 fn is_refusal(error: &std::io::Error) -> bool {
     matches!(error.kind(), std::io::ErrorKind::InvalidInput | std::io::ErrorKind::Unsupported)
 }
 
-/// To what a stored page's length is rounded.
+/// How a stored page's length is rounded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rounding {
     /// Multiples of a block.
@@ -291,8 +291,8 @@ pub enum Rounding {
 }
 
 impl Rounding {
-    /// What the codec counts in. Powers of two are not left to it: it would take pages that save a block, but not one of
-    /// the few that it looks for, for noise.
+    // The unit in which the codec counts savings. Powers of two are not left to it: it would reject pages that save a
+    // block, but not one of its own few steps.
     fn unit_bytes(self) -> usize {
         match self {
             Rounding::Blocks(bytes) | Rounding::PowersOfTwo(bytes) => bytes,
@@ -310,16 +310,16 @@ impl Rounding {
 /// What a device writes at least.
 const SECTOR_BYTES: usize = 512;
 
-/// What reading found.
+/// The result of reading a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PageRead {
-    /// The page that was asked for.
+    /// The requested page.
     Found,
     /// All zero: never written, or not yet part of the file.
     Zero,
 }
 
-/// Where stored bytes wait while they are decoded.
+/// Buffers for stored bytes while they are decoded.
 struct Decoding {
     stored: AlignedBuffer,
     scratch: Scratch,
@@ -331,7 +331,7 @@ thread_local! {
 }
 
 impl Tablespace {
-    /// Reads a page into a frame, decoded and verified. On an error the frame's content means nothing.
+    /// Reads a page into a frame, decoded and verified. On an error the frame's content is undefined.
     pub fn read_page(&self, page: PageNo, frame: &mut [u8]) -> Result<PageRead> {
         assert_eq!(frame.len(), self.page_bytes, "a frame is as large as a page");
         let stored_bytes = self.layout.stored_bytes(page);
@@ -339,7 +339,7 @@ impl Tablespace {
             self.read_stored(page, frame)?;
             return self.decode(page, frame);
         }
-        // Known to be shorter than a page: it is read where it can be decoded from, straight into the frame.
+        // Known to be shorter than a page: it is read into the decoding buffer, and decoded straight into the frame.
         DECODING.with_borrow_mut(|Decoding { stored, scratch }| {
             if stored.len() < stored_bytes {
                 *stored = AlignedBuffer::new(frame.len());
@@ -355,14 +355,14 @@ impl Tablespace {
         })
     }
 
-    /// Reads the stored form of a page as it is, zeros behind it; [`Tablespace::decode`] makes a page of it.
+    /// Reads the stored form of a page, zeros behind it; [`Tablespace::decode`] decodes it.
     pub fn read_stored(&self, page: PageNo, buffer: &mut [u8]) -> Result<()> {
         let (stored, hole) = buffer.split_at_mut(self.layout.stored_bytes(page).min(buffer.len()));
         hole.fill(0);
         self.read_bytes(page, stored)
     }
 
-    /// Whether the first sector of a page reads as zero, whatever is behind it. `scratch` is as large as a page.
+    /// Whether the first sector of a page reads as zero, whatever follows it. `scratch` is as large as a page.
     pub fn has_lost_its_head(&self, page: PageNo, scratch: &mut [u8]) -> Result<bool> {
         self.read_stored(page, scratch)?;
         Ok(scratch[..SECTOR_BYTES].iter().all(|byte| *byte == 0))
@@ -375,7 +375,7 @@ impl Tablespace {
         Ok(())
     }
 
-    /// Makes a page of its stored form, in place, and verifies it.
+    /// Decodes the stored form of a page in place, and verifies it.
     pub fn decode(&self, page: PageNo, frame: &mut [u8]) -> Result<PageRead> {
         let known = self.layout.known(page);
         if known.state().is_none()
@@ -386,7 +386,7 @@ impl Tablespace {
         self.decrypt(page, frame)?;
         if transform::is_encoded(frame) {
             DECODING.with_borrow_mut(|Decoding { stored, scratch }| {
-                // A length that is a lie is found here: no more than the frame has is there.
+                // A false length is detected here: no more is there than the frame has.
                 let bytes = transform::encoded_bytes(frame)
                     .ok()
                     .filter(|&bytes| bytes <= frame.len())
@@ -435,7 +435,8 @@ impl Tablespace {
         PageId::new(self.id, page)
     }
 
-    /// Whether a page is to be encoded: page 0 stays plain, and where a page cannot get shorter it would only cost time.
+    /// Whether a page is to be encoded: page 0 stays plain, and where pages cannot become shorter it would only cost
+    /// time.
     fn encodes(&self, page: PageNo) -> bool {
         self.transform().algorithm != Algorithm::NONE && page.0 != 0 && self.layout.shortens()
     }
@@ -451,16 +452,16 @@ impl Tablespace {
         self.disk.clock().now()
     }
 
-    /// Reads neighbours with one read, each in its stored form at its multiple of the page size: for read-ahead.
+    /// Reads adjacent pages with one read, each in its stored form at its multiple of the page size: for read-ahead.
     pub fn read_run(&self, first: PageNo, buffer: &mut [u8]) -> Result<()> {
         let bytes = self.layout.read(first, buffer).map_err(Error::io("read ahead"))?;
         self.counters.total.data_bytes_read.add(bytes as u64);
         Ok(())
     }
 
-    /// Puts stored bytes (of the doublewrite file) to their place.
+    /// Writes stored bytes (of the doublewrite file) to their place.
     pub fn restore(&self, page: PageNo, stored: &[u8]) -> Result<()> {
-        // Direct I/O takes aligned memory only.
+        // Direct I/O needs aligned memory.
         let mut aligned = AlignedBuffer::new(stored.len());
         aligned[..stored.len()].copy_from_slice(stored);
         let state = stored_state(stored, self.page_bytes).unwrap_or(PageState::plain(self.page_bytes));
@@ -482,7 +483,7 @@ mod tests {
     const PATH: &str = "t.ibd";
     const PAGE: PageNo = PageNo(3);
 
-    /// A bit of a stored page is another one: reading says so, or the page is the same all the same.
+    /// One flipped bit of a stored page: either reading fails, or the page is the same all the same.
     #[test]
     fn every_byte_that_is_stored_is_judged() {
         let config = Config::tiny();
@@ -520,7 +521,7 @@ mod tests {
                 for bit in 0..8 {
                     flip(at, bit);
                     judge(&space, at);
-                    // To whoever does not know how it was stored, too.
+                    // Also for a reader that does not know how it was stored.
                     let fresh = Tablespaces::new(Arc::new(disk.clone()), &config);
                     judge(&fresh.open(SpaceId(7), PATH, transform, None, &config).unwrap(), at);
                     flip(at, bit);

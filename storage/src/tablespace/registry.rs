@@ -67,10 +67,10 @@ impl Tablespaces {
         all
     }
 
-    /// Creates a file; its name is durable on return, and so is an empty page 0. From here on the file tells whose it is,
-    /// whatever a crash does to page 0: the header lies in one sector, which is always a whole one.
+    /// Creates a file; its name is durable on return, and so is an empty page 0. From here on the file identifies its
+    /// tablespace, whatever a crash does to page 0: the header lies in one sector, which is always a whole one.
     ///
-    /// A file with a `key` is encrypted; page 0 says that, too, from the beginning.
+    /// A file with a `key` is encrypted; page 0 says so from the beginning.
     pub fn create(
         &self,
         id: SpaceId,
@@ -82,8 +82,8 @@ impl Tablespaces {
         self.add(id, path, OpenMode::Create, transform, key, config)
     }
 
-    /// Opens an existing file. Whether it is encrypted, and by what key, is told by its page 0; if that page was never
-    /// written, by `logged`, what the log says of it.
+    /// Opens an existing file. Its page 0 says whether it is encrypted, and by what key; if that page was never
+    /// written, `logged`, the log's record of it, does.
     pub fn open(
         &self,
         id: SpaceId,
@@ -147,16 +147,16 @@ impl Tablespaces {
         Ok(space)
     }
 
-    /// Forgets a tablespace whose pages nobody uses any more; its file stays. Writes to it are skipped from here on.
+    /// Forgets a tablespace whose pages are not used any more; its file stays. Writes to it are skipped from here on.
     pub fn forget(&self, id: SpaceId) -> Option<Arc<Tablespace>> {
-        // What is under way to it must find the file when its name is gone.
+        // I/O in progress must find the file when its name is gone.
         self.get(id)?.file.pin();
         let space = self.open.write().remove(&id)?;
         space.dropped.store(true, Ordering::Release);
         Some(space)
     }
 
-    /// Removes a file by name, durably. A file that is not there is fine: somebody was here before.
+    /// Removes a file by name, durably. A missing file is fine: it may have been removed before.
     pub fn remove_file(&self, path: &str) -> Result<()> {
         match self.disk.remove(path) {
             Err(cause) if cause.kind() != std::io::ErrorKind::NotFound => {
@@ -167,7 +167,7 @@ impl Tablespaces {
         self.disk.sync_directory(crate::io::parent(path)).map_err(Error::io("sync a directory"))
     }
 
-    /// Gives a file another name, durably.
+    /// Renames a file, durably.
     pub fn rename(&self, id: SpaceId, to: &str) -> Result<()> {
         let space = self.find(id)?;
         let from = space.path();

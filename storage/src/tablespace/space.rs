@@ -31,16 +31,16 @@ pub struct Tablespace {
     pub(super) transform: AtomicU32,
     /// Of an encrypted file.
     pub(super) key: OnceLock<SpaceKey>,
-    /// The option.
+    /// The `punch` option.
     pub(super) reserve_blocks: bool,
-    /// A [`TornProtection`], for those who write.
+    /// A [`TornProtection`], for writers.
     pub(super) protection: AtomicU8,
     pub(super) torn: Mutex<Torn>,
-    /// Pages promised to operations under way, see `segment::reserve`.
+    /// Pages reserved for operations in progress, see `segment::reserve`.
     pub(super) reserved_pages: AtomicU32,
-    /// Pages that are being punched, as (first, end): what is dirty there waits. 0 = none.
+    /// Pages that are being punched, as (first, end): dirty ones among them are written later. 0 = none.
     pub(super) releasing: AtomicU64,
-    /// The file is being removed: what is dirty need not be written.
+    /// The file is being removed: dirty pages need not be written.
     pub(super) dropped: AtomicBool,
     pub(super) counters: SpaceCounters,
 }
@@ -59,7 +59,7 @@ pub struct SpaceInfo {
     pub page_bytes: usize,
     /// The filesystem's kind, see [`FileFacts::filesystem`].
     pub filesystem: &'static str,
-    /// The pieces in which the filesystem allocates and frees, even if they are larger than a page.
+    /// The unit in which the filesystem allocates and frees, even if it is larger than a page.
     pub block_bytes: usize,
     pub file_bytes: u64,
     pub allocated_bytes: u64,
@@ -131,7 +131,7 @@ impl Tablespace {
         self.page_bytes
     }
 
-    /// What a stored page's length is rounded to; the page size if the filesystem's block is no part of it.
+    /// The unit of a stored page's length; the page size if the filesystem's block does not divide it.
     pub fn block_bytes(&self) -> usize {
         self.layout.block_bytes()
     }
@@ -152,7 +152,7 @@ impl Tablespace {
         self.key.get()
     }
 
-    /// A file that was plain so far has a key, which stands durably on its page 0: its pages may be encrypted from here on.
+    /// Gives a key to a file that was plain so far, durable on its page 0: its pages may be encrypted from here on.
     pub fn add_key(&self, key: SpaceKey) {
         assert!(is_shared(self.id), "a table's file is encrypted or plain for its whole life");
         assert!(self.key.set(key).is_ok(), "a file has one key");
@@ -167,7 +167,7 @@ impl Tablespace {
         self.choose_protection(|requests| requests.table = table);
     }
 
-    /// An untorn write did not work. The file goes on with other means.
+    /// An untorn write has failed. The file switches to other means.
     pub(super) fn refuse_atomic_writes(&self, cause: &std::io::Error) {
         if self.torn_protection() == TornProtection::AtomicWrites {
             self.choose_protection(|requests| requests.refused = true);
@@ -199,25 +199,25 @@ impl Tablespace {
 
     /// Makes room for pages up to `pages` (exclusive).
     ///
-    /// A compressed tablespace grows sparsely, since nobody knows yet how much its pages will need; a plain one reserves
+    /// A compressed tablespace grows sparsely, because it is unknown how much its pages will need; a plain one reserves
     /// its blocks now, while a full disk is still an ordinary error.
     pub fn extend(&self, pages: u32) -> Result<()> {
         let sparse = self.transform().algorithm != Algorithm::NONE && self.layout.shortens();
         self.layout.extend(pages, self.reserve_blocks && !sparse).map_err(Error::io("extend a tablespace"))
     }
 
-    /// From here on there are only so many pages. Page 0 is latched and says so, and none of those behind is dirty.
+    /// Sets the smaller number of pages. Page 0 is latched and says so, and no page behind them is dirty.
     pub fn shrink_to(&self, pages: u32) {
         self.layout.shrink_to(pages);
     }
 
-    /// Makes the file as short as it has become. What page 0 says is durable in the log.
+    /// Truncates the file to its number of pages. The log has the new size durably.
     pub fn cut(&self) -> Result<()> {
         self.layout.cut().map_err(Error::io("cut a tablespace"))
     }
 
     pub fn sync(&self) -> Result<()> {
-        // What is temporary need not be durable.
+        // A temporary file need not be durable.
         if self.is_dropped() || self.id.is_temporary() {
             return Ok(());
         }
@@ -225,8 +225,8 @@ impl Tablespace {
         self.layout.sync(&self.counters).map_err(Error::io("sync a tablespace"))
     }
 
-    /// From here on nobody writes these pages, to [`Tablespace::end_release`]. Page 0 is latched, and no copy of any free
-    /// one among them is on its way.
+    /// From here on these pages are not written, until [`Tablespace::end_release`]. Page 0 is latched, and no copy of
+    /// any free one among them is being written.
     pub fn begin_release(&self, pages: std::ops::Range<u32>) {
         self.releasing.store(u64::from(pages.start) << 32 | u64::from(pages.end), Ordering::Release);
     }
@@ -271,13 +271,13 @@ impl Tablespace {
         })
     }
 
-    /// Gives back what free pages occupy; from here on they read as zero. Nobody needs their content any more, not even
-    /// recovery. Returns the bytes that were freed.
+    /// Frees the blocks of free pages; from here on they read as zero. Their content is not needed any more, not even
+    /// by recovery. Returns the bytes that were freed.
     pub fn release_pages(&self, pages: std::ops::Range<u32>) -> Result<u64> {
         self.layout.release(pages, &self.counters).map_err(Error::io("ask for a page's blocks"))
     }
 
-    /// How the pages are stored now, as far as that is known: [`Tablespace::survey`] makes it known.
+    /// How the pages are stored now, as far as known: [`Tablespace::survey`] completes it.
     pub fn compression_stats(&self) -> CompressionStats {
         let counters = &self.counters;
         let mut stats = CompressionStats {
@@ -316,8 +316,7 @@ impl Tablespace {
         stats
     }
 
-    /// Looks at up to `pages_max` pages of which nothing is known, by their first bytes on disk. Returns whether there
-    /// are more.
+    /// Examines up to `pages_max` pages of unknown form, by their first bytes on disk. Returns whether there are more.
     pub fn survey(&self, pages_max: usize) -> Result<bool> {
         let mut start = AlignedBuffer::new(ALIGNMENT);
         let mut unknown = Vec::new();
@@ -333,7 +332,7 @@ impl Tablespace {
                 Some(state) => state,
                 None => {
                     self.layout.read(page, &mut start).map_err(Error::io("read a page"))?;
-                    // What makes no sense is no page of ours: it counts as what it occupies.
+                    // A page that makes no sense counts as plain, with the blocks that it occupies.
                     stored_state(&start, self.page_bytes).unwrap_or(PageState::plain(self.page_bytes))
                 }
             };
@@ -343,17 +342,17 @@ impl Tablespace {
     }
 }
 
-/// Whether a tablespace is not a table's own: that of the system, and those of undo logs.
+/// Whether a tablespace is shared by all tables: the system tablespace, and those of undo logs.
 fn is_shared(id: SpaceId) -> bool {
     id == SpaceId(0) || id.0 >= 0xF000_0000
 }
 
-/// Before a file is written that way.
+/// Allocates no more than a block per copy on write in a file that is about to be written untorn.
 fn prepare(file: &dyn File, facts: &FileFacts, protection: TornProtection) {
     if protection == TornProtection::AtomicWrites
         && let Err(error) = file.expect_untorn(facts.block_bytes)
     {
-        // It only costs space, and only for a while.
+        // A failure only costs space, and only for a while.
         tracing::debug!("a file's copies on write stay as large as the filesystem makes them: {error}");
     }
 }

@@ -1,21 +1,21 @@
-//! What is counted: events since the start, and what the pages of a tablespace are now.
+//! Statistics: events since the start, and the current state of a tablespace's pages.
 //!
-//! The second kind is no counter that somebody has to keep right, but a sum over what is known of each page (see
-//! `layout::pages`): it equals what a recount of the file finds.
+//! The second kind is not a counter that has to be kept right, but a sum over what is known of each page (see
+//! `layout::pages`): it equals a recount of the file.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::sync::Counter;
 
-/// What happened to pages on their way, all tablespaces together.
+/// Events of pages being written and read, all tablespaces together.
 #[derive(Debug, Default)]
 pub struct IoCounters {
     pub page_reads: Counter,
     pub data_bytes_read: Counter,
     pub pages_written: Counter,
     pub data_bytes_written: Counter,
-    /// Calls: neighbours are written together.
+    /// Calls: adjacent pages are written together.
     pub data_writes: Counter,
     pub data_fsyncs: Counter,
     pub doublewrite_pages: Counter,
@@ -33,7 +33,7 @@ pub struct IoCounters {
     pub punches_failed: Counter,
 }
 
-/// The same of one tablespace, as far as somebody asks for it; adds to the totals as well.
+/// The same for one tablespace, as far as it is reported; adds to the totals as well.
 #[derive(Debug, Default)]
 pub struct SpaceCounters {
     pub total: Arc<IoCounters>,
@@ -82,22 +82,22 @@ impl SpaceCounters {
     }
 }
 
-/// How the pages of a tablespace are stored now, and what was done for it since the file was opened.
+/// How the pages of a tablespace are stored now, and its events since the file was opened.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CompressionStats {
     pub pages_plain: u64,
     pub pages_zlib: u64,
     pub pages_lz4: u64,
     pub pages_zstd: u64,
-    /// Of all of these, those that are encrypted.
+    /// The encrypted ones among all of these.
     pub pages_encrypted: u64,
     /// All zero.
     pub pages_unwritten: u64,
-    /// Of which nothing is known, since nobody has read or written them after the start; see `Tablespace::survey`.
+    /// Of unknown form, because they have not been read or written since the start; see `Tablespace::survey`.
     pub pages_unknown: u64,
-    /// What the known pages occupy, in whole blocks.
+    /// Bytes that the known pages occupy, in whole blocks.
     pub stored_bytes: u64,
-    /// What they need, to the byte.
+    /// Bytes that they need, exactly.
     pub exact_bytes: u64,
     /// Pages that exceed the end of a block by at most [`BOUNDARY_MISS_BYTES`].
     pub boundary_misses: u64,
@@ -110,5 +110,5 @@ pub struct CompressionStats {
     pub decompress_us: u64,
 }
 
-/// A page that is longer than a block's end by no more than this was unlucky.
+/// A page that exceeds a block's end by no more than this narrowly missed it.
 pub const BOUNDARY_MISS_BYTES: usize = 128;

@@ -1,22 +1,22 @@
-//! Torn pages: a crash in the middle of a page's write leaves a part of the new page and a part of the old one. How a
-//! file is kept from that is chosen here, by the first line that holds:
+//! Torn pages: a crash in the middle of a page's write leaves a part of the new page and a part of the old one. This
+//! module chooses how a file is protected, by the first line that holds:
 //!
 //! | | holds if | costs |
 //! |---|---|---|
 //! | `CopyOnWrite` | the filesystem never overwrites: ZFS, btrfs but for files with the attribute C | nothing |
 //! | `AtomicWrites` | the kernel promises untorn writes up to the length of a page, the file bypasses the page cache, and neither the server nor the table says no | lengths are powers of two |
 //! | `Doublewrite` | `innodb_doublewrite` is ON or DETECT_AND_RECOVER | each page is written twice, in its stored length |
-//! | `DetectOnly` | `innodb_doublewrite` is DETECT_ONLY | 4K per batch; a torn page is named, not mended |
+//! | `DetectOnly` | `innodb_doublewrite` is DETECT_ONLY | 4K per batch; a torn page is named, not restored |
 //! | `Off` | `innodb_doublewrite` is OFF | a torn page is found when it is read |
 //!
 //! ATOMIC_WRITES=ON of a table overrides `innodb_use_atomic_writes=OFF` and the other way round. A file whose untorn
-//! writes are refused while it is in use takes the next line.
+//! writes are refused while it is in use moves to the next line.
 //!
-//! XFS promises untorn writes with any device, and copies where the device cannot: nothing tells the two apart for sure. The
-//! copy is taken, too. It costs half of doublewrite's bytes, though more time; who wants it the other way says
-//! `innodb_use_atomic_writes=OFF`.
+//! XFS promises untorn writes with any device, and makes a copy where the device cannot: nothing tells the two apart
+//! for sure. The copy is accepted, too. It costs half of doublewrite's bytes, though more time;
+//! `innodb_use_atomic_writes=OFF` selects doublewrite instead.
 //!
-//! The choice carries its reason, which names the first line and every line above it that did not hold.
+//! The choice comes with its reason, which names the first line that holds and every line above it that did not.
 
 use std::fmt;
 
@@ -24,7 +24,7 @@ use crate::config::{Config, Doublewrite};
 use crate::io::FileFacts;
 use crate::schema::AtomicWrites;
 
-/// How a file is kept from torn pages. See the module header.
+/// How a file is protected from torn pages. See the module header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum TornProtection {
@@ -34,7 +34,7 @@ pub enum TornProtection {
     AtomicWrites,
     /// Each page is written to a doublewrite file first.
     Doublewrite,
-    /// What is to be written is noted in a doublewrite file first, but not its bytes.
+    /// A doublewrite file first gets an entry for each page, but not its bytes.
     DetectOnly,
     /// Switched off: a torn page is lost.
     Off,
@@ -63,19 +63,19 @@ impl fmt::Display for TornProtection {
     }
 }
 
-/// What was chosen for a file, and why.
+/// The choice for a file, and its reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Choice {
     pub protection: TornProtection,
     pub reason: String,
 }
 
-/// For a file of which nothing survives a crash, whole or torn.
+/// For a file that need not survive a crash.
 pub fn temporary() -> Choice {
     Choice { protection: TornProtection::Off, reason: "temporary: nothing of it survives a crash".into() }
 }
 
-/// What the choice depends on, besides the file.
+/// The inputs of the choice, besides the file.
 #[derive(Clone, Copy, Debug)]
 pub struct LockRequests {
     pub doublewrite: Doublewrite,
@@ -98,7 +98,7 @@ impl LockRequests {
     }
 }
 
-/// Chooses for a file of such pages.
+/// Chooses for a file with pages of this size.
 pub fn choose(facts: &FileFacts, page_bytes: usize, requests: LockRequests) -> Choice {
     let filesystem = facts.filesystem;
     if facts.copy_on_write {

@@ -1,14 +1,14 @@
-//! How the pages of a tablespace are made smaller, and encrypted, on their way to disk.
+//! How the pages of a tablespace are compressed and encrypted before they are written.
 
 pub use format::transform::Algorithm;
 
-/// How pages are made smaller on their way to disk.
+/// How pages are compressed and encrypted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transform {
     pub algorithm: Algorithm,
     /// As the codec counts them; see `Algorithm::levels`.
     pub level: i32,
-    /// Whether pages are encrypted then. That is decided when the file is made, and for its whole life.
+    /// Whether pages are encrypted afterwards. That is decided when the file is created, for its whole life.
     pub encrypted: bool,
 }
 
@@ -24,7 +24,7 @@ impl Transform {
         Transform::new(algorithm, algorithm.usual_level())
     }
 
-    /// As the log's record of a created file carries it: recovery writes pages before the dictionary is up.
+    /// The form in the log's record of a created file: recovery writes pages before the dictionary is loaded.
     pub fn to_flags(self) -> u32 {
         u32::from(self.algorithm.number()) | (self.level as u32 & 0xFF) << 8 | u32::from(self.encrypted) << 16
     }
@@ -34,7 +34,7 @@ impl Transform {
     }
 }
 
-/// The codec of a number that was written by us or an older us; one that is gone is not written any more.
+/// The codec of a stored number, written by this version or an older one; a removed codec is not used for new pages.
 fn known(number: u8) -> Algorithm {
     Algorithm::from_number(number).unwrap_or(Algorithm::NONE)
 }

@@ -320,7 +320,7 @@ fn no_space() -> io::Error {
     io::ErrorKind::StorageFull.into()
 }
 
-/// The facts of a device without special capabilities.
+/// The error of a simulated fault.
 fn broken() -> io::Error {
     io::Error::other("simulated I/O error")
 }

@@ -10,7 +10,7 @@
 //! Invariants:
 //!
 //! * A page whose hole is being punched is not written: its writer waits for the punch, which is a short call.
-//! * What a sync punches was written before the sync began, and not since.
+//! * A page that is punched after a sync was written before the sync began, and not since.
 
 use rustc_hash::FxHashMap;
 
@@ -25,13 +25,13 @@ pub struct Late {
 #[derive(Default)]
 struct State {
     waiting: FxHashMap<u32, usize>,
-    /// With the sync that has taken them.
+    /// Paired with the sync that covers them.
     syncing: FxHashMap<u32, (usize, Sync)>,
     punching: FxHashMap<u32, usize>,
     syncs: u64,
 }
 
-/// Pages whose holes are being punched. Dropped, also by a panic, they may be written again.
+/// Pages whose holes are being punched. After the drop, also by a panic, they may be written again.
 pub struct Punching<'l> {
     late: &'l Late,
     /// In order, with the blocks that they need.
@@ -61,7 +61,7 @@ impl Late {
         Late { state: Mutex::new(Rank::Leaf, State::default()), punched: Condvar::new() }
     }
 
-    /// Before pages are written, or given back: their holes are no longer what they were.
+    /// Called before pages are written, or freed: their pending holes are obsolete.
     pub fn take_back(&self, pages: impl Iterator<Item = u32> + Clone) {
         let mut state = self.state.lock();
         while !state.punching.is_empty() && pages.clone().any(|page| state.punching.contains_key(&page)) {
@@ -76,7 +76,7 @@ impl Late {
         }
     }
 
-    /// Pages that have been written, and are shorter now.
+    /// Adds pages that have been written, and are shorter now.
     pub fn wait_for_sync(&self, shorter: Vec<(u32, usize)>) {
         if !shorter.is_empty() {
             self.state.lock().waiting.extend(shorter);
@@ -92,7 +92,7 @@ impl Late {
         sync
     }
 
-    /// The pages whose holes may be punched now. Their writers wait until the answer is dropped.
+    /// The pages whose holes may be punched now. Their writers wait until the result is dropped.
     pub fn end_sync(&self, sync: Sync, durable: bool) -> Punching<'_> {
         let mut state = self.state.lock();
         let of_this = state.syncing.iter().filter(|(_, (_, taken))| *taken == sync);
@@ -122,7 +122,7 @@ mod tests {
         late.take_back([4].into_iter());
         late.wait_for_sync(vec![(4, 1)]);
         assert_eq!(late.end_sync(first, true).pages, [(5, 1)]);
-        // Its punching is over: nobody waits.
+        // The punch is over: no writer waits.
         late.take_back([5].into_iter());
         let second = late.begin_sync();
         assert_eq!(late.end_sync(second, false).pages, []);

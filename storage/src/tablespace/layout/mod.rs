@@ -1,12 +1,12 @@
-//! How the stored pages of a tablespace lie in its file: the one seam between "page n of this tablespace" and bytes at
+//! How the stored pages of a tablespace lie in its file: the only mapping from "page n of this tablespace" to bytes at
 //! offsets.
 //!
-//! * [`punched`]: InnoDB's. Page n begins at n x page size; what its stored form does not need is a hole. The file can
-//!   be read by MySQL's tools, and moved in and out.
+//! * [`punched`]: InnoDB's. Page n begins at n x page size; the part that its stored form does not need is a hole.
+//!   MySQL's tools can read the file, and it can be exported and imported.
 //! * [`pages`]: what is known in memory of each page.
 //!
 //! A *packed* layout (images appended to segments, found through a logged page map, so that nothing is torn or rounded)
-//! is to follow as another arm of [`Layout`]; above this module nobody knows which one a file has.
+//! is to follow as another arm of [`Layout`]; code above this module does not depend on a file's layout.
 
 mod late;
 
@@ -25,11 +25,11 @@ use self::punched::Punched;
 use super::SpaceCounters;
 use crate::io::{File, FileFacts};
 
-/// A page as it is to be stored: where its bytes are, rounded up to whole blocks, and what they are.
+/// A page to be stored: where its bytes are, rounded up to whole blocks, and how it is stored.
 #[derive(Clone, Debug)]
 pub struct Stored {
     pub page: PageNo,
-    /// In the buffer that is passed along.
+    /// In the buffer that is passed with it.
     pub bytes: Range<usize>,
     pub state: PageState,
     /// In one write that happens as a whole or not at all.
@@ -42,12 +42,12 @@ pub enum Layout {
 }
 
 impl Layout {
-    /// `pages_found`: pages of an existing file, of which nothing is known yet.
+    /// `pages_found`: pages of an existing file, of unknown form.
     pub fn punched(file: Arc<dyn File>, facts: &FileFacts, page_bytes: usize, pages_found: u32) -> Layout {
         Layout::Punched(Punched::new(file, facts, page_bytes, pages_found))
     }
 
-    /// The pieces in which a page's length on the device is counted; the page size if it has no pieces.
+    /// The unit of a page's length on the device; the page size if there is no smaller one.
     pub fn block_bytes(&self) -> usize {
         match self {
             Layout::Punched(layout) => layout.block_bytes(),
@@ -77,35 +77,35 @@ impl Layout {
         }
     }
 
-    /// Makes room for pages up to `pages` (exclusive). With `reserve`, on the device and not only in the file's length.
+    /// Extends the file to `pages` pages (exclusive). With `reserve`, on the device and not only in the file's length.
     pub fn extend(&self, pages: u32, reserve: bool) -> io::Result<()> {
         match self {
             Layout::Punched(layout) => layout.extend(pages, reserve),
         }
     }
 
-    /// Gives back what free pages occupy: from here on they read as zero. Returns the bytes that were freed.
+    /// Frees the blocks of free pages: from here on they read as zero. Returns the bytes that were freed.
     pub fn release(&self, pages: Range<u32>, counters: &SpaceCounters) -> io::Result<u64> {
         match self {
             Layout::Punched(layout) => layout.release(pages, counters),
         }
     }
 
-    /// Makes the file end behind so many pages; its length follows with [`Layout::cut`].
+    /// Sets the smaller number of pages; [`Layout::cut`] truncates the file.
     pub fn shrink_to(&self, pages: u32) {
         match self {
             Layout::Punched(layout) => layout.shrink_to(pages),
         }
     }
 
-    /// Gives back what the file has behind its pages.
+    /// Truncates the file behind its last page.
     pub fn cut(&self) -> io::Result<()> {
         match self {
             Layout::Punched(layout) => layout.cut(),
         }
     }
 
-    /// Pages the file has room for.
+    /// The file's size in pages.
     pub fn pages(&self) -> u32 {
         match self {
             Layout::Punched(layout) => layout.pages(),
@@ -144,7 +144,7 @@ impl Layout {
         }
     }
 
-    /// Enters what was seen when a page was read; `before` is what was known then.
+    /// Records what was seen when a page was read; `before` is what was known then.
     pub fn learn(&self, page: PageNo, before: Known, state: PageState) {
         match self {
             Layout::Punched(layout) => layout.learn(page, before, state),

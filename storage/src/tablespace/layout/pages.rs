@@ -1,4 +1,4 @@
-//! What is known of the pages of a file without looking: how each is stored, in how many bytes, on how many blocks.
+//! What is known in memory of the pages of a file: how each is stored, in how many bytes, on how many blocks.
 //!
 //! ```text
 //!  31  30  29    25 24      17 16              0
@@ -11,13 +11,13 @@
 //!    blocks that it occupies; 0 in the field: not known
 //! ```
 //!
-//! A file that was just created is known from its first page on. After an open nothing is known; pages become known as
-//! they are read, written, or surveyed.
+//! Of a file that was just created, all pages are known. After an open nothing is known; pages become known as they are
+//! read, written, or surveyed.
 //!
 //! Invariants:
 //!
 //! * Blocks, if known, are never fewer than the page occupies on the device.
-//! * A page has one writer at a time, who needs no lock. Who learns something by reading gives way to it.
+//! * A page has one writer at a time, which needs no lock. A reader's finding gives way to the writer's.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -77,7 +77,7 @@ const PLAIN: u32 = 2;
 
 const _: () = assert!(FORM_AT + FORM_BITS + 2 == 32);
 
-/// More blocks than that per page are not counted, and not punched.
+/// Pages with more blocks than this are neither counted in blocks nor punched.
 pub const BLOCKS_MAX: usize = (1 << BLOCKS_BITS) - 2;
 
 impl Known {
@@ -126,7 +126,7 @@ pub struct Pages {
 }
 
 impl Pages {
-    /// `found` pages of which nothing is known. Memory is taken when something is.
+    /// `found` pages of unknown form. Memory is allocated when one becomes known.
     pub fn new(found: u32) -> Pages {
         Pages { words: RwLock::new(Rank::Leaf, Vec::new()), found }
     }
@@ -152,7 +152,7 @@ impl Pages {
         self.with_room(index, |word| word.store(known.0, Ordering::Relaxed));
     }
 
-    /// For who has read the page: enters what he learned, unless it has been written in the meantime.
+    /// For a reader of the page: records what it has found, unless the page has been written in the meantime.
     pub fn learn(&self, page: u32, before: Known, known: Known) {
         let enter = |word: &AtomicU32| {
             let _ = word.compare_exchange(before.0, known.0, Ordering::Relaxed, Ordering::Relaxed);
@@ -171,12 +171,12 @@ impl Pages {
         change(&words[index]);
     }
 
-    /// After a failed write: nobody knows what is there now.
+    /// After a failed write: the page's form on disk is unknown.
     pub fn forget(&self, page: u32) {
         self.set(page, Known::NOTHING);
     }
 
-    /// Visits the pages from `first` to `end` (exclusive), as long as the visitor wants to.
+    /// Visits the pages from `first` to `end` (exclusive), until the visitor stops.
     pub fn each(&self, first: u32, end: u32, mut visit: impl FnMut(u32, Known) -> bool) {
         let words = self.words.read();
         for page in first..end {

@@ -1,4 +1,4 @@
-//! InnoDB's layout: page n at n x page size, and a hole where its stored form has nothing.
+//! InnoDB's layout: page n at n x page size, and a hole behind its stored form.
 //!
 //! ```text
 //!        page n                          page n+1
@@ -7,26 +7,26 @@
 //!    2 blocks               1 block                4 blocks
 //! ```
 //!
-//! Pages are written in batches: those that lie side by side in the file and in memory become one write, and all writes
-//! of a batch are handed over together. Punching costs as much as writing, so a hole is punched only where a page
-//! occupied blocks before that it no longer needs, after the writes, and neighbouring holes in one call. For that, the
-//! blocks each page occupies are known in memory (`pages`). After an open they are unknown, and asked of the filesystem
-//! when the page is first written; behind the old end of the file all is a hole.
+//! Pages are written in batches: those that are adjacent in the file and in memory become one write, and all writes of
+//! a batch are submitted together. Punching costs as much as writing, so a hole is punched only where a page occupied
+//! blocks that it no longer needs, after the writes, and adjacent holes in one call. Therefore the number of blocks of
+//! each page is kept in memory (`pages`). After an open it is unknown, and the filesystem is asked when the page is
+//! first written; behind the old end of the file all is a hole.
 //!
-//! Whether holes are punched at all depends on the filesystem (it frees whole blocks, and less than a page), on the
-//! option (`innodb_use_trim`), and on the last call's success. Without holes pages are still written in their stored
-//! length: what is behind it is then older than the page, and nobody reads it.
+//! Whether holes are punched at all depends on the filesystem (it must free whole blocks that are smaller than a page),
+//! on the option (`innodb_use_trim`), and on the last call's success. Without holes pages are still written in their
+//! stored length: the bytes behind it are then older than the page, and are never read.
 //!
 //! A hole is as durable as a write, and may become so before it: where no copy of the page is kept elsewhere, a crash
 //! that keeps the punch and loses the shorter page would leave the longer, older one without its end. There the punch
-//! waits for the file's next sync (`late`). Where copies are kept, a page that grows gets its new end first: when the disk
-//! runs full in between, the old page is still whole, and needs its copy no longer than others. (Elsewhere its write must
+//! waits for the file's next sync (`late`). Where copies are kept, the new end of a page that grows is written first:
+//! if the disk becomes full before the rest, the old page is still whole. (Elsewhere its write must
 //! stay one.)
 //!
 //! Invariants:
 //!
 //! * No punch is issued that frees nothing, and none under a lock.
-//! * One page has one writer at a time; the pool sees to that.
+//! * One page has one writer at a time; the pool guarantees that.
 
 use std::io;
 use std::ops::Range;
@@ -50,20 +50,20 @@ pub struct Punched {
     known: Pages,
     /// Holes that wait for a sync.
     late: Late,
-    /// Pages the file has room for.
+    /// The file's size in pages.
     pages: AtomicU32,
     extending: Mutex<()>,
     /// Why this file cannot have holes, from the start.
     cannot: Option<String>,
-    /// Holes are wanted: the option.
+    /// The option: holes are wanted.
     wanted: AtomicBool,
     /// The last punch did not fail.
     works: AtomicBool,
-    /// What it said, if it did.
+    /// The error of the last punch, if it failed.
     failure: Mutex<String>,
 }
 
-/// A write of one page, or of several side by side.
+/// A write of one page, or of several adjacent ones.
 struct Merged {
     offset: u64,
     bytes: Range<usize>,
@@ -73,7 +73,7 @@ struct Merged {
 impl Punched {
     pub fn new(file: Arc<dyn File>, facts: &FileFacts, page_bytes: usize, pages_found: u32) -> Punched {
         let said = facts.block_bytes;
-        // A block that is no part of a page (a ZFS record of 128K) rules holes out, nothing else.
+        // A block that does not divide a page (a ZFS record of 128K) rules holes out, nothing else.
         let divides = said.is_power_of_two() && (512..page_bytes).contains(&said);
         let cannot = match facts.punching {
             Punching::Unsupported => Some(format!("{} does not punch holes", facts.filesystem)),
@@ -108,7 +108,7 @@ impl Punched {
             Some(PageState { form: Form::Encoded(_), exact_bytes, .. }) => {
                 exact_bytes.next_multiple_of(self.block_bytes).min(self.page_bytes)
             }
-            // What is reserved reads as zero; what is not is a hole.
+            // The reserved part reads as zero; the rest is a hole.
             Some(PageState { form: Form::Unwritten, .. }) => 0,
             Some(PageState { form: Form::Plain, .. }) | None => self.page_bytes,
         }
@@ -129,8 +129,8 @@ impl Punched {
             assert!(page.bytes.len() <= self.page_bytes, "a stored page is never larger than a page");
             let blocks = page.bytes.len().div_ceil(self.block_bytes);
             let before = self.occupied(page.page)?;
-            // Remembered before the write, and never less than what may be there, so that a failure in between leaves
-            // the number too large and not too small.
+            // Recorded before the write, and never less than may be there, so that after a failure in between the
+            // number is too large and not too small.
             self.known.set(page.page.0, Known::new(page.state, Some(before.max(blocks))));
             if blocks < before {
                 let start = self.offset(page.page.0);
@@ -184,7 +184,7 @@ impl Punched {
         Ok(())
     }
 
-    /// Adds a page's write, or lets the last one grow if the page follows it in the file and in memory.
+    /// Adds a page's write, or extends the last one if the page follows it in the file and in memory.
     fn append(&self, writes: &mut Vec<Merged>, offset: u64, bytes: Range<usize>, untorn: bool) {
         if let Some(last) = writes.last_mut()
             && last.offset + last.bytes.len() as u64 == offset
@@ -216,7 +216,7 @@ impl Punched {
         for hole in holes {
             match self.file.punch_hole(hole.start, hole.end - hole.start) {
                 Ok(()) => counters.punched(1),
-                // The pages are written; only their tails stay allocated. Say it once, and go on without holes.
+                // The pages are written; only their tails stay allocated. Report it once, and go on without holes.
                 Err(error) => {
                     counters.punch_failed();
                     if self.works.swap(false, Ordering::Relaxed) {
@@ -237,7 +237,8 @@ impl Punched {
         for page in pages.clone() {
             let occupied = self.occupied(PageNo(page))?;
             if occupied > 0 {
-                // To the page's end: a crash may bring back what an earlier punch took there, and half of a page is damage.
+                // To the page's end: a crash may restore blocks that an earlier punch freed there, and half of a page
+                // is damage.
                 holes.push(self.offset(page)..self.offset(page + 1));
                 bytes += (occupied * self.block_bytes) as u64;
             }
@@ -271,7 +272,7 @@ impl Punched {
         Ok(())
     }
 
-    /// The file has so many pages from here on, none of which is dirty behind them; [`Punched::cut`] makes it so.
+    /// Sets the smaller number of pages; no page behind them is dirty. [`Punched::cut`] truncates the file.
     pub fn shrink_to(&self, pages: u32) {
         let _extending = self.extending.lock();
         let before = self.pages.load(Ordering::Relaxed);
@@ -281,7 +282,7 @@ impl Punched {
         self.pages.fetch_min(pages, Ordering::Relaxed);
     }
 
-    /// Makes the file as long as its pages are, if it is longer. It may have grown again since it was to be shorter.
+    /// Truncates the file to its number of pages, if it is longer. It may have grown again meanwhile.
     pub fn cut(&self) -> io::Result<()> {
         let _extending = self.extending.lock();
         let to = self.offset(self.pages.load(Ordering::Relaxed));
@@ -295,7 +296,7 @@ impl Punched {
     pub fn sync(&self, counters: &SpaceCounters) -> io::Result<()> {
         let sync = self.late.begin_sync();
         let synced = self.file.sync();
-        // Those that were rewritten meanwhile are no longer among them.
+        // Pages that were rewritten meanwhile are no longer among them.
         let punching = self.late.end_sync(sync, synced.is_ok());
         let shorter = &punching.pages;
         synced?;
@@ -472,7 +473,7 @@ mod tests {
         }
         assert_eq!(world.punches(), (0, 0, 1));
         assert!(world.layout.why_not_punched().unwrap().starts_with("punching has failed: "));
-        // What could not be punched is remembered as occupied.
+        // A failed punch leaves the blocks recorded as occupied.
         assert_eq!(world.layout.known(PageNo(0)).blocks(), Some(4));
     }
 
@@ -516,7 +517,7 @@ mod tests {
                 world.write(&[(0, blocks)]);
                 world.layout.sync(&world.counters).unwrap();
             }
-            // The punch behind the first block and this one are both lost, or one of them, or none.
+            // The punch behind the first block and this one may each be lost.
             world.layout.release(0..1, &world.counters).unwrap();
             let mut page = [0; 16384];
             disk.crash().open("a.ibd", OpenMode::Read, Caching::Cached).unwrap().read_at(0, &mut page).unwrap();
