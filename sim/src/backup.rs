@@ -1,5 +1,5 @@
-//! Backups in the middle of it all: begun at any moment, a step between any two operations, restored to a disk of another
-//! block size, recovered there, and compared with what the database held when the backup's state was decided.
+//! Backups during the workload: begun at any moment, a step between any two operations, restored to a disk of another
+//! block size, recovered there, and compared with the database at the moment that determined the backup's state.
 
 use std::sync::Arc;
 
@@ -12,16 +12,16 @@ use crate::model::Model;
 use crate::run::{End, Run};
 use crate::workload;
 
-/// A backup under way.
+/// A backup in progress.
 pub struct Taking {
     backup: Backup,
     restore: Restore,
     target: SimDisk,
-    /// What it has to hold, once that is decided.
+    /// What it must contain, once that is determined.
     state: Option<Model>,
 }
 
-/// Tells when the state of the backup is decided: when the end of its log is.
+/// Detects when the backup's state is determined: when the end of its log is.
 struct Watch<'a> {
     restore: &'a mut Restore,
     decided: bool,
@@ -47,7 +47,7 @@ impl Run {
         Ok(Some(Taking { backup, restore, target, state: None }))
     }
 
-    /// One step, or a few. The backup, if there is more to do.
+    /// One step, or a few. Returns the backup if there is more to do.
     pub fn step_backup(&mut self, mut taking: Taking) -> Result<Option<Taking>, End> {
         for _ in 0..1 + self.random.below(4) {
             self.doing = "backup";
@@ -77,10 +77,10 @@ impl Run {
     }
 
     fn compare_backup(&mut self, target: &SimDisk, state: &Model) -> Result<(), String> {
-        // What it has said it has done survives the power.
+        // What it has reported done survives a power failure.
         let target = if self.random.chance(2) { target.crash() } else { target.duplicate() };
         let told = |error: Error| error.to_string();
-        // Keys are in no backup; whoever restores one brings them.
+        // A backup contains no keys; the operator who restores one supplies them.
         bring_keys(&self.disk.duplicate(), &target).map_err(|error| format!("the key ring: {error}"))?;
         let engine = Engine::open(Arc::new(target), self.config.clone()).map_err(told)?;
         let report = engine.check().map_err(told)?;

@@ -1,8 +1,9 @@
-//! What happens to files at rest: bits flip, a write turns out to have gone elsewhere or nowhere, an old file comes back, one is
-//! gone. All of it on a copy of the disk, where then everything is read.
+//! Damage to files at rest: bits flip, a write went to another place or was lost, an old file comes back, one is
+//! missing. All of it on a copy of the disk, which is then read completely.
 //!
-//! The answer is an error that names what is damaged, or it is right. Only damage behind the last checkpoint of the log
-//! may also take the newest commits away: where a log ends is where nothing follows, and a bit can make that earlier.
+//! The result is an error that names what is damaged, or it is right. Only damage behind the last checkpoint of the log
+//! may also lose the newest commits: the log ends where no valid record follows, and a flipped bit can make that
+//! earlier.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -25,12 +26,12 @@ const LOG_HEADER_BYTES: u64 = 4 * 4096;
 const STRUCTURES: [&str; 7] =
     ["page header", "page body", "page trailer", "page 0", "doublewrite", "redo header", "redo body"];
 
-/// What was done to the disk, and what must come of it.
+/// What was done to the disk, and what the result must be.
 struct Damage {
     what: String,
     /// For the report.
     kind: &'static str,
-    /// Recent commits may be gone.
+    /// Recent commits may be lost.
     may_lose: bool,
     /// What an error must name: a file or a page.
     path: Option<String>,
@@ -72,7 +73,7 @@ impl Run {
                     error => return Err(format!("{}: {error}", damage.what)),
                 }
             }
-            // Another state than the present one would be an answer made of damage.
+            // Any other state would be a result made of damaged data.
             Ok(found) => match self.allowed.iter().find(|model| model.difference(&found).is_none()) {
                 Some(_) => self.report.count(format!("damage harmless: {kind}")),
                 None if damage.may_lose => self.report.count(format!("damage cost commits: {kind}")),
@@ -136,7 +137,7 @@ impl Run {
         })
     }
 
-    /// One page lies where another one should be.
+    /// One page is at the position of another.
     fn misplace(&mut self, disk: &SimDisk, paths: &[String]) -> Option<Damage> {
         let page_bytes = self.config.page_bytes as u64;
         let path = self.pick(paths).to_string();
@@ -149,7 +150,7 @@ impl Run {
         Some(Damage { what, kind: "misdirected write", may_lose: false, path: Some(path) })
     }
 
-    /// A page that was never written, though the device said so.
+    /// A lost write: the page was never written, though the device reported success.
     fn erase(&mut self, disk: &SimDisk, paths: &[String]) -> Option<Damage> {
         let page_bytes = self.config.page_bytes as u64;
         let path = self.pick(paths).to_string();
@@ -211,7 +212,7 @@ fn read_damaged(disk: &SimDisk, config: &Config) -> Result<Model, Error> {
         return Err(Error::corrupt(damaged.as_str()));
     }
     let model = workload::everything(&engine)?;
-    // Damage may lie where reading does not go.
+    // Damage may be where the reads did not reach.
     let report = engine.check()?;
     for _ in 0..20 {
         engine.step()?;
@@ -222,14 +223,14 @@ fn read_damaged(disk: &SimDisk, config: &Config) -> Result<Model, Error> {
     }
 }
 
-/// What is known in memory of how pages are stored, against what the files really occupy.
+/// Compares the pages' stored sizes known in memory with what the files really occupy.
 pub fn check_blocks(engine: &Engine) -> Result<(), String> {
     for space in engine.store().spaces() {
         let path = space.path();
         let failed = |error: Error| format!("{path}: {error}");
         while space.survey(1000).map_err(failed)? {}
         let (known, found) = (space.compression_stats().stored_bytes, space.info().map_err(failed)?.allocated_bytes);
-        // More is believed where a write or a punch failed half way; less would leave blocks behind for ever.
+        // The known size may be larger if a write or a punch failed half way; a smaller one would leak blocks for ever.
         if known < found {
             return Err(format!("{path} occupies {found} bytes, and is believed to occupy {known}"));
         }

@@ -18,7 +18,7 @@ impl Run {
         format!("{letter}{}", self.next_table)
     }
 
-    /// One DDL statement on tables that no transaction has changed which is open or prepared.
+    /// One DDL statement on tables that no open or prepared transaction has changed.
     pub fn ddl(&mut self, engine: &Arc<Engine>, scene: &mut Scene) -> Result<(), End> {
         let before = self.model().clone();
         let mut after = before.clone();
@@ -58,7 +58,7 @@ impl Run {
                 (format!("truncate {name}"), engine.truncate_table(DATABASE, &name, &wait))
             }
             4 => match other {
-                // Two tables exchange their names.
+                // Two tables swap their names.
                 Some(other) if self.random.chance(2) => {
                     let aside = self.new_name('x');
                     let (one, two) = (after.tables[&name].clone(), after.tables[&other].clone());
@@ -129,7 +129,7 @@ impl Run {
         self.finish(&format!("create {name} {codec:?}"), result, after, scene, &[name])
     }
 
-    /// What became of a DDL statement.
+    /// Handles the result of a DDL statement.
     pub fn finish(
         &mut self,
         what: &str,

@@ -1,4 +1,4 @@
-//! What the device under a seed is like, and what goes wrong with it in one life.
+//! The properties of a seed's device, and its faults in one life.
 
 use storage::config::{Doublewrite, FlushLogAtCommit, FlushMethod};
 use storage::io::Punching;
@@ -7,7 +7,7 @@ use storage::{Config, Error};
 
 use crate::run::Run;
 
-/// A disk of some kind: what it is stays the same for all of the seed's lives.
+/// A disk of some kind, the same for all of the seed's lives.
 pub fn draw_disk(random: &mut Random) -> SimDisk {
     let block_bytes = [512, 1024, 4096][random.below(3) as usize];
     let disk = SimDisk::with_blocks(random.next(), block_bytes);
@@ -46,7 +46,7 @@ pub fn draw_config(random: &mut Random, disk: &SimDisk) -> Config {
         undo_log_bytes_max: if random.chance(2) { 40 * page_bytes as u64 } else { 1 << 30 },
         ..Config::tiny()
     };
-    // Where nothing is torn, nothing need be written twice.
+    // Where nothing is torn, no doublewrite is needed.
     if is_copy_on_write(disk) && random.chance(2) {
         config.doublewrite = Doublewrite::Off;
     } else if random.chance(12) {
@@ -57,7 +57,7 @@ pub fn draw_config(random: &mut Random, disk: &SimDisk) -> Config {
     config
 }
 
-/// What may be another value at the next start.
+/// Options that may differ at the next start.
 pub fn redraw_config(random: &mut Random, config: &mut Config) {
     config.pool_bytes = ((24 + random.below(80)) * 16384).max(32 * config.page_bytes as u64);
     config.log_bytes = (1 << 20) << random.below(3);
@@ -118,13 +118,13 @@ impl Run {
         });
     }
 
-    /// A machine without faults, until somebody draws some.
+    /// A machine without faults, until the next draw.
     pub fn forget_faults(&mut self) {
         self.is_limited = false;
         self.failing = Failing::default();
     }
 
-    /// After a failed sync the system forgets what it ought to have written, which nobody can find out but the device.
+    /// After a failed sync the system drops the data that it should have written, and only the device knows which.
     pub fn has_sync_failed(&self) -> bool {
         self.failing.sync.is_some_and(|at| self.disk.syncs() >= at)
     }
@@ -133,19 +133,19 @@ impl Run {
         self.failing.read.is_some_and(|at| self.disk.reads() >= at)
     }
 
-    /// Whether something was done to the disk that makes the engine give up.
+    /// Whether a fault of the disk explains that the engine gives up.
     pub fn has_cause(&self) -> bool {
         let write_failed = self.failing.write.is_some_and(|at| self.disk.writes() >= at);
         self.disk.is_crashed() || self.has_sync_failed() || write_failed
     }
 
-    /// Whether an error is that of a read (of a page, or of the key ring) that the device failed once: the statement's, and
-    /// nobody else's.
+    /// Whether an error comes from a read (of a page, or of the key ring) that the device failed once: only that
+    /// statement may report it.
     pub fn is_failed_read(&self, error: &Error) -> bool {
         matches!(error, Error::Io { .. } | Error::KeyUnavailable(_)) && self.has_read_failed() && !self.has_cause()
     }
 
-    /// Somebody makes room on the device, or takes it.
+    /// Frees space on the device, or takes some.
     pub fn change_room(&mut self) {
         if self.is_limited {
             let more = self.random.chance(2).then(|| self.disk.used_blocks() + self.random.below(300));
@@ -153,12 +153,12 @@ impl Run {
         }
     }
 
-    /// Somebody makes as much room as is needed.
+    /// Frees as much space as is needed.
     pub fn make_room(&mut self) {
         self.disk.set_faults(|faults| faults.capacity_blocks = None);
     }
 
-    /// In one of `of` cases, lets the disk die within the next few operations: in the call that follows.
+    /// In one of `of` cases, makes the disk fail within the next few operations: in the call that follows.
     pub fn aim_crash(&mut self, of: u64, within: u64) {
         if self.random.chance(of) {
             let at = self.disk.changes() + 1 + self.random.below(within);

@@ -1,6 +1,6 @@
-//! A second thread of DDL beside the one in `threads`: each owns facts about the same table, which the other does not
-//! change. A statement that works out a description from one that is not the present one takes the other's change back,
-//! and is found at once.
+//! A second DDL thread beside the one in `threads`: each owns facts about the same table, which the other does not
+//! change. A statement that derives a description from an outdated one reverts the other's change, and is detected at
+//! once.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -31,7 +31,7 @@ pub fn keep_facts(
         let table = engine.table(DATABASE, ROWS)?;
         Some((table.options.comment.clone(), table.index(OWN_INDEX).is_some()))
     };
-    // A table that turns out to be damaged has no name any more; the workers say whether it may be.
+    // A table that was found damaged has no name any more; the workers report whether it may be.
     let Some(mut known) = facts() else { return Ok(report) };
     while !stopped.load(Ordering::Relaxed) {
         std::thread::sleep(Duration::from_millis(random.below(20)));

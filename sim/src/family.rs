@@ -1,4 +1,4 @@
-//! Tables that refer to each other: what follows from a change of one row in others, and a crash in the middle of it.
+//! Tables that refer to each other: cascades from a change of one row to others, and a crash in the middle of them.
 //!
 //! ```text
 //!   parent <-- a, cascade --- child <-- a, cascade --- grandchild
@@ -6,9 +6,9 @@
 //!      '--- a, restrict --- guest
 //! ```
 //!
-//! They have a database of their own, and one transaction at a time, which stays open while other work goes on; so a crash
-//! finds changes that followed from others in the log, to be undone or kept with them. The model knows the rules, not how
-//! they are kept.
+//! They have a database of their own, and one transaction at a time, which stays open while other work goes on; so a
+//! crash finds the changes of cascades in the log, to be undone or kept with their cause. The model knows the rules,
+//! not their implementation.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -40,7 +40,7 @@ type References = [Option<i64>; 2];
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Family([BTreeMap<i64, References>; 4]);
 
-/// The transaction on these tables that is under way.
+/// The open transaction on these tables.
 pub struct Visit {
     trx: Trx,
     family: Family,
@@ -48,7 +48,7 @@ pub struct Visit {
 }
 
 impl Family {
-    /// Deletes a row, with what follows. False: it must be refused.
+    /// Deletes a row, with its cascade. False: it must be refused.
     fn delete(&mut self, table: usize, id: i64) -> bool {
         self.0[table].remove(&id);
         let followers = |family: &Family, of: usize| -> Vec<i64> {
@@ -70,7 +70,7 @@ impl Family {
         }
     }
 
-    /// No child refers to the parent by `b` any more.
+    /// Sets `b` of all children of the parent to NULL.
     fn forget(&mut self, parent: i64) {
         for [_, b] in self.0[CHILD].values_mut() {
             *b = b.filter(|b| *b != parent);
@@ -96,7 +96,7 @@ impl Family {
         true
     }
 
-    /// Whether there is what a row of the table refers to.
+    /// Whether the parents of a row of the table exist.
     fn has_parents(&self, table: usize, [a, b]: References) -> bool {
         let of = if table == GRANDCHILD { CHILD } else { PARENT };
         table == PARENT || [a, b].into_iter().flatten().all(|id| self.0[of].contains_key(&id))
@@ -186,7 +186,7 @@ pub fn everything(engine: &Arc<Engine>) -> Result<Option<Arc<Family>>, Error> {
 }
 
 impl Run {
-    /// One step of the transaction on the family, or of making it.
+    /// One step of the transaction on the family, or of creating it.
     pub fn visit(&mut self, engine: &Arc<Engine>, visit: &mut Option<Visit>) -> Result<(), End> {
         let Some(family) = self.model().family.clone() else { return self.found_family(engine) };
         let mut open = visit.take().unwrap_or_else(|| {
@@ -298,7 +298,7 @@ impl Run {
             2 if known => {
                 after.0[number].insert(id, references);
                 let changes = [(1, references[0]), (2, references[1])];
-                // What did not change need not be there: it is.
+                // Only a changed reference needs its parent; an unchanged one has it.
                 let is_right = after.has_parents(number, references);
                 (format!("let {id} refer to {references:?}"), update(&mut open.trx, &table, id, &changes), is_right)
             }
@@ -331,7 +331,7 @@ impl Run {
     }
 }
 
-/// A transaction that is gone is no end of the life.
+/// A transaction that was rolled back does not end the life.
 fn only_ended(end: End) -> Result<(), End> {
     match end {
         End::RolledBack => Ok(()),
@@ -344,7 +344,7 @@ fn insert(trx: &mut Trx, table: &Table, id: i64, references: References) -> Resu
     trx.insert(table, &stored.each_ref().map(Option::as_deref))
 }
 
-/// Locks a row that is there.
+/// Locks an existing row.
 fn lock(trx: &mut Trx, table: &Table, id: i64) -> Result<Row, Error> {
     let mut row = Row::new();
     let found = trx.get(table, 0, &[Some(&encode(id))], ReadMode::EXCLUSIVE, &ColumnSet::first(3), &mut row)?;

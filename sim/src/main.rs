@@ -1,4 +1,4 @@
-//! `sim`: the storage engine on a disk that lies, from seeds.
+//! `sim`: the storage engine on a simulated disk with faults, from seeds.
 //!
 //! ```text
 //! sim SEED                  one seed, told step by step
@@ -31,10 +31,10 @@ mod xa;
 use std::panic;
 use std::process::ExitCode;
 
-/// Runs a seed, telling what happens or not.
+/// Runs a seed, with or without output.
 type One = fn(u64, Talk) -> Result<report::Report, String>;
 
-/// How much of a run is told.
+/// How much of a run is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Talk {
     Nothing,

@@ -1,4 +1,4 @@
-//! What the database ought to hold: plain maps, without pages, logs or locks.
+//! The expected contents of the database: plain maps, without pages, logs or locks.
 //!
 //! Rows and tables are shared between versions of the model, so that keeping one for each commit is cheap.
 
@@ -18,7 +18,7 @@ pub struct ModelRow {
     pub body: Option<Vec<u8>>,
 }
 
-/// One table: its rows, and whether it has the index that comes and goes.
+/// One table: its rows, and whether it has the index that DDL adds and drops.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ModelTable {
     pub rows: BTreeMap<i64, Arc<ModelRow>>,
@@ -54,7 +54,7 @@ impl Model {
 
     pub fn apply(&mut self, changes: &[Change]) {
         for change in changes {
-            // A table that was dropped meanwhile takes its changes along.
+            // Changes of a table that was dropped meanwhile are dropped, too.
             let Some(table) = self.table_mut(&change.table) else { continue };
             match &change.row {
                 Some(row) => table.rows.insert(change.id, row.clone()),
@@ -63,7 +63,7 @@ impl Model {
         }
     }
 
-    /// Of a transaction's changes, those that change something. A row that was only locked is free to others after a crash.
+    /// The changes of a transaction that change something. A row that was only locked is free to others after a crash.
     pub fn effective(&self, mut changes: Vec<Change>) -> Vec<Change> {
         let mut now = self.clone();
         changes.retain(|change| {
@@ -81,8 +81,8 @@ impl Model {
         self.tables.get(table)?.rows.iter().find(|(other, row)| **other != id && has_it(row)).map(|(other, _)| *other)
     }
 
-    /// The first thing in which `self` (what ought to be) and `found` differ. What a prepared transaction would change
-    /// shows when it is committed.
+    /// The first difference between `self` (the expected state) and `found`. The changes of a prepared transaction are
+    /// compared when it is committed.
     pub fn difference(&self, found: &Model) -> Option<String> {
         if !self.prepared.keys().eq(found.prepared.keys()) {
             let xids = |model: &Model| model.prepared.keys().cloned().collect::<Vec<_>>();

@@ -1,4 +1,4 @@
-//! What a run has done and met, counted by name: how one sees that the seeds still go where the faults hurt.
+//! What a run has done and encountered, counted by name: shows that the seeds still reach the interesting faults.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

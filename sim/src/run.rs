@@ -1,5 +1,4 @@
-//! One seed: lives of an engine, each ended by a crash or a clean close, and what
-//! must hold when the next life begins.
+//! One seed: lives of an engine, each ended by a crash or a clean close, and what must hold when the next life begins.
 //!
 //! ```text
 //!   create --> work ... crash --> recover (perhaps crashing again) --> check, compare
@@ -7,7 +6,7 @@
 //!                +----------------------------------------------------------+
 //! ```
 //!
-//! Invariants, looked at after each crash:
+//! Invariants, checked after each crash:
 //!
 //! * What was committed and acknowledged is there, what was not is not. Of the one
 //!   call that the crash interrupted, all or nothing. Where a commit does not wait
@@ -16,13 +15,12 @@
 //! * `Engine::check` finds nothing.
 //! * A transaction sees its snapshot and its own changes and nothing else, however
 //!   long it lives.
-//! * An error has a cause: a disk that is gone, a failed write or sync, a full disk, a failed
-//!   read. Only the first two end the engine: it is poisoned then. A full disk and a read that
-//!   fails are errors of a statement, or of a transaction, and of nobody else.
+//! * An error has a cause: a failed disk, a failed write or sync, a full disk, a failed read. Only the first two end
+//!   the engine: it is poisoned then. A full disk and a failed read are errors of one statement or one transaction, and
+//!   of no other.
 //! * Every page on the device is whole, and the log knows its LSN.
 //! * A second recovery finds nothing to do.
-//! * What is damaged at rest is an error or makes no difference; it is never an answer, see
-//!   `damage`.
+//! * Damage at rest causes an error or makes no difference; it never causes a wrong result, see `damage`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -41,7 +39,7 @@ use crate::report::Report;
 use crate::work::Scene;
 use crate::workload::{self, DATABASE};
 
-/// What is done in a life.
+/// The work of a life.
 pub type Work = fn(&mut Run, &Arc<Engine>) -> Result<(), End>;
 
 /// Runs one seed. The error is a description of what does not hold.
@@ -81,7 +79,7 @@ pub fn play(seed: u64, talk: Talk, work: Work) -> Result<Report, String> {
     let lives = 1 + run.random.below(4);
     match run.live(lives) {
         Ok(()) => Ok(run.report),
-        // Torn pages are not mended then, but they are named.
+        // Torn pages are not repaired then, but they are named.
         Err(what) if run.config.doublewrite == Doublewrite::DetectOnly && run.torn && what.contains("is damaged") => {
             run.report.count("torn pages named, detect only");
             Ok(run.report)
@@ -99,24 +97,24 @@ pub struct Run {
     work: Work,
     pub report: Report,
     talk: bool,
-    /// The disk's calls are told, too.
+    /// Whether the disk's calls are printed, too.
     traces: bool,
     trace: Option<TraceDisk>,
-    /// What the database may hold after a crash, in the order of time. The last one is what it holds now; more than one
-    /// while a call's outcome is unknown, and where commits do not wait for the log.
+    /// What the database may contain after a crash, in the order of time. The last one is its present state; there is
+    /// more than one while a call's outcome is unknown, and where commits do not wait for the log.
     pub allowed: Vec<Model>,
     pub disk: SimDisk,
-    /// In which kind of call a crash comes.
+    /// The kind of call in which a crash happens.
     pub doing: &'static str,
     pub failing: Failing,
     /// A write was torn by a crash.
     torn: bool,
-    /// The disk may run full.
+    /// The disk may become full.
     pub is_limited: bool,
     /// The disk as it was some lives ago.
     pub earlier: Option<SimDisk>,
     pub next_table: u64,
-    /// Names long enough that trees over them are deep.
+    /// Names so long that trees over them are deep.
     pub wide_names: bool,
     /// Ids that each slot draws from.
     pub ids: u64,
@@ -124,11 +122,11 @@ pub struct Run {
 
 /// Why a life ends.
 pub enum End {
-    /// The disk is gone, or a write failed; the models are what may be found.
+    /// The disk failed, or a write did; the models are the states that may be found.
     Crash,
-    /// Not the life, only the transaction: there was no room even to undo.
+    /// Only the transaction ends, not the life: there was no space even to undo.
     RolledBack,
-    /// Something does not hold.
+    /// An invariant does not hold.
     Failure(String),
 }
 
@@ -154,7 +152,7 @@ impl Run {
         self.allowed.last().expect("something is always allowed")
     }
 
-    /// A call has ended well: this is how things are.
+    /// A call succeeded: this is the present state.
     pub fn set_model(&mut self, model: Model) {
         if self.config.flush_log_at_commit == FlushLogAtCommit::Sync {
             self.allowed.clear();
@@ -162,7 +160,7 @@ impl Run {
         self.allowed.push(model);
     }
 
-    /// Nothing before the present state may be found any more.
+    /// From now on no state before the present one may be found.
     pub fn forget_past(&mut self) {
         self.allowed.drain(..self.allowed.len() - 1);
     }
@@ -180,14 +178,14 @@ impl Run {
         Arc::new(traced)
     }
 
-    /// Tells the calls that have reached the disk since the last time.
+    /// Prints the calls that have reached the disk since the last time.
     fn tell_io(&self) {
         for line in self.trace.iter().flat_map(TraceDisk::take) {
             println!("    {line}");
         }
     }
 
-    /// Sorts an error into the two ends; a full disk or a conflict is neither.
+    /// Maps an error to one of the two ends; a full disk or a conflict is neither.
     pub fn judge<T>(&mut self, result: Result<T, Error>, doing: &str) -> Result<Option<T>, End> {
         match result {
             Ok(value) => Ok(Some(value)),
@@ -201,7 +199,7 @@ impl Run {
                 self.report.count(format!("full disk in {doing}"));
                 Ok(None)
             }
-            // Frames and log are kept for undoing; but a row that becomes longer again may need a file to grow.
+            // Frames and log are reserved for undo; but a row that becomes longer again may need a longer file.
             Err(Error::RollingBack) if self.is_limited => {
                 self.say(|| format!("{doing}: no room to undo"));
                 self.report.count(format!("no room to undo in {doing}"));
@@ -216,16 +214,17 @@ impl Run {
         }
     }
 
-    /// An error that ends the life, one way or the other.
+    /// The end of the life for an error.
     pub fn end(&mut self, error: Error, doing: &str) -> End {
         match error {
-            // (A rollback puts off what the device refuses before it knows that the device is gone.)
+            // (A rollback is deferred after a device error, before it knows that the device has failed.)
             Error::Io { .. } | Error::Poisoned | Error::RollingBack if self.has_cause() => End::Crash,
             error => End::Failure(format!("{doing}: {error}")),
         }
     }
 
-    /// The same for a call that may not end with an ordinary error: undoing a part goes on, or all is undone.
+    /// The same for a call that may not fail with an ordinary error: a partial rollback continues, or everything is
+    /// undone.
     pub fn judge_rollback(&mut self, result: Result<(), Error>, doing: &str) -> Result<(), End> {
         match self.judge(result, doing)? {
             Some(()) => Ok(()),
@@ -258,7 +257,7 @@ impl Run {
                 faults.capacity_blocks = None;
             });
             match opened {
-                // It may have survived the point by not touching the disk again.
+                // It may have passed the point of the crash by not using the disk again.
                 Ok(engine) if !self.disk.is_crashed() => {
                     self.tell_recovery(&engine);
                     return match engine.recovery_report().damaged.first() {
@@ -293,7 +292,7 @@ impl Run {
         self.report.add("ddl actions in recovery", report.ddl_actions);
     }
 
-    /// The end of a process: with the power gone, or only killed, so that the system still has what it had not synced.
+    /// The end of a process: by a power failure, or only killed, so that the system still has the unsynced data.
     fn crash(&mut self) {
         self.report.add("disk operations", self.disk.changes());
         let sync_failed = self.has_sync_failed();
@@ -314,8 +313,8 @@ impl Run {
     /// Counts the faults that the disk has shown.
     fn see_faults(&mut self) {
         for (what, count) in self.disk.take_seen() {
-            // A process that dies in the middle of a write that goes in parts leaves half of it, and so does one that dies
-            // of a write that failed, or before it could go on with one for which there was no room.
+            // A process that dies in the middle of a write in parts leaves half of it, and so does one that dies of a
+            // failed write, or before it could continue one for which there was no space.
             let leaves_half = ["short transfers", "writes failed", "full disk"].contains(&what);
             self.torn |= what.starts_with("writes torn") || leaves_half;
             self.report.add(format!("disk: {what}"), count);
@@ -345,7 +344,7 @@ impl Run {
         if report.errors.is_empty() { Ok(()) } else { Err(format!("check: {}", report.errors.join("; "))) }
     }
 
-    /// The end of a seed: all is there, purge ends, and after it nothing is left over.
+    /// The end of a seed: all data is there, purge finishes, and nothing is left over after it.
     fn verify(&mut self) -> Result<(), String> {
         let engine = self.open_engine()?;
         self.settle(&engine)?;
@@ -379,10 +378,10 @@ impl Run {
         engine.close().map_err(|error| format!("close: {error}"))
     }
 
-    /// What an interrupted process leaves behind after a recovery that was complete needs no second one.
+    /// After a complete recovery, an interrupted process leaves nothing that needs a second one.
     fn recover_again(&mut self, engine: &Engine) -> Result<(), String> {
         engine.finish_rollbacks().map_err(|error| format!("roll back: {error}"))?;
-        // What was undone is known to the log in memory.
+        // The log in memory contains what was undone.
         let flushed = engine.store().flush_log(engine.store().current_lsn());
         flushed.map_err(|error| format!("flush after recovery: {error}"))?;
         let again = self.disk.duplicate();
@@ -415,7 +414,7 @@ impl Run {
         }
         let engine = self.open_engine()?;
         self.settle(&engine)?;
-        // What was open may be undone while the next transactions come, or before.
+        // Open transactions may be undone while the next ones begin, or before.
         if engine.status().rollbacks.transactions > 0 && self.random.chance(2) {
             self.report.count("lives begun before all was undone");
         } else {
@@ -423,7 +422,7 @@ impl Run {
             self.settle(&engine).map_err(|error| format!("after rollback: {error}"))?;
         }
         if self.random.chance(4) {
-            // Until then a page that the log makes anew may be anything.
+            // Until then a page that the log recreates may contain anything.
             engine.store().checkpoint().map_err(|error| format!("checkpoint: {error}"))?;
             let pages = damage::check_pages(&engine)?;
             self.report.add("pages verified on the device", pages);
@@ -467,7 +466,7 @@ impl Run {
         Ok(())
     }
 
-    /// After a clean close nothing may be lost, not even when the power goes at once.
+    /// After a clean close nothing may be lost, not even if the power fails at once.
     fn closed(&mut self) -> Result<(), String> {
         self.report.count("clean closes");
         self.forget_past();

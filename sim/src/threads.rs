@@ -1,15 +1,15 @@
-//! The engine with all its threads, on a disk that fails and dies under it.
+//! The engine with all its threads, on a disk that fails under it.
 //!
-//! This is the other half of the simulator: what happens is not decided by the seed alone, so a failure may take several
-//! tries to come back. In exchange, latches, locks and background threads meet each other as in a server.
+//! This is the other half of the simulator: the seed alone does not determine what happens, so a failure may take
+//! several tries to reproduce. In exchange, latches, locks and background threads interact as in a server.
 //!
-//! In each life a sync, a read, a write or all punches from some moment on may fail, and the disk may be full ([`Failing`]),
-//! whichever thread of the engine that hits. What was acknowledged must be there afterwards, every error must have a cause,
-//! and every call must come back: a watchdog names the threads of a run that does not end.
+//! In each life a sync, a read, a write or all punches from some moment on may fail, and the disk may be full
+//! ([`Failing`]), whichever thread of the engine that affects. What was acknowledged must be there afterwards, every
+//! error must have a cause, and every call must return: a watchdog names the threads of a run that does not end.
 //!
-//! Each worker owns the ids that leave its number modulo the number of workers, and knows what they hold. All of them move
-//! amounts between accounts, whose sum never changes, whoever looks. One more changes the shape of things: indexes, copies
-//! of tables, names.
+//! Each worker owns the ids with its own remainder modulo the number of workers, and knows their rows. All of them move
+//! amounts between accounts, whose sum is constant for every reader. One more thread runs DDL: indexes, copies of
+//! tables, names.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -31,10 +31,10 @@ const ACCOUNTS: &str = "accounts";
 const ACCOUNT_COUNT: i64 = 24;
 const AMOUNT: i32 = 1000;
 
-/// No worker is without an end to its work for so long, on however slow a machine.
+/// No worker takes so long to end its work, on however slow a machine.
 const PATIENCE: Duration = Duration::from_secs(100);
 
-/// What is to fail in one life, by the number of the call, or that the disk may be full.
+/// What fails in one life, by the number of the call, or that the disk may be full.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Failing {
     sync: Option<u64>,
@@ -76,12 +76,12 @@ impl Failing {
         self.read.is_some_and(|at| disk.reads() >= at)
     }
 
-    /// Whether something has happened that makes the engine stop writing.
+    /// Whether a fault has happened that makes the engine stop writing.
     fn ends_writing(&self, disk: &SimDisk) -> bool {
         disk.is_crashed() || self.has_sync_failed(disk) || self.write.is_some_and(|at| disk.writes() >= at)
     }
 
-    /// What an error means for whoever gets it.
+    /// What an error means for the worker that gets it.
     pub fn judge(&self, error: Error, disk: &SimDisk, doing: &str) -> Stop {
         match error {
             Error::Deadlock | Error::LockWaitTimeout | Error::DuplicateKey { index: 2 } => Stop::Again,
@@ -97,7 +97,7 @@ impl Failing {
 /// What each worker is doing, for the watchdog.
 type Doing = Arc<Vec<std::sync::Mutex<&'static str>>>;
 
-/// Ends a run in which somebody waits for ever, and says who.
+/// Ends a run in which a thread waits for ever, and names the thread.
 fn give_up(doing: &Doing) -> ! {
     println!("no thread has ended its work for {} s:", PATIENCE.as_secs());
     for (worker, doing) in doing.iter().enumerate() {
@@ -118,7 +118,7 @@ type Rows = BTreeMap<i64, Arc<ModelRow>>;
 struct Known {
     /// Committed and acknowledged.
     rows: Rows,
-    /// And if the commit that was interrupted has happened.
+    /// The rows if the interrupted commit has happened.
     perhaps: Option<Rows>,
 }
 
@@ -175,7 +175,7 @@ pub fn seed(seed: u64, talk: Talk) -> Result<Report, String> {
             if !failing.ends_writing(&disk) {
                 return Err("poisoned without a cause".into());
             }
-            // Asked again, it must not say that all is well.
+            // A second check must not find everything well, either.
             for _ in 0..2 {
                 if engine.store().pool().sync_written().is_ok() || engine.store().checkpoint().is_ok() {
                     return Err("a checkpoint succeeds after a failed write or sync".into());
@@ -183,7 +183,7 @@ pub fn seed(seed: u64, talk: Talk) -> Result<Report, String> {
             }
         }
         drop(engine);
-        // What a failed sync was to make durable is gone for whoever reads it from the device.
+        // Data that a failed sync should have made durable is gone for a reader of the device.
         let survives = random.chance(4) && !failing.has_sync_failed(&disk);
         for (what, count) in disk.take_seen() {
             report.add(format!("disk: {what}"), count);
@@ -217,7 +217,7 @@ fn prepare(disk: &SimDisk, config: &Config) -> Result<(), Error> {
     engine.close()
 }
 
-/// All that must hold after a crash, looked at without threads.
+/// All that must hold after a crash, checked without threads.
 fn verify(disk: &SimDisk, config: &Config, known: &mut [Known], workers: i64) -> Result<(), String> {
     let engine =
         Engine::open(Arc::new(disk.clone()), config.clone()).map_err(|error| format!("open after a crash: {error}"))?;
@@ -264,7 +264,7 @@ fn sum(table: &ModelTable) -> i64 {
     table.rows.values().map(|row| i64::from(row.k)).sum()
 }
 
-/// Lets all work until they are done or the disk is gone.
+/// Lets all threads work until they are done or the disk has failed.
 fn live(
     engine: &Arc<Engine>,
     disk: &SimDisk,
@@ -364,11 +364,11 @@ struct Worker {
     report: Report,
 }
 
-/// How a transaction ended, other than well.
+/// How a transaction failed.
 pub enum Stop {
-    /// Nothing of it has happened; the next one may be luckier.
+    /// Nothing of it has happened; the next one may succeed.
     Again,
-    /// The disk is gone.
+    /// The disk has failed.
     Gone,
     Wrong(String),
 }
@@ -401,12 +401,12 @@ impl Worker {
         self.failing.judge(error, &self.disk, doing)
     }
 
-    /// Tells the watchdog.
+    /// Reports to the watchdog.
     fn now(&self, doing: &'static str) {
         *self.doing[self.slot as usize].lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = doing;
     }
 
-    /// An amount goes from one account to another.
+    /// Moves an amount from one account to another.
     fn transfer(&mut self) -> Result<(), Stop> {
         self.now("a transfer");
         let mut trx = self.begin();
@@ -434,7 +434,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Whoever looks, and over whichever index, sees the whole sum.
+    /// Every reader, over every index, sees the whole sum.
     fn look(&mut self) -> Result<(), Stop> {
         self.now("a look");
         let mut trx = self.begin();
@@ -492,7 +492,7 @@ impl Worker {
             }
             Err(error) => {
                 let stop = self.stop(error, "commit");
-                // A commit that was given up has not happened; one that was interrupted may have.
+                // An abandoned commit has not happened; an interrupted one may have.
                 self.known.perhaps = (!matches!(stop, Stop::Again)).then_some(rows);
                 Err(stop)
             }
@@ -549,7 +549,7 @@ fn change_shapes(
     while !stopped.load(Ordering::Relaxed) {
         std::thread::sleep(Duration::from_millis(random.below(20)));
         if failing.limited && random.chance(6) {
-            // Somebody makes room, or takes it.
+            // Frees space, or takes some.
             let capacity = random.chance(2).then(|| disk.used_blocks() + random.below(300));
             disk.set_faults(|faults| faults.capacity_blocks = capacity);
         }
@@ -580,7 +580,7 @@ fn change_shapes(
             Ok(()) => report.count("ddl"),
             Err(Stop::Again) => report.count("ddl given up"),
             Err(Stop::Gone) => break,
-            // It was left behind by a crash between the two.
+            // A crash between the two left it behind.
             Err(Stop::Wrong(what)) if what.contains("exists already") => {
                 let dropped = engine.drop_tables(&[(DATABASE, "aside")], &wait);
                 if let Err(Stop::Wrong(what)) = dropped.map_err(|error| failing.judge(error, disk, "DDL")) {

@@ -1,7 +1,8 @@
-//! A life's work: transactions on rows, several at once, and readers with their own past.
+//! The work of a life: transactions on rows, several at once, and readers with old snapshots.
 //!
-//! Each transaction owns the ids that leave its slot modulo [`SLOTS`], so that none waits for another: the simulator has
-//! one thread. They meet all the same, in pages, in undo, in purge, and in the unique names that all draw from one pot.
+//! Each transaction owns the ids with its slot's remainder modulo [`SLOTS`], so that none waits for another: the
+//! simulator has one thread. They interact all the same, in pages, in undo, in purge, and in the unique names that all
+//! draw from one set.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
@@ -20,33 +21,33 @@ use crate::workload::{self, BODY, DATABASE, K, NAME, Part};
 /// Transactions that may be open at once.
 pub const SLOTS: i64 = 3;
 
-/// A transaction under way.
+/// An open transaction.
 pub struct Open {
     pub trx: Trx,
-    /// It is a branch of a distributed transaction.
+    /// The XID, if it is a branch of a distributed transaction.
     pub claim: Option<XidClaim>,
     pub changes: Vec<Change>,
     /// Points to go back to, with the number of changes before each.
     savepoints: Vec<(Savepoint, usize)>,
     /// What the others had committed when it first read.
     seen: Option<Model>,
-    /// Tables that DDL has replaced since; what it sees of them is not defined.
+    /// Tables that DDL has replaced since; what the transaction sees of them is not defined.
     pub replaced: BTreeSet<String>,
 }
 
-/// A reader with its own past.
+/// A reader with an old snapshot.
 pub struct Snapshot {
     trx: Trx,
     model: Model,
     pub replaced: BTreeSet<String>,
 }
 
-/// What a statement of the workload may end with.
+/// How a statement of the workload may end.
 enum Statement {
     /// The row's new state.
     Changed(Option<Arc<ModelRow>>),
     Unchanged,
-    /// An error that was to be expected; the statement is to be rolled back.
+    /// An expected error; the statement must be rolled back.
     Refused,
 }
 
@@ -61,7 +62,7 @@ impl From<Error> for StatementError {
     }
 }
 
-/// All that is going on in a life.
+/// All open work of a life.
 #[derive(Default)]
 pub struct Scene {
     pub open: BTreeMap<i64, Open>,
@@ -74,7 +75,7 @@ impl Run {
     pub fn work(&mut self, engine: &Arc<Engine>) -> Result<(), End> {
         let mut scene = Scene::default();
         let operations = 20 + self.random.below(300);
-        // Many who visit the family, or nobody.
+        // Many visits of the family, or none.
         let visits = [0, 0, 10, 40][self.random.below(4) as usize];
         for _ in 0..operations {
             self.report.count("operations");
@@ -122,7 +123,7 @@ impl Run {
     fn background(&mut self, engine: &Arc<Engine>, steps: u64) -> Result<(), End> {
         self.doing = "background work";
         self.aim_crash(60, 20);
-        // What rests after it has been tried is tried again.
+        // A rollback that rests after a failure is retried.
         if self.random.chance(4) {
             self.disk.pass(Duration::from_secs(10));
         }
@@ -173,7 +174,7 @@ impl Run {
         }
         match self.step_of(&mut current, slot) {
             Ok(()) => drop(scene.open.insert(slot, current)),
-            // It is over; what it did is undone when there is room.
+            // It has ended; its changes are undone when there is space.
             Err(End::RolledBack) => {}
             Err(end) => return Err(end),
         }
@@ -201,7 +202,7 @@ impl Run {
         self.commit_changes(current.trx, &current.changes).map(|_| ())
     }
 
-    /// Commits a transaction that has made these changes. The answer is the state after it; None = it did not happen.
+    /// Commits a transaction that has made these changes. Returns the state after it; None = it did not happen.
     pub fn commit_changes(&mut self, trx: Trx, changes: &[Change]) -> Result<Option<Model>, End> {
         self.doing = "commit";
         let committed = trx.commit();
@@ -221,7 +222,7 @@ impl Run {
             Err(error) => match self.judge(Err::<(), _>(error), "commit") {
                 Ok(_) | Err(End::RolledBack) => Ok(None),
                 Err(End::Crash) => {
-                    // Nobody was told; either may be found.
+                    // The commit was not acknowledged; either state may be found.
                     self.allowed.push(after);
                     Err(End::Crash)
                 }
@@ -263,7 +264,7 @@ impl Run {
         Snapshot { trx, model: self.model().clone(), replaced: BTreeSet::new() }
     }
 
-    /// What an old reader sees is as it was then.
+    /// An old snapshot must still show the state of its time.
     fn look_back(&mut self, mut old: Snapshot) -> Result<(), End> {
         self.doing = "reading of a snapshot";
         for (name, ought) in &old.model.tables {
@@ -300,7 +301,7 @@ impl Run {
         newest
     }
 
-    /// A scan in a transaction with changes shows its snapshot with them; a locking one what is newest.
+    /// A scan in a transaction with changes shows its snapshot with them; a locking one the newest state.
     fn scan_own(&mut self, current: &mut Open) -> Result<(), End> {
         let Some((name, table)) = self.open_some_table(current)? else { return Ok(()) };
         self.doing = "scan";
@@ -347,7 +348,7 @@ impl Run {
         }
     }
 
-    /// Looks names up that are there, and some that may be.
+    /// Looks up names that exist, and some that may exist.
     fn find_names(
         &mut self,
         current: &mut Open,
@@ -391,7 +392,7 @@ impl Run {
     pub fn draw_row(&mut self, id: i64) -> Arc<ModelRow> {
         let name = match self.random.below(8) {
             0 | 1 => None,
-            // From a pot that all transactions share.
+            // From a set that all transactions share.
             2 => Some(["s", "S", "s "][self.random.below(3) as usize].to_string()).map(|first| {
                 let end = if first.ends_with(' ') { " " } else { "" };
                 format!("{}{}{end}", first.trim_end(), self.random.below(30))
@@ -516,7 +517,7 @@ impl Run {
         };
         match choice {
             0 => Ok(Statement::Unchanged),
-            // An insert of what is there must fail, and leave nothing.
+            // An insert of an existing row must fail, and leave nothing.
             1 => match workload::insert(&mut current.trx, table, id, before) {
                 Err(Error::DuplicateKey { index: 0 }) => {
                     self.report.count("duplicate keys");
@@ -530,7 +531,7 @@ impl Run {
                 current.trx.delete(table, &row)?;
                 Ok(Statement::Changed(None))
             }
-            // Gone and back in one statement, as REPLACE does.
+            // Deleted and inserted again in one statement, as REPLACE does.
             3 => {
                 self.lock(current, table, id, &mut row)?;
                 current.trx.delete(table, &row)?;
@@ -571,7 +572,7 @@ impl Run {
         }
     }
 
-    /// Whether a change was rightly done, or rightly refused, by the names that others have.
+    /// Whether a change was rightly done, or rightly refused, given the names of other rows.
     fn judge_name(
         &mut self,
         result: Result<(), Error>,
@@ -601,7 +602,7 @@ impl Run {
     }
 }
 
-/// What is to become of a row, rather than anything.
+/// The intended new state of a row, rather than a random one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Wish {
     Present,

@@ -1,5 +1,4 @@
-//! What is done to the engine: rows in and out of their stored form, and the
-//! tables that the workload uses.
+//! Calls of the engine: conversion of rows to and from their stored form, and the tables that the workload uses.
 
 use std::ops::{Bound, RangeBounds};
 use std::sync::Arc;
@@ -148,7 +147,7 @@ pub fn scan_part(
     scan_pausing(trx, table, index, part, mode, reverse, &|| {})
 }
 
-/// The same, with something between two rows.
+/// The same, with a pause between two rows.
 pub fn scan_pausing(
     trx: &mut Trx,
     table: &Arc<Table>,
@@ -203,7 +202,7 @@ pub fn everything(engine: &Arc<Engine>) -> Result<Model> {
         let table = trx.open_table(DATABASE, &table.name)?;
         let first = scan(&mut trx, &table, 0, false)?;
         for index in 0..table.indexes.len() {
-            // The other way round where it is the same index.
+            // In the other direction where it is the same index.
             let seen = scan(&mut trx, &table, index, index == 0)?;
             if let Some(difference) = first.difference(&seen) {
                 let index = &table.indexes[index].name;

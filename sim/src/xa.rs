@@ -1,7 +1,7 @@
-//! Branches of distributed transactions: prepared, and ended by somebody else, perhaps lives later.
+//! Branches of distributed transactions: prepared, and ended by another session, perhaps lives later.
 //!
-//! What is prepared is part of the model: after a crash exactly those are prepared that ought to be, and committing one
-//! then changes what it would have changed before.
+//! Prepared branches are part of the model: after a crash exactly the expected ones are prepared, and committing one
+//! then makes the changes that it would have made before.
 
 use std::sync::Arc;
 
@@ -13,11 +13,11 @@ use crate::run::{End, Run};
 use crate::work::{Open, SLOTS, Scene};
 
 impl Run {
-    /// A name for a branch that is to begin. None = drawn before, and not ended yet.
+    /// Claims a name for a branch that is to begin. None = drawn before, and not ended yet.
     pub fn claim_xid(&mut self, engine: &Arc<Engine>) -> Option<XidClaim> {
         let number = self.random.below(1000);
         let bytes = number.to_be_bytes();
-        // With parts of any length: names lie in the log header behind which the records begin.
+        // With parts of any length: names are in the log header, and the records begin behind it.
         let gtrid = [&b"branch"[..], &bytes, &[b'.'; 50][..self.random.below(50) as usize]].concat();
         let bqual = vec![b'q'; self.random.below(65) as usize];
         engine.claim_xid(Xid::new(number as u32, &gtrid, &bqual)?)
@@ -25,7 +25,7 @@ impl Run {
 
     pub fn prepare(&mut self, current: Open) -> Result<(), End> {
         if !current.trx.has_changes() {
-            // A row that became what it was: nothing on the disk would say that it is prepared.
+            // A row that was changed back: nothing on the disk would show that the branch is prepared.
             return self.rollback(current);
         }
         let Some(claim) = current.claim else { return Ok(()) };
@@ -51,9 +51,8 @@ impl Run {
         }
     }
 
-    /// Commits one of the prepared transactions, or rolls it back; but none of a slot whose next transaction is under way,
-    /// for that reads its rows as its own.
-    /// The answer is what was committed.
+    /// Commits one of the prepared transactions, or rolls it back; but none of a slot whose next transaction is open,
+    /// because that reads the slot's rows as its own. Returns what was committed.
     pub fn end_prepared(
         &mut self,
         engine: &Arc<Engine>,

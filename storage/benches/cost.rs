@@ -1,12 +1,13 @@
-//! What every transaction pays for the small things, in nanoseconds, by one thread that nobody disturbs:
+//! The cost of the small operations of every transaction, in nanoseconds, on one thread without contention:
 //!
 //! ```sh
 //! cargo bench -p storage --bench cost
 //! ```
 //!
-//! Each is done many times over, in rounds; the quickest and the median round are printed, the first being what it costs
-//! and the second what the machine made of it. The parts of an UPDATE are those of `UPDATE t SET c = ... WHERE id = ...`
-//! under autocommit, on rows in memory, with the log written behind (`innodb_flush_log_at_trx_commit=0`).
+//! Each operation is repeated many times, in rounds; the benchmark prints the quickest round, which is the cost, and
+//! the median, which shows the machine's noise. The parts of an UPDATE are those of `UPDATE t SET c = ... WHERE id =
+//! ...` under autocommit, on rows in memory, with the log flushed in the background
+//! (`innodb_flush_log_at_trx_commit=0`).
 
 use std::fs;
 use std::hint::black_box;

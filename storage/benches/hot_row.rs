@@ -1,12 +1,12 @@
-//! A record that many transactions want at a time: what it costs to hand the lock on.
+//! A record that many transactions want at the same time: the cost of passing its lock on.
 //!
 //! ```sh
 //! cargo bench -p storage --bench hot_row
 //! ```
 //!
-//! Each thread is a transaction after the other that locks one common record and ends. With "and a record of its own", a
-//! transaction first locks a record that nobody else wants; with "that another waits for", one that its neighbour waits
-//! for, so that each search for a deadlock has a way to go.
+//! Each thread runs one transaction after the other; each locks the common record and ends. With "and a record of its
+//! own", a transaction first locks a record that no other wants; with "that another waits for", one that its neighbour
+//! waits for, so that each deadlock search has some steps to take.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,7 +17,7 @@ use storage::lock::{Held, LockId, LockTable, TryLock};
 use storage::{Interrupt, LockMode, LockRequest};
 
 const LIMIT: Duration = Duration::from_secs(60);
-/// Times that the common record is handed on, over all threads.
+/// How often the common record's lock is passed on, over all threads.
 const TURNS: u64 = 10_000;
 
 #[derive(Clone, Copy, PartialEq)]

@@ -52,7 +52,7 @@ fn create(disk: &SimDisk) -> Arc<Engine> {
     engine
 }
 
-/// Inserts, updates and deletes some rows of both tables in one transaction; sometimes takes it back.
+/// Inserts, updates and deletes some rows of both tables in one transaction; sometimes rolls back.
 fn work(engine: &Arc<Engine>, random: &mut Random, model: &mut [Rows; 2]) {
     let mut trx = engine.begin(wait());
     let mut after = model.clone();
@@ -103,7 +103,7 @@ fn contents(engine: &Arc<Engine>) -> [Rows; 2] {
     })
 }
 
-/// Opens what was restored, and compares.
+/// Opens the restored instance, and compares.
 fn assert_holds(disk: &SimDisk, model: &[Rows; 2]) {
     let engine = Engine::open(Arc::new(disk.clone()), config()).unwrap();
     let report = engine.check().unwrap();
@@ -125,7 +125,7 @@ impl Sink for Watch<'_> {
     }
 }
 
-/// An archive of a running engine that works between any two steps; with the rows that belong to it.
+/// An archive of an engine that works between the steps of the backup, with the rows that it must contain.
 fn backup_under_load(engine: &Arc<Engine>, random: &mut Random, model: &mut [Rows; 2]) -> (Vec<u8>, Totals, [Rows; 2]) {
     let mut archive = ArchiveWriter::new(Vec::new()).unwrap();
     let mut backup = engine.backup(&["accounts"], &wait()).unwrap();
@@ -177,7 +177,7 @@ fn a_backup_under_load_is_the_state_at_its_end() {
             let copied = target.open("accounts", OpenMode::Read, Caching::Cached).unwrap();
             let mut text = [0; 4];
             assert_eq!((copied.read_at(0, &mut text).unwrap(), &text), (4, b"root"));
-            // All of it is durable when it says that it is done.
+            // All of it is durable when it reports that it is done.
             assert_holds(&target.crash(), &state);
         }
         // The engine has not noticed.

@@ -119,14 +119,14 @@ fn a_point_update_latches_each_page_once() {
     assert_eq!(committed[1], changed[1]);
 }
 
-/// The place that a read remembers must not outlive what was there.
+/// The place that a read remembers must not be used once the record has moved.
 #[test]
 fn a_row_that_moved_meanwhile_is_found() {
     let world = World::new();
     let (mut row, mut other) = (Row::new(), Row::new());
     let mut trx = world.begin();
     world.read(&mut trx, 2500, &mut row);
-    // Others come before it on its leaf, until that splits.
+    // Other rows are inserted before it on its leaf, until that splits.
     for id in (2400..2600).filter(|id| *id != 2500) {
         let mut writer = world.begin();
         world.read(&mut writer, id, &mut other);

@@ -1,5 +1,5 @@
-//! A page of a table that is damaged while the log still changes it: the table is left out, the others serve, and nothing of
-//! it is lost while somebody may mend it.
+//! A page of a table is damaged while the log still has changes of it: the table is left out, the others work, and none
+//! of its data is lost while an operator may repair it.
 
 use std::sync::Arc;
 
@@ -90,7 +90,7 @@ fn put_page(disk: &SimDisk, path: &str, bytes: &[u8]) {
     file.sync().unwrap();
 }
 
-/// Two tables of rows whose values are 0 on the device and 1 in the log. Answers what the device has of the page.
+/// Two tables of rows whose values are 0 on the device and 1 in the log. Returns the page's image on the device.
 fn crashed() -> (SimDisk, Vec<u8>) {
     let disk = SimDisk::new(7);
     Engine::create(Arc::new(disk.clone()), &config()).unwrap();
@@ -111,7 +111,7 @@ fn crashed() -> (SimDisk, Vec<u8>) {
     (disk.duplicate(), bytes)
 }
 
-/// The same after a start that has met the damage.
+/// The same after a start that has found the damage.
 fn refused(disk: &SimDisk) -> Arc<Engine> {
     let engine = open(disk);
     rest(&engine);
@@ -131,7 +131,7 @@ fn a_damaged_page_costs_its_table_and_comes_back_when_it_is_mended() {
         bad[100] ^= 1;
         put_page(&disk, "d/t.ibd", &bad);
         let engine = refused(&disk);
-        // More than the log is long: it is not held up by the page.
+        // More than the log is long: the page does not stop it.
         let (end, mut v) = (engine.store().current_lsn().0 + 3 * config().log_bytes, 1);
         while engine.store().current_lsn().0 < end {
             v += 1;
@@ -142,7 +142,7 @@ fn a_damaged_page_costs_its_table_and_comes_back_when_it_is_mended() {
             engine.close().unwrap();
         }
         drop(engine);
-        // As long as it is not mended, it stays so.
+        // It stays so until it is repaired.
         let disk = disk.duplicate();
         let engine = refused(&disk);
         drop(engine);
@@ -178,7 +178,7 @@ fn a_page_that_was_lost_is_damaged_too() {
 #[test]
 fn what_was_open_waits_for_the_table() {
     let (disk, good) = crashed();
-    // One more life, which ends with changes that nobody commits.
+    // One more run, which ends with uncommitted changes.
     let engine = open(&disk);
     rest(&engine);
     engine.store().checkpoint().unwrap();
@@ -221,7 +221,7 @@ fn without_the_undo_logs_it_does_not_open() {
         match Engine::open(Arc::new(disk.clone()), config()) {
             Err(Error::Corrupt { .. }) => refused += 1,
             Err(error) => panic!("{error}"),
-            // Made anew by the log, or not needed: then nothing of it is met later, either.
+            // The log recreates it, or it is not needed: then it is not found later, either.
             Ok(engine) => {
                 rest(&engine);
                 all_are(&engine, "t", 1);

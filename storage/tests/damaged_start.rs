@@ -1,5 +1,5 @@
-//! A file of one table that is damaged, or gone, or whose key is gone, in whatever state the server was stopped: it starts,
-//! names the file, refuses that table, and serves the others. What was prepared stays prepared.
+//! A file of one table is damaged, or missing, or its key is missing, in any state of the stopped server: the server
+//! starts, names the file, refuses that table, and serves the others. Prepared transactions stay prepared.
 
 use std::sync::Arc;
 
@@ -152,7 +152,7 @@ fn stopped(state: State, encrypted: bool) -> SimDisk {
             let _ = engine.create_index("d", "t", index, &patient).unwrap();
         }
         State::Dropping => {
-            // The names go in the same statement.
+            // A drop of both names in one statement.
             let crash_at = disk.changes() + 12;
             disk.set_faults(|faults| faults.crash_at = Some(crash_at));
             let _ = engine.drop_tables(&[("d", "c")], &patient);
@@ -180,7 +180,7 @@ fn damage(disk: &SimDisk, damage: Damage) -> bool {
 
 fn damages(encrypted: bool) -> Vec<Damage> {
     let mut all = vec![Damage::Gone, Damage::Empty];
-    // Page 0: where it says which file it is, whether it is encrypted, its extents, its key, its end.
+    // Page 0: its tablespace id, its encryption flag, its extents, its key, its end.
     for byte in [0, 5, 17, 24, 30, 35, 37, 40, 54, 57, 100, 150, 200, 10_391, 10_400, 10_440, 10_480, 16_383] {
         all.push(Damage::Flip { page: 0, byte });
     }
@@ -194,7 +194,7 @@ fn damages(encrypted: bool) -> Vec<Damage> {
     all
 }
 
-/// The file's damage is nobody's but its table's.
+/// The file's damage affects only its table.
 fn others_serve(engine: &Arc<Engine>, state: State, what: &str) {
     let open = matches!(state, State::Open);
     engine.finish_rollbacks().unwrap_or_else(|error| panic!("{what}: {error}"));
@@ -205,7 +205,7 @@ fn others_serve(engine: &Arc<Engine>, state: State, what: &str) {
     let mut trx = engine.begin(TrxOptions { lock_wait_timeout: std::time::Duration::ZERO, ..TrxOptions::default() });
     let changed = set(&mut trx, "other", 0..1, 5);
     if stuck {
-        // What it had done to this table may have been undone before it met the other.
+        // Its changes of this table may have been undone before its rollback reached the damaged one.
         assert!(matches!(changed, Ok(()) | Err(Error::LockWaitTimeout)), "{what}: {changed:?}");
     } else if state == State::Prepared {
         assert!(matches!(changed, Err(Error::LockWaitTimeout)), "{what}: the locks of what has not ended: {changed:?}");
@@ -243,7 +243,7 @@ fn one_table_costs_no_start() {
                     others_serve(&engine, state, &what);
                     let is_refused = is_refused(&engine);
                     if is_refused {
-                        // A page that is met later only is an error of the statement.
+                        // A page that is read only later is an error of that statement.
                         let damaged = engine.damaged();
                         let opens = engine.begin(TrxOptions::default()).open_table("d", "t").is_ok();
                         assert!(opens || damaged.iter().any(|damaged| damaged.contains("d.t")), "{what}: {damaged:?}");

@@ -1,4 +1,4 @@
-//! DDL statements that meet: what each has been told to be done stays done.
+//! Concurrent DDL statements: what each has acknowledged stays done.
 
 use std::sync::Arc;
 
@@ -82,7 +82,7 @@ fn a_description_cannot_be_replaced_without_the_lock_of_what_it_concerns() {
     assert!(engine.table("d", "t").is_none());
 }
 
-/// Two rows with one key are told by the key.
+/// The error for two rows with one key names the key.
 #[test]
 fn an_index_that_cannot_be_unique_tells_the_key() {
     let engine = engine();

@@ -1,4 +1,4 @@
-//! Encrypted tables on a disk that loses power: nothing is lost, nothing is to be read without the key, and a rotation of
+//! Encrypted tables on a disk that loses power: nothing is lost, nothing can be read without the key, and a rotation of
 //! the master key may be interrupted anywhere.
 
 use std::sync::Arc;
@@ -143,7 +143,7 @@ fn encrypted_tables_survive_power_loss_at_any_point() {
         let engine = open(&disk).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
         recovered += usize::from(!engine.recovery_report().was_clean());
         let found = count(&engine, "zstd").unwrap();
-        // The last commit may have reached the log without being promised.
+        // The last commit may have reached the log without being acknowledged.
         assert!(found == promised || found == promised + 10, "seed {seed}: {found} of {promised}");
         assert_eq!(count(&engine, "plain").unwrap(), ROWS);
         assert!(engine.check().unwrap().is_clean(), "seed {seed}");
@@ -167,7 +167,7 @@ fn a_rotation_that_is_interrupted_anywhere_loses_no_table() {
         for name in ["plain", "zstd"] {
             assert_eq!(count(&engine, name).unwrap(), ROWS, "step {step}");
         }
-        // What was left over has been wrapped by the newest key when it opened.
+        // The open wrapped the remaining keys with the newest master key.
         let keys: Vec<u32> =
             engine.store().spaces().iter().filter_map(|space| Some(space.key()?.info().master_key)).collect();
         assert!(keys == [1, 1] || keys == [2, 2], "step {step}: {keys:?}");
@@ -201,7 +201,7 @@ fn without_the_key_a_server_starts_and_its_tables_say_why() {
     assert_eq!(count(&engine, "zstd").unwrap(), ROWS);
 }
 
-/// The redo of a table whose key is missing is kept until somebody brings the key; all else goes on.
+/// The redo of a table whose key is missing is kept until an operator restores the key; everything else works.
 #[test]
 fn recovery_without_a_key_leaves_its_tables_out_until_it_comes() {
     let disk = SimDisk::new(1);
@@ -259,7 +259,7 @@ fn a_rebuild_makes_a_table_plain_and_encrypted_again() {
     assert_ne!(key(&engine).unwrap(), first, "a new file has a new key");
 }
 
-/// Pages of a kind of the files that are no table's own, by whether they are encrypted.
+/// Pages of one kind in the system and undo tablespaces, by whether they are encrypted.
 fn encrypted_pages(disk: &SimDisk, path: &str) -> (usize, usize) {
     let bytes = contents(disk, path);
     let pages = bytes.chunks(16384).skip(1).filter(|page| !header::is_zero(page));

@@ -1,4 +1,4 @@
-//! The engine end to end, through its public face only.
+//! The engine end to end, through its public interface only.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -523,12 +523,12 @@ fn ddl_waits_for_transactions_and_shuts_older_snapshots_out() {
     changing.join().unwrap().unwrap();
     assert_eq!(contents(&engine, "t").len(), 2);
 
-    // The plan of an earlier statement is noticed to be old.
+    // The plan of an earlier statement is recognised as stale.
     let mut trx = begin(&engine);
     assert!(!trx.lock_table(&table, storage::TableUse::Read).unwrap());
     assert_eq!(trx.open_table("d", "t").unwrap().indexes.len(), 4);
     trx.commit().unwrap();
-    // A snapshot from before a rebuild cannot read what the rebuild left behind.
+    // A snapshot from before a rebuild cannot read the rebuilt table.
     let mut old = begin(&engine);
     old.take_snapshot();
     engine.rebuild_table("d", "t", |_| (), &wait()).unwrap();
@@ -649,7 +649,7 @@ fn deleted_rows_give_their_blocks_back() {
             trx.delete(&table, &row).unwrap();
         }
         trx.commit().unwrap();
-        // A crash in between makes nobody remember what was freed; it is found again.
+        // After a crash in between the list of freed pages is lost; the pages are found again.
         let mut engine = engine;
         let mut steps = 0;
         while engine.step().unwrap() {

@@ -1,5 +1,6 @@
-//! Foreign keys between transactions: who waits for whom, that no child is left without its parent whatever meets, and
-//! that a crash leaves both or neither. And values of unique keys that two want at once.
+//! Foreign keys between transactions: which transaction waits for which, that no child is left without its parent under
+//! any concurrency, and that a crash leaves both or neither. And two transactions that want the same value of a unique
+//! key.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -85,7 +86,7 @@ impl World {
         World { engine, p, c }
     }
 
-    /// Nobody waits: a lock that is not free is a timeout at once.
+    /// No statement waits: a lock that is not free is a timeout at once.
     fn begin(&self, isolation: Isolation) -> Trx {
         self.engine.begin(TrxOptions { isolation, lock_wait_timeout: Duration::ZERO, ..TrxOptions::default() })
     }
@@ -179,7 +180,7 @@ fn a_child_waits_for_whoever_deletes_its_parent() {
         assert!(world.delete(&mut deleting, &world.p, 2).unwrap());
         let mut inserting = world.begin(level);
         assert!(waits(world.insert_child(&mut inserting, 20, Some(2))));
-        // Behind the last child the gap is locked, for there the deleted parent's would be.
+        // The gap behind the last child is locked, because the deleted parent's children would be there.
         assert!(world.insert_child(&mut inserting, 5, Some(1)).is_ok(), "another parent is nobody's business");
         deleting.rollback().unwrap();
         assert!(world.insert_child(&mut inserting, 20, Some(2)).is_ok());
@@ -211,7 +212,7 @@ fn a_parent_waits_for_whoever_inserts_its_child() {
     }
 }
 
-/// The snapshot of REPEATABLE READ does not count: a parent that was committed since is one, and one that went is none.
+/// The snapshot of REPEATABLE READ does not count: a parent committed since then is one, and a deleted one is none.
 #[test]
 fn what_counts_is_what_is_there_now() {
     let world = World::small(ReferentialAction::NoAction);
@@ -227,7 +228,7 @@ fn what_counts_is_what_is_there_now() {
     world.check();
 }
 
-/// Nobody becomes a child of the old key, not even one that does not look for its parent; at any level, as in InnoDB.
+/// No row becomes a child of the old key, not even without foreign key checks; at any level, as in InnoDB.
 #[test]
 fn where_no_child_was_found_none_comes() {
     for level in LEVELS {
@@ -257,7 +258,7 @@ fn what_follows_is_undone_with_its_statement() {
     assert!(world.delete(&mut trx, &world.p, 1).unwrap());
     assert!(world.renumber_parent(&mut trx, 2, 77).unwrap());
     trx.rollback_to(savepoint).unwrap();
-    // A child of parent 3 is locked by somebody: what the cascade did before it met that one is taken back.
+    // Another transaction has locked a child of parent 3: the cascade's changes before that child are undone.
     let mut other = world.begin(Isolation::RepeatableRead);
     let mut row = Row::new();
     assert!(world.find(&mut other, &world.c, 170, &mut row).unwrap());
@@ -304,7 +305,7 @@ fn two_who_share_a_parent_and_want_it_gone_are_a_deadlock() {
         .collect();
     let outcomes: Vec<_> = threads.into_iter().map(|thread| thread.join().unwrap()).collect();
     let deadlocks = outcomes.iter().filter(|outcome| matches!(outcome, Err(Error::Deadlock))).count();
-    // Whoever survives finds its own child.
+    // The surviving transaction finds its own child.
     assert_eq!((deadlocks, outcomes.iter().filter(|outcome| outcome.is_err()).count()), (1, 2), "{outcomes:?}");
     world.check();
 }
@@ -400,7 +401,8 @@ fn a_crash_leaves_parents_and_children_together() {
     }
 }
 
-/// Two insert one value: the second waits, and has it if the first gives it up. By the primary key (0) and a unique one.
+/// Two transactions insert one value: the second waits, and gets it if the first rolls back. By the primary key (0) and
+/// a unique one.
 #[test]
 fn who_wants_a_value_that_another_inserts_waits_for_the_outcome() {
     for by in [0, 1] {

@@ -1,5 +1,5 @@
-//! A full disk under an engine with its threads: changing rows is refused, reading them goes on, and so does all of it as soon
-//! as there is room.
+//! A full disk under an engine with its threads: changes of rows are refused, reads go on, and changes work again as
+//! soon as there is space.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! What locking reads keep others from: who waits for whom, and that nothing appears where somebody has looked.
+//! What locking reads prevent: which transaction waits for which, and that no row appears in a range that was read.
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -43,7 +43,7 @@ struct World {
     table: Arc<Table>,
 }
 
-/// Whether somebody got what he wanted at once.
+/// Whether a session got the lock at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Outcome {
     Done,
@@ -66,7 +66,7 @@ impl World {
         world
     }
 
-    /// Nobody waits: a lock that is not free is a timeout at once.
+    /// No statement waits: a lock that is not free is a timeout at once.
     fn begin(&self, isolation: Isolation) -> Trx {
         let options = TrxOptions { isolation, lock_wait_timeout: Duration::ZERO, ..TrxOptions::default() };
         self.engine.begin(options)
@@ -83,7 +83,7 @@ impl World {
         trx.get(&self.table, 0, &[Some(&id.to_be_bytes())], mode, &ColumnSet::first(3), &mut row)
     }
 
-    /// Reads a range of an index, to change its rows, and answers their ids.
+    /// Reads a range of an index, to change its rows, and returns their ids.
     fn lock(&self, trx: &mut Trx, index: usize, lower: u32, upper: u32, reverse: bool) -> Vec<u32> {
         self.scan(trx, index, lower, upper, reverse, ReadMode::EXCLUSIVE).unwrap()
     }
@@ -119,7 +119,7 @@ impl World {
         }
     }
 
-    /// Whether a row may be inserted by somebody else now. It is taken back.
+    /// Whether another session may insert a row now. The insert is rolled back.
     fn may_insert(&self, id: u32, k: u32, u: u32) -> Outcome {
         let mut trx = self.begin(Isolation::RepeatableRead);
         let outcome = self.insert(&mut trx, id, k, u);
@@ -166,7 +166,7 @@ fn the_end_of_an_index_is_a_gap_as_well() {
         assert_eq!(world.lock(&mut trx, 0, 40, 99, reverse), [40]);
         assert_eq!(world.may_insert(41, 500, 500), Waits);
         assert_eq!(world.may_insert(1000, 500, 500), Waits, "it is one gap up to the end");
-        // Upward, the lower end is a row itself: nothing can come in before it that would belong to the range.
+        // Upward, the lower end is a row itself: no record of the range can be inserted before it.
         assert_eq!(world.may_insert(35, 500, 500), if reverse { Waits } else { Done });
         trx.rollback().unwrap();
     }
@@ -322,8 +322,8 @@ fn a_snapshot_that_was_overtaken_may_not_lock() {
     }
 }
 
-/// Many threads count ranges twice in one transaction, and insert and delete in between. Nobody ever sees a second count
-/// that differs from the first by anything but his own changes.
+/// Many threads count ranges twice in one transaction, and insert and delete in between. The two counts never differ by
+/// anything but the thread's own changes.
 #[test]
 fn a_range_that_was_locked_stays_as_it_was() {
     let config = Config { pool_bytes: 512 * 16384, log_bytes: 8 << 20, background_threads: true, ..Config::tiny() };

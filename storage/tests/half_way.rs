@@ -1,5 +1,5 @@
-//! What fails in the middle of a change of shape, or of a commit, is the error of one statement: nothing of it is left, the
-//! engine goes on, and so it does after a restart.
+//! A failure in the middle of a change of shape, or of a commit, is the error of one statement: nothing of it is left,
+//! and the engine goes on, also after a restart.
 
 use std::sync::Arc;
 
@@ -117,7 +117,7 @@ fn a_commit_whose_history_cannot_be_read_is_an_error_of_that_commit() {
         (0..600).for_each(|id| assert!(value(&mut trx, &table, id).unwrap().is_some()));
         trx.commit().unwrap();
     };
-    // A reader of old versions, so that purge leaves the history alone.
+    // An open read view, so that purge leaves the history alone.
     let mut reader = engine.begin(TrxOptions::default());
     assert_eq!(value(&mut reader, &table, 0).unwrap(), Some(0));
     let mut refused = 0;
@@ -150,7 +150,7 @@ fn a_commit_whose_history_cannot_be_read_is_an_error_of_that_commit() {
     assert!(engine.check().unwrap().is_clean());
 }
 
-/// Rows of changing length under two indexes, so that undoing them takes pages, frames and room in the log.
+/// Rows of changing length under two indexes, so that undoing them needs pages, frames and log space.
 fn wide_table(engine: &Arc<Engine>) -> Arc<Table> {
     let definition = TableDefinition {
         database: "d".into(),
@@ -166,7 +166,7 @@ fn wide_table(engine: &Arc<Engine>) -> Arc<Table> {
     engine.create_table(definition, &TrxOptions::patient()).unwrap()
 }
 
-/// Puts rows of random lengths until `statements` are done or refused. A full disk is the only error there is.
+/// Inserts rows of random lengths until `statements` are done or refused. A full disk is the only possible error.
 fn change(random: &mut Random, trx: &mut Trx, table: &Table, statements: u32) -> u32 {
     let mut refused = 0;
     for _ in 0..statements {

@@ -1,4 +1,5 @@
-//! A thread that panics in the middle of what others wait for: nobody waits for ever, and nobody takes half of it for whole.
+//! A thread panics in the middle of work that others wait for: no thread waits for ever, and none takes half of the
+//! work for whole.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, mpsc};

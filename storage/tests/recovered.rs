@@ -1,4 +1,5 @@
-//! Transactions that outlive a crash: prepared ones, which wait, and open ones, which are undone while the engine serves.
+//! Transactions that survive a crash: prepared ones, which wait, and open ones, which are undone while the engine
+//! works.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -49,7 +50,7 @@ fn open(disk: &SimDisk) -> (Arc<Engine>, Arc<Table>) {
     (engine, table)
 }
 
-/// Whoever would have to wait is told so.
+/// A statement that would have to wait gets an error.
 fn at_once() -> TrxOptions {
     TrxOptions { lock_wait_timeout: Duration::ZERO, metadata_wait_timeout: Duration::ZERO, ..TrxOptions::default() }
 }
@@ -107,7 +108,7 @@ fn first_rows() -> Vec<(u32, u32)> {
     (0..10).map(|id| (id, 100 + id)).collect()
 }
 
-/// Row 1 gets another value, row 2 goes, row 20 comes.
+/// Row 1 gets another value, row 2 is deleted, row 20 is inserted.
 fn change(trx: &mut Trx, table: &Table) {
     update(trx, table, 1, 201).unwrap();
     delete(trx, table, 2).unwrap();
@@ -130,7 +131,7 @@ fn prepare(engine: &Arc<Engine>, table: &Table, name: &str) {
     trx.prepare(claim, false).unwrap();
 }
 
-/// Nobody sees what `change` did, nobody can change it, and nobody can take what it took.
+/// No session sees what `change` did, none can change it, and none can use its keys.
 fn assert_locked(engine: &Arc<Engine>, table: &Arc<Table>) {
     assert_eq!(contents(engine, table), first_rows());
     let refused = |attempt: &dyn Fn(&mut Trx) -> storage::Result<()>| {
@@ -275,7 +276,7 @@ fn a_name_belongs_to_one_branch() {
     assert!(engine.claim_xid(Xid::new(8, b"p", b"branch").unwrap()).is_none(), "the format is no part of the name");
     let other = engine.claim_xid(Xid::new(7, b"pbranch", b"").unwrap()).unwrap();
     drop(other);
-    // Not prepared yet: nobody ends it.
+    // Not prepared yet: no session can end it.
     assert!(!engine.commit_prepared(&xid("p"), true).unwrap());
     let mut trx = claim.begin(at_once());
     change(&mut trx, &table);
@@ -328,7 +329,7 @@ fn open_transactions_are_undone_while_others_work() {
         assert!(status.records_left < left, "{} to undo, {left} before", status.records_left);
         left = status.records_left;
         assert_locked_but_for_the_newest(&engine, &table);
-        // Somebody else commits meanwhile.
+        // Another session commits meanwhile.
         let mut trx = engine.begin(at_once());
         update(&mut trx, &table, 9, 109).unwrap();
         trx.commit().unwrap();
@@ -338,7 +339,7 @@ fn open_transactions_are_undone_while_others_work() {
         engine.store().flush_log(engine.store().current_lsn()).unwrap();
         disk = disk.crash();
     }
-    // Whoever wants such a row waits until it is undone, and DDL does, too.
+    // A transaction that wants such a row waits until it is undone, and so does DDL.
     let (engine, _) = open(&disk);
     let waiting = {
         let engine = engine.clone();

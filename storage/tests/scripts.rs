@@ -1,7 +1,7 @@
-//! Behaviour of the lower half of the engine as scripts that one can read: what is done to pages, and the I/O it causes.
+//! Scripts for the lower half of the engine: operations on pages, and the I/O they cause.
 //!
-//! A script under `testscripts/` is prose (`#`) and commands; behind `---` stands what they answer, up to an empty line.
-//! A command with `[io]` shows the calls that reach the disk.
+//! A script under `testscripts/` is prose (`#`) and commands; behind `---` are their answers, up to an empty line. A
+//! command with `[io]` shows the calls that reach the disk.
 //!
 //! ```text
 //! open page=16k block=4k pool=64     an instance on a simulated disk; also atomic=4k-64k, cow=yes,

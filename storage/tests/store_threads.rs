@@ -130,7 +130,7 @@ fn counters_add_up_under_threads_and_after_a_kill() {
     assert!(status.pages_compressed > 0 && status.pool_evicted > 0 && status.doublewrite_pages > 0, "{status:?}");
     println!("{status:#?}");
 
-    // As a kill leaves it: no close. The threads end when nobody holds the store.
+    // As a kill leaves it: no close. The threads end when the last reference to the store is dropped.
     drop(store);
     let store = open_again(&disk);
     assert_eq!(sum(&store), wanted);
@@ -147,7 +147,7 @@ fn counters_add_up_under_threads_and_after_a_kill() {
     std::fs::remove_dir_all(root).unwrap();
 }
 
-/// The old store's threads hold it for a moment still, and with it the directory.
+/// The old store's threads hold it for a moment longer, and with it the directory.
 fn open_again(disk: &Arc<LinuxDisk>) -> Arc<Store> {
     for _ in 0..200 {
         match apply::open(disk.clone(), config()) {

@@ -1,5 +1,5 @@
-//! Writers, readers, purge, page cleaners and DDL on one small pool at the same time: nobody hangs, no latch is taken out
-//! of order (debug builds check), and in the end every tree, index and page is accounted for.
+//! Writers, readers, purge, page cleaners and DDL on one small pool at the same time: no thread hangs, latches are
+//! taken in order (debug builds check), and in the end every tree, index and page is accounted for.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -79,7 +79,7 @@ fn work(engine: &Arc<Engine>, random: &mut Random) -> Result<bool, Error> {
     Ok(true)
 }
 
-/// Both indexes tell of the same rows in one snapshot.
+/// Both indexes contain the same rows in one snapshot.
 fn read(engine: &Arc<Engine>) -> Result<(), Error> {
     let mut trx = engine.begin(options());
     let table = trx.open_table("d", "t")?;

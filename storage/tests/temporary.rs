@@ -1,4 +1,4 @@
-//! Temporary tables: what they cost the log and the disk, who sees them, and what a crash leaves of them.
+//! Temporary tables: what they cost the log and the disk, which sessions see them, and what a crash leaves of them.
 
 use std::sync::Arc;
 
@@ -165,7 +165,7 @@ fn a_table_is_its_sessions_own_and_goes_with_it() {
     let base = other.open_table("d", "t").unwrap();
     assert!(!base.is_temporary() && rows(&mut other, &base, 0).is_empty());
     other.commit().unwrap();
-    // A DDL statement of others does not wait for it, and a backup does not carry it.
+    // Another session's DDL statement does not wait for it, and a backup does not contain it.
     engine.truncate_table("d", "t", &TrxOptions::default()).unwrap();
     own.commit().unwrap();
     assert_eq!(engine.all_temporary_tables().len(), 1);

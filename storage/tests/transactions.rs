@@ -1,10 +1,10 @@
-//! Several transactions side by side, in an order drawn from a seed, against a model: a map of what is committed, and for
-//! each transaction the snapshot it reads and the rows it changed. Purge and page cleaning run in between, savepoints are
-//! rolled back, and now and then the power goes: what was acknowledged is there, what was open is gone, and the check finds
-//! nothing.
+//! Concurrent transactions, in an order drawn from a seed, against a model: a map of what is committed, and for each
+//! transaction the snapshot it reads and the rows it changed. Purge and page cleaning run in between, savepoints are
+//! rolled back, and now and then the power fails: what was acknowledged is there, what was open is gone, and the check
+//! finds nothing.
 //!
-//! Nobody waits: a lock that is not free is a timeout at once, which the model allows whenever another transaction has
-//! changed or locked something.
+//! No statement waits: a lock that is not free is a timeout at once, which the model allows whenever another
+//! transaction has changed or locked something.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -274,7 +274,7 @@ impl World {
         });
     }
 
-    /// What a change came to, and what it means for the model.
+    /// The result of a change, and what it means for the model.
     fn settle(&mut self, at: usize, result: storage::Result<()>, taken: bool, apply: impl FnOnce(&mut Overlay)) {
         let allowed = self.others_hold_locks(at);
         let open = &mut self.open[at];
@@ -417,7 +417,7 @@ impl World {
         assert!(found == expected, "rows through index {of}, reverse {reverse}, covering {covering}");
     }
 
-    /// The power goes, or somebody stops the server properly.
+    /// The power fails, or the server stops cleanly.
     fn restart(&mut self) {
         let engine = self.engine.take().unwrap();
         if self.random.chance(3) {
@@ -430,7 +430,7 @@ impl World {
         } else {
             let after = self.disk.crash();
             for open in self.open.drain(..) {
-                // It is not rolled back: its thread is gone with the machine.
+                // It is not rolled back: its thread ended with the machine.
                 std::mem::forget(open.trx);
             }
             drop(engine);
@@ -514,8 +514,8 @@ fn transactions_agree_with_the_model() {
     }
 }
 
-/// Threads that wait for each other's locks, insert over what others deleted, and roll back, while purge and the cleaner run:
-/// in the end the trees tell of the same rows, and everything can be purged.
+/// Threads wait for each other's locks, insert over what others deleted, and roll back, while purge and the cleaner
+/// run: in the end the trees contain the same rows, and everything can be purged.
 #[test]
 fn threads_purge_and_rollback_leave_whole_trees() {
     let disk: Arc<dyn Disk> = Arc::new(SimDisk::new(5));
@@ -585,7 +585,7 @@ fn threads_purge_and_rollback_leave_whole_trees() {
             }
         });
         scope.spawn(move || {
-            // One snapshot: every index tells of the same rows.
+            // One snapshot: every index contains the same rows.
             while !stop.load(Ordering::Relaxed) {
                 let mut trx = engine.begin(TrxOptions::default());
                 let mut counts = Vec::new();
@@ -616,8 +616,8 @@ fn threads_purge_and_rollback_leave_whole_trees() {
     assert!(report.is_clean(), "{:#?}", report.errors);
 }
 
-/// A transaction that locks more rows than the lock table has room for is refused and rolled back as a whole, as in MySQL
-/// (1206); its locks are gone with it, and others go on.
+/// A transaction that locks more rows than the lock table can hold is refused and rolled back as a whole, as in MySQL
+/// (1206); its locks are released, and others go on.
 #[test]
 fn a_full_lock_table_refuses_the_statement_and_rolls_its_transaction_back() {
     let disk: Arc<dyn Disk> = Arc::new(SimDisk::new(5));

@@ -1,4 +1,4 @@
-//! Undo that is larger than a page, undo that comes and goes, and what the planner is told about ranges.
+//! Undo that is larger than a page, undo tablespaces that grow and shrink, and the planner's estimates of ranges.
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -83,7 +83,7 @@ fn a_transaction_of_many_pages_of_undo_is_undone() {
         update(&mut trx, &table, id, id + 9);
     }
     trx.rollback_to(savepoint).unwrap();
-    // Undo goes on where it was cut off.
+    // Undo continues where it was truncated.
     for id in 1000..1500 {
         insert(&mut trx, &table, id, id);
     }
@@ -276,7 +276,7 @@ fn long_undo_is_truncated_when_it_is_not_needed() {
     while engine.step().unwrap() {}
     assert_eq!(engine.status().undo_truncations, 2);
     assert_clean(&engine);
-    // What is open keeps its undo.
+    // Open transactions keep their undo.
     let mut open = engine.begin(TrxOptions::default());
     update(&mut open, &table, 1, 70);
     much_undo(&engine, &table, 200_000);

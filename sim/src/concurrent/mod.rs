@@ -1,23 +1,25 @@
-//! The engine under a scheduler: several transactions open at once that want the same rows, in an order that the seed
-//! decides, down to the bytes.
+//! The engine under a scheduler: several open transactions that want the same rows, in an order that the seed
+//! determines exactly.
 //!
-//! Each worker is a thread with one transaction after the other, but only one thread runs at a time (see `turns`). It gives
-//! the turn away between operations, where it waits for a lock, and inside of an operation between two mini-transactions:
-//! after the clustered record and before each index, between two records that are undone. Purge, page cleaners and the
-//! checkpoint take steps in between. Lives, crashes, recovery and what must hold after them are those of `run`.
+//! Each worker is a thread with one transaction after the other, but only one thread runs at a time (see `turns`). A
+//! thread yields between operations, where it waits for a lock, and inside of an operation between two
+//! mini-transactions: after the clustered record and before each index, between two records that are undone. Purge,
+//! page cleaners and the checkpoint take steps in between. Lives, crashes, recovery and what must hold after them are
+//! those of `run`.
 //!
-//! Invariants, looked at while it runs:
+//! Invariants, checked while it runs:
 //!
 //! * A consistent read in REPEATABLE READ sees what was committed at the transaction's first one, with its own changes; in
 //!   READ COMMITTED, what was committed when the statement began.
-//! * A locking read sees what is committed, with its own changes. In REPEATABLE READ and SERIALIZABLE every such read, of
-//!   rows and of ranges, is still true when the transaction commits: no phantoms. So SERIALIZABLE transactions are as if
-//!   they had run one after the other, in the order of their commits.
+//! * A locking read sees what is committed, with its own changes. In REPEATABLE READ and SERIALIZABLE every such read,
+//!   of rows and of ranges, is still true when the transaction commits: no phantoms. So SERIALIZABLE transactions
+//!   behave as if they had run one after the other, in the order of their commits.
 //! * With snapshot isolation no row is locked that was changed since the snapshot, and none is refused without that.
-//! * A unique key is refused if, and only if, somebody has it.
-//! * Somebody can always go on: deadlocks are found, and whoever may go on is wakened.
+//! * A unique key is refused if, and only if, another row has it.
+//! * Some worker can always continue: deadlocks are found, and a worker that may continue is woken.
 //!
-//! Branches of distributed transactions are prepared, and ended by others, lives later, too; DDL comes between (`others`).
+//! Branches of distributed transactions are prepared, and ended by other workers, also in later lives; DDL runs in
+//! between (`others`).
 //!
 //! Not here: foreign keys (`family`), and latches, which no thread holds when another one runs (`threads` has these).
 
@@ -69,7 +71,7 @@ fn work(run: &mut Run, engine: &Arc<Engine>) -> Result<(), End> {
             .collect();
         let directed = direct(&mut stage, &world, engine, patience);
         if directed.as_ref().is_err_and(|what| what.contains("hangs")) {
-            // Nobody can join a thread that hangs; the debugger can look at it.
+            // A thread that hangs cannot be joined; a debugger can examine it.
             println!("{directed:?}: process {}", std::process::id());
             thread::sleep(std::time::Duration::from_secs(600));
             std::process::abort();
@@ -122,7 +124,7 @@ fn direct(stage: &mut Stage, world: &Mutex<World<'_>>, engine: &Arc<Engine>, pat
                     stage.time_out(slot)?;
                 }
             }
-            // Rows may be locked by what is being rolled back in the background.
+            // Background rollbacks may hold locks on rows.
             Round::Stuck if helped < 3 => {
                 helped += 1;
                 if helped == 2 {
@@ -131,7 +133,7 @@ fn direct(stage: &mut Stage, world: &Mutex<World<'_>>, engine: &Arc<Engine>, pat
                 while step(world, engine)? {}
                 stage.stir();
             }
-            // Or by a branch that waits for somebody to end it.
+            // So may a prepared branch that waits to be ended.
             Round::Stuck if others::end_branches(world, engine) => {
                 helped = 0;
                 stage.stir();

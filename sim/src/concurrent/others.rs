@@ -1,8 +1,9 @@
-//! What is done beside the rows while transactions are open: DDL, and the ends of branches that somebody has prepared.
+//! Operations other than on rows while transactions are open: DDL, and the ends of prepared branches.
 //!
-//! A branch that is prepared belongs to nobody: it keeps its locks, over the end of the life, too, until any worker draws
-//! its end, or the stage, when nobody else can go on. DDL does not wait for the names of tables here (that wait is one of
-//! threads, see `storage/tests/stress.rs`): it is refused, or happens while nobody has the table.
+//! A prepared branch belongs to no worker: it keeps its locks, also beyond the end of the life, until any worker draws
+//! its end, or the stage ends it when no worker can continue. DDL does not wait for the names of tables here
+//! (`storage/tests/stress.rs` tests that wait with threads): it is refused, or runs while no transaction uses the
+//! table.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -19,7 +20,7 @@ impl World<'_> {
         if engine.prepared().is_empty() {
             return Ok(false);
         }
-        // Its transaction gives no turn away: none of the workers' schedulers is its own any more.
+        // Its transaction does not yield: none of the workers' schedulers is its own any more.
         if let Some(changes) = self.run.end_prepared(engine, &Scene::default(), true)? {
             let after = self.run.model().clone();
             self.committed(&changes, after);
@@ -37,7 +38,7 @@ impl World<'_> {
     }
 }
 
-/// Nobody can go on: ends the branches that are prepared. False: there was none, or none could be ended.
+/// No worker can continue: ends the prepared branches. False: there was none, or none could be ended.
 pub fn end_branches(world: &Mutex<World<'_>>, engine: &Arc<Engine>) -> bool {
     let mut world = world.lock().unwrap_or_else(PoisonError::into_inner);
     let before = engine.prepared().len();

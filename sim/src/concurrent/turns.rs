@@ -1,15 +1,15 @@
-//! Who runs: one thread at a time, in an order drawn from the seed.
+//! The scheduler: one thread runs at a time, in an order drawn from the seed.
 //!
 //! ```text
 //!   stage                         worker
 //!   draw a worker, Go::Run  --->  works until it ...
 //!                           <---    passes (between two operations, or inside of one where no latch is held)
-//!                           <---    waits for a lock
+//!                           <---    yields (between two operations, or inside of one where no latch is held)
 //!                           <---    is done
 //! ```
 //!
-//! A worker that waits is asked again whenever somebody else has done something since; when nobody can go on, the stage
-//! says so, and that is either a deadlock that was not found or a wake-up that was lost.
+//! A waiting worker is asked again whenever another one has done something since; when none can continue, the stage
+//! reports it: either a deadlock was not found or a wake-up was lost.
 
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,13 +17,13 @@ use std::time::Duration;
 
 use storage::Scheduler;
 
-/// No turn lasts so long, on however slow a machine: whoever takes longer waits for a latch that nobody gives back.
+/// No turn takes so long, on however slow a machine: a thread that does waits for a latch that is never released.
 const PATIENCE: Duration = Duration::from_secs(100);
 
 #[derive(Debug)]
 enum Go {
     Run,
-    /// Whoever waits for a lock has waited long enough.
+    /// The wait for a lock has timed out.
     TimeOut,
 }
 
@@ -31,7 +31,7 @@ enum Go {
 enum Event {
     Passes,
     Waits,
-    /// It was asked, and cannot go on.
+    /// It was asked, and cannot continue.
     StillWaits,
     Done,
 }
@@ -56,7 +56,7 @@ impl Turn {
     }
 
     fn give_back(&self, event: Event) {
-        // A stage that is gone has given up on all of them.
+        // A stage that is gone has given up all of them.
         let _ = self.back.send((self.slot, event));
     }
 
@@ -87,7 +87,7 @@ impl Scheduler for Turn {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Ready,
-    /// Since it was last asked, nothing has happened if this is the number of what has happened.
+    /// Nothing has happened since it was last asked if `asked` equals the stage's count of events.
     Waits {
         asked: u64,
     },
@@ -105,12 +105,12 @@ pub struct Stage {
     moved: u64,
 }
 
-/// What came of a round.
+/// The result of a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Round {
-    /// Somebody has done something, or was asked.
+    /// A worker has done something, or was asked.
     Went,
-    /// All who are left wait.
+    /// All remaining workers wait.
     Stuck,
     AllDone,
 }
@@ -127,7 +127,7 @@ impl Stage {
         (Stage { go, back, states: vec![State::Ready; workers], happened: 0, moved: 0 }, turns)
     }
 
-    /// Lets one worker run, that which the number draws.
+    /// Lets one worker run, chosen by `draw`.
     pub fn round(&mut self, draw: u64) -> Result<Round, String> {
         let may_run = |state: &State| match state {
             State::Ready => true,
@@ -144,12 +144,12 @@ impl Stage {
         Ok(Round::Went)
     }
 
-    /// Something has happened outside of the workers: all who wait are asked again.
+    /// Something has happened outside of the workers: all waiting workers are asked again.
     pub fn stir(&mut self) {
         self.happened += 1;
     }
 
-    /// How often a worker has gone on.
+    /// How often a worker has continued.
     pub fn moved(&self) -> u64 {
         self.moved
     }
@@ -160,13 +160,13 @@ impl Stage {
         (0..self.states.len()).filter(waits).collect()
     }
 
-    /// For one who waits, the time is over.
+    /// The wait of this worker times out.
     pub fn time_out(&mut self, slot: usize) -> Result<(), String> {
         self.send(slot, Go::TimeOut)
     }
 
     fn send(&mut self, slot: usize, go: Go) -> Result<(), String> {
-        let _ = self.go[slot].send(go); // A worker that died has said so on the way back.
+        let _ = self.go[slot].send(go); // A worker that died has reported it.
         let (slot, event) = match self.back.recv_timeout(PATIENCE) {
             Ok(back) => back,
             Err(RecvTimeoutError::Timeout) => return Err(format!("worker {slot} hangs")),
@@ -178,7 +178,7 @@ impl Stage {
         }
         self.states[slot] = match event {
             Event::Passes => State::Ready,
-            // One who begins to wait is asked at least once.
+            // A worker that begins to wait is asked at least once.
             Event::Waits => State::Waits { asked: self.happened - 1 },
             Event::StillWaits => State::Waits { asked: self.happened },
             Event::Done => State::Done,

@@ -1,4 +1,4 @@
-//! One of those who work at the same time: transactions, one after the other, statement by statement.
+//! A worker: transactions, one after the other, statement by statement.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -21,17 +21,17 @@ pub struct Worker<'w, 'r> {
     current: Option<Open>,
 }
 
-/// A transaction under way.
+/// An open transaction.
 struct Open {
     trx: Trx,
-    /// It is a branch of a distributed transaction.
+    /// The XID, if it is a branch of a distributed transaction.
     claim: Option<XidClaim>,
     snapshot_isolation: bool,
     changes: Vec<Change>,
     savepoints: Vec<(Savepoint, usize)>,
     /// What was committed when its read view was taken (REPEATABLE READ).
     seen: Option<Seen>,
-    /// What it has locked by reading, to be looked at again when it commits.
+    /// What its locking reads returned, to be checked again when it commits.
     reads: Vec<LockedRead>,
 }
 
@@ -43,17 +43,17 @@ struct LockedRead {
     rows: BTreeMap<i64, Arc<ModelRow>>,
 }
 
-/// What became of a statement.
+/// The result of a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Outcome {
     Done,
-    /// Refused: it is to be rolled back.
+    /// Refused: the statement must be rolled back.
     Undo,
     /// The transaction is gone.
     Over,
 }
 
-/// How a statement was stopped.
+/// Why a statement was stopped.
 enum Stop {
     Engine(Error),
     Wrong(String),
@@ -99,7 +99,7 @@ impl<'w, 'r> Worker<'w, 'r> {
         }
     }
 
-    /// Held only between two calls of the engine: those may give the turn away.
+    /// Held only between two calls of the engine, because those may yield.
     fn world(&self) -> MutexGuard<'w, World<'r>> {
         self.world.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -201,7 +201,7 @@ impl<'w, 'r> Worker<'w, 'r> {
         }
         self.say(|| format!("commit of {} changes", changes.len()));
         self.world().run.doing = "commit";
-        // Nobody else runs from the last look to here, unless it fails and is rolled back.
+        // No other worker runs from the last check to here, unless the commit fails and is rolled back.
         let committed = trx.commit();
         let mut world = self.world();
         if let Some(after) = world.run.note_commit(committed, &changes)? {
@@ -214,7 +214,7 @@ impl<'w, 'r> Worker<'w, 'r> {
         let xid = claim.xid().to_sql();
         self.say(|| format!("prepare {xid}, {} changes", changes.len()));
         self.aim("prepare", 8, 10);
-        // What fails is rolled back in there, in turns.
+        // A failed prepare is rolled back in there, yielding in between.
         let prepared = trx.prepare(claim, false);
         self.world().run.note_prepare(prepared, xid, changes)
     }
@@ -297,14 +297,14 @@ impl<'w, 'r> Worker<'w, 'r> {
         }
         let undone = self.undo(open, savepoint, changes)?;
         if open.seen.is_some() != was_seen {
-            // Whether the engine has taken its view nobody knows.
+            // It is unknown whether the engine has taken its view.
             open.seen = None;
             return Ok(Outcome::Over);
         }
         Ok(undone)
     }
 
-    /// What a consistent read is to see; called right before it. Reading nothing takes no view.
+    /// What a consistent read must see; called right before it. Reading nothing takes no view.
     fn visible(&self, open: &mut Open, part: Part) -> crate::model::Model {
         let now = self.world().now();
         match open.trx.isolation() {
@@ -351,7 +351,7 @@ impl<'w, 'r> Worker<'w, 'r> {
         match open.trx.isolation() {
             Isolation::Serializable => return self.locking_scan(open, name, table),
             Isolation::ReadUncommitted => {
-                // Anything that somebody is about may be seen, so only the walk itself is looked at.
+                // A read may see any row that another transaction is changing, so only the scan itself is checked.
                 let part = if index == 0 { part } else { Part::All };
                 self.scan(open, table, (0, part), ReadMode::Consistent)?;
                 self.count("dirty scans");
@@ -373,7 +373,7 @@ impl<'w, 'r> Worker<'w, 'r> {
         }
     }
 
-    /// A range read to be locked: all of it, or what nobody else has.
+    /// A locking read of a range: all of it, or what no other transaction has locked.
     fn locking_scan(&self, open: &mut Open, name: &str, table: &Arc<Table>) -> Result<Outcome, Stop> {
         let if_locked = match self.below(8) {
             0 => IfLocked::Skip,
@@ -493,7 +493,7 @@ impl<'w, 'r> Worker<'w, 'r> {
         }
     }
 
-    /// SELECT ... FOR UPDATE of one row, and what follows from it.
+    /// SELECT ... FOR UPDATE of one row, and the change that follows.
     fn change_one(&self, open: &mut Open, name: &str, table: &Arc<Table>) -> Result<Outcome, Stop> {
         let id = {
             let mut world = self.world();
@@ -528,14 +528,14 @@ impl<'w, 'r> Worker<'w, 'r> {
         let new = self.world().run.draw_row(id);
         let (what, result, after) = match (&before, self.below(8)) {
             (_, 0) => return Ok(Outcome::Done),
-            // Without a gap lock somebody else may have been faster.
+            // Without a gap lock another transaction may have inserted it first.
             (None, _) => {
                 self.say(|| format!("{name}: insert {id} {}", Brief(&new)));
                 let inserted = workload::insert(&mut open.trx, table, id, &new);
                 return self.judge_insert(inserted, open, name, id, new);
             }
             (Some(_), 1 | 2) => ("delete", open.trx.delete(table, &row), None),
-            // Gone and back in one statement, as REPLACE does.
+            // Deleted and inserted again in one statement, as REPLACE does.
             (Some(_), 3) => {
                 open.trx.delete(table, &row)?;
                 ("replace", workload::insert(&mut open.trx, table, id, &new), Some(new))
@@ -560,7 +560,7 @@ impl<'w, 'r> Worker<'w, 'r> {
                     columns.into_iter().map(|column: usize| (column, stored[column].as_deref())).collect();
                 let updated = open.trx.update(table, &row, &changes);
                 if after == **before {
-                    // No new version of it: who reads his snapshot does not see it as his own.
+                    // No new version of it: a snapshot read does not see it as the transaction's own.
                     updated?;
                     return Ok(Outcome::Done);
                 }
@@ -578,7 +578,7 @@ impl<'w, 'r> Worker<'w, 'r> {
         }
     }
 
-    /// Whether a change was rightly done, or rightly refused, by the names that others have.
+    /// Whether a change was rightly done, or rightly refused, given the names of other rows.
     fn judge_name(
         &self,
         result: Result<(), Error>,

@@ -1,4 +1,4 @@
-//! What the transactions of one life share: what is committed, and what was.
+//! What the transactions of one life share: the present committed state, and earlier ones.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -7,21 +7,21 @@ use crate::model::{Change, Model, ModelRow, ModelTable};
 use crate::run::{End, Run};
 use crate::workload::Part;
 
-/// Seen by one thread at a time: by whoever has the turn.
+/// Only the running thread uses it.
 pub struct World<'r> {
     pub run: &'r mut Run,
     /// The database after each commit of this life, the first as it was found.
     past: Vec<Model>,
     /// The commit that changed a row last.
     changed: BTreeMap<(String, i64), usize>,
-    /// Tables that DDL has changed in this life: whoever has an older read view may not read them.
+    /// Tables that DDL has changed in this life: transactions with an older read view may not read them.
     replaced: BTreeSet<String>,
-    /// Operations that are left to do.
+    /// The number of remaining operations.
     operations: u64,
     end: Option<End>,
 }
 
-/// The moment of a read view.
+/// The moment when a read view was taken.
 #[derive(Clone, Debug)]
 pub struct Seen {
     pub model: Model,
@@ -46,7 +46,7 @@ impl<'r> World<'r> {
         self.end.is_some()
     }
 
-    /// The first reason stands: others follow from it.
+    /// The first reason is kept: others follow from it.
     pub fn set_end(&mut self, end: End) {
         self.end.get_or_insert(end);
     }
@@ -69,7 +69,7 @@ impl<'r> World<'r> {
         with(self.run.model(), changes)
     }
 
-    /// A transaction was committed, and is seen from now on.
+    /// A transaction was committed, and others see it from now on.
     pub fn committed(&mut self, changes: &[Change], after: Model) {
         self.past.push(after);
         let commit = self.commit();
@@ -78,7 +78,7 @@ impl<'r> World<'r> {
         }
     }
 
-    /// DDL has changed a table, which nobody else has in use.
+    /// DDL has changed a table, which no transaction has in use.
     pub fn replaced(&mut self, table: &str, after: Model) {
         self.past.push(after);
         self.replaced.insert(table.into());
@@ -88,7 +88,7 @@ impl<'r> World<'r> {
         self.replaced.contains(table)
     }
 
-    /// Whether somebody has changed a row of the table (or this one) since.
+    /// Whether another transaction has changed a row of the table (or this one) since.
     pub fn changed_since(&self, table: &str, id: Option<i64>, commit: usize) -> bool {
         let later = |id: i64| self.changed.get(&(table.to_string(), id)).is_some_and(|at| *at > commit);
         match id {
@@ -97,7 +97,7 @@ impl<'r> World<'r> {
         }
     }
 
-    /// Rows of a part that were the same in every state since a commit: whoever looked meanwhile cannot have missed them.
+    /// Rows of a part that were the same in every state since a commit: a read in that time cannot have missed them.
     pub fn steady(&self, table: &str, part: Part, since: usize, changes: &[Change]) -> ModelTable {
         let mut steady = part_of(&self.newest(changes), table, part);
         for model in &self.past[since..] {

@@ -1,4 +1,4 @@
-//! Going down: from the root to the leaf of a key, for readers, for hopeful writers, and for changes of shape.
+//! Descending from the root to the leaf of a key: for readers, for optimistic writers, and for changes of shape.
 
 use std::sync::atomic::Ordering;
 
@@ -17,16 +17,16 @@ use crate::sync::MutexGuard;
 /// What a pessimistic descent prepares for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Aim {
-    /// A record comes in, or one grows.
+    /// A record is inserted, or one grows.
     Grow,
-    /// The only record of a leaf goes away.
+    /// The only record of a leaf is removed.
     Empty,
 }
 
 /// A place in an exclusively latched leaf.
 pub struct Place<'t> {
     pub leaf: PageHandle,
-    /// The record that a search by `LessOrEqual` found: where a new record would go behind.
+    /// The record that a search by `LessOrEqual` found: a new record goes behind it.
     pub origin: u16,
     /// Whether the record at `origin` has the key.
     pub matched: bool,
@@ -34,23 +34,23 @@ pub struct Place<'t> {
 }
 
 impl Place<'_> {
-    /// Whether the way down is latched as well, so that every change can be made.
+    /// Whether the path is latched as well, so that every change is possible.
     #[inline]
     pub fn is_pessimistic(&self) -> bool {
         self.path.is_some()
     }
 }
 
-/// The part of the way down that a change of shape may reach, exclusively latched.
+/// The part of the path that a change of shape may reach, exclusively latched.
 pub(super) struct Path<'t> {
-    /// From the top: a node page and the pointer in it that was followed.
+    /// From the top: a node page and the pointer in it that the descent followed.
     pub nodes: Vec<(PageHandle, u16)>,
     pub aim: Aim,
     pub _reservation: Reservation,
     pub _shape: MutexGuard<'t, ()>,
 }
 
-/// What a page above must be, seen from a key, so that the wanted record is found on the leaf or right behind it.
+/// How a search on node pages must compare, so that the wanted record is on the leaf reached or right behind it.
 #[inline]
 fn node_mode(mode: SearchMode) -> SearchMode {
     match mode {
@@ -137,7 +137,8 @@ impl Tree {
         Ok(page)
     }
 
-    /// Latches the leaf of a key exclusively, in the hope that a change will stay within it. Nothing else is latched.
+    /// Latches the leaf of a key exclusively, on the assumption that the change will stay within it. Nothing else is
+    /// latched.
     ///
     /// `key` is a whole key; the place is that of a search by `LessOrEqual`.
     #[inline]
@@ -167,7 +168,7 @@ impl Tree {
                 let (child, _) = self.child(page.page_id(), &page, key, SearchMode::LessOrEqual)?;
                 level -= 1;
                 if level == 0 {
-                    // The parent is let go of only now, so the child cannot have moved on.
+                    // The parent is released only now, so the child cannot have moved.
                     let leaf = mtr.latch_exclusive(self.page_id(child))?;
                     drop(page);
                     self.expect(mtr.page_id(leaf), mtr.page(leaf), 0)?;
@@ -203,10 +204,10 @@ impl Tree {
         Ok(Place { leaf, origin: position.origin, matched: position.matched, path: None })
     }
 
-    /// Takes the shape latch, reserves pages, and latches exclusively the leaf of a key and as much of the way down to it
+    /// Takes the shape latch, reserves pages, and exclusively latches the leaf of a key and as much of the path to it
     /// as a change may reach.
     ///
-    /// The mini-transaction has latched nothing yet in this tablespace. The leaf may have changed since an attempt with
+    /// The mini-transaction has latched nothing in this tablespace yet. The leaf may have changed since an attempt with
     /// [`Tree::latch_leaf`]: the caller decides again.
     pub fn latch_path<'t>(&'t self, mtr: &mut Mtr<'_>, key: &Tuple<'_>, aim: Aim) -> Result<Place<'t>> {
         let store = mtr.store();
@@ -224,7 +225,7 @@ impl Tree {
         let (top, level) = self.lowest_safe(store, key, aim)?;
         let mut path = Path { nodes: Vec::with_capacity(4), aim, _reservation: reservation, _shape: shape };
 
-        // From here on nothing is shared: top down, and each page that may split with its right neighbour.
+        // From here on all latches are exclusive: top down, and each page that may split with its right neighbour.
         let mut page = mtr.latch_exclusive(self.page_id(top))?;
         for below in (0..level).rev() {
             let id = mtr.page_id(page);
@@ -236,7 +237,7 @@ impl Tree {
             let (child, origin) = self.child(id, mtr.page(page), key, SearchMode::LessOrEqual)?;
             path.nodes.push((page, origin));
             if aim == Aim::Empty {
-                // Every page on the way may lose its place between its neighbours.
+                // Every page on the path may be unlinked from its neighbours.
                 let left = previous(&store.read(self.page_id(child))?);
                 if !left.is_null() {
                     mtr.latch_exclusive(self.page_id(left))?;
@@ -247,8 +248,8 @@ impl Tree {
         self.expect(mtr.page_id(page), mtr.page(page), 0)?;
         match aim {
             Aim::Empty => self.latch_behind(mtr, page)?,
-            // A split gives it a new neighbour. It is latched now: whoever writes has latched an undo page by then, and a
-            // reader that has the neighbour latched may wait for that.
+            // A split gives it a new neighbour. That is latched now: a writer has latched an undo page by the time of
+            // the split, and a reader that has the neighbour latched may wait for that page.
             Aim::Grow => {
                 let next = following(mtr.page(page));
                 if !next.is_null() {
@@ -261,7 +262,8 @@ impl Tree {
         Ok(place)
     }
 
-    /// Latches the two pages behind a leaf: the next one may be drawn into it, and then the one behind gets a new neighbour.
+    /// Latches the two pages behind a leaf: the next one may be merged into it, and then the one behind gets a new
+    /// neighbour.
     fn latch_behind(&self, mtr: &mut Mtr<'_>, leaf: PageHandle) -> Result<()> {
         let next = following(mtr.page(leaf));
         if !next.is_null() {
@@ -274,8 +276,8 @@ impl Tree {
         Ok(())
     }
 
-    /// The lowest page that stops a change from going further up; the root if none does. The shape latch is held, so
-    /// what is found stays true for node pages.
+    /// The lowest page that stops a change from propagating upward; the root if none does. The shape latch is held, so
+    /// the answer stays true for node pages.
     fn lowest_safe(&self, store: &Store, key: &Tuple<'_>, aim: Aim) -> Result<(PageNo, u16)> {
         let mut page = store.read(self.page_id(self.root))?;
         let mut level = index::level(&page);
@@ -287,7 +289,8 @@ impl Tree {
             }
             let (child, origin) = self.child(page.page_id(), &page, key, SearchMode::LessOrEqual)?;
             if aim == Aim::Empty && level > 1 && on(page.page_id(), index::first(&page))? == origin {
-                // Should the whole subtree below go, the first pointer of this page would: that reaches further up.
+                // If the whole subtree below is removed, so is the first pointer of this page: that propagates further
+                // up.
                 lowest = root;
             }
             level -= 1;
@@ -300,7 +303,7 @@ impl Tree {
         Ok(lowest)
     }
 
-    /// Whether a change below cannot reach beyond this node page.
+    /// Whether a change below cannot propagate beyond this node page.
     fn is_safe(&self, page: &[u8], aim: Aim) -> bool {
         match aim {
             Aim::Grow => index::reorganized_free_bytes(page, 1) >= self.node_bytes_max,

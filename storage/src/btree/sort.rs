@@ -98,13 +98,13 @@ impl<'a> Sorter<'a> {
         Ok(())
     }
 
-    /// Puts what is in memory in order.
+    /// Sorts the records in memory.
     fn sort(&mut self) -> Result<()> {
         if self.sorted {
             return Ok(());
         }
-        // Records are compared where they lie: below the data there have to be five bytes of header, so each is unpacked
-        // once into an arena of whole records.
+        // Records are compared as whole records, with five bytes of header before the data, so each is unpacked once
+        // into an arena.
         let mut arena = Vec::with_capacity(self.bytes.len());
         let mut records = Vec::with_capacity(self.starts.len());
         let mut buffer = RecordBuffer::new();
@@ -161,7 +161,7 @@ impl<'a> Sorter<'a> {
         Ok(())
     }
 
-    /// Shows all records in order.
+    /// Calls `visit` with all records in order.
     pub fn finish(mut self, visit: &mut dyn FnMut(&RecordBuffer) -> Result<()>) -> Result<()> {
         let mut buffer = RecordBuffer::new();
         if self.spill.is_none() {
@@ -186,7 +186,7 @@ impl<'a> Sorter<'a> {
             runs.push(run);
             begin = end;
         }
-        // Few runs: looking at each head costs less than keeping a heap of them in order.
+        // There are few runs: comparing their heads costs less than keeping them in a heap.
         loop {
             let mut smallest: Option<usize> = None;
             for (number, run) in runs.iter().enumerate() {
@@ -213,7 +213,7 @@ impl<'a> Sorter<'a> {
 impl Drop for Sorter<'_> {
     fn drop(&mut self) {
         if self.spill.take().is_some() {
-            // What cannot be removed now is replaced by the next sort.
+            // A file that cannot be removed now is overwritten by the next sort.
             let _ = self.disk.remove(&self.path);
         }
     }
@@ -222,7 +222,7 @@ impl Drop for Sorter<'_> {
 /// A run being read.
 struct Run<'f> {
     file: &'f dyn File,
-    /// What of the file is still to be read.
+    /// Where the unread part of the file begins.
     at: u64,
     end: u64,
     bytes: Vec<u8>,
