@@ -10,12 +10,11 @@
 //! 1064 with the place for what is not MySQL, and 1235 by name for what we do not
 //! not support yet ([`ast::Statement::Unsupported`] and its kin).
 //!
-//! The road not taken: `sqlparser` 0.63 with its MySQL dialect. Of 94 short
+//! Alternative considered: `sqlparser` 0.63 with its MySQL dialect. Of 94 short
 //! statements that stock tools send it refused 18 (DIV, XOR, `!`, compound INTERVAL units,
-//! LOCK IN SHARE MODE, CHAR .. USING, FROM (a, b), later version comments ...), read
-//! `BINARY a = b` as `BINARY (a = b)`, and took 5 us for a point query, 21 us for LinkBench's
-//! range query. Most of the statements that are MySQL's own would be parsed here anyway, and
-//! two grammars over two lexers do not agree at their seams.
+//! LOCK IN SHARE MODE, CHAR .. USING, FROM (a, b), later version comments ...), and read
+//! `BINARY a = b` as `BINARY (a = b)` (`docs/benchmarks.md` has its times). Most statements of
+//! MySQL's own would be parsed here anyway, and two grammars over two lexers do not agree.
 //!
 //! | module | idea |
 //! |---|---|

@@ -22,15 +22,15 @@
 //! was the smallest.
 //!
 //! ```text
-//!            taken apart   search                   sysbench rows (us per page of 16K, ratio)
-//!   literals yes           none: [`literals`]         24  2.36
-//!   skimming no            long matches, big steps    32  1.99
-//!   brisk    no            long matches, small steps  45  2.03
-//!   thorough no            as level 1 does            70  2.05
+//!            by columns    search
+//!   literals yes           none: [`literals`]
+//!   skimming no            long matches, big steps
+//!   brisk    no            long matches, small steps
+//!   thorough no            as level 1 does
 //!   columns  yes           as level 1 does            for pages of narrow rows, and of words
 //! ```
 //!
-//! To a decoder they are all the same, but for being taken apart.
+//! A decoder has to distinguish only the split by columns. `docs/benchmarks.md` has the times of the strategies.
 
 mod columns;
 mod literals;
