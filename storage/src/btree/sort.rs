@@ -67,7 +67,7 @@ fn take(bytes: &[u8]) -> Option<(RecordImage<'_>, usize)> {
 }
 
 impl<'a> Sorter<'a> {
-    /// `path` is a name for the file that may be needed, of nobody else.
+    /// `path` is the name of the file that may be needed; no other file may have it.
     pub fn new(layout: &'a Layout, disk: Arc<dyn Disk>, path: String) -> Sorter<'a> {
         Sorter {
             layout,

@@ -12,7 +12,7 @@ use crate::schema::{
     TableDefinition, TableState, same_name,
 };
 
-/// The ids and pages of a table that is being created or loaded.
+/// The ids and root pages of a table that is being created or loaded.
 #[derive(Clone, Debug)]
 pub struct Identity {
     pub id: TableId,

@@ -4,8 +4,7 @@
 //!   claim_xid        a session claims the name; its transaction is like any other, but its undo logs carry the name
 //!      | prepare     undo logs change state, log flushed
 //!      v
-//!   prepared         here, without a session: locks, metadata locks and undo stay.          <--- recovery adds those
-//!   it finds
+//!   prepared         here, without a session: locks, metadata locks and undo stay.   <--- recovery adds those it finds
 //!      |
 //!      +-- commit_prepared, rollback_prepared: by any session that names it
 //! ```

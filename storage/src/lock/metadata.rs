@@ -163,7 +163,7 @@ pub struct MetadataHeld {
 }
 
 impl MetadataHeld {
-    /// Of a transaction whose session has names of its own.
+    /// For a transaction whose session holds names of its own.
     pub fn beside(grant: Option<Arc<MetadataGrant>>) -> MetadataHeld {
         let mut held = MetadataHeld::default();
         held.beside = grant;
@@ -427,7 +427,7 @@ mod tests {
         drop((first, second));
         reader.share(&lock, TableUse::Write, &interrupt, LONG).unwrap();
         assert!(matches!(read_only(short), Err(Error::LockWaitTimeout)));
-        // A wait that was given up keeps nobody out.
+        // An abandoned wait keeps no one out.
         writer.share(&lock, TableUse::Write, &interrupt, LONG).unwrap();
         drop((reader, writer));
         assert!(is_free(&lock));

@@ -10,7 +10,7 @@
 //! shard = hash & mask          entry of one lock                        transaction
 //! +--------+   lookup    +-------------------------------+        +----------------------+
 //! | mutex  | ----------> | id | first holder | queue ----+--+     | Held: ids of its     |
-//! | table  |             +-------------------------------+  |     | locks, to release    |
+//! +--------+                       more holders, waiters <--+     +----------------------+
 //! +--------+                       more holders, waiters <---+     +----------------------+
 //! ```
 //!
@@ -147,7 +147,7 @@ pub struct LockRequest {
     pub id: LockId,
     pub mode: LockMode,
     pub kind: LockKind,
-    /// Where the record is now; 0 = not known. Only for those who look at the locks: a place on the way to its key.
+    /// The record's page now; 0 = not known. Only for the views of locks, which begin there to look for its key.
     pub page: PageNo,
 }
 
@@ -187,7 +187,7 @@ fn conflicts(wanted: (LockMode, LockKind), held: (LockMode, LockKind)) -> bool {
     both_record && (wanted.0 == LockMode::Exclusive || held.0 == LockMode::Exclusive)
 }
 
-/// Whether somebody who holds `held` need not ask for `wanted`.
+/// Whether the holder of `held` need not request `wanted`.
 fn covers(held: (LockMode, LockKind), wanted: (LockMode, LockKind)) -> bool {
     let kind = held.1 == wanted.1 || held.1 == LockKind::NextKey && wanted.1 != LockKind::InsertIntention;
     kind && held.0 >= wanted.0

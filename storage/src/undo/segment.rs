@@ -311,7 +311,7 @@ impl UndoSpace {
         let id = PageId::new(segment.header.space, cached.first);
         let page = mtr.latch_exclusive(id)?;
         if let Err(error) = check_logs(id, mtr.page(page)) {
-            // The next transaction need not find it again.
+            // A damaged page: the next transaction does not get it again.
             taken.used = true;
             return Err(error);
         }
@@ -433,7 +433,7 @@ fn check_logs(id: PageId, first: &[u8]) -> Result<()> {
     if before != 0 && (usize::from(before) < page::FIRST_LOG || before >= log) {
         return Err(Error::corrupt_page(id, "an undo log behind one that is not before it"));
     }
-    // A cached segment is one whose page has room, see `log::state_after`.
+    // A cached segment is one whose page has space left, see `log::state_after`.
     let cached = get_u16(first, page::STATE) == page::STATE_CACHED;
     let end = if cached { first.len() * 3 / 4 } else { first.len() - TRAILER_BYTES };
     if !(log..=end as u16).contains(&page::free(first)) {

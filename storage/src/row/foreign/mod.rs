@@ -1,7 +1,7 @@
 //! Foreign keys at run time: no child without its parent, and cascades from parents to children.
 //!
 //! ```text
-//!  row operation            what it reads, as it is now                       what it locks there
+//!  row operation            what it reads, as it is now                    what it locks there
 //!  insert, update a child   the parent's index: is the key there?             the parent's row, shared; else the gap
 //!  delete, update a parent  the child's index: which rows have the old key?
 //!      RESTRICT, NO ACTION  any: error                                        the child's row, shared; else the gap
