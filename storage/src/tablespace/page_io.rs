@@ -291,8 +291,8 @@ pub enum Rounding {
 }
 
 impl Rounding {
-    // The unit in which the codec counts savings. Powers of two are not left to it: it would reject pages that save a
-    // block, but not one of its own few steps.
+    // The unit in which the codec counts savings. Powers of two are not left to it: a page that saves a block, but
+    // reaches none of the few lengths that it would try, would count as incompressible.
     fn unit_bytes(self) -> usize {
         match self {
             Rounding::Blocks(bytes) | Rounding::PowersOfTwo(bytes) => bytes,
