@@ -8,7 +8,7 @@ use crate::sync::{Mutex, Rank};
 /// A waiting thread checks its client at this interval.
 pub(super) const LOOK: Duration = Duration::from_millis(500);
 
-/// Answers whether the client is gone, at most every [`LOOK`].
+/// Checks whether the client is gone, at most every [`LOOK`].
 pub(super) struct ClientWatch {
     is_gone: Mutex<Option<Box<dyn Fn() -> bool + Send>>>,
     /// When the client was last checked.
@@ -31,7 +31,7 @@ impl ClientWatch {
         *self.is_gone.lock() = Some(is_gone);
     }
 
-    /// Checks the client, unless that was done within [`LOOK`].
+    /// Checks the client, unless the last check is less than [`LOOK`] ago.
     pub fn is_gone(&self, now_us: u64) -> bool {
         if now_us.saturating_sub(self.looked_us.load(Ordering::Relaxed)) < LOOK.as_micros() as u64 {
             return false;

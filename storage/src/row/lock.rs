@@ -33,7 +33,7 @@ use crate::transaction::{Isolation, Transaction};
 /// The result of a request to lock a row, under the latch of its page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RowLock {
-    /// It is locked. `new` = it was not before, so it may be given up again.
+    /// It is locked. `new` = it was not before, so it may be released again.
     Held { id: LockId, new: bool },
     /// This transaction wrote it itself.
     Own,

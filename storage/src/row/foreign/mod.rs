@@ -1,12 +1,11 @@
 //! Foreign keys at run time: no child without its parent, and cascades from parents to children.
 //!
 //! ```text
-//!  row operation            what it reads, as it is now                    what it locks there
+//!  row operation            what it reads, as it is now                       what it locks there
 //!  insert, update a child   the parent's index: is the key there?             the parent's row, shared; else the gap
 //!  delete, update a parent  the child's index: which rows have the old key?
 //!      RESTRICT, NO ACTION  any: error                                        the child's row, shared; else the gap
-//!      CASCADE, SET NULL    each: deleted or changed, by this module          the child's rows, exclusively; and the
-//!      gaps
+//!      CASCADE, SET NULL    each: deleted or changed, by this module          the child's rows, exclusively; the gaps
 //! ```
 //!
 //! A foreign key works through a [`Link`]: two tables that exist, an index of each, and the columns. The layer that
