@@ -1,8 +1,9 @@
 //! `bench faults`: a system call of the server fails under load.
 //!
-//! strace attaches to the running server and lets one kind of call fail, once per thread or for a while: EIO as of a broken
-//! device, ENOSPC as of a full one. Writers keep a ledger of what was acknowledged, readers look on, tables come and go. Then the server is
-//! killed, its directory is checked, and the next server must have everything that was promised.
+//! strace attaches to the running server and lets one kind of call fail, once per thread or for a while: EIO as of a
+//! broken device, ENOSPC as of a full one. Writers keep a ledger of what was acknowledged, readers look on, tables come
+//! and go. Then the server is killed, its directory is checked, and the next server must have everything that was
+//! promised.
 //!
 //! ```text
 //!   EIO of a write or sync      the engine is poisoned: changes answer an error, reading goes on, nothing more is written
@@ -10,8 +11,8 @@
 //!   EIO or ENOSPC of fallocate  an error of that statement, or no more holes in that file
 //! ```
 //!
-//! In every case each statement is answered: a client that waits for longer than [`PATIENCE`] is a failure, and the threads
-//! of the server are named.
+//! In every case each statement is answered: a client that waits for longer than [`PATIENCE`] is a failure, and the
+//! threads of the server are named.
 
 use std::fs;
 use std::io;

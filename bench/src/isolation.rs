@@ -380,7 +380,8 @@ pub fn play_all() -> io::Result<Vec<Row>> {
     Ok(cases.clone().into_iter().enumerate().map(row).collect())
 }
 
-/// The cases as tables in Markdown: a line for each step, a column for each level; where MariaDB answers otherwise, that too.
+/// The cases as tables in Markdown: a line for each step, a column for each level; where MariaDB answers otherwise,
+/// that too.
 pub fn markdown(rows: &[Row]) -> String {
     let mut out = String::new();
     for row in rows {

@@ -111,8 +111,8 @@ impl Ledger {
         self.promises().now()
     }
 
-    /// Looks at a copy of the database made while the writers worked: it holds what was promised `before` it was begun, and
-    /// of what came until `after` it had ended a beginning.
+    /// Looks at a copy of the database made while the writers worked: it holds what was promised `before` it was begun,
+    /// and of what came until `after` it had ended a beginning.
     pub fn audit_copy(&self, server: &Server, before: &[u64], after: &[u64]) -> Result<Audit, String> {
         self.compare(server, before, after).map(|(audit, _)| audit)
     }

@@ -338,8 +338,8 @@ fn tables_usage(directory: &Path) -> io::Result<(u64, u64)> {
 
 /// Copies a server's directory with its holes. Blocks are not shared: the first write to each would pay for that.
 ///
-/// XFS allocates ahead of a file that grows, so that a copy which only skips the holes has none; it is told to punch them.
-/// Not where pages are stored as they are: what is reserved there would become holes, too.
+/// XFS allocates ahead of a file that grows, so that a copy which only skips the holes has none; it is told to punch
+/// them. Not where pages are stored as they are: what is reserved there would become holes, too.
 fn copy(from: &Path, to: &Path) -> io::Result<()> {
     remove(to)?;
     if let Some(parent) = to.parent() {

@@ -1,8 +1,8 @@
 //! `bench oltp`: sysbench's writing workloads on data that is in memory, from one thread to many, and on ten hot rows;
 //! Glassine and MariaDB's InnoDB taking turns. And `bench purge`: what a long oltp_write_only leaves behind.
 //!
-//! Every commit is durable (`innodb_flush_log_at_trx_commit=1`), so the log's syncs are what one thread waits for, and what
-//! many share: *commits per sync* tells how well.
+//! Every commit is durable (`innodb_flush_log_at_trx_commit=1`), so the log's syncs are what one thread waits for, and
+//! what many share: *commits per sync* tells how well.
 
 use std::collections::BTreeMap;
 use std::io;

@@ -269,7 +269,8 @@ impl Results {
         table
     }
 
-    /// What was promised and what was claimed by others: (claim, asked, measured, whether it holds if that is a question).
+    /// What was promised and what was claimed by others: (claim, asked, measured, whether it holds if that is a
+    /// question).
     fn claims(&self) -> Vec<(String, String, String, Option<bool>)> {
         let mut claims = Vec::new();
         let tps = |arm: &str, workload: &str| self.of(arm, workload, |cell| cell.per_second);

@@ -1,5 +1,5 @@
-//! The least client that a command needs to ask a running server on this machine: log in over its socket, send one statement,
-//! take the rows as they come.
+//! The least client that a command needs to ask a running server on this machine: log in over its socket, send one
+//! statement, take the rows as they come.
 //!
 //! ```text
 //! greeting -> answer with a proof of the password -> (another plugin, the password itself: the socket is private) -> OK
@@ -115,7 +115,8 @@ impl Client {
                     plugin = wanted;
                     self.write(&proof(plugin, password, &challenge))?;
                 }
-                // caching_sha2_password: 3, the proof was enough; 4, it wants the password, which a socket does not show.
+                // caching_sha2_password: 3, the proof was enough; 4, it wants the password, which a socket does not
+                // show.
                 Some(0x01) if self.payload.get(1) == Some(&3) => {}
                 Some(0x01) if self.payload.get(1) == Some(&4) => {
                     let mut text = password.as_bytes().to_vec();

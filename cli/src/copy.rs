@@ -1,10 +1,10 @@
 //! `glassine copy`: copies tablespace files or a whole data directory without filling the holes, to any filesystem.
 //!
-//! Ordinary copies of compressed tables may come out at their full length: a hole reads as zeros, and a program that does not
-//! look writes them. Here each page of a tablespace is read, verified, and written in its stored length, rounded up to the
-//! blocks of the filesystem that it comes to. So a copy from blocks of 4K to blocks of 1K becomes smaller, and one into a ZFS
-//! dataset takes that dataset's record size. A page that lost its place's tail but not the blocks behind it (a hole that
-//! could not be punched) loses them here.
+//! Ordinary copies of compressed tables may come out at their full length: a hole reads as zeros, and a program that
+//! does not look writes them. Here each page of a tablespace is read, verified, and written in its stored length,
+//! rounded up to the blocks of the filesystem that it comes to. So a copy from blocks of 4K to blocks of 1K becomes
+//! smaller, and one into a ZFS dataset takes that dataset's record size. A page that lost its place's tail but not the
+//! blocks behind it (a hole that could not be punched) loses them here.
 //!
 //! ```text
 //! file              tablespace: page by page     anything else: range by range, as SEEK_DATA tells
@@ -130,7 +130,8 @@ impl Copy {
         let source = File::open(from).map_err(|cause| cannot("read", from, cause))?;
         let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(to);
         let target = made.map_err(|cause| cannot("create", to, cause))?;
-        // At once: XFS allocates ahead of a file that grows, and what it allocated would stay where the holes are to be.
+        // At once: XFS allocates ahead of a file that grows, and what it allocated would stay where the holes are to
+        // be.
         let sized = target.set_len(metadata.len()).map_err(|cause| cannot("write", to, cause));
         let copied = sized.and_then(|()| self.content(from, &source, to, &target, metadata.len())).and_then(|()| {
             // Once more: the last page may be cut off.

@@ -1,8 +1,8 @@
 //! `glassine restore`: makes a data directory of an archive.
 //!
-//! The directory must be empty or not there. Pages come to lie in blocks of its own filesystem, so the same archive takes less
-//! on one with smaller blocks. The first start brings it to the archive's LSN, by the log that is part of it. A restore that
-//! is interrupted leaves a directory that no server opens.
+//! The directory must be empty or not there. Pages come to lie in blocks of its own filesystem, so the same archive
+//! takes less on one with smaller blocks. The first start brings it to the archive's LSN, by the log that is part of
+//! it. A restore that is interrupted leaves a directory that no server opens.
 
 use std::fs::{self, File};
 use std::io::{self, BufReader, Read};
@@ -93,7 +93,8 @@ pub fn empty_directory(path: &Path) -> Result<bool, String> {
     }
 }
 
-/// After a failure: a directory that we have made goes again. What was there before stays as it is, marked as incomplete.
+/// After a failure: a directory that we have made goes again. What was there before stays as it is, marked as
+/// incomplete.
 pub fn remove_remains(path: &Path, made: bool) {
     if made && let Err(cause) = fs::remove_dir_all(path) {
         eprintln!("cannot remove {}: {cause}", path.display());

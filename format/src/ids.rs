@@ -178,8 +178,8 @@ impl SpaceId {
     /// The first number of a temporary tablespace.
     pub const TEMPORARY_FIRST: SpaceId = SpaceId(0x8000_0000);
 
-    /// Whether the tablespace is of this run of the server alone. Its pages are neither logged nor made durable: the next
-    /// start removes the file.
+    /// Whether the tablespace is of this run of the server alone. Its pages are neither logged nor made durable: the
+    /// next start removes the file.
     #[inline]
     pub const fn is_temporary(self) -> bool {
         self.0 >> 28 >= 8 && self.0 >> 28 < 15

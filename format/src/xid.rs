@@ -1,4 +1,5 @@
-//! The name of a transaction branch, as X/Open XA has it: what a transaction manager calls its part of a transaction here.
+//! The name of a transaction branch, as X/Open XA has it: what a transaction manager calls its part of a transaction
+//! here.
 //!
 //! A global part (*gtrid*), a branch qualifier (*bqual*), at most 64 bytes each, and a number that says how the manager
 //! reads them. Two names are the same branch if their bytes are: the number is carried along and never compared, as in
@@ -80,8 +81,8 @@ impl Xid {
         Xid::new(get_u32(bytes, 0), &data[..gtrid], &data[gtrid..]).ok_or(Error::corrupt("the format of an XID", 0))
     }
 
-    /// As it may be written in a statement: `'gtrid','bqual',format`, in hexadecimal unless all of it is letters, digits,
-    /// blanks, `_` and `-`, as MariaDB has it. What is as it is when it is left out is left out.
+    /// As it may be written in a statement: `'gtrid','bqual',format`, in hexadecimal unless all of it is letters,
+    /// digits, blanks, `_` and `-`, as MariaDB has it. What is as it is when it is left out is left out.
     pub fn to_sql(&self) -> String {
         let is_plain = |part: &[u8]| part.iter().all(|byte| byte.is_ascii_alphanumeric() || b" _-".contains(byte));
         let plain = is_plain(&self.gtrid) && is_plain(&self.bqual);

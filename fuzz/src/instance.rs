@@ -1,6 +1,6 @@
-//! A whole instance whose bytes say something else than they did, under checksums that are right: its pages, its redo log, the
-//! redo of damaged pages that was put aside. It is opened, walked through, changed and closed. All of that may fail; none of
-//! it may panic or go on for ever.
+//! A whole instance whose bytes say something else than they did, under checksums that are right: its pages, its redo
+//! log, the redo of damaged pages that was put aside. It is opened, walked through, changed and closed. All of that may
+//! fail; none of it may panic or go on for ever.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -64,8 +64,8 @@ fn put(trx: &mut Trx, table: &Arc<Table>, id: u32, v: u32, long: usize) -> Resul
     }
 }
 
-/// An instance that was killed with history, an open transaction and changes that are in the log only; and the same after it
-/// was closed.
+/// An instance that was killed with history, an open transaction and changes that are in the log only; and the same
+/// after it was closed.
 fn instances() -> &'static [SimDisk; 2] {
     static INSTANCES: OnceLock<[SimDisk; 2]> = OnceLock::new();
     INSTANCES.get_or_init(|| {
@@ -105,8 +105,8 @@ fn is_extreme(random: &mut Random) -> u8 {
     random.pick(&[0, 1, 2, 0x7F, 0x80, 0xFF])
 }
 
-/// Changes a page so that what is in it makes less sense than before: where lists, links and lengths are, more often than
-/// elsewhere.
+/// Changes a page so that what is in it makes less sense than before: where lists, links and lengths are, more often
+/// than elsewhere.
 fn damage_page(random: &mut Random, page: &mut [u8]) {
     let bytes = page.len();
     let body = header::BODY..bytes - 8;

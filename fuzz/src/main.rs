@@ -7,9 +7,9 @@
 //! ```
 //!
 //! A case is a target and a seed, and the seed decides every byte. Most cases begin with something whole and damage it
-//! (see [`bytes`]): bytes that are all random seldom get past the first check. A target fails if it panics, or if it takes
-//! longer than [`CASE_MAX`]: decoders are bounded. What a decoder makes of damaged bytes does not matter here; of whole
-//! ones it must make what they were made from, and the targets check that too.
+//! (see [`bytes`]): bytes that are all random seldom get past the first check. A target fails if it panics, or if it
+//! takes longer than [`CASE_MAX`]: decoders are bounded. What a decoder makes of damaged bytes does not matter here; of
+//! whole ones it must make what they were made from, and the targets check that too.
 
 #![forbid(unsafe_code)]
 

@@ -1,5 +1,5 @@
-//! Files of the storage engine that are not pages: the doublewrite file, the key ring, descriptions of tables, backups; and
-//! undo logs, with an engine that is to make sense of them.
+//! Files of the storage engine that are not pages: the doublewrite file, the key ring, descriptions of tables, backups;
+//! and undo logs, with an engine that is to make sense of them.
 
 use std::sync::{Arc, OnceLock};
 

@@ -8,7 +8,7 @@
 //! Session .. Dictionary   long-lived, held over whole statements
 //!   Index                 shape of one tree: shared to descend, exclusive to split
 //!     Page                a page latch; root to leaf, left to right, so many at a time
-//!       Lock, Transaction, Undo       tables of the upper layers, looked at with a page in hand
+//!       Lock, Transaction, Undo       tables of the upper layers, read under a page latch
 //!         Cleaner, Sync   one page cleaner's batch; a round of syncs
 //!           Space         the registry of tablespaces, the length of a file
 //!            File         whether it is open

@@ -89,9 +89,9 @@ impl Graph {
         components
     }
 
-    /// A short circle within `members` that begins with an edge of which `first` says so, and goes on along edges of which
-    /// `rest` says so: it is told whether the edge before was an anti-dependency. The circle's end counts as before its
-    /// beginning.
+    /// A short circle within `members` that begins with an edge of which `first` says so, and goes on along edges of
+    /// which `rest` says so: it is told whether the edge before was an anti-dependency. The circle's end counts as
+    /// before its beginning.
     pub fn circle(
         &self,
         members: &[usize],

@@ -1,12 +1,13 @@
-//! `glassine advise`: what the machine and the filesystem below a data directory do to it, and how to mend what is wrong.
+//! `glassine advise`: what the machine and the filesystem below a data directory do to it, and how to mend what is
+//! wrong.
 //!
 //! ```text
 //!   facts::gather  ---> Facts ---> rules::RULES ---> findings ---> a page, JSON, or lines of the start-up log
 //!   asks the system     plain      pure functions
 //! ```
 //!
-//! A [`Finding`] says how much it matters, what is so, why that matters here, and the command that changes it. The rules
-//! see nothing but [`Facts`], so a machine with ZFS, a full disk or a thin pool is a value in a test.
+//! A [`Finding`] says how much it matters, what is so, why that matters here, and the command that changes it. The
+//! rules see nothing but [`Facts`], so a machine with ZFS, a full disk or a thin pool is a value in a test.
 //!
 //! `docs/filesystems.md` tells the same as prose, with what cannot be found out by asking.
 //!

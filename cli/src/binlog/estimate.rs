@@ -2,7 +2,8 @@
 //!
 //! Each transaction of the logs that may be compressed is, at each level: its events without their checksums as one
 //! payload, as a server with binlog_transaction_compression=ON would have written them. Transactions that may not be
-//! compressed (statements, incidents) count as they are. A transaction that is compressed already counts as if it were not.
+//! compressed (statements, incidents) count as they are. A transaction that is compressed already counts as if it were
+//! not.
 
 use std::io;
 use std::path::{Path, PathBuf};

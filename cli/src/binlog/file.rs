@@ -118,8 +118,8 @@ impl LogFile {
         self.description.as_ref().map_or(Checksum::None, |description| description.checksum)
     }
 
-    /// Reads so many bytes behind what there is of the event, or as many as there are. The buffer grows with what arrives,
-    /// not with what a header promises.
+    /// Reads so many bytes behind what there is of the event, or as many as there are. The buffer grows with what
+    /// arrives, not with what a header promises.
     fn read(&mut self, bytes: usize) -> Result<usize, LogError> {
         Ok((&mut self.source).take(bytes as u64).read_to_end(&mut self.event)?)
     }

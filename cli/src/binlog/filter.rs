@@ -1,7 +1,7 @@
 //! Which events are wanted: by place, time, transaction, database and server.
 //!
-//! A transaction is wanted or not as a whole, by the GTID in front of it. Databases are judged as the replica's filters do:
-//! a statement by the database it ran in, rows by the database of their table.
+//! A transaction is wanted or not as a whole, by the GTID in front of it. Databases are judged as the replica's filters
+//! do: a statement by the database it ran in, rows by the database of their table.
 
 use format::binlog::{Control, Event, EventKind, GtidSet, gtid};
 use format::value::{ZoneOffset, parse_datetime};

@@ -1,7 +1,8 @@
 //! `glassine binlog`: what is in a binary log, as text that a client can replay.
 //!
 //! Reads logs of MySQL 5.0 to 8.x and of MariaDB, and needs no server. It knows mysqlbinlog's options and prints what
-//! mysqlbinlog prints, times in UTC; compressed transactions of MySQL and compressed events of MariaDB are shown expanded.
+//! mysqlbinlog prints, times in UTC; compressed transactions of MySQL and compressed events of MariaDB are shown
+//! expanded.
 //!
 //! ```text
 //! glassine binlog binlog.000007                                     statements, and rows in base64

@@ -12,9 +12,9 @@
 //! ###   @1=7
 //! ```
 //!
-//! The delimiter is a comment that no statement contains. What a statement needs (time, modes, collations) is set before it
-//! where it differs from the statement before. Events in a compressed payload are printed as if they stood in the file:
-//! the base64 text has each with the checksum that the file's description promises.
+//! The delimiter is a comment that no statement contains. What a statement needs (time, modes, collations) is set
+//! before it where it differs from the statement before. Events in a compressed payload are printed as if they stood in
+//! the file: the base64 text has each with the checksum that the file's description promises.
 
 use std::collections::HashMap;
 use std::io::{self, Write};

@@ -1,7 +1,8 @@
 //! `glassine binlog --verify`: reads logs to the end and decodes everything in them.
 //!
 //! A checksum says that an event is as it was written; that it makes sense is another matter. So payloads are expanded,
-//! rows are read against their tables, and lengths that transactions tell of themselves are compared with what is there.
+//! rows are read against their tables, and lengths that transactions tell of themselves are compared with what is
+//! there.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;

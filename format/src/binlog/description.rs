@@ -20,8 +20,8 @@ const CREATED: usize = 52;
 const HEADER: usize = 56;
 const POST_HEADERS: usize = 57;
 
-/// What MySQL 8.0 (from 8.0.26 on) writes for kinds 1 to 41. The payload's 40 is MySQL's own slip: the event has nothing
-/// of the sort, and readers know it.
+/// What MySQL 8.0 (from 8.0.26 on) writes for kinds 1 to 41. The payload's 40 is MySQL's own slip: the event has
+/// nothing of the sort, and readers know it.
 const POST_HEADERS_WRITTEN: [u8; 41] = [
     0, 13, 0, 8, 0, 0, 0, 0, 4, 0, 4, 0, 0, 0, 98, 0, 4, 26, 8, 0, 0, 0, 8, 8, 8, 2, 0, 0, 0, 10, 10, 10, 42, 42, 0,
     18, 52, 0, 10, 40, 0,
@@ -105,8 +105,8 @@ impl FormatDescription {
         });
     }
 
-    /// Bytes between the header and the variable part of an event. `default` stands for kinds that the file's server did
-    /// not know.
+    /// Bytes between the header and the variable part of an event. `default` stands for kinds that the file's server
+    /// did not know.
     pub fn post_header_bytes(&self, kind: EventKind, default: usize) -> usize {
         match kind.0.checked_sub(1).and_then(|at| self.post_headers.get(at as usize)) {
             Some(&bytes) => bytes as usize,

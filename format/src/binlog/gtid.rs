@@ -1,6 +1,7 @@
 //! Names of transactions, sets of them, and the events that carry them.
 //!
-//! A GTID is the UUID of the server where the transaction was committed first, and a number that counts its commits from
+//! A GTID is the UUID of the server where the transaction was committed first, and a number that counts its commits
+//! from
 //! 1. As text `3E11FA47-71CA-11E1-9E33-C80AA9429562:23`, a set of them `UUID:1-5:7, UUID:...`.
 //!
 //! ```text

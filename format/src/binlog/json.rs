@@ -18,8 +18,9 @@
 //!
 //! Places count from the first byte behind the type of the object or array. All numbers are little-endian.
 //!
-//! Invariants: nesting ends at [`DEPTH_MAX`]. Each value takes some bytes of the document, so there are no more values than
-//! bytes; places that make the same bytes count many times are damage (the test `places_that_meet_do_not_multiply`).
+//! Invariants: nesting ends at [`DEPTH_MAX`]. Each value takes some bytes of the document, so there are no more values
+//! than bytes; places that make the same bytes count many times are damage (the test
+//! `places_that_meet_do_not_multiply`).
 
 use crate::error::{Error, Result};
 use crate::packet::Reader;

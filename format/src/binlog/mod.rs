@@ -19,8 +19,8 @@
 //! ```
 //!
 //! [`event`] frames events, [`description`] is the first of each file; [`gtid`], [`query`], [`table_map`], [`rows`],
-//! [`payload`] and [`control`] are the families of events, and [`mariadb`] those that only MariaDB writes. [`json`] reads
-//! MySQL's binary JSON, which rows carry.
+//! [`payload`] and [`control`] are the families of events, and [`mariadb`] those that only MariaDB writes. [`json`]
+//! reads MySQL's binary JSON, which rows carry.
 //!
 //! Invariants:
 //!

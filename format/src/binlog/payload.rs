@@ -10,7 +10,8 @@
 //! ```
 //!
 //! The events inside have no checksum, and 0 for their end. What may be inside: everything between a transaction's Gtid
-//! event and its end, which is a Xid; never a Gtid, and nothing that belongs to the file rather than to the transaction.
+//! event and its end, which is a Xid; never a Gtid, and nothing that belongs to the file rather than to the
+//! transaction.
 
 use std::io::{BufRead, Read};
 

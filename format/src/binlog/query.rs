@@ -12,8 +12,8 @@
 //!             .  statement
 //! ```
 //!
-//! Some status variables say of themselves how long they are, others are known by their code only. So what stands behind
-//! an unknown code cannot be read; it is kept out, as other readers do.
+//! Some status variables say of themselves how long they are, others are known by their code only. So what stands
+//! behind an unknown code cannot be read; it is kept out, as other readers do.
 
 use crate::error::{Error, Result};
 use crate::packet::{Malformed, Reader, writer};

@@ -12,8 +12,8 @@
 //! image          a bit per column that is there: it is NULL; then the values of the others
 //! ```
 //!
-//! An image after a partial update (kind 39) begins with options; with option 1, a bit per JSON column of the table says
-//! which of them are not values but changes of the value before.
+//! An image after a partial update (kind 39) begins with options; with option 1, a bit per JSON column of the table
+//! says which of them are not values but changes of the value before.
 //!
 //! Values, little-endian but for those that InnoDB stores alike:
 //!

@@ -15,7 +15,8 @@
 //! binary                                     bytes
 //! ```
 //!
-//! All but `binary` are PAD SPACE: trailing spaces do not count, so `'a' = 'a  '`, and `'a\t' < 'a'`. LIKE does not pad.
+//! All but `binary` are PAD SPACE: trailing spaces do not count, so `'a' = 'a  '`, and `'a\t' < 'a'`. LIKE does not
+//! pad.
 //!
 //! Invariants, for every collation and every two texts:
 //!

@@ -1,10 +1,10 @@
 //! Comparing, hashing and sort keys, generic over what a character weighs.
 //!
-//! An [`Alphabet`] cuts a text into characters and weighs each. Texts compare by the weights of their characters from left
-//! to right; with PAD SPACE, as if the shorter had spaces behind it.
+//! An [`Alphabet`] cuts a text into characters and weighs each. Texts compare by the weights of their characters from
+//! left to right; with PAD SPACE, as if the shorter had spaces behind it.
 //!
-//! A sort key turns that order into memcmp. It is also free of prefixes: no key is the beginning of another, so that keys
-//! of several columns can stand behind each other. Weights are written as they are; what is hard is the pad:
+//! A sort key turns that order into memcmp. It is also free of prefixes: no key is the beginning of another, so that
+//! keys of several columns can stand behind each other. Weights are written as they are; what is hard is the pad:
 //!
 //! ```text
 //! 'a\t' < 'a' = 'a  ' < 'a!'       a text ends with endless spaces

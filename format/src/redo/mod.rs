@@ -140,8 +140,8 @@ pub enum Record<'a> {
     Page { page: PageId, op: PageOp<'a> },
     /// A tablespace file comes into being. `flags` as on its page 0.
     FileCreate { space: SpaceId, flags: u32, name: &'a str },
-    /// The key of a tablespace file that is about to come into being, wrapped (`transform::encryption::KeyInfo`). It stands
-    /// before the file's own record.
+    /// The key of a tablespace file that is about to come into being, wrapped (`transform::encryption::KeyInfo`). It
+    /// stands before the file's own record.
     FileKey { space: SpaceId, info: &'a [u8] },
     /// A tablespace file gets another name.
     FileRename { space: SpaceId, from: &'a str, to: &'a str },
@@ -156,8 +156,8 @@ pub enum Record<'a> {
 }
 
 impl<'a> Record<'a> {
-    /// Appends the record. `previous` is the page of the record before in the same group, which costs nothing to repeat;
-    /// it is updated.
+    /// Appends the record. `previous` is the page of the record before in the same group, which costs nothing to
+    /// repeat; it is updated.
     pub fn encode(&self, previous: &mut Option<PageId>, out: &mut Vec<u8>) {
         match *self {
             Record::Page { page, op } => encode_page(page, &op, previous, out),

@@ -1,5 +1,5 @@
-//! Encryption of stored pages, the second transform: what compression has made, or left alone, is encrypted. The bytes are
-//! those of MySQL's InnoDB tablespace encryption.
+//! Encryption of stored pages, the second transform: what compression has made, or left alone, is encrypted. The bytes
+//! are those of MySQL's InnoDB tablespace encryption.
 //!
 //! ```text
 //!   plain page ---------------------------> type 15    all of [38, PS) is encrypted; 28: the plain type
@@ -8,11 +8,11 @@
 //! ```
 //!
 //! The header stays readable, so any tool can tell which page it is. The cipher is AES-256-CBC, with one key and one IV
-//! for all pages of a file. No padding: the whole 16-byte blocks are encrypted first, and where bytes remain, the last 32
-//! bytes once more, with the same IV; so nothing grows.
+//! for all pages of a file. No padding: the whole 16-byte blocks are encrypted first, and where bytes remain, the last
+//! 32 bytes once more, with the same IV; so nothing grows.
 //!
-//! Each file has a random key of its own. It lies in the file's page 0, wrapped by a *master key*, which lies elsewhere:
-//! so changing the master key touches one page per file.
+//! Each file has a random key of its own. It lies in the file's page 0, wrapped by a *master key*, which lies
+//! elsewhere: so changing the master key touches one page per file.
 //!
 //! ```text
 //! key information: behind the last extent descriptor of page 0 (at 10390 with 16K pages)
@@ -26,7 +26,8 @@
 //! Invariants:
 //!
 //! * `decrypt(encrypt(stored)) == stored`, for every page whose bytes 28 to 30 are zero or an envelope's.
-//! * The key information lies within one 512-byte sector for every page size, so a torn page 0 has it whole: the one from
+//! * The key information lies within one 512-byte sector for every page size, so a torn page 0 has it whole: the one
+//!   from
 //!   before or the one from after.
 //! * Keys are wiped from memory when they are dropped, and never shown.
 //!

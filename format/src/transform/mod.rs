@@ -19,9 +19,9 @@
 //! ```
 //!
 //! A codec is one file here, with a struct that implements `Codec` and a `Description`, and one line in the list
-//! `CODECS`: names, numbers and levels all come from there. (`runs` shows it: a toy that only the tests know.) Codecs see
-//! the body only. One that knows records ([`zstd`] takes index pages apart by columns) finds out about them from the page
-//! itself and says so in the stream, so that nothing but the stream is needed to read the page back.
+//! `CODECS`: names, numbers and levels all come from there. (`runs` shows it: a toy that only the tests know.) Codecs
+//! see the body only. One that knows records ([`zstd`] takes index pages apart by columns) finds out about them from
+//! the page itself and says so in the stream, so that nothing but the stream is needed to read the page back.
 //!
 //! Invariants:
 //!

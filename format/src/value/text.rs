@@ -44,7 +44,8 @@ fn write_counted(text: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(text);
 }
 
-/// Appends what `render` appends, behind its length. A byte is set aside for the length; a text too long for that moves.
+/// Appends what `render` appends, behind its length. A byte is set aside for the length; a text too long for that
+/// moves.
 #[inline]
 fn write_rendered(out: &mut Vec<u8>, render: impl FnOnce(&mut Vec<u8>)) {
     let length_at = out.len();

@@ -252,7 +252,8 @@ impl<'a> Updater<'a> {
         Updater { table, assignments, touched, defaults, mode, ignore, stored: Stored::default(), new: Row::new() }
     }
 
-    /// Changes one row; false if it stays as it is. `fields` makes what the values are evaluated on from the row so far.
+    /// Changes one row; false if it stays as it is. `fields` makes what the values are evaluated on from the row so
+    /// far.
     pub fn update(
         &mut self,
         environment: &Environment<'_>,

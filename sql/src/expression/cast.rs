@@ -1,7 +1,7 @@
 //! Conversions that a statement writes: CAST, and EXTRACT, which takes a part out of a moment.
 //!
-//! A value that does not fit becomes the nearest one, or NULL, with a warning; in a strict change some of these are errors
-//! ([`EvalContext::doubt`]).
+//! A value that does not fit becomes the nearest one, or NULL, with a warning; in a strict change some of these are
+//! errors ([`EvalContext::doubt`]).
 
 use std::borrow::Cow;
 

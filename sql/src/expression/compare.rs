@@ -133,8 +133,8 @@ fn compare_converted(
     }
 }
 
-/// A value as a moment to compare with. None: a number that is no date, and compares as a number. A text that is no date
-/// has been warned of, and is the zero date: before all others.
+/// A value as a moment to compare with. None: a number that is no date, and compares as a number. A text that is no
+/// date has been warned of, and is the zero date: before all others.
 fn moment(value: &Datum<'_>, context: &EvalContext<'_>) -> Result<Option<DateTime>> {
     match value {
         Datum::Int(_) | Datum::UInt(_) | Datum::Decimal(_) | Datum::Double(_) => {

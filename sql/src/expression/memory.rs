@@ -1,10 +1,10 @@
-//! What a statement's expressions hold in memory: values that wait in one function's hands while its other arguments are
-//! computed, and what aggregates collect.
+//! What a statement's expressions hold in memory: values that wait in one function's hands while its other arguments
+//! are computed, and what aggregates collect.
 //!
 //! No single text is longer than `max_allowed_packet`: functions that make texts longer ask before they allocate
 //! ([`Call::fits`](super::functions::Call::fits)). Many of them at a time may still be too much: `CONCAT(REPEAT(..),
-//! CONCAT(REPEAT(..), ..))` holds one per level. So a [`Charge`] stands for each large one as long as it is held, and the sum
-//! has a limit, 3170 beyond it (kept by `sql/tests/memory.rs`).
+//! CONCAT(REPEAT(..), ..))` holds one per level. So a [`Charge`] stands for each large one as long as it is held, and
+//! the sum has a limit, 3170 beyond it (kept by `sql/tests/memory.rs`).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

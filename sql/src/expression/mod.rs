@@ -34,7 +34,8 @@
 //!
 //! Invariants:
 //!
-//! * A condition is true of the same rows in WHERE and in the select list, of literals and of parameters, by an index and by
+//! * A condition is true of the same rows in WHERE and in the select list, of literals and of parameters, by an index
+//!   and by
 //!   a scan (kept by `sql/tests/relations.rs`).
 //! * No input makes an evaluation panic: overflow is 1690, nonsense is a warning.
 //! * A `Datum` of a string type holds bytes in the character set of the node's type.

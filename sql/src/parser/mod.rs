@@ -70,8 +70,8 @@ pub struct Parsed {
     pub parameters: usize,
 }
 
-/// Parses all statements of a text. An empty one (between two semicolons) is left out; a text without any is an empty list.
-/// On an error, the statements before it are in the first place: MySQL runs these before it reports.
+/// Parses all statements of a text. An empty one (between two semicolons) is left out; a text without any is an empty
+/// list. On an error, the statements before it are in the first place: MySQL runs these before it reports.
 pub fn parse(sql: &[u8], mode: SqlMode) -> (Vec<Parsed>, Result<()>) {
     let mut parsed = Vec::new();
     let mut offset = 0;
@@ -89,8 +89,8 @@ pub fn parse(sql: &[u8], mode: SqlMode) -> (Vec<Parsed>, Result<()>) {
     }
 }
 
-/// Parses the first statement. The second is the offset behind its semicolon, where the next begins; None if it is the last.
-/// `Ok(None)`: there is no statement.
+/// Parses the first statement. The second is the offset behind its semicolon, where the next begins; None if it is the
+/// last. `Ok(None)`: there is no statement.
 pub fn parse_first(sql: &[u8], mode: SqlMode) -> Result<(Option<Parsed>, Option<usize>)> {
     parse_at(sql, 0, mode)
 }

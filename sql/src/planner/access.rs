@@ -376,8 +376,8 @@ fn estimate(context: &PlanContext<'_>, table: &Arc<Table>, access: &Access) -> O
 /// Looking into an index costs two descents: not for every value of a long IN list.
 const ESTIMATED_RANGES_MAX: usize = 20;
 
-/// All of the intervals' bounds on one column made one list. ANDed lists cannot be multiplied out here: the most telling
-/// one is taken, and single intervals are cut with each other.
+/// All of the intervals' bounds on one column made one list. ANDed lists cannot be multiplied out here: the most
+/// telling one is taken, and single intervals are cut with each other.
 fn merge<'s>(sargables: &[&'s Sargable]) -> (Vec<Interval>, Vec<&'s Sargable>) {
     let mut best: Option<(Vec<Interval>, Vec<&'s Sargable>)> = None;
     for sargable in sargables {

@@ -1,9 +1,9 @@
-//! The view that one clause has of its SELECT: which sources it sees, whether it sees the aliases of the select list, and
-//! whether aggregates may stand in it.
+//! The view that one clause has of its SELECT: which sources it sees, whether it sees the aliases of the select list,
+//! and whether aggregates may stand in it.
 //!
-//! An aggregate belongs to the innermost query that has one of the columns in its arguments. In the queries between that
-//! one and the one where it is written it is an outer value, like a column. If it may not stand there (in WHERE), the
-//! nearest query inside that allows it computes it over an outer value.
+//! An aggregate belongs to the innermost query that has one of the columns in its arguments. In the queries between
+//! that one and the one where it is written it is an outer value, like a column. If it may not stand there (in WHERE),
+//! the nearest query inside that allows it computes it over an outer value.
 
 use super::scope::{Level, Visible, display};
 use crate::error::{Error, Result};

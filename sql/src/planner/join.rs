@@ -492,7 +492,8 @@ impl WantedOrder {
         };
         let index = &table.indexes[index];
         if let Access::Range { parts, .. } = access {
-            // Several points in front of the order: each is in order, together they are not; but the points themselves are.
+            // Several points in front of the order: each is in order, together they are not; but the points themselves
+            // are.
             let several = parts.iter().position(|part| matches!(part, PartRange::Points(points) if points.len() > 1));
             if several.is_some_and(|at| at < fixed) {
                 return None;

@@ -8,8 +8,9 @@
 //! BACKUP STAGE START ... END             MariaDB's: as LOCK INSTANCE
 //! ```
 //!
-//! What they write is the state at their end, whatever is committed meanwhile. Files are written on the server's machine,
-//! and only below `secure_file_priv` if that is set; never into the data directory, and never over what is there.
+//! What they write is the state at their end, whatever is committed meanwhile. Files are written on the server's
+//! machine, and only below `secure_file_priv` if that is set; never into the data directory, and never over what is
+//! there.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
@@ -163,7 +164,8 @@ impl Session {
         }
     }
 
-    /// Where a statement may write: an absolute path, below `secure_file_priv` if that is set, outside of our own files.
+    /// Where a statement may write: an absolute path, below `secure_file_priv` if that is set, outside of our own
+    /// files.
     fn backup_target(&self, text: &str, what: &str) -> Result<PathBuf> {
         let path = Path::new(text);
         let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {

@@ -19,7 +19,8 @@ impl Session {
         Duration::from_secs(self.variables.settings.metadata_lock_wait_seconds)
     }
 
-    /// A statement that changes something begins, or has to wait for the global read lock. True: [`Session::leave_change`].
+    /// A statement that changes something begins, or has to wait for the global read lock. True:
+    /// [`Session::leave_change`].
     #[inline]
     pub(super) fn enter_change(&self) -> Result<bool> {
         if self.has_read_lock {

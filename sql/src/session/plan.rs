@@ -458,8 +458,8 @@ impl Session {
 
     /// Plans a statement and runs it; None = it is of no kind that is planned. The plan can be kept.
     ///
-    /// A table may be altered between the two. Then the statement is planned again, in the transaction that it runs in: so
-    /// the tables are locked from the planning on, and the second plan fits.
+    /// A table may be altered between the two. Then the statement is planned again, in the transaction that it runs in:
+    /// so the tables are locked from the planning on, and the second plan fits.
     pub(super) fn plan_and_run(
         &mut self,
         statement: &Statement,

@@ -1,7 +1,7 @@
 //! Signals between page cleaners and other threads: requests for work, and notices of progress.
 //!
-//! One cleaner, the first, looks around by itself every few milliseconds. The others sleep until it finds more than it can
-//! do and calls for help.
+//! The first cleaner checks for work by itself every few milliseconds. The others sleep until it finds more than it can
+//! do and requests help.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -26,7 +26,7 @@ pub struct CleanerSignals {
 struct SignalState {
     /// A thread waits for the cleaners.
     wanted: bool,
-    /// Requests for help that no cleaner has answered.
+    /// Requests for help that no cleaner has answered yet.
     calls: usize,
     /// A sync is wanted soon.
     sync_wanted: bool,
@@ -128,7 +128,7 @@ impl CleanerSignals {
         self.progress.notify_all();
     }
 
-    /// Waits for a cleaner to get something done. False at once if there are no cleaners.
+    /// Waits until a cleaner reports progress. False at once if there are no cleaners.
     pub fn wait_for_progress(&self, limit: Duration) -> bool {
         if !self.has_cleaners() {
             return false;

@@ -21,7 +21,6 @@
 //!   write of a change made since the start cannot let the checkpoint pass the recovered changes below it; and the
 //!   disk's version of a page that is not done was written before the crash.
 //! * Applying is repeatable: a record is applied only to a page whose LSN is older.
-//! * Applying is repeatable: a record counts only for a page whose LSN is older.
 //!
 //! Source: instant restart (Graefe, Guy, Sauer: Instant Recovery with Write-Ahead Logging, 2016).
 //!

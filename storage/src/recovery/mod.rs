@@ -25,7 +25,7 @@
 //! | undo log to be freed                           | freed                                                    |
 //! | entry of the DDL log                           | executed, newest first, and deleted                      |
 //! | file of no table, without an entry             | left alone; it is not ours                               |
-//! | table whose file is missing or damaged         | left out, and said                                       |
+//! | table whose file is missing or damaged         | left out, and reported                                   |
 //! | page of a table that cannot be read            | the same, when it is met; its redo is kept aside         |
 //! | page of the system or the undo tablespace      | the instance does not open                               |
 //!

@@ -226,8 +226,8 @@ impl Shape {
         usize::from(self.before) + usize::from(self.after)
     }
 
-    /// The shape that suits pages like this one: as long as a column is cheaper turned than among the text, it belongs to
-    /// the window. `None` if this is no index page.
+    /// The shape that suits pages like this one: as long as a column is cheaper turned than among the text, it belongs
+    /// to the window. `None` if this is no index page.
     pub fn of(body: &[u8], columns: &mut Columns) -> Option<Shape> {
         let Columns { chain, rests, .. } = columns;
         chain.read(body)?;

@@ -2,8 +2,8 @@
 //!
 //! The library has no way to be asked for this alone, counts all bytes of every page anew, and builds a table for each.
 //! Rows of one index are much alike, so here a table serves for many pages, and so it may be a large one, that has the
-//! codes of two bytes at once: what is left is a look-up and two shifts per two bytes. The result is an ordinary frame of
-//! one block, and the library decodes it.
+//! codes of two bytes at once: what is left is a look-up and two shifts per two bytes. The result is an ordinary frame
+//! of one block, and the library decodes it.
 //!
 //! ```text
 //! offset  bytes
@@ -46,8 +46,8 @@ const _: () = assert!(2 * BITS_MAX <= LENGTH && 4 * BITS_MAX + 7 < 64);
 pub(super) struct Literals {
     /// By symbol.
     table: [u32; SYMBOLS],
-    /// By two symbols, the first one in the lower seven bits. The codes in the order in which they are written, from the
-    /// last symbol to the first.
+    /// By two symbols, the first one in the lower seven bits. The codes in the order in which they are written, from
+    /// the last symbol to the first.
     pairs: Vec<u32>,
     /// The table as the frame has it.
     weights: Vec<u8>,

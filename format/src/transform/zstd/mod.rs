@@ -14,12 +14,12 @@
 //!   14+m         text: a frame, or as it is
 //! ```
 //!
-//! Level 1 of the library spends most of its time looking for repetitions. In pages of numbers, keys and random text there
-//! are few worth having: nearly all is won by the entropy coder. Pages of text are another matter. So at level 1 pages are
-//! encoded in one of several *strategies*, and which one suits is found out by trying: now and then a page is encoded in all
-//! of them, and the pages of the same index are encoded in the quickest one that needs no more blocks than the smallest, or
-//! loses next to nothing. A page that needs more blocks than were to be expected is encoded once more, in the strategy that
-//! was the smallest.
+//! Level 1 of the library spends most of its time looking for repetitions. In pages of numbers, keys and random text
+//! there are few worth having: nearly all is won by the entropy coder. Pages of text are another matter. So at level 1
+//! pages are encoded in one of several *strategies*, and which one suits is found out by trying: now and then a page is
+//! encoded in all of them, and the pages of the same index are encoded in the quickest one that needs no more blocks
+//! than the smallest, or loses next to nothing. A page that needs more blocks than were to be expected is encoded once
+//! more, in the strategy that was the smallest.
 //!
 //! ```text
 //!            by columns    search
@@ -75,8 +75,8 @@ const THOROUGH: usize = 3;
 const COLUMNS: usize = 4;
 const STRATEGIES: usize = 5;
 
-/// How large the steps of the search are; beyond the page: no search. Literals have their own coder, and this one for bytes
-/// that it does not take.
+/// How large the steps of the search are; beyond the page: no search. Literals have their own coder, and this one for
+/// bytes that it does not take.
 const STEPS: [u32; THOROUGH] = [1 << 17, 8, 2];
 
 /// Kinds of pages that are told apart, by their index. What is known of a kind takes little memory.
@@ -250,8 +250,8 @@ impl Zstd {
         self.replaced
     }
 
-    /// Encodes in the quickest strategy that needs no more blocks than the smallest, or loses next to nothing, and remembers
-    /// it.
+    /// Encodes in the quickest strategy that needs no more blocks than the smallest, or loses next to nothing, and
+    /// remembers it.
     fn try_all(&mut self, at: usize, body: &[u8], blocks: impl Fn(usize) -> usize, out: &mut [u8]) -> Option<usize> {
         if let Some(shape) = Shape::of(body, &mut self.columns) {
             self.kinds[at].shape = shape;
@@ -324,8 +324,8 @@ fn level_1(strategies: &mut Strategies, strategy: usize) -> Option<&mut Compress
     strategies[strategy].as_mut()
 }
 
-/// Writes a body that has been taken apart: both parts by the compressor; or the side as it is, and the text by literals
-/// (or, if they do not take it, by their compressor).
+/// Writes a body that has been taken apart: both parts by the compressor; or the side as it is, and the text by
+/// literals (or, if they do not take it, by their compressor).
 fn write_apart(
     columns: &Columns,
     out: &mut [u8],
@@ -529,8 +529,8 @@ mod tests {
         assert_ne!(strategy(2), LITERALS);
     }
 
-    /// The pages of many indexes are written in turn: none is forgotten in favour of another, which would send it to the
-    /// thorough strategy and to trials, at three times the processor time.
+    /// The pages of many indexes are written in turn: none is forgotten in favour of another, which would send it to
+    /// the thorough strategy and to trials, at three times the processor time.
     #[test]
     fn the_strategies_of_many_indexes_are_remembered() {
         let mut codec = Zstd::default();

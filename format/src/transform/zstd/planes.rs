@@ -1,8 +1,8 @@
 //! Planes: the same byte of many records, in few bits.
 //!
-//! Each byte is predicted: from a base, or from the byte before it and a step. What is left over, the *rest*, is written
-//! in as few bits as most of them need; those that need more are exceptions and follow with their places. So a plane in
-//! which each byte is the one before plus the step takes three bytes, and noise takes itself and one more.
+//! Each byte is predicted: from a base, or from the byte before it and a step. What is left over, the *rest*, is
+//! written in as few bits as most of them need; those that need more are exceptions and follow with their places. So a
+//! plane in which each byte is the one before plus the step takes three bytes, and noise takes itself and one more.
 //!
 //! ```text
 //! offset  bytes

@@ -204,8 +204,8 @@ fn from_words(words: &[u32], point: usize, scale: usize) -> Result<Decimal, Deci
     Ok(number)
 }
 
-/// Divides integers of words: the quotient goes to `quotient`, which is as long as the dividend, and the remainder stays
-/// in `dividend`. (Knuth, The Art of Computer Programming 2, 4.3.1, algorithm D.)
+/// Divides integers of words: the quotient goes to `quotient`, which is as long as the dividend, and the remainder
+/// stays in `dividend`. (Knuth, The Art of Computer Programming 2, 4.3.1, algorithm D.)
 fn divide(dividend: &mut [u32], divisor: &[u32], quotient: &mut [u32]) {
     let base = u64::from(BASE);
     let leading = divisor.iter().take_while(|word| **word == 0).count();

@@ -1,7 +1,7 @@
 //! The calendar: days since year 0, weeks, UNIX time.
 //!
-//! Day 1 is the 1st of January of year 0, so that 1970-01-01 is day 719528, as `TO_DAYS` has it. Year 0 is not a leap year
-//! in MySQL.
+//! Day 1 is the 1st of January of year 0, so that 1970-01-01 is day 719528, as `TO_DAYS` has it. Year 0 is not a leap
+//! year in MySQL.
 
 use super::{Date, DateTime, MICROS_PER_DAY, MICROS_PER_SECOND, ZoneOffset};
 

@@ -1,7 +1,7 @@
 //! Dates and times.
 //!
-//! Three types: [`Date`], [`Time`] (a signed duration, as TIME columns hold it) and [`DateTime`]. They are plain fields,
-//! as MySQL's are, since MySQL allows what no calendar has: `0000-00-00`, `2024-00-00` and, in one SQL mode,
+//! Three types: [`Date`], [`Time`] (a signed duration, as TIME columns hold it) and [`DateTime`]. They are plain
+//! fields, as MySQL's are, since MySQL allows what no calendar has: `0000-00-00`, `2024-00-00` and, in one SQL mode,
 //! `2024-02-30`. Whether such a value is welcome is a matter of `sql_mode`, so readers return what they saw
 //! ([`Parsed`], [`ParseFlags`]) and the caller decides what is an error, a warning or nothing.
 //!

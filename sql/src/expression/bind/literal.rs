@@ -152,8 +152,8 @@ fn integer(value: u64) -> Expr {
 }
 
 fn decimal(digits: &str) -> Result<Expr> {
-    // Digits behind the thirtieth behind the point, or behind the 65th of all, are rounded away. A number of more digits
-    // before the point than there may be becomes the largest.
+    // Digits behind the thirtieth behind the point, or behind the 65th of all, are rounded away. A number of more
+    // digits before the point than there may be becomes the largest.
     let value = match Decimal::parse(digits.as_bytes()) {
         Ok(value) if value.integer_digits() <= 65 => value,
         _ => Decimal::max(65, 0),

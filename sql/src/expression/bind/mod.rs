@@ -66,7 +66,8 @@ pub trait Scope {
         Err(Error::invalid_group_function())
     }
 
-    /// Whether aggregates may stand in this scope, in the clause of the outer query that this one is part of, and so on.
+    /// Whether aggregates may stand in this scope, in the clause of the outer query that this one is part of, and so
+    /// on.
     fn aggregating_levels(&self) -> Vec<bool> {
         Vec::new()
     }

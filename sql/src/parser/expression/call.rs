@@ -76,7 +76,8 @@ impl Parser<'_> {
         self.named_call(name)
     }
 
-    /// A call by its name in lower case: of the functions that are written like no other, or of one with a list of arguments.
+    /// A call by its name in lower case: of the functions that are written like no other, or of one with a list of
+    /// arguments.
     fn named_call(&mut self, name: String) -> Result<Expr> {
         match name.as_str() {
             "cast" => self.cast(),

@@ -9,7 +9,7 @@
 //!   write --> volatile ----------------> read
 //!                |  remembered
 //!     sync       v                         crash
-//!   --------> durable  +  a random part of what was remembered  --> image of the next life
+//!   --------> durable  +  a random part of what was remembered  --> image of the next run
 //! ```
 //!
 //! [`faults`] lists the other faults: calls that fail once or for ever, transfer a part, or are slow; a device that is
@@ -86,7 +86,7 @@ struct State {
     durable_names: Names,
     /// What happened to names since the last sync of their directory, in order.
     pending_names: Vec<NameChange>,
-    /// By number, as inodes: a removed file lives on for those who have it open.
+    /// By number, like inodes: a removed file stays for those that have it open.
     files: BTreeMap<u64, FileState>,
     next_file: u64,
     seen: Seen,
