@@ -1,7 +1,7 @@
 //! `sim`: the storage engine on a simulated disk with faults, from seeds.
 //!
 //! ```text
-//! sim SEED                  one seed, told step by step
+//! sim SEED                  one seed, printed step by step
 //! sim --io SEED             ... with every call that reached the disk
 //! sim --seeds N --from S    N seeds from S on, one line for each thousand
 //! sim --concurrent ...      transactions that want the same rows, under a seeded scheduler; see `concurrent`

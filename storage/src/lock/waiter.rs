@@ -61,7 +61,7 @@ impl Waiter {
         self.outcome() == Outcome::Granted
     }
 
-    /// Sleeps until it is wakened, the deadline has passed, or patience is over.
+    /// Sleeps until it is woken, the deadline has passed, or `patience` ends the wait.
     pub fn sleep(&self, patience: &impl Patience, deadline: Option<Instant>) -> Outcome {
         let mut outcome = self.outcome.lock();
         // An interrupt that was set before this waiter was known to it.

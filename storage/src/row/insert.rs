@@ -95,7 +95,7 @@ fn insert_clustered(ctx: &Context<'_>, trx: &mut Transaction, table: &Table, ver
             true => rows.latch_path(&mut mtr, &key, Aim::Grow)?,
         };
         if place.matched {
-            // A row with this key, or its remains. Its fate is settled only when its writer has ended.
+            // A row with this key, or its remains. Only the end of its writer decides whether it stays.
             let origin = usize::from(place.origin);
             let deleted = is_deleted(mtr.page(place.leaf), origin);
             let mode = if deleted { LockMode::Exclusive } else { LockMode::Shared };
