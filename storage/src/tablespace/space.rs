@@ -31,7 +31,7 @@ pub struct Tablespace {
     pub(super) transform: AtomicU32,
     /// Of an encrypted file.
     pub(super) key: OnceLock<SpaceKey>,
-    /// The `punch` option.
+    /// Its blocks are reserved when it grows (`Config::reserve_blocks`).
     pub(super) reserve_blocks: bool,
     /// A [`TornProtection`], for writers.
     pub(super) protection: AtomicU8,
