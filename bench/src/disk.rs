@@ -1,8 +1,8 @@
 //! What the filesystem charges: punching, short writes, untorn writes, doublewrite.
 //!
 //! The same pages in the same random order, O_DIRECT, one thread, without a database:
-//! the ground under what others have claimed of hole punching (without it up to five times
-//! more requests) and of untorn writes (a third more than with doublewrite), for any
+//! a basis for judging published claims on hole punching and untorn writes (`docs/benchmarks.md`)
+//! for any
 //! directory. Times are of the calls and of one fdatasync at the end.
 //!
 //! Not here: a server. `bench load --arms punch,torn` measures the same with one.

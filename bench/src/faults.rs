@@ -1,7 +1,7 @@
 //! `bench faults`: a system call of the server fails under load.
 //!
 //! strace attaches to the running server and lets one kind of call fail, once per thread or for a while: EIO as of a
-//! broken device, ENOSPC as of a full one. Writers keep a ledger of what was acknowledged, readers look on, tables come
+//! broken device, ENOSPC as of a full one. Writers keep a ledger of acknowledged commits, readers check, tables come
 //! and go. Then the server is killed, its directory is checked, and the next server must have everything that was
 //! promised.
 //!

@@ -3,7 +3,7 @@
 //!
 //! Everything here works from outside, as a user would: it starts the released
 //! binary, speaks the client protocol over a Unix socket, and reads `/proc`. So
-//! that the judge shares no mistakes with the judged, no code of the server is
+//! that the benchmarks share no mistakes with the server, no code of the server is
 //! used, not even its packet codec.
 
 #![forbid(unsafe_code)]

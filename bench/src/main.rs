@@ -6,7 +6,7 @@
 //! bench sizes      allocated bytes of the same sysbench rows, per codec and per peer
 //! bench disk       what the filesystem charges for punching, untorn writes and doublewrite
 //! bench filesystems  kill -9 and power cuts on ext4, XFS, btrfs ... in image files
-//! bench anomalies  random transactions on lists, kill -9; circles that the isolation level excludes
+//! bench anomalies  random transactions on lists, kill -9; cycles that the isolation level excludes
 //! bench bank       transfers while the server is killed; no sum is wrong, nothing is lost
 //! bench ddl        sessions that alter one table at a time, with KILL and kill -9; no change is lost
 //! bench tpcc       TPC-C's consistency conditions after kill -9 under load
@@ -96,7 +96,8 @@ enum Verb {
     Oltp(bench::oltp::Arguments),
     /// History list length and table size after minutes of oltp_write_only.
     Purge(bench::oltp::PurgeArguments),
-    /// EIO and ENOSPC, injected by strace into the server's system calls under load: nothing is lost, and nobody hangs.
+    /// EIO and ENOSPC, injected by strace into the server's system calls under load: nothing is lost, and nothing
+    /// hangs.
     Faults(bench::faults::Arguments),
     /// The statements of MariaDB's own test files, recorded, then compared on both servers.
     Replay(bench::replay::Arguments),

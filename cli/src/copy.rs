@@ -3,8 +3,8 @@
 //! Ordinary copies of compressed tables may come out at their full length: a hole reads as zeros, and a program that
 //! does not look writes them. Here each page of a tablespace is read, verified, and written in its stored length,
 //! rounded up to the blocks of the filesystem that it comes to. So a copy from blocks of 4K to blocks of 1K becomes
-//! smaller, and one into a ZFS dataset takes that dataset's record size. A page that lost its place's tail but not the
-//! blocks behind it (a hole that could not be punched) loses them here.
+//! smaller, and one into a ZFS dataset takes that dataset's record size. A short page whose remaining blocks were not
+//! freed (a hole that could not be punched) frees them here.
 //!
 //! ```text
 //! file              tablespace: page by page     anything else: range by range, as SEEK_DATA tells

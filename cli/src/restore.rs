@@ -1,6 +1,6 @@
 //! `glassine restore`: makes a data directory of an archive.
 //!
-//! The directory must be empty or not there. Pages come to lie in blocks of its own filesystem, so the same archive
+//! The directory must be empty or not exist. Pages are written in blocks of its own filesystem, so the same archive
 //! takes less on one with smaller blocks. The first start brings it to the archive's LSN, by the log that is part of
 //! it. A restore that is interrupted leaves a directory that no server opens.
 

@@ -1,4 +1,4 @@
-//! What backup, restore and copy have in common: how far they have come, and how much it was.
+//! What backup, restore and copy share: progress and totals.
 
 use std::io::{self, IsTerminal, Read, Write};
 use std::time::{Duration, Instant};

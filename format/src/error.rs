@@ -1,7 +1,7 @@
 //! What can go wrong when bytes are read: one enum for the crate.
 //!
 //! Only bytes from disk and network end up here. Our own mistakes (a slice that is not a page, a field that does not
-//! fit the layout) are asserts, for no caller could do anything about them.
+//! fit the layout) are asserts, because no caller could handle them.
 
 use std::fmt;
 

@@ -82,7 +82,7 @@ impl Xid {
     }
 
     /// As it may be written in a statement: `'gtrid','bqual',format`, in hexadecimal unless all of it is letters,
-    /// digits, blanks, `_` and `-`, as MariaDB has it. What is as it is when it is left out is left out.
+    /// digits, blanks, `_` and `-`, as MariaDB has it. Parts that equal their defaults are left out.
     pub fn to_sql(&self) -> String {
         let is_plain = |part: &[u8]| part.iter().all(|byte| byte.is_ascii_alphanumeric() || b" _-".contains(byte));
         let plain = is_plain(&self.gtrid) && is_plain(&self.bqual);

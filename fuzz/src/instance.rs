@@ -1,6 +1,6 @@
-//! A whole instance whose bytes say something else than they did, under checksums that are right: its pages, its redo
-//! log, the redo of damaged pages that was put aside. It is opened, walked through, changed and closed. All of that may
-//! fail; none of it may panic or go on for ever.
+//! A whole instance with changed bytes under correct checksums: its pages, its redo log, the
+//! redo of damaged pages in quarantine. It is opened, read, changed and closed. All of that may fail; none of
+//! it may panic or run for ever.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;

@@ -159,7 +159,7 @@ impl Connection {
         }
     }
 
-    /// The last words, if anybody hears them.
+    /// Sends a last error, if the client still reads.
     fn farewell(&mut self, ended: Ended) {
         let error = match ended {
             Ended::Closed => return,
@@ -184,7 +184,7 @@ impl Connection {
         self.wire.sink.restart(sequence);
         self.wire.sink.error(&error);
         self.wire.sink.flush();
-        // The client may still be sending: closing now would throw our words away with its bytes.
+        // The client may still be sending: closing now would discard our error together with its bytes.
         self.wire.sink.stream().shutdown(Shutdown::Write);
         let mut scrap = [0; 4096];
         let _ = self.wire.sink.stream().set_read_timeout(Duration::from_millis(200));
@@ -349,7 +349,7 @@ impl Connection {
                 ok(&self.session, &mut self.wire.sink);
                 Next::Answer
             }
-            // As MySQL, which does not let one try password after password.
+            // As MySQL, which does not allow many passwords to be tried.
             Err(Refused::Error(error)) => {
                 self.wire.sink.error(&error);
                 self.wire.sink.flush();

@@ -107,7 +107,7 @@ impl Server {
         self.shared.wait_for_shutdown_request();
     }
 
-    /// Stops listening, lets everybody leave, and returns when they have.
+    /// Stops listening, waits for the clients to leave, and returns when they have.
     pub fn stop(self) {
         self.shared.stop();
         for listener in &self.listeners {

@@ -203,7 +203,7 @@ pub fn authenticate(
         // An account without a password is for this machine only.
         return if proof.is_empty() && wire.peer.is_local() { usable(known) } else { Err(denied(!proof.is_empty())) };
     }
-    // Strangers take the same steps; their verifier belongs to no password.
+    // Unknown users take the same steps; their verifier belongs to no password.
     let account = known.clone().unwrap_or_else(|| Account {
         user: user.to_owned(),
         host: host.clone(),

@@ -31,7 +31,7 @@ pub struct Shared {
     pub instance: Arc<Instance>,
     pub passwords: PasswordCache,
     pub key: ServerKey,
-    /// The verifier of no password: what strangers are compared with.
+    /// A verifier of no password, for unknown users.
     pub nobody: String,
     sockets: Mutex<Sockets>,
     stopping: AtomicBool,
@@ -58,7 +58,7 @@ impl Shared {
         self.sockets.lock().open
     }
 
-    /// No more clients are let in.
+    /// No more clients are accepted.
     pub fn stop(&self) {
         self.stopping.store(true, Ordering::SeqCst);
     }
@@ -128,7 +128,7 @@ impl Live {
     pub fn begin(shared: &Arc<Shared>, connections_max: usize, stream: &Stream) -> Option<Self> {
         let stream = stream.try_clone().ok()?;
         let mut sockets = shared.sockets.lock();
-        // Those that are leaving take no place.
+        // Connections that are ending are not counted.
         if sockets.sessions + sockets.logging_in.len() > connections_max {
             let oldest = sockets.logging_in.first_entry();
             let oldest = oldest.filter(|oldest| oldest.get().since.elapsed() > LOGIN_PATIENCE)?;

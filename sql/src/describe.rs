@@ -2,7 +2,7 @@
 //! information_schema say of a description.
 //!
 //! Tools parse these texts (dump programs, object mappers, migration tools), so
-//! they are MySQL 8.0's to the blank: lower-case types, back-quoted names, defaults
+//! they equal MySQL 8.0's exactly: lower-case types, back-quoted names, defaults
 //! in single quotes, one line per column and key.
 //!
 //! Not here: reading such text back, which is the parser's.
@@ -301,7 +301,7 @@ pub fn create_options(options: &TableOptions) -> Vec<String> {
     if options.key_block_size > 0 {
         out.push(format!("KEY_BLOCK_SIZE={}", options.key_block_size));
     }
-    // A codec that no option of the statement named: innodb_compression_default was off.
+    // A table without a codec option, created while innodb_compression_default was off.
     let said = |name: &str| options.create_options.iter().any(|(known, _)| known.eq_ignore_ascii_case(name));
     if options.compression != Compression::Default && !said("COMPRESSION") && !said("PAGE_COMPRESSED") {
         out.push(format!("COMPRESSION={}", literal(options.compression.name())));
@@ -315,7 +315,7 @@ pub fn create_options(options: &TableOptions) -> Vec<String> {
     out
 }
 
-/// Options that are told as they were given.
+/// Options that are shown as they were given.
 const REMEMBERED: [&str; 22] = [
     "COMPRESSION",
     "PAGE_COMPRESSED",

@@ -27,7 +27,7 @@ pub struct Instance {
     /// GET_LOCK().
     pub user_locks: UserLocks,
     pub accounts: Accounts,
-    /// The last deadlock and how it was told.
+    /// The last deadlock and its text.
     pub deadlock: Mutex<Option<(DeadlockReport, String)>>,
     /// What SET PERSIST keeps.
     pub persisted: Persisted,

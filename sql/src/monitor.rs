@@ -72,7 +72,7 @@ fn moment_of(since: std::time::Duration, zone: ZoneOffset) -> String {
     String::from_utf8_lossy(&text).into_owned()
 }
 
-/// The text as far as it has come.
+/// The text so far.
 struct Report<'a> {
     now: &'a EngineStatus,
     /// At the last report.
@@ -92,7 +92,7 @@ impl Report<'_> {
         let _ = write!(self.out, "{rule}\n{title}\n{rule}\n");
     }
 
-    /// How often per second something that is counted happened since the last report.
+    /// The rate per second of a counter since the last report.
     fn rate(&self, count: impl Fn(&EngineStatus) -> u64) -> f64 {
         count(self.now).saturating_sub(count(self.before)) as f64 / self.seconds
     }
@@ -145,7 +145,7 @@ impl Report<'_> {
         };
         let syncs = |status: &EngineStatus| status.store.data_fsyncs + status.store.log_fsyncs;
         self.section("FILE I/O");
-        // Threads call the system themselves: there are no queues.
+        // Threads make system calls themselves: there are no queues.
         self.line("Pending normal aio reads: 0, aio writes: 0,");
         self.line(" ibuf aio reads: 0, log i/o's: 0, sync i/o's: 0");
         self.line("Pending flushes (fsync) log: 0; buffer pool: 0");

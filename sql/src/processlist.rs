@@ -12,9 +12,9 @@
 //!            end()
 //! ```
 //!
-//! KILL QUERY sets the interrupt, which the executor and lock waits look at. KILL
-//! \[CONNECTION\] does that too, and then wakes the thread if it sleeps in a read: by
-//! calling what the server left here for this purpose, which shuts the socket down.
+//! KILL QUERY sets the interrupt, which the executor and lock waits check. KILL
+//! \[CONNECTION\] does that too, and then wakes the thread if it sleeps in a read, by
+//! calling a function that the server registered here, which shuts the socket down.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
@@ -136,12 +136,12 @@ impl Process {
         }
     }
 
-    /// What the command is waiting for or busy with.
+    /// What the command waits for or does.
     pub fn set_state(&self, state: &'static str) {
         self.activity.lock().state = state;
     }
 
-    /// Whether it has passed the global read lock, and is not back yet.
+    /// Whether it has entered the global read lock, and not left yet.
     #[inline]
     pub fn passing(&self, passage: Passage) -> &AtomicBool {
         match passage {
@@ -155,7 +155,7 @@ impl Process {
         self.killed.store(true, Ordering::Relaxed);
     }
 
-    /// What a statement looks after, for others to see.
+    /// The settings of the statement, for other sessions to see.
     #[inline]
     pub fn set_checks(&self, foreign_keys: bool, unique: bool) {
         self.checks[0].store(foreign_keys, Ordering::Relaxed);
@@ -196,7 +196,7 @@ impl Process {
         self.killed.load(Ordering::Relaxed)
     }
 
-    /// Leaves a way to wake the thread from its read.
+    /// Registers a function that wakes the thread from its read.
     pub fn on_kill(&self, wake: Box<dyn Fn() + Send>) {
         *self.wake.lock() = Some(wake);
     }
@@ -239,7 +239,7 @@ impl Process {
     }
 }
 
-/// What MySQL says of a statement that waits for a row: what it was doing.
+/// MySQL's state for a statement that waits for a row: what it was doing.
 fn waits_for_row(statement: &[u8]) -> &'static str {
     let mut rest = statement.trim_ascii_start();
     while let Some(comment) = rest.strip_prefix(b"/*") {
@@ -307,7 +307,7 @@ impl ProcessList {
         self.len() == 0
     }
 
-    /// Connections that are at work on a command.
+    /// Connections that execute a command.
     pub fn running(&self) -> usize {
         self.processes.read().iter().filter(|process| process.activity.lock().command != "Sleep").count()
     }
@@ -316,7 +316,7 @@ impl ProcessList {
         self.processes.read().iter().map(|process| process.row()).collect()
     }
 
-    /// Whether any connection but `but` has passed the global read lock, and is not back yet.
+    /// Whether any connection except `but` has entered the global read lock, and not left yet.
     pub fn is_passing(&self, passage: Passage, but: u32) -> bool {
         let processes = self.processes.read();
         processes.iter().any(|process| process.id != but && process.passing(passage).load(Ordering::SeqCst))
@@ -334,7 +334,7 @@ impl ProcessList {
         Ok(())
     }
 
-    /// The server is closing: everybody is to leave.
+    /// The server is closing: all connections are to end.
     pub fn kill_all(&self) {
         for process in self.processes.read().iter() {
             process.kill(Kill::Connection);

@@ -168,7 +168,7 @@ impl SessionStatus {
         self.prepared_statements.store(count as u64, Ordering::Relaxed);
     }
 
-    /// Whether the session is at work on a command.
+    /// Whether the session executes a command.
     #[inline]
     pub fn set_busy(&self, busy: bool) {
         self.busy.store(busy, Ordering::Relaxed);
@@ -191,7 +191,7 @@ pub struct ServerStatus {
 
 struct Sessions {
     living: Vec<Arc<SessionStatus>>,
-    /// What sessions that are gone have done.
+    /// The sums of closed sessions.
     gone: [u64; NAMES.len()],
 }
 
@@ -366,7 +366,7 @@ fn engine_facts(engine: &EngineStatus) -> Vec<(&'static str, u64)> {
         ("Innodb_checkpoint_age", store.lsn_current.saturating_sub(store.lsn_checkpoint)),
         ("Innodb_checkpoint_max_age", store.log_capacity_bytes),
         ("Innodb_data_fsyncs", store.data_fsyncs + store.log_fsyncs),
-        // The system is called by the threads that need it: nothing is queued.
+        // Threads make system calls themselves: nothing is queued.
         ("Innodb_data_pending_fsyncs", 0),
         ("Innodb_data_pending_reads", 0),
         ("Innodb_data_pending_writes", 0),
@@ -420,7 +420,7 @@ fn engine_facts(engine: &EngineStatus) -> Vec<(&'static str, u64)> {
     ]
 }
 
-/// What the pages that were written would have taken beyond what they took.
+/// The bytes that compression saved on written pages.
 fn compression_saved_bytes(engine: &EngineStatus) -> u64 {
     let store = &engine.store;
     (store.pages_written * store.page_bytes).saturating_sub(store.data_bytes_written)

@@ -1,16 +1,16 @@
 //! `bench anomalies`: random transactions on lists, by many clients at once, on a server that is killed again and
-//! again; and a look at what they saw for everything that the isolation level excludes.
+//! again; and a check of what they saw for everything that the isolation level excludes.
 //!
 //! ```text
 //! clients --- append, read, commit ---> server <--- kill -9
 //!    |                                    |
 //!    v                                    v
-//! history: what each saw  +  the lists in the end  --->  check: circles, by class
+//! history: what each saw  +  the lists in the end  --->  check: cycles, by class
 //! ```
 //!
 //! A list is a text in a row, `1,5,3`. Appending is `INSERT ... ON DUPLICATE KEY UPDATE` or an UPDATE by a secondary
-//! index, reading a SELECT by either index. A few lists are in use at a time, so that everybody meets everybody; a list
-//! that has grown long is left alone for good, so that histories can be of any length.
+//! index, reading a SELECT by either index. A few lists are in use at a time, so that all clients conflict; a list that
+//! has grown long is never used again, so that histories can be of any length.
 
 pub mod check;
 pub mod graph;

@@ -1,8 +1,8 @@
-//! Tables that are set apart, because the two servers no longer agree on them.
+//! Tables that are excluded, because the two servers no longer agree on them.
 //!
 //! A statement that one server refused and the other carried out leaves tables behind that differ. Whatever is
-//! asked of them afterwards differs, too, and says nothing: it is counted and not compared. A table comes back
-//! when both servers drop, create or empty it.
+//! asked of them afterwards differs, too, and proves nothing: it is counted and not compared. A table is compared again
+//! once both servers drop, create or empty it.
 
 use std::collections::HashSet;
 

@@ -7,7 +7,7 @@
 //!    connection says and when it is answered: a [`stream`]. Streams stay in a scratch directory.
 //! 2. [`play`] sends a stream to both servers of a [`pair`], keeping the order of the connections among each other;
 //!    [`rules`] say what is left out, [`statement`] what a statement names and changes.
-//! 3. [`compare`] judges two answers; [`apart`] keeps tables aside on which the servers parted, so that one
+//! 3. [`compare`] compares two answers; [`apart`] excludes tables on which the servers differ, so that one
 //!    refusal counts once; [`known`] lists differences that are MySQL's rule.
 //! 4. [`tally`] sums up, and lists every difference with both answers.
 //!

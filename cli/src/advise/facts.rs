@@ -1,6 +1,6 @@
-//! What there is to know about a data directory's place: asked of the kernel, of sysfs, and of ZFS's own tools.
+//! The facts about a data directory's filesystem and device, from the kernel, sysfs, and ZFS's own tools.
 //!
-//! What cannot be asked (no such file, no such tool, no permission) is `None` or empty, and no rule speaks of it.
+//! A fact that is not available (no such file, no such tool, no permission) is `None` or empty, and no rule uses it.
 
 use std::fmt;
 use std::fs;

@@ -1,5 +1,4 @@
-//! `glassine advise`: what the machine and the filesystem below a data directory do to it, and how to mend what is
-//! wrong.
+//! `glassine advise`: how the machine and the filesystem below a data directory affect it, and how to fix problems.
 //!
 //! ```text
 //!   facts::gather  ---> Facts ---> rules::RULES ---> findings ---> a page, JSON, or lines of the start-up log
@@ -9,9 +8,9 @@
 //! A [`Finding`] says how much it matters, what is so, why that matters here, and the command that changes it. The
 //! rules see nothing but [`Facts`], so a machine with ZFS, a full disk or a thin pool is a value in a test.
 //!
-//! `docs/filesystems.md` tells the same as prose, with what cannot be found out by asking.
+//! `docs/filesystems.md` explains the same, with what cannot be detected.
 //!
-//! Not here: any change. Advice is given, not taken.
+//! Not here: any change; the command only advises.
 
 mod facts;
 mod rules;

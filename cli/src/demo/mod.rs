@@ -12,12 +12,12 @@
 //! demo.loads           codec, rows, seconds: which of them are complete
 //! ```
 //!
-//! A second run finds the rows and loads nothing; a run that was interrupted is made
-//! up for, codec by codec. Rows come from a seed ([`rows`]), so that every codec,
+//! A second run finds the rows and loads nothing; an interrupted run is
+//! completed, codec by codec. Rows come from a seed ([`rows`]), so that every codec,
 //! and every machine, gets the same.
 //!
-//! The time of a codec is that of its statements and of writing its pages out: a
-//! codec that is slow to compress does not get away with leaving its pages in memory.
+//! The time of a codec is that of its statements and of flushing its pages: a
+//! slow codec cannot hide its cost by leaving its pages in memory.
 
 mod progress;
 mod rows;

@@ -15,7 +15,7 @@
 //!
 //! Option files have groups and `name=value` lines. Of a file that was named
 //! (`--defaults-file`, `--defaults-extra-file`), the groups `[mysqld]` and
-//! `[glassine]` are read (and `[server]`, as in MySQL). Of the files that lie about
+//! `[glassine]` are read (and `[server]`, as in MySQL). Of the default files
 //! on a machine (`/etc/my.cnf`, `/etc/mysql/my.cnf`, `~/.my.cnf`), only `[glassine]`
 //! is: their `[mysqld]` describes another server, whose data directory is not ours.
 //!

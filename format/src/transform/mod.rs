@@ -71,7 +71,7 @@ const CODECS: &[Description] = &[
     runs::DESCRIPTION,
 ];
 
-/// What is to be known of a codec; its file says it.
+/// The properties of a codec, defined in its file.
 struct Description {
     algorithm: Algorithm,
     /// As `COMPRESSION="..."` spells it.
@@ -82,7 +82,7 @@ struct Description {
     usual_level: i32,
     /// By how much a level may shorten what the quick pass has made, in percent; 0 if the quick pass is that level.
     reach_percent: fn(i32) -> usize,
-    /// Makes its state, which is kept from page to page.
+    /// Creates its state, which is kept from page to page.
     make: fn() -> Box<dyn Codec>,
 }
 
@@ -188,7 +188,7 @@ pub struct Scratch {
     codecs: [Option<Box<dyn Codec>>; CODECS.len()],
     /// Where a second attempt goes.
     second: Vec<u8>,
-    /// Pages that are not asked whether they are noise, since the last one could be compressed.
+    /// Pages that are not checked for noise, because the last one could be compressed.
     trusted: u32,
 }
 
@@ -248,7 +248,7 @@ pub fn encode(
     Some(stored_bytes)
 }
 
-/// Compresses a page's body to the fewest blocks in reach of the level, into `out` behind room for the header. Answers
+/// Compresses a page's body to the fewest blocks in reach of the level, into `out` behind space for the header. Returns
 /// the length of the stream, or `None` if no block would become free.
 ///
 /// Bytes that rounding to blocks discards are not worth any effort. So a quick pass comes first; the level's pass
@@ -273,7 +273,7 @@ fn compress_to_blocks(
     let reach_percent = (description.reach_percent)(level);
     out.clear();
     out.resize(page.len(), 0);
-    // Small blocks have a boundary in reach always.
+    // With small blocks a boundary is always in reach.
     if reach_percent > 0 && page.len() / 16 >= block_bytes {
         let codec = scratch.codec(description.algorithm)?;
         return codec.compress(body, Effort::Level(level), block_bytes, &mut out[BODY..limit]);
@@ -302,10 +302,10 @@ fn compress_to_blocks(
     fits.then_some(quick_bytes)
 }
 
-/// Looking costs more than it saves where pages can be compressed: so not each one is looked at then.
+/// Where pages can be compressed, the check costs more than it saves: then only some pages are checked.
 const TRUSTED_PAGES: u32 = 8;
 
-/// Bytes of a page that are looked at for whether it is noise: some from each part.
+/// Bytes of a page that are sampled to detect noise: some from each part.
 const SAMPLE_BYTES: usize = 2048;
 const SAMPLE_RUN: usize = 64;
 
@@ -391,7 +391,7 @@ pub fn stored_bytes_of(header: &[u8], page_bytes: usize) -> usize {
     }
 }
 
-/// The number of the codec that made a stored page, encrypted or not; `None` if none did.
+/// The number of the codec of a stored page, encrypted or not; `None` if it is plain.
 pub fn stored_algorithm(header: &[u8]) -> Option<u8> {
     let encoded = [PageType::COMPRESSED, PageType::COMPRESSED_AND_ENCRYPTED];
     (header.len() >= BODY && encoded.contains(&header::page_type(header))).then(|| header[ALGORITHM])

@@ -224,7 +224,7 @@ impl Fields for TableRow<'_> {
 
 /// Evaluates something on a row.
 pub type Evaluate<'e> = dyn FnMut(&dyn Fields) -> Result<()> + 'e;
-/// Makes of a stored row what expressions are evaluated on.
+/// Converts a stored row to what expressions are evaluated on.
 pub type WithFields<'f> = dyn FnMut(&Row, &mut Evaluate<'_>) -> Result<()> + 'f;
 
 /// Applies assignments to rows of one table.
@@ -289,7 +289,7 @@ impl<'a> Updater<'a> {
                 self.new.set(column, self.stored.get(at));
             }
         }
-        // The last of several assignments to one column counts, and only what is different.
+        // Of several assignments to one column the last counts, and only if the value differs.
         let mut changes: [(usize, Option<&[u8]>); 32] = [(0, None); 32];
         let mut more: Vec<(usize, Option<&[u8]>)> = Vec::new();
         let mut count = 0;
@@ -327,7 +327,7 @@ impl<'a> Updater<'a> {
         let result = environment.trx.borrow_mut().update(table, row, changes);
         match result {
             Ok(()) => {
-                // A larger AUTO_INCREMENT value pushes the counter, also when it is assigned.
+                // A larger AUTO_INCREMENT value advances the counter, also when it is assigned.
                 if let Some(column) = table.auto_increment
                     && let Some((_, Some(stored))) = changes.iter().find(|(changed, _)| *changed == column)
                 {
@@ -399,7 +399,7 @@ pub fn delete(environment: &Environment<'_>, plan: &DeletePlan, outer_context: &
         match deleted {
             Ok(()) => changes.deleted += 1,
             Err(error @ storage::Error::ForeignKey(_)) if plan.ignore => context.warn(storage_error(error)),
-            // It was found before an earlier row took it along.
+            // It was found before the change of an earlier row deleted it by a cascade.
             Err(storage::Error::NotFound(_)) if plan.table.is_related() => {}
             Err(error) => return Err(storage_error(error)),
         }

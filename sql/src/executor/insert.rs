@@ -6,7 +6,7 @@
 //!
 //! AUTO_INCREMENT: NULL and 0 ask for a value, which is taken from the table's counter;
 //! a statement that knows how many rows it has takes as many at once, so that they
-//! follow each other. A row that brings its own value pushes the counter ahead.
+//! are consecutive. A row with an explicit value advances the counter.
 
 use format::value::{ColumnType, Value};
 use storage::config::AutoIncrementMode;
@@ -214,7 +214,7 @@ impl<'a> Inserter<'a> {
         };
         let row = GivenRow { table: &plan.table, values: &self.values, given: &self.given, zone: self.context.zone };
         let value = expr.eval(self.context, &row)?;
-        // An AUTO_INCREMENT column takes NULL as a wish, though it is NOT NULL.
+        // An AUTO_INCREMENT column accepts NULL as a request for a value, although it is NOT NULL.
         if value.is_null() && plan.table.auto_increment == Some(column) {
             return self.wish(column);
         }
@@ -236,7 +236,7 @@ impl<'a> Inserter<'a> {
         self.values.push(value, &table.columns[column].ty)
     }
 
-    /// NULL was given for the AUTO_INCREMENT column: a wish even where 0 is none.
+    /// NULL was given for the AUTO_INCREMENT column: a request for a value even where 0 is not.
     fn wish(&mut self, column: usize) -> Result<()> {
         self.wishes = true;
         self.values.push(Datum::Int(0), &self.plan.table.columns[column].ty)
@@ -286,7 +286,7 @@ impl<'a> Inserter<'a> {
         let inserted = self.store()?;
         match generated {
             0 => {}
-            // A row that was not inserted gives its value to the next one.
+            // The value of a row that was not inserted goes to the next row.
             _ if !inserted => self.reserved = (generated, self.reserved.1 + 1),
             _ if self.changes.generated_id == 0 => self.changes.generated_id = generated,
             _ => {}
@@ -314,7 +314,7 @@ impl<'a> Inserter<'a> {
         Ok(id)
     }
 
-    /// Gives the row to storage, and settles duplicates. False: another row is kept instead.
+    /// Inserts the row into storage, and handles duplicates. False: another row is kept instead.
     fn store(&mut self) -> Result<bool> {
         let plan = self.plan;
         let table = &plan.table;
@@ -394,7 +394,7 @@ impl<'a> Inserter<'a> {
         let mut trx = self.environment.trx.borrow_mut();
         let found = trx.get(table, index, &key[..parts.len()], ReadMode::EXCLUSIVE, &all, &mut self.old).or_sql()?;
         if !found {
-            // Gone between the two looks: its owner rolled back. The statement can be tried again.
+            // Removed between the two reads: its owner rolled back. The statement can be retried.
             return Err(Error::deadlock());
         }
         Ok(())

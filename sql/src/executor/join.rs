@@ -182,7 +182,7 @@ impl Runner<'_> {
             row.sources[step.source].is_null = false;
             if self.passes(step, row, answered)? {
                 if cursor.is_unlocked() {
-                    // It is to be changed, so it has to be waited for; then it is looked at once more.
+                    // It is to be changed, so the statement waits for its lock, and then checks the row again.
                     cursor.insist();
                     continue;
                 }

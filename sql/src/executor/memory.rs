@@ -1,8 +1,8 @@
 //! The memory of rows that a statement keeps: groups, rows to sort, rows of derived tables and subqueries.
 //!
-//! A statement has one sum, and each place that keeps rows an [`Account`] of it. What is thrown away is given back:
-//! rows behind a LIMIT at once, the others when the account goes. So a sort that keeps five rows costs five rows,
-//! however many pass through it, and a subquery that runs for each of a million rows costs as much as one run.
+//! A statement has one sum, and each operator that keeps rows has an [`Account`] of it. Discarded rows are subtracted:
+//! those behind a LIMIT at once, the others when the account is dropped. So a sort that keeps five rows costs five
+//! rows, however many pass through it, and a subquery that runs for each of a million rows costs as much as one run.
 
 use std::cell::Cell;
 

@@ -59,7 +59,7 @@ pub struct Environment<'a> {
     pub scratch: &'a RefCell<Scratch>,
 }
 
-/// Buffers that go from statement to statement, so that a warm one need not allocate.
+/// Buffers that statements reuse, so that a warm session need not allocate.
 #[derive(Default)]
 pub struct Scratch {
     pub ranges: Vec<KeyRanges>,

@@ -124,17 +124,18 @@ struct Output<'a, 'v> {
     visit: &'v mut dyn FnMut(&[Value]) -> Result<bool>,
 }
 
-/// Rows to sort, with their keys. Those that cannot be among the first that are wanted are thrown away, now and then.
+/// Rows to sort, with their keys. From time to time, rows that cannot be among the first wanted ones are discarded.
 #[derive(Default)]
 struct Sorter {
     rows: Vec<(Vec<Value>, Vec<Value>)>,
-    /// So many first rows are the first of all so far, in order: what does not stand before the last of them is out.
+    /// This many rows are the first ones so far, in order: a row that does not sort before the last of them is
+    /// discarded.
     settled: Option<usize>,
     thrown_away: u64,
 }
 
 impl Sorter {
-    /// Rows beyond those wanted that are kept before they are sorted out.
+    /// Rows beyond the wanted ones that are kept before they are discarded.
     const SPARE: u64 = 1000;
 
     fn push(
@@ -189,7 +190,7 @@ impl Output<'_, '_> {
         self.give(values)
     }
 
-    /// Applies the limit, and gives a row out.
+    /// Applies the limit, and emits a row.
     fn give(&mut self, values: &[Value]) -> Result<bool> {
         self.found += 1;
         if self.offset > 0 {

@@ -39,11 +39,11 @@ pub struct StoredSorter {
     bytes: Vec<u8>,
     entries: Vec<Entry>,
     part: Vec<u8>,
-    /// The key of the last row that is wanted of those so far: what does not stand before it is out.
+    /// The key of the last wanted row so far: a row that does not sort before it is discarded.
     bound: Option<Vec<u8>>,
 }
 
-/// Rows beyond those wanted that are kept before they are sorted out.
+/// Rows beyond the wanted ones that are kept before they are discarded.
 const SPARE: u64 = 1000;
 
 impl StoredSorter {
@@ -53,7 +53,7 @@ impl StoredSorter {
         self.bound = None;
     }
 
-    /// What the rows take that are kept now.
+    /// The memory of the rows that are kept now.
     pub fn kept_bytes(&self) -> u64 {
         (self.bytes.len() + self.entries.len() * size_of::<Entry>()) as u64
     }
@@ -127,7 +127,7 @@ impl StoredSorter {
         }
     }
 
-    /// Keeps the first rows alone.
+    /// Keeps only the first rows.
     fn throw_away(&mut self, output: &StoredOutput, wanted: usize) {
         self.sort(output);
         self.entries.truncate(wanted);
@@ -194,7 +194,7 @@ fn stored_length(bytes: &[u8], at: usize) -> Option<usize> {
     }
 }
 
-/// Appends what compares with memcmp as the column does; true if all of a column's are of one length.
+/// Appends bytes that compare with memcmp as the column does; true if all of them have one length.
 fn write_part(ty: &ColumnType, stored: &[u8], out: &mut Vec<u8>) -> bool {
     match ty.layout(false).compare {
         Compare::Bytes => {

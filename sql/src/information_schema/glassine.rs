@@ -16,7 +16,7 @@ use storage::TablespaceInfo;
 use super::innodb::compression;
 use super::{Facts, VirtualTable, int, number, optional, string, text, yes};
 
-/// How long a query may look at pages of which nothing is known.
+/// How long a query may survey pages whose stored form is unknown.
 const SURVEY_TIME: Duration = Duration::from_secs(2);
 
 pub const GLASSINE_TABLESPACE_COMPRESSION: VirtualTable = VirtualTable {

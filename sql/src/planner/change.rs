@@ -341,7 +341,7 @@ pub fn plan_update(context: &PlanContext<'_>, update: &ast::Update) -> Result<Up
     Ok(UpdatePlan { table, ignore: update.ignore, select, assignments, touched, collect_first, defaults })
 }
 
-/// The Halloween problem: a row that moves within the index that is being read would be met again.
+/// The Halloween problem: a row that moves within the index that is being read would be found again.
 fn reads_what_changes(select: &SelectPlan, table: &Table, changed: &dyn Fn(usize) -> bool) -> bool {
     if !select.subqueries.is_empty() {
         return true;

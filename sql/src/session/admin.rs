@@ -16,7 +16,7 @@ use crate::show;
 use crate::status::Counter;
 use crate::types::TypeInfo;
 
-/// A result made in memory.
+/// A result built in memory.
 struct Table {
     columns: Vec<(String, ColumnType)>,
     rows: Vec<Vec<Value>>,
@@ -131,7 +131,7 @@ impl Session {
             _ => &none,
         };
         self.filter(&mut table, filter)?;
-        // What tells of the last statement's warnings has none of its own.
+        // A statement that shows the last one's warnings has none of its own.
         let tells = matches!(show, Show::Warnings { .. } | Show::Errors { .. });
         let warnings = if tells { 0 } else { self.warning_count() };
         self.send(&table.columns, &table.rows, warnings, more, sink);
@@ -272,7 +272,7 @@ impl Session {
         Ok(())
     }
 
-    /// CREATE USER and its kin. Privileges are accepted: every account may do everything yet.
+    /// CREATE USER and related statements. Privileges are accepted and ignored: every account may do everything so far.
     pub(super) fn change_accounts(&mut self, statement: &Statement) -> Result<()> {
         self.commit()?;
         let instance = self.instance.clone();

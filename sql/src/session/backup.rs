@@ -8,9 +8,8 @@
 //! BACKUP STAGE START ... END             MariaDB's: as LOCK INSTANCE
 //! ```
 //!
-//! What they write is the state at their end, whatever is committed meanwhile. Files are written on the server's
-//! machine, and only below `secure_file_priv` if that is set; never into the data directory, and never over what is
-//! there.
+//! They write the state at their end, whatever is committed meanwhile. Files are written on the server's machine,
+//! and only below `secure_file_priv` if that is set; never into the data directory, and never over existing files.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
@@ -164,8 +163,7 @@ impl Session {
         }
     }
 
-    /// Where a statement may write: an absolute path, below `secure_file_priv` if that is set, outside of our own
-    /// files.
+    /// A path where a statement may write: absolute, below `secure_file_priv` if set, outside of the data directory.
     fn backup_target(&self, text: &str, what: &str) -> Result<PathBuf> {
         let path = Path::new(text);
         let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
@@ -174,7 +172,7 @@ impl Session {
         if !path.is_absolute() {
             return Err(Error::wrong_directory(what, text));
         }
-        // As the system sees it: a link may lead anywhere.
+        // The canonical path: a link may lead anywhere.
         let parent = fs::canonicalize(parent).map_err(|cause| cannot("find", parent, &cause))?;
         let allowed = self.instance.variables.text("secure_file_priv");
         if !allowed.is_empty() {
@@ -201,7 +199,7 @@ fn summary(totals: &Totals) -> String {
     format!("Files: {}  Pages: {pages}  Bytes: {bytes}  LSN: {}", totals.files, totals.end_lsn)
 }
 
-/// Makes rows of what is written.
+/// A writer whose bytes are sent as rows.
 struct Rows<'a> {
     sink: &'a mut dyn ResultSink,
     types: [ColumnType; 1],

@@ -91,7 +91,7 @@ impl Session {
         Ok(())
     }
 
-    /// From here on the session, and a transaction that is open, can have temporary tables.
+    /// From here on the session and its open transaction can have temporary tables.
     fn use_temporary_tables(&mut self) {
         let tables = self.temporary.get_or_insert_with(|| self.instance.engine.temporary_tables());
         if let Some(trx) = &mut self.trx {
@@ -148,7 +148,7 @@ impl Session {
             .map(|column| {
                 let null = if column.ty.nullable { "" } else { " NOT NULL" };
                 let collation = match column.column_type.collation() {
-                    // What the database says need not be said again.
+                    // The database's defaults need not be repeated.
                     Some(id) if id == home.collation => String::new(),
                     Some(id) => format!(" COLLATE {}", format::collation::collation(id).name),
                     None => String::new(),
@@ -160,7 +160,7 @@ impl Session {
         let text = format!("CREATE TABLE t ({})", columns.join(", "));
         let parsed = parser::parse_first(text.as_bytes(), SqlMode::default())?.0.ok_or_else(Error::empty_query)?;
         let Statement::CreateTable(made) = parsed.statement else { return Err(Error::internal("no table")) };
-        // The query may read the table that a temporary one is to hide: it gets its name at the end.
+        // The query may read the table that the temporary one will hide: so the latter gets its name at the end.
         let name = if create.temporary { WHILE_SELECTED } else { &create.table.name };
         let table = TableName { database: Some(database.to_string()), name: name.to_string() };
         let made = CreateTable {

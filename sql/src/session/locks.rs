@@ -110,13 +110,13 @@ impl Session {
             let missing = tables.iter().find(|table| engine.table(&table.database, &table.name).is_none());
             missing.map_or(Ok(()), |table| Err(Error::no_such_table(&table.database, &table.name)))
         };
-        // A name that does not exist need not be waited for; one may go while another is.
+        // A name that does not exist needs no wait; a table may be dropped while another one is waited for.
         check()?;
         let names: Vec<_> = tables.iter().map(|table| (&*table.database, &*table.name, table.allowed)).collect();
         let grant = Arc::new(engine.lock_tables(&names, &self.trx_options()).or_sql()?);
         check()?;
         self.locked = Some(LockedTables { tables, grant });
-        // Plans were made without regard to them.
+        // Cached plans were made without regard to the locks.
         self.forget_plans();
         Ok(())
     }
@@ -131,7 +131,7 @@ impl Session {
         Ok(database.to_owned())
     }
 
-    /// UNLOCK TABLES: commits if there were any, and gives the global read lock back.
+    /// UNLOCK TABLES: commits if tables were locked, and releases the global read lock.
     pub(super) fn unlock_tables(&mut self) -> Result<()> {
         self.status.add(Counter::ComUnlockTables, 1);
         let committed = if self.locked.is_some() { self.commit() } else { Ok(()) };
@@ -140,7 +140,7 @@ impl Session {
         committed
     }
 
-    /// Lets go of what LOCK TABLES took. The session has no transaction that uses it.
+    /// Releases the locks of LOCK TABLES. The session has no transaction that uses the tables.
     pub(super) fn release_tables(&mut self) {
         if self.locked.take().is_some() {
             self.leave_change(true);
@@ -187,7 +187,7 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        // First the transaction, while its tables are still its own.
+        // First the transaction, while its tables are still locked.
         drop(self.trx.take());
         self.release_tables();
         self.release_read_lock();

@@ -100,17 +100,17 @@ pub struct Session {
     trx: Option<Trx>,
     /// Its temporary tables, from the first on.
     temporary: Option<Arc<TemporaryTables>>,
-    /// BEGIN was said: autocommit rests until COMMIT.
+    /// After BEGIN: autocommit has no effect until COMMIT.
     explicit: bool,
     savepoints: Vec<(String, storage::Savepoint)>,
-    /// XA START was said. Behind `trx`, for the transaction ends before its name is free.
+    /// The branch of XA START. Declared after `trx`, because the transaction ends before its name is free.
     branch: Option<xa::Branch>,
-    /// LOCK INSTANCE FOR BACKUP: no DDL but our own.
+    /// LOCK INSTANCE FOR BACKUP: no DDL of other sessions.
     backup_hold: Option<storage::BackupHold>,
     backup_stage: Option<BackupStage>,
     /// LOCK TABLES.
     locked: Option<crate::table_locks::LockedTables>,
-    /// The name of a table that CREATE TABLE ... SELECT makes and fills.
+    /// The name of a table that CREATE TABLE ... SELECT creates and fills.
     filling: Option<Arc<storage::MetadataGrant>>,
     /// FLUSH TABLES WITH READ LOCK.
     has_read_lock: bool,
@@ -236,7 +236,7 @@ impl Session {
                 return self.fail(Error::syntax(&near, 1), sink);
             }
             let own = &rest[parsed.source.clone()];
-            // Alone, it has been tried already.
+            // A single statement has been tried already.
             let tried = first && !more;
             let ok = if tried || !self.query_normalized_more(own, more, sink) {
                 self.run_statement(parsed, own, more, sink)
@@ -251,7 +251,7 @@ impl Session {
         }
     }
 
-    /// Runs a text by its plan, if it is of those that plans are kept for.
+    /// Runs a text by its cached plan, if it is of a kind whose plans are kept.
     fn query_normalized(&mut self, text: &[u8], sink: &mut dyn ResultSink) -> bool {
         self.query_normalized_more(text, false, sink)
     }
@@ -273,7 +273,7 @@ impl Session {
             self.status.add(Counter::PlanCacheHits, 1);
             let outcome = self.run_plan(&mut plan, &normalized.literals, more, sink);
             if outcome != plan::Outcome::Stale {
-                // A SET in a function may have emptied the cache meanwhile; then the plan goes, too.
+                // A SET in a function may have emptied the cache meanwhile; then this plan is dropped, too.
                 if let Some(slot) = self.plans.get_mut(normalized.key()) {
                     *slot = Some(plan);
                 }
@@ -291,7 +291,7 @@ impl Session {
         let literals = &normalized.literals;
         let plan = match self.plan_and_run(&parsed.statement, parsed.parameters, literals, more, sink) {
             Ok(Some(plan)) => plan,
-            // Begins like a query, and is something that is not planned.
+            // Begins like a query, but is not planned.
             Ok(None) => {
                 if let Err(error) = self.dispatch(&parsed.statement, more, sink) {
                     self.fail(error, sink);
@@ -331,7 +331,7 @@ impl Session {
         }
     }
 
-    /// A statement that is not about the last one's warnings begins.
+    /// A statement begins that clears the warnings of the last one.
     fn begin_statement(&mut self) {
         self.warnings.clear();
         self.state.error_count.set(0);

@@ -38,7 +38,7 @@ pub struct CachedPlan {
     pub tables: Vec<(Arc<Table>, TableUse)>,
     pub definitions: Arc<[ColumnDefinition]>,
     pub parameter_count: usize,
-    /// Nothing in it depends on this one execution.
+    /// Nothing in it depends on the current execution.
     pub is_cacheable: bool,
     counter: Counter,
 }
@@ -195,7 +195,7 @@ impl Session {
         };
         let writes = target.is_some();
         let refusal = self.check_branch(&cached.tables).and_then(|()| match target {
-            // The session's own tables are its own affair.
+            // No other session can change the session's temporary tables.
             Some(table) if !table.is_temporary() && self.only_reads() => Err(Error::read_only_transaction()),
             Some(table) if !table.is_temporary() => self.check_writable(),
             _ => Ok(()),
@@ -484,7 +484,7 @@ impl Session {
                 plan
             })
         });
-        // It was this statement's alone, and may not have come to run.
+        // It belonged to this statement alone, which may not have run.
         if !self.in_transaction() {
             drop(self.trx.take());
         }

@@ -127,7 +127,7 @@ impl Session {
             false => {
                 let was = self.variables.settings.autocommit;
                 let notices = self.variables.set(&name, &value)?;
-                // Switching autocommit on ends the transaction that its absence began.
+                // Switching autocommit on commits the transaction that autocommit = 0 began.
                 if !was && self.variables.settings.autocommit {
                     if let Err(refusal) = self.check_no_branch() {
                         self.variables.set(&name, &Value::Int(0))?;
@@ -263,7 +263,7 @@ fn number(value: &Value) -> Option<f64> {
     }
 }
 
-/// Keeps the rows of a statement inside of a statement.
+/// Collects the rows of a nested statement.
 pub(super) struct Kept {
     pub rows: Vec<Vec<Value>>,
     pub error: Option<Error>,

@@ -38,7 +38,7 @@ pub fn isolation_of(isolation: ast::Isolation) -> Isolation {
 }
 
 impl Session {
-    /// How the session's next transaction behaves.
+    /// The options of the session's next transaction.
     pub(super) fn trx_options(&self) -> TrxOptions {
         let settings = &self.variables.settings;
         TrxOptions {
@@ -92,17 +92,17 @@ impl Session {
         Ok(())
     }
 
-    /// What the session knows of its transaction is over.
+    /// Clears the session's state about its transaction.
     pub(super) fn end_transaction(&mut self) {
         self.explicit = false;
         self.savepoints.clear();
         self.process.end_transaction();
     }
 
-    /// COMMIT, also of what commits by the way; an error in a branch of a distributed transaction.
+    /// COMMIT, also an implicit one; an error in a branch of a distributed transaction.
     pub(super) fn commit(&mut self) -> Result<()> {
         self.check_no_branch()?;
-        // The transaction is still there if this wait is given up.
+        // The transaction stays open if this wait is given up.
         let entered = self.trx.as_ref().is_some_and(Trx::has_changes) && self.enter_commit()?;
         self.end_transaction();
         match self.trx.take() {
@@ -130,7 +130,7 @@ impl Session {
         }
     }
 
-    /// What COMMIT or ROLLBACK leads to: as it says, or else as `completion_type` does.
+    /// What follows COMMIT or ROLLBACK: as the statement says, or else as `completion_type` does.
     pub(super) fn next_of(&self, chain: Option<bool>, release: Option<bool>) -> Next {
         let usual = self.variables.settings.completion_type;
         let release = release.unwrap_or(usual == Completion::Release && chain != Some(true));
@@ -165,7 +165,7 @@ impl Session {
         self.status.add(Counter::ComSavepoint, 1);
         self.check_branch_active()?;
         if !self.in_transaction() {
-            return Ok(()); // It would be gone with its own statement.
+            return Ok(()); // It would end with its own statement.
         }
         if self.trx.is_none() {
             self.trx = Some(self.begin_trx());
@@ -211,7 +211,7 @@ impl Session {
         }
     }
 
-    /// Runs a statement in the open transaction, or in one of its own: commits, or undoes what it did.
+    /// Runs a statement in the open transaction, or in one of its own: commits, or rolls the statement back.
     pub(super) fn in_statement<T>(&mut self, run: impl FnOnce(&Session, &RefCell<Trx>) -> Result<T>) -> Result<T> {
         let settings = &self.variables.settings;
         self.process.set_checks(settings.foreign_key_checks, settings.unique_checks);
@@ -241,10 +241,11 @@ impl Session {
                 trx.commit().map_err(storage_error)?;
                 Ok(value)
             }
-            // The victim of a deadlock has lost its transaction, and so has a snapshot that others have overtaken.
+            // A deadlock's victim has lost its transaction, and so has one whose snapshot was overtaken by other
+            // commits.
             Err(error) if self.loses_transaction(&error) => {
                 if error.code == 1213 {
-                    // Now, while the others' statements are there to be seen.
+                    // Now, while the statements of the other members can be seen.
                     let _ = crate::locks::last_deadlock(&self.instance, &crate::monitor::moment(self.zone()));
                 }
                 self.end_transaction();
@@ -288,7 +289,7 @@ impl Session {
         Ok(())
     }
 
-    /// What the session is given from now on goes over what only the next transaction was given before.
+    /// A new value for the session overrides an earlier one for the next transaction.
     pub(super) fn overrides_next(&mut self, variable: &str) {
         match variable {
             "transaction_isolation" | "tx_isolation" => self.next_transaction.isolation = None,

@@ -39,7 +39,7 @@ use crate::status::Counter;
 pub(super) struct Branch {
     engine: Arc<Engine>,
     xid: Xid,
-    /// The name, until it is the prepared transaction's.
+    /// The name, until the prepared transaction owns it.
     claim: Option<XidClaim>,
     state: State,
 }
@@ -52,7 +52,7 @@ enum State {
     Prepared,
     /// Its transaction is gone; this is why.
     RollbackOnly(Error),
-    /// There is nothing left to do for it.
+    /// Nothing is left to do for it.
     Ended,
 }
 
@@ -80,7 +80,7 @@ impl Drop for Branch {
 }
 
 impl Session {
-    /// An error if the session has a branch: what would begin or end a transaction is not for it.
+    /// An error if the session has a branch: statements that begin or end a transaction are refused.
     pub(super) fn check_no_branch(&self) -> Result<()> {
         match &self.branch {
             Some(branch) => Err(Error::xaer_rmfail(branch.state.name())),
@@ -102,7 +102,7 @@ impl Session {
             return Ok(());
         }
         self.check_branch_active()?;
-        // They are the session's, and what is prepared is not.
+        // Temporary tables belong to the session, and a prepared branch does not.
         match tables.iter().any(|(table, _)| table.is_temporary()) {
             true => Err(Error::unsupported("temporary tables in XA transactions")),
             false => Ok(()),
@@ -248,7 +248,7 @@ impl Session {
         self.branch.as_ref().filter(|branch| branch.xid == *xid).map(|branch| branch.state.clone())
     }
 
-    /// Ends what was prepared, by this session (`own`) or by anybody.
+    /// Ends a prepared branch, of this session (`own`) or of any.
     fn end_prepared(&mut self, xid: &Xid, own: bool, commits: bool) -> Result<()> {
         let engine = self.instance.engine.clone();
         let ended = match commits {
@@ -274,7 +274,7 @@ impl Session {
         }
     }
 
-    /// Rolls back whatever is open, a branch with it: the session ends, or begins anew.
+    /// Rolls back the open transaction or branch: the session ends or is reset.
     pub(super) fn abandon(&mut self) -> Result<()> {
         let trx = self.trx.take();
         self.forget_branch();

@@ -271,7 +271,7 @@ pub(super) fn partners(name: &str, settings: &Settings, value: &Value) -> Vec<(&
         "collation_database" => vec![("character_set_database", charset_of(settings.collation_database))],
         "character_set_server" => vec![("collation_server", collation_of(settings.collation_server))],
         "collation_server" => vec![("character_set_server", charset_of(settings.collation_server))],
-        // Refusing everybody includes refusing ordinary accounts.
+        // Refusing all accounts includes refusing ordinary ones.
         "super_read_only" if settings::on(value) => vec![("read_only", Value::Int(1))],
         "read_only" if !settings::on(value) => vec![("super_read_only", Value::Int(0))],
         // An older name for one value of the newer variable.

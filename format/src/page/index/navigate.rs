@@ -1,7 +1,7 @@
 //! From record to record.
 //!
-//! Origins are checked to lie where records can be, so that a page with nonsense in it leads to an error and not out
-//! of the page. A list that runs in circles is for [`validate`](super::validate) to find; the walks here that could
+//! Origins are checked to lie where records can be, so that a damaged page leads to an error and not out
+//! of the page. [`validate`](super::validate) finds lists with a cycle; the walks here that could
 //! follow one are bounded.
 
 use super::{HEAP, INFIMUM, OWNED_MAX, SUPREMUM, directory_start, record_count, slot, slot_count};

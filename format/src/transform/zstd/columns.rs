@@ -54,7 +54,7 @@ const SUPREMUM: usize = 112 - PAGE_HEADER;
 const HEAP: usize = 120 - PAGE_HEADER;
 const TRAILER_BYTES: usize = 8;
 const SLOT_BYTES: usize = 2;
-/// What all pages have the same.
+/// The part that is the same on all pages.
 const BOUNDS: [(usize, &[u8; 8]); 2] = [(INFIMUM, b"infimum\0"), (SUPREMUM, b"supremum")];
 /// Heap numbers of infimum and supremum come first.
 const BOUNDS_COUNT: u16 = 2;
@@ -80,7 +80,7 @@ impl Default for Shape {
     }
 }
 
-/// A body taken apart. Reused from page to page.
+/// A body split into columns. Reused from page to page.
 #[derive(Default)]
 pub(super) struct Columns {
     pub side: Vec<u8>,
@@ -93,13 +93,13 @@ pub(super) struct Columns {
     /// Free ones, too.
     pub records: usize,
     chain: Chain,
-    /// Windows, turned: all planes one behind the other.
+    /// Windows, transposed: all planes one behind the other.
     planes: Vec<u8>,
     /// Working space for computing the size of a plane.
     rests: Vec<u8>,
 }
 
-/// How records hang together.
+/// How records are linked.
 #[derive(Default)]
 struct Chain {
     /// Origins in the body: of records by key, then of free ones.
@@ -115,7 +115,7 @@ struct Chain {
 }
 
 impl Chain {
-    /// Reads it off a body. `None` if that is no index page, or one that [`Columns::join`] would make another.
+    /// Derives it from a body. `None` if that is no index page, or one that [`Columns::join`] would not reproduce.
     fn read(&mut self, body: &[u8]) -> Option<()> {
         let tail = tail_of(body)?;
         if BOUNDS.iter().any(|(at, name)| body[*at..at + 8] != **name) {
@@ -226,7 +226,7 @@ impl Shape {
         usize::from(self.before) + usize::from(self.after)
     }
 
-    /// The shape that suits pages like this one: as long as a column is cheaper turned than among the text, it belongs
+    /// The shape that suits pages like this one: as long as a column is cheaper transposed than in the text, it belongs
     /// to the window. `None` if this is no index page.
     pub fn of(body: &[u8], columns: &mut Columns) -> Option<Shape> {
         let Columns { chain, rests, .. } = columns;
@@ -263,7 +263,7 @@ impl Shape {
 }
 
 impl Columns {
-    /// Takes a body apart. `false` if it is no index page, or one in which windows would not fit.
+    /// Splits a body. `false` if it is no index page, or one in which windows would not fit.
     pub fn split(&mut self, body: &[u8], wanted: Shape) -> bool {
         self.try_split(body, wanted).is_some()
     }
@@ -281,7 +281,7 @@ impl Columns {
         let after = usize::from(wanted.after).min(nearest - before).min(tail - last);
         let shape = Shape { before: before as u8, after: after as u8 };
         let (width, records) = (shape.width(), chain.origins.len());
-        // What is free is zero, on a page that was always ours.
+        // Free bytes are zero, on a page that only this server has written.
         let heap_top = usize::from(get_u16(body, HEAP_TOP)).saturating_sub(PAGE_HEADER);
         let is_zero = (last + after..tail).contains(&heap_top) && body[heap_top..tail].iter().all(|&byte| byte == 0);
         let heap_end = if is_zero { heap_top } else { tail };
@@ -330,7 +330,7 @@ impl Columns {
         Some(())
     }
 
-    /// Bytes of text, if what was read of a stream makes sense.
+    /// Bytes of text, if the head of a stream is consistent.
     pub fn text_bytes(&self, body_bytes: usize) -> Option<usize> {
         let windows = self.records.checked_mul(self.shape.width())?;
         let fits = self.heap_end <= self.tail && self.tail <= body_bytes && self.records > 1;
@@ -338,7 +338,7 @@ impl Columns {
         self.heap_end.checked_sub(HEAP)?.checked_sub(windows).filter(|_| fits && is_shape)
     }
 
-    /// Puts a body together from `side`, `text` and the rest. `None` if they make no sense.
+    /// Builds a body from `side`, `text` and the rest. `None` if they are inconsistent.
     pub fn join(&mut self, body: &mut [u8]) -> Option<()> {
         if self.text_bytes(body.len())? != self.text.len() {
             return None;
@@ -412,7 +412,7 @@ impl Columns {
     }
 }
 
-/// Places in a window that do not follow from anything: all but heap number and link.
+/// Places in a window that cannot be derived: all but heap number and link.
 fn kept_bytes(shape: Shape) -> impl Iterator<Item = usize> {
     let before = usize::from(shape.before);
     (0..before - BEFORE_MIN + 1).chain(before..shape.width())

@@ -1,9 +1,9 @@
-//! Frames without repetitions: Zstandard as a mere entropy coder, for bytes in which there is nothing to find.
+//! Frames without repetitions: Zstandard as a pure entropy coder, for bytes without repetitions.
 //!
-//! The library has no way to be asked for this alone, counts all bytes of every page anew, and builds a table for each.
-//! Rows of one index are much alike, so here a table serves for many pages, and so it may be a large one, that has the
-//! codes of two bytes at once: what is left is a look-up and two shifts per two bytes. The result is an ordinary frame
-//! of one block, and the library decodes it.
+//! The library cannot be limited to this: it counts all bytes of every page again, and builds a table for each. Rows of
+//! one index are much alike, so here a table serves for many pages, and so it may be a large one, that has the codes of
+//! two bytes at once: what is left is a look-up and two shifts per two bytes. The result is an ordinary frame of one
+//! block, and the library decodes it.
 //!
 //! ```text
 //! offset  bytes

@@ -1,10 +1,10 @@
 //! Zstandard. Number 3 in the envelope, which MySQL leaves unused: its readers answer "unknown algorithm".
 //!
-//! A stream is a Zstandard frame of the body; or, for most index pages, of the body taken apart ([`columns`]):
+//! A stream is a Zstandard frame of the body; or, for most index pages, of the body split by columns ([`columns`]):
 //!
 //! ```text
 //! offset  bytes
-//!      0      1  1: taken apart (a frame begins with 0x28)
+//!      0      1  1: split by columns (a frame begins with 0x28)
 //!      1      1  flags: 1 the side is a frame, 2 the text is as it is
 //!      2      2  window around a record's origin: bytes before, bytes after
 //!      4      2  records
@@ -15,11 +15,11 @@
 //! ```
 //!
 //! Level 1 of the library spends most of its time looking for repetitions. In pages of numbers, keys and random text
-//! there are few worth having: nearly all is won by the entropy coder. Pages of text are another matter. So at level 1
-//! pages are encoded in one of several *strategies*, and which one suits is found out by trying: now and then a page is
-//! encoded in all of them, and the pages of the same index are encoded in the quickest one that needs no more blocks
-//! than the smallest, or loses next to nothing. A page that needs more blocks than were to be expected is encoded once
-//! more, in the strategy that was the smallest.
+//! few are useful: nearly all savings come from the entropy coder. Pages of text are different. So at level 1
+//! pages are encoded in one of several *strategies*, chosen by trials: from time to time a page is encoded in all of
+//! them, and the pages of the same index are encoded in the quickest one that needs no more blocks than the smallest,
+//! or loses almost nothing. A page that needs more blocks than expected is encoded once more, in the strategy that was
+//! the smallest.
 //!
 //! ```text
 //!            by columns    search
@@ -51,7 +51,7 @@ pub(super) const DESCRIPTION: Description = Description {
     algorithm: Algorithm::ZSTD,
     name: "zstd",
     levels: (1, 22),
-    // Levels above cost much and win little on pages.
+    // Higher levels cost much and save little on pages.
     usual_level: 1,
     // As seen on pages of rows, text and JSON. On rows of digits, levels 2 to 9 even lose.
     reach_percent: |level| match level {
@@ -79,13 +79,13 @@ const STRATEGIES: usize = 5;
 /// bytes that it does not take.
 const STEPS: [u32; THOROUGH] = [1 << 17, 8, 2];
 
-/// Kinds of pages that are told apart, by their index. What is known of a kind takes little memory.
+/// Kinds of pages that are distinguished, by their index. The statistics of a kind take little memory.
 const KINDS: usize = 4096;
 
-/// Kinds that have a table of literals at a time: tens of kilobytes each. A kind without one makes it anew.
+/// Kinds that have a table of literals at a time: tens of kilobytes each. A kind without one builds it again.
 const TABLES: usize = 128;
 
-/// Where the number of its index stands in the body of an index page.
+/// The offset of the index id in the body of an index page.
 const INDEX_ID: std::ops::Range<usize> = 28..36;
 
 /// Pages of a kind between two trials.
@@ -106,11 +106,11 @@ const SIDE_IS_FRAME: u8 = 1;
 const TEXT_IS_PLAIN: u8 = 2;
 const HEAD_BYTES: usize = 14;
 
-/// What has been found out about the pages of an index.
+/// The results of trials on the pages of an index.
 struct Kind {
     id: u64,
     strategy: usize,
-    /// What is tried when that one needs too many blocks.
+    /// The strategy to try when that one needs too many blocks.
     smallest: usize,
     /// How many it should need.
     blocks: usize,
@@ -186,7 +186,7 @@ impl Zstd {
         let blocks = |bytes: usize| (super::BODY + bytes).div_ceil(block_bytes);
         self.since_trial += 1;
         let known = self.places.get(&id).copied();
-        // Trials are dear: where there are more indexes than places, most pages go without.
+        // Trials are expensive: if there are more indexes than places, most pages have none.
         let trial_is_due = self.since_trial >= BETWEEN_TRIALS;
         let at = match known {
             Some(at) if self.kinds[at].left > 0 || !trial_is_due => at,
@@ -207,7 +207,7 @@ impl Zstd {
         }
         let second = self.encode(smallest, at, body, out);
         if bytes.is_none() && second.is_none() {
-            // Nothing that could be taken apart.
+            // Cannot be split.
             return self.encode_frame(THOROUGH, body, out);
         }
         let second_needed = second.map_or(usize::MAX, blocks);
@@ -261,7 +261,7 @@ impl Zstd {
             bytes[strategy] = self.encode(strategy, at, body, out);
         }
         let size = |strategy: usize| bytes[strategy].unwrap_or(usize::MAX);
-        // Of equals the quicker one.
+        // Of equal ones the quicker.
         let smallest = (0..STRATEGIES).min_by_key(|&strategy| size(strategy)).unwrap_or(THOROUGH);
         let least = size(smallest);
         let is_good = |bytes: usize| blocks(bytes) <= blocks(least) || bytes <= least.saturating_add(least / LOSS);
@@ -285,7 +285,7 @@ impl Zstd {
         }
     }
 
-    /// Decodes a body that was taken apart.
+    /// Decodes a body that was split.
     fn decompress_apart(&mut self, stream: &[u8], body: &mut [u8]) -> Option<()> {
         let Zstd { columns, decompressor, .. } = self;
         let decompressor = decompressor.as_mut()?;

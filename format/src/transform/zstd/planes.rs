@@ -26,7 +26,7 @@
 //!
 //! Invariants:
 //!
-//! * What is read is what was written; and what is read from other bytes is something, or `None`.
+//! * Reading returns what was written; from any other bytes it returns some value, or `None`.
 
 const FROM_BEFORE: u8 = 0x80;
 const HAS_EXCEPTIONS: u8 = 0x40;
@@ -44,7 +44,7 @@ struct Plan {
     bytes: usize,
 }
 
-/// The cheapest plan. `rests` is room for as many bytes.
+/// The cheapest plan. `rests` is working space for as many bytes.
 fn plan(column: &[u8], rests: &mut Vec<u8>) -> Plan {
     let n = column.len();
     let mut best = Plan { from_before: false, base: 0, width: AS_IT_IS, exceptions: 0, bytes: 1 + n };
@@ -119,7 +119,7 @@ pub(super) fn plane_bytes(column: &[u8], rests: &mut Vec<u8>) -> usize {
     plan(column, rests).bytes
 }
 
-/// Appends a plane. `rests` is room for as many bytes.
+/// Appends a plane. `rests` is working space for as many bytes.
 pub(super) fn append_plane(column: &[u8], rests: &mut Vec<u8>, side: &mut Vec<u8>) {
     let plan = plan(column, rests);
     if plan.width == AS_IT_IS {
