@@ -344,7 +344,7 @@ impl Client {
 impl Drop for Client {
     fn drop(&mut self) {
         self.sequence = 0;
-        let _ = self.write_packet(&[COM_QUIT]); // The server may be dead already; then there is nobody to tell.
+        let _ = self.write_packet(&[COM_QUIT]); // The server may be dead already; then it is not needed.
     }
 }
 

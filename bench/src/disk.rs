@@ -2,8 +2,7 @@
 //!
 //! The same pages in the same random order, O_DIRECT, one thread, without a database:
 //! a basis for judging published claims on hole punching and untorn writes (`docs/benchmarks.md`)
-//! for any
-//! directory. Times are of the calls and of one fdatasync at the end.
+//! in any directory. Times are of the calls and of one fdatasync at the end.
 //!
 //! Not here: a server. `bench load --arms punch,torn` measures the same with one.
 

@@ -222,7 +222,7 @@ impl Read for Column {
 impl Drop for Client {
     fn drop(&mut self) {
         self.sequence = 0;
-        // The server may be gone; then there is nobody to tell.
+        // The server may be gone; then the command is not needed.
         let _ = self.write(&[COM_QUIT]);
     }
 }
