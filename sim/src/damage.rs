@@ -167,7 +167,8 @@ impl Run {
         Some(Damage { what, kind: "lost file", may_lose: false, path: Some(path) })
     }
 
-    /// The doublewrite file of an earlier life comes back: its copies are older than the pages, and it lacks the newest.
+    /// The doublewrite file of an earlier life comes back: its copies are older than the pages, and it lacks the
+    /// newest.
     fn old_doublewrite(&mut self, disk: &SimDisk) -> Option<Damage> {
         let path = format!("#ib_{}_0.dblwr", self.config.page_bytes);
         let copied = self.earlier.as_ref().is_some_and(|earlier| disk.copy_file(earlier, &path));

@@ -25,7 +25,8 @@ pub struct ModelTable {
     pub has_body_index: bool,
 }
 
-/// All tables by name, and the transactions that are prepared: by their XID, with what they would change; and the family.
+/// All tables by name, and the transactions that are prepared: by their XID, with what they would change; and the
+/// family.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Model {
     pub tables: BTreeMap<String, Arc<ModelTable>>,

@@ -1,5 +1,5 @@
-//! Backups, end to end on simulated disks: taken while rows change, of closed and of crashed directories, restored to other
-//! block sizes, and damaged.
+//! Backups, end to end on simulated disks: taken while rows change, of closed and of crashed directories, restored to
+//! other block sizes, and damaged.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -152,7 +152,8 @@ fn a_point_update_allocates_nothing() {
     for id in 0..2000 {
         world.update(id, b'b', &mut row);
     }
-    // Shared lists (history, locks, the log's buffer) may grow now and then; what each update would allocate shows in all.
+    // Shared lists (history, locks, the log's buffer) may grow now and then; what each update would allocate shows in
+    // all.
     let mut free = 0;
     let mut last = String::new();
     for id in 2000..2100 {

@@ -359,7 +359,8 @@ fn a_crash_keeps_what_was_committed() {
     assert_clean(&engine);
 }
 
-/// Runs DDL with a crash at each change of the disk in turn: afterwards it has happened or not, and nothing is left over.
+/// Runs DDL with a crash at each change of the disk in turn: afterwards it has happened or not, and nothing is left
+/// over.
 #[test]
 fn ddl_is_all_or_nothing_wherever_it_crashes() {
     type Step = fn(&Arc<Engine>) -> storage::Result<()>;

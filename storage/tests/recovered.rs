@@ -211,7 +211,8 @@ fn a_prepared_transaction_waits_over_crashes_with_its_rows_locked() {
     }
 }
 
-/// At every change of the disk in turn: the branch is prepared or gone, committed or still prepared, gone or still prepared.
+/// At every change of the disk in turn: the branch is prepared or gone, committed or still prepared, gone or still
+/// prepared.
 #[test]
 fn a_crash_leaves_a_branch_in_one_of_two_states() {
     #[derive(Clone, Copy, Debug)]

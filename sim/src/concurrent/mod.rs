@@ -9,8 +9,8 @@
 //!
 //! Invariants, checked while it runs:
 //!
-//! * A consistent read in REPEATABLE READ sees what was committed at the transaction's first one, with its own changes; in
-//!   READ COMMITTED, what was committed when the statement began.
+//! * A consistent read in REPEATABLE READ sees what was committed at the transaction's first one, with its own changes;
+//!   in READ COMMITTED, what was committed when the statement began.
 //! * A locking read sees what is committed, with its own changes. In REPEATABLE READ and SERIALIZABLE every such read,
 //!   of rows and of ranges, is still true when the transaction commits: no phantoms. So SERIALIZABLE transactions
 //!   behave as if they had run one after the other, in the order of their commits.

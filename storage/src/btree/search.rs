@@ -98,9 +98,9 @@ impl Tree {
 
     /// Finds the leaf and the place in it, under a shared latch.
     ///
-    /// The place is that of [`index::search`]. By `GreaterOrEqual` and `Greater` it may be the supremum: then the record,
-    /// if there is one, is the first of the next leaf. By `Less` and `LessOrEqual` it may be the infimum: with a whole key
-    /// that only happens where the record, if there is one, is on the leaf before.
+    /// The place is that of [`index::search`]. By `GreaterOrEqual` and `Greater` it may be the supremum: then the
+    /// record, if there is one, is the first of the next leaf. By `Less` and `LessOrEqual` it may be the infimum: with
+    /// a whole key that only happens where the record, if there is one, is on the leaf before.
     #[inline]
     pub fn find<'s>(&self, store: &'s Store, key: &Tuple<'_>, mode: SearchMode) -> Result<(SharedGuard<'s>, Position)> {
         let above = node_mode(mode);
@@ -182,8 +182,8 @@ impl Tree {
         self.place(mtr, leaf, key)
     }
 
-    /// [`Tree::latch_leaf`] of a key that was found a moment ago: if its page has not changed since, there is nothing to
-    /// search.
+    /// [`Tree::latch_leaf`] of a key that was found a moment ago: if its page has not changed since, there is nothing
+    /// to search.
     #[inline]
     pub fn latch_leaf_at<'t>(&'t self, mtr: &mut Mtr<'_>, at: RowPlace, key: &Tuple<'_>) -> Result<Place<'t>> {
         let hint = FrameHint { frame: at.frame, clock: at.clock };

@@ -1,7 +1,8 @@
 //! Descriptions of tables, columns and indexes as bytes: the values in the rows of the system tables.
 //!
 //! Numbers are big-endian; a text is its length (4 bytes) and its UTF-8 bytes; a list is its length (4 bytes) and its
-//! members; an option is a byte (0, 1) and, if 1, its value. Every value begins with a version byte, so that a later server can add fields.
+//! members; an option is a byte (0, 1) and, if 1, its value. Every value begins with a version byte, so that a later
+//! server can add fields.
 
 use format::collation::CollationId;
 use format::transform::Algorithm;

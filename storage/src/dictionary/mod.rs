@@ -7,8 +7,8 @@
 //!         --- files, made safe by the DDL log                        (see ddl_log)
 //! ```
 //!
-//! A DDL statement locks its names, changes rows and files inside one [`Ddl`], commits, and only then changes the cache.
-//! A statement that still holds an older `Arc<Table>` finds it stale when it locks it.
+//! A DDL statement locks its names, changes rows and files inside one [`Ddl`], commits, and only then changes the
+//! cache. A statement that still holds an older `Arc<Table>` finds it stale when it locks it.
 //!
 //! Invariants:
 //!

@@ -8,8 +8,8 @@
 //! Either is one [`Ddl`] for the whole statement: columns, indexes, foreign keys (of this table and of those that refer
 //! to it), options, the table's name, and the next AUTO_INCREMENT value.
 //!
-//! An index of the new definition is one that the table has, if it has the same name (but for `renamed_indexes`) and the
-//! same parts; otherwise it is built.
+//! An index of the new definition is one that the table has, if it has the same name (but for `renamed_indexes`) and
+//! the same parts; otherwise it is built.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

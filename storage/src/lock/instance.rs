@@ -1,5 +1,5 @@
-//! The instance's backup lock: while a backup holds it, no DDL statement changes files or descriptions (LOCK INSTANCE FOR
-//! BACKUP). Rows may change all the time.
+//! The instance's backup lock: while a backup holds it, no DDL statement changes files or descriptions (LOCK INSTANCE
+//! FOR BACKUP). Rows may change all the time.
 //!
 //! ```text
 //!                 held by backups   held by DDL statements

@@ -127,8 +127,8 @@ impl Latched<'_> {
         Ok(())
     }
 
-    /// Adds a holder to the lock, which exists. True if its owner held nothing of it before. `forced`: it may exceed the
-    /// limit.
+    /// Adds a holder to the lock, which exists. True if its owner held nothing of it before. `forced`: it may exceed
+    /// the limit.
     pub fn add(&mut self, holder: Holder, forced: bool) -> Result<bool> {
         if self.shard.more_holders.is_multiple_of(HOLDER_STEP) && !forced {
             let more = HOLDER_STEP * HOLDER_BYTES;

@@ -163,7 +163,8 @@ fn check_entries(ctx: &Context<'_>, table: &Table, faults: &mut Vec<TreeFault>) 
     Ok(())
 }
 
-/// Whether stored bytes can be a value of a type: columns of a description that was not made for these rows mostly cannot.
+/// Whether stored bytes can be a value of a type: columns of a description that was not made for these rows mostly
+/// cannot.
 fn fits(ty: &ColumnType, bytes: &[u8]) -> bool {
     let number = || bytes.iter().fold(0_u64, |number, byte| number << 8 | u64::from(*byte));
     match ty {

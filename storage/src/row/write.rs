@@ -1,5 +1,5 @@
-//! What inserts, updates and deletes of rows have in common: the undo record of a change, the system fields of a record,
-//! and the pages of long values.
+//! What inserts, updates and deletes of rows have in common: the undo record of a change, the system fields of a
+//! record, and the pages of long values.
 
 use format::ids::{RollPtr, UndoNo};
 use format::page::blob::{REFERENCE_BYTES, Reference};

@@ -22,8 +22,9 @@
 //! reads waits for the flush in SERIALIZABLE and snapshot isolation ([`Registry::newest_commit`]); at lower levels it
 //! may report what a crash undoes, as in InnoDB.
 //!
-//! Ids and commit numbers come from one counter. Its persistent copy, on the transaction system page, is kept ahead by a
-//! margin, so that one write serves many transactions; after a crash some numbers are skipped. DB_ROW_ID does the same.
+//! Ids and commit numbers come from one counter. Its persistent copy, on the transaction system page, is kept ahead by
+//! a margin, so that one write serves many transactions; after a crash some numbers are skipped. DB_ROW_ID does the
+//! same.
 //!
 //! Invariants:
 //!

@@ -213,7 +213,8 @@ impl UndoSpace {
         Ok(())
     }
 
-    /// Overwrites bytes of an undo record, `at` counted from its beginning: a reference to a long value that is being freed.
+    /// Overwrites bytes of an undo record, `at` counted from its beginning: a reference to a long value that is being
+    /// freed.
     pub fn patch(&self, mtr: &mut Mtr<'_>, roll_ptr: RollPtr, at: usize, bytes: &[u8]) -> Result<()> {
         let segment = self.segment(roll_ptr.rollback_segment())?;
         let handle = mtr.latch_exclusive(PageId::new(segment.header.space, roll_ptr.page_no()))?;

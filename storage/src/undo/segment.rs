@@ -144,8 +144,8 @@ fn create_rollback_segment(mtr: &mut Mtr<'_>, space: SpaceId) -> Result<PageId> 
 }
 
 impl UndoSpace {
-    /// Makes the rollback segments of a new instance in the (new, initialised) tablespace `space`, and names them on the
-    /// transaction system page, which exists.
+    /// Makes the rollback segments of a new instance in the (new, initialised) tablespace `space`, and names them on
+    /// the transaction system page, which exists.
     pub fn create(store: &Store, space: SpaceId) -> Result<()> {
         for number in 0..page::TRX_SYS_RSEG_COUNT {
             let at = page::TRX_SYS_RSEGS + number * page::TRX_SYS_RSEG_BYTES;
@@ -499,7 +499,8 @@ impl LogOwner<'_> {
 
 const _: () = assert!(page::LOG_XID_FORMAT + Xid::BYTES == page::LOG_HEADER_XID_BYTES);
 
-/// Begins a log at the first free byte of a segment's first page, behind the log whose header is at `before` (0 if none).
+/// Begins a log at the first free byte of a segment's first page, behind the log whose header is at `before` (0 if
+/// none).
 fn begin_header<P: Phase>(mtr: &mut Mtr<'_, P>, first: PageHandle, before: u16, owner: &LogOwner<'_>) -> u16 {
     let header = page::free(mtr.page(first));
     let header_bytes = owner.header_bytes();

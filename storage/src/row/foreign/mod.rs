@@ -26,7 +26,8 @@
 //!
 //! Invariants:
 //!
-//! * Every read here is of the newest version, locked, at any isolation level; and gaps are locked at any, as in InnoDB.
+//! * Every read here is of the newest version, locked, at any isolation level; and gaps are locked at any, as in
+//!   InnoDB.
 //! * A cascade is part of the row operation that caused it: if it fails, the caller undoes all of it.
 //! * A cascade never updates a table that is being updated further up in it: that is refused, as InnoDB does.
 //! * Affected rows are those of the statement; rows changed by a cascade do not count.
