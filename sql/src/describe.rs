@@ -182,15 +182,12 @@ pub fn extra(column: &Column) -> String {
 pub fn column_key(table: &Table, ordinal: usize) -> &'static str {
     let mut key = "";
     for index in table.indexes.iter().filter(|index| !index.is_hidden()) {
-        if index.primary && index.parts.iter().any(|part| part.column == ordinal) {
+        // A unique key of NOT NULL columns stands in for a missing primary key.
+        if index.clustered && index.parts.iter().any(|part| part.column == ordinal) {
             return "PRI";
         }
         if index.parts.first().is_some_and(|part| part.column == ordinal) {
             if index.unique && index.parts.len() == 1 {
-                // A unique key of NOT NULL columns stands in for a missing primary key.
-                if index.clustered {
-                    return "PRI";
-                }
                 key = "UNI";
             } else if key.is_empty() {
                 key = "MUL";

@@ -371,7 +371,7 @@ pub fn update(environment: &Environment<'_>, plan: &UpdatePlan, outer_context: &
     updater.stored = std::mem::take(&mut environment.scratch.borrow_mut().stored);
     let mut changes = Changes::default();
     let level = Level::new(environment, &plan.select.subqueries);
-    let context = &EvalContext { subqueries: Some(&level), ..*outer_context };
+    let context = &EvalContext { subqueries: Some(&level), lists: Some(&level.lists), ..*outer_context };
     let zone = context.zone;
     let table = &plan.table;
     for_each_row(environment, &plan.select, context, plan.collect_first, &mut |row| {
@@ -392,7 +392,7 @@ pub fn delete(environment: &Environment<'_>, plan: &DeletePlan, outer_context: &
     let outer_context = &EvalContext { strict_change, ..*outer_context };
     let mut changes = Changes::default();
     let level = Level::new(environment, &plan.select.subqueries);
-    let context = &EvalContext { subqueries: Some(&level), ..*outer_context };
+    let context = &EvalContext { subqueries: Some(&level), lists: Some(&level.lists), ..*outer_context };
     let collect_first = !plan.select.subqueries.is_empty();
     for_each_row(environment, &plan.select, context, collect_first, &mut |row| {
         let deleted = environment.trx.borrow_mut().delete(&plan.table, row);

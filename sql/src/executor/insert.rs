@@ -71,7 +71,7 @@ fn insert_rows(
     let mode = assign_mode(outer_context, plan.ignore);
     let level = Level::new(environment, &plan.subqueries);
     let strict_change = mode == AssignMode::Strict;
-    let context = &EvalContext { subqueries: Some(&level), strict_change, ..*outer_context };
+    let context = &EvalContext { subqueries: Some(&level), lists: Some(&level.lists), strict_change, ..*outer_context };
     let mut inserter = Inserter {
         environment,
         plan,
@@ -87,6 +87,7 @@ fn insert_rows(
         wishes: false,
         scratch: Stored::default(),
         old: Row::new(),
+        source: Vec::new(),
     };
     for (at, column) in plan.columns.iter().enumerate() {
         inserter.given[*column] = Some(at);
@@ -115,6 +116,8 @@ fn insert_rows(
             let types: Vec<TypeInfo> = query.columns().iter().map(|column| column.ty).collect();
             for row in &rows {
                 inserter.to_come = 1;
+                inserter.source.clear();
+                inserter.source.extend_from_slice(&row[plan.columns.len()..]);
                 inserter.begin_row();
                 inserter.values.clear();
                 for ((value, ty), &column) in row.iter().zip(&types).zip(&plan.columns) {
@@ -150,6 +153,8 @@ struct Inserter<'a> {
     scratch: Stored,
     /// The row that holds a unique key already.
     old: Row,
+    /// What ON DUPLICATE KEY UPDATE reads of the tables of INSERT ... SELECT.
+    source: Vec<Value>,
 }
 
 /// Values given so far as fields, for `VALUES (1, a + 1)`.
@@ -176,17 +181,21 @@ impl Fields for GivenRow<'_> {
     }
 }
 
-/// The row that is there, and behind it the one that was to be inserted.
+/// The row that is there, behind it the one that was to be inserted, and columns of the query that it came from.
 struct ConflictRow<'r> {
     table: &'r Table,
     old: &'r Row,
     new: &'r Stored,
+    source: &'r [Value],
     zone: format::value::ZoneOffset,
 }
 
 impl Fields for ConflictRow<'_> {
     fn field(&self, slot: usize) -> Datum<'_> {
         let width = self.table.columns.len();
+        if let Some(at) = slot.checked_sub(2 * width) {
+            return self.source.get(at).map_or(Datum::Null, Datum::from);
+        }
         let column = slot % width;
         let stored = if slot < width { self.old.get(column) } else { self.new.get(column) };
         match stored {
@@ -281,6 +290,10 @@ impl<'a> Inserter<'a> {
                 self.row.parts[column] = Some((from, self.row.bytes.len() as u32));
             } else {
                 explicit = given;
+                // Values taken before that are not above it are passed over.
+                while self.reserved.1 > 0 && self.reserved.0 <= explicit {
+                    self.take_reserved();
+                }
             }
         }
         let inserted = self.store()?;
@@ -309,9 +322,13 @@ impl<'a> Inserter<'a> {
             let first = engine.reserve_auto_increment(&self.plan.table, count, offset, step).or_sql()?;
             self.reserved = (first, count);
         }
+        Ok(self.take_reserved())
+    }
+
+    fn take_reserved(&mut self) -> u64 {
         let id = self.reserved.0;
         self.reserved = (id.saturating_add(self.series.step.max(1)), self.reserved.1 - 1);
-        Ok(id)
+        id
     }
 
     /// Inserts the row into storage, and handles duplicates. False: another row is kept instead.
@@ -358,6 +375,10 @@ impl<'a> Inserter<'a> {
             }
             if plan.replace {
                 self.fetch_existing(index)?;
+                if self.replaces_itself(index) {
+                    self.changes.changed += 1;
+                    return Ok(true);
+                }
                 self.environment.trx.borrow_mut().delete(table, &self.old).or_sql()?;
                 self.changes.deleted += 1;
                 self.changes.duplicates += 1;
@@ -370,6 +391,16 @@ impl<'a> Inserter<'a> {
             }
             return Err(duplicate());
         }
+    }
+
+    /// Whether REPLACE has nothing to do: the row is there as it is. MySQL sees that only by the last unique key, and where
+    /// no foreign key makes the removal of a row something that others notice.
+    fn replaces_itself(&self, index: usize) -> bool {
+        let table = &self.plan.table;
+        let is_last = !table.indexes[index + 1..].iter().any(|index| index.unique);
+        is_last
+            && (0..table.columns.len()).all(|column| self.old.get(column) == self.row.get(column))
+            && !self.environment.instance.engine.is_referenced(&table.database, &table.name)
     }
 
     /// Reads and locks the row that has the key.
@@ -408,10 +439,10 @@ impl<'a> Inserter<'a> {
         let touched: Vec<usize> =
             (0..table.columns.len()).filter(|at| table.columns[*at].on_update_now && !assigned(*at)).collect();
         let mut updater = Updater::new(table, &plan.on_duplicate, &touched, &plan.defaults, self.mode, plan.ignore);
-        let (new, zone) = (&self.row, self.context.zone);
+        let (new, source, zone) = (&self.row, &self.source, self.context.zone);
         let number = self.changes.found;
         let changed = updater.update(self.environment, self.context, &self.old, number, &mut |old, evaluate| {
-            evaluate(&ConflictRow { table, old, new, zone })
+            evaluate(&ConflictRow { table, old, new, source, zone })
         })?;
         // Affected rows count an update as two, and one that changes nothing as none.
         if changed {

@@ -36,6 +36,7 @@ use self::change::Stored;
 use self::memory::{Account, Memory, row_bytes};
 use self::sort::StoredSorter;
 use crate::error::{Error, Result};
+use crate::expression::lists::Lists;
 use crate::expression::{EvalContext, Fields, Subqueries};
 use crate::information_schema::Facts;
 use crate::instance::Instance;
@@ -108,6 +109,7 @@ pub struct Level<'a> {
     pub subqueries: &'a [SubqueryPlan],
     results: RefCell<Vec<Option<Rows>>>,
     account: RefCell<Account<'a>>,
+    pub lists: Lists,
 }
 
 /// Rows in memory.
@@ -116,7 +118,7 @@ pub type Rows = Rc<Vec<Vec<Value>>>;
 impl<'a> Level<'a> {
     pub fn new(environment: &'a Environment<'a>, subqueries: &'a [SubqueryPlan]) -> Level<'a> {
         let account = RefCell::new(environment.memory.account());
-        Level { environment, subqueries, results: RefCell::new(Vec::new()), account }
+        Level { environment, subqueries, results: RefCell::new(Vec::new()), account, lists: Lists::default() }
     }
 
     /// Runs a subquery, calling `visit` for its rows.

@@ -246,7 +246,7 @@ fn run_select(
     visit: &mut dyn FnMut(&[Value]) -> Result<bool>,
 ) -> Result<()> {
     let level = Level::new(environment, &plan.subqueries);
-    let context = &EvalContext { subqueries: Some(&level), ..*outer_context };
+    let context = &EvalContext { subqueries: Some(&level), lists: Some(&level.lists), ..*outer_context };
     let (offset, left) = limits(plan.limit.as_ref(), context)?;
     if left == 0 && !plan.calc_found_rows {
         environment.found_rows.set(0);
@@ -351,7 +351,7 @@ pub fn run_stored(
     visit: &mut dyn FnMut(&Row),
 ) -> Result<()> {
     let level = Level::new(environment, &plan.subqueries);
-    let context = &EvalContext { subqueries: Some(&level), ..*outer_context };
+    let context = &EvalContext { subqueries: Some(&level), lists: Some(&level.lists), ..*outer_context };
     let (mut offset, mut left) = limits(plan.limit.as_ref(), context)?;
     let mut found = 0;
     let Some(Step::Table(step)) = plan.steps.first() else { unreachable!("one table") };

@@ -11,6 +11,7 @@ use std::time::Duration;
 use format::collation::CollationId;
 use format::value::{Value, ZoneOffset};
 
+use super::lists::Lists;
 use super::{Datum, Memory};
 use crate::error::{Error, Level, Result, Warning};
 use crate::parser::ast::VariableScope;
@@ -108,6 +109,8 @@ pub struct EvalContext<'a> {
     pub parameters: &'a [Value],
     pub session: &'a dyn SessionState,
     pub subqueries: Option<&'a dyn Subqueries>,
+    /// The long lists of IN that this execution has met.
+    pub lists: Option<&'a Lists>,
     pub warnings: &'a Warnings,
     pub mode: SqlMode,
     /// The statement changes rows in strict mode without IGNORE: what would be a warning (a truncated number, a
@@ -132,6 +135,7 @@ impl<'a> EvalContext<'a> {
             parameters: &[],
             session,
             subqueries: None,
+            lists: None,
             warnings,
             mode: SqlMode::DEFAULT,
             strict_change: false,

@@ -88,6 +88,12 @@ impl Expr {
                 if value.is_null() {
                     return Ok(None);
                 }
+                if let Some(lists) = context.lists
+                    && let Some(set) = lists.list(list, |(how, item)| std::iter::once((*how, item)), context)?
+                    && let Some(found) = set.contains(std::slice::from_ref(&value))
+                {
+                    return Ok(if found { Some(!*negated) } else { set.open.is_empty().then_some(*negated) });
+                }
                 let _held = context.session.memory().hold(&value)?;
                 let mut unknown = false;
                 for (how, item) in list {
@@ -419,7 +425,18 @@ fn in_rows(
     let mut held = Vec::new();
     let left = values_of(left.iter(), context, row, &mut held)?;
     let mut unknown = false;
-    for item in list {
+    let set = match context.lists {
+        Some(lists) => lists.list(list, |item| item.iter().map(|(how, expr)| (*how, expr)), context)?,
+        None => None,
+    };
+    // Of a set that does not have the row, only items with a NULL can leave the answer open.
+    let open = match set.as_ref().and_then(|set| Some((set.contains(&left)?, set))) {
+        Some((true, _)) => return Ok(Some(!negated)),
+        Some((false, set)) => Some(&set.open),
+        None => None,
+    };
+    let count = open.map_or(list.len(), Vec::len);
+    for item in (0..count).map(|at| &list[open.map_or(at, |open| open[at])]) {
         let mut held = Vec::new();
         let values = values_of(item.iter().map(|(_, expr)| expr), context, row, &mut held)?;
         match rows_equal(&left, values.into_iter(), item.iter().map(|(how, _)| *how), context)? {

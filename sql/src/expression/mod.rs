@@ -24,6 +24,7 @@
 //! | [`arithmetic`] | + - * / DIV MOD and bits; ranges and scales |
 //! | [`temporal`] | strings to dates and back; intervals; the session's clock |
 //! | [`pattern`] | LIKE and REGEXP |
+//! | [`lists`] | long lists of IN as sets |
 //! | [`functions`] | the functions by name |
 //! | [`typing`] | the type of a sum, of an IF, of an aggregate |
 //! | [`eval`] | a node's value |
@@ -55,6 +56,7 @@ pub mod datum;
 mod display;
 pub mod eval;
 pub mod functions;
+pub mod lists;
 pub mod memory;
 pub mod pattern;
 pub mod temporal;

@@ -153,6 +153,12 @@ fn merged(a: &TypeInfo, b: &TypeInfo, connection: CollationId, operation: &str) 
         (false, true) => (b.collation, b.coercibility),
         (false, false) => (connection, Coercibility::Literal),
     };
+    // Text that becomes bytes: as many as its characters may take.
+    let bytes = |ty: &TypeInfo| match ty.is_string() {
+        true => ty.length.saturating_mul(ty.charset().bytes_max() as u32),
+        false => ty.length,
+    };
+    let length = if id == CollationId::BINARY { bytes(a).max(bytes(b)) } else { length };
     let mut ty = TypeInfo::string(length, id, coercibility);
     if a.kind == Kind::Text || b.kind == Kind::Text {
         ty.kind = Kind::Text;

@@ -12,6 +12,8 @@
 //!         2n ..       the columns of INSERT ... SELECT's query
 //! ```
 
+use std::borrow::Cow;
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use format::value::{ColumnType, Value};
@@ -22,7 +24,7 @@ use super::scope::Level;
 use super::{LimitPlan, PlanContext, QueryPlan, SelectPlan, Step, SubqueryPlan, join, select};
 use crate::catalog::database_of;
 use crate::error::{Error, Result};
-use crate::expression::Expr;
+use crate::expression::{Expr, Scope, Subquery};
 use crate::parser::ast::{self, InsertSource, TableRef};
 use crate::types::TypeInfo;
 
@@ -177,6 +179,9 @@ pub fn plan_insert(context: &PlanContext<'_>, insert: &ast::Insert) -> Result<In
     let level = level;
     let width = table.columns.len();
 
+    // The columns of INSERT ... SELECT's query that ON DUPLICATE KEY UPDATE reads.
+    let source_names = RefCell::default();
+    let mut source_types = Vec::new();
     let source = match &insert.source {
         InsertSource::Values(rows) => {
             let scope = Clause::new(&level, "field list");
@@ -198,17 +203,24 @@ pub fn plan_insert(context: &PlanContext<'_>, insert: &ast::Insert) -> Result<In
             InsertRows::Values(bound)
         }
         InsertSource::Query(query) => {
-            let (plan, _) = select::plan_query(context, query, None, context.plain_reads)?;
-            if plan.columns().len() != columns.len() {
+            let names = source_columns(context, &insert.table, query, &insert.on_duplicate)?;
+            let plan = select::plan_query(context, &with_columns(query, &names), None, context.plain_reads)?.0;
+            if plan.columns().len() != columns.len() + names.len() {
                 return Err(Error::value_count(1));
             }
+            if !names.is_empty() && !matches!(&plan, QueryPlan::Select(select) if select.group.is_none()) {
+                return Err(Error::unknown_column(&super::scope::display(&names[0]), "field list"));
+            }
+            source_types.extend(plan.columns()[columns.len()..].iter().map(|column| column.ty));
+            source_names.replace(names);
             InsertRows::Query(plan)
         }
     };
 
     let mut on_duplicate = Vec::new();
     for (name, value) in &insert.on_duplicate {
-        let scope = Clause { values_base: Some(width), ..Clause::new(&level, "field list") };
+        let target = Clause { values_base: Some(width), ..Clause::new(&level, "field list") };
+        let scope = DuplicateScope { target, base: 2 * width, names: &source_names, types: Some(&source_types) };
         let slot = level
             .find(name, &level.all, "field list")?
             .ok_or_else(|| Error::unknown_column(&super::scope::display(name), "field list"))?;
@@ -229,6 +241,88 @@ pub fn plan_insert(context: &PlanContext<'_>, insert: &ast::Insert) -> Result<In
         subqueries: level.subqueries.take(),
         defaults,
     })
+}
+
+/// What ON DUPLICATE KEY UPDATE sees: the table, and behind it the tables of INSERT ... SELECT's query.
+struct DuplicateScope<'a> {
+    target: Clause<'a>,
+    base: usize,
+    names: &'a RefCell<Vec<ast::ColumnName>>,
+    /// The types of the columns called so. None: the names are only collected.
+    types: Option<&'a [TypeInfo]>,
+}
+
+impl Scope for DuplicateScope<'_> {
+    fn column(&self, name: &ast::ColumnName) -> Result<Expr> {
+        let error = match self.target.column(name) {
+            Err(error) if error.code == 1054 => error,
+            other => return other,
+        };
+        let mut names = self.names.borrow_mut();
+        let known = names.iter().position(|known| known == name);
+        let at = match (known, self.types) {
+            (Some(at), _) => at,
+            (None, Some(_)) => return Err(error),
+            (None, None) => {
+                names.push(name.clone());
+                names.len() - 1
+            }
+        };
+        let ty = self.types.and_then(|types| types.get(at)).copied().unwrap_or(TypeInfo::NULL);
+        Ok(Expr::slot(self.base + at, ty.nullable(true)))
+    }
+
+    fn subquery(&self, query: &ast::Query) -> Result<Subquery> {
+        self.target.subquery(query)
+    }
+
+    fn default_of(&self, name: &ast::ColumnName) -> Result<Expr> {
+        self.target.default_of(name)
+    }
+
+    fn values_of(&self, name: &ast::ColumnName) -> Result<Expr> {
+        self.target.values_of(name)
+    }
+}
+
+/// The columns of the query's tables that ON DUPLICATE KEY UPDATE names. They are only in sight if the query is one
+/// SELECT without DISTINCT and groups.
+fn source_columns(
+    context: &PlanContext<'_>,
+    table: &ast::TableName,
+    query: &ast::Query,
+    assignments: &[(ast::ColumnName, ast::Expr)],
+) -> Result<Vec<ast::ColumnName>> {
+    match &query.body {
+        ast::Body::Select(select) if !select.distinct && select.group_by.is_empty() => {}
+        _ => return Ok(Vec::new()),
+    }
+    // A level of its own: what is bound here is only looked at for its names.
+    let mut trial = Level::new(context, None, ReadMode::Consistent);
+    trial.add_table(table, None, Vec::new())?;
+    let width = trial.slots.len();
+    let names = RefCell::default();
+    for (_, value) in assignments.iter().filter(|(_, value)| !matches!(value, ast::Expr::Default)) {
+        let target = Clause { values_base: Some(width), ..Clause::new(&trial, "field list") };
+        let scope = DuplicateScope { target, base: 2 * width, names: &names, types: None };
+        context.binder(&scope).bind(value)?;
+    }
+    Ok(names.into_inner())
+}
+
+/// The query with some columns of its tables behind those that it selects.
+fn with_columns<'q>(query: &'q ast::Query, names: &[ast::ColumnName]) -> Cow<'q, ast::Query> {
+    let mut query = Cow::Borrowed(query);
+    if !names.is_empty()
+        && let ast::Body::Select(select) = &mut query.to_mut().body
+    {
+        select.items.extend(names.iter().map(|name| ast::SelectItem::Expr {
+            expr: ast::Expr::Column(name.clone()),
+            alias: None,
+            text: name.name.clone(),
+        }));
+    }
+    query
 }
 
 /// The query that finds the rows of an UPDATE or DELETE.

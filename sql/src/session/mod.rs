@@ -393,6 +393,7 @@ impl Session {
             parameters,
             session: view,
             subqueries: None,
+            lists: None,
             warnings: &self.warnings,
             mode: settings.sql_mode,
             strict_change: false,

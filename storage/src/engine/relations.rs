@@ -80,6 +80,11 @@ fn index_name(table: &schema::Table, columns: &[Box<str>]) -> Box<str> {
 }
 
 impl Engine {
+    /// Whether some table has a foreign key that refers to one of this name.
+    pub fn is_referenced(&self, database: &str, name: &str) -> bool {
+        !self.inner.dictionary.children_of(database, name).is_empty()
+    }
+
     /// Names of tables that must not change while a table gets this description, beside its own: parents that it has
     /// not referred to so far, and children whose descriptions name its columns.
     pub(super) fn relatives(&self, definition: &TableDefinition, old: Option<&schema::Table>) -> Vec<dictionary::Name> {

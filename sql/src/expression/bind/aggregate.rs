@@ -47,6 +47,12 @@ impl Binder<'_> {
             };
             order_by.push((expr, item.descending));
         }
+        // Sorted and distinct bits are numbers, others are bytes.
+        if aggregate.function == AggregateFunction::GroupConcat && (aggregate.distinct || !order_by.is_empty()) {
+            for arg in args.iter_mut().filter(|arg| arg.ty.kind == Kind::Bit) {
+                arg.ty = TypeInfo::bigint_unsigned(20).nullable(arg.ty.nullable);
+            }
+        }
         let mut separator = aggregate.separator.clone().unwrap_or_else(|| b",".to_vec());
         let ty = if aggregate.function == AggregateFunction::GroupConcat {
             let (id, coercibility) = agree(&mut args, self.connection, "group_concat")?;

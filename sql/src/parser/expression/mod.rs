@@ -53,7 +53,9 @@ impl Parser<'_> {
 
     /// OR, XOR, AND and NOT, from the given rank on.
     fn logical(&mut self, lowest: u8) -> Result<Expr> {
-        let mut left = if self.is_word("NOT") {
+        // With HIGH_NOT_PRECEDENCE it binds like `!`.
+        let is_low = !self.mode.has(SqlMode::HIGH_NOT_PRECEDENCE);
+        let mut left = if is_low && self.is_word("NOT") {
             self.advance();
             // NOT binds looser than a comparison and tighter than AND.
             let operand = self.nested(|parser| parser.logical(AND + 1))?;

@@ -1,0 +1,147 @@
+//! Long lists of IN, found by hash.
+//!
+//! A list whose items are the same for every row (literals, parameters) is made a set of keys when it is searched for the
+//! second time in one execution; items compare by [`group_key`], as in GROUP BY. A list is left to be searched one by one
+//! if its items do not all compare with each other as they compare with the value: integers with integers, or strings by
+//! one collation. Items that are NULL are never found, but leave the answer open.
+//!
+//! ```text
+//! (a, b) IN ((1, 'x'), (2, NULL), (3, 'z'))     keys {(1, 'x'), (3, 'z')}, open [1]
+//! ```
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::{Comparison, Datum, EvalContext, Expr, NoFields, group_key};
+use crate::error::Result;
+
+/// Shorter lists are searched as fast one by one.
+const ITEMS_MIN: usize = 16;
+
+/// The lists of one execution, by the place of their first item.
+#[derive(Default)]
+pub struct Lists {
+    known: RefCell<FxHashMap<usize, Option<Option<Rc<List>>>>>,
+}
+
+/// As what the values of a column compare.
+#[derive(Clone, Copy, PartialEq)]
+enum Family {
+    Integer,
+    Text(format::collation::CollationId),
+}
+
+/// A list as a set.
+pub struct List {
+    families: Vec<Family>,
+    keys: FxHashSet<Box<[u8]>>,
+    /// The items with a NULL in them.
+    pub open: Vec<usize>,
+}
+
+/// The family of a value that is compared by a rule; None: it is neither, or compares as something else.
+fn family(how: Comparison, value: &Datum<'_>) -> Option<Family> {
+    match (how, value) {
+        (Comparison::Integer | Comparison::ByValue(_), Datum::Int(_) | Datum::UInt(_)) => Some(Family::Integer),
+        (Comparison::String(id) | Comparison::ByValue(id), Datum::Bytes(_)) => Some(Family::Text(id)),
+        _ => None,
+    }
+}
+
+fn write_key(family: Family, value: &Datum<'_>, key: &mut Vec<u8>) {
+    let collation = match family {
+        Family::Text(id) => id,
+        Family::Integer => format::collation::CollationId::BINARY,
+    };
+    group_key(value, collation, key);
+}
+
+impl List {
+    /// Makes a set of the items; None: it cannot be one.
+    fn of<'e>(
+        items: impl Iterator<Item = impl Iterator<Item = (Comparison, &'e Expr)>>,
+        context: &EvalContext<'_>,
+    ) -> Result<Option<List>> {
+        let mut list = List { families: Vec::new(), keys: FxHashSet::default(), open: Vec::new() };
+        let mut key = Vec::new();
+        for (number, item) in items.enumerate() {
+            key.clear();
+            let mut is_open = false;
+            for (column, (how, expr)) in item.enumerate() {
+                if !expr.is_constant() {
+                    return Ok(None);
+                }
+                let value = expr.eval(context, &NoFields)?;
+                if value.is_null() {
+                    is_open = true;
+                    continue;
+                }
+                let Some(family) = family(how, &value) else { return Ok(None) };
+                match list.families.get(column) {
+                    Some(known) if *known != family => return Ok(None),
+                    Some(_) => {}
+                    // The columns before it are known once an item had no NULL in them.
+                    None if list.families.len() == column => list.families.push(family),
+                    None => return Ok(None),
+                }
+                write_key(family, &value, &mut key);
+            }
+            if is_open {
+                list.open.push(number);
+            } else {
+                list.keys.insert(key.as_slice().into());
+            }
+        }
+        Ok(Some(list))
+    }
+
+    /// Whether one of the items is the value; None: they do not compare by their keys.
+    pub fn contains(&self, value: &[Datum<'_>]) -> Option<bool> {
+        if value.len() != self.families.len() {
+            return None;
+        }
+        let mut key = Vec::with_capacity(32);
+        for (value, family) in value.iter().zip(&self.families) {
+            let fits = match value {
+                Datum::Int(_) | Datum::UInt(_) => *family == Family::Integer,
+                Datum::Bytes(_) => matches!(family, Family::Text(_)),
+                _ => false,
+            };
+            if !fits {
+                return None;
+            }
+            write_key(*family, value, &mut key);
+        }
+        Some(self.keys.contains(&key[..]))
+    }
+}
+
+impl Lists {
+    /// The list as a set, from the second search on.
+    pub fn list<'e, T, I: Iterator<Item = (Comparison, &'e Expr)>>(
+        &self,
+        items: &'e [T],
+        columns: impl Fn(&'e T) -> I,
+        context: &EvalContext<'_>,
+    ) -> Result<Option<Rc<List>>> {
+        if items.len() < ITEMS_MIN {
+            return Ok(None);
+        }
+        let place = items.as_ptr() as usize;
+        let known = self.known.borrow().get(&place).cloned();
+        match known {
+            None => {
+                self.known.borrow_mut().insert(place, None);
+                Ok(None)
+            }
+            Some(Some(list)) => Ok(list),
+            Some(None) => {
+                let list = List::of(items.iter().map(columns), context)?.map(Rc::new);
+                self.known.borrow_mut().insert(place, Some(list.clone()));
+                Ok(list)
+            }
+        }
+    }
+}
