@@ -3,7 +3,7 @@
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use format::collation::CollationId;
 use format::page::header::{self, PageType};
@@ -30,9 +30,17 @@ fn tablespaces(directory: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
+/// One test at a time: a child that another one starts would hold the lock of a data directory until it runs its program.
+static ALONE: Mutex<()> = Mutex::new(());
+
+fn alone() -> MutexGuard<'static, ()> {
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Each file is read to its end; only one whose pages were damaged on purpose may fail, and says which page.
 #[test]
 fn files_of_mysql_and_mariadb_are_read() {
+    let _alone = alone();
     let mut files = Vec::new();
     tablespaces(Path::new(PACKAGE), &mut files);
     if files.is_empty() {
@@ -98,6 +106,7 @@ fn page(file: &Path, keyring: &Path, arguments: &[&str]) -> Output {
 /// With the key ring all of a file of 16K pages is read, and no byte of a page's header may be another one unseen.
 #[test]
 fn damage_in_any_byte_of_a_header_is_seen() {
+    let _alone = alone();
     const PAGE: u64 = 16384;
     let directory = std::env::temp_dir().join(format!("glassine-page-{}", std::process::id()));
     std::fs::create_dir_all(&directory).unwrap();
