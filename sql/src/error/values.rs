@@ -31,6 +31,16 @@ impl Error {
         Error::new(1055, b"42000", text)
     }
 
+    pub fn illegal_reference(name: &str, why: &str) -> Error {
+        Error::new(1247, b"42S22", format!("Reference '{name}' not supported ({why})"))
+    }
+
+    pub fn too_big_select() -> Error {
+        let text = "The SELECT would examine more than MAX_JOIN_SIZE rows; check your WHERE and use SET \
+                    SQL_BIG_SELECTS=1 or SET MAX_JOIN_SIZE=# if the SELECT is okay";
+        Error::new(1104, b"42000", text)
+    }
+
     pub fn mix_of_group_function(expression: usize, column: &str) -> Error {
         let text = format!(
             "In aggregated query without GROUP BY, expression #{expression} of SELECT list contains nonaggregated \

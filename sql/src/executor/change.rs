@@ -31,6 +31,8 @@ pub struct Changes {
     pub generated_id: u64,
     /// The AUTO_INCREMENT value that the last row gave itself.
     pub explicit_id: u64,
+    /// SET INSERT_ID has had its effect.
+    pub used_forced_id: bool,
 }
 
 /// Values of columns as stored bytes, in one buffer that is used for row after row.
@@ -366,7 +368,7 @@ impl<'a> Updater<'a> {
 pub fn update(environment: &Environment<'_>, plan: &UpdatePlan, outer_context: &EvalContext<'_>) -> Result<Changes> {
     let mode = assign_mode(outer_context, plan.ignore);
     let strict_change = mode == AssignMode::Strict;
-    let outer_context = &EvalContext { strict_change, ..*outer_context };
+    let outer_context = &EvalContext { strict_change, ignores: plan.ignore, ..*outer_context };
     let mut updater = Updater::new(&plan.table, &plan.assignments, &plan.touched, &plan.defaults, mode, plan.ignore);
     updater.stored = std::mem::take(&mut environment.scratch.borrow_mut().stored);
     let mut changes = Changes::default();
@@ -389,7 +391,7 @@ pub fn update(environment: &Environment<'_>, plan: &UpdatePlan, outer_context: &
 /// Runs a DELETE.
 pub fn delete(environment: &Environment<'_>, plan: &DeletePlan, outer_context: &EvalContext<'_>) -> Result<Changes> {
     let strict_change = assign_mode(outer_context, plan.ignore) == AssignMode::Strict;
-    let outer_context = &EvalContext { strict_change, ..*outer_context };
+    let outer_context = &EvalContext { strict_change, ignores: plan.ignore, ..*outer_context };
     let mut changes = Changes::default();
     let level = Level::new(environment, &plan.select.subqueries);
     let context = &EvalContext { subqueries: Some(&level), lists: Some(&level.lists), ..*outer_context };

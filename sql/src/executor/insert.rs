@@ -20,6 +20,7 @@ use super::row::decode;
 use super::{Environment, Level, query};
 use crate::catalog::{OrSqlError, storage_error};
 use crate::error::{Error, Result};
+use crate::expression::assign::zero_of;
 use crate::expression::{AssignMode, Datum, EvalContext, Fields, assign};
 use crate::planner::change::{InsertPlan, InsertRows};
 use crate::types::{SqlMode, TypeInfo};
@@ -29,6 +30,8 @@ use crate::types::{SqlMode, TypeInfo};
 pub struct Series {
     pub offset: u64,
     pub step: u64,
+    /// SET INSERT_ID: the first value that is generated, or 0.
+    pub forced: u64,
     /// Affected rows count found ones: CLIENT_FOUND_ROWS.
     pub found_rows: bool,
 }
@@ -71,7 +74,8 @@ fn insert_rows(
     let mode = assign_mode(outer_context, plan.ignore);
     let level = Level::new(environment, &plan.subqueries);
     let strict_change = mode == AssignMode::Strict;
-    let context = &EvalContext { subqueries: Some(&level), lists: Some(&level.lists), strict_change, ..*outer_context };
+    let outer_context = &EvalContext { strict_change, ignores: plan.ignore, ..*outer_context };
+    let context = &EvalContext { subqueries: Some(&level), lists: Some(&level.lists), ..*outer_context };
     let mut inserter = Inserter {
         environment,
         plan,
@@ -82,6 +86,10 @@ fn insert_rows(
         row: Stored::default(),
         values: Stored::default(),
         given: vec![None; plan.table.columns.len()],
+        zeros: match plan.reads_given {
+            true => plan.table.columns.iter().map(|column| zero_of(&column.ty)).collect(),
+            false => Vec::new(),
+        },
         reserved: (0, 0),
         to_come: 0,
         wishes: false,
@@ -143,6 +151,8 @@ struct Inserter<'a> {
     values: Stored,
     /// Column -> which of the given values it takes.
     given: Vec<Option<usize>>,
+    /// The zero of each column's type, if a value reads columns of the row.
+    zeros: Vec<Value>,
     /// AUTO_INCREMENT values taken and not used yet: the next, and how many.
     reserved: (u64, u64),
     /// This row and those known to follow it.
@@ -162,6 +172,8 @@ struct GivenRow<'r> {
     table: &'r Table,
     values: &'r Stored,
     given: &'r [Option<usize>],
+    /// What columns without a value show that must have one.
+    zeros: &'r [Value],
     zone: format::value::ZoneOffset,
 }
 
@@ -175,6 +187,7 @@ impl Fields for GivenRow<'_> {
             },
             _ => match &self.table.columns[slot].default {
                 storage::ColumnDefault::Literal(stored) => decode(ty, stored, self.zone),
+                _ if !self.table.columns[slot].nullable => Datum::from(&self.zeros[slot]),
                 _ => Datum::Null,
             },
         }
@@ -221,7 +234,8 @@ impl<'a> Inserter<'a> {
             let default = &plan.defaults[column];
             return push_default(self.destination(), column, default, &mut self.values);
         };
-        let row = GivenRow { table: &plan.table, values: &self.values, given: &self.given, zone: self.context.zone };
+        let (values, given, zeros) = (&self.values, &self.given, &self.zeros);
+        let row = GivenRow { table: &plan.table, values, given, zeros, zone: self.context.zone };
         let value = expr.eval(self.context, &row)?;
         // An AUTO_INCREMENT column accepts NULL as a request for a value, although it is NOT NULL.
         if value.is_null() && plan.table.auto_increment == Some(column) {
@@ -291,7 +305,7 @@ impl<'a> Inserter<'a> {
             } else {
                 explicit = given;
                 // Values taken before that are not above it are passed over.
-                while self.reserved.1 > 0 && self.reserved.0 <= explicit {
+                while self.series.forced == 0 && self.reserved.1 > 0 && self.reserved.0 <= explicit {
                     self.take_reserved();
                 }
             }
@@ -300,7 +314,7 @@ impl<'a> Inserter<'a> {
         match generated {
             0 => {}
             // The value of a row that was not inserted goes to the next row.
-            _ if !inserted => self.reserved = (generated, self.reserved.1 + 1),
+            _ if !inserted => self.reserved = (generated, self.reserved.1.saturating_add(1)),
             _ if self.changes.generated_id == 0 => self.changes.generated_id = generated,
             _ => {}
         }
@@ -315,10 +329,19 @@ impl<'a> Inserter<'a> {
 
     /// The next value of the series.
     fn next_id(&mut self) -> Result<u64> {
+        let engine = &self.environment.instance.engine;
+        let Series { offset, step, forced, .. } = self.series;
+        if forced > 0 {
+            // The whole statement counts on from the value that was asked for.
+            if !self.changes.used_forced_id {
+                self.changes.used_forced_id = true;
+                self.reserved = (forced, u64::MAX);
+            }
+            engine.raise_auto_increment(&self.plan.table, self.reserved.0).or_sql()?;
+            return Ok(self.take_reserved());
+        }
         if self.reserved.1 == 0 {
-            let engine = &self.environment.instance.engine;
             let count = self.to_come.max(1);
-            let Series { offset, step, .. } = self.series;
             let first = engine.reserve_auto_increment(&self.plan.table, count, offset, step).or_sql()?;
             self.reserved = (first, count);
         }

@@ -166,13 +166,18 @@ impl<'a> Level<'a> {
 }
 
 impl Subqueries for Level<'_> {
-    fn scalar(&self, query: usize, context: &EvalContext<'_>, outer: &dyn Fields) -> Result<Value> {
+    fn scalar(&self, query: usize, column: usize, context: &EvalContext<'_>, outer: &dyn Fields) -> Result<Value> {
         let mut result = None;
         self.rows(query, context, outer, &mut |row| {
             if result.is_some() {
-                return Err(Error::subquery_rows());
+                if !context.ignores {
+                    return Err(Error::subquery_rows());
+                }
+                context.warn(Error::subquery_rows());
+                result = Some(Value::Null);
+                return Ok(false);
             }
-            result = Some(row[0].clone());
+            result = Some(row[column].clone());
             Ok(true)
         })?;
         Ok(result.unwrap_or(Value::Null))

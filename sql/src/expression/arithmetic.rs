@@ -53,7 +53,13 @@ pub fn compute(op: BinaryOp, left: Number, right: Number, context: &EvalContext<
             _ => exact(op, Decimal::from(left), Decimal::from(right), context),
         },
         (Number::Double(_), _) | (_, Number::Double(_)) => double(op, left.to_f64(), right.to_f64()),
-        (Number::Decimal(_), _) | (_, Number::Decimal(_)) => exact(op, left.to_decimal(), right.to_decimal(), context),
+        (Number::Decimal(_), _) | (_, Number::Decimal(_)) => {
+            match exact(op, left.to_decimal(), right.to_decimal(), context)? {
+                // Of signed operands the quotient is signed.
+                Number::UInt(_) if !matches!((left, right), (Number::UInt(_), _) | (_, Number::UInt(_))) => Err(BIGINT),
+                number => Ok(number),
+            }
+        }
         _ if op == BinaryOp::Divide => exact(op, left.to_decimal(), right.to_decimal(), context),
         _ => unsigned(op, wide(left), wide(right), context),
     }

@@ -27,7 +27,7 @@ use super::temporal::{Zeros, comparison_moment, moment_of_number, time_of_number
 use super::{Datum, EvalContext};
 use crate::error::{Error, Result};
 use crate::parser::ast::BinaryOp;
-use crate::types::{Coercibility, Kind, TypeInfo};
+use crate::types::{Coercibility, DECIMALS_NOT_FIXED, Kind, TypeInfo};
 
 /// As what two values compare.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -36,6 +36,11 @@ pub enum Comparison {
     Integer,
     Decimal,
     Double,
+    /// Doubles of which both have a fixed number of decimals: equal if they are so within the larger number of them.
+    /// The sum of 0.1, 0.2 and -0.3 in a DOUBLE(10,2) is 0.
+    DoubleFixed {
+        decimals: u8,
+    },
     /// Both are strings.
     String(CollationId),
     /// One of them is a DATE or DATETIME and the other can be read as one.
@@ -73,7 +78,12 @@ pub fn comparison_of(left: &TypeInfo, right: &TypeInfo, operation: &str) -> Resu
         return Ok(Comparison::Integer);
     }
     let is_exact = |ty: &TypeInfo| ty.is_integer() || ty.kind == Kind::Decimal;
-    Ok(if is_exact(left) && is_exact(right) { Comparison::Decimal } else { Comparison::Double })
+    let is_fixed = |ty: &TypeInfo| ty.is_numeric() && ty.decimals < DECIMALS_NOT_FIXED;
+    Ok(match (is_exact(left) && is_exact(right), is_fixed(left) && is_fixed(right)) {
+        (true, _) => Comparison::Decimal,
+        (false, true) => Comparison::DoubleFixed { decimals: left.decimals.max(right.decimals) },
+        (false, false) => Comparison::Double,
+    })
 }
 
 /// The order of two values that are not NULL. None if they have none: a NULL or NaN among them.
@@ -112,6 +122,11 @@ fn compare_converted(
         Comparison::Double => {
             let (left, right) = (left.to_f64(context)?, right.to_f64(context)?);
             Ok(left.partial_cmp(&right))
+        }
+        Comparison::DoubleFixed { decimals } => {
+            let (left, right) = (left.to_f64(context)?, right.to_f64(context)?);
+            let is_equal = (left - right).abs() < 5.0 / 10f64.powi(i32::from(decimals) + 1);
+            Ok(if is_equal { Some(Ordering::Equal) } else { left.partial_cmp(&right) })
         }
         Comparison::String(id) => match (left, right) {
             (Datum::Bytes(a), Datum::Bytes(b)) => Ok(Some(collation(id).compare(a, b))),

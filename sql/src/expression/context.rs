@@ -71,6 +71,14 @@ pub trait SessionState {
     fn version(&self) -> String;
     fn connection_id(&self) -> u64;
     fn last_insert_id(&self) -> u64;
+    /// `sql_auto_is_null`: the AUTO_INCREMENT value that the next `id IS NULL` finds, once.
+    fn id_found_by_null(&self) -> Option<u64> {
+        None
+    }
+    /// How many rows, or combinations of rows, a SELECT may be expected to look at.
+    fn max_join_size(&self) -> u64 {
+        u64::MAX
+    }
     /// LAST_INSERT_ID(expr)
     fn set_last_insert_id(&self, id: u64);
     fn row_count(&self) -> i64;
@@ -89,8 +97,9 @@ pub trait SessionState {
 
 /// Runs the subqueries of a statement. `outer` is the row in which a correlated one looks up its outer columns.
 pub trait Subqueries {
-    /// The single value, NULL when there is no row, 1242 when there are several.
-    fn scalar(&self, query: usize, context: &EvalContext<'_>, outer: &dyn Fields) -> Result<Value>;
+    /// A value of the single row. NULL when there is no row; 1242 when there are several, which is NULL and a warning in
+    /// a change with IGNORE.
+    fn scalar(&self, query: usize, column: usize, context: &EvalContext<'_>, outer: &dyn Fields) -> Result<Value>;
     fn exists(&self, query: usize, context: &EvalContext<'_>, outer: &dyn Fields) -> Result<bool>;
     /// Calls `visit` with each row until it returns false.
     fn rows(
@@ -116,6 +125,8 @@ pub struct EvalContext<'a> {
     /// The statement changes rows in strict mode without IGNORE: what would be a warning (a truncated number, a
     /// division by zero) is its error.
     pub strict_change: bool,
+    /// The statement is a change with IGNORE.
+    pub ignores: bool,
     /// When the statement began: seconds and microseconds since 1970 in UTC (or SET TIMESTAMP's). NOW() is this.
     pub now_seconds: i64,
     pub now_micros: u32,
@@ -139,6 +150,7 @@ impl<'a> EvalContext<'a> {
             warnings,
             mode: SqlMode::DEFAULT,
             strict_change: false,
+            ignores: false,
             now_seconds: 0,
             now_micros: 0,
             zone: ZoneOffset::UTC,

@@ -269,9 +269,9 @@ impl Expr {
                     _ => Datum::Null,
                 })
             }
-            Node::ScalarQuery(query) => {
+            Node::ScalarQuery { query, column } => {
                 let subqueries = context.subqueries.ok_or_else(|| Error::unsupported("subquery"))?;
-                Ok(Datum::from(subqueries.scalar(*query, context, row)?))
+                Ok(Datum::from(subqueries.scalar(*query, *column, context, row)?))
             }
             // All the others are conditions.
             _ => Ok(self.truth(context, row)?.into()),

@@ -230,8 +230,11 @@ pub enum Node {
         to: Box<Expr>,
     },
 
-    /// The single value of a subquery.
-    ScalarQuery(usize),
+    /// A value of the single row of a subquery.
+    ScalarQuery {
+        query: usize,
+        column: usize,
+    },
     Exists {
         query: usize,
     },
@@ -296,7 +299,7 @@ impl Expr {
         self.walk(&mut |expr| match &expr.node {
             Node::Column(_) | Node::EnumName { .. } | Node::SetNames { .. } | Node::Aggregate(_) => constant = false,
             Node::UserVariable(_) | Node::AssignVariable(..) => constant = false,
-            Node::ScalarQuery(_) | Node::Exists { .. } | Node::InQuery { .. } | Node::Quantified { .. } => {
+            Node::ScalarQuery { .. } | Node::Exists { .. } | Node::InQuery { .. } | Node::Quantified { .. } => {
                 constant = false
             }
             Node::Call { function, .. } if !function.deterministic => constant = false,
@@ -332,7 +335,7 @@ impl Expr {
             | Node::UserVariable(_)
             | Node::SystemVariable { .. }
             | Node::Aggregate(_)
-            | Node::ScalarQuery(_)
+            | Node::ScalarQuery { .. }
             | Node::Exists { .. } => {}
             Node::AssignVariable(_, expr)
             | Node::Not(expr)

@@ -57,6 +57,7 @@ pub fn compile_with(pattern: &[u8], id: CollationId, options: Options) -> Result
         }
         _ => String::from_utf8_lossy(pattern).into_owned(),
     };
+    let text = if collation.is_binary() { text } else { unicode_classes(&text) };
     regex::bytes::RegexBuilder::new(&text)
         .unicode(!collation.is_binary())
         .case_insensitive(options.ignores_case)
@@ -65,6 +66,47 @@ pub fn compile_with(pattern: &[u8], id: CollationId, options: Options) -> Result
         .size_limit(PROGRAM_BYTES_MAX)
         .build()
         .map_err(|error| Error::regexp(error.to_string().lines().last().unwrap_or("")))
+}
+
+/// `[:alpha:]` and its like name the characters of all scripts, where the crate means those of ASCII.
+fn unicode_classes(pattern: &str) -> String {
+    const CLASSES: [(&str, &str); 5] = [
+        ("alpha", r"\p{Alphabetic}"),
+        ("lower", r"\p{Lowercase}"),
+        ("upper", r"\p{Uppercase}"),
+        ("alnum", r"\p{Alphabetic}\p{Nd}"),
+        ("space", r"\p{White_Space}"),
+    ];
+    let mut out = String::with_capacity(pattern.len());
+    let mut rest = pattern;
+    let mut in_brackets = false;
+    while let Some(first) = rest.chars().next() {
+        let class = CLASSES.iter().find_map(|(name, class)| {
+            let behind = rest.strip_prefix("[:")?.strip_prefix(name)?.strip_prefix(":]")?;
+            Some((class, behind))
+        });
+        if let (true, Some((class, behind))) = (in_brackets, class) {
+            out.push_str(class);
+            rest = behind;
+            continue;
+        }
+        // An escaped character stands for itself; a bracket right behind the opening one does not close it.
+        let length = match first {
+            '\\' => 1 + rest[1..].chars().next().map_or(0, char::len_utf8),
+            '[' if !in_brackets => {
+                in_brackets = true;
+                ["[^]", "[]", "[^"]
+                    .iter()
+                    .find(|opening| rest.starts_with(**opening))
+                    .map_or(1, |opening| opening.len())
+            }
+            _ => first.len_utf8(),
+        };
+        in_brackets &= first != ']';
+        out.push_str(&rest[..length]);
+        rest = &rest[length..];
+    }
+    out
 }
 
 /// Whether the pattern is found anywhere in the text.

@@ -256,8 +256,15 @@ pub fn date_add<'a>(
     Ok(Datum::Bytes(Cow::Owned(out)))
 }
 
+/// Whether three numbers with other separators than `-` stand before a space or a T: '2000:01:01 00:00:00'.
+fn has_date_of_colons(text: &[u8]) -> bool {
+    let Some(end) = text.iter().position(|byte| matches!(byte, b' ' | b'T')) else { return false };
+    text[..end].split(|byte| byte.is_ascii_punctuation()).filter(|part| !part.is_empty()).count() == 3
+}
+
 /// Whether a text is a date and time rather than a TIME.
 pub fn looks_like_datetime(text: &[u8]) -> bool {
     let separators = text.iter().filter(|byte| matches!(byte, b'-' | b'/')).count();
-    separators >= 2 || text.iter().take_while(|byte| byte.is_ascii_digit()).count() >= 12
+    let first_digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    separators >= 2 || first_digits >= 12 || first_digits == 4 && has_date_of_colons(text)
 }

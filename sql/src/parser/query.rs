@@ -10,6 +10,8 @@ impl Parser<'_> {
     /// A query with all that may follow it: ORDER BY, LIMIT, INTO, locks.
     pub(super) fn query(&mut self) -> Result<Query> {
         self.nested(|parser| {
+            // INTO of a query around this one, which stands between its select list and FROM.
+            let outer_into = parser.into_found.take();
             let with = parser.with()?;
             let body = parser.body(0)?;
             let mut query =
@@ -19,6 +21,7 @@ impl Parser<'_> {
                 query.into_variables = variables;
             }
             parser.query_tail(&mut query)?;
+            parser.into_found = outer_into;
             Ok(parser.unwrap_nested(query))
         })
     }

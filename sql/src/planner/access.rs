@@ -445,7 +445,10 @@ fn indexable(expr: &Expr, how: Comparison, source: &Source, table: &Table, equal
         ColumnType::Set { .. } | ColumnType::Json | ColumnType::Bit { .. } => false,
         ColumnType::Date | ColumnType::DateTime { .. } | ColumnType::Timestamp { .. } => how == Comparison::DateTime,
         ColumnType::Time { .. } => how == Comparison::Time,
-        _ => matches!(how, Comparison::Integer | Comparison::Decimal | Comparison::Double),
+        _ => matches!(
+            how,
+            Comparison::Integer | Comparison::Decimal | Comparison::Double | Comparison::DoubleFixed { .. }
+        ),
     };
     fits.then_some(column)
 }

@@ -36,6 +36,8 @@ pub struct InsertPlan {
     /// The columns that get values, in the order given.
     pub columns: Vec<usize>,
     pub source: InsertRows,
+    /// A given value reads other columns of its row: `VALUES (1, a + 1)`.
+    pub reads_given: bool,
     /// ON DUPLICATE KEY UPDATE.
     pub on_duplicate: Vec<Assignment>,
     pub subqueries: Vec<SubqueryPlan>,
@@ -220,7 +222,13 @@ pub fn plan_insert(context: &PlanContext<'_>, insert: &ast::Insert) -> Result<In
     let mut on_duplicate = Vec::new();
     for (name, value) in &insert.on_duplicate {
         let target = Clause { values_base: Some(width), ..Clause::new(&level, "field list") };
-        let scope = DuplicateScope { target, base: 2 * width, names: &source_names, types: Some(&source_types) };
+        let scope = DuplicateScope {
+            target,
+            base: 2 * width,
+            names: &source_names,
+            types: Some(&source_types),
+            query_tables: None,
+        };
         let slot = level
             .find(name, &level.all, "field list")?
             .ok_or_else(|| Error::unknown_column(&super::scope::display(name), "field list"))?;
@@ -231,14 +239,23 @@ pub fn plan_insert(context: &PlanContext<'_>, insert: &ast::Insert) -> Result<In
         on_duplicate.push(Assignment { column: slot, value });
     }
     let defaults = defaults(context, &table)?;
+    let mut reads_given = false;
+    let subqueries = level.subqueries.take();
+    let outer = subqueries.iter().flat_map(|subquery| &subquery.outer);
+    let given = match &source {
+        InsertRows::Values(rows) => &rows[..],
+        InsertRows::Query(_) => &[],
+    };
+    given.iter().flatten().flatten().chain(outer).for_each(|value| value.for_each_column(&mut |_| reads_given = true));
     Ok(InsertPlan {
         table,
+        reads_given,
         replace: insert.replace,
         ignore: insert.ignore,
         columns,
         source,
         on_duplicate,
-        subqueries: level.subqueries.take(),
+        subqueries,
         defaults,
     })
 }
@@ -250,12 +267,17 @@ struct DuplicateScope<'a> {
     names: &'a RefCell<Vec<ast::ColumnName>>,
     /// The types of the columns called so. None: the names are only collected.
     types: Option<&'a [TypeInfo]>,
+    /// The tables of the query, where they are looked at.
+    query_tables: Option<&'a Level<'a>>,
 }
 
 impl Scope for DuplicateScope<'_> {
     fn column(&self, name: &ast::ColumnName) -> Result<Expr> {
         let error = match self.target.column(name) {
             Err(error) if error.code == 1054 => error,
+            Ok(_) if name.table.is_none() && self.query_tables.is_some_and(|tables| tables.has(&name.name)) => {
+                return Err(Error::ambiguous_column(&name.name, "field list"));
+            }
             other => return other,
         };
         let mut names = self.names.borrow_mut();
@@ -293,9 +315,16 @@ fn source_columns(
     query: &ast::Query,
     assignments: &[(ast::ColumnName, ast::Expr)],
 ) -> Result<Vec<ast::ColumnName>> {
-    match &query.body {
-        ast::Body::Select(select) if !select.distinct && select.group_by.is_empty() => {}
+    let select = match &query.body {
+        ast::Body::Select(select) if !select.distinct && select.group_by.is_empty() && !assignments.is_empty() => {
+            select
+        }
         _ => return Ok(Vec::new()),
+    };
+    // A bare name that the query's tables have, too, is ambiguous. Names of WITH are not in sight here.
+    let mut tables = Level::new(context, None, ReadMode::Consistent);
+    if query.with.is_none() {
+        tables.from(&select.from)?;
     }
     // A level of its own: what is bound here is only looked at for its names.
     let mut trial = Level::new(context, None, ReadMode::Consistent);
@@ -304,7 +333,8 @@ fn source_columns(
     let names = RefCell::default();
     for (_, value) in assignments.iter().filter(|(_, value)| !matches!(value, ast::Expr::Default)) {
         let target = Clause { values_base: Some(width), ..Clause::new(&trial, "field list") };
-        let scope = DuplicateScope { target, base: 2 * width, names: &names, types: None };
+        let query_tables = Some(&tables);
+        let scope = DuplicateScope { target, base: 2 * width, names: &names, types: None, query_tables };
         context.binder(&scope).bind(value)?;
     }
     Ok(names.into_inner())

@@ -18,6 +18,8 @@ pub type Aliases = [(Box<str>, Expr)];
 pub enum Lookup<'a> {
     /// Never.
     Columns,
+    /// As a select list: only in subqueries, and only one that stands before.
+    Selecting(&'a Aliases),
     /// If no table has such a column.
     ColumnsFirst(&'a Aliases),
     /// As GROUP BY: a column of the tables wins, with a warning; but if several tables have one, the select list tells
@@ -77,7 +79,7 @@ impl<'a> Clause<'a> {
     /// A column of the tables or an alias.
     fn local(&self, name: &ColumnName) -> Result<Option<Expr>> {
         match self.lookup {
-            Lookup::Columns => self.found(name),
+            Lookup::Columns | Lookup::Selecting(_) => self.found(name),
             Lookup::ColumnsFirst(aliases) => match self.found(name)? {
                 None => self.alias(name, aliases),
                 found => Ok(found),
@@ -174,6 +176,20 @@ impl Scope for Clause<'_> {
         match self.lookup {
             // What HAVING itself may name is narrower than what its subqueries see.
             Lookup::Having(aliases, _) => Clause { lookup: Lookup::ColumnsFirst(aliases), ..*self }.column(name),
+            Lookup::Selecting(aliases) => {
+                let found = match self.found(name)? {
+                    None => self.alias(name, aliases)?,
+                    found => found,
+                };
+                let mut is_aggregate = false;
+                if let Some(found) = &found {
+                    found.walk(&mut |expr| is_aggregate |= matches!(expr.node, Node::Aggregate(_)));
+                }
+                if is_aggregate {
+                    return Err(Error::illegal_reference(&name.name, "reference to group function"));
+                }
+                self.or_outer(name, found)
+            }
             _ => self.column(name),
         }
     }
@@ -184,7 +200,7 @@ impl Scope for Clause<'_> {
 
     fn aggregate(&self, written: &ast::Aggregate) -> Result<Expr> {
         let level = self.level;
-        let before = (level.outer.borrow().len(), level.subqueries.borrow().len());
+        let before = self.marks();
         let call = self.call(written)?;
         let innermost = |depth: Option<usize>, expr: &Expr| match (depth, self.depth_of(expr)) {
             (Some(a), Some(b)) => Some(a.min(b)),
@@ -204,9 +220,12 @@ impl Scope for Clause<'_> {
             Some(0) if depth == Some(0) || self.aggregating => level.add_aggregate(call),
             Some(depth) => {
                 // Bound once more, further out.
-                level.outer.borrow_mut().truncate(before.0);
-                level.subqueries.borrow_mut().truncate(before.1);
-                self.aggregate_at(depth, written)
+                self.return_to(&before);
+                match self.aggregate_at(depth, written) {
+                    // An alias of the outer select list is no column out there: it is summed up here.
+                    Err(error) if error.code == 1054 && self.aggregating => level.add_aggregate(self.call(written)?),
+                    result => result,
+                }
             }
         }
     }
@@ -215,6 +234,21 @@ impl Scope for Clause<'_> {
         let mut levels = vec![self.aggregating];
         levels.extend(self.level.parent.map(|parent| parent.aggregating_levels()).unwrap_or_default());
         levels
+    }
+
+    fn marks(&self) -> Vec<(usize, usize)> {
+        let mut marks = vec![(self.level.outer.borrow().len(), self.level.subqueries.borrow().len())];
+        marks.extend(self.level.parent.map(|parent| parent.marks()).unwrap_or_default());
+        marks
+    }
+
+    fn return_to(&self, marks: &[(usize, usize)]) {
+        let Some(((outer, subqueries), further_out)) = marks.split_first() else { return };
+        self.level.outer.borrow_mut().truncate(*outer);
+        self.level.subqueries.borrow_mut().truncate(*subqueries);
+        if let Some(parent) = self.level.parent {
+            parent.return_to(further_out);
+        }
     }
 
     fn aggregate_at(&self, depth: usize, written: &ast::Aggregate) -> Result<Expr> {
@@ -241,7 +275,7 @@ impl Scope for Clause<'_> {
                     note(self.level.outer.borrow().get(index).and_then(further_out));
                 }
             }
-            Node::ScalarQuery(query)
+            Node::ScalarQuery { query, .. }
             | Node::Exists { query }
             | Node::InQuery { query, .. }
             | Node::Quantified { query, .. } => {

@@ -58,7 +58,7 @@ fn is_fixed(expr: &Expr, fixed: &[bool]) -> bool {
 }
 
 /// The first column of an expression that has more than one value per group.
-fn offender(expr: &Expr, keys: &[String], fixed: &[bool]) -> Option<usize> {
+fn offender(level: &Level<'_>, expr: &Expr, keys: &[String], fixed: &[bool]) -> Option<usize> {
     if keys.iter().any(|key| *key == format!("{:?}", expr.node)) {
         return None;
     }
@@ -73,9 +73,19 @@ fn offender(expr: &Expr, keys: &[String], fixed: &[bool]) -> Option<usize> {
     let mut found = None;
     expr.for_each_child(&mut |child| {
         if found.is_none() {
-            found = offender(child, keys, fixed);
+            found = offender(level, child, keys, fixed);
         }
     });
+    // What a subquery reads of the group's row.
+    if let Node::ScalarQuery { query, .. }
+    | Node::Exists { query }
+    | Node::InQuery { query, .. }
+    | Node::Quantified { query, .. } = &expr.node
+    {
+        let subqueries = level.subqueries.borrow();
+        let outer = subqueries.get(*query).map(|subquery| &subquery.outer[..]).unwrap_or_default();
+        found = found.or_else(|| outer.iter().find_map(|outer| offender(level, outer, keys, fixed)));
+    }
     found
 }
 
@@ -95,7 +105,7 @@ pub fn check(
         format!("{}.{}.{}", source.database, source.alias, source.columns[column as usize].name)
     };
     for (at, expr) in outputs.iter().enumerate() {
-        if let Some(slot) = offender(expr, &texts, fixed) {
+        if let Some(slot) = offender(level, expr, &texts, fixed) {
             return Err(if keys.is_empty() {
                 Error::mix_of_group_function(at + 1, &name(slot))
             } else {
@@ -103,14 +113,19 @@ pub fn check(
             });
         }
     }
-    if let Some(slot) = having.and_then(|having| offender(having, &texts, fixed)) {
+    if let Some(slot) = having.and_then(|having| offender(level, having, &texts, fixed)) {
         return Err(Error::not_in_group_by(1, "HAVING clause", &name(slot)));
     }
     for (at, (expr, _)) in order.iter().enumerate() {
-        if keys.is_empty() {
-            break; // One row needs no order.
+        let mut aggregates = false;
+        expr.walk(&mut |expr| aggregates |= matches!(expr.node, Node::Aggregate(_)));
+        if keys.is_empty() && !aggregates {
+            continue; // One row needs no order.
         }
-        if let Some(slot) = offender(expr, &texts, fixed) {
+        if let Some(slot) = offender(level, expr, &texts, fixed) {
+            if keys.is_empty() {
+                return Err(Error::mix_of_group_function(outputs.len() + at + 1, &name(slot)));
+            }
             return Err(Error::not_in_group_by(at + 1, "ORDER BY clause", &name(slot)));
         }
     }

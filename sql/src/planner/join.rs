@@ -14,6 +14,7 @@
 //! steps  b, a, Left { d, c }
 //! ```
 
+use format::value::{ColumnType, Date, DateTime, Value};
 use storage::Table;
 
 use super::access::{self, Access, Choice, PartRange};
@@ -23,6 +24,7 @@ use super::{Filter, PlanContext, SelectPlan, Source, SourceKind, Step, SubqueryP
 use crate::error::{Error, Result};
 use crate::expression::{Comparison, Expr, Node, comparison_of};
 use crate::parser::ast::{AggregateFunction, BinaryOp};
+use crate::types::TypeInfo;
 
 /// The most tables of one SELECT, as in MySQL.
 const TABLES_MAX: usize = 61;
@@ -88,7 +90,7 @@ pub fn bind(level: &Level<'_>, tree: Option<&JoinTree<'_>>, filter: Option<Expr>
         build(level, tree, &mut root, &mut straight)?;
     }
     if let Some(filter) = filter {
-        split(filter, &mut root.conditions);
+        split(zero_dates(level, filter)?, &mut root.conditions);
     }
     simplify(level, &mut root);
     Ok(BoundTree { root, straight })
@@ -106,12 +108,12 @@ fn build(level: &Level<'_>, tree: &JoinTree<'_>, nest: &mut Nest, any_straight: 
             if let Some(on) = on {
                 let mut scope = Clause::new(level, "on clause");
                 scope.visible = visible;
-                split(level.context.binder(&scope).bind(on)?, &mut conditions);
+                split(zero_dates(level, level.context.binder(&scope).bind(on)?)?, &mut conditions);
             }
             for (a, b) in using {
                 let (left, right) = (level.expr(*a), level.expr(*b));
                 let how = comparison_of(&left.ty, &right.ty, "=")?;
-                let ty = crate::types::TypeInfo::boolean();
+                let ty = TypeInfo::boolean();
                 let node = Node::Compare { op: BinaryOp::Equal, how, left: Box::new(left), right: Box::new(right) };
                 conditions.push(Expr { node, ty });
             }
@@ -128,6 +130,52 @@ fn build(level: &Level<'_>, tree: &JoinTree<'_>, nest: &mut Nest, any_straight: 
                 Ok(left_mask | right_mask)
             }
         }
+    }
+}
+
+/// What `column IS NULL` finds besides NULL, among the alternatives of a condition: the zero date in a DATE or DATETIME
+/// that is NOT NULL, and once, if `sql_auto_is_null` wants it, the row that the session inserted last.
+fn zero_dates(level: &Level<'_>, condition: Expr) -> Result<Expr> {
+    let Expr { node, ty } = condition;
+    let node = match node {
+        Node::And(left, right) => Node::And(Box::new(zero_dates(level, *left)?), Box::new(zero_dates(level, *right)?)),
+        Node::Or(left, right) => Node::Or(Box::new(zero_dates(level, *left)?), Box::new(zero_dates(level, *right)?)),
+        Node::IsNull { expr, negated: false } => {
+            let Some(found) = expr.as_column().and_then(|slot| found_by_null(level, slot)) else {
+                return Ok(Expr { node: Node::IsNull { expr, negated: false }, ty });
+            };
+            let how = comparison_of(&expr.ty, &found.ty, "=")?;
+            let equal = Node::Compare { op: BinaryOp::Equal, how, left: expr.clone(), right: Box::new(found) };
+            if !expr.ty.nullable {
+                equal
+            } else {
+                let is_null = Expr { node: Node::IsNull { expr, negated: false }, ty };
+                Node::Or(Box::new(is_null), Box::new(Expr { node: equal, ty: ty.nullable(true) }))
+            }
+        }
+        node => node,
+    };
+    Ok(Expr { node, ty })
+}
+
+/// The value that `IS NULL` finds in a column that has no NULL.
+fn found_by_null(level: &Level<'_>, slot: usize) -> Option<Expr> {
+    let (source, at) = level.slots[slot];
+    let source = &level.sources[source as usize];
+    let column = &source.columns[at as usize];
+    if column.info.nullable {
+        return None;
+    }
+    match column.ty {
+        ColumnType::Date => Some(Expr::constant(Value::Date(Date::ZERO), TypeInfo::date().not_null())),
+        ColumnType::DateTime { .. } => {
+            Some(Expr::constant(Value::DateTime(DateTime::ZERO), TypeInfo::datetime(0).not_null()))
+        }
+        _ if source.table().is_some_and(|table| table.auto_increment == Some(at as usize)) => {
+            let id = level.context.eval.session.id_found_by_null()?;
+            Some(Expr::constant(Value::UInt(id), TypeInfo::bigint_unsigned(20).not_null()))
+        }
+        _ => None,
     }
 }
 
@@ -191,7 +239,7 @@ impl Reads<'_> {
                 mask |= 1 << self.slots[slot].0;
             }
             let query = match &expr.node {
-                Node::ScalarQuery(query) => *query,
+                Node::ScalarQuery { query, .. } => *query,
                 Node::Exists { query } | Node::InQuery { query, .. } | Node::Quantified { query, .. } => *query,
                 _ => return,
             };
@@ -226,6 +274,15 @@ struct Waiting {
     expr: Expr,
     needs: Mask,
     placed: bool,
+}
+
+/// How many combinations of rows a join is expected to look at.
+pub fn combinations(steps: &[Step]) -> f64 {
+    let rows = |step: &Step| match step {
+        Step::Table(step) => step.rows as f64,
+        Step::Left { steps, .. } => combinations(steps),
+    };
+    steps.iter().map(rows).product()
 }
 
 /// Orders the tables of a plan and finds the access to each.
@@ -432,7 +489,9 @@ impl WantedOrder {
             .conditions
             .iter()
             .filter_map(|condition| match &condition.node {
-                Node::Compare { op: BinaryOp::Equal, left, right, how } if !matches!(how, Comparison::Double) => {
+                Node::Compare { op: BinaryOp::Equal, left, right, how }
+                    if !matches!(how, Comparison::Double | Comparison::DoubleFixed { .. }) =>
+                {
                     match (left.as_column(), right.as_column()) {
                         (Some(slot), None) if right.is_constant() => Some(slot),
                         (None, Some(slot)) if left.is_constant() => Some(slot),
@@ -473,8 +532,8 @@ impl WantedOrder {
         }
         let limit = match &plan.limit {
             Some(limit) if !plan.calc_found_rows => Some(match &limit.count.node {
-                Node::Constant(format::value::Value::Int(count)) => *count as f64,
-                Node::Constant(format::value::Value::UInt(count)) => *count as f64,
+                Node::Constant(Value::Int(count)) => *count as f64,
+                Node::Constant(Value::UInt(count)) => *count as f64,
                 _ => 20.0,
             }),
             _ => None,

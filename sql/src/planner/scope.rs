@@ -15,10 +15,10 @@ use storage::{ColumnSet, ReadMode, TableUse};
 use super::{Derived, OutputColumn, PlanContext, Source, SourceColumn, SourceKind, SubqueryPlan, select};
 use crate::catalog::database_of;
 use crate::error::{Error, Result};
-use crate::expression::{AggregateCall, Expr, Node, Scope, Subquery};
+use crate::expression::{AggregateCall, Expr, Node, Scope, Subquery, functions};
 use crate::information_schema;
 use crate::parser::ast::{self, ColumnName, JoinCondition, JoinKind, Query, TableName, TableRef};
-use crate::types::TypeInfo;
+use crate::types::{SqlMode, TypeInfo};
 
 /// One SELECT while it is being planned.
 pub struct Level<'a> {
@@ -284,6 +284,11 @@ impl<'a> Level<'a> {
         Ok(index)
     }
 
+    /// Whether one of the tables has a column of this name.
+    pub fn has(&self, name: &str) -> bool {
+        self.all.slots.iter().any(|slot| storage::same_name(self.slot_name(*slot), name))
+    }
+
     /// The slot of a column among those that a clause sees.
     pub fn find(&self, name: &ColumnName, visible: &Visible, clause: &str) -> Result<Option<usize>> {
         let mut found = None;
@@ -318,7 +323,17 @@ impl<'a> Level<'a> {
         let source = &self.sources[source as usize];
         let column = &source.columns[column as usize];
         match source.kind {
-            SourceKind::Table(_) => Expr::column(slot, &column.ty, column.info.nullable || source.nullable),
+            SourceKind::Table(_) => {
+                let expr = Expr::column(slot, &column.ty, column.info.nullable || source.nullable);
+                let pads = self.context.eval.mode.has(SqlMode::PAD_CHAR_TO_FULL_LENGTH);
+                match (pads && matches!(column.ty, ColumnType::Char { .. }), functions::find(functions::PADDED)) {
+                    (true, Ok(function)) => {
+                        let ty = expr.ty;
+                        Expr { node: Node::Call { function, args: vec![expr] }, ty }
+                    }
+                    _ => expr,
+                }
+            }
             _ => {
                 let ty = column.info.nullable(column.info.nullable || source.nullable);
                 match &column.ty {

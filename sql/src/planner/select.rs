@@ -5,7 +5,7 @@
 //! | clause | names |
 //! |---|---|
 //! | ON | the tables of its join |
-//! | WHERE, select list | all tables |
+//! | WHERE, select list | all tables; subqueries of the select list: aliases before them, too |
 //! | GROUP BY | tables, then aliases; a number is an item of the select list |
 //! | HAVING | what is grouped by and what is selected; in aggregates: tables, then aliases |
 //! | ORDER BY | a bare name: aliases first; in expressions: tables, then aliases; a number is an item |
@@ -387,6 +387,8 @@ fn plan_select(
         order.iter().for_each(|(expr, _)| expr.for_each_column(&mut keep));
         subqueries.iter().flat_map(|subquery| &subquery.outer).for_each(|expr| expr.for_each_column(&mut keep));
         let kept = (0..slots.len()).filter(|slot| kept[*slot]).collect();
+        // An ENUM's error value and its member '' have one name, but two numbers.
+        let keys = keys.into_iter().map(by_number).collect();
         GroupPlan { keys, aggregates, kept, first_row_settles: false }
     });
 
@@ -420,6 +422,9 @@ fn plan_select(
         order_by_index: false,
     };
     join::plan(context, &mut plan, tree, select.straight_join)?;
+    if join::combinations(&plan.steps) > context.eval.session.max_join_size() as f64 {
+        return Err(Error::too_big_select());
+    }
     plan.stored = stored_output(&plan);
     Ok((QueryPlan::Select(Box::new(plan)), outer))
 }
@@ -495,6 +500,8 @@ struct Item {
 
 fn bind_items(level: &Level<'_>, select: &Select) -> Result<Vec<Item>> {
     let mut items = Vec::new();
+    // Named items, for the subqueries of those that follow.
+    let mut aliases: Vec<(Box<str>, Expr)> = Vec::new();
     for item in &select.items {
         match item {
             SelectItem::All => {
@@ -516,8 +523,11 @@ fn bind_items(level: &Level<'_>, select: &Select) -> Result<Vec<Item>> {
                 }
             }
             SelectItem::Expr { expr, alias, text } => {
-                let scope = Clause::aggregating(level, "field list", Lookup::Columns);
+                let scope = Clause::aggregating(level, "field list", Lookup::Selecting(&aliases));
                 let bound = level.context.binder(&scope).bind(expr)?;
+                if let Some(alias) = alias {
+                    aliases.push((alias.as_str().into(), bound.clone()));
+                }
                 let name = match (alias, expr) {
                     (Some(alias), _) => alias.as_str(),
                     (None, ast::Expr::Column(column)) => &column.name,

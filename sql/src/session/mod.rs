@@ -397,6 +397,7 @@ impl Session {
             warnings: &self.warnings,
             mode: settings.sql_mode,
             strict_change: false,
+            ignores: false,
             now_seconds,
             now_micros,
             zone: self.zone(),

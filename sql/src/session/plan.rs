@@ -172,6 +172,9 @@ impl Session {
             Plan::Update(plan) => !scans_in_spite_of_keys(&plan.select),
             Plan::Delete(plan) => !scans_in_spite_of_keys(&plan.select),
         };
+        // What IS NULL finds was looked up for this execution alone, and so was the size of the tables.
+        let settings = &self.variables.settings;
+        let is_cacheable = is_cacheable && !settings.sql_auto_is_null && settings.sql_big_selects;
         let tables = context.tables.into_inner();
         Ok(Some(Box::new(CachedPlan { plan, tables, definitions, parameter_count, is_cacheable, counter })))
     }
@@ -303,11 +306,16 @@ impl Session {
                 let series = Series {
                     offset: settings.auto_increment_offset,
                     step: settings.auto_increment_increment,
+                    forced: self.state.insert_id.get(),
                     found_rows: self.found_rows,
                 };
                 let changes = insert::insert(&environment, plan, &context, series)?;
                 if changes.generated_id > 0 {
                     self.state.last_insert_id.set(changes.generated_id);
+                    self.state.null_finds_last_id.set(true);
+                }
+                if changes.used_forced_id {
+                    self.state.insert_id.set(0);
                 }
                 let last_insert_id = match self.state.given_insert_id.get() {
                     _ if changes.generated_id > 0 => changes.generated_id,
@@ -561,6 +569,15 @@ fn scans_in_spite_of_keys(plan: &SelectPlan) -> bool {
     })
 }
 
+fn any_filter(step: &Step, holds: &dyn Fn(&Expr) -> bool) -> bool {
+    match step {
+        Step::Table(step) => step.filters.iter().any(|filter| holds(&filter.expr)),
+        Step::Left { steps, filters, .. } => {
+            filters.iter().any(holds) || steps.iter().any(|step| any_filter(step, holds))
+        }
+    }
+}
+
 /// Whether a query reads user or system variables, whose types may be others next time.
 fn reads_variables(plan: &QueryPlan) -> bool {
     let reads = |expr: &Expr| {
@@ -576,6 +593,7 @@ fn reads_variables(plan: &QueryPlan) -> bool {
             plan.output.iter().any(reads)
                 || plan.having.iter().any(reads)
                 || plan.constants.iter().any(reads)
+                || plan.steps.iter().any(|step| any_filter(step, &reads))
                 || plan.order.iter().any(|(expr, _)| reads(expr))
                 || plan.subqueries.iter().any(|subquery| reads_variables(&subquery.plan))
         }

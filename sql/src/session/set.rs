@@ -113,7 +113,12 @@ impl Session {
                     self.state.last_insert_id.set(id as u64);
                     return Ok(());
                 }
-                "insert_id" | "pseudo_thread_id" => return Ok(()),
+                "insert_id" => {
+                    let id = number(&value).ok_or_else(|| Error::wrong_type_for_variable(&name))?;
+                    self.state.insert_id.set(id as u64);
+                    return Ok(());
+                }
+                "pseudo_thread_id" => return Ok(()),
                 "transaction_isolation" | "tx_isolation" | "transaction_read_only" | "tx_read_only"
                     if scope.is_none() =>
                 {
@@ -139,6 +144,11 @@ impl Session {
             }
         };
         self.notice(notices);
+        // A limit of joins switches off what would lift it.
+        if !is_global && matches!(name.as_str(), "max_join_size" | "sql_max_join_size") {
+            let is_unlimited = self.variables.settings.max_join_size == u64::MAX;
+            self.variables.set("sql_big_selects", &Value::Int(i64::from(is_unlimited)))?;
+        }
         self.after_set(&name, is_global)
     }
 

@@ -26,6 +26,10 @@ pub struct State {
     pub last_insert_id: Cell<u64>,
     /// LAST_INSERT_ID(expr) was called in this statement: the client gets it as the insert id.
     pub given_insert_id: Cell<Option<u64>>,
+    /// SET INSERT_ID: the next AUTO_INCREMENT value that is generated, or 0.
+    pub insert_id: Cell<u64>,
+    /// A value was generated since `id IS NULL` last asked for it: see `sql_auto_is_null`.
+    pub null_finds_last_id: Cell<bool>,
     pub row_count: Cell<i64>,
     pub found_rows: Cell<u64>,
     /// SET TIMESTAMP: seconds and microseconds that NOW() answers.
@@ -46,6 +50,8 @@ impl State {
             host: String::new(),
             last_insert_id: Cell::new(0),
             given_insert_id: Cell::new(None),
+            insert_id: Cell::new(0),
+            null_finds_last_id: Cell::new(false),
             row_count: Cell::new(-1),
             found_rows: Cell::new(0),
             timestamp: None,
@@ -79,7 +85,7 @@ impl SessionState for View<'_> {
         if scope != Some(VariableScope::Global) {
             match name.as_str() {
                 "last_insert_id" | "identity" => return Ok(Value::UInt(self.state.last_insert_id.get())),
-                "insert_id" => return Ok(Value::UInt(0)),
+                "insert_id" => return Ok(Value::UInt(self.state.insert_id.get())),
                 "warning_count" => return Ok(Value::UInt(self.warning_count)),
                 "in_transaction" => return Ok(Value::UInt(self.state.in_transaction.get().into())),
                 "error_count" => return Ok(Value::UInt(self.state.error_count.get())),
@@ -122,6 +128,16 @@ impl SessionState for View<'_> {
 
     fn connection_id(&self) -> u64 {
         self.process.id as u64
+    }
+
+    fn id_found_by_null(&self) -> Option<u64> {
+        let asked = self.variables.settings.sql_auto_is_null && self.state.null_finds_last_id.replace(false);
+        asked.then(|| self.state.last_insert_id.get())
+    }
+
+    fn max_join_size(&self) -> u64 {
+        let settings = &self.variables.settings;
+        if settings.sql_big_selects { u64::MAX } else { settings.max_join_size }
     }
 
     fn last_insert_id(&self) -> u64 {

@@ -32,10 +32,7 @@ impl Kind {
             Kind::Integer { min, max, step } => accept_integer(variable, given, min, max, step),
             Kind::Real { min, max } => accept_real(variable, given, min, max),
             Kind::Enumeration(names) => accept_enumeration(variable, given, names).map(|value| (value, None)),
-            Kind::Set(names) => accept_set(variable, given, names).map(|value| {
-                let notice = without_effect(&value);
-                (value, notice)
-            }),
+            Kind::Set(names) => accept_set(variable, given, names).map(|value| (value, None)),
             Kind::Text => match given {
                 Value::Null | Value::Bytes(_) => Ok((given.clone(), None)),
                 // MySQL refuses a number here; so do we.
@@ -181,16 +178,6 @@ fn accept_set(variable: &Variable, given: &Value, names: &[&'static str]) -> Res
     let chosen: Vec<&str> =
         names.iter().enumerate().filter(|(index, _)| mask & (1 << index) != 0).map(|(_, name)| *name).collect();
     Ok(Value::Bytes(chosen.join(",").into_bytes()))
-}
-
-/// What to tell somebody who asks for a mode that does nothing here.
-fn without_effect(value: &Value) -> Option<Notice> {
-    const PADS: &[u8] = b"PAD_CHAR_TO_FULL_LENGTH";
-    let Value::Bytes(chosen) = value else { return None };
-    chosen.split(|byte| *byte == b',').any(|mode| mode == PADS).then(|| Notice {
-        code: 1618,
-        message: "<PAD_CHAR_TO_FULL_LENGTH> option ignored: CHAR values come without the spaces behind them".into(),
-    })
 }
 
 /// A value as an error message quotes it.

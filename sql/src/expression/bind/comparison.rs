@@ -14,44 +14,43 @@ use crate::types::{Kind, TypeInfo};
 
 impl Binder<'_> {
     pub(super) fn compare(&mut self, op: BinaryOp, left: &ast::Expr, right: &ast::Expr) -> Result<Expr> {
-        match (left, right) {
-            (ast::Expr::Row(left), ast::Expr::Row(right)) => {
-                if left.len() != right.len() {
-                    return Err(Error::operand_columns(left.len()));
-                }
-                let (mut lefts, mut rights, mut hows) = (Vec::new(), Vec::new(), Vec::new());
-                for (left, right) in left.iter().zip(right) {
-                    let (left, right, how) = self.comparands(op, left, right)?;
-                    lefts.push(left);
-                    rights.push(right);
-                    hows.push(how);
-                }
-                let nullable =
-                    lefts.iter().chain(&rights).any(|expr| expr.ty.nullable) && op != BinaryOp::NullSafeEqual;
-                let nullable = nullable || hows.iter().any(|how| may_be_null(*how));
-                return Ok(condition(Node::CompareRows { op, left: lefts, right: rights, hows }, nullable));
-            }
-            (ast::Expr::Row(row), ast::Expr::Subquery(_)) | (ast::Expr::Subquery(_), ast::Expr::Row(row)) => {
-                let _ = row;
-                return Err(Error::unsupported("row comparison with a subquery"));
-            }
-            (ast::Expr::Row(row), _) | (_, ast::Expr::Row(row)) => return Err(Error::operand_columns(row.len())),
-            _ => {}
+        let (mut lefts, mut rights) = (self.row(left)?, self.row(right)?);
+        if lefts.len() != rights.len() {
+            return Err(Error::operand_columns(lefts.len()));
         }
-        let (left, right, how) = self.comparands(op, left, right)?;
-        Ok(comparison(op, how, left, right))
+        if lefts.len() == 1
+            && let (Some(left), Some(right)) = (lefts.pop(), rights.pop())
+        {
+            return self.compare_bound(op, left, right);
+        }
+        let mut hows = Vec::with_capacity(lefts.len());
+        for (left, right) in lefts.iter_mut().zip(&mut rights) {
+            hows.push(self.prepare(left, right, operator_name(op))?);
+        }
+        let nullable = lefts.iter().chain(&rights).any(|expr| expr.ty.nullable) && op != BinaryOp::NullSafeEqual;
+        let nullable = nullable || hows.iter().any(|how| may_be_null(*how));
+        Ok(condition(Node::CompareRows { op, left: lefts, right: rights, hows }, nullable))
+    }
+
+    /// An operand by its columns: a row, a subquery of several columns, or one value.
+    pub(super) fn row(&mut self, expr: &ast::Expr) -> Result<Vec<Expr>> {
+        match expr {
+            ast::Expr::Row(row) => row.iter().map(|expr| self.bind(expr)).collect(),
+            ast::Expr::Subquery(query) => {
+                let subquery = self.scope.subquery(query)?;
+                let value = |(column, ty): (usize, &TypeInfo)| Expr {
+                    node: Node::ScalarQuery { query: subquery.id, column },
+                    ty: ty.stored().nullable(true),
+                };
+                Ok(subquery.columns.iter().enumerate().map(value).collect())
+            }
+            expr => Ok(vec![self.bind(expr)?]),
+        }
     }
 
     pub(super) fn compare_bound(&mut self, op: BinaryOp, mut left: Expr, mut right: Expr) -> Result<Expr> {
         let how = self.prepare(&mut left, &mut right, operator_name(op))?;
         Ok(comparison(op, how, left, right))
-    }
-
-    /// Two operands, brought to what they compare as.
-    fn comparands(&mut self, op: BinaryOp, left: &ast::Expr, right: &ast::Expr) -> Result<(Expr, Expr, Comparison)> {
-        let (mut bound_left, mut bound_right) = (self.bind(left)?, self.bind(right)?);
-        let how = self.prepare(&mut bound_left, &mut bound_right, operator_name(op))?;
-        Ok((bound_left, bound_right, how))
     }
 
     /// Chooses the rule of a comparison and converts what can be converted once.
@@ -199,8 +198,10 @@ impl Binder<'_> {
     }
 
     pub(super) fn in_list(&mut self, expr: &ast::Expr, list: &[ast::Expr], negated: bool) -> Result<Expr> {
-        if let ast::Expr::Row(row) = expr {
-            return self.in_rows(row, list, negated);
+        if matches!(expr, ast::Expr::Row(_))
+            || matches!((expr, list.first()), (ast::Expr::Subquery(_), Some(ast::Expr::Row(_))))
+        {
+            return self.in_rows(expr, list, negated);
         }
         let mut expr_bound = self.bind(expr)?;
         let mut items = Vec::with_capacity(list.len());
@@ -220,39 +221,26 @@ impl Binder<'_> {
             let nullable = any.ty.nullable;
             return Ok(if negated { condition(Node::Not(Box::new(any)), nullable) } else { any });
         }
-        let all_strings =
-            expr_bound.ty.is_string() && items.iter().all(|item| item.ty.is_string() || item.is_null_literal());
-        let mut list = Vec::with_capacity(items.len());
+        let all_strings = expr_bound.ty.is_string() && items.iter().all(is_text);
+        let mut list: Vec<(Comparison, Expr)> = items.into_iter().map(|item| (Comparison::Integer, item)).collect();
         if all_strings {
-            let types: Vec<TypeInfo> = std::iter::once(expr_bound.ty).chain(items.iter().map(|item| item.ty)).collect();
-            let id = aggregate_collations(&types, "in")?.0;
-            let charset = collation(id).charset;
-            convert_charset(&mut expr_bound, charset);
-            for mut item in items {
-                let how = match (expr_bound.ty.kind, item.ty.kind) {
-                    (Kind::Parameter, _) | (_, Kind::Parameter) => Comparison::ByValue(id),
-                    _ => Comparison::String(id),
-                };
-                convert_charset(&mut item, charset);
-                list.push((how, item));
-            }
+            as_strings(&mut expr_bound, &mut list, "in")?;
         } else {
-            for mut item in items {
-                let how = self.prepare(&mut expr_bound, &mut item, "in")?;
-                list.push((how, item));
+            for (how, item) in &mut list {
+                *how = self.prepare(&mut expr_bound, item, "in")?;
             }
         }
         let nullable = expr_bound.ty.nullable || list.iter().any(|(how, item)| item.ty.nullable || may_be_null(*how));
         Ok(condition(Node::In { expr: Box::new(expr_bound), list, negated }, nullable))
     }
 
-    fn in_rows(&mut self, row: &[ast::Expr], list: &[ast::Expr], negated: bool) -> Result<Expr> {
-        let mut left = row.iter().map(|expr| self.bind(expr)).collect::<Result<Vec<_>>>()?;
+    fn in_rows(&mut self, row: &ast::Expr, list: &[ast::Expr], negated: bool) -> Result<Expr> {
+        let mut left = self.row(row)?;
         let mut rows = Vec::with_capacity(list.len());
         for item in list {
-            let ast::Expr::Row(values) = item else { return Err(Error::operand_columns(row.len())) };
-            if values.len() != row.len() {
-                return Err(Error::operand_columns(row.len()));
+            let ast::Expr::Row(values) = item else { return Err(Error::operand_columns(left.len())) };
+            if values.len() != left.len() {
+                return Err(Error::operand_columns(left.len()));
             }
             let mut columns = Vec::with_capacity(values.len());
             for (left, value) in left.iter_mut().zip(values) {
@@ -266,10 +254,7 @@ impl Binder<'_> {
     }
 
     pub(super) fn in_query(&mut self, expr: &ast::Expr, query: &Query, negated: bool) -> Result<Expr> {
-        let mut row = match expr {
-            ast::Expr::Row(row) => row.iter().map(|expr| self.bind(expr)).collect::<Result<Vec<_>>>()?,
-            expr => vec![self.bind(expr)?],
-        };
+        let mut row = self.row(expr)?;
         let subquery = self.scope.subquery(query)?;
         if subquery.columns.len() != row.len() {
             return Err(Error::operand_columns(row.len()));
@@ -303,13 +288,29 @@ impl Binder<'_> {
         };
         let (mut conditions, mut results) = (Vec::new(), Vec::new());
         for (when, then) in whens {
-            let mut when_bound = if operand.is_some() { self.bind(when)? } else { self.bind_number(when)? };
-            let how = match &mut operand {
-                Some(operand) => self.prepare(operand, &mut when_bound, "case")?,
-                None => Comparison::Integer,
-            };
-            conditions.push((how, when_bound));
+            let when = if operand.is_some() { self.bind(when)? } else { self.bind_number(when)? };
+            conditions.push((Comparison::Integer, when));
             results.push(self.bind(then)?);
+        }
+        match operand.take() {
+            None => {}
+            Some(mut value) if value.ty.is_string() && conditions.iter().all(|(_, when)| is_text(when)) => {
+                as_strings(&mut value, &mut conditions, "case")?;
+                operand = Some(value);
+            }
+            // Each WHEN compares by its own type with an operand that may be evaluated several times.
+            Some(value) if conditions.len() > 1 && (is_fixed(&value) || value.as_column().is_some()) => {
+                for (_, when) in &mut conditions {
+                    let bound = std::mem::replace(when, Expr::null());
+                    *when = self.compare_bound(BinaryOp::Equal, value.clone(), bound)?;
+                }
+            }
+            Some(mut value) => {
+                for (how, when) in &mut conditions {
+                    *how = self.prepare(&mut value, when, "case")?;
+                }
+                operand = Some(value);
+            }
         }
         let has_else = otherwise.is_some();
         if let Some(otherwise) = otherwise {
@@ -349,6 +350,26 @@ fn disjunction(mut conditions: Vec<Expr>) -> Expr {
     conditions.pop().unwrap_or_else(Expr::null)
 }
 
+fn is_text(expr: &Expr) -> bool {
+    expr.ty.is_string() || expr.is_null_literal()
+}
+
+/// Brings a string and those it is compared with into the character set of the one collation that all agree on.
+fn as_strings(value: &mut Expr, others: &mut [(Comparison, Expr)], operation: &str) -> Result<()> {
+    let types: Vec<TypeInfo> = std::iter::once(value.ty).chain(others.iter().map(|(_, other)| other.ty)).collect();
+    let id = aggregate_collations(&types, operation)?.0;
+    let charset = collation(id).charset;
+    convert_charset(value, charset);
+    for (how, other) in others {
+        *how = match (value.ty.kind, other.ty.kind) {
+            (Kind::Parameter, _) | (_, Kind::Parameter) => Comparison::ByValue(id),
+            _ => Comparison::String(id),
+        };
+        convert_charset(other, charset);
+    }
+    Ok(())
+}
+
 /// Whether the value is the same for all rows: a constant, or a user variable.
 fn is_fixed(expr: &Expr) -> bool {
     let mut fixed = true;
@@ -360,7 +381,7 @@ fn is_fixed(expr: &Expr) -> bool {
         | Node::SetNames { .. }
         | Node::Aggregate(_)
         | Node::AssignVariable(..)
-        | Node::ScalarQuery(_)
+        | Node::ScalarQuery { .. }
         | Node::Exists { .. }
         | Node::InQuery { .. }
         | Node::Quantified { .. } => fixed = false,

@@ -151,15 +151,19 @@ fn integer(value: u64) -> Expr {
     }
 }
 
+/// A literal may have more digits than any column: it is computed with, and shown as it is.
+const LITERAL_DIGITS_MAX: u8 = 81;
+
 fn decimal(digits: &str) -> Result<Expr> {
     // Digits behind the thirtieth behind the point, or behind the 65th of all, are rounded away. A number of more
     // digits before the point than there may be becomes the largest.
     let value = match Decimal::parse(digits.as_bytes()) {
-        Ok(value) if value.integer_digits() <= 65 => value,
+        Ok(value) if value.integer_digits() <= LITERAL_DIGITS_MAX => value,
         _ => Decimal::max(65, 0),
     };
-    let scale = value.scale().min(30).min(65 - value.integer_digits());
+    let scale = value.scale().min(30).min(65_u8.saturating_sub(value.integer_digits()));
     let value = if value.scale() > scale { value.round(i32::from(scale)).unwrap_or(value) } else { value };
-    let ty = TypeInfo::decimal((value.integer_digits().max(1) + scale).min(65), scale, false).not_null();
+    let precision = value.integer_digits().max(1).saturating_add(scale).min(65);
+    let ty = TypeInfo::decimal(precision, scale, false).not_null();
     Ok(Expr::constant(Value::Decimal(value), ty))
 }

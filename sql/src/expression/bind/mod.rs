@@ -72,6 +72,14 @@ pub trait Scope {
         Vec::new()
     }
 
+    /// How many outer values and subqueries the scope's query has bound so far, the query around it, and so on.
+    fn marks(&self) -> Vec<(usize, usize)> {
+        Vec::new()
+    }
+
+    /// Drops what has been bound since, in all of these queries.
+    fn return_to(&self, _marks: &[(usize, usize)]) {}
+
     /// Computes an aggregate in the query that stands `depth` levels further out.
     fn aggregate_at(&self, _depth: usize, _written: &ast::Aggregate) -> Result<Expr> {
         Err(Error::invalid_group_function())
@@ -137,7 +145,14 @@ impl<'a> Binder<'a> {
             }
             ast::Expr::UserVariable(name) => {
                 let ty = self.session.user_variable(name).map_or(TypeInfo::NULL, |(_, ty)| ty);
-                let ty = TypeInfo { coercibility: ty.coercibility.max(Coercibility::Implicit), nullable: true, ..ty };
+                // The next value of an integer variable may be any BIGINT, whatever the present one looks like.
+                let ty = match ty.is_integer() {
+                    true if ty.unsigned => TypeInfo::bigint_unsigned(20),
+                    true => TypeInfo::bigint(20),
+                    false => {
+                        TypeInfo { coercibility: ty.coercibility.max(Coercibility::Implicit), nullable: true, ..ty }
+                    }
+                };
                 Ok(Expr { node: Node::UserVariable(name.as_str().into()), ty })
             }
             ast::Expr::Assign(name, value) => {
@@ -252,13 +267,10 @@ impl<'a> Binder<'a> {
                 Ok(Expr { node: Node::Call { function: functions::find("char")?, args }, ty })
             }
             ast::Expr::Row(_) => Err(Error::operand_columns(1)),
-            ast::Expr::Subquery(query) => {
-                let subquery = self.scope.subquery(query)?;
-                match subquery.columns.as_slice() {
-                    [ty] => Ok(Expr { node: Node::ScalarQuery(subquery.id), ty: ty.stored().nullable(true) }),
-                    _ => Err(Error::operand_columns(1)),
-                }
-            }
+            ast::Expr::Subquery(_) => match <[Expr; 1]>::try_from(self.row(expr)?) {
+                Ok([value]) => Ok(value),
+                Err(_) => Err(Error::operand_columns(1)),
+            },
             ast::Expr::Exists(query) => {
                 let subquery = self.scope.subquery(query)?;
                 Ok(condition(Node::Exists { query: subquery.id }, false))

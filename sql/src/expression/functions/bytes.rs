@@ -42,7 +42,9 @@ fn char_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
 
 fn format_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
     typing.numbers();
-    let digits = typing.length(0).min(400);
+    // A number that is not exact may have 309 digits before the point, however short it is written.
+    let arg = &typing.args[0].ty;
+    let digits = if arg.is_floating() || arg.is_string() { 310 } else { arg.length.min(310) };
     Ok(typing.text(digits + digits / 3 + 32))
 }
 

@@ -30,7 +30,7 @@ mod search;
 mod session;
 mod string;
 
-pub use operand::{MOMENT_OPERANDS, NUMBER_OPERAND, TIME_OPERAND, YEAR_OPERAND};
+pub use operand::{MOMENT_OPERANDS, NUMBER_OPERAND, PADDED, TIME_OPERAND, YEAR_OPERAND};
 
 use std::borrow::Cow;
 use std::cell::RefCell;

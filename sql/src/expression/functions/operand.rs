@@ -1,4 +1,5 @@
-//! Constants beside a column: what the binder puts around them, so that they are compared as the column's type.
+//! Constants beside a column: what the binder puts around them, so that they are compared as the column's type. And what
+//! is put around columns themselves.
 //!
 //! | the constant stands beside | it becomes |
 //! |---|---|
@@ -25,6 +26,8 @@ use crate::types::{Kind, TypeInfo};
 pub const YEAR_OPERAND: &str = "year operand";
 pub const NUMBER_OPERAND: &str = "number operand";
 pub const TIME_OPERAND: &str = "time operand";
+/// Around each CHAR column in the mode PAD_CHAR_TO_FULL_LENGTH.
+pub const PADDED: &str = "padded char";
 /// By the kind of the column.
 pub const MOMENT_OPERANDS: [(Kind, &str); 3] =
     [(Kind::Date, "date operand"), (Kind::DateTime, "datetime operand"), (Kind::Timestamp, "timestamp operand")];
@@ -33,6 +36,7 @@ pub const FUNCTIONS: &[Function] = &[
     Function::new(YEAR_OPERAND, (1, 1), typings::bigint, year_operand),
     Function::new(NUMBER_OPERAND, (1, 1), same_type, number_operand),
     Function::new(TIME_OPERAND, (1, 1), same_type, time_operand),
+    Function::new(PADDED, (1, 1), same_type, padded),
     Function::new(MOMENT_OPERANDS[0].1, (1, 1), same_type, |call| moment_operand(call, "DATE")),
     Function::new(MOMENT_OPERANDS[1].1, (1, 1), same_type, |call| moment_operand(call, "DATETIME")),
     Function::new(MOMENT_OPERANDS[2].1, (1, 1), same_type, |call| moment_operand(call, "TIMESTAMP")),
@@ -41,6 +45,17 @@ pub const FUNCTIONS: &[Function] = &[
 /// The type stays that of the constant: it decides how other operands of an IN or BETWEEN are compared with it.
 fn same_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
     Ok(typing.args[0].ty)
+}
+
+/// A CHAR with the spaces behind it that are not stored.
+fn padded<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
+    let mut text = match call.arg(0)? {
+        Datum::Bytes(text) => text.into_owned(),
+        other => return Ok(other),
+    };
+    let missing = (call.ty.length as usize).saturating_sub(call.ty.charset().char_count(&text));
+    text.resize(text.len() + missing, b' ');
+    Ok(Datum::bytes(text))
 }
 
 /// A year of one or two digits is one of 1970 to 2069; the number 0 is the year 0000, the text '0' is 2000.

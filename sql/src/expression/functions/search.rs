@@ -101,9 +101,12 @@ fn field<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
     let all = |test: fn(&TypeInfo) -> bool| call.args.iter().all(|arg| test(&arg.ty));
     let found = if all(|ty| ty.is_string() || ty.kind == Kind::Null) {
         let wanted = not_null_or_zero!(call.text(0)?);
+        // An explicit collation of one argument holds for all.
+        let types: Vec<TypeInfo> = call.args.iter().map(|arg| arg.ty).collect();
+        let collation = collation(super::aggregate_collations(&types, "field")?.0);
         find_argument(call, |index| {
             Ok(match call.text(index)? {
-                Some(text) => collation_of(call, 0, index)?.equal(&text, &wanted),
+                Some(text) => collation.equal(&text, &wanted),
                 None => false,
             })
         })?

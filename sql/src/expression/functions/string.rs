@@ -521,7 +521,8 @@ fn quote<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
 }
 
 /// The sound of an English word: its first letter, and the classes of the consonants that follow, at least three. Letters
-/// that are not English have no sound, but may come first.
+/// that are not English have no sound, but may come first. As in the original Soundex, letters without a sound are
+/// dropped before equal neighbours are.
 fn soundex<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
     let text = not_null!(call.text(0)?);
     let charset = call.charset();
@@ -546,8 +547,6 @@ fn soundex<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
         } else if sound != b'0' && sound != last {
             out.push(sound);
             sounds += 1;
-            last = sound;
-        } else if !matches!(letter, b'H' | b'W') {
             last = sound;
         }
         rest = &rest[length..];
