@@ -48,9 +48,8 @@ fn read(engine: &Arc<Engine>, table: &Table, id: u32) -> Result<bool> {
     Ok(found)
 }
 
-#[test]
-fn reading_goes_on_when_every_page_that_may_be_dirty_is() {
-    let disk = SimDisk::new(1);
+/// An engine with threads and a small pool, and its database.
+fn open_small(disk: &SimDisk) -> Arc<Engine> {
     let config = Config {
         pool_bytes: 200 * 16384,
         log_bytes: 64 << 20,
@@ -63,6 +62,66 @@ fn reading_goes_on_when_every_page_that_may_be_dirty_is() {
     Engine::create(Arc::new(disk.clone()), &config).unwrap();
     let engine = Engine::open(Arc::new(disk.clone()), config).unwrap();
     engine.create_database("d", CollationId::DEFAULT, &TrxOptions::patient()).unwrap();
+    engine
+}
+
+/// Inserts until the full disk has refused it `refusals` times. Returns how many rows are in the table then.
+fn insert_until_refused(engine: &Arc<Engine>, table: &Table, refusals: u32) -> u32 {
+    let mut refused = 0;
+    let mut acknowledged = 0;
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while refused < refusals {
+        assert!(Instant::now() < deadline, "nothing fills up: {refused} refused after {acknowledged} rows");
+        match insert(engine, table, acknowledged..acknowledged + 5) {
+            Ok(()) => acknowledged += 5,
+            Err(Error::DiskFull { .. } | Error::RollingBack) => refused += 1,
+            Err(error) => panic!("{error}"),
+        }
+    }
+    acknowledged
+}
+
+/// There is space again: inserts work within ten seconds.
+fn insert_again(engine: &Arc<Engine>, table: &Table, ids: std::ops::Range<u32>) {
+    let mut tries = 0;
+    while let Err(error) = insert(engine, table, ids.clone()) {
+        assert!(matches!(error, Error::DiskFull { .. } | Error::LockWaitTimeout), "{error}");
+        tries += 1;
+        assert!(tries < 200, "there is room, and it is not used");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+#[test]
+fn the_cleaners_try_again_whatever_the_load_is() {
+    let disk = SimDisk::new(2);
+    let engine = open_small(&disk);
+    let table = create_table(&engine, "t");
+    engine.store().checkpoint().unwrap();
+    let used = disk.used_blocks();
+    disk.set_faults(|faults| faults.capacity_blocks = Some(used));
+    // Half of the pool: statements are not refused yet.
+    insert(&engine, &table, 0..400).unwrap();
+    assert!(matches!(engine.store().checkpoint(), Err(Error::DiskFull { .. })));
+    assert!(engine.store().pool().is_disk_full());
+    disk.set_faults(|faults| faults.capacity_blocks = None);
+    // The instance is not idle any more, and nothing else makes the cleaners write.
+    let deadline = Instant::now() + Duration::from_secs(10);
+    for id in 400.. {
+        if !engine.store().pool().is_disk_full() {
+            break;
+        }
+        assert!(Instant::now() < deadline, "the disk has space, and no cleaner finds out");
+        insert(&engine, &table, id..id + 1).unwrap();
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    engine.close().unwrap();
+}
+
+#[test]
+fn reading_goes_on_when_every_page_that_may_be_dirty_is() {
+    let disk = SimDisk::new(1);
+    let engine = open_small(&disk);
     let (old, new) = (create_table(&engine, "old"), create_table(&engine, "new"));
     insert(&engine, &old, 0..ROWS).unwrap();
     engine.store().checkpoint().unwrap();
@@ -70,17 +129,7 @@ fn reading_goes_on_when_every_page_that_may_be_dirty_is() {
     disk.set_faults(|faults| faults.capacity_blocks = Some(used + 50));
 
     // Writers go on until they are refused, and then try again for a while.
-    let mut refused = 0;
-    let mut acknowledged = 0;
-    let deadline = Instant::now() + Duration::from_secs(60);
-    while refused < 30 {
-        assert!(Instant::now() < deadline, "nothing fills up: {refused} refused after {acknowledged} rows");
-        match insert(&engine, &new, acknowledged..acknowledged + 5) {
-            Ok(()) => acknowledged += 5,
-            Err(Error::DiskFull { .. } | Error::RollingBack) => refused += 1,
-            Err(error) => panic!("{error}"),
-        }
-    }
+    let acknowledged = insert_until_refused(&engine, &new, 30);
     assert!(!engine.store().is_poisoned());
     for id in (0..ROWS).rev() {
         assert!(read(&engine, &old, id).unwrap_or_else(|error| panic!("row {id}: {error}")));
@@ -97,13 +146,7 @@ fn reading_goes_on_when_every_page_that_may_be_dirty_is() {
     });
 
     disk.set_faults(|faults| faults.capacity_blocks = None);
-    let mut tries = 0;
-    while let Err(error) = insert(&engine, &new, acknowledged..acknowledged + 5) {
-        assert!(matches!(error, Error::DiskFull { .. } | Error::LockWaitTimeout), "{error}");
-        tries += 1;
-        assert!(tries < 200, "there is room, and it is not used");
-        std::thread::sleep(Duration::from_millis(50));
-    }
+    insert_again(&engine, &new, acknowledged..acknowledged + 5);
     for id in 0..acknowledged + 5 {
         assert!(read(&engine, &new, id).unwrap(), "row {id} was acknowledged");
     }

@@ -123,9 +123,12 @@ impl FlushList {
         self.unsynced_of.len() - 1
     }
 
-    /// Appends a clean frame. LSNs rise, so it belongs at the tail.
+    /// Appends a clean frame. LSNs rise, so it belongs at the tail. A frame that a failed batch has put back meanwhile
+    /// stays where it is, with its older LSN (`a_frame_put_back_is_not_listed_twice`).
     pub fn push(&mut self, frames: &Frames, index: u32, oldest: Lsn) {
-        debug_assert!(!frames.header(index).is_dirty(), "a frame is in the list once");
+        if frames.header(index).is_dirty() {
+            return;
+        }
         self.insert_after(frames, self.tail, index);
         frames.header(index).set_oldest_lsn(Some(oldest));
     }
@@ -370,6 +373,21 @@ mod tests {
             list.remove(&frames, first);
         }
         assert_eq!(order, [0, 1, 4, 3]);
+    }
+
+    #[test]
+    fn a_frame_put_back_is_not_listed_twice() {
+        let frames = Frames::new(2, 4096).unwrap();
+        let mut list = FlushList::new(2);
+        let flusher = list.add_flusher();
+        list.push(&frames, 0, Lsn(10));
+        list.push(&frames, 1, Lsn(20));
+        list.take(&frames, 0, flusher);
+        // A mini-transaction has found the frame clean; before it enters the frame, the batch fails.
+        list.put_back(&frames, 0, Lsn(10));
+        list.push(&frames, 0, Lsn(30));
+        assert_eq!(list.oldest_first().take(5).collect::<Vec<_>>(), [0, 1]);
+        assert_eq!((list.oldest_lsn(&frames), list.count().load(Ordering::Relaxed)), (Some(Lsn(10)), 2));
     }
 
     #[test]

@@ -164,10 +164,15 @@ impl Pool {
 
     /// DiskFull while pages cannot be written: the cleaners cannot help until an operator frees disk space.
     pub fn check_disk(&self) -> Result<()> {
-        match self.signals.has_cleaners() && self.disk_full.load(Ordering::Relaxed) {
+        match self.signals.has_cleaners() && self.is_disk_full() {
             true => Err(Error::DiskFull { doing: "write pages" }),
             false => Ok(()),
         }
+    }
+
+    /// Whether the last batch of a cleaner found the disk full.
+    pub fn is_disk_full(&self) -> bool {
+        self.disk_full.load(Ordering::Relaxed)
     }
 
     /// Whether a mini-transaction may make more pages dirty; if not, its thread waits for the cleaners, or fails
@@ -176,7 +181,7 @@ impl Pool {
     #[inline]
     pub fn may_dirty(&self) -> bool {
         let left = self.frames.count().saturating_sub(self.dirty_count());
-        left > match self.disk_full.load(Ordering::Relaxed) {
+        left > match self.is_disk_full() {
             true => self.readers_share(),
             false => self.free_low.load(Ordering::Relaxed).min(self.readers_share()),
         }
@@ -651,7 +656,7 @@ impl Pool {
         let mut victims = Vec::with_capacity(VICTIMS_MAX);
         let mut wanted = VICTIMS_MAX;
         // Cleaners that cannot write are no help.
-        let helped = self.signals.has_cleaners() && !self.disk_full.load(Ordering::Relaxed);
+        let helped = self.signals.has_cleaners() && !self.is_disk_full();
         let limit = if helped { VICTIMS_MAX_HELPED } else { self.frames.count() };
         loop {
             let more = self.lru.victims(&self.frames, wanted, &mut victims);
@@ -762,6 +767,7 @@ impl Pool {
         if self.has_pending() && self.mark_brought_up(latch) {
             return;
         }
+        // Not yet known: a cleaner that could not write the page puts it back without a latch. The list decides.
         self.flush_list.lock().push(&self.frames, latch.index(), start);
     }
 

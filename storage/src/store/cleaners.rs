@@ -49,6 +49,9 @@ const SYNC_PERIOD_MIN: Duration = Duration::from_millis(20);
 /// The age of the log from which a checkpoint is worth a sync at any time.
 const AGE_PRESSING: f64 = 0.7;
 
+/// The pages by which a cleaner finds out whether a full disk has space again.
+const PROBE_PAGES: usize = 8;
+
 /// How long nothing is logged before the server counts as idle.
 const IDLE_AFTER: Duration = Duration::from_secs(1);
 
@@ -268,6 +271,8 @@ impl Store {
                 let mut grants = self.cleaners.grants.lock();
                 (grants.take(rate, self.disk.clock().now(), BATCH_PAGES_MAX), grants.left())
             };
+            // Statements are refused until a batch succeeds, so one is tried in every round, whatever the pace.
+            let granted = if self.pool.is_disk_full() { granted.max(PROBE_PAGES) } else { granted };
             if granted > 0 {
                 if left >= BATCH_PAGES_MAX || rate.is_infinite() {
                     signals.request_help();
