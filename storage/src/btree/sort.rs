@@ -2,9 +2,13 @@
 //!
 //! ```text
 //! memory   [records ............ | places]   full -> sorted -> a run in the file
-//! file     run 1 | run 2 | run 3             a record: extra bytes (2), data bytes (4), extra, data
-//! merge    the smallest of the runs' heads, again and again
+//! file     run 1 | run 2 | run 3 ...         a record: extra bytes (2), data bytes (4), extra, data
+//! merge    FAN_IN runs at a time -> a longer run in another file, until FAN_IN are left
+//!          those: the smallest of the runs' heads is taken from a heap, again and again
 //! ```
+//!
+//! The memory is what [`Sorter::new`] is given while records are collected, and `FAN_IN` read buffers while they are merged,
+//! however many runs there are (`many_runs_are_merged_in_passes`).
 //!
 //! A sort that fits in memory has no file. The file is removed when the sort ends; one that a crash left behind is
 //! removed by recovery.
@@ -18,19 +22,24 @@ use format::record::{Layout, RecordBuffer, RecordImage, compare_records};
 use crate::error::{Error, Result};
 use crate::io::{Caching, Disk, File, OpenMode};
 
-/// Memory for records while they are collected.
-const MEMORY_BYTES: usize = if cfg!(test) { 4 << 10 } else { 32 << 20 };
+/// Memory for records while they are collected, when one index is sorted.
+pub const MEMORY_BYTES: usize = if cfg!(test) { 4 << 10 } else { 32 << 20 };
+/// Runs that are merged at once.
+const FAN_IN: usize = if cfg!(test) { 4 } else { 64 };
 /// Memory of a run's reader.
 const READ_BYTES: usize = if cfg!(test) { 512 } else { 256 << 10 };
 /// How the names of sort files begin.
 pub const SORT_FILE_PREFIX: &str = "#sort-";
 const RECORD_HEADER_BYTES: usize = 6;
+/// Records between two calls of [`Look`].
+const LOOK_RECORDS: u64 = 1024;
 
 /// Collects records in any order.
 pub struct Sorter<'a> {
     layout: &'a Layout,
     disk: Arc<dyn Disk>,
     path: String,
+    memory_bytes: usize,
     /// Records one behind the other, as in the file.
     bytes: Vec<u8>,
     starts: Vec<u32>,
@@ -40,10 +49,98 @@ pub struct Sorter<'a> {
     spill: Option<Spill>,
 }
 
+/// Sorted runs in a file. Dropping it removes the file.
 struct Spill {
+    disk: Arc<dyn Disk>,
+    path: String,
     file: Arc<dyn File>,
     /// Where each run ends.
     ends: Vec<u64>,
+}
+
+impl Spill {
+    fn create(disk: &Arc<dyn Disk>, path: String) -> Result<Spill> {
+        if disk.exists(&path).map_err(Error::io("look for a sort file"))? {
+            disk.remove(&path).map_err(Error::io("remove an old sort file"))?;
+        }
+        let file = disk.open(&path, OpenMode::Create, Caching::Cached).map_err(Error::io("create a sort file"))?;
+        Ok(Spill { disk: disk.clone(), path, file, ends: Vec::new() })
+    }
+
+    /// Where the next run begins.
+    fn end(&self) -> u64 {
+        self.ends.last().copied().unwrap_or(0)
+    }
+
+    /// The runs of these numbers, to be read.
+    fn runs(&self, numbers: std::ops::Range<usize>) -> Vec<Run<'_>> {
+        let begin = |number: usize| number.checked_sub(1).map_or(0, |before| self.ends[before]);
+        let run = |number: usize| Run {
+            file: &*self.file,
+            at: begin(number),
+            end: self.ends[number],
+            bytes: Vec::new(),
+            from: 0,
+            head: None,
+        };
+        numbers.map(run).collect()
+    }
+
+    /// Merges runs until so few are left that they can be merged at once.
+    fn reduce(mut self, layout: &Layout, look: Look<'_>) -> Result<Spill> {
+        let mut pass = 0;
+        while self.ends.len() > FAN_IN {
+            pass += 1;
+            let (base, _) = self.path.split_once('~').unwrap_or((self.path.as_str(), ""));
+            let mut merged = Spill::create(&self.disk, format!("{base}~{pass}"))?;
+            for first in (0..self.ends.len()).step_by(FAN_IN) {
+                let mut writer = RunWriter { file: &*merged.file, at: merged.end(), bytes: Vec::new() };
+                let runs = self.runs(first..(first + FAN_IN).min(self.ends.len()));
+                Merge::new(layout, runs)?.show(look, &mut |record| writer.push(record.image()))?;
+                let end = writer.finish()?;
+                merged.ends.push(end);
+            }
+            self = merged;
+        }
+        Ok(self)
+    }
+}
+
+impl Drop for Spill {
+    fn drop(&mut self) {
+        // A file that cannot be removed now is replaced by the next sort of that name, and removed by the next start.
+        let _ = self.disk.remove(&self.path);
+    }
+}
+
+/// Is called every `LOOK_RECORDS` records; an error of it ends the sort.
+type Look<'l> = &'l dyn Fn() -> Result<()>;
+
+/// A run being written.
+struct RunWriter<'f> {
+    file: &'f dyn File,
+    at: u64,
+    bytes: Vec<u8>,
+}
+
+impl RunWriter<'_> {
+    fn push(&mut self, record: RecordImage<'_>) -> Result<()> {
+        put(&mut self.bytes, record);
+        if self.bytes.len() >= READ_BYTES { self.write() } else { Ok(()) }
+    }
+
+    fn write(&mut self) -> Result<()> {
+        write_all(self.file, self.at, &self.bytes).map_err(Error::io("write a sort file"))?;
+        self.at += self.bytes.len() as u64;
+        self.bytes.clear();
+        Ok(())
+    }
+
+    /// Writes the rest. Returns where the run ends.
+    fn finish(mut self) -> Result<u64> {
+        self.write()?;
+        Ok(self.at)
+    }
 }
 
 fn corrupt(cause: format::Error) -> Error {
@@ -67,12 +164,14 @@ fn take(bytes: &[u8]) -> Option<(RecordImage<'_>, usize)> {
 }
 
 impl<'a> Sorter<'a> {
-    /// `path` is the name of the file that may be needed; no other file may have it.
-    pub fn new(layout: &'a Layout, disk: Arc<dyn Disk>, path: String) -> Sorter<'a> {
+    /// `path` is the name of the file that may be needed; no other file may have it, or it with a suffix after a `~`.
+    /// `memory_bytes` is the memory for records while they are collected.
+    pub fn new(layout: &'a Layout, disk: Arc<dyn Disk>, path: String, memory_bytes: usize) -> Sorter<'a> {
         Sorter {
             layout,
             disk,
             path,
+            memory_bytes,
             bytes: Vec::new(),
             starts: Vec::new(),
             sorted: true,
@@ -82,7 +181,7 @@ impl<'a> Sorter<'a> {
     }
 
     pub fn push(&mut self, record: &RecordBuffer) -> Result<()> {
-        if !self.starts.is_empty() && self.bytes.len() + record.size() + RECORD_HEADER_BYTES > MEMORY_BYTES {
+        if !self.starts.is_empty() && self.bytes.len() + record.size() + RECORD_HEADER_BYTES > self.memory_bytes {
             self.spill()?;
         }
         if self.sorted && !self.starts.is_empty() {
@@ -132,90 +231,112 @@ impl<'a> Sorter<'a> {
 
     fn spill(&mut self) -> Result<()> {
         self.sort()?;
-        if self.spill.is_none() {
-            if self.disk.exists(&self.path).map_err(Error::io("look for a sort file"))? {
-                self.disk.remove(&self.path).map_err(Error::io("remove an old sort file"))?;
-            }
-            let file = self
-                .disk
-                .open(&self.path, OpenMode::Create, Caching::Cached)
-                .map_err(Error::io("create a sort file"))?;
-            self.spill = Some(Spill { file, ends: Vec::new() });
+        let spill = match &mut self.spill {
+            Some(spill) => spill,
+            none => none.insert(Spill::create(&self.disk, self.path.clone())?),
+        };
+        let mut writer = RunWriter { file: &*spill.file, at: spill.end(), bytes: Vec::with_capacity(READ_BYTES) };
+        for &start in &self.starts {
+            let (record, _) = take(&self.bytes[start as usize..]).expect("written by put");
+            writer.push(record)?;
         }
-        let spill = self.spill.as_mut().expect("made above");
-        let mut at = spill.ends.last().copied().unwrap_or(0);
-        let mut out = Vec::with_capacity(READ_BYTES);
-        for (number, &start) in self.starts.iter().enumerate() {
-            let (_, bytes) = take(&self.bytes[start as usize..]).expect("written by put");
-            out.extend_from_slice(&self.bytes[start as usize..start as usize + bytes]);
-            if out.len() >= READ_BYTES || number + 1 == self.starts.len() {
-                write_all(&*spill.file, at, &out).map_err(Error::io("write a sort file"))?;
-                at += out.len() as u64;
-                out.clear();
-            }
-        }
-        spill.ends.push(at);
+        let end = writer.finish()?;
+        spill.ends.push(end);
         self.bytes.clear();
         self.starts.clear();
         self.sorted = true;
         Ok(())
     }
 
-    /// Calls `visit` with all records in order.
-    pub fn finish(mut self, visit: &mut dyn FnMut(&RecordBuffer) -> Result<()>) -> Result<()> {
-        let mut buffer = RecordBuffer::new();
-        if self.spill.is_none() {
+    /// Calls `visit` with all records in order. `look` ends the sort with an error when its statement was interrupted.
+    pub fn finish(mut self, look: Look<'_>, visit: &mut dyn FnMut(&RecordBuffer) -> Result<()>) -> Result<()> {
+        if self.spill.is_some() && !self.starts.is_empty() {
+            self.spill()?;
+        }
+        let Some(spill) = self.spill.take() else {
             self.sort()?;
-            for &start in &self.starts {
+            let mut buffer = RecordBuffer::new();
+            for (number, &start) in self.starts.iter().enumerate() {
+                if (number as u64).is_multiple_of(LOOK_RECORDS) {
+                    look()?;
+                }
                 let (image, _) = take(&self.bytes[start as usize..]).expect("written by put");
                 buffer.set(self.layout, image);
                 visit(&buffer)?;
             }
             return Ok(());
-        }
-        if !self.starts.is_empty() {
-            self.spill()?;
-        }
+        };
         self.bytes = Vec::new();
-        let spill = self.spill.as_ref().expect("checked above");
-        let mut begin = 0;
-        let mut runs = Vec::new();
-        for &end in &spill.ends {
-            let mut run = Run { file: &*spill.file, at: begin, end, bytes: Vec::new(), from: 0, head: None };
-            run.advance(self.layout)?;
-            runs.push(run);
-            begin = end;
-        }
-        // There are few runs: comparing their heads costs less than keeping them in a heap.
-        loop {
-            let mut smallest: Option<usize> = None;
-            for (number, run) in runs.iter().enumerate() {
-                let Some(head) = &run.head else { continue };
-                let smaller = match smallest.and_then(|other| runs[other].head.as_ref()) {
-                    None => true,
-                    Some(other) => {
-                        let order =
-                            compare_records(self.layout, head.bytes(), head.origin(), other.bytes(), other.origin());
-                        order.map_err(corrupt)? == Ordering::Less
-                    }
-                };
-                if smaller {
-                    smallest = Some(number);
-                }
-            }
-            let Some(smallest) = smallest else { return Ok(()) };
-            visit(runs[smallest].head.as_ref().expect("it was the smallest"))?;
-            runs[smallest].advance(self.layout)?;
-        }
+        let spill = spill.reduce(self.layout, look)?;
+        Merge::new(self.layout, spill.runs(0..spill.ends.len()))?.show(look, visit)
     }
 }
 
-impl Drop for Sorter<'_> {
-    fn drop(&mut self) {
-        if self.spill.take().is_some() {
-            // A file that cannot be removed now is overwritten by the next sort.
-            let _ = self.disk.remove(&self.path);
+/// Merges runs that are read side by side.
+struct Merge<'f> {
+    layout: &'f Layout,
+    runs: Vec<Run<'f>>,
+    /// The numbers of the runs that have a head, as a binary heap: the run with the smallest head is first. Of equal heads the
+    /// one of the earlier run is smaller.
+    heap: Vec<usize>,
+}
+
+impl<'f> Merge<'f> {
+    fn new(layout: &'f Layout, runs: Vec<Run<'f>>) -> Result<Merge<'f>> {
+        let mut merge = Merge { layout, runs, heap: Vec::new() };
+        for (number, run) in merge.runs.iter_mut().enumerate() {
+            run.advance(layout)?;
+            if run.head.is_some() {
+                merge.heap.push(number);
+            }
         }
+        for at in (0..merge.heap.len() / 2).rev() {
+            merge.sink(at)?;
+        }
+        Ok(merge)
+    }
+
+    fn is_smaller(&self, left: usize, right: usize) -> Result<bool> {
+        let head = |number: usize| self.runs[number].head.as_ref().expect("a run of the heap has a head");
+        let (one, other) = (head(left), head(right));
+        let order = compare_records(self.layout, one.bytes(), one.origin(), other.bytes(), other.origin());
+        Ok(order.map_err(corrupt)?.then(left.cmp(&right)) == Ordering::Less)
+    }
+
+    /// Moves the run at a place of the heap down to where its head belongs.
+    fn sink(&mut self, mut at: usize) -> Result<()> {
+        loop {
+            let mut smallest = at;
+            for child in [2 * at + 1, 2 * at + 2] {
+                if child < self.heap.len() && self.is_smaller(self.heap[child], self.heap[smallest])? {
+                    smallest = child;
+                }
+            }
+            if smallest == at {
+                return Ok(());
+            }
+            self.heap.swap(at, smallest);
+            at = smallest;
+        }
+    }
+
+    /// Calls `visit` with all records in order.
+    fn show(mut self, look: Look<'_>, visit: &mut dyn FnMut(&RecordBuffer) -> Result<()>) -> Result<()> {
+        let mut count = 0_u64;
+        while let Some(&first) = self.heap.first() {
+            if count.is_multiple_of(LOOK_RECORDS) {
+                look()?;
+            }
+            count += 1;
+            let run = &mut self.runs[first];
+            visit(run.head.as_ref().expect("a run of the heap has a head"))?;
+            run.advance(self.layout)?;
+            if run.head.is_none() {
+                self.heap.swap_remove(0);
+            }
+            self.sink(0)?;
+        }
+        Ok(())
     }
 }
 
@@ -278,4 +399,63 @@ fn read_all(file: &dyn File, mut offset: u64, mut bytes: &mut [u8]) -> io::Resul
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use format::record::{FieldData, FieldLayout};
+
+    use super::*;
+    use crate::io::sim::SimDisk;
+
+    const RECORDS: u32 = 20_000;
+
+    /// Five hundred runs, of which four are merged at a time.
+    fn sorter<'l>(layout: &'l Layout, disk: &SimDisk) -> Sorter<'l> {
+        let mut sorter = Sorter::new(layout, Arc::new(disk.clone()), "#sort-7".into(), MEMORY_BYTES);
+        let mut record = RecordBuffer::new();
+        for number in 0..RECORDS {
+            // All residues, in no order.
+            let key = number.wrapping_mul(7919) % RECORDS;
+            record.build(
+                layout,
+                0,
+                [FieldData::Bytes(format!("{key:08}").as_bytes()), FieldData::Bytes(&number.to_be_bytes())],
+            );
+            sorter.push(&record).unwrap();
+        }
+        sorter
+    }
+
+    fn files(disk: &SimDisk) -> usize {
+        disk.list("").unwrap().len()
+    }
+
+    #[test]
+    fn many_runs_are_merged_in_passes() {
+        let disk = SimDisk::new(1);
+        let layout = Layout::secondary(vec![FieldLayout::variable(20, false), FieldLayout::fixed(4)]);
+        let sorter = sorter(&layout, &disk);
+        let runs = sorter.spill.as_ref().unwrap().ends.len();
+        assert!(runs > FAN_IN * FAN_IN * FAN_IN, "{runs} runs");
+        let mut expected = 0;
+        let mut visit = |record: &RecordBuffer| {
+            let fields = layout.parse(record.bytes(), record.origin()).unwrap();
+            let key = fields.take(1).next().unwrap().unwrap().of(record.bytes()).unwrap();
+            assert_eq!(key, format!("{expected:08}").as_bytes());
+            expected += 1;
+            Ok(())
+        };
+        sorter.finish(&|| Ok(()), &mut visit).unwrap();
+        assert_eq!((expected, files(&disk)), (RECORDS, 0));
+    }
+
+    #[test]
+    fn a_merge_hears_that_nobody_wants_it() {
+        let disk = SimDisk::new(1);
+        let layout = Layout::secondary(vec![FieldLayout::variable(20, false), FieldLayout::fixed(4)]);
+        let stopped = sorter(&layout, &disk).finish(&|| Err(Error::Interrupted), &mut |_| Ok(()));
+        assert!(matches!(stopped, Err(Error::Interrupted)));
+        assert_eq!(files(&disk), 0);
+    }
 }

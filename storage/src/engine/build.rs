@@ -19,7 +19,7 @@ use format::page::blob::REFERENCE_BYTES;
 use format::record::{FieldData, Layout, Offsets, RecordBuffer, compare_value};
 
 use super::Inner;
-use crate::btree::{BulkLoad, Overflow, SORT_FILE_PREFIX, Sorter};
+use crate::btree::{BulkLoad, Overflow, SORT_FILE_PREFIX, SORT_MEMORY_BYTES, Sorter};
 use crate::dictionary::Table;
 use crate::error::{DuplicateRows, Error, Result};
 use crate::lock::Interrupt;
@@ -28,6 +28,9 @@ use crate::row;
 use crate::schema::{ColumnSet, FieldSource, ReadMode, Row, ScanRange};
 use crate::segment;
 use crate::transaction::{Isolation, Transaction};
+
+/// Memory for the records that all sorts of a table collect.
+const SORTS_BYTES: usize = 2 * SORT_MEMORY_BYTES;
 
 /// `rebuild_table` calls this for each row of the old table: it returns the stored bytes of each column of the new one.
 /// None = leave the row out.
@@ -187,10 +190,11 @@ impl<'t> Load<'t> {
 }
 
 impl Inner {
-    /// A sorter for an index, under a name that no other sort uses.
-    fn sorter<'t>(&self, table: &'t row::Table, ordinal: usize) -> Sorter<'t> {
+    /// A sorter for an index, under a name that no other sort uses. `count` sorters run side by side and share the memory.
+    fn sorter<'t>(&self, table: &'t row::Table, ordinal: usize, count: usize) -> Sorter<'t> {
+        let memory_bytes = (SORTS_BYTES / count).clamp(SORT_MEMORY_BYTES / 32, SORT_MEMORY_BYTES);
         let path = format!("{SORT_FILE_PREFIX}{}", table.indexes[ordinal].id);
-        Sorter::new(&table.tree(ordinal).leaf, self.store.scratch_disk().clone(), path)
+        Sorter::new(&table.tree(ordinal).leaf, self.store.scratch_disk().clone(), path, memory_bytes)
     }
 
     fn load_sorted(
@@ -201,16 +205,14 @@ impl Inner {
         interrupt: &Interrupt,
     ) -> Result<u64> {
         let mut load = Load::begin(self, table, ordinal);
-        sorter.finish(&mut |record| {
-            look_at(interrupt, load.load.records())?;
-            load.push(record)
-        })?;
+        let look = || if interrupt.is_set() { Err(Error::Interrupted) } else { Ok(()) };
+        sorter.finish(&look, &mut |record| load.push(record))?;
         load.load.finish()
     }
 
     /// Fills an empty secondary index of a table that has rows.
     pub fn fill_index(&self, table: &row::Table, ordinal: usize, interrupt: &Arc<Interrupt>) -> Result<u64> {
-        let mut sorter = self.sorter(table, ordinal);
+        let mut sorter = self.sorter(table, ordinal, 1);
         let mut rows = Rows::new(table);
         let mut count = 0;
         self.scan_versions(table, interrupt, &mut |record: &[u8], origin: usize| {
@@ -272,7 +274,8 @@ impl Inner {
         let mut scan = row::Scan::new(old, 0, ReadMode::Consistent, &columns, &ScanRange::ALL);
         // All indexes are sorted; rows that arrive in the order of the new key are recognised as sorted, and cost only
         // a comparison each.
-        let mut sorters: Vec<Sorter<'_>> = (0..new.indexes.len()).map(|ordinal| self.sorter(new, ordinal)).collect();
+        let count = new.indexes.len();
+        let mut sorters: Vec<Sorter<'_>> = (0..count).map(|ordinal| self.sorter(new, ordinal, count)).collect();
         let mut rows = Rows::new(new);
         let mut row = Row::new();
         let mut count = 0;
