@@ -326,3 +326,97 @@ fn a_crash_in_the_truncation_of_undo_leaves_it_long_or_short() {
     }
     assert!(long > 0 && short > 0, "both are met: {long}, {short}");
 }
+
+/// A view keeps the logs of thousands of transactions, of which memory knows a few. They are purged when it goes, also those that
+/// an earlier life wrote; and a start reads none of them.
+#[test]
+fn a_long_history_is_read_piece_by_piece() {
+    const ROWS: u32 = 50;
+    const COMMITS: u32 = 12_000;
+    let disk = SimDisk::new(5);
+    let (engine, table) = engine(&disk);
+    let mut trx = engine.begin(TrxOptions::default());
+    (0..ROWS).for_each(|id| insert(&mut trx, &table, id, 0));
+    trx.commit().unwrap();
+    while engine.step().unwrap() {}
+    let change = |engine: &Arc<Engine>, table: &Table, from: u32| {
+        for number in from..from + COMMITS {
+            let mut trx = engine.begin(TrxOptions::default());
+            update(&mut trx, table, number % ROWS, number);
+            trx.commit().unwrap();
+            if number % 100 == 0 {
+                engine.step().unwrap();
+            }
+        }
+    };
+    let mut reader = engine.begin(TrxOptions::default());
+    let mut row = Row::new();
+    let seen = reader.get(&table, 0, &[Some(&0u32.to_be_bytes())], ReadMode::Consistent, &ColumnSet::first(2), &mut row);
+    assert!(seen.unwrap());
+    change(&engine, &table, 1);
+    assert!(engine.status().history_list_length >= u64::from(COMMITS));
+    reader.commit().unwrap();
+    // Purged in part only, then the server stops.
+    for _ in 0..30 {
+        engine.step().unwrap();
+    }
+    let left = engine.status().history_list_length;
+    assert!(left > 0 && left < u64::from(COMMITS), "{left}");
+    engine.store().checkpoint().unwrap();
+    engine.store().flush_log(engine.store().current_lsn()).unwrap();
+    drop((table, engine));
+    let disk = disk.duplicate();
+    let before = disk.reads();
+    let config = Config { page_bytes: 4096, pool_bytes: 2000 * 4096, log_bytes: 8 << 20, ..Config::tiny() };
+    let engine = Engine::open(Arc::new(disk.clone()), config).unwrap();
+    let reads = disk.reads() - before;
+    assert!(reads < 600, "{reads} reads to start");
+    assert_eq!(engine.status().history_list_length, left);
+    let table = engine.table("d", "t").unwrap();
+    change(&engine, &table, COMMITS + 1);
+    while engine.step().unwrap() {}
+    assert_eq!(engine.status().history_list_length, 0);
+    assert_clean(&engine);
+    let rows = rows(&engine, &table);
+    assert_eq!(rows.len(), ROWS as usize);
+    assert!(rows.iter().all(|(_, k)| *k > 2 * COMMITS - ROWS));
+}
+
+/// A read that fails while purge reads a log or frees its pages costs nothing: purge comes back to the log.
+#[test]
+fn a_log_that_cannot_be_removed_is_removed_later() {
+    let disk = SimDisk::new(6);
+    let (engine, table) = engine(&disk);
+    let mut trx = engine.begin(TrxOptions::default());
+    (0..200).for_each(|id| insert(&mut trx, &table, id, 0));
+    trx.commit().unwrap();
+    while engine.step().unwrap() {}
+    let mut trx = engine.begin(TrxOptions::default());
+    (0..200).for_each(|id| update(&mut trx, &table, id, id + 1));
+    trx.commit().unwrap();
+    engine.store().checkpoint().unwrap();
+    drop((table, engine));
+    let mut failed = 0;
+    for failing in 1.. {
+        let disk = disk.duplicate();
+        let config = Config { page_bytes: 4096, pool_bytes: 2000 * 4096, log_bytes: 8 << 20, ..Config::tiny() };
+        let engine = Engine::open(Arc::new(disk.clone()), config).unwrap();
+        assert_eq!(engine.status().history_list_length, 1);
+        let last = disk.reads() + failing;
+        disk.set_faults(|faults| faults.failing_read = Some(last));
+        loop {
+            match engine.step() {
+                Ok(true) => {}
+                Ok(false) => break,
+                Err(_) => failed += 1,
+            }
+        }
+        assert!(!engine.store().is_poisoned());
+        assert_eq!(engine.status().history_list_length, 0, "read {failing} failed");
+        if disk.reads() < last {
+            break;
+        }
+        assert_clean(&engine);
+    }
+    assert!(failed > 20, "{failed} steps failed");
+}

@@ -125,14 +125,18 @@ impl Purger {
     pub fn step(&mut self, ctx: &Context<'_>, lookup: Lookup<'_>, batch: usize) -> Result<PurgeStep> {
         let mut done = PurgeStep::default();
         while done.records < batch {
-            let Some((log, mut reader)) = self.current.take().or_else(|| self.next_log(ctx)) else { break };
+            let next = match self.current.take() {
+                None => self.next_log(ctx)?,
+                current => current,
+            };
+            let Some((log, mut reader)) = next else { break };
             // The record is out of the page, so no latch is held from here on.
             let step = match reader.next(ctx.store, &mut self.record) {
                 Ok(Some(roll_ptr)) => match self.purge_record(ctx, lookup, roll_ptr) {
                     Err(error) if self.passes_over(ctx, &error) => Ok(true),
                     purged => purged.map(|()| true),
                 },
-                Ok(None) => Ok(false),
+                Ok(None) => ctx.undo.remove_log(ctx.store, &log).map(|()| false),
                 Err(error) => Err(error),
             };
             match step {
@@ -140,12 +144,9 @@ impl Purger {
                     done.records += 1;
                     self.current = Some((log, reader));
                 }
-                Ok(false) => {
-                    ctx.undo.remove_log(ctx.store, log)?;
-                    done.logs += 1;
-                }
+                Ok(false) => done.logs += 1,
                 Err(error) => {
-                    // It is tried again, from the log's beginning.
+                    // Purge tries again, from the log's beginning.
                     ctx.undo.put_back(log);
                     return Err(error);
                 }
@@ -161,20 +162,20 @@ impl Purger {
         }
     }
 
-    fn next_log(&mut self, ctx: &Context<'_>) -> Option<(HistoryLog, LogReader)> {
+    fn next_log(&mut self, ctx: &Context<'_>) -> Result<Option<(HistoryLog, LogReader)>> {
         let mut log = None;
         if self.under_view < LOGS_PER_VIEW {
-            log = ctx.undo.next_log(ctx.purge.view().no_limit());
+            log = ctx.undo.next_log(ctx.store, ctx.purge.view().no_limit())?;
         }
         if log.is_none() && ctx.undo.status().history_length_now > 0 {
             let view = ctx.purge.advance(ctx.registry);
             self.under_view = 0;
-            log = ctx.undo.next_log(view.no_limit());
+            log = ctx.undo.next_log(ctx.store, view.no_limit())?;
         }
-        let log = log?;
+        let Some(log) = log else { return Ok(None) };
         self.under_view += 1;
         let reader = LogReader::new(&log);
-        Some((log, reader))
+        Ok(Some((log, reader)))
     }
 
     /// Whether an error comes from a page of one table.

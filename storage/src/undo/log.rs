@@ -280,11 +280,10 @@ impl UndoSpace {
             };
             changes.write(first, page::STATE, &state_and_log(log.state, log.header));
         }
-        let lsn = changes.commit();
         if let Some(committed) = committed {
             self.history.push(committed);
         }
-        Ok(lsn)
+        Ok(changes.commit())
     }
 
     /// Returns the logs of a transaction that has committed, or was rolled back entirely.

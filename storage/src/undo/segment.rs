@@ -12,7 +12,7 @@ use format::page::undo::{self as page, rseg_slot_count};
 use format::redo::PageOp;
 use format::xid::Xid;
 
-use super::history::HistoryQueue;
+use super::history::History;
 use super::{Log, LogKind, RecoveredLog, Top, TrxUndo};
 use crate::error::{Error, Result};
 use crate::list::List;
@@ -38,7 +38,7 @@ const SYSTEM_PAGE: PageId = PageId::new(SpaceId(0), PageNo(page::TRX_SYS_PAGE));
 pub struct UndoSpace {
     pub(super) segments: Vec<RollbackSegment>,
     next: AtomicUsize,
-    pub(super) history: HistoryQueue,
+    pub(super) history: History,
     pub(super) counters: Counters,
 }
 
@@ -177,7 +177,7 @@ impl UndoSpace {
             let slots = Slots { free: (0..slot_count).rev().collect(), ..Slots::default() };
             segments.push(RollbackSegment { number, header, slots: Mutex::new(Rank::Undo, slots) });
         }
-        let (history, counters) = (HistoryQueue::new(), Counters::default());
+        let (history, counters) = (History::new(0..TEMPORARY_SEGMENTS), Counters::default());
         Ok(UndoSpace { segments, next: AtomicUsize::new(0), history, counters })
     }
 
@@ -200,7 +200,7 @@ impl UndoSpace {
         }
         let mut recovered = BTreeMap::new();
         let mut newest = TrxId(0);
-        let history = HistoryQueue::new();
+        let history = History::new(headers.iter().map(|(number, _)| *number));
         let mut segments = Vec::new();
         for (number, header) in headers {
             let segment = RollbackSegment { number, header, slots: Mutex::new(Rank::Undo, Slots::default()) };
