@@ -373,3 +373,79 @@ fn assert_locked_but_for_the_newest(engine: &Arc<Engine>, table: &Arc<Table>) {
     let outcome = engine.truncate_table("d", "t", &at_once());
     assert!(matches!(outcome, Err(Error::LockWaitTimeout)), "{outcome:?}");
 }
+
+/// Changes of a transaction: more than a start reads, and several steps of the background more.
+const LONG: u32 = 8000;
+
+/// An instance with two tables, stopped while a transaction of many changes of `t` was open.
+fn stopped_in_a_long_transaction(changes: u32) -> SimDisk {
+    let disk = SimDisk::new(9);
+    let (engine, table) = create(&disk);
+    let definition = TableDefinition {
+        database: "d".into(),
+        name: "other".into(),
+        columns: vec![Column::new("id", number_column(), false)],
+        indexes: vec![IndexDefinition::new("PRIMARY", true, &[0])],
+        ..TableDefinition::default()
+    };
+    engine.create_table(definition, &TrxOptions::patient()).unwrap();
+    let mut trx = engine.begin(at_once());
+    for number in 0..changes {
+        update(&mut trx, &table, number % 10, 1000 + number).unwrap();
+        if number % 500 == 0 {
+            engine.step().unwrap();
+        }
+    }
+    engine.store().checkpoint().unwrap();
+    engine.store().flush_log(engine.store().current_lsn()).unwrap();
+    std::mem::forget(trx);
+    drop((engine, table));
+    disk.duplicate()
+}
+
+/// A start reads a bounded part of the undo. While it is not known which tables a transaction has changed, rows of any table
+/// can be changed, but no table's definition. Then the other tables are released, and the transaction is undone.
+#[test]
+fn a_long_transaction_is_read_in_the_background() {
+    let disk = stopped_in_a_long_transaction(LONG);
+    let reads = |disk: &SimDisk| {
+        let before = disk.reads();
+        drop(open(disk));
+        disk.reads() - before
+    };
+    let (long, longer) = (reads(&disk.duplicate()), reads(&stopped_in_a_long_transaction(3 * LONG)));
+    assert!(longer < long + long / 4, "{long} and {longer} reads");
+
+    let (engine, table) = open(&disk);
+    let refused = engine.truncate_table("d", "other", &at_once());
+    assert!(matches!(refused, Err(Error::LockWaitTimeout)), "{refused:?}");
+    let other = engine.table("d", "other").unwrap();
+    let mut trx = engine.begin(at_once());
+    trx.insert(&other, &[Some(&1u32.to_be_bytes())]).unwrap();
+    trx.commit().unwrap();
+    assert!(update(&mut engine.begin(at_once()), &table, 1, 5).is_err(), "its rows are locked");
+    let mut steps = 0;
+    while engine.truncate_table("d", "other", &at_once()).is_err() {
+        assert!(engine.step().unwrap());
+        steps += 1;
+    }
+    assert!(steps >= 3 && engine.status().rollbacks.records_undone == 0, "{steps} steps");
+    let refused = engine.truncate_table("d", "t", &at_once());
+    assert!(matches!(refused, Err(Error::LockWaitTimeout)), "{refused:?}");
+    drop((other, table));
+    engine.finish_rollbacks().unwrap();
+    let table = engine.table("d", "t").unwrap();
+    assert_eq!(contents(&engine, &table), first_rows());
+    engine.truncate_table("d", "t", &at_once()).unwrap();
+}
+
+/// Nothing of a long transaction is undone if one of its tables cannot be read.
+#[test]
+fn a_long_transaction_of_a_lost_table_waits() {
+    let disk = stopped_in_a_long_transaction(LONG);
+    disk.lose_file("d/t.ibd");
+    let engine = Engine::open(Arc::new(disk.clone()), config()).unwrap();
+    while engine.step().unwrap() {}
+    let rollbacks = engine.status().rollbacks;
+    assert_eq!((rollbacks.stuck, rollbacks.transactions, rollbacks.records_undone), (1, 0, 0));
+}

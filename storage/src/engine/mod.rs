@@ -148,7 +148,7 @@ impl Engine {
             purge_view: opened.purge_view,
             purging,
             temporary: Temporary::new(),
-            rollbacks: Rollbacks::new(),
+            rollbacks: Rollbacks::new(opened.unreadable),
             branches: Branches::new(),
             last_violation: foreign::LastViolation::new(),
             undo_truncation: UndoTruncation::new(),

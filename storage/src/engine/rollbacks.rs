@@ -6,6 +6,10 @@
 //! wants such a row waits, as for any other. The background undoes one transaction after the other, a bounded number of
 //! changes per step.
 //!
+//! The undo records of a transaction tell which tables it has changed. Recovery reads a bounded number of them; the rest of a
+//! long transaction is read here, before anything is undone. Until then no table's definition can change, and DDL waits
+//! (`recovered::a_long_transaction_is_read_in_the_background`).
+//!
 //! Undoing mostly frees space, but not always: a row that becomes longer again may split a page, and nothing can be
 //! changed while the log is full of pages that cannot be written. So a full disk, or a page that the device cannot read
 //! now, does not stop the engine. The transaction is detached from its client, keeps its locks and its undo, and its
@@ -16,7 +20,9 @@
 //!   client: statement fails, or ROLLBACK
 //!              | undo ... DiskFull, Io
 //!              v
-//!      Waiting --- step: records undone ------> Waiting
+//!      Waiting --- step: records read --------> Waiting    (only if recovery has not read all)
+//!              --- step: unreadable table ----> stuck
+//!              --- step: records undone ------> Waiting
 //!              --- step: DiskFull, Io --------> Waiting (retried)
 //!              --- step: damaged page --------> stuck, locks kept, to the next start
 //!              --- step: nothing left --------> ended, locks released
@@ -29,12 +35,15 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use format::ids::TableId;
+use rustc_hash::FxHashMap;
+
 use super::xa::Prepared;
 use super::{Engine, Inner};
 use crate::dictionary;
 use crate::error::{Error, Result};
 use crate::lock::{Interrupt, MetadataHeld};
-use crate::recovery::Unfinished;
+use crate::recovery::{Unfinished, Unsurveyed};
 use crate::row;
 use crate::store::aside::is_vital;
 use crate::sync::{Mutex, Rank};
@@ -42,6 +51,9 @@ use crate::transaction::Transaction;
 
 /// Changes undone in one step; then another transaction's turn may come, or the server's shutdown.
 const STEP_RECORDS: usize = if cfg!(test) { 2 } else { 64 };
+
+/// Undo records read in one step, of a transaction whose tables are not all known.
+const SURVEY_RECORDS: u64 = 1024;
 
 /// Changes between two log messages about a long rollback.
 const WORD_RECORDS: u64 = 100_000;
@@ -54,6 +66,8 @@ pub struct Waiting {
     /// Changes undone so far, and at most how many there are.
     undone: u64,
     records: u64,
+    /// Set while its tables are not all known.
+    survey: Option<Unsurveyed>,
 }
 
 impl Waiting {
@@ -62,7 +76,7 @@ impl Waiting {
         trx.view = None;
         trx.interrupt = Arc::new(Interrupt::new());
         let records = trx.undo.left();
-        Waiting { trx, metadata, undone: 0, records }
+        Waiting { trx, metadata, undone: 0, records, survey: None }
     }
 
     fn left(&self) -> u64 {
@@ -73,6 +87,8 @@ impl Waiting {
 /// All that wait; the next one is first.
 pub struct Rollbacks {
     queue: Mutex<Queue>,
+    /// Tables that recovery could not read.
+    unreadable: FxHashMap<TableId, String>,
 }
 
 #[derive(Default)]
@@ -100,8 +116,8 @@ pub struct RollbackStatus {
 }
 
 impl Rollbacks {
-    pub fn new() -> Rollbacks {
-        Rollbacks { queue: Mutex::new(Rank::Instance, Queue::default()) }
+    pub fn new(unreadable: FxHashMap<TableId, String>) -> Rollbacks {
+        Rollbacks { queue: Mutex::new(Rank::Instance, Queue::default()), unreadable }
     }
 
     pub fn push(&self, waiting: Waiting) {
@@ -115,7 +131,9 @@ impl Rollbacks {
 
     fn take(&self) -> Option<Waiting> {
         let mut queue = self.queue.lock();
-        let waiting = queue.waiting.pop_front()?;
+        // A transaction whose tables are not known keeps DDL from all tables, so it comes first.
+        let unknown = queue.waiting.iter().position(|waiting| waiting.survey.is_some());
+        let waiting = queue.waiting.remove(unknown.unwrap_or(0))?;
         queue.stepping += 1;
         Some(waiting)
     }
@@ -152,7 +170,7 @@ impl Engine {
 impl Inner {
     /// Adopts the transactions that recovery found.
     pub fn take_in(&self, unfinished: Vec<Unfinished>) {
-        for Unfinished { mut trx, metadata, prepared, records, unreadable } in unfinished {
+        for Unfinished { mut trx, metadata, prepared, records, survey, unreadable } in unfinished {
             let id = trx.id;
             if prepared && let Some(xid) = trx.undo.xid.as_deref().cloned() {
                 tracing::info!("transaction {id} is prepared as {}, and waits", xid.to_sql());
@@ -161,7 +179,7 @@ impl Inner {
                 self.branches.put(xid, Prepared { trx, metadata, changed, attached: false, unreadable });
                 continue;
             }
-            let waiting = Waiting { records, ..Waiting::new(trx, metadata) };
+            let waiting = Waiting { records, survey, ..Waiting::new(trx, metadata) };
             match unreadable {
                 Some(table) => {
                     tracing::error!("transaction {id} cannot be rolled back before table {table} can be read");
@@ -199,6 +217,9 @@ impl Inner {
         }
         let Some(mut one) = self.rollbacks.take() else { return Ok(false) };
         let (id, before) = (one.trx.id, one.undone);
+        if one.survey.is_some() {
+            return self.survey_some(one);
+        }
         let step = self.undo_some(&mut one);
         let undone = (one.undone - before) as usize;
         match step {
@@ -224,21 +245,57 @@ impl Inner {
             }
             Err(error) => {
                 self.rollbacks.put_back(Some(one), undone);
-                if error.is_of_the_moment() && !self.store.is_poisoned() {
-                    return Ok(false);
-                }
-                if !matches!(error, Error::Poisoned) {
-                    self.store.poison("a transaction could not be rolled back");
-                }
-                Err(error)
+                self.stop_or_retry(error)
             }
         }
+    }
+
+    /// Handles an error that is not of one table: the step is retried later if the error may pass, or the engine stops.
+    fn stop_or_retry(&self, error: Error) -> Result<bool> {
+        if error.is_of_the_moment() && !self.store.is_poisoned() {
+            return Ok(false);
+        }
+        if !matches!(error, Error::Poisoned) {
+            self.store.poison("a transaction could not be rolled back");
+        }
+        Err(error)
     }
 
     /// Whether an error comes from a page of a table: that table's rows cannot be undone until it is repaired, and all
     /// others go on.
     pub fn is_left_out(&self, error: &Error) -> bool {
         matches!(error, Error::Corrupt { page: Some(page), .. } if !is_vital(page.space)) && !self.store.is_poisoned()
+    }
+
+    /// Reads the next part of a transaction's undo to learn which tables it has changed.
+    fn survey_some(&self, mut one: Waiting) -> Result<bool> {
+        let id = one.trx.id;
+        let Some(Unsurveyed { mut survey, mut tables }) = one.survey.take() else { return Ok(false) };
+        match self.undo.survey(&self.store, &one.trx.undo, &mut survey, SURVEY_RECORDS) {
+            Ok(true) => {
+                one.records = survey.records;
+                tables.retain(|(table, _)| survey.tables.contains(table));
+                tables.into_iter().for_each(|(_, held)| one.metadata.take_over(held));
+                let unreadable = survey.tables.iter().find_map(|table| self.rollbacks.unreadable.get(table));
+                match unreadable {
+                    None => self.rollbacks.put_back(Some(one), 0),
+                    Some(table) => {
+                        tracing::error!("transaction {id} cannot be rolled back before table {table} can be read");
+                        self.rollbacks.put_back(None, 0);
+                        self.rollbacks.put_stuck(one);
+                    }
+                }
+                Ok(true)
+            }
+            other => {
+                one.survey = Some(Unsurveyed { survey, tables });
+                self.rollbacks.put_back(Some(one), 0);
+                match other {
+                    Ok(_) => Ok(true),
+                    Err(error) => self.stop_or_retry(error),
+                }
+            }
+        }
     }
 
     /// One step of one transaction. True = it has ended.

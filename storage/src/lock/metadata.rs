@@ -220,6 +220,18 @@ impl MetadataHeld {
         Ok(())
     }
 
+    /// Takes over all locks of another holder.
+    pub fn take_over(&mut self, mut other: MetadataHeld) {
+        let few = std::mem::take(&mut other.few);
+        let all = few.into_iter().flatten().chain(std::mem::take(&mut other.more));
+        for held in all {
+            match self.few.iter_mut().find(|place| place.is_none()) {
+                Some(place) => *place = Some(held),
+                None => self.more.push(held),
+            }
+        }
+    }
+
     /// Whether a session that blocks the request waits for this transaction.
     fn is_awaited(&self, queue: &Queue) -> bool {
         let granted = |lock: &MetadataLock| self.beside.as_ref().is_some_and(|grant| grant.allows(lock).is_some());

@@ -20,6 +20,7 @@
 //! | page torn                                      | restored from its doublewrite copy, then redo            |
 //! | undo log of an active DDL statement            | rolled back                                              |
 //! | undo log of an active transaction              | rolled back in the background, its rows locked by its id |
+//! |   ... that is long                             | the same; the background also finds out its tables       |
 //! |   ... that changed a table that is not to be read | kept until the table is back: another start tries again |
 //! | undo log of a prepared transaction             | kept, its rows locked by its id                          |
 //! | undo log to be freed                           | freed                                                    |
@@ -51,8 +52,9 @@ use crate::row;
 use crate::segment;
 use crate::store::{Store, Transform};
 use crate::transaction::{Registry, Transaction};
-use crate::undo::UndoSpace;
-use format::ids::SpaceId;
+use crate::undo::{Survey, UndoSpace};
+use format::ids::{SpaceId, TableId};
+use rustc_hash::FxHashMap;
 
 pub use crate::store::aside::UNDO_SPACE;
 pub use apply::PageRecovery;
@@ -132,8 +134,17 @@ pub struct Unfinished {
     pub prepared: bool,
     /// Changes that are not undone.
     pub records: u64,
+    /// Set if recovery has read only a part of its undo: it holds all tables until it is known which ones it has changed.
+    pub survey: Option<Unsurveyed>,
     /// One of its tables cannot be read: it must not be rolled back as if that table were gone.
     pub unreadable: Option<String>,
+}
+
+/// A transaction of which recovery does not know all tables.
+pub struct Unsurveyed {
+    pub survey: Survey,
+    /// Every table, each with a metadata lock that can be released alone.
+    pub tables: Vec<(TableId, MetadataHeld)>,
 }
 
 /// The parts of an open instance.
@@ -145,6 +156,8 @@ pub struct Opened {
     pub purge_view: row::PurgeView,
     pub dictionary: Dictionary,
     pub unfinished: Vec<Unfinished>,
+    /// Tables that cannot be read.
+    pub unreadable: FxHashMap<TableId, String>,
     pub report: RecoveryReport,
 }
 

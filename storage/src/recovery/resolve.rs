@@ -7,7 +7,7 @@ use format::ids::{Lsn, PageId, SpaceId, TableId, TrxId, UndoNo};
 use format::page::{header, space as layout};
 use rustc_hash::FxHashMap;
 
-use super::{Opened, PageRecovery, RecoveryReport, UNDO_PATH, UNDO_SPACE, Unfinished};
+use super::{Opened, PageRecovery, RecoveryReport, UNDO_PATH, UNDO_SPACE, Unfinished, Unsurveyed};
 use crate::btree::SORT_FILE_PREFIX;
 use crate::dictionary::{self, Dictionary, SystemRows};
 use crate::error::{Error, Result};
@@ -19,7 +19,12 @@ use crate::schema;
 use crate::store::{Store, Transform};
 use crate::sync;
 use crate::transaction::{Isolation, Registry, Transaction};
-use crate::undo::{RecoveredLog, UndoSpace};
+use crate::undo::{RecoveredLog, Survey, UndoSpace};
+
+/// Undo records of open transactions that are read before the instance accepts statements. They tell which tables'
+/// definitions must not change. The background reads the rest, and until then no table's definition may change. The records
+/// of prepared transactions are all read.
+const SURVEYED_AT_START: u64 = 4096;
 
 /// Threads that open tables, if the configuration allows threads.
 const LOADERS: usize = 8;
@@ -74,19 +79,20 @@ pub fn resolve(store: Arc<Store>, pages: PageRecovery) -> Result<Opened> {
     }
     let unreadable = load(&context, &dictionary, &mut report)?;
     let mut unfinished = Vec::new();
+    let mut budget = SURVEYED_AT_START;
     for (prepared, trx) in others {
         match prepared {
             true => report.transactions_prepared += 1,
             false => report.transactions_to_roll_back += 1,
         }
-        unfinished.push(hold(&context, &dictionary, trx, prepared, &unreadable)?);
+        unfinished.push(hold(&context, &dictionary, trx, prepared, &unreadable, &mut budget)?);
     }
     remove_leftovers(&store)?;
     store.trash().find()?;
     let actions = dictionary.system.actions(&context)?;
     report.ddl_actions = actions.len() as u64;
     dictionary::run_actions(&context, &dictionary, actions)?;
-    Ok(Opened { store, undo, locks, registry, purge_view, dictionary, unfinished, report })
+    Ok(Opened { store, undo, locks, registry, purge_view, dictionary, unfinished, unreadable, report })
 }
 
 /// Makes an open transaction active again under its old id: so the rows that it changed are locked, and
@@ -108,16 +114,34 @@ fn hold(
     trx: Transaction,
     prepared: bool,
     unreadable: &FxHashMap<TableId, String>,
+    budget: &mut u64,
 ) -> Result<Unfinished> {
-    let (records, tables) = context.undo.survey(context.store, &trx.undo)?;
+    let mut survey = Survey::new(&trx.undo);
+    let limit = if prepared { u64::MAX } else { *budget };
+    let complete = context.undo.survey(context.store, &trx.undo, &mut survey, limit)?;
+    *budget = budget.saturating_sub(survey.records);
     let mut metadata = MetadataHeld::default();
-    for table in tables.iter().filter_map(|id| dictionary.by_id(*id)) {
+    let share = |metadata: &mut MetadataHeld, table: &schema::Table| {
         // No other session exists yet that could hold the lock.
         let lock = dictionary.table_lock(&table.database, &table.name);
-        metadata.share(&lock, TableUse::Write, &trx.interrupt, Duration::ZERO)?;
+        metadata.share(&lock, TableUse::Write, &trx.interrupt, Duration::ZERO)
+    };
+    if !complete {
+        let mut tables = Vec::new();
+        for table in dictionary.all_tables() {
+            let mut held = MetadataHeld::default();
+            share(&mut held, &table)?;
+            tables.push((table.id, held));
+        }
+        let records = trx.undo.left();
+        let survey = Some(Unsurveyed { survey, tables });
+        return Ok(Unfinished { trx, metadata, prepared, records, survey, unreadable: None });
     }
-    let unreadable = tables.iter().find_map(|id| unreadable.get(id)).cloned();
-    Ok(Unfinished { trx, metadata, prepared, records, unreadable })
+    for table in survey.tables.iter().filter_map(|id| dictionary.by_id(*id)) {
+        share(&mut metadata, &table)?;
+    }
+    let unreadable = survey.tables.iter().find_map(|id| unreadable.get(id)).cloned();
+    Ok(Unfinished { trx, metadata, prepared, records: survey.records, survey: None, unreadable })
 }
 
 fn roll_back(

@@ -18,6 +18,23 @@ use crate::mtr::{Changes, Mtr, PageHandle};
 use crate::segment::{self, Direction, Segment};
 use crate::store::Store;
 
+/// The number of records of a transaction that are not undone, and the tables they are about, as far as the records have
+/// been read. The newest are read first.
+pub struct Survey {
+    pub records: u64,
+    pub tables: BTreeSet<TableId>,
+    /// The next record of each log, updates first.
+    next: [Option<Top>; 2],
+}
+
+impl Survey {
+    /// A survey that has read nothing yet.
+    pub fn new(undo: &TrxUndo) -> Survey {
+        let next = [&undo.update, &undo.insert].map(|log| log.as_ref().and_then(|log| log.top));
+        Survey { records: 0, tables: BTreeSet::new(), next }
+    }
+}
+
 impl UndoSpace {
     /// The number that the next record of a transaction will have.
     #[inline]
@@ -215,24 +232,26 @@ impl UndoSpace {
         self.set_state(store, undo, page::STATE_ACTIVE)
     }
 
-    /// The number of records that are not undone, and the tables they are about. Reads all of them.
-    pub fn survey(&self, store: &Store, undo: &TrxUndo) -> Result<(u64, BTreeSet<TableId>)> {
-        let mut tables = BTreeSet::new();
-        let mut records = 0;
-        for log in undo.update.iter().chain(&undo.insert) {
-            let mut next = log.top;
-            while let Some(top) = next {
+    /// Continues the survey by at most `records` records. Returns true once it has read all.
+    pub fn survey(&self, store: &Store, undo: &TrxUndo, survey: &mut Survey, records: u64) -> Result<bool> {
+        let end = survey.records.saturating_add(records);
+        for (log, next) in [&undo.update, &undo.insert].into_iter().zip(&mut survey.next) {
+            let Some(log) = log else { continue };
+            while let Some(top) = *next {
+                if survey.records == end {
+                    return Ok(false);
+                }
                 {
                     let page = store.read(top.page)?;
                     let bytes =
                         page::record(&page, top.offset).map_err(|cause| Error::corrupt_page(top.page, cause))?;
-                    tables.insert(UndoRecord::read(bytes)?.table);
+                    survey.tables.insert(UndoRecord::read(bytes)?.table);
                 }
-                records += 1;
-                next = log.record_before(store, top.page, Some(top.offset))?;
+                survey.records += 1;
+                *next = log.record_before(store, top.page, Some(top.offset))?;
             }
         }
-        Ok((records, tables))
+        Ok(true)
     }
 
     /// Marks the transaction's undo as committed, in one mini-transaction. From then on recovery will not undo it.

@@ -53,6 +53,7 @@ mod segment;
 use format::ids::{PageId, RollPtr, TrxId, UndoNo};
 use format::xid::Xid;
 
+pub use log::Survey;
 pub use history::{HistoryLog, LogReader};
 pub use record::{OldField, UndoBuilder, UndoKind, UndoReader, UndoRecord};
 pub use segment::{UndoSpace, UndoStatus};
