@@ -78,6 +78,17 @@ impl Run {
                 }
             },
             5 if self.random.chance(3) => ("rotate the master key".to_string(), engine.rotate_master_key()),
+            5 if self.random.chance(3) => {
+                if self.random.chance(2) {
+                    // The pages are then rewritten without records in the log. An error here comes again below.
+                    let _ = engine.store().checkpoint();
+                }
+                let encrypted = self.random.chance(2);
+                match self.random.chance(2) {
+                    true => (format!("undo encrypted: {encrypted}"), engine.set_undo_encrypted(encrypted)),
+                    false => (format!("system encrypted: {encrypted}"), engine.set_system_encrypted(encrypted)),
+                }
+            }
             5 => {
                 let result = engine
                     .alter_table_options(DATABASE, &name, &wait, &mut |options| options.compression = codec)

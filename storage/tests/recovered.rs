@@ -449,3 +449,31 @@ fn a_long_transaction_of_a_lost_table_waits() {
     let rollbacks = engine.status().rollbacks;
     assert_eq!((rollbacks.stuck, rollbacks.transactions, rollbacks.records_undone), (1, 0, 0));
 }
+
+/// A log that was copied back from an earlier time is refused, whether it was closed or not.
+#[test]
+fn a_redo_log_of_an_earlier_life_is_refused() {
+    for closed in [true, false] {
+        let disk = SimDisk::new(3);
+        let (engine, _) = create(&disk);
+        engine.close().unwrap();
+        drop(engine);
+        let mut earlier = disk.duplicate();
+        if !closed {
+            drop(open(&earlier));
+            earlier = earlier.duplicate();
+        }
+        let (engine, table) = open(&disk);
+        let mut trx = engine.begin(at_once());
+        change(&mut trx, &table);
+        trx.commit().unwrap();
+        engine.close().unwrap();
+        drop((engine, table));
+        let whole = disk.duplicate();
+        assert!(disk.copy_file(&earlier, "glassine.redo"));
+        let refused = Engine::open(Arc::new(disk), config()).map(|_| ());
+        let Err(Error::Corrupt { what, .. }) = refused else { panic!("closed {closed}: {refused:?}") };
+        assert!(what.contains("the log is older than the tablespaces"), "{what}");
+        drop(open(&whole));
+    }
+}

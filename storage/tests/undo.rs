@@ -351,7 +351,8 @@ fn a_long_history_is_read_piece_by_piece() {
     };
     let mut reader = engine.begin(TrxOptions::default());
     let mut row = Row::new();
-    let seen = reader.get(&table, 0, &[Some(&0u32.to_be_bytes())], ReadMode::Consistent, &ColumnSet::first(2), &mut row);
+    let seen =
+        reader.get(&table, 0, &[Some(&0u32.to_be_bytes())], ReadMode::Consistent, &ColumnSet::first(2), &mut row);
     assert!(seen.unwrap());
     change(&engine, &table, 1);
     assert!(engine.status().history_list_length >= u64::from(COMMITS));

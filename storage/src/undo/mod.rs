@@ -53,8 +53,8 @@ mod segment;
 use format::ids::{PageId, RollPtr, TrxId, UndoNo};
 use format::xid::Xid;
 
-pub use log::Survey;
 pub use history::{HistoryLog, LogReader};
+pub use log::Survey;
 pub use record::{OldField, UndoBuilder, UndoKind, UndoReader, UndoRecord};
 pub use segment::{UndoSpace, UndoStatus};
 

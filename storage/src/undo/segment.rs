@@ -181,20 +181,21 @@ impl UndoSpace {
         Ok(UndoSpace { segments, next: AtomicUsize::new(0), history, counters })
     }
 
+    /// The rollback segments by number, with their header pages.
+    pub fn header_pages(store: &Store) -> Result<Vec<(u8, PageId)>> {
+        let system = store.read(SYSTEM_PAGE)?;
+        let header = |number: usize| {
+            let at = page::TRX_SYS_RSEGS + number * page::TRX_SYS_RSEG_BYTES;
+            PageId::new(SpaceId(get_u32(&system, at)), PageNo(get_u32(&system, at + 4)))
+        };
+        let all = (0..page::TRX_SYS_RSEG_COUNT).map(|number| (number as u8, header(number)));
+        Ok(all.filter(|(_, id)| !id.page.is_null()).collect())
+    }
+
     /// Reads the rollback segments. Returns the transactions that had not ended, in the order of their ids, and the
     /// largest transaction number found, so that no smaller one is given again.
     pub fn open(store: &Store) -> Result<(UndoSpace, Vec<RecoveredLog>, TrxId)> {
-        let mut headers = Vec::new();
-        {
-            let system = store.read(SYSTEM_PAGE)?;
-            for number in 0..page::TRX_SYS_RSEG_COUNT {
-                let at = page::TRX_SYS_RSEGS + number * page::TRX_SYS_RSEG_BYTES;
-                let id = PageId::new(SpaceId(get_u32(&system, at)), PageNo(get_u32(&system, at + 4)));
-                if !id.page.is_null() {
-                    headers.push((number as u8, id));
-                }
-            }
-        }
+        let headers = UndoSpace::header_pages(store)?;
         if headers.is_empty() {
             return Err(Error::corrupt_page(SYSTEM_PAGE, "no rollback segments"));
         }
