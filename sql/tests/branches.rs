@@ -5,29 +5,15 @@ mod common;
 
 use std::sync::Arc;
 
+use sql::{Instance, Session};
 use sql::accounts::Accounts;
 use sql::variables::GlobalVariables;
-use sql::{Instance, Session};
 use storage::io::linux::LinuxDisk;
 use storage::{Config, Engine};
 
-use common::{Lines, Scratch, instance};
+use common::{Scratch, ask, instance, session};
 
 /// Runs a statement of a session of its own, and answers with lines.
-fn ask(session: &mut Session, statement: &str) -> Vec<String> {
-    let mut sink = Lines::default();
-    session.query(statement.as_bytes(), &mut sink);
-    sink.lines
-}
-
-fn session(instance: &Arc<Instance>) -> Session {
-    let process = instance.processes.register("localhost");
-    let mut session = Session::new(instance.clone(), process, instance.status.register());
-    session.set_user("root", "localhost");
-    session.init_db("test").expect("the database");
-    session
-}
-
 /// A branch that is not prepared goes with its session, one that is stays: for any session, also of the next server.
 #[test]
 fn branches_and_the_end_of_their_sessions() {

@@ -19,32 +19,8 @@ use std::time::{Duration, Instant};
 use sql::{Instance, Session};
 use storage::Config;
 
-use common::{Lines, Scratch, instance};
-
-fn ask(session: &mut Session, statement: &str) -> Vec<String> {
-    let mut sink = Lines::default();
-    session.query(statement.as_bytes(), &mut sink);
-    sink.lines
-}
-
-fn session(instance: &Arc<Instance>) -> (Session, u32) {
-    let process = instance.processes.register("localhost");
-    let id = process.id;
-    let mut session = Session::new(instance.clone(), process, instance.status.register());
-    session.set_user("root", "localhost");
-    session.init_db("test").expect("the database");
-    (session, id)
-}
-
-/// A sequence that a seed decides.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        (self.0 >> 33) % limit
-    }
-}
+use common::random::Random;
+use common::{Scratch, ask, instance, session, session_of};
 
 /// The number of an error, if it is one.
 fn error(lines: &[String]) -> Option<u32> {
@@ -161,7 +137,7 @@ impl Actor<'_> {
     fn run(&self, mut own: Session) -> Result<u32, String> {
         let fill = |text: &str| text.replace('#', &self.number.to_string());
         let (mut done, mut changes) = (false, 0);
-        let mut look = session(self.instance).0;
+        let mut look = session(self.instance);
         let mut turn = 0;
         while turn < 8 || done {
             turn += 1;
@@ -204,7 +180,7 @@ const WRONG_ROWS: &str = "SELECT COUNT(*) FROM t WHERE a <> id*10+1 OR b <> id*1
 
 /// Changes rows until it is told to stop; the ids that must be there.
 fn change_rows(instance: &Arc<Instance>, stop: &AtomicBool, names: [&str; 2]) -> Result<Vec<u64>, String> {
-    let (mut own, _) = session(instance);
+    let mut own = session(instance);
     let mut there = Vec::new();
     let mut id = 1000;
     while !stop.load(Ordering::Relaxed) {
@@ -230,7 +206,7 @@ fn change_rows(instance: &Arc<Instance>, stop: &AtomicBool, names: [&str; 2]) ->
 
 /// One round. The answer counts the changes of definitions.
 fn round(instance: &Arc<Instance>, kinds: [&'static Kind; 2], mut random: Random) -> Result<u32, String> {
-    let (mut setup, _) = session(instance);
+    let mut setup = session(instance);
     for statement in [
         "CREATE TABLE parent (id INT PRIMARY KEY)",
         "INSERT INTO parent VALUES (1)",
@@ -253,16 +229,17 @@ fn round(instance: &Arc<Instance>, kinds: [&'static Kind; 2], mut random: Random
         let mut actors = Vec::new();
         let mut victims = Vec::new();
         for (number, kind) in kinds.into_iter().enumerate() {
-            let (own, id) = session(instance);
-            victims.push(id);
+            let process = instance.processes.register("localhost");
+            victims.push(process.id);
+            let own = session_of(instance, process);
             let actor = Actor { instance, number: number + 1, kind, names, judges };
             actors.push(scope.spawn(move || actor.run(own)));
         }
         let rows = scope.spawn(|| change_rows(instance, &stop, names));
-        let (mut killer, _) = session(instance);
+        let mut killer = session(instance);
         while actors.iter().any(|actor| !actor.is_finished()) {
-            thread::sleep(Duration::from_millis(1 + random.below(12)));
-            let victim = victims[random.below(victims.len() as u64) as usize];
+            thread::sleep(Duration::from_millis(1 + random.below(12) as u64));
+            let victim = victims[random.below(victims.len())];
             ask(&mut killer, &format!("KILL QUERY {victim}"));
         }
         stop.store(true, Ordering::Relaxed);
@@ -307,11 +284,11 @@ fn every_pair_of_changes_is_kept() {
     println!("STORM_SEED={seed}");
     let scratch = Scratch::new("storm");
     let instance = instance(&scratch.0, Config::tiny());
-    let mut random = Random(seed);
+    let mut random = Random::new(seed);
     let mut pairs: Vec<[usize; 2]> =
         (0..KINDS.len()).flat_map(|one| (one..KINDS.len()).map(move |two| [one, two])).collect();
     for at in (1..pairs.len()).rev() {
-        pairs.swap(at, random.below(at as u64 + 1) as usize);
+        pairs.swap(at, random.below(at + 1));
     }
     let begin = Instant::now();
     let (mut rounds, mut changes) = (0, 0);
@@ -320,7 +297,7 @@ fn every_pair_of_changes_is_kept() {
             break;
         }
         let (one, two) = (&KINDS[*one], &KINDS[*two]);
-        match round(&instance, [one, two], Random(random.below(u64::MAX))) {
+        match round(&instance, [one, two], Random::new(random.below(usize::MAX) as u64)) {
             Ok(made) => changes += made,
             Err(wrong) => panic!("seed {seed}, {} beside {}: {wrong}", one.name, two.name),
         }

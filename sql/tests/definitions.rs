@@ -2,39 +2,11 @@
 
 mod common;
 
-use std::sync::Arc;
-
-use sql::{Instance, Session};
+use sql::Session;
 use storage::Config;
 
-use common::{Lines, Scratch, instance};
-
-fn ask(session: &mut Session, statement: &str) -> Vec<String> {
-    let mut sink = Lines::default();
-    session.query(statement.as_bytes(), &mut sink);
-    sink.lines
-}
-
-fn session(instance: &Arc<Instance>) -> Session {
-    let process = instance.processes.register("localhost");
-    let mut session = Session::new(instance.clone(), process, instance.status.register());
-    session.set_user("root", "localhost");
-    session.init_db("test").expect("the database");
-    session
-}
-
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        (self.0 >> 33) as usize % limit
-    }
-
-    fn one<'t>(&mut self, of: &[&'t str]) -> &'t str {
-        of[self.below(of.len())]
-    }
-}
+use common::random::Random;
+use common::{Scratch, ask, instance, session};
 
 const TYPES: [&str; 40] = [
     "TINYINT",
@@ -208,7 +180,7 @@ fn the_text_of_a_table_makes_the_same_table() {
     let instance = instance(&scratch.0, Config::tiny());
     let (mut lenient, mut usual) = (session(&instance), session(&instance));
     ask(&mut lenient, "SET sql_mode = CONCAT(@@sql_mode, ',IGNORE_BAD_TABLE_OPTIONS')");
-    let mut random = Random(seed);
+    let mut random = Random::new(seed);
     let mut made = 0;
     for _ in 0..150 {
         let statement = table(&mut random);

@@ -5,29 +5,14 @@
 
 mod common;
 
-use common::{Lines, Scratch, instance};
+use common::random::Random;
+use common::{Scratch, ask, instance, session};
 use sql::Session;
 use storage::Config;
 
-/// A small generator of numbers: a seed gives the same queries everywhere.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) % bound
-    }
-
-    fn pick<'a>(&mut self, from: &[&'a str]) -> &'a str {
-        from[self.below(from.len() as u64) as usize]
-    }
-
-    fn text(&mut self) -> String {
-        let letters = ["a", "A", "b", "B", "ä", "Ab", "aB ", "b ", "", " ", "x'y", "zz"];
-        self.pick(&letters).to_owned() + self.pick(&["", "1", "2"])
-    }
+fn text(random: &mut Random) -> String {
+    let letters = ["a", "A", "b", "B", "ä", "Ab", "aB ", "b ", "", " ", "x'y", "zz"];
+    random.one(&letters).to_owned() + random.one(&["", "1", "2"])
 }
 
 fn quoted(text: &str) -> String {
@@ -42,26 +27,25 @@ fn number(random: &mut Random) -> String {
 }
 
 fn rows(session: &mut Session, statement: &str) -> Vec<String> {
-    let mut sink = Lines::default();
-    session.query(statement.as_bytes(), &mut sink);
-    let error = sink.lines.iter().find(|line| line.starts_with('!'));
+    let lines = ask(session, statement);
+    let error = lines.iter().find(|line| line.starts_with('!'));
     assert!(error.is_none(), "{statement}\n{error:?}");
     // Names of columns and warnings may differ.
-    sink.lines.into_iter().filter(|line| !line.starts_with('~')).skip(1).collect()
+    lines.into_iter().filter(|line| !line.starts_with('~')).skip(1).collect()
 }
 
 fn condition(random: &mut Random, terms: &[&str]) -> String {
     let one = |random: &mut Random| {
-        let op = random.pick(&["<", "<=", ">", ">=", "=", "<>"]);
+        let op = random.one(&["<", "<=", ">", ">=", "=", "<>"]);
         match random.below(3) {
-            0 => format!("{} {op} {}", random.pick(terms), random.below(30)),
-            1 => format!("{} {op} {}", random.pick(terms), random.pick(terms)),
-            _ => format!("{} + {} {op} {}", random.pick(terms), random.pick(terms), random.below(60)),
+            0 => format!("{} {op} {}", random.one(terms), random.below(30)),
+            1 => format!("{} {op} {}", random.one(terms), random.one(terms)),
+            _ => format!("{} + {} {op} {}", random.one(terms), random.one(terms), random.below(60)),
         }
     };
     let mut text = one(random);
     for _ in 0..random.below(3) {
-        text = format!("({text} {} {})", random.pick(&["AND", "OR"]), one(random));
+        text = format!("({text} {} {})", random.one(&["AND", "OR"]), one(random));
     }
     text
 }
@@ -86,7 +70,7 @@ fn pair(random: &mut Random) -> (String, String) {
                     .collect::<Vec<_>>()
                     .join(" ");
             }
-            let key = random.pick(&["a", "b % 3", "c"]);
+            let key = random.one(&["a", "b % 3", "c"]);
             let list: Vec<String> = calls.iter().zip(names).map(|(call, name)| format!("{call} AS {name}")).collect();
             let list = list.join(", ");
             (
@@ -108,7 +92,7 @@ fn pair(random: &mut Random) -> (String, String) {
             )
         }
         2 => {
-            let kind = random.pick(&["JOIN", "LEFT JOIN"]);
+            let kind = random.one(&["JOIN", "LEFT JOIN"]);
             let filter = condition(random, &["p.b", "p.id", "d", "qid", "p.a"]);
             (
                 format!("SELECT * FROM p {kind} q USING (a) WHERE {filter} ORDER BY p.id, q.qid"),
@@ -122,7 +106,7 @@ fn pair(random: &mut Random) -> (String, String) {
             "SELECT q.a, qid, d, id, b, c, e FROM q LEFT JOIN p ON p.a = q.a ORDER BY qid, id".into(),
         ),
         4 => {
-            let not = random.pick(&["", "NOT "]);
+            let not = random.one(&["", "NOT "]);
             let items: Vec<String> = (0..16 + random.below(30))
                 .map(|_| match random.below(40) {
                     0 => "NULL".into(),
@@ -136,8 +120,8 @@ fn pair(random: &mut Random) -> (String, String) {
             )
         }
         5 => {
-            let not = random.pick(&["", "NOT "]);
-            let items: Vec<String> = (0..16 + random.below(30)).map(|_| quoted(&random.text())).collect();
+            let not = random.one(&["", "NOT "]);
+            let items: Vec<String> = (0..16 + random.below(30)).map(|_| quoted(&text(random))).collect();
             let any: Vec<String> = items.iter().map(|item| format!("c = {item}")).collect();
             (
                 format!("SELECT id, c {not}IN ({}) FROM p ORDER BY id", items.join(", ")),
@@ -145,9 +129,9 @@ fn pair(random: &mut Random) -> (String, String) {
             )
         }
         6 => {
-            let not = random.pick(&["", "NOT "]);
+            let not = random.one(&["", "NOT "]);
             let items: Vec<(String, String)> = (0..16 + random.below(40))
-                .map(|_| (number(random), if random.below(20) == 0 { "NULL".into() } else { quoted(&random.text()) }))
+                .map(|_| (number(random), if random.below(20) == 0 { "NULL".into() } else { quoted(&text(random)) }))
                 .collect();
             let list: Vec<String> = items.iter().map(|(a, c)| format!("({a}, {c})")).collect();
             let any: Vec<String> = items.iter().map(|(a, c)| format!("(a = {a} AND c = {c})")).collect();
@@ -157,7 +141,7 @@ fn pair(random: &mut Random) -> (String, String) {
             )
         }
         _ => {
-            let key = random.pick(&["a", "c", "e"]);
+            let key = random.one(&["a", "c", "e"]);
             (
                 format!(
                     "SELECT (SELECT SUM(p.b) FROM q LIMIT 1), (SELECT COUNT(*) FROM q WHERE q.d < COUNT(p.b)) FROM p WHERE {filter} GROUP BY {key} ORDER BY MIN(id)"
@@ -179,21 +163,16 @@ fn what_is_said_in_two_ways_is_answered_in_one() {
     };
     let scratch = Scratch::new("equivalents");
     let instance = instance(&scratch.0, Config::tiny());
-    let process = instance.processes.register("localhost");
-    let status = instance.status.register();
-    let mut session = Session::new(instance.clone(), process, status);
-    session.set_user("root", "localhost");
-    session.init_db("test").expect("the database");
-    let mut random = Random(0x5EED_0001);
+    let mut session = session(&instance);
+    let mut random = Random::new(0x5EED_0001);
     let mut run = |statement: &str| {
-        let mut sink = Lines::default();
-        session.query(statement.as_bytes(), &mut sink);
-        assert!(!sink.lines.iter().any(|line| line.starts_with('!')), "{statement}: {:?}", sink.lines);
+        let lines = ask(&mut session, statement);
+        assert!(!lines.iter().any(|line| line.starts_with('!')), "{statement}: {lines:?}");
     };
     run("CREATE TABLE p (id INT PRIMARY KEY, a INT, b INT NOT NULL, c VARCHAR(10), e ENUM('z', 'y', 'x'), KEY (a))");
     run("CREATE TABLE q (qid INT PRIMARY KEY, a INT, d INT)");
     for id in 0..50 {
-        let c = if random.below(9) == 0 { "NULL".into() } else { quoted(&random.text()) };
+        let c = if random.below(9) == 0 { "NULL".into() } else { quoted(&text(&mut random)) };
         let (a, b, e) = (number(&mut random), random.below(30), 1 + random.below(3));
         run(&format!("INSERT INTO p VALUES ({id}, {a}, {b}, {c}, {e})"));
         run(&format!("INSERT INTO q VALUES ({id}, {}, {})", number(&mut random), random.below(9)));
@@ -201,7 +180,7 @@ fn what_is_said_in_two_ways_is_answered_in_one() {
     run("SET sql_mode = ''");
     let mut answered = 0;
     for seed in seeds {
-        let (one, other) = pair(&mut Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1));
+        let (one, other) = pair(&mut Random::new(seed));
         let (first, second) = (rows(&mut session, &one), rows(&mut session, &other));
         answered += first.len();
         assert_eq!(first, second, "EQUIVALENTS_SEED={seed}\n{one}\n{other}");
@@ -216,16 +195,11 @@ fn what_is_said_in_two_ways_is_answered_in_one() {
 fn long_lists_are_not_searched_one_by_one() {
     let scratch = Scratch::new("long-lists");
     let instance = instance(&scratch.0, Config::tiny());
-    let process = instance.processes.register("localhost");
-    let status = instance.status.register();
-    let mut session = Session::new(instance.clone(), process, status);
-    session.set_user("root", "localhost");
-    session.init_db("test").expect("the database");
-    let mut sink = Lines::default();
-    session.query(b"CREATE TABLE t (id INT, c VARCHAR(20))", &mut sink);
+    let mut session = session(&instance);
+    ask(&mut session, "CREATE TABLE t (id INT, c VARCHAR(20))");
     let values: Vec<String> = (0..4000).map(|id| format!("({id}, 'Name{id}')")).collect();
-    session.query(format!("INSERT INTO t VALUES {}", values.join(", ")).as_bytes(), &mut sink);
-    assert!(!sink.lines.iter().any(|line| line.starts_with('!')), "{:?}", sink.lines);
+    let lines = ask(&mut session, &format!("INSERT INTO t VALUES {}", values.join(", ")));
+    assert!(!lines.iter().any(|line| line.starts_with('!')), "{lines:?}");
     let count = |list: &dyn Fn(usize) -> String| (0..100_000).map(list).collect::<Vec<_>>().join(",");
     // Every third row is in the list; the others would have to be compared with all of it.
     let numbers = count(&|at| (at * 3).to_string());

@@ -3,10 +3,9 @@
 
 mod common;
 
-use sql::Session;
 use storage::Config;
 
-use common::{Lines, Scratch, instance};
+use common::{Scratch, ask, instance, session};
 
 /// The process's resident bytes at their most, in MiB.
 fn peak_mebibytes() -> u64 {
@@ -25,15 +24,8 @@ fn nested(function: &str, depth: usize, inner: &str) -> String {
 fn functions_ask_before_they_make_a_text_longer() {
     let scratch = Scratch::new("memory");
     let instance = instance(&scratch.0, Config::tiny());
-    let process = instance.processes.register("localhost");
-    let mut session = Session::new(instance.clone(), process, instance.status.register());
-    session.set_user("root", "localhost");
-    session.init_db("test").expect("the database");
-    let mut ask = |statement: &str| {
-        let mut sink = Lines::default();
-        session.query(statement.as_bytes(), &mut sink);
-        sink.lines
-    };
+    let mut session = session(&instance);
+    let mut ask = |statement: &str| ask(&mut session, statement);
     let before = peak_mebibytes();
     let large = "REPEAT('a', 60000000)";
     let many = vec![large; 100].join(", ");

@@ -24,7 +24,7 @@ use rand::{Rng, SeedableRng};
 use sql::{Instance, Session};
 use storage::Config;
 
-use common::{Lines, Scratch, instance};
+use common::{Lines, Scratch, ask, instance, session};
 
 /// Columns by name and type, and values of each that lie close to each other and to the ends.
 const COLUMNS: &[(&str, &str, &[&str])] = &[
@@ -320,9 +320,7 @@ struct Asker {
 
 impl Asker {
     fn run(&mut self, statement: &str) -> Vec<String> {
-        let mut sink = Lines::default();
-        self.session.query(statement.as_bytes(), &mut sink);
-        sink.lines
+        ask(&mut self.session, statement)
     }
 
     fn done(&mut self, statement: &str) {
@@ -403,11 +401,7 @@ fn disagreement(asker: &mut Asker, condition: &Condition) -> Option<Option<Strin
 }
 
 fn asker(instance: &Arc<Instance>) -> Asker {
-    let process = instance.processes.register("localhost");
-    let mut session = Session::new(instance.clone(), process, instance.status.register());
-    session.set_user("root", "localhost");
-    session.init_db("test").expect("the database");
-    let mut asker = Asker { session };
+    let mut asker = Asker { session: session(instance) };
     asker.done("SET NAMES utf8mb4");
     asker
 }

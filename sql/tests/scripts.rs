@@ -25,10 +25,9 @@ mod common;
 #[path = "common/play.rs"]
 mod play;
 
-use sql::Session;
 use storage::Config;
 
-use common::{Lines, Scratch, instance};
+use common::{Scratch, ask, instance, session};
 use play::Played;
 
 /// One statement per entry, with the comment lines before it.
@@ -58,21 +57,16 @@ fn statements(script: &str) -> Vec<(Vec<String>, String, Vec<String>)> {
 fn run_script(name: &str, script: &str) -> Played {
     let scratch = Scratch::new(&format!("script-{name}"));
     let instance = instance(&scratch.0, Config::tiny());
-    let process = instance.processes.register("localhost");
-    let status = instance.status.register();
-    let mut session = Session::new(instance.clone(), process, status);
-    session.set_user("root", "localhost");
+    let mut session = session(&instance);
     session.multi_statements = true;
-    session.init_db("test").expect("the database");
     let mut played = Played::default();
     for (comments, statement, expected) in statements(script) {
         let user = comments.iter().find_map(|line| line.strip_prefix("# As ")?.strip_suffix('.'));
         if let Some(user) = user {
             session.set_user(user, "localhost");
         }
-        let mut sink = Lines::default();
-        session.query(statement.as_bytes(), &mut sink);
-        played.step(&comments, &statement, &sink.lines, &expected);
+        let lines = ask(&mut session, &statement);
+        played.step(&comments, &statement, &lines, &expected);
     }
     drop(session);
     let _ = instance.engine.close();
@@ -95,15 +89,8 @@ fn compression_that_cannot_be_had_is_a_warning() {
         println!("skipped: the filesystem has blocks of {block_bytes} bytes");
         return;
     }
-    let process = instance.processes.register("localhost");
-    let mut session = Session::new(instance.clone(), process, instance.status.register());
-    session.set_user("root", "localhost");
-    session.init_db("test").expect("the database");
-    let mut ask = |statement: &str| {
-        let mut sink = Lines::default();
-        session.query(statement.as_bytes(), &mut sink);
-        sink.lines
-    };
+    let mut session = session(&instance);
+    let mut ask = |statement: &str| ask(&mut session, statement);
     for (statement, warns) in [
         ("CREATE TABLE silent (a INT)", false),
         ("CREATE TABLE plain (a INT) COMPRESSION='none'", false),

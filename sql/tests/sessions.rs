@@ -29,12 +29,12 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use sql::Instance;
 use sql::processlist::Process;
-use sql::{Instance, Session};
 use storage::config::AutoIncrementMode;
 use storage::{Config, Stage};
 
-use common::{Lines, Scratch, instance};
+use common::{Scratch, ask, instance, session_of};
 use play::Played;
 
 /// Whoever has been seen waiting for so long waits.
@@ -60,16 +60,13 @@ impl Player {
         let thread = {
             let (instance, process) = (instance.clone(), process.clone());
             std::thread::spawn(move || {
-                let mut session = Session::new(instance.clone(), process.clone(), instance.status.register());
-                session.set_user("root", "localhost");
-                session.init_db("test").expect("the database");
+                let mut session = session_of(&instance, process.clone());
                 process.end();
                 for statement in to_run {
-                    let mut sink = Lines::default();
                     process.begin("Query", statement.trim_end_matches(';').as_bytes());
-                    session.query(statement.as_bytes(), &mut sink);
+                    let lines = ask(&mut session, &statement);
                     process.end();
-                    let _ = answer.send(sink.lines);
+                    let _ = answer.send(lines);
                 }
                 drop(session);
                 instance.processes.remove(&process);

@@ -1,5 +1,10 @@
 //! What the tests share: answers as lines, and an instance in a directory that goes with the test.
 
+// Each test uses a part of it.
+#![allow(dead_code)]
+
+pub mod random;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -7,9 +12,10 @@ use std::sync::Arc;
 use format::packet::ColumnDefinition;
 use format::value::{ColumnType, Value, ZoneOffset};
 use sql::accounts::Accounts;
+use sql::processlist::Process;
 use sql::result::StoredColumn;
 use sql::variables::GlobalVariables;
-use sql::{Error, Instance, OkSummary, ResultSink};
+use sql::{Error, Instance, OkSummary, ResultSink, Session};
 use storage::io::linux::LinuxDisk;
 use storage::{Config, Engine, Row};
 
@@ -112,4 +118,24 @@ pub fn instance(directory: &Path, config: Config) -> Arc<Instance> {
         .create_database("test", format::collation::CollationId::DEFAULT, &storage::TrxOptions::patient())
         .expect("a database");
     Instance::new(engine, GlobalVariables::new(), Accounts::in_memory(), directory.to_owned())
+}
+
+/// A session of root's in the database `test`.
+pub fn session(instance: &Arc<Instance>) -> Session {
+    session_of(instance, instance.processes.register("localhost"))
+}
+
+/// The same, for a process that the caller has registered.
+pub fn session_of(instance: &Arc<Instance>, process: Arc<Process>) -> Session {
+    let mut session = Session::new(instance.clone(), process, instance.status.register());
+    session.set_user("root", "localhost");
+    session.init_db("test").expect("the database");
+    session
+}
+
+/// What a statement answers.
+pub fn ask(session: &mut Session, statement: &str) -> Vec<String> {
+    let mut sink = Lines::default();
+    session.query(statement.as_bytes(), &mut sink);
+    sink.lines
 }
