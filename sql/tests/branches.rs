@@ -5,9 +5,9 @@ mod common;
 
 use std::sync::Arc;
 
-use sql::{Instance, Session};
 use sql::accounts::Accounts;
 use sql::variables::GlobalVariables;
+use sql::{Instance, Session};
 use storage::io::linux::LinuxDisk;
 use storage::{Config, Engine};
 

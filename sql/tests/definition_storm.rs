@@ -66,7 +66,7 @@ const KINDS: [Kind; 26] = [
         "`v#` (`b`) /*",
         false,
     ),
-    kind("default", "ALTER TABLE t ALTER d SET DEFAULT 5", "ALTER TABLE t ALTER d DROP DEFAULT", "DEFAULT '5'", true),
+    kind("default", "ALTER TABLE t ALTER a SET DEFAULT 5", "ALTER TABLE t ALTER a DROP DEFAULT", "DEFAULT '5'", true),
     kind("comment", "ALTER TABLE t COMMENT 'said'", "ALTER TABLE t COMMENT ''", "COMMENT='said'", true),
     kind("codec", "ALTER TABLE t COMPRESSION='lz4'", "ALTER TABLE t COMPRESSION='none'", "='lz4'", true),
     kind("both", "ALTER TABLE t ADD h# INT, ADD INDEX h# (h#)", "ALTER TABLE t DROP COLUMN h#", "`h#` (`h#`)", false),

@@ -314,17 +314,46 @@ impl Dictionary {
 
     /// Adds a table, or replaces the older description of this name. Read views taken before `since` may not read it.
     pub fn put_table(&self, rows: row::Table, since: TrxId) -> Arc<Table> {
-        let rows = Arc::new(rows);
-        let metadata = self.table_lock(&rows.database, &rows.name);
-        let table = Arc::new(Table {
-            rows: rows.clone(),
-            metadata,
+        let table = self.new_table(rows, since);
+        self.put(&mut self.cache.write(), &table);
+        table
+    }
+
+    pub fn remove_table(&self, database: &str, name: &str) {
+        self.remove(&mut self.cache.write(), database, name);
+    }
+
+    /// Removes names and adds tables in one step: no other thread sees a table under both of its names, or under none.
+    pub fn replace_tables<'n>(
+        &self,
+        names: impl Iterator<Item = (&'n str, &'n str)>,
+        tables: Vec<row::Table>,
+        since: TrxId,
+    ) -> Vec<Arc<Table>> {
+        let tables: Vec<_> = tables.into_iter().map(|rows| self.new_table(rows, since)).collect();
+        let mut cache = self.cache.write();
+        for (database, name) in names {
+            self.remove(&mut cache, database, name);
+        }
+        for table in &tables {
+            self.put(&mut cache, table);
+        }
+        tables
+    }
+
+    fn new_table(&self, rows: row::Table, since: TrxId) -> Arc<Table> {
+        Arc::new(Table {
+            metadata: self.table_lock(&rows.database, &rows.name),
+            rows: Arc::new(rows),
             stale: AtomicBool::new(false),
             since,
             related: AtomicBool::new(false),
             statistics: Mutex::new(Rank::Leaf, None),
-        });
-        let mut cache = self.cache.write();
+        })
+    }
+
+    fn put(&self, cache: &mut Cache, table: &Arc<Table>) {
+        let rows = &table.rows;
         let entry = cache.databases.get_mut(&*rows.database).expect("a table's database exists");
         let older = entry.tables.insert(rows.name.clone(), table.clone());
         if let Some(older) = &older {
@@ -333,12 +362,10 @@ impl Dictionary {
         }
         cache.by_id.insert(rows.id, rows.clone());
         let lock = |database: &str, name: &str| self.table_lock(database, name);
-        cache.relate(older.as_ref().map(|older| &older.rows), Some(&rows), &lock);
-        table
+        cache.relate(older.as_ref().map(|older| &older.rows), Some(rows), &lock);
     }
 
-    pub fn remove_table(&self, database: &str, name: &str) {
-        let mut cache = self.cache.write();
+    fn remove(&self, cache: &mut Cache, database: &str, name: &str) {
         let Some(entry) = cache.databases.get_mut(database) else { return };
         if let Some(older) = entry.tables.remove(name) {
             older.set_stale();

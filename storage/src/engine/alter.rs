@@ -236,10 +236,8 @@ impl<'l> Alteration<'l> {
         followed: Vec<Followed>,
     ) -> Arc<Table> {
         let (engine, old) = (self.locked.engine, &self.old);
-        if settled.is_renamed {
-            engine.inner.dictionary.remove_table(&old.database, &old.name);
-        }
-        let shown = engine.inner.dictionary.put_table(changed, since);
+        let name = settled.is_renamed.then_some((&*old.database, &*old.name));
+        let shown = engine.inner.dictionary.replace_tables(name.into_iter(), vec![changed], since).remove(0);
         engine.show_followed(followed);
         shown
     }

@@ -51,12 +51,7 @@ impl Engine {
         }
         let afterwards = ddl.commit()?;
         let _purge = dictionary.stop_purge();
-        for ((database, name), _) in now {
-            dictionary.remove_table(database, name);
-        }
-        for table in opened {
-            dictionary.put_table(table, self.inner.registry.next_id());
-        }
+        dictionary.replace_tables(now.into_keys(), opened, self.inner.registry.next_id());
         self.show_followed(followed);
         afterwards.run();
         Ok(())
