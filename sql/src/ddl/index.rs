@@ -162,7 +162,7 @@ pub fn serves(index: &IndexDefinition, generated: &IndexDefinition) -> bool {
     begins_with(&index.parts, &columns)
 }
 
-/// Indexes that were made for foreign keys go when one that somebody asked for does their work, as in MySQL.
+/// An index that was made for a foreign key is dropped when a statement adds one that can replace it, as in MySQL.
 pub fn drop_superseded(indexes: &mut Vec<IndexDefinition>) {
     let asked: Vec<IndexDefinition> = indexes.iter().filter(|index| !index.generated).cloned().collect();
     indexes.retain(|index| !index.generated || !asked.iter().any(|other| serves(other, index)));

@@ -225,7 +225,7 @@ fn create_database(
     }
     match context.instance.engine.create_database(name, collation, &context.wait) {
         Ok(()) => {}
-        // Somebody was faster.
+        // Another session was faster.
         Err(storage::Error::Exists(_)) if if_not_exists => {
             let error = Error::database_exists(name);
             context.note(error.code, error.message);
@@ -278,7 +278,7 @@ fn drop_database(context: &Context<'_>, name: &str, if_exists: bool) -> Result<O
     }
     match context.instance.engine.drop_database(name, &context.wait) {
         Ok(tables) => Outcome::affected(tables),
-        // Somebody was faster.
+        // Another session was faster.
         Err(storage::Error::NotFound(_)) => {
             let error = Error::no_database_to_drop(name);
             if !if_exists {

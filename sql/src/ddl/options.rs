@@ -365,7 +365,7 @@ fn level(option: &TableOption, text: &str, options: &mut TableOptions) -> Result
     Ok(())
 }
 
-/// Rows are stored as DYNAMIC, whatever is asked; who asks for another format hears of it.
+/// Rows are stored as DYNAMIC, whatever the statement wants; another format is answered with a warning.
 fn row_format(context: &Context<'_>, text: &str) -> RowFormat {
     let format = match text.to_ascii_uppercase().as_str() {
         "DEFAULT" => RowFormat::Default,
