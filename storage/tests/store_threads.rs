@@ -1,14 +1,16 @@
 //! The store under real threads and on a real directory: many mini-transactions at once, cleaners beside them, a pool
 //! much smaller than the data and a log that laps its ring. Counters on pages must add up, live and after a reopen.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
 
 use format::ids::{PageId, PageNo, SpaceId};
 use format::page::header::PageType;
 use format::redo::PageOp;
 use storage::config::FlushMethod;
 use storage::io::linux::LinuxDisk;
+use storage::io::sim::SimDisk;
 use storage::recovery::apply;
 use storage::segment::{self, Direction, survey};
 use storage::store::{Store, Transform};
@@ -147,6 +149,60 @@ fn counters_add_up_under_threads_and_after_a_kill() {
     std::fs::remove_dir_all(root).unwrap();
 }
 
+/// As many threads as the smallest pool has frames latch a page each, and then want a second page: in a pool that lets all of
+/// them begin, no frame would be left for any of them.
+#[test]
+fn threads_that_latch_every_frame_take_turns() {
+    const THREADS: usize = 40;
+    let config = Config { background_threads: true, pool_bytes: 0, ..Config::tiny() };
+    let disk = Arc::new(SimDisk::new(1));
+    Store::create(&*disk, &config).unwrap();
+    let (store, _) = apply::open(disk, config).unwrap();
+    store.start_threads();
+    store.create_space(SPACE, "t.ibd", Transform::NONE).unwrap();
+    let mut mtr = Mtr::begin(&store);
+    segment::init_space(&mut mtr, SPACE, segment::space_flags(store.page_bytes())).unwrap();
+    let segment = segment::create(&mut mtr, SPACE).unwrap();
+    mtr.commit();
+    let allocate = |_| {
+        let _reservation = segment::reserve(&store, SPACE, 1).unwrap();
+        let mut mtr = Mtr::begin(&store);
+        let page = segment::allocate_page(&mut mtr, segment, PageNo::NULL, Direction::Up).unwrap();
+        let id = mtr.page_id(page);
+        mtr.apply(page, PageOp::Init { id, page_type: PageType::BLOB }).unwrap();
+        mtr.commit();
+        id
+    };
+    let pages: Vec<PageId> = (0..2 * THREADS).map(allocate).collect();
+    let (send, ended) = mpsc::channel();
+    for thread in 0..THREADS {
+        let (store, send, first, second) = (store.clone(), send.clone(), pages[thread], pages[THREADS + thread]);
+        std::thread::spawn(move || {
+            for round in 0..3 {
+                let outcome = if (thread + round) % 2 == 0 {
+                    let mut mtr = Mtr::begin(&store);
+                    let one = mtr.latch_exclusive(first).unwrap();
+                    std::thread::sleep(Duration::from_millis(10));
+                    mtr.latch_exclusive(second).map(|other| {
+                        mtr.write(one, OFFSET, &[1]);
+                        mtr.write(other, OFFSET, &[1]);
+                        mtr.commit();
+                    })
+                } else {
+                    let _one = store.read(first).unwrap();
+                    std::thread::sleep(Duration::from_millis(10));
+                    store.read(second).map(drop)
+                };
+                send.send(outcome).unwrap();
+            }
+        });
+    }
+    for _ in 0..3 * THREADS {
+        ended.recv_timeout(Duration::from_secs(50)).expect("threads wait for each other").unwrap();
+    }
+    store.close().unwrap();
+}
+
 /// The old store's threads hold it for a moment longer, and with it the directory.
 fn open_again(disk: &Arc<LinuxDisk>) -> Arc<Store> {
     for _ in 0..200 {
@@ -155,7 +211,7 @@ fn open_again(disk: &Arc<LinuxDisk>) -> Arc<Store> {
                 assert!(!report.was_clean);
                 return store;
             }
-            Err(storage::Error::Exists(_)) => std::thread::sleep(std::time::Duration::from_millis(20)),
+            Err(storage::Error::Exists(_)) => std::thread::sleep(Duration::from_millis(20)),
             Err(error) => panic!("{error}"),
         }
     }

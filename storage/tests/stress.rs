@@ -1,8 +1,8 @@
 //! Writers, readers, purge, page cleaners and DDL on one small pool at the same time: no thread hangs, latches are
 //! taken in order (debug builds check), and in the end every tree, index and page is accounted for.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 use format::collation::CollationId;
@@ -179,6 +179,46 @@ fn everything_at_once() {
     drop(engine);
     let engine = Engine::open(disk, Config { background_threads: false, ..config }).unwrap();
     assert!(engine.recovery_report().was_clean());
+    let report = engine.check().unwrap();
+    assert!(report.is_clean(), "{:#?}", report.errors);
+}
+
+/// In the smallest pool, of 24 frames, every one of many threads makes progress, and no statement fails because of the pool's
+/// size (`store_threads::threads_that_latch_every_frame_take_turns`).
+#[test]
+fn many_threads_share_the_smallest_pool() {
+    const THREADS: u64 = 64;
+    const ROUNDS: u64 = 20;
+    let disk: Arc<dyn Disk> = Arc::new(SimDisk::new(2));
+    let config = Config { background_threads: true, pool_bytes: 0, log_bytes: 4 << 20, ..Config::tiny() };
+    Engine::create(disk.clone(), &config).unwrap();
+    let engine = Engine::open(disk.clone(), config.clone()).unwrap();
+    engine.create_database("d", CollationId::DEFAULT, &TrxOptions::patient()).unwrap();
+    engine.create_table(definition(), &options()).unwrap();
+    let (send, ended) = mpsc::channel();
+    for number in 0..THREADS {
+        let (engine, send) = (engine.clone(), send.clone());
+        std::thread::spawn(move || {
+            let mut random = Random::new(number);
+            for round in 0..ROUNDS {
+                let outcome = match number % 8 {
+                    0 if round % 4 == 0 => read(&engine),
+                    _ => work(&engine, &mut random).map(drop),
+                };
+                if !matches!(outcome, Ok(()) | Err(Error::Deadlock | Error::LockWaitTimeout)) {
+                    return send.send(outcome).unwrap();
+                }
+            }
+            send.send(Ok(())).unwrap();
+        });
+    }
+    for _ in 0..THREADS {
+        ended.recv_timeout(Duration::from_secs(120)).expect("a thread hangs").unwrap();
+    }
+    read(&engine).unwrap();
+    engine.close().unwrap();
+    drop(engine);
+    let engine = Engine::open(disk, Config { background_threads: false, ..config }).unwrap();
     let report = engine.check().unwrap();
     assert!(report.is_clean(), "{:#?}", report.errors);
 }

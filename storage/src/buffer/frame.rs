@@ -21,6 +21,7 @@ use parking_lot::RawRwLock;
 use parking_lot::lock_api::{RawRwLock as _, RawRwLockDowngrade as _, RawRwLockTimed as _};
 use rustix::mm::{Advice, MapFlags, ProtFlags};
 
+use super::turns::Turns;
 use super::witness;
 use crate::error::{Error, Result};
 use crate::sync::{Held, Rank};
@@ -88,6 +89,8 @@ pub struct Frames {
     memory_bytes: usize,
     page_bytes: usize,
     headers: Box<[Frame]>,
+    /// Of the threads that hold latches.
+    pub turns: Turns,
 }
 
 // SAFETY: the mapping is owned by this value and lives as long; its bytes are reached through latches only.
@@ -121,7 +124,13 @@ impl Frames {
             loaded_tick: AtomicU32::new(0),
         };
         let memory = NonNull::new(mapping.cast::<u8>()).expect("mmap does not return null");
-        Ok(Frames { memory, memory_bytes, page_bytes, headers: (0..count).map(header).collect() })
+        Ok(Frames {
+            memory,
+            memory_bytes,
+            page_bytes,
+            headers: (0..count).map(header).collect(),
+            turns: Turns::new(count),
+        })
     }
 
     pub fn count(&self) -> usize {
@@ -157,7 +166,7 @@ impl Frames {
                 return None;
             }
         }
-        let latch = SharedLatch { frames: self, index, _held: held };
+        let latch = SharedLatch::new(self, index, held);
         witness::note(page);
         frame.holds(page).then_some(latch)
     }
@@ -175,7 +184,7 @@ impl Frames {
                 return None;
             }
         }
-        let latch = ExclusiveLatch { frames: self, index, _held: held };
+        let latch = ExclusiveLatch::new(self, index, held);
         witness::note(page);
         frame.holds(page).then_some(latch)
     }
@@ -184,21 +193,21 @@ impl Frames {
     #[inline]
     pub fn try_latch_shared(&self, index: u32) -> Option<SharedLatch<'_>> {
         let taken = self.header(index).latch.try_lock_shared();
-        taken.then(|| SharedLatch { frames: self, index, _held: Held::enter(Rank::Page, false) })
+        taken.then(|| SharedLatch::new(self, index, Held::enter(Rank::Page, false)))
     }
 
     /// Never waits.
     #[inline]
     pub fn try_latch_exclusive(&self, index: u32) -> Option<ExclusiveLatch<'_>> {
         let taken = self.header(index).latch.try_lock_exclusive();
-        taken.then(|| ExclusiveLatch { frames: self, index, _held: Held::enter(Rank::Page, false) })
+        taken.then(|| ExclusiveLatch::new(self, index, Held::enter(Rank::Page, false)))
     }
 
     /// Latches a free frame: other threads hold its latch only briefly, to find out that their page is gone.
     pub fn latch_free(&self, index: u32) -> ExclusiveLatch<'_> {
         let held = Held::enter(Rank::Page, false);
         self.header(index).latch.lock_exclusive();
-        ExclusiveLatch { frames: self, index, _held: held }
+        ExclusiveLatch::new(self, index, held)
     }
 }
 
@@ -217,6 +226,13 @@ pub struct SharedLatch<'p> {
 }
 
 impl<'p> SharedLatch<'p> {
+    /// The frame has been latched.
+    #[inline]
+    fn new(frames: &'p Frames, index: u32, held: Held) -> SharedLatch<'p> {
+        frames.turns.add_latch();
+        SharedLatch { frames, index, _held: held }
+    }
+
     #[inline]
     pub fn index(&self) -> u32 {
         self.index
@@ -242,6 +258,7 @@ impl Drop for SharedLatch<'_> {
     fn drop(&mut self) {
         // SAFETY: this value is the proof that the latch is held shared, by this thread.
         unsafe { self.frame().latch.unlock_shared() };
+        self.frames.turns.remove_latch();
     }
 }
 
@@ -253,6 +270,13 @@ pub struct ExclusiveLatch<'p> {
 }
 
 impl<'p> ExclusiveLatch<'p> {
+    /// The frame has been latched.
+    #[inline]
+    fn new(frames: &'p Frames, index: u32, held: Held) -> ExclusiveLatch<'p> {
+        frames.turns.add_latch();
+        ExclusiveLatch { frames, index, _held: held }
+    }
+
     #[inline]
     pub fn index(&self) -> u32 {
         self.index
@@ -310,6 +334,7 @@ impl Drop for ExclusiveLatch<'_> {
     fn drop(&mut self) {
         // SAFETY: this value is the proof that the latch is held exclusively, by this thread.
         unsafe { self.frame().latch.unlock_exclusive() };
+        self.frames.turns.remove_latch();
     }
 }
 

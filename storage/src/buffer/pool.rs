@@ -27,6 +27,7 @@ use super::guard::FrameHint;
 use super::lru::Lru;
 use super::pending::PendingRedo;
 use super::read_ahead::{Loaded, ReadAhead};
+use super::turns::FRAMES_OF_A_TURN;
 use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::gate::Health;
@@ -62,8 +63,12 @@ const FREE_SHARE: usize = 32;
 /// No more of the pool than this part holds pages that were read ahead.
 const COMPRESSED_CACHE_SHARE: usize = 16;
 
-/// The fewest frames a pool can work with: the latches of a few deep mini-transactions at once.
-const FRAMES_MIN: usize = 24;
+/// The fewest frames of a pool, whatever its configuration says: those of one thread that holds latches.
+const FRAMES_MIN: usize = FRAMES_OF_A_TURN;
+
+/// How long a thread waits for a frame before it gives up: so long only if other threads in their turns hold more latches
+/// than expected, or the device does not answer.
+const FRAME_WAIT: Duration = Duration::from_secs(60);
 
 struct Shard {
     frames: FxHashMap<u64, u32>,
@@ -270,6 +275,7 @@ impl Pool {
     /// Latches a page shared; reads it if it is not resident.
     #[inline]
     pub fn fetch_shared(&self, page: PageId) -> Result<SharedLatch<'_>> {
+        let _turn = self.frames.turns.begin();
         loop {
             match self.lookup(page) {
                 Some(index) => {
@@ -291,6 +297,7 @@ impl Pool {
     /// Latches a page exclusively; reads it if it is not resident.
     #[inline]
     pub fn fetch_exclusive(&self, page: PageId) -> Result<ExclusiveLatch<'_>> {
+        let _turn = self.frames.turns.begin();
         loop {
             match self.lookup(page) {
                 Some(index) => {
@@ -310,6 +317,7 @@ impl Pool {
 
     /// Latches a page exclusively, unless another thread has it. A page that is not resident is read.
     pub fn try_fetch_exclusive(&self, page: PageId) -> Result<Option<ExclusiveLatch<'_>>> {
+        let _turn = self.frames.turns.begin();
         match self.lookup(page) {
             Some(index) => {
                 let latch = self.frames.try_latch_exclusive(index);
@@ -335,6 +343,7 @@ impl Pool {
         if !self.is_unchanged(page, hint) {
             return None;
         }
+        let _turn = self.frames.turns.begin();
         let latch = self.frames.latch_shared(hint.frame, page)?;
         self.lru.touch(latch.frame());
         (latch.frame().clock() == hint.clock).then_some(latch)
@@ -346,6 +355,7 @@ impl Pool {
         if !self.is_unchanged(page, hint) {
             return None;
         }
+        let _turn = self.frames.turns.begin();
         let latch = self.frames.latch_exclusive(hint.frame, page)?;
         self.lru.touch(latch.frame());
         (latch.frame().clock() == hint.clock).then_some(latch)
@@ -355,6 +365,7 @@ impl Pool {
     /// that was, the caller sees the old content.
     pub fn create(&self, page: PageId) -> Result<Created<'_>> {
         self.counters.pages_created.add(1);
+        let _turn = self.frames.turns.begin();
         loop {
             let (latch, was_resident) = match self.lookup(page) {
                 Some(index) => (self.frames.latch_exclusive(index, page), true),
@@ -637,12 +648,13 @@ impl Pool {
                 self.counters.wait_free.add(1);
                 self.now()
             });
-            if self.now().saturating_sub(begin) > FULL_DISK_WAIT {
+            let waited = self.now().saturating_sub(begin);
+            if waited > FULL_DISK_WAIT {
                 self.check_disk()?;
             }
-            if !self.signals.wait_for_progress(FREE_WAIT) {
-                // There are no cleaners. The caller may hold latches, so it cannot clean here: single-
-                // threaded users keep enough frames clean between operations (`Store::reserve_log`).
+            // Without cleaners the caller may hold latches, so it cannot clean here: single-threaded users keep enough
+            // frames clean between operations (`Store::reserve_log`).
+            if !self.signals.wait_for_progress(FREE_WAIT) || waited > FRAME_WAIT {
                 return Err(Error::Io {
                     doing: "find a free frame",
                     cause: Arc::new(std::io::Error::other("all pages of the pool are dirty or in use")),
