@@ -295,13 +295,6 @@ impl Subject {
                 self.apply(op);
                 self.rows.truncate(rank);
             }
-            Step::RemoveBefore(choice) => {
-                let rank = at(choice, self.rows.len() + 1);
-                let origin = self.origins().get(rank).copied().unwrap_or(SUPREMUM);
-                let op = PageOp::remove_before(&self.page, &self.layout, origin).unwrap();
-                self.apply(op);
-                self.rows.drain(..rank);
-            }
             Step::Reorganize => self.reorganize(),
             Step::MoveTail(choice) => {
                 // Out and in again, as one list.
@@ -327,7 +320,6 @@ enum Step {
     Mark(u16, bool),
     Update(u16, u8),
     RemoveFrom(u16),
-    RemoveBefore(u16),
     MoveTail(u16),
     Reorganize,
 }
@@ -444,7 +436,6 @@ fn steps(row: impl Strategy<Value = Row> + 'static) -> impl Strategy<Value = Vec
         2 => any::<(u16, bool)>().prop_map(|(choice, deleted)| Step::Mark(choice, deleted)),
         2 => any::<(u16, u8)>().prop_map(|(choice, byte)| Step::Update(choice, byte)),
         1 => any::<u16>().prop_map(Step::RemoveFrom),
-        1 => any::<u16>().prop_map(Step::RemoveBefore),
         1 => any::<u16>().prop_map(Step::MoveTail),
         1 => Just(Step::Reorganize),
     ];
@@ -557,7 +548,6 @@ proptest! {
             PageOp::InsertRecord { after: origin, place: index::Place::Free { start: origin.wrapping_add(9) }, record: image },
             PageOp::RemoveRecord { origin, extra: 6, data: 20 },
             PageOp::RemoveFrom { origin, bytes: 40 },
-            PageOp::RemoveBefore { origin, bytes: 40 },
             PageOp::SetDeleteMark { origin, deleted: true },
             PageOp::SetMinRecord { origin, min: true },
             PageOp::UpdateInPlace { origin, deleted: None, patches: patches.bytes() },
@@ -569,7 +559,6 @@ proptest! {
                     PageOp::InsertRecord { place, record, .. } => PageOp::InsertRecord { after: origin, place, record },
                     PageOp::RemoveRecord { extra, data, .. } => PageOp::RemoveRecord { origin, extra, data },
                     PageOp::RemoveFrom { bytes, .. } => PageOp::RemoveFrom { origin, bytes },
-                    PageOp::RemoveBefore { bytes, .. } => PageOp::RemoveBefore { origin, bytes },
                     other => other,
                 };
                 let mut copy = page.clone();

@@ -30,7 +30,7 @@ mod integers;
 mod operands;
 
 use crate::error::{Error, Result};
-use crate::ids::{IndexId, Lsn, PageId, PageNo, SpaceId, TrxId};
+use crate::ids::{IndexId, PageId, PageNo, SpaceId, TrxId};
 use crate::page::header::{self, PageType};
 use crate::page::index::{self, Place, SUPREMUM};
 use crate::page::{self, undo};
@@ -62,10 +62,6 @@ pub enum PageOp<'a> {
         count: u16,
         byte: u8,
     },
-    /// Replaces the whole page but for its checksums and LSN, which are stamped anyway.
-    Image {
-        bytes: &'a [u8],
-    },
     /// Makes an index page without records of a page that has been allocated; neighbours stay.
     IndexInit {
         level: u16,
@@ -95,11 +91,6 @@ pub enum PageOp<'a> {
     },
     /// Removes the record at `origin` and all behind it; `bytes` is their size together.
     RemoveFrom {
-        origin: u16,
-        bytes: u16,
-    },
-    /// Removes all records before the one at `origin` (which may be the supremum); `bytes` is their size together.
-    RemoveBefore {
         origin: u16,
         bytes: u16,
     },
@@ -147,10 +138,6 @@ pub enum Record<'a> {
     FileRename { space: SpaceId, from: &'a str, to: &'a str },
     /// A tablespace file goes away, with all that was logged for it.
     FileDelete { space: SpaceId, name: &'a str },
-    /// At the newest checkpoint this file was open: how recovery maps ids to names.
-    FileOpen { space: SpaceId, name: &'a str },
-    /// All changes before this LSN are in the files.
-    Checkpoint { lsn: Lsn },
     /// Bytes that an upper layer wants back after a crash, in order, such as those of its own log.
     Annex { kind: u8, bytes: &'a [u8] },
 }
@@ -183,15 +170,6 @@ impl<'a> Record<'a> {
                 put_varint(out, space.0.into());
                 put_bytes(out, name.as_bytes());
             }
-            Record::FileOpen { space, name } => {
-                out.push(tag::FILE_OPEN);
-                put_varint(out, space.0.into());
-                put_bytes(out, name.as_bytes());
-            }
-            Record::Checkpoint { lsn } => {
-                out.push(tag::CHECKPOINT);
-                put_varint(out, lsn.0);
-            }
             Record::Annex { kind, bytes } => {
                 out.extend_from_slice(&[tag::ANNEX, kind]);
                 put_bytes(out, bytes);
@@ -213,8 +191,6 @@ impl<'a> Record<'a> {
                 Record::FileRename { space: SpaceId(take_u32(bytes)?), from: take_text(bytes)?, to: take_text(bytes)? }
             }
             tag::FILE_DELETE => Record::FileDelete { space: SpaceId(take_u32(bytes)?), name: take_text(bytes)? },
-            tag::FILE_OPEN => Record::FileOpen { space: SpaceId(take_u32(bytes)?), name: take_text(bytes)? },
-            tag::CHECKPOINT => Record::Checkpoint { lsn: Lsn(take_varint(bytes)?) },
             tag::ANNEX => Record::Annex { kind: take_byte(bytes)?, bytes: take_bytes(bytes)? },
             _ => {
                 let page = if tag & tag::SAME_PAGE != 0 {
@@ -243,12 +219,12 @@ pub fn encode_page(page: PageId, op: &PageOp<'_>, previous: &mut Option<PageId>,
     op.encode_operands(out);
 }
 
-/// The first byte of a record. Part of the log's format: numbers are not reused.
+/// The first byte of a record. Part of the log's format: numbers are not reused, nor are 4, 12, 67 and 68, which
+/// earlier versions knew.
 mod tag {
     pub const INIT: u8 = 1;
     pub const WRITE: u8 = 2;
     pub const FILL: u8 = 3;
-    pub const IMAGE: u8 = 4;
     pub const INDEX_INIT: u8 = 5;
     pub const INDEX_CLEAR: u8 = 6;
     pub const INSERT_TOP: u8 = 7;
@@ -256,7 +232,6 @@ mod tag {
     pub const INSERT_RECORDS: u8 = 9;
     pub const REMOVE: u8 = 10;
     pub const REMOVE_FROM: u8 = 11;
-    pub const REMOVE_BEFORE: u8 = 12;
     pub const SET_DELETED: u8 = 13;
     pub const CLEAR_DELETED: u8 = 14;
     pub const SET_MIN: u8 = 15;
@@ -271,8 +246,6 @@ mod tag {
     pub const FILE_CREATE: u8 = 64;
     pub const FILE_RENAME: u8 = 65;
     pub const FILE_DELETE: u8 = 66;
-    pub const FILE_OPEN: u8 = 67;
-    pub const CHECKPOINT: u8 = 68;
     pub const ANNEX: u8 = 69;
     pub const FILE_KEY: u8 = 70;
 
@@ -287,7 +260,6 @@ impl<'a> PageOp<'a> {
             PageOp::Init { .. } => tag::INIT,
             PageOp::Write { .. } => tag::WRITE,
             PageOp::Fill { .. } => tag::FILL,
-            PageOp::Image { .. } => tag::IMAGE,
             PageOp::IndexInit { .. } => tag::INDEX_INIT,
             PageOp::IndexClear { .. } => tag::INDEX_CLEAR,
             PageOp::InsertRecord { place: Place::Top, .. } => tag::INSERT_TOP,
@@ -295,7 +267,6 @@ impl<'a> PageOp<'a> {
             PageOp::InsertRecords { .. } => tag::INSERT_RECORDS,
             PageOp::RemoveRecord { .. } => tag::REMOVE,
             PageOp::RemoveFrom { .. } => tag::REMOVE_FROM,
-            PageOp::RemoveBefore { .. } => tag::REMOVE_BEFORE,
             PageOp::SetDeleteMark { deleted: true, .. } => tag::SET_DELETED,
             PageOp::SetDeleteMark { deleted: false, .. } => tag::CLEAR_DELETED,
             PageOp::SetMinRecord { min: true, .. } => tag::SET_MIN,
@@ -333,7 +304,6 @@ impl<'a> PageOp<'a> {
                 put_varint(out, count.into());
                 out.push(byte);
             }
-            PageOp::Image { bytes } => put_bytes(out, bytes),
             PageOp::IndexInit { level, index } => {
                 put_varint(out, level.into());
                 put_varint(out, index.0);
@@ -355,7 +325,7 @@ impl<'a> PageOp<'a> {
                 put_varint(out, extra.into());
                 put_varint(out, data.into());
             }
-            PageOp::RemoveFrom { origin, bytes } | PageOp::RemoveBefore { origin, bytes } => {
+            PageOp::RemoveFrom { origin, bytes } => {
                 put_varint(out, origin.into());
                 put_varint(out, bytes.into());
             }
@@ -386,7 +356,6 @@ impl<'a> PageOp<'a> {
             },
             tag::WRITE => PageOp::Write { offset: take_u16(bytes)?, bytes: take_bytes(bytes)? },
             tag::FILL => PageOp::Fill { offset: take_u16(bytes)?, count: take_u16(bytes)?, byte: take_byte(bytes)? },
-            tag::IMAGE => PageOp::Image { bytes: take_bytes(bytes)? },
             tag::INDEX_INIT => PageOp::IndexInit { level: take_u16(bytes)?, index: IndexId(take_varint(bytes)?) },
             tag::INDEX_CLEAR => PageOp::IndexClear { level: take_u16(bytes)? },
             tag::INSERT_TOP => {
@@ -402,7 +371,6 @@ impl<'a> PageOp<'a> {
                 PageOp::RemoveRecord { origin: take_u16(bytes)?, extra: take_u16(bytes)?, data: take_u16(bytes)? }
             }
             tag::REMOVE_FROM => PageOp::RemoveFrom { origin: take_u16(bytes)?, bytes: take_u16(bytes)? },
-            tag::REMOVE_BEFORE => PageOp::RemoveBefore { origin: take_u16(bytes)?, bytes: take_u16(bytes)? },
             tag::SET_DELETED => PageOp::SetDeleteMark { origin: take_u16(bytes)?, deleted: true },
             tag::CLEAR_DELETED => PageOp::SetDeleteMark { origin: take_u16(bytes)?, deleted: false },
             tag::SET_MIN => PageOp::SetMinRecord { origin: take_u16(bytes)?, min: true },
@@ -442,12 +410,6 @@ impl<'a> PageOp<'a> {
                     None => return Err(Error::corrupt("a write beyond the page", offset)),
                 }
             }
-            PageOp::Image { bytes } => {
-                if bytes.len() != page.len() {
-                    return Err(Error::corrupt("an image of another page size", bytes.len()));
-                }
-                page.copy_from_slice(bytes);
-            }
             PageOp::IndexInit { level, index } => index::init(page, level, index),
             PageOp::IndexClear { level } => index::clear(page, level),
             PageOp::InsertRecord { after, place, record } => {
@@ -466,7 +428,6 @@ impl<'a> PageOp<'a> {
             }
             PageOp::RemoveRecord { origin, extra, data } => index::remove(page, origin, extra, data)?,
             PageOp::RemoveFrom { origin, bytes } => index::remove_from(page, origin, bytes)?,
-            PageOp::RemoveBefore { origin, bytes } => index::remove_before(page, origin, bytes)?,
             PageOp::SetDeleteMark { origin, deleted } => {
                 let origin = index::check_user(page, origin)?;
                 set_deleted(page, origin, deleted);
@@ -521,14 +482,8 @@ impl<'a> PageOp<'a> {
 
     /// The operation that removes the record at `origin` and all behind it.
     pub fn remove_from(page: &[u8], layout: &Layout, origin: u16) -> Result<PageOp<'static>> {
-        let bytes = range_bytes(page, layout, origin, SUPREMUM)?;
+        let bytes = bytes_from(page, layout, origin)?;
         Ok(PageOp::RemoveFrom { origin, bytes })
-    }
-
-    /// The operation that removes all records before `origin`.
-    pub fn remove_before(page: &[u8], layout: &Layout, origin: u16) -> Result<PageOp<'static>> {
-        let bytes = range_bytes(page, layout, index::first(page)?, origin)?;
-        Ok(PageOp::RemoveBefore { origin, bytes })
     }
 
     /// The operation that reorganises the page. `sizes` is a buffer to build its operand in: runs of records of the
@@ -564,14 +519,11 @@ fn set_deleted(page: &mut [u8], origin: usize, deleted: bool) {
     record::set_info(page, origin, if deleted { info | DELETED } else { info });
 }
 
-/// The bytes of the records from one to before another.
-fn range_bytes(page: &[u8], layout: &Layout, from: u16, to: u16) -> Result<u16> {
+/// The size of the record at `from` and of all behind it.
+fn bytes_from(page: &[u8], layout: &Layout, from: u16) -> Result<u16> {
     let mut bytes = 0;
     let mut origin = from;
-    while origin != to {
-        if origin == SUPREMUM {
-            return Err(Error::corrupt("a range of records without end", usize::from(to)));
-        }
+    while origin != SUPREMUM {
         bytes += layout.size(page, usize::from(origin))?.total();
         if bytes > page.len() {
             return Err(Error::corrupt("records larger than their page", usize::from(from)));

@@ -132,7 +132,8 @@ impl PendingRedo {
         }
     }
 
-    /// Adds a record of the newest group. `behind` is how many bytes of the group follow its first byte, itself included.
+    /// Adds a record of the newest group. `behind` is how many bytes of the group follow its first byte, itself
+    /// included.
     pub fn add(&mut self, page: PageId, behind: usize) {
         let number = self.items.len() as u32;
         let offset = (self.bytes.len() - behind) as u32;
@@ -330,7 +331,7 @@ impl PendingRedo {
 }
 
 fn makes_anew(op: &PageOp<'_>) -> bool {
-    matches!(op, PageOp::Init { .. } | PageOp::Image { .. })
+    matches!(op, PageOp::Init { .. })
 }
 
 #[cfg(test)]

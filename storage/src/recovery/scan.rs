@@ -1,8 +1,8 @@
 //! The first pass over the log after a crash: where it ends, and what happened to files.
 //!
-//! Pages are not touched yet. Files come first because a page record names a tablespace by its number only: the log tells
-//! which tablespaces were created (their file may be missing), renamed (their file may have the old name) and deleted
-//! (their records are to be skipped, and their file may still be there).
+//! Pages are not touched yet. Files come first because a page record names a tablespace by its number only: the log
+//! tells which tablespaces were created (their file may be missing), renamed (their file may have the old name) and
+//! deleted (their records are to be skipped, and their file may still be there).
 
 use format::ids::{Lsn, SpaceId};
 use format::redo::Record;
@@ -77,8 +77,8 @@ fn read_piece(reader: &mut Reader<'_>) -> Result<Option<Piece>> {
     Ok((!piece.groups.is_empty()).then_some(piece))
 }
 
-/// Reads the log from a checkpoint to its end. Page records are kept if they take no more than `kept_bytes_max`. `threads`:
-/// one thread reads and verifies, another decodes. `first`: redo from before the log.
+/// Reads the log from a checkpoint to its end. Page records are kept if they take no more than `kept_bytes_max`.
+/// `threads`: one thread reads and verifies, another decodes. `first`: redo from before the log.
 pub fn scan(
     file: &LogFile,
     checkpoint: Checkpoint,
@@ -165,13 +165,11 @@ impl Scan {
                 let history = self.files.entry(space).or_default();
                 history.names.extend([from.into(), to.into()]);
             }
-            Record::FileOpen { space, name } => self.files.entry(space).or_default().names.push(name.into()),
             Record::FileDelete { space, name } => {
                 self.files.entry(space).or_default().names.push(name.into());
                 self.deleted.insert(space);
             }
             Record::Annex { kind, bytes } => self.annexes.push(Annex { lsn, kind, bytes: bytes.into() }),
-            Record::Checkpoint { .. } => {}
         }
     }
 

@@ -385,55 +385,6 @@ pub fn remove_from(page: &mut [u8], origin: u16, bytes: u16) -> Result<()> {
     Ok(())
 }
 
-/// Removes all records before the one at `origin`, which may be the supremum; their size together is `bytes`.
-pub fn remove_before(page: &mut [u8], origin: u16, bytes: u16) -> Result<()> {
-    check_page(page)?;
-    if origin == SUPREMUM {
-        let level = super::level(page);
-        clear(page, level);
-        return Ok(());
-    }
-    let end = check_user(page, origin)?;
-    let bytes = usize::from(bytes);
-    if garbage_bytes(page) + bytes > heap_top(page) - HEAP {
-        return Err(Error::corrupt("the size of records", end));
-    }
-    let first = check(page, next_raw(page, usize::from(INFIMUM)))?;
-    let part = chain(page, first, end)?;
-    if part.count == 0 {
-        return Ok(());
-    }
-    if part.count >= record_count(page) {
-        return Err(Error::corrupt("fewer records than counted", RECORDS));
-    }
-    let group = group_of(page, end)?;
-    check_group(page, group)?;
-    if group + 1 < slot_count(page) {
-        check(page, slot(page, group + 1))?;
-        check_group(page, group + 1)?;
-    }
-
-    let owner = slot(page, group);
-    let mut record = slot(page, group - 1);
-    let mut gone = 0;
-    loop {
-        record = next_raw(page, record);
-        if record == end {
-            break;
-        }
-        gone += 1;
-    }
-    let members = owned(page, owner) - gone;
-    set_next(page, usize::from(INFIMUM), end);
-    free_chain(page, first, &part, bytes);
-    if group > 1 {
-        remove_slots(page, 1, group - 1);
-    }
-    set_owned(page, owner, members);
-    balance(page, 1);
-    Ok(())
-}
-
 /// Puts `records`, of `bytes` in total, behind the one at `after`, all at the heap's top.
 pub fn insert_list<'r>(
     page: &mut [u8],

@@ -50,7 +50,7 @@ mod split;
 mod validate;
 
 pub(crate) use change::check_user;
-pub use change::{clear, init, insert, insert_list, remove, remove_before, remove_from, reorganize, set_max_trx_id};
+pub use change::{clear, init, insert, insert_list, remove, remove_from, reorganize, set_max_trx_id};
 pub use navigate::{first, last, next, nth, prev, rank};
 pub use room::{
     Fit, Place, data_bytes, empty_capacity, fit, fits_empty, free_bytes, insert_bytes_max, reorganized_free_bytes,
