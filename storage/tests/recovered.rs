@@ -403,8 +403,8 @@ fn stopped_in_a_long_transaction(changes: u32) -> SimDisk {
     disk.duplicate()
 }
 
-/// A start reads a bounded part of the undo. While it is not known which tables a transaction has changed, rows of any table
-/// can be changed, but no table's definition. Then the other tables are released, and the transaction is undone.
+/// A start reads a bounded part of the undo. While it is not known which tables a transaction has changed, rows of any
+/// table can be changed, but no table's definition. Then the other tables are released, and the transaction is undone.
 #[test]
 fn a_long_transaction_is_read_in_the_background() {
     let disk = stopped_in_a_long_transaction(LONG);

@@ -149,8 +149,8 @@ fn counters_add_up_under_threads_and_after_a_kill() {
     std::fs::remove_dir_all(root).unwrap();
 }
 
-/// As many threads as the smallest pool has frames latch a page each, and then want a second page: in a pool that lets all of
-/// them begin, no frame would be left for any of them.
+/// As many threads as the smallest pool has frames latch a page each, and then want a second page: in a pool that lets
+/// all of them begin, no frame would be left for any of them.
 #[test]
 fn threads_that_latch_every_frame_take_turns() {
     const THREADS: usize = 40;

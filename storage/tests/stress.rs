@@ -183,8 +183,8 @@ fn everything_at_once() {
     assert!(report.is_clean(), "{:#?}", report.errors);
 }
 
-/// In the smallest pool, of 24 frames, every one of many threads makes progress, and no statement fails because of the pool's
-/// size (`store_threads::threads_that_latch_every_frame_take_turns`).
+/// In the smallest pool, of 24 frames, every one of many threads makes progress, and no statement fails because of the
+/// pool's size (`store_threads::threads_that_latch_every_frame_take_turns`).
 #[test]
 fn many_threads_share_the_smallest_pool() {
     const THREADS: u64 = 64;

@@ -327,8 +327,8 @@ fn a_crash_in_the_truncation_of_undo_leaves_it_long_or_short() {
     assert!(long > 0 && short > 0, "both are met: {long}, {short}");
 }
 
-/// A view keeps the logs of thousands of transactions, of which memory knows a few. They are purged when it goes, also those that
-/// an earlier life wrote; and a start reads none of them.
+/// A view keeps the logs of thousands of transactions, of which memory knows a few. They are purged when it goes, also
+/// those that an earlier life wrote; and a start reads none of them.
 #[test]
 fn a_long_history_is_read_piece_by_piece() {
     const ROWS: u32 = 50;

@@ -7,8 +7,8 @@
 //!          those: the smallest of the runs' heads is taken from a heap, again and again
 //! ```
 //!
-//! The memory is what [`Sorter::new`] is given while records are collected, and `FAN_IN` read buffers while they are merged,
-//! however many runs there are (`many_runs_are_merged_in_passes`).
+//! The memory is what [`Sorter::new`] is given while records are collected, and `FAN_IN` read buffers while they are
+//! merged, however many runs there are (`many_runs_are_merged_in_passes`).
 //!
 //! A sort that fits in memory has no file. The file is removed when the sort ends; one that a crash left behind is
 //! removed by recovery.
@@ -276,8 +276,8 @@ impl<'a> Sorter<'a> {
 struct Merge<'f> {
     layout: &'f Layout,
     runs: Vec<Run<'f>>,
-    /// The numbers of the runs that have a head, as a binary heap: the run with the smallest head is first. Of equal heads the
-    /// one of the earlier run is smaller.
+    /// The numbers of the runs that have a head, as a binary heap: the run with the smallest head is first. Of equal
+    /// heads the one of the earlier run is smaller.
     heap: Vec<usize>,
 }
 

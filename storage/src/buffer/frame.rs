@@ -1,7 +1,7 @@
 //! Frames: memory for pages, each under a latch.
 //!
-//! The memory is one anonymous mapping, so the allocator never sees it, direct I/O can use it, and the kernel may back it
-//! with huge pages. Headers lie apart from pages, so that walking them touches little.
+//! The memory is one anonymous mapping, so the allocator never sees it, direct I/O can use it, and the kernel may back
+//! it with huge pages. Headers lie apart from pages, so that walking them touches little.
 //!
 //! The latch is the only way to a page's bytes: [`SharedLatch`] reads, [`ExclusiveLatch`] writes. Both are plain values
 //! that unlatch when dropped, and may be kept in any order.

@@ -14,10 +14,10 @@
 //!                                               +------ write done ----- writing
 //! ```
 //!
-//! [`frame`] owns memory and latches, [`turns`] limits the threads that hold latches in a small pool, [`pool`] the page table and its misses, [`lru`] the eviction order,
-//! [`flush_list`] the dirty pages, [`flush`] writes them, [`pace`] sets the rate, [`cleaner_signals`] wakes cleaners
-//! and waiters, [`read_ahead`] reads what will be requested soon into [`compressed_cache`], [`guard`] is what a reader
-//! holds; [`witness`] records for tests which pages a thread latched.
+//! [`frame`] owns memory and latches, [`turns`] limits the threads that hold latches in a small pool, [`pool`] the page
+//! table and its misses, [`lru`] the eviction order, [`flush_list`] the dirty pages, [`flush`] writes them, [`pace`]
+//! sets the rate, [`cleaner_signals`] wakes cleaners and waiters, [`read_ahead`] reads what will be requested soon into
+//! [`compressed_cache`], [`guard`] is what a reader holds; [`witness`] records for tests which pages a thread latched.
 //!
 //! Invariants:
 //!

@@ -66,8 +66,8 @@ const COMPRESSED_CACHE_SHARE: usize = 16;
 /// The fewest frames of a pool, whatever its configuration says: those of one thread that holds latches.
 const FRAMES_MIN: usize = FRAMES_OF_A_TURN;
 
-/// How long a thread waits for a frame before it gives up: so long only if other threads in their turns hold more latches
-/// than expected, or the device does not answer.
+/// How long a thread waits for a frame before it gives up: so long only if other threads in their turns hold more
+/// latches than expected, or the device does not answer.
 const FRAME_WAIT: Duration = Duration::from_secs(60);
 
 struct Shard {
@@ -361,8 +361,8 @@ impl Pool {
         (latch.frame().clock() == hint.clock).then_some(latch)
     }
 
-    /// Latches exclusively a page that is to be made anew, without reading it. A page that was not resident is zero; of one
-    /// that was, the caller sees the old content.
+    /// Latches exclusively a page that is to be made anew, without reading it. A page that was not resident is zero; of
+    /// one that was, the caller sees the old content.
     pub fn create(&self, page: PageId) -> Result<Created<'_>> {
         self.counters.pages_created.add(1);
         let _turn = self.frames.turns.begin();
@@ -769,8 +769,8 @@ impl Pool {
         }
     }
 
-    /// Enters a page that was clean into the flush list, as of a mini-transaction that begins at `start`. The caller has
-    /// it exclusively and holds the log's mutex.
+    /// Enters a page that was clean into the flush list, as of a mini-transaction that begins at `start`. The caller
+    /// has it exclusively and holds the log's mutex.
     #[inline]
     pub fn mark_dirty(&self, latch: &ExclusiveLatch<'_>, start: Lsn) {
         if latch.frame().is_dirty() {

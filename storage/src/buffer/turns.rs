@@ -1,16 +1,16 @@
 //! Turns: how many threads may hold page latches at a time in a small pool.
 //!
-//! A thread that waits for a free frame holds latches. If waiting threads hold the latches of all frames, no page can be
-//! evicted, and they wait for ever. So in a small pool a thread takes a turn before it latches its first page, and ends
-//! it when it has released its last one; there are so few turns that each has [`FRAMES_OF_A_TURN`] frames.
+//! A thread that waits for a free frame holds latches. If waiting threads hold the latches of all frames, no page can
+//! be evicted, and they wait for ever. So in a small pool a thread takes a turn before it latches its first page, and
+//! ends it when it has released its last one; there are so few turns that each has [`FRAMES_OF_A_TURN`] frames.
 //!
 //! ```text
 //!   no latch --- begin: waits for a turn ---> latch, latch, unlatch ... --- last unlatch ---> no latch
 //!                                             never waits for a turn
 //! ```
 //!
-//! This adds no deadlock. A thread that waits for a turn holds no latch, and only locks of ranks below [`Rank::Page`]; a
-//! thread in its turn waits for none of those (debug builds check the ranks), so every turn ends.
+//! This adds no deadlock. A thread that waits for a turn holds no latch, and only locks of ranks below [`Rank::Page`];
+//! a thread in its turn waits for none of those (debug builds check the ranks), so every turn ends.
 //!
 //! In a large pool, which would have more turns than a server has busy threads, none of this happens.
 //!
@@ -20,8 +20,8 @@ use std::cell::Cell;
 
 use crate::sync::{self, Condvar, Mutex, Rank};
 
-/// The frames that one thread may need at a time: the deepest mini-transactions free sixteen pages and latch the pages of
-/// the tablespace that account for them.
+/// The frames that one thread may need at a time: the deepest mini-transactions free sixteen pages and latch the pages
+/// of the tablespace that account for them.
 pub const FRAMES_OF_A_TURN: usize = 24;
 
 /// A pool with so many turns does not count them.
@@ -47,7 +47,8 @@ impl Turns {
         Turns { is_small: turns < TURNS_MAX, free: Mutex::new(Rank::Leaf, turns), ended: Condvar::new() }
     }
 
-    /// Takes a turn for a thread that holds no latch. The thread keeps it for as long as it holds latches or the result.
+    /// Takes a turn for a thread that holds no latch. The thread keeps it for as long as it holds latches or the
+    /// result.
     #[inline]
     pub fn begin(&self) -> Beginning<'_> {
         if self.is_small && HELD.get() == (0, false) {

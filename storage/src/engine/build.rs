@@ -190,7 +190,8 @@ impl<'t> Load<'t> {
 }
 
 impl Inner {
-    /// A sorter for an index, under a name that no other sort uses. `count` sorters run side by side and share the memory.
+    /// A sorter for an index, under a name that no other sort uses. `count` sorters run side by side and share the
+    /// memory.
     fn sorter<'t>(&self, table: &'t row::Table, ordinal: usize, count: usize) -> Sorter<'t> {
         let memory_bytes = (SORTS_BYTES / count).clamp(SORT_MEMORY_BYTES / 32, SORT_MEMORY_BYTES);
         let path = format!("{SORT_FILE_PREFIX}{}", table.indexes[ordinal].id);

@@ -6,9 +6,9 @@
 //! wants such a row waits, as for any other. The background undoes one transaction after the other, a bounded number of
 //! changes per step.
 //!
-//! The undo records of a transaction tell which tables it has changed. Recovery reads a bounded number of them; the rest of a
-//! long transaction is read here, before anything is undone. Until then no table's definition can change, and DDL waits
-//! (`recovered::a_long_transaction_is_read_in_the_background`).
+//! The undo records of a transaction tell which tables it has changed. Recovery reads a bounded number of them; the
+//! rest of a long transaction is read here, before anything is undone. Until then no table's definition can change, and
+//! DDL waits (`recovered::a_long_transaction_is_read_in_the_background`).
 //!
 //! Undoing mostly frees space, but not always: a row that becomes longer again may split a page, and nothing can be
 //! changed while the log is full of pages that cannot be written. So a full disk, or a page that the device cannot read

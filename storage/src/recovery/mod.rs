@@ -134,7 +134,8 @@ pub struct Unfinished {
     pub prepared: bool,
     /// Changes that are not undone.
     pub records: u64,
-    /// Set if recovery has read only a part of its undo: it holds all tables until it is known which ones it has changed.
+    /// Set if recovery has read only a part of its undo: it holds all tables until it is known which ones it has
+    /// changed.
     pub survey: Option<Unsurveyed>,
     /// One of its tables cannot be read: it must not be rolled back as if that table were gone.
     pub unreadable: Option<String>,

@@ -22,8 +22,8 @@ use crate::transaction::{Isolation, Registry, SYSTEM_PAGE, Transaction};
 use crate::undo::{RecoveredLog, Survey, UndoSpace};
 
 /// Undo records of open transactions that are read before the instance accepts statements. They tell which tables'
-/// definitions must not change. The background reads the rest, and until then no table's definition may change. The records
-/// of prepared transactions are all read.
+/// definitions must not change. The background reads the rest, and until then no table's definition may change. The
+/// records of prepared transactions are all read.
 const SURVEYED_AT_START: u64 = 4096;
 
 /// Threads that open tables, if the configuration allows threads.
@@ -97,9 +97,9 @@ pub fn resolve(store: Arc<Store>, pages: PageRecovery) -> Result<Opened> {
 }
 
 /// Refuses a redo log that is older than the tablespaces: the instance would open in a state that never existed, with
-/// committed changes of some pages and not of others. A page is written only when the log is durable up to its LSN, so a page
-/// that is newer than the end of the log shows it. The pages checked are those that almost every run of an instance changes.
-/// Nothing has been changed in this run yet.
+/// committed changes of some pages and not of others. A page is written only when the log is durable up to its LSN, so
+/// a page that is newer than the end of the log shows it. The pages checked are those that almost every run of an
+/// instance changes. Nothing has been changed in this run yet.
 fn refuse_older_log(store: &Store, end: Lsn) -> Result<()> {
     let system = [layout::HEADER_PAGE, SYSTEM_PAGE.page].map(|page| PageId::new(SpaceId(0), page));
     let undo = UndoSpace::header_pages(store)?.into_iter().map(|(_, page)| page);

@@ -15,8 +15,8 @@
 //! Invariants:
 //!
 //! * The list of a segment has `taken + window + unread` logs, in this order. The sum changes only under the exclusive
-//!   latch of the segment's header page, in the mini-transaction that changes the list; reading the next logs holds that
-//!   latch shared.
+//!   latch of the segment's header page, in the mini-transaction that changes the list; reading the next logs holds
+//!   that latch shared.
 //! * Numbers within a list ascend, except for neighbours that committed at the same moment.
 
 use std::collections::VecDeque;
@@ -109,7 +109,8 @@ impl History {
         });
     }
 
-    /// Forgets a log that was taken. The caller removes it from its list, and holds the exclusive latch of the header page.
+    /// Forgets a log that was taken. The caller removes it from its list, and holds the exclusive latch of the header
+    /// page.
     fn remove(&self, number: u8) {
         self.with(number, |segment| segment.taken -= 1);
     }
@@ -130,7 +131,8 @@ impl History {
         if newest.is_null() {
             return Ok(TrxId(0));
         }
-        // Older neighbours may have a number that is a little larger: the counter that the registry stores is further ahead.
+        // Older neighbours may have a number that is a little larger: the counter that the registry stores is further
+        // ahead.
         let (committed, _) = read_node(store, segment, newest)?;
         Ok(committed.number.max(committed.trx_id))
     }

@@ -18,8 +18,8 @@ use crate::mtr::{Changes, Mtr, PageHandle};
 use crate::segment::{self, Direction, Segment};
 use crate::store::Store;
 
-/// The number of records of a transaction that are not undone, and the tables they are about, as far as the records have
-/// been read. The newest are read first.
+/// The number of records of a transaction that are not undone, and the tables they are about, as far as the records
+/// have been read. The newest are read first.
 pub struct Survey {
     pub records: u64,
     pub tables: BTreeSet<TableId>,
