@@ -108,8 +108,8 @@ fn refuse_older_log(store: &Store, end: Lsn) -> Result<()> {
         if lsn > end {
             let path = store.space(page.space).map_or_else(String::new, |space| space.path().to_string());
             return Err(Error::corrupt(format!(
-                "the redo log ends at LSN {end}, and page {page} of {path} was changed at LSN {lsn}: the log is older than the \
-                 tablespaces, or its end is damaged"
+                "the redo log ends at LSN {end}, and page {page} of {path} was changed at LSN {lsn}: the log is older than \
+                 the tablespaces, or its end is damaged"
             )));
         }
     }
