@@ -470,7 +470,7 @@ impl<'a> Player<'a> {
 
     fn report(&mut self, kind: Kind, at: usize, text: &[u8], ours: String, peer: String, note: String) {
         let statement = String::from_utf8_lossy(text).into_owned();
-        if let Some(entry) = self.setting.known.covers(kind, &statement, &ours, &peer) {
+        if let Some(entry) = self.setting.known.covers(kind, self.name, &statement, &ours, &peer) {
             *self.tally.known.entry(entry).or_default() += 1;
             return;
         }

@@ -358,6 +358,10 @@ impl ColumnType {
         }
         let mut mask = 0;
         for name in names.split(|byte| *byte == b',') {
+            // Members end in no space, and one behind a name is not overlooked.
+            if name.ends_with(b" ") {
+                return None;
+            }
             mask |= 1 << member_index(members, *id, name)?;
         }
         Some(mask)

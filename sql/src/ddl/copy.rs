@@ -2,7 +2,7 @@
 //!
 //! Bytes that are right stay as they are; what has another type is assigned as an INSERT in the session's mode would.
 
-use format::value::{ColumnType, Value};
+use format::value::{ColumnType, DateTime, Value, ZoneOffset};
 use storage::Table;
 use storage::schema::{Column, ColumnDefault, Row, TableDefinition};
 
@@ -148,7 +148,7 @@ impl<'a> Copier<'a> {
                     Ok(Some(out))
                 }
                 From::Converted(ordinal, old, source) => {
-                    let value = row.get(*ordinal).map(|stored| old.decode(stored));
+                    let value = row.get(*ordinal).map(|stored| shown_value(old, &column.ty, stored, eval.zone));
                     let value = value.as_ref().map_or(Datum::Null, Datum::from);
                     let is_numbered = self.numbered.is_some_and(|(at, _)| std::ptr::eq(column, &self.columns[at]));
                     if value.is_null() && is_numbered {
@@ -156,6 +156,13 @@ impl<'a> Copier<'a> {
                     }
                     if value.is_null() && !column.nullable && strict {
                         return Err(Error::data_truncated(&column.name, self.rows));
+                    }
+                    if let (Datum::UInt(0), ColumnType::Enum { .. }, ColumnType::Enum { .. }) =
+                        (&value, old, &column.ty)
+                    {
+                        let mut out = Vec::new();
+                        encode(value, &column.ty, &mut out)?;
+                        return Ok(Some(out));
                     }
                     let target = Target { name: &column.name, ty: &column.ty, nullable: column.nullable };
                     let value = assign(value, source, &target, mode, self.rows, &eval)?;
@@ -171,6 +178,26 @@ impl<'a> Copier<'a> {
     }
 }
 
+/// The value of a column as the session sees it, to be assigned to the new one. A TIMESTAMP is local time. An ENUM or SET
+/// is its name, which may have another number in the new column; but it is its number for a column of numbers, and where
+/// it is the error value 0, which is no name.
+fn shown_value(old: &ColumnType, new: &ColumnType, stored: &[u8], zone: ZoneOffset) -> Value {
+    if let ColumnType::Timestamp { fsp } = old {
+        return Value::DateTime(DateTime::decode_timestamp(stored, *fsp, zone));
+    }
+    let value = old.decode(stored);
+    let is_number = TypeInfo::of_column(new, true).is_numeric();
+    match (old, &value) {
+        (ColumnType::Enum { .. }, Value::UInt(0)) if matches!(new, ColumnType::Enum { .. }) => value,
+        (ColumnType::Enum { .. } | ColumnType::Set { .. }, Value::UInt(_)) if !is_number => {
+            let mut name = Vec::new();
+            old.write_value_text(&value, &mut name);
+            Value::Bytes(name)
+        }
+        _ => value,
+    }
+}
+
 /// What rows that exist get in a new column.
 fn initial_value(context: &Context<'_>, column: &Column) -> Result<Option<Vec<u8>>> {
     match &column.default {
@@ -181,11 +208,11 @@ fn initial_value(context: &Context<'_>, column: &Column) -> Result<Option<Vec<u8
         ColumnDefault::CurrentTimestamp { fsp } => {
             let zone = match column.ty {
                 // A TIMESTAMP is stored in UTC.
-                ColumnType::Timestamp { .. } => format::value::ZoneOffset::UTC,
+                ColumnType::Timestamp { .. } => ZoneOffset::UTC,
                 _ => context.eval.zone,
             };
             let micros = context.eval.now_seconds * 1_000_000 + i64::from(context.eval.now_micros);
-            let now = format::value::DateTime::from_unix_micros(micros, zone).unwrap_or_default().truncate(*fsp);
+            let now = DateTime::from_unix_micros(micros, zone).unwrap_or_default().truncate(*fsp);
             let mut out = Vec::new();
             encode(Datum::DateTime(now), &column.ty, &mut out)?;
             Ok(Some(out))

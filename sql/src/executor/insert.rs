@@ -25,6 +25,9 @@ use crate::expression::{AssignMode, Datum, EvalContext, Fields, assign};
 use crate::planner::change::{InsertPlan, InsertRows};
 use crate::types::{SqlMode, TypeInfo};
 
+/// How often INSERT ... SELECT looks whether the statement was killed.
+const INTERRUPT_EVERY: usize = 256;
+
 /// The series of AUTO_INCREMENT values: `auto_increment_offset` and `auto_increment_increment`.
 #[derive(Debug, Clone, Copy)]
 pub struct Series {
@@ -93,6 +96,7 @@ fn insert_rows(
         reserved: (0, 0),
         to_come: 0,
         wishes: false,
+        is_single: !plan.ignore && matches!(&plan.source, InsertRows::Values(rows) if rows.len() == 1),
         scratch: Stored::default(),
         old: Row::new(),
         source: Vec::new(),
@@ -122,7 +126,10 @@ fn insert_rows(
                 Ok(true)
             })?;
             let types: Vec<TypeInfo> = query.columns().iter().map(|column| column.ty).collect();
-            for row in &rows {
+            for (number, row) in rows.iter().enumerate() {
+                if number % INTERRUPT_EVERY == 0 && context.session.is_interrupted() {
+                    return Err(Error::interrupted());
+                }
                 inserter.to_come = 1;
                 inserter.source.clear();
                 inserter.source.extend_from_slice(&row[plan.columns.len()..]);
@@ -159,6 +166,8 @@ struct Inserter<'a> {
     to_come: u64,
     /// NULL was given for the AUTO_INCREMENT column.
     wishes: bool,
+    /// The statement gives one row, without IGNORE.
+    is_single: bool,
     /// One value: it may be made from the buffer of the given ones.
     scratch: Stored,
     /// The row that holds a unique key already.
@@ -240,6 +249,10 @@ impl<'a> Inserter<'a> {
         // An AUTO_INCREMENT column accepts NULL as a request for a value, although it is NOT NULL.
         if value.is_null() && plan.table.auto_increment == Some(column) {
             return self.wish(column);
+        }
+        // In a statement of one row it is an error in every mode; among several it becomes the type's zero.
+        if value.is_null() && self.is_single && !plan.table.columns[column].nullable {
+            return Err(Error::null_in_not_null(&plan.table.columns[column].name));
         }
         let number = self.changes.found;
         let value = assign(value, &expr.ty, &target(&plan.table, column), self.mode, number, self.context)?;

@@ -36,8 +36,8 @@ use self::change::Stored;
 use self::memory::{Account, Memory, row_bytes};
 use self::sort::StoredSorter;
 use crate::error::{Error, Result};
-use crate::expression::lists::Lists;
-use crate::expression::{EvalContext, Fields, Subqueries};
+use crate::expression::lists::{List, Lists};
+use crate::expression::{Comparison, EvalContext, Fields, Subqueries};
 use crate::information_schema::Facts;
 use crate::instance::Instance;
 use crate::planner::SubqueryPlan;
@@ -108,6 +108,8 @@ pub struct Level<'a> {
     pub environment: &'a Environment<'a>,
     pub subqueries: &'a [SubqueryPlan],
     results: RefCell<Vec<Option<Rows>>>,
+    /// The results as sets, by their numbers; None: they cannot be one.
+    sets: RefCell<FxHashMap<usize, Option<Rc<List>>>>,
     account: RefCell<Account<'a>>,
     pub lists: Lists,
 }
@@ -118,7 +120,8 @@ pub type Rows = Rc<Vec<Vec<Value>>>;
 impl<'a> Level<'a> {
     pub fn new(environment: &'a Environment<'a>, subqueries: &'a [SubqueryPlan]) -> Level<'a> {
         let account = RefCell::new(environment.memory.account());
-        Level { environment, subqueries, results: RefCell::new(Vec::new()), account, lists: Lists::default() }
+        let (results, sets) = (RefCell::default(), RefCell::default());
+        Level { environment, subqueries, results, sets, account, lists: Lists::default() }
     }
 
     /// Runs a subquery, calling `visit` for its rows.
@@ -193,6 +196,25 @@ impl Subqueries for Level<'_> {
             Ok(false)
         })?;
         Ok(found)
+    }
+
+    fn list(
+        &self,
+        query: usize,
+        hows: &[Comparison],
+        context: &EvalContext<'_>,
+        outer: &dyn Fields,
+    ) -> Result<Option<Rc<List>>> {
+        if !self.subqueries[query].is_constant {
+            return Ok(None);
+        }
+        if let Some(known) = self.sets.borrow().get(&query) {
+            return Ok(known.clone());
+        }
+        let rows = self.constant(query, context, outer)?;
+        let list = List::of_rows(&rows, hows).map(Rc::new);
+        self.sets.borrow_mut().insert(query, list.clone());
+        Ok(list)
     }
 
     fn rows(

@@ -95,7 +95,14 @@ pub(super) fn cast<'a>(
                 }
             }
         }
-        CastType::Float => Datum::Double(value.to_f64(context)? as f32 as f64),
+        CastType::Float => {
+            let double = value.to_f64(context)?;
+            let float = double as f32;
+            if float.is_infinite() && double.is_finite() {
+                return Err(Error::out_of_range("FLOAT", &format!("cast({double:e} as float)")));
+            }
+            Datum::Double(float.into())
+        }
         CastType::Double => Datum::Double(value.to_f64(context)?),
         CastType::Year => {
             let year = match &value {

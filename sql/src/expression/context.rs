@@ -6,13 +6,14 @@
 //! everywhere.
 
 use std::cell::{Cell, RefCell};
+use std::rc::Rc;
 use std::time::Duration;
 
 use format::collation::CollationId;
 use format::value::{Value, ZoneOffset};
 
-use super::lists::Lists;
-use super::{Datum, Memory};
+use super::lists::{List, Lists};
+use super::{Comparison, Datum, Memory};
 use crate::error::{Error, Level, Result, Warning};
 use crate::parser::ast::VariableScope;
 use crate::processlist::Process;
@@ -101,6 +102,16 @@ pub trait Subqueries {
     /// a change with IGNORE.
     fn scalar(&self, query: usize, column: usize, context: &EvalContext<'_>, outer: &dyn Fields) -> Result<Value>;
     fn exists(&self, query: usize, context: &EvalContext<'_>, outer: &dyn Fields) -> Result<bool>;
+    /// The rows as a set, if they are the same for each outer row, and many, and compare by keys.
+    fn list(
+        &self,
+        _query: usize,
+        _hows: &[Comparison],
+        _context: &EvalContext<'_>,
+        _outer: &dyn Fields,
+    ) -> Result<Option<Rc<List>>> {
+        Ok(None)
+    }
     /// Calls `visit` with each row until it returns false.
     fn rows(
         &self,

@@ -398,10 +398,9 @@ fn text_to_i64(text: &[u8], context: &EvalContext<'_>) -> Result<i64> {
     let (value, prefix) = i64_prefix(text);
     if prefix.truncated || prefix.overflow {
         context.doubt(Error::truncated_wrong_value("INTEGER", &quoted(text)))?;
-        // Up to 2^64 the bits are kept: CAST('18446744073709551615' AS SIGNED) is -1.
-        let (unsigned, wide) = u64_prefix(text);
-        if prefix.overflow && !wide.overflow && value > 0 {
-            return Ok(unsigned as i64);
+        // The bits are those of the unsigned number: CAST('18446744073709551615' AS SIGNED) is -1, and so is what is larger.
+        if prefix.overflow && value > 0 {
+            return Ok(u64_prefix(text).0 as i64);
         }
     }
     Ok(value)

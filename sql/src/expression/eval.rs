@@ -170,13 +170,13 @@ impl Expr {
             Node::EnumName { slot, members } => Ok(match row.field(*slot) {
                 Datum::UInt(0) => Datum::Bytes(Cow::Borrowed(b"")),
                 Datum::UInt(index) => match members.get(index as usize - 1) {
-                    Some(name) => Datum::Bytes(Cow::Borrowed(name.as_bytes())),
+                    Some(name) => in_charset(Datum::Bytes(Cow::Borrowed(name.as_bytes())), self.ty.charset()),
                     None => Datum::Bytes(Cow::Borrowed(b"")),
                 },
                 other => other,
             }),
             Node::SetNames { slot, members } => Ok(match row.field(*slot) {
-                Datum::UInt(mask) => set_names(mask, members),
+                Datum::UInt(mask) => in_charset(set_names(mask, members), self.ty.charset()),
                 other => other,
             }),
             Node::UserVariable(name) => {
@@ -459,6 +459,13 @@ fn in_query(
     let subqueries = context.subqueries.ok_or_else(|| Error::unsupported("subquery"))?;
     let mut held = Vec::new();
     let left = values_of(left.iter(), context, row, &mut held)?;
+    if !left.iter().any(Datum::is_null)
+        && let Some(list) = subqueries.list(query, hows, context, row)?
+        && list.open.is_empty()
+        && let Some(found) = list.contains(&left)
+    {
+        return Ok(Some(found != negated));
+    }
     let (mut found, mut unknown) = (false, false);
     subqueries.rows(query, context, row, &mut |values| {
         match rows_equal(&left, values.iter().map(Datum::from), hows.iter().copied(), context)? {
@@ -503,6 +510,18 @@ fn quantified(
 }
 
 // --------------------------------------------------------------- strings
+
+/// Members are kept as UTF-8; their names are in the character set of the column.
+fn in_charset(name: Datum<'_>, charset: Charset) -> Datum<'_> {
+    match name {
+        Datum::Bytes(text) if !text.is_ascii() && !Charset::Utf8mb4.converts_verbatim(charset) => {
+            let mut converted = Vec::with_capacity(text.len());
+            convert(&text, Charset::Utf8mb4, charset, &mut converted);
+            Datum::bytes(converted)
+        }
+        name => name,
+    }
+}
 
 fn set_names<'a>(mask: u64, members: &'a [Box<str>]) -> Datum<'a> {
     let mut names = members.iter().enumerate().filter(|(bit, _)| *bit < 64 && mask >> bit & 1 == 1);

@@ -1,4 +1,4 @@
-//! Long lists of IN, found by hash.
+//! Long lists of IN, found by hash; so are the rows of a subquery of IN that reads nothing of the outer row.
 //!
 //! A list whose items are the same for every row (literals, parameters) is made a set of keys when it is searched for the
 //! second time in one execution; items compare by [`group_key`], as in GROUP BY. A list is left to be searched one by one
@@ -12,6 +12,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use format::value::Value;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{Comparison, Datum, EvalContext, Expr, NoFields, group_key};
@@ -34,6 +35,7 @@ enum Family {
 }
 
 /// A list as a set.
+#[derive(Default)]
 pub struct List {
     families: Vec<Family>,
     keys: FxHashSet<Box<[u8]>>,
@@ -64,37 +66,61 @@ impl List {
         items: impl Iterator<Item = impl Iterator<Item = (Comparison, &'e Expr)>>,
         context: &EvalContext<'_>,
     ) -> Result<Option<List>> {
-        let mut list = List { families: Vec::new(), keys: FxHashSet::default(), open: Vec::new() };
-        let mut key = Vec::new();
+        let mut list = List::default();
+        let mut values = Vec::new();
         for (number, item) in items.enumerate() {
-            key.clear();
-            let mut is_open = false;
-            for (column, (how, expr)) in item.enumerate() {
+            values.clear();
+            for (how, expr) in item {
                 if !expr.is_constant() {
                     return Ok(None);
                 }
-                let value = expr.eval(context, &NoFields)?;
-                if value.is_null() {
-                    is_open = true;
-                    continue;
-                }
-                let Some(family) = family(how, &value) else { return Ok(None) };
-                match list.families.get(column) {
-                    Some(known) if *known != family => return Ok(None),
-                    Some(_) => {}
-                    // The columns before it are known once an item had no NULL in them.
-                    None if list.families.len() == column => list.families.push(family),
-                    None => return Ok(None),
-                }
-                write_key(family, &value, &mut key);
+                values.push((how, expr.eval(context, &NoFields)?));
             }
-            if is_open {
-                list.open.push(number);
-            } else {
-                list.keys.insert(key.as_slice().into());
+            if list.add(number, &values).is_none() {
+                return Ok(None);
             }
         }
         Ok(Some(list))
+    }
+
+    /// Makes a set of the rows of a subquery.
+    pub fn of_rows(rows: &[Vec<Value>], hows: &[Comparison]) -> Option<List> {
+        if rows.len() < ITEMS_MIN {
+            return None;
+        }
+        let mut list = List::default();
+        for (number, row) in rows.iter().enumerate() {
+            let values: Vec<_> = hows.iter().copied().zip(row.iter().map(Datum::from)).collect();
+            list.add(number, &values)?;
+        }
+        Some(list)
+    }
+
+    /// None: the item does not compare with the others as they do among themselves.
+    fn add(&mut self, number: usize, item: &[(Comparison, Datum<'_>)]) -> Option<()> {
+        let mut key = Vec::with_capacity(32);
+        let mut is_open = false;
+        for (column, (how, value)) in item.iter().enumerate() {
+            if value.is_null() {
+                is_open = true;
+                continue;
+            }
+            let family = family(*how, value)?;
+            match self.families.get(column) {
+                Some(known) if *known != family => return None,
+                Some(_) => {}
+                // The columns before it are known once an item had no NULL in them.
+                None if self.families.len() == column => self.families.push(family),
+                None => return None,
+            }
+            write_key(family, value, &mut key);
+        }
+        if is_open {
+            self.open.push(number);
+        } else {
+            self.keys.insert(key.into());
+        }
+        Some(())
     }
 
     /// Whether one of the items is the value; None: they do not compare by their keys.

@@ -194,6 +194,7 @@ impl Parser<'_> {
     /// Behind SELECT.
     fn select(&mut self) -> Result<Select> {
         let mut select = Select::default();
+        let mut all = false;
         while let Some(option) = self.take_any_word(&[
             "ALL",
             "DISTINCT",
@@ -209,10 +210,14 @@ impl Parser<'_> {
         ]) {
             match option {
                 "DISTINCT" | "DISTINCTROW" => select.distinct = true,
+                "ALL" => all = true,
                 "STRAIGHT_JOIN" => select.straight_join = true,
                 "SQL_CALC_FOUND_ROWS" => select.calc_found_rows = true,
                 _ => {}
             }
+        }
+        if all && select.distinct {
+            return Err(Error::new(1221, b"HY000", "Incorrect usage of ALL and DISTINCT"));
         }
         select.items = self.list(Self::select_item)?;
         if self.is_word("INTO") {

@@ -16,7 +16,7 @@ use std::borrow::Cow;
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use format::value::{ColumnType, Value};
+use format::value::{ColumnType, DateTime, Value, ZoneOffset};
 use storage::{Column, ColumnDefault, IfLocked, ReadMode, Table, TableUse};
 
 use super::clause::Clause;
@@ -93,12 +93,13 @@ pub struct DeletePlan {
 }
 
 /// A column's default as an expression: for DEFAULT(column).
-pub fn default_expr(column: &Column) -> Result<Expr> {
+pub fn default_expr(column: &Column, zone: ZoneOffset) -> Result<Expr> {
     let ty = TypeInfo::of_column(&column.ty, true);
     match &column.default {
         ColumnDefault::Null => Ok(Expr::constant(Value::Null, ty)),
         ColumnDefault::Literal(stored) => {
             let value = match (&column.ty, column.ty.decode(stored)) {
+                (ColumnType::Timestamp { fsp }, _) => Value::DateTime(DateTime::decode_timestamp(stored, *fsp, zone)),
                 (ColumnType::Enum { members, .. }, Value::UInt(number)) => {
                     let name = number.checked_sub(1).and_then(|at| members.get(at as usize));
                     Value::Bytes(name.map(|name| name.as_bytes().to_vec()).unwrap_or_default())

@@ -112,8 +112,9 @@ impl<'a> Clause<'a> {
     ) -> Result<Option<Expr>> {
         let is_meant = |key: &ColumnName| {
             let agree = |a: &Option<String>, b: &Option<String>| a.is_none() || b.is_none() || a == b;
+            // With a table's name it is a column of that table, which may be one of the outer query.
             storage::same_name(&key.name, &name.name)
-                && agree(&key.table, &name.table)
+                && (name.table.is_none() || name.table == key.table)
                 && agree(&key.database, &name.database)
         };
         let grouped = keys.iter().find(|(key, _)| key.is_some_and(is_meant)).map(|(_, expr)| expr);
@@ -295,7 +296,7 @@ impl Scope for Clause<'_> {
             .ok_or_else(|| Error::unknown_column(&display(name), self.name))?;
         let (source, column) = self.level.slots[slot];
         match self.level.sources[source as usize].table() {
-            Some(table) => super::change::default_expr(&table.columns[column as usize]),
+            Some(table) => super::change::default_expr(&table.columns[column as usize], self.level.context.eval.zone),
             None => Err(Error::no_default(&name.name)),
         }
     }

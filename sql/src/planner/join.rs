@@ -111,11 +111,9 @@ fn build(level: &Level<'_>, tree: &JoinTree<'_>, nest: &mut Nest, any_straight: 
                 split(zero_dates(level, level.context.binder(&scope).bind(on)?)?, &mut conditions);
             }
             for (a, b) in using {
-                let (left, right) = (level.expr(*a), level.expr(*b));
-                let how = comparison_of(&left.ty, &right.ty, "=")?;
-                let ty = TypeInfo::boolean();
-                let node = Node::Compare { op: BinaryOp::Equal, how, left: Box::new(left), right: Box::new(right) };
-                conditions.push(Expr { node, ty });
+                let scope = Clause::new(level, "on clause");
+                let mut binder = level.context.binder(&scope);
+                conditions.push(binder.compare_bound(BinaryOp::Equal, level.expr(*a), level.expr(*b))?);
             }
             let left_mask = build(level, left, nest, any_straight)?;
             if *outer {
@@ -293,7 +291,7 @@ pub fn plan(context: &PlanContext<'_>, plan: &mut SelectPlan, tree: BoundTree, s
     let reads = Reads { slots: &plan.slots, subqueries: &subqueries };
     let mut kept = Vec::new();
     for condition in root.conditions.drain(..) {
-        let free = reads.of(&condition) == 0 && !is_volatile(&condition);
+        let free = reads.of(&condition) == 0 && (!is_volatile(&condition) || plan.sources.is_empty());
         if free { constants.push(condition) } else { kept.push(condition) }
     }
     root.conditions = kept;

@@ -265,6 +265,17 @@ impl QueryPlan {
         }
     }
 
+    /// The types of columns that a table made from the query has: an ENUM or SET stays one.
+    pub fn table_types(&self) -> Vec<ColumnType> {
+        let columns = self.columns().iter().map(|column| column.column_type.clone());
+        match self {
+            QueryPlan::Select(plan) => {
+                plan.output.iter().zip(columns).map(|(expr, ty)| member_type(expr).unwrap_or(ty)).collect()
+            }
+            QueryPlan::Union(_) => columns.collect(),
+        }
+    }
+
     /// The values go into an expression of the outer query: decimals keep the digits beyond their type.
     pub fn keep_digits(&mut self) {
         if let QueryPlan::Select(plan) = self {
@@ -278,6 +289,16 @@ impl QueryPlan {
     }
 }
 
+/// The type of an expression that is nothing but an ENUM or SET column.
+fn member_type(expr: &Expr) -> Option<ColumnType> {
+    let collation = expr.ty.collation;
+    match &expr.node {
+        Node::EnumName { members, .. } => Some(ColumnType::Enum { members: members.clone(), collation }),
+        Node::SetNames { members, .. } => Some(ColumnType::Set { members: members.clone(), collation }),
+        _ => None,
+    }
+}
+
 impl PlanContext<'_> {
     pub fn binder<'b>(&'b self, scope: &'b dyn crate::expression::Scope) -> crate::expression::Binder<'b> {
         let eval = self.eval;
@@ -285,6 +306,7 @@ impl PlanContext<'_> {
             crate::expression::Binder::new(scope, eval.session, eval.mode, eval.connection, self.parameter_types);
         binder.div_precision_increment = eval.div_precision_increment;
         binder.max_allowed_packet_bytes = eval.max_allowed_packet_bytes;
+        binder.group_concat_bytes_max = eval.group_concat_bytes_max;
         binder
     }
 
@@ -293,12 +315,7 @@ impl PlanContext<'_> {
     pub fn derived(&self, mut plan: QueryPlan) -> Arc<Derived> {
         if let QueryPlan::Select(select) = &mut plan {
             for (at, expr) in select.output.iter_mut().enumerate() {
-                let collation = expr.ty.collation;
-                let ty = match &expr.node {
-                    Node::EnumName { members, .. } => ColumnType::Enum { members: members.clone(), collation },
-                    Node::SetNames { members, .. } => ColumnType::Set { members: members.clone(), collation },
-                    _ => continue,
-                };
+                let Some(ty) = member_type(expr) else { continue };
                 *expr = select::by_number(expr.clone());
                 select.columns[at].column_type = ty.clone();
                 select.types[at] = ty;

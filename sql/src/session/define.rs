@@ -145,15 +145,16 @@ impl Session {
         let columns: Vec<String> = plan
             .columns()
             .iter()
-            .map(|column| {
+            .zip(plan.table_types())
+            .map(|(column, column_type)| {
                 let null = if column.ty.nullable { "" } else { " NOT NULL" };
-                let collation = match column.column_type.collation() {
+                let collation = match column_type.collation() {
                     // The database's defaults need not be repeated.
                     Some(id) if id == home.collation => String::new(),
                     Some(id) => format!(" COLLATE {}", format::collation::collation(id).name),
                     None => String::new(),
                 };
-                let (name, ty) = (describe::quoted(&column.name), describe::column_type(&column.column_type));
+                let (name, ty) = (describe::quoted(&column.name), describe::column_type(&column_type));
                 format!("{name} {ty}{collation}{null}")
             })
             .collect();

@@ -334,6 +334,7 @@ impl Session {
     /// A statement begins that clears the warnings of the last one.
     fn begin_statement(&mut self) {
         self.warnings.clear();
+        crate::expression::functions::restart_sequences();
         self.state.error_count.set(0);
         self.state.given_insert_id.set(None);
         self.state.in_transaction.set(self.has_transaction());

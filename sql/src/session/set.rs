@@ -1,10 +1,11 @@
 //! SET: system variables, user variables, character sets.
 
 use format::collation::{Charset, Collation, collation};
-use format::value::Value;
+use format::value::{Value, ZoneOffset};
 
 use super::Session;
 use crate::error::{Error, Result};
+use crate::executor::row::decode;
 use crate::expression::{Binder, Expr, NoFields, NoScope};
 use crate::parser::ast::{self, SetItem, VariableScope};
 use crate::types::TypeInfo;
@@ -12,11 +13,19 @@ use crate::variables::Notice;
 
 impl Session {
     pub(super) fn set(&mut self, items: &[SetItem]) -> Result<()> {
+        // The values of all user variables are worked out before the first gets its own: SET @a = @b, @b = @a swaps.
+        let mut values = Vec::new();
+        for item in items {
+            if let SetItem::User { value, .. } = item {
+                values.push(self.evaluate(value)?);
+            }
+        }
+        let mut values = values.into_iter();
         for item in items {
             match item {
-                SetItem::User { name, value } => {
-                    let (value, ty) = self.evaluate(value)?;
-                    self.state.user_variables.borrow_mut().insert(name.to_lowercase(), (value, ty));
+                SetItem::User { name, .. } => {
+                    let value = values.next().ok_or_else(|| Error::internal("no value"))?;
+                    self.state.user_variables.borrow_mut().insert(name.to_lowercase(), value);
                 }
                 SetItem::System { scope, name, value } => self.set_system(*scope, name, value)?,
                 SetItem::Names { charset, collation } => self.set_names(charset.as_deref(), collation.as_deref())?,
@@ -101,7 +110,7 @@ impl Session {
                 "timestamp" => {
                     self.state.timestamp = match number(&value) {
                         Some(seconds) if seconds > 0.0 => {
-                            Some((seconds as i64, ((seconds - seconds.floor()) * 1e6).round() as u32))
+                            Some((seconds as i64, ((seconds - seconds.floor()) * 1e6).round().min(999_999.0) as u32))
                         }
                         Some(_) => None,
                         None => return Err(Error::wrong_type_for_variable(&name)),
@@ -286,8 +295,10 @@ impl crate::result::ResultSink for Kept {
         self.rows.push(values.to_vec());
     }
 
-    fn row_stored(&mut self, row: &storage::Row, columns: &[crate::result::StoredColumn], _zone_seconds: i32) {
-        let values = columns.iter().map(|column| row.get(column.column).map_or(Value::Null, |s| column.ty.decode(s)));
+    fn row_stored(&mut self, row: &storage::Row, columns: &[crate::result::StoredColumn], zone_seconds: i32) {
+        let zone = ZoneOffset { seconds: zone_seconds };
+        let value = |column: usize, ty| row.get(column).map_or(Value::Null, |s| decode(ty, s, zone).into_value());
+        let values = columns.iter().map(|column| value(column.column, &column.ty));
         self.rows.push(values.collect());
     }
 

@@ -113,12 +113,12 @@ pub fn assign<'a>(
         ColumnType::DateTime { fsp } => assignment.datetime(value, *fsp).map(Datum::DateTime),
         ColumnType::Timestamp { fsp } => assignment.timestamp(value, *fsp),
         ColumnType::Char { chars, collation } => {
-            let text = assignment.text(shortened(value, source, *chars), source, *collation)?;
+            let text = assignment.text(shortened(value, source, *chars, mode), source, *collation)?;
             // Stored without the spaces that pad it.
             assignment.fit_chars(text, *chars, *collation).map(|text| Datum::Bytes(trim_spaces(text)))
         }
         ColumnType::VarChar { chars, collation } => {
-            let text = assignment.text(shortened(value, source, *chars), source, *collation)?;
+            let text = assignment.text(shortened(value, source, *chars, mode), source, *collation)?;
             assignment.fit_chars(text, *chars, *collation).map(Datum::Bytes)
         }
         ColumnType::Binary { bytes } | ColumnType::VarBinary { bytes } => {

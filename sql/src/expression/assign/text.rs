@@ -136,7 +136,7 @@ impl Assignment<'_, '_> {
     ) -> Result<Datum<'a>> {
         let all = if members >= 64 { u64::MAX } else { (1 << members) - 1 };
         if let Datum::Bytes(_) = &value {
-            let text = self.text(value, source, id)?;
+            let text = trim_spaces(self.text(value, source, id)?);
             if let Some(mask) = self.target.ty.set_mask(&text) {
                 return Ok(Datum::UInt(mask));
             }
@@ -163,7 +163,7 @@ impl Assignment<'_, '_> {
 
 /// A double whose text is longer than a CHAR or VARCHAR has room for is written with the digits that fit: 123456.789 is
 /// `1.2e5` in a CHAR(5). Whatever has no such text stays as it is.
-pub(super) fn shortened<'a>(value: Datum<'a>, source: &TypeInfo, chars: u32) -> Datum<'a> {
+pub(super) fn shortened<'a>(value: Datum<'a>, source: &TypeInfo, chars: u32, mode: AssignMode) -> Datum<'a> {
     match &value {
         Datum::Double(number) if source.kind == Kind::Double && number.is_finite() => {
             let fits = |text: &Vec<u8>| text.len() <= chars as usize;
@@ -172,7 +172,9 @@ pub(super) fn shortened<'a>(value: Datum<'a>, source: &TypeInfo, chars: u32) -> 
             if fits(&whole) {
                 return Datum::bytes(whole);
             }
-            let plain = (0..=15).rev().map(|decimals| plain_text(format!("{number:.decimals$}"))).find(fits);
+            let says_something = |text: &Vec<u8>| digits(text) > 0 || *number == 0.0;
+            let mut plain = (0..=15).rev().map(|decimals| plain_text(format!("{number:.decimals$}")));
+            let plain = plain.find(|text| fits(text) && says_something(text));
             // MySQL leaves room for a point where digits are lost.
             let one_digit =
                 digits(&scientific_text(&format!("{number:.decimals$e}", decimals = chars.min(20) as usize))) == 1;
@@ -183,6 +185,8 @@ pub(super) fn shortened<'a>(value: Datum<'a>, source: &TypeInfo, chars: u32) -> 
             match (plain, scientific) {
                 (Some(plain), Some(scientific)) if digits(&plain) < digits(&scientific) => Datum::bytes(scientific),
                 (Some(text), _) | (None, Some(text)) => Datum::bytes(text),
+                // One digit, which may be cut itself; in strict mode the whole number is too long.
+                (None, None) if mode == AssignMode::Lenient => Datum::bytes(scientific_text(&format!("{number:.0e}"))),
                 (None, None) => value,
             }
         }

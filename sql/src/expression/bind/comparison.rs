@@ -15,7 +15,7 @@ use crate::types::{Kind, TypeInfo};
 impl Binder<'_> {
     pub(super) fn compare(&mut self, op: BinaryOp, left: &ast::Expr, right: &ast::Expr) -> Result<Expr> {
         let (mut lefts, mut rights) = (self.row(left)?, self.row(right)?);
-        if lefts.len() != rights.len() {
+        if lefts.len() != rights.len() || !have_one_shape(left, right) {
             return Err(Error::operand_columns(lefts.len()));
         }
         if lefts.len() == 1
@@ -32,10 +32,19 @@ impl Binder<'_> {
         Ok(condition(Node::CompareRows { op, left: lefts, right: rights, hows }, nullable))
     }
 
-    /// An operand by its columns: a row, a subquery of several columns, or one value.
+    /// An operand by its columns: a row with those of the rows in it, a subquery of several columns, or one value.
     pub(super) fn row(&mut self, expr: &ast::Expr) -> Result<Vec<Expr>> {
         match expr {
-            ast::Expr::Row(row) => row.iter().map(|expr| self.bind(expr)).collect(),
+            ast::Expr::Row(row) => {
+                let mut columns = Vec::with_capacity(row.len());
+                for expr in row {
+                    match expr {
+                        ast::Expr::Row(_) => columns.extend(self.row(expr)?),
+                        expr => columns.push(self.bind(expr)?),
+                    }
+                }
+                Ok(columns)
+            }
             ast::Expr::Subquery(query) => {
                 let subquery = self.scope.subquery(query)?;
                 let value = |(column, ty): (usize, &TypeInfo)| Expr {
@@ -48,7 +57,8 @@ impl Binder<'_> {
         }
     }
 
-    pub(super) fn compare_bound(&mut self, op: BinaryOp, mut left: Expr, mut right: Expr) -> Result<Expr> {
+    /// Two operands that are bound already, compared.
+    pub fn compare_bound(&mut self, op: BinaryOp, mut left: Expr, mut right: Expr) -> Result<Expr> {
         let how = self.prepare(&mut left, &mut right, operator_name(op))?;
         Ok(comparison(op, how, left, right))
     }
@@ -211,8 +221,12 @@ impl Binder<'_> {
             }
             items.push(self.bind(item)?);
         }
-        // A constant among columns of several types: each comparison converts it on its own.
-        if is_fixed(&expr_bound) && items.iter().any(|item| !is_fixed(item)) && items.len() <= DISJUNCTION_MAX {
+        // A constant or a member's name among items of several types: each comparison converts it on its own.
+        let is_member = matches!(expr_bound.node, Node::EnumName { .. } | Node::SetNames { .. });
+        let are_mixed = items.iter().any(|item| !is_fixed(item)) || have_several_kinds(&items);
+        if (is_fixed(&expr_bound) && are_mixed || is_member && have_several_kinds(&items))
+            && items.len() <= DISJUNCTION_MAX
+        {
             let mut equals = Vec::with_capacity(items.len());
             for item in items {
                 equals.push(self.compare_bound(BinaryOp::Equal, expr_bound.clone(), item)?);
@@ -238,13 +252,12 @@ impl Binder<'_> {
         let mut left = self.row(row)?;
         let mut rows = Vec::with_capacity(list.len());
         for item in list {
-            let ast::Expr::Row(values) = item else { return Err(Error::operand_columns(left.len())) };
-            if values.len() != left.len() {
+            let values = self.row(item)?;
+            if values.len() != left.len() || !have_one_shape(row, item) {
                 return Err(Error::operand_columns(left.len()));
             }
             let mut columns = Vec::with_capacity(values.len());
-            for (left, value) in left.iter_mut().zip(values) {
-                let mut value = self.bind(value)?;
+            for (left, mut value) in left.iter_mut().zip(values) {
                 let how = self.prepare(left, &mut value, "in")?;
                 columns.push((how, value));
             }
@@ -348,6 +361,28 @@ fn disjunction(mut conditions: Vec<Expr>) -> Expr {
         conditions = pairs;
     }
     conditions.pop().unwrap_or_else(Expr::null)
+}
+
+/// Whether rows within rows stand at the same places.
+fn have_one_shape(left: &ast::Expr, right: &ast::Expr) -> bool {
+    match (left, right) {
+        (ast::Expr::Row(left), ast::Expr::Row(right)) => {
+            left.len() == right.len() && left.iter().zip(right).all(|(left, right)| have_one_shape(left, right))
+        }
+        // The columns of a subquery are no rows.
+        (ast::Expr::Row(row), ast::Expr::Subquery(_)) | (ast::Expr::Subquery(_), ast::Expr::Row(row)) => {
+            !row.iter().any(|column| matches!(column, ast::Expr::Row(_)))
+        }
+        (left, right) => !matches!(left, ast::Expr::Row(_)) && !matches!(right, ast::Expr::Row(_)),
+    }
+}
+
+/// Whether there are strings beside numbers, or dates beside either.
+fn have_several_kinds(items: &[Expr]) -> bool {
+    let kind = |ty: &TypeInfo| (ty.is_string(), ty.has_date(), ty.kind == Kind::Time);
+    let mut kinds = items.iter().filter(|item| !item.is_null_literal()).map(|item| kind(&item.ty));
+    let first = kinds.next();
+    kinds.any(|kind| Some(kind) != first)
 }
 
 fn is_text(expr: &Expr) -> bool {

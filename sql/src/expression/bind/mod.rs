@@ -25,7 +25,7 @@ use super::pattern::{self, Regex};
 use super::{Expr, Node, SessionState, typing};
 use crate::error::{Error, Result};
 use crate::parser::ast::{self, BinaryOp, CastType, ColumnName, Literal, Query};
-use crate::types::{Coercibility, SqlMode, TypeInfo};
+use crate::types::{Coercibility, Kind, SqlMode, TypeInfo};
 use comparison::operator_name;
 
 /// A planned subquery: its number, by which [`Subqueries`](super::Subqueries) knows it, and its columns.
@@ -149,9 +149,10 @@ impl<'a> Binder<'a> {
                 let ty = match ty.is_integer() {
                     true if ty.unsigned => TypeInfo::bigint_unsigned(20),
                     true => TypeInfo::bigint(20),
-                    false => {
-                        TypeInfo { coercibility: ty.coercibility.max(Coercibility::Implicit), nullable: true, ..ty }
+                    false if ty.is_string() || ty.kind == Kind::Null => {
+                        TypeInfo { coercibility: Coercibility::Implicit, nullable: true, ..ty }
                     }
+                    false => ty.nullable(true),
                 };
                 Ok(Expr { node: Node::UserVariable(name.as_str().into()), ty })
             }

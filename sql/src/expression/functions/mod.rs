@@ -30,6 +30,7 @@ mod search;
 mod session;
 mod string;
 
+pub use numeric::restart_sequences;
 pub use operand::{MOMENT_OPERANDS, NUMBER_OPERAND, PADDED, TIME_OPERAND, YEAR_OPERAND};
 
 use std::borrow::Cow;

@@ -419,6 +419,11 @@ fn rand<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
     })))
 }
 
+/// A new statement begins on this thread: the numbers of RAND(3) begin anew, too.
+pub fn restart_sequences() {
+    SEQUENCES.with_borrow_mut(Vec::clear);
+}
+
 fn unseeded() -> Generator {
     use std::hash::{BuildHasher, RandomState};
     let random = RandomState::new().hash_one(0_u8);
@@ -437,7 +442,8 @@ fn conv<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
         Datum::UInt(bits) => Cow::Owned(bits.to_string().into_bytes()),
         value => not_null!(value.into_text_or_null(call.arg_type(0))),
     };
-    let (from, to) = (not_null!(call.int(1)?), not_null!(call.int(2)?));
+    // A base beyond all BIGINTs wraps around: 18446744073709551614 is -2.
+    let (from, to) = (not_null!(call.uint(1)?) as i64, not_null!(call.uint(2)?) as i64);
     let is_base = |base: i64| (2..=36).contains(&base.unsigned_abs());
     if !is_base(from) || !is_base(to) || text.is_empty() {
         return Ok(Datum::Null);
