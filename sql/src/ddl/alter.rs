@@ -4,9 +4,10 @@
 //! itself before it looks at anything: what it decides holds until it is done.
 
 use format::value::ColumnType;
-use storage::schema::{Column, ColumnDefault, IndexDefinition, TableDefinition, same_name};
+use storage::schema::{Column, ColumnDefault, IndexDefinition, same_name};
 use storage::{Relatives, Table};
 
+use super::change::Change;
 use super::copy::Source;
 use super::way::{self, Asked};
 use super::{Context, Outcome, check_name, check_not_reserved, column, create, foreign_key, index, options};
@@ -15,26 +16,6 @@ use crate::error::{Error, Result};
 use crate::parser::ast::{
     AlterAction, AlterTable, ColumnPosition, ColumnSpec, ForeignKeySpec, IndexKind, IndexSpec, TableName,
 };
-
-/// The definition on its way from old to new.
-pub struct Change {
-    pub definition: TableDefinition,
-    /// Where each column comes from.
-    pub sources: Vec<Source>,
-    /// The rows are written anew, whatever changes: FORCE, ENGINE.
-    pub force: bool,
-    /// The character set of all columns is converted.
-    pub converts: bool,
-    pub renamed_indexes: Vec<(Box<str>, Box<str>)>,
-    pub auto_increment: Option<u64>,
-    /// Made when all columns and indexes are known.
-    added_keys: Vec<ForeignKeySpec>,
-    /// Whether the statement adds an index: then one that was made for a foreign key may go.
-    adds_index: bool,
-    /// A temporary table has its own names.
-    temporary: bool,
-    rename: Option<(Box<str>, Box<str>)>,
-}
 
 /// ALTER TABLE.
 pub fn alter_table(context: &Context<'_>, alter: &AlterTable) -> Result<Outcome> {

@@ -19,6 +19,7 @@
 //! they are refused with 1235.
 
 mod alter;
+mod change;
 mod column;
 mod copy;
 mod create;

@@ -23,7 +23,7 @@ use std::sync::Arc;
 use storage::schema::{Row, TableDefinition};
 use storage::{Alteration, Table};
 
-use super::alter::Change;
+use super::change::Change;
 use super::copy::{Copier, Source};
 use super::{Context, Outcome, bare};
 use crate::catalog::storage_error;

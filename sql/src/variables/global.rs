@@ -8,9 +8,10 @@ use parking_lot::{Mutex, RwLock};
 
 use super::kind::Kind;
 use super::list::LIST;
+use super::names;
 use super::persisted;
 use super::settings::{self, Settings};
-use super::variable::{self, Notice, Reach, Variable};
+use super::variable::{Notice, Reach, Variable};
 use crate::error::Error;
 
 /// Called after a global value has changed, to make it so: it may refuse.
@@ -69,7 +70,7 @@ impl GlobalVariables {
 
     /// `SELECT @@GLOBAL.name`
     pub fn select(&self, name: &str) -> Result<Value, Error> {
-        let index = variable::index_of(name).ok_or_else(|| variable::unknown(name))?;
+        let index = names::index_of(name).ok_or_else(|| names::unknown(name))?;
         if LIST[index].reach == Reach::Session {
             return Err(Error::wrong_kind_of_variable(name, "SESSION"));
         }
@@ -97,7 +98,7 @@ impl GlobalVariables {
     }
 
     fn settable(&self, name: &str) -> Result<(usize, &'static Variable), Error> {
-        let index = variable::index_of(name).ok_or_else(|| variable::unknown(name))?;
+        let index = names::index_of(name).ok_or_else(|| names::unknown(name))?;
         let variable = &LIST[index];
         if !variable.dynamic {
             return Err(variable.read_only());
@@ -146,7 +147,7 @@ impl GlobalVariables {
         snapshot.settings.take_over(LIST[index].name, &value);
         snapshot.values[index] = value;
         for (partner, derived) in partners(LIST[index].name, &snapshot.settings, &snapshot.values[index]) {
-            let partner = variable::index_of(partner).expect("partners are listed");
+            let partner = names::index_of(partner).expect("partners are listed");
             snapshot.values[partner] = derived;
         }
         *self.current.write() = Arc::new(snapshot);
@@ -157,7 +158,7 @@ impl GlobalVariables {
 
     /// An option of an option file or of the command line, by its full name.
     pub fn load_option(&self, name: &str, text: &str) -> Result<Vec<Notice>, Error> {
-        let index = variable::index_of(name).ok_or_else(|| variable::unknown(name))?;
+        let index = names::index_of(name).ok_or_else(|| names::unknown(name))?;
         let variable = &LIST[index];
         if !variable.option {
             return Err(variable.read_only());
@@ -170,7 +171,7 @@ impl GlobalVariables {
 
     /// A value that `mysqld-auto.cnf` holds, before the server starts.
     pub fn load_persisted(&self, name: &str, text: &str) -> Result<Vec<Notice>, Error> {
-        let index = variable::index_of(name).ok_or_else(|| variable::unknown(name))?;
+        let index = names::index_of(name).ok_or_else(|| names::unknown(name))?;
         let variable = &LIST[index];
         if !persisted::may_be_persisted(name) {
             return Err(not_persisted(variable));
@@ -184,7 +185,7 @@ impl GlobalVariables {
     /// A value on its way into `mysqld-auto.cnf`: the variable's own name, and the text that is kept. `None` is the
     /// default.
     pub fn to_persist(&self, name: &str, given: Option<&Value>) -> Result<(&'static str, String, Vec<Notice>), Error> {
-        let index = variable::index_of(name).ok_or_else(|| variable::unknown(name))?;
+        let index = names::index_of(name).ok_or_else(|| names::unknown(name))?;
         let variable = &LIST[index];
         if variable.reach == Reach::Session {
             return Err(Error::session_variable(variable.name));
@@ -203,14 +204,14 @@ impl GlobalVariables {
 
     /// Fills in a fact that only the running server knows: its port, its directory, its identity.
     pub fn fill_in(&self, name: &str, value: Value) {
-        let index = variable::index_of(name).expect("a listed variable");
+        let index = names::index_of(name).expect("a listed variable");
         self.store(index, value);
     }
 
     /// `SHOW GLOBAL VARIABLES`: names in order, aliases included, and values as text.
     pub fn show(&self) -> Vec<(&'static str, String)> {
         let snapshot = self.snapshot();
-        variable::all_names()
+        names::all_names()
             .iter()
             .map(|&(name, index)| (name, index as usize))
             .filter(|&(_, index)| LIST[index].reach != Reach::Session)
@@ -236,12 +237,12 @@ impl GlobalVariables {
     }
 
     fn known(&self, name: &str) -> Value {
-        self.value(variable::index_of(name).expect("a listed variable"))
+        self.value(names::index_of(name).expect("a listed variable"))
     }
 
     /// Whether SET or an option gave the variable another value than its default.
     pub fn is_default(&self, name: &str) -> bool {
-        let index = variable::index_of(name).expect("a listed variable");
+        let index = names::index_of(name).expect("a listed variable");
         self.value(index) == default_of(&LIST[index])
     }
 }

@@ -1,9 +1,6 @@
-//! What type a variable has, and how a value given to it becomes one of that type.
+//! What type a variable has. How a value that is given to it becomes one of that type: `accept`.
 
 use format::value::Value;
-
-use super::variable::{Notice, Variable};
-use crate::error::Error;
 
 /// The type of a variable, with its range.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -24,38 +21,6 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The value as this variable keeps it. A number out of range is moved into it, with a notice, as MySQL does
-    /// unless `sql_mode` is strict about it.
-    pub fn accept(&self, variable: &Variable, given: &Value) -> Result<(Value, Option<Notice>), Error> {
-        match *self {
-            Kind::Bool => accept_bool(variable, given).map(|on| (Value::Int(on as i64), None)),
-            Kind::Integer { min, max, step } => accept_integer(variable, given, min, max, step),
-            Kind::Real { min, max } => accept_real(variable, given, min, max),
-            Kind::Enumeration(names) => accept_enumeration(variable, given, names).map(|value| (value, None)),
-            Kind::Set(names) => accept_set(variable, given, names).map(|value| (value, None)),
-            Kind::Text => match given {
-                Value::Null | Value::Bytes(_) => Ok((given.clone(), None)),
-                // MySQL refuses a number here; so do we.
-                _ => Err(variable.wrong_type()),
-            },
-        }
-    }
-
-    /// The value of an option's text, as in option files: sizes may have a suffix.
-    pub fn parse(&self, variable: &Variable, text: &str) -> Result<(Value, Option<Notice>), Error> {
-        match *self {
-            Kind::Integer { .. } => match parse_size(text) {
-                Some(number) => self.accept(variable, &number),
-                None => Err(variable.wrong_value(text)),
-            },
-            Kind::Real { .. } => match text.trim().parse::<f64>() {
-                Ok(number) => self.accept(variable, &Value::Double(number)),
-                Err(_) => Err(variable.wrong_value(text)),
-            },
-            _ => self.accept(variable, &Value::Bytes(text.as_bytes().to_vec())),
-        }
-    }
-
     /// The value as SHOW VARIABLES prints it.
     pub fn show(&self, value: &Value) -> String {
         match (self, value) {
@@ -89,113 +54,8 @@ pub fn parse_size(text: &str) -> Option<Value> {
     digits.parse::<i64>().ok()?.checked_mul(1 << shift).map(Value::Int)
 }
 
-fn accept_bool(variable: &Variable, given: &Value) -> Result<bool, Error> {
-    match given {
-        Value::Int(0) | Value::UInt(0) => Ok(false),
-        Value::Int(1) | Value::UInt(1) => Ok(true),
-        Value::Bytes(text) => match text.to_ascii_uppercase().as_slice() {
-            b"ON" | b"TRUE" | b"YES" | b"1" => Ok(true),
-            b"OFF" | b"FALSE" | b"NO" | b"0" => Ok(false),
-            _ => Err(variable.wrong_value(&String::from_utf8_lossy(text))),
-        },
-        Value::Int(_) | Value::UInt(_) | Value::Null => Err(variable.wrong_value(&plain(given))),
-        _ => Err(variable.wrong_type()),
-    }
-}
-
-fn accept_integer(
-    variable: &Variable,
-    given: &Value,
-    min: i64,
-    max: u64,
-    step: u64,
-) -> Result<(Value, Option<Notice>), Error> {
-    let number: i128 = match given {
-        Value::Int(number) => *number as i128,
-        Value::UInt(number) => *number as i128,
-        Value::Decimal(_) | Value::Double(_) | Value::Bytes(_) => return Err(variable.wrong_type()),
-        _ => return Err(variable.wrong_value(&plain(given))),
-    };
-    let clamped = number.clamp(min as i128, max as i128);
-    let stepped = clamped - clamped.rem_euclid(step.max(1) as i128);
-    let stepped = if stepped < min as i128 { clamped } else { stepped };
-    let value = if min < 0 { Value::Int(stepped as i64) } else { Value::UInt(stepped as u64) };
-    let notice = (stepped != number).then(|| Notice::truncated(variable.name, &plain(given)));
-    Ok((value, notice))
-}
-
-fn accept_real(variable: &Variable, given: &Value, min: f64, max: f64) -> Result<(Value, Option<Notice>), Error> {
-    let number = match given {
-        Value::Double(number) => *number,
-        Value::Int(number) => *number as f64,
-        Value::UInt(number) => *number as f64,
-        // 0.5 is a DECIMAL literal.
-        Value::Decimal(number) => number.to_string().parse().map_err(|_| variable.wrong_type())?,
-        Value::Null => return Err(variable.wrong_value("NULL")),
-        _ => return Err(variable.wrong_type()),
-    };
-    let clamped = number.clamp(min, max);
-    let notice = (clamped != number).then(|| Notice::truncated(variable.name, &number.to_string()));
-    Ok((Value::Double(clamped), notice))
-}
-
-fn accept_enumeration(variable: &Variable, given: &Value, names: &[&'static str]) -> Result<Value, Error> {
-    let index = match given {
-        Value::Int(index) => usize::try_from(*index).ok(),
-        Value::UInt(index) => usize::try_from(*index).ok(),
-        Value::Bytes(text) => names
-            .iter()
-            .position(|name| name.as_bytes().eq_ignore_ascii_case(text))
-            // Option files write numbers as text.
-            .or_else(|| std::str::from_utf8(text).ok()?.parse().ok()),
-        Value::Null => None,
-        _ => return Err(variable.wrong_type()),
-    };
-    match index.and_then(|index| names.get(index)) {
-        Some(name) => Ok(Value::Bytes(name.as_bytes().to_vec())),
-        None => Err(variable.wrong_value(&plain(given))),
-    }
-}
-
-fn accept_set(variable: &Variable, given: &Value, names: &[&'static str]) -> Result<Value, Error> {
-    let mut mask: u64 = 0;
-    match given {
-        Value::Int(bits) if *bits >= 0 => mask = *bits as u64,
-        Value::UInt(bits) => mask = *bits,
-        Value::Bytes(text) => {
-            for part in text.split(|&byte| byte == b',').map(<[u8]>::trim_ascii).filter(|part| !part.is_empty()) {
-                match names.iter().position(|name| name.as_bytes().eq_ignore_ascii_case(part)) {
-                    Some(index) => mask |= 1 << index,
-                    None => return Err(variable.wrong_value(&String::from_utf8_lossy(part))),
-                }
-            }
-        }
-        _ => return Err(variable.wrong_value(&plain(given))),
-    }
-    if names.len() < 64 && mask >> names.len() != 0 {
-        return Err(variable.wrong_value(&plain(given)));
-    }
-    let chosen: Vec<&str> =
-        names.iter().enumerate().filter(|(index, _)| mask & (1 << index) != 0).map(|(_, name)| *name).collect();
-    Ok(Value::Bytes(chosen.join(",").into_bytes()))
-}
-
-/// A value as an error message quotes it.
-fn plain(value: &Value) -> String {
-    match value {
-        Value::Null => "NULL".to_owned(),
-        Value::Int(number) => number.to_string(),
-        Value::UInt(number) => number.to_string(),
-        Value::Double(number) => number.to_string(),
-        Value::Decimal(number) => number.to_string(),
-        Value::Bytes(text) => String::from_utf8_lossy(text).into_owned(),
-        _ => "?".to_owned(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::find;
     use super::*;
 
     #[test]
@@ -207,25 +67,5 @@ mod tests {
         assert_eq!(parse_size("K"), None);
         assert_eq!(parse_size("1Q"), None);
         assert_eq!(parse_size(""), None);
-    }
-
-    #[test]
-    fn numbers_move_into_their_range_with_a_notice() {
-        let variable = find("max_connections").unwrap();
-        let (value, notice) = variable.kind.accept(variable, &Value::Int(0)).unwrap();
-        assert_eq!(value, Value::UInt(1));
-        assert_eq!(notice.unwrap().message, "Truncated incorrect max_connections value: '0'");
-        let error = variable.kind.accept(variable, &Value::Bytes(b"many".to_vec())).unwrap_err();
-        assert_eq!(error.code, 1232);
-    }
-
-    #[test]
-    fn names_are_found_in_any_case_or_by_number() {
-        let variable = find("transaction_isolation").unwrap();
-        for given in [Value::Bytes(b"read-committed".to_vec()), Value::Int(1)] {
-            let (value, _) = variable.kind.accept(variable, &given).unwrap();
-            assert_eq!(value, Value::Bytes(b"READ-COMMITTED".to_vec()));
-        }
-        assert_eq!(variable.kind.accept(variable, &Value::Bytes(b"best".to_vec())).unwrap_err().code, 1231);
     }
 }

@@ -32,6 +32,10 @@ mod list;
 
 mod variable;
 
+mod accept;
+
+mod names;
+
 mod settings;
 
 mod engine;
@@ -45,6 +49,7 @@ pub mod persisted;
 pub use engine::{engine_config, reconfigure};
 pub use global::{GlobalVariables, Hook};
 pub use kind::Kind;
+pub use names::{find, find_by_prefix, names, nearest};
 pub use session::SessionVariables;
 pub use settings::{Completion, Settings, TimeZone};
-pub use variable::{Notice, Reach, Variable, find, find_by_prefix, names, nearest};
+pub use variable::{Notice, Reach, Variable};

@@ -28,7 +28,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use parking_lot::Mutex;
 
-use super::variable;
+use super::names;
 
 /// The file's name in the data directory.
 pub const FILE: &str = "mysqld-auto.cnf";
@@ -58,7 +58,7 @@ const NOT_PERSISTED: &[&str] = &[
 
 /// Whether a variable may be persisted at all.
 pub fn may_be_persisted(name: &str) -> bool {
-    variable::find(name).is_some_and(|variable| {
+    names::find(name).is_some_and(|variable| {
         (variable.dynamic || variable.option) && !variable.computed && !NOT_PERSISTED.contains(&variable.name)
     })
 }
@@ -133,7 +133,7 @@ impl Persisted {
         let group = |dynamic: bool| {
             let members: Vec<String> = entries
                 .iter()
-                .filter(|(name, _)| variable::find(name).is_none_or(|variable| variable.dynamic) == dynamic)
+                .filter(|(name, _)| names::find(name).is_none_or(|variable| variable.dynamic) == dynamic)
                 .map(|(name, entry)| {
                     format!(
                         "{}: {{\"Value\": {}, \"Metadata\": {{\"Host\": \"\", \"User\": {}, \"Timestamp\": {}}}}}",

@@ -7,8 +7,9 @@ use rustc_hash::FxHashMap;
 
 use super::global::{self, GlobalVariables, Snapshot};
 use super::list::LIST;
+use super::names;
 use super::settings::Settings;
-use super::variable::{self, Notice, Reach, Variable};
+use super::variable::{Notice, Reach, Variable};
 use crate::error::Error;
 
 /// A session's values: the server's at the time of login, and what the session set since.
@@ -31,7 +32,7 @@ impl SessionVariables {
     /// `SELECT @@name`, `SELECT @@SESSION.name`: variables of the server alone are read from it, but not if the
     /// statement says SESSION.
     pub fn select(&self, globals: &GlobalVariables, name: &str, says_session: bool) -> Result<Value, Error> {
-        let index = variable::index_of(name).ok_or_else(|| variable::unknown(name))?;
+        let index = names::index_of(name).ok_or_else(|| names::unknown(name))?;
         if LIST[index].reach != Reach::Global {
             return Ok(self.value(index).clone());
         }
@@ -67,7 +68,7 @@ impl SessionVariables {
 
     /// The server sets a variable that SET may not: the character set of the current database.
     pub fn fill_in(&mut self, name: &str, value: Value) {
-        let index = variable::index_of(name).expect("a listed variable");
+        let index = names::index_of(name).expect("a listed variable");
         self.store(index, value);
     }
 
@@ -75,7 +76,7 @@ impl SessionVariables {
         let name = LIST[index].name;
         self.settings.take_over(name, &value);
         for (partner, derived) in global::partners(name, &self.settings, &value) {
-            let partner = variable::index_of(partner).expect("partners are listed");
+            let partner = names::index_of(partner).expect("partners are listed");
             self.own.insert(partner as u16, derived);
         }
         self.own.insert(index as u16, value);
@@ -84,7 +85,7 @@ impl SessionVariables {
     /// `SHOW SESSION VARIABLES`: names in order, aliases included, and values as text.
     pub fn show(&self, globals: &GlobalVariables) -> Vec<(&'static str, String)> {
         let now = globals.snapshot();
-        variable::all_names()
+        names::all_names()
             .iter()
             .map(|&(name, index)| {
                 let index = index as usize;
@@ -99,7 +100,7 @@ impl SessionVariables {
 }
 
 fn settable(name: &str) -> Result<(usize, &'static Variable), Error> {
-    let index = variable::index_of(name).ok_or_else(|| variable::unknown(name))?;
+    let index = names::index_of(name).ok_or_else(|| names::unknown(name))?;
     let variable = &LIST[index];
     if !variable.dynamic {
         return Err(variable.read_only());

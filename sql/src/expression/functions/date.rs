@@ -8,7 +8,7 @@
 
 use format::value::{Date, DateTime, Decimal, Interval, Time};
 
-use super::{Call, Function, Typing, not_null, typings};
+use super::{Call, Function, Typing, date_format, not_null, typings};
 use crate::error::{Error, Result};
 use crate::expression::Datum;
 use crate::expression::datum::{fsp_needed, quoted};
@@ -131,7 +131,7 @@ fn unix_timestamp_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
 
 fn from_unixtime_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
     if typing.args.len() == 2 {
-        return super::date_format::format_type(typing);
+        return date_format::format_type(typing);
     }
     Ok(TypeInfo::datetime(fsp_of_seconds(&typing.args[0])))
 }
@@ -390,24 +390,15 @@ pub(super) fn moment_of_unix(call: &Call<'_>, index: usize) -> Result<Option<Dat
 fn from_unixtime<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
     let moment = not_null!(moment_of_unix(call, 0)?);
     if call.has(1) {
-        return super::date_format::formatted(call, &moment);
+        return date_format::formatted(call, &moment);
     }
     Ok(moment.round(call.ty.decimals).map_or(Datum::Null, Datum::DateTime))
 }
 
 // ------------------------------------------------------------ making dates
 
-/// Two digits of a year are 1970 to 2069.
-pub(super) fn full_year(year: i64) -> i64 {
-    match year {
-        0..70 => year + 2000,
-        70..100 => year + 1900,
-        _ => year,
-    }
-}
-
 fn makedate<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
-    let year = full_year(not_null!(call.int(0)?));
+    let year = date_format::full_year(not_null!(call.int(0)?));
     let day = not_null!(call.int(1)?);
     if !(0..=9999).contains(&year) || day <= 0 {
         return Ok(Datum::Null);
@@ -449,7 +440,7 @@ fn months_of(period: i64, name: &str) -> Result<i64> {
     if period <= 0 || !(1..=12).contains(&month) {
         return Err(Error::wrong_arguments(name));
     }
-    Ok(full_year(year) * 12 + month - 1)
+    Ok(date_format::full_year(year) * 12 + month - 1)
 }
 
 fn period_add<'a>(call: &Call<'a>) -> Result<Datum<'a>> {

@@ -378,9 +378,9 @@ impl Reader<'_> {
         match specifier {
             b'Y' => {
                 let (year, count) = self.number(4)?;
-                self.year = if count <= 2 { super::date::full_year(year) } else { year };
+                self.year = if count <= 2 { full_year(year) } else { year };
             }
-            b'y' => self.year = super::date::full_year(self.digits(2)?),
+            b'y' => self.year = full_year(self.digits(2)?),
             b'm' | b'c' => self.month = self.digits(2)?,
             b'M' => self.month = self.name(&MONTHS, false)? + 1,
             b'b' => self.month = self.name(&MONTHS, true)? + 1,
@@ -496,5 +496,14 @@ impl Reader<'_> {
         };
         let date = Date::from_days(days);
         (!date.is_zero()).then_some(date)
+    }
+}
+
+/// Two digits of a year are 1970 to 2069.
+pub(super) fn full_year(year: i64) -> i64 {
+    match year {
+        0..70 => year + 2000,
+        70..100 => year + 1900,
+        _ => year,
     }
 }
