@@ -165,12 +165,13 @@ impl Run {
                 Ok(())
             }
             Err(error) => match self.judge(Err::<(), _>(error), "ddl") {
-                Ok(_) | Err(End::RolledBack) => Ok(()),
+                Ok(_) => Ok(()),
                 Err(End::Crash) => {
                     self.allowed.push(after);
                     Err(End::Crash)
                 }
                 Err(End::Failure(failure)) => Err(End::Failure(format!("{what}: {failure}"))),
+                Err(end) => Err(end),
             },
         }
     }

@@ -201,14 +201,12 @@ impl Run {
                 self.aim_crash(6, 20);
                 let undone = open.trx.rollback();
                 self.report.count("family: rollbacks");
-                return self.judge(undone, "rollback").map(|_| ()).or_else(only_ended);
+                return self.insist(undone, "rollback");
             }
             _ => {}
         }
-        match self.change_family(&mut open) {
-            Ok(()) => *visit = Some(open),
-            Err(end) => return only_ended(end),
-        }
+        self.change_family(&mut open)?;
+        *visit = Some(open);
         Ok(())
     }
 
@@ -233,7 +231,7 @@ impl Run {
                     self.allowed.push(after);
                     return Err(End::Crash);
                 }
-                Err(end) => return only_ended(end),
+                Err(end) => return Err(end),
             }
         }
         self.report.count("family: founded");
@@ -247,18 +245,16 @@ impl Run {
         let mut after = self.model().clone();
         after.family = Some(Arc::new(open.family));
         let committed = open.trx.commit();
-        match self.judge(committed, "commit") {
-            Ok(Some(())) => {
+        match self.insist(committed, "commit") {
+            Ok(()) => {
                 self.report.count("family: commits");
                 self.set_model(after);
                 Ok(())
             }
-            Ok(None) => Ok(()),
-            Err(End::Crash) => {
+            Err(end) => {
                 self.allowed.push(after);
-                Err(End::Crash)
+                Err(end)
             }
-            Err(end) => only_ended(end),
         }
     }
 
@@ -327,15 +323,7 @@ impl Run {
         }
         self.doing = "rollback of a statement";
         let undone = open.trx.rollback_to(savepoint);
-        self.judge_rollback(undone, "rollback of a statement")
-    }
-}
-
-/// A transaction that was rolled back does not end the life.
-fn only_ended(end: End) -> Result<(), End> {
-    match end {
-        End::RolledBack => Ok(()),
-        end => Err(end),
+        self.insist(undone, "rollback of a statement")
     }
 }
 

@@ -66,7 +66,7 @@ pub fn play(seed: u64, talk: Talk, work: Work) -> Result<Report, String> {
         disk,
         doing: "",
         failing: Failing::default(),
-        torn: false,
+        history: vec![Model::default()],
         is_limited: false,
         earlier: None,
         next_table: 0,
@@ -79,8 +79,11 @@ pub fn play(seed: u64, talk: Talk, work: Work) -> Result<Report, String> {
     let lives = 1 + run.random.below(4);
     match run.live(lives) {
         Ok(()) => Ok(run.report),
-        // Torn pages are not repaired then, but they are named.
-        Err(what) if run.config.doublewrite == Doublewrite::DetectOnly && run.torn && what.contains("is damaged") => {
+        // Torn pages are not restored then, but they are named.
+        Err(what)
+            if run.config.doublewrite == Doublewrite::DetectOnly
+                && damage::names_torn_pages(&run.disk, run.config.page_bytes, &what) =>
+        {
             run.report.count("torn pages named, detect only");
             Ok(run.report)
         }
@@ -107,8 +110,8 @@ pub struct Run {
     /// The kind of call in which a crash happens.
     pub doing: &'static str,
     pub failing: Failing,
-    /// A write was torn by a crash.
-    torn: bool,
+    /// All states that were committed, in the order of time: where a log that has lost its end may end.
+    pub history: Vec<Model>,
     /// The disk may become full.
     pub is_limited: bool,
     /// The disk as it was some lives ago.
@@ -124,8 +127,8 @@ pub struct Run {
 pub enum End {
     /// The disk failed, or a write did; the models are the states that may be found.
     Crash,
-    /// Only the transaction ends, not the life: there was no space even to undo.
-    RolledBack,
+    /// The disk is too full to begin.
+    GivenUp,
     /// An invariant does not hold.
     Failure(String),
 }
@@ -157,6 +160,7 @@ impl Run {
         if self.config.flush_log_at_commit == FlushLogAtCommit::Sync {
             self.allowed.clear();
         }
+        self.history.push(model.clone());
         self.allowed.push(model);
     }
 
@@ -199,12 +203,6 @@ impl Run {
                 self.report.count(format!("full disk in {doing}"));
                 Ok(None)
             }
-            // Frames and log are reserved for undo; but a row that becomes longer again may need a longer file.
-            Err(Error::RollingBack) if self.is_limited => {
-                self.say(|| format!("{doing}: no room to undo"));
-                self.report.count(format!("no room to undo in {doing}"));
-                Err(End::RolledBack)
-            }
             Err(error) if self.is_failed_read(&error) => {
                 self.say(|| format!("{doing}: {error}"));
                 self.report.count(format!("failed read in {doing}"));
@@ -217,19 +215,18 @@ impl Run {
     /// The end of the life for an error.
     pub fn end(&mut self, error: Error, doing: &str) -> End {
         match error {
-            // (A rollback is deferred after a device error, before it knows that the device has failed.)
-            Error::Io { .. } | Error::Poisoned | Error::RollingBack if self.has_cause() => End::Crash,
+            // (A rollback is deferred after a device error, before it knows that the device has failed. The key ring is
+            // a file, too.)
+            Error::Io { .. } | Error::Poisoned | Error::RollingBack | Error::KeyUnavailable(_) if self.has_cause() => {
+                End::Crash
+            }
             error => End::Failure(format!("{doing}: {error}")),
         }
     }
 
-    /// The same for a call that may not fail with an ordinary error: a partial rollback continues, or everything is
-    /// undone.
-    pub fn judge_rollback(&mut self, result: Result<(), Error>, doing: &str) -> Result<(), End> {
-        match self.judge(result, doing)? {
-            Some(()) => Ok(()),
-            None => Err(End::Failure(format!("{doing} was given up"))),
-        }
+    /// The same for a call that neither a full disk nor a failed read excuses: a rollback, and a commit.
+    pub fn insist<T>(&mut self, result: Result<T, Error>, doing: &str) -> Result<T, End> {
+        result.map_err(|error| self.end(error, doing))
     }
 
     fn open_engine(&mut self) -> Result<Arc<Engine>, String> {
@@ -267,7 +264,7 @@ impl Run {
                 }
                 Ok(engine) => drop(engine),
                 Err(error) if self.disk.is_crashed() => self.say(|| format!("  recovery interrupted: {error}")),
-                Err(Error::DiskFull { .. } | Error::RollingBack) if limited => {
+                Err(Error::DiskFull { .. }) if limited => {
                     self.say(|| "  recovery met a full disk".into());
                     self.report.count("full disk in recovery");
                     if self.random.chance(2) {
@@ -313,10 +310,6 @@ impl Run {
     /// Counts the faults that the disk has shown.
     fn see_faults(&mut self) {
         for (what, count) in self.disk.take_seen() {
-            // A process that dies in the middle of a write in parts leaves half of it, and so does one that dies of a
-            // failed write, or before it could continue one for which there was no space.
-            let leaves_half = ["short transfers", "writes failed", "full disk"].contains(&what);
-            self.torn |= what.starts_with("writes torn") || leaves_half;
             self.report.add(format!("disk: {what}"), count);
         }
     }
@@ -328,6 +321,7 @@ impl Run {
             Some(at) => {
                 self.report.add("commits lost that did not wait", (self.allowed.len() - 1 - at) as u64);
                 self.allowed = vec![self.allowed.swap_remove(at)];
+                self.history.push(self.model().clone());
                 Ok(())
             }
             None => {
@@ -451,13 +445,13 @@ impl Run {
                             return self.closed();
                         }
                         Err(error) => match self.judge(Err::<(), _>(error), "close") {
-                            Ok(_) | Err(End::Crash | End::RolledBack) => {}
                             Err(End::Failure(failure)) => return Err(failure),
+                            _ => {}
                         },
                     }
                 }
             }
-            Err(End::Crash | End::RolledBack) => {}
+            Err(End::Crash | End::GivenUp) => {}
             Err(End::Failure(failure)) => return Err(failure),
         }
         self.say(|| format!("crash in {} after {} disk operations", self.doing, self.disk.changes()));

@@ -401,6 +401,16 @@ impl Worker {
         self.failing.judge(error, &self.disk, doing)
     }
 
+    /// The same for a commit: a full disk does not excuse it.
+    fn stop_commit(&self, error: Error, doing: &str) -> Stop {
+        match error {
+            Error::DiskFull { .. } | Error::RollingBack if !self.failing.ends_writing(&self.disk) => {
+                Stop::Wrong(format!("{doing}: {error}"))
+            }
+            error => self.stop(error, doing),
+        }
+    }
+
     /// Reports to the watchdog.
     fn now(&self, doing: &'static str) {
         *self.doing[self.slot as usize].lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = doing;
@@ -429,7 +439,7 @@ impl Worker {
             return trx.rollback().map_err(|error| self.stop(error, "roll a transfer back"));
         }
         self.now("the commit of a transfer");
-        trx.commit().map_err(|error| self.stop(error, "commit a transfer"))?;
+        trx.commit().map_err(|error| self.stop_commit(error, "commit a transfer"))?;
         self.report.count("transfers");
         Ok(())
     }
@@ -454,7 +464,7 @@ impl Worker {
             }
         }
         self.report.count("looks");
-        trx.commit().map_err(|error| self.stop(error, "end a look"))
+        trx.commit().map_err(|error| self.stop_commit(error, "end a look"))
     }
 
     fn change_rows(&mut self) -> Result<(), Stop> {
@@ -491,7 +501,7 @@ impl Worker {
                 Ok(())
             }
             Err(error) => {
-                let stop = self.stop(error, "commit");
+                let stop = self.stop_commit(error, "commit");
                 // An abandoned commit has not happened; an interrupted one may have.
                 self.known.perhaps = (!matches!(stop, Stop::Again)).then_some(rows);
                 Err(stop)

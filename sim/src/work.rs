@@ -174,8 +174,6 @@ impl Run {
         }
         match self.step_of(&mut current, slot) {
             Ok(()) => drop(scene.open.insert(slot, current)),
-            // It has ended; its changes are undone when there is space.
-            Err(End::RolledBack) => {}
             Err(end) => return Err(end),
         }
         Ok(())
@@ -202,32 +200,28 @@ impl Run {
         self.commit_changes(current.trx, &current.changes).map(|_| ())
     }
 
-    /// Commits a transaction that has made these changes. Returns the state after it; None = it did not happen.
-    pub fn commit_changes(&mut self, trx: Trx, changes: &[Change]) -> Result<Option<Model>, End> {
+    /// Commits a transaction that has made these changes. Returns the state after it.
+    pub fn commit_changes(&mut self, trx: Trx, changes: &[Change]) -> Result<Model, End> {
         self.doing = "commit";
         let committed = trx.commit();
         self.note_commit(committed, changes)
     }
 
     /// A COMMIT has ended.
-    pub fn note_commit(&mut self, committed: Result<(), Error>, changes: &[Change]) -> Result<Option<Model>, End> {
+    pub fn note_commit(&mut self, committed: Result<(), Error>, changes: &[Change]) -> Result<Model, End> {
         let mut after = self.model().clone();
         after.apply(changes);
-        match committed {
+        match self.insist(committed, "commit") {
             Ok(()) => {
                 self.report.count("commits");
                 self.set_model(after.clone());
-                Ok(Some(after))
+                Ok(after)
             }
-            Err(error) => match self.judge(Err::<(), _>(error), "commit") {
-                Ok(_) | Err(End::RolledBack) => Ok(None),
-                Err(End::Crash) => {
-                    // The commit was not acknowledged; either state may be found.
-                    self.allowed.push(after);
-                    Err(End::Crash)
-                }
-                Err(failure) => Err(failure),
-            },
+            Err(end) => {
+                // After a crash either state may be found: the commit was not acknowledged.
+                self.allowed.push(after);
+                Err(end)
+            }
         }
     }
 
@@ -236,7 +230,7 @@ impl Run {
         self.doing = "rollback";
         self.aim_crash(8, 20);
         let result = current.trx.rollback();
-        self.judge(result, "rollback")?;
+        self.insist(result, "rollback")?;
         self.report.count("rollbacks");
         Ok(())
     }
@@ -252,7 +246,7 @@ impl Run {
         self.doing = "rollback to a savepoint";
         self.aim_crash(8, 20);
         let result = current.trx.rollback_to(savepoint);
-        self.judge_rollback(result, "rollback to a savepoint")?;
+        self.insist(result, "rollback to a savepoint")?;
         current.changes.truncate(changes);
         self.report.count("rollbacks to savepoints");
         Ok(())
@@ -474,7 +468,7 @@ impl Run {
             Some(Statement::Refused) | None => {
                 self.doing = "rollback of a statement";
                 let undone = current.trx.rollback_to(savepoint);
-                self.judge_rollback(undone, "rollback of a statement")?;
+                self.insist(undone, "rollback of a statement")?;
             }
         }
         Ok(())

@@ -47,7 +47,7 @@ impl Run {
                 self.set_model(after);
                 Ok(())
             }
-            Err(error) => self.perhaps(error, after, "prepare"),
+            Err(error) => Err(self.perhaps(error, after, "prepare")),
         }
     }
 
@@ -92,19 +92,13 @@ impl Run {
                 Ok(commits.then_some(changes))
             }
             Ok(false) => Err(End::Failure(format!("{} is not to be had", xid.to_sql()))),
-            Err(error) => self.perhaps(error, after, doing).map(|()| None),
+            Err(error) => Err(self.perhaps(error, after, doing)),
         }
     }
 
-    /// A call failed: nothing has happened; or, if that was a crash, perhaps all of it.
-    fn perhaps(&mut self, error: Error, after: crate::model::Model, doing: &str) -> Result<(), End> {
-        match self.judge(Err::<(), _>(error), doing) {
-            Ok(_) | Err(End::RolledBack) => Ok(()),
-            Err(End::Crash) => {
-                self.allowed.push(after);
-                Err(End::Crash)
-            }
-            Err(failure) => Err(failure),
-        }
+    /// A call failed, in a crash: perhaps all of it has happened.
+    fn perhaps(&mut self, error: Error, after: crate::model::Model, doing: &str) -> End {
+        self.allowed.push(after);
+        self.end(error, doing)
     }
 }

@@ -16,6 +16,7 @@ use storage::io::linux::LinuxDisk;
 use storage::io::sim::Random;
 use storage::io::{AlignedBuffer, Disk};
 use storage::store::Transform;
+use storage::tablespace::Growth;
 use storage::tablespace::doublewrite::DoublewriteFile;
 use storage::tablespace::page_io::{BATCH_PAGES_MAX, Batch};
 use storage::tablespace::{Algorithm, Tablespaces};
@@ -77,10 +78,10 @@ fn main() {
     for name in ["write_path.ibd", "#ib_16384_9.dblwr"] {
         let _ = disk.remove(name);
     }
-    let spaces = Tablespaces::new(disk.clone(), &config);
+    let spaces = Tablespaces::new(disk.clone(), &config, Lsn(u64::MAX));
     let space =
         spaces.create(SpaceId(1), "write_path.ibd", Transform::usual(algorithm), None, &config).expect("a file");
-    space.extend(PAGES).expect("room");
+    space.extend(PAGES, Growth::Reserved).expect("room");
     let info = space.info().expect("facts");
     println!(
         "{} in blocks of {}, {}: {} ({}); punch: {} ({})",

@@ -246,6 +246,16 @@ impl<'s> Mtr<'s> {
         mtr
     }
 
+    /// Begins the last mini-transaction of a transaction: a commit, a prepare, the end of a rollback. It changes a few
+    /// pages only, and a full disk refuses it as late as possible.
+    pub fn begin_last(store: &'s Store) -> Mtr<'s> {
+        let mut mtr = Mtr::begin(store);
+        if matches!(mtr.core.refused, Some(Error::DiskFull { .. })) && store.may_end() {
+            mtr.core.refused = None;
+        }
+        mtr
+    }
+
     /// Begins a mini-transaction while another of this thread, or a guard, is open. Does not wait for the log: the outer
     /// one did.
     #[inline]

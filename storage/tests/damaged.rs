@@ -230,3 +230,56 @@ fn without_the_undo_logs_it_does_not_open() {
     }
     assert!(refused > 0);
 }
+
+/// A page is never written before its log is durable, so a newer one proves that the log has lost its end.
+#[test]
+fn a_page_newer_than_the_log_is_refused() {
+    let disk = SimDisk::new(9);
+    Engine::create(Arc::new(disk.clone()), &config()).unwrap();
+    let engine = open(&disk);
+    engine.create_database("d", CollationId::DEFAULT, &TrxOptions::patient()).unwrap();
+    for name in ["t", "other"] {
+        let table = create_table(&engine, name);
+        let mut trx = engine.begin(TrxOptions::default());
+        (0..ROWS).for_each(|id| insert(&mut trx, &table, id).unwrap());
+        trx.commit().unwrap();
+    }
+    rest(&engine);
+    engine.store().checkpoint().unwrap();
+    let earlier = disk.duplicate();
+    set_all(&engine, "t", 1).unwrap();
+    let lost = engine.store().current_lsn();
+    engine.store().flush_space(engine.table("d", "t").unwrap().space).unwrap();
+    drop(engine);
+    let disk = disk.duplicate();
+    assert!(disk.copy_file(&earlier, "glassine.redo"));
+    for surveyed in [false, true] {
+        let disk = disk.duplicate();
+        let engine = open(&disk);
+        assert!(engine.recovery_report().pages.end_lsn < lost);
+        let space = engine.store().space(engine.table("d", "t").unwrap().space).unwrap();
+        if surveyed {
+            assert!(!space.survey(usize::MAX - 1).unwrap());
+        }
+        is_refused(&engine);
+        // New groups of the log have LSNs that are as new.
+        let mut v = 0;
+        while engine.store().current_lsn() <= lost {
+            v += 1;
+            set_all(&engine, "other", v).unwrap();
+        }
+        is_refused(&engine);
+        all_are(&engine, "other", v);
+        rest(&engine);
+        drop(engine);
+        all_are(&open(&disk.duplicate()), "other", v);
+    }
+}
+
+fn is_refused(engine: &Arc<Engine>) {
+    let mut trx = engine.begin(TrxOptions::default());
+    let table = trx.open_table("d", "t").unwrap();
+    let found = value(&mut trx, &table, 7, ReadMode::Consistent, &mut Row::new());
+    let error = found.expect_err("a page from the future").to_string();
+    assert!(error.contains("is in the future"), "{error}");
+}

@@ -92,6 +92,39 @@ fn insert_again(engine: &Arc<Engine>, table: &Table, ids: std::ops::Range<u32>) 
     }
 }
 
+/// Rows that become longer again when they are undone split pages of a file that has no free ones.
+#[test]
+fn undoing_needs_no_blocks() {
+    const FEW: u32 = 100;
+    let disk = SimDisk::new(4);
+    let config = Config { pool_bytes: 400 * 16384, log_bytes: 16 << 20, reserve_blocks: true, ..Config::tiny() };
+    Engine::create(Arc::new(disk.clone()), &config).unwrap();
+    let engine = Engine::open(Arc::new(disk.clone()), config).unwrap();
+    engine.create_database("d", CollationId::DEFAULT, &TrxOptions::patient()).unwrap();
+    let table = create_table(&engine, "t");
+    let even: Vec<u32> = (0..FEW).map(|id| 2 * id).collect();
+    even.iter().for_each(|&id| insert(&engine, &table, id..id + 1).unwrap());
+    let mut trx = engine.begin(TrxOptions::default());
+    let mut row = Row::new();
+    for id in &even {
+        let key = id.to_be_bytes();
+        assert!(trx.get(&table, 0, &[Some(&key)], ReadMode::EXCLUSIVE, &ColumnSet::first(2), &mut row).unwrap());
+        trx.update(&table, &row, &[(1, Some(b""))]).unwrap();
+    }
+    // The room is taken by others.
+    even.iter().for_each(|&id| insert(&engine, &table, id + 1..id + 2).unwrap());
+    let space = engine.store().space(table.space).unwrap();
+    let before = space.pages();
+    disk.set_faults(|faults| faults.capacity_blocks = Some(0));
+    trx.rollback().unwrap();
+    assert_eq!(engine.status().rollbacks.transactions, 0);
+    assert!(space.pages() > before, "the file did not need to grow");
+    (0..2 * FEW).for_each(|id| assert!(read(&engine, &table, id).unwrap()));
+    disk.set_faults(|faults| faults.capacity_blocks = None);
+    assert_eq!(engine.check().unwrap().errors, Vec::<String>::new());
+    engine.close().unwrap();
+}
+
 #[test]
 fn the_cleaners_try_again_whatever_the_load_is() {
     let disk = SimDisk::new(2);

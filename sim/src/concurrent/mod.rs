@@ -177,7 +177,7 @@ fn prepare(run: &mut Run, engine: &Arc<Engine>) -> Result<(), End> {
         let created = engine.create_table(workload::definition(&name, codec), &run.options());
         match run.judge(created, "create table") {
             Ok(Some(_)) => run.set_model(after),
-            Ok(None) => return Err(End::RolledBack),
+            Ok(None) => return Err(End::GivenUp),
             Err(end) => {
                 run.allowed.push(after);
                 return Err(end);
@@ -187,7 +187,7 @@ fn prepare(run: &mut Run, engine: &Arc<Engine>) -> Result<(), End> {
         run.forget_past();
         let mut trx = engine.begin(run.options());
         let table = trx.open_table(DATABASE, &name);
-        let Some(table) = run.judge(table, "open table")? else { return Err(End::RolledBack) };
+        let Some(table) = run.judge(table, "open table")? else { return Err(End::GivenUp) };
         let mut changes = Vec::new();
         for id in 0..run.random.below(40) as i64 {
             let row = run.draw_row(id);
@@ -196,7 +196,7 @@ fn prepare(run: &mut Run, engine: &Arc<Engine>) -> Result<(), End> {
                 continue;
             }
             if run.judge(inserted, "insert")?.is_none() {
-                return Err(End::RolledBack);
+                return Err(End::GivenUp);
             }
             changes.push(Change { table: name.clone(), id, row: Some(row) });
         }

@@ -182,10 +182,7 @@ impl<'w, 'r> Worker<'w, 'r> {
             let rolled_back = trx.rollback();
             let mut world = self.world();
             world.run.report.count("rollbacks");
-            return match world.run.judge(rolled_back, "rollback") {
-                Ok(_) | Err(End::RolledBack) => Ok(()),
-                Err(end) => Err(end),
-            };
+            return world.run.insist(rolled_back, "rollback");
         }
         for read in reads {
             let now = part_of(&self.world().newest(&read.changes), &read.table, read.part);
@@ -204,9 +201,8 @@ impl<'w, 'r> Worker<'w, 'r> {
         // No other worker runs from the last check to here, unless the commit fails and is rolled back.
         let committed = trx.commit();
         let mut world = self.world();
-        if let Some(after) = world.run.note_commit(committed, &changes)? {
-            world.committed(&changes, after);
-        }
+        let after = world.run.note_commit(committed, &changes)?;
+        world.committed(&changes, after);
         Ok(())
     }
 
@@ -241,9 +237,8 @@ impl<'w, 'r> Worker<'w, 'r> {
     fn undo(&self, open: &mut Open, savepoint: Savepoint, changes: usize) -> Result<Outcome, End> {
         let undone = open.trx.rollback_to(savepoint);
         open.changes.truncate(changes);
-        match self.world().run.judge_rollback(undone, "rollback of a part") {
+        match self.world().run.insist(undone, "rollback of a part") {
             Ok(()) => Ok(Outcome::Done),
-            Err(End::RolledBack) => Ok(Outcome::Over),
             Err(end) => Err(end),
         }
     }
@@ -291,7 +286,6 @@ impl<'w, 'r> Worker<'w, 'r> {
             Error::RowIsLocked => self.count("rows found locked"),
             error => match self.world().run.judge(Err::<(), _>(error), "statement") {
                 Ok(_) => {}
-                Err(End::RolledBack) => return Ok(Outcome::Over),
                 Err(end) => return Err(end),
             },
         }

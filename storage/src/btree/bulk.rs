@@ -98,12 +98,13 @@ impl<'t> BulkLoad<'t> {
         let mut mtr = Mtr::begin(self.store);
         let collected = &mut self.levels[level];
         let before = collected.last;
+        // Before page 0 is latched for the new one.
+        let left = before.map(|before| mtr.latch_exclusive(tree.page_id(before))).transpose()?;
         let page = tree.new_page(&mut mtr, level as u16, before.unwrap_or(tree.root), Direction::Up)?;
         let number = mtr.page_id(page).page;
         mtr.apply(page, PageOp::InsertRecords { after: INFIMUM, records: collected.list.bytes() })?;
-        if let Some(before) = before {
+        if let (Some(before), Some(left)) = (before, left) {
             mtr.write(page, header::PREV, &before.0.to_be_bytes());
-            let left = mtr.latch_exclusive(tree.page_id(before))?;
             mtr.write(left, header::NEXT, &number.0.to_be_bytes());
         }
         mtr.commit();

@@ -69,7 +69,7 @@ impl Tree {
     pub fn insert<'s>(&self, mut mtr: Mtr<'s>, place: Place<'_>, image: RecordImage<'_>) -> Result<Change<'s>> {
         let Place { leaf, origin, path, .. } = place;
         if let Some(path) = path {
-            debug_assert!(path.aim == Aim::Grow);
+            debug_assert!(path.aim != Aim::Empty);
             let made = self.insert_or_split(&mut mtr, path.nodes, leaf, origin, image)?;
             return Ok(Change::Done(mtr.certain(), made));
         }

@@ -19,6 +19,8 @@ use crate::sync::MutexGuard;
 pub enum Aim {
     /// A record is inserted, or one grows.
     Grow,
+    /// The same when a change is undone, which a full disk should not prevent.
+    Restore,
     /// The only record of a leaf is removed.
     Empty,
 }
@@ -214,7 +216,11 @@ impl Tree {
         let (shape, reservation) = loop {
             let height = self.height();
             // A new page on every level, and the level that a raised root adds.
-            let reservation = segment::reserve(store, self.space, u32::from(height) + 3)?;
+            let pages = u32::from(height) + 3;
+            let reservation = match aim {
+                Aim::Grow => segment::reserve(store, self.space, pages)?,
+                Aim::Restore | Aim::Empty => segment::insist(store, self.space, pages)?,
+            };
             let shape = self.lock_shape();
             let level = index::level(&store.read(self.page_id(self.root))?);
             self.height.store(level, Ordering::Relaxed);
@@ -250,7 +256,7 @@ impl Tree {
             Aim::Empty => self.latch_behind(mtr, page)?,
             // A split gives it a new neighbour. That is latched now: a writer has latched an undo page by the time of
             // the split, and a reader that has the neighbour latched may wait for that page.
-            Aim::Grow => {
+            Aim::Grow | Aim::Restore => {
                 let next = following(mtr.page(page));
                 if !next.is_null() {
                     mtr.latch_exclusive(self.page_id(next))?;
@@ -306,7 +312,7 @@ impl Tree {
     /// Whether a change below cannot propagate beyond this node page.
     fn is_safe(&self, page: &[u8], aim: Aim) -> bool {
         match aim {
-            Aim::Grow => index::reorganized_free_bytes(page, 1) >= self.node_bytes_max,
+            Aim::Grow | Aim::Restore => index::reorganized_free_bytes(page, 1) >= self.node_bytes_max,
             Aim::Empty => index::record_count(page) >= 2,
         }
     }

@@ -21,6 +21,7 @@ use parking_lot::RawRwLock;
 use parking_lot::lock_api::{RawRwLock as _, RawRwLockDowngrade as _, RawRwLockTimed as _};
 use rustix::mm::{Advice, MapFlags, ProtFlags};
 
+use super::latch_order::Latched;
 use super::turns::Turns;
 use super::witness;
 use crate::error::{Error, Result};
@@ -166,14 +167,27 @@ impl Frames {
                 return None;
             }
         }
-        let latch = SharedLatch::new(self, index, held);
+        let mut latch = SharedLatch::new(self, index, held);
         witness::note(page);
-        frame.holds(page).then_some(latch)
+        if !frame.holds(page) {
+            return None;
+        }
+        latch._order = Latched::waited(page, &latch);
+        Some(latch)
     }
 
     /// Latches a frame exclusively, if it (still) holds the page.
     #[inline]
     pub fn latch_exclusive(&self, index: u32, page: PageId) -> Option<ExclusiveLatch<'_>> {
+        let mut latch = self.latch_new(index, page)?;
+        latch._order = Latched::waited(page, &latch);
+        Some(latch)
+    }
+
+    /// The same for a page that will be made anew: no other thread can want it, so it has no place in the order of
+    /// latches.
+    #[inline]
+    pub fn latch_new(&self, index: u32, page: PageId) -> Option<ExclusiveLatch<'_>> {
         let frame = self.header(index);
         let held = Held::enter(Rank::Page, true);
         while !frame.latch.try_lock_exclusive() {
@@ -223,6 +237,7 @@ pub struct SharedLatch<'p> {
     frames: &'p Frames,
     index: u32,
     _held: Held,
+    _order: Latched,
 }
 
 impl<'p> SharedLatch<'p> {
@@ -230,7 +245,7 @@ impl<'p> SharedLatch<'p> {
     #[inline]
     fn new(frames: &'p Frames, index: u32, held: Held) -> SharedLatch<'p> {
         frames.turns.add_latch();
-        SharedLatch { frames, index, _held: held }
+        SharedLatch { frames, index, _held: held, _order: Latched::fresh() }
     }
 
     #[inline]
@@ -267,6 +282,7 @@ pub struct ExclusiveLatch<'p> {
     frames: &'p Frames,
     index: u32,
     _held: Held,
+    _order: Latched,
 }
 
 impl<'p> ExclusiveLatch<'p> {
@@ -274,7 +290,7 @@ impl<'p> ExclusiveLatch<'p> {
     #[inline]
     fn new(frames: &'p Frames, index: u32, held: Held) -> ExclusiveLatch<'p> {
         frames.turns.add_latch();
-        ExclusiveLatch { frames, index, _held: held }
+        ExclusiveLatch { frames, index, _held: held, _order: Latched::fresh() }
     }
 
     #[inline]
@@ -293,6 +309,13 @@ impl<'p> ExclusiveLatch<'p> {
         unsafe { std::slice::from_raw_parts_mut(self.frames.bytes(self.index), self.frames.page_bytes) }
     }
 
+    /// The page has been read into the frame. From here on the latch has its place in the order of latches; `waited`:
+    /// the thread would have waited for it if the page had been resident.
+    #[inline]
+    pub fn enter_order(&mut self, page: PageId, waited: bool) {
+        self._order = if waited { Latched::waited(page, self) } else { Latched::tried(page, self) };
+    }
+
     /// Invalidates the hints of readers that saw the earlier content.
     #[inline]
     pub fn advance_clock(&self) {
@@ -307,16 +330,17 @@ impl<'p> ExclusiveLatch<'p> {
     }
 
     /// Downgrades the latch, so that other readers may enter.
-    pub fn into_shared(self) -> SharedLatch<'p> {
+    pub fn into_shared(mut self) -> SharedLatch<'p> {
         let (frames, index) = (self.frames, self.index);
         // The drop would unlatch; the debug entry of the rank is created anew.
         let held = Held::enter(Rank::Page, false);
+        let order = std::mem::replace(&mut self._order, Latched::fresh());
         // SAFETY: the latch is held exclusively, by this thread; from here on it is held shared.
         unsafe { self.frame().latch.downgrade() };
         let mut this = std::mem::ManuallyDrop::new(self);
         // SAFETY: `this` is never used or dropped again; only its debug entry has to go.
         unsafe { std::ptr::drop_in_place(&mut this._held) };
-        SharedLatch { frames, index, _held: held }
+        SharedLatch { frames, index, _held: held, _order: order }
     }
 }
 

@@ -32,6 +32,8 @@ pub mod witness;
 
 pub mod turns;
 
+mod latch_order;
+
 pub mod frame;
 
 pub mod lru;
@@ -49,6 +51,8 @@ pub mod flush_list;
 pub mod pending;
 
 pub mod pool;
+
+pub mod reader;
 
 pub mod flush;
 

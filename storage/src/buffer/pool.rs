@@ -286,7 +286,8 @@ impl Pool {
                     // The page was evicted between lookup and latch.
                 }
                 None => {
-                    if let Some(latch) = self.load(page)? {
+                    if let Some(mut latch) = self.load(page)? {
+                        latch.enter_order(page, true);
                         return Ok(latch.into_shared());
                     }
                 }
@@ -307,7 +308,8 @@ impl Pool {
                     }
                 }
                 None => {
-                    if let Some(latch) = self.load(page)? {
+                    if let Some(mut latch) = self.load(page)? {
+                        latch.enter_order(page, true);
                         return Ok(latch);
                     }
                 }
@@ -318,13 +320,14 @@ impl Pool {
     /// Latches a page exclusively, unless another thread has it. A page that is not resident is read.
     pub fn try_fetch_exclusive(&self, page: PageId) -> Result<Option<ExclusiveLatch<'_>>> {
         let _turn = self.frames.turns.begin();
-        match self.lookup(page) {
-            Some(index) => {
-                let latch = self.frames.try_latch_exclusive(index);
-                Ok(latch.filter(|latch| latch.frame().holds(page)))
-            }
-            None => self.load(page),
-        }
+        let latch = match self.lookup(page) {
+            Some(index) => self.frames.try_latch_exclusive(index).filter(|latch| latch.frame().holds(page)),
+            None => self.load(page)?,
+        };
+        Ok(latch.map(|mut latch| {
+            latch.enter_order(page, false);
+            latch
+        }))
     }
 
     /// Whether a frame still has the page of the hint, unchanged. It may get another page at any moment.
@@ -368,7 +371,7 @@ impl Pool {
         let _turn = self.frames.turns.begin();
         loop {
             let (latch, was_resident) = match self.lookup(page) {
-                Some(index) => (self.frames.latch_exclusive(index, page), true),
+                Some(index) => (self.frames.latch_new(index, page), true),
                 None => {
                     self.spaces.find(page.space)?;
                     let latch = self.take_frame()?;

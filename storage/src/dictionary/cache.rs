@@ -8,7 +8,7 @@ use format::ids::{TableId, TrxId};
 use format::transform::Algorithm;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::ddl::Leftovers;
+use super::leftovers::Leftovers;
 use super::links::{Links, Name, Names};
 use super::rows::SystemRows;
 use crate::config::Config;

@@ -3,24 +3,17 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use format::ids::{IndexId, PageId, PageNo, SpaceId, UndoNo};
-use format::page::header::{self, PageType};
-use format::page::index;
+use format::ids::UndoNo;
 
 use super::cache::Dictionary;
 use super::ddl_log::Action;
-use super::inodes::read_inodes;
+use super::leftovers::Leftover;
 use super::rows::SystemRows;
 use super::system::new_log_id;
-use crate::btree;
 use crate::error::{Error, Result};
 use crate::lock::Interrupt;
-use crate::mtr::Mtr;
 use crate::row;
 use crate::schema::{Database, Table};
-use crate::segment::Segment;
-use crate::store::Store;
-use crate::sync::{Mutex, Rank};
 use crate::transaction::{Isolation, Transaction};
 
 /// A dictionary transaction. Dropping it without a commit rolls it back, files included.
@@ -137,30 +130,10 @@ impl Afterwards<'_> {
     }
 }
 
-/// What a statement could not finish for lack of space on the device: its rollback, or its actions.
-pub struct Leftover {
-    trx: Option<Transaction>,
-    /// To be executed when the transaction has ended.
-    actions: Vec<(u64, Action)>,
-}
-
-/// See [`Leftover`]; oldest first.
-pub struct Leftovers(Mutex<Vec<Leftover>>);
-
-impl Leftovers {
-    pub fn new() -> Leftovers {
-        Leftovers(Mutex::new(Rank::Leaf, Vec::new()))
-    }
-
-    fn push(&self, leftover: Leftover) {
-        self.0.lock().push(leftover);
-    }
-}
-
 /// Finishes what earlier statements could not, the newest first, as far as there is space now.
 pub fn finish_leftovers(context: &row::Context<'_>, dictionary: &Dictionary) -> Result<()> {
     loop {
-        let Some(mut leftover) = dictionary.leftovers.0.lock().pop() else { return Ok(()) };
+        let Some(mut leftover) = dictionary.leftovers.pop() else { return Ok(()) };
         match leftover.trx.as_mut() {
             Some(trx) => roll_back(context, dictionary, trx, leftover.actions)?,
             None => run(context, dictionary, leftover.actions)?,
@@ -251,33 +224,4 @@ fn undo(
             Err(error)
         }
     }
-}
-
-/// Frees the pages of an index whose root is no longer known: its tablespace's segments lead to it. Does nothing if
-/// there is none.
-pub(crate) fn drop_index_pages(store: &Store, space_id: SpaceId, id: IndexId) -> Result<()> {
-    let Some(root) = find_root(store, space_id, id)? else { return Ok(()) };
-    loop {
-        let mut mtr = Mtr::begin(store);
-        let done = btree::drop_step(&mut mtr, space_id, root)?;
-        mtr.commit();
-        if done {
-            return Ok(());
-        }
-    }
-}
-
-/// The root of an index: the first page of the segment that the root names as its own.
-fn find_root(store: &Store, space_id: SpaceId, id: IndexId) -> Result<Option<PageNo>> {
-    for inode in read_inodes(store, space_id)? {
-        let Some(&candidate) = inode.fragments.first() else { continue };
-        let page = store.read(PageId::new(space_id, candidate))?;
-        let is_root = header::page_type(&page) == PageType::INDEX
-            && index::index_id(&page) == id
-            && Segment::read(&page, index::TOP_SEGMENT) == Some(inode.segment);
-        if is_root {
-            return Ok(Some(candidate));
-        }
-    }
-    Ok(None)
 }

@@ -25,6 +25,7 @@ use format::ids::{IndexId, PageId, PageNo, SpaceId};
 use format::page::index::MAX_TRX_ID;
 
 use super::codec::{Reader, Writer};
+use super::index_pages::drop_index_pages;
 use crate::error::{Error, Result};
 use crate::mtr::Mtr;
 use crate::store::Store;
@@ -127,7 +128,7 @@ impl Action {
                 Ok(())
             }
             Action::DropIndex { space, index } => match store.space(*space) {
-                Some(_) => super::drop_index_pages(store, *space, *index),
+                Some(_) => drop_index_pages(store, *space, *index),
                 None => Ok(()),
             },
             Action::SetLastGiven { space, root, from, to } => {

@@ -23,7 +23,9 @@ mod ddl;
 mod ddl_log;
 mod describe;
 mod file_name;
+mod index_pages;
 mod inodes;
+mod leftovers;
 mod links;
 mod rows;
 mod system;
@@ -39,5 +41,3 @@ pub use system::{
     DATABASE as SYSTEM_DATABASE, HEADER as HEADER_PAGE, NewIds, PATH as SYSTEM_PATH, create as create_system_tables,
     is_system, new_ids, open as open_system_tables,
 };
-
-pub(crate) use ddl::drop_index_pages;

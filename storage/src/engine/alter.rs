@@ -48,12 +48,16 @@ struct Settled {
     is_renamed: bool,
 }
 
-impl<'l> Alteration<'l> {
-    pub(super) fn of(locked: &'l LockedTables<'l>, old: Arc<Table>) -> Alteration<'l> {
+impl LockedTables<'_> {
+    /// Begins to change a table's description.
+    pub fn alter(&self, database: &str, name: &str) -> Result<Alteration<'_>> {
+        let old = self.table(database, name)?;
         let definition = old.definition();
-        Alteration { locked, old, definition, renamed_indexes: Vec::new(), auto_increment: None }
+        Ok(Alteration { locked: self, old, definition, renamed_indexes: Vec::new(), auto_increment: None })
     }
+}
 
+impl Alteration<'_> {
     /// The table as it is.
     pub fn table(&self) -> &Arc<Table> {
         &self.old

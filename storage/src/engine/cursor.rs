@@ -6,7 +6,7 @@ use super::Trx;
 use crate::dictionary::Table;
 use crate::error::Result;
 use crate::row;
-use crate::schema::Row;
+use crate::schema::{ColumnSet, ReadMode, Row, ScanRange};
 
 /// A scan of a part of an index, a row at a time. Holds no latch between calls.
 pub struct Cursor {
@@ -14,11 +14,23 @@ pub struct Cursor {
     scan: row::Scan,
 }
 
-impl Cursor {
-    pub(super) fn new(table: Arc<Table>, scan: row::Scan) -> Cursor {
-        Cursor { table, scan }
+impl Trx {
+    /// A scan of a part of an index.
+    pub fn cursor(
+        &mut self,
+        table: &Arc<Table>,
+        index: usize,
+        mode: ReadMode,
+        columns: ColumnSet,
+        range: ScanRange<'_>,
+    ) -> Result<Cursor> {
+        let mode = self.effective(mode);
+        let scan = row::Scan::new(table, index, mode, &columns, &range);
+        Ok(Cursor { table: table.clone(), scan })
     }
+}
 
+impl Cursor {
     /// The next row; false = the end. `trx` is the transaction that made the cursor.
     #[inline]
     pub fn next(&mut self, trx: &mut Trx, row: &mut Row) -> Result<bool> {

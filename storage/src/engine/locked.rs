@@ -17,7 +17,7 @@
 use std::sync::Arc;
 
 use super::tables::{Names, TableName, not_found};
-use super::{Alteration, Engine, TrxOptions};
+use super::{Engine, TrxOptions};
 use crate::dictionary::{self, Table};
 use crate::error::{Error, Result};
 use crate::lock::TableUse;
@@ -116,11 +116,6 @@ impl<'e> LockedTables<'e> {
         self.check_locked(database, name)?;
         let dictionary = &self.engine.inner.dictionary;
         dictionary.table(database, name).ok_or_else(|| dictionary.why_missing(database, name))
-    }
-
-    /// Begins to change a table's description.
-    pub fn alter(&self, database: &str, name: &str) -> Result<Alteration<'_>> {
-        Ok(Alteration::of(self, self.table(database, name)?))
     }
 
     /// Creates a table under a name that is free.

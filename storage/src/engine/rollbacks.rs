@@ -38,7 +38,7 @@ use std::sync::Arc;
 use format::ids::TableId;
 use rustc_hash::FxHashMap;
 
-use super::xa::Prepared;
+use super::prepared::Prepared;
 use super::{Engine, Inner};
 use crate::dictionary;
 use crate::error::{Error, Result};

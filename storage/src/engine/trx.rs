@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use format::ids::{Lsn, UndoNo};
 
+use super::changed_tables::ChangedTables;
+use super::prepared::Prepared;
 use super::rollbacks::Waiting;
-use super::xa::Prepared;
-use super::{Cursor, Engine, TemporaryTables};
+use super::{Engine, TemporaryTables};
 use crate::dictionary::Table;
 use crate::error::{Error, Result};
 use crate::lock::{Interrupt, LockId, MetadataGrant, MetadataHeld, MetadataLock, TableUse};
@@ -106,32 +107,6 @@ pub(super) struct Counts {
     pub updated: u64,
     pub deleted: u64,
     changed: ChangedTables,
-}
-
-/// The tables that a transaction has changed: mostly one, which costs no memory.
-#[derive(Default)]
-pub(super) struct ChangedTables {
-    first: Option<Arc<TableState>>,
-    others: Vec<Arc<TableState>>,
-}
-
-impl ChangedTables {
-    #[inline]
-    fn note(&mut self, state: &Arc<TableState>) {
-        match &self.first {
-            Some(first) if Arc::ptr_eq(first, state) => {}
-            Some(_) if self.others.iter().any(|other| Arc::ptr_eq(other, state)) => {}
-            Some(_) => self.others.push(state.clone()),
-            None => self.first = Some(state.clone()),
-        }
-    }
-
-    /// Records the time of their last change.
-    fn stamp(&self, now_us: u64) {
-        for state in self.first.iter().chain(&self.others) {
-            state.updated_us.store(now_us, Ordering::Relaxed);
-        }
-    }
 }
 
 impl Engine {
@@ -552,20 +527,6 @@ impl Trx {
         }
     }
 
-    /// A scan of a part of an index.
-    pub fn cursor(
-        &mut self,
-        table: &Arc<Table>,
-        index: usize,
-        mode: ReadMode,
-        columns: ColumnSet,
-        range: ScanRange<'_>,
-    ) -> Result<Cursor> {
-        let mode = self.effective(mode);
-        let scan = row::Scan::new(table, index, mode, &columns, &range);
-        Ok(Cursor::new(table.clone(), scan))
-    }
-
     /// About how many rows a scan would visit.
     pub fn estimate(&mut self, table: &Table, index: usize, range: &ScanRange<'_>) -> Result<u64> {
         row::estimate(&self.context(), table, index, range)
@@ -574,7 +535,7 @@ impl Trx {
     /// In SERIALIZABLE every read locks, except a query that is a transaction by itself: that is as if it ran at the
     /// moment of its view.
     #[inline]
-    fn effective(&self, mode: ReadMode) -> ReadMode {
+    pub(super) fn effective(&self, mode: ReadMode) -> ReadMode {
         let isolation = self.inner.isolation;
         match mode {
             ReadMode::Consistent if isolation == Isolation::Serializable && !self.single_statement => ReadMode::SHARED,

@@ -26,12 +26,11 @@ use std::sync::Arc;
 use format::xid::Xid;
 use rustc_hash::FxHashMap;
 
-use super::trx::ChangedTables;
+use super::prepared::Prepared;
 use super::{Engine, Trx, TrxOptions};
 use crate::error::{Error, Result};
-use crate::lock::{Interrupt, MetadataHeld};
+use crate::lock::Interrupt;
 use crate::sync::{Mutex, Rank};
-use crate::transaction::Transaction;
 
 /// All branches that have a name now.
 pub(super) struct Branches {
@@ -42,17 +41,6 @@ enum Branch {
     /// In use by a session, before it is prepared or while it is being ended.
     Busy,
     Prepared(Box<Prepared>),
-}
-
-/// See the module header.
-pub(super) struct Prepared {
-    pub trx: Transaction,
-    pub metadata: MetadataHeld,
-    pub changed: ChangedTables,
-    /// Only the session that prepared it may end it.
-    pub attached: bool,
-    /// A table that it has changed and that cannot be read now: it can be committed, but not rolled back.
-    pub unreadable: Option<String>,
 }
 
 /// A name that a session has claimed for its branch; dropping this releases it.

@@ -20,6 +20,7 @@
 //! ```text
 //!  on disk                 in the log                 becomes
 //!  whole, newer or equal   anything                   unchanged: its LSN says it has the change
+//!  whole, behind the log   anything                   damaged: the log has lost its end (`tablespace::future`)
 //!  whole, older            changes                    the changes are applied
 //!  anything                first an initialisation    made anew; what is on disk is not even read
 //!  torn, copy exists       changes                    the copy, then the changes
@@ -39,6 +40,7 @@
 //!   before the instance serves: if one is damaged, it does not open.
 //! * The log is synced before the first page is written: what was read from it may have been in the page cache only.
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use format::bytes::get_u32;
@@ -59,7 +61,7 @@ use crate::redo::{Checkpoint, LogFile, Reader, Redo};
 use crate::segment;
 use crate::store::{self, Store, aside};
 use crate::sync;
-use crate::tablespace::{Algorithm, Tablespaces, Transform, doublewrite};
+use crate::tablespace::{Algorithm, Growth, Tablespaces, Transform, doublewrite};
 use crate::trash;
 
 /// What the page part of recovery found and did.
@@ -118,7 +120,7 @@ pub fn open(disk: Arc<dyn Disk>, config: Config) -> Result<(Arc<Store>, PageReco
         // Otherwise pages would get LSNs that are not in the log.
         return Err(Error::corrupt(format!("{} has redo of pages behind the end of the log", aside::FILE_NAME)));
     }
-    let spaces = Arc::new(Tablespaces::new(disk.clone(), &config));
+    let spaces = Arc::new(Tablespaces::new(disk.clone(), &config, found.end));
     let mut report = PageRecovery {
         was_clean: checkpoint.clean && found.groups == 0,
         checkpoint_lsn: checkpoint.lsn,
@@ -132,7 +134,7 @@ pub fn open(disk: Arc<dyn Disk>, config: Config) -> Result<(Arc<Store>, PageReco
     if !report.was_clean {
         log.sync()?;
         closed = restore_files(&*disk, &spaces, &config, &found, &mut report)?;
-        let written = restore_torn_pages(&*disk, &spaces, &config, checkpoint.lsn, &mut report)?;
+        let written = restore_torn_pages(&*disk, &spaces, &config, checkpoint.lsn..=found.end, &mut report)?;
         sync_written(&spaces, &found, &written)?;
     }
 
@@ -410,14 +412,14 @@ fn restore_torn_pages(
     disk: &dyn Disk,
     spaces: &Tablespaces,
     config: &Config,
-    checkpoint: Lsn,
+    log: RangeInclusive<Lsn>,
     report: &mut PageRecovery,
 ) -> Result<FxHashSet<SpaceId>> {
     let mut page = AlignedBuffer::new(config.page_bytes);
     let mut copies: Vec<_> = doublewrite::read_copies(disk, config)?.into_iter().collect();
     // What had been written when the checkpoint was taken was durable in its place; the log could not bring an older
-    // copy up to date.
-    copies.retain(|(_, copy)| copy.complete_to >= checkpoint);
+    // copy up to date. A copy from behind the end of the log is from the future (`tablespace::future`).
+    copies.retain(|(_, copy)| log.contains(&copy.complete_to));
     copies.sort_by_key(|(id, _)| *id);
     let written = copies.iter().map(|(id, _)| id.space).collect();
     for (id, copy) in copies {
@@ -578,7 +580,7 @@ fn restore_sizes(store: &Store, found: &Scan) -> Result<()> {
             Err(error) => return Err(error),
         };
         if size > space.pages() {
-            space.extend(size)?;
+            space.extend(size, Growth::Sparse)?;
             // Its pages may have been written and synced already, so no other thread would do it.
             space.sync()?;
         }

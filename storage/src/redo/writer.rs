@@ -227,6 +227,11 @@ impl Redo {
         self.age() > self.file.capacity() / 8 * 7
     }
 
+    /// Whether transactions must not even end.
+    pub fn is_full(&self) -> bool {
+        self.age() > self.file.capacity() / 16 * 15
+    }
+
     /// Whether statements should change no more rows while dirty pages cannot be written: their changes may have to be
     /// undone, and the undo is logged, too.
     #[inline]

@@ -5,7 +5,7 @@ use format::record::{FieldData, is_deleted};
 
 use super::entry::{Key, LongValue, build_entry, empty_reference, hash_key, move_out, record_bytes, version_of_values};
 use super::foreign::{Turn, check_parents};
-use super::lock::{RowLock, insert_conflict, lock_row, split_gap, wait};
+use super::lock::{RowLock, gap_behind, insert_conflict, lock_row, split_gap, wait};
 use super::rollback::rollback_row;
 use super::write::{Changes, replace_deleted, stamp, write_long_values};
 use super::{Context, Scratch, Table, secondary};
@@ -139,6 +139,7 @@ fn insert_clustered(ctx: &Context<'_>, trx: &mut Transaction, table: &Table, ver
             scratch.undo.value(FieldData::from(*part));
         }
         let bytes = scratch.undo.bytes().len();
+        let gap = gap_behind(ctx, rows, &mtr, place.leaf, place.origin)?;
         let Some(room) = ctx.undo.find_room(&mut mtr, &trx.undo, LogKind::Insert, bytes)? else {
             drop(place);
             drop(mtr);
@@ -146,7 +147,7 @@ fn insert_clustered(ctx: &Context<'_>, trx: &mut Transaction, table: &Table, ver
             continue;
         };
         stamp(table, record, trx, room.roll_ptr())?;
-        split_gap(ctx, rows, &mtr, place.leaf, place.origin, id)?;
+        split_gap(ctx, gap, id, header::page_no(mtr.page(place.leaf)));
         let Change::Done(mut changes, _) = rows.insert(mtr, place, record.image())? else {
             return Err(Error::corrupt("a leaf with less room than it had"));
         };

@@ -208,22 +208,29 @@ pub(super) fn insert_conflict(
     Ok(ctx.locks.has_conflict(trx.id, request).then_some(request))
 }
 
-/// A record with the lock `new` is about to be inserted behind the one at `origin`: a transaction that has that gap
-/// locked (it can only be the inserting one) keeps both halves.
+/// The gap into which a record is about to be inserted, behind the one at `origin`. `None` if no gap of the tree is
+/// locked. It may latch the next leaf, so it comes before the undo page is latched.
 #[inline]
-pub(super) fn split_gap(
+pub(super) fn gap_behind(
     ctx: &Context<'_>,
     tree: &Tree,
     mtr: &Mtr<'_>,
     leaf: PageHandle,
     origin: u16,
-    new: LockId,
-) -> Result<()> {
-    if ctx.locks.has_gaps(tree.id) {
-        let place = (new, header::page_no(mtr.page(leaf)));
-        ctx.locks.inherit_gaps(id_behind(ctx, tree, mtr, leaf, origin)?.0, place);
+) -> Result<Option<LockId>> {
+    if !ctx.locks.has_gaps(tree.id) {
+        return Ok(None);
     }
-    Ok(())
+    Ok(Some(id_behind(ctx, tree, mtr, leaf, origin)?.0))
+}
+
+/// A record with the lock `new` is about to be inserted on a page, into a gap: a transaction that has that gap locked
+/// (it can only be the inserting one) keeps both halves.
+#[inline]
+pub(super) fn split_gap(ctx: &Context<'_>, gap: Option<LockId>, new: LockId, page: PageNo) {
+    if let Some(gap) = gap {
+        ctx.locks.inherit_gaps(gap, (new, page));
+    }
 }
 
 /// The record at `origin` is about to be removed: the locks on it become locks on the gap that it leaves.

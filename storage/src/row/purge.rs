@@ -125,6 +125,8 @@ impl Purger {
     pub fn step(&mut self, ctx: &Context<'_>, lookup: Lookup<'_>, batch: usize) -> Result<PurgeStep> {
         let mut done = PurgeStep::default();
         while done.records < batch {
+            // Purge, too, leaves the frames and the log that undoing needs on a full disk.
+            ctx.store.check_headroom()?;
             let next = match self.current.take() {
                 None => self.next_log(ctx)?,
                 current => current,

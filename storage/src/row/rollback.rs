@@ -185,7 +185,7 @@ fn undo_update(
         let mut mtr = Mtr::begin(ctx.store);
         let place = match pessimistic {
             false => rows.latch_leaf(&mut mtr, key)?,
-            true => rows.latch_path(&mut mtr, key, Aim::Grow)?,
+            true => rows.latch_path(&mut mtr, key, Aim::Restore)?,
         };
         let origin = usize::from(place.origin);
         if !place.matched || layout.roll_ptr(mtr.page(place.leaf), origin).map_err(damaged)? != roll_ptr {

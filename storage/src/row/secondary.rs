@@ -8,7 +8,7 @@ use format::record::{RecordBuffer, is_deleted};
 use format::redo::PageOp;
 
 use super::entry::{Key, damaged, hash_key};
-use super::lock::{RowLock, insert_conflict, join_gap, lock_id, lock_row, split_gap, wait};
+use super::lock::{RowLock, gap_behind, insert_conflict, join_gap, lock_id, lock_row, split_gap, wait};
 use super::version::has_entry;
 use super::{Context, Table};
 use crate::btree::{Aim, Change, Place, Removal, Tree};
@@ -39,12 +39,16 @@ enum Writer<'t> {
 /// Puts an entry into a tree. A delete-marked one with the same key is revived, with the new bytes.
 fn put(ctx: &Context<'_>, mut writer: Writer<'_>, tree: &Tree, entry: &RecordBuffer) -> Result<()> {
     let key = Key::of_buffer(entry, &tree.leaf)?;
+    let aim = match writer {
+        Writer::Trx(_) => Aim::Grow,
+        Writer::Undo(_) => Aim::Restore,
+    };
     let mut pessimistic = false;
     loop {
         let mut mtr = Mtr::begin(ctx.store);
         let place = match pessimistic {
             false => tree.latch_leaf(&mut mtr, &key)?,
-            true => tree.latch_path(&mut mtr, &key, Aim::Grow)?,
+            true => tree.latch_path(&mut mtr, &key, aim)?,
         };
         let trx_id = match &mut writer {
             Writer::Undo(id) => *id,
@@ -60,7 +64,8 @@ fn put(ctx: &Context<'_>, mut writer: Writer<'_>, tree: &Tree, entry: &RecordBuf
         };
         if !place.matched {
             let new = lock_id(tree, entry.bytes(), entry.origin())?;
-            split_gap(ctx, tree, &mtr, place.leaf, place.origin, new)?;
+            let gap = gap_behind(ctx, tree, &mtr, place.leaf, place.origin)?;
+            split_gap(ctx, gap, new, header::page_no(mtr.page(place.leaf)));
         }
         let change = match place.matched {
             true => tree.replace(mtr, place, entry.image())?,

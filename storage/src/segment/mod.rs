@@ -47,6 +47,7 @@ use self::space::Space;
 use crate::error::Result;
 use crate::mtr::{Mtr, PageHandle};
 use crate::store::{Store, Tablespace};
+use crate::tablespace::Growth;
 
 pub use release::{is_free, release_step};
 pub use shrink::{describe_less, shorten};
@@ -113,9 +114,19 @@ impl Drop for Reservation {
 /// Makes sure that `pages` pages can be allocated, extending the file if need be (DiskFull if it cannot). Runs a
 /// mini-transaction of its own, so the caller holds no latch in this tablespace.
 pub fn reserve(store: &Store, space: SpaceId, pages: u32) -> Result<Reservation> {
+    make_room(store, space, pages, Growth::Reserved)
+}
+
+/// The same for undoing: on a full disk the file grows without blocks, and its new pages stay in the buffer pool until
+/// there is room for them.
+pub fn insist(store: &Store, space: SpaceId, pages: u32) -> Result<Reservation> {
+    make_room(store, space, pages, Growth::Sparse)
+}
+
+fn make_room(store: &Store, space: SpaceId, pages: u32, growth: Growth) -> Result<Reservation> {
     let tablespace = store.space(space).ok_or_else(|| crate::Error::NotFound(format!("tablespace {space}").into()))?;
     let mut mtr = Mtr::begin(store);
-    let pages = Space::latch(&mut mtr, space)?.reserve(&tablespace, pages)?;
+    let pages = Space::latch(&mut mtr, space)?.reserve(&tablespace, pages, growth)?;
     mtr.commit();
     Ok(Reservation { space: tablespace, pages })
 }

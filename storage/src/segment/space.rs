@@ -14,6 +14,7 @@ use crate::error::{Error, Result};
 use crate::list::List;
 use crate::mtr::{Mtr, PageHandle};
 use crate::store::Tablespace;
+use crate::tablespace::Growth;
 
 /// Pages of a fresh file.
 const INITIAL_PAGES: u32 = 6;
@@ -53,7 +54,7 @@ impl<'m, 's> Space<'m, 's> {
     pub fn init(mtr: &'m mut Mtr<'s>, id: SpaceId, flags: u32) -> Result<()> {
         let page_bytes = mtr.store().page_bytes();
         let tablespace = mtr.store().space(id).ok_or_else(|| Error::NotFound(format!("tablespace {id}").into()))?;
-        tablespace.extend(INITIAL_PAGES)?;
+        tablespace.extend(INITIAL_PAGES, Growth::Reserved)?;
         let header = mtr.latch_new(PageId::new(id, layout::HEADER_PAGE))?;
         let mut space = Space { mtr, id, header, page_bytes };
         space.init_page(header, FIXED_TYPES[0]);
@@ -265,7 +266,7 @@ impl<'m, 's> Space<'m, 's> {
             self.describe_more()?;
         }
         if free.first(self.mtr).is_none() {
-            self.grow(self.size() + 1)?;
+            self.grow(self.size() + 1, Growth::Reserved)?;
             self.describe_more()?;
         }
         let wanted = match self.extent_of(hint)? {
@@ -323,7 +324,7 @@ impl<'m, 's> Space<'m, 's> {
             index = self.find_free(extent, 0).expect("it has a free page");
             let page = extent.first.0 + index as u32;
             if page >= self.size() {
-                self.grow(page + 1)?;
+                self.grow(page + 1, Growth::Reserved)?;
             }
         }
         self.take_fragment(extent, index)?;
@@ -379,7 +380,7 @@ impl<'m, 's> Space<'m, 's> {
     // Size
 
     /// Makes the file longer, to at least `pages` pages.
-    fn grow(&mut self, pages: u32) -> Result<()> {
+    fn grow(&mut self, pages: u32, growth: Growth) -> Result<()> {
         let extent = self.extent_pages();
         let size = self.size();
         let wanted = if pages <= extent {
@@ -390,13 +391,13 @@ impl<'m, 's> Space<'m, 's> {
             pages.next_multiple_of(extent).max((size / extent + step) * extent)
         };
         let tablespace = self.mtr.store().space(self.id).expect("its page 0 is latched");
-        tablespace.extend(wanted)?;
+        tablespace.extend(wanted, growth)?;
         self.write_u32(self.header, layout::SIZE, wanted);
         Ok(())
     }
 
     /// See [`super::reserve`]. Returns the pages that count as reserved.
-    pub fn reserve(&mut self, tablespace: &Tablespace, pages: u32) -> Result<u32> {
+    pub fn reserve(&mut self, tablespace: &Tablespace, pages: u32, growth: Growth) -> Result<u32> {
         let extent = self.extent_pages();
         let size = self.size();
         if size < extent {
@@ -409,7 +410,7 @@ impl<'m, 's> Space<'m, 's> {
             let wanted = used + promised + pages;
             if wanted <= extent {
                 if wanted > size {
-                    self.grow(wanted)?;
+                    self.grow(wanted, growth)?;
                 }
                 tablespace.reserved_pages().fetch_add(pages, Ordering::Relaxed);
                 return Ok(pages);
@@ -433,7 +434,7 @@ impl<'m, 's> Space<'m, 's> {
             size += extent;
         }
         if size > self.size() && available(self.size()) < wanted {
-            self.grow(size)?;
+            self.grow(size, growth)?;
         }
         tablespace.reserved_pages().fetch_add(needed, Ordering::Relaxed);
         Ok(needed)

@@ -41,7 +41,7 @@ use crate::buffer::Pool;
 use crate::buffer::cleaner_signals::CleanerSignals;
 use crate::buffer::flush::{Aim, Flusher};
 pub use crate::buffer::guard::{FrameHint, SharedGuard};
-use crate::buffer::read_ahead::Reader;
+use crate::buffer::reader::Reader;
 use crate::checkpoint;
 use crate::config::{Config, FlushLogAtCommit};
 use crate::error::{Error, Result};
@@ -54,6 +54,9 @@ use crate::tablespace::Tablespaces;
 use crate::tablespace::encryption::KeyRing;
 pub use crate::tablespace::{SpaceInfo, Tablespace, TornProtection, Transform};
 use crate::trash::{self, Trash};
+
+/// Frames that a mini-transaction may take: those of a split up to the root, and of the pages that it allocates.
+const MTR_FRAMES: usize = 10;
 
 /// Pages that a thread without cleaners writes at once when frames or log space run short.
 const INLINE_PAGES: usize = 16;
@@ -259,12 +262,26 @@ impl Store {
         self.reserve_frames()
     }
 
-    /// Without cleaners: writes pages until there are enough free frames. The caller holds no latch.
+    /// Without cleaners: writes pages until there are enough free frames. On a full disk the frames that statements
+    /// leave (`check_headroom`) are for undoing and committing. The caller holds no latch.
     fn reserve_frames(&self) -> Result<()> {
         while self.is_short_of_frames() {
-            self.flush_step(INLINE_PAGES)?;
+            match self.flush_step(INLINE_PAGES) {
+                Err(Error::DiskFull { .. }) if self.has_frames_for_undo() => return Ok(()),
+                written => drop(written?),
+            }
         }
         Ok(())
+    }
+
+    /// Whether a full disk leaves frames and room in the log for the last mini-transaction of a transaction.
+    pub fn may_end(&self) -> bool {
+        self.pool.may_dirty() && !self.redo.is_full()
+    }
+
+    fn has_frames_for_undo(&self) -> bool {
+        let frames = self.pool.frame_count();
+        frames - self.pool.dirty_count() > (frames / 4).max(MTR_FRAMES)
     }
 
     /// Applies the redo that recovery left to the next pages. Returns how many; 0: other threads work on the rest, or

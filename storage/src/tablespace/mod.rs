@@ -30,6 +30,8 @@ pub mod layout;
 
 mod transform;
 
+mod future;
+
 mod space;
 
 mod registry;
@@ -39,7 +41,7 @@ pub mod page_io;
 pub mod doublewrite;
 
 pub use registry::{Tablespaces, data_caching};
-pub use space::{SpaceInfo, Tablespace};
+pub use space::{Growth, SpaceInfo, Tablespace};
 pub use statistics::{CompressionStats, IoCounters, SpaceCounters};
 pub use torn::TornProtection;
 pub use transform::{Algorithm, Transform};

@@ -247,7 +247,10 @@ impl Batch {
                 untorn,
             }));
             match space.layout.write(&self.stored, &self.region(protection).buffer, copied, &space.counters) {
-                Ok(()) => space.counters.total.untorn_pages.add(if untorn { run.len() as u64 } else { 0 }),
+                Ok(()) => {
+                    space.counters.total.untorn_pages.add(if untorn { run.len() as u64 } else { 0 });
+                    space.future.forget(run.iter().map(|page| page.page));
+                }
                 Err(cause) if untorn && is_refusal(&cause) => {
                     space.refuse_atomic_writes(&cause);
                     refused = true;
@@ -381,6 +384,7 @@ impl Tablespace {
         if known.state().is_none()
             && let Some(state) = stored_state(frame, frame.len())
         {
+            self.future.note(page, frame, || self.layout.known(page).state().is_none());
             self.layout.learn(page, known, state);
         }
         self.decrypt(page, frame)?;
@@ -428,6 +432,7 @@ impl Tablespace {
     fn verify(&self, page: PageNo, frame: &[u8]) -> Result<PageRead> {
         let id = self.page_id(page);
         header::verify(frame, id).map_err(|cause| Error::corrupt_page(id, cause))?;
+        self.future.refuse(id, frame)?;
         Ok(PageRead::Found)
     }
 
@@ -466,7 +471,9 @@ impl Tablespace {
         aligned[..stored.len()].copy_from_slice(stored);
         let state = stored_state(stored, self.page_bytes).unwrap_or(PageState::plain(self.page_bytes));
         let stored = Stored { page, bytes: 0..stored.len(), state, untorn: false };
-        self.layout.write(&[stored], &aligned, true, &self.counters).map_err(Error::io("restore a page"))
+        self.layout.write(&[stored], &aligned, true, &self.counters).map_err(Error::io("restore a page"))?;
+        self.future.forget([page].into_iter());
+        Ok(())
     }
 }
 
@@ -482,6 +489,7 @@ mod tests {
 
     const PATH: &str = "t.ibd";
     const PAGE: PageNo = PageNo(3);
+    const LOG_END: Lsn = Lsn(5000);
 
     /// One flipped bit of a stored page: either reading fails, or the page is the same all the same.
     #[test]
@@ -495,7 +503,7 @@ mod tests {
         header::set_lsn(&mut plain, Lsn(4711));
         for (algorithm, encrypted) in Algorithm::all().flat_map(|algorithm| [(algorithm, false), (algorithm, true)]) {
             let disk = SimDisk::new(1);
-            let spaces = Tablespaces::new(Arc::new(disk.clone()), &config);
+            let spaces = Tablespaces::new(Arc::new(disk.clone()), &config, LOG_END);
             let key = encrypted.then(|| spaces.key_ring().make_key(PATH).unwrap());
             let transform = Transform { encrypted, ..Transform::usual(algorithm) };
             let space = spaces.create(SpaceId(7), PATH, transform, key, &config).unwrap();
@@ -522,7 +530,7 @@ mod tests {
                     flip(at, bit);
                     judge(&space, at);
                     // Also for a reader that does not know how it was stored.
-                    let fresh = Tablespaces::new(Arc::new(disk.clone()), &config);
+                    let fresh = Tablespaces::new(Arc::new(disk.clone()), &config, LOG_END);
                     judge(&fresh.open(SpaceId(7), PATH, transform, None, &config).unwrap(), at);
                     flip(at, bit);
                 }

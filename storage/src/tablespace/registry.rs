@@ -23,15 +23,18 @@ pub struct Tablespaces {
     open: RwLock<FxHashMap<SpaceId, Arc<Tablespace>>>,
     files: Arc<OpenFiles>,
     key_ring: KeyRing,
+    /// End of the redo log at the start, see `future`.
+    log_end: Lsn,
     counters: Arc<IoCounters>,
 }
 
 impl Tablespaces {
-    pub fn new(disk: Arc<dyn Disk>, config: &Config) -> Tablespaces {
+    /// `log_end`: the end of the redo log. Pages found on the disk with a newer LSN are refused.
+    pub fn new(disk: Arc<dyn Disk>, config: &Config, log_end: Lsn) -> Tablespaces {
         let key_ring = KeyRing::new(disk.clone(), config);
         let files = OpenFiles::new(disk.clone());
         let open = RwLock::new(Rank::Space, FxHashMap::default());
-        Tablespaces { disk, open, files, key_ring, counters: Arc::default() }
+        Tablespaces { disk, open, files, key_ring, log_end, counters: Arc::default() }
     }
 
     pub fn key_ring(&self) -> &KeyRing {
@@ -141,6 +144,7 @@ impl Tablespaces {
             transform,
             key,
             config,
+            self.log_end,
             self.counters.clone(),
         )?);
         self.open.write().insert(id, space.clone());

@@ -3,9 +3,10 @@
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use format::ids::{PageNo, SpaceId};
+use format::ids::{Lsn, PageNo, SpaceId};
 
 use super::encryption::SpaceKey;
+use super::future::FuturePages;
 use super::layout::Layout;
 use super::layout::pages::{Form, PageState, stored_state};
 use super::open_files::OnDemandFile;
@@ -27,6 +28,7 @@ pub struct Tablespace {
     pub(super) facts: FileFacts,
     pub(super) page_bytes: usize,
     pub(super) layout: Layout,
+    pub(super) future: FuturePages,
     /// As [`Transform::to_flags`] has it.
     pub(super) transform: AtomicU32,
     /// Of an encrypted file.
@@ -43,6 +45,15 @@ pub struct Tablespace {
     /// The file is being removed: dirty pages need not be written.
     pub(super) dropped: AtomicBool,
     pub(super) counters: SpaceCounters,
+}
+
+/// What a tablespace that grows does on a full disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Growth {
+    /// It does not grow.
+    Reserved,
+    /// It grows without blocks.
+    Sparse,
 }
 
 /// How the protection from torn pages was chosen.
@@ -85,6 +96,7 @@ impl Tablespace {
         transform: Transform,
         key: Option<SpaceKey>,
         config: &Config,
+        log_end: Lsn,
         counters: Arc<IoCounters>,
     ) -> Result<Tablespace> {
         let facts = file.facts().map_err(Error::io("ask for a file's block size"))?;
@@ -107,6 +119,7 @@ impl Tablespace {
             facts,
             page_bytes: config.page_bytes,
             layout,
+            future: FuturePages::new(log_end),
             transform: AtomicU32::new(Transform { encrypted: key.is_some(), ..transform }.to_flags()),
             key: key.map(OnceLock::from).unwrap_or_default(),
             reserve_blocks: config.reserve_blocks,
@@ -201,9 +214,10 @@ impl Tablespace {
     ///
     /// A compressed tablespace grows sparsely, because it is unknown how much its pages will need; a plain one reserves
     /// its blocks now, while a full disk is still an ordinary error.
-    pub fn extend(&self, pages: u32) -> Result<()> {
+    pub fn extend(&self, pages: u32, growth: Growth) -> Result<()> {
         let sparse = self.transform().algorithm != Algorithm::NONE && self.layout.shortens();
-        self.layout.extend(pages, self.reserve_blocks && !sparse).map_err(Error::io("extend a tablespace"))
+        let extended = self.layout.extend(pages, self.reserve_blocks && !sparse, growth == Growth::Sparse);
+        extended.map_err(Error::io("extend a tablespace"))
     }
 
     /// Sets the smaller number of pages. Page 0 is latched and says so, and no page behind them is dirty.
@@ -332,6 +346,7 @@ impl Tablespace {
                 Some(state) => state,
                 None => {
                     self.layout.read(page, &mut start).map_err(Error::io("read a page"))?;
+                    self.future.note(page, &start, || self.layout.known(page).state().is_none());
                     // A page that makes no sense counts as plain, with the blocks that it occupies.
                     stored_state(&start, self.page_bytes).unwrap_or(PageState::plain(self.page_bytes))
                 }

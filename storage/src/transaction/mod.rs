@@ -163,7 +163,7 @@ impl Transaction {
         let mut number = None;
         if !self.undo.is_empty() {
             number = self.undo.has_updates().then(|| registry.begin_commit());
-            match undo.commit(store, &mut self.undo, self.id, number) {
+            match store.health().insist(|| undo.commit(store, &mut self.undo, self.id, number)) {
                 Ok(committed) => lsn = Some(committed),
                 Err(error) => {
                     if let Some(number) = number {
@@ -214,7 +214,7 @@ impl Transaction {
         if self.undo.is_empty() {
             return Ok(None);
         }
-        undo.prepare(store, &self.undo).map(Some)
+        store.health().insist(|| undo.prepare(store, &self.undo)).map(Some)
     }
 
     /// Makes a prepared transaction active again, to be rolled back, if need be by recovery.

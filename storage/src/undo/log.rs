@@ -211,7 +211,7 @@ impl UndoSpace {
     /// Marks the transaction's undo as prepared, or (`STATE_ACTIVE`) as no longer prepared, in one mini-transaction:
     /// this decides whether recovery keeps it or undoes it. Returns the LSN up to which the log must be flushed.
     fn set_state(&self, store: &Store, undo: &TrxUndo, state: u16) -> Result<Lsn> {
-        let mut mtr = Mtr::begin(store);
+        let mut mtr = Mtr::begin_last(store);
         let logs = undo.update.iter().chain(&undo.insert);
         let pages: Vec<_> = logs.map(|log| mtr.latch_exclusive(log.first)).collect::<Result<_>>()?;
         let mut changes = mtr.certain();
@@ -223,7 +223,7 @@ impl UndoSpace {
 
     /// From here on recovery keeps the transaction, which has an XID, as it is.
     pub fn prepare(&self, store: &Store, undo: &TrxUndo) -> Result<Lsn> {
-        assert!(undo.is_empty() || undo.xid.is_some(), "who finds a prepared transaction must know its name");
+        assert!(undo.is_empty() || undo.xid.is_some(), "a prepared transaction is found by its XID");
         self.set_state(store, undo, page::STATE_PREPARED)
     }
 
@@ -262,7 +262,7 @@ impl UndoSpace {
     pub fn commit(&self, store: &Store, undo: &mut TrxUndo, trx_id: TrxId, number: Option<TrxId>) -> Result<Lsn> {
         let Some(number_of_segment) = undo.segment else { return Ok(store.current_lsn()) };
         let segment = self.segment(number_of_segment)?;
-        let mut mtr = Mtr::begin(store);
+        let mut mtr = Mtr::begin_last(store);
         let update = match &undo.update {
             Some(log) => {
                 let rollback = mtr.latch_exclusive(segment.header)?;
@@ -334,7 +334,7 @@ impl UndoSpace {
         if undo.segment.is_none() {
             return Ok(store.current_lsn());
         }
-        let mut mtr = Mtr::begin(store);
+        let mut mtr = Mtr::begin_last(store);
         let update = match &undo.update {
             Some(log) => {
                 debug_assert!(log.first == log.last && log.top.is_none() && !log.untruncated);

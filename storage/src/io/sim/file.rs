@@ -83,6 +83,8 @@ impl File for SimFile {
         assert!(self.writable, "{} was opened for reading", self.path);
         let unit = self.unit(&state, offset, bytes)?;
         state.writes += 1;
+        let end = offset + bytes.len() as u64;
+        state.files.get_mut(&self.number).expect("an open file").in_flight.add(offset..end);
         assert!(state.faults.panicking_write != Some(state.writes), "a panic in a write, as the test wants it");
         if state.faults.failing_write == Some(state.writes) {
             state.see("writes failed");
@@ -97,7 +99,10 @@ impl File for SimFile {
         if fitting == 0 && count > 0 || fitting < count && state.facts.copy_on_write {
             return Err(super::no_space());
         }
-        self.write_change(&mut state, offset, &bytes[..fitting], false)?;
+        let written = self.write_change(&mut state, offset, &bytes[..fitting], false);
+        let file = state.files.get_mut(&self.number).expect("an open file");
+        file.in_flight.remove(offset..offset + fitting as u64);
+        written?;
         Ok(fitting)
     }
 
@@ -129,6 +134,8 @@ impl File for SimFile {
             return Err(super::no_space());
         }
         state.see("untorn writes");
+        let end = offset + bytes.len() as u64;
+        state.files.get_mut(&self.number).expect("an open file").in_flight.remove(offset..end);
         self.write_change(&mut state, offset, bytes, true)
     }
 
@@ -148,6 +155,8 @@ impl File for SimFile {
         for change in std::mem::take(&mut file.pending) {
             if !fails || random.chance(2) {
                 file.durable.apply(&change, block_bytes);
+            } else if let Change::Write { offset, bytes, .. } = &change {
+                file.in_flight.add(*offset..*offset + bytes.len() as u64);
             }
         }
         state.random = random;

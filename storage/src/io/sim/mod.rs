@@ -31,12 +31,15 @@ mod file;
 
 mod image;
 
+mod in_flight;
+
 mod names;
 
 mod random;
 
 use std::collections::BTreeMap;
 use std::io;
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -44,6 +47,7 @@ use self::clock::SimClock;
 pub use self::faults::Faults;
 use self::file::SimFile;
 use self::image::{Change, Image};
+use self::in_flight::InFlight;
 use self::names::{NameChange, Names};
 pub use self::random::Random;
 use super::{Caching, Clock, DirectoryEntry, Disk, File, FileFacts, OpenMode, Punching};
@@ -97,6 +101,7 @@ struct FileState {
     volatile: Image,
     durable: Image,
     pending: Vec<Change>,
+    in_flight: InFlight,
 }
 
 impl SimDisk {
@@ -199,6 +204,7 @@ impl SimDisk {
         for &number in names.files.values() {
             let file = &state.files[&number];
             let mut image = file.durable.clone();
+            let mut in_flight = file.in_flight.clone();
             // Crashes differ: in some nearly all writes reached the device, in some nearly none.
             let kept_of_8 = random.below(9);
             let mut lost = false;
@@ -214,6 +220,7 @@ impl SimDisk {
                 match change {
                     Change::Write { offset, bytes, untorn } if !untorn && !state.facts.copy_on_write => {
                         let (kept, sectors) = image.apply_torn(*offset, bytes, sector_bytes, block_bytes, &mut random);
+                        in_flight.add(*offset..*offset + bytes.len() as u64);
                         if kept > 0 && kept < sectors {
                             see(if sector_bytes == 512 { "writes torn at 512" } else { "writes torn at 4096" });
                         } else if kept == 0 {
@@ -225,7 +232,7 @@ impl SimDisk {
                     Change::SetLen(_) | Change::Allocate { .. } => see("lengths lost"),
                 }
             }
-            files.insert(number, FileState { volatile: image.clone(), durable: image, pending: Vec::new() });
+            files.insert(number, FileState { volatile: image.clone(), durable: image, pending: Vec::new(), in_flight });
         }
         let next = state.successor(random, seen);
         SimDisk::from_state(State { durable_names: names.clone(), names, files, ..next })
@@ -248,6 +255,13 @@ impl SimDisk {
     pub fn file_bytes(&self, path: &str) -> u64 {
         let state = self.state.lock();
         state.names.files.get(path).map_or(0, |number| state.files[number].volatile.bytes)
+    }
+
+    /// Whether a write to these bytes of a file was interrupted, by a crash or half way, and none has replaced it since:
+    /// nothing but that may leave a page of them torn.
+    pub fn was_in_flight(&self, path: &str, bytes: Range<u64>) -> bool {
+        let state = self.state.lock();
+        state.names.files.get(path).is_some_and(|number| state.files[number].in_flight.meets(&bytes))
     }
 
     /// Where a file has blocks that were written, in order.

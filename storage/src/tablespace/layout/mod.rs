@@ -78,9 +78,9 @@ impl Layout {
     }
 
     /// Extends the file to `pages` pages (exclusive). With `reserve`, on the device and not only in the file's length.
-    pub fn extend(&self, pages: u32, reserve: bool) -> io::Result<()> {
+    pub fn extend(&self, pages: u32, reserve: bool, insist: bool) -> io::Result<()> {
         match self {
-            Layout::Punched(layout) => layout.extend(pages, reserve),
+            Layout::Punched(layout) => layout.extend(pages, reserve, insist),
         }
     }
 

@@ -252,7 +252,8 @@ impl Punched {
         Ok(bytes)
     }
 
-    pub fn extend(&self, pages: u32, reserve: bool) -> io::Result<()> {
+    /// `reserve`: with blocks. `insist`: without, if the disk is too full for that.
+    pub fn extend(&self, pages: u32, reserve: bool, insist: bool) -> io::Result<()> {
         let _extending = self.extending.lock();
         let before = self.pages.load(Ordering::Relaxed);
         if pages <= before {
@@ -260,7 +261,11 @@ impl Punched {
         }
         let (from, to) = (self.offset(before), self.offset(pages));
         if reserve {
-            self.file.allocate(from, to - from)?;
+            match self.file.allocate(from, to - from) {
+                Err(cause) if insist && cause.kind() == io::ErrorKind::StorageFull => self.file.set_len(to)?,
+                allocated => allocated?,
+            }
+            // After a full disk some pages have their blocks, and which ones is unknown.
             let full = self.page_bytes / self.block_bytes;
             for page in before..pages {
                 self.known.set(page, Known::new(PageState::UNWRITTEN, Some(full)));
