@@ -37,7 +37,7 @@
 //!   its redo.
 //! * Pages of temporary tablespaces are changed in the same way, but not logged: their LSN stays zero, and recovery
 //!   does not need them. They are written when the flush list reaches them.
-//! * In the steady state nothing is allocated: the memo is inline, and log buffer and page copies belong to the thread.
+//! * In the steady state nothing is allocated: memo, log buffer and page copies belong to the thread.
 //!
 //! Not here: undo of what a transaction has done in mini-transactions that were committed.
 

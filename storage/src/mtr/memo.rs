@@ -1,11 +1,18 @@
 //! The memo of a mini-transaction: which pages it has latched, and how.
 
+use std::cell::Cell;
+
 use format::ids::PageId;
 
 use crate::buffer::frame::{ExclusiveLatch, SharedLatch};
 
-/// Pages in the memo before it spills to the heap: more than a split of a tree of usual height latches.
-const MEMO_INLINE: usize = 12;
+/// A thread keeps the places of its last memo for the next one if there are not more: a split takes fewer.
+const PLACES_KEPT: usize = 64;
+
+thread_local! {
+    /// The places of this thread's last memo: none is taken, only their memory is of use.
+    static PLACES: Cell<Vec<Option<Entry<'static>>>> = const { Cell::new(Vec::new()) };
+}
 
 /// A page latched by a mini-transaction. Valid until it is released or the mini-transaction commits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,51 +42,59 @@ impl<'s> Entry<'s> {
     }
 }
 
-/// The latched pages, in the order of latching. Released places stay empty, so that handles stay valid.
+/// The latched pages, in the order of latching. Released places stay empty, so that handles stay valid. They are not
+/// inline, since a mini-transaction is moved when it becomes certain.
 pub struct Memo<'s> {
-    inline: [Option<Entry<'s>>; MEMO_INLINE],
-    spilled: Vec<Option<Entry<'s>>>,
-    count: usize,
+    places: Vec<Option<Entry<'s>>>,
 }
 
 impl<'s> Memo<'s> {
     pub fn new() -> Memo<'s> {
-        Memo { inline: [const { None }; MEMO_INLINE], spilled: Vec::new(), count: 0 }
+        Memo { places: with_another_lifetime(PLACES.take()) }
     }
 
     #[inline]
     pub fn push(&mut self, entry: Entry<'s>) -> PageHandle {
-        let index = self.count;
-        match self.inline.get_mut(index) {
-            Some(place) => *place = Some(entry),
-            None => self.spilled.push(Some(entry)),
-        }
-        self.count += 1;
-        PageHandle(index as u32)
+        self.places.push(Some(entry));
+        PageHandle(self.places.len() as u32 - 1)
     }
 
     #[inline]
     pub fn place(&mut self, handle: PageHandle) -> &mut Option<Entry<'s>> {
-        let index = handle.0 as usize;
-        if index < MEMO_INLINE { &mut self.inline[index] } else { &mut self.spilled[index - MEMO_INLINE] }
+        &mut self.places[handle.0 as usize]
     }
 
     #[inline]
     pub fn get(&self, handle: PageHandle) -> &Entry<'s> {
-        let index = handle.0 as usize;
-        let place = if index < MEMO_INLINE { &self.inline[index] } else { &self.spilled[index - MEMO_INLINE] };
-        place.as_ref().expect("the page has not been released")
+        self.places[handle.0 as usize].as_ref().expect("the page has not been released")
     }
 
     #[inline]
     pub fn entries(&mut self) -> impl Iterator<Item = &mut Option<Entry<'s>>> {
-        self.inline[..self.count.min(MEMO_INLINE)].iter_mut().chain(self.spilled.iter_mut())
+        self.places.iter_mut()
     }
 
     #[inline]
     pub fn find(&self, page: PageId) -> Option<PageHandle> {
-        let inline = self.inline[..self.count.min(MEMO_INLINE)].iter().chain(self.spilled.iter());
-        let at = inline.enumerate().find(|(_, entry)| entry.as_ref().is_some_and(|entry| entry.page == page));
-        at.map(|(index, _)| PageHandle(index as u32))
+        let at = self.places.iter().position(|place| place.as_ref().is_some_and(|entry| entry.page == page));
+        at.map(|index| PageHandle(index as u32))
     }
+}
+
+impl Drop for Memo<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        self.places.clear();
+        if self.places.capacity() <= PLACES_KEPT {
+            PLACES.set(with_another_lifetime(std::mem::take(&mut self.places)));
+        }
+    }
+}
+
+/// The memory of a vector without elements. A vector that is collected from another of the same layout takes over its
+/// memory (`storage/tests/cost.rs` counts allocations).
+#[inline]
+fn with_another_lifetime<'b>(places: Vec<Option<Entry<'_>>>) -> Vec<Option<Entry<'b>>> {
+    debug_assert!(places.is_empty());
+    places.into_iter().map(|_| None).collect()
 }

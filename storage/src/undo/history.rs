@@ -316,15 +316,23 @@ impl UndoSpace {
         let rollback_page = mtr.latch_exclusive(rollback.header)?;
         let page = mtr.latch_exclusive(first)?;
         let history = List { page: rollback_page, offset: page::RSEG_HISTORY };
-        history.remove(&mut mtr, Address::new(first.page, header + page::LOG_HISTORY_NODE as u16))?;
+        let node = Address::new(first.page, header + page::LOG_HISTORY_NODE as u16);
+        let splice = history.prepare_remove(&mut mtr, node)?;
         if frees {
+            splice.write(&mut mtr);
             let Some(segment) = Segment::read(mtr.page(page), page::SEGMENT) else {
                 return Err(Error::corrupt_page(first, "an undo segment without its header"));
             };
             while !segment::drop_step(&mut mtr, segment)? {}
+            self.history.remove(log.committed.segment);
+            mtr.commit();
+        } else {
+            // Most often: then no page is copied.
+            let mut changes = mtr.certain();
+            splice.write(&mut changes);
+            self.history.remove(log.committed.segment);
+            changes.commit();
         }
-        self.history.remove(log.committed.segment);
-        mtr.commit();
         self.history.length.fetch_sub(1, Ordering::Relaxed);
         self.counters.logs_purged.fetch_add(1, Ordering::Relaxed);
         Ok(())
