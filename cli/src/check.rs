@@ -73,6 +73,7 @@ fn check(args: &Args) -> storage::Result<CheckReport> {
     // The log keeps its size: a check changes the directory no more than recovery has to.
     config.log_bytes = LogFile::open(&*disk, &config)?.0.capacity();
     let engine = Engine::open(disk, config)?;
+    binlog::complete(&engine)?;
     if !engine.recovery_report().was_clean() || !args.quiet {
         println!("{}", engine.recovery_report());
     }

@@ -16,6 +16,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::thread;
 
+use binlog::BinaryLog;
 use format::value::Value;
 use server::{Options, Server};
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -55,6 +56,7 @@ Options have MySQL's names; those used most:
   --innodb-flush-log-at-trx-commit=0|1|2   [1: a commit is durable]
   --innodb-flush-method=METHOD             [O_DIRECT]
   --innodb-io-capacity[-max]=PAGES         pages flushed per second [2000, 20000]
+  --log-bin[=NAME]                         write a binary log [off; binlog.000001 ...]
   --defaults-file=FILE                     take options from [mysqld] and [glassine] of this file (must come first)
   --verbose --help                         all options with their values";
 
@@ -82,6 +84,10 @@ pub fn run(arguments: &Args) -> ExitCode {
     }
     for warning in &loaded.warnings {
         warn!("{warning}");
+    }
+    if let Err(cause) = name_log(&loaded, &globals) {
+        error!("{cause}");
+        return ExitCode::from(2);
     }
     if let Err(cause) = load_persisted(&globals) {
         error!("{cause}");
@@ -121,6 +127,63 @@ pub fn run(arguments: &Args) -> ExitCode {
         }
     }
 }
+
+/// --log-bin[=name]: whether there is a binary log, and how its files are called.
+fn name_log(loaded: &Loaded, globals: &GlobalVariables) -> Result<(), String> {
+    if !loaded.has("log_bin") {
+        return Ok(());
+    }
+    let given = loaded.value("log_bin").unwrap_or(LOG_NAME);
+    if matches!(given, "0" | "OFF" | "off") {
+        return Ok(());
+    }
+    let given = if matches!(given, "" | "1" | "ON" | "on") { LOG_NAME } else { given };
+    let path = Path::new(given);
+    // As in MySQL, what looks like an ending is not part of the name: the number comes there.
+    let name = path.file_stem().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    if path.parent().is_some_and(|parent| parent != Path::new("")) {
+        warn!("--log-bin={given}: the files of the binary log are in the data directory, as {name}.000001");
+    }
+    if !binlog::files::is_base_name(&name) {
+        return Err(format!("--log-bin={given}: no name for files"));
+    }
+    globals.fill_in("log_bin", Value::Int(1));
+    globals.fill_in("log_bin_basename", Value::Bytes(name.into_bytes()));
+    Ok(())
+}
+
+/// Opens the binary log, if there is to be one.
+fn open_log(globals: &GlobalVariables, datadir: &Path, engine: &Arc<Engine>) -> Result<Option<Arc<BinaryLog>>, String> {
+    // The last run may have had a log: what is missing in its files is only in the redo log.
+    let cannot = |cause: storage::Error| format!("cannot open the binary log: {cause}");
+    binlog::complete(engine).map_err(cannot)?;
+    if !globals.on("log_bin") {
+        return Ok(None);
+    }
+    let version = globals.text("version");
+    let mut parts = version.split(|c: char| !c.is_ascii_digit()).map(|part| part.parse::<u32>().unwrap_or(0));
+    let mut part = || parts.next().unwrap_or(0);
+    let options = binlog::Options {
+        base: globals.text("log_bin_basename"),
+        server: version.clone(),
+        version: part() * 10_000 + part() * 100 + part(),
+        server_id: globals.number("server_id") as u32,
+        uuid: globals.text("server_uuid").parse().map_err(|_| "server-uuid in auto.cnf is no UUID".to_owned())?,
+        gtids: matches!(globals.text("gtid_mode").as_str(), "ON" | "ON_PERMISSIVE"),
+        file_bytes_max: globals.number("max_binlog_size"),
+        expire_seconds: globals.number("binlog_expire_logs_seconds"),
+    };
+    let absolute = fs::canonicalize(datadir).unwrap_or_else(|_| datadir.to_owned());
+    let path = absolute.join(&options.base).display().to_string();
+    globals.fill_in("log_bin_index", Value::Bytes(format!("{path}.index").into_bytes()));
+    globals.fill_in("log_bin_basename", Value::Bytes(path.into_bytes()));
+    let log = BinaryLog::open(engine.clone(), options).map_err(cannot)?;
+    log.start_thread();
+    Ok(Some(log))
+}
+
+/// The name of the binary log's files, as in MySQL.
+const LOG_NAME: &str = "binlog";
 
 /// The values of SET PERSIST override option files and the command line: a client gave them to the server itself.
 fn load_persisted(globals: &GlobalVariables) -> Result<(), String> {
@@ -187,16 +250,17 @@ pub fn start(globals: GlobalVariables, options: &Options) -> Result<Running, Str
     for line in engine.recovery_report().to_string().lines() {
         if engine.recovery_report().was_clean() { info!("{line}") } else { log::system(line) }
     }
-    make_changes_effective(&globals, &engine);
+    let log = open_log(&globals, &datadir, &engine)?;
+    make_changes_effective(&globals, &engine, log.clone());
     for (severity, line) in advise::warnings(&datadir, &globals) {
         if severity == Severity::Critical { error!("{line}") } else { warn!("{line}") }
     }
-    let instance = Instance::new(engine, globals, accounts, datadir);
+    let instance = Instance::with_log(engine, log, globals, accounts, datadir);
     let server = match Server::start(instance.clone(), options) {
         Ok(server) => server,
         Err(cause) => {
             // What was opened is closed again, so that the next start has nothing to recover.
-            if let Err(failed) = instance.engine.close() {
+            if let Err(failed) = close(&instance) {
                 error!("cannot close the data files: {failed}");
             }
             return Err(cause.to_string());
@@ -226,17 +290,32 @@ fn open_engine(globals: &GlobalVariables, datadir: &Path) -> Result<Arc<Engine>,
     })
 }
 
+/// Closes the log, which needs the engine, and then the engine.
+fn close(instance: &Instance) -> storage::Result<()> {
+    let logged = instance.log.as_ref().map_or(Ok(()), |log| log.close());
+    instance.engine.close().and(logged)
+}
+
 /// Whether the directory's lock is what stood in the way: nothing else in it can be there too early.
 fn is_locked(error: &storage::Error) -> bool {
     matches!(error, storage::Error::Exists(_))
 }
 
 /// SET GLOBAL changes the engine's options, and how much is logged.
-fn make_changes_effective(globals: &GlobalVariables, engine: &Arc<Engine>) {
+fn make_changes_effective(globals: &GlobalVariables, engine: &Arc<Engine>, log: Option<Arc<BinaryLog>>) {
     let engine = engine.clone();
     globals.on_change(Box::new(move |variable, globals| {
         match variable.name {
             "log_error_verbosity" => log::set_verbosity(globals.number("log_error_verbosity")),
+            name @ ("server_id" | "max_binlog_size" | "binlog_expire_logs_seconds") => {
+                let Some(log) = &log else { return Ok(()) };
+                let value = globals.number(name);
+                match name {
+                    "server_id" => log.set_server_id(value as u32),
+                    "max_binlog_size" => log.set_file_bytes_max(value),
+                    _ => log.set_expire_seconds(value),
+                }
+            }
             "innodb_undo_log_encrypt" => {
                 engine
                     .set_undo_encrypted(globals.on("innodb_undo_log_encrypt"))
@@ -324,7 +403,7 @@ impl Running {
     /// Ends all connections and closes the data files.
     pub fn stop(self) -> Result<(), String> {
         self.server.stop();
-        let closed = self.instance.engine.close().map_err(|cause| format!("cannot close the data files: {cause}"));
+        let closed = close(&self.instance).map_err(|cause| format!("cannot close the data files: {cause}"));
         if let Some(path) = &self.pid_file {
             let _ = fs::remove_file(path);
         }

@@ -6,6 +6,7 @@
 //! sim --seeds N --from S    N seeds from S on, one line for each thousand
 //! sim --concurrent ...      transactions that want the same rows, under a seeded scheduler; see `concurrent`
 //! sim --threads ...         the engine with its threads; see `threads`
+//! sim --log ...             the binary log beside the engine; see `log`
 //! ```
 //!
 //! A seed decides everything: the configuration, the operations, the faults and
@@ -20,6 +21,7 @@ mod ddl;
 mod device;
 mod facts;
 mod family;
+mod log;
 mod model;
 mod report;
 mod run;
@@ -59,6 +61,7 @@ fn main() -> ExitCode {
             "--io" => talk = Talk::Io,
             "--threads" => one = threads::seed,
             "--concurrent" => one = concurrent::seed,
+            "--log" => one = log::seed,
             seed => single = Some(seed.parse().unwrap_or_else(|_| usage(&format!("'{seed}' is no seed")))),
         }
     }
@@ -82,7 +85,7 @@ fn main() -> ExitCode {
 
 fn usage(problem: &str) -> ! {
     eprintln!(
-        "sim: {problem}\nusage: sim [--concurrent | --threads] [--io] SEED | sim [--concurrent | --threads] --seeds N [--from S]"
+        "sim: {problem}\nusage: sim [--concurrent | --threads | --log] [--io] SEED | sim [...] --seeds N [--from S]"
     );
     std::process::exit(2);
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
+use binlog::BinaryLog;
 use parking_lot::Mutex;
 use storage::{DeadlockReport, Engine};
 
@@ -19,6 +20,8 @@ use crate::variables::persisted::Persisted;
 /// One running server, without its listeners.
 pub struct Instance {
     pub engine: Arc<Engine>,
+    /// The binary log, if one is written.
+    pub log: Option<Arc<BinaryLog>>,
     pub variables: GlobalVariables,
     pub status: ServerStatus,
     pub processes: ProcessList,
@@ -38,9 +41,21 @@ pub struct Instance {
 }
 
 impl Instance {
+    /// An instance without a binary log.
     pub fn new(engine: Arc<Engine>, variables: GlobalVariables, accounts: Accounts, datadir: PathBuf) -> Arc<Instance> {
+        Instance::with_log(engine, None, variables, accounts, datadir)
+    }
+
+    pub fn with_log(
+        engine: Arc<Engine>,
+        log: Option<Arc<BinaryLog>>,
+        variables: GlobalVariables,
+        accounts: Accounts,
+        datadir: PathBuf,
+    ) -> Arc<Instance> {
         Arc::new(Instance {
             engine,
+            log,
             variables,
             status: ServerStatus::new(),
             processes: ProcessList::new(),

@@ -42,6 +42,8 @@ pub mod catalog;
 
 pub mod table_locks;
 
+pub mod row_log;
+
 pub mod planner;
 
 pub mod executor;

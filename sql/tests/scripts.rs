@@ -27,7 +27,7 @@ mod play;
 
 use storage::Config;
 
-use common::{Scratch, ask, instance, session};
+use common::{Scratch, ask, instance, logged_instance, session};
 use play::Played;
 
 /// One statement per entry, with the comment lines before it.
@@ -56,7 +56,10 @@ fn statements(script: &str) -> Vec<(Vec<String>, String, Vec<String>)> {
 
 fn run_script(name: &str, script: &str) -> Played {
     let scratch = Scratch::new(&format!("script-{name}"));
-    let instance = instance(&scratch.0, Config::tiny());
+    let instance = match name {
+        "binary_log" => logged_instance(&scratch.0, Config::tiny()),
+        _ => instance(&scratch.0, Config::tiny()),
+    };
     let mut session = session(&instance);
     session.multi_statements = true;
     let mut played = Played::default();

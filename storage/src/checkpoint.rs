@@ -2,7 +2,8 @@
 //!
 //! The checkpoint LSN is the start of the oldest mini-transaction whose pages are not all durable in their tablespaces:
 //! the smallest of the flush list's oldest, what the flushers have taken and not synced, and, when there is neither, the
-//! end of the log. Moving it forward costs one small durable write and gives the log before it free.
+//! end of the log; and before the first annex that an upper layer has not made durable elsewhere
+//! ([`crate::redo::hold`]). Moving it forward costs one small durable write and gives the log before it free.
 //!
 //! Invariant: the decision uses one consistent state. The flush list and the end of the log are read while nothing can
 //! be appended, so a mini-transaction is either seen dirty or lies behind the checkpoint.
@@ -15,7 +16,12 @@ use crate::redo::Redo;
 
 /// How far the checkpoint may go.
 pub fn safe_lsn(pool: &Pool, redo: &Redo) -> Lsn {
-    redo.at_rest(|end| pool.oldest_lsn().unwrap_or(end))
+    let lsn = redo.at_rest(|end| pool.oldest_lsn().unwrap_or(end));
+    let held = redo.hold.limit(lsn);
+    if held < lsn && redo.age() > redo.capacity() / 4 {
+        redo.hold.want();
+    }
+    held
 }
 
 /// Moves the checkpoint as far as it may go, if that is at least `bytes_min` of log. True if it moved.

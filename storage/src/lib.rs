@@ -73,5 +73,5 @@ pub use schema::{
 };
 pub use store::{PageCleanerStatus, SharedGuard, Store, StoreStatus};
 pub use tablespace::{CompressionStats, TornProtection};
-pub use transaction::Isolation;
+pub use transaction::{Annexed, CommitLog, Isolation};
 pub use trash::Dropped;

@@ -42,6 +42,8 @@ pub enum Rank {
     Dictionary,
     /// State of one table, such as its next AUTO_INCREMENT value.
     Table,
+    /// The order of commits in a log of an upper layer.
+    CommitOrder,
     /// The latch of a tree's shape.
     Index,
     /// A page latch. Many at a time, in the order of the tree.
@@ -62,6 +64,8 @@ pub enum Rank {
     File,
     Pool,
     Lru,
+    /// The end of an upper layer's log.
+    CommitLog,
     /// How far the log has been freed.
     Checkpoint,
     LogFlush,

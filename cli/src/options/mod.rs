@@ -253,6 +253,7 @@ fn apply(raw: &Raw, own: &[Own], globals: &GlobalVariables, loaded: &mut Loaded)
     let fail = |cause: String| format!("option '--{}' ({}): {cause}", raw.name, raw.source);
     // These have no variable that could be set, but many configurations have them.
     if matches!(name, "skip_log_bin" | "disable_log_bin") {
+        loaded.own.remove("log_bin");
         return Ok(());
     }
     let found = match find(name, own) {
@@ -265,9 +266,6 @@ fn apply(raw: &Raw, own: &[Own], globals: &GlobalVariables, loaded: &mut Loaded)
     };
     let (variable, switch) = match found {
         Found::Own(option) => {
-            if option.name == "log_bin" && raw.value.as_deref() != Some("0") {
-                loaded.warnings.push(fail("accepted, but there is no binary log yet: nothing is logged".to_owned()));
-            }
             if option.takes_value && raw.value.is_none() {
                 return Err(fail("it requires a value".to_owned()));
             }

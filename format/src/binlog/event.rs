@@ -15,7 +15,7 @@
 //! All numbers are little-endian. The flag "in use" of a description changes when the file is closed, and is therefore
 //! taken as 0 by its checksum.
 
-use libdeflater::Crc;
+pub use libdeflater::Crc;
 
 use crate::error::{Error, Result};
 

@@ -47,7 +47,11 @@ pub mod table_map;
 
 pub mod json;
 
+pub mod json_text;
+
 pub mod rows;
+
+pub mod stored;
 
 pub mod payload;
 
@@ -55,7 +59,7 @@ pub mod mariadb;
 
 pub use control::{Control, IntVar, UserVar};
 pub use description::FormatDescription;
-pub use event::{Checksum, Event, EventKind, HEADER_BYTES, Header, MAGIC, flags};
+pub use event::{Checksum, Crc, Event, EventKind, HEADER_BYTES, Header, MAGIC, flags};
 pub use gtid::{Gtid, GtidEvent, GtidSet, Uuid};
 pub use query::{Query, StatusVars};
 pub use rows::{RowImage, Rows, RowsKind};

@@ -15,6 +15,8 @@
 
 use std::io::{BufRead, Read};
 
+use zstd::stream::raw::{Encoder, InBuffer, Operation, OutBuffer};
+
 use crate::error::{Error, Result};
 use crate::packet::{Reader, writer};
 
@@ -120,11 +122,96 @@ impl<'a> Payload<'a> {
     }
 }
 
-fn decoder<'a>(bytes: &'a [u8]) -> Result<zstd::stream::read::Decoder<'static, impl BufRead + 'a>> {
-    let mut decoder = zstd::stream::read::Decoder::with_buffer(bytes)
+fn decoder<'a, R: BufRead + 'a>(source: R) -> Result<zstd::stream::read::Decoder<'static, R>> {
+    let mut decoder = zstd::stream::read::Decoder::with_buffer(source)
         .map_err(|_| Error::Malformed { what: "a payload that is no Zstandard stream" })?;
     decoder.window_log_max(WINDOW_LOG_MAX).expect("a window that the library knows");
     Ok(decoder)
+}
+
+/// Compresses events as they come, into one stream of Zstandard frames.
+pub struct Compressor {
+    encoder: Encoder<'static>,
+    level: i32,
+    /// A frame has been begun and not ended.
+    in_frame: bool,
+}
+
+/// A block without bytes that is the last of its frame: it ends a frame behind a flush.
+const LAST_BLOCK: [u8; 3] = [1, 0, 0];
+
+impl Compressor {
+    pub fn new(level: i32) -> Compressor {
+        Compressor { encoder: Encoder::new(level).expect("memory for a compressor"), level, in_frame: false }
+    }
+
+    pub fn level(&self) -> i32 {
+        self.level
+    }
+
+    /// Forgets what was begun.
+    pub fn reset(&mut self) {
+        self.encoder.reinit().expect("a compressor can begin anew");
+        self.in_frame = false;
+    }
+
+    /// Compresses more; appends what is ready.
+    pub fn write(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
+        let mut input = InBuffer::around(bytes);
+        self.in_frame = true;
+        while input.pos() < bytes.len() {
+            grow(out, |buffer| self.encoder.run(&mut input, buffer));
+        }
+    }
+
+    /// Appends everything that was compressed so far: a stream may be cut here, see [`Compressor::cut`].
+    pub fn flush(&mut self, out: &mut Vec<u8>) {
+        while self.in_frame && grow(out, |buffer| self.encoder.flush(buffer)) > 0 {}
+    }
+
+    /// Goes back to a flush: `out` has been cut there. The frame that was open then is ended, if there is one.
+    pub fn cut(&mut self, was_in_frame: bool, out: &mut Vec<u8>) {
+        self.reset();
+        if was_in_frame {
+            out.extend_from_slice(&LAST_BLOCK);
+        }
+    }
+
+    /// Whether a frame is open.
+    pub fn is_in_frame(&self) -> bool {
+        self.in_frame
+    }
+
+    /// Compresses the last bytes and ends the frame.
+    pub fn finish(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
+        if !self.in_frame {
+            // The whole is known: the compressor takes the memory that it needs for so much.
+            let _ = self.encoder.set_pledged_src_size(Some(bytes.len() as u64));
+        }
+        self.write(bytes, out);
+        while grow(out, |buffer| self.encoder.finish(buffer, false)) > 0 {}
+        self.reset();
+    }
+}
+
+/// Lets a step of the compressor write behind the bytes of a vector.
+fn grow(
+    out: &mut Vec<u8>,
+    step: impl FnOnce(&mut OutBuffer<'_, [u8]>) -> std::io::Result<usize>,
+) -> usize {
+    const STEP_BYTES: usize = 16 << 10;
+    let start = out.len();
+    out.resize(start + STEP_BYTES, 0);
+    let mut buffer = OutBuffer::around(&mut out[start..]);
+    let rest = step(&mut buffer).expect("a compressor in memory does not fail");
+    let written = buffer.pos();
+    out.truncate(start + written);
+    rest
+}
+
+/// The plain bytes of a compressed stream.
+pub fn decompress<'a>(source: impl BufRead + 'a) -> Result<impl Read + 'a> {
+    decoder(source)
 }
 
 /// See [`Payload::events`].

@@ -272,16 +272,27 @@ fn decode_image<'r>(map: &TableMap, present: &[u8], partial: &[u8], reader: &mut
 
 /// Appends the fixed part of a rows event in version 2, with all columns in its images.
 pub fn encode_head(kind: RowsKind, table_id: u64, flags: u16, columns: usize, out: &mut Vec<u8>) {
+    let all = vec![true; columns];
+    encode_head_of(kind, table_id, flags, columns, &all, &all, out);
+}
+
+/// The same with the columns that the images before and after have.
+pub fn encode_head_of(
+    kind: RowsKind,
+    table_id: u64,
+    flags: u16,
+    columns: usize,
+    before: &[bool],
+    after: &[bool],
+    out: &mut Vec<u8>,
+) {
     out.extend_from_slice(&table_id.to_le_bytes()[..6]);
     out.extend_from_slice(&flags.to_le_bytes());
     out.extend_from_slice(&2_u16.to_le_bytes());
     writer::lenenc(out, columns as u64);
-    let sets = if matches!(kind, RowsKind::Update | RowsKind::PartialUpdate) { 2 } else { 1 };
-    for _ in 0..sets {
-        for at in 0..columns.div_ceil(8) {
-            let bits = (columns - 8 * at).min(8);
-            out.push((0xFF_u16 >> (8 - bits)) as u8);
-        }
+    for present in [kind.has_before().then_some(before), kind.has_after().then_some(after)].into_iter().flatten() {
+        let bits = |bits: &[bool]| bits.iter().rev().fold(0, |byte, bit| byte << 1 | u8::from(*bit));
+        out.extend(present.chunks(8).map(bits));
     }
 }
 

@@ -329,6 +329,12 @@ impl<'a> Updater<'a> {
         let result = environment.trx.borrow_mut().update(table, row, changes);
         match result {
             Ok(()) => {
+                if let Some(log) = environment.log {
+                    let change = |column: usize| changes.iter().rev().find(|(changed, _)| *changed == column);
+                    let after = |column: usize| change(column).map_or_else(|| row.get(column), |(_, value)| *value);
+                    let changed = |column: usize| change(column).is_some();
+                    log.borrow_mut().update(table, &|column| row.get(column), &after, &changed)?;
+                }
                 // A larger AUTO_INCREMENT value advances the counter, also when it is assigned.
                 if let Some(column) = table.auto_increment
                     && let Some((_, Some(stored))) = changes.iter().find(|(changed, _)| *changed == column)
@@ -399,7 +405,12 @@ pub fn delete(environment: &Environment<'_>, plan: &DeletePlan, outer_context: &
     for_each_row(environment, &plan.select, context, collect_first, &mut |row| {
         let deleted = environment.trx.borrow_mut().delete(&plan.table, row);
         match deleted {
-            Ok(()) => changes.deleted += 1,
+            Ok(()) => {
+                changes.deleted += 1;
+                if let Some(log) = environment.log {
+                    log.borrow_mut().delete(&plan.table, &|column| row.get(column))?;
+                }
+            }
             Err(error @ storage::Error::ForeignKey(_)) if plan.ignore => context.warn(storage_error(error)),
             // It was found before the change of an earlier row deleted it by a cascade.
             Err(storage::Error::NotFound(_)) if plan.table.is_related() => {}

@@ -389,6 +389,9 @@ impl<'a> Inserter<'a> {
             };
             let index = match result {
                 Ok(()) => {
+                    if let Some(log) = self.environment.log {
+                        log.borrow_mut().insert(table, &|column| self.row.get(column))?;
+                    }
                     self.changes.changed += 1;
                     return Ok(true);
                 }
@@ -416,6 +419,9 @@ impl<'a> Inserter<'a> {
                     return Ok(true);
                 }
                 self.environment.trx.borrow_mut().delete(table, &self.old).or_sql()?;
+                if let Some(log) = self.environment.log {
+                    log.borrow_mut().delete(table, &|column| self.old.get(column))?;
+                }
                 self.changes.deleted += 1;
                 self.changes.duplicates += 1;
                 continue;

@@ -42,6 +42,7 @@ use crate::information_schema::Facts;
 use crate::instance::Instance;
 use crate::planner::SubqueryPlan;
 use crate::planner::keys::KeyRanges;
+use crate::row_log::RowLog;
 
 /// What all plans of one statement share.
 pub struct Environment<'a> {
@@ -58,6 +59,8 @@ pub struct Environment<'a> {
     /// Rows that SQL_CALC_FOUND_ROWS counted.
     pub found_rows: Cell<u64>,
     pub scratch: &'a RefCell<Scratch>,
+    /// Where changes of rows are logged, if they are.
+    pub log: Option<&'a RefCell<RowLog>>,
 }
 
 /// Buffers that statements reuse, so that a warm session need not allocate.

@@ -521,6 +521,18 @@ impl<'a> Parser<'a> {
                 self.skip_rest()?; // RESET MASTER TO 100
                 Ok(Statement::Reset(words.join(" ")))
             }
+            b"PURGE" => {
+                self.advance();
+                if self.take_any_word(&["BINARY", "MASTER"]).is_none() {
+                    return Err(self.unexpected());
+                }
+                self.expect_word("LOGS")?;
+                if self.take_word("TO") {
+                    return Ok(Statement::PurgeLogs(ast::Purge::To(self.text()?)));
+                }
+                self.expect_word("BEFORE")?;
+                Ok(Statement::PurgeLogs(ast::Purge::Before(self.expr()?)))
+            }
             b"SHUTDOWN" => {
                 self.advance();
                 Ok(Statement::Shutdown)
@@ -529,7 +541,7 @@ impl<'a> Parser<'a> {
                 self.advance();
                 Ok(Statement::Do(self.list(Self::expr)?))
             }
-            b"CALL" | b"HANDLER" | b"LOAD" | b"CHANGE" | b"STOP" | b"PURGE" | b"INSTALL" | b"UNINSTALL" | b"BINLOG"
+            b"CALL" | b"HANDLER" | b"LOAD" | b"CHANGE" | b"STOP" | b"INSTALL" | b"UNINSTALL" | b"BINLOG"
             | b"CACHE" | b"IMPORT" | b"HELP" | b"SIGNAL" | b"RESIGNAL" | b"GET" | b"RESTART" => {
                 let name = String::from_utf8_lossy(&word).into_owned();
                 self.skip_rest()?;

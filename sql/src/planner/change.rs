@@ -17,7 +17,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use format::value::{ColumnType, DateTime, Value, ZoneOffset};
-use storage::{Column, ColumnDefault, IfLocked, ReadMode, Table, TableUse};
+use storage::{Column, ColumnDefault, ColumnSet, IfLocked, ReadMode, Table, TableUse};
 
 use super::clause::Clause;
 use super::scope::Level;
@@ -395,6 +395,10 @@ fn plan_rows(context: &PlanContext<'_>, level: Level<'_>, query: &RowsQuery<'_>,
     let mut sources = level.sources;
     for (slot, _) in used.iter().enumerate().filter(|(_, used)| **used) {
         sources[0].needed.insert(slot);
+    }
+    if context.instance.log.is_some() {
+        // The log has whole rows.
+        sources[0].needed = ColumnSet::first(level.slots.len());
     }
     let mut plan = SelectPlan {
         select_number: context.next_select_number(),

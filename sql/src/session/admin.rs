@@ -22,6 +22,12 @@ struct Table {
     rows: Vec<Vec<Value>>,
 }
 
+impl Table {
+    fn of(listing: show::Listing) -> Table {
+        Table { columns: listing.columns, rows: listing.rows }
+    }
+}
+
 /// The columns of a listing by name, for SHOW ... WHERE.
 struct ListingScope<'a>(&'a [(String, ColumnType)]);
 
@@ -102,11 +108,17 @@ impl Session {
         let mut table = match show {
             Show::Warnings { limit, count } => self.show_warnings(limit.as_ref(), *count, false)?,
             Show::Errors { limit, count } => self.show_warnings(limit.as_ref(), *count, true)?,
+            Show::BinaryLogs => Table::of(self.show_logs()?),
+            Show::BinaryLogStatus => Table::of(self.show_log_status()?),
+            Show::BinaryLogEvents(place) => Table::of(self.show_events(place)?),
             _ => {
+                if matches!(show, Show::Variables { .. }) {
+                    self.refresh_log_variables()?;
+                }
                 let database = self.state.database.clone();
                 let listing = show::listing(&self.facts(), database.as_deref(), show)?;
                 match listing {
-                    Some(listing) => Table { columns: listing.columns, rows: listing.rows },
+                    Some(listing) => Table::of(listing),
                     None => return Err(Error::unsupported(format!("SHOW {show:?}"))),
                 }
             }
@@ -266,6 +278,7 @@ impl Session {
                 FlushItem::Tables { tables, read_lock: true, .. } if tables.is_empty() => self.take_read_lock()?,
                 FlushItem::Tables { tables, read_lock: true, .. } => self.flush_with_read_lock(tables)?,
                 FlushItem::Tables { .. } => self.commit()?,
+                FlushItem::Other(what) if matches!(what.as_str(), "BINARY LOGS" | "LOGS") => self.rotate_logs()?,
                 FlushItem::Other(_) => {}
             }
         }

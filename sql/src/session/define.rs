@@ -56,9 +56,12 @@ impl Session {
         more: bool,
         sink: &mut dyn ResultSink,
     ) -> Result<()> {
-        let wait = self.trx_options();
+        let mut wait = self.trx_options();
         if wait.read_only && commits {
             return Err(Error::read_only_transaction());
+        }
+        if commits && let Some(log) = self.definition_log(statement)? {
+            wait.log = Some(log);
         }
         let outcome = self.limited_in_time(false, |session| {
             let view = session.view();
@@ -74,6 +77,7 @@ impl Session {
         });
         self.forget_plans();
         let outcome = outcome?;
+        self.write_log()?;
         if let Statement::DropDatabase { name, .. } = statement
             && self.state.database.as_deref() == Some(name.as_str())
         {
@@ -158,6 +162,10 @@ impl Session {
                 format!("{name} {ty}{collation}{null}")
             })
             .collect();
+        let logged = self.own_log().filter(|_| !create.temporary).is_some();
+        if logged && !create.options.is_empty() {
+            return Err(Error::unsupported("CREATE TABLE ... SELECT with table options and a binary log"));
+        }
         let text = format!("CREATE TABLE t ({})", columns.join(", "));
         let parsed = parser::parse_first(text.as_bytes(), SqlMode::default())?.0.ok_or_else(Error::empty_query)?;
         let Statement::CreateTable(made) = parsed.statement else { return Err(Error::internal("no table")) };
@@ -172,7 +180,15 @@ impl Session {
             ..create.clone()
         };
         let mut kept = set::Kept { rows: Vec::new(), error: None };
-        self.define(&Statement::CreateTable(Box::new(made)), false, &mut kept)?;
+        // Replicas create the table, and then get its rows.
+        let source = std::mem::take(&mut self.source);
+        if logged {
+            let name = format!("{}.{}", describe::quoted(database), describe::quoted(&create.table.name));
+            self.source = format!("CREATE TABLE {name} ({})", columns.join(", ")).into_bytes();
+        }
+        let defined = self.define(&Statement::CreateTable(Box::new(made)), false, &mut kept);
+        self.source = source;
+        defined?;
         let insert = Insert {
             replace: false,
             ignore: false,
@@ -192,7 +208,14 @@ impl Session {
                 let _ = own.drop_table(database, WHILE_SELECTED);
             }
             (_, _, true) => {
-                let _ = self.instance.engine.drop_tables(&[(database, &create.table.name)], &self.trx_options());
+                let name = TableName { database: Some(database.to_string()), name: create.table.name.clone() };
+                let drop = Statement::DropTables { tables: vec![name], if_exists: true, temporary: false };
+                let mut wait = self.trx_options();
+                if let Some(log) = self.definition_log(&drop)? {
+                    wait.log = Some(log);
+                }
+                let _ = self.instance.engine.drop_tables(&[(database, &create.table.name)], &wait);
+                self.write_log()?;
             }
             _ => {}
         }

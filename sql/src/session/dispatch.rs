@@ -155,6 +155,14 @@ impl Session {
                 self.reset_persist(name.as_deref(), *if_exists)?;
                 Done::default()
             }
+            Statement::PurgeLogs(purge) => {
+                self.purge_logs(purge)?;
+                Done::default()
+            }
+            Statement::Reset(what) if matches!(what.as_str(), "MASTER" | "BINARY LOGS AND GTIDS") => {
+                self.reset_logs()?;
+                Done::default()
+            }
             Statement::Reset(what) => return Err(Error::unsupported(format!("RESET {what}"))),
             Statement::Shutdown => return Err(Error::unsupported("SHUTDOWN")),
             _ if ddl::takes(statement) => return self.define(statement, more, sink),

@@ -37,6 +37,7 @@ mod define;
 mod dispatch;
 mod limits;
 mod locks;
+mod log;
 mod plan;
 mod set;
 mod state;
@@ -63,6 +64,7 @@ use crate::parser::normalize::{Normalized, normalize};
 use crate::parser::{self, Parsed};
 use crate::processlist::Process;
 use crate::result::{OkSummary, ResultSink};
+use crate::row_log::RowLog;
 use crate::status::{Counter, SessionStatus};
 use crate::types::SqlMode;
 use crate::variables::{SessionVariables, TimeZone};
@@ -102,7 +104,11 @@ pub struct Session {
     temporary: Option<Arc<TemporaryTables>>,
     /// After BEGIN: autocommit has no effect until COMMIT.
     explicit: bool,
-    savepoints: Vec<(String, storage::Savepoint)>,
+    savepoints: Vec<NamedSavepoint>,
+    /// What the open transaction has for the binary log.
+    row_log: Option<RefCell<RowLog>>,
+    /// The text of the running statement, if there is a binary log.
+    source: Vec<u8>,
     /// The branch of XA START. Declared after `trx`, because the transaction ends before its name is free.
     branch: Option<xa::Branch>,
     /// LOCK INSTANCE FOR BACKUP: no DDL of other sessions.
@@ -125,6 +131,14 @@ pub struct Session {
     generation: u64,
     /// Buffers that statements use again.
     scratch: RefCell<Scratch>,
+}
+
+/// SAVEPOINT.
+struct NamedSavepoint {
+    name: String,
+    point: storage::Savepoint,
+    /// The same place in the transaction's events.
+    mark: u64,
 }
 
 /// Seconds and microseconds since 1970.
@@ -157,6 +171,8 @@ impl Session {
             temporary: None,
             explicit: false,
             savepoints: Vec::new(),
+            row_log: None,
+            source: Vec::new(),
             branch: None,
             backup_hold: None,
             backup_stage: None,
@@ -251,6 +267,14 @@ impl Session {
         }
     }
 
+    /// Keeps the text of a statement for the binary log.
+    fn remember_source(&mut self, text: &[u8]) {
+        if self.instance.log.is_some() {
+            self.source.clear();
+            self.source.extend_from_slice(text);
+        }
+    }
+
     /// Runs a text by its cached plan, if it is of a kind whose plans are kept.
     fn query_normalized(&mut self, text: &[u8], sink: &mut dyn ResultSink) -> bool {
         self.query_normalized_more(text, false, sink)
@@ -260,6 +284,7 @@ impl Session {
         let mut normalized = std::mem::take(&mut self.normalized);
         let usable = normalize(text, self.variables.settings.sql_mode, &mut normalized);
         if usable {
+            self.remember_source(text);
             self.run_normalized(&normalized, more, sink);
         }
         self.normalized = normalized;
@@ -322,6 +347,7 @@ impl Session {
             self.fail(Error::syntax(&near[at..], 1), sink);
             return false;
         }
+        self.remember_source(text);
         match self.dispatch(&parsed.statement, more, sink) {
             Ok(()) => true,
             Err(error) => {

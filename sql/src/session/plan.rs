@@ -51,6 +51,8 @@ pub struct PreparedStatement {
     /// The kinds of the values that the plan was made for.
     kinds: Vec<u8>,
     generation: u64,
+    /// Its text, if there is a binary log.
+    source: Vec<u8>,
 }
 
 /// How running a plan went.
@@ -214,6 +216,9 @@ impl Session {
                 return Outcome::Answered;
             }
         };
+        if writes {
+            self.begin_row_log();
+        }
         let result = self.limited_in_time(!writes, |session| {
             session.in_statement(|session, trx| session.run_in(trx, cached, parameters, sink))
         });
@@ -256,6 +261,7 @@ impl Session {
             derived: RefCell::default(),
             found_rows: Cell::new(0),
             scratch: &self.scratch,
+            log: self.row_log.as_ref().filter(|_| self.own_log().is_some()),
         };
         match &cached.plan {
             Plan::Query { plan, into } if into.is_empty() => {
@@ -389,6 +395,7 @@ impl Session {
             plan,
             kinds: Vec::new(),
             generation: self.generation,
+            source: if self.instance.log.is_some() { text.to_vec() } else { Vec::new() },
         };
         self.prepared.insert(id, Some(Box::new(statement)));
         self.status.set_prepared_statements(self.prepared.len());
@@ -427,6 +434,7 @@ impl Session {
         more: bool,
         sink: &mut dyn ResultSink,
     ) {
+        self.remember_source(&prepared.source);
         let is_planned = matches!(
             prepared.statement,
             Statement::Query(_) | Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_)

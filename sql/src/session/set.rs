@@ -128,6 +128,10 @@ impl Session {
                     return Ok(());
                 }
                 "pseudo_thread_id" => return Ok(()),
+                "sql_log_bin" if self.has_transaction() => {
+                    let text = "Cannot modify @@session.sql_log_bin inside a transaction";
+                    return Err(Error::new(1694, b"HY000", text));
+                }
                 "transaction_isolation" | "tx_isolation" | "transaction_read_only" | "tx_read_only"
                     if scope.is_none() =>
                 {

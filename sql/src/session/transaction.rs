@@ -6,7 +6,7 @@ use std::time::Duration;
 use format::value::Value;
 use storage::{Isolation, Trx, TrxOptions};
 
-use super::Session;
+use super::{NamedSavepoint, Session};
 use crate::catalog::{OrSqlError, storage_error};
 use crate::error::{Error, Result};
 use crate::parser::ast;
@@ -54,6 +54,7 @@ impl Session {
             single_statement: false,
             locked_tables: self.locked.as_ref().map(|locked| locked.grant.clone()).or_else(|| self.filling.clone()),
             foreign_key_checks: settings.foreign_key_checks,
+            log: None,
         }
     }
 
@@ -109,7 +110,7 @@ impl Session {
             Some(trx) => {
                 self.next_transaction = Characteristics::default();
                 self.status.add(Counter::HandlerCommit, 1);
-                let committed = trx.commit().or_sql();
+                let committed = self.commit_logged(trx).or_sql();
                 self.leave_commit(entered);
                 committed
             }
@@ -120,6 +121,7 @@ impl Session {
     pub(super) fn rollback(&mut self) -> Result<()> {
         self.check_no_branch()?;
         self.end_transaction();
+        self.reset_row_log();
         match self.trx.take() {
             Some(trx) => {
                 self.next_transaction = Characteristics::default();
@@ -171,14 +173,16 @@ impl Session {
             self.trx = Some(self.begin_trx());
         }
         let Some(trx) = &mut self.trx else { return Ok(()) };
-        let savepoint = trx.savepoint();
-        self.savepoints.retain(|(known, _)| !known.eq_ignore_ascii_case(name));
-        self.savepoints.push((name.to_owned(), savepoint));
+        let point = trx.savepoint();
+        let mark = self.row_log.as_mut().map_or(0, |log| log.get_mut().mark());
+        self.savepoints.retain(|known| !known.name.eq_ignore_ascii_case(name));
+        self.savepoints.push(NamedSavepoint { name: name.to_owned(), point, mark });
+        self.keep_savepoints();
         Ok(())
     }
 
     fn find_savepoint(&self, name: &str) -> Result<usize> {
-        let found = self.savepoints.iter().position(|(known, _)| known.eq_ignore_ascii_case(name));
+        let found = self.savepoints.iter().position(|known| known.name.eq_ignore_ascii_case(name));
         found.ok_or_else(|| Error::unknown_savepoint(name))
     }
 
@@ -186,10 +190,17 @@ impl Session {
         self.status.add(Counter::ComRollbackToSavepoint, 1);
         self.check_branch_active()?;
         let at = self.find_savepoint(name)?;
-        let savepoint = self.savepoints[at].1;
+        let NamedSavepoint { point, mark, .. } = &self.savepoints[at];
+        let (point, mark) = (*point, *mark);
         self.savepoints.truncate(at + 1);
         match &mut self.trx {
-            Some(trx) => trx.rollback_to(savepoint).or_sql(),
+            Some(trx) => {
+                trx.rollback_to(point).or_sql()?;
+                if let Some(log) = &mut self.row_log {
+                    log.get_mut().cut(mark);
+                }
+                Ok(())
+            }
             None => Err(Error::unknown_savepoint(name)),
         }
     }
@@ -199,6 +210,7 @@ impl Session {
         self.check_branch_active()?;
         let at = self.find_savepoint(name)?;
         self.savepoints.truncate(at);
+        self.keep_savepoints();
         Ok(())
     }
 
@@ -231,14 +243,14 @@ impl Session {
         let cell = RefCell::new(trx);
         let result = run(self, &cell);
         let mut trx = cell.into_inner();
-        match result {
+        match self.end_row_log(result) {
             Ok(value) if self.in_transaction() => {
                 self.trx = Some(trx);
                 Ok(value)
             }
             Ok(value) => {
                 self.next_transaction = Characteristics::default();
-                trx.commit().map_err(storage_error)?;
+                self.commit_logged(trx).map_err(storage_error)?;
                 Ok(value)
             }
             // A deadlock's victim has lost its transaction, and so has one whose snapshot was overtaken by other
@@ -249,6 +261,7 @@ impl Session {
                     let _ = crate::locks::last_deadlock(&self.instance, &crate::monitor::moment(self.zone()));
                 }
                 self.end_transaction();
+                self.reset_row_log();
                 self.branch_lost(&error);
                 let _ = trx.rollback();
                 Err(error)
@@ -256,6 +269,7 @@ impl Session {
             Err(error) if self.in_transaction() => {
                 if let Err(worse) = trx.rollback_to(savepoint) {
                     self.end_transaction();
+                    self.reset_row_log();
                     let worse = storage_error(worse);
                     self.branch_lost(&worse);
                     return Err(worse);
@@ -265,6 +279,7 @@ impl Session {
             }
             Err(error) => {
                 self.next_transaction = Characteristics::default();
+                self.reset_row_log();
                 trx.rollback().or_sql()?;
                 Err(error)
             }

@@ -156,6 +156,9 @@ impl Session {
             branch.state = State::Active;
             return Ok(());
         }
+        if self.own_log().is_some() {
+            return Err(Error::unsupported("XA transactions with a binary log (sql_log_bin = 0 leaves them out)"));
+        }
         if mode != StartMode::New {
             return Err(Error::xaer_inval());
         }
@@ -276,6 +279,7 @@ impl Session {
 
     /// Rolls back the open transaction or branch: the session ends or is reset.
     pub(super) fn abandon(&mut self) -> Result<()> {
+        self.reset_row_log();
         let trx = self.trx.take();
         self.forget_branch();
         self.next_transaction = Characteristics::default();

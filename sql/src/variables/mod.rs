@@ -51,5 +51,5 @@ pub use global::{GlobalVariables, Hook};
 pub use kind::Kind;
 pub use names::{find, find_by_prefix, names, nearest};
 pub use session::SessionVariables;
-pub use settings::{Completion, Settings, TimeZone};
+pub use settings::{Completion, RowImages, Settings, TimeZone};
 pub use variable::{Notice, Reach, Variable};

@@ -68,6 +68,24 @@ pub struct Settings {
     pub net_read_timeout_seconds: u64,
     pub net_write_timeout_seconds: u64,
     pub long_query_us: u64,
+    /// `sql_log_bin`: changes go to the binary log.
+    pub sql_log_bin: bool,
+    /// `binlog_transaction_compression` and its level.
+    pub log_compression: bool,
+    pub log_compression_level: i32,
+    pub row_images: RowImages,
+    /// `binlog_rows_query_log_events`: statements are logged beside their rows.
+    pub log_statements: bool,
+}
+
+/// `binlog_row_image`: which columns are in the images of rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RowImages {
+    /// The key before, and what changed after.
+    Minimal,
+    /// No BLOB or TEXT that neither is part of the key nor changed.
+    NoBlob,
+    Full,
 }
 
 /// `completion_type`: what follows a COMMIT or ROLLBACK.
@@ -199,6 +217,11 @@ impl Default for Settings {
             net_read_timeout_seconds: 30,
             net_write_timeout_seconds: 60,
             long_query_us: 10_000_000,
+            sql_log_bin: true,
+            log_compression: false,
+            log_compression_level: 3,
+            row_images: RowImages::Full,
+            log_statements: false,
         }
     }
 }
@@ -213,6 +236,9 @@ impl Settings {
             }
             "character_set_results" if !value.is_null() => charset(&text()).map(|_| ()),
             "collation_connection" | "collation_database" | "collation_server" => collation(&text()).map(|_| ()),
+            "binlog_format" if bytes(value) != b"ROW" => {
+                Err(Error::unsupported(format!("binlog_format={}: rows are logged, not statements", text())))
+            }
             "time_zone" | "default_time_zone" => match TimeZone::parse(&text()) {
                 Some(_) => Ok(()),
                 None => Err(Error::new(1298, b"HY000", format!("Unknown or incorrect time zone: '{}'", text()))),
@@ -277,6 +303,17 @@ impl Settings {
             "interactive_timeout" => self.interactive_timeout_seconds = number(value),
             "net_read_timeout" => self.net_read_timeout_seconds = number(value),
             "net_write_timeout" => self.net_write_timeout_seconds = number(value),
+            "sql_log_bin" => self.sql_log_bin = on(value),
+            "binlog_transaction_compression" => self.log_compression = on(value),
+            "binlog_transaction_compression_level_zstd" => self.log_compression_level = number(value) as i32,
+            "binlog_rows_query_log_events" => self.log_statements = on(value),
+            "binlog_row_image" => {
+                self.row_images = match bytes(value) {
+                    b"MINIMAL" => RowImages::Minimal,
+                    b"NOBLOB" => RowImages::NoBlob,
+                    _ => RowImages::Full,
+                }
+            }
             "long_query_time" => self.long_query_us = (real(value) * 1e6) as u64,
             _ => {}
         }

@@ -110,14 +110,36 @@ impl Drop for Scratch {
     }
 }
 
-pub fn instance(directory: &Path, config: Config) -> Arc<Instance> {
+fn engine(directory: &Path, config: Config) -> Arc<Engine> {
     let disk = Arc::new(LinuxDisk::new(directory));
     Engine::create(disk.clone(), &config).expect("a new instance");
     let engine = Engine::open(disk, config).expect("an open instance");
     engine
         .create_database("test", format::collation::CollationId::DEFAULT, &storage::TrxOptions::patient())
         .expect("a database");
-    Instance::new(engine, GlobalVariables::new(), Accounts::in_memory(), directory.to_owned())
+    engine
+}
+
+pub fn instance(directory: &Path, config: Config) -> Arc<Instance> {
+    Instance::new(engine(directory, config), GlobalVariables::new(), Accounts::in_memory(), directory.to_owned())
+}
+
+/// An instance with a binary log.
+#[allow(dead_code)] // Most tests have none.
+pub fn logged_instance(directory: &Path, config: Config) -> Arc<Instance> {
+    let engine = engine(directory, config);
+    let options = binlog::Options {
+        base: "binlog".into(),
+        server: "8.0.0-test".into(),
+        version: 80000,
+        server_id: 1,
+        uuid: format::binlog::Uuid([0x11; 16]),
+        gtids: true,
+        file_bytes_max: 1 << 30,
+        expire_seconds: 0,
+    };
+    let log = binlog::BinaryLog::open(engine.clone(), options).expect("a log");
+    Instance::with_log(engine, Some(log), GlobalVariables::new(), Accounts::in_memory(), directory.to_owned())
 }
 
 /// A session of root's in the database `test`.

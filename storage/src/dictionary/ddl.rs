@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::lock::Interrupt;
 use crate::row;
 use crate::schema::{Database, Table};
-use crate::transaction::{Isolation, Transaction};
+use crate::transaction::{CommitLog, Isolation, Transaction};
 
 /// A dictionary transaction. Dropping it without a commit rolls it back, files included.
 pub struct Ddl<'a> {
@@ -83,10 +83,11 @@ impl<'a> Ddl<'a> {
 
     /// Commits. From here on the statement has happened, even if an action afterwards fails: that is then left to
     /// [`Afterwards::run`] at a time of the caller's choice, or to recovery.
-    pub fn commit(mut self) -> Result<Afterwards<'a>> {
+    /// `log` is written along with it.
+    pub fn commit(mut self, log: Option<&dyn CommitLog>) -> Result<Afterwards<'a>> {
         // An error leaves the transaction active, and dropping this rolls it back. If the log cannot be flushed it is
         // unknown whether the commit is in it, so nothing is done that depends on it: the store is poisoned then.
-        commit(&self.context, &mut self.trx).inspect_err(|_| self.open = !self.context.store.is_poisoned())?;
+        commit(&self.context, &mut self.trx, log).inspect_err(|_| self.open = !self.context.store.is_poisoned())?;
         self.open = false;
         Ok(Afterwards {
             context: self.context,
@@ -155,7 +156,7 @@ pub fn run(context: &row::Context<'_>, dictionary: &Dictionary, actions: Vec<(u6
         }
         return Err(error);
     }
-    commit(context, &mut trx)
+    commit(context, &mut trx, None)
 }
 
 fn execute(
@@ -173,7 +174,7 @@ fn execute(
 /// Commits durably, or rolls back if something went wrong.
 fn end(context: &row::Context<'_>, dictionary: &Dictionary, trx: &mut Transaction, outcome: Result<()>) -> Result<()> {
     match outcome {
-        Ok(()) => commit(context, trx),
+        Ok(()) => commit(context, trx, None),
         Err(error) => {
             undo(context, dictionary, trx, Vec::new())?;
             Err(error)
@@ -182,8 +183,8 @@ fn end(context: &row::Context<'_>, dictionary: &Dictionary, trx: &mut Transactio
 }
 
 /// Commits durably, whatever `flush_log_at_commit` says: actions on files follow.
-fn commit(context: &row::Context<'_>, trx: &mut Transaction) -> Result<()> {
-    let lsn = trx.commit(context.store, context.undo, context.registry, context.locks)?;
+fn commit(context: &row::Context<'_>, trx: &mut Transaction, log: Option<&dyn CommitLog>) -> Result<()> {
+    let lsn = trx.commit(context.store, context.undo, context.registry, context.locks, log)?;
     lsn.map_or(Ok(()), |lsn| context.store.flush_log(lsn))
 }
 

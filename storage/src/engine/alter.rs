@@ -27,6 +27,7 @@ use crate::mtr::Mtr;
 use crate::row;
 use crate::schema::{self, Index, IndexDefinition, TableDefinition, TableOptions, same_name};
 use crate::segment;
+use crate::transaction::CommitLog;
 
 /// A table whose name is locked, with its new description.
 pub struct Alteration<'l> {
@@ -185,7 +186,7 @@ impl Alteration<'_> {
         }
         let followed = engine.follow(&mut ddl, old, &settled.definition)?;
         let changed = Arc::into_inner(changed).expect("nobody else has it yet");
-        let afterwards = ddl.commit()?;
+        let afterwards = ddl.commit(wait.log.as_deref())?;
         let _purge = purge.unwrap_or_else(|| dictionary.stop_purge());
         // Older read views may read on if only the description's texts have changed.
         let since = match built.is_empty() && dropped.is_empty() && !settled.is_renamed {
@@ -224,7 +225,7 @@ impl Alteration<'_> {
         new.state.rows.store(count, Ordering::Relaxed);
         let followed = engine.follow(&mut ddl, old, &settled.definition)?;
         let new = Arc::into_inner(new).expect("nobody else has it yet");
-        let afterwards = engine.exchange(ddl, old, &new)?;
+        let afterwards = engine.exchange(ddl, old, &new, wait.log.as_deref())?;
         let _purge = engine.inner.dictionary.stop_purge();
         let shown = self.show(&settled, new, engine.inner.registry.next_id(), followed);
         afterwards.run();
@@ -264,6 +265,7 @@ impl Engine {
         mut ddl: Ddl<'e>,
         old: &Arc<Table>,
         new: &row::Table,
+        log: Option<&dyn CommitLog>,
     ) -> Result<dictionary::Afterwards<'e>> {
         let beside = dictionary::temporary_path(&old.database, new.space.0);
         let aside = dictionary::temporary_path(&old.database, old.space.0);
@@ -272,7 +274,7 @@ impl Engine {
         self.move_file(&mut ddl, old.space, &path_of(old), &aside)?;
         self.move_file(&mut ddl, new.space, &beside, &path_of(new))?;
         ddl.will_do_afterwards(Action::DropSpace { space: old.space, path: aside.into() })?;
-        ddl.commit()
+        ddl.commit(log)
     }
 
     // One change at a time

@@ -45,7 +45,7 @@ impl Engine {
             disk.sync_directory("").map_err(Error::io("sync the data directory"))?;
         }
         ddl.insert_database(&database)?;
-        ddl.commit()?.run();
+        ddl.commit(wait.log.as_deref())?.run();
         dictionary.put_database(database);
         Ok(())
     }
@@ -59,7 +59,7 @@ impl Engine {
         let mut ddl = Ddl::begin(self.inner.context(), dictionary)?;
         ddl.delete_database(name)?;
         ddl.insert_database(&database)?;
-        ddl.commit()?.run();
+        ddl.commit(wait.log.as_deref())?.run();
         dictionary.put_database(database);
         Ok(())
     }
@@ -84,7 +84,7 @@ impl Engine {
             ddl.delete_table(table)?;
             ddl.will_do_afterwards(Action::DropSpace { space: table.space, path: path_of(table).into() })?;
         }
-        let afterwards = ddl.commit()?;
+        let afterwards = ddl.commit(wait.log.as_deref())?;
         let _purge = dictionary.stop_purge();
         for table in &tables {
             dictionary.remove_table(name, &table.name);

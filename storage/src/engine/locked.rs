@@ -125,13 +125,13 @@ impl<'e> LockedTables<'e> {
         self.check_free((&definition.database, &definition.name))?;
         self.check_relatives(&definition, None)?;
         engine.check_relations(&definition, None, self.wait.foreign_key_checks)?;
-        engine.make_and_show(&definition)
+        engine.make_and_show(&definition, self.wait)
     }
 
     /// Drops tables, all or none.
     pub fn drop_tables(&self, names: &[TableName<'_>]) -> Result<()> {
         let tables = names.iter().map(|(database, name)| self.table(database, name)).collect::<Result<Vec<_>>>()?;
-        self.engine.drop_locked(&tables, self.wait.foreign_key_checks)
+        self.engine.drop_locked(&tables, self.wait)
     }
 
     /// Checks that the new name of a table is free.
@@ -177,6 +177,6 @@ impl Engine {
             Error::NotFound(_) => not_found(database, name),
             error => error,
         })?;
-        self.truncate_locked(&old, wait.foreign_key_checks)
+        self.truncate_locked(&old, wait)
     }
 }

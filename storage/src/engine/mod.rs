@@ -19,6 +19,7 @@
 //! This module decides nothing about pages, rows or locks; it calls the other modules in the right order.
 
 mod alter;
+mod annexes;
 mod auto_increment;
 mod background;
 mod backup;

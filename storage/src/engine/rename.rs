@@ -49,7 +49,7 @@ impl Engine {
         for table in now.values().flatten() {
             opened.push(row::Table::open(&self.inner.store, table.clone())?);
         }
-        let afterwards = ddl.commit()?;
+        let afterwards = ddl.commit(wait.log.as_deref())?;
         let _purge = dictionary.stop_purge();
         dictionary.replace_tables(now.into_keys(), opened, self.inner.registry.next_id());
         self.show_followed(followed);

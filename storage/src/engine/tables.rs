@@ -119,12 +119,12 @@ impl Engine {
     // Making and taking away
 
     /// Creates a table and publishes it. Its name is locked and free.
-    pub(super) fn make_and_show(&self, definition: &TableDefinition) -> Result<Arc<Table>> {
+    pub(super) fn make_and_show(&self, definition: &TableDefinition, wait: &TrxOptions) -> Result<Arc<Table>> {
         let mut ddl = self.begin_ddl()?;
         let path = dictionary::table_path(&definition.database, &definition.name);
         let table = self.make_table(&mut ddl, definition, |_| path)?;
         ddl.insert_table(&table)?;
-        ddl.commit()?.run();
+        ddl.commit(wait.log.as_deref())?.run();
         Ok(self.inner.dictionary.put_table(table, self.inner.registry.next_id()))
     }
 
@@ -174,15 +174,15 @@ impl Engine {
     }
 
     /// Drops tables whose names are locked, all or none.
-    pub(super) fn drop_locked(&self, tables: &[Arc<Table>], checks: bool) -> Result<()> {
+    pub(super) fn drop_locked(&self, tables: &[Arc<Table>], wait: &TrxOptions) -> Result<()> {
         let dictionary = &self.inner.dictionary;
-        self.check_drop(tables, checks)?;
+        self.check_drop(tables, wait.foreign_key_checks)?;
         let mut ddl = self.begin_ddl()?;
         for table in tables {
             ddl.delete_table(table)?;
             ddl.will_do_afterwards(Action::DropSpace { space: table.space, path: path_of(table).into() })?;
         }
-        let afterwards = ddl.commit()?;
+        let afterwards = ddl.commit(wait.log.as_deref())?;
         let _purge = dictionary.stop_purge();
         for table in tables {
             dictionary.remove_table(&table.database, &table.name);
@@ -217,12 +217,12 @@ impl Engine {
     }
 
     /// Empties a table whose name is locked.
-    pub(super) fn truncate_locked(&self, old: &Arc<Table>, checks: bool) -> Result<()> {
-        self.check_truncate(old, checks)?;
+    pub(super) fn truncate_locked(&self, old: &Arc<Table>, wait: &TrxOptions) -> Result<()> {
+        self.check_truncate(old, wait.foreign_key_checks)?;
         let mut ddl = self.begin_ddl()?;
         let new =
             self.make_table(&mut ddl, &old.definition(), |space| dictionary::temporary_path(&old.database, space.0))?;
-        let afterwards = self.exchange(ddl, old, &new)?;
+        let afterwards = self.exchange(ddl, old, &new, wait.log.as_deref())?;
         let _purge = self.inner.dictionary.stop_purge();
         self.inner.dictionary.put_table(new, self.inner.registry.next_id());
         afterwards.run();

@@ -267,7 +267,7 @@ impl Inner {
         let Some(undo) = self.temporary.undo.get().filter(|_| !trx.temporary_undo.is_empty()) else { return };
         let log = &mut trx.temporary_undo;
         let number = log.has_updates().then(|| self.registry.begin_commit());
-        let committed = undo.commit(&self.store, log, id, number).and_then(|_| undo.finish(&self.store, log));
+        let committed = undo.commit(&self.store, log, id, number, None).and_then(|_| undo.finish(&self.store, log));
         if let Some(number) = number {
             // Purge may read up to it now: it is in the history.
             self.registry.cancel_commit(number);

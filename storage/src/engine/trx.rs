@@ -16,7 +16,7 @@ use crate::lock::{Interrupt, LockId, MetadataGrant, MetadataHeld, MetadataLock, 
 use crate::row;
 use crate::row::foreign::KeyGraph;
 use crate::schema::{ColumnSet, ReadMode, Row, ScanRange, TableState};
-use crate::transaction::{Isolation, Transaction};
+use crate::transaction::{CommitLog, Isolation, Transaction};
 
 /// How a transaction behaves.
 #[derive(Clone, Debug)]
@@ -44,6 +44,8 @@ pub struct TrxOptions {
     /// foreign_key_checks: whether changes, and DDL statements, check the tables that a table refers to and those that
     /// refer to it.
     pub foreign_key_checks: bool,
+    /// The log that a DDL statement's commit goes through.
+    pub log: Option<Arc<dyn CommitLog>>,
 }
 
 impl TrxOptions {
@@ -73,6 +75,7 @@ impl Default for TrxOptions {
             single_statement: false,
             locked_tables: None,
             foreign_key_checks: true,
+            log: None,
         }
     }
 }
@@ -268,12 +271,18 @@ impl Trx {
     }
 
     /// Commits, and waits for the log as `innodb_flush_log_at_trx_commit` asks.
-    pub fn commit(mut self) -> Result<()> {
+    pub fn commit(self) -> Result<()> {
+        self.commit_with(None)
+    }
+
+    /// The same, together with a log of an upper layer. A transaction without changes to permanent tables does not
+    /// reach that log.
+    pub fn commit_with(mut self, log: Option<&dyn CommitLog>) -> Result<()> {
         let changed = std::mem::take(&mut self.counts.changed);
         self.tell_counts();
         let inner = &self.engine.inner;
         let id = self.inner.id;
-        let committed = self.inner.commit(&inner.store, &inner.undo, &inner.registry, &inner.locks);
+        let committed = self.inner.commit(&inner.store, &inner.undo, &inner.registry, &inner.locks, log);
         let lsn = match committed {
             Ok(lsn) => lsn,
             Err(error) => {

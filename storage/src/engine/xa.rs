@@ -137,7 +137,7 @@ impl Engine {
         let inner = &self.inner;
         let Some(mut prepared) = inner.branches.take(xid, own) else { return Ok(false) };
         let id = prepared.trx.id;
-        match prepared.trx.commit(&inner.store, &inner.undo, &inner.registry, &inner.locks) {
+        match prepared.trx.commit(&inner.store, &inner.undo, &inner.registry, &inner.locks, None) {
             Ok(lsn) => {
                 inner.commit_temporary(&mut prepared.trx, id);
                 prepared.metadata.release_all();

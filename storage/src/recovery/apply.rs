@@ -51,7 +51,7 @@ use format::redo::Record;
 use format::transform::Envelope;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::scan::{Annex, Scan, for_each_record, scan};
+use super::scan::{Scan, for_each_record, scan};
 use crate::buffer::PendingRedo;
 use crate::config::Config;
 use crate::error::{Error, Result};
@@ -83,8 +83,8 @@ pub struct PageRecovery {
     pub missing_spaces: Vec<SpaceId>,
     /// All tablespaces found in the data directory, with their path. Filled only after a crash.
     pub spaces: Vec<(SpaceId, String)>,
-    /// Bytes of upper layers in the log since the checkpoint, in order.
-    pub annexes: Vec<Annex>,
+    /// The group of the first annex in the log since the checkpoint; the checkpoint is held before it.
+    pub first_annex: Option<Lsn>,
 }
 
 /// The most bytes of log that are kept in memory until their pages are read.
@@ -152,6 +152,9 @@ pub fn open(disk: Arc<dyn Disk>, config: Config) -> Result<(Arc<Store>, PageReco
         log
     };
     let redo = Redo::new(log, next, found.end, config.log_buffer_bytes, health.clone())?;
+    if let Some(first) = found.first_annex {
+        redo.hold.set(first);
+    }
     let threads = config.background_threads;
     let store = Store::assemble(disk, scratch, claim, config, redo, spaces, health)?;
     store.put_set_aside(set_aside.clone());
@@ -174,7 +177,7 @@ pub fn open(disk: Arc<dyn Disk>, config: Config) -> Result<(Arc<Store>, PageReco
         store.pool().set_pending(Arc::new(redo), next.lsn)?;
     }
     store.redo().begin_epoch()?;
-    report.annexes = found.annexes;
+    report.first_annex = found.first_annex;
     report.dropped_spaces = found.deleted.into_iter().collect();
     report.dropped_spaces.sort();
     Ok((Arc::new(store), report))

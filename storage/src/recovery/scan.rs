@@ -26,8 +26,8 @@ pub struct Scan {
     pub deleted: FxHashSet<SpaceId>,
     /// Tablespaces with page records, deleted ones included.
     pub touched: FxHashSet<SpaceId>,
-    /// Bytes that upper layers put into the log, in order.
-    pub annexes: Vec<Annex>,
+    /// The group of the first annex, which upper layers put into the log.
+    pub first_annex: Option<Lsn>,
     /// All page records, unless they are too many to be kept.
     pub redo: Option<PendingRedo>,
 }
@@ -41,14 +41,6 @@ pub struct FileHistory {
     pub created: Option<Transform>,
     /// The key it was made with, if it is encrypted.
     pub key: Option<KeyInfo>,
-}
-
-/// See [`Record::Annex`].
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Annex {
-    pub lsn: Lsn,
-    pub kind: u8,
-    pub bytes: Vec<u8>,
 }
 
 /// Bytes of log that one thread hands to the other at once.
@@ -141,14 +133,14 @@ impl Scan {
                 if let (Some(redo), Record::Page { page, .. }) = (&mut self.redo, record) {
                     redo.add(*page, behind);
                 }
-                self.note(record, end);
+                self.note(record, start);
             })?;
         }
         self.epoch = piece.epoch;
         Ok(())
     }
 
-    fn note(&mut self, record: &Record<'_>, lsn: Lsn) {
+    fn note(&mut self, record: &Record<'_>, start: Lsn) {
         match *record {
             Record::Page { page, .. } => {
                 self.touched.insert(page.space);
@@ -169,7 +161,9 @@ impl Scan {
                 self.files.entry(space).or_default().names.push(name.into());
                 self.deleted.insert(space);
             }
-            Record::Annex { kind, bytes } => self.annexes.push(Annex { lsn, kind, bytes: bytes.into() }),
+            Record::Annex { .. } => {
+                self.first_annex.get_or_insert(start);
+            }
         }
     }
 

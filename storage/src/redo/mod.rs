@@ -24,7 +24,7 @@
 //!
 //! [`buffer`] collects groups in memory, [`mod@file`] is the ring, [`writer`] writes the buffer to the ring, with one
 //! write and one sync for all waiters (group commit), and [`reader`] reads the groups after a crash. While a backup
-//! runs, [`archive`] keeps what a checkpoint frees.
+//! runs, [`archive`] keeps what a checkpoint frees; [`hold`] lets an upper layer hold the checkpoint back.
 //!
 //! Invariants:
 //!
@@ -37,6 +37,8 @@
 
 pub mod buffer;
 
+pub mod hold;
+
 pub mod file;
 
 pub mod archive;
@@ -47,6 +49,7 @@ pub mod writer;
 
 pub use archive::ARCHIVE_FILE_NAME;
 pub use file::{Checkpoint, LogFile};
+pub use hold::Hold;
 pub use reader::{Group, Reader};
 pub use writer::Redo;
 

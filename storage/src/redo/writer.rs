@@ -35,6 +35,7 @@ use format::ids::Lsn;
 use super::archive::LogArchive;
 use super::buffer::LogBuffer;
 use super::file::{Checkpoint, LogFile};
+use super::hold::Hold;
 use super::{GROUP_HEADER_BYTES, group_crc};
 use crate::error::{Error, Result};
 use crate::gate::{Health, Waiters};
@@ -74,6 +75,8 @@ pub struct Redo {
     begin: Lsn,
     buffer_bytes: usize,
     health: Arc<Health>,
+    /// Annexes that are not durable in a file of their own.
+    pub hold: Hold,
     pub counters: LogCounters,
 }
 
@@ -152,6 +155,7 @@ impl Redo {
             begin: end,
             buffer_bytes,
             health,
+            hold: Hold::default(),
             counters: LogCounters::default(),
         })
     }

@@ -344,6 +344,14 @@ impl Store {
         self.redo.flushed()
     }
 
+    /// Logs an annex that belongs to no commit. Returns the LSN up to which the log must be flushed for it.
+    pub fn log_annex(&self, kind: u8, bytes: &[u8]) -> Result<Lsn> {
+        self.reserve_log()?;
+        let mut record = Vec::with_capacity(bytes.len() + 16);
+        Record::Annex { kind, bytes }.encode(&mut None, &mut record);
+        Ok(self.redo.append(&record, |_, _| ()).1)
+    }
+
     /// Logs records that change no page, all or none, and makes them durable.
     fn log_durably(&self, records: &[Record<'_>]) -> Result<Lsn> {
         self.reserve_log()?;
@@ -553,8 +561,11 @@ impl Store {
         self.checkpoint()?;
         let end = self.redo.end();
         self.redo.flush_until(end)?;
-        self.redo.write_checkpoint(end, true)?;
-        if self.redo.file().wants_resize(&self.config()) {
+        // An annex that is needed after the next start is only in the log.
+        if !self.redo.hold.is_held() {
+            self.redo.write_checkpoint(end, true)?;
+        }
+        if !self.redo.hold.is_held() && self.redo.file().wants_resize(&self.config()) {
             LogFile::resize(&*self.disk, &self.config(), self.redo.checkpoint())?;
         }
         self.health.close();

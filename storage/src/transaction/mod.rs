@@ -18,7 +18,8 @@
 //! The order of a commit: the undo logs change state in one mini-transaction (from here on recovery takes it as
 //! committed); it leaves the registry (new views see it); its locks are released; the log is flushed as far as
 //! `flush_log_at_commit` asks. A transaction that reads the new rows before the flush is done, and writes, cannot be
-//! acknowledged before it either, because its own commit record comes later in the same log. A transaction that only
+//! acknowledged before it either, because its own commit record comes later in the same log. A [`CommitLog`] orders the
+//! first two steps: commits that it takes part in become visible in the order of their records. A transaction that only
 //! reads waits for the flush in SERIALIZABLE and snapshot isolation ([`Registry::newest_commit`]); at lower levels it
 //! may report what a crash undoes, as in InnoDB.
 //!
@@ -34,6 +35,7 @@
 //!
 //! This module does not know how rows are undone (`row::rollback`) nor which locks exist (`lock`).
 
+mod commit_log;
 mod read_view;
 mod registry;
 
@@ -47,6 +49,7 @@ use crate::lock::{Held, Interrupt, LockTable, OwnerIdentity};
 use crate::store::Store;
 use crate::undo::{TrxUndo, UndoSpace};
 
+pub use commit_log::{Annexed, CommitLog};
 pub use read_view::ReadView;
 pub use registry::{Registry, SYSTEM_PAGE};
 
@@ -148,40 +151,60 @@ impl Transaction {
 
     /// Commits. Returns the LSN up to which the log must be flushed before the commit is acknowledged; None = it
     /// changed nothing. Afterwards this may be used as a new transaction. An error leaves it active, to be rolled back.
+    /// `log`: decides the place of the commit among others, and what is logged along with it.
     pub fn commit(
         &mut self,
         store: &Store,
         undo: &UndoSpace,
         registry: &Registry,
         locks: &LockTable,
+        log: Option<&dyn CommitLog>,
     ) -> Result<Option<Lsn>> {
         self.view = None;
         if self.id == TrxId(0) {
             return Ok(None);
         }
         let mut lsn = None;
-        let mut number = None;
-        if !self.undo.is_empty() {
-            number = self.undo.has_updates().then(|| registry.begin_commit());
-            match store.health().insist(|| undo.commit(store, &mut self.undo, self.id, number)) {
-                Ok(committed) => lsn = Some(committed),
-                Err(error) => {
-                    if let Some(number) = number {
-                        registry.cancel_commit(number);
-                    }
-                    return Err(error);
-                }
-            }
+        if self.undo.is_empty() {
+            registry.end(self.id, None);
+        } else {
+            let mut append = |annex: Annexed<'_>| self.append_commit(store, undo, registry, annex);
+            lsn = Some(match log {
+                Some(log) => log.commit(&mut append)?,
+                None => append(None)?,
+            });
         }
-        if let Some(lsn) = lsn {
-            registry.note_commit(lsn);
-        }
-        self.leave(registry, locks, number);
+        locks.release_all(&mut self.locks);
+        self.id = TrxId(0);
         if let Err(error) = undo.finish(store, &mut self.undo) {
             // The commit is valid; recovery frees the log.
             tracing::warn!("give back the undo log of a committed transaction: {error}");
         }
         Ok(lsn)
+    }
+
+    /// The moment of a commit: from here on recovery takes it as committed, and new views see it.
+    fn append_commit(
+        &mut self,
+        store: &Store,
+        undo: &UndoSpace,
+        registry: &Registry,
+        annex: Annexed<'_>,
+    ) -> Result<Lsn> {
+        let number = self.undo.has_updates().then(|| registry.begin_commit());
+        match store.health().insist(|| undo.commit(store, &mut self.undo, self.id, number, annex)) {
+            Ok(lsn) => {
+                registry.note_commit(lsn);
+                registry.end(self.id, number);
+                Ok(lsn)
+            }
+            Err(error) => {
+                if let Some(number) = number {
+                    registry.cancel_commit(number);
+                }
+                Err(error)
+            }
+        }
     }
 
     /// Ends a transaction whose changes have all been undone. Afterwards this may be used as a new one. An error leaves
@@ -198,7 +221,9 @@ impl Transaction {
             return Ok(());
         }
         undo.end_rollback(store, &mut self.undo)?;
-        self.leave(registry, locks, None);
+        registry.end(self.id, None);
+        locks.release_all(&mut self.locks);
+        self.id = TrxId(0);
         if let Err(error) = undo.finish(store, &mut self.undo) {
             // No row has anything of it; recovery frees the log.
             tracing::warn!("give back the undo log of a transaction that was rolled back: {error}");
@@ -223,12 +248,6 @@ impl Transaction {
             return Ok(None);
         }
         undo.unprepare(store, &self.undo).map(Some)
-    }
-
-    fn leave(&mut self, registry: &Registry, locks: &LockTable, number: Option<TrxId>) {
-        registry.end(self.id, number);
-        locks.release_all(&mut self.locks);
-        self.id = TrxId(0);
     }
 
     /// Whether its consistent reads see a version written by `writer`. It has a view.

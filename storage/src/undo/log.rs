@@ -259,7 +259,14 @@ impl UndoSpace {
     ///
     /// Returns the LSN up to which the log must be flushed. [`UndoSpace::finish`] frees what is no longer needed, and
     /// may run after other transactions see the commit.
-    pub fn commit(&self, store: &Store, undo: &mut TrxUndo, trx_id: TrxId, number: Option<TrxId>) -> Result<Lsn> {
+    pub fn commit(
+        &self,
+        store: &Store,
+        undo: &mut TrxUndo,
+        trx_id: TrxId,
+        number: Option<TrxId>,
+        annex: Option<(u8, &[u8])>,
+    ) -> Result<Lsn> {
         let Some(number_of_segment) = undo.segment else { return Ok(store.current_lsn()) };
         let segment = self.segment(number_of_segment)?;
         let mut mtr = Mtr::begin_last(store);
@@ -298,6 +305,9 @@ impl UndoSpace {
                 state => state,
             };
             changes.write(first, page::STATE, &state_and_log(log.state, log.header));
+        }
+        if let Some((kind, bytes)) = annex {
+            changes.annex(kind, bytes);
         }
         if let Some(committed) = committed {
             self.history.push(committed);

@@ -99,6 +99,18 @@ impl Parser<'_> {
                 }
             }
             "BINLOG" if self.take_word("STATUS") => Show::BinaryLogStatus,
+            "BINLOG" if self.take_word("EVENTS") => {
+                let file = if self.take_word("IN") { Some(self.text()?) } else { None };
+                let position = if self.take_word("FROM") { Some(self.integer()?) } else { None };
+                let mut place = LogPlace { file, position, skip: 0, rows: u64::MAX };
+                if self.take_word("LIMIT") {
+                    place.rows = self.integer()?;
+                    if self.take_symbol(",") {
+                        (place.skip, place.rows) = (place.rows, self.integer()?);
+                    }
+                }
+                Show::BinaryLogEvents(place)
+            }
             "BINARY" if self.take_word("LOGS") => Show::BinaryLogs,
             "BINARY" if self.take_words(&["LOG", "STATUS"]) => Show::BinaryLogStatus,
             _ => {

@@ -157,8 +157,25 @@ pub enum Show {
     /// SHOW MASTER STATUS, BINARY LOG STATUS.
     BinaryLogStatus,
     BinaryLogs,
-    /// SHOW SLAVE|REPLICA STATUS, SLAVE HOSTS, REPLICAS, BINLOG EVENTS, PROFILES ...: the words, upper case.
+    BinaryLogEvents(LogPlace),
+    /// SHOW SLAVE|REPLICA STATUS, SLAVE HOSTS, REPLICAS, PROFILES ...: the words, upper case.
     Other(String),
+}
+
+/// `[IN 'file'] [FROM position] [LIMIT [skip,] rows]`
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LogPlace {
+    pub file: Option<String>,
+    pub position: Option<u64>,
+    pub skip: u64,
+    pub rows: u64,
+}
+
+/// PURGE BINARY LOGS
+#[derive(Debug, Clone, PartialEq)]
+pub enum Purge {
+    To(String),
+    Before(Expr),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

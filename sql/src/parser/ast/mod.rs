@@ -182,6 +182,7 @@ pub enum Statement {
         users: Vec<UserName>,
     },
 
+    PurgeLogs(Purge),
     /// RESET MASTER, RESET QUERY CACHE ...: the words after RESET, upper case.
     Reset(String),
     /// RESET PERSIST: one variable, or all of them.

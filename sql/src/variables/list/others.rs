@@ -50,7 +50,7 @@ pub(super) const LIST: &[Variable] = &[
     v("offline_mode", Global, Bool, "OFF", "Refuse ordinary accounts").inert(NOT_YET),
     v("thread_pool_size", Global, int(1, 128), "2", "Groups of the pool of threads").inert(GONE),
     v("thread_pool_max_threads", Global, int(1, 65_536), "65536", "Threads of the pool").inert(GONE),
-    v("gtid_strict_mode", Global, Bool, "OFF", "MariaDB's GTIDs in order").inert(NO_LOG),
+    v("gtid_strict_mode", Global, Bool, "OFF", "MariaDB's GTIDs in order").inert(NOT_YET),
     v("gtid_binlog_pos", Global, Text, "", "MariaDB's last GTIDs in the log").fixed(),
     v("gtid_current_pos", Global, Text, "", "MariaDB's last GTIDs").fixed(),
     v("gtid_slave_pos", Global, Text, "", "MariaDB's last replicated GTIDs").not_an_option().inert(NO_REPLICA),
@@ -86,7 +86,7 @@ pub(super) const LIST: &[Variable] = &[
         "XXHASH64",
         "Hashes of changed rows",
     )
-    .inert(NO_LOG),
+    .inert(NOT_YET),
     v("transaction_allow_batching", Session, Bool, "OFF", "NDB").not_an_option(),
     v("show_old_temporals", Both, Bool, "OFF", "SHOW CREATE TABLE tells old formats").inert(GONE),
     v("avoid_temporal_upgrade", Global, Bool, "OFF", "ALTER TABLE keeps old formats").inert(GONE),

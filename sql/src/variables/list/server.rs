@@ -17,7 +17,7 @@ pub(super) const LIST: &[Variable] = &[
     v("plugin_dir", Global, Text, "", "Directory of plugins").at_start().inert("there are no plugins"),
     v("port", Global, int(0, 65_535), "3306", "TCP port to listen on").at_start(),
     v("protocol_version", Global, int(0, 255), "10", "Version of the client protocol").fixed(),
-    v("server_id", Both, int(0, U32), "1", "Number of this server in replication").inert(NO_LOG),
+    v("server_id", Both, int(0, U32), "1", "Number of this server in replication"),
     v("server_uuid", Global, Text, "", "Identity of this server, from auto.cnf in the data directory").fixed(),
     v("skip_networking", Global, Bool, "OFF", "Listen on the socket only").at_start(),
     v("skip_name_resolve", Global, Bool, "ON", "Do not ask DNS for the names of clients")

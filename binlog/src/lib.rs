@@ -1,0 +1,38 @@
+//! The binary log: which rows transactions changed, in files that replicas and tools read.
+//!
+//! ```text
+//!   sql            events of a statement, row by row
+//!    |
+//!    v
+//!   Cache          a transaction's events, compressed while they come; beyond binlog_cache_size in a file
+//!    |  COMMIT
+//!    v
+//!   BinaryLog      places them: GTID, position, checksum  -----> annex of the commit record in the redo log
+//!    |                                                           one sync makes both durable
+//!    v  later
+//!   binlog.000007  written behind, synced before a checkpoint passes the annex
+//! ```
+//!
+//! The files are MySQL 8.0's (`format::binlog` draws them). How a commit and a crash work is in docs/binlog.md.
+//!
+//! The modules, bottom to top; each imports only those above it in this list.
+
+#![forbid(unsafe_code)]
+
+pub mod files;
+
+pub mod reader;
+
+pub mod cache;
+
+pub mod tail;
+
+pub mod log;
+
+mod recovery;
+
+pub use cache::{Cache, CacheSettings, Finished};
+pub use files::{FileName, Listed};
+pub use log::{BinaryLog, Options, Pending, Position};
+pub use reader::EventReader;
+pub use recovery::complete;

@@ -1,0 +1,559 @@
+//! The log of a running server: commits, rotation, purging.
+//!
+//! What a commit does is drawn in docs/binlog.md. All that decides an order, of GTIDs, of places in the file, of commit
+//! records in the redo log and of visibility, happens under one lock, the order; nothing waits for a device there but
+//! rotation and transactions that are too long for the redo log.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use format::binlog::gtid::{CommitInfo, LogicalClock};
+use format::binlog::{Checksum, Control, EventKind, Gtid, GtidEvent, GtidSet, Header, Uuid, event};
+use format::ids::Lsn;
+use storage::io::{Disk, File};
+use storage::sync::{Mutex, Rank};
+use storage::{Annexed, CommitLog, Engine, Error, Result};
+use tracing::{info, warn};
+
+use crate::cache::{Cache, CacheSettings, Finished};
+use crate::files::{self, FileName, Head, Listed, io};
+use crate::reader::EventReader;
+use crate::recovery;
+use crate::tail::Tail;
+
+/// The kind of the annexes of this log.
+pub const ANNEX: u8 = 1;
+
+/// Bytes of committed transactions that may wait in memory while commits do not wait for the redo log.
+const PENDING_BYTES_MAX: usize = 16 << 20;
+
+/// How often the file is synced, at least, and old files are looked for.
+const SYNC_PERIOD: Duration = Duration::from_secs(1);
+
+/// Files of transactions that are too long for memory begin so.
+const CACHE_PREFIX: &str = "#binlog_cache_";
+
+/// What a log is opened with.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The name of the files without their number.
+    pub base: String,
+    /// Version of the server, as text and as number.
+    pub server: String,
+    pub version: u32,
+    pub server_id: u32,
+    pub uuid: Uuid,
+    /// gtid_mode: whether transactions have names.
+    pub gtids: bool,
+    /// max_binlog_size.
+    pub file_bytes_max: u64,
+    /// binlog_expire_logs_seconds; 0 = never.
+    pub expire_seconds: u64,
+}
+
+/// A place in the log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Position {
+    pub file: FileName,
+    pub position: u64,
+}
+
+/// See the module header.
+pub struct BinaryLog {
+    engine: Arc<Engine>,
+    disk: Arc<dyn Disk>,
+    options: Options,
+    server_id: AtomicU32,
+    file_bytes_max: AtomicU64,
+    expire_seconds: AtomicU64,
+    order: Mutex<Order>,
+    tail: Tail,
+    /// The number of the newest transaction: whoever holds all its locks now depends on none behind it.
+    newest: AtomicU64,
+    caches: AtomicU64,
+    closed: AtomicBool,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+/// What commits take turns for.
+struct Order {
+    /// The files, oldest first; the last one is written.
+    files: Vec<FileName>,
+    /// Where the next transaction goes.
+    position: u64,
+    executed: GtidSet,
+    /// Transactions so far, and how many of them are in earlier files.
+    transactions: u64,
+    before_file: u64,
+}
+
+impl Order {
+    fn current(&self) -> &FileName {
+        self.files.last().expect("a log has a file")
+    }
+}
+
+/// What a transaction's Gtid event says beside its name.
+pub struct Pending<'l> {
+    log: &'l BinaryLog,
+    finished: Finished,
+    header: Header,
+    last_committed: u64,
+    has_statements: bool,
+}
+
+impl BinaryLog {
+    /// Opens the log, and begins a new file. What the last run left in the redo log has been completed by
+    /// [`crate::complete`].
+    pub fn open(engine: Arc<Engine>, options: Options) -> Result<Arc<BinaryLog>> {
+        let disk = engine.store().disk().clone();
+        remove_caches(&**engine.store().scratch_disk())?;
+        let (mut names, executed) = recovery::open_files(&*disk, &options.base)?;
+        let now = disk.clock().wall().as_secs() as u32;
+        let name = match names.last() {
+            Some(last) => last.next(),
+            None => FileName { base: options.base.as_str().into(), number: 1 },
+        };
+        let head = Head {
+            server: &options.server,
+            server_id: options.server_id,
+            now,
+            is_first: true,
+            previous: &executed,
+        };
+        let head = head.encode();
+        let file = files::create(&*disk, &name, &head)?;
+        names.push(name);
+        files::write_index(&*disk, &options.base, &names)?;
+        let position = head.len() as u64;
+        let order = Order { files: names, position, executed, transactions: 0, before_file: 0 };
+        Ok(Arc::new(BinaryLog {
+            tail: Tail::new(engine.clone(), file, position),
+            engine,
+            disk,
+            server_id: AtomicU32::new(options.server_id),
+            file_bytes_max: AtomicU64::new(options.file_bytes_max),
+            expire_seconds: AtomicU64::new(options.expire_seconds),
+            options,
+            order: Mutex::new(Rank::CommitOrder, order),
+            newest: AtomicU64::new(0),
+            caches: AtomicU64::new(0),
+            closed: AtomicBool::new(false),
+            thread: Mutex::new(Rank::Instance, None),
+        }))
+    }
+
+    /// Starts the thread that syncs the file behind the commits.
+    pub fn start_thread(self: &Arc<Self>) {
+        let log: Weak<BinaryLog> = Arc::downgrade(self);
+        let engine = self.engine.clone();
+        let run = move || {
+            loop {
+                engine.annex_hold().wait(SYNC_PERIOD);
+                let Some(log) = log.upgrade().filter(|log| !log.closed.load(Ordering::Acquire)) else { return };
+                if let Err(error) = log.step() {
+                    if matches!(error, Error::Poisoned) {
+                        return;
+                    }
+                    warn!("the binary log: {error}");
+                }
+            }
+        };
+        let thread = std::thread::Builder::new().name("binlog".into()).spawn(run);
+        *self.thread.lock() = Some(thread.expect("a thread for the binary log"));
+    }
+
+    /// One bounded batch of background work.
+    pub fn step(&self) -> Result<()> {
+        if self.tail.pending_bytes() > 0 {
+            // Commits need not wait for the redo log, and then nobody else makes it durable in time.
+            let end = self.engine.store().current_lsn();
+            self.engine.store().flush_log(end)?;
+        }
+        self.tail.sync()
+    }
+
+    /// Ends the log: everything is durable, and the file says that it ends.
+    pub fn close(&self) -> Result<()> {
+        if self.closed.swap(true, Ordering::AcqRel) {
+            return Ok(());
+        }
+        self.engine.annex_hold().want();
+        if let Some(thread) = self.thread.lock().take() {
+            let _ = thread.join();
+        }
+        let mut order = self.order.lock();
+        self.tail.settle()?;
+        self.end_file(&mut order, &Control::Stop)
+    }
+
+    pub fn set_server_id(&self, id: u32) {
+        self.server_id.store(id, Ordering::Relaxed);
+    }
+
+    pub fn set_file_bytes_max(&self, bytes: u64) {
+        self.file_bytes_max.store(bytes, Ordering::Relaxed);
+    }
+
+    pub fn set_expire_seconds(&self, seconds: u64) {
+        self.expire_seconds.store(seconds, Ordering::Relaxed);
+    }
+
+    pub fn base(&self) -> &str {
+        &self.options.base
+    }
+
+    pub fn disk(&self) -> &Arc<dyn Disk> {
+        &self.disk
+    }
+
+    /// An empty cache for a session's transactions.
+    pub fn cache(&self, settings: CacheSettings) -> Cache {
+        let number = self.caches.fetch_add(1, Ordering::Relaxed);
+        Cache::new(self.engine.store().scratch_disk().clone(), format!("{CACHE_PREFIX}{number}"), settings)
+    }
+
+    /// The header of an event that happened at this time.
+    pub fn header(&self, kind: EventKind, timestamp: u32, flags: u16) -> Header {
+        let server_id = self.server_id.load(Ordering::Relaxed);
+        Header { timestamp, kind, server_id, bytes: 0, end_position: 0, flags }
+    }
+
+    // Commits
+
+    /// Makes a transaction part of the engine's commit that this is passed to. The caller holds all locks of the
+    /// transaction.
+    pub fn pending(&self, finished: Finished, timestamp: u32, has_statements: bool) -> Pending<'_> {
+        let last_committed = self.newest.load(Ordering::Acquire);
+        let header = self.header(EventKind::GTID, timestamp, 0);
+        Pending { log: self, finished, header, last_committed, has_statements }
+    }
+
+    /// Logs what no commit of the engine belongs to, such as a change of the accounts, durably.
+    pub fn log_alone(&self, finished: Finished, timestamp: u32) -> Result<()> {
+        let pending = self.pending(finished, timestamp, true);
+        let store = self.engine.store();
+        let lsn = pending.commit(&mut |annex| match annex {
+            Some((kind, bytes)) => store.log_annex(kind, bytes),
+            None => Ok(store.current_lsn()),
+        })?;
+        store.commit_log(lsn)?;
+        self.write()
+    }
+
+    /// Writes what has been committed into the file. After each commit, by the thread that committed, so that the file
+    /// has what a client knows of.
+    pub fn write(&self) -> Result<()> {
+        match self.tail.write() {
+            // The transaction is committed; its events are in the redo log until there is room, and no others follow.
+            Err(Error::DiskFull { .. }) => Ok(()),
+            other => other,
+        }
+    }
+
+    /// Bytes that a transaction's annex may have: a small part of the redo log.
+    fn annex_bytes_max(&self) -> u64 {
+        (self.engine.store().redo().capacity() / 32).min(8 << 20)
+    }
+
+    fn commit(&self, pending: &Pending<'_>, append: &mut dyn FnMut(Annexed<'_>) -> Result<Lsn>) -> Result<Lsn> {
+        let mut order = self.order.lock();
+        if self.closed.load(Ordering::Acquire) {
+            return Err(Error::Poisoned);
+        }
+        if self.tail.pending_bytes() > PENDING_BYTES_MAX {
+            self.tail.settle()?;
+        }
+        // If the device has no room for what is committed, nothing more is.
+        self.tail.write()?;
+        if order.position >= self.file_bytes_max.load(Ordering::Relaxed) {
+            self.rotate_or_stay(&mut order)?;
+        }
+        let source = self.options.uuid;
+        let gtid = self.options.gtids.then(|| Gtid { source, number: order.executed.next_number(source) });
+        let event = self.gtid_event(&order, pending, gtid);
+        let mut bytes = Vec::with_capacity(128);
+        event.append(pending.header, Checksum::Crc32, pending.finished.log_bytes(), &mut bytes);
+        let position = order.position;
+        let body_at = position + bytes.len() as u64;
+        event::place(&mut bytes, body_at as u32, Checksum::Crc32);
+        let end = body_at + pending.finished.log_bytes();
+        let is_ahead = end - position > self.annex_bytes_max();
+        if !is_ahead {
+            pending.finished.write(body_at, pending.header, &mut |part| {
+                bytes.extend_from_slice(part);
+                Ok(())
+            })?;
+        } else {
+            self.write_ahead(pending, body_at)?;
+        }
+        self.tail.begin_append();
+        let annex = recovery::encode_annex(order.current(), position, end, &bytes);
+        match append(Some((ANNEX, &annex))) {
+            Ok(lsn) => {
+                self.tail.appended(lsn, position, bytes.into(), end);
+                order.position = end;
+                order.transactions += 1;
+                self.newest.store(order.transactions, Ordering::Release);
+                if let Some(gtid) = gtid {
+                    order.executed.insert(gtid);
+                }
+                Ok(lsn)
+            }
+            Err(error) => {
+                self.tail.abandoned();
+                if is_ahead {
+                    self.tail.file().set_len(position).map_err(io("cut the binary log"))?;
+                }
+                Err(error)
+            }
+        }
+    }
+
+    /// The events of a transaction that is too long for the redo log go into the file before the commit record, durably;
+    /// the annex has only the Gtid event. Without it, zeros stand in front of them, and the log ends there.
+    fn write_ahead(&self, pending: &Pending<'_>, body_at: u64) -> Result<()> {
+        let file = self.tail.file();
+        let mut at = body_at;
+        let mut buffer = Vec::with_capacity(1 << 20);
+        let written = pending.finished.write(body_at, pending.header, &mut |part| {
+            buffer.extend_from_slice(part);
+            if buffer.len() >= 1 << 20 {
+                file.write_at(at, &buffer).map_err(io("write a transaction to the binary log"))?;
+                at += buffer.len() as u64;
+                buffer.clear();
+            }
+            Ok(())
+        });
+        let written = written.and_then(|()| {
+            file.write_at(at, &buffer).map_err(io("write a transaction to the binary log"))?;
+            file.sync().map_err(io("sync the binary log"))
+        });
+        written.inspect_err(|_| {
+            // Gives back the room; pending transactions lie before it and are written again if need be.
+            let _ = file.set_len(self.tail.written());
+        })
+    }
+
+    fn gtid_event(&self, order: &Order, pending: &Pending<'_>, gtid: Option<Gtid>) -> GtidEvent {
+        let micros = self.disk.clock().wall().as_micros() as u64;
+        GtidEvent {
+            gtid,
+            may_have_statements: pending.has_statements,
+            clock: Some(LogicalClock {
+                last_committed: pending.last_committed.saturating_sub(order.before_file),
+                sequence_number: order.transactions + 1 - order.before_file,
+            }),
+            commit: Some(CommitInfo {
+                immediate_micros: micros,
+                original_micros: micros,
+                transaction_bytes: 0,
+                immediate_version: self.options.version,
+                original_version: self.options.version,
+            }),
+        }
+    }
+
+    // Files
+
+    /// Begins a new file: FLUSH BINARY LOGS.
+    pub fn rotate(&self) -> Result<()> {
+        let mut order = self.order.lock();
+        self.rotate_locked(&mut order)?;
+        self.expire(&mut order)
+    }
+
+    fn rotate_or_stay(&self, order: &mut Order) -> Result<()> {
+        match self.rotate_locked(order) {
+            Err(error @ Error::DiskFull { .. }) => {
+                warn!("the binary log stays in {}: {error}", order.current());
+                Ok(())
+            }
+            Ok(()) => self.expire(order).or_else(|error| match error {
+                Error::Poisoned => Err(error),
+                error => {
+                    warn!("expired binary logs stay: {error}");
+                    Ok(())
+                }
+            }),
+            other => other,
+        }
+    }
+
+    fn rotate_locked(&self, order: &mut Order) -> Result<()> {
+        self.tail.settle()?;
+        let name = order.current().next();
+        let executed = order.executed.clone();
+        let (file, position) = self.create_file(&name, &executed)?;
+        let mut names = order.files.clone();
+        names.push(name.clone());
+        files::write_index(&*self.disk, &self.options.base, &names)?;
+        self.end_file(order, &Control::Rotate { position: 4, file: name.to_string().as_bytes() })?;
+        self.tail.go_on_in(file, position);
+        (order.files, order.position, order.before_file) = (names, position, order.transactions);
+        Ok(())
+    }
+
+    fn create_file(&self, name: &FileName, previous: &GtidSet) -> Result<(Arc<dyn File>, u64)> {
+        let head = Head {
+            server: &self.options.server,
+            server_id: self.server_id.load(Ordering::Relaxed),
+            now: self.disk.clock().wall().as_secs() as u32,
+            is_first: false,
+            previous,
+        };
+        let head = head.encode();
+        Ok((files::create(&*self.disk, name, &head)?, head.len() as u64))
+    }
+
+    /// Writes the last event of the current file, which is complete and durable but for it.
+    fn end_file(&self, order: &mut Order, last: &Control<'_>) -> Result<()> {
+        let file = self.tail.file();
+        let mut bytes = Vec::new();
+        let header = self.header(last.kind(), self.disk.clock().wall().as_secs() as u32, 0);
+        event::append(&mut bytes, header, Checksum::Crc32, |out| last.encode(out));
+        let end = order.position + bytes.len() as u64;
+        event::place(&mut bytes, end as u32, Checksum::Crc32);
+        file.write_at(order.position, &bytes).map_err(io("end a binary log"))?;
+        file.write_at(files::DESCRIPTION_FLAGS, &[0, 0]).map_err(io("end a binary log"))?;
+        file.sync().map_err(io("sync a binary log"))?;
+        self.tail.moved(end);
+        order.position = end;
+        Ok(())
+    }
+
+    /// The files with their lengths.
+    pub fn list(&self) -> Result<Vec<Listed>> {
+        let order = self.order.lock();
+        self.tail.write()?;
+        let current = order.current().clone();
+        let listed = order.files.iter().map(|name| {
+            let bytes = match *name == current {
+                true => self.tail.written(),
+                false => recovery::length(&*self.disk, name)?,
+            };
+            Ok(Listed { name: name.clone(), bytes })
+        });
+        listed.collect()
+    }
+
+    /// Where the log ends, and the transactions in it.
+    pub fn position(&self) -> Result<(Position, GtidSet)> {
+        let order = self.order.lock();
+        self.tail.write()?;
+        Ok((Position { file: order.current().clone(), position: self.tail.written() }, order.executed.clone()))
+    }
+
+    /// The names of all transactions that were ever in the log.
+    pub fn executed(&self) -> GtidSet {
+        self.order.lock().executed.clone()
+    }
+
+    /// The names of those whose files are gone.
+    pub fn purged(&self) -> Result<GtidSet> {
+        let first = self.order.lock().files[0].clone();
+        recovery::previous_gtids(&*self.disk, &first)
+    }
+
+    /// A reader of one file's events; `None` = the log has no such file.
+    pub fn read(&self, name: &FileName) -> Result<Option<EventReader>> {
+        let order = self.order.lock();
+        if !order.files.contains(name) {
+            return Ok(None);
+        }
+        self.tail.write()?;
+        let limit = if name == order.current() { self.tail.written() } else { u64::MAX };
+        EventReader::open(&*self.disk, name, limit).map(Some)
+    }
+
+    /// The first file.
+    pub fn first(&self) -> FileName {
+        self.order.lock().files[0].clone()
+    }
+
+    /// Removes the files before this one; false = there is no such file.
+    pub fn purge_to(&self, name: &FileName) -> Result<bool> {
+        let mut order = self.order.lock();
+        let Some(at) = order.files.iter().position(|other| other == name) else { return Ok(false) };
+        self.purge_first(&mut order, at).map(|()| true)
+    }
+
+    /// Removes the files that were left before this time, in seconds since 1970.
+    pub fn purge_before(&self, seconds: u64) -> Result<()> {
+        let mut order = self.order.lock();
+        self.purge_older(&mut order, seconds)
+    }
+
+    fn purge_older(&self, order: &mut Order, seconds: u64) -> Result<()> {
+        let mut count = 0;
+        // A file was left when the next one was begun.
+        for next in &order.files[1..] {
+            if recovery::begun_at(&*self.disk, next)? >= seconds {
+                break;
+            }
+            count += 1;
+        }
+        self.purge_first(order, count)
+    }
+
+    fn expire(&self, order: &mut Order) -> Result<()> {
+        let seconds = self.expire_seconds.load(Ordering::Relaxed);
+        let now = self.disk.clock().wall().as_secs();
+        if seconds == 0 || now < seconds { Ok(()) } else { self.purge_older(order, now - seconds) }
+    }
+
+    /// The files go first and the index follows: after a crash in between the next start takes the names of missing
+    /// files off the index.
+    fn purge_first(&self, order: &mut Order, count: usize) -> Result<()> {
+        if count == 0 {
+            return Ok(());
+        }
+        for name in &order.files[..count] {
+            self.disk.remove(&name.to_string()).map_err(io("remove a binary log"))?;
+            info!("binary log {name} is removed");
+        }
+        self.disk.sync_directory("").map_err(io("sync the directory of the binary log"))?;
+        order.files.drain(..count);
+        files::write_index(&*self.disk, &self.options.base, &order.files)
+    }
+
+    /// Removes all files and begins with the first one again; no transaction has a name then: RESET BINARY LOGS AND
+    /// GTIDS. The checkpoint first passes all annexes, so that recovery has none of what is removed.
+    pub fn reset(&self) -> Result<()> {
+        let mut order = self.order.lock();
+        self.tail.settle()?;
+        self.engine.store().checkpoint()?;
+        files::write_index(&*self.disk, &self.options.base, &[])?;
+        for name in &order.files {
+            self.disk.remove(&name.to_string()).map_err(io("remove a binary log"))?;
+        }
+        self.disk.sync_directory("").map_err(io("sync the directory of the binary log"))?;
+        let name = FileName { base: self.options.base.as_str().into(), number: 1 };
+        let (file, position) = self.create_file(&name, &GtidSet::default())?;
+        files::write_index(&*self.disk, &self.options.base, std::slice::from_ref(&name))?;
+        self.tail.go_on_in(file, position);
+        order.files = vec![name];
+        order.position = position;
+        order.before_file = order.transactions;
+        order.executed = GtidSet::default();
+        Ok(())
+    }
+}
+
+impl CommitLog for Pending<'_> {
+    fn commit(&self, append: &mut dyn FnMut(Annexed<'_>) -> Result<Lsn>) -> Result<Lsn> {
+        self.log.commit(self, append)
+    }
+}
+
+/// Removes what a crash left of transactions' caches.
+fn remove_caches(disk: &dyn Disk) -> Result<()> {
+    for entry in disk.list("").map_err(io("list the data directory"))? {
+        if !entry.is_directory && entry.name.starts_with(CACHE_PREFIX) {
+            disk.remove(&entry.name).map_err(io("remove the cache of a transaction's events"))?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,235 @@
+//! Opening a log after any kind of stop.
+//!
+//! ```text
+//!   annex        name of the file, offset of the bytes, end of the transaction, bytes
+//!
+//!   complete     each annex is written to its place again, in order; the file is cut behind the last one; synced
+//!   open_files   names of missing files leave the index, files behind the last one are removed; the last file is read
+//!                for the names of its transactions, and cut behind the last whole one
+//! ```
+//!
+//! An annex of a file that the index does not name is ignored: the file was purged, or this is a backup of the tables
+//! that was restored without the log. Each step can be repeated.
+
+use std::sync::Arc;
+
+use format::binlog::{Checksum, Event, EventKind, GtidSet, gtid};
+use storage::io::{Caching, Disk, File, OpenMode};
+use storage::{Engine, Error, Result};
+use tracing::info;
+
+use crate::files::{self, FileName, io};
+use crate::log::ANNEX;
+use crate::reader::EventReader;
+
+pub(crate) fn encode_annex(name: &FileName, offset: u64, end: u64, bytes: &[u8]) -> Vec<u8> {
+    let name = name.to_string();
+    let mut out = Vec::with_capacity(1 + name.len() + 16 + bytes.len());
+    out.push(name.len() as u8);
+    out.extend_from_slice(name.as_bytes());
+    out.extend_from_slice(&offset.to_le_bytes());
+    out.extend_from_slice(&end.to_le_bytes());
+    out.extend_from_slice(bytes);
+    out
+}
+
+/// A Rotate event has at most so many bytes.
+const LAST_EVENT_BYTES_MAX: u64 = 4096;
+
+struct AnnexOf<'a> {
+    name: FileName,
+    offset: u64,
+    end: u64,
+    bytes: &'a [u8],
+}
+
+fn decode_annex(annex: &[u8]) -> Option<AnnexOf<'_>> {
+    let (&length, rest) = annex.split_first()?;
+    let (name, rest) = rest.split_at_checked(length as usize)?;
+    let (offset, rest) = rest.split_at_checked(8)?;
+    let (end, bytes) = rest.split_at_checked(8)?;
+    Some(AnnexOf {
+        name: FileName::parse(std::str::from_utf8(name).ok()?)?,
+        offset: u64::from_le_bytes(offset.try_into().ok()?),
+        end: u64::from_le_bytes(end.try_into().ok()?),
+        bytes,
+    })
+}
+
+/// A file that annexes are written to.
+struct Completed {
+    name: FileName,
+    /// `None` = the log does not have this file.
+    file: Option<Arc<dyn File>>,
+    end: u64,
+}
+
+impl Completed {
+    fn open(disk: &dyn Disk, name: FileName) -> Result<Completed> {
+        let known = files::read_index(disk, &name.base)?.is_some_and(|names| names.contains(&name))
+            && disk.exists(&name.to_string()).map_err(io("look for a binary log"))?;
+        let file = match known {
+            true => Some(
+                disk.open(&name.to_string(), OpenMode::ReadWrite, Caching::Cached).map_err(io("open a binary log"))?,
+            ),
+            false => None,
+        };
+        Ok(Completed { name, file, end: 0 })
+    }
+
+    fn finish(self) -> Result<()> {
+        let Some(file) = self.file else { return Ok(()) };
+        let behind = file.len().map_err(io("read a binary log"))?.saturating_sub(self.end);
+        if behind > 0 {
+            // A Rotate or Stop event that may be torn, or what was written ahead for a commit that did not happen.
+            let mut last = vec![0; LAST_EVENT_BYTES_MAX.min(behind) as usize];
+            file.read_at(self.end, &mut last).map_err(io("read a binary log"))?;
+            let is_last = Event::decode(&last, Checksum::Crc32).is_ok_and(|event| event.bytes.len() as u64 == behind);
+            if !is_last {
+                file.set_len(self.end).map_err(io("cut a binary log"))?;
+            }
+        }
+        file.sync().map_err(io("sync a binary log"))
+    }
+}
+
+/// Completes the files of the log from what the redo log has of them, durably. After an engine is opened and before it
+/// serves, whether or not a log is to be written now. Memory is bounded by the longest annex.
+pub fn complete(engine: &Engine) -> Result<()> {
+    let disk = engine.store().disk().clone();
+    let mut current: Option<Completed> = None;
+    let mut count = 0_u64;
+    engine.read_annexes(&mut |kind, bytes| {
+        if kind != ANNEX {
+            return Ok(());
+        }
+        let damaged = || Error::Corrupt { page: None, what: "an annex of the binary log".into() };
+        let annex = decode_annex(bytes).ok_or_else(damaged)?;
+        if current.as_ref().is_none_or(|file| file.name != annex.name) {
+            if let Some(file) = current.take() {
+                file.finish()?;
+            }
+            current = Some(Completed::open(&*disk, annex.name)?);
+        }
+        let completed = current.as_mut().expect("it was opened");
+        if let Some(file) = &completed.file {
+            file.write_at(annex.offset, annex.bytes).map_err(io("complete a binary log"))?;
+            completed.end = annex.end;
+            count += 1;
+        }
+        Ok(())
+    })?;
+    if let Some(file) = current {
+        file.finish()?;
+    }
+    if count > 0 {
+        info!("binary log: {count} transactions of the redo log are in it");
+    }
+    engine.annex_hold().release();
+    Ok(())
+}
+
+/// The files of a log, and the names of all transactions that were ever in it.
+pub(crate) fn open_files(disk: &dyn Disk, base: &str) -> Result<(Vec<FileName>, GtidSet)> {
+    let there = files::named_files(disk, base)?;
+    let Some(mut names) = files::read_index(disk, base)? else {
+        return match there.first() {
+            None => {
+                // So that the first file does not look like one whose index was lost, if a crash comes before its own.
+                files::write_index(disk, base, &[])?;
+                Ok((Vec::new(), GtidSet::default()))
+            }
+            Some(first) => Err(Error::Corrupt {
+                page: None,
+                what: format!("{base}.index is missing, but {first} is there: move the files away, or write the index")
+                    .into(),
+            }),
+        };
+    };
+    let is_there = |name: &FileName| there.contains(name);
+    let missing = names.iter().take_while(|name| !is_there(name)).count();
+    names.drain(..missing);
+    if let Some(lost) = names.iter().find(|name| !is_there(name)) {
+        return Err(Error::Corrupt { page: None, what: format!("binary log {lost} is missing").into() });
+    }
+    let last = names.last().map_or(0, |name| name.number);
+    for name in there.iter().filter(|name| name.number > last) {
+        disk.remove(&name.to_string()).map_err(io("remove an unfinished binary log"))?;
+    }
+    if missing > 0 {
+        files::write_index(disk, base, &names)?;
+    }
+    let mut executed = GtidSet::default();
+    // A crash within a rotation may have torn the end of the file before the last.
+    for name in names.iter().rev().take(2).rev() {
+        executed = read_names(disk, name)?;
+    }
+    Ok((names, executed))
+}
+
+/// Reads the last file: the transactions up to its end. Cuts off what is behind the last whole one.
+fn read_names(disk: &dyn Disk, name: &FileName) -> Result<GtidSet> {
+    let mut reader = EventReader::open(disk, name, u64::MAX)?;
+    let mut names = GtidSet::default();
+    let mut pending = None;
+    let mut whole = reader.position();
+    let mut ends_at = 0;
+    let path = name.to_string();
+    let file = disk.open(&path, OpenMode::ReadWrite, Caching::Cached).map_err(io("open a binary log"))?;
+    let bytes = file.len().map_err(io("read a binary log"))?;
+    loop {
+        let (at, event) = match reader.next_brief() {
+            Ok(Some(next)) => next,
+            Ok(None) => break,
+            // A last event that is torn. Transactions are not: what is not durable of them is in the redo log.
+            Err(_) if bytes - whole <= LAST_EVENT_BYTES_MAX => break,
+            Err(error) => return Err(error),
+        };
+        if let Some(event) = event {
+            if event.header.kind == EventKind::PREVIOUS_GTIDS {
+                names = GtidSet::decode(event.body).map_err(|cause| damaged(name, &cause))?;
+            }
+            if let Some(gtid) = gtid::gtid_of(&event).map_err(|cause| damaged(name, &cause))? {
+                ends_at = at + gtid.commit.map_or(0, |commit| commit.transaction_bytes);
+                pending = gtid.gtid;
+            }
+        }
+        if reader.position() >= ends_at {
+            if let Some(gtid) = pending.take() {
+                names.insert(gtid);
+            }
+            whole = reader.position();
+        }
+    }
+    if bytes > whole {
+        file.set_len(whole).map_err(io("cut a binary log"))?;
+        file.sync().map_err(io("sync a binary log"))?;
+    }
+    Ok(names)
+}
+
+fn damaged(name: &FileName, cause: &dyn std::fmt::Display) -> Error {
+    Error::Corrupt { page: None, what: format!("{name}: {cause}").into() }
+}
+
+/// The transactions of all files before this one.
+pub(crate) fn previous_gtids(disk: &dyn Disk, name: &FileName) -> Result<GtidSet> {
+    let mut reader = EventReader::open(disk, name, u64::MAX)?;
+    match reader.next_event()? {
+        Some((_, event)) if event.header.kind == EventKind::PREVIOUS_GTIDS => {
+            GtidSet::decode(event.body).map_err(|cause| damaged(name, &cause))
+        }
+        _ => Err(damaged(name, &"no Previous_gtids")),
+    }
+}
+
+/// When a file was begun, in seconds since 1970.
+pub(crate) fn begun_at(disk: &dyn Disk, name: &FileName) -> Result<u64> {
+    let mut reader = EventReader::open(disk, name, u64::MAX)?;
+    Ok(reader.next_event()?.map_or(0, |(_, event)| u64::from(event.header.timestamp)))
+}
+
+pub(crate) fn length(disk: &dyn Disk, name: &FileName) -> Result<u64> {
+    let file = disk.open(&name.to_string(), OpenMode::Read, Caching::Cached).map_err(io("open a binary log"))?;
+    file.len().map_err(io("read a binary log"))
+}

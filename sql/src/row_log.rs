@@ -1,0 +1,514 @@
+//! What a session's transaction writes into the binary log.
+//!
+//! ```text
+//!   statement begins    a mark in the cache
+//!   row changes         BEGIN, if it is the first of the transaction
+//!                       Table_map, if it is the first of the table in this statement
+//!                       rows, collected into one event up to binlog_row_event_max_size
+//!   statement ends      the last rows event says so; or everything behind the mark is cut off
+//!   COMMIT              Xid; the cache becomes part of the engine's commit
+//! ```
+//!
+//! Images are made of the stored bytes that go to storage anyway. Changes that storage makes by itself, along foreign
+//! keys, are not logged, as in MySQL: a replica makes them itself.
+
+use std::sync::Arc;
+
+use binlog::cache::PAYLOAD_BYTES_MAX;
+use binlog::{BinaryLog, Cache, CacheSettings, Finished};
+use format::binlog::query::{Query, StatusVars};
+use format::binlog::rows::{RowsKind, encode_head_of, row_flags};
+use format::binlog::stored::{append_stored, column_of};
+use format::binlog::table_map::KeyPart;
+use format::binlog::{ColumnCode, EventKind, TableMap, flags};
+use format::collation::CollationId;
+use format::value::ColumnType;
+use storage::{CommitLog, Table, Trx};
+
+use crate::catalog::storage_error;
+use crate::error::{Error, Result};
+use crate::variables::RowImages;
+
+/// binlog_row_metadata: what a Table_map event says of columns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RowMetadata {
+    NoLog,
+    Minimal,
+    Full,
+}
+
+/// What a session's variables say about the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LogSettings {
+    pub compression: Option<i32>,
+    pub cache_bytes: usize,
+    pub event_bytes_max: usize,
+    pub images: RowImages,
+    pub metadata: RowMetadata,
+}
+
+/// What a statement was run with, for its events.
+pub struct StatementFacts<'s> {
+    pub connection: u32,
+    /// Seconds and microseconds since 1970.
+    pub time: (i64, u32),
+    pub database: Option<&'s str>,
+    pub sql_mode: u64,
+    pub foreign_key_checks: bool,
+    pub unique_checks: bool,
+    pub autocommit: bool,
+    pub auto_increment: (u64, u64),
+    /// Of the client, the connection and the server.
+    pub collations: [CollationId; 3],
+    pub database_collation: CollationId,
+    pub time_zone: String,
+}
+
+/// Bits of flags2.
+const NOT_AUTOCOMMIT: u32 = 1 << 19;
+const NO_FOREIGN_KEY_CHECKS: u32 = 1 << 26;
+const RELAXED_UNIQUE_CHECKS: u32 = 1 << 27;
+
+impl StatementFacts<'_> {
+    fn flags2(&self) -> u32 {
+        let mut bits = 0;
+        for (is_set, bit) in [
+            (!self.autocommit, NOT_AUTOCOMMIT),
+            (!self.foreign_key_checks, NO_FOREIGN_KEY_CHECKS),
+            (!self.unique_checks, RELAXED_UNIQUE_CHECKS),
+        ] {
+            bits |= if is_set { bit } else { 0 };
+        }
+        bits
+    }
+
+    /// Everything that decides what a statement means when it is run again.
+    fn status_vars(&self) -> StatusVars {
+        let code = |id: CollationId| id.0;
+        let (step, offset) = self.auto_increment;
+        StatusVars {
+            flags2: Some(self.flags2()),
+            sql_mode: Some(self.sql_mode),
+            auto_increment: (self.auto_increment != (1, 1)).then_some((step as u16, offset as u16)),
+            charset: Some(self.collations.map(code)),
+            time_zone: Some(self.time_zone.as_str().into()),
+            catalog: Some("std".into()),
+            database_collation: Some(code(self.database_collation)),
+            microseconds: (self.time.1 > 0).then_some(self.time.1),
+            explicit_timestamp_defaults: Some(true),
+            utf8mb4_collation: Some(code(CollationId::DEFAULT)),
+            ..StatusVars::default()
+        }
+    }
+
+    /// The event of a statement that is logged as its text.
+    pub fn query_event(&self, log: &BinaryLog, text: &[u8]) -> Finished {
+        let header = log.header(EventKind::QUERY, self.time.0 as u32, 0);
+        let query = Query {
+            connection: self.connection,
+            seconds: 0,
+            error: 0,
+            vars: self.status_vars(),
+            database: self.database.unwrap_or("").as_bytes(),
+            statement: text,
+        };
+        Finished::single(header, |out| query.encode(out))
+    }
+}
+
+/// A table in a statement.
+struct Mapped {
+    table: u64,
+    columns: usize,
+    /// By column: part of the key that finds a row; BLOB or TEXT.
+    is_key: Vec<bool>,
+    is_blob: Vec<bool>,
+}
+
+/// A rows event that more rows may be added to.
+struct OpenEvent {
+    kind: RowsKind,
+    table: u64,
+    columns: usize,
+    before: Vec<bool>,
+    after: Vec<bool>,
+    images: Vec<u8>,
+}
+
+/// See the module header.
+pub struct RowLog {
+    log: Arc<BinaryLog>,
+    settings: LogSettings,
+    cache: Cache,
+    /// Where the statement begins in the cache; `None` = no statement that changes rows is running.
+    mark: Option<u64>,
+    mapped: Vec<Mapped>,
+    open: Option<OpenEvent>,
+    /// Buffers of events that are done.
+    images: Vec<u8>,
+    timestamp: u32,
+    /// Of rows events.
+    flags: u16,
+    /// The body of BEGIN, and of Rows_query.
+    begin: Vec<u8>,
+    text: Option<Vec<u8>>,
+}
+
+/// A value by column: stored bytes, or None for NULL.
+pub type Values<'v> = dyn Fn(usize) -> Option<&'v [u8]> + 'v;
+
+/// The images of a row before and after its change.
+#[derive(Clone, Copy)]
+struct Images<'a, 'v> {
+    before: Option<&'a Values<'v>>,
+    after: Option<&'a Values<'v>>,
+}
+
+impl RowLog {
+    pub fn new(log: &Arc<BinaryLog>, settings: LogSettings) -> RowLog {
+        RowLog {
+            log: log.clone(),
+            cache: log.cache(cache_settings(&settings)),
+            settings,
+            mark: None,
+            mapped: Vec::new(),
+            open: None,
+            images: Vec::new(),
+            timestamp: 0,
+            flags: 0,
+            begin: Vec::new(),
+            text: None,
+        }
+    }
+
+    /// Whether the transaction has logged nothing.
+    pub fn is_empty(&self) -> bool {
+        self.cache.is_empty()
+    }
+
+    /// A statement that changes rows begins. The settings count from the next transaction on. `text`: to be logged
+    /// beside the rows.
+    pub fn begin_statement(&mut self, settings: LogSettings, facts: &StatementFacts<'_>, text: Option<&[u8]>) {
+        if self.cache.is_empty() && settings != self.settings {
+            self.settings = settings;
+            self.cache.reset(cache_settings(&settings));
+        }
+        self.mark = Some(self.cache.mark());
+        self.mapped.clear();
+        self.open = None;
+        self.timestamp = facts.time.0 as u32;
+        self.flags = 0;
+        for (is_set, flag) in [
+            (!facts.foreign_key_checks, row_flags::NO_FOREIGN_KEY_CHECKS),
+            (!facts.unique_checks, row_flags::RELAXED_UNIQUE_CHECKS),
+        ] {
+            self.flags |= if is_set { flag } else { 0 };
+        }
+        self.text = text.map(<[u8]>::to_vec);
+        self.begin.clear();
+        if self.cache.is_empty() {
+            let vars = StatusVars {
+                flags2: Some(facts.flags2()),
+                sql_mode: Some(facts.sql_mode),
+                charset: Some(facts.collations.map(|id| id.0)),
+                time_zone: Some(facts.time_zone.as_str().into()),
+                catalog: Some("std".into()),
+                ..StatusVars::default()
+            };
+            let database = facts.database.unwrap_or("").as_bytes();
+            let connection = facts.connection;
+            Query { connection, seconds: 0, error: 0, vars, database, statement: b"BEGIN" }.encode(&mut self.begin);
+        }
+    }
+
+    /// The statement has succeeded.
+    pub fn end_statement(&mut self) -> Result<()> {
+        self.close_event(true)?;
+        (self.mark, self.text) = (None, None);
+        Ok(())
+    }
+
+    /// The statement has failed, and its changes are undone.
+    pub fn fail_statement(&mut self) {
+        (self.open, self.text) = (None, None);
+        if let Some(mark) = self.mark.take() {
+            self.cache.cut(mark);
+        }
+    }
+
+    /// A place for a savepoint.
+    pub fn mark(&mut self) -> u64 {
+        self.cache.mark()
+    }
+
+    /// Back to a savepoint.
+    pub fn cut(&mut self, mark: u64) {
+        self.cache.cut(mark);
+    }
+
+    /// Forgets all savepoints but these.
+    pub fn keep_marks(&mut self, kept: impl Fn(u64) -> bool) {
+        self.cache.keep_marks(kept);
+    }
+
+    /// The transaction has ended without a commit.
+    pub fn reset(&mut self) {
+        (self.open, self.mark) = (None, None);
+        self.cache.reset(cache_settings(&self.settings));
+    }
+
+    /// Commits a transaction together with what it has logged.
+    pub fn commit(&mut self, trx: Trx) -> storage::Result<()> {
+        if self.cache.is_empty() {
+            return trx.commit();
+        }
+        let header = self.log.header(EventKind::XID, self.timestamp, 0);
+        let number = trx.id();
+        let appended = self.cache.append(header, |out| out.extend_from_slice(&number.to_le_bytes()));
+        if let Err(error) = appended {
+            self.reset();
+            drop(trx);
+            return Err(error);
+        }
+        let finished = self.cache.finish();
+        let committed = {
+            let pending = self.log.pending(finished, self.timestamp, false);
+            trx.commit_with(Some(&pending))
+        };
+        self.reset();
+        committed?;
+        self.log.write()
+    }
+
+    // Rows
+
+    /// A row was inserted.
+    pub fn insert<'v>(&mut self, table: &Table, after: &Values<'v>) -> Result<()> {
+        self.row(RowsKind::Write, table, Images { before: None, after: Some(after) }, &|_| true)
+    }
+
+    /// A row was deleted.
+    pub fn delete<'v>(&mut self, table: &Table, before: &Values<'v>) -> Result<()> {
+        self.row(RowsKind::Delete, table, Images { before: Some(before), after: None }, &|_| false)
+    }
+
+    /// A row was changed in some columns.
+    pub fn update<'v>(
+        &mut self,
+        table: &Table,
+        before: &Values<'v>,
+        after: &Values<'v>,
+        changed: &dyn Fn(usize) -> bool,
+    ) -> Result<()> {
+        self.row(RowsKind::Update, table, Images { before: Some(before), after: Some(after) }, changed)
+    }
+
+    fn row(
+        &mut self,
+        kind: RowsKind,
+        table: &Table,
+        row: Images<'_, '_>,
+        changed: &dyn Fn(usize) -> bool,
+    ) -> Result<()> {
+        if table.is_temporary() {
+            return Ok(());
+        }
+        let mapped = self.map(table)?;
+        let images = self.settings.images;
+        let known = &self.mapped[mapped];
+        let in_before = |at: usize| match images {
+            RowImages::Full => true,
+            RowImages::NoBlob => known.is_key[at] || !known.is_blob[at],
+            RowImages::Minimal => known.is_key[at],
+        };
+        let in_after = |at: usize| match images {
+            RowImages::Full => true,
+            RowImages::NoBlob => changed(at) || !known.is_blob[at],
+            RowImages::Minimal => changed(at),
+        };
+        let columns = known.columns;
+        let id = known.table;
+        let fits = self.open.as_ref().is_some_and(|open| {
+            open.kind == kind
+                && open.table == id
+                && (0..columns).all(|at| row.before.is_none() || open.before[at] == in_before(at))
+                && (0..columns).all(|at| row.after.is_none() || open.after[at] == in_after(at))
+        });
+        if !fits {
+            let (before, after) = ((0..columns).map(in_before).collect(), (0..columns).map(in_after).collect());
+            self.close_event(false)?;
+            let images = std::mem::take(&mut self.images);
+            self.open = Some(OpenEvent { kind, table: id, columns, before, after, images });
+        }
+        let open = self.open.as_mut().expect("it was opened");
+        for (values, present) in [(row.before, &open.before), (row.after, &open.after)] {
+            if let Some(values) = values {
+                put_image(table, values, present, &mut open.images)?;
+            }
+        }
+        if open.images.len() >= self.settings.event_bytes_max {
+            self.close_event(false)?;
+        }
+        Ok(())
+    }
+
+    /// Logs the table's description if the statement has not yet. Returns its place among the statement's tables.
+    fn map(&mut self, table: &Table) -> Result<usize> {
+        if let Some(at) = self.mapped.iter().position(|mapped| mapped.table == table.id.0) {
+            return Ok(at);
+        }
+        self.close_event(false)?;
+        if self.cache.is_empty() {
+            let header = self.log.header(EventKind::QUERY, self.timestamp, flags::SUPPRESS_USE);
+            let begin = &self.begin;
+            self.cache.append(header, |out| out.extend_from_slice(begin)).map_err(cannot_log)?;
+        }
+        if self.mapped.is_empty()
+            && let Some(text) = &self.text
+        {
+            let header = self.log.header(EventKind::ROWS_QUERY, self.timestamp, flags::IGNORABLE);
+            let append = |out: &mut Vec<u8>| {
+                out.push(text.len().min(255) as u8);
+                out.extend_from_slice(text);
+            };
+            self.cache.append(header, append).map_err(cannot_log)?;
+        }
+        let map = table_map(table, self.settings.metadata);
+        let header = self.log.header(EventKind::TABLE_MAP, self.timestamp, 0);
+        self.cache.append(header, |out| map.encode(out)).map_err(cannot_log)?;
+        let columns = table.columns.len();
+        let key = row_key(table);
+        self.mapped.push(Mapped {
+            table: table.id.0,
+            columns,
+            is_key: (0..columns).map(|at| key.as_ref().is_none_or(|key| key.contains(&at))).collect(),
+            is_blob: table
+                .columns
+                .iter()
+                .map(|column| {
+                    matches!(column.ty, ColumnType::Blob { .. } | ColumnType::Text { .. } | ColumnType::Json)
+                })
+                .collect(),
+        });
+        Ok(self.mapped.len() - 1)
+    }
+
+    fn close_event(&mut self, ends_statement: bool) -> Result<()> {
+        let Some(open) = self.open.take() else {
+            return Ok(());
+        };
+        let kind = match open.kind {
+            RowsKind::Write => EventKind::WRITE_ROWS,
+            RowsKind::Update | RowsKind::PartialUpdate => EventKind::UPDATE_ROWS,
+            RowsKind::Delete => EventKind::DELETE_ROWS,
+        };
+        let flags = self.flags | if ends_statement { row_flags::STATEMENT_END } else { 0 };
+        let header = self.log.header(kind, self.timestamp, 0);
+        let appended = self.cache.append(header, |out| {
+            encode_head_of(open.kind, open.table, flags, open.columns, &open.before, &open.after, out);
+            out.extend_from_slice(&open.images);
+        });
+        self.images = open.images;
+        self.images.clear();
+        appended.map_err(cannot_log)
+    }
+}
+
+fn cache_settings(settings: &LogSettings) -> CacheSettings {
+    CacheSettings {
+        memory_bytes: settings.cache_bytes,
+        compression: settings.compression,
+        payload_bytes_max: PAYLOAD_BYTES_MAX,
+    }
+}
+
+fn cannot_log(error: storage::Error) -> Error {
+    storage_error(error)
+}
+
+/// The columns that find a row: of the primary key, or of another unique key without NULLs. `None` = all.
+fn row_key(table: &Table) -> Option<Vec<usize>> {
+    let serves = |index: &&storage::Index| {
+        index.unique
+            && !index.parts.is_empty()
+            && index.parts.iter().all(|part| !table.columns[part.column].nullable && part.prefix_chars.is_none())
+    };
+    let index = table.indexes.iter().find(|index| index.primary).filter(serves);
+    let index = index.or_else(|| table.indexes.iter().find(serves))?;
+    Some(index.parts.iter().map(|part| part.column).collect())
+}
+
+fn table_map(table: &Table, metadata: RowMetadata) -> TableMap {
+    let mut columns: Vec<_> = table.columns.iter().map(|column| column_of(&column.ty, column.nullable)).collect();
+    for (column, described) in columns.iter_mut().zip(&table.columns) {
+        match metadata {
+            RowMetadata::NoLog => (column.unsigned, column.collation) = (None, None),
+            RowMetadata::Minimal if matches!(column.code, ColumnCode::ENUM | ColumnCode::SET) => {
+                column.collation = None;
+            }
+            RowMetadata::Minimal => {}
+            RowMetadata::Full => {
+                column.name = Some(described.name.as_bytes().into());
+                column.visible = Some(!described.invisible);
+                if let ColumnType::Enum { members, .. } | ColumnType::Set { members, .. } = &described.ty {
+                    column.members = Some(members.iter().map(|member| member.as_bytes().into()).collect());
+                }
+            }
+        }
+    }
+    let key = table.indexes.iter().find(|index| index.primary).filter(|_| metadata == RowMetadata::Full);
+    let parts = key.iter().flat_map(|index| &index.parts);
+    let primary_key =
+        parts.map(|part| KeyPart { column: part.column, prefix: u64::from(part.prefix_chars.unwrap_or(0)) });
+    TableMap {
+        id: table.id.0,
+        flags: 1,
+        database: table.database.as_bytes().into(),
+        table: table.name.as_bytes().into(),
+        primary_key: primary_key.collect(),
+        columns,
+    }
+}
+
+/// Appends the NULL bits and the values of the columns that are present.
+fn put_image(table: &Table, values: &Values<'_>, present: &[bool], out: &mut Vec<u8>) -> Result<()> {
+    let nulls_at = out.len();
+    let count = present.iter().filter(|present| **present).count();
+    out.resize(nulls_at + count.div_ceil(8), 0);
+    let mut bit = 0;
+    for (at, column) in table.columns.iter().enumerate().filter(|(at, _)| present[*at]) {
+        match values(at) {
+            Some(stored) => append_stored(&column.ty, stored, out)
+                .map_err(|error| Error::new(1534, b"HY000", format!("Writing one row to the row-based binary log failed: {error}")))?,
+            None => out[nulls_at + bit / 8] |= 1 << (bit % 8),
+        }
+        bit += 1;
+    }
+    Ok(())
+}
+
+/// The event of a statement of definition on its way through the engine, which commits it once.
+pub struct DefinitionLog {
+    log: Arc<BinaryLog>,
+    timestamp: u32,
+    finished: parking_lot::Mutex<Option<Finished>>,
+}
+
+impl DefinitionLog {
+    pub fn new(log: &Arc<BinaryLog>, facts: &StatementFacts<'_>, text: &[u8]) -> DefinitionLog {
+        let finished = parking_lot::Mutex::new(Some(facts.query_event(log, text)));
+        DefinitionLog { log: log.clone(), timestamp: facts.time.0 as u32, finished }
+    }
+}
+
+impl CommitLog for DefinitionLog {
+    fn commit(
+        &self,
+        append: &mut dyn FnMut(storage::Annexed<'_>) -> storage::Result<format::ids::Lsn>,
+    ) -> storage::Result<format::ids::Lsn> {
+        match self.finished.lock().take() {
+            Some(finished) => self.log.pending(finished, self.timestamp, true).commit(append),
+            None => append(None),
+        }
+    }
+}

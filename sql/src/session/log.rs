@@ -1,0 +1,365 @@
+//! A session's part in the binary log: what its transactions write, and the statements that show and manage the log.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use binlog::{BinaryLog, FileName};
+use format::binlog::payload::Payload;
+use format::binlog::{Control, Event, EventKind, GtidSet, Query, Rows, TableMap, gtid};
+use format::value::Value;
+use storage::Trx;
+
+use super::Session;
+use crate::catalog::{OrSqlError, database_of, storage_error};
+use crate::describe;
+use crate::error::{Error, Result};
+use crate::parser::ast::{LogPlace, Purge, Statement};
+use crate::row_log::{DefinitionLog, LogSettings, RowLog, RowMetadata, StatementFacts};
+use crate::show::{Listing, text_column, unsigned_column};
+use crate::variables::TimeZone;
+
+impl Session {
+    /// The log that this session's changes go to.
+    pub(super) fn own_log(&self) -> Option<&Arc<BinaryLog>> {
+        self.instance.log.as_ref().filter(|_| self.variables.settings.sql_log_bin)
+    }
+
+    pub(super) fn statement_facts(&self) -> StatementFacts<'_> {
+        let settings = &self.variables.settings;
+        StatementFacts {
+            connection: self.process.id,
+            time: self.state.timestamp.unwrap_or_else(super::clock),
+            database: self.state.database.as_deref(),
+            sql_mode: settings.sql_mode.0,
+            foreign_key_checks: settings.foreign_key_checks,
+            unique_checks: settings.unique_checks,
+            autocommit: settings.autocommit,
+            auto_increment: (settings.auto_increment_increment, settings.auto_increment_offset),
+            collations: [settings.character_set_client, settings.collation_connection, settings.collation_server],
+            database_collation: settings.collation_database,
+            time_zone: match settings.time_zone {
+                TimeZone::System => "SYSTEM".to_owned(),
+                TimeZone::Offset(seconds) => {
+                    let sign = if seconds < 0 { '-' } else { '+' };
+                    let minutes = seconds.unsigned_abs() / 60;
+                    format!("{sign}{:02}:{:02}", minutes / 60, minutes % 60)
+                }
+            },
+        }
+    }
+
+    /// What the next transaction is logged with.
+    fn log_settings(&self) -> LogSettings {
+        let (settings, globals) = (&self.variables.settings, &self.instance.variables);
+        LogSettings {
+            compression: settings.log_compression.then_some(settings.log_compression_level),
+            cache_bytes: globals.number("binlog_cache_size") as usize,
+            event_bytes_max: globals.number("binlog_row_event_max_size") as usize,
+            images: settings.row_images,
+            metadata: match globals.text("binlog_row_metadata").as_str() {
+                "NO_LOG" => RowMetadata::NoLog,
+                "FULL" => RowMetadata::Full,
+                _ => RowMetadata::Minimal,
+            },
+        }
+    }
+
+    /// A statement that changes rows begins.
+    pub(super) fn begin_row_log(&mut self) {
+        let Some(log) = self.own_log().cloned() else { return };
+        let settings = self.log_settings();
+        let mut rows = self.row_log.take().unwrap_or_else(|| RefCell::new(RowLog::new(&log, settings)));
+        let text = self.variables.settings.log_statements.then_some(&self.source[..]);
+        if self.trx.is_none() && !rows.get_mut().is_empty() {
+            rows.get_mut().reset();
+        }
+        rows.get_mut().begin_statement(settings, &self.statement_facts(), text);
+        self.row_log = Some(rows);
+    }
+
+    /// The statement has ended: its events stay if it succeeded.
+    pub(super) fn end_row_log<T>(&mut self, result: Result<T>) -> Result<T> {
+        let Some(log) = &mut self.row_log else { return result };
+        let log = log.get_mut();
+        match result.and_then(|value| log.end_statement().map(|()| value)) {
+            Ok(value) => Ok(value),
+            Err(error) => {
+                log.fail_statement();
+                Err(error)
+            }
+        }
+    }
+
+    /// The transaction has ended without a commit.
+    pub(super) fn reset_row_log(&mut self) {
+        if let Some(log) = &mut self.row_log
+            && !log.get_mut().is_empty()
+        {
+            log.get_mut().reset();
+        }
+    }
+
+    /// Commits a transaction together with its events.
+    pub(super) fn commit_logged(&mut self, trx: Trx) -> storage::Result<()> {
+        match &mut self.row_log {
+            Some(log) => log.get_mut().commit(trx),
+            None => trx.commit(),
+        }
+    }
+
+    /// The savepoints that there are now.
+    pub(super) fn keep_savepoints(&mut self) {
+        if let Some(log) = &mut self.row_log {
+            let savepoints = &self.savepoints;
+            log.get_mut().keep_marks(|mark| savepoints.iter().any(|savepoint| savepoint.mark == mark));
+        }
+    }
+
+    /// What logs a statement of definition, once the engine commits it.
+    pub(super) fn definition_log(&self, statement: &Statement) -> Result<Option<Arc<DefinitionLog>>> {
+        let Some(log) = self.own_log() else { return Ok(None) };
+        let text = match statement {
+            // The engine alone knows which of their tables changed at all.
+            Statement::Maintain { .. } => return Ok(None),
+            Statement::DropTables { tables, .. } => {
+                let mut names = Vec::new();
+                for table in tables {
+                    let database = database_of(table, self.state.database.as_deref())?;
+                    let own = self.temporary.as_ref().is_some_and(|own| own.table(database, &table.name).is_some());
+                    if !own && self.instance.engine.table(database, &table.name).is_some() {
+                        names.push(format!("{}.{}", describe::quoted(database), describe::quoted(&table.name)));
+                    }
+                }
+                format!("DROP TABLE IF EXISTS {} /* generated by server */", names.join(", ")).into_bytes()
+            }
+            Statement::CreateTable(create) => {
+                if let Some(like) = &create.like
+                    && let Ok(database) = database_of(like, self.state.database.as_deref())
+                    && self.temporary.as_ref().is_some_and(|own| own.table(database, &like.name).is_some())
+                {
+                    let what = "CREATE TABLE ... LIKE a temporary table, which replicas do not have, with a binary log";
+                    return Err(Error::unsupported(what));
+                }
+                self.source.clone()
+            }
+            _ => self.source.clone(),
+        };
+        Ok(Some(Arc::new(DefinitionLog::new(log, &self.statement_facts(), &text))))
+    }
+
+    /// What was committed by a statement of definition becomes readable in the log's file.
+    pub(super) fn write_log(&self) -> Result<()> {
+        self.own_log().map_or(Ok(()), |log| log.write()).or_sql()
+    }
+
+    fn log(&self) -> Result<&Arc<BinaryLog>> {
+        self.instance.log.as_ref().ok_or_else(|| Error::new(1381, b"HY000", "You are not using binary logging"))
+    }
+
+    /// PURGE BINARY LOGS.
+    pub(super) fn purge_logs(&mut self, purge: &Purge) -> Result<()> {
+        match purge {
+            Purge::To(name) => {
+                let known = FileName::parse(name).map(|name| self.log()?.purge_to(&name).or_sql()).transpose()?;
+                match known {
+                    Some(true) => Ok(()),
+                    _ => Err(Error::new(1373, b"HY000", "Target log not found in binlog index")),
+                }
+            }
+            Purge::Before(expr) => {
+                let value = self.evaluate(&as_unix_seconds(expr))?.0;
+                let seconds = match value {
+                    Value::Int(seconds) => seconds.max(0) as u64,
+                    Value::UInt(seconds) => seconds,
+                    Value::Decimal(seconds) => seconds.to_f64().max(0.0) as u64,
+                    _ => return Err(Error::wrong_arguments("PURGE LOGS BEFORE")),
+                };
+                self.log()?.purge_before(seconds).or_sql()
+            }
+        }
+    }
+
+    /// RESET MASTER, RESET BINARY LOGS AND GTIDS.
+    pub(super) fn reset_logs(&mut self) -> Result<()> {
+        self.commit()?;
+        self.log()?.reset().or_sql()
+    }
+
+    /// FLUSH BINARY LOGS, FLUSH LOGS: a new file.
+    pub(super) fn rotate_logs(&mut self) -> Result<()> {
+        self.instance.log.as_ref().map_or(Ok(()), |log| log.rotate()).or_sql()
+    }
+
+    /// SHOW BINARY LOGS.
+    pub(super) fn show_logs(&self) -> Result<Listing> {
+        let files = self.log()?.list().or_sql()?;
+        let row = |file: binlog::Listed| {
+            vec![text(&file.name.to_string()), Value::UInt(file.bytes), text("No")]
+        };
+        Ok(Listing {
+            columns: vec![text_column("Log_name"), unsigned_column("File_size"), text_column("Encrypted")],
+            rows: files.into_iter().map(row).collect(),
+        })
+    }
+
+    /// SHOW MASTER STATUS.
+    pub(super) fn show_log_status(&self) -> Result<Listing> {
+        let mut rows = Vec::new();
+        if let Some(log) = &self.instance.log {
+            let (position, executed) = log.position().or_sql()?;
+            let (file, at) = (position.file.to_string(), Value::UInt(position.position));
+            rows.push(vec![text(&file), at, text(""), text(""), text(&with_lines(&executed))]);
+        }
+        let columns = ["File", "Position", "Binlog_Do_DB", "Binlog_Ignore_DB", "Executed_Gtid_Set"];
+        let column = |name: &&str| if *name == "Position" { unsigned_column(name) } else { text_column(name) };
+        Ok(Listing { columns: columns.iter().map(column).collect(), rows })
+    }
+
+    /// SHOW BINLOG EVENTS.
+    pub(super) fn show_events(&self, place: &LogPlace) -> Result<Listing> {
+        let log = self.log()?;
+        let cannot = |why: &str| {
+            Error::new(1220, b"HY000", format!("Error when executing command SHOW BINLOG EVENTS: {why}"))
+        };
+        let name = match &place.file {
+            Some(name) => FileName::parse(name).ok_or_else(|| cannot("Could not find target log"))?,
+            None => log.first(),
+        };
+        let mut reader = log.read(&name).or_sql()?.ok_or_else(|| cannot("Could not find target log"))?;
+        let mut listing = EventRows { file: text(&name.to_string()), rows: Vec::new(), at_most: place.rows };
+        let (mut skipped, from) = (0, place.position.unwrap_or(4).max(4));
+        reader.seek(4);
+        loop {
+            let next = reader.next_event().map_err(|error| cannot(&error.to_string()))?;
+            let Some((at, event)) = next else { break };
+            if at < from {
+                if at + event.bytes.len() as u64 > from {
+                    return Err(cannot("Wrong offset or I/O error"));
+                }
+                continue;
+            }
+            if skipped < place.skip {
+                skipped += 1;
+                continue;
+            }
+            if !listing.add(at, u64::from(event.header.end_position), &event)? {
+                break;
+            }
+        }
+        let columns = ["Log_name", "Pos", "Event_type", "Server_id", "End_log_pos", "Info"];
+        let is_number = |name: &str| matches!(name, "Pos" | "Server_id" | "End_log_pos");
+        let column = |name: &&str| if is_number(name) { unsigned_column(name) } else { text_column(name) };
+        Ok(Listing { columns: columns.iter().map(column).collect(), rows: listing.rows })
+    }
+
+    /// The variables whose values the log knows.
+    pub(super) fn refresh_log_variables(&self) -> Result<()> {
+        if let Some(log) = &self.instance.log {
+            let bytes = |set: &GtidSet| Value::Bytes(with_lines(set).into_bytes());
+            self.instance.variables.fill_in("gtid_executed", bytes(&log.executed()));
+            self.instance.variables.fill_in("gtid_purged", bytes(&log.purged().map_err(storage_error)?));
+        }
+        Ok(())
+    }
+}
+
+/// As MySQL writes sets: a server a line.
+fn with_lines(set: &GtidSet) -> String {
+    set.to_string().replace(',', ",\n")
+}
+
+fn text(text: &str) -> Value {
+    Value::Bytes(text.as_bytes().to_vec())
+}
+
+fn as_unix_seconds(expr: &crate::parser::ast::Expr) -> crate::parser::ast::Expr {
+    crate::parser::ast::Expr::Function { name: "UNIX_TIMESTAMP".to_owned(), args: vec![expr.clone()] }
+}
+
+/// The rows of SHOW BINLOG EVENTS.
+struct EventRows {
+    file: Value,
+    rows: Vec<Vec<Value>>,
+    at_most: u64,
+}
+
+impl EventRows {
+    /// Adds an event, and those inside of a payload. False: there are enough.
+    fn add(&mut self, at: u64, end: u64, event: &Event<'_>) -> Result<bool> {
+        if self.rows.len() as u64 >= self.at_most {
+            return Ok(false);
+        }
+        let header = event.header;
+        self.rows.push(vec![
+            self.file.clone(),
+            Value::UInt(at),
+            text(&header.kind.name()),
+            Value::UInt(u64::from(header.server_id)),
+            Value::UInt(end),
+            Value::Bytes(info(event).map_err(|error| Error::internal(error.to_string()))?),
+        ]);
+        if header.kind == EventKind::TRANSACTION_PAYLOAD {
+            let damaged = |error: format::Error| Error::internal(error.to_string());
+            let payload = Payload::decode(event.body).map_err(damaged)?;
+            let mut events = payload.events().map_err(damaged)?;
+            while let Some(inner) = events.next_event().map_err(damaged)? {
+                if !self.add(at, end, &inner)? {
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// What an event says, in one line.
+fn info(event: &Event<'_>) -> format::Result<Vec<u8>> {
+    const TABLE_ID: usize = 8;
+    const ROWS: usize = 10;
+    if let Some(named) = gtid::gtid_of(event)? {
+        return Ok(match named.gtid {
+            Some(gtid) => format!("SET @@SESSION.GTID_NEXT= '{gtid}'").into_bytes(),
+            None => b"SET @@SESSION.GTID_NEXT= 'ANONYMOUS'".to_vec(),
+        });
+    }
+    Ok(match event.header.kind {
+        EventKind::FORMAT_DESCRIPTION => {
+            let server: Vec<u8> = event.body[2..52].iter().copied().take_while(|byte| *byte != 0).collect();
+            [b"Server ver: ", &server[..], b", Binlog ver: 4"].concat()
+        }
+        EventKind::PREVIOUS_GTIDS => with_lines(&GtidSet::decode(event.body)?).into_bytes(),
+        EventKind::QUERY => {
+            let query = Query::decode(event.body)?;
+            match query.database {
+                _ if query.statement == b"BEGIN" => b"BEGIN".to_vec(),
+                b"" => query.statement.to_vec(),
+                database => {
+                    let database = describe::quoted(&String::from_utf8_lossy(database)).to_string();
+                    [b"use ", database.as_bytes(), b"; ", query.statement].concat()
+                }
+            }
+        }
+        EventKind::TABLE_MAP => {
+            let map = TableMap::decode(event.body, TABLE_ID)?;
+            let (database, table) = (String::from_utf8_lossy(&map.database), String::from_utf8_lossy(&map.table));
+            format!("table_id: {} ({database}.{table})", map.id).into_bytes()
+        }
+        EventKind::TRANSACTION_PAYLOAD => {
+            let payload = Payload::decode(event.body)?;
+            let (name, plain, bytes) = (payload.algorithm.name(), payload.plain_bytes, payload.bytes.len());
+            format!("compression='{name}', decompressed_size={plain} bytes, compressed_size={bytes} bytes").into_bytes()
+        }
+        _ => match (Control::decode(event)?, Rows::decode(event, ROWS)?) {
+            (Some(Control::Xid(number)), _) => format!("COMMIT /* xid={number} */").into_bytes(),
+            (Some(Control::RowsQuery(statement)), _) => [b"# ", statement].concat(),
+            (Some(Control::Rotate { position, file }), _) => {
+                format!("{};pos={position}", String::from_utf8_lossy(file)).into_bytes()
+            }
+            (_, Some(rows)) => {
+                let ends = if rows.flags & 1 != 0 { " flags: STMT_END_F" } else { "" };
+                format!("table_id: {}{ends}", rows.table_id).into_bytes()
+            }
+            _ => Vec::new(),
+        },
+    })
+}
