@@ -267,7 +267,9 @@ impl BinaryLog {
             self.tail.settle()?;
         }
         // If the device has no room for what is committed, nothing more is.
-        self.tail.write()?;
+        if self.tail.is_stuck() {
+            self.tail.write()?;
+        }
         if order.position >= self.file_bytes_max.load(Ordering::Relaxed) {
             self.rotate_or_stay(&mut order)?;
         }

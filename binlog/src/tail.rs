@@ -14,10 +14,11 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use format::ids::Lsn;
 use storage::io::File;
-use storage::sync::{Mutex, Rank};
+use storage::sync::{Mutex, MutexGuard, Rank};
 use storage::{Engine, Result};
 
 use crate::files::io;
@@ -28,6 +29,9 @@ const WRITE_BYTES: usize = 4 << 20;
 pub struct Tail {
     engine: Arc<Engine>,
     state: Mutex<State>,
+    /// Held by the thread that writes.
+    writer: Mutex<()>,
+    stuck: AtomicBool,
 }
 
 struct State {
@@ -39,6 +43,8 @@ struct State {
     written_lsn: Lsn,
     /// A commit record is being appended.
     appending: bool,
+    /// Some pieces are on their way into the file.
+    writing: bool,
 }
 
 struct Piece {
@@ -59,8 +65,14 @@ impl Tail {
             written,
             written_lsn: Lsn::ZERO,
             appending: false,
+            writing: false,
         };
-        Tail { engine, state: Mutex::new(Rank::CommitLog, state) }
+        Tail {
+            engine,
+            state: Mutex::new(Rank::Leaf, state),
+            writer: Mutex::new(Rank::CommitLog, ()),
+            stuck: AtomicBool::new(false),
+        }
     }
 
     /// An annex is about to be logged: from here on the checkpoint stays before it.
@@ -99,40 +111,58 @@ impl Tail {
         self.state.lock().file.clone()
     }
 
-    /// Writes what is durable in the redo log.
-    pub fn write(&self) -> Result<()> {
-        self.write_locked(&mut self.state.lock())
+    /// Whether the last write failed, so that committed transactions wait for room on the device.
+    pub fn is_stuck(&self) -> bool {
+        self.stuck.load(Ordering::Acquire)
     }
 
-    fn write_locked(&self, state: &mut State) -> Result<()> {
+    /// Writes what is durable in the redo log. Commits go on meanwhile.
+    pub fn write(&self) -> Result<()> {
+        let writer = self.writer.lock();
+        self.write_as(&writer)
+    }
+
+    fn write_as(&self, _writer: &MutexGuard<'_, ()>) -> Result<()> {
         let flushed = self.engine.store().flushed_lsn();
-        while state.pending.front().is_some_and(|piece| piece.lsn <= flushed) {
-            let first = &state.pending[0];
-            let (offset, mut end_offset) = (first.offset, first.offset);
-            let mut count = 0;
-            for piece in &state.pending {
-                let fits = end_offset - offset + piece.bytes.len() as u64 <= WRITE_BYTES as u64;
-                if piece.lsn > flushed || piece.offset != end_offset || count > 0 && !fits {
-                    break;
+        loop {
+            let mut pieces = Vec::new();
+            let mut bytes = 0;
+            let file = {
+                let mut state = self.state.lock();
+                while let Some(piece) = state.pending.front() {
+                    let follows = pieces.last().is_none_or(|last: &Piece| {
+                        last.offset + last.bytes.len() as u64 == piece.offset && bytes + piece.bytes.len() <= WRITE_BYTES
+                    });
+                    if piece.lsn > flushed || !follows {
+                        break;
+                    }
+                    bytes += piece.bytes.len();
+                    pieces.push(state.pending.pop_front().expect("it was looked at"));
                 }
-                end_offset += piece.bytes.len() as u64;
-                count += 1;
-            }
-            let written = match count {
-                1 => state.file.write_at(offset, &state.pending[0].bytes),
-                _ => {
-                    let together: Vec<u8> =
-                        state.pending.iter().take(count).flat_map(|piece| piece.bytes.iter().copied()).collect();
-                    state.file.write_at(offset, &together)
+                state.writing = !pieces.is_empty();
+                state.file.clone()
+            };
+            let Some(last) = pieces.last() else { return Ok(()) };
+            let (end, lsn) = (last.end, last.lsn);
+            let written = match &pieces[..] {
+                [one] => file.write_at(one.offset, &one.bytes),
+                several => {
+                    let together: Vec<u8> = several.iter().flat_map(|piece| piece.bytes.iter().copied()).collect();
+                    file.write_at(several[0].offset, &together)
                 }
             };
-            written.map_err(io("write the binary log"))?;
-            for piece in state.pending.drain(..count) {
-                state.pending_bytes -= piece.bytes.len();
-                (state.written, state.written_lsn) = (piece.end, piece.lsn);
+            let mut state = self.state.lock();
+            state.writing = false;
+            self.stuck.store(written.is_err(), Ordering::Release);
+            if let Err(cause) = written {
+                for piece in pieces.into_iter().rev() {
+                    state.pending.push_front(piece);
+                }
+                return Err(io("write the binary log")(cause));
             }
+            state.pending_bytes -= bytes;
+            (state.written, state.written_lsn) = (end, lsn);
         }
-        Ok(())
     }
 
     /// Makes durable all that is committed. The caller lets nothing be appended meanwhile.
@@ -146,9 +176,9 @@ impl Tail {
 
     /// Writes what may be written, makes it durable, and lets the checkpoint pass it.
     pub fn sync(&self) -> Result<()> {
+        self.write()?;
         let (file, lsn) = {
-            let mut state = self.state.lock();
-            self.write_locked(&mut state)?;
+            let state = self.state.lock();
             if !self.engine.annex_hold().is_held() {
                 return Ok(());
             }
@@ -157,7 +187,7 @@ impl Tail {
         file.sync().map_err(io("sync the binary log"))?;
         let state = self.state.lock();
         let hold = self.engine.annex_hold();
-        if state.pending.is_empty() && !state.appending && state.written_lsn == lsn {
+        if state.pending.is_empty() && !state.appending && !state.writing && state.written_lsn == lsn {
             hold.release();
         } else if lsn > Lsn::ZERO {
             // The next annex is behind the group of the last one.

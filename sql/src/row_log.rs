@@ -102,8 +102,8 @@ impl StatementFacts<'_> {
     }
 
     /// The event of a statement that is logged as its text.
-    pub fn query_event(&self, log: &BinaryLog, text: &[u8]) -> Finished {
-        let header = log.header(EventKind::QUERY, self.time.0 as u32, 0);
+    pub fn query_event(&self, log: &BinaryLog, text: &[u8], flags: u16) -> Finished {
+        let header = log.header(EventKind::QUERY, self.time.0 as u32, flags);
         let query = Query {
             connection: self.connection,
             seconds: 0,
@@ -495,8 +495,10 @@ pub struct DefinitionLog {
 }
 
 impl DefinitionLog {
-    pub fn new(log: &Arc<BinaryLog>, facts: &StatementFacts<'_>, text: &[u8]) -> DefinitionLog {
-        let finished = parking_lot::Mutex::new(Some(facts.query_event(log, text)));
+    /// `of_database`: the statement does not depend on the current database.
+    pub fn new(log: &Arc<BinaryLog>, facts: &StatementFacts<'_>, text: &[u8], of_database: bool) -> DefinitionLog {
+        let flags = if of_database { flags::SUPPRESS_USE } else { 0 };
+        let finished = parking_lot::Mutex::new(Some(facts.query_event(log, text, flags)));
         DefinitionLog { log: log.clone(), timestamp: facts.time.0 as u32, finished }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use binlog::{BinaryLog, FileName};
 use format::binlog::payload::Payload;
-use format::binlog::{Control, Event, EventKind, GtidSet, Query, Rows, TableMap, gtid};
+use format::binlog::{flags, Control, Event, EventKind, GtidSet, Query, Rows, TableMap, gtid};
 use format::value::Value;
 use storage::Trx;
 
@@ -144,7 +144,8 @@ impl Session {
             }
             _ => self.source.clone(),
         };
-        Ok(Some(Arc::new(DefinitionLog::new(log, &self.statement_facts(), &text))))
+        let of_database = matches!(statement, Statement::CreateDatabase { .. } | Statement::DropDatabase { .. });
+        Ok(Some(Arc::new(DefinitionLog::new(log, &self.statement_facts(), &text, of_database))))
     }
 
     /// What was committed by a statement of definition becomes readable in the log's file.
@@ -331,8 +332,8 @@ fn info(event: &Event<'_>) -> format::Result<Vec<u8>> {
         EventKind::QUERY => {
             let query = Query::decode(event.body)?;
             match query.database {
-                _ if query.statement == b"BEGIN" => b"BEGIN".to_vec(),
                 b"" => query.statement.to_vec(),
+                _ if event.header.flags & flags::SUPPRESS_USE != 0 => query.statement.to_vec(),
                 database => {
                     let database = describe::quoted(&String::from_utf8_lossy(database)).to_string();
                     [b"use ", database.as_bytes(), b"; ", query.statement].concat()
