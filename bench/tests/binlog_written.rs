@@ -128,7 +128,8 @@ fn what_is_written_is_read_by_mariadbs_tool_and_replayed_as_the_same_rows() {
         client.query("FLUSH BINARY LOGS").expect("the log is closed");
         drop(client);
         let log = file(&directory, number);
-        let verified = Command::new(glassine_binary()).args(["binlog", "--verify"]).arg(&log).output().expect("it runs");
+        let verified =
+            Command::new(glassine_binary()).args(["binlog", "--verify"]).arg(&log).output().expect("it runs");
         assert!(verified.status.success(), "{}", String::from_utf8_lossy(&verified.stderr));
 
         let ours = printed(&glassine_binary(), &["binlog", "-v"], &log);

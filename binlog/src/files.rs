@@ -87,7 +87,8 @@ pub fn write_index(disk: &dyn Disk, base: &str, names: &[FileName]) -> Result<()
         disk.remove(&beside).map_err(io("remove an old index of the binary log"))?;
     }
     let text: String = names.iter().map(|name| format!("./{name}\n")).collect();
-    let file = disk.open(&beside, OpenMode::Create, Caching::Cached).map_err(io("create an index of the binary log"))?;
+    let file =
+        disk.open(&beside, OpenMode::Create, Caching::Cached).map_err(io("create an index of the binary log"))?;
     file.write_durably(0, text.as_bytes()).map_err(io("write the index of the binary log"))?;
     disk.rename(&beside, &path).map_err(io("replace the index of the binary log"))?;
     disk.sync_directory("").map_err(io("sync the directory of the binary log"))

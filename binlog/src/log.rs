@@ -116,13 +116,8 @@ impl BinaryLog {
             Some(last) => last.next(),
             None => FileName { base: options.base.as_str().into(), number: 1 },
         };
-        let head = Head {
-            server: &options.server,
-            server_id: options.server_id,
-            now,
-            is_first: true,
-            previous: &executed,
-        };
+        let head =
+            Head { server: &options.server, server_id: options.server_id, now, is_first: true, previous: &executed };
         let head = head.encode();
         let file = files::create(&*disk, &name, &head)?;
         names.push(name);

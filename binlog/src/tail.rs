@@ -131,7 +131,8 @@ impl Tail {
                 let mut state = self.state.lock();
                 while let Some(piece) = state.pending.front() {
                     let follows = pieces.last().is_none_or(|last: &Piece| {
-                        last.offset + last.bytes.len() as u64 == piece.offset && bytes + piece.bytes.len() <= WRITE_BYTES
+                        last.offset + last.bytes.len() as u64 == piece.offset
+                            && bytes + piece.bytes.len() <= WRITE_BYTES
                     });
                     if piece.lsn > flushed || !follows {
                         break;

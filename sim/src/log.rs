@@ -288,8 +288,7 @@ impl Run {
             engine.tables(DATABASE).iter().filter_map(|table| table.name.strip_prefix('t')?.parse().ok()).collect();
         let mut trx = engine.begin(TrxOptions::default());
         let table = trx.open_table(DATABASE, TABLE)?;
-        let mut cursor =
-            trx.cursor(&table, 0, ReadMode::Consistent, ColumnSet::first(1), ScanRange::ALL)?;
+        let mut cursor = trx.cursor(&table, 0, ReadMode::Consistent, ColumnSet::first(1), ScanRange::ALL)?;
         let mut row = Row::new();
         while cursor.next(&mut trx, &mut row)? {
             let stored = row.get(0).expect("a key");
@@ -364,7 +363,8 @@ impl Run {
         {
             return Err(format!("transaction {lost} was acknowledged and is lost"));
         }
-        let unknown = tables.iter().find(|number| !self.acknowledged.contains(number) && self.under_way != Some(**number));
+        let unknown =
+            tables.iter().find(|number| !self.acknowledged.contains(number) && self.under_way != Some(**number));
         if let Some(unknown) = unknown {
             return Err(format!("transaction {unknown} was not committed"));
         }
@@ -382,10 +382,7 @@ struct Shared {
 }
 
 impl storage::CommitLog for Shared {
-    fn commit(
-        &self,
-        append: &mut dyn FnMut(storage::Annexed<'_>) -> storage::Result<Lsn>,
-    ) -> storage::Result<Lsn> {
+    fn commit(&self, append: &mut dyn FnMut(storage::Annexed<'_>) -> storage::Result<Lsn>) -> storage::Result<Lsn> {
         let finished = self.finished.lock().expect("one thread").take().expect("one commit");
         self.log.pending(finished, 0, true).commit(append)
     }

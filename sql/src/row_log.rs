@@ -385,9 +385,7 @@ impl RowLog {
             is_blob: table
                 .columns
                 .iter()
-                .map(|column| {
-                    matches!(column.ty, ColumnType::Blob { .. } | ColumnType::Text { .. } | ColumnType::Json)
-                })
+                .map(|column| matches!(column.ty, ColumnType::Blob { .. } | ColumnType::Text { .. } | ColumnType::Json))
                 .collect(),
         });
         Ok(self.mapped.len() - 1)
@@ -478,8 +476,9 @@ fn put_image(table: &Table, values: &Values<'_>, present: &[bool], out: &mut Vec
     let mut bit = 0;
     for (at, column) in table.columns.iter().enumerate().filter(|(at, _)| present[*at]) {
         match values(at) {
-            Some(stored) => append_stored(&column.ty, stored, out)
-                .map_err(|error| Error::new(1534, b"HY000", format!("Writing one row to the row-based binary log failed: {error}")))?,
+            Some(stored) => append_stored(&column.ty, stored, out).map_err(|error| {
+                Error::new(1534, b"HY000", format!("Writing one row to the row-based binary log failed: {error}"))
+            })?,
             None => out[nulls_at + bit / 8] |= 1 << (bit % 8),
         }
         bit += 1;

@@ -98,8 +98,7 @@ fn a_payload_that_would_be_too_long_is_written_as_plain_events() {
     let mut cache = cache(&disk, Some(3));
     cache.reset(CacheSettings { payload_bytes_max: 2000, ..settings(Some(3)) });
     let mut random = Random::new(1);
-    let expected: Vec<Vec<u8>> =
-        (0..50).map(|_| (0..100).map(|_| random.below(256) as u8).collect()).collect();
+    let expected: Vec<Vec<u8>> = (0..50).map(|_| (0..100).map(|_| random.below(256) as u8).collect()).collect();
     expected.iter().for_each(|body| append(&mut cache, body));
     let finished = cache.finish();
     assert!(!finished.is_payload());

@@ -45,7 +45,10 @@ impl Parser<'_> {
                 while self.peek() != b'}' {
                     let name = self.string();
                     if name.len() > SMALL_MAX {
-                        return Err(Error::Unsupported { what: "a JSON name of so many bytes:", value: name.len() as u32 });
+                        return Err(Error::Unsupported {
+                            what: "a JSON name of so many bytes:",
+                            value: name.len() as u32,
+                        });
                     }
                     self.peek();
                     self.at += 1; // The colon.
@@ -241,10 +244,14 @@ mod tests {
             ("null", "null"),
             (" [ ] ", "[]"),
             ("{}", "{}"),
-            ("[1, -1, 32767, 32768, -32769, 2147483648, 9223372036854775808, 1.5, 1e3, -0.25, true, false, null]",
-             "[1, -1, 32767, 32768, -32769, 2147483648, 9223372036854775808, 1.5, 1000.0, -0.25, true, false, null]"),
-            (r#"{"bb": 1, "a": {"z": [], "y": "x"}, "c": [2, {"d": null}], "a": 3}"#,
-             r#"{"a": 3, "c": [2, {"d": null}], "bb": 1}"#),
+            (
+                "[1, -1, 32767, 32768, -32769, 2147483648, 9223372036854775808, 1.5, 1e3, -0.25, true, false, null]",
+                "[1, -1, 32767, 32768, -32769, 2147483648, 9223372036854775808, 1.5, 1000.0, -0.25, true, false, null]",
+            ),
+            (
+                r#"{"bb": 1, "a": {"z": [], "y": "x"}, "c": [2, {"d": null}], "a": 3}"#,
+                r#"{"a": 3, "c": [2, {"d": null}], "bb": 1}"#,
+            ),
             (r#""\u00e4\ud83d\ude00\n\"\\\/\ud800""#, "\"ä😀\\n\\\"\\\\/\u{FFFD}\""),
         ] {
             assert_eq!(there_and_back(text), expected);
@@ -269,8 +276,8 @@ mod tests {
         from_text(br#"{"k": 1, "j": [1, "a"]}"#, &mut document).unwrap();
         // By hand, from the picture: two names at 18 and 19, an array of 12 bytes at 20, 1 in its entry.
         let expected: &[u8] = &[
-            0, 2, 0, 32, 0, 18, 0, 1, 0, 19, 0, 1, 0, 2, 20, 0, 5, 1, 0, b'j', b'k', 2, 0, 12, 0, 5, 1, 0, 12, 10, 0, 1,
-            b'a',
+            0, 2, 0, 32, 0, 18, 0, 1, 0, 19, 0, 1, 0, 2, 20, 0, 5, 1, 0, b'j', b'k', 2, 0, 12, 0, 5, 1, 0, 12, 10, 0,
+            1, b'a',
         ];
         assert_eq!(document, expected);
     }

@@ -195,10 +195,7 @@ impl Compressor {
 }
 
 /// Lets a step of the compressor write behind the bytes of a vector.
-fn grow(
-    out: &mut Vec<u8>,
-    step: impl FnOnce(&mut OutBuffer<'_, [u8]>) -> std::io::Result<usize>,
-) -> usize {
+fn grow(out: &mut Vec<u8>, step: impl FnOnce(&mut OutBuffer<'_, [u8]>) -> std::io::Result<usize>) -> usize {
     const STEP_BYTES: usize = 16 << 10;
     let start = out.len();
     out.resize(start + STEP_BYTES, 0);

@@ -541,8 +541,8 @@ impl<'a> Parser<'a> {
                 self.advance();
                 Ok(Statement::Do(self.list(Self::expr)?))
             }
-            b"CALL" | b"HANDLER" | b"LOAD" | b"CHANGE" | b"STOP" | b"INSTALL" | b"UNINSTALL" | b"BINLOG"
-            | b"CACHE" | b"IMPORT" | b"HELP" | b"SIGNAL" | b"RESIGNAL" | b"GET" | b"RESTART" => {
+            b"CALL" | b"HANDLER" | b"LOAD" | b"CHANGE" | b"STOP" | b"INSTALL" | b"UNINSTALL" | b"BINLOG" | b"CACHE"
+            | b"IMPORT" | b"HELP" | b"SIGNAL" | b"RESIGNAL" | b"GET" | b"RESTART" => {
                 let name = String::from_utf8_lossy(&word).into_owned();
                 self.skip_rest()?;
                 Ok(Statement::Unsupported(name))

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use binlog::{BinaryLog, FileName};
 use format::binlog::payload::Payload;
-use format::binlog::{flags, Control, Event, EventKind, GtidSet, Query, Rows, TableMap, gtid};
+use format::binlog::{Control, Event, EventKind, GtidSet, Query, Rows, TableMap, flags, gtid};
 use format::value::Value;
 use storage::Trx;
 
@@ -194,9 +194,7 @@ impl Session {
     /// SHOW BINARY LOGS.
     pub(super) fn show_logs(&self) -> Result<Listing> {
         let files = self.log()?.list().or_sql()?;
-        let row = |file: binlog::Listed| {
-            vec![text(&file.name.to_string()), Value::UInt(file.bytes), text("No")]
-        };
+        let row = |file: binlog::Listed| vec![text(&file.name.to_string()), Value::UInt(file.bytes), text("No")];
         Ok(Listing {
             columns: vec![text_column("Log_name"), unsigned_column("File_size"), text_column("Encrypted")],
             rows: files.into_iter().map(row).collect(),
@@ -219,9 +217,8 @@ impl Session {
     /// SHOW BINLOG EVENTS.
     pub(super) fn show_events(&self, place: &LogPlace) -> Result<Listing> {
         let log = self.log()?;
-        let cannot = |why: &str| {
-            Error::new(1220, b"HY000", format!("Error when executing command SHOW BINLOG EVENTS: {why}"))
-        };
+        let cannot =
+            |why: &str| Error::new(1220, b"HY000", format!("Error when executing command SHOW BINLOG EVENTS: {why}"));
         let name = match &place.file {
             Some(name) => FileName::parse(name).ok_or_else(|| cannot("Could not find target log"))?,
             None => log.first(),

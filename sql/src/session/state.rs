@@ -83,7 +83,11 @@ impl SessionState for View<'_> {
     fn system_variable(&self, scope: Option<VariableScope>, name: &str) -> Result<Value> {
         let name = name.to_ascii_lowercase();
         if let (Some(log), "gtid_executed" | "gtid_purged") = (&self.instance.log, name.as_str()) {
-            let set = if name == "gtid_executed" { log.executed() } else { log.purged().map_err(crate::catalog::storage_error)? };
+            let set = if name == "gtid_executed" {
+                log.executed()
+            } else {
+                log.purged().map_err(crate::catalog::storage_error)?
+            };
             return Ok(Value::Bytes(set.to_string().replace(',', ",\n").into_bytes()));
         }
         if scope != Some(VariableScope::Global) {

@@ -21,8 +21,10 @@ pub(super) const LIST: &[Variable] = &[
     v("slow_query_log_file", Global, Text, "", "File of slow statements").inert(NOT_YET),
     // --- Binary log and replication ---------------------------------------------------------------------------------
     v("binlog_cache_size", Global, steps(4096, ANY, 4096), "32768", "Bytes of a transaction's log"),
-    v("binlog_checksum", Global, Enumeration(&["NONE", "CRC32"]), "CRC32", "Checksum of events").inert("events always have a checksum"),
-    v("binlog_direct_non_transactional_updates", Both, Bool, "OFF", "Log such updates at once").inert("all tables are transactional"),
+    v("binlog_checksum", Global, Enumeration(&["NONE", "CRC32"]), "CRC32", "Checksum of events")
+        .inert("events always have a checksum"),
+    v("binlog_direct_non_transactional_updates", Both, Bool, "OFF", "Log such updates at once")
+        .inert("all tables are transactional"),
     v(
         "binlog_error_action",
         Global,
@@ -35,14 +37,16 @@ pub(super) const LIST: &[Variable] = &[
     v("binlog_format", Both, Enumeration(&["MIXED", "STATEMENT", "ROW"]), "ROW", "Form of the log"),
     v("binlog_group_commit_sync_delay", Global, int(0, 1_000_000), "0", "Microseconds to wait for others")
         .inert("commits wait for no others"),
-    v("binlog_group_commit_sync_no_delay_count", Global, int(0, 100_000), "0", "Others that are enough").inert("commits wait for no others"),
-    v("binlog_order_commits", Global, Bool, "ON", "Commits are in the log's order").inert("commits are always in the order of the log"),
-    v("binlog_row_event_max_size", Global, steps(256, U32, 256), "8192", "Bytes of a row event")
-        .at_start(),
+    v("binlog_group_commit_sync_no_delay_count", Global, int(0, 100_000), "0", "Others that are enough")
+        .inert("commits wait for no others"),
+    v("binlog_order_commits", Global, Bool, "ON", "Commits are in the log's order")
+        .inert("commits are always in the order of the log"),
+    v("binlog_row_event_max_size", Global, steps(256, U32, 256), "8192", "Bytes of a row event").at_start(),
     v("binlog_row_image", Both, Enumeration(&["MINIMAL", "NOBLOB", "FULL"]), "FULL", "Columns of row events"),
     v("binlog_row_metadata", Global, Enumeration(&["NO_LOG", "MINIMAL", "FULL"]), "MINIMAL", "Columns' metadata"),
     v("binlog_rows_query_log_events", Both, Bool, "OFF", "Log statements beside rows"),
-    v("binlog_stmt_cache_size", Global, steps(4096, ANY, 4096), "32768", "Bytes of a statement's log").inert("all tables are transactional"),
+    v("binlog_stmt_cache_size", Global, steps(4096, ANY, 4096), "32768", "Bytes of a statement's log")
+        .inert("all tables are transactional"),
     v("binlog_transaction_compression", Both, Bool, "OFF", "Compress transactions in the log"),
     v("binlog_transaction_compression_level_zstd", Both, int(1, 22), "3", "Level of that"),
     v(
@@ -60,7 +64,9 @@ pub(super) const LIST: &[Variable] = &[
     v("gtid_executed", Global, Text, "", "Transactions that were executed").fixed(),
     v("gtid_mode", Global, Enumeration(&["OFF", "OFF_PERMISSIVE", "ON_PERMISSIVE", "ON"]), "OFF", "Use GTIDs")
         .at_start(),
-    v("gtid_next", Session, Text, "AUTOMATIC", "GTID of the next transaction").not_an_option().inert("GTIDs are given by the server"),
+    v("gtid_next", Session, Text, "AUTOMATIC", "GTID of the next transaction")
+        .not_an_option()
+        .inert("GTIDs are given by the server"),
     v("gtid_owned", Both, Text, "", "Transactions that are being executed").fixed(),
     v("gtid_purged", Global, Text, "", "Transactions that left the log").fixed(),
     v("init_replica", Global, Text, "", "Statements of a replica's thread").inert(NO_REPLICA),
@@ -97,6 +103,7 @@ pub(super) const LIST: &[Variable] = &[
     v("report_host", Global, Text, "", "Name that a replica tells").null().at_start().inert(NO_REPLICA),
     v("report_port", Global, int(0, 65_535), "0", "Port that a replica tells").at_start().inert(NO_REPLICA),
     v("skip_replica_start", Global, Bool, "OFF", "Do not start to replicate").at_start().inert(NO_REPLICA),
-    v("sync_binlog", Global, int(0, U32), "1", "Commits between syncs of the log").inert("transactions in the log are as durable as innodb_flush_log_at_trx_commit says"),
+    v("sync_binlog", Global, int(0, U32), "1", "Commits between syncs of the log")
+        .inert("transactions in the log are as durable as innodb_flush_log_at_trx_commit says"),
     v("sync_relay_log", Global, int(0, U32), "10000", "Events between syncs of the relay log").inert(NO_REPLICA),
 ];
