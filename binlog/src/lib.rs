@@ -23,13 +23,13 @@ pub mod files;
 
 pub mod reader;
 
+mod recovery;
+
 pub mod cache;
 
 pub mod tail;
 
 pub mod log;
-
-mod recovery;
 
 pub use cache::{Cache, CacheSettings, Finished};
 pub use files::{FileName, Listed};

@@ -20,11 +20,8 @@ use tracing::{info, warn};
 use crate::cache::{Cache, CacheSettings, Finished};
 use crate::files::{self, FileName, Head, Listed, io};
 use crate::reader::EventReader;
-use crate::recovery;
+use crate::recovery::{self, ANNEX};
 use crate::tail::Tail;
-
-/// The kind of the annexes of this log.
-pub const ANNEX: u8 = 1;
 
 /// Bytes of committed transactions that may wait in memory while commits do not wait for the redo log.
 const PENDING_BYTES_MAX: usize = 16 << 20;

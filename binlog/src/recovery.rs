@@ -19,8 +19,10 @@ use storage::{Engine, Error, Result};
 use tracing::info;
 
 use crate::files::{self, FileName, io};
-use crate::log::ANNEX;
 use crate::reader::EventReader;
+
+/// The kind of the annexes of this log.
+pub(crate) const ANNEX: u8 = 1;
 
 pub(crate) fn encode_annex(name: &FileName, offset: u64, end: u64, bytes: &[u8]) -> Vec<u8> {
     let name = name.to_string();
