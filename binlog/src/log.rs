@@ -70,6 +70,7 @@ pub struct BinaryLog {
     /// The number of the newest transaction: whoever holds all its locks now depends on none behind it.
     newest: AtomicU64,
     caches: AtomicU64,
+    xids: AtomicU64,
     closed: AtomicBool,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
@@ -132,6 +133,7 @@ impl BinaryLog {
             order: Mutex::new(Rank::CommitOrder, order),
             newest: AtomicU64::new(0),
             caches: AtomicU64::new(0),
+            xids: AtomicU64::new(0),
             closed: AtomicBool::new(false),
             thread: Mutex::new(Rank::Instance, None),
         }))
@@ -205,6 +207,11 @@ impl BinaryLog {
     pub fn cache(&self, settings: CacheSettings) -> Cache {
         let number = self.caches.fetch_add(1, Ordering::Relaxed);
         Cache::new(self.engine.store().scratch_disk().clone(), format!("{CACHE_PREFIX}{number}"), settings)
+    }
+
+    /// A number for the end of a transaction.
+    pub fn next_xid(&self) -> u64 {
+        self.xids.fetch_add(1, Ordering::Relaxed) + 1
     }
 
     /// The header of an event that happened at this time.

@@ -217,6 +217,8 @@ fn damaged(name: &FileName, cause: &dyn std::fmt::Display) -> Error {
 /// The transactions of all files before this one.
 pub(crate) fn previous_gtids(disk: &dyn Disk, name: &FileName) -> Result<GtidSet> {
     let mut reader = EventReader::open(disk, name, u64::MAX)?;
+    // Behind the description.
+    reader.next_event()?;
     match reader.next_event()? {
         Some((_, event)) if event.header.kind == EventKind::PREVIOUS_GTIDS => {
             GtidSet::decode(event.body).map_err(|cause| damaged(name, &cause))

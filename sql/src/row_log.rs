@@ -263,7 +263,7 @@ impl RowLog {
             return trx.commit();
         }
         let header = self.log.header(EventKind::XID, self.timestamp, 0);
-        let number = trx.id();
+        let number = self.log.next_xid();
         let appended = self.cache.append(header, |out| out.extend_from_slice(&number.to_le_bytes()));
         if let Err(error) = appended {
             self.reset();

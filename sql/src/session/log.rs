@@ -271,7 +271,7 @@ fn text(text: &str) -> Value {
 }
 
 fn as_unix_seconds(expr: &crate::parser::ast::Expr) -> crate::parser::ast::Expr {
-    crate::parser::ast::Expr::Function { name: "UNIX_TIMESTAMP".to_owned(), args: vec![expr.clone()] }
+    crate::parser::ast::Expr::Function { name: "unix_timestamp".to_owned(), args: vec![expr.clone()] }
 }
 
 /// The rows of SHOW BINLOG EVENTS.

@@ -271,7 +271,9 @@ impl Session {
     fn remember_source(&mut self, text: &[u8]) {
         if self.instance.log.is_some() {
             self.source.clear();
-            self.source.extend_from_slice(text);
+            let is_end = |byte: &u8| *byte == b';' || byte.is_ascii_whitespace();
+            let ends = text.iter().rev().take_while(|byte| is_end(byte)).count();
+            self.source.extend_from_slice(&text[..text.len() - ends]);
         }
     }
 
