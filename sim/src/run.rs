@@ -444,10 +444,11 @@ impl Run {
                             drop(engine);
                             return self.closed();
                         }
-                        Err(error) => match self.judge(Err::<(), _>(error), "close") {
-                            Err(End::Failure(failure)) => return Err(failure),
-                            _ => {}
-                        },
+                        Err(error) => {
+                            if let Err(End::Failure(failure)) = self.judge(Err::<(), _>(error), "close") {
+                                return Err(failure);
+                            }
+                        }
                     }
                 }
             }

@@ -32,7 +32,6 @@ pub struct Made {
 
 /// The result of a change.
 #[must_use]
-#[expect(clippy::large_enum_variant, reason = "a box would be an allocation for each row that is changed")]
 pub enum Change<'s> {
     /// Done, and not yet committed.
     Done(Changes<'s>, Made),
@@ -42,7 +41,6 @@ pub enum Change<'s> {
 
 /// The result of a removal.
 #[must_use]
-#[expect(clippy::large_enum_variant, reason = "a box would be an allocation for each row that is changed")]
 pub enum Removal<'s> {
     /// Done, and not yet committed. If the leaf is now rather empty (`underfull`), [`Tree::merge`] may be worth a try
     /// after the commit.
