@@ -473,15 +473,14 @@ fn put_image(table: &Table, values: &Values<'_>, present: &[bool], out: &mut Vec
     let nulls_at = out.len();
     let count = present.iter().filter(|present| **present).count();
     out.resize(nulls_at + count.div_ceil(8), 0);
-    let mut bit = 0;
-    for (at, column) in table.columns.iter().enumerate().filter(|(at, _)| present[*at]) {
+    let columns = table.columns.iter().enumerate().filter(|(at, _)| present[*at]);
+    for (bit, (at, column)) in columns.enumerate() {
         match values(at) {
             Some(stored) => append_stored(&column.ty, stored, out).map_err(|error| {
                 Error::new(1534, b"HY000", format!("Writing one row to the row-based binary log failed: {error}"))
             })?,
             None => out[nulls_at + bit / 8] |= 1 << (bit % 8),
         }
-        bit += 1;
     }
     Ok(())
 }

@@ -291,7 +291,7 @@ impl EventRows {
         self.rows.push(vec![
             self.file.clone(),
             Value::UInt(at),
-            text(&header.kind.name()),
+            text(header.kind.name()),
             Value::UInt(u64::from(header.server_id)),
             Value::UInt(end),
             Value::Bytes(info(event).map_err(|error| Error::internal(error.to_string()))?),
