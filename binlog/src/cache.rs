@@ -141,6 +141,11 @@ impl Cache {
         self.bytes
     }
 
+    /// Forgets a mark.
+    pub fn forget_mark(&mut self, place: u64) {
+        self.marks.retain(|mark| mark.bytes != place);
+    }
+
     /// Forgets all marks but these.
     pub fn keep_marks(&mut self, kept: impl Fn(u64) -> bool) {
         self.marks.retain(|mark| kept(mark.bytes));
@@ -149,6 +154,12 @@ impl Cache {
     /// Removes everything behind a mark.
     pub fn cut(&mut self, place: u64) {
         if place >= self.bytes {
+            return;
+        }
+        if place == 0 {
+            // Needs no mark: nothing is left.
+            self.reset(self.settings);
+            self.mark();
             return;
         }
         let at = self.marks.iter().position(|mark| mark.bytes == place).expect("a cut is at a mark");

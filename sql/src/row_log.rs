@@ -142,6 +142,8 @@ pub struct RowLog {
     cache: Cache,
     /// Where the statement begins in the cache; `None` = no statement that changes rows is running.
     mark: Option<u64>,
+    /// Where savepoints are in the cache.
+    saved: Vec<u64>,
     mapped: Vec<Mapped>,
     open: Option<OpenEvent>,
     /// Buffers of events that are done.
@@ -171,6 +173,7 @@ impl RowLog {
             cache: log.cache(cache_settings(&settings)),
             settings,
             mark: None,
+            saved: Vec::new(),
             mapped: Vec::new(),
             open: None,
             images: Vec::new(),
@@ -224,21 +227,34 @@ impl RowLog {
     /// The statement has succeeded.
     pub fn end_statement(&mut self) -> Result<()> {
         self.close_event(true)?;
-        (self.mark, self.text) = (None, None);
+        self.text = None;
+        self.forget_mark();
         Ok(())
     }
 
     /// The statement has failed, and its changes are undone.
     pub fn fail_statement(&mut self) {
         (self.open, self.text) = (None, None);
-        if let Some(mark) = self.mark.take() {
+        if let Some(mark) = self.mark {
             self.cache.cut(mark);
         }
+        self.forget_mark();
     }
 
     /// A place for a savepoint.
     pub fn mark(&mut self) -> u64 {
-        self.cache.mark()
+        let mark = self.cache.mark();
+        self.saved.push(mark);
+        mark
+    }
+
+    /// Nobody goes back to the beginning of a statement that has ended, unless a savepoint is there.
+    fn forget_mark(&mut self) {
+        if let Some(mark) = self.mark.take()
+            && !self.saved.contains(&mark)
+        {
+            self.cache.forget_mark(mark);
+        }
     }
 
     /// Back to a savepoint.
@@ -248,12 +264,14 @@ impl RowLog {
 
     /// Forgets all savepoints but these.
     pub fn keep_marks(&mut self, kept: impl Fn(u64) -> bool) {
+        self.saved.retain(|mark| kept(*mark));
         self.cache.keep_marks(kept);
     }
 
     /// The transaction has ended without a commit.
     pub fn reset(&mut self) {
         (self.open, self.mark) = (None, None);
+        self.saved.clear();
         self.cache.reset(cache_settings(&self.settings));
     }
 

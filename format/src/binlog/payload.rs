@@ -157,8 +157,9 @@ impl Compressor {
 
     /// Compresses more; appends what is ready.
     pub fn write(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
+        // Nothing begins no frame.
+        self.in_frame |= !bytes.is_empty();
         let mut input = InBuffer::around(bytes);
-        self.in_frame = true;
         while input.pos() < bytes.len() {
             grow(out, |buffer| self.encoder.run(&mut input, buffer));
         }
