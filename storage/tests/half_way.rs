@@ -132,7 +132,8 @@ fn a_commit_whose_history_cannot_be_read_is_an_error_of_that_commit() {
             engine.store().checkpoint().unwrap();
             scan();
             let read = disk.reads() + 1 + round % 6;
-            disk.set_faults(|faults| faults.failing_read = Some(read));
+            // Twice: a commit tries again once.
+            disk.set_faults(|faults| (faults.failing_read, faults.failing_reads) = (Some(read), 2));
             match trx.commit() {
                 Ok(()) => {}
                 Err(Error::Io { .. }) => refused += 1,

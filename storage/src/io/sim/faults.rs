@@ -8,8 +8,10 @@ pub struct Faults {
     pub crash_at: Option<u64>,
     /// This sync of a file fails once, and a part of what it covered never becomes durable.
     pub failing_sync: Option<u64>,
-    /// This read of a file fails once.
+    /// This read of a file fails ...
     pub failing_read: Option<u64>,
+    /// ... and so do the next ones: as many in all.
+    pub failing_reads: u64,
     /// This write to a file fails once, and a part of it may have been done.
     pub failing_write: Option<u64>,
     /// Syncs block as long as this is set: for tests of what happens meanwhile.
@@ -47,6 +49,7 @@ impl Default for Faults {
             crash_at: None,
             failing_sync: None,
             failing_read: None,
+            failing_reads: 1,
             failing_write: None,
             hold_syncs: false,
             panicking_read: None,

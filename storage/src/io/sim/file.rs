@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use rustix::io::Errno;
 
+use super::faults::Faults;
 use super::image::Change;
 use super::{SimDisk, broken, gone};
 use crate::io::{Caching, File, FileFacts, OpenMode, Punching};
@@ -68,7 +69,8 @@ impl File for SimFile {
         let unit = self.unit(&state, offset, buffer)?;
         state.reads += 1;
         assert!(state.faults.panicking_read != Some(state.reads), "a panic in a read, as the test wants it");
-        if state.faults.failing_read == Some(state.reads) {
+        let Faults { failing_read, failing_reads, .. } = state.faults;
+        if failing_read.is_some_and(|first| (first..first + failing_reads).contains(&state.reads)) {
             state.see("reads failed");
             return Err(broken());
         }
