@@ -48,7 +48,7 @@ fn read(engine: &Arc<Engine>, table: &Table, id: u32) -> Result<bool> {
     Ok(found)
 }
 
-/// An engine with threads and a small pool, and its database.
+/// An engine with threads and a small pool, and its database. The simulated clock goes on while all threads wait.
 fn open_small(disk: &SimDisk) -> Arc<Engine> {
     let config = Config {
         pool_bytes: 200 * 16384,
@@ -62,6 +62,13 @@ fn open_small(disk: &SimDisk) -> Arc<Engine> {
     Engine::create(Arc::new(disk.clone()), &config).unwrap();
     let engine = Engine::open(Arc::new(disk.clone()), config).unwrap();
     engine.create_database("d", CollationId::DEFAULT, &TrxOptions::patient()).unwrap();
+    let (clock, running) = (disk.clone(), Arc::downgrade(&engine));
+    std::thread::spawn(move || {
+        while running.strong_count() > 0 {
+            std::thread::sleep(Duration::from_millis(5));
+            clock.pass(Duration::from_millis(5));
+        }
+    });
     engine
 }
 

@@ -188,7 +188,8 @@ impl Pool {
         let left = self.frames.count().saturating_sub(self.dirty_count());
         left > match self.is_disk_full() {
             true => self.readers_share(),
-            false => self.free_low.load(Ordering::Relaxed).min(self.readers_share()),
+            // Mini-transactions under way when it turns out take frames as well.
+            false => self.free_low.load(Ordering::Relaxed).clamp(self.readers_share() / 2, self.readers_share()),
         }
     }
 
