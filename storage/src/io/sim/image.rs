@@ -66,7 +66,7 @@ impl Image {
         match *change {
             Change::Write { offset, ref bytes, .. } => self.write(offset, bytes, block_bytes),
             Change::SetLen(bytes) => {
-                self.blocks.retain(|&block, _| block * (block_bytes as u64) < bytes);
+                drop(self.blocks.split_off(&bytes.div_ceil(block_bytes as u64)));
                 let cut = (bytes % block_bytes as u64) as usize;
                 if bytes < self.bytes
                     && cut > 0
