@@ -91,6 +91,9 @@ fn work(run: &mut Run, engine: &Arc<Engine>) -> Result<(), End> {
     }
 }
 
+/// Twice as many as there may be transactions to be rolled back.
+const ROUNDS_OF_HELP: u32 = 12;
+
 /// Lets the workers run, and the background between them, until all are done.
 fn direct(stage: &mut Stage, world: &Mutex<World<'_>>, engine: &Arc<Engine>, patience: u64) -> Result<(), String> {
     let lock = || world.lock().map_err(|_| "a worker panicked".to_string());
@@ -124,8 +127,8 @@ fn direct(stage: &mut Stage, world: &Mutex<World<'_>>, engine: &Arc<Engine>, pat
                     stage.time_out(slot)?;
                 }
             }
-            // Background rollbacks may hold locks on rows.
-            Round::Stuck if helped < 3 => {
+            // Background rollbacks may hold locks on rows, and each may be put off by a full disk or a failed read.
+            Round::Stuck if helped < ROUNDS_OF_HELP => {
                 helped += 1;
                 if helped == 2 {
                     lock()?.run.make_room();
