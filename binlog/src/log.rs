@@ -67,7 +67,7 @@ pub struct BinaryLog {
     expire_seconds: AtomicU64,
     order: Mutex<Order>,
     tail: Tail,
-    /// The number of the newest transaction: whoever holds all its locks now depends on none behind it.
+    /// The number of the newest transaction: one that holds all its locks now depends on none that commits later.
     newest: AtomicU64,
     caches: AtomicU64,
     xids: AtomicU64,
@@ -228,18 +228,6 @@ impl BinaryLog {
         let last_committed = self.newest.load(Ordering::Acquire);
         let header = self.header(EventKind::GTID, timestamp, 0);
         Pending { log: self, finished, header, last_committed, has_statements }
-    }
-
-    /// Logs what no commit of the engine belongs to, such as a change of the accounts, durably.
-    pub fn log_alone(&self, finished: Finished, timestamp: u32) -> Result<()> {
-        let pending = self.pending(finished, timestamp, true);
-        let store = self.engine.store();
-        let lsn = pending.commit(&mut |annex| match annex {
-            Some((kind, bytes)) => store.log_annex(kind, bytes),
-            None => Ok(store.current_lsn()),
-        })?;
-        store.commit_log(lsn)?;
-        self.write()
     }
 
     /// Writes what has been committed into the file. After each commit, by the thread that committed, so that the file

@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use format::ids::Lsn;
 use storage::io::File;
-use storage::sync::{Mutex, MutexGuard, Rank};
+use storage::sync::{Mutex, Rank};
 use storage::{Engine, Result};
 
 use crate::files::io;
@@ -118,11 +118,7 @@ impl Tail {
 
     /// Writes what is durable in the redo log. Commits go on meanwhile.
     pub fn write(&self) -> Result<()> {
-        let writer = self.writer.lock();
-        self.write_as(&writer)
-    }
-
-    fn write_as(&self, _writer: &MutexGuard<'_, ()>) -> Result<()> {
+        let _writer = self.writer.lock();
         let flushed = self.engine.store().flushed_lsn();
         loop {
             let mut pieces = Vec::new();

@@ -90,11 +90,10 @@ fn put_page(disk: &SimDisk, path: &str, bytes: &[u8]) {
     file.sync().unwrap();
 }
 
-/// Two tables of rows whose values are 0 on the device and 1 in the log. Returns the page's image on the device.
-fn crashed() -> (SimDisk, Vec<u8>) {
-    let disk = SimDisk::new(7);
+/// A new instance with two tables, whose rows have the value 0; all of it is on the device.
+fn filled(disk: &SimDisk) -> Arc<Engine> {
     Engine::create(Arc::new(disk.clone()), &config()).unwrap();
-    let engine = open(&disk);
+    let engine = open(disk);
     engine.create_database("d", CollationId::DEFAULT, &TrxOptions::patient()).unwrap();
     for name in ["t", "other"] {
         let table = create_table(&engine, name);
@@ -104,6 +103,13 @@ fn crashed() -> (SimDisk, Vec<u8>) {
     }
     rest(&engine);
     engine.store().checkpoint().unwrap();
+    engine
+}
+
+/// Two tables of rows whose values are 0 on the device and 1 in the log. Returns the page's image on the device.
+fn crashed() -> (SimDisk, Vec<u8>) {
+    let disk = SimDisk::new(7);
+    let engine = filled(&disk);
     let bytes = page(&disk, "d/t.ibd", config().page_bytes);
     set_all(&engine, "t", 1).unwrap();
     set_all(&engine, "other", 1).unwrap();
@@ -235,17 +241,7 @@ fn without_the_undo_logs_it_does_not_open() {
 #[test]
 fn a_page_newer_than_the_log_is_refused() {
     let disk = SimDisk::new(9);
-    Engine::create(Arc::new(disk.clone()), &config()).unwrap();
-    let engine = open(&disk);
-    engine.create_database("d", CollationId::DEFAULT, &TrxOptions::patient()).unwrap();
-    for name in ["t", "other"] {
-        let table = create_table(&engine, name);
-        let mut trx = engine.begin(TrxOptions::default());
-        (0..ROWS).for_each(|id| insert(&mut trx, &table, id).unwrap());
-        trx.commit().unwrap();
-    }
-    rest(&engine);
-    engine.store().checkpoint().unwrap();
+    let engine = filled(&disk);
     let earlier = disk.duplicate();
     set_all(&engine, "t", 1).unwrap();
     let lost = engine.store().current_lsn();

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use crate::schema::TableState;
+
 /// The tables that a transaction has changed: mostly one, which costs no memory.
 #[derive(Default)]
 pub(super) struct ChangedTables {

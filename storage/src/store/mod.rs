@@ -344,14 +344,6 @@ impl Store {
         self.redo.flushed()
     }
 
-    /// Logs an annex that belongs to no commit. Returns the LSN up to which the log must be flushed for it.
-    pub fn log_annex(&self, kind: u8, bytes: &[u8]) -> Result<Lsn> {
-        self.reserve_log()?;
-        let mut record = Vec::with_capacity(bytes.len() + 16);
-        Record::Annex { kind, bytes }.encode(&mut None, &mut record);
-        Ok(self.redo.append(&record, |_, _| ()).1)
-    }
-
     /// Logs records that change no page, all or none, and makes them durable.
     fn log_durably(&self, records: &[Record<'_>]) -> Result<Lsn> {
         self.reserve_log()?;
