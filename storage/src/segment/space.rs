@@ -44,10 +44,31 @@ pub struct Extent {
 }
 
 impl<'m, 's> Space<'m, 's> {
+    /// Latches page 0. `Corrupt` if what it counts cannot be: otherwise a damaged number would make the file grow to
+    /// terabytes.
     pub fn latch(mtr: &'m mut Mtr<'s>, id: SpaceId) -> Result<Space<'m, 's>> {
         let header = mtr.latch_exclusive(PageId::new(id, layout::HEADER_PAGE))?;
         let page_bytes = mtr.store().page_bytes();
-        Ok(Space { mtr, id, header, page_bytes })
+        let space = Space { mtr, id, header, page_bytes };
+        space.check_counts()?;
+        Ok(space)
+    }
+
+    /// Test: `page_0_that_counts_too_much_is_damaged`.
+    fn check_counts(&self) -> Result<()> {
+        let (size, free_limit) = (self.size(), self.free_limit());
+        let in_file = self.mtr.store().space(self.id).map_or(0, |tablespace| tablespace.pages());
+        if size > in_file {
+            return Err(self.corrupt(self.header, "page 0 counts more pages than the file has"));
+        }
+        // The first extent has its descriptor before it has all its pages.
+        if u64::from(free_limit) > u64::from(size).next_multiple_of(u64::from(self.extent_pages())) {
+            return Err(self.corrupt(self.header, "the free limit is behind the end of the file"));
+        }
+        if self.list(layout::FREE_LIST).length(self.mtr) > free_limit / self.extent_pages() {
+            return Err(self.corrupt(self.header, "more extents are free than there are"));
+        }
+        Ok(())
     }
 
     /// See [`super::init_space`].

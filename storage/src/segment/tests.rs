@@ -8,10 +8,10 @@ use format::page::space as layout;
 use format::redo::PageOp;
 
 use super::*;
-use crate::Config;
 use crate::io::sim::{Random, SimDisk};
 use crate::recovery::apply;
 use crate::store::Transform;
+use crate::{Config, Error};
 use format::ids::PageId;
 
 const SPACE: SpaceId = SpaceId(1);
@@ -211,4 +211,31 @@ fn freeing_a_page_twice_is_an_error_and_changes_nothing() {
     assert!(!mtr.has_changes());
     drop(mtr);
     assert_eq!(survey::survey(&store, SPACE).unwrap().errors, Vec::<String>::new());
+}
+
+#[test]
+fn page_0_that_counts_too_much_is_damaged() {
+    for (field, value) in [
+        (layout::SIZE, u32::MAX),
+        (layout::SIZE, 1 << 20),
+        (layout::FREE_LIMIT, 1 << 30),
+        (layout::FREE_LIMIT, u32::MAX),
+        (layout::FREE_LIST, 1 << 24),
+        (layout::FREE_LIST, 2),
+    ] {
+        let store = store(4096);
+        let segment = create_one(&store);
+        let pages = store.space(SPACE).unwrap().pages();
+        let mut mtr = Mtr::begin(&store);
+        let header = mtr.latch_exclusive(PageId::new(SPACE, layout::HEADER_PAGE)).unwrap();
+        mtr.write(header, field, &value.to_be_bytes());
+        mtr.commit();
+        assert!(matches!(reserve(&store, SPACE, 100), Err(Error::Corrupt { .. })), "{field} {value}");
+        let mut mtr = Mtr::begin(&store);
+        let allocated = allocate_page(&mut mtr, segment, PageNo::NULL, Direction::None);
+        assert!(matches!(allocated, Err(Error::Corrupt { .. })), "{field} {value}");
+        assert!(!mtr.has_changes());
+        drop(mtr);
+        assert_eq!(store.space(SPACE).unwrap().pages(), pages);
+    }
 }
