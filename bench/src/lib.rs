@@ -21,6 +21,7 @@ pub mod mounts;
 
 pub mod anomalies;
 pub mod bank;
+pub mod changes;
 pub mod ddl;
 pub mod disk;
 pub mod faults;

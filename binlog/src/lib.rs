@@ -13,6 +13,8 @@
 //!   binlog.000007  written behind, synced before a checkpoint passes the annex
 //! ```
 //!
+//! [`Dump`] is the way out again: what a replica is sent.
+//!
 //! The files are MySQL 8.0's (`format::binlog` draws them). How a commit and a crash work is in docs/binlog.md.
 //!
 //! The modules, bottom to top; each imports only those above it in this list.
@@ -27,12 +29,21 @@ mod recovery;
 
 pub mod cache;
 
+pub mod end;
+
+pub mod readers;
+
+pub mod semi_sync;
+
 pub mod tail;
 
 pub mod log;
 
+pub mod dump;
+
 pub use cache::{Cache, CacheSettings, Finished};
+pub use dump::Dump;
 pub use files::{FileName, Listed};
-pub use log::{BinaryLog, Options, Pending, Position};
+pub use log::{BinaryLog, Options, Pending, Position, Purged};
 pub use reader::EventReader;
 pub use recovery::complete;

@@ -18,9 +18,12 @@ use storage::{Annexed, CommitLog, Engine, Error, Result};
 use tracing::{info, warn};
 
 use crate::cache::{Cache, CacheSettings, Finished};
+use crate::end::End;
 use crate::files::{self, FileName, Head, Listed, io};
 use crate::reader::EventReader;
+use crate::readers::{Readers, Reading};
 use crate::recovery::{self, ANNEX};
+use crate::semi_sync::SemiSync;
 use crate::tail::Tail;
 
 /// Bytes of committed transactions that may wait in memory while commits do not wait for the redo log.
@@ -57,6 +60,16 @@ pub struct Position {
     pub position: u64,
 }
 
+/// What a purge did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Purged {
+    /// Files that were to go, and those that went.
+    pub wanted: usize,
+    pub removed: usize,
+    /// The first file that stayed because dumps read it, and how many do.
+    pub in_use: Option<(FileName, usize)>,
+}
+
 /// See the module header.
 pub struct BinaryLog {
     engine: Arc<Engine>,
@@ -67,6 +80,9 @@ pub struct BinaryLog {
     expire_seconds: AtomicU64,
     order: Mutex<Order>,
     tail: Tail,
+    end: Arc<End>,
+    readers: Arc<Readers>,
+    semi_sync: SemiSync,
     /// The number of the newest transaction: one that holds all its locks now depends on none that commits later.
     newest: AtomicU64,
     caches: AtomicU64,
@@ -121,9 +137,13 @@ impl BinaryLog {
         names.push(name);
         files::write_index(&*disk, &options.base, &names)?;
         let position = head.len() as u64;
+        let end = Arc::new(End::new(names.last().expect("a log has a file").number, position));
         let order = Order { files: names, position, executed, transactions: 0, before_file: 0 };
         Ok(Arc::new(BinaryLog {
-            tail: Tail::new(engine.clone(), file, position),
+            tail: Tail::new(engine.clone(), file, position, end.clone()),
+            end,
+            readers: Arc::default(),
+            semi_sync: SemiSync::default(),
             engine,
             disk,
             server_id: AtomicU32::new(options.server_id),
@@ -180,7 +200,9 @@ impl BinaryLog {
         }
         let mut order = self.order.lock();
         self.tail.settle()?;
-        self.end_file(&mut order, &Control::Stop)
+        let ended = self.end_file(&mut order, &Control::Stop);
+        self.end.close();
+        ended
     }
 
     pub fn set_server_id(&self, id: u32) {
@@ -238,6 +260,25 @@ impl BinaryLog {
             Err(Error::DiskFull { .. }) => Ok(()),
             other => other,
         }
+    }
+
+    pub fn semi_sync(&self) -> &SemiSync {
+        &self.semi_sync
+    }
+
+    /// Waits until replicas have what has been committed, if commits are to wait for them. After [`BinaryLog::write`].
+    pub fn await_replicas(&self, is_killed: &dyn Fn() -> bool) -> Result<()> {
+        if !self.semi_sync.is_enabled() {
+            return Ok(());
+        }
+        if self.tail.pending_bytes() > 0 {
+            // This commit did not wait for the redo log, and no replica gets what is not durable.
+            let end = self.engine.store().current_lsn();
+            self.engine.store().flush_log(end)?;
+            self.write()?;
+        }
+        self.semi_sync.wait(self.end.get(), is_killed);
+        Ok(())
     }
 
     /// Bytes that a transaction's annex may have: a small part of the redo log.
@@ -381,6 +422,7 @@ impl BinaryLog {
         files::write_index(&*self.disk, &self.options.base, &names)?;
         self.end_file(order, &Control::Rotate { position: 4, file: name.to_string().as_bytes() })?;
         self.tail.go_on_in(file, position);
+        self.end.go_on_in(name.number, position);
         (order.files, order.position, order.before_file) = (names, position, order.transactions);
         Ok(())
     }
@@ -457,25 +499,58 @@ impl BinaryLog {
         EventReader::open(&*self.disk, name, limit).map(Some)
     }
 
+    /// How far the log may be read.
+    pub fn end(&self) -> &Arc<End> {
+        &self.end
+    }
+
+    /// A reader that follows the log through this file; `None` = the log has no such file. The file is not purged while
+    /// it is read.
+    pub fn follow(&self, name: &FileName) -> Result<Option<(EventReader, Reading)>> {
+        let order = self.order.lock();
+        if !order.files.contains(name) {
+            return Ok(None);
+        }
+        let reading = self.readers.begin(name.number);
+        let reach = self.end.get();
+        drop(order);
+        let limit = if reach.file == name.number { reach.bytes } else { u64::MAX };
+        Ok(Some((EventReader::open(&*self.disk, name, limit)?, reading)))
+    }
+
+    /// The names of all files, oldest first.
+    pub fn files(&self) -> Vec<FileName> {
+        self.order.lock().files.clone()
+    }
+
+    pub fn uuid(&self) -> Uuid {
+        self.options.uuid
+    }
+
+    /// gtid_mode: whether transactions have names.
+    pub fn has_gtids(&self) -> bool {
+        self.options.gtids
+    }
+
     /// The first file.
     pub fn first(&self) -> FileName {
         self.order.lock().files[0].clone()
     }
 
-    /// Removes the files before this one; false = there is no such file.
-    pub fn purge_to(&self, name: &FileName) -> Result<bool> {
+    /// Removes the files before this one; `None` = there is no such file.
+    pub fn purge_to(&self, name: &FileName) -> Result<Option<Purged>> {
         let mut order = self.order.lock();
-        let Some(at) = order.files.iter().position(|other| other == name) else { return Ok(false) };
-        self.purge_first(&mut order, at).map(|()| true)
+        let Some(at) = order.files.iter().position(|other| other == name) else { return Ok(None) };
+        self.purge_first(&mut order, at).map(Some)
     }
 
     /// Removes the files that were left before this time, in seconds since 1970.
-    pub fn purge_before(&self, seconds: u64) -> Result<()> {
+    pub fn purge_before(&self, seconds: u64) -> Result<Purged> {
         let mut order = self.order.lock();
         self.purge_older(&mut order, seconds)
     }
 
-    fn purge_older(&self, order: &mut Order, seconds: u64) -> Result<()> {
+    fn purge_older(&self, order: &mut Order, seconds: u64) -> Result<Purged> {
         let mut count = 0;
         // A file was left when the next one was begun.
         for next in &order.files[1..] {
@@ -490,14 +565,26 @@ impl BinaryLog {
     fn expire(&self, order: &mut Order) -> Result<()> {
         let seconds = self.expire_seconds.load(Ordering::Relaxed);
         let now = self.disk.clock().wall().as_secs();
-        if seconds == 0 || now < seconds { Ok(()) } else { self.purge_older(order, now - seconds) }
+        if seconds != 0 && now >= seconds {
+            self.purge_older(order, now - seconds)?;
+        }
+        Ok(())
     }
 
     /// The files go first and the index follows: after a crash in between the next start takes the names of missing
-    /// files off the index.
-    fn purge_first(&self, order: &mut Order, count: usize) -> Result<()> {
+    /// files off the index. A file that a dump reads stays, and so do those behind it: their order has no gaps.
+    fn purge_first(&self, order: &mut Order, wanted: usize) -> Result<Purged> {
+        let in_use = order.files[..wanted].iter().find_map(|name| {
+            let readers = self.readers.of(name.number);
+            (readers > 0).then(|| (name.clone(), readers))
+        });
+        let count = match &in_use {
+            Some((kept, _)) => order.files.iter().take_while(|name| *name != kept).count(),
+            None => wanted,
+        };
+        let purged = Purged { wanted, removed: count, in_use };
         if count == 0 {
-            return Ok(());
+            return Ok(purged);
         }
         for name in &order.files[..count] {
             self.disk.remove(&name.to_string()).map_err(io("remove a binary log"))?;
@@ -505,7 +592,8 @@ impl BinaryLog {
         }
         self.disk.sync_directory("").map_err(io("sync the directory of the binary log"))?;
         order.files.drain(..count);
-        files::write_index(&*self.disk, &self.options.base, &order.files)
+        files::write_index(&*self.disk, &self.options.base, &order.files)?;
+        Ok(purged)
     }
 
     /// Removes all files and begins with the first one again; no transaction has a name then: RESET BINARY LOGS AND
@@ -523,6 +611,7 @@ impl BinaryLog {
         let (file, position) = self.create_file(&name, &GtidSet::default())?;
         files::write_index(&*self.disk, &self.options.base, std::slice::from_ref(&name))?;
         self.tail.go_on_in(file, position);
+        self.end.begin_again(name.number, position);
         order.files = vec![name];
         order.position = position;
         order.before_file = order.transactions;

@@ -62,6 +62,47 @@ impl EventReader {
         self.position = position;
     }
 
+    /// The file has grown: what is before this limit counts too. `None` = all of the file, which is complete.
+    pub fn raise_limit(&mut self, limit: Option<u64>) -> Result<()> {
+        self.limit = match limit {
+            Some(limit) => limit.max(self.limit),
+            None => self.file.len().map_err(io("read a binary log"))?,
+        };
+        Ok(())
+    }
+
+    pub fn limit(&self) -> u64 {
+        self.limit
+    }
+
+    /// The header of the next event, which stays the next; `None` = the file ends here.
+    pub fn peek(&mut self) -> Result<Option<Header>> {
+        if !self.fill(HEADER_BYTES)? {
+            return Ok(None);
+        }
+        let bytes = self.bytes(HEADER_BYTES);
+        if bytes.iter().all(|byte| *byte == 0) {
+            return Ok(None);
+        }
+        let header = Header::decode(bytes).map_err(|cause| self.corrupt(&cause.to_string()))?;
+        Ok((self.position + u64::from(header.bytes) <= self.limit).then_some(header))
+    }
+
+    /// Goes on by as many bytes as are at hand, at least one and at most so many, which must be before the limit.
+    pub fn next_piece(&mut self, bytes_max: u64) -> Result<&[u8]> {
+        let end = self.buffer_at + self.buffer.len() as u64;
+        if self.position < self.buffer_at || self.position >= end {
+            let wanted = bytes_max.min(CHUNK_BYTES as u64) as usize;
+            if !self.fill(wanted)? {
+                return Err(self.corrupt("the file is shorter than it was"));
+            }
+        }
+        let from = (self.position - self.buffer_at) as usize;
+        let count = (self.buffer.len() - from).min(usize::try_from(bytes_max).unwrap_or(usize::MAX));
+        self.position += count as u64;
+        Ok(&self.buffer[from..from + count])
+    }
+
     fn bytes(&self, count: usize) -> &[u8] {
         let from = (self.position - self.buffer_at) as usize;
         &self.buffer[from..from + count]

@@ -21,6 +21,7 @@ use storage::io::File;
 use storage::sync::{Mutex, Rank};
 use storage::{Engine, Result};
 
+use crate::end::End;
 use crate::files::io;
 
 /// Bytes that one write takes.
@@ -32,6 +33,8 @@ pub struct Tail {
     /// Held by the thread that writes.
     writer: Mutex<()>,
     stuck: AtomicBool,
+    /// What readers are told.
+    end: Arc<End>,
 }
 
 struct State {
@@ -57,7 +60,7 @@ struct Piece {
 }
 
 impl Tail {
-    pub fn new(engine: Arc<Engine>, file: Arc<dyn File>, written: u64) -> Tail {
+    pub fn new(engine: Arc<Engine>, file: Arc<dyn File>, written: u64, end: Arc<End>) -> Tail {
         let state = State {
             file,
             pending: VecDeque::new(),
@@ -72,6 +75,7 @@ impl Tail {
             state: Mutex::new(Rank::Leaf, state),
             writer: Mutex::new(Rank::CommitLog, ()),
             stuck: AtomicBool::new(false),
+            end,
         }
     }
 
@@ -159,6 +163,8 @@ impl Tail {
             }
             state.pending_bytes -= bytes;
             (state.written, state.written_lsn) = (end, lsn);
+            drop(state);
+            self.end.grow(end);
         }
     }
 
@@ -203,5 +209,6 @@ impl Tail {
     /// The end of the file has moved without a transaction.
     pub fn moved(&self, written: u64) {
         self.state.lock().written = written;
+        self.end.grow(written);
     }
 }

@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::thread;
+use std::time::Duration;
 
 use binlog::BinaryLog;
 use format::value::Value;
@@ -178,8 +179,18 @@ fn open_log(globals: &GlobalVariables, datadir: &Path, engine: &Arc<Engine>) -> 
     globals.fill_in("log_bin_index", Value::Bytes(format!("{path}.index").into_bytes()));
     globals.fill_in("log_bin_basename", Value::Bytes(path.into_bytes()));
     let log = BinaryLog::open(engine.clone(), options).map_err(cannot)?;
+    configure_semi_sync(globals, &log);
     log.start_thread();
     Ok(Some(log))
+}
+
+fn configure_semi_sync(globals: &GlobalVariables, log: &BinaryLog) {
+    log.semi_sync().configure(
+        globals.on("rpl_semi_sync_source_enabled"),
+        Duration::from_millis(globals.number("rpl_semi_sync_source_timeout")),
+        globals.number("rpl_semi_sync_source_wait_for_replica_count") as u32,
+        globals.on("rpl_semi_sync_source_wait_no_replica"),
+    );
 }
 
 /// The name of the binary log's files, as in MySQL.
@@ -314,6 +325,11 @@ fn make_changes_effective(globals: &GlobalVariables, engine: &Arc<Engine>, log: 
                     "server_id" => log.set_server_id(value as u32),
                     "max_binlog_size" => log.set_file_bytes_max(value),
                     _ => log.set_expire_seconds(value),
+                }
+            }
+            name if name.starts_with("rpl_semi_sync_source_") => {
+                if let Some(log) = &log {
+                    configure_semi_sync(globals, log);
                 }
             }
             "innodb_undo_log_encrypt" => {

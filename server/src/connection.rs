@@ -35,6 +35,7 @@ use storage::Kill;
 use tracing::{debug, error};
 
 use crate::auth;
+use crate::dump::{self, Talk};
 use crate::incoming::{Ended, Incoming, Packet};
 use crate::login::{Refused, Wire, authenticate, log_in, set_collation};
 use crate::prepared::{self, Statements};
@@ -67,10 +68,12 @@ pub fn serve(mut live: Live, stream: Stream, peer: Peer) {
         sink: Sink::new(stream, status.clone(), process.clone()),
         peer,
         challenge: auth::challenge(),
+        attributes: Vec::new(),
         read_timeout: Duration::ZERO,
         deadline: Instant::now(),
     };
     converse(&mut live, wire, &process, &status);
+    instance.dumps.forget(process.id);
     instance.processes.remove(&process);
     instance.status.retire(&status);
 }
@@ -327,6 +330,16 @@ impl Connection {
                 let payload = payload.to_vec();
                 self.change_user(&payload)
             }
+            Command::RegisterReplica(registration) => {
+                status.add(Counter::ComAdminCommands, 1);
+                dump::register(&self.shared, session, process, &registration);
+                ok(session, sink);
+                Next::Answer
+            }
+            Command::BinlogDump(_) | Command::BinlogDumpGtid { .. } => {
+                let payload = payload.to_vec();
+                self.dump(&payload)
+            }
             Command::Quit => Next::Goodbye,
             Command::Unknown(number) => {
                 debug!("connection {}: unknown command {number}", process.id);
@@ -334,6 +347,18 @@ impl Connection {
                 Next::Answer
             }
         }
+    }
+
+    /// Sends the binary log until the client leaves.
+    fn dump(&mut self, request: &[u8]) -> Next {
+        let Self { shared, wire, process, status, session, .. } = self;
+        let talk = Talk { shared, session, process, status };
+        match Command::decode(request, wire.sink.capabilities) {
+            Ok(Command::BinlogDump(dump)) => talk.dump(wire, &dump, None),
+            Ok(Command::BinlogDumpGtid { dump, gtids }) => talk.dump(wire, &dump, Some(gtids)),
+            _ => unreachable!("it was decoded before"),
+        }
+        Next::Goodbye
     }
 
     /// As after login: COM_RESET_CONNECTION, and a part of COM_CHANGE_USER.

@@ -18,6 +18,8 @@ pub mod login;
 
 pub mod prepared;
 
+pub mod dump;
+
 pub mod connection;
 
 pub mod listener;

@@ -69,6 +69,8 @@ pub struct Wire {
     pub sink: Sink,
     pub peer: Peer,
     pub challenge: [u8; CHALLENGE_BYTES],
+    /// What the client says of itself.
+    pub attributes: Vec<(String, String)>,
     /// The timeout that the socket has, once the client has logged in.
     pub read_timeout: Duration,
     /// When the client must have logged in, however slowly it sends.
@@ -146,8 +148,9 @@ pub fn log_in(
     let payload = wire.incoming.payload(&answer).to_vec();
     let answer = HandshakeResponse::decode(&payload)?;
     wire.sink.capabilities = Capabilities::SERVER & answer.capabilities;
-    for (name, value) in answer.attributes.iter() {
-        debug!("client attribute {} = {}", String::from_utf8_lossy(name), String::from_utf8_lossy(value));
+    wire.attributes = answer.attributes.iter().map(|(name, value)| (lossy(name), lossy(value))).collect();
+    for (name, value) in &wire.attributes {
+        debug!("client attribute {name} = {value}");
     }
     let user = String::from_utf8_lossy(answer.user).into_owned();
     let account = authenticate(shared, wire, &user, answer.auth, answer.plugin)?;
@@ -169,6 +172,10 @@ pub fn log_in(
     }
     wire.ok(&session);
     Ok((session, account))
+}
+
+pub fn lossy(text: &[u8]) -> String {
+    String::from_utf8_lossy(text).into_owned()
 }
 
 /// The character set that the client speaks. One that we do not have leaves the server's.

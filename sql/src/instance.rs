@@ -10,6 +10,7 @@ use parking_lot::Mutex;
 use storage::{DeadlockReport, Engine};
 
 use crate::accounts::Accounts;
+use crate::dumps::Dumps;
 use crate::processlist::ProcessList;
 use crate::read_lock::ReadLock;
 use crate::status::ServerStatus;
@@ -25,6 +26,8 @@ pub struct Instance {
     pub variables: GlobalVariables,
     pub status: ServerStatus,
     pub processes: ProcessList,
+    /// Replicas that are connected.
+    pub dumps: Dumps,
     /// FLUSH TABLES WITH READ LOCK.
     pub read_lock: ReadLock,
     /// GET_LOCK().
@@ -59,6 +62,7 @@ impl Instance {
             variables,
             status: ServerStatus::new(),
             processes: ProcessList::new(),
+            dumps: Dumps::default(),
             read_lock: ReadLock::default(),
             user_locks: UserLocks::default(),
             accounts,

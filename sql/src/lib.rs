@@ -18,6 +18,8 @@ pub mod status;
 
 pub mod processlist;
 
+pub mod dumps;
+
 pub mod read_lock;
 
 pub mod user_locks;

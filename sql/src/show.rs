@@ -154,7 +154,7 @@ pub fn listing(facts: &Facts<'_>, database: Option<&str>, show: &Show) -> Result
         Show::CreateUser(_) => return Err(Error::unsupported("SHOW CREATE USER")),
         Show::Privileges => return Err(Error::unsupported("SHOW PRIVILEGES")),
         Show::Other(words) => match words.as_str() {
-            "SLAVE STATUS" | "REPLICA STATUS" | "SLAVE HOSTS" | "REPLICAS" => empty(&["Server_id", "Host"]),
+            "SLAVE STATUS" | "REPLICA STATUS" => empty(&["Server_id", "Host"]),
             words => return Err(Error::unsupported(format!("SHOW {words}"))),
         },
     };

@@ -216,6 +216,12 @@ impl GtidSet {
         self.without(other).is_empty()
     }
 
+    /// The transactions of one server.
+    pub fn of_source(&self, source: Uuid) -> GtidSet {
+        let sources = self.sources.get(&source).map(|intervals| (source, intervals.clone()));
+        GtidSet { sources: sources.into_iter().collect() }
+    }
+
     /// How many transactions are in the set.
     pub fn count(&self) -> u64 {
         self.sources.values().flatten().map(|interval| interval.end - interval.first).sum()

@@ -57,11 +57,23 @@ pub struct Payload<'a> {
     pub bytes: &'a [u8],
 }
 
-impl<'a> Payload<'a> {
-    pub fn decode(body: &'a [u8]) -> Result<Payload<'a>> {
+/// What stands before a payload's bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PayloadFields {
+    pub algorithm: Algorithm,
+    /// As the event says; nothing relies on it.
+    pub plain_bytes: Option<u64>,
+    pub payload_bytes: u64,
+}
+
+impl PayloadFields {
+    /// At most so many bytes are fields, unless a later version of MySQL adds long ones.
+    pub const BYTES_MAX: usize = 256;
+
+    /// Reads the fields; the payload's bytes follow.
+    pub fn decode(reader: &mut Reader<'_>) -> Result<PayloadFields> {
         const WHAT: &str = "the fields of a Transaction_payload event";
-        let mut reader = Reader::new(body);
-        let (mut algorithm, mut plain_bytes, mut bytes) = (None, None, None);
+        let (mut algorithm, mut plain_bytes, mut payload_bytes) = (None, None, None);
         loop {
             let ty = reader.lenenc(WHAT)?;
             if ty == END {
@@ -69,7 +81,7 @@ impl<'a> Payload<'a> {
             }
             let mut value = Reader::new(reader.lenenc_bytes(WHAT)?);
             match ty {
-                PAYLOAD_BYTES => bytes = Some(value.lenenc(WHAT)?),
+                PAYLOAD_BYTES => payload_bytes = Some(value.lenenc(WHAT)?),
                 ALGORITHM => {
                     algorithm = Some(match value.lenenc(WHAT)? {
                         ZSTD => Algorithm::Zstd,
@@ -83,14 +95,23 @@ impl<'a> Payload<'a> {
                 _ => (),
             }
         }
-        let rest = reader.rest();
-        let (Some(algorithm), Some(bytes)) = (algorithm, bytes) else {
+        let (Some(algorithm), Some(payload_bytes)) = (algorithm, payload_bytes) else {
             return Err(Error::Malformed { what: "a payload without algorithm or length" });
         };
-        if bytes != rest.len() as u64 {
+        Ok(PayloadFields { algorithm, plain_bytes, payload_bytes })
+    }
+}
+
+impl<'a> Payload<'a> {
+    pub fn decode(body: &'a [u8]) -> Result<Payload<'a>> {
+        let mut reader = Reader::new(body);
+        let fields = PayloadFields::decode(&mut reader)?;
+        let bytes = reader.rest();
+        if fields.payload_bytes != bytes.len() as u64 {
             return Err(Error::Malformed { what: "a payload of another length than it says" });
         }
-        Ok(Payload { algorithm, plain_bytes: plain_bytes.unwrap_or(bytes), bytes: rest })
+        let plain_bytes = fields.plain_bytes.unwrap_or(fields.payload_bytes);
+        Ok(Payload { algorithm: fields.algorithm, plain_bytes, bytes })
     }
 
     /// Appends the fields; the payload's bytes follow.
@@ -114,11 +135,7 @@ impl<'a> Payload<'a> {
 
     /// The events inside, one at a time: memory is bounded by the longest of them.
     pub fn events(&self) -> Result<PayloadEvents<'a>> {
-        let source: Box<dyn Read + 'a> = match self.algorithm {
-            Algorithm::None => Box::new(self.bytes),
-            Algorithm::Zstd => Box::new(decoder(self.bytes)?),
-        };
-        Ok(PayloadEvents { source, event: Vec::new(), plain_bytes: 0 })
+        PayloadEvents::new(self.algorithm, self.bytes)
     }
 }
 
@@ -219,7 +236,16 @@ pub struct PayloadEvents<'a> {
     plain_bytes: u64,
 }
 
-impl PayloadEvents<'_> {
+impl<'a> PayloadEvents<'a> {
+    /// Reads the events from a payload's bytes, as they come.
+    pub fn new(algorithm: Algorithm, bytes: impl BufRead + 'a) -> Result<PayloadEvents<'a>> {
+        let source: Box<dyn Read + 'a> = match algorithm {
+            Algorithm::None => Box::new(bytes),
+            Algorithm::Zstd => Box::new(decoder(bytes)?),
+        };
+        Ok(PayloadEvents { source, event: Vec::new(), plain_bytes: 0 })
+    }
+
     /// The next event, which stays until the one after it is asked for.
     pub fn next_event(&mut self) -> Result<Option<Event<'_>>> {
         self.event.clear();

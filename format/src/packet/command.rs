@@ -46,8 +46,43 @@ pub enum Command<'a> {
     /// 0 turns multi-statements on, 1 off.
     SetOption(u16),
     ResetConnection,
+    /// A replica tells who it is.
+    RegisterReplica(Registration<'a>),
+    /// Send the binary log from a position on.
+    BinlogDump(Dump<'a>),
+    /// The same from the transactions on that the client does not have.
+    BinlogDumpGtid {
+        dump: Dump<'a>,
+        /// A set as `binlog::GtidSet` encodes it.
+        gtids: &'a [u8],
+    },
     /// A command that we do not have; its number.
     Unknown(u8),
+}
+
+/// What a replica tells of itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Registration<'a> {
+    pub server_id: u32,
+    /// As `report_host` and `report_port` of the replica say.
+    pub host: &'a [u8],
+    pub port: u16,
+    pub source_id: u32,
+}
+
+/// Which part of the binary log is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Dump<'a> {
+    pub position: u64,
+    pub flags: u16,
+    pub server_id: u32,
+    /// Empty: the first file.
+    pub file: &'a [u8],
+}
+
+impl Dump<'_> {
+    /// The flag: do not wait at the end of the log.
+    pub const NON_BLOCKING: u16 = 1;
 }
 
 /// Command numbers (`COM_...`).
@@ -64,6 +99,8 @@ pub mod number {
     pub const DEBUG: u8 = 13;
     pub const PING: u8 = 14;
     pub const CHANGE_USER: u8 = 17;
+    pub const BINLOG_DUMP: u8 = 18;
+    pub const REGISTER_REPLICA: u8 = 21;
     pub const STMT_PREPARE: u8 = 22;
     pub const STMT_EXECUTE: u8 = 23;
     pub const STMT_SEND_LONG_DATA: u8 = 24;
@@ -71,6 +108,7 @@ pub mod number {
     pub const STMT_RESET: u8 = 26;
     pub const SET_OPTION: u8 = 27;
     pub const STMT_FETCH: u8 = 28;
+    pub const BINLOG_DUMP_GTID: u8 = 30;
     pub const RESET_CONNECTION: u8 = 31;
 }
 
@@ -116,9 +154,41 @@ impl<'a> Command<'a> {
                 Self::StatementFetch { statement: reader.u32("statement id")?, rows: reader.u32("row count")? }
             }
             number::RESET_CONNECTION => Self::ResetConnection,
+            number::REGISTER_REPLICA => Self::RegisterReplica(registration(&mut reader)?),
+            number::BINLOG_DUMP => Self::BinlogDump(Dump {
+                position: u64::from(reader.u32("a position in the binary log")?),
+                flags: reader.u16("flags of a dump")?,
+                server_id: reader.u32("the replica's server id")?,
+                file: reader.rest(),
+            }),
+            number::BINLOG_DUMP_GTID => {
+                let (flags, server_id) = (reader.u16("flags of a dump")?, reader.u32("the replica's server id")?);
+                let bytes = reader.u32("the length of a file's name")? as usize;
+                let file = reader.bytes(bytes, "a file's name")?;
+                let position = reader.u64("a position in the binary log")?;
+                let bytes = reader.u32("the length of a set of GTIDs")? as usize;
+                let gtids = reader.bytes(bytes, "a set of GTIDs")?;
+                Self::BinlogDumpGtid { dump: Dump { position, flags, server_id, file }, gtids }
+            }
             other => Self::Unknown(other),
         })
     }
+}
+
+fn registration<'a>(reader: &mut Reader<'a>) -> Result<Registration<'a>, Malformed> {
+    const WHAT: &str = "what a replica tells of itself";
+    let server_id = reader.u32(WHAT)?;
+    let short = |reader: &mut Reader<'a>| {
+        let bytes = reader.u8(WHAT)? as usize;
+        reader.bytes(bytes, WHAT)
+    };
+    let host = short(reader)?;
+    // The user and the password that the replica lets SHOW REPLICAS show; they are not kept.
+    short(reader)?;
+    short(reader)?;
+    let port = reader.u16(WHAT)?;
+    reader.u32(WHAT)?;
+    Ok(Registration { server_id, host, port, source_id: reader.u32(WHAT)? })
 }
 
 /// Query attributes look like the parameters of a statement, each with a name.
@@ -163,6 +233,26 @@ mod tests {
         );
         assert!(Command::decode(&[0x17, 7, 0], plain).is_err());
         assert!(Command::decode(&[], plain).is_err());
+    }
+
+    #[test]
+    fn replicas_say_who_they_are_and_what_they_want() {
+        let plain = Capabilities(0);
+        let mut payload = vec![0x15, 7, 0, 0, 0, 2];
+        payload.extend_from_slice(b"db\x01u\x01p\xEA\x0C\0\0\0\0\x09\0\0\0");
+        let registration = Registration { server_id: 7, host: b"db", port: 3306, source_id: 9 };
+        assert_eq!(Command::decode(&payload, plain), Ok(Command::RegisterReplica(registration)));
+        let dump = Dump { position: 4, flags: Dump::NON_BLOCKING, server_id: 7, file: b"binlog.000001" };
+        let mut payload = vec![0x12, 4, 0, 0, 0, 1, 0, 7, 0, 0, 0];
+        payload.extend_from_slice(dump.file);
+        assert_eq!(Command::decode(&payload, plain), Ok(Command::BinlogDump(dump)));
+        let mut payload = vec![0x1E, 1, 0, 7, 0, 0, 0, 13, 0, 0, 0];
+        payload.extend_from_slice(dump.file);
+        payload.extend_from_slice(&[4, 0, 0, 0, 0, 0, 0, 0, 8, 0, 0, 0]);
+        payload.extend_from_slice(&[0; 8]);
+        assert_eq!(Command::decode(&payload, plain), Ok(Command::BinlogDumpGtid { dump, gtids: &[0; 8] }));
+        payload.pop();
+        assert!(Command::decode(&payload, plain).is_err());
     }
 
     #[test]

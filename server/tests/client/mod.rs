@@ -272,7 +272,7 @@ impl Client {
     }
 
     /// The next payload; its number must be the one that is due.
-    fn receive(&mut self) -> Vec<u8> {
+    pub fn receive(&mut self) -> Vec<u8> {
         loop {
             if let Some((payload, sequence, taken)) = frame::join(&self.buffer) {
                 let first = Header::decode(&self.buffer).unwrap().sequence;
@@ -308,7 +308,7 @@ fn proof(plugin: &str, password: &str, challenge: &[u8; 20]) -> Vec<u8> {
     }
 }
 
-fn refusal(payload: &[u8]) -> Refusal {
+pub fn refusal(payload: &[u8]) -> Refusal {
     let error = response::Error::decode(payload).unwrap();
     Refusal {
         code: error.code,

@@ -4,6 +4,7 @@ use format::collation::{Charset, collation, collations};
 use format::value::Value;
 
 use super::{Facts, VirtualColumn, VirtualTable, long_text, number, optional, string, text, yes};
+use crate::instance::Instance;
 
 pub const CHARACTER_SETS: VirtualTable = VirtualTable {
     name: "CHARACTER_SETS",
@@ -178,12 +179,37 @@ fn session_variables(facts: &Facts<'_>) -> Vec<Vec<Value>> {
 }
 
 fn global_status(facts: &Facts<'_>) -> Vec<Vec<Value>> {
-    pairs(facts.instance.status.global(&facts.instance.engine.status()))
+    let status = facts.instance.status.global(&facts.instance.engine.status());
+    pairs(with_semi_sync(status, facts.instance))
 }
 
 /// The session's own counts, and for what is not counted by session the server's.
 fn session_status(facts: &Facts<'_>) -> Vec<Vec<Value>> {
-    pairs(facts.instance.status.session(facts.status, &facts.instance.engine.status()))
+    let status = facts.instance.status.session(facts.status, &facts.instance.engine.status());
+    pairs(with_semi_sync(status, facts.instance))
+}
+
+/// Adds what is known of semi-synchronous replication, under its names of now and before.
+fn with_semi_sync(mut rows: Vec<(&'static str, String)>, instance: &Instance) -> Vec<(&'static str, String)> {
+    let known = instance.log.as_ref().map(|log| log.semi_sync().status()).unwrap_or_default();
+    let average = known.wait_micros / known.waits.max(1);
+    for (names, number) in [
+        (["Rpl_semi_sync_master_clients", "Rpl_semi_sync_source_clients"], known.replicas as u64),
+        (["Rpl_semi_sync_master_no_times", "Rpl_semi_sync_source_no_times"], known.switched_off),
+        (["Rpl_semi_sync_master_no_tx", "Rpl_semi_sync_source_no_tx"], known.unacknowledged),
+        (["Rpl_semi_sync_master_tx_avg_wait_time", "Rpl_semi_sync_source_tx_avg_wait_time"], average),
+        (["Rpl_semi_sync_master_tx_wait_time", "Rpl_semi_sync_source_tx_wait_time"], known.wait_micros),
+        (["Rpl_semi_sync_master_tx_waits", "Rpl_semi_sync_source_tx_waits"], known.waits),
+        (["Rpl_semi_sync_master_wait_sessions", "Rpl_semi_sync_source_wait_sessions"], known.waiting),
+        (["Rpl_semi_sync_master_yes_tx", "Rpl_semi_sync_source_yes_tx"], known.acknowledged),
+    ] {
+        rows.extend(names.map(|name| (name, number.to_string())));
+    }
+    let on = if known.is_on { "ON" } else { "OFF" };
+    let names = ["Rpl_semi_sync_master_status", "Rpl_semi_sync_source_status"];
+    rows.extend(names.map(|name| (name, on.to_owned())));
+    rows.sort_unstable_by_key(|(name, _)| *name);
+    rows
 }
 
 pub const GLOBAL_VARIABLES: VirtualTable =

@@ -108,6 +108,9 @@ impl Session {
         let mut table = match show {
             Show::Warnings { limit, count } => self.show_warnings(limit.as_ref(), *count, false)?,
             Show::Errors { limit, count } => self.show_warnings(limit.as_ref(), *count, true)?,
+            Show::Other(words) if words == "REPLICAS" || words == "SLAVE HOSTS" => {
+                Table::of(self.show_replicas(words == "REPLICAS"))
+            }
             Show::BinaryLogs => Table::of(self.show_logs()?),
             Show::BinaryLogStatus => Table::of(self.show_log_status()?),
             Show::BinaryLogEvents(place) => Table::of(self.show_events(place)?),

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use binlog::{BinaryLog, FileName};
+use binlog::{BinaryLog, FileName, Purged};
 use format::binlog::payload::Payload;
 use format::binlog::{Control, Event, EventKind, GtidSet, Query, Rows, TableMap, flags, gtid};
 use format::value::Value;
@@ -101,10 +101,13 @@ impl Session {
 
     /// Commits a transaction together with its events.
     pub(super) fn commit_logged(&mut self, trx: Trx) -> storage::Result<()> {
-        match &mut self.row_log {
-            Some(log) => log.get_mut().commit(trx),
-            None => trx.commit(),
+        let Some(rows) = &mut self.row_log else { return trx.commit() };
+        let is_logged = !rows.get_mut().is_empty();
+        rows.get_mut().commit(trx)?;
+        if is_logged && let Some(log) = &self.instance.log {
+            log.await_replicas(&|| self.process.interrupt.is_set())?;
         }
+        Ok(())
     }
 
     /// The savepoints that there are now.
@@ -150,7 +153,8 @@ impl Session {
 
     /// What was committed by a statement of definition becomes readable in the log's file.
     pub(super) fn write_log(&self) -> Result<()> {
-        self.own_log().map_or(Ok(()), |log| log.write()).or_sql()
+        let Some(log) = self.own_log() else { return Ok(()) };
+        log.write().and_then(|()| log.await_replicas(&|| self.process.interrupt.is_set())).or_sql()
     }
 
     fn log(&self) -> Result<&Arc<BinaryLog>> {
@@ -162,9 +166,12 @@ impl Session {
         match purge {
             Purge::To(name) => {
                 let known = FileName::parse(name).map(|name| self.log()?.purge_to(&name).or_sql()).transpose()?;
-                match known {
-                    Some(true) => Ok(()),
-                    _ => Err(Error::new(1373, b"HY000", "Target log not found in binlog index")),
+                match known.flatten() {
+                    Some(purged) => {
+                        self.tell_purged(&purged);
+                        Ok(())
+                    }
+                    None => Err(Error::new(1373, b"HY000", "Target log not found in binlog index")),
                 }
             }
             Purge::Before(expr) => {
@@ -175,9 +182,21 @@ impl Session {
                     Value::Decimal(seconds) => seconds.to_f64().max(0.0) as u64,
                     _ => return Err(Error::wrong_arguments("PURGE LOGS BEFORE")),
                 };
-                self.log()?.purge_before(seconds).or_sql()
+                let purged = self.log()?.purge_before(seconds).or_sql()?;
+                self.tell_purged(&purged);
+                Ok(())
             }
         }
+    }
+
+    /// Warns if files stayed because replicas read them.
+    fn tell_purged(&mut self, purged: &Purged) {
+        let Some((file, readers)) = &purged.in_use else { return };
+        let message = format!(
+            "file {file} was not purged because it was being read by {readers} thread(s), purged only {} out of {} files.",
+            purged.removed, purged.wanted
+        );
+        self.warnings.push(Error::new(1867, b"HY000", message).into_warning());
     }
 
     /// RESET MASTER, RESET BINARY LOGS AND GTIDS.
@@ -212,6 +231,25 @@ impl Session {
         let columns = ["File", "Position", "Binlog_Do_DB", "Binlog_Ignore_DB", "Executed_Gtid_Set"];
         let column = |name: &&str| if *name == "Position" { unsigned_column(name) } else { text_column(name) };
         Ok(Listing { columns: columns.iter().map(column).collect(), rows })
+    }
+
+    /// SHOW REPLICAS, and by its old name SHOW SLAVE HOSTS.
+    pub(super) fn show_replicas(&self, new_names: bool) -> Listing {
+        let columns = match new_names {
+            true => ["Server_Id", "Host", "Port", "Source_Id", "Replica_UUID"],
+            false => ["Server_id", "Host", "Port", "Master_id", "Slave_UUID"],
+        };
+        let column = |name: &&str| match *name {
+            "Host" | "Replica_UUID" | "Slave_UUID" => text_column(name),
+            _ => unsigned_column(name),
+        };
+        let row = |replica: crate::dumps::Replica| {
+            let number = |number: u32| Value::UInt(number.into());
+            let port = number(replica.port.into());
+            vec![number(replica.server_id), text(&replica.host), port, number(replica.source_id), text(&replica.uuid)]
+        };
+        let rows = self.instance.dumps.replicas().into_iter().map(row).collect();
+        Listing { columns: columns.iter().map(column).collect(), rows }
     }
 
     /// SHOW BINLOG EVENTS.

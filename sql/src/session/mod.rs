@@ -197,6 +197,15 @@ impl Session {
         self.process.set_user(user);
     }
 
+    pub fn user(&self) -> &str {
+        &self.state.user
+    }
+
+    /// The value of a user variable that has been set.
+    pub fn user_variable(&self, name: &str) -> Option<Value> {
+        self.state.user_variables.borrow().get(name).map(|(value, _)| value.clone())
+    }
+
     pub fn database(&self) -> Option<&str> {
         self.state.database.as_deref()
     }

@@ -36,6 +36,8 @@ mod accept;
 
 mod names;
 
+mod payload_rules;
+
 mod settings;
 
 mod engine;
@@ -50,6 +52,7 @@ pub use engine::{engine_config, reconfigure};
 pub use global::{GlobalVariables, Hook};
 pub use kind::Kind;
 pub use names::{find, find_by_prefix, names, nearest};
+pub use payload_rules::PayloadRules;
 pub use session::SessionVariables;
 pub use settings::{Completion, RowImages, Settings, TimeZone};
 pub use variable::{Notice, Reach, Variable};

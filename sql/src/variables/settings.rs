@@ -6,6 +6,7 @@ use format::value::Value;
 use storage::Isolation;
 
 use super::list::SQL_MODES;
+use super::payload_rules::PayloadRules;
 use super::variable::Variable;
 use crate::error::Error;
 use crate::types::SqlMode;
@@ -236,6 +237,9 @@ impl Settings {
             }
             "character_set_results" if !value.is_null() => charset(&text()).map(|_| ()),
             "collation_connection" | "collation_database" | "collation_server" => collation(&text()).map(|_| ()),
+            "binlog_dump_payloads" if value.is_null() || PayloadRules::parse(&text()).is_none() => {
+                Err(variable.wrong_value(&text()))
+            }
             "binlog_format" if bytes(value) != b"ROW" => {
                 Err(Error::unsupported(format!("binlog_format={}: rows are logged, not statements", text())))
             }

@@ -25,6 +25,7 @@ pub(super) const LIST: &[Variable] = &[
         .inert("events always have a checksum"),
     v("binlog_direct_non_transactional_updates", Both, Bool, "OFF", "Log such updates at once")
         .inert("all tables are transactional"),
+    v("binlog_dump_payloads", Global, Text, "AUTO", "Who is sent compressed transactions: AUTO, ON, OFF, user:..."),
     v(
         "binlog_error_action",
         Global,
@@ -102,6 +103,19 @@ pub(super) const LIST: &[Variable] = &[
     v("replica_skip_errors", Global, Text, "OFF", "Errors that are passed over").at_start().inert(NO_REPLICA),
     v("report_host", Global, Text, "", "Name that a replica tells").null().at_start().inert(NO_REPLICA),
     v("report_port", Global, int(0, 65_535), "0", "Port that a replica tells").at_start().inert(NO_REPLICA),
+    v("rpl_semi_sync_source_enabled", Global, Bool, "OFF", "Commits wait for replicas"),
+    v("rpl_semi_sync_source_timeout", Global, int(0, U32), "10000", "Milliseconds that they wait"),
+    v("rpl_semi_sync_source_trace_level", Global, int(0, U32), "32", "What is told about it").inert(NOT_YET),
+    v("rpl_semi_sync_source_wait_for_replica_count", Global, int(1, 65_535), "1", "Replicas that must answer"),
+    v("rpl_semi_sync_source_wait_no_replica", Global, Bool, "ON", "Wait even if too few replicas are connected"),
+    v(
+        "rpl_semi_sync_source_wait_point",
+        Global,
+        Enumeration(&["AFTER_SYNC", "AFTER_COMMIT"]),
+        "AFTER_COMMIT",
+        "When they wait",
+    )
+    .inert("a commit is visible when it is in the log, so it waits after that"),
     v("skip_replica_start", Global, Bool, "OFF", "Do not start to replicate").at_start().inert(NO_REPLICA),
     v("sync_binlog", Global, int(0, U32), "1", "Commits between syncs of the log")
         .inert("transactions in the log are as durable as innodb_flush_log_at_trx_commit says"),
