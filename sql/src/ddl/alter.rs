@@ -126,6 +126,38 @@ fn relatives(alter: &AlterTable) -> Relatives {
     }
 }
 
+/// In which order actions are applied, whatever order they are written in. Names of columns that exist are those that
+/// the table had before the statement: so two columns can exchange their names, and the name of a column that is dropped
+/// is free. FIRST and AFTER speak of the columns as they become.
+#[derive(Clone, Copy, PartialEq)]
+enum Phase {
+    DropsKeys,
+    DropsColumns,
+    /// Columns that stay.
+    Changes,
+    /// New columns, among them the places of changed ones.
+    Additions,
+    Rest,
+}
+
+impl Phase {
+    fn of(action: &AlterAction) -> Phase {
+        match action {
+            AlterAction::DropIndex { .. }
+            | AlterAction::DropPrimaryKey
+            | AlterAction::DropForeignKey { .. }
+            | AlterAction::DropConstraint { .. } => Phase::DropsKeys,
+            AlterAction::DropColumn { .. } => Phase::DropsColumns,
+            AlterAction::ChangeColumn { .. }
+            | AlterAction::RenameColumn { .. }
+            | AlterAction::SetDefault { .. }
+            | AlterAction::SetColumnVisible { .. } => Phase::Changes,
+            AlterAction::AddColumn { .. } => Phase::Additions,
+            _ => Phase::Rest,
+        }
+    }
+}
+
 impl Change {
     /// The definition that a statement makes of a table's.
     fn of(context: &Context<'_>, table: &Table, alter: &AlterTable) -> Result<Change> {
@@ -137,12 +169,29 @@ impl Change {
             renamed_indexes: Vec::new(),
             auto_increment: None,
             added_keys: Vec::new(),
+            column_keys: Vec::new(),
             adds_index: false,
             temporary: table.is_temporary(),
             rename: None,
         };
+        let of = |phase: Phase| alter.actions.iter().filter(move |action| Phase::of(action) == phase);
+        change.check_changed_once(alter)?;
+        for action in of(Phase::DropsKeys).chain(of(Phase::DropsColumns)).chain(of(Phase::Changes)) {
+            change.apply(context, table, action)?;
+        }
         for action in &alter.actions {
-            change.apply(context, action)?;
+            match action {
+                AlterAction::AddColumn { .. } => change.apply(context, table, action)?,
+                AlterAction::ChangeColumn { old, position, .. } => change.move_column(table, old, position)?,
+                _ => {}
+            }
+        }
+        change.check_names()?;
+        for key in std::mem::take(&mut change.column_keys) {
+            change.add_index(context, &key)?;
+        }
+        for action in of(Phase::Rest) {
+            change.apply(context, table, action)?;
         }
         if table.is_temporary() && !change.added_keys.is_empty() {
             return Err(Error::cannot_add_foreign_key());
@@ -181,43 +230,70 @@ impl Change {
         found.ok_or_else(|| Error::unknown_column(name, table))
     }
 
+    /// The present place of a column that the table had under this name.
+    fn old_column(&self, table: &Table, name: &str) -> Result<usize> {
+        let old = table.columns.iter().position(|column| same_name(&column.name, name));
+        let found = old.and_then(|old| self.sources.iter().position(|source| *source == Source::Old(old)));
+        found.ok_or_else(|| Error::unknown_column(name, &self.definition.name))
+    }
+
+    /// A column is changed or renamed once: for the second action it is no longer there.
+    fn check_changed_once(&self, alter: &AlterTable) -> Result<()> {
+        let mut changed: Vec<&str> = Vec::new();
+        for action in &alter.actions {
+            let (AlterAction::ChangeColumn { old, .. } | AlterAction::RenameColumn { old, .. }) = action else {
+                continue;
+            };
+            if changed.iter().any(|other| same_name(other, old)) {
+                return Err(Error::unknown_column(old, &self.definition.name));
+            }
+            changed.push(old);
+        }
+        Ok(())
+    }
+
+    /// No two columns have one name.
+    fn check_names(&self) -> Result<()> {
+        let columns = &self.definition.columns;
+        for (at, column) in columns.iter().enumerate() {
+            if columns[..at].iter().any(|other| same_name(&other.name, &column.name)) {
+                return Err(Error::duplicate_column_name(&column.name));
+            }
+        }
+        Ok(())
+    }
+
     fn index(&self, name: &str) -> Option<usize> {
         self.definition.indexes.iter().position(|index| same_name(&index.name, name))
     }
 
-    fn apply(&mut self, context: &Context<'_>, action: &AlterAction) -> Result<()> {
+    fn apply(&mut self, context: &Context<'_>, table: &Table, action: &AlterAction) -> Result<()> {
         match action {
             AlterAction::AddColumn { column, position, if_not_exists } => {
-                if self.column(&column.name).is_ok() {
+                if *if_not_exists && self.column(&column.name).is_ok() {
                     let error = Error::duplicate_column_name(&column.name);
-                    if !if_not_exists {
-                        return Err(error);
-                    }
                     context.note(error.code, error.message);
                     return Ok(());
                 }
                 self.add_column(context, column, position)?;
             }
-            AlterAction::DropColumn { name, if_exists } => match self.column(name) {
+            AlterAction::DropColumn { name, if_exists } => match self.old_column(table, name) {
                 Ok(ordinal) => self.drop_column(ordinal),
                 Err(_) => missing(context, name, *if_exists)?,
             },
-            AlterAction::ChangeColumn { old, column, position, if_exists } => match self.column(old) {
-                Ok(ordinal) => self.change_column(context, ordinal, column, position)?,
+            AlterAction::ChangeColumn { old, column, if_exists, .. } => match self.old_column(table, old) {
+                Ok(ordinal) => self.change_column(context, ordinal, column)?,
                 Err(error) if *if_exists => context.note(error.code, error.message),
                 Err(error) => return Err(error),
             },
             AlterAction::RenameColumn { old, new } => {
-                let ordinal = self.column(old)?;
+                let ordinal = self.old_column(table, old)?;
                 check_name(new, Error::wrong_column_name)?;
                 check_not_reserved(new, Error::wrong_column_name)?;
-                if self.column(new).is_ok_and(|other| other != ordinal) {
-                    return Err(Error::duplicate_column_name(new));
-                }
                 self.rename_column(ordinal, new);
             }
             AlterAction::SetDefault { column, default } => {
-                let ordinal = self.column(column)?;
+                let ordinal = self.old_column(table, column)?;
                 let own = &self.definition.columns[ordinal];
                 let default = match default {
                     Some(_) => column::default(context, &own.name, default.as_ref(), &own.ty, own.nullable)?,
@@ -226,7 +302,7 @@ impl Change {
                 self.definition.columns[ordinal].default = default;
             }
             AlterAction::SetColumnVisible { column, visible } => {
-                let ordinal = self.column(column)?;
+                let ordinal = self.old_column(table, column)?;
                 self.definition.columns[ordinal].invisible = !visible;
             }
             AlterAction::AddIndex(spec) => self.add_index(context, spec)?,
@@ -338,9 +414,7 @@ impl Change {
         let made = column::column(context, spec, self.definition.options.collation)?;
         let at = self.place(position)?.unwrap_or(self.definition.columns.len());
         self.insert_column(at, made, Source::New);
-        for key in create::keys_of_column(spec) {
-            self.add_index(context, &key)?;
-        }
+        self.column_keys.extend(create::keys_of_column(spec));
         self.added_keys.extend(spec.references.as_deref().cloned());
         Ok(())
     }
@@ -378,16 +452,7 @@ impl Change {
         self.remove_column(ordinal);
     }
 
-    fn change_column(
-        &mut self,
-        context: &Context<'_>,
-        ordinal: usize,
-        spec: &ColumnSpec,
-        position: &ColumnPosition,
-    ) -> Result<()> {
-        if self.column(&spec.name).is_ok_and(|other| other != ordinal) {
-            return Err(Error::duplicate_column_name(&spec.name));
-        }
+    fn change_column(&mut self, context: &Context<'_>, ordinal: usize, spec: &ColumnSpec) -> Result<()> {
         let mut made = column::column(context, spec, self.definition.options.collation)?;
         let in_primary =
             |index: &IndexDefinition| index.primary && index.parts.iter().any(|part| part.column == ordinal);
@@ -401,26 +466,26 @@ impl Change {
         self.rename_column(ordinal, &name);
         self.definition.columns[ordinal] = made;
         self.added_keys.extend(spec.references.as_deref().cloned());
-        for key in create::keys_of_column(spec) {
-            self.add_index(context, &key)?;
-        }
+        self.column_keys.extend(create::keys_of_column(spec));
+        Ok(())
+    }
+
+    /// Brings a changed column to where FIRST or AFTER says.
+    fn move_column(&mut self, table: &Table, old: &str, position: &ColumnPosition) -> Result<()> {
+        let Ok(ordinal) = self.old_column(table, old) else { return Ok(()) };
         if let Some(at) = self.place(position)? {
             let at = if at > ordinal { at - 1 } else { at };
             if at != ordinal {
-                // Its index parts move with it: taken out and put back in by name.
-                let name = self.definition.columns[ordinal].name.clone();
-                let members: Vec<(usize, usize)> = (self.definition.indexes.iter().enumerate())
-                    .flat_map(|(number, index)| {
-                        index.parts.iter().enumerate().map(move |(place, part)| (number, place, part.column))
-                    })
-                    .filter(|(_, _, column)| *column == ordinal)
-                    .map(|(number, place, _)| (number, place))
-                    .collect();
+                // Its index parts move with it.
+                let parts = |index: (usize, &IndexDefinition)| {
+                    let own = index.1.parts.iter().enumerate().filter(|(_, part)| part.column == ordinal);
+                    own.map(|(place, _)| (index.0, place)).collect::<Vec<_>>()
+                };
+                let members: Vec<(usize, usize)> = self.definition.indexes.iter().enumerate().flat_map(parts).collect();
                 let (column, source) = self.remove_column(ordinal);
                 self.insert_column(at, column, source);
-                let now = self.column(&name)?;
                 for (number, place) in members {
-                    self.definition.indexes[number].parts[place].column = now;
+                    self.definition.indexes[number].parts[place].column = at;
                 }
             }
         }

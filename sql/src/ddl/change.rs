@@ -3,7 +3,7 @@
 use storage::schema::TableDefinition;
 
 use super::copy::Source;
-use crate::parser::ast::ForeignKeySpec;
+use crate::parser::ast::{ForeignKeySpec, IndexSpec};
 
 /// The definition on its way from old to new.
 pub struct Change {
@@ -18,6 +18,8 @@ pub struct Change {
     pub auto_increment: Option<u64>,
     /// Made when all columns and indexes are known.
     pub added_keys: Vec<ForeignKeySpec>,
+    /// Indexes that columns ask for in their own definitions, made when all columns have their names.
+    pub column_keys: Vec<IndexSpec>,
     /// Whether the statement adds an index: then one that was made for a foreign key may go.
     pub adds_index: bool,
     /// A temporary table has its own names.
