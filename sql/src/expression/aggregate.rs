@@ -123,7 +123,8 @@ impl Accumulator {
             if value.is_null() {
                 return Ok(());
             }
-            values.push(value);
+            // Distinct values are told apart by the digits of their type.
+            values.push(if self.seen.is_some() { value.fit(&arg.ty) } else { value });
         }
         if let Some(seen) = &mut self.seen {
             self.key.clear();

@@ -8,8 +8,6 @@
 //! Exact division carries more digits than its type shows, so that `1/3*3` is 1:
 //! the digits are cut where the value leaves the expression ([`Datum::fit`]).
 
-use std::cmp::Ordering;
-
 use format::value::{Decimal, DecimalError};
 
 use super::datum::Number;
@@ -162,16 +160,4 @@ pub fn division_by_zero<'a>(context: &EvalContext<'_>) -> Result<Datum<'a>> {
         context.doubt(Error::division_by_zero())?;
     }
     Ok(Datum::Null)
-}
-
-/// The order of two integers of any sign.
-#[inline]
-pub fn compare_integers(left: &Datum<'_>, right: &Datum<'_>) -> Option<Ordering> {
-    Some(match (left, right) {
-        (Datum::Int(a), Datum::Int(b)) => a.cmp(b),
-        (Datum::UInt(a), Datum::UInt(b)) => a.cmp(b),
-        (Datum::Int(a), Datum::UInt(b)) => u64::try_from(*a).map_or(Ordering::Less, |a| a.cmp(b)),
-        (Datum::UInt(a), Datum::Int(b)) => u64::try_from(*b).map_or(Ordering::Greater, |b| a.cmp(&b)),
-        _ => return None,
-    })
 }

@@ -8,8 +8,9 @@ use std::borrow::Cow;
 use format::collation::Charset;
 use format::value::{DateTime, Decimal, IntervalUnit, Time};
 
-use super::datum::{f64_to_i64, quoted};
-use super::eval::to_charset;
+use super::datum::quoted;
+use super::numbers::f64_to_i64;
+use super::strings::to_charset;
 use super::temporal::{Zeros, looks_like_datetime};
 use super::{Datum, EvalContext};
 use crate::error::{Error, Result};

@@ -15,7 +15,7 @@ use std::rc::Rc;
 use format::value::Value;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::{Comparison, Datum, EvalContext, Expr, NoFields, group_key};
+use super::{Comparison, Datum, group_key};
 use crate::error::Result;
 
 /// Shorter lists are searched as fast one by one.
@@ -61,28 +61,6 @@ fn write_key(family: Family, value: &Datum<'_>, key: &mut Vec<u8>) {
 }
 
 impl List {
-    /// Makes a set of the items; None: it cannot be one.
-    fn of<'e>(
-        items: impl Iterator<Item = impl Iterator<Item = (Comparison, &'e Expr)>>,
-        context: &EvalContext<'_>,
-    ) -> Result<Option<List>> {
-        let mut list = List::default();
-        let mut values = Vec::new();
-        for (number, item) in items.enumerate() {
-            values.clear();
-            for (how, expr) in item {
-                if !expr.is_constant() {
-                    return Ok(None);
-                }
-                values.push((how, expr.eval(context, &NoFields)?));
-            }
-            if list.add(number, &values).is_none() {
-                return Ok(None);
-            }
-        }
-        Ok(Some(list))
-    }
-
     /// Makes a set of the rows of a subquery.
     pub fn of_rows(rows: &[Vec<Value>], hows: &[Comparison]) -> Option<List> {
         if rows.len() < ITEMS_MIN {
@@ -97,7 +75,7 @@ impl List {
     }
 
     /// None: the item does not compare with the others as they do among themselves.
-    fn add(&mut self, number: usize, item: &[(Comparison, Datum<'_>)]) -> Option<()> {
+    pub fn add(&mut self, number: usize, item: &[(Comparison, Datum<'_>)]) -> Option<()> {
         let mut key = Vec::with_capacity(32);
         let mut is_open = false;
         for (column, (how, value)) in item.iter().enumerate() {
@@ -145,17 +123,16 @@ impl List {
 }
 
 impl Lists {
-    /// The list as a set, from the second search on.
-    pub fn list<'e, T, I: Iterator<Item = (Comparison, &'e Expr)>>(
+    /// The list of `count` items whose first lies at `place`, from the second search on; `make` makes it.
+    pub fn list(
         &self,
-        items: &'e [T],
-        columns: impl Fn(&'e T) -> I,
-        context: &EvalContext<'_>,
+        place: usize,
+        count: usize,
+        make: impl FnOnce() -> Result<Option<List>>,
     ) -> Result<Option<Rc<List>>> {
-        if items.len() < ITEMS_MIN {
+        if count < ITEMS_MIN {
             return Ok(None);
         }
-        let place = items.as_ptr() as usize;
         let known = self.known.borrow().get(&place).cloned();
         match known {
             None => {
@@ -164,7 +141,7 @@ impl Lists {
             }
             Some(Some(list)) => Ok(list),
             Some(None) => {
-                let list = List::of(items.iter().map(columns), context)?.map(Rc::new);
+                let list = make()?.map(Rc::new);
                 self.known.borrow_mut().insert(place, Some(list.clone()));
                 Ok(list)
             }

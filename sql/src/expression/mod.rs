@@ -18,16 +18,18 @@
 //!
 //! | module | idea |
 //! |---|---|
-//! | [`datum`] | the value that flows; its conversions, with MySQL's warnings |
+//! | [`datum`], `numbers` | the value that flows; its conversions, with MySQL's warnings |
 //! | [`context`] | what an evaluation may ask: parameters, clock, session, warnings |
-//! | [`compare`] | as which type two values compare; ordering; keys for grouping |
+//! | `rule`, [`compare`] | as which type two values compare, and how |
+//! | `order` | the order of values in rows; keys for grouping |
 //! | [`arithmetic`] | + - * / DIV MOD and bits; ranges and scales |
 //! | [`temporal`] | strings to dates and back; intervals; the session's clock |
 //! | [`pattern`] | LIKE and REGEXP |
 //! | [`lists`] | long lists of IN as sets |
 //! | [`functions`] | the functions by name |
 //! | [`typing`] | the type of a sum, of an IF, of an aggregate |
-//! | [`eval`] | a node's value |
+//! | [`eval`], `condition` | a node's value, and whether it is true |
+//! | `strings` | from one character set to another |
 //! | [`memory`] | how much the values of a statement may hold |
 //! | [`bind`] | names, types, collations |
 //! | [`aggregate`] | COUNT, SUM ... over the rows of a group |
@@ -51,6 +53,7 @@ pub mod assign;
 pub mod bind;
 mod cast;
 pub mod compare;
+mod condition;
 pub mod context;
 pub mod datum;
 mod display;
@@ -58,7 +61,11 @@ pub mod eval;
 pub mod functions;
 pub mod lists;
 pub mod memory;
+mod numbers;
+mod order;
 pub mod pattern;
+mod rule;
+mod strings;
 pub mod temporal;
 pub mod typing;
 
@@ -73,12 +80,13 @@ use crate::types::{Kind, TypeInfo};
 pub use aggregate::{Accumulator, AggregateCall};
 pub use assign::{AssignMode, assign};
 pub use bind::{Binder, NoScope, Scope, Subquery};
-pub use compare::{Comparison, comparison_of, group_key, order};
 pub use context::{EvalContext, Fields, NoFields, SessionState, Subqueries, Warnings};
 pub use datum::Datum;
 pub use functions::Function;
 pub use memory::Memory;
+pub use order::{group_key, order};
 pub use pattern::Regex;
+pub use rule::{Comparison, comparison_of};
 pub use typing::{common_type, parameter_type};
 
 /// A bound expression: what to compute, and the type of the result.

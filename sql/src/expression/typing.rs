@@ -9,7 +9,7 @@
 use format::collation::{CollationId, collation};
 use format::value::Value;
 
-use super::compare::aggregate_collations;
+use super::rule::aggregate_collations;
 use crate::error::Result;
 use crate::parser::ast::{AggregateFunction, BinaryOp, CastType, IntervalUnit};
 use crate::types::{Coercibility, DECIMALS_NOT_FIXED, Kind, SqlMode, TypeInfo};

@@ -5,8 +5,8 @@ use format::value::{Value, ZoneOffset, parse_datetime, parse_time};
 
 use super::{Binder, condition};
 use crate::error::{Error, Result};
-use crate::expression::compare::{Comparison, aggregate_collations, comparison_of};
 use crate::expression::functions::{self, agree, as_number, convert_charset};
+use crate::expression::rule::{Comparison, aggregate_collations, comparison_of};
 use crate::expression::temporal::comparison_moment;
 use crate::expression::{Expr, Node, typing};
 use crate::parser::ast::{self, BinaryOp, Query};

@@ -19,9 +19,9 @@ use std::sync::Arc;
 use format::collation::{Charset, Collation, CollationId, collation};
 use format::value::Value;
 
-use super::compare::{Comparison, comparison_of};
 use super::functions::{self, Typing, agree, as_number, convert_charset};
 use super::pattern::{self, Regex};
+use super::rule::{Comparison, comparison_of};
 use super::{Expr, Node, SessionState, typing};
 use crate::error::{Error, Result};
 use crate::parser::ast::{self, BinaryOp, CastType, ColumnName, Literal, Query};

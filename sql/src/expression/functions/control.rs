@@ -2,10 +2,12 @@
 
 use std::cmp::Ordering;
 
-use super::{Call, Function, MANY, Typing, typings};
+use super::{Call, Function, MANY, Typing, as_number, typings};
 use crate::error::Result;
-use crate::expression::compare::{Comparison, compare, comparison_of};
+use crate::expression::compare::compare;
 use crate::expression::datum::Datum;
+use crate::expression::rule::{Comparison, comparison_of};
+use crate::expression::temporal::Zeros;
 use crate::expression::typing::common_type;
 use crate::parser::ast::BinaryOp;
 use crate::types::{Kind, TypeInfo};
@@ -36,6 +38,7 @@ fn common(typing: &mut Typing<'_>, from: usize) -> Result<TypeInfo> {
 }
 
 fn if_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
+    as_number(&mut typing.args[0]);
     common(typing, 1)
 }
 
@@ -121,6 +124,16 @@ fn extreme<'a>(call: &Call<'a>, beyond: Ordering) -> Result<Datum<'a>> {
     }
     let best = best.unwrap_or(Datum::Null);
     let from = call.args.iter().map(|arg| arg.ty).find(|ty| ty.is_temporal()).unwrap_or(*call.ty);
+    // A text that won among dates is shown as the date that it is.
+    let best = match (how, best) {
+        (Comparison::DateTime, Datum::Bytes(text)) => {
+            let Some(moment) = Datum::Bytes(text).to_datetime(Zeros::Allowed, call.context)? else {
+                return Ok(Datum::Null);
+            };
+            if from.kind == Kind::Date { Datum::Date(moment.date) } else { Datum::DateTime(moment) }
+        }
+        (_, best) => best,
+    };
     best.convert_to(&from, call.ty, call.context)
 }
 

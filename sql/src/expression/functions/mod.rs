@@ -41,8 +41,8 @@ use format::collation::{Charset, CollationId, collation};
 use format::value::{Date, DateTime, Decimal, Time, Value};
 use rustc_hash::FxHashMap;
 
-use super::compare::aggregate_collations;
 use super::memory::Charge;
+use super::rule::aggregate_collations;
 use super::temporal::Zeros;
 use super::{Datum, EvalContext, Expr, Fields, Node};
 use crate::error::{Error, Result};
@@ -277,6 +277,19 @@ pub fn as_number(expr: &mut Expr) {
     if let Node::Constant(Value::Bytes(bytes)) = &expr.node {
         if expr.ty.is_bit_literal() {
             *expr = Expr::constant(Value::UInt(bits_of(bytes)), TypeInfo::bigint_unsigned(21).not_null());
+        }
+        return;
+    }
+    // IF and NULLIF hand a literal on as it is; what COALESCE and CASE make of it is a string of bytes.
+    if let Node::Call { function, args } = &mut expr.node
+        && matches!(function.name, "if" | "nullif")
+    {
+        let values = &mut args[usize::from(function.name == "if")..];
+        if values.iter().any(|value| value.ty.is_bit_literal() || matches!(value.node, Node::Call { .. })) {
+            values.iter_mut().for_each(as_number);
+            if expr.ty.is_string() && values.iter().all(|value| value.ty.is_integer() || value.is_null_literal()) {
+                expr.ty = TypeInfo::bigint_unsigned(21).nullable(expr.ty.nullable);
+            }
         }
         return;
     }
