@@ -7,8 +7,13 @@
 //! SELECT SUM((p) IS TRUE) FROM plain             the select list; literals are constants
 //! SELECT COUNT(*) FROM keyed WHERE p             the same rows with an index on each column
 //! the first and the third, prepared              literals are parameters of the binary protocol
-//! WHERE p + WHERE NOT p + WHERE (p) IS NULL      all rows
+//! FROM (SELECT * FROM plain) WHERE p             the rows of a derived table
+//! (SELECT * FROM plain HAVING p)                 rows that have been selected
+//! WHERE p + WHERE NOT p + WHERE (p) IS NULL      all rows; likewise as one UNION ALL
 //! ```
+//!
+//! Joins by an equality between two random columns must find the same pairs of rows by hash, by an index, by nested loops
+//! (`NOT (x.a <> y.b)`, which no hash serves), and of a derived table.
 //!
 //! `RELATION_CASES=100000 cargo test -p sql --test relations` asks as many as that; each has a seed of its own, which is
 //! printed when the answers differ, and `RELATION_SEED=n` replays.
@@ -377,6 +382,8 @@ fn disagreement(asker: &mut Asker, condition: &Condition) -> Option<Option<Strin
         format!("SELECT SUM(({text}) IS TRUE) FROM plain"),
         format!("SELECT COUNT(*) FROM keyed WHERE {text}"),
         format!("SELECT SUM(IF({text}, 1, 0)) FROM keyed"),
+        format!("SELECT COUNT(*) FROM (SELECT * FROM plain) AS derived WHERE {text}"),
+        format!("SELECT COUNT(*) FROM (SELECT * FROM plain HAVING {text}) AS selected"),
     ] {
         answers.push((statement.clone(), asker.ask(&statement).ok()?));
     }
@@ -391,6 +398,15 @@ fn disagreement(asker: &mut Asker, condition: &Condition) -> Option<Option<Strin
     }
     if all != 60 {
         answers.push((format!("WHERE p, NOT p and p IS NULL together find {all} rows of 60"), -1));
+    }
+    let select = |table: &str, condition: &str| format!("SELECT id FROM {table} WHERE {condition}");
+    let parts = [select("keyed", text), select("plain", &parts[0]), select("keyed", &parts[1])].join(" UNION ALL ");
+    let (rows, distinct) = ("SELECT COUNT(*)", "SELECT COUNT(DISTINCT id)");
+    for what in [rows, distinct] {
+        let found = asker.ask(&format!("{what} FROM ({parts}) AS parts")).ok()?;
+        if found != 60 {
+            answers.push((format!("{what} of UNION ALL over p, NOT p and p IS NULL is {found}, not 60"), -1));
+        }
     }
     let same = answers.iter().all(|(_, answer)| *answer == answers[0].1);
     Some((!same).then(|| {
@@ -443,6 +459,63 @@ fn a_condition_means_the_same_wherever_it_stands() {
         refused * 3 < cases || cases == 1,
         "{refused} of {cases} conditions were refused: the test asks too little"
     );
+    drop(asker);
+    let _ = instance.engine.close();
+}
+
+/// Queries that find the same pairs of rows in several ways, and what they are about.
+fn joins(random: &mut StdRng) -> Vec<String> {
+    let mut column = || COLUMNS[random.random_range(0..COLUMNS.len())].0;
+    let (a, b, c) = (column(), column(), column());
+    let pairs = "SELECT CONCAT(COUNT(*), ' ', IFNULL(SUM((x.id + 1) * (IFNULL(y.id, 60) + 7)), 0))";
+    let tables = ["plain", "keyed", "(SELECT * FROM plain)"];
+    if random.random_bool(0.3) {
+        let few = "x.id < 15 AND y.id < 20 AND z.id < 15";
+        let ways = tables.map(|table| {
+            format!("{pairs} FROM plain x STRAIGHT_JOIN {table} z STRAIGHT_JOIN plain y ON y.{b} = x.{a} AND z.{c} = y.{b} WHERE {few}")
+        });
+        let looped = format!(
+            "{pairs} FROM plain x STRAIGHT_JOIN plain z STRAIGHT_JOIN plain y ON NOT (y.{b} <> x.{a}) AND NOT (z.{c} <> y.{b}) WHERE {few}"
+        );
+        return ways.into_iter().chain([looped]).collect();
+    }
+    let kind = ["JOIN", "LEFT JOIN", "STRAIGHT_JOIN"][random.random_range(0..3)];
+    let and = ["", " AND y.id < 40", " AND x.id > 9", " AND x.id <> y.id"][random.random_range(0..4)];
+    let ways = tables.map(|table| format!("{pairs} FROM plain x {kind} {table} y ON x.{a} = y.{b}{and}"));
+    let looped = format!("{pairs} FROM plain x {kind} plain y ON NOT (x.{a} <> y.{b}){and}");
+    ways.into_iter().chain([looped]).collect()
+}
+
+#[test]
+fn joins_find_the_same_rows_by_hash_by_index_and_by_nested_loops() {
+    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
+    let clock = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64);
+    let (first, cases) = match number("JOIN_SEED") {
+        Some(seed) => (seed, 1),
+        None => (clock, number("JOIN_CASES").unwrap_or(200)),
+    };
+    let scratch = Scratch::new("relations-joins");
+    let instance = instance(&scratch.0, Config::tiny());
+    let mut asker = asker(&instance);
+    asker.done("SET sql_mode = ''");
+    fill(&mut asker, &mut StdRng::seed_from_u64(1));
+    let (mut refused, mut failures) = (0, Vec::new());
+    for seed in first..first + cases {
+        let queries = joins(&mut StdRng::seed_from_u64(seed));
+        // Warnings about texts that are no numbers are as many as comparisons.
+        let answers: Vec<Option<String>> = queries.iter().map(|query| asker.run(query).get(1).cloned()).collect();
+        if answers.iter().any(|answer| answer.as_ref().is_none_or(|answer| !answer.starts_with("| "))) {
+            refused += 1;
+            continue;
+        }
+        if answers.iter().any(|answer| *answer != answers[0]) {
+            let lines = answers.iter().zip(&queries).map(|(answer, query)| format!("  {answer:?}  {query}\n"));
+            failures.push(format!("JOIN_SEED={seed}\n{}", lines.collect::<String>()));
+        }
+    }
+    println!("{cases} joins from seed {first}: {refused} refused");
+    assert!(failures.is_empty(), "{} disagree\n{}", failures.len(), failures.join("\n"));
+    assert!(refused * 3 < cases || cases == 1, "{refused} of {cases} joins were refused: the test asks too little");
     drop(asker);
     let _ = instance.engine.close();
 }

@@ -15,7 +15,8 @@ use crate::error::{Error, Result};
 use crate::expression::assign::{Target, encode, zero_of};
 use crate::expression::{AssignMode, Datum, EvalContext, Fields, NoFields, assign};
 use crate::planner::SelectPlan;
-use crate::planner::change::{Assignment, DefaultValue, DeletePlan, UpdatePlan};
+use crate::planner::change::{Assignment, DeletePlan, UpdatePlan};
+use crate::planner::defaults::DefaultValue;
 
 /// What a change did.
 #[derive(Debug, Default, Clone, Copy)]

@@ -135,8 +135,12 @@ fn insert_rows(
                 inserter.source.extend_from_slice(&row[plan.columns.len()..]);
                 inserter.begin_row();
                 inserter.values.clear();
-                for ((value, ty), &column) in row.iter().zip(&types).zip(&plan.columns) {
-                    inserter.give_value(column, Datum::from(value), ty)?;
+                for (at, (value, &column)) in row.iter().zip(&plan.columns).enumerate() {
+                    if plan.members.get(at) == Some(&true) && !value.is_null() {
+                        inserter.values.push(Datum::from(value), &plan.table.columns[column].ty)?;
+                    } else {
+                        inserter.give_value(column, Datum::from(value), &types[at])?;
+                    }
                 }
                 inserter.finish_row()?;
             }
@@ -303,6 +307,12 @@ impl<'a> Inserter<'a> {
             let zero_wishes = !self.context.mode.has(SqlMode::NO_AUTO_VALUE_ON_ZERO);
             if wishes || given == 0 && zero_wishes && self.row.get(column).is_none_or(|s| is_zero(ty, s)) {
                 generated = self.next_id()?;
+                let none_left =
+                    || Error::new(1467, b"HY000", "Failed to read auto-increment value from storage engine");
+                // The largest number of all is never given: the counter stands there when there is nothing left.
+                if generated == u64::MAX {
+                    return Err(none_left());
+                }
                 let value = assign(
                     Datum::UInt(generated),
                     &TypeInfo::bigint_unsigned(20),
@@ -311,7 +321,7 @@ impl<'a> Inserter<'a> {
                     number,
                     self.context,
                 )
-                .map_err(|_| Error::new(1467, b"HY000", "Failed to read auto-increment value from storage engine"))?;
+                .map_err(|_| none_left())?;
                 let from = self.row.bytes.len() as u32;
                 assign::encode(value, ty, &mut self.row.bytes)?;
                 self.row.parts[column] = Some((from, self.row.bytes.len() as u32));

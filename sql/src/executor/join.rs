@@ -1,12 +1,15 @@
 //! Nested loops: for each row of a step, the steps behind it.
 //!
 //! A step finds its rows by a point, by ranges, by a scan, or among rows kept in memory, and passes on those that its
-//! conditions let through.
+//! conditions let through. A table that would be scanned again and again is kept by [`super::hash_join`] instead.
 
+use std::cell::RefCell;
 use std::cmp::Ordering;
+use std::rc::Rc;
 
 use storage::{Row, ScanRange};
 
+use super::hash_join::{self, HashRows, Kept, Key};
 use super::row::JoinRow;
 use super::{Environment, Rows};
 use crate::catalog::OrSqlError;
@@ -20,12 +23,24 @@ pub struct Runner<'a> {
     pub environment: &'a Environment<'a>,
     pub plan: &'a SelectPlan,
     pub context: &'a EvalContext<'a>,
+    /// The rows kept for joins, by source; empty until the first is kept.
+    pub kept: RefCell<Vec<Kept<'a>>>,
+}
+
+/// How many rows in memory are looked at before a step looks whether the statement was killed.
+const INTERRUPT_EVERY: usize = 1024;
+
+/// A step that is read, and which of its conditions count: all, or those on its table alone.
+#[derive(Clone, Copy)]
+struct Read<'p> {
+    step: &'p TableStep,
+    local: bool,
 }
 
 /// The consumer of a row; false: it needs no more.
 type Next<'n> = dyn FnMut(&mut JoinRow<'_>) -> Result<bool> + 'n;
 
-impl Runner<'_> {
+impl<'a> Runner<'a> {
     /// Runs some steps for the current row; false: the consumer has enough.
     pub fn steps(&self, steps: &[Step], row: &mut JoinRow<'_>, next: &mut Next<'_>) -> Result<bool> {
         let Some((step, rest)) = steps.split_first() else { return next(row) };
@@ -57,9 +72,9 @@ impl Runner<'_> {
 
     /// Whether the row meets the conditions of a step.
     #[inline]
-    fn passes(&self, step: &TableStep, row: &JoinRow<'_>, answered: bool) -> Result<bool> {
-        for filter in &step.filters {
-            let known = answered && filter.answered;
+    fn passes(&self, read: Read<'_>, row: &JoinRow<'_>, answered: bool) -> Result<bool> {
+        for filter in &read.step.filters {
+            let known = answered && filter.answered || read.local && !filter.is_local;
             if !known && !filter.expr.is_true(self.context, row)? {
                 return Ok(false);
             }
@@ -69,72 +84,175 @@ impl Runner<'_> {
 
     /// Reads one table.
     fn table(&self, step: &TableStep, row: &mut JoinRow<'_>, next: &mut Next<'_>) -> Result<bool> {
+        if !step.hash.is_empty()
+            && let Some(go_on) = self.by_hash(step, row, next)?
+        {
+            return Ok(go_on);
+        }
         row.sources[step.source].is_null = false;
+        let read = Read { step, local: false };
         match &step.access {
-            Access::Rows => self.kept_rows(step, row, next),
+            Access::Rows => self.kept_rows(read, row, next),
             Access::Scan { index, reverse } => {
                 let all = ScanRange { reverse: *reverse, ..ScanRange::ALL };
-                self.cursor(step, *index, &all, false, None, row, next)
+                self.cursor(read, *index, &all, false, None, row, next)
             }
             Access::Point { index, key } => {
                 let mut ranges = self.environment.scratch.borrow_mut().ranges.pop().unwrap_or_default();
-                let result = self.point(step, *index, key, &mut ranges, row, next);
+                let result = self.point(read, *index, key, &mut ranges, row, next);
                 self.environment.scratch.borrow_mut().give_back_ranges(ranges);
                 result
             }
             Access::Range { index, parts, reverse } => {
                 let mut ranges = self.environment.scratch.borrow_mut().ranges.pop().unwrap_or_default();
-                let result = self.ranges(step, *index, parts, *reverse, &mut ranges, row, next);
+                let result = self.ranges(read, *index, parts, *reverse, &mut ranges, row, next);
                 self.environment.scratch.borrow_mut().give_back_ranges(ranges);
                 result
             }
         }
     }
 
-    fn kept_rows(&self, step: &TableStep, row: &mut JoinRow<'_>, next: &mut Next<'_>) -> Result<bool> {
+    fn kept_rows(&self, read: Read<'_>, row: &mut JoinRow<'_>, next: &mut Next<'_>) -> Result<bool> {
+        let step = read.step;
         let rows: Rows = row.sources[step.source].rows.clone().unwrap_or_default();
         for at in 0..rows.len() {
-            if at % 1024 == 1023 && self.context.session.is_interrupted() {
+            if at % INTERRUPT_EVERY == INTERRUPT_EVERY - 1 && self.context.session.is_interrupted() {
                 return Err(Error::interrupted());
             }
             let source = &mut row.sources[step.source];
             source.at = at;
             source.is_null = false;
-            if self.passes(step, row, false)? && !next(row)? {
+            if self.passes(read, row, false)? && !next(row)? {
                 return Ok(false);
             }
         }
         Ok(true)
     }
 
+    /// Reads the rows of a table that are kept by hash; None: none are kept.
+    fn by_hash(&self, step: &TableStep, row: &mut JoinRow<'_>, next: &mut Next<'_>) -> Result<Option<bool>> {
+        let Some(rows) = self.kept(step, row)? else { return Ok(None) };
+        let mut scratch = Vec::new();
+        let hash = match hash_join::key(hash_join::probe_columns(&step.hash), self.context, row, &mut scratch)? {
+            Key::Hash(hash) => hash,
+            Key::Null => return Ok(Some(true)),
+            Key::None => return Ok(None),
+        };
+        let mut found = rows.first(hash);
+        let mut looked_at = 0;
+        while let Some(number) = found {
+            looked_at += 1;
+            if looked_at % INTERRUPT_EVERY == 0 && self.context.session.is_interrupted() {
+                return Err(Error::interrupted());
+            }
+            let source = &mut row.sources[step.source];
+            rows.take(number, &mut source.stored, &mut source.at);
+            source.is_null = false;
+            let mut passes = true;
+            for filter in step.filters.iter().filter(|filter| !filter.is_local) {
+                if !filter.expr.is_true(self.context, row)? {
+                    passes = false;
+                    break;
+                }
+            }
+            if passes && !next(row)? {
+                return Ok(Some(false));
+            }
+            found = rows.after(number);
+        }
+        Ok(Some(true))
+    }
+
+    /// The rows of a step that are kept: from the second time on that they are asked for.
+    fn kept(&self, step: &TableStep, row: &mut JoinRow<'_>) -> Result<Option<Rc<HashRows<'a>>>> {
+        let known = {
+            let mut kept = self.kept.borrow_mut();
+            if kept.is_empty() {
+                kept.resize(self.plan.sources.len(), Kept::default());
+            }
+            let known = kept[step.source].clone();
+            if matches!(known, Kept::Unread) {
+                kept[step.source] = Kept::ReadOnce;
+            }
+            known
+        };
+        match known {
+            Kept::Unread | Kept::Refused => Ok(None),
+            Kept::Rows(rows) => Ok(Some(rows)),
+            Kept::ReadOnce => {
+                let rows = self.keep(step, row)?.map(Rc::new);
+                let kept = rows.clone().map_or(Kept::Refused, Kept::Rows);
+                self.kept.borrow_mut()[step.source] = kept;
+                Ok(rows)
+            }
+        }
+    }
+
+    /// Reads a table to keep it; None: it cannot be kept.
+    fn keep(&self, step: &TableStep, row: &mut JoinRow<'_>) -> Result<Option<HashRows<'a>>> {
+        let source = &self.plan.sources[step.source];
+        let memory = &self.environment.join_memory;
+        let mut rows = match &source.kind {
+            SourceKind::Table(table) => HashRows::stored(memory, &source.needed, table.columns.len()),
+            _ => HashRows::derived(memory),
+        };
+        let mut fits = true;
+        let mut scratch = Vec::new();
+        let mut seen = 0;
+        let mut add = |row: &mut JoinRow<'_>| -> Result<bool> {
+            seen += 1;
+            if seen % INTERRUPT_EVERY == 0 && self.context.session.is_interrupted() {
+                return Err(Error::interrupted());
+            }
+            match hash_join::key(hash_join::build_columns(&step.hash), self.context, row, &mut scratch)? {
+                Key::Hash(hash) => {
+                    let own = &row.sources[step.source];
+                    fits = rows.add(hash, &own.stored, own.at);
+                }
+                Key::Null => {}
+                Key::None => fits = false,
+            }
+            Ok(fits)
+        };
+        row.sources[step.source].is_null = false;
+        let local = Read { step, local: true };
+        match &step.access {
+            Access::Rows => self.kept_rows(local, row, &mut add)?,
+            Access::Scan { index, .. } => self.cursor(local, *index, &ScanRange::ALL, false, None, row, &mut add)?,
+            Access::Point { .. } | Access::Range { .. } => return Ok(None),
+        };
+        Ok(fits.then_some(rows))
+    }
+
     fn point(
         &self,
-        step: &TableStep,
+        read: Read<'_>,
         index: usize,
         key: &[crate::planner::KeyExpr],
         ranges: &mut KeyRanges,
         row: &mut JoinRow<'_>,
         next: &mut Next<'_>,
     ) -> Result<bool> {
+        let step = read.step;
         let source = &self.plan.sources[step.source];
         let SourceKind::Table(table) = &source.kind else { unreachable!("points are of stored tables") };
         if !ranges.build_point(table, index, key, self.context, row)? {
             return Ok(true);
         }
         if !ranges.exact {
-            return self.cursor(step, 0, &ScanRange::ALL, false, None, row, next);
+            return self.cursor(read, 0, &ScanRange::ALL, false, None, row, next);
         }
         let stored = &mut row.sources[step.source].stored;
         let found = ranges.with_point(|key| {
             self.environment.trx.borrow_mut().get(table, index, key, source.read_mode, &source.needed, stored)
         });
-        if found.or_sql()? && self.passes(step, row, true)? { next(row) } else { Ok(true) }
+        if found.or_sql()? && self.passes(read, row, true)? { next(row) } else { Ok(true) }
     }
 
     #[expect(clippy::too_many_arguments, reason = "the parts of one range scan")]
     fn ranges(
         &self,
-        step: &TableStep,
+        read: Read<'_>,
         index: usize,
         parts: &[crate::planner::PartRange],
         reverse: bool,
@@ -142,7 +260,7 @@ impl Runner<'_> {
         row: &mut JoinRow<'_>,
         next: &mut Next<'_>,
     ) -> Result<bool> {
-        let source = &self.plan.sources[step.source];
+        let source = &self.plan.sources[read.step.source];
         let SourceKind::Table(table) = &source.kind else { unreachable!("ranges are of stored tables") };
         ranges.build(table, index, parts, self.context, row)?;
         for at in 0..ranges.len() {
@@ -150,7 +268,7 @@ impl Runner<'_> {
             let stop = if reverse { None } else { ranges.stop_prefix() };
             let exact = ranges.exact;
             let go_on =
-                ranges.with_range(at, reverse, |range| self.cursor(step, index, range, exact, stop, row, next))?;
+                ranges.with_range(at, reverse, |range| self.cursor(read, index, range, exact, stop, row, next))?;
             if !go_on {
                 return Ok(false);
             }
@@ -161,7 +279,7 @@ impl Runner<'_> {
     #[expect(clippy::too_many_arguments, reason = "the parts of one range scan")]
     fn cursor(
         &self,
-        step: &TableStep,
+        read: Read<'_>,
         index: usize,
         range: &ScanRange<'_>,
         answered: bool,
@@ -169,6 +287,7 @@ impl Runner<'_> {
         row: &mut JoinRow<'_>,
         next: &mut Next<'_>,
     ) -> Result<bool> {
+        let step = read.step;
         let source = &self.plan.sources[step.source];
         let SourceKind::Table(table) = &source.kind else { unreachable!("cursors are of stored tables") };
         let trx = self.environment.trx;
@@ -180,7 +299,7 @@ impl Runner<'_> {
             }
             // A table further in may have been read meanwhile, this one not.
             row.sources[step.source].is_null = false;
-            if self.passes(step, row, answered)? {
+            if self.passes(read, row, answered)? {
                 if cursor.is_unlocked() {
                     // It is to be changed, so the statement waits for its lock, and then checks the row again.
                     cursor.insist();

@@ -13,10 +13,19 @@ use crate::error::{Error, Result};
 /// The most memory that one statement's kept rows may take.
 const KEPT_BYTES_MAX: u64 = 1 << 30;
 
+/// The most memory of the rows that one statement keeps for its joins.
+const JOIN_BYTES_MAX: u64 = 1 << 28;
+
 /// What a statement keeps.
-#[derive(Default)]
 pub struct Memory {
     kept_bytes: Cell<u64>,
+    bytes_max: u64,
+}
+
+impl Default for Memory {
+    fn default() -> Memory {
+        Memory::of(KEPT_BYTES_MAX)
+    }
 }
 
 /// A part of it that ends with its owner.
@@ -26,10 +35,20 @@ pub struct Account<'m> {
 }
 
 impl Memory {
+    /// Memory of its own for rows that need not be kept: what joins keep never makes a statement fail.
+    pub fn for_joins() -> Memory {
+        Memory::of(JOIN_BYTES_MAX)
+    }
+
+    /// Memory of this size.
+    pub fn of(bytes_max: u64) -> Memory {
+        Memory { kept_bytes: Cell::new(0), bytes_max }
+    }
+
     /// Adds what stays until the statement ends; 1038 when it is too much.
     pub fn keep(&self, bytes: u64) -> Result<()> {
         let kept = self.kept_bytes.get() + bytes;
-        if kept > KEPT_BYTES_MAX {
+        if kept > self.bytes_max {
             return Err(Error::new(1038, b"HY001", "Out of sort memory, consider increasing server sort buffer size"));
         }
         self.kept_bytes.set(kept);

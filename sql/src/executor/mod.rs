@@ -3,7 +3,7 @@
 //! Rows are *pushed*: each step of a join calls the next one for every row that it
 //! finds, and the last one calls the consumer. A consumer that has enough
 //! (LIMIT) answers false, and everything unwinds. Only what must be is kept in memory:
-//! groups, rows to sort, rows of derived tables.
+//! groups, rows to sort, rows of derived tables; and rows of a join that would be read again and again.
 //!
 //! ```text
 //! scan a -> scan b (key from a's row) -> filter -> group | sort | distinct | limit -> sink
@@ -18,6 +18,7 @@
 
 pub mod change;
 mod grouping;
+mod hash_join;
 pub mod insert;
 mod join;
 pub mod memory;
@@ -54,6 +55,8 @@ pub struct Environment<'a> {
     pub facts: Facts<'a>,
     /// Rows kept for sorting, grouping and derived tables.
     pub memory: Memory,
+    /// Rows kept for joins, which are read again and again where they are too many.
+    pub join_memory: Memory,
     /// The rows of derived tables, by their numbers: each is made once.
     pub derived: RefCell<FxHashMap<usize, Rows>>,
     /// Rows that SQL_CALC_FOUND_ROWS counted.

@@ -1,7 +1,9 @@
 //! SELECT and UNION at work.
 
-use std::cell::Cell;
+use std::borrow::Cow;
+use std::cell::{Cell, RefCell};
 use std::cmp::Ordering;
+use std::ops::Range;
 use std::rc::Rc;
 
 use format::collation::CollationId;
@@ -85,7 +87,9 @@ fn run_union(
         }
         let mut go_on = true;
         let mut converted = Vec::new();
-        run(environment, part, context, &mut |row| {
+        let parameters = part_parameters(environment, &plan.outer[number], context.parameters);
+        let part_context = EvalContext { parameters: &parameters, ..*context };
+        run(environment, part, &part_context, &mut |row| {
             converted.clear();
             for (at, value) in row.iter().enumerate() {
                 let (from, to) = (&part.columns()[at], &plan.columns[at]);
@@ -106,6 +110,21 @@ fn run_union(
         }
     }
     output.finish()
+}
+
+/// The statement's parameters, and behind them what a part of a union reads of the outer query.
+fn part_parameters<'p>(
+    environment: &Environment<'_>,
+    outer: &Range<usize>,
+    parameters: &'p [Value],
+) -> Cow<'p, [Value]> {
+    let count = environment.parameter_count;
+    if outer.start == 0 {
+        return Cow::Borrowed(parameters);
+    }
+    let mut own = parameters[..count.min(parameters.len())].to_vec();
+    own.extend_from_slice(parameters.get(count + outer.start..count + outer.end).unwrap_or_default());
+    Cow::Owned(own)
 }
 
 /// The rows that leave a query: distinct, sorted, limited.
@@ -320,7 +339,7 @@ pub fn scan(
             SourceKind::Virtual(table) => slot.rows = Some(Rc::new((table.rows)(&environment.facts))),
         }
     }
-    let runner = Runner { environment, plan, context };
+    let runner = Runner { environment, plan, context, kept: RefCell::default() };
     let result = runner.steps(&plan.steps, &mut row, visit);
     let mut scratch = environment.scratch.borrow_mut();
     row.sources.into_iter().for_each(|source| scratch.give_back_row(source.stored));

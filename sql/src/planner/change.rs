@@ -16,12 +16,13 @@ use std::borrow::Cow;
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use format::value::{ColumnType, DateTime, Value, ZoneOffset};
-use storage::{Column, ColumnDefault, ColumnSet, IfLocked, ReadMode, Table, TableUse};
+use storage::{ColumnSet, IfLocked, ReadMode, Table, TableUse};
 
 use super::clause::Clause;
+use super::defaults::{DefaultValue, defaults};
+use super::members::{by_number, member_type};
 use super::scope::Level;
-use super::{LimitPlan, PlanContext, QueryPlan, SelectPlan, Step, SubqueryPlan, join, select};
+use super::{LimitPlan, PlanContext, QueryPlan, SelectPlan, Step, SubqueryPlan, join, nest};
 use crate::catalog::database_of;
 use crate::error::{Error, Result};
 use crate::expression::{Expr, Scope, Subquery};
@@ -36,6 +37,8 @@ pub struct InsertPlan {
     /// The columns that get values, in the order given.
     pub columns: Vec<usize>,
     pub source: InsertRows,
+    /// Per column of the query: its values are numbers of the column's members. Empty: none are.
+    pub members: Vec<bool>,
     /// A given value reads other columns of its row: `VALUES (1, a + 1)`.
     pub reads_given: bool,
     /// ON DUPLICATE KEY UPDATE.
@@ -49,21 +52,6 @@ pub enum InsertRows {
     /// None is DEFAULT.
     Values(Vec<Vec<Option<Expr>>>),
     Query(QueryPlan),
-}
-
-/// What a column takes that is not named.
-#[derive(Debug, Clone)]
-pub enum DefaultValue {
-    /// Stored bytes; None is NULL.
-    Stored(Option<Vec<u8>>),
-    Now {
-        fsp: u8,
-    },
-    Expr(Box<Expr>),
-    /// NOT NULL and nothing given: 1364, or the type's zero when not strict.
-    Missing,
-    /// Filled in by the counter.
-    AutoIncrement,
 }
 
 /// `column = expression`; None is DEFAULT.
@@ -90,58 +78,6 @@ pub struct DeletePlan {
     pub table: Arc<Table>,
     pub ignore: bool,
     pub select: SelectPlan,
-}
-
-/// A column's default as an expression: for DEFAULT(column).
-pub fn default_expr(column: &Column, zone: ZoneOffset) -> Result<Expr> {
-    let ty = TypeInfo::of_column(&column.ty, true);
-    match &column.default {
-        ColumnDefault::Null => Ok(Expr::constant(Value::Null, ty)),
-        ColumnDefault::Literal(stored) => {
-            let value = match (&column.ty, column.ty.decode(stored)) {
-                (ColumnType::Timestamp { fsp }, _) => Value::DateTime(DateTime::decode_timestamp(stored, *fsp, zone)),
-                (ColumnType::Enum { members, .. }, Value::UInt(number)) => {
-                    let name = number.checked_sub(1).and_then(|at| members.get(at as usize));
-                    Value::Bytes(name.map(|name| name.as_bytes().to_vec()).unwrap_or_default())
-                }
-                (_, value) => value,
-            };
-            Ok(Expr::constant(value, ty))
-        }
-        ColumnDefault::None if column.nullable => Ok(Expr::constant(Value::Null, ty)),
-        ColumnDefault::None => Err(Error::no_default(&column.name)),
-        ColumnDefault::CurrentTimestamp { .. } | ColumnDefault::Expression(_) => {
-            Err(Error::unsupported("DEFAULT(column) of a column whose default is an expression"))
-        }
-    }
-}
-
-fn default_value(context: &PlanContext<'_>, column: &Column) -> Result<DefaultValue> {
-    if column.auto_increment {
-        return Ok(DefaultValue::AutoIncrement);
-    }
-    Ok(match &column.default {
-        ColumnDefault::Literal(stored) => DefaultValue::Stored(Some(stored.clone())),
-        ColumnDefault::Null => DefaultValue::Stored(None),
-        ColumnDefault::None if column.nullable => DefaultValue::Stored(None),
-        // An ENUM's default is its first member, said or not.
-        ColumnDefault::None if matches!(column.ty, ColumnType::Enum { .. }) => {
-            let mut first = Vec::new();
-            let encoded = column.ty.encode(&Value::UInt(1), &mut first);
-            encoded.map_err(|error| Error::internal(format!("encode a member: {error:?}")))?;
-            DefaultValue::Stored(Some(first))
-        }
-        ColumnDefault::None => DefaultValue::Missing,
-        ColumnDefault::CurrentTimestamp { fsp } => DefaultValue::Now { fsp: *fsp },
-        ColumnDefault::Expression(text) => {
-            let parsed = crate::parser::parse_expression(text.as_bytes(), context.eval.mode)?;
-            DefaultValue::Expr(Box::new(context.binder(&crate::expression::NoScope).bind(&parsed)?))
-        }
-    })
-}
-
-fn defaults(context: &PlanContext<'_>, table: &Table) -> Result<Vec<DefaultValue>> {
-    table.columns.iter().map(|column| default_value(context, column)).collect()
 }
 
 /// Refuses changes of tables that are not stored.
@@ -184,6 +120,7 @@ pub fn plan_insert(context: &PlanContext<'_>, insert: &ast::Insert) -> Result<In
 
     // The columns of INSERT ... SELECT's query that ON DUPLICATE KEY UPDATE reads.
     let source_names = RefCell::default();
+    let mut members = Vec::new();
     let mut source_types = Vec::new();
     let source = match &insert.source {
         InsertSource::Values(rows) => {
@@ -207,12 +144,17 @@ pub fn plan_insert(context: &PlanContext<'_>, insert: &ast::Insert) -> Result<In
         }
         InsertSource::Query(query) => {
             let names = source_columns(context, &insert.table, query, &insert.on_duplicate)?;
-            let plan = select::plan_query(context, &with_columns(query, &names), None, context.plain_reads)?.0;
+            let plan = context.plan_query(&with_columns(query, &names), None, context.plain_reads)?.0;
             if plan.columns().len() != columns.len() + names.len() {
                 return Err(Error::value_count(1));
             }
             if !names.is_empty() && !matches!(&plan, QueryPlan::Select(select) if select.group.is_none()) {
                 return Err(Error::unknown_column(&super::scope::display(&names[0]), "field list"));
+            }
+            let mut plan = plan;
+            if let QueryPlan::Select(select) = &mut plan {
+                members =
+                    columns.iter().enumerate().map(|(at, &column)| keep_member(select, at, &table, column)).collect();
             }
             source_types.extend(plan.columns()[columns.len()..].iter().map(|column| column.ty));
             source_names.replace(names);
@@ -255,6 +197,7 @@ pub fn plan_insert(context: &PlanContext<'_>, insert: &ast::Insert) -> Result<In
         ignore: insert.ignore,
         columns,
         source,
+        members,
         on_duplicate,
         subqueries,
         defaults,
@@ -306,6 +249,15 @@ impl Scope for DuplicateScope<'_> {
     fn values_of(&self, name: &ast::ColumnName) -> Result<Expr> {
         self.target.values_of(name)
     }
+}
+
+/// An ENUM or SET that is selected into a column with the same members stays a number, so that ENUM's error value arrives.
+fn keep_member(select: &mut SelectPlan, at: usize, table: &Table, column: usize) -> bool {
+    let keeps = member_type(&select.output[at]).is_some_and(|ty| ty == table.columns[column].ty);
+    if keeps {
+        select.output[at] = by_number(select.output[at].clone());
+    }
+    keeps
 }
 
 /// The columns of the query's tables that ON DUPLICATE KEY UPDATE names. They are only in sight if the query is one
@@ -365,13 +317,13 @@ struct RowsQuery<'q> {
 
 fn plan_rows(context: &PlanContext<'_>, level: Level<'_>, query: &RowsQuery<'_>, also: &[&Expr]) -> Result<SelectPlan> {
     let filter = match query.filter {
-        Some(filter) => Some(context.binder(&Clause::new(&level, "where clause")).bind(filter)?),
+        Some(filter) => Some(context.binder(&Clause::new(&level, "where clause")).bind_number(filter)?),
         None => None,
     };
     let mut order = Vec::new();
     for item in query.order_by {
         let expr = context.binder(&Clause::new(&level, "order clause")).bind(&item.expr)?;
-        order.push((select::by_number(expr), item.descending));
+        order.push((by_number(expr), item.descending));
     }
     let limit = match query.limit {
         Some(count) => {
@@ -380,7 +332,7 @@ fn plan_rows(context: &PlanContext<'_>, level: Level<'_>, query: &RowsQuery<'_>,
         }
         None => None,
     };
-    let tree = join::bind(&level, Some(&super::scope::JoinTree::Leaf(0)), filter)?;
+    let tree = nest::bind(&level, Some(&super::scope::JoinTree::Leaf(0)), filter)?;
     let mut used = vec![false; level.slots.len()];
     let mut mark = |slot: usize| {
         if let Some(used) = used.get_mut(slot) {

@@ -5,6 +5,7 @@
 //! that one and the one where it is written it is an outer value, like a column. If it may not stand there (in WHERE),
 //! the nearest query inside that allows it computes it over an outer value.
 
+use super::defaults::default_expr;
 use super::scope::{Level, Visible, display};
 use crate::error::{Error, Result};
 use crate::expression::{AggregateCall, Expr, Node, Scope, Subquery};
@@ -296,7 +297,7 @@ impl Scope for Clause<'_> {
             .ok_or_else(|| Error::unknown_column(&display(name), self.name))?;
         let (source, column) = self.level.slots[slot];
         match self.level.sources[source as usize].table() {
-            Some(table) => super::change::default_expr(&table.columns[column as usize], self.level.context.eval.zone),
+            Some(table) => default_expr(&table.columns[column as usize], self.level.context.eval.zone),
             None => Err(Error::no_default(&name.name)),
         }
     }

@@ -175,6 +175,9 @@ fn table_line(plan: &SelectPlan, step: &TableStep, kind: &str, is_first: bool) -
             extra.push("Using where");
         }
     }
+    if !step.hash.is_empty() {
+        extra.push("Using join buffer (hash join)");
+    }
     if is_first {
         let groups = plan.group.as_ref().is_some_and(|group| !group.keys.is_empty());
         if groups || plan.distinct {

@@ -4,7 +4,7 @@
 //! these determine: once a group fixes a table's primary key (or a unique key without
 //! NULLs), it fixes the whole row; and `a = b` in WHERE fixes b once a is fixed.
 
-use super::join::BoundTree;
+use super::nest::BoundTree;
 use super::scope::Level;
 use crate::error::{Error, Result};
 use crate::expression::{Expr, Node};

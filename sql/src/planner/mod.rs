@@ -24,17 +24,27 @@
 //! * What is not understood is refused with 1235; it is never left out.
 
 pub mod access;
+pub mod bind;
 pub mod change;
 pub mod clause;
+pub mod defaults;
 pub mod definition;
 pub mod explain;
 pub mod grouping;
+pub mod hash_join;
 pub mod join;
 pub mod keys;
+pub mod members;
+pub mod nest;
+pub mod query;
+pub mod range;
+pub mod sargable;
 pub mod scope;
 pub mod select;
+pub mod wanted_order;
 
 use std::cell::{Cell, RefCell};
+use std::ops::Range;
 use std::sync::Arc;
 
 use format::collation::CollationId;
@@ -43,7 +53,7 @@ use format::value::ColumnType;
 use storage::{ColumnSet, ReadMode, Table, TableUse, Trx};
 
 use crate::error::Result;
-use crate::expression::{AggregateCall, EvalContext, Expr, Node};
+use crate::expression::{AggregateCall, Binder, EvalContext, Expr, Scope};
 use crate::information_schema::VirtualTable;
 use crate::instance::Instance;
 use crate::parser::ast;
@@ -51,7 +61,9 @@ use crate::result::StoredColumn;
 use crate::table_locks::LockedTables;
 use crate::types::TypeInfo;
 
-pub use access::{Access, Interval, KeyExpr, PartRange};
+pub use access::Access;
+pub use hash_join::{HashKey, KeyKind};
+pub use range::{Interval, KeyExpr, PartRange};
 
 /// What planning needs to know of the session, and collects for it.
 pub struct PlanContext<'a> {
@@ -121,6 +133,8 @@ pub struct Origin {
 /// UNION: the parts run one after the other.
 pub struct UnionPlan {
     pub parts: Vec<QueryPlan>,
+    /// Per part: which of the values that the union reads of the outer query are the part's.
+    pub outer: Vec<Range<usize>>,
     /// Behind which part (its index) duplicates of all rows so far are removed: the last UNION without ALL.
     pub distinct_until: Option<usize>,
     pub columns: Vec<OutputColumn>,
@@ -219,6 +233,9 @@ pub struct TableStep {
     pub access: Access,
     /// The access alone reads the columns of an index, not of the table.
     pub covering: bool,
+    /// Its rows are kept when they are read for the second time, and are found by these keys from then on. Empty: they
+    /// are read again for each row of the tables before it.
+    pub hash: Vec<HashKey>,
     pub filters: Vec<Filter>,
     /// For EXPLAIN.
     pub rows: u64,
@@ -229,6 +246,8 @@ pub struct Filter {
     pub expr: Expr,
     /// The access answers this condition when all of its keys convert exactly.
     pub answered: bool,
+    /// It reads this table alone: rows that are kept for a hash join have passed it.
+    pub is_local: bool,
 }
 
 pub struct GroupPlan {
@@ -270,7 +289,7 @@ impl QueryPlan {
         let columns = self.columns().iter().map(|column| column.column_type.clone());
         match self {
             QueryPlan::Select(plan) => {
-                plan.output.iter().zip(columns).map(|(expr, ty)| member_type(expr).unwrap_or(ty)).collect()
+                plan.output.iter().zip(columns).map(|(expr, ty)| members::member_type(expr).unwrap_or(ty)).collect()
             }
             QueryPlan::Union(_) => columns.collect(),
         }
@@ -289,25 +308,30 @@ impl QueryPlan {
     }
 }
 
-/// The type of an expression that is nothing but an ENUM or SET column.
-fn member_type(expr: &Expr) -> Option<ColumnType> {
-    let collation = expr.ty.collation;
-    match &expr.node {
-        Node::EnumName { members, .. } => Some(ColumnType::Enum { members: members.clone(), collation }),
-        Node::SetNames { members, .. } => Some(ColumnType::Set { members: members.clone(), collation }),
-        _ => None,
-    }
-}
-
 impl PlanContext<'_> {
-    pub fn binder<'b>(&'b self, scope: &'b dyn crate::expression::Scope) -> crate::expression::Binder<'b> {
+    pub fn binder<'b>(&'b self, scope: &'b dyn Scope) -> Binder<'b> {
         let eval = self.eval;
-        let mut binder =
-            crate::expression::Binder::new(scope, eval.session, eval.mode, eval.connection, self.parameter_types);
+        let mut binder = Binder::new(scope, eval.session, eval.mode, eval.connection, self.parameter_types);
         binder.div_precision_increment = eval.div_precision_increment;
         binder.max_allowed_packet_bytes = eval.max_allowed_packet_bytes;
         binder.group_concat_bytes_max = eval.group_concat_bytes_max;
         binder
+    }
+
+    /// Plans a query: what stands in a query may be one again. The second is what it reads of the outer query:
+    /// expressions of the parent's scope.
+    pub fn plan_query(
+        &self,
+        query: &ast::Query,
+        parent: Option<&dyn Scope>,
+        read_mode: ReadMode,
+    ) -> Result<(QueryPlan, Vec<Expr>)> {
+        query::plan_query(self, query, parent, read_mode)
+    }
+
+    /// Plans a table of WITH. None: there is no such table.
+    pub fn plan_common_table(&self, name: &str) -> Result<Option<(Arc<Derived>, Vec<String>)>> {
+        query::plan_common_table(self, name)
     }
 
     /// A query as a derived table. ENUM and SET columns stay numbers in its rows, so that they are both name and number
@@ -315,8 +339,8 @@ impl PlanContext<'_> {
     pub fn derived(&self, mut plan: QueryPlan) -> Arc<Derived> {
         if let QueryPlan::Select(select) = &mut plan {
             for (at, expr) in select.output.iter_mut().enumerate() {
-                let Some(ty) = member_type(expr) else { continue };
-                *expr = select::by_number(expr.clone());
+                let Some(ty) = members::member_type(expr) else { continue };
+                *expr = members::by_number(expr.clone());
                 select.columns[at].column_type = ty.clone();
                 select.types[at] = ty;
             }

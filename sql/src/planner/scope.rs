@@ -12,7 +12,7 @@ use std::sync::Arc;
 use format::value::ColumnType;
 use storage::{ColumnSet, ReadMode, TableUse};
 
-use super::{Derived, OutputColumn, PlanContext, Source, SourceColumn, SourceKind, SubqueryPlan, select};
+use super::{Derived, OutputColumn, PlanContext, Source, SourceColumn, SourceKind, SubqueryPlan};
 use crate::catalog::database_of;
 use crate::error::{Error, Result};
 use crate::expression::{AggregateCall, Expr, Node, Scope, Subquery, functions};
@@ -104,7 +104,7 @@ impl<'a> Level<'a> {
         let source = match table {
             TableRef::Table { name, alias, .. }
                 if name.database.is_none()
-                    && let Some((derived, columns)) = select::plan_common_table(self.context, &name.name)? =>
+                    && let Some((derived, columns)) = self.context.plan_common_table(&name.name)? =>
             {
                 self.add_derived(derived, alias.as_deref().unwrap_or(&name.name), &columns)?
             }
@@ -113,7 +113,7 @@ impl<'a> Level<'a> {
                 if *lateral {
                     return Err(Error::unsupported("LATERAL derived tables"));
                 }
-                let plan = select::plan_query(self.context, query, None, self.context.plain_reads)?.0;
+                let plan = self.context.plan_query(query, None, self.context.plain_reads)?.0;
                 self.add_derived(self.context.derived(plan), alias, columns)?
             }
             TableRef::Join { left, right, kind, condition } => return self.join(left, right, *kind, condition),
@@ -314,6 +314,19 @@ impl<'a> Level<'a> {
                 }
             }
         }
+        if found.is_none() && name.name.eq_ignore_ascii_case("_rowid") {
+            for source in &self.sources[visible.sources.clone()] {
+                let is_meant = |table: &String| source.is_called(name.database.as_deref(), table);
+                if name.table.as_ref().is_none_or(is_meant)
+                    && let Some(at) = source.row_id()
+                {
+                    match found.replace(source.slot_base + at) {
+                        Some(_) => return Err(Error::ambiguous_column(&display(name), clause)),
+                        None => {}
+                    }
+                }
+            }
+        }
         Ok(found)
     }
 
@@ -392,7 +405,7 @@ impl<'a> Level<'a> {
     }
 
     pub fn plan_subquery(&self, query: &Query, parent: &dyn Scope) -> Result<Subquery> {
-        let (mut plan, outer) = select::plan_query(self.context, query, Some(parent), self.context.plain_reads)?;
+        let (mut plan, outer) = self.context.plan_query(query, Some(parent), self.context.plain_reads)?;
         plan.keep_digits();
         let columns = plan.columns().iter().map(|column| column.ty.nullable(true)).collect();
         let mut subqueries = self.subqueries.borrow_mut();
@@ -407,6 +420,14 @@ impl Source {
         let any_case = matches!(self.kind, SourceKind::Virtual(_));
         let same = |a: &str, b: &str| a == b || any_case && a.eq_ignore_ascii_case(b);
         same(&self.alias, table) && database.is_none_or(|database| same(&self.database, database))
+    }
+
+    /// The column that `_rowid` stands for: the first unique key, if it is one integer that is not NULL.
+    fn row_id(&self) -> Option<usize> {
+        let table = self.table()?;
+        let key = table.indexes.iter().find(|index| index.is_unique_not_null(table) && !index.is_hidden())?;
+        let [part] = &key.parts[..] else { return None };
+        matches!(table.columns[part.column].ty, ColumnType::Int { .. }).then_some(part.column)
     }
 
     pub fn table(&self) -> Option<&Arc<storage::Table>> {

@@ -18,7 +18,7 @@ use crate::parser;
 use crate::parser::ast::{InsertSource, PrepareSource, Statement};
 use crate::parser::normalize::parameter_kind;
 use crate::planner::change::{DeletePlan, InsertPlan, UpdatePlan, plan_delete, plan_insert, plan_update};
-use crate::planner::{Access, PlanContext, QueryPlan, SelectPlan, Step, select};
+use crate::planner::{Access, PlanContext, QueryPlan, SelectPlan, Step};
 use crate::result::ResultSink;
 use crate::status::Counter;
 use crate::types::TypeInfo;
@@ -135,7 +135,7 @@ impl Session {
             Statement::Query(query) => {
                 let limited = self.with_select_limit(query);
                 let query = limited.as_ref().unwrap_or(query);
-                let plan = select::plan_query(&context, query, None, plain_reads)?.0;
+                let plan = context.plan_query(query, None, plain_reads)?.0;
                 if !query.into_variables.is_empty() {
                     if query.into_variables.len() != plan.columns().len() {
                         let text = "The used SELECT statements have a different number of columns";
@@ -258,6 +258,7 @@ impl Session {
             parameter_count: cached.parameter_count,
             facts: self.facts(),
             memory: Memory::default(),
+            join_memory: Memory::for_joins(),
             derived: RefCell::default(),
             found_rows: Cell::new(0),
             scratch: &self.scratch,

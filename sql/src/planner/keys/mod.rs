@@ -29,7 +29,7 @@ use format::value::{ColumnType, Value, ZoneOffset};
 use storage::schema::INDEX_PARTS_MAX;
 use storage::{ScanRange, Table};
 
-use super::access::{Interval, KeyExpr, PartRange};
+use super::range::{Interval, KeyExpr, PartRange};
 use crate::error::Result;
 use crate::expression::{Datum, EvalContext, Fields};
 

@@ -1,0 +1,29 @@
+//! What a query asks of the parts of an index: ranges made of expressions.
+
+use crate::expression::Expr;
+
+/// A value that a key part is compared with.
+#[derive(Debug, Clone)]
+pub struct KeyExpr {
+    pub expr: Expr,
+    /// `<=>`, IS NULL: NULL is a value like any other.
+    pub null_safe: bool,
+}
+
+/// What is asked of one part of an index.
+#[derive(Debug, Clone)]
+pub enum PartRange {
+    /// Equal to one of these.
+    Points(Vec<KeyExpr>),
+    /// In one of these; nothing can follow it.
+    Intervals(Vec<Interval>),
+}
+
+#[derive(Debug, Clone)]
+pub struct Interval {
+    /// The bound, and whether it belongs to the interval.
+    pub lower: Option<(KeyExpr, bool)>,
+    pub upper: Option<(KeyExpr, bool)>,
+    /// Begins as this LIKE pattern does, up to its first wildcard; the other bounds are empty then.
+    pub like: Option<(Expr, Option<Expr>)>,
+}
