@@ -2,7 +2,7 @@
 //!
 //! What a commit does is drawn in docs/binlog.md. All that decides an order, of GTIDs, of places in the file, of commit
 //! records in the redo log and of visibility, happens under one lock, the order; nothing waits for a device there but
-//! rotation and transactions that are too long for the redo log.
+//! rotation; a transaction that is too long for the redo log begins a file with its own, which it has written before.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
@@ -10,14 +10,14 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use format::binlog::gtid::{CommitInfo, LogicalClock};
-use format::binlog::{Checksum, Control, EventKind, Gtid, GtidEvent, GtidSet, Header, Uuid, event};
+use format::binlog::{Checksum, Control, EventKind, Gtid, GtidEvent, GtidSet, Header, Uuid, event, flags};
 use format::ids::Lsn;
-use storage::io::{Disk, File};
+use storage::io::{Caching, Disk, File, OpenMode};
 use storage::sync::{Mutex, Rank};
 use storage::{Annexed, CommitLog, Engine, Error, Result};
 use tracing::{info, warn};
 
-use crate::cache::{Cache, CacheSettings, Finished};
+use crate::cache::{Begun, Cache, CacheSettings, Files, Finished, Spilled};
 use crate::end::End;
 use crate::files::{self, FileName, Head, Listed, io};
 use crate::reader::EventReader;
@@ -34,6 +34,9 @@ const SYNC_PERIOD: Duration = Duration::from_secs(1);
 
 /// Files of transactions that are too long for memory begin so.
 const CACHE_PREFIX: &str = "#binlog_cache_";
+
+/// Room in front of a long transaction, beside what the head of a file needs now.
+const ROOM_BYTES: u64 = 8 << 10;
 
 /// What a log is opened with.
 #[derive(Clone, Debug)]
@@ -85,7 +88,7 @@ pub struct BinaryLog {
     semi_sync: SemiSync,
     /// The number of the newest transaction: one that holds all its locks now depends on none that commits later.
     newest: AtomicU64,
-    caches: AtomicU64,
+    cache_files: Arc<CacheFiles>,
     xids: AtomicU64,
     closed: AtomicBool,
     thread: Mutex<Option<JoinHandle<()>>>,
@@ -108,6 +111,9 @@ impl Order {
         self.files.last().expect("a log has a file")
     }
 }
+
+/// Makes the next file of a log: the file, and where its transactions begin.
+type NewFile<'n> = dyn FnMut(&mut Order, &FileName) -> Result<(Arc<dyn File>, u64)> + 'n;
 
 /// What a transaction's Gtid event says beside its name.
 pub struct Pending<'l> {
@@ -139,6 +145,12 @@ impl BinaryLog {
         let position = head.len() as u64;
         let end = Arc::new(End::new(names.last().expect("a log has a file").number, position));
         let order = Order { files: names, position, executed, transactions: 0, before_file: 0 };
+        let cache_files = Arc::new(CacheFiles {
+            engine: engine.clone(),
+            number: AtomicU64::new(0),
+            head_bytes: AtomicU64::new(position),
+            unsynced: Mutex::new(Rank::Leaf, Vec::new()),
+        });
         Ok(Arc::new(BinaryLog {
             tail: Tail::new(engine.clone(), file, position, end.clone()),
             end,
@@ -152,7 +164,7 @@ impl BinaryLog {
             options,
             order: Mutex::new(Rank::CommitOrder, order),
             newest: AtomicU64::new(0),
-            caches: AtomicU64::new(0),
+            cache_files,
             xids: AtomicU64::new(0),
             closed: AtomicBool::new(false),
             thread: Mutex::new(Rank::Instance, None),
@@ -181,6 +193,7 @@ impl BinaryLog {
 
     /// One bounded batch of background work.
     pub fn step(&self) -> Result<()> {
+        self.cache_files.sync();
         if self.tail.pending_bytes() > 0 {
             // Commits need not wait for the redo log, and then nobody else makes it durable in time.
             let end = self.engine.store().current_lsn();
@@ -227,8 +240,7 @@ impl BinaryLog {
 
     /// An empty cache for a session's transactions.
     pub fn cache(&self, settings: CacheSettings) -> Cache {
-        let number = self.caches.fetch_add(1, Ordering::Relaxed);
-        Cache::new(self.engine.store().scratch_disk().clone(), format!("{CACHE_PREFIX}{number}"), settings)
+        Cache::new(self.cache_files.clone(), settings)
     }
 
     /// A number for the end of a transaction.
@@ -245,11 +257,14 @@ impl BinaryLog {
     // Commits
 
     /// Makes a transaction part of the engine's commit that this is passed to. The caller holds all locks of the
-    /// transaction.
-    pub fn pending(&self, finished: Finished, timestamp: u32, has_statements: bool) -> Pending<'_> {
+    /// transaction. If it is long, the rest of it is brought into its file here, while other commits go on.
+    pub fn pending(&self, mut finished: Finished, timestamp: u32, has_statements: bool) -> Result<Pending<'_>> {
+        if finished.log_bytes() > self.annex_bytes_max() {
+            finished.settle(&*self.cache_files)?;
+        }
         let last_committed = self.newest.load(Ordering::Acquire);
         let header = self.header(EventKind::GTID, timestamp, 0);
-        Pending { log: self, finished, header, last_committed, has_statements }
+        Ok(Pending { log: self, finished, header, last_committed, has_statements })
     }
 
     /// Writes what has been committed into the file. After each commit, by the thread that committed, so that the file
@@ -298,26 +313,28 @@ impl BinaryLog {
         if self.tail.is_stuck() {
             self.tail.write()?;
         }
-        if order.position >= self.file_bytes_max.load(Ordering::Relaxed) {
+        let is_long = pending.finished.settled().is_some();
+        if !is_long && order.position >= self.file_bytes_max.load(Ordering::Relaxed) {
             self.rotate_or_stay(&mut order)?;
         }
         let source = self.options.uuid;
         let gtid = self.options.gtids.then(|| Gtid { source, number: order.executed.next_number(source) });
-        let event = self.gtid_event(&order, pending, gtid);
-        let mut bytes = Vec::with_capacity(128);
-        event.append(pending.header, Checksum::Crc32, pending.finished.log_bytes(), &mut bytes);
-        let position = order.position;
+        let event = |order: &Order| self.gtid_event(order, pending, gtid);
+        let (position, end, mut bytes) = match is_long {
+            true => self.begin_with(&mut order, pending, &event)?,
+            false => {
+                let bytes = encode(&event(&order), pending);
+                let end = order.position + bytes.len() as u64 + pending.finished.log_bytes();
+                (order.position, end, bytes)
+            }
+        };
         let body_at = position + bytes.len() as u64;
         event::place(&mut bytes, body_at as u32, Checksum::Crc32);
-        let end = body_at + pending.finished.log_bytes();
-        let is_ahead = end - position > self.annex_bytes_max();
-        if !is_ahead {
+        if !is_long {
             pending.finished.write(body_at, pending.header, &mut |part| {
                 bytes.extend_from_slice(part);
                 Ok(())
             })?;
-        } else {
-            self.write_ahead(pending, body_at)?;
         }
         self.tail.begin_append();
         let annex = recovery::encode_annex(order.current(), position, end, &bytes);
@@ -334,7 +351,7 @@ impl BinaryLog {
             }
             Err(error) => {
                 self.tail.abandoned();
-                if is_ahead {
+                if is_long {
                     self.tail.file().set_len(position).map_err(io("cut the binary log"))?;
                 }
                 Err(error)
@@ -342,29 +359,37 @@ impl BinaryLog {
         }
     }
 
-    /// The events of a transaction that is too long for the redo log go into the file before the commit record, durably;
-    /// the annex has only the Gtid event. Without it, zeros stand in front of them, and the log ends there.
-    fn write_ahead(&self, pending: &Pending<'_>, body_at: u64) -> Result<()> {
-        let file = self.tail.file();
-        let mut at = body_at;
-        let mut buffer = Vec::with_capacity(1 << 20);
-        let written = pending.finished.write(body_at, pending.header, &mut |part| {
-            buffer.extend_from_slice(part);
-            if buffer.len() >= 1 << 20 {
-                file.write_at(at, &buffer).map_err(io("write a transaction to the binary log"))?;
-                at += buffer.len() as u64;
-                buffer.clear();
-            }
-            Ok(())
-        });
-        let written = written.and_then(|()| {
-            file.write_at(at, &buffer).map_err(io("write a transaction to the binary log"))?;
-            file.sync().map_err(io("sync the binary log"))
-        });
-        written.inspect_err(|_| {
-            // Gives back the room; pending transactions lie before it and are written again if need be.
-            let _ = file.set_len(self.tail.written());
-        })
+    /// Begins a new file with a transaction that has written it. Until the annex with the Gtid event is in the file, the
+    /// log ends at zeros in front of the transaction, and a crash cuts off what is behind them. Returns where the Gtid
+    /// event belongs, where the transaction ends, and the event.
+    fn begin_with(
+        &self,
+        order: &mut Order,
+        pending: &Pending<'_>,
+        event: &dyn Fn(&Order) -> GtidEvent,
+    ) -> Result<(u64, u64, Vec<u8>)> {
+        let mut gtid = Vec::new();
+        let mut begun = None;
+        self.rotate_to(order, &mut |order, name| {
+            // Numbers count from the beginning of the file.
+            let before_file = std::mem::replace(&mut order.before_file, order.transactions);
+            gtid = encode(&event(order), pending);
+            order.before_file = before_file;
+            let spilled = pending.finished.settled().expect("a long transaction is settled");
+            let head = self.head(&order.executed);
+            self.cache_files.head_bytes.store(head.len() as u64, Ordering::Relaxed);
+            let Begun { gtid_at, end, .. } = pending.finished.begin_file(&head, gtid.len() as u64, pending.header)?;
+            begun = Some((gtid_at, end));
+            let path = name.to_string();
+            self.disk.rename(&spilled.path, &path).map_err(io("give a transaction's file its name in the log"))?;
+            spilled.keep();
+            self.disk.sync_directory("").map_err(io("sync the directory of the binary log"))?;
+            let file = self.disk.open(&path, OpenMode::ReadWrite, Caching::Cached).map_err(io("open a binary log"))?;
+            Ok((file, gtid_at))
+        })?;
+        let (gtid_at, end) = begun.expect("the file was begun");
+        self.expire_or_stay(order)?;
+        Ok((gtid_at, end, gtid))
     }
 
     fn gtid_event(&self, order: &Order, pending: &Pending<'_>, gtid: Option<Gtid>) -> GtidEvent {
@@ -401,33 +426,73 @@ impl BinaryLog {
                 warn!("the binary log stays in {}: {error}", order.current());
                 Ok(())
             }
-            Ok(()) => self.expire(order).or_else(|error| match error {
-                Error::Poisoned => Err(error),
-                error => {
-                    warn!("expired binary logs stay: {error}");
-                    Ok(())
-                }
-            }),
+            Ok(()) => self.expire_or_stay(order),
             other => other,
         }
     }
 
+    fn expire_or_stay(&self, order: &mut Order) -> Result<()> {
+        self.expire(order).or_else(|error| match error {
+            Error::Poisoned => Err(error),
+            error => {
+                warn!("expired binary logs stay: {error}");
+                Ok(())
+            }
+        })
+    }
+
     fn rotate_locked(&self, order: &mut Order) -> Result<()> {
+        self.rotate_to(order, &mut |order, name| {
+            let head = self.head(&order.executed);
+            self.cache_files.head_bytes.store(head.len() as u64, Ordering::Relaxed);
+            Ok((files::create(&*self.disk, name, &head)?, head.len() as u64))
+        })
+    }
+
+    /// Goes on in the file that `create` makes, behind what is in it. If the device has no room, the log stays where it
+    /// is.
+    fn rotate_to(&self, order: &mut Order, create: &mut NewFile<'_>) -> Result<()> {
         self.tail.settle()?;
         let name = order.current().next();
-        let executed = order.executed.clone();
-        let (file, position) = self.create_file(&name, &executed)?;
-        let mut names = order.files.clone();
-        names.push(name.clone());
-        files::write_index(&*self.disk, &self.options.base, &names)?;
-        self.end_file(order, &Control::Rotate { position: 4, file: name.to_string().as_bytes() })?;
+        let stay = order.position;
+        let created = create(order, &name);
+        let moved = created.and_then(|created| {
+            self.end_file(order, &Control::Rotate { position: 4, file: name.to_string().as_bytes() })?;
+            let mut names = order.files.clone();
+            names.push(name.clone());
+            files::write_index(&*self.disk, &self.options.base, &names)?;
+            Ok((created, names))
+        });
+        let ((file, position), names) = match moved {
+            Ok(moved) => moved,
+            Err(error) => {
+                self.stay(order, &name, stay)?;
+                return Err(error);
+            }
+        };
         self.tail.go_on_in(file, position);
         self.end.go_on_in(name.number, position);
         (order.files, order.position, order.before_file) = (names, position, order.transactions);
         Ok(())
     }
 
-    fn create_file(&self, name: &FileName, previous: &GtidSet) -> Result<(Arc<dyn File>, u64)> {
+    /// Undoes a rotation that failed.
+    fn stay(&self, order: &mut Order, next: &FileName, position: u64) -> Result<()> {
+        let path = next.to_string();
+        let look = io("look for a binary log");
+        if self.disk.exists(&path).map_err(look)? {
+            self.disk.remove(&path).map_err(io("remove an unfinished binary log"))?;
+        }
+        let file = self.tail.file();
+        file.set_len(position).map_err(io("cut the binary log"))?;
+        file.write_at(files::DESCRIPTION_FLAGS, &(flags::IN_USE as u8).to_le_bytes())
+            .map_err(io("go on in a binary log"))?;
+        self.tail.moved(position);
+        order.position = position;
+        Ok(())
+    }
+
+    fn head(&self, previous: &GtidSet) -> Vec<u8> {
         let head = Head {
             server: &self.options.server,
             server_id: self.server_id.load(Ordering::Relaxed),
@@ -435,8 +500,7 @@ impl BinaryLog {
             is_first: false,
             previous,
         };
-        let head = head.encode();
-        Ok((files::create(&*self.disk, name, &head)?, head.len() as u64))
+        head.encode()
     }
 
     /// Writes the last event of the current file, which is complete and durable but for it.
@@ -608,7 +672,8 @@ impl BinaryLog {
         }
         self.disk.sync_directory("").map_err(io("sync the directory of the binary log"))?;
         let name = FileName { base: self.options.base.as_str().into(), number: 1 };
-        let (file, position) = self.create_file(&name, &GtidSet::default())?;
+        let head = self.head(&GtidSet::default());
+        let (file, position) = (files::create(&*self.disk, &name, &head)?, head.len() as u64);
         files::write_index(&*self.disk, &self.options.base, std::slice::from_ref(&name))?;
         self.tail.go_on_in(file, position);
         self.end.begin_again(name.number, position);
@@ -623,6 +688,49 @@ impl BinaryLog {
 impl CommitLog for Pending<'_> {
     fn commit(&self, append: &mut dyn FnMut(Annexed<'_>) -> Result<Lsn>) -> Result<Lsn> {
         self.log.commit(self, append)
+    }
+}
+
+fn encode(event: &GtidEvent, pending: &Pending<'_>) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(128);
+    event.append(pending.header, Checksum::Crc32, pending.finished.log_bytes(), &mut bytes);
+    bytes
+}
+
+/// The files of long transactions, in the directory of the log.
+struct CacheFiles {
+    engine: Arc<Engine>,
+    number: AtomicU64,
+    /// Bytes that the newest file of the log has before its transactions.
+    head_bytes: AtomicU64,
+    unsynced: Mutex<Vec<Arc<dyn File>>>,
+}
+
+impl CacheFiles {
+    /// Errors are the transaction's, which syncs again.
+    fn sync(&self) {
+        let files = std::mem::take(&mut *self.unsynced.lock());
+        for file in files {
+            let _ = file.sync();
+        }
+    }
+}
+
+impl Files for CacheFiles {
+    fn create(&self) -> Result<(Spilled, u64)> {
+        let number = self.number.fetch_add(1, Ordering::Relaxed);
+        let disk = self.engine.store().scratch_disk().clone();
+        // Names of other sources' transactions may come meanwhile.
+        let room = (2 * self.head_bytes.load(Ordering::Relaxed)).next_multiple_of(4096) + ROOM_BYTES;
+        Ok((Spilled::create(disk, format!("{CACHE_PREFIX}{number}"))?, room))
+    }
+
+    fn sync_soon(&self, file: &Arc<dyn File>) {
+        let mut unsynced = self.unsynced.lock();
+        if !unsynced.iter().any(|other| Arc::ptr_eq(other, file)) {
+            unsynced.push(file.clone());
+            self.engine.annex_hold().want();
+        }
     }
 }
 

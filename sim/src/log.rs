@@ -256,7 +256,8 @@ impl Run {
         self.say(|| format!("transaction {number} with {bytes} bytes"));
         self.report.count(if bytes > 32 << 10 { "long transactions" } else { "transactions" });
         self.under_way = Some(number);
-        trx.commit_with(Some(&log.pending(cache.finish(), number as u32, false)))?;
+        let pending = log.pending(cache.finish()?, number as u32, false)?;
+        trx.commit_with(Some(&pending))?;
         log.write()?;
         self.acknowledge(number);
         Ok(())
@@ -384,6 +385,6 @@ struct Shared {
 impl storage::CommitLog for Shared {
     fn commit(&self, append: &mut dyn FnMut(storage::Annexed<'_>) -> storage::Result<Lsn>) -> storage::Result<Lsn> {
         let finished = self.finished.lock().expect("one thread").take().expect("one commit");
-        self.log.pending(finished, 0, true).commit(append)
+        self.log.pending(finished, 0, true)?.commit(append)
     }
 }

@@ -289,10 +289,8 @@ impl RowLog {
             return Err(error);
         }
         let finished = self.cache.finish();
-        let committed = {
-            let pending = self.log.pending(finished, self.timestamp, false);
-            trx.commit_with(Some(&pending))
-        };
+        let pending = finished.and_then(|finished| self.log.pending(finished, self.timestamp, false));
+        let committed = pending.and_then(|pending| trx.commit_with(Some(&pending)));
         self.reset();
         committed?;
         self.log.write()
@@ -525,7 +523,7 @@ impl CommitLog for DefinitionLog {
         append: &mut dyn FnMut(storage::Annexed<'_>) -> storage::Result<format::ids::Lsn>,
     ) -> storage::Result<format::ids::Lsn> {
         match self.finished.lock().take() {
-            Some(finished) => self.log.pending(finished, self.timestamp, true).commit(append),
+            Some(finished) => self.log.pending(finished, self.timestamp, true)?.commit(append),
             None => append(None),
         }
     }

@@ -10,8 +10,25 @@ fn settings(compression: Option<i32>) -> CacheSettings {
     CacheSettings { memory_bytes: 300, compression, payload_bytes_max: PAYLOAD_BYTES_MAX }
 }
 
+struct TestFiles(SimDisk);
+
+const ROOM: u64 = 1000;
+
+impl Files for TestFiles {
+    fn create(&self) -> Result<(Spilled, u64)> {
+        let number = (0..).find(|number| !self.0.exists(&format!("#cache{number}")).unwrap()).unwrap();
+        Ok((Spilled::create(Arc::new(self.0.clone()), format!("#cache{number}"))?, ROOM))
+    }
+
+    fn sync_soon(&self, _: &Arc<dyn File>) {}
+}
+
 fn cache(disk: &SimDisk, compression: Option<i32>) -> Cache {
-    Cache::new(Arc::new(disk.clone()), "#cache".into(), settings(compression))
+    Cache::new(Arc::new(TestFiles(disk.clone())), settings(compression))
+}
+
+fn is_clean(disk: &SimDisk) -> bool {
+    disk.list("").unwrap().is_empty()
 }
 
 fn append(cache: &mut Cache, body: &[u8]) {
@@ -28,11 +45,15 @@ fn bodies(finished: &Finished, position: u64) -> Vec<Vec<u8>> {
         })
         .unwrap();
     assert_eq!(log.len() as u64, finished.log_bytes());
+    bodies_of(&log, position)
+}
+
+fn bodies_of(log: &[u8], position: u64) -> Vec<Vec<u8>> {
     let (mut at, mut bodies) = (0, Vec::new());
     while at < log.len() {
         let event = Event::decode(&log[at..], Checksum::Crc32).unwrap();
         at += event.bytes.len();
-        assert_eq!(u64::from(event.header.end_position), position + at as u64);
+        assert_eq!(event.header.end_position, (position + at as u64) as u32);
         if event.header.kind == EventKind::TRANSACTION_PAYLOAD {
             let payload = Payload::decode(event.body).unwrap();
             let mut events = payload.events().unwrap();
@@ -83,24 +104,92 @@ fn what_is_appended_and_not_cut_comes_out_again() {
                 }
             }
             assert_eq!(cache.is_empty(), expected.is_empty());
-            let finished = cache.finish();
+            let mut finished = cache.finish().unwrap();
             assert_eq!(bodies(&finished, random.below(1 << 33) & 0xFFFF_F000), expected, "seed {seed}");
+            // It may also begin a file.
+            finished.settle(&TestFiles(disk.clone())).unwrap();
+            assert_eq!(bodies(&finished, 4), expected, "seed {seed}");
+            let head = vec![7; random.below(600) as usize];
+            let begun = finished.begin_file(&head, 100, HEADER).unwrap();
+            let log = whole(&**finished.settled().map(|spilled| &spilled.file).unwrap());
+            assert!(log.starts_with(&head));
+            let filler = Event::decode(&log[head.len()..], Checksum::Crc32).unwrap();
+            assert_eq!(u64::from(filler.header.end_position), begun.gtid_at);
+            assert!(log[begun.gtid_at as usize..][..100].iter().all(|byte| *byte == 0));
+            assert_eq!((begun.body_at, begun.end), (begun.gtid_at + 100, log.len() as u64));
+            assert_eq!(log.len() as u64, begun.body_at + finished.log_bytes());
+            assert_eq!(bodies_of(&log[begun.body_at as usize..], begun.body_at), expected, "seed {seed}");
             drop(finished);
-            assert!(!disk.exists("#cache").unwrap());
+            assert!(is_clean(&disk));
             cache.reset(settings(compression));
         }
     }
 }
 
+fn whole(file: &dyn File) -> Vec<u8> {
+    let mut bytes = vec![0; file.len().unwrap() as usize];
+    file.read_at(0, &mut bytes).unwrap();
+    bytes
+}
+
 #[test]
-fn a_payload_that_would_be_too_long_is_written_as_plain_events() {
+fn what_a_full_disk_refuses_is_still_there() {
+    for compression in [None, Some(3)] {
+        let disk = SimDisk::new(1);
+        let mut cache = cache(&disk, compression);
+        let mut random = Random::new(3);
+        let mut body = || (0..100).map(|_| random.below(256) as u8).collect::<Vec<u8>>();
+        let mut expected: Vec<Vec<u8>> = (0..4).map(|_| body()).collect();
+        expected.iter().for_each(|body| append(&mut cache, body));
+        let mark = cache.mark();
+        disk.set_faults(|faults| faults.capacity_blocks = Some(0));
+        let refused = (0..200).filter(|_| cache.append(HEADER, |out| out.extend_from_slice(&body())).is_err()).count();
+        assert!(refused > 0);
+        disk.set_faults(|faults| faults.capacity_blocks = None);
+        cache.cut(mark);
+        expected.push(body());
+        append(&mut cache, &expected[4]);
+        assert_eq!(bodies(&cache.finish().unwrap(), 4), expected);
+    }
+}
+
+#[test]
+fn names_of_transactions_that_need_more_than_the_room_are_refused() {
     let disk = SimDisk::new(1);
-    let mut cache = cache(&disk, Some(3));
-    cache.reset(CacheSettings { payload_bytes_max: 2000, ..settings(Some(3)) });
-    let mut random = Random::new(1);
-    let expected: Vec<Vec<u8>> = (0..50).map(|_| (0..100).map(|_| random.below(256) as u8).collect()).collect();
-    expected.iter().for_each(|body| append(&mut cache, body));
-    let finished = cache.finish();
-    assert!(!finished.is_payload());
-    assert_eq!(bodies(&finished, 4), expected);
+    let mut cache = cache(&disk, None);
+    append(&mut cache, b"one");
+    let mut finished = cache.finish().unwrap();
+    finished.settle(&TestFiles(disk.clone())).unwrap();
+    assert!(matches!(finished.begin_file(&[7; 950], 100, HEADER), Err(Error::Unsupported(_))));
+    assert!(finished.begin_file(&[7; 877], 100, HEADER).is_ok());
+}
+
+#[test]
+fn a_payload_that_would_be_too_long_goes_on_as_plain_events() {
+    let disk = SimDisk::new(1);
+    for seed in 0..50 {
+        let mut random = Random::new(seed);
+        let mut cache = cache(&disk, Some(3));
+        cache.reset(CacheSettings { payload_bytes_max: (64 << 10) + random.below(4000), ..settings(Some(3)) });
+        let mut expected: Vec<Vec<u8>> = Vec::new();
+        let mut marks = vec![(cache.mark(), 0)];
+        for number in 0..80 {
+            let body: Vec<u8> = (0..100).map(|_| random.below(256) as u8).collect();
+            append(&mut cache, &body);
+            expected.push(body);
+            if number % 10 == 5 {
+                marks.push((cache.mark(), expected.len()));
+            }
+            if number == 70 {
+                // Before and behind the place where it became plain.
+                let (mark, count) = marks[random.below(marks.len() as u64) as usize];
+                cache.cut(mark);
+                expected.truncate(count);
+            }
+        }
+        let finished = cache.finish().unwrap();
+        assert_eq!(bodies(&finished, 4), expected, "seed {seed}");
+        drop(finished);
+        assert!(is_clean(&disk));
+    }
 }

@@ -15,8 +15,6 @@
 //! All numbers are little-endian. The flag "in use" of a description changes when the file is closed, and is therefore
 //! taken as 0 by its checksum.
 
-pub use libdeflater::Crc;
-
 use crate::error::{Error, Result};
 
 /// What each file begins with.
@@ -144,11 +142,31 @@ impl Checksum {
     }
 }
 
-/// CRC-32 (IEEE, as in zlib).
+/// A CRC-32 (IEEE, as in zlib) of bytes that come in parts.
+#[derive(Clone, Debug, Default)]
+pub struct Crc(crc32fast::Hasher);
+
+impl Crc {
+    pub fn new() -> Crc {
+        Crc::default()
+    }
+
+    pub fn update(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
+    /// Adds the bytes of another sum behind those of this one, without looking at them.
+    pub fn join(&mut self, behind: &Crc) {
+        self.0.combine(&behind.0);
+    }
+
+    pub fn sum(&self) -> u32 {
+        self.0.clone().finalize()
+    }
+}
+
 pub fn crc32(bytes: &[u8]) -> u32 {
-    let mut crc = Crc::new();
-    crc.update(bytes);
-    crc.sum()
+    crc32fast::hash(bytes)
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
