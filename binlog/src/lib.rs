@@ -44,6 +44,6 @@ pub mod dump;
 pub use cache::{Cache, CacheSettings, Finished};
 pub use dump::Dump;
 pub use files::{FileName, Listed};
-pub use log::{BinaryLog, Options, Pending, Position, Purged};
+pub use log::{BinaryLog, Options, Origin, Pending, Position, Purged};
 pub use reader::EventReader;
 pub use recovery::complete;

@@ -115,6 +115,17 @@ impl Order {
 /// Makes the next file of a log: the file, and where its transactions begin.
 type NewFile<'n> = dyn FnMut(&mut Order, &FileName) -> Result<(Arc<dyn File>, u64)> + 'n;
 
+/// Where a transaction was committed first, if that was another server.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Origin {
+    pub server_id: u32,
+    /// Its name there; `None` = it has none, and gets one here.
+    pub gtid: Option<Gtid>,
+    /// Microseconds since 1970 of that commit, and the version of that server; 0 = unknown.
+    pub micros: u64,
+    pub version: u32,
+}
+
 /// What a transaction's Gtid event says beside its name.
 pub struct Pending<'l> {
     log: &'l BinaryLog,
@@ -122,6 +133,18 @@ pub struct Pending<'l> {
     header: Header,
     last_committed: u64,
     has_statements: bool,
+    origin: Option<Origin>,
+}
+
+impl Pending<'_> {
+    /// The transaction was committed elsewhere first, if there is an origin.
+    pub fn from(mut self, origin: Option<Origin>) -> Self {
+        if let Some(origin) = origin {
+            self.header.server_id = origin.server_id;
+        }
+        self.origin = origin;
+        self
+    }
 }
 
 impl BinaryLog {
@@ -264,7 +287,7 @@ impl BinaryLog {
         }
         let last_committed = self.newest.load(Ordering::Acquire);
         let header = self.header(EventKind::GTID, timestamp, 0);
-        Ok(Pending { log: self, finished, header, last_committed, has_statements })
+        Ok(Pending { log: self, finished, header, last_committed, has_statements, origin: None })
     }
 
     /// Writes what has been committed into the file. After each commit, by the thread that committed, so that the file
@@ -318,7 +341,9 @@ impl BinaryLog {
             self.rotate_or_stay(&mut order)?;
         }
         let source = self.options.uuid;
-        let gtid = self.options.gtids.then(|| Gtid { source, number: order.executed.next_number(source) });
+        let given = pending.origin.and_then(|origin| origin.gtid);
+        let own = || Gtid { source, number: order.executed.next_number(source) };
+        let gtid = self.options.gtids.then(|| given.unwrap_or_else(own));
         let event = |order: &Order| self.gtid_event(order, pending, gtid);
         let (position, end, mut bytes) = match is_long {
             true => self.begin_with(&mut order, pending, &event)?,
@@ -394,6 +419,9 @@ impl BinaryLog {
 
     fn gtid_event(&self, order: &Order, pending: &Pending<'_>, gtid: Option<Gtid>) -> GtidEvent {
         let micros = self.disk.clock().wall().as_micros() as u64;
+        let version = self.options.version;
+        let origin = pending.origin.unwrap_or_default();
+        let or = |original: u64, own: u64| if original == 0 { own } else { original };
         GtidEvent {
             gtid,
             may_have_statements: pending.has_statements,
@@ -403,10 +431,10 @@ impl BinaryLog {
             }),
             commit: Some(CommitInfo {
                 immediate_micros: micros,
-                original_micros: micros,
+                original_micros: or(origin.micros, micros),
                 transaction_bytes: 0,
-                immediate_version: self.options.version,
-                original_version: self.options.version,
+                immediate_version: version,
+                original_version: or(origin.version.into(), version.into()) as u32,
             }),
         }
     }

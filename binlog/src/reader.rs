@@ -57,6 +57,11 @@ impl EventReader {
         self.position
     }
 
+    /// The file has grown: what lies before this limit counts from now on.
+    pub fn extend(&mut self, limit: u64) {
+        self.limit = self.limit.max(limit);
+    }
+
     /// Goes on at this position, the beginning of an event.
     pub fn seek(&mut self, position: u64) {
         self.position = position;

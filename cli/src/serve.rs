@@ -19,6 +19,7 @@ use std::time::Duration;
 
 use binlog::BinaryLog;
 use format::value::Value;
+use replica::Replica;
 use server::{Options, Server};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -65,6 +66,7 @@ Options have MySQL's names; those used most:
 pub struct Running {
     pub instance: Arc<Instance>,
     pub server: Server,
+    replica: Arc<Replica>,
     pid_file: Option<PathBuf>,
 }
 
@@ -267,21 +269,38 @@ pub fn start(globals: GlobalVariables, options: &Options) -> Result<Running, Str
         if severity == Severity::Critical { error!("{line}") } else { warn!("{line}") }
     }
     let instance = Instance::with_log(engine, log, globals, accounts, datadir);
-    let server = match Server::start(instance.clone(), options) {
-        Ok(server) => server,
+    let opened = open_replica(&instance).and_then(|replica| {
+        let server = Server::start(instance.clone(), options).map_err(|cause| cause.to_string())?;
+        Ok((replica, server))
+    });
+    let (replica, server) = match opened {
+        Ok(opened) => opened,
         Err(cause) => {
             // What was opened is closed again, so that the next start has nothing to recover.
             if let Err(failed) = close(&instance) {
                 error!("cannot close the data files: {failed}");
             }
-            return Err(cause.to_string());
+            return Err(cause);
         }
     };
+    if !instance.variables.on("skip_replica_start")
+        && let Err(refusal) = replica.start_with_server()
+    {
+        error!("the replica does not start: {}", refusal.message);
+    }
     if let Some(port) = server.port() {
         instance.variables.fill_in("port", Value::UInt(port as u64));
     }
     let pid_file = write_pid_file(&instance)?;
-    Ok(Running { instance, server, pid_file })
+    Ok(Running { instance, server, replica, pid_file })
+}
+
+/// Reads what is known of a source, and makes it known to statements.
+fn open_replica(instance: &Arc<Instance>) -> Result<Arc<Replica>, String> {
+    let cannot = |refusal: sql::Error| format!("cannot read what is known of the replication source: {}", refusal.message);
+    let replica = Replica::open(instance).map_err(cannot)?;
+    instance.set_replication(&(replica.clone() as Arc<dyn sql::replication::Replication>));
+    Ok(replica)
 }
 
 fn open_engine(globals: &GlobalVariables, datadir: &Path) -> Result<Arc<Engine>, String> {
@@ -418,6 +437,7 @@ impl Running {
 
     /// Ends all connections and closes the data files.
     pub fn stop(self) -> Result<(), String> {
+        self.replica.close();
         self.server.stop();
         let closed = close(&self.instance).map_err(|cause| format!("cannot close the data files: {cause}"));
         if let Some(path) = &self.pid_file {

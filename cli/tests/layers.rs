@@ -10,7 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The crates, bottom to top. What stands beside the line may import all of it.
-const LINE: [&str; 6] = ["format", "storage", "binlog", "sql", "server", "cli"];
+const LINE: [&str; 7] = ["format", "storage", "binlog", "sql", "replica", "server", "cli"];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")

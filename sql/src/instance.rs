@@ -2,10 +2,11 @@
 //! counters, the accounts and the list of processes.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use binlog::BinaryLog;
+use format::binlog::GtidSet;
 use parking_lot::Mutex;
 use storage::{DeadlockReport, Engine};
 
@@ -13,6 +14,7 @@ use crate::accounts::Accounts;
 use crate::dumps::Dumps;
 use crate::processlist::ProcessList;
 use crate::read_lock::ReadLock;
+use crate::replication::Replication;
 use crate::status::ServerStatus;
 use crate::user_locks::UserLocks;
 use crate::variables::GlobalVariables;
@@ -23,6 +25,8 @@ pub struct Instance {
     pub engine: Arc<Engine>,
     /// The binary log, if one is written.
     pub log: Option<Arc<BinaryLog>>,
+    /// What replicates a source, as soon as the server has made it.
+    replication: OnceLock<Weak<dyn Replication>>,
     pub variables: GlobalVariables,
     pub status: ServerStatus,
     pub processes: ProcessList,
@@ -59,6 +63,7 @@ impl Instance {
         Arc::new(Instance {
             engine,
             log,
+            replication: OnceLock::new(),
             variables,
             status: ServerStatus::new(),
             processes: ProcessList::new(),
@@ -72,6 +77,25 @@ impl Instance {
             started: Instant::now(),
             started_wall: SystemTime::now(),
         })
+    }
+
+    /// Statements about a replica go there from now on.
+    pub fn set_replication(&self, replication: &Arc<dyn Replication>) {
+        let _ = self.replication.set(Arc::downgrade(replication));
+    }
+
+    /// What replicates a source.
+    pub fn replication(&self) -> Option<Arc<dyn Replication>> {
+        self.replication.get().and_then(Weak::upgrade)
+    }
+
+    /// The names of all transactions that the server has: in its log, and from its source.
+    pub fn executed_gtids(&self) -> GtidSet {
+        match (self.replication(), &self.log) {
+            (Some(replication), _) => replication.executed(),
+            (None, Some(log)) => log.executed(),
+            (None, None) => GtidSet::default(),
+        }
     }
 
     /// A moment, in microseconds since 1970: always the same for the same moment.

@@ -28,6 +28,8 @@ pub mod accounts;
 
 pub mod expression;
 
+pub mod replication;
+
 pub mod instance;
 
 pub mod describe;

@@ -15,12 +15,12 @@
 use std::sync::Arc;
 
 use binlog::cache::PAYLOAD_BYTES_MAX;
-use binlog::{BinaryLog, Cache, CacheSettings, Finished};
+use binlog::{BinaryLog, Cache, CacheSettings, Finished, Origin};
 use format::binlog::query::{Query, StatusVars};
 use format::binlog::rows::{RowsKind, encode_head_of, row_flags};
 use format::binlog::stored::{append_stored, column_of};
 use format::binlog::table_map::KeyPart;
-use format::binlog::{ColumnCode, EventKind, TableMap, flags};
+use format::binlog::{ColumnCode, EventKind, Header, TableMap, flags};
 use format::collation::CollationId;
 use format::value::ColumnType;
 use storage::{CommitLog, Table, Trx};
@@ -62,6 +62,8 @@ pub struct StatementFacts<'s> {
     pub collations: [CollationId; 3],
     pub database_collation: CollationId,
     pub time_zone: String,
+    /// Where it was run first, if it is a source's.
+    pub origin: Option<Origin>,
 }
 
 /// Bits of flags2.
@@ -104,6 +106,7 @@ impl StatementFacts<'_> {
     /// The event of a statement that is logged as its text.
     pub fn query_event(&self, log: &BinaryLog, text: &[u8], flags: u16) -> Finished {
         let header = log.header(EventKind::QUERY, self.time.0 as u32, flags);
+        let header = Header { server_id: self.origin.map_or(header.server_id, |origin| origin.server_id), ..header };
         let query = Query {
             connection: self.connection,
             seconds: 0,
@@ -149,6 +152,8 @@ pub struct RowLog {
     /// Buffers of events that are done.
     images: Vec<u8>,
     timestamp: u32,
+    /// Where the transaction comes from, if it is a source's.
+    origin: Option<Origin>,
     /// Of rows events.
     flags: u16,
     /// The body of BEGIN, and of Rows_query.
@@ -178,10 +183,21 @@ impl RowLog {
             open: None,
             images: Vec::new(),
             timestamp: 0,
+            origin: None,
             flags: 0,
             begin: Vec::new(),
             text: None,
         }
+    }
+
+    /// Transactions from now on are those of a source.
+    pub fn set_origin(&mut self, origin: Option<Origin>) {
+        self.origin = origin;
+    }
+
+    fn header(&self, kind: EventKind, flags: u16) -> Header {
+        let header = self.log.header(kind, self.timestamp, flags);
+        Header { server_id: self.origin.map_or(header.server_id, |origin| origin.server_id), ..header }
     }
 
     /// Whether the transaction has logged nothing.
@@ -280,7 +296,7 @@ impl RowLog {
         if self.cache.is_empty() {
             return trx.commit();
         }
-        let header = self.log.header(EventKind::XID, self.timestamp, 0);
+        let header = self.header(EventKind::XID, 0);
         let number = self.log.next_xid();
         let appended = self.cache.append(header, |out| out.extend_from_slice(&number.to_le_bytes()));
         if let Err(error) = appended {
@@ -290,7 +306,7 @@ impl RowLog {
         }
         let finished = self.cache.finish();
         let pending = finished.and_then(|finished| self.log.pending(finished, self.timestamp, false));
-        let committed = pending.and_then(|pending| trx.commit_with(Some(&pending)));
+        let committed = pending.and_then(|pending| trx.commit_with(Some(&pending.from(self.origin))));
         self.reset();
         committed?;
         self.log.write()
@@ -375,14 +391,14 @@ impl RowLog {
         }
         self.close_event(false)?;
         if self.cache.is_empty() {
-            let header = self.log.header(EventKind::QUERY, self.timestamp, flags::SUPPRESS_USE);
+            let header = self.header(EventKind::QUERY, flags::SUPPRESS_USE);
             let begin = &self.begin;
             self.cache.append(header, |out| out.extend_from_slice(begin)).map_err(cannot_log)?;
         }
         if self.mapped.is_empty()
             && let Some(text) = &self.text
         {
-            let header = self.log.header(EventKind::ROWS_QUERY, self.timestamp, flags::IGNORABLE);
+            let header = self.header(EventKind::ROWS_QUERY, flags::IGNORABLE);
             let append = |out: &mut Vec<u8>| {
                 out.push(text.len().min(255) as u8);
                 out.extend_from_slice(text);
@@ -390,7 +406,7 @@ impl RowLog {
             self.cache.append(header, append).map_err(cannot_log)?;
         }
         let map = table_map(table, self.settings.metadata);
-        let header = self.log.header(EventKind::TABLE_MAP, self.timestamp, 0);
+        let header = self.header(EventKind::TABLE_MAP, 0);
         self.cache.append(header, |out| map.encode(out)).map_err(cannot_log)?;
         let columns = table.columns.len();
         let key = row_key(table);
@@ -417,7 +433,7 @@ impl RowLog {
             RowsKind::Delete => EventKind::DELETE_ROWS,
         };
         let flags = self.flags | if ends_statement { row_flags::STATEMENT_END } else { 0 };
-        let header = self.log.header(kind, self.timestamp, 0);
+        let header = self.header(kind, 0);
         let appended = self.cache.append(header, |out| {
             encode_head_of(open.kind, open.table, flags, open.columns, &open.before, &open.after, out);
             out.extend_from_slice(&open.images);
@@ -501,11 +517,13 @@ fn put_image(table: &Table, values: &Values<'_>, present: &[bool], out: &mut Vec
     Ok(())
 }
 
-/// The event of a statement of definition on its way through the engine, which commits it once.
+/// A statement of definition on its way through the engine, which commits it once: its event in the log, if there is a
+/// log, and how far a replica has come with it, if it is a source's.
 pub struct DefinitionLog {
-    log: Arc<BinaryLog>,
+    log: Option<(Arc<BinaryLog>, parking_lot::Mutex<Option<Finished>>)>,
     timestamp: u32,
-    finished: parking_lot::Mutex<Option<Finished>>,
+    origin: Option<Origin>,
+    note: Option<Vec<u8>>,
 }
 
 impl DefinitionLog {
@@ -513,7 +531,22 @@ impl DefinitionLog {
     pub fn new(log: &Arc<BinaryLog>, facts: &StatementFacts<'_>, text: &[u8], of_database: bool) -> DefinitionLog {
         let flags = if of_database { flags::SUPPRESS_USE } else { 0 };
         let finished = parking_lot::Mutex::new(Some(facts.query_event(log, text, flags)));
-        DefinitionLog { log: log.clone(), timestamp: facts.time.0 as u32, finished }
+        DefinitionLog {
+            log: Some((log.clone(), finished)),
+            timestamp: facts.time.0 as u32,
+            origin: facts.origin,
+            note: None,
+        }
+    }
+
+    /// Without an event.
+    pub fn unlogged() -> DefinitionLog {
+        DefinitionLog { log: None, timestamp: 0, origin: None, note: None }
+    }
+
+    /// With a note that the commit leaves.
+    pub fn with_note(self, note: Vec<u8>) -> DefinitionLog {
+        DefinitionLog { note: Some(note), ..self }
     }
 }
 
@@ -522,9 +555,14 @@ impl CommitLog for DefinitionLog {
         &self,
         append: &mut dyn FnMut(storage::Annexed<'_>) -> storage::Result<format::ids::Lsn>,
     ) -> storage::Result<format::ids::Lsn> {
-        match self.finished.lock().take() {
-            Some(finished) => self.log.pending(finished, self.timestamp, true)?.commit(append),
+        let Some((log, finished)) = &self.log else { return append(None) };
+        match finished.lock().take() {
+            Some(finished) => log.pending(finished, self.timestamp, true)?.from(self.origin).commit(append),
             None => append(None),
         }
+    }
+
+    fn note(&self) -> Option<Vec<u8>> {
+        self.note.clone()
     }
 }

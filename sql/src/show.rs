@@ -148,7 +148,9 @@ pub fn listing(facts: &Facts<'_>, database: Option<&str>, show: &Show) -> Result
             "collation_connection",
             "Database Collation",
         ]),
-        Show::BinaryLogs | Show::BinaryLogStatus | Show::BinaryLogEvents(_) => return Ok(None),
+        Show::BinaryLogs | Show::BinaryLogStatus | Show::BinaryLogEvents(_) | Show::ReplicaStatus { .. } => {
+            return Ok(None);
+        }
         Show::Grants { user } => grants(facts, user.as_ref().map(|user| user.user.as_str())),
         Show::Warnings { .. } | Show::Errors { .. } => return Ok(None),
         Show::CreateUser(_) => return Err(Error::unsupported("SHOW CREATE USER")),

@@ -16,6 +16,7 @@
 //! The transaction is in a cell: a subquery inside an expression reads through it
 //! while its outer query stands between two rows.
 
+pub mod apply;
 pub mod change;
 mod grouping;
 mod hash_join;

@@ -9,6 +9,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::time::Duration;
 
+use format::binlog::GtidSet;
 use format::collation::CollationId;
 use format::value::{Value, ZoneOffset};
 
@@ -89,6 +90,14 @@ pub trait SessionState {
     /// The locks of GET_LOCK(), and the session that asks; None where there are no other sessions.
     fn user_locks(&self) -> Option<(&UserLocks, &Process)> {
         None
+    }
+    /// Waits until a replica has applied its source's log up to a place, see `Replication::wait_for_position`.
+    fn wait_for_source(&self, _file: &str, _position: u64, _timeout: Option<Duration>) -> Option<i64> {
+        None
+    }
+    /// The names of all transactions that the server has.
+    fn executed_gtids(&self) -> GtidSet {
+        GtidSet::default()
     }
     /// Whether the statement was killed; asked in long loops.
     fn is_interrupted(&self) -> bool;

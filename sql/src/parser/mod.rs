@@ -514,6 +514,11 @@ impl<'a> Parser<'a> {
                     let name = if self.is_at_end() { None } else { Some(self.any_name()?) };
                     return Ok(Statement::ResetPersist { name, if_exists });
                 }
+                if self.take_any_word(&["SLAVE", "REPLICA"]).is_some() {
+                    let all = self.take_word("ALL");
+                    self.own_channel()?;
+                    return Ok(Statement::ResetReplica { all });
+                }
                 let mut words = Vec::new();
                 while self.peek().kind == Kind::Word {
                     words.push(self.upper_word()?);
@@ -541,7 +546,16 @@ impl<'a> Parser<'a> {
                 self.advance();
                 Ok(Statement::Do(self.list(Self::expr)?))
             }
-            b"CALL" | b"HANDLER" | b"LOAD" | b"CHANGE" | b"STOP" | b"INSTALL" | b"UNINSTALL" | b"BINLOG" | b"CACHE"
+            b"CHANGE" => self.change_source(),
+            b"STOP" => {
+                self.advance();
+                if self.take_any_word(&["SLAVE", "REPLICA"]).is_some() {
+                    return self.replica_threads(Statement::StopReplica);
+                }
+                self.skip_rest()?;
+                Ok(Statement::Unsupported("STOP of several channels, and of groups".into()))
+            }
+            b"CALL" | b"HANDLER" | b"LOAD" | b"INSTALL" | b"UNINSTALL" | b"BINLOG" | b"CACHE"
             | b"IMPORT" | b"HELP" | b"SIGNAL" | b"RESIGNAL" | b"GET" | b"RESTART" => {
                 let name = String::from_utf8_lossy(&word).into_owned();
                 self.skip_rest()?;

@@ -159,6 +159,13 @@ impl Session {
                 self.purge_logs(purge)?;
                 Done::default()
             }
+            Statement::ChangeSource(_)
+            | Statement::StartReplica(_)
+            | Statement::StopReplica(_)
+            | Statement::ResetReplica { .. } => {
+                self.control_replica(statement)?;
+                Done::default()
+            }
             Statement::Reset(what) if matches!(what.as_str(), "MASTER" | "BINARY LOGS AND GTIDS") => {
                 self.reset_logs()?;
                 Done::default()

@@ -23,6 +23,9 @@ impl Session {
     /// Refuses what writes while `read_only` or `super_read_only` is on. There are no privileges yet: the administrator
     /// is root.
     pub(super) fn check_writable(&self) -> Result<()> {
+        if self.applying.is_some() {
+            return Ok(()); // What a source has committed is applied all the same.
+        }
         match self.instance.variables.refuses_writes(self.state.user == "root") {
             Some(option) => Err(Error::option_prevents(option)),
             None => Ok(()),

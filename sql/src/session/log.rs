@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use binlog::{BinaryLog, FileName, Purged};
+use binlog::{BinaryLog, FileName, Origin, Purged};
 use format::binlog::payload::Payload;
 use format::binlog::{Control, Event, EventKind, GtidSet, Query, Rows, TableMap, flags, gtid};
 use format::value::Value;
@@ -22,6 +22,11 @@ impl Session {
     /// The log that this session's changes go to.
     pub(super) fn own_log(&self) -> Option<&Arc<BinaryLog>> {
         self.instance.log.as_ref().filter(|_| self.variables.settings.sql_log_bin)
+    }
+
+    /// Where the changes were made first, if that was a source.
+    fn origin(&self) -> Option<Origin> {
+        self.applying.as_ref().and_then(|applying| applying.origin)
     }
 
     pub(super) fn statement_facts(&self) -> StatementFacts<'_> {
@@ -45,6 +50,7 @@ impl Session {
                     format!("{sign}{:02}:{:02}", minutes / 60, minutes % 60)
                 }
             },
+            origin: self.origin(),
         }
     }
 
@@ -73,6 +79,7 @@ impl Session {
         if self.trx.is_none() && !rows.get_mut().is_empty() {
             rows.get_mut().reset();
         }
+        rows.get_mut().set_origin(self.origin());
         rows.get_mut().begin_statement(settings, &self.statement_facts(), text);
         self.row_log = Some(rows);
     }
@@ -120,7 +127,16 @@ impl Session {
 
     /// What logs a statement of definition, once the engine commits it.
     pub(super) fn definition_log(&self, statement: &Statement) -> Result<Option<Arc<DefinitionLog>>> {
-        let Some(log) = self.own_log() else { return Ok(None) };
+        // How far a replica has come is part of the commit.
+        let note = self.applying.as_ref().and_then(|applying| applying.note.clone());
+        let with_note = |log: DefinitionLog| match note {
+            Some(note) => log.with_note(note),
+            None => log,
+        };
+        let Some(log) = self.own_log() else {
+            let is_applied = self.applying.is_some();
+            return Ok(is_applied.then(|| Arc::new(with_note(DefinitionLog::unlogged()))));
+        };
         let text = match statement {
             // The engine alone knows which of their tables changed at all.
             Statement::Maintain { .. } => return Ok(None),
@@ -148,7 +164,7 @@ impl Session {
             _ => self.source.clone(),
         };
         let of_database = matches!(statement, Statement::CreateDatabase { .. } | Statement::DropDatabase { .. });
-        Ok(Some(Arc::new(DefinitionLog::new(log, &self.statement_facts(), &text, of_database))))
+        Ok(Some(Arc::new(with_note(DefinitionLog::new(log, &self.statement_facts(), &text, of_database)))))
     }
 
     /// What was committed by a statement of definition becomes readable in the log's file.

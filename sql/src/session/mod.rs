@@ -29,9 +29,12 @@
 //! | `set` | SET |
 //! | `locks` | LOCK TABLES, the global read lock |
 //! | `backup` | BACKUP, CLONE, LOCK INSTANCE |
+//! | `apply` | what a replica does with the events of its source |
+//! | `replica` | CHANGE REPLICATION SOURCE, START REPLICA and their kin |
 //! | `admin` | SHOW, EXPLAIN, KILL, users, table maintenance |
 
 mod admin;
+mod apply;
 mod backup;
 mod define;
 mod dispatch;
@@ -39,6 +42,7 @@ mod limits;
 mod locks;
 mod log;
 mod plan;
+mod replica;
 mod set;
 mod state;
 mod transaction;
@@ -69,6 +73,7 @@ use crate::status::{Counter, SessionStatus};
 use crate::types::SqlMode;
 use crate::variables::{SessionVariables, TimeZone};
 
+pub use apply::MARIADB_MODES;
 pub use backup::NAMED_FILES;
 use plan::{CachedPlan, PreparedStatement};
 use state::{State, View};
@@ -111,6 +116,8 @@ pub struct Session {
     source: Vec<u8>,
     /// The branch of XA START. Declared after `trx`, because the transaction ends before its name is free.
     branch: Option<xa::Branch>,
+    /// The session applies a source's transactions, and the one that is being applied.
+    applying: Option<Box<apply::Applying>>,
     /// LOCK INSTANCE FOR BACKUP: no DDL of other sessions.
     backup_hold: Option<storage::BackupHold>,
     backup_stage: Option<BackupStage>,
@@ -174,6 +181,7 @@ impl Session {
             row_log: None,
             source: Vec::new(),
             branch: None,
+            applying: None,
             backup_hold: None,
             backup_stage: None,
             locked: None,

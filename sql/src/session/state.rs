@@ -4,6 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use format::binlog::GtidSet;
 use format::value::Value;
 use rustc_hash::FxHashMap;
 
@@ -183,6 +184,15 @@ impl SessionState for View<'_> {
             }
             std::thread::sleep((end - now).min(SLICE));
         }
+    }
+
+    fn wait_for_source(&self, file: &str, position: u64, timeout: Option<Duration>) -> Option<i64> {
+        let replication = self.instance.replication()?;
+        replication.wait_for_position(file, position, timeout, &|| self.is_interrupted())
+    }
+
+    fn executed_gtids(&self) -> GtidSet {
+        self.instance.executed_gtids()
     }
 
     fn is_interrupted(&self) -> bool {

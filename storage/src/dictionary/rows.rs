@@ -47,6 +47,9 @@ fn bytes(value: Option<&[u8]>) -> Result<&[u8]> {
     value.ok_or_else(|| Error::corrupt("a row of the dictionary"))
 }
 
+/// The number of the row in the DDL log that is no action but the note of an upper layer. Actions count from 1.
+const NOTE_ID: u64 = 0;
+
 impl SystemRows {
     pub fn new(tables: Vec<Arc<row::Table>>) -> SystemRows {
         SystemRows { tables }
@@ -190,10 +193,32 @@ impl SystemRows {
     pub fn actions(&self, context: &row::Context<'_>) -> Result<Vec<(u64, Action)>> {
         let mut actions = Vec::new();
         self.read(context, SystemTable::DdlLog, &mut |row| {
-            actions.push((number(row.get(0))?, Action::decode(bytes(row.get(1))?)?));
+            let id = number(row.get(0))?;
+            if id != NOTE_ID {
+                actions.push((id, Action::decode(bytes(row.get(1))?)?));
+            }
             Ok(())
         })?;
         Ok(actions)
+    }
+
+    /// Replaces the note of an upper layer, see [`crate::CommitLog::note`].
+    pub fn replace_note(&self, context: &row::Context<'_>, trx: &mut Transaction, note: &[u8]) -> Result<()> {
+        let id = NOTE_ID.to_be_bytes();
+        self.delete(context, trx, SystemTable::DdlLog, &[&id])?;
+        self.insert(context, trx, SystemTable::DdlLog, &[&id, note])
+    }
+
+    /// The note that the last DDL statement with one left.
+    pub fn note(&self, context: &row::Context<'_>) -> Result<Option<Vec<u8>>> {
+        let mut note = None;
+        self.read(context, SystemTable::DdlLog, &mut |row| {
+            if number(row.get(0))? == NOTE_ID {
+                note = Some(bytes(row.get(1))?.to_vec());
+            }
+            Ok(())
+        })?;
+        Ok(note)
     }
 
     /// Everything that is described.

@@ -29,6 +29,11 @@ impl Engine {
         Ok(())
     }
 
+    /// What the last DDL statement with a note left, see [`crate::CommitLog::note`]. No DDL statement is running.
+    pub fn note(&self) -> Result<Option<Vec<u8>>> {
+        self.inner.dictionary.system.note(&self.inner.context())
+    }
+
     /// What holds the checkpoint before the first annex that is not durable elsewhere.
     pub fn annex_hold(&self) -> &Hold {
         &self.inner.store.redo().hold

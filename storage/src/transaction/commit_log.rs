@@ -25,6 +25,12 @@ pub trait CommitLog: Send + Sync {
     /// Calls `append` once, and returns what it returned; or returns an error without calling it, and the transaction
     /// does not commit. No page is latched. Whatever is ordered with commits happens under a lock that this takes.
     fn commit(&self, append: &mut dyn FnMut(Annexed<'_>) -> Result<Lsn>) -> Result<Lsn>;
+
+    /// Bytes that the commit of a DDL statement leaves in the dictionary instead of those of the one before: they are
+    /// there if the statement has happened, and are not if it has not. [`crate::Engine::note`] reads them.
+    fn note(&self) -> Option<Vec<u8>> {
+        None
+    }
 }
 
 impl std::fmt::Debug for dyn CommitLog {

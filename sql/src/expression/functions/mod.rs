@@ -134,16 +134,13 @@ const UNSUPPORTED: &[&str] = &[
     "extractvalue",
     "load_file",
     "master_gtid_wait",
-    "master_pos_wait",
     "random_bytes",
-    "source_pos_wait",
     "statement_digest",
     "statement_digest_text",
     "uncompress",
     "uncompressed_length",
     "updatexml",
     "validate_password_strength",
-    "wait_for_executed_gtid_set",
 ];
 
 // ----------------------------------------------------------------- typing

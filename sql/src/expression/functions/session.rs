@@ -1,8 +1,9 @@
 //! The session: who, where, which version, last insert id; SLEEP and BENCHMARK.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use format::binlog::GtidSet;
 use format::collation::{CollationId, collation};
 
 use super::{Call, Function, MANY, Typing, not_null, typings};
@@ -32,6 +33,9 @@ pub const FUNCTIONS: &[Function] = &[
     Function::new("release_all_locks", (0, 0), bigint_unsigned, release_all_locks).volatile(),
     Function::new("is_free_lock", (1, 1), bigint_or_null, is_free_lock).volatile(),
     Function::new("is_used_lock", (1, 1), bigint_or_null, is_used_lock).volatile(),
+    Function::new("source_pos_wait", (2, 4), bigint_or_null, source_pos_wait).volatile(),
+    Function::new("master_pos_wait", (2, 4), bigint_or_null, source_pos_wait).volatile(),
+    Function::new("wait_for_executed_gtid_set", (1, 2), bigint_or_null, wait_for_executed_gtid_set).volatile(),
     Function::new("uuid", (0, 0), uuid_type, uuid).volatile(),
     Function::new("uuid_short", (0, 0), bigint_unsigned, uuid_short).volatile(),
     Function::new("charset", (1, 1), name_type, charset),
@@ -158,6 +162,49 @@ fn is_free_lock<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
 fn is_used_lock<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
     let (name, (locks, _)) = (lock_name(call)?, user_locks(call)?);
     Ok(locks.owner(&name)?.map_or(Datum::Null, |owner| Datum::Int(owner.into())))
+}
+
+/// Seconds to wait: `None` = for ever, which 0 and no argument mean.
+fn patience(call: &Call<'_>, at: usize) -> Result<Option<Duration>> {
+    let seconds = match call.args.len() > at {
+        true => call.double(at)?.unwrap_or(0.0),
+        false => 0.0,
+    };
+    if seconds < 0.0 {
+        return Err(Error::wrong_arguments("a timeout"));
+    }
+    Ok((seconds > 0.0).then(|| Duration::from_secs_f64(seconds.min(31_536_000.0))))
+}
+
+/// SOURCE_POS_WAIT(file, position [, seconds [, channel]])
+fn source_pos_wait<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
+    let file = not_null!(call.text(0)?);
+    let position = not_null!(call.int(1)?).max(0) as u64;
+    if call.args.len() > 3 && call.text(3)?.is_some_and(|channel| !channel.is_empty()) {
+        return Err(Error::unsupported("replication channels with a name"));
+    }
+    let (file, timeout) = (String::from_utf8_lossy(&file), patience(call, 2)?);
+    let waited = call.context.session.wait_for_source(&file, position, timeout);
+    Ok(waited.map_or(Datum::Null, Datum::Int))
+}
+
+/// WAIT_FOR_EXECUTED_GTID_SET(set [, seconds]): 0 when the server has all of them, 1 when the time is over.
+fn wait_for_executed_gtid_set<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
+    let text = not_null!(call.text(0)?);
+    let text = String::from_utf8_lossy(&text);
+    let malformed = || Error::new(1772, b"HY000", format!("Malformed GTID set specification '{text}'."));
+    let wanted: GtidSet = text.parse().map_err(|_| malformed())?;
+    let end = patience(call, 1)?.map(|timeout| Instant::now() + timeout);
+    let session = call.context.session;
+    while !wanted.is_subset(&session.executed_gtids()) {
+        if end.is_some_and(|end| Instant::now() >= end) {
+            return Ok(Datum::Int(1));
+        }
+        if session.sleep(Duration::from_millis(10)) {
+            return Err(Error::interrupted());
+        }
+    }
+    Ok(Datum::Int(0))
 }
 
 fn benchmark<'a>(call: &Call<'a>) -> Result<Datum<'a>> {

@@ -2,6 +2,7 @@
 //! transactions, locks, users, prepared statements, maintenance.
 
 mod account;
+mod replica;
 mod set;
 mod show;
 mod xa;
@@ -21,9 +22,12 @@ impl Parser<'_> {
             return Ok(Statement::Begin { read_only: None, consistent_snapshot: false });
         }
         if self.take_word("START") {
-            if self.is_any_word(&["SLAVE", "REPLICA", "ALL", "GROUP_REPLICATION"]) {
+            if self.take_any_word(&["SLAVE", "REPLICA"]).is_some() {
+                return self.replica_threads(Statement::StartReplica);
+            }
+            if self.is_any_word(&["ALL", "GROUP_REPLICATION"]) {
                 self.skip_rest()?;
-                return Ok(Statement::Unsupported("START REPLICA".into()));
+                return Ok(Statement::Unsupported("START of several channels, and of groups".into()));
             }
             self.expect_word("TRANSACTION")?;
             let (mut read_only, mut consistent_snapshot) = (None, false);

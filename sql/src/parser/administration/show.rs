@@ -111,6 +111,11 @@ impl Parser<'_> {
                 }
                 Show::BinaryLogEvents(place)
             }
+            word @ ("SLAVE" | "REPLICA") if self.take_word("STATUS") => {
+                let old_names = word == "SLAVE";
+                self.own_channel()?;
+                Show::ReplicaStatus { old_names }
+            }
             "BINARY" if self.take_word("LOGS") => Show::BinaryLogs,
             "BINARY" if self.take_words(&["LOG", "STATUS"]) => Show::BinaryLogStatus,
             _ => {

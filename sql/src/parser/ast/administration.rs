@@ -158,8 +158,30 @@ pub enum Show {
     BinaryLogStatus,
     BinaryLogs,
     BinaryLogEvents(LogPlace),
-    /// SHOW SLAVE|REPLICA STATUS, SLAVE HOSTS, REPLICAS, PROFILES ...: the words, upper case.
+    /// SHOW REPLICA STATUS, SHOW SLAVE STATUS.
+    ReplicaStatus {
+        old_names: bool,
+    },
+    /// SHOW SLAVE HOSTS, REPLICAS, PROFILES ...: the words, upper case.
     Other(String),
+}
+
+/// The value of an option of CHANGE REPLICATION SOURCE TO.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SourceValue {
+    Text(String),
+    /// A number as written, or a word in upper case, such as NULL.
+    Word(String),
+    List(Vec<String>),
+}
+
+/// Which of a replica's threads a statement is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReplicaThreads {
+    /// What reads the source's log.
+    pub receiver: bool,
+    /// What applies it.
+    pub applier: bool,
 }
 
 /// `[IN 'file'] [FROM position] [LIMIT [skip,] rows]`

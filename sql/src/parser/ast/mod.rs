@@ -183,6 +183,14 @@ pub enum Statement {
     },
 
     PurgeLogs(Purge),
+    /// CHANGE REPLICATION SOURCE TO, CHANGE MASTER TO: the options' names in upper case without SOURCE_ or MASTER_.
+    ChangeSource(Vec<(String, SourceValue)>),
+    StartReplica(ReplicaThreads),
+    StopReplica(ReplicaThreads),
+    /// RESET REPLICA [ALL]
+    ResetReplica {
+        all: bool,
+    },
     /// RESET MASTER, RESET QUERY CACHE ...: the words after RESET, upper case.
     Reset(String),
     /// RESET PERSIST: one variable, or all of them.

@@ -1,0 +1,325 @@
+//! A replica: what MariaDB writes into its log arrives in Glassine, once and no more than once, also if the replica is
+//! killed; and from there in a replica of the replica.
+
+mod logged;
+
+use std::net::TcpListener;
+use std::time::{Duration, Instant};
+
+use bench::client::Client;
+use bench::process::{Kind, Options, Scratch, Server, mariadb_is_installed};
+use logged::{FULL_ROW, SCHEMA};
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+
+/// A port that nobody listens on.
+fn free_port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    listener.local_addr().expect("an address").port()
+}
+
+fn options(port: u16, id: u32, more: &[&str]) -> Options {
+    let mut all = vec![
+        "--skip-networking=0".to_owned(),
+        "--bind-address=127.0.0.1".to_owned(),
+        format!("--port={port}"),
+        format!("--server-id={id}"),
+    ];
+    all.extend(more.iter().map(|option| option.to_string()));
+    Options { pool: "64M".into(), log: "48M".into(), more: all, ..Options::default() }
+}
+
+fn mariadb_source(directory: &std::path::Path, port: u16, more: &[&str]) -> Server {
+    let all = ["--log-bin=source", "--character-set-server=utf8mb4", "--collation-server=utf8mb4_general_ci"];
+    let all: Vec<&str> = all.into_iter().chain(more.iter().copied()).collect();
+    let source = Server::create(Kind::MariaDb, directory, &options(port, 1, &all)).expect("MariaDB starts");
+    let mut client = source.connect().expect("a connection");
+    for statement in [
+        "CREATE USER replica@127.0.0.1 IDENTIFIED BY 'it''s secret'",
+        "GRANT REPLICATION SLAVE ON *.* TO replica@127.0.0.1",
+        "RESET MASTER",
+    ] {
+        client.query(statement).expect(statement);
+    }
+    source
+}
+
+fn follow(client: &mut Client, port: u16, rest: &str) {
+    let change = format!(
+        "CHANGE REPLICATION SOURCE TO SOURCE_HOST = '127.0.0.1', SOURCE_PORT = {port}, SOURCE_USER = 'replica', \
+         SOURCE_PASSWORD = 'it''s secret', SOURCE_CONNECT_RETRY = 1{rest}"
+    );
+    client.query(&change).expect("the source is known");
+    client.query("START REPLICA").expect("the replica starts");
+}
+
+/// A value of SHOW REPLICA STATUS.
+fn status(client: &mut Client, name: &str) -> String {
+    let answer = client.query("SHOW REPLICA STATUS").expect("a status");
+    let at = answer.columns.iter().position(|column| column == name).unwrap_or_else(|| panic!("no column {name}"));
+    answer.rows[0][at].clone().unwrap_or_default()
+}
+
+/// Where the source's log ends.
+fn end_of(source: &Server) -> (String, u64) {
+    let mut client = source.connect().expect("a connection");
+    let row = client.query("SHOW MASTER STATUS").expect("a status").rows.remove(0);
+    let cell = |at: usize| row[at].clone().expect("a value");
+    (cell(0), cell(1).parse().expect("a number"))
+}
+
+/// Waits until the replica has applied everything that is in the source's log now.
+fn catch_up(replica: &Server, source: &Server) {
+    let (file, position) = end_of(source);
+    let mut client = replica.connect().expect("a connection");
+    let start = Instant::now();
+    loop {
+        let applied = (status(&mut client, "Relay_Source_Log_File"), status(&mut client, "Exec_Source_Log_Pos"));
+        if applied.0 > file || applied.0 == file && applied.1.parse::<u64>().expect("a number") >= position {
+            return;
+        }
+        let errors = (status(&mut client, "Last_IO_Error"), status(&mut client, "Last_SQL_Error"));
+        let (running, log) = (status(&mut client, "Replica_SQL_Running"), replica.log_tail(8));
+        assert!(running == "Yes", "the applier stopped at {applied:?}: {errors:?}\n{log}");
+        assert!(start.elapsed() < Duration::from_secs(40), "{applied:?} is not {file}:{position}: {errors:?}\n{log}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// All rows of all tables of the databases.
+fn contents(server: &Server, databases: &[&str]) -> Vec<String> {
+    let mut client = server.connect().expect("a connection");
+    client.query("SET time_zone = '+00:00'").expect("the zone");
+    let mut all = Vec::new();
+    for database in databases {
+        let tables = client.query(&format!("SHOW TABLES FROM {database}")).expect("tables").rows;
+        for table in tables.into_iter().map(|row| row[0].clone().expect("a name")) {
+            let mut rows = client.query(&format!("SELECT * FROM {database}.{table}")).expect("rows").rows;
+            rows.sort();
+            all.push(format!("{table}: {rows:?}"));
+        }
+    }
+    all.sort();
+    all
+}
+
+fn assert_same(found: &[String], wanted: &[String], what: &str) {
+    for (found, wanted) in found.iter().zip(wanted) {
+        assert!(found == wanted, "{what}:\n{found:.3000}\nwanted\n{wanted:.3000}");
+    }
+    assert_eq!(found.len(), wanted.len(), "{what}: tables");
+}
+
+/// Statements of definition and rows over all types, the same for the same seed.
+struct Work {
+    random: StdRng,
+    tables: u32,
+}
+
+impl Work {
+    fn new(seed: u64) -> Work {
+        Work { random: StdRng::seed_from_u64(seed), tables: 0 }
+    }
+
+    fn value(&mut self, column: usize) -> String {
+        let number: i64 = self.random.random_range(-100..100);
+        let text: String = (0..self.random.random_range(0..9)).map(|at| ['a', 'B', ' ', 'ä', '\u{1F600}'][at % 5]).collect();
+        match column {
+            _ if self.random.random_range(0..8) == 0 => "NULL".to_owned(),
+            0 => format!("{number}"),
+            1 => format!("{}", self.random.random::<u64>()),
+            2 => format!("{}.{:04}", number, self.random.random_range(0..10_000)),
+            3 => format!("{number}e{}", self.random.random_range(-20..20)),
+            4 => format!("'{text}'"),
+            5 => format!("'{}'", text.repeat(self.random.random_range(0..200))),
+            6 => format!("X'{:08x}'", self.random.random::<u32>()),
+            7 => format!("'20{:02}-0{}-1{} 12:34:5{}.{:06}'", number.abs() % 100, 1 + number.abs() % 9, number.abs() % 10, number.abs() % 10, self.random.random_range(0..1_000_000)),
+            8 => format!("'{}{:02}:00:0{}'", if number < 0 { "-" } else { "" }, number.abs() % 24, number.abs() % 10),
+            9 => format!("'{{\"a\": {number}, \"b\": [1, \"{}\"]}}'", text.trim()),
+            10 => ["'a'", "'b'", "'c'"][self.random.random_range(0..3)].to_owned(),
+            11 => ["''", "'x'", "'x,z'", "'y'"][self.random.random_range(0..4)].to_owned(),
+            _ => format!("{}", self.random.random_range(0..4096)),
+        }
+    }
+
+    fn row(&mut self) -> String {
+        (0..13).map(|column| self.value(column)).collect::<Vec<_>>().join(", ")
+    }
+
+    fn create(&mut self) -> String {
+        let number = self.tables;
+        self.tables += 1;
+        // Some tables have no key that finds a row.
+        let key = ["PRIMARY KEY (id)", "UNIQUE KEY (id)", "KEY (id)", "KEY (c4, c0)"][number as usize % 4];
+        format!(
+            "CREATE TABLE rg.t{number} (id INT NOT NULL, c0 TINYINT, c1 BIGINT UNSIGNED, c2 DECIMAL(12,4), c3 DOUBLE, \
+             c4 VARCHAR(40), c5 TEXT, c6 VARBINARY(10), c7 DATETIME(6), c8 TIME, c9 JSON, c10 ENUM('a','b','c'), \
+             c11 SET('x','y','z'), c12 BIT(12), {key}) ENGINE=InnoDB"
+        )
+    }
+
+    /// The next statements, all of one transaction or each of its own.
+    fn next(&mut self) -> Vec<String> {
+        if self.tables < 4 {
+            return vec![self.create()];
+        }
+        let table = self.random.random_range(0..4);
+        let id = self.random.random_range(0..200);
+        match self.random.random_range(0..40) {
+            0 => vec![self.create()],
+            1 if self.tables > 4 => {
+                let gone = self.tables - 1;
+                vec![format!("DROP TABLE IF EXISTS rg.t{gone}")]
+            }
+            2 => vec![format!("ALTER TABLE rg.t{table} COMMENT = 'number {id}'")],
+            3 => vec![format!("CREATE INDEX i{id} ON rg.t{table} (c0)"), format!("DROP INDEX i{id} ON rg.t{table}")],
+            4 => vec![format!("RENAME TABLE rg.t{table} TO rg.other, rg.other TO rg.t{table}")],
+            5 if id < 40 => vec![format!("TRUNCATE TABLE rg.t{table}")],
+            6..10 => vec![format!("DELETE FROM rg.t{table} WHERE id = {id}")],
+            10..16 => {
+                let (column, from) = (self.random.random_range(0..13), id / 2);
+                let value = self.value(column);
+                vec![format!("UPDATE rg.t{table} SET c{column} = {value} WHERE id BETWEEN {from} AND {id}")]
+            }
+            16..20 => {
+                let (row, other) = (self.row(), self.row());
+                vec![
+                    "BEGIN".to_owned(),
+                    format!("REPLACE INTO rg.t{table} VALUES ({id}, {row})"),
+                    "SAVEPOINT here".to_owned(),
+                    format!("DELETE FROM rg.t{table} WHERE id > 100"),
+                    "ROLLBACK TO here".to_owned(),
+                    format!("INSERT IGNORE INTO rg.t{} VALUES ({id}, {other})", (table + 1) % 4),
+                    if id % 5 == 0 { "ROLLBACK" } else { "COMMIT" }.to_owned(),
+                ]
+            }
+            _ => {
+                let rows: Vec<String> = (0..self.random.random_range(1..5)).map(|at| format!("({}, {})", id + at, self.row())).collect();
+                vec![format!("INSERT IGNORE INTO rg.t{table} VALUES {}", rows.join(", "))]
+            }
+        }
+    }
+}
+
+#[test]
+fn what_mariadb_logs_arrives_also_if_the_replica_is_killed() {
+    if !mariadb_is_installed() {
+        println!("skipped: mariadbd is not installed");
+        return;
+    }
+    for (case, more) in [
+        &["--binlog-format=ROW"][..],
+        &["--binlog-format=ROW", "--log-bin-compress=ON", "--log-bin-compress-min-len=10", "--binlog-row-image=MINIMAL", "--binlog-row-metadata=FULL"],
+        &["--binlog-format=MIXED", "--max-binlog-size=65536", "--binlog-checksum=NONE"],
+    ]
+    .iter()
+    .enumerate()
+    {
+        let scratch = Scratch::new("replica").expect("a directory");
+        let (source_port, replica_port) = (free_port(), free_port());
+        let source = mariadb_source(&scratch.0.join("source"), source_port, more);
+        let directory = scratch.0.join("replica");
+        let own = options(replica_port, 2, &["--log-bin", "--gtid-mode=ON", "--read-only=ON"]);
+        let mut replica = Server::create(Kind::Glassine, &directory, &own).expect("Glassine starts");
+        follow(&mut replica.connect().expect("a connection"), source_port, "");
+
+        let mut client = source.connect().expect("a connection");
+        for statement in ["CREATE DATABASE bl", "CREATE DATABASE rg", SCHEMA, FULL_ROW, "SET sql_mode = ''"] {
+            client.query(statement).expect(statement);
+        }
+        let mut work = Work::new(case as u64);
+        for round in 0..4 {
+            for _ in 0..120 {
+                for statement in work.next() {
+                    if let Err(error) = client.query(&statement) {
+                        panic!("{error}: {statement}");
+                    }
+                }
+            }
+            if round < 3 {
+                std::thread::sleep(Duration::from_millis(37 * round));
+                replica.kill();
+                replica = Server::start(Kind::Glassine, &directory, &own).expect("Glassine recovers");
+            }
+        }
+        client.query("UPDATE bl.t SET v = 'new', ti = 5, ts = '2030-01-01 00:00:00', b12 = 7").expect("a change");
+        catch_up(&replica, &source);
+        let databases = ["bl", "rg"];
+        assert_same(&contents(&replica, &databases), &contents(&source, &databases), &format!("case {case}"));
+    }
+}
+
+#[test]
+fn a_replica_tells_why_it_stops_and_goes_on_when_that_is_mended() {
+    if !mariadb_is_installed() {
+        println!("skipped: mariadbd is not installed");
+        return;
+    }
+    let scratch = Scratch::new("replica_errors").expect("a directory");
+    let (source_port, replica_port) = (free_port(), free_port());
+    let source = mariadb_source(&scratch.0.join("source"), source_port, &["--binlog-format=ROW"]);
+    let mut there = source.connect().expect("a connection");
+    let own = options(replica_port, 2, &[]);
+    let replica = Server::create(Kind::Glassine, &scratch.0.join("replica"), &own).expect("Glassine starts");
+    let mut here = replica.connect().expect("a connection");
+    assert_eq!(here.query("START SLAVE").unwrap_err().code(), Some(1200));
+    assert!(here.query("SHOW SLAVE STATUS").expect("a status").rows.is_empty());
+    for (statement, code) in [
+        ("CHANGE MASTER TO MASTER_USE_GTID = slave_pos", 1235),
+        ("CHANGE MASTER TO MASTER_SSL = 1", 1235),
+        ("CHANGE REPLICATION FILTER REPLICATE_DO_DB = (a)", 1235),
+        ("START SLAVE UNTIL MASTER_LOG_FILE = 'a', MASTER_LOG_POS = 4", 1235),
+        ("CHANGE MASTER TO MASTER_HOST = 'a' FOR CHANNEL 'b'", 1235),
+    ] {
+        assert_eq!(here.query(statement).unwrap_err().code(), Some(code), "{statement}");
+    }
+    follow(&mut here, source_port, "");
+    there.query("CREATE DATABASE d").expect("a database");
+    there.query("CREATE TABLE d.t (id INT PRIMARY KEY, v INT)").expect("a table");
+    there.query("INSERT INTO d.t VALUES (1, 1), (2, 2)").expect("rows");
+    catch_up(&replica, &source);
+    assert_eq!(here.query("CHANGE MASTER TO MASTER_PORT = 1").unwrap_err().code(), Some(3081));
+    assert_eq!(status(&mut here, "Seconds_Behind_Source"), "0");
+    let names = here.query("SHOW SLAVE STATUS").expect("a status").columns;
+    assert!(names.contains(&"Exec_Master_Log_Pos".to_owned()) && names.contains(&"Slave_SQL_Running".to_owned()));
+
+    // A row that is missing, a row that is there.
+    for (prepare, change, code, mend) in [
+        ("DELETE FROM d.t WHERE id = 2", "UPDATE d.t SET v = 3 WHERE id = 2", "1032", "INSERT INTO d.t VALUES (2, 2)"),
+        ("INSERT INTO d.t VALUES (3, 3)", "INSERT INTO d.t VALUES (3, 4)", "1062", "DELETE FROM d.t WHERE id = 3"),
+        ("DROP TABLE d.t", "DELETE FROM d.t WHERE id = 1", "1146", "CREATE TABLE d.t (id INT PRIMARY KEY, v BIGINT)"),
+    ] {
+        here.query(prepare).expect(prepare);
+        there.query(change).expect(change);
+        let start = Instant::now();
+        while status(&mut here, "Replica_SQL_Running") == "Yes" {
+            assert!(start.elapsed() < Duration::from_secs(10), "it does not stop: {change}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        assert_eq!(status(&mut here, "Last_SQL_Errno"), code, "{}", status(&mut here, "Last_SQL_Error"));
+        assert_eq!(status(&mut here, "Replica_IO_Running"), "Yes");
+        here.query(mend).expect(mend);
+        if code == "1146" {
+            here.query("INSERT INTO d.t VALUES (1, 1), (2, 3), (3, 4)").expect("rows");
+        }
+        here.query("START REPLICA SQL_THREAD").expect("it starts again");
+        catch_up(&replica, &source);
+    }
+    assert_eq!(contents(&replica, &["d"]), contents(&source, &["d"]));
+
+    // What waits, and what stands in the list of sources.
+    let (file, position) = end_of(&source);
+    let waited = here.query(&format!("SELECT SOURCE_POS_WAIT('{file}', {position}, 10)")).expect("it waits");
+    assert_eq!(waited.cell(), Some("0"));
+    here.query("STOP REPLICA").expect("it stops");
+    assert_eq!(here.query("STOP REPLICA").expect("it has stopped").warnings, 1);
+    here.query("RESET REPLICA ALL").expect("it forgets");
+    assert!(here.query("SHOW REPLICA STATUS").expect("a status").rows.is_empty());
+    follow(&mut here, source_port, ", SOURCE_LOG_FILE = 'source.000999', SOURCE_LOG_POS = 4");
+    let start = Instant::now();
+    while status(&mut here, "Replica_IO_Running") != "No" {
+        assert!(start.elapsed() < Duration::from_secs(10), "a log that does not exist is read");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert_eq!(status(&mut here, "Last_IO_Errno"), "13114");
+}

@@ -1,0 +1,413 @@
+//! A client connection to the source: login, questions, and the dump of its log.
+//!
+//! ```text
+//! replica                                      source
+//! answer to the greeting              --->
+//!                                     <---     OK, or another plugin
+//! SELECT, SET                         --->
+//!                                     <---     rows, OK
+//! COM_REGISTER_SLAVE                  --->
+//!                                     <---     OK
+//! COM_BINLOG_DUMP[_GTID]              --->
+//!                                     <---     0, event      as long as both live
+//! ```
+//!
+//! Libraries for clients of MySQL exist; those that can read a log bring TLS, decimals and a parser of events of their
+//! own, and hand events out parsed, while a relay log wants their bytes.
+
+use std::fmt;
+use std::io::{self, BufReader, Read, Write};
+use std::net::{Shutdown, TcpStream, ToSocketAddrs};
+use std::time::Duration;
+
+use format::binlog::{GtidSet, Uuid};
+use format::packet::handshake::{CHALLENGE_BYTES, Handshake};
+use format::packet::{Capabilities, Reader, writer};
+use rsa::pkcs8::DecodePublicKey;
+use rsa::{Oaep, RsaPublicKey};
+use sha1::Sha1;
+use sha2::{Digest, Sha256};
+
+use crate::source::Source;
+
+const COM_QUIT: u8 = 1;
+const COM_QUERY: u8 = 3;
+const COM_BINLOG_DUMP: u8 = 18;
+const COM_REGISTER_SLAVE: u8 = 21;
+const COM_BINLOG_DUMP_GTID: u8 = 30;
+
+const NATIVE: &str = "mysql_native_password";
+const SHA2: &str = "caching_sha2_password";
+
+/// What a packet can hold at most; a longer payload goes on in the next one.
+const PACKET_BYTES_MAX: usize = 0xFF_FFFF;
+/// What the source may send in one event: 1 GiB and its frame.
+const EVENT_BYTES_MAX: usize = (1 << 30) + (1 << 20);
+
+/// Why there is no connection, or no answer.
+#[derive(Debug)]
+pub enum Failure {
+    Io(io::Error),
+    /// The source refused.
+    Server {
+        code: u16,
+        message: String,
+    },
+    /// The source, or the configuration, is not what replication needs.
+    Unfit(String),
+}
+
+impl Failure {
+    /// The number by which MySQL calls it.
+    pub fn code(&self) -> u16 {
+        match self {
+            Failure::Io(cause) if cause.kind() == io::ErrorKind::ConnectionRefused => 2003,
+            Failure::Io(_) => 2013,
+            Failure::Server { code, .. } => *code,
+            Failure::Unfit(_) => 13117,
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Failure::Io(cause) => write!(f, "{cause}"),
+            Failure::Server { message, .. } => f.write_str(message),
+            Failure::Unfit(why) => f.write_str(why),
+        }
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(cause: io::Error) -> Failure {
+        Failure::Io(cause)
+    }
+}
+
+impl From<format::packet::Malformed> for Failure {
+    fn from(cause: format::packet::Malformed) -> Failure {
+        Failure::Io(io::Error::new(io::ErrorKind::InvalidData, format!("{cause:?}")))
+    }
+}
+
+pub type Result<T> = std::result::Result<T, Failure>;
+
+/// One connection.
+pub struct Client {
+    reader: BufReader<TcpStream>,
+    sequence: u8,
+    packet: Vec<u8>,
+    pub server_version: String,
+}
+
+impl Client {
+    /// Connects and logs in. Reads and writes give up after `timeout`.
+    pub fn connect(source: &Source, timeout: Duration) -> Result<Client> {
+        let stream = connect(source, timeout)?;
+        stream.set_nodelay(true)?;
+        stream.set_read_timeout(Some(timeout))?;
+        stream.set_write_timeout(Some(timeout))?;
+        let reader = BufReader::with_capacity(256 << 10, stream);
+        let mut client = Client { reader, sequence: 0, packet: Vec::new(), server_version: String::new() };
+        client.log_in(source)?;
+        Ok(client)
+    }
+
+    /// A handle by which another thread ends the connection.
+    pub fn stream(&self) -> Result<TcpStream> {
+        Ok(self.reader.get_ref().try_clone()?)
+    }
+
+    fn log_in(&mut self, source: &Source) -> Result<()> {
+        self.read_packet()?;
+        if self.packet.first() == Some(&0xFF) {
+            return Err(self.error());
+        }
+        let greeting = Handshake::decode(&self.packet)?;
+        let mut challenge = greeting.challenge;
+        let mut plugin = if greeting.plugin == SHA2 { SHA2 } else { NATIVE };
+        self.server_version = greeting.version.to_owned();
+        let flags = Capabilities::LONG_PASSWORD.0
+            | Capabilities::LONG_FLAG.0
+            | Capabilities::PROTOCOL_41.0
+            | Capabilities::TRANSACTIONS.0
+            | Capabilities::SECURE_CONNECTION.0
+            | Capabilities::PLUGIN_AUTH.0;
+        let mut answer = (flags as u32).to_le_bytes().to_vec();
+        answer.extend_from_slice(&(1_u32 << 30).to_le_bytes());
+        answer.push(45); // utf8mb4_general_ci
+        answer.extend_from_slice(&[0; 23]);
+        writer::zero_terminated(&mut answer, source.user.as_bytes());
+        let proof = proof_of(plugin, source.password.as_bytes(), &challenge);
+        answer.push(proof.len() as u8);
+        answer.extend_from_slice(&proof);
+        writer::zero_terminated(&mut answer, plugin.as_bytes());
+        self.write_packet(&answer)?;
+        loop {
+            self.read_packet()?;
+            match self.packet.first() {
+                Some(0x00) => return Ok(()),
+                Some(0xFF) => return Err(self.error()),
+                Some(0xFE) => {
+                    let mut reader = Reader::new(&self.packet[1..]);
+                    let name = reader.until_zero("the name of a plugin")?;
+                    plugin = match name {
+                        name if name == NATIVE.as_bytes() => NATIVE,
+                        name if name == SHA2.as_bytes() => SHA2,
+                        name => {
+                            let name = String::from_utf8_lossy(name);
+                            return Err(Failure::Server {
+                                code: 2059,
+                                message: format!("Authentication plugin '{name}' cannot be loaded"),
+                            });
+                        }
+                    };
+                    challenge.copy_from_slice(reader.bytes(CHALLENGE_BYTES, "a challenge")?);
+                    let proof = proof_of(plugin, source.password.as_bytes(), &challenge);
+                    self.write_packet(&proof)?;
+                }
+                // caching_sha2_password: 3 = the proof was right, OK follows; 4 = the password itself is wanted.
+                Some(0x01) if self.packet.get(1) == Some(&3) => {}
+                Some(0x01) if self.packet.get(1) == Some(&4) => self.send_password(source, &challenge)?,
+                _ => return Err(unexpected("an answer to a login")),
+            }
+        }
+    }
+
+    /// The password, encrypted with the source's public key: the connection is plain.
+    fn send_password(&mut self, source: &Source, challenge: &[u8; CHALLENGE_BYTES]) -> Result<()> {
+        if !source.get_public_key {
+            return Err(Failure::Server {
+                code: 2061,
+                message: "Authentication plugin 'caching_sha2_password' reported error: Authentication requires \
+                          secure connection. (GET_SOURCE_PUBLIC_KEY = 1 lets the source hand out its key.)"
+                    .to_owned(),
+            });
+        }
+        self.write_packet(&[2])?;
+        self.read_packet()?;
+        if self.packet.first() != Some(&0x01) {
+            return Err(unexpected("a public key"));
+        }
+        let pem = String::from_utf8_lossy(&self.packet[1..]).into_owned();
+        let key = RsaPublicKey::from_public_key_pem(pem.trim_end()).map_err(|_| unexpected("a public key"))?;
+        let mut masked = source.password.clone().into_bytes();
+        masked.push(0);
+        for (byte, mask) in masked.iter_mut().zip(challenge.iter().cycle()) {
+            *byte ^= mask;
+        }
+        let encrypted = key.encrypt(&mut rsa::rand_core::OsRng, Oaep::new::<Sha1>(), &masked);
+        self.write_packet(&encrypted.map_err(|_| unexpected("a public key that is long enough"))?)
+    }
+
+    /// Runs a statement. The cells of its rows, NULL as `None`.
+    pub fn query(&mut self, statement: &str) -> Result<Vec<Vec<Option<String>>>> {
+        self.command(COM_QUERY, statement.as_bytes())?;
+        self.read_packet()?;
+        match self.packet.first() {
+            Some(0x00) => return Ok(Vec::new()),
+            Some(0xFF) => return Err(self.error()),
+            _ => {}
+        }
+        let columns = Reader::new(&self.packet).lenenc("the count of columns")?;
+        for _ in 0..=columns {
+            self.read_packet()?; // Definitions, and their end.
+        }
+        let mut rows = Vec::new();
+        loop {
+            self.read_packet()?;
+            match self.packet.first() {
+                Some(0xFE) if self.packet.len() < 9 => return Ok(rows),
+                Some(0xFF) => return Err(self.error()),
+                _ => {}
+            }
+            let mut reader = Reader::new(&self.packet);
+            let mut row = Vec::new();
+            for _ in 0..columns {
+                if reader.clone().u8("a cell")? == 0xFB {
+                    reader.u8("a cell")?;
+                    row.push(None);
+                    continue;
+                }
+                let bytes = reader.lenenc("a cell")? as usize;
+                row.push(Some(String::from_utf8_lossy(reader.bytes(bytes, "a cell")?).into_owned()));
+            }
+            rows.push(row);
+        }
+    }
+
+    /// The first cell of a statement's first row.
+    pub fn ask(&mut self, statement: &str) -> Result<Option<String>> {
+        Ok(self.query(statement)?.into_iter().next().and_then(|row| row.into_iter().next()).flatten())
+    }
+
+    /// The same, `None` if the source does not know the variable.
+    pub fn ask_variable(&mut self, name: &str) -> Result<Option<String>> {
+        match self.ask(&format!("SELECT @@GLOBAL.{name}")) {
+            Err(Failure::Server { code: 1193, .. }) => Ok(None),
+            other => other,
+        }
+    }
+
+    /// Tells the source who reads.
+    pub fn register(&mut self, server_id: u32, host: &str, port: u16) -> Result<()> {
+        let mut body = server_id.to_le_bytes().to_vec();
+        let host = &host.as_bytes()[..host.len().min(60)];
+        body.push(host.len() as u8);
+        body.extend_from_slice(host);
+        body.extend_from_slice(&[0, 0]); // No account.
+        body.extend_from_slice(&port.to_le_bytes());
+        body.extend_from_slice(&[0; 8]);
+        self.command(COM_REGISTER_SLAVE, &body)?;
+        self.read_packet()?;
+        match self.packet.first() {
+            Some(0x00) => Ok(()),
+            _ => Err(self.error()),
+        }
+    }
+
+    /// Asks for all events from a place on.
+    pub fn dump(&mut self, server_id: u32, file: &str, position: u64) -> Result<()> {
+        let position = u32::try_from(position)
+            .map_err(|_| Failure::Unfit("a position beyond 4 GiB needs SOURCE_AUTO_POSITION".to_owned()))?;
+        let mut body = position.to_le_bytes().to_vec();
+        body.extend_from_slice(&[0; 2]);
+        body.extend_from_slice(&server_id.to_le_bytes());
+        body.extend_from_slice(file.as_bytes());
+        self.command(COM_BINLOG_DUMP, &body)
+    }
+
+    /// Asks for all transactions but these.
+    pub fn dump_without(&mut self, server_id: u32, known: &GtidSet) -> Result<()> {
+        const THROUGH_GTID: u16 = 4;
+        let mut set = Vec::new();
+        known.encode(&mut set);
+        let mut body = THROUGH_GTID.to_le_bytes().to_vec();
+        body.extend_from_slice(&server_id.to_le_bytes());
+        body.extend_from_slice(&0_u32.to_le_bytes()); // No file.
+        body.extend_from_slice(&4_u64.to_le_bytes());
+        body.extend_from_slice(&(set.len() as u32).to_le_bytes());
+        body.extend_from_slice(&set);
+        self.command(COM_BINLOG_DUMP_GTID, &body)
+    }
+
+    /// The next event of a dump, with its checksum; `None` = the source has no more, and will not have.
+    pub fn next_event(&mut self) -> Result<Option<&[u8]>> {
+        self.read_packet()?;
+        match self.packet.first() {
+            Some(0x00) => Ok(Some(&self.packet[1..])),
+            Some(0xFE) if self.packet.len() < 9 => Ok(None),
+            Some(0xFF) => Err(self.error()),
+            _ => Err(unexpected("an event")),
+        }
+    }
+
+    /// Whether more has arrived already.
+    pub fn has_more(&self) -> bool {
+        !self.reader.buffer().is_empty()
+    }
+
+    fn error(&self) -> Failure {
+        let packet = &self.packet;
+        if packet.len() < 3 || packet[0] != 0xFF {
+            return unexpected("an answer");
+        }
+        let code = u16::from_le_bytes([packet[1], packet[2]]);
+        let text = &packet[3..];
+        // A marker and the state stand in front of the text.
+        let text = if text.first() == Some(&b'#') { text.get(6..).unwrap_or_default() } else { text };
+        Failure::Server { code, message: String::from_utf8_lossy(text).into_owned() }
+    }
+
+    fn read_packet(&mut self) -> Result<()> {
+        self.packet.clear();
+        loop {
+            let mut head = [0; 4];
+            self.reader.read_exact(&mut head)?;
+            let bytes = u32::from_le_bytes([head[0], head[1], head[2], 0]) as usize;
+            self.sequence = head[3].wrapping_add(1);
+            let start = self.packet.len();
+            if start + bytes > EVENT_BYTES_MAX {
+                return Err(unexpected("a packet of this length"));
+            }
+            self.packet.resize(start + bytes, 0);
+            self.reader.read_exact(&mut self.packet[start..])?;
+            if bytes < PACKET_BYTES_MAX {
+                return Ok(());
+            }
+        }
+    }
+
+    fn command(&mut self, command: u8, body: &[u8]) -> Result<()> {
+        self.sequence = 0;
+        let mut packet = vec![command];
+        packet.extend_from_slice(body);
+        self.write_packet(&packet)
+    }
+
+    fn write_packet(&mut self, body: &[u8]) -> Result<()> {
+        if body.len() >= PACKET_BYTES_MAX {
+            return Err(Failure::Unfit("a command that is longer than a packet".to_owned()));
+        }
+        let mut packet = (body.len() as u32).to_le_bytes();
+        packet[3] = self.sequence;
+        self.sequence = self.sequence.wrapping_add(1);
+        let bytes = [&packet[..], body].concat();
+        Ok(self.reader.get_mut().write_all(&bytes)?)
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        // The source may be gone already; then it is not needed.
+        let _ = self.command(COM_QUIT, &[]);
+        let _ = self.reader.get_ref().shutdown(Shutdown::Both);
+    }
+}
+
+fn unexpected(what: &str) -> Failure {
+    Failure::Io(io::Error::new(io::ErrorKind::InvalidData, format!("the source did not send {what}")))
+}
+
+fn connect(source: &Source, timeout: Duration) -> Result<TcpStream> {
+    let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
+    for address in (source.host.as_str(), source.port).to_socket_addrs()? {
+        match TcpStream::connect_timeout(&address, timeout) {
+            Ok(stream) => return Ok(stream),
+            Err(cause) => last = cause,
+        }
+    }
+    Err(last.into())
+}
+
+/// What a client sends for its password, see the server's side in `server::auth::proof`.
+fn proof_of(plugin: &str, password: &[u8], challenge: &[u8; CHALLENGE_BYTES]) -> Vec<u8> {
+    if password.is_empty() {
+        return Vec::new();
+    }
+    if plugin == NATIVE {
+        let once = Sha1::digest(password);
+        let mask = Sha1::new().chain_update(challenge).chain_update(Sha1::digest(once)).finalize();
+        return once.iter().zip(mask).map(|(a, b)| a ^ b).collect();
+    }
+    let once = Sha256::digest(password);
+    let mask = Sha256::new().chain_update(Sha256::digest(once)).chain_update(challenge).finalize();
+    once.iter().zip(mask).map(|(a, b)| a ^ b).collect()
+}
+
+/// The statements by which a replica says who it is.
+pub fn introduction(uuid: Uuid, is_mariadb: bool, heartbeat: Duration) -> Vec<String> {
+    let nanos = heartbeat.as_nanos();
+    let mut statements = vec![
+        format!("SET @master_heartbeat_period = {nanos}, @source_heartbeat_period = {nanos}"),
+        "SET @master_binlog_checksum = @@global.binlog_checksum, @source_binlog_checksum = @@global.binlog_checksum"
+            .to_owned(),
+        format!("SET @slave_uuid = '{uuid}', @replica_uuid = '{uuid}'"),
+    ];
+    if is_mariadb {
+        // Its own GTIDs and its compressed events are understood.
+        statements.push("SET @mariadb_slave_capability = 4".to_owned());
+    }
+    statements
+}

@@ -1,0 +1,144 @@
+//! What a replica's threads and the statements about them share.
+
+use std::net::{Shutdown, TcpStream};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use format::binlog::{Gtid, GtidSet, Uuid};
+use parking_lot::{Condvar, Mutex, MutexGuard};
+use sql::instance::Instance;
+use sql::processlist::Process;
+use sql::replication::{LastError, Receiving};
+use storage::Kill;
+
+use crate::progress::Progress;
+use crate::relay::{Place, RelayLog};
+use crate::source::Source;
+
+/// Sleepers look at least this often whether they are to stop.
+const GLANCE: Duration = Duration::from_millis(200);
+
+/// See the module header.
+pub struct Shared {
+    pub instance: Arc<Instance>,
+    pub relay: Arc<RelayLog>,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+pub struct State {
+    pub source: Option<Source>,
+    pub receiver: Receiver,
+    pub applier: Applier,
+    /// What has been applied.
+    pub progress: Progress,
+}
+
+/// The receiver, as others see it.
+#[derive(Default)]
+pub struct Receiver {
+    pub running: bool,
+    pub stop: bool,
+    pub receiving: Receiving,
+    pub doing: &'static str,
+    pub error: LastError,
+    /// How far the source's log has been read; `None` = not at all since the relay log is empty.
+    pub read: Option<(String, u64)>,
+    pub retrieved: GtidSet,
+    /// The transaction that is being received, or that was received last.
+    pub last: Option<Gtid>,
+    pub source_id: u32,
+    pub source_uuid: Option<Uuid>,
+    /// By which its read ends.
+    pub stream: Option<TcpStream>,
+}
+
+/// The applier, as others see it.
+#[derive(Default)]
+pub struct Applier {
+    pub running: bool,
+    pub stop: bool,
+    pub doing: &'static str,
+    pub error: LastError,
+    /// Where the relay log's next transaction is; `None` = at its beginning.
+    pub place: Option<Place>,
+    /// When the source ran what is being applied, in seconds since 1970; `None` = nothing is there to be applied.
+    pub timestamp: Option<u32>,
+    /// When the transaction that waits for SOURCE_DELAY may begin.
+    pub delayed_until: Option<u64>,
+    /// Transactions applied.
+    pub transactions: u64,
+    pub process: Option<Arc<Process>>,
+}
+
+/// Microseconds since 1970.
+pub fn now_micros() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_micros() as u64
+}
+
+/// An error that happens now.
+pub fn failed(code: u16, message: impl Into<String>) -> LastError {
+    LastError { code, message: message.into(), at_micros: now_micros() }
+}
+
+impl Shared {
+    pub fn new(instance: Arc<Instance>, relay: Arc<RelayLog>, source: Option<Source>, progress: Progress) -> Shared {
+        let state = State { source, progress, ..State::default() };
+        Shared { instance, relay, state: Mutex::new(state), changed: Condvar::new() }
+    }
+
+    pub fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock()
+    }
+
+    /// Wakes all who wait for a change of the state.
+    pub fn notify(&self) {
+        self.changed.notify_all();
+    }
+
+    /// Waits for a change, for a glance at most.
+    pub fn wait(&self, state: &mut MutexGuard<'_, State>) {
+        self.changed.wait_for(state, GLANCE);
+    }
+
+    /// Sleeps until a moment unless `is_over` before.
+    pub fn sleep_until(&self, micros: u64, is_over: &dyn Fn(&State) -> bool) {
+        let mut state = self.lock();
+        while !is_over(&state) {
+            let left = micros.saturating_sub(now_micros());
+            if left == 0 {
+                return;
+            }
+            self.changed.wait_for(&mut state, GLANCE.min(Duration::from_micros(left)));
+        }
+    }
+
+    /// Asks the receiver to stop, and waits until it has.
+    pub fn stop_receiver(&self) {
+        let mut state = self.lock();
+        while state.receiver.running {
+            state.receiver.stop = true;
+            if let Some(stream) = &state.receiver.stream {
+                let _ = stream.shutdown(Shutdown::Both);
+            }
+            self.changed.notify_all();
+            self.relay.wake();
+            self.wait(&mut state);
+        }
+    }
+
+    /// Asks the applier to stop, and waits until it has: it gives up the transaction that it is in.
+    pub fn stop_applier(&self) {
+        let mut state = self.lock();
+        while state.applier.running {
+            state.applier.stop = true;
+            if let Some(process) = &state.applier.process {
+                process.interrupt.set(Kill::Query);
+            }
+            self.changed.notify_all();
+            self.relay.wake();
+            self.wait(&mut state);
+        }
+    }
+}

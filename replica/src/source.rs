@@ -1,0 +1,187 @@
+//! The source, as CHANGE REPLICATION SOURCE TO describes it.
+
+use sql::Error;
+use sql::error::Result;
+use sql::parser::ast::SourceValue;
+
+/// The default of SOURCE_CONNECT_RETRY and SOURCE_RETRY_COUNT, as in MySQL 8.0.
+const CONNECT_RETRY: u64 = 60;
+const RETRY_COUNT: u64 = 86_400;
+const PORT: u16 = 3306;
+
+/// Where the source is, and how it is read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Source {
+    pub host: String,
+    pub port: u16,
+    pub user: String,
+    pub password: String,
+    /// Seconds between two tries to connect, and how many there are.
+    pub connect_retry: u64,
+    pub retry_count: u64,
+    /// Milliseconds between heartbeats; `None` = half of `replica_net_timeout`.
+    pub heartbeat_ms: Option<u64>,
+    /// The source is told what has been applied, and finds the place itself.
+    pub auto_position: bool,
+    /// Seconds that transactions wait.
+    pub delay: u64,
+    pub ignored_servers: Vec<u32>,
+    pub get_public_key: bool,
+}
+
+impl Default for Source {
+    fn default() -> Source {
+        Source {
+            host: String::new(),
+            port: PORT,
+            user: String::new(),
+            password: String::new(),
+            connect_retry: CONNECT_RETRY,
+            retry_count: RETRY_COUNT,
+            heartbeat_ms: None,
+            auto_position: false,
+            delay: 0,
+            ignored_servers: Vec::new(),
+            get_public_key: false,
+        }
+    }
+}
+
+/// What a statement changed beside the source's description.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Moved {
+    pub file: Option<String>,
+    pub position: Option<u64>,
+    /// The source is another one: its log is read from the beginning.
+    pub is_other: bool,
+    /// Only the applier is concerned: the receiver may go on.
+    pub is_delay_alone: bool,
+}
+
+impl Source {
+    /// Changes it as the statement says.
+    pub fn change(&mut self, options: &[(String, SourceValue)]) -> Result<Moved> {
+        let mut moved = Moved { is_delay_alone: true, ..Moved::default() };
+        for (name, value) in options {
+            moved.is_delay_alone &= name == "DELAY";
+            match name.as_str() {
+                "HOST" => {
+                    let host = text(name, value)?;
+                    if host.is_empty() {
+                        return Err(wrong(name));
+                    }
+                    moved.is_other |= host != self.host;
+                    self.host = host;
+                }
+                "PORT" => {
+                    let port = u16::try_from(number(name, value)?).map_err(|_| wrong(name))?;
+                    moved.is_other |= port != self.port;
+                    self.port = port;
+                }
+                "USER" => self.user = text(name, value)?,
+                "PASSWORD" => self.password = text(name, value)?,
+                "CONNECT_RETRY" => self.connect_retry = number(name, value)?,
+                "RETRY_COUNT" => self.retry_count = number(name, value)?,
+                "HEARTBEAT_PERIOD" => self.heartbeat_ms = Some(milliseconds(name, value)?),
+                "LOG_FILE" => moved.file = Some(text(name, value)?),
+                "LOG_POS" => moved.position = Some(number(name, value)?.max(4)),
+                "AUTO_POSITION" => self.auto_position = number(name, value)? != 0,
+                "DELAY" => self.delay = number(name, value)?,
+                "GET_PUBLIC_KEY" | "GET_SOURCE_PUBLIC_KEY" | "GET_MASTER_PUBLIC_KEY" => {
+                    self.get_public_key = number(name, value)? != 0;
+                }
+                "IGNORE_SERVER_IDS" => match value {
+                    SourceValue::List(ids) => {
+                        let ids: Option<Vec<u32>> = ids.iter().map(|id| id.parse().ok()).collect();
+                        self.ignored_servers = ids.ok_or_else(|| wrong(name))?;
+                    }
+                    _ => return Err(wrong(name)),
+                },
+                // What asks for nothing that there is not.
+                "SSL" if number(name, value)? == 0 => {}
+                "USE_GTID" if *value == SourceValue::Word("NO".to_owned()) => self.auto_position = false,
+                "USE_GTID" => {
+                    return Err(Error::unsupported("MASTER_USE_GTID: give MASTER_LOG_FILE and MASTER_LOG_POS"));
+                }
+                "SSL" => return Err(Error::unsupported("an encrypted connection to a source")),
+                name => return Err(Error::unsupported(format!("SOURCE_{name}"))),
+            }
+        }
+        if self.auto_position && (moved.file.is_some() || moved.position.is_some()) {
+            let text = "Source_log_file, source_log_pos, relay_log_file and relay_log_pos cannot be set when \
+                        source_auto_position is active.";
+            return Err(Error::new(1776, b"HY000", text));
+        }
+        Ok(moved)
+    }
+}
+
+fn wrong(name: &str) -> Error {
+    Error::wrong_arguments(&format!("SOURCE_{name}"))
+}
+
+fn text(name: &str, value: &SourceValue) -> Result<String> {
+    match value {
+        SourceValue::Text(text) => Ok(text.clone()),
+        SourceValue::Word(word) if word == "NULL" => Ok(String::new()),
+        _ => Err(wrong(name)),
+    }
+}
+
+fn number(name: &str, value: &SourceValue) -> Result<u64> {
+    match value {
+        SourceValue::Word(word) => word.parse().map_err(|_| wrong(name)),
+        _ => Err(wrong(name)),
+    }
+}
+
+fn milliseconds(name: &str, value: &SourceValue) -> Result<u64> {
+    match value {
+        SourceValue::Word(word) => {
+            let seconds: f64 = word.parse().map_err(|_| wrong(name))?;
+            if !(0.0..=4_294_967.0).contains(&seconds) {
+                let text = "The requested value for the heartbeat period is either negative or exceeds the maximum \
+                            allowed (4294967 seconds).";
+                return Err(Error::new(1703, b"HY000", text));
+            }
+            Ok((seconds * 1000.0) as u64)
+        }
+        _ => Err(wrong(name)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn word(name: &str, word: &str) -> (String, SourceValue) {
+        (name.to_owned(), SourceValue::Word(word.to_owned()))
+    }
+
+    #[test]
+    fn another_host_or_port_is_another_source() {
+        let mut source = Source::default();
+        let host = ("HOST".to_owned(), SourceValue::Text("a".to_owned()));
+        assert!(source.change(&[host.clone(), word("PORT", "3307")]).unwrap().is_other);
+        assert!(!source.change(&[host, word("PORT", "3307")]).unwrap().is_other);
+        assert!(source.change(&[word("PORT", "3308")]).unwrap().is_other);
+        assert!(source.change(&[word("DELAY", "3")]).unwrap().is_delay_alone);
+        assert_eq!(source.delay, 3);
+    }
+
+    #[test]
+    fn what_does_not_exist_is_refused() {
+        for (option, code) in [
+            (word("SSL", "1"), 1235),
+            (word("USE_GTID", "SLAVE_POS"), 1235),
+            (word("COMPRESSION_ALGORITHMS", "1"), 1235),
+            (word("PORT", "70000"), 1210),
+            (word("HEARTBEAT_PERIOD", "9999999"), 1703),
+        ] {
+            assert_eq!(Source::default().change(&[option]).unwrap_err().code, code);
+        }
+        let mut source = Source::default();
+        source.change(&[word("AUTO_POSITION", "1")]).unwrap();
+        assert_eq!(source.change(&[word("LOG_POS", "4")]).unwrap_err().code, 1776);
+    }
+}

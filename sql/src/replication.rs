@@ -1,0 +1,103 @@
+//! What statements ask of the part of the server that replicates a source; a crate above this one does it.
+
+use std::time::Duration;
+
+use format::binlog::{GtidSet, Uuid};
+
+use crate::error::{Error, Result};
+use crate::parser::ast::{ReplicaThreads, SourceValue};
+
+/// A replica: what reads a source's log, and what applies it.
+pub trait Replication: Send + Sync {
+    /// CHANGE REPLICATION SOURCE TO: the options' names in upper case without SOURCE_.
+    fn change_source(&self, options: &[(String, SourceValue)]) -> Result<()>;
+
+    /// START REPLICA. What the client is told if they run already.
+    fn start(&self, threads: ReplicaThreads) -> Result<Option<Error>>;
+
+    /// STOP REPLICA; returns when they have stopped.
+    fn stop(&self, threads: ReplicaThreads) -> Result<Option<Error>>;
+
+    /// RESET REPLICA; `all`: the source is forgotten too.
+    fn reset(&self, all: bool) -> Result<()>;
+
+    /// `None` = there is no source.
+    fn status(&self) -> Option<ReplicaStatus>;
+
+    /// Waits until the applier has come to a place in the source's log. The number of transactions that it waited for,
+    /// -1 if the time was over, `None` if the applier does not run, or stops.
+    fn wait_for_position(
+        &self,
+        file: &str,
+        position: u64,
+        timeout: Option<Duration>,
+        is_interrupted: &dyn Fn() -> bool,
+    ) -> Option<i64>;
+
+    /// The names of all transactions that this server has.
+    fn executed(&self) -> GtidSet;
+}
+
+/// An error that stopped a thread, as SHOW REPLICA STATUS tells it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LastError {
+    pub code: u16,
+    pub message: String,
+    /// When, in microseconds since 1970.
+    pub at_micros: u64,
+}
+
+/// Whether the receiver runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Receiving {
+    #[default]
+    No,
+    Connecting,
+    Yes,
+}
+
+impl Receiving {
+    pub fn name(self) -> &'static str {
+        match self {
+            Receiving::No => "No",
+            Receiving::Connecting => "Connecting",
+            Receiving::Yes => "Yes",
+        }
+    }
+}
+
+/// What SHOW REPLICA STATUS shows.
+#[derive(Clone, Debug, Default)]
+pub struct ReplicaStatus {
+    pub receiver_state: String,
+    pub applier_state: String,
+    pub host: String,
+    pub user: String,
+    pub port: u16,
+    pub connect_retry: u64,
+    pub retry_count: u64,
+    pub delay: u64,
+    pub remaining_delay: Option<u64>,
+    /// How far the source's log has been read.
+    pub read_file: String,
+    pub read_position: u64,
+    /// Where the applier is in the relay log.
+    pub relay_file: String,
+    pub relay_position: u64,
+    pub relay_bytes: u64,
+    /// How far the source's log has been applied.
+    pub applied_file: String,
+    pub applied_position: u64,
+    pub receiving: Receiving,
+    pub is_applying: bool,
+    pub seconds_behind: Option<u64>,
+    pub receiver_error: LastError,
+    pub applier_error: LastError,
+    pub source_id: u32,
+    pub source_uuid: Option<Uuid>,
+    pub ignored_servers: Vec<u32>,
+    pub retrieved: GtidSet,
+    pub executed: GtidSet,
+    pub auto_position: bool,
+    pub get_public_key: bool,
+}

@@ -1,0 +1,140 @@
+//! Statements that manage a replica, and what they show.
+
+use std::sync::Arc;
+
+use format::binlog::GtidSet;
+use format::value::{DateTime, Value, ZoneOffset};
+
+use super::Session;
+use crate::error::{Error, Result};
+use crate::parser::ast::Statement;
+use crate::replication::{LastError, ReplicaStatus, Replication};
+use crate::show::{Listing, text_column, unsigned_column};
+
+impl Session {
+    fn replication(&self) -> Result<Arc<dyn Replication>> {
+        self.instance.replication().ok_or_else(|| Error::unsupported("replication by this program"))
+    }
+
+    /// CHANGE REPLICATION SOURCE TO, START, STOP and RESET REPLICA.
+    pub(super) fn control_replica(&mut self, statement: &Statement) -> Result<()> {
+        self.commit()?;
+        let notice = match statement {
+            Statement::ChangeSource(options) => self.replication()?.change_source(options).map(|()| None)?,
+            Statement::StartReplica(threads) => self.replication()?.start(*threads)?,
+            Statement::StopReplica(threads) => self.replication()?.stop(*threads)?,
+            Statement::ResetReplica { all } => self.replication()?.reset(*all).map(|()| None)?,
+            _ => return Err(Error::internal("no statement about a replica")),
+        };
+        if let Some(notice) = notice {
+            self.warnings.note(notice.code, notice.message);
+        }
+        Ok(())
+    }
+
+    /// SHOW REPLICA STATUS, SHOW SLAVE STATUS.
+    pub(super) fn show_replica_status(&self, old_names: bool) -> Result<Listing> {
+        let status = self.replication()?.status();
+        let facts = facts(status.as_ref().unwrap_or(&ReplicaStatus::default()));
+        let column = |(name, value): &(&str, Value)| {
+            let name = if old_names { old_name(name) } else { (*name).to_owned() };
+            match value {
+                Value::UInt(_) => unsigned_column(&name),
+                _ => text_column(&name),
+            }
+        };
+        let columns = facts.iter().map(column).collect();
+        let row = facts.into_iter().map(|(_, value)| value).collect();
+        Ok(Listing { columns, rows: if status.is_some() { vec![row] } else { Vec::new() } })
+    }
+}
+
+/// The name of a column before MySQL 8.0.22.
+fn old_name(name: &str) -> String {
+    match name {
+        "Replica_SQL_Running_State" => "Slave_SQL_Running_State".to_owned(),
+        "Get_Source_public_key" => "Get_master_public_key".to_owned(),
+        "Source_public_key_path" => "Master_public_key_path".to_owned(),
+        name => name.replace("Source", "Master").replace("Replica", "Slave"),
+    }
+}
+
+/// All columns in MySQL's order, and their values.
+fn facts(status: &ReplicaStatus) -> Vec<(&'static str, Value)> {
+    let text = |text: &str| Value::Bytes(text.as_bytes().to_vec());
+    let yes = |yes: bool| text(if yes { "Yes" } else { "No" });
+    let or_null = |number: Option<u64>| number.map_or(Value::Null, Value::UInt);
+    let set = |set: &GtidSet| text(&set.to_string());
+    let moment = |error: &LastError| match error.code {
+        0 => text(""),
+        _ => {
+            let moment = DateTime::from_unix_micros(error.at_micros as i64, ZoneOffset::UTC).unwrap_or(DateTime::ZERO);
+            let (date, time) = (moment.date, (moment.hour, moment.minute, moment.second));
+            let day = format!("{:02}{:02}{:02}", date.year % 100, date.month, date.day);
+            text(&format!("{day} {:02}:{:02}:{:02}", time.0, time.1, time.2))
+        }
+    };
+    let ignored: Vec<String> = status.ignored_servers.iter().map(u32::to_string).collect();
+    vec![
+        ("Replica_IO_State", text(&status.receiver_state)),
+        ("Source_Host", text(&status.host)),
+        ("Source_User", text(&status.user)),
+        ("Source_Port", Value::UInt(status.port.into())),
+        ("Connect_Retry", Value::UInt(status.connect_retry)),
+        ("Source_Log_File", text(&status.read_file)),
+        ("Read_Source_Log_Pos", Value::UInt(status.read_position)),
+        ("Relay_Log_File", text(&status.relay_file)),
+        ("Relay_Log_Pos", Value::UInt(status.relay_position)),
+        ("Relay_Source_Log_File", text(&status.applied_file)),
+        ("Replica_IO_Running", text(status.receiving.name())),
+        ("Replica_SQL_Running", yes(status.is_applying)),
+        ("Replicate_Do_DB", text("")),
+        ("Replicate_Ignore_DB", text("")),
+        ("Replicate_Do_Table", text("")),
+        ("Replicate_Ignore_Table", text("")),
+        ("Replicate_Wild_Do_Table", text("")),
+        ("Replicate_Wild_Ignore_Table", text("")),
+        ("Last_Errno", Value::UInt(status.applier_error.code.into())),
+        ("Last_Error", text(&status.applier_error.message)),
+        ("Skip_Counter", Value::UInt(0)),
+        ("Exec_Source_Log_Pos", Value::UInt(status.applied_position)),
+        ("Relay_Log_Space", Value::UInt(status.relay_bytes)),
+        ("Until_Condition", text("None")),
+        ("Until_Log_File", text("")),
+        ("Until_Log_Pos", Value::UInt(0)),
+        ("Source_SSL_Allowed", text("No")),
+        ("Source_SSL_CA_File", text("")),
+        ("Source_SSL_CA_Path", text("")),
+        ("Source_SSL_Cert", text("")),
+        ("Source_SSL_Cipher", text("")),
+        ("Source_SSL_Key", text("")),
+        ("Seconds_Behind_Source", or_null(status.seconds_behind)),
+        ("Source_SSL_Verify_Server_Cert", text("No")),
+        ("Last_IO_Errno", Value::UInt(status.receiver_error.code.into())),
+        ("Last_IO_Error", text(&status.receiver_error.message)),
+        ("Last_SQL_Errno", Value::UInt(status.applier_error.code.into())),
+        ("Last_SQL_Error", text(&status.applier_error.message)),
+        ("Replicate_Ignore_Server_Ids", text(&ignored.join(","))),
+        ("Source_Server_Id", Value::UInt(status.source_id.into())),
+        ("Source_UUID", text(&status.source_uuid.map(|uuid| uuid.to_string()).unwrap_or_default())),
+        ("Source_Info_File", text("mysql.slave_master_info")),
+        ("SQL_Delay", Value::UInt(status.delay)),
+        ("SQL_Remaining_Delay", or_null(status.remaining_delay)),
+        ("Replica_SQL_Running_State", text(&status.applier_state)),
+        ("Source_Retry_Count", Value::UInt(status.retry_count)),
+        ("Source_Bind", text("")),
+        ("Last_IO_Error_Timestamp", moment(&status.receiver_error)),
+        ("Last_SQL_Error_Timestamp", moment(&status.applier_error)),
+        ("Source_SSL_Crl", text("")),
+        ("Source_SSL_Crlpath", text("")),
+        ("Retrieved_Gtid_Set", set(&status.retrieved)),
+        ("Executed_Gtid_Set", set(&status.executed)),
+        ("Auto_Position", Value::UInt(status.auto_position.into())),
+        ("Replicate_Rewrite_DB", text("")),
+        ("Channel_Name", text("")),
+        ("Source_TLS_Version", text("")),
+        ("Source_public_key_path", text("")),
+        ("Get_Source_public_key", Value::UInt(status.get_public_key.into())),
+        ("Network_Namespace", text("")),
+    ]
+}
