@@ -292,20 +292,16 @@ impl Client {
         self.command(COM_BINLOG_DUMP_GTID, &body)
     }
 
-    /// The next event of a dump, with its checksum; `None` = the source has no more, and will not have.
-    pub fn next_event(&mut self) -> Result<Option<&[u8]>> {
+    /// The next event of a dump, with its checksum, and whether another has begun to arrive. `None` = the source has no
+    /// more, and will not have.
+    pub fn next_event(&mut self) -> Result<Option<(&[u8], bool)>> {
         self.read_packet()?;
         match self.packet.first() {
-            Some(0x00) => Ok(Some(&self.packet[1..])),
+            Some(0x00) => Ok(Some((&self.packet[1..], !self.reader.buffer().is_empty()))),
             Some(0xFE) if self.packet.len() < 9 => Ok(None),
             Some(0xFF) => Err(self.error()),
             _ => Err(unexpected("an event")),
         }
-    }
-
-    /// Whether more has arrived already.
-    pub fn has_more(&self) -> bool {
-        !self.reader.buffer().is_empty()
     }
 
     fn error(&self) -> Failure {

@@ -165,8 +165,7 @@ impl Receiver {
                 let shared = &self.shared;
                 shared.relay.wait_for_room(limit, &|| shared.lock().receiver.stop);
             }
-            let more = client.has_more();
-            let Some(bytes) = client.next_event()? else {
+            let Some((bytes, more)) = client.next_event()? else {
                 return Ok(End::Lost(Failure::Server {
                     code: 2013,
                     message: "the source has ended the dump".to_owned(),
