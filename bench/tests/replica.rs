@@ -1,6 +1,7 @@
 //! A replica: what MariaDB writes into its log arrives in Glassine, once and no more than once, also if the replica is
 //! killed; and from there in a replica of the replica.
 
+#[allow(dead_code)] // The tools that print logs are other tests'.
 mod logged;
 
 use std::net::TcpListener;
@@ -123,7 +124,8 @@ impl Work {
 
     fn value(&mut self, column: usize) -> String {
         let number: i64 = self.random.random_range(-100..100);
-        let text: String = (0..self.random.random_range(0..9)).map(|at| ['a', 'B', ' ', 'ä', '\u{1F600}'][at % 5]).collect();
+        let text: String =
+            (0..self.random.random_range(0..9)).map(|at| ['a', 'B', ' ', 'ä', '\u{1F600}'][at % 5]).collect();
         match column {
             _ if self.random.random_range(0..8) == 0 => "NULL".to_owned(),
             0 => format!("{number}"),
@@ -133,7 +135,14 @@ impl Work {
             4 => format!("'{text}'"),
             5 => format!("'{}'", text.repeat(self.random.random_range(0..200))),
             6 => format!("X'{:08x}'", self.random.random::<u32>()),
-            7 => format!("'20{:02}-0{}-1{} 12:34:5{}.{:06}'", number.abs() % 100, 1 + number.abs() % 9, number.abs() % 10, number.abs() % 10, self.random.random_range(0..1_000_000)),
+            7 => format!(
+                "'20{:02}-0{}-1{} 12:34:5{}.{:06}'",
+                number.abs() % 100,
+                1 + number.abs() % 9,
+                number.abs() % 10,
+                number.abs() % 10,
+                self.random.random_range(0..1_000_000)
+            ),
             8 => format!("'{}{:02}:00:0{}'", if number < 0 { "-" } else { "" }, number.abs() % 24, number.abs() % 10),
             9 => format!("'{{\"a\": {number}, \"b\": [1, \"{}\"]}}'", text.trim()),
             10 => ["'a'", "'b'", "'c'"][self.random.random_range(0..3)].to_owned(),
@@ -194,7 +203,8 @@ impl Work {
                 ]
             }
             _ => {
-                let rows: Vec<String> = (0..self.random.random_range(1..5)).map(|at| format!("({}, {})", id + at, self.row())).collect();
+                let rows: Vec<String> =
+                    (0..self.random.random_range(1..5)).map(|at| format!("({}, {})", id + at, self.row())).collect();
                 vec![format!("INSERT IGNORE INTO rg.t{table} VALUES {}", rows.join(", "))]
             }
         }
@@ -209,7 +219,13 @@ fn what_mariadb_logs_arrives_also_if_the_replica_is_killed() {
     }
     for (case, more) in [
         &["--binlog-format=ROW"][..],
-        &["--binlog-format=ROW", "--log-bin-compress=ON", "--log-bin-compress-min-len=10", "--binlog-row-image=MINIMAL", "--binlog-row-metadata=FULL"],
+        &[
+            "--binlog-format=ROW",
+            "--log-bin-compress=ON",
+            "--log-bin-compress-min-len=10",
+            "--binlog-row-image=MINIMAL",
+            "--binlog-row-metadata=FULL",
+        ],
         &["--binlog-format=MIXED", "--max-binlog-size=65536", "--binlog-checksum=NONE"],
     ]
     .iter()
@@ -322,4 +338,61 @@ fn a_replica_tells_why_it_stops_and_goes_on_when_that_is_mended() {
         std::thread::sleep(Duration::from_millis(20));
     }
     assert_eq!(status(&mut here, "Last_IO_Errno"), "13114");
+}
+
+#[test]
+fn a_chain_of_three_follows_by_the_names_of_transactions_also_if_servers_are_killed() {
+    let scratch = Scratch::new("replica_chain").expect("a directory");
+    let logged = ["--log-bin", "--gtid-mode=ON", "--binlog-transaction-compression=ON"];
+    let own: Vec<Options> = (1..=3).map(|id| options(free_port(), id, &logged)).collect();
+    let port = |at: usize| -> u16 { own[at].more[2].trim_start_matches("--port=").parse().expect("a port") };
+    let directories: Vec<_> = (0..3).map(|at| scratch.0.join(format!("server{at}"))).collect();
+    let create = |at: usize| Server::create(Kind::Glassine, &directories[at], &own[at]).expect("Glassine starts");
+    let start = |at: usize| Server::start(Kind::Glassine, &directories[at], &own[at]).expect("Glassine recovers");
+    let (mut source, mut middle, leaf) = (create(0), create(1), create(2));
+    for server in [&source, &middle] {
+        let mut client = server.connect().expect("a connection");
+        client.query("CREATE USER replica@127.0.0.1 IDENTIFIED BY 'it''s secret'").expect("an account");
+    }
+    let by_name = ", SOURCE_AUTO_POSITION = 1, GET_SOURCE_PUBLIC_KEY = 1";
+    follow(&mut middle.connect().expect("a connection"), port(0), by_name);
+    follow(&mut leaf.connect().expect("a connection"), port(1), by_name);
+
+    let mut client = source.connect().expect("a connection");
+    for statement in ["CREATE DATABASE bl", "CREATE DATABASE rg", SCHEMA, FULL_ROW] {
+        client.query(statement).expect(statement);
+    }
+    let mut work = Work::new(99);
+    for round in 0..4 {
+        client.query("SET sql_mode = ''").expect("a mode");
+        for _ in 0..120 {
+            for statement in work.next() {
+                if let Err(error) = client.query(&statement) {
+                    panic!("{error}: {statement}");
+                }
+            }
+        }
+        if round % 2 == 0 {
+            middle.kill();
+            middle = start(1);
+        } else if round == 1 {
+            source.kill();
+            source = start(0);
+            client = source.connect().expect("a connection");
+        }
+    }
+    let executed = client.query("SELECT @@gtid_executed").expect("a set").cell().expect("a set").to_owned();
+    for server in [&middle, &leaf] {
+        let mut client = server.connect().expect("a connection");
+        let wait = format!("SELECT WAIT_FOR_EXECUTED_GTID_SET('{executed}', 40)");
+        let (waited, error) = (client.query(&wait).expect("it waits"), status(&mut client, "Last_SQL_Error"));
+        let received = status(&mut client, "Last_IO_Error");
+        assert_eq!(waited.cell(), Some("0"), "{error} {received}\n{}", server.log_tail(8));
+        let own = client.query("SELECT @@gtid_executed").expect("a set");
+        assert_eq!(own.cell(), Some(executed.as_str()), "nothing was committed under another name");
+    }
+    let databases = ["bl", "rg"];
+    let wanted = contents(&source, &databases);
+    assert_same(&contents(&middle, &databases), &wanted, "the replica");
+    assert_same(&contents(&leaf, &databases), &wanted, "the replica's replica");
 }

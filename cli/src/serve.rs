@@ -297,7 +297,8 @@ pub fn start(globals: GlobalVariables, options: &Options) -> Result<Running, Str
 
 /// Reads what is known of a source, and makes it known to statements.
 fn open_replica(instance: &Arc<Instance>) -> Result<Arc<Replica>, String> {
-    let cannot = |refusal: sql::Error| format!("cannot read what is known of the replication source: {}", refusal.message);
+    let cannot =
+        |refusal: sql::Error| format!("cannot read what is known of the replication source: {}", refusal.message);
     let replica = Replica::open(instance).map_err(cannot)?;
     instance.set_replication(&(replica.clone() as Arc<dyn sql::replication::Replication>));
     Ok(replica)

@@ -20,7 +20,9 @@ use std::sync::Arc;
 use binlog::Origin;
 use format::binlog::mariadb::{self, MariadbGtidEvent, gtid_flags};
 use format::binlog::payload::Payload;
-use format::binlog::{Control, Event, EventKind, FormatDescription, Gtid, Query, Rows, RowsKind, TableMap, flags, gtid};
+use format::binlog::{
+    Control, Event, EventKind, FormatDescription, Gtid, Query, Rows, RowsKind, TableMap, flags, gtid,
+};
 use sql::session::MARIADB_MODES;
 use tracing::{info, warn};
 
@@ -295,12 +297,15 @@ impl Applier {
             EventKind::GTID | EventKind::ANONYMOUS_GTID | EventKind::GTID_TAGGED => {
                 let named = gtid::gtid_of(event)?;
                 let (gtid, commit) = named.map_or((None, None), |event| (event.gtid, event.commit));
-                return self.begin_group(Origin {
-                    server_id: header.server_id,
-                    gtid,
-                    micros: commit.map_or(0, |commit| commit.original_micros),
-                    version: commit.map_or(0, |commit| commit.original_version),
-                }, header.timestamp);
+                return self.begin_group(
+                    Origin {
+                        server_id: header.server_id,
+                        gtid,
+                        micros: commit.map_or(0, |commit| commit.original_micros),
+                        version: commit.map_or(0, |commit| commit.original_version),
+                    },
+                    header.timestamp,
+                );
             }
             EventKind::MARIADB_GTID => {
                 let named = MariadbGtidEvent::decode(event.body, header.server_id)?;

@@ -400,6 +400,8 @@ pub fn introduction(uuid: Uuid, is_mariadb: bool, heartbeat: Duration) -> Vec<St
         "SET @master_binlog_checksum = @@global.binlog_checksum, @source_binlog_checksum = @@global.binlog_checksum"
             .to_owned(),
         format!("SET @slave_uuid = '{uuid}', @replica_uuid = '{uuid}'"),
+        // Glassine as a source sends compressed transactions to who says so; others do not ask.
+        "SET @replica_reads_payloads = 1".to_owned(),
     ];
     if is_mariadb {
         // Its own GTIDs and its compressed events are understood.

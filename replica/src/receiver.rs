@@ -13,7 +13,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use format::binlog::{Checksum, Control, Event, EventKind, FormatDescription, Gtid, GtidSet, Header, Uuid, flags, gtid};
+use format::binlog::{
+    Checksum, Control, Event, EventKind, FormatDescription, Gtid, GtidSet, Header, Uuid, flags, gtid,
+};
 use sql::replication::Receiving;
 use storage::Result as Stored;
 use tracing::{info, warn};

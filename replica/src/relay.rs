@@ -68,13 +68,7 @@ impl RelayLog {
         for name in binlog::files::named_files(&*disk, base)? {
             disk.remove(&name.to_string()).map_err(Error::io("remove an old relay log"))?;
         }
-        let files = Files {
-            files: VecDeque::new(),
-            current: None,
-            pending: Vec::new(),
-            description: None,
-            number: 0,
-        };
+        let files = Files { files: VecDeque::new(), current: None, pending: Vec::new(), description: None, number: 0 };
         Ok(RelayLog { disk, base: base.to_owned(), files: Mutex::new(files), changed: Condvar::new() })
     }
 

@@ -555,8 +555,8 @@ impl<'a> Parser<'a> {
                 self.skip_rest()?;
                 Ok(Statement::Unsupported("STOP of several channels, and of groups".into()))
             }
-            b"CALL" | b"HANDLER" | b"LOAD" | b"INSTALL" | b"UNINSTALL" | b"BINLOG" | b"CACHE"
-            | b"IMPORT" | b"HELP" | b"SIGNAL" | b"RESIGNAL" | b"GET" | b"RESTART" => {
+            b"CALL" | b"HANDLER" | b"LOAD" | b"INSTALL" | b"UNINSTALL" | b"BINLOG" | b"CACHE" | b"IMPORT" | b"HELP"
+            | b"SIGNAL" | b"RESIGNAL" | b"GET" | b"RESTART" => {
                 let name = String::from_utf8_lossy(&word).into_owned();
                 self.skip_rest()?;
                 Ok(Statement::Unsupported(name))

@@ -195,13 +195,7 @@ impl Session {
     }
 
     /// Rows of a table. `is_idempotent`: see [`RowApplier`].
-    pub fn apply_rows(
-        &mut self,
-        map: &TableMap,
-        rows: &Rows<'_>,
-        timestamp: u32,
-        is_idempotent: bool,
-    ) -> Result<()> {
+    pub fn apply_rows(&mut self, map: &TableMap, rows: &Rows<'_>, timestamp: u32, is_idempotent: bool) -> Result<()> {
         let settings = &mut self.variables.settings;
         settings.foreign_key_checks = rows.flags & row_flags::NO_FOREIGN_KEY_CHECKS == 0;
         settings.unique_checks = rows.flags & row_flags::RELAXED_UNIQUE_CHECKS == 0;
