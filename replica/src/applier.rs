@@ -39,6 +39,9 @@ const ROWS_HEAD_BYTES: usize = 10;
 const IN_THE_WAY: [u16; 2] = [1205, 1213];
 const INTERRUPTED: u16 = 1317;
 
+/// What an error shows of a statement.
+const STATEMENT_CHARS_MAX: usize = 1024;
+
 /// An error, and whether it is a statement's or of the event itself.
 struct Failure {
     code: u16,
@@ -264,7 +267,7 @@ impl Applier {
 
     /// As MySQL tells an error of an event.
     fn explained(&self, failure: Failure, event: &Event<'_>) -> Failure {
-        if IN_THE_WAY.contains(&failure.code) {
+        if IN_THE_WAY.contains(&failure.code) || failure.message.starts_with("Error '") {
             return failure;
         }
         let (name, file, end) = (event.header.kind.name(), &self.file, self.end);
@@ -541,10 +544,18 @@ impl Applier {
             self.internal.session.apply_begin(None)?;
             return self.commit();
         }
+        // As MySQL tells an error of a statement.
+        let failed = |error: sql::Error| {
+            let (database, text) = (String::from_utf8_lossy(query.database), String::from_utf8_lossy(query.statement));
+            let text: String = text.chars().take(STATEMENT_CHARS_MAX).collect();
+            let message = error.message;
+            let text = format!("Error '{message}' on query. Default database: '{database}'. Query: '{text}'");
+            Failure::new(error.code, text)
+        };
         if begun {
             match self.internal.session.apply_query(&query, timestamp) {
                 Err(error) if self.skipped.has(error.code) => {}
-                other => other?,
+                other => other.map_err(failed)?,
             }
             // MariaDB's CREATE TABLE ... SELECT is a statement that commits, and rows.
             return Ok(self.internal.session.apply_on()?);
@@ -554,7 +565,7 @@ impl Applier {
         let (note, text) = (progress.note(), progress.statement());
         match self.internal.session.apply_statement(&query, timestamp, origin, note, &text) {
             Err(error) if self.skipped.has(error.code) => self.internal.session.run_unlogged(&text).map(drop)?,
-            other => other?,
+            other => other.map_err(failed)?,
         }
         self.has_applied(progress);
         Ok(())

@@ -39,6 +39,9 @@ const COM_BINLOG_DUMP_GTID: u8 = 30;
 const NATIVE: &str = "mysql_native_password";
 const SHA2: &str = "caching_sha2_password";
 
+/// STOP REPLICA cannot end a connection that is being made, so this is not as long as other waits.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+
 /// What a packet can hold at most; a longer payload goes on in the next one.
 const PACKET_BYTES_MAX: usize = 0xFF_FFFF;
 /// What the source may send in one event: 1 GiB and its frame.
@@ -102,9 +105,11 @@ pub struct Client {
 }
 
 impl Client {
-    /// Connects and logs in. Reads and writes give up after `timeout`.
-    pub fn connect(source: &Source, timeout: Duration) -> Result<Client> {
-        let stream = connect(source, timeout)?;
+    /// Connects and logs in. Reads and writes give up after `timeout`. `connected` gets a handle by which another thread
+    /// ends the connection.
+    pub fn connect(source: &Source, timeout: Duration, connected: &dyn Fn(TcpStream)) -> Result<Client> {
+        let stream = connect(source, timeout.min(CONNECT_TIMEOUT))?;
+        connected(stream.try_clone()?);
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(timeout))?;
         stream.set_write_timeout(Some(timeout))?;
@@ -112,11 +117,6 @@ impl Client {
         let mut client = Client { reader, sequence: 0, packet: Vec::new(), server_version: String::new() };
         client.log_in(source)?;
         Ok(client)
-    }
-
-    /// A handle by which another thread ends the connection.
-    pub fn stream(&self) -> Result<TcpStream> {
-        Ok(self.reader.get_ref().try_clone()?)
     }
 
     fn log_in(&mut self, source: &Source) -> Result<()> {

@@ -126,8 +126,8 @@ impl Receiver {
             state.receiver.receiving = Receiving::Connecting;
             state.receiver.doing = "Connecting to source";
         }
-        let mut client = Client::connect(source, timeout)?;
-        self.shared.lock().receiver.stream = Some(client.stream()?);
+        let connected = |stream| self.shared.lock().receiver.stream = Some(stream);
+        let mut client = Client::connect(source, timeout, &connected)?;
         if self.shared.lock().receiver.stop {
             return Ok(End::Stopped);
         }
@@ -218,7 +218,11 @@ impl Receiver {
         for statement in client::introduction(own_uuid, is_mariadb, heartbeat) {
             client.query(&statement)?;
         }
-        client.register(own_id, &variables.text("report_host"), variables.number("report_port") as u16)?;
+        let port = match variables.number("report_port") {
+            0 => variables.number("port"),
+            port => port,
+        };
+        client.register(own_id, &variables.text("report_host"), port as u16)?;
         let mut state = self.shared.lock();
         (state.receiver.source_id, state.receiver.source_uuid) = (source_id, source_uuid);
         Ok(())
