@@ -323,6 +323,17 @@ fn a_replica_tells_why_it_stops_and_goes_on_when_that_is_mended() {
     }
     assert_eq!(contents(&replica, &["d"]), contents(&source, &["d"]));
 
+    let of = |table: &str, columns: &str| format!("SELECT {columns} FROM performance_schema.replication_{table}");
+    for (query, cell) in [
+        (of("connection_configuration", "CONCAT(HOST, PORT, USER)"), format!("127.0.0.1{source_port}replica")),
+        (of("connection_status", "CONCAT(SERVICE_STATE, LAST_ERROR_NUMBER)"), "ON0".to_owned()),
+        (of("applier_configuration", "DESIRED_DELAY"), "0".to_owned()),
+        (of("applier_status", "SERVICE_STATE"), "ON".to_owned()),
+        (of("applier_status_by_worker", "LAST_ERROR_MESSAGE"), String::new()),
+    ] {
+        assert_eq!(here.query(&query).expect(&query).cell(), Some(cell.as_str()), "{query}");
+    }
+
     // What waits, and what stands in the list of sources.
     let (file, position) = end_of(&source);
     let waited = here.query(&format!("SELECT SOURCE_POS_WAIT('{file}', {position}, 10)")).expect("it waits");

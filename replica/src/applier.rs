@@ -198,6 +198,7 @@ impl Applier {
             }
             tries += 1;
             info!("the replica's applier tries a transaction again: {failure}");
+            self.shared.lock().applier.retries += 1;
             (self.file, self.end) = (self.progress.file.clone(), self.progress.position);
             reader.seek(self.shared.lock().applier.place.clone());
             self.shared.sleep_until(now_micros() + tries.min(5) * 1_000_000, &|state| state.applier.stop);
@@ -384,12 +385,13 @@ impl Applier {
 
     /// The transaction has been committed.
     fn has_applied(&mut self, progress: Progress) {
-        self.group = None;
+        let gtid = self.group.take().and_then(|group| group.origin.gtid);
         self.maps.clear();
         self.progress = progress;
         let mut state = self.shared.lock();
         state.progress.clone_from(&self.progress);
         state.applier.transactions += 1;
+        state.applier.last = gtid;
     }
 
     fn commit(&mut self) -> Result<()> {

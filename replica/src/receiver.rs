@@ -214,7 +214,7 @@ impl Receiver {
         {
             return Err(unfit("SOURCE_AUTO_POSITION needs a source with gtid_mode=ON"));
         }
-        let heartbeat = source.heartbeat_ms.map_or(timeout / 2, Duration::from_millis);
+        let heartbeat = source.heartbeat(timeout);
         for statement in client::introduction(own_uuid, is_mariadb, heartbeat) {
             client.query(&statement)?;
         }
@@ -271,7 +271,12 @@ impl Receiver {
                 }
                 return Ok(Ok(()));
             }
-            EventKind::HEARTBEAT | EventKind::HEARTBEAT_V2 => return Ok(Ok(())),
+            EventKind::HEARTBEAT | EventKind::HEARTBEAT_V2 => {
+                let mut state = self.shared.lock();
+                state.receiver.heartbeats += 1;
+                state.receiver.heartbeat_at_micros = crate::shared::now_micros();
+                return Ok(Ok(()));
+            }
             _ => {}
         }
         let Some(checksum) = *checksum else {
@@ -292,6 +297,11 @@ impl Receiver {
         let bytes_max = match variables.number("max_relay_log_size") {
             0 => variables.number("max_binlog_size"),
             bytes => bytes,
+        };
+        // The applier gives room back file by file.
+        let bytes_max = match variables.number("relay_log_space_limit") {
+            0 => bytes_max,
+            limit => bytes_max.min(limit / 4),
         };
         Ok(relay.append(bytes, more, bytes_max, (&place.0, place.1)))
     }

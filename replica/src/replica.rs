@@ -326,7 +326,15 @@ impl Replication for Replica {
         let (read_file, read_position) =
             receiver.read.clone().unwrap_or_else(|| (applied_file.clone(), applied_position));
         let place = applier.place.as_ref();
+        let timeout = Duration::from_secs(self.shared.instance.variables.number("replica_net_timeout"));
         Some(ReplicaStatus {
+            heartbeat_ms: source.heartbeat(timeout).as_millis() as u64,
+            heartbeats: receiver.heartbeats,
+            heartbeat_at_micros: receiver.heartbeat_at_micros,
+            last_received: receiver.last,
+            last_applied: applier.last,
+            retries: applier.retries,
+            applier_id: applier.process.as_ref().map(|process| process.id),
             receiver_state: receiver.doing.to_owned(),
             applier_state: applier.doing.to_owned(),
             host: source.host,

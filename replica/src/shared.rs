@@ -48,6 +48,9 @@ pub struct Receiver {
     pub retrieved: GtidSet,
     /// The transaction that is being received, or that was received last.
     pub last: Option<Gtid>,
+    /// Heartbeats that came, and when the last did.
+    pub heartbeats: u64,
+    pub heartbeat_at_micros: u64,
     pub source_id: u32,
     pub source_uuid: Option<Uuid>,
     /// By which its read ends.
@@ -67,8 +70,11 @@ pub struct Applier {
     pub timestamp: Option<u32>,
     /// When the transaction that waits for SOURCE_DELAY may begin.
     pub delayed_until: Option<u64>,
-    /// Transactions applied.
+    /// Transactions applied, and the last one's name.
     pub transactions: u64,
+    pub last: Option<Gtid>,
+    /// Transactions begun again.
+    pub retries: u64,
     pub process: Option<Arc<Process>>,
 }
 

@@ -1,5 +1,7 @@
 //! The source, as CHANGE REPLICATION SOURCE TO describes it.
 
+use std::time::Duration;
+
 use sql::Error;
 use sql::error::Result;
 use sql::parser::ast::SourceValue;
@@ -59,6 +61,11 @@ pub struct Moved {
 }
 
 impl Source {
+    /// The time between heartbeats, if a read gives up after `timeout`.
+    pub fn heartbeat(&self, timeout: Duration) -> Duration {
+        self.heartbeat_ms.map_or(timeout / 2, Duration::from_millis)
+    }
+
     /// Changes it as the statement says.
     pub fn change(&mut self, options: &[(String, SourceValue)]) -> Result<Moved> {
         let mut moved = Moved { is_delay_alone: true, ..Moved::default() };

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use format::binlog::{GtidSet, Uuid};
+use format::binlog::{Gtid, GtidSet, Uuid};
 
 use crate::error::{Error, Result};
 use crate::parser::ast::{ReplicaThreads, SourceValue};
@@ -100,4 +100,15 @@ pub struct ReplicaStatus {
     pub executed: GtidSet,
     pub auto_position: bool,
     pub get_public_key: bool,
+    /// Milliseconds between heartbeats; how many came, and when the last did, in microseconds since 1970.
+    pub heartbeat_ms: u64,
+    pub heartbeats: u64,
+    pub heartbeat_at_micros: u64,
+    /// The transactions with names that were received and applied last.
+    pub last_received: Option<Gtid>,
+    pub last_applied: Option<Gtid>,
+    /// Transactions that were begun again.
+    pub retries: u64,
+    /// The connection of the applier in the process list.
+    pub applier_id: Option<u32>,
 }

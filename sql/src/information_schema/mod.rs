@@ -17,6 +17,7 @@ mod constraints;
 mod glassine;
 mod innodb;
 mod locks;
+mod replication;
 mod server;
 
 use std::sync::Arc;
@@ -136,6 +137,11 @@ static PERFORMANCE_SCHEMA: &[VirtualTable] = &[
     server::PERFORMANCE_SESSION_STATUS,
     server::PERFORMANCE_SESSION_VARIABLES,
     server::PERSISTED_VARIABLES,
+    replication::APPLIER_CONFIGURATION,
+    replication::APPLIER_STATUS,
+    replication::APPLIER_STATUS_BY_WORKER,
+    replication::CONNECTION_CONFIGURATION,
+    replication::CONNECTION_STATUS,
 ];
 
 static SYS: &[VirtualTable] = &[locks::SYS_INNODB_LOCK_WAITS];

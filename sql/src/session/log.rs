@@ -242,7 +242,7 @@ impl Session {
         if let Some(log) = &self.instance.log {
             let (position, executed) = log.position().or_sql()?;
             let (file, at) = (position.file.to_string(), Value::UInt(position.position));
-            rows.push(vec![text(&file), at, text(""), text(""), text(&with_lines(&executed))]);
+            rows.push(vec![text(&file), at, text(""), text(""), text(&executed.to_string())]);
         }
         let columns = ["File", "Position", "Binlog_Do_DB", "Binlog_Ignore_DB", "Executed_Gtid_Set"];
         let column = |name: &&str| if *name == "Position" { unsigned_column(name) } else { text_column(name) };
@@ -306,18 +306,13 @@ impl Session {
 
     /// The variables whose values the log knows.
     pub(super) fn refresh_log_variables(&self) -> Result<()> {
+        let bytes = |set: &GtidSet| Value::Bytes(set.to_string().into_bytes());
+        self.instance.variables.fill_in("gtid_executed", bytes(&self.instance.executed_gtids()));
         if let Some(log) = &self.instance.log {
-            let bytes = |set: &GtidSet| Value::Bytes(with_lines(set).into_bytes());
-            self.instance.variables.fill_in("gtid_executed", bytes(&log.executed()));
             self.instance.variables.fill_in("gtid_purged", bytes(&log.purged().map_err(storage_error)?));
         }
         Ok(())
     }
-}
-
-/// As MySQL writes sets: a server a line.
-fn with_lines(set: &GtidSet) -> String {
-    set.to_string().replace(',', ",\n")
 }
 
 fn text(text: &str) -> Value {
@@ -379,7 +374,7 @@ fn info(event: &Event<'_>) -> format::Result<Vec<u8>> {
             let server: Vec<u8> = event.body[2..52].iter().copied().take_while(|byte| *byte != 0).collect();
             [b"Server ver: ", &server[..], b", Binlog ver: 4"].concat()
         }
-        EventKind::PREVIOUS_GTIDS => with_lines(&GtidSet::decode(event.body)?).into_bytes(),
+        EventKind::PREVIOUS_GTIDS => GtidSet::decode(event.body)?.to_string().into_bytes(),
         EventKind::QUERY => {
             let query = Query::decode(event.body)?;
             match query.database {

@@ -83,13 +83,13 @@ impl SessionState for View<'_> {
 
     fn system_variable(&self, scope: Option<VariableScope>, name: &str) -> Result<Value> {
         let name = name.to_ascii_lowercase();
-        if let (Some(log), "gtid_executed" | "gtid_purged") = (&self.instance.log, name.as_str()) {
-            let set = if name == "gtid_executed" {
-                log.executed()
-            } else {
-                log.purged().map_err(crate::catalog::storage_error)?
-            };
-            return Ok(Value::Bytes(set.to_string().replace(',', ",\n").into_bytes()));
+        let set = match (name.as_str(), &self.instance.log) {
+            ("gtid_executed", _) => Some(self.instance.executed_gtids()),
+            ("gtid_purged", Some(log)) => Some(log.purged().map_err(crate::catalog::storage_error)?),
+            _ => None,
+        };
+        if let Some(set) = set {
+            return Ok(Value::Bytes(set.to_string().into_bytes()));
         }
         if scope != Some(VariableScope::Global) {
             match name.as_str() {

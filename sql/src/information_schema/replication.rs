@@ -1,0 +1,188 @@
+//! A replica in performance_schema: the connection to the source, and the applier.
+
+use format::binlog::Gtid;
+use format::value::{DateTime, Value};
+
+use super::{Facts, VirtualTable, int, long_text, number, string, text, time};
+use crate::replication::{LastError, Receiving, ReplicaStatus};
+
+fn status(facts: &Facts<'_>) -> Option<ReplicaStatus> {
+    facts.instance.replication()?.status()
+}
+
+fn one(row: Option<Vec<Value>>) -> Vec<Vec<Value>> {
+    row.into_iter().collect()
+}
+
+fn yes(yes: bool) -> Value {
+    string(if yes { "YES" } else { "NO" })
+}
+
+fn moment(facts: &Facts<'_>, micros: u64) -> Value {
+    let seconds = micros as i64 - micros as i64 % 1_000_000;
+    let moment = (seconds > 0).then(|| DateTime::from_unix_micros(seconds, facts.zone)).flatten();
+    Value::DateTime(moment.unwrap_or(DateTime::ZERO))
+}
+
+/// Number, message and time of an error.
+fn error(facts: &Facts<'_>, error: &LastError) -> [Value; 3] {
+    [Value::UInt(error.code.into()), string(&error.message), moment(facts, error.at_micros)]
+}
+
+fn name(gtid: Option<Gtid>) -> Value {
+    string(&gtid.map(|gtid| gtid.to_string()).unwrap_or_default())
+}
+
+pub const CONNECTION_CONFIGURATION: VirtualTable = VirtualTable {
+    name: "replication_connection_configuration",
+    columns: &[
+        text("CHANNEL_NAME", 64),
+        text("HOST", 255),
+        int("PORT"),
+        text("USER", 32),
+        text("NETWORK_INTERFACE", 60),
+        text("AUTO_POSITION", 1),
+        text("SSL_ALLOWED", 7),
+        text("SSL_CA_FILE", 512),
+        text("SSL_CA_PATH", 512),
+        text("SSL_CERTIFICATE", 512),
+        text("SSL_CIPHER", 512),
+        text("SSL_KEY", 512),
+        text("SSL_VERIFY_SERVER_CERTIFICATE", 3),
+        text("SSL_CRL_FILE", 255),
+        text("SSL_CRL_PATH", 255),
+        number("CONNECTION_RETRY_INTERVAL"),
+        number("CONNECTION_RETRY_COUNT"),
+        text("HEARTBEAT_INTERVAL", 16),
+        text("TLS_VERSION", 255),
+        text("PUBLIC_KEY_PATH", 512),
+        text("GET_PUBLIC_KEY", 3),
+    ],
+    rows: |facts| {
+        one(status(facts).map(|status| {
+            let empty = || string("");
+            let seconds = status.heartbeat_ms as f64 / 1000.0;
+            vec![
+                empty(),
+                string(&status.host),
+                Value::UInt(status.port.into()),
+                string(&status.user),
+                empty(),
+                string(if status.auto_position { "1" } else { "0" }),
+                string("NO"),
+                empty(),
+                empty(),
+                empty(),
+                empty(),
+                empty(),
+                string("NO"),
+                empty(),
+                empty(),
+                Value::UInt(status.connect_retry),
+                Value::UInt(status.retry_count),
+                string(&format!("{seconds:.3}")),
+                empty(),
+                empty(),
+                yes(status.get_public_key),
+            ]
+        }))
+    },
+};
+
+pub const CONNECTION_STATUS: VirtualTable = VirtualTable {
+    name: "replication_connection_status",
+    columns: &[
+        text("CHANNEL_NAME", 64),
+        text("GROUP_NAME", 36),
+        text("SOURCE_UUID", 36),
+        number("THREAD_ID"),
+        text("SERVICE_STATE", 10),
+        number("COUNT_RECEIVED_HEARTBEATS"),
+        time("LAST_HEARTBEAT_TIMESTAMP"),
+        long_text("RECEIVED_TRANSACTION_SET"),
+        int("LAST_ERROR_NUMBER"),
+        text("LAST_ERROR_MESSAGE", 1024),
+        time("LAST_ERROR_TIMESTAMP"),
+        text("LAST_QUEUED_TRANSACTION", 57),
+    ],
+    rows: |facts| {
+        one(status(facts).map(|status| {
+            let state = match status.receiving {
+                Receiving::Yes => "ON",
+                Receiving::Connecting => "CONNECTING",
+                Receiving::No => "OFF",
+            };
+            let [code, message, at] = error(facts, &status.receiver_error);
+            vec![
+                string(""),
+                string(""),
+                string(&status.source_uuid.map(|uuid| uuid.to_string()).unwrap_or_default()),
+                Value::Null,
+                string(state),
+                Value::UInt(status.heartbeats),
+                moment(facts, status.heartbeat_at_micros),
+                string(&status.retrieved.to_string()),
+                code,
+                message,
+                at,
+                name(status.last_received),
+            ]
+        }))
+    },
+};
+
+pub const APPLIER_CONFIGURATION: VirtualTable = VirtualTable {
+    name: "replication_applier_configuration",
+    columns: &[text("CHANNEL_NAME", 64), number("DESIRED_DELAY"), text("PRIVILEGE_CHECKS_USER", 321)],
+    rows: |facts| one(status(facts).map(|status| vec![string(""), Value::UInt(status.delay), Value::Null])),
+};
+
+pub const APPLIER_STATUS: VirtualTable = VirtualTable {
+    name: "replication_applier_status",
+    columns: &[
+        text("CHANNEL_NAME", 64),
+        text("SERVICE_STATE", 3),
+        number("REMAINING_DELAY"),
+        number("COUNT_TRANSACTIONS_RETRIES"),
+    ],
+    rows: |facts| {
+        one(status(facts).map(|status| {
+            vec![
+                string(""),
+                string(if status.is_applying { "ON" } else { "OFF" }),
+                status.remaining_delay.map_or(Value::Null, Value::UInt),
+                Value::UInt(status.retries),
+            ]
+        }))
+    },
+};
+
+/// The only worker is the applier's thread.
+pub const APPLIER_STATUS_BY_WORKER: VirtualTable = VirtualTable {
+    name: "replication_applier_status_by_worker",
+    columns: &[
+        text("CHANNEL_NAME", 64),
+        number("WORKER_ID"),
+        number("THREAD_ID"),
+        text("SERVICE_STATE", 3),
+        int("LAST_ERROR_NUMBER"),
+        text("LAST_ERROR_MESSAGE", 1024),
+        time("LAST_ERROR_TIMESTAMP"),
+        text("LAST_APPLIED_TRANSACTION", 57),
+    ],
+    rows: |facts| {
+        one(status(facts).map(|status| {
+            let [code, message, at] = error(facts, &status.applier_error);
+            vec![
+                string(""),
+                Value::UInt(0),
+                status.applier_id.map_or(Value::Null, |id| Value::UInt(id.into())),
+                string(if status.is_applying { "ON" } else { "OFF" }),
+                code,
+                message,
+                at,
+                name(status.last_applied),
+            ]
+        }))
+    },
+};
