@@ -170,6 +170,8 @@ pub static ALIASES: &[(&str, &str)] = &[
     ("slave_parallel_type", "replica_parallel_type"),
     ("slave_preserve_commit_order", "replica_preserve_commit_order"),
     ("slave_skip_errors", "replica_skip_errors"),
+    ("slave_exec_mode", "replica_exec_mode"),
+    ("slave_transaction_retries", "replica_transaction_retries"),
     ("skip_slave_start", "skip_replica_start"),
     ("replica_load_tmpdir", "slave_load_tmpdir"),
     ("pseudo_replica_mode", "pseudo_slave_mode"),
