@@ -142,7 +142,7 @@ impl Run {
     /// Whether an error comes from a read (of a page, or of the key ring) that the device failed once: only that
     /// statement may report it.
     pub fn is_failed_read(&self, error: &Error) -> bool {
-        matches!(error, Error::Io { .. } | Error::KeyUnavailable(_)) && self.has_read_failed() && !self.has_cause()
+        matches!(error, Error::Io { .. }) && self.has_read_failed() && !self.has_cause()
     }
 
     /// Frees space on the device, or takes some.

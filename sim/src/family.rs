@@ -265,10 +265,10 @@ impl Run {
         let number = self.random.below(TABLES.len() as u64) as usize;
         let name = TABLES[number];
         let opened = open.trx.open_table_to(TableUse::Write, DATABASE, name);
-        let Some(table) = self.judge(opened, "open table")? else { return Ok(()) };
+        let Some(table) = self.judge_read(opened, "open table")? else { return Ok(()) };
         if self.random.chance(12) {
             let seen = read(&mut open.trx);
-            let Some(seen) = self.judge(seen, "scan")? else { return Ok(()) };
+            let Some(seen) = self.judge_read(seen, "scan")? else { return Ok(()) };
             return open.family.difference(&seen).map_or(Ok(()), |what| Err(End::Failure(format!("family: {what}"))));
         }
         self.aim_crash(40, 20);

@@ -16,8 +16,8 @@
 //! * A transaction sees its snapshot and its own changes and nothing else, however
 //!   long it lives.
 //! * An error has a cause: a failed disk, a failed write or sync, a full disk, a failed read. Only the first two end
-//!   the engine: it is poisoned then. A full disk and a failed read are errors of one statement or one transaction, and
-//!   of no other.
+//!   the engine: it is poisoned then. A full disk is an error of one statement that changes something, a failed read of
+//!   one statement, and of no other. A close and a start may need room, too.
 //! * Every page on the device is whole, and the log knows its LSN.
 //! * A second recovery finds nothing to do.
 //! * Damage at rest causes an error or makes no difference; it never causes a wrong result, see `damage`.
@@ -189,18 +189,25 @@ impl Run {
         }
     }
 
-    /// Maps an error to one of the two ends; a full disk or a conflict is neither.
+    /// Maps an error of a call that changes something to one of the two ends; a full disk or a conflict is neither.
     pub fn judge<T>(&mut self, result: Result<T, Error>, doing: &str) -> Result<Option<T>, End> {
+        match result {
+            Err(Error::DiskFull { doing: what }) if self.is_limited => {
+                self.say(|| format!("{doing}: the disk is full: {what}"));
+                self.report.count(format!("full disk in {doing}"));
+                Ok(None)
+            }
+            result => self.judge_read(result, doing),
+        }
+    }
+
+    /// The same for a call that changes nothing: a full disk does not excuse it.
+    pub fn judge_read<T>(&mut self, result: Result<T, Error>, doing: &str) -> Result<Option<T>, End> {
         match result {
             Ok(value) => Ok(Some(value)),
             Err(Error::LockWaitTimeout) => {
                 self.say(|| format!("{doing}: lock wait"));
                 self.report.count("lock waits");
-                Ok(None)
-            }
-            Err(Error::DiskFull { doing: what }) if self.is_limited => {
-                self.say(|| format!("{doing}: the disk is full: {what}"));
-                self.report.count(format!("full disk in {doing}"));
                 Ok(None)
             }
             Err(error) if self.is_failed_read(&error) => {
@@ -215,11 +222,8 @@ impl Run {
     /// The end of the life for an error.
     pub fn end(&mut self, error: Error, doing: &str) -> End {
         match error {
-            // (A rollback is deferred after a device error, before it knows that the device has failed. The key ring is
-            // a file, too.)
-            Error::Io { .. } | Error::Poisoned | Error::RollingBack | Error::KeyUnavailable(_) if self.has_cause() => {
-                End::Crash
-            }
+            // (A rollback is deferred after a device error, before it knows that the device has failed.)
+            Error::Io { .. } | Error::Poisoned | Error::RollingBack if self.has_cause() => End::Crash,
             error => End::Failure(format!("{doing}: {error}")),
         }
     }

@@ -84,11 +84,26 @@ impl Failing {
     /// What an error means for the worker that gets it.
     pub fn judge(&self, error: Error, disk: &SimDisk, doing: &str) -> Stop {
         match error {
+            Error::DiskFull { .. } if self.limited => Stop::Again,
+            error => self.judge_undo(error, disk, doing),
+        }
+    }
+
+    /// The same for undoing a part of a transaction. The frames and the log that a full disk leaves for it are those of
+    /// all transactions.
+    fn judge_undo(&self, error: Error, disk: &SimDisk, doing: &str) -> Stop {
+        match error {
+            Error::RollingBack if self.limited => Stop::Again,
+            error => self.judge_read(error, disk, doing),
+        }
+    }
+
+    /// The same for a call that changes nothing, and for a commit: a full disk does not excuse it.
+    fn judge_read(&self, error: Error, disk: &SimDisk, doing: &str) -> Stop {
+        match error {
             Error::Deadlock | Error::LockWaitTimeout | Error::DuplicateKey { index: 2 } => Stop::Again,
             Error::Io { .. } | Error::Poisoned | Error::RollingBack if self.ends_writing(disk) => Stop::Gone,
-            Error::DiskFull { .. } if self.limited => Stop::Again,
-            Error::RollingBack if self.limited || self.has_read_failed(disk) => Stop::Again,
-            Error::Io { .. } | Error::KeyUnavailable(_) if self.has_read_failed(disk) => Stop::Again,
+            Error::Io { .. } if self.has_read_failed(disk) => Stop::Again,
             error => Stop::Wrong(format!("{doing}: {error}")),
         }
     }
@@ -401,14 +416,9 @@ impl Worker {
         self.failing.judge(error, &self.disk, doing)
     }
 
-    /// The same for a commit: a full disk does not excuse it.
-    fn stop_commit(&self, error: Error, doing: &str) -> Stop {
-        match error {
-            Error::DiskFull { .. } | Error::RollingBack if !self.failing.ends_writing(&self.disk) => {
-                Stop::Wrong(format!("{doing}: {error}"))
-            }
-            error => self.stop(error, doing),
-        }
+    /// The same for a call that a full disk does not excuse.
+    fn stop_read(&self, error: Error, doing: &str) -> Stop {
+        self.failing.judge_read(error, &self.disk, doing)
     }
 
     /// Reports to the watchdog.
@@ -420,7 +430,7 @@ impl Worker {
     fn transfer(&mut self) -> Result<(), Stop> {
         self.now("a transfer");
         let mut trx = self.begin();
-        let table = trx.open_table(DATABASE, ACCOUNTS).map_err(|error| self.stop(error, "open accounts"))?;
+        let table = trx.open_table(DATABASE, ACCOUNTS).map_err(|error| self.stop_read(error, "open accounts"))?;
         trx.statement_begin();
         let mut row = Row::new();
         for sign in [1, -1] {
@@ -436,10 +446,10 @@ impl Worker {
             trx.update(&table, &row, &changes).map_err(|error| self.stop(error, "change an account"))?;
         }
         if self.random.chance(5) {
-            return trx.rollback().map_err(|error| self.stop(error, "roll a transfer back"));
+            return trx.rollback().map_err(|error| self.stop_read(error, "roll a transfer back"));
         }
         self.now("the commit of a transfer");
-        trx.commit().map_err(|error| self.stop_commit(error, "commit a transfer"))?;
+        trx.commit().map_err(|error| self.stop_read(error, "commit a transfer"))?;
         self.report.count("transfers");
         Ok(())
     }
@@ -448,7 +458,7 @@ impl Worker {
     fn look(&mut self) -> Result<(), Stop> {
         self.now("a look");
         let mut trx = self.begin();
-        let table = trx.open_table(DATABASE, ACCOUNTS).map_err(|error| self.stop(error, "open accounts"))?;
+        let table = trx.open_table(DATABASE, ACCOUNTS).map_err(|error| self.stop_read(error, "open accounts"))?;
         for _ in 0..2 {
             if trx.isolation() == Isolation::ReadCommitted {
                 trx.statement_begin();
@@ -456,7 +466,7 @@ impl Worker {
             let index = self.random.below(table.indexes.len() as u64) as usize;
             let reverse = self.random.chance(2);
             let seen = workload::scan(&mut trx, &table, index, reverse);
-            let seen = seen.map_err(|error| self.stop(error, "read accounts"))?;
+            let seen = seen.map_err(|error| self.stop_read(error, "read accounts"))?;
             let sum = sum(&seen);
             if sum != ACCOUNT_COUNT * i64::from(AMOUNT) || seen.rows.len() != ACCOUNT_COUNT as usize {
                 let count = seen.rows.len();
@@ -464,14 +474,14 @@ impl Worker {
             }
         }
         self.report.count("looks");
-        trx.commit().map_err(|error| self.stop_commit(error, "end a look"))
+        trx.commit().map_err(|error| self.stop_read(error, "end a look"))
     }
 
     fn change_rows(&mut self) -> Result<(), Stop> {
         self.now("changing rows");
         let mut trx = self.begin();
         let mut rows = self.known.rows.clone();
-        let table = trx.open_table(DATABASE, ROWS).map_err(|error| self.stop(error, "open rows"))?;
+        let table = trx.open_table(DATABASE, ROWS).map_err(|error| self.stop_read(error, "open rows"))?;
         let most = if self.random.chance(5) { 60 } else { 8 };
         let statements = 1 + self.random.below(most);
         let start = self.random.below(150);
@@ -482,7 +492,8 @@ impl Worker {
             match self.change_row(&mut trx, &table, &mut rows, id) {
                 Ok(()) => {}
                 Err(Error::DuplicateKey { index: 2 } | Error::LockWaitTimeout) => {
-                    trx.rollback_to(savepoint).map_err(|error| self.stop(error, "roll a statement back"))?;
+                    let undone = trx.rollback_to(savepoint);
+                    undone.map_err(|error| self.failing.judge_undo(error, &self.disk, "roll a statement back"))?;
                 }
                 Err(Error::Corrupt { page: None, what }) if what.starts_with("wrong:") => {
                     return Err(Stop::Wrong(what.into()));
@@ -491,7 +502,7 @@ impl Worker {
             }
         }
         if self.random.chance(6) {
-            return trx.rollback().map_err(|error| self.stop(error, "roll back"));
+            return trx.rollback().map_err(|error| self.stop_read(error, "roll back"));
         }
         self.now("a commit");
         match trx.commit() {
@@ -501,7 +512,7 @@ impl Worker {
                 Ok(())
             }
             Err(error) => {
-                let stop = self.stop_commit(error, "commit");
+                let stop = self.stop_read(error, "commit");
                 // An abandoned commit has not happened; an interrupted one may have.
                 self.known.perhaps = (!matches!(stop, Stop::Again)).then_some(rows);
                 Err(stop)

@@ -265,17 +265,19 @@ impl Run {
             if old.replaced.contains(name) {
                 continue;
             }
-            let Some(table) = self.judge(old.trx.open_table(DATABASE, name), "open for a snapshot")? else { continue };
+            let Some(table) = self.judge_read(old.trx.open_table(DATABASE, name), "open for a snapshot")? else {
+                continue;
+            };
             let index = self.random.below(table.indexes.len() as u64) as usize;
             let seen = workload::scan(&mut old.trx, &table, index, self.random.chance(2));
-            let Some(mut seen) = self.judge(seen, "scan of a snapshot")? else { continue };
+            let Some(mut seen) = self.judge_read(seen, "scan of a snapshot")? else { continue };
             seen.has_body_index = ought.has_body_index;
             if let Some(difference) = ought.difference(&seen) {
                 return Err(End::Failure(format!("a snapshot of {name} over index {index}: {difference}")));
             }
         }
         self.report.count("snapshots");
-        self.judge(old.trx.commit(), "end of a snapshot").map(|_| ())
+        self.judge_read(old.trx.commit(), "end of a snapshot").map(|_| ())
     }
 
     /// What a transaction sees of the others, with its own changes.
@@ -320,7 +322,7 @@ impl Run {
         };
         let reverse = self.random.chance(2);
         let seen = workload::scan_part(&mut current.trx, &table, index, part, mode, reverse);
-        let Some(mut seen) = self.judge(seen, "scan")? else { return Ok(()) };
+        let Some(mut seen) = self.judge_read(seen, "scan")? else { return Ok(()) };
         let mut ought = (**visible).clone();
         ought.rows.retain(|id, row| part.contains(*id, row));
         seen.has_body_index = ought.has_body_index;
@@ -358,7 +360,7 @@ impl Run {
             let has_it = |row: &ModelRow| row.name.as_deref().is_some_and(|name| crate::model::folded(name) == folded);
             let ought = visible.rows.iter().find(|(_, row)| has_it(row)).map(|(id, row)| (*id, (**row).clone()));
             let found = workload::find_name(&mut current.trx, table, &wanted, &mut row);
-            let Some(found) = self.judge(found, "look-up of a name")? else { return Ok(()) };
+            let Some(found) = self.judge_read(found, "look-up of a name")? else { return Ok(()) };
             if found != ought {
                 return Err(End::Failure(format!(
                     "{name}: name {wanted} is found in {:?}, and ought to be in {:?}",
@@ -379,7 +381,7 @@ impl Run {
             return Ok(None);
         }
         let name = names[self.random.below(names.len() as u64) as usize].clone();
-        let table = self.judge(current.trx.open_table(DATABASE, &name), "open table")?;
+        let table = self.judge_read(current.trx.open_table(DATABASE, &name), "open table")?;
         Ok(table.map(|table| (name, table)))
     }
 

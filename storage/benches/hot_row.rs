@@ -41,7 +41,7 @@ fn lock(locks: &LockTable, held: &mut Held, request: LockRequest) {
 
 /// Microseconds of one turn.
 fn turns(threads: u64, first: First) -> f64 {
-    let locks = Arc::new(LockTable::default());
+    let locks = Arc::new(LockTable::new(usize::MAX, Arc::default()));
     let (next, turns) = (Arc::new(AtomicU64::new(1)), Arc::new(AtomicU64::new(0)));
     let begin = Instant::now();
     let workers: Vec<_> = (0..threads)

@@ -31,6 +31,7 @@ pub fn step(pool: &Pool, redo: &Redo, bytes_min: u64) -> Result<bool> {
         return Ok(false);
     }
     redo.flush_until(lsn)?;
+    redo.stamps.advance(lsn, |page| pool.resident_lsn(page));
     redo.write_checkpoint(lsn, false)?;
     Ok(true)
 }

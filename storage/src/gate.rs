@@ -23,6 +23,8 @@
 //! * A call that ends after the first failure is not reported as a success, though it may have been one.
 //! * Poisoning comes before the failure is returned to a caller, and before another sync of the same file begins: the
 //!   kernel reports an error to only one of two concurrent syncs, and the other one must not pass for a success.
+//! * A thread that waits for an event which will never come is woken ([`Waiters`]). A thread that waits for a lock of a
+//!   transaction looks at the health in the intervals at which it looks at its client.
 //! * A thread that sees a page under a latch also sees every poisoning that came before the latch was released. So no
 //!   copy of a page that a panic has left half changed can be written.
 //!
@@ -57,6 +59,12 @@ pub struct Health {
 impl Default for Health {
     fn default() -> Health {
         Health { poisoned: AtomicBool::new(false), waiters: Mutex::new(Rank::Leaf, Vec::new()) }
+    }
+}
+
+impl fmt::Debug for Health {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Health").field("poisoned", &self.is_poisoned()).finish()
     }
 }
 

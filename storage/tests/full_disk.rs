@@ -192,3 +192,50 @@ fn reading_goes_on_when_every_page_that_may_be_dirty_is() {
     }
     engine.close().unwrap();
 }
+
+/// A page for which there is no room does not keep the other pages of its batch dirty.
+#[test]
+fn pages_that_need_no_room_are_written_on_a_full_disk() {
+    let disk = SimDisk::new(5);
+    let config = Config { pool_bytes: 400 * 16384, log_bytes: 16 << 20, reserve_blocks: false, ..Config::tiny() };
+    Engine::create(Arc::new(disk.clone()), &config).unwrap();
+    let engine = Engine::open(Arc::new(disk.clone()), config).unwrap();
+    engine.create_database("d", CollationId::DEFAULT, &TrxOptions::patient()).unwrap();
+    let (new, old) = (create_table(&engine, "new"), create_table(&engine, "old"));
+    insert(&engine, &old, 0..100).unwrap();
+    engine.store().checkpoint().unwrap();
+    disk.set_faults(|faults| faults.capacity_blocks = Some(0));
+    // Pages of `new` are older, and need room; those of `old` are changed in place.
+    insert(&engine, &new, 0..10).unwrap();
+    let mut trx = engine.begin(TrxOptions::default());
+    let mut row = Row::new();
+    for id in 0..100u32 {
+        let key = id.to_be_bytes();
+        assert!(trx.get(&old, 0, &[Some(&key)], ReadMode::EXCLUSIVE, &ColumnSet::first(2), &mut row).unwrap());
+        trx.update(&old, &row, &[(1, Some(&[7; FILLER_BYTES]))]).unwrap();
+    }
+    trx.commit().unwrap();
+    let old_pages = engine.store().space(old.space).unwrap().pages() as usize;
+    let dirty = engine.store().pool().dirty_count();
+    assert!(dirty > old_pages / 2, "{dirty} pages are dirty");
+    for _ in 0..20 {
+        match engine.store().flush_step(8) {
+            Ok(_) | Err(Error::DiskFull { .. }) => {}
+            Err(error) => panic!("{error}"),
+        }
+    }
+    assert!(engine.store().pool().is_disk_full());
+    assert!(!engine.store().pool().is_space_dirty(old.space), "pages that need no room are held back");
+    assert!(engine.store().pool().is_space_dirty(new.space));
+    let lsn = engine.store().redo().checkpoint_lsn();
+    engine.store().flush_log(engine.store().current_lsn()).unwrap();
+    drop(engine);
+    // Nothing that could not be written is behind the checkpoint.
+    let disk = disk.crash();
+    let engine = Engine::open(Arc::new(disk), Config { pool_bytes: 400 * 16384, ..Config::tiny() }).unwrap();
+    assert!(engine.recovery_report().pages.checkpoint_lsn >= lsn);
+    let (new, old) = (engine.table("d", "new").unwrap(), engine.table("d", "old").unwrap());
+    (0..10).for_each(|id| assert!(read(&engine, &new, id).unwrap()));
+    assert!(read(&engine, &old, 7).unwrap());
+    assert_eq!(engine.check().unwrap().errors, Vec::<String>::new());
+}

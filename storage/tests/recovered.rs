@@ -477,3 +477,37 @@ fn a_redo_log_of_an_earlier_life_is_refused() {
         drop(open(&whole));
     }
 }
+
+/// Tablespaces that were copied back from an earlier time are refused under the newer log, whether either was closed or
+/// not: the log has no redo of what happened in between. The error has both LSNs.
+#[test]
+fn tablespaces_of_an_earlier_time_are_refused() {
+    for (closed_before, closed) in [(true, true), (true, false), (false, true), (false, false)] {
+        let disk = SimDisk::new(3);
+        let (mut engine, mut table) = create(&disk);
+        if closed_before {
+            engine.close().unwrap();
+            drop((engine, table));
+            (engine, table) = open(&disk);
+        } else {
+            engine.store().checkpoint().unwrap();
+        }
+        let earlier = disk.duplicate();
+        let mut trx = engine.begin(at_once());
+        change(&mut trx, &table);
+        trx.commit().unwrap();
+        match closed {
+            true => engine.close().unwrap(),
+            false => engine.store().checkpoint().unwrap(),
+        }
+        drop((engine, table));
+        let stopped = disk.duplicate();
+        assert!(earlier.copy_file(&stopped, "glassine.redo"));
+        let refused = Engine::open(Arc::new(earlier), config()).map(|_| ());
+        let Err(Error::Corrupt { page: Some(_), what }) = refused else { panic!("{refused:?}") };
+        assert!(what.contains("the tablespaces are older than the redo log"), "{what}");
+        let lsns: Vec<u64> = what.split(|c: char| !c.is_ascii_digit()).filter_map(|lsn| lsn.parse().ok()).collect();
+        assert!(lsns[0] < lsns[1], "{what}");
+        drop(open(&stopped));
+    }
+}

@@ -190,7 +190,7 @@ fn prepare(run: &mut Run, engine: &Arc<Engine>) -> Result<(), End> {
         run.forget_past();
         let mut trx = engine.begin(run.options());
         let table = trx.open_table(DATABASE, &name);
-        let Some(table) = run.judge(table, "open table")? else { return Err(End::GivenUp) };
+        let Some(table) = run.judge_read(table, "open table")? else { return Err(End::GivenUp) };
         let mut changes = Vec::new();
         for id in 0..run.random.below(40) as i64 {
             let row = run.draw_row(id);

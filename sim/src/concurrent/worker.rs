@@ -253,7 +253,7 @@ impl<'w, 'r> Worker<'w, 'r> {
             self.count("tables changed under a read view");
             return Ok(Outcome::Done);
         }
-        let Some(table) = self.world().run.judge(opened, "open table")? else { return Ok(Outcome::Done) };
+        let Some(table) = self.world().run.judge_read(opened, "open table")? else { return Ok(Outcome::Done) };
         let was_seen = open.seen.is_some();
         let done = match self.below(12) {
             0 | 1 => self.consistent_scan(open, &name, &table),

@@ -204,8 +204,14 @@ impl Restore {
             return Err(Error::corrupt("a log larger than any"));
         }
         let capacity = log.capacity.max(wanted).next_multiple_of(BLOCK_BYTES as u64);
-        let checkpoint =
-            Checkpoint { number: 1, lsn: log.begin, epoch: log.epoch, newest_epoch: log.epoch, clean: log.clean };
+        let checkpoint = Checkpoint {
+            number: 1,
+            lsn: log.begin,
+            epoch: log.epoch,
+            newest_epoch: log.epoch,
+            clean: log.clean,
+            stamps: [].into(),
+        };
         let file = LogFile::prepare(&*self.disk, head.page_bytes as usize, capacity, Caching::Cached, checkpoint)?;
         self.log = Some((file, *log));
         Ok(())

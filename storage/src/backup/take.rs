@@ -137,7 +137,8 @@ impl Backup {
         let config = Config { page_bytes, flush_method: FlushMethod::Fsync, ..Config::default() };
         recovery::refuse_incomplete(&*disk)?;
         let (file, checkpoint) = LogFile::open(&*disk, &config)?;
-        let found = recovery::scan::scan(&file, checkpoint, PendingRedo::default(), 0, false)?;
+        recovery::mismatch::refuse_older_files(&*disk, &checkpoint, page_bytes)?;
+        let found = recovery::scan::scan(&file, &checkpoint, PendingRedo::default(), 0, false)?;
         let clean = checkpoint.clean && found.groups == 0;
         let mut copies = FxHashMap::default();
         if !clean {

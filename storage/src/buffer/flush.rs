@@ -19,7 +19,8 @@
 //!
 //! Invariants:
 //!
-//! * A batch that fails leaves its pages dirty, whatever the reason; `gate` has decided by then whether anything may be
+//! * A batch that fails leaves its pages dirty, whatever the reason; on a full disk only the pages that did not fit.
+//!   `gate` has decided by then whether anything may be
 //!   written again. The flusher need not check before it writes: it sees a page that a panic left half changed only
 //!   under the page's latch, which was released after the poisoning, so the write is refused.
 //! * Every change not durable in its tablespace is covered by the flush list's accounts; see [`super::flush_list`].
@@ -98,6 +99,9 @@ pub struct Flusher {
     candidates: Vec<Candidate>,
     /// Frames of the batch, with the oldest LSN they had.
     taken: Vec<(u32, Lsn)>,
+    /// Pages at the head of the flush list that did not fit on a full disk. The next step looks behind them, so that
+    /// they hold back no page that needs no room. After a batch that fits, the head is tried again.
+    passed: usize,
     victims: Vec<u32>,
     counters: Arc<FlusherCounters>,
 }
@@ -122,6 +126,7 @@ impl Flusher {
             plain: AlignedBuffer::new(config.page_bytes),
             candidates: Vec::new(),
             taken: Vec::new(),
+            passed: 0,
             victims: Vec::new(),
             counters: Arc::default(),
         })
@@ -135,9 +140,20 @@ impl Flusher {
     pub fn step(&mut self, pool: &Pool, aim: Aim, pages_max: usize) -> Result<usize> {
         pool.health.check()?;
         self.choose_listed(pool, aim, pages_max.min(BATCH_PAGES_MAX));
-        let written = self.write_chosen(pool)?;
-        self.counters.list_pages.add(written as u64);
-        Ok(written)
+        // Nothing is dirty: nothing needs room.
+        if self.candidates.is_empty() && pool.dirty_count() == 0 {
+            pool.disk_full.store(false, Ordering::Relaxed);
+        }
+        let written = self.write_chosen(pool);
+        if written.is_ok() && !self.taken.is_empty() && self.passed == 0 {
+            pool.disk_full.store(false, Ordering::Relaxed);
+        }
+        match &written {
+            Err(Error::DiskFull { .. }) => self.passed += self.batch.left(),
+            _ => self.passed = 0,
+        }
+        self.counters.list_pages.add(*written.as_ref().unwrap_or(&0) as u64);
+        written
     }
 
     /// Makes frames free at the tail of the LRU, one chunk of them: clean ones at once, dirty ones after writing.
@@ -158,11 +174,12 @@ impl Flusher {
         self.counters.evicted.add(freed as u64);
         if !self.candidates.is_empty() {
             self.candidates.sort_unstable_by_key(|candidate| candidate.fold);
-            let written = self.write_chosen(pool)?;
-            self.counters.lru_pages.add(written as u64);
+            let written = self.write_chosen(pool);
             self.victims.clear();
             self.victims.extend(self.taken.iter().map(|&(frame, _)| frame));
+            // On a full disk some of them are clean now.
             freed += pool.evict(&self.victims);
+            self.counters.lru_pages.add(written? as u64);
         }
         Ok(Swept { looked_at, freed })
     }
@@ -177,24 +194,30 @@ impl Flusher {
         self.counters.encode_us.add(since(pool, begin));
         let result = self.write(pool);
         let failed = result.is_err();
-        let disk_full = matches!(result, Err(Error::DiskFull { .. }));
-        if disk_full || !self.taken.is_empty() {
-            pool.disk_full.store(disk_full, Ordering::Relaxed);
+        let disk_full = matches!(result, Ok(Written::Partly) | Err(Error::DiskFull { .. }));
+        // Only the oldest pages show that there is room again (`step`): others may need none, and the log fills up because
+        // of the oldest.
+        if disk_full {
+            pool.disk_full.store(true, Ordering::Relaxed);
         }
+        let is_written = |frame: u32| match &result {
+            Ok(Written::Partly) => pool.frames.header(frame).page().is_none_or(|page| !self.batch.is_left(page)),
+            result => result.is_ok(),
+        };
         let mut list = pool.flush_list.lock();
-        if failed {
-            // The pages are dirty as before: they are not evicted, and no checkpoint passes them. The device may have room
-            // later; after any other failure nothing is written any more.
-            for &(frame, oldest) in &self.taken {
-                list.put_back(&pool.frames, frame, oldest);
-            }
+        // The other pages are dirty as before: they are not evicted, and no checkpoint passes them. The device may have
+        // room later; after any other failure nothing is written any more.
+        for &(frame, oldest) in self.taken.iter().filter(|(frame, _)| !is_written(*frame)) {
+            list.put_back(&pool.frames, frame, oldest);
         }
         list.end_batch(self.index, self.batch.pages().iter().map(|page| &page.space), failed);
         drop(list);
         for &(frame, _) in &self.taken {
             pool.frames.header(frame).writing.store(false, Ordering::Release);
         }
-        result?;
+        if result? == Written::Partly {
+            return Err(Error::DiskFull { doing: "write a page" });
+        }
         self.counters.steps.add(1);
         Ok(self.taken.len())
     }
@@ -218,7 +241,9 @@ impl Flusher {
                 }
             };
             match aim {
-                Aim::OlderThan(lsn) => choose_some(&mut list.oldest_first().take_while(|index| is_older(*index, lsn))),
+                Aim::OlderThan(lsn) => {
+                    choose_some(&mut list.oldest_first().skip(self.passed).take_while(|index| is_older(*index, lsn)))
+                }
                 Aim::Space(space) => choose_some(&mut list.of_space(space)),
             }
         }
@@ -292,9 +317,10 @@ impl Flusher {
         }
     }
 
-    fn write(&mut self, pool: &Pool) -> Result<()> {
+    /// Never [`Written::Refused`].
+    fn write(&mut self, pool: &Pool) -> Result<Written> {
         if self.batch.pages().is_empty() {
-            return Ok(());
+            return Ok(Written::All);
         }
         let begin = pool.now();
         pool.redo.flush_until(self.batch.newest_lsn())?;
@@ -314,8 +340,8 @@ impl Flusher {
             self.counters.punches.add(punches.get() - punched);
             self.counters.write_us.add(since(pool, begin));
             self.counters.bytes.add(self.batch.pages().iter().map(|page| page.stored_bytes() as u64).sum());
-            if written == Written::All {
-                return Ok(());
+            if written != Written::Refused {
+                return Ok(written);
             }
             // Once in a file's life: it has refused to be written untorn. The doublewrite copies of the pages written
             // so far may be overwritten by the next ones.

@@ -279,7 +279,7 @@ impl FlushList {
         self.unsynced_of[flusher].batch_file = None;
     }
 
-    /// The batch has been written, or part of it: `failed` if its frames have been put back into the list.
+    /// The batch has been written, or part of it: `failed` if all of its frames have been put back into the list.
     pub fn end_batch<'a>(&mut self, flusher: usize, spaces: impl Iterator<Item = &'a Arc<Tablespace>>, failed: bool) {
         let unsynced = &mut self.unsynced_of[flusher];
         if !failed {

@@ -273,6 +273,12 @@ impl Pool {
         self.shard(page).lock().frames.get(&page.fold()).copied()
     }
 
+    /// The LSN of a page, if it is resident and no thread is changing it.
+    pub fn resident_lsn(&self, page: PageId) -> Option<Lsn> {
+        let latch = self.frames.try_latch_shared(self.peek(page)?)?;
+        latch.frame().holds(page).then(|| header::lsn(&latch))
+    }
+
     /// Latches a page shared; reads it if it is not resident.
     #[inline]
     pub fn fetch_shared(&self, page: PageId) -> Result<SharedLatch<'_>> {

@@ -13,6 +13,7 @@ use super::links::{Links, Name, Names};
 use super::rows::SystemRows;
 use crate::config::Config;
 use crate::error::{Error, Result};
+use crate::gate::Health;
 use crate::lock::{InstanceLock, MetadataLock};
 use crate::row;
 use crate::row::foreign::Relations;
@@ -53,7 +54,7 @@ impl Table {
     pub fn temporary(rows: Arc<row::Table>) -> Table {
         Table {
             rows,
-            metadata: Arc::default(),
+            metadata: Arc::new(MetadataLock::new(Arc::default())),
             stale: AtomicBool::new(false),
             since: TrxId(0),
             related: AtomicBool::new(false),
@@ -126,6 +127,7 @@ pub struct Dictionary {
     purge_gate: RwLock<()>,
     /// Keeps DDL statements and backups apart.
     instance: Arc<InstanceLock>,
+    health: Arc<Health>,
     pub(super) leftovers: Leftovers,
 }
 
@@ -166,14 +168,15 @@ struct Entry {
 }
 
 impl Dictionary {
-    pub fn new(system: SystemRows) -> Dictionary {
+    pub fn new(system: SystemRows, health: Arc<Health>) -> Dictionary {
         let by_id = system.all().iter().map(|table| (table.id, table.clone())).collect();
         Dictionary {
             system,
             cache: RwLock::new(Rank::Dictionary, Cache { by_id, ..Cache::default() }),
             names: Mutex::new(Rank::Leaf, FxHashMap::default()),
             purge_gate: RwLock::new(Rank::Metadata, ()),
-            instance: Arc::default(),
+            instance: Arc::new(InstanceLock::new(health.clone())),
+            health,
             leftovers: Leftovers::new(),
         }
     }
@@ -181,7 +184,8 @@ impl Dictionary {
     // Names
 
     fn name_lock(&self, name: String) -> Arc<MetadataLock> {
-        self.names.lock().entry(name.into_boxed_str()).or_default().clone()
+        let new = || Arc::new(MetadataLock::new(self.health.clone()));
+        self.names.lock().entry(name.into_boxed_str()).or_insert_with(new).clone()
     }
 
     pub fn database_lock(&self, name: &str) -> Arc<MetadataLock> {

@@ -50,6 +50,16 @@ fn bytes(value: Option<&[u8]>) -> Result<&[u8]> {
 /// The number of the row in the DDL log that is no action but the note of an upper layer. Actions count from 1.
 const NOTE_ID: u64 = 0;
 
+/// What was deleted had one row. If a commit could not be made durable, the rows show it and the cache does not: the
+/// instance is poisoned then, and a statement that waited for the name must not take the difference for damage.
+fn is_one(context: &row::Context<'_>, count: usize, what: &str) -> Result<()> {
+    if count == 1 {
+        return Ok(());
+    }
+    context.store.health().check()?;
+    Err(Error::corrupt(format!("the dictionary has {count} rows of {what}")))
+}
+
 impl SystemRows {
     pub fn new(tables: Vec<Arc<row::Table>>) -> SystemRows {
         SystemRows { tables }
@@ -132,8 +142,7 @@ impl SystemRows {
 
     pub fn delete_database(&self, context: &row::Context<'_>, trx: &mut Transaction, name: &str) -> Result<()> {
         let count = self.delete(context, trx, SystemTable::Databases, &[name.as_bytes()])?;
-        assert_eq!(count, 1, "a database has one row");
-        Ok(())
+        is_one(context, count, "the database")
     }
 
     pub fn insert_table(&self, context: &row::Context<'_>, trx: &mut Transaction, table: &Table) -> Result<()> {
@@ -169,8 +178,7 @@ impl SystemRows {
         self.delete(context, trx, SystemTable::Columns, &[&id])?;
         self.delete(context, trx, SystemTable::Indexes, &[&id])?;
         let count = self.delete(context, trx, SystemTable::Tables, &[&id])?;
-        assert_eq!(count, 1, "a table has one row");
-        Ok(())
+        is_one(context, count, "the table")
     }
 
     pub fn insert_action(
@@ -185,8 +193,7 @@ impl SystemRows {
 
     pub fn delete_action(&self, context: &row::Context<'_>, trx: &mut Transaction, id: u64) -> Result<()> {
         let count = self.delete(context, trx, SystemTable::DdlLog, &[&id.to_be_bytes()])?;
-        assert_eq!(count, 1, "an entry of the DDL log has one row");
-        Ok(())
+        is_one(context, count, "the entry of the DDL log")
     }
 
     /// What remains in the DDL log, oldest first.

@@ -15,9 +15,10 @@ use std::time::{Duration, Instant};
 
 use super::Interrupt;
 use crate::error::{Error, Result};
+use crate::gate::Health;
 use crate::sync::{Condvar, Mutex, Rank, assert_no_latches};
 
-/// Waiters check the time and the interrupt at this interval.
+/// Waiters check the time, the interrupt and the health at this interval.
 const GLANCE: Duration = Duration::from_millis(20);
 
 /// See the module header.
@@ -25,6 +26,7 @@ const GLANCE: Duration = Duration::from_millis(20);
 pub struct InstanceLock {
     state: Mutex<State>,
     changed: Condvar,
+    health: Arc<Health>,
 }
 
 #[derive(Debug, Default)]
@@ -34,9 +36,10 @@ struct State {
     backups_waiting: u32,
 }
 
+#[cfg(test)]
 impl Default for InstanceLock {
     fn default() -> InstanceLock {
-        InstanceLock { state: Mutex::new(Rank::Metadata, State::default()), changed: Condvar::new() }
+        InstanceLock::new(Arc::default())
     }
 }
 
@@ -53,6 +56,11 @@ pub struct DdlPass {
 }
 
 impl InstanceLock {
+    /// A lock that no session holds. Once the instance is poisoned, every wait ends.
+    pub fn new(health: Arc<Health>) -> InstanceLock {
+        InstanceLock { state: Mutex::new(Rank::Metadata, State::default()), changed: Condvar::new(), health }
+    }
+
     /// Waits for the running DDL statements, and lets no others begin.
     pub fn hold(self: &Arc<Self>, interrupt: &Interrupt, limit: Duration) -> Result<BackupHold> {
         self.state.lock().backups_waiting += 1;
@@ -81,6 +89,7 @@ impl InstanceLock {
         let begin = Instant::now();
         let mut state = self.state.lock();
         while !free(&state) {
+            self.health.check()?;
             if interrupt.is_set() {
                 return Err(Error::Interrupted);
             }

@@ -14,6 +14,7 @@ use super::deadline::Deadline;
 use super::scheduler::Scheduler;
 use super::stage::{Entered, Stage, StageCell};
 use super::waiter::{Outcome, Patience, Waiter};
+use crate::gate::Health;
 use crate::sync::{Mutex, Rank};
 
 /// What must stop.
@@ -142,8 +143,8 @@ impl Interrupt {
         self.stage.get()
     }
 
-    /// Sleeps until the waiter is woken or the time is over.
-    pub(super) fn wait_at(&self, waiter: &Arc<Waiter>, limit: Duration) -> Outcome {
+    /// Sleeps until the waiter is woken, the time is over, or the instance is poisoned.
+    pub(super) fn wait_at(&self, waiter: &Arc<Waiter>, limit: Duration, health: &Health) -> Outcome {
         *self.waiting.lock() = Some(waiter.clone());
         let _stage = self.enter(Stage::Row);
         let outcome = match &self.scheduler {
@@ -154,29 +155,39 @@ impl Interrupt {
                     (Some(lock), Some(statement)) => Some(lock.min(statement)),
                     (one, other) => one.or(other),
                 };
-                waiter.sleep(self, deadline)
+                waiter.sleep(&Waiting { interrupt: self, health }, deadline)
             }
-            Some(scheduler) => match scheduler.wait(&mut || waiter.outcome() != Outcome::Waiting) {
-                true => waiter.outcome(),
-                false => Outcome::TimedOut,
-            },
+            Some(scheduler) => {
+                let ready = &mut || waiter.outcome() != Outcome::Waiting || health.is_poisoned();
+                match (scheduler.wait(ready), waiter.outcome()) {
+                    (true, Outcome::Waiting) => Outcome::Interrupted,
+                    (true, outcome) => outcome,
+                    (false, _) => Outcome::TimedOut,
+                }
+            }
         };
         *self.waiting.lock() = None;
         outcome
     }
 }
 
-impl Patience for Interrupt {
+/// A statement that waits for a record lock of an instance.
+struct Waiting<'w> {
+    interrupt: &'w Interrupt,
+    health: &'w Health,
+}
+
+impl Patience for Waiting<'_> {
     fn is_interrupted(&self) -> bool {
-        self.is_set()
+        self.interrupt.is_set() || self.health.is_poisoned()
     }
 
     fn gives_up(&self) -> bool {
         // A deadline alone does not end the wait here: the sleep looks at the clock itself.
-        self.ends_wait() && self.kind().is_some()
+        self.interrupt.ends_wait() && self.interrupt.kind().is_some() || self.health.is_poisoned()
     }
 
     fn is_over_time(&self) -> bool {
-        self.deadline.is_over()
+        self.interrupt.is_over_time()
     }
 }

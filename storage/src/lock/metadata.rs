@@ -29,6 +29,7 @@ use std::time::{Duration, Instant};
 
 use super::{Interrupt, Stage};
 use crate::error::{Error, Result};
+use crate::gate::Health;
 use crate::sync::{Condvar, Mutex, Rank, assert_no_latches};
 
 const READER: u64 = 1;
@@ -37,7 +38,7 @@ const READ_ONLY: u64 = 1 << 40;
 const COUNT: u64 = (1 << 20) - 1;
 const WANTED_READ_ONLY: u64 = 1 << 62;
 const ALONE: u64 = 1 << 63;
-/// Waiters check the time, the interrupt and a possible deadlock at this interval.
+/// Waiters check the time, the interrupt, the health and a possible deadlock at this interval.
 const GLANCE: Duration = Duration::from_millis(20);
 /// Locks that a transaction remembers without allocating.
 const INLINE: usize = 4;
@@ -64,6 +65,7 @@ pub struct MetadataLock {
     state: AtomicU64,
     queue: Mutex<Queue>,
     changed: Condvar,
+    health: Arc<Health>,
 }
 
 #[derive(Debug, Default)]
@@ -72,17 +74,24 @@ struct Queue {
     awaited: Vec<Arc<MetadataLock>>,
 }
 
+#[cfg(test)]
 impl Default for MetadataLock {
     fn default() -> MetadataLock {
-        MetadataLock {
-            state: AtomicU64::new(0),
-            queue: Mutex::new(Rank::Metadata, Queue::default()),
-            changed: Condvar::new(),
-        }
+        MetadataLock::new(Arc::default())
     }
 }
 
 impl MetadataLock {
+    /// A lock that no session holds. Once the instance is poisoned, every wait ends.
+    pub fn new(health: Arc<Health>) -> MetadataLock {
+        MetadataLock {
+            state: AtomicU64::new(0),
+            queue: Mutex::new(Rank::Metadata, Queue::default()),
+            changed: Condvar::new(),
+            health,
+        }
+    }
+
     #[inline]
     fn change(&self, change: impl Fn(u64) -> Option<u64>) -> bool {
         self.state.fetch_update(Ordering::Acquire, Ordering::Relaxed, change).is_ok()
@@ -138,6 +147,7 @@ impl MetadataLock {
         let mut stage = None;
         while !enter() {
             stage.get_or_insert_with(|| interrupt.enter(Stage::Metadata));
+            self.health.check()?;
             if interrupt.ends_wait() {
                 return Err(Error::Interrupted);
             }

@@ -15,6 +15,7 @@ use super::waiter::{Outcome, Waiter};
 use super::waits::{Wait, Waits};
 use super::{LockId, LockKind, LockMode, LockRequest};
 use crate::error::{Error, Result};
+use crate::gate::Health;
 use crate::sync::{Mutex, Rank, assert_no_latches};
 
 /// All record locks of an instance.
@@ -27,6 +28,7 @@ pub struct LockTable {
     counters: Counters,
     last_deadlock: Mutex<Option<DeadlockReport>>,
     detects_deadlocks: AtomicBool,
+    health: Arc<Health>,
 }
 
 /// Whether a lock could be granted at once.
@@ -63,15 +65,17 @@ pub struct LockCounters {
     pub deadlock_steps: u64,
 }
 
+#[cfg(test)]
 impl Default for LockTable {
     fn default() -> LockTable {
-        LockTable::new(usize::MAX)
+        LockTable::new(usize::MAX, Arc::default())
     }
 }
 
 impl LockTable {
-    /// A table whose locks may take at most this much memory.
-    pub fn new(limit_bytes: usize) -> LockTable {
+    /// A table whose locks may take at most this much memory. Once the instance is poisoned, every wait ends: holders may
+    /// be unable to end.
+    pub fn new(limit_bytes: usize, health: Arc<Health>) -> LockTable {
         LockTable {
             shards: Shards::new(limit_bytes),
             owners: Owners::new(),
@@ -79,6 +83,7 @@ impl LockTable {
             counters: Counters::default(),
             last_deadlock: Mutex::new(Rank::Leaf, None),
             detects_deadlocks: AtomicBool::new(true),
+            health,
         }
     }
 
@@ -159,7 +164,7 @@ impl LockTable {
         let begin = Instant::now();
         self.counters.waits.fetch_add(1, Ordering::Relaxed);
         self.counters.waits_now.fetch_add(1, Ordering::Relaxed);
-        let outcome = interrupt.wait_at(&waiter, limit);
+        let outcome = interrupt.wait_at(&waiter, limit, &self.health);
         self.waits.lock().remove(held.owner);
         let granted =
             outcome != Outcome::Victim && (outcome == Outcome::Granted || !self.leave_line(id, held.owner, &waiter));
@@ -174,7 +179,8 @@ impl LockTable {
         }
         match outcome {
             Outcome::Victim => Err(Error::Deadlock),
-            Outcome::Interrupted => Err(Error::Interrupted),
+            // Poisoning ends a wait like an interrupt.
+            Outcome::Interrupted => self.health.check().and(Err(Error::Interrupted)),
             _ => {
                 self.counters.timeouts.fetch_add(1, Ordering::Relaxed);
                 Err(Error::LockWaitTimeout)

@@ -21,7 +21,8 @@ pub(super) trait Patience {
     /// The statement must stop.
     fn is_interrupted(&self) -> bool;
 
-    /// Like `is_interrupted`, but asked in the middle of a wait: it also checks whether the client is still connected.
+    /// Like `is_interrupted`, but asked every [`LOOK`] during a wait: it also checks whether the client is still
+    /// connected.
     fn gives_up(&self) -> bool;
 
     /// The statement has used up its time.

@@ -51,6 +51,7 @@ use format::redo::Record;
 use format::transform::Envelope;
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::mismatch;
 use super::scan::{Scan, for_each_record, scan};
 use crate::buffer::PendingRedo;
 use crate::config::Config;
@@ -108,13 +109,14 @@ pub fn open(disk: Arc<dyn Disk>, config: Config) -> Result<(Arc<Store>, PageReco
     let disk: Arc<dyn Disk> = Arc::new(Gate::new(disk, health.clone()));
     super::refuse_incomplete(&*disk)?;
     let (log, checkpoint) = LogFile::open(&*disk, &config)?;
+    mismatch::refuse_older_files(&*disk, &checkpoint, config.page_bytes)?;
     let set_aside = aside::read(&*disk)?;
     let first = || {
         let mut first = PendingRedo::default();
         set_aside.iter().for_each(|aside| first.add_aside(aside));
         first
     };
-    let mut found = scan(&log, checkpoint, first(), kept_bytes_max(&config), config.background_threads)?;
+    let mut found = scan(&log, &checkpoint, first(), kept_bytes_max(&config), config.background_threads)?;
     let mut ends = set_aside.iter().flat_map(|aside| &aside.groups).map(|(_, end, _)| *end);
     if ends.any(|end| end > found.end) {
         // Otherwise pages would get LSNs that are not in the log.
@@ -141,12 +143,12 @@ pub fn open(disk: Arc<dyn Disk>, config: Config) -> Result<(Arc<Store>, PageReco
     // A log of another size can only begin when the old one is not needed.
     let newest_epoch = found.epoch.max(checkpoint.newest_epoch) + 1;
     let next = match report.was_clean {
-        true => Checkpoint { lsn: found.end, epoch: newest_epoch, newest_epoch, clean: false, ..checkpoint },
-        false => Checkpoint { newest_epoch, clean: false, ..checkpoint },
+        true => Checkpoint { lsn: found.end, epoch: newest_epoch, newest_epoch, clean: false, ..checkpoint.clone() },
+        false => Checkpoint { newest_epoch, clean: false, ..checkpoint.clone() },
     };
     let log = if report.was_clean && log.wants_resize(&config) {
         drop(log);
-        LogFile::resize(&*disk, &config, next)?;
+        LogFile::resize(&*disk, &config, next.clone())?;
         LogFile::open(&*disk, &config)?.0
     } else {
         log
@@ -161,7 +163,7 @@ pub fn open(disk: Arc<dyn Disk>, config: Config) -> Result<(Arc<Store>, PageReco
     if !report.was_clean {
         let redo = match found.redo.take() {
             Some(redo) => redo,
-            None => apply_log(&store, checkpoint, first(), &found, &closed, threads)?,
+            None => apply_log(&store, &checkpoint, first(), &found, &closed, threads)?,
         };
         put_closed_aside(&store, &redo, &closed)?;
         report.records = redo.record_count() as u64;
@@ -174,7 +176,7 @@ pub fn open(disk: Arc<dyn Disk>, config: Config) -> Result<(Arc<Store>, PageReco
         }
         read_vital(&store)?;
     } else if let Some(redo) = found.redo.take().filter(|_| !set_aside.is_empty()) {
-        store.pool().set_pending(Arc::new(redo), next.lsn)?;
+        store.pool().set_pending(Arc::new(redo), found.end)?;
     }
     store.redo().begin_epoch()?;
     report.first_annex = found.first_annex;
@@ -466,7 +468,7 @@ fn sync_written(spaces: &Tablespaces, found: &Scan, written: &FxHashSet<SpaceId>
 /// Applies a log that is too long for memory, in parts, up to the last part, which it returns.
 fn apply_log(
     store: &Store,
-    checkpoint: Checkpoint,
+    checkpoint: &Checkpoint,
     first: PendingRedo,
     found: &Scan,
     closed: &Closed,

@@ -29,10 +29,13 @@
 //! | table whose file is missing or damaged         | left out, and reported                                   |
 //! | page of a table that cannot be read            | the same, when it is met; its redo is kept aside         |
 //! | page of the system or the undo tablespace      | the instance does not open                               |
+//! | log and tablespaces of different times         | the same (`mismatch`)                                    |
 //!
 //! Every step may be repeated: a crash during recovery is like any other crash.
 
 pub mod scan;
+
+pub mod mismatch;
 
 pub mod apply;
 

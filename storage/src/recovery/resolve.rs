@@ -7,6 +7,7 @@ use format::ids::{Lsn, PageId, SpaceId, TableId, TrxId, UndoNo};
 use format::page::{header, space as layout};
 use rustc_hash::FxHashMap;
 
+use super::mismatch;
 use super::{Opened, PageRecovery, RecoveryReport, UNDO_PATH, UNDO_SPACE, Unfinished, Unsurveyed};
 use crate::btree::SORT_FILE_PREFIX;
 use crate::dictionary::{self, Dictionary, SystemRows};
@@ -18,7 +19,7 @@ use crate::row;
 use crate::schema;
 use crate::store::{Store, Transform};
 use crate::sync;
-use crate::transaction::{Isolation, Registry, SYSTEM_PAGE, Transaction};
+use crate::transaction::{Isolation, Registry, Transaction};
 use crate::undo::{RecoveredLog, Survey, UndoSpace};
 
 /// Undo records of open transactions that are read before the instance accepts statements. They tell which tables'
@@ -50,16 +51,16 @@ pub fn resolve(store: Arc<Store>, pages: PageRecovery) -> Result<Opened> {
             space.set_transform(Transform { encrypted, ..transform });
         }
     }
-    refuse_older_log(&store)?;
+    store.redo().stamps.track(&mismatch::refuse_older_log(&store)?);
     let registry = Registry::open(&store)?;
-    let locks = LockTable::new(store.config().lock_bytes as usize);
+    let locks = LockTable::new(store.config().lock_bytes as usize, store.health().clone());
     let (undo, unfinished, newest) = UndoSpace::open(&store)?;
     registry.skip(newest);
     let system = dictionary::open_system_tables(&store)?
         .into_iter()
         .map(|table| Ok(Arc::new(row::Table::open(&store, table)?)))
         .collect::<Result<Vec<_>>>()?;
-    let dictionary = Dictionary::new(SystemRows::new(system));
+    let dictionary = Dictionary::new(SystemRows::new(system), store.health().clone());
 
     // All transactions are active again before any thread reads a row.
     let (ddl, others): (Vec<_>, Vec<_>) = unfinished.into_iter().partition(|log| log.dictionary);
@@ -94,19 +95,6 @@ pub fn resolve(store: Arc<Store>, pages: PageRecovery) -> Result<Opened> {
     report.ddl_actions = actions.len() as u64;
     dictionary::run_actions(&context, &dictionary, actions)?;
     Ok(Opened { store, undo, locks, registry, purge_view, dictionary, unfinished, unreadable, report })
-}
-
-/// Refuses a redo log that is older than the tablespaces: the instance would open in a state that never existed, with
-/// committed changes of some pages and not of others. Reading a page that is newer than the end of the log is an error
-/// (`tablespace::future`); those read here are changed in almost every run of an instance. Nothing has been changed in
-/// this run yet.
-fn refuse_older_log(store: &Store) -> Result<()> {
-    let system = [layout::HEADER_PAGE, SYSTEM_PAGE.page].map(|page| PageId::new(SpaceId(0), page));
-    let undo = UndoSpace::header_pages(store)?.into_iter().map(|(_, page)| page);
-    for page in system.into_iter().chain([PageId::new(UNDO_SPACE, layout::HEADER_PAGE)]).chain(undo) {
-        store.read(page)?;
-    }
-    Ok(())
 }
 
 /// Makes an open transaction active again under its old id: so the rows that it changed are locked, and

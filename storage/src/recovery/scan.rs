@@ -73,7 +73,7 @@ fn read_piece(reader: &mut Reader<'_>) -> Result<Option<Piece>> {
 /// `threads`: one thread reads and verifies, another decodes. `first`: redo from before the log.
 pub fn scan(
     file: &LogFile,
-    checkpoint: Checkpoint,
+    checkpoint: &Checkpoint,
     first: PendingRedo,
     kept_bytes_max: usize,
     threads: bool,

@@ -130,7 +130,7 @@ mod tests {
         let config = Config { log_bytes: 256 << 10, ..Config::tiny() };
         LogFile::create(disk, &config).unwrap();
         let (file, checkpoint) = LogFile::open(disk, &config).unwrap();
-        Redo::new(file, checkpoint, checkpoint.lsn, 16 << 10, Arc::new(Health::default())).unwrap()
+        Redo::new(file, checkpoint.clone(), checkpoint.lsn, 16 << 10, Arc::new(Health::default())).unwrap()
     }
 
     /// All log from the beginning of the archive to the end of the log.

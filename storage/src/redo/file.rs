@@ -3,9 +3,16 @@
 //! ```text
 //! offset  bytes
 //!      0   4096  header: magic "GLASSLOG", version 4, page bytes 4, capacity 8, CRC-32C of these 24 bytes 4
-//!   4096   4096  checkpoint slot 0 }  number 8, LSN 8, epoch 4, newest epoch * 2 + clean 4, CRC-32C of these 24 bytes 4
-//!   8192   4096  checkpoint slot 1 }
+//!   4096   4096  checkpoint slot 0
+//!   8192   4096  checkpoint slot 1
 //!  16384         ring of `capacity` bytes: LSN l is at l modulo capacity
+//!
+//! checkpoint
+//!      0     24  number 8, LSN 8, epoch 4, newest epoch * 2 + clean 4
+//!     24      4  CRC-32C of these 24 bytes
+//!     28      4  page stamps, n
+//!     32   16 n  stamp: space 4, page 4, LSN 8 (see `stamps`)
+//!             4  CRC-32C of all before; absent if n = 0, as in logs of earlier versions
 //! ```
 //!
 //! Checkpoints alternate between the two slots, so that one is whole at any time; the larger number counts.
@@ -13,8 +20,9 @@
 use std::sync::Arc;
 
 use format::checksum::crc32c;
-use format::ids::Lsn;
+use format::ids::{Lsn, PageId, PageNo, SpaceId};
 
+use super::stamps::{PageStamp, STAMPS_MAX};
 use crate::config::{Config, FlushMethod};
 use crate::error::{Error, Result};
 use crate::io::{AlignedBuffer, Caching, Disk, File, OpenMode};
@@ -36,8 +44,14 @@ const FIRST_LSN: Lsn = Lsn(8192);
 /// The smallest ring that leaves room for a few large groups.
 pub const CAPACITY_MIN: u64 = 256 << 10;
 
+/// Where a checkpoint's stamps begin, and the bytes of one.
+const FIRST_STAMP: usize = 32;
+const STAMP_BYTES: usize = 16;
+
+const _: () = assert!(FIRST_STAMP + STAMPS_MAX * STAMP_BYTES + 4 <= BLOCK_BYTES);
+
 /// Where recovery begins.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Checkpoint {
     pub number: u64,
     /// All changes before this LSN are in the tablespaces.
@@ -48,6 +62,58 @@ pub struct Checkpoint {
     pub newest_epoch: u32,
     /// The instance was closed: there is nothing behind `lsn`.
     pub clean: bool,
+    /// LSNs that some pages have in the tablespaces.
+    pub stamps: Arc<[PageStamp]>,
+}
+
+impl Checkpoint {
+    fn encode(&self, block: &mut [u8]) {
+        assert!(self.stamps.len() <= STAMPS_MAX, "more stamps than a checkpoint has room for");
+        block[..8].copy_from_slice(&self.number.to_be_bytes());
+        block[8..16].copy_from_slice(&self.lsn.0.to_be_bytes());
+        block[16..20].copy_from_slice(&self.epoch.to_be_bytes());
+        block[20..24].copy_from_slice(&(self.newest_epoch * 2 + u32::from(self.clean)).to_be_bytes());
+        let crc = crc32c(&block[..24]);
+        block[24..28].copy_from_slice(&crc.to_be_bytes());
+        if self.stamps.is_empty() {
+            return;
+        }
+        block[28..32].copy_from_slice(&(self.stamps.len() as u32).to_be_bytes());
+        let mut at = FIRST_STAMP;
+        for stamp in &*self.stamps {
+            block[at..at + 4].copy_from_slice(&stamp.page.space.0.to_be_bytes());
+            block[at + 4..at + 8].copy_from_slice(&stamp.page.page.0.to_be_bytes());
+            block[at + 8..at + 16].copy_from_slice(&stamp.lsn.0.to_be_bytes());
+            at += STAMP_BYTES;
+        }
+        let crc = crc32c(&block[..at]);
+        block[at..at + 4].copy_from_slice(&crc.to_be_bytes());
+    }
+
+    /// The checkpoint in a slot, if it is whole.
+    fn decode(block: &[u8]) -> Option<Checkpoint> {
+        let count = u32_at(block, 28) as usize;
+        if count > STAMPS_MAX || crc32c(&block[..24]) != u32_at(block, 24) {
+            return None;
+        }
+        let end = FIRST_STAMP + count * STAMP_BYTES;
+        if count > 0 && crc32c(&block[..end]) != u32_at(block, end) {
+            return None;
+        }
+        let stamp = |bytes: &[u8]| PageStamp {
+            page: PageId::new(SpaceId(u32_at(bytes, 0)), PageNo(u32_at(bytes, 4))),
+            lsn: Lsn(u64_at(bytes, 8)),
+        };
+        let checkpoint = Checkpoint {
+            number: u64_at(block, 0),
+            lsn: Lsn(u64_at(block, 8)),
+            epoch: u32_at(block, 16),
+            newest_epoch: u32_at(block, 20) / 2,
+            clean: u32_at(block, 20) % 2 == 1,
+            stamps: block[FIRST_STAMP..end].chunks_exact(STAMP_BYTES).map(stamp).collect(),
+        };
+        (checkpoint.number > 0).then_some(checkpoint)
+    }
 }
 
 /// The ring file.
@@ -93,7 +159,8 @@ impl LogFile {
         if disk.exists(FILE_NAME).map_err(Error::io("look for the redo log"))? {
             return Err(Error::Exists(FILE_NAME.into()));
         }
-        let checkpoint = Checkpoint { number: 1, lsn: FIRST_LSN, epoch: 1, newest_epoch: 1, clean: true };
+        let checkpoint =
+            Checkpoint { number: 1, lsn: FIRST_LSN, epoch: 1, newest_epoch: 1, clean: true, stamps: [].into() };
         LogFile::build(disk, config, checkpoint)
     }
 
@@ -139,7 +206,7 @@ impl LogFile {
         header[24..28].copy_from_slice(&crc.to_be_bytes());
         file.write_at(0, &header).map_err(Error::io(doing))?;
         let log = LogFile { slots: file.clone(), file, capacity };
-        log.write_checkpoint(checkpoint)?;
+        log.write_checkpoint(&checkpoint)?;
         Ok(log)
     }
 
@@ -174,19 +241,8 @@ impl LogFile {
         let mut newest: Option<Checkpoint> = None;
         for slot in 0..2 {
             file.read_at(SLOTS + slot * BLOCK_BYTES as u64, &mut block).map_err(Error::io("read the redo log"))?;
-            let checkpoint = Checkpoint {
-                number: u64_at(&block, 0),
-                lsn: Lsn(u64_at(&block, 8)),
-                epoch: u32_at(&block, 16),
-                newest_epoch: u32_at(&block, 20) / 2,
-                clean: u32_at(&block, 20) % 2 == 1,
-            };
-            if crc32c(&block[..24]) == u32_at(&block, 24)
-                && checkpoint.number > 0
-                && newest.is_none_or(|known| known.number < checkpoint.number)
-            {
-                newest = Some(checkpoint);
-            }
+            let found = Checkpoint::decode(&block);
+            newest = newest.into_iter().chain(found).max_by_key(|checkpoint| checkpoint.number);
         }
         let checkpoint = newest.ok_or_else(|| Error::corrupt("both checkpoints of the redo log"))?;
         if capacity < CAPACITY_MIN || !capacity.is_multiple_of(BLOCK_BYTES as u64) {
@@ -207,14 +263,9 @@ impl LogFile {
     }
 
     /// Writes a checkpoint, durably.
-    pub fn write_checkpoint(&self, checkpoint: Checkpoint) -> Result<()> {
+    pub fn write_checkpoint(&self, checkpoint: &Checkpoint) -> Result<()> {
         let mut block = AlignedBuffer::new(BLOCK_BYTES);
-        block[..8].copy_from_slice(&checkpoint.number.to_be_bytes());
-        block[8..16].copy_from_slice(&checkpoint.lsn.0.to_be_bytes());
-        block[16..20].copy_from_slice(&checkpoint.epoch.to_be_bytes());
-        block[20..24].copy_from_slice(&(checkpoint.newest_epoch * 2 + u32::from(checkpoint.clean)).to_be_bytes());
-        let crc = crc32c(&block[..24]);
-        block[24..28].copy_from_slice(&crc.to_be_bytes());
+        checkpoint.encode(&mut block);
         let offset = SLOTS + checkpoint.number % 2 * BLOCK_BYTES as u64;
         self.slots.write_durably(offset, &block).map_err(Error::io("write a checkpoint"))
     }

@@ -24,7 +24,8 @@
 //!
 //! [`buffer`] collects groups in memory, [`mod@file`] is the ring, [`writer`] writes the buffer to the ring, with one
 //! write and one sync for all waiters (group commit), and [`reader`] reads the groups after a crash. While a backup
-//! runs, [`archive`] keeps what a checkpoint frees; [`hold`] lets an upper layer hold the checkpoint back.
+//! runs, [`archive`] keeps what a checkpoint frees; [`hold`] lets an upper layer hold the checkpoint back, and
+//! [`stamps`] tell data files that are older than the log.
 //!
 //! Invariants:
 //!
@@ -47,10 +48,13 @@ pub mod reader;
 
 pub mod writer;
 
+pub mod stamps;
+
 pub use archive::ARCHIVE_FILE_NAME;
 pub use file::{Checkpoint, LogFile};
 pub use hold::Hold;
 pub use reader::{Group, Reader};
+pub use stamps::{PageStamp, Stamps};
 pub use writer::Redo;
 
 /// Bytes in front of a group's records.

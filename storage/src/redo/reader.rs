@@ -120,7 +120,7 @@ mod tests {
 
     fn open(disk: &SimDisk) -> Redo {
         let (file, checkpoint) = LogFile::open(disk, &config()).unwrap();
-        Redo::new(file, checkpoint, checkpoint.lsn, 16 << 10, Arc::new(Health::default())).unwrap()
+        Redo::new(file, checkpoint.clone(), checkpoint.lsn, 16 << 10, Arc::new(Health::default())).unwrap()
     }
 
     fn record(random: &mut Random) -> Vec<u8> {

@@ -36,6 +36,7 @@ use super::archive::LogArchive;
 use super::buffer::LogBuffer;
 use super::file::{Checkpoint, LogFile};
 use super::hold::Hold;
+use super::stamps::Stamps;
 use super::{GROUP_HEADER_BYTES, group_crc};
 use crate::error::{Error, Result};
 use crate::gate::{Health, Waiters};
@@ -77,6 +78,8 @@ pub struct Redo {
     health: Arc<Health>,
     /// Annexes that are not durable in a file of their own.
     pub hold: Hold,
+    /// Pages whose LSNs the checkpoints contain.
+    pub stamps: Stamps,
     pub counters: LogCounters,
 }
 
@@ -149,9 +152,10 @@ impl Redo {
             cycle_ends: [Condvar::new(), Condvar::new()],
             cycle_until: AtomicU64::new(end.0),
             file,
-            checkpoint: Mutex::new(Rank::Checkpoint, Freed { checkpoint, archive: None }),
             checkpoint_lsn: AtomicU64::new(checkpoint.lsn.0),
             epoch: checkpoint.newest_epoch,
+            stamps: Stamps::new(&checkpoint.stamps),
+            checkpoint: Mutex::new(Rank::Checkpoint, Freed { checkpoint, archive: None }),
             begin: end,
             buffer_bytes,
             health,
@@ -341,17 +345,18 @@ impl Redo {
         assert!(lsn <= self.flushed(), "the log is durable up to its checkpoint");
         let mut freed = self.checkpoint.lock();
         self.health.check()?;
-        let known = freed.checkpoint;
+        let known = &freed.checkpoint;
         if lsn < known.lsn || lsn == known.lsn && clean == known.clean {
             return Ok(());
         }
+        // As long as recovery would read groups of an earlier epoch, they count.
+        let epoch = if lsn < self.begin { known.epoch } else { self.epoch };
+        let (number, stamps) = (known.number + 1, self.stamps.durable());
+        let next = Checkpoint { number, lsn, epoch, newest_epoch: self.epoch, clean, stamps };
         if let Some(archive) = &mut freed.archive {
             archive.take_along(&self.file, lsn);
         }
-        // As long as recovery would read groups of an earlier epoch, they count.
-        let epoch = if lsn < self.begin { known.epoch } else { self.epoch };
-        let next = Checkpoint { number: known.number + 1, lsn, epoch, newest_epoch: self.epoch, clean };
-        self.file.write_checkpoint(next)?;
+        self.file.write_checkpoint(&next)?;
         freed.checkpoint = next;
         self.checkpoint_lsn.store(lsn.0, Ordering::Release);
         self.counters.checkpoints.add(1);
@@ -361,15 +366,15 @@ impl Redo {
     /// Durably records the epoch of this run in a checkpoint, so that the next run uses a larger one.
     pub fn begin_epoch(&self) -> Result<()> {
         let mut freed = self.checkpoint.lock();
-        let next = Checkpoint { number: freed.checkpoint.number + 1, clean: false, ..freed.checkpoint };
-        self.file.write_checkpoint(next)?;
+        let next = Checkpoint { number: freed.checkpoint.number + 1, clean: false, ..freed.checkpoint.clone() };
+        self.file.write_checkpoint(&next)?;
         freed.checkpoint = next;
         Ok(())
     }
 
     /// The newest checkpoint.
     pub fn checkpoint(&self) -> Checkpoint {
-        self.checkpoint.lock().checkpoint
+        self.checkpoint.lock().checkpoint.clone()
     }
 
     /// From here on no log is freed before an archive has copied it; returns the checkpoint at which the archive
@@ -380,7 +385,7 @@ impl Redo {
             return Err(Error::Exists("another backup of this server, which is still running".into()));
         }
         freed.archive = Some(LogArchive::new(disk, freed.checkpoint.lsn));
-        Ok(freed.checkpoint)
+        Ok(freed.checkpoint.clone())
     }
 
     /// Reads whole blocks of the log from a block boundary on, freed or not, as long as the archive runs. Returns the
@@ -413,7 +418,7 @@ mod tests {
         LogFile::create(disk, &config).unwrap();
         let gate = Gate::new(Arc::new(disk.clone()), health.clone());
         let (file, checkpoint) = LogFile::open(&gate, &config).unwrap();
-        let redo = Arc::new(Redo::new(file, checkpoint, checkpoint.lsn, 64 << 10, health.clone()).unwrap());
+        let redo = Arc::new(Redo::new(file, checkpoint.clone(), checkpoint.lsn, 64 << 10, health.clone()).unwrap());
         let waiters: Weak<Redo> = Arc::downgrade(&redo);
         health.register(waiters);
         redo

@@ -555,6 +555,8 @@ impl Store {
         self.redo.flush_until(end)?;
         // An annex that is needed after the next start is only in the log.
         if !self.redo.hold.is_held() {
+            // The next start compares exactly. A page that cannot be read keeps its older stamp.
+            self.redo.stamps.advance(end, |page| Some(header::lsn(&self.pool.fetch_shared(page).ok()?)));
             self.redo.write_checkpoint(end, true)?;
         }
         if !self.redo.hold.is_held() && self.redo.file().wants_resize(&self.config()) {

@@ -127,7 +127,7 @@ impl KeyRing {
         let mut found = keys.as_deref().and_then(find);
         if found.is_none() {
             // The operator may have added it since.
-            let read = self.read().map_err(|cause| self.unavailable(file, &name, &cause))?;
+            let read = self.read(file, &name)?;
             found = find(&read);
             *keys = Some(read);
         }
@@ -143,7 +143,7 @@ impl KeyRing {
     pub fn rotate(&self) -> Result<()> {
         let what = "the rotation of the master key";
         let mut keys = self.keys.lock();
-        let mut all = self.read_or_none().map_err(|cause| self.unavailable(what, "", &cause))?;
+        let mut all = self.read_or_none(what)?;
         self.add_key(&mut all)?;
         *keys = Some(all);
         Ok(())
@@ -174,7 +174,7 @@ impl KeyRing {
     fn own_newest(&self, keys: &mut Option<Vec<Named>>, file: &str) -> Result<Option<Named>> {
         let all = match keys {
             Some(all) => all,
-            none => none.insert(self.read_or_none().map_err(|cause| self.unavailable(file, "", &cause))?),
+            none => none.insert(self.read_or_none(file)?),
         };
         let own = all.iter().filter(|key| key.server_uuid == self.server_uuid);
         Ok(own.max_by_key(|key| key.number).cloned())
@@ -211,26 +211,32 @@ impl KeyRing {
         self.disk.sync_directory(crate::io::parent(&self.path))
     }
 
-    fn read_or_none(&self) -> Result<Vec<Named>, String> {
+    /// The keys, for `file`; none if there is no ring yet.
+    fn read_or_none(&self, file: &str) -> Result<Vec<Named>> {
         match self.disk.exists(&self.path) {
             Ok(false) => Ok(Vec::new()),
-            _ => self.read(),
+            _ => self.read(file, ""),
         }
     }
 
-    fn read(&self) -> Result<Vec<Named>, String> {
-        let io = |cause: io::Error| match cause.kind() {
-            io::ErrorKind::NotFound => "there is no such file".to_owned(),
-            _ => cause.to_string(),
+    /// The keys, for `file` and its master key. A failure of the device is an error like that of any other read.
+    fn read(&self, file: &str, name: &str) -> Result<Vec<Named>> {
+        let unavailable = |cause: &str| self.unavailable(file, name, cause);
+        let failed = |cause: io::Error| match cause.kind() {
+            io::ErrorKind::NotFound => unavailable("there is no such file"),
+            io::ErrorKind::PermissionDenied | io::ErrorKind::IsADirectory | io::ErrorKind::NotADirectory => {
+                unavailable(&cause.to_string())
+            }
+            _ => Error::from_io("read the key ring", cause),
         };
-        let file = self.disk.open(&self.path, OpenMode::Read, Caching::Cached).map_err(io)?;
-        let bytes = file.len().map_err(io)?;
+        let ring = self.disk.open(&self.path, OpenMode::Read, Caching::Cached).map_err(failed)?;
+        let bytes = ring.len().map_err(failed)?;
         if bytes > RING_BYTES_MAX {
-            return Err("it is too large for a key ring".into());
+            return Err(unavailable("it is too large for a key ring"));
         }
         let mut text = Zeroizing::new(vec![0; bytes as usize]);
-        file.read_at(0, &mut text).map_err(io)?;
-        parse(&text)
+        ring.read_at(0, &mut text).map_err(failed)?;
+        parse(&text).map_err(|cause| unavailable(&cause))
     }
 
     fn unavailable(&self, file: &str, name: &str, cause: &str) -> Error {
@@ -387,6 +393,17 @@ mod tests {
         // A ring that has other keys of the same name.
         ring(&disk).make_key("b.ibd").unwrap();
         assert!(message(&disk).contains("not the key by which the table was encrypted"));
+    }
+
+    #[test]
+    fn a_ring_that_cannot_be_read_now_is_an_io_error() {
+        let disk = SimDisk::new(1);
+        let info = ring(&disk).make_key("d/a.ibd").unwrap().info();
+        let ring = ring(&disk);
+        let next = disk.reads() + 1;
+        disk.set_faults(|faults| faults.failing_read = Some(next));
+        assert!(matches!(ring.open_key("d/a.ibd", info), Err(Error::Io { .. })));
+        assert!(ring.open_key("d/a.ibd", info).is_ok());
     }
 
     #[test]

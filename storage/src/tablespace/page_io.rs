@@ -20,9 +20,11 @@
 //!
 //! * Only a sealed page gets into a [`Batch`]: [`Batch::add`] does the sealing itself.
 //! * What is written where is decided once, in `add`; writing asserts what reading verifies.
+//! * One page that does not fit on a full disk does not keep the others of its batch from being written.
 //! * `read(write(page)) == page` up to checksums, for every transform.
 
 use std::cell::RefCell;
+use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
@@ -68,6 +70,11 @@ impl BatchPage {
         self.protection == TornProtection::Doublewrite
     }
 
+    /// The kernel has promised to write it as a whole.
+    fn is_untorn(&self) -> bool {
+        self.protection == TornProtection::AtomicWrites
+    }
+
     /// The doublewrite file has an entry for it.
     pub fn is_noted(&self) -> bool {
         matches!(self.protection, TornProtection::Doublewrite | TornProtection::DetectOnly)
@@ -101,6 +108,8 @@ pub struct Batch {
     pages: Vec<BatchPage>,
     /// The pages of one tablespace, while they are written.
     stored: Vec<Stored>,
+    /// Pages that the last write had no room for.
+    left: Vec<PageId>,
     scratch: Scratch,
     encoded: Vec<u8>,
 }
@@ -109,6 +118,8 @@ pub struct Batch {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Written {
     All,
+    /// The disk is full: the pages for which [`Batch::is_left`] is true have to be written again, the others are done.
+    Partly,
     /// A file has refused an untorn write, and is protected by other means from now on: the batch has to be
     /// appended to the doublewrite file if the file needs that now, and written again.
     Refused,
@@ -122,6 +133,7 @@ impl Batch {
             direct: Region::new(pages_bytes),
             pages: Vec::with_capacity(BATCH_PAGES_MAX),
             stored: Vec::with_capacity(BATCH_PAGES_MAX),
+            left: Vec::new(),
             scratch: Scratch::default(),
             encoded: Vec::with_capacity(page_bytes),
         };
@@ -130,6 +142,7 @@ impl Batch {
     }
 
     pub fn clear(&mut self) {
+        self.left.clear();
         self.copied.used = BATCH_HEADER_BYTES;
         self.direct.used = 0;
         self.pages.clear();
@@ -223,46 +236,76 @@ impl Batch {
         Some(PageState::encoded(algorithm.number(), exact))
     }
 
-    /// Writes the pages to their places. They are durable after the tablespaces' next sync.
+    /// Writes the pages to their places. They are durable after the tablespaces' next sync. On a full disk the pages that
+    /// need no more room are written all the same, see [`Written::Partly`].
     pub fn write(&mut self) -> Result<Written> {
         let mut refused = false;
+        self.left.clear();
+        // Up to here pages are written one by one, because a write of several has met the full disk.
+        let mut singly = 0;
         let mut start = 0;
         while start < self.pages.len() {
-            let first = &self.pages[start];
-            let same = |page: &BatchPage| Arc::ptr_eq(&page.space, &first.space) && page.protection == first.protection;
-            let run = self.pages[start..].iter().take_while(|page| same(page)).count();
-            let run = &self.pages[start..start + run];
-            start += run.len();
-            let (space, protection) = (&first.space, first.protection);
-            if space.is_dropped() {
-                continue;
-            }
-            let untorn = protection == TornProtection::AtomicWrites;
-            let copied = protection == TornProtection::Doublewrite;
-            self.stored.clear();
-            self.stored.extend(run.iter().map(|page| Stored {
-                page: page.page,
-                bytes: page.bytes.clone(),
-                state: page.state,
-                untorn,
-            }));
-            match space.layout.write(&self.stored, &self.region(protection).buffer, copied, &space.counters) {
-                Ok(()) => {
-                    space.counters.total.untorn_pages.add(if untorn { run.len() as u64 } else { 0 });
-                    space.future.forget(run.iter().map(|page| page.page));
-                }
-                Err(cause) if untorn && is_refusal(&cause) => {
-                    space.refuse_atomic_writes(&cause);
+            let end = if start < singly { start + 1 } else { self.run_end(start) };
+            match self.write_run(start..end) {
+                Ok(()) => start = end,
+                Err(cause) if self.pages[start].is_untorn() && is_refusal(&cause) => {
+                    self.pages[start].space.refuse_atomic_writes(&cause);
                     refused = true;
+                    start = end;
+                }
+                Err(cause) if is_full(&cause) && end - start > 1 => singly = end,
+                Err(cause) if is_full(&cause) => {
+                    let BatchPage { space, page, .. } = &self.pages[start];
+                    self.left.push(PageId::new(space.id(), *page));
+                    start = end;
                 }
                 Err(cause) => return Err(Error::from_io("write a page", cause)),
             }
         }
-        if !refused {
-            return Ok(Written::All);
+        if refused {
+            self.protect_again();
+            return Ok(Written::Refused);
         }
-        self.protect_again();
-        Ok(Written::Refused)
+        Ok(if self.left.is_empty() { Written::All } else { Written::Partly })
+    }
+
+    /// The pages for which the last [`Batch::write`] had no room.
+    pub fn left(&self) -> usize {
+        self.left.len()
+    }
+
+    /// Whether the last [`Batch::write`] had no room for a page.
+    pub fn is_left(&self, page: PageId) -> bool {
+        self.left.contains(&page)
+    }
+
+    /// The end of the pages from `start` on that are of one tablespace and protected in one way.
+    fn run_end(&self, start: usize) -> usize {
+        let first = &self.pages[start];
+        let same = |page: &BatchPage| Arc::ptr_eq(&page.space, &first.space) && page.protection == first.protection;
+        start + self.pages[start..].iter().take_while(|page| same(page)).count()
+    }
+
+    /// Writes pages of one tablespace that are protected in one way.
+    fn write_run(&mut self, run: Range<usize>) -> io::Result<()> {
+        let run = &self.pages[run];
+        let BatchPage { space, protection, .. } = &run[0];
+        if space.is_dropped() {
+            return Ok(());
+        }
+        let untorn = run[0].is_untorn();
+        self.stored.clear();
+        self.stored.extend(run.iter().map(|page| Stored {
+            page: page.page,
+            bytes: page.bytes.clone(),
+            state: page.state,
+            untorn,
+        }));
+        let region = &self.region(*protection).buffer;
+        space.layout.write(&self.stored, region, run[0].is_copied(), &space.counters)?;
+        space.counters.total.untorn_pages.add(if untorn { run.len() as u64 } else { 0 });
+        space.future.forget(run.iter().map(|page| page.page));
+        Ok(())
     }
 
     /// Moves pages to the buffers that their tablespaces now require.
@@ -280,8 +323,12 @@ impl Batch {
 }
 
 /// Whether the error means that the kernel or the filesystem cannot write this untorn after all.
-fn is_refusal(error: &std::io::Error) -> bool {
-    matches!(error.kind(), std::io::ErrorKind::InvalidInput | std::io::ErrorKind::Unsupported)
+fn is_refusal(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported)
+}
+
+fn is_full(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }
 
 /// How a stored page's length is rounded.

@@ -42,7 +42,6 @@ const PLACES: usize = if cfg!(test) { 4 } else { 4096 };
 /// An id has one place, by its remainder. Of two active ids with the same place the later one goes into an extra list;
 /// ids share a place only thousands of transactions apart, so that list is empty except while an old transaction
 /// occupies the place of a later one.
-/// transaction keeps out of their place.
 struct ActiveIds {
     places: Box<[AtomicU64]>,
     beside: RwLock<Vec<u64>>,

@@ -45,6 +45,7 @@
 //!
 //! This module knows no rows and no transactions. Sources: the InnoDB internals manual on undo and history.
 
+mod committed;
 mod history;
 mod log;
 mod record;
@@ -53,7 +54,7 @@ mod segment;
 use format::ids::{PageId, RollPtr, TrxId, UndoNo};
 use format::xid::Xid;
 
-pub use history::{HistoryLog, LogReader};
+pub use committed::{HistoryLog, LogReader};
 pub use log::Survey;
 pub use record::{OldField, UndoBuilder, UndoKind, UndoReader, UndoRecord};
 pub use segment::{UndoSpace, UndoStatus};

@@ -205,7 +205,7 @@ impl UndoSpace {
         let mut segments = Vec::new();
         for (number, header) in headers {
             let segment = RollbackSegment { number, header, slots: Mutex::new(Rank::Undo, Slots::default()) };
-            newest = newest.max(history.load(store, &segment)?);
+            newest = newest.max(history.load(store, number, header)?);
             segment.load(store, &mut recovered, &mut newest)?;
             segments.push(segment);
         }

@@ -261,7 +261,7 @@ fn two_readers_that_become_writers_are_a_deadlock() {
 
 #[test]
 fn memory_is_given_back_and_has_a_limit() {
-    let table = LockTable::new(1 << 20);
+    let table = LockTable::new(1 << 20, Arc::default());
     let mut held = begin(&table, 1);
     let request = |key: u64| LockRequest::record(id(key.wrapping_mul(0x9E37_79B9_7F4A_7C15)), Exclusive);
     let mut taken = 0;
@@ -288,7 +288,7 @@ fn memory_is_given_back_and_has_a_limit() {
 
 #[test]
 fn shared_holders_count_against_the_limit_of_memory() {
-    let table = LockTable::new(1 << 20);
+    let table = LockTable::new(1 << 20, Arc::default());
     let request = |key: u64| LockRequest::record(id(key), Shared);
     let mut readers: Vec<Held> = (1..=1000).map(|trx| begin(&table, trx)).collect();
     let mut refused = false;
