@@ -62,7 +62,7 @@ fn latches() {
 }
 
 fn locks() {
-    let locks = LockTable::default();
+    let locks = LockTable::new(usize::MAX, Arc::default());
     let mut held = Held::default();
     let request = |at: u32| {
         let key_hash = u64::from(at).wrapping_mul(0x9E37_79B9_7F4A_7C15);
@@ -86,7 +86,7 @@ fn locks() {
         locks.begin(&mut held, TrxId(u64::from(at) + 2));
         locks.release_all(&mut held);
     });
-    let (name, interrupt) = (Arc::new(MetadataLock::default()), Interrupt::new());
+    let (name, interrupt) = (Arc::new(MetadataLock::new(Arc::default())), Interrupt::new());
     measure("metadata lock: share and let go", |_| {
         let mut names = MetadataHeld::default();
         names.share(&name, TableUse::Write, &interrupt, Duration::ZERO).expect("nobody else wants it");
