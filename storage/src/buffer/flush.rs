@@ -100,7 +100,8 @@ pub struct Flusher {
     /// Frames of the batch, with the oldest LSN they had.
     taken: Vec<(u32, Lsn)>,
     /// Pages at the head of the flush list that did not fit on a full disk. The next step looks behind them, so that
-    /// they hold back no page that needs no room. After a batch that fits, the head is tried again.
+    /// they hold back no page that needs no room. After a batch that fits, and behind the last page, the head is tried
+    /// again.
     passed: usize,
     victims: Vec<u32>,
     counters: Arc<FlusherCounters>,
@@ -140,6 +141,10 @@ impl Flusher {
     pub fn step(&mut self, pool: &Pool, aim: Aim, pages_max: usize) -> Result<usize> {
         pool.health.check()?;
         self.choose_listed(pool, aim, pages_max.min(BATCH_PAGES_MAX));
+        if self.candidates.is_empty() && self.passed > 0 {
+            self.passed = 0;
+            self.choose_listed(pool, aim, pages_max.min(BATCH_PAGES_MAX));
+        }
         // Nothing is dirty: nothing needs room.
         if self.candidates.is_empty() && pool.dirty_count() == 0 {
             pool.disk_full.store(false, Ordering::Relaxed);
