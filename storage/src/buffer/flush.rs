@@ -145,12 +145,10 @@ impl Flusher {
             self.passed = 0;
             self.choose_listed(pool, aim, pages_max.min(BATCH_PAGES_MAX));
         }
-        // Nothing is dirty: nothing needs room.
-        if self.candidates.is_empty() && pool.dirty_count() == 0 {
-            pool.disk_full.store(false, Ordering::Relaxed);
-        }
+        let is_head = self.passed == 0 && matches!(aim, Aim::OlderThan(_)) && !self.candidates.is_empty();
         let written = self.write_chosen(pool);
-        if written.is_ok() && !self.taken.is_empty() && self.passed == 0 {
+        // If nothing is dirty, nothing needs room.
+        if written.is_ok() && (is_head && !self.taken.is_empty() || pool.dirty_count() == 0) {
             pool.disk_full.store(false, Ordering::Relaxed);
         }
         match &written {
