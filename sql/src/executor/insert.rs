@@ -130,7 +130,7 @@ fn insert_rows(
                 if number % INTERRUPT_EVERY == 0 && context.session.is_interrupted() {
                     return Err(Error::interrupted());
                 }
-                inserter.to_come = 1;
+                inserter.to_come = (rows.len() - number) as u64;
                 inserter.source.clear();
                 inserter.source.extend_from_slice(&row[plan.columns.len()..]);
                 inserter.begin_row();
