@@ -4,7 +4,7 @@
 //! itself before it looks at anything: what it decides holds until it is done.
 
 use format::value::ColumnType;
-use storage::schema::{Column, ColumnDefault, IndexDefinition, same_name};
+use storage::schema::{ColumnDefault, same_name};
 use storage::{Relatives, Table};
 
 use super::change::Change;
@@ -13,9 +13,7 @@ use super::way::{self, Asked};
 use super::{Context, Outcome, check_name, check_not_reserved, column, create, foreign_key, index, options};
 use crate::catalog::storage_error;
 use crate::error::{Error, Result};
-use crate::parser::ast::{
-    AlterAction, AlterTable, ColumnPosition, ColumnSpec, ForeignKeySpec, IndexKind, IndexSpec, TableName,
-};
+use crate::parser::ast::{AlterAction, AlterTable, ForeignKeySpec, IndexKind, TableName};
 
 /// ALTER TABLE.
 pub fn alter_table(context: &Context<'_>, alter: &AlterTable) -> Result<Outcome> {
@@ -224,19 +222,6 @@ impl Change {
         Ok(change)
     }
 
-    fn column(&self, name: &str) -> Result<usize> {
-        let table = &self.definition.name;
-        let found = self.definition.columns.iter().position(|column| same_name(&column.name, name));
-        found.ok_or_else(|| Error::unknown_column(name, table))
-    }
-
-    /// The present place of a column that the table had under this name.
-    fn old_column(&self, table: &Table, name: &str) -> Result<usize> {
-        let old = table.columns.iter().position(|column| same_name(&column.name, name));
-        let found = old.and_then(|old| self.sources.iter().position(|source| *source == Source::Old(old)));
-        found.ok_or_else(|| Error::unknown_column(name, &self.definition.name))
-    }
-
     /// A column is changed or renamed once: for the second action it is no longer there.
     fn check_changed_once(&self, alter: &AlterTable) -> Result<()> {
         let mut changed: Vec<&str> = Vec::new();
@@ -250,21 +235,6 @@ impl Change {
             changed.push(old);
         }
         Ok(())
-    }
-
-    /// No two columns have one name.
-    fn check_names(&self) -> Result<()> {
-        let columns = &self.definition.columns;
-        for (at, column) in columns.iter().enumerate() {
-            if columns[..at].iter().any(|other| same_name(&other.name, &column.name)) {
-                return Err(Error::duplicate_column_name(&column.name));
-            }
-        }
-        Ok(())
-    }
-
-    fn index(&self, name: &str) -> Option<usize> {
-        self.definition.indexes.iter().position(|index| same_name(&index.name, name))
     }
 
     fn apply(&mut self, context: &Context<'_>, table: &Table, action: &AlterAction) -> Result<()> {
@@ -395,127 +365,6 @@ impl Change {
         }
         self.rename = Some((database.into(), to.name.as_str().into()));
         Ok(())
-    }
-
-    fn foreign_key(&self, name: &str) -> Option<usize> {
-        self.definition.foreign_keys.iter().position(|key| same_name(&key.name, name))
-    }
-
-    /// Foreign keys follow, here and in other tables.
-    fn rename_column(&mut self, ordinal: usize, name: &str) {
-        let column = &mut self.definition.columns[ordinal];
-        if *column.name != *name {
-            let old = std::mem::replace(&mut column.name, name.into());
-            self.definition.renamed_columns.push((old, name.into()));
-        }
-    }
-
-    fn add_column(&mut self, context: &Context<'_>, spec: &ColumnSpec, position: &ColumnPosition) -> Result<()> {
-        let made = column::column(context, spec, self.definition.options.collation)?;
-        let at = self.place(position)?.unwrap_or(self.definition.columns.len());
-        self.insert_column(at, made, Source::New);
-        self.column_keys.extend(create::keys_of_column(spec));
-        self.added_keys.extend(spec.references.as_deref().cloned());
-        Ok(())
-    }
-
-    /// The ordinal for FIRST and AFTER, None for the last place (or the present one).
-    fn place(&self, position: &ColumnPosition) -> Result<Option<usize>> {
-        Ok(match position {
-            ColumnPosition::Last => None,
-            ColumnPosition::First => Some(0),
-            ColumnPosition::After(name) => Some(self.column(name)? + 1),
-        })
-    }
-
-    fn insert_column(&mut self, at: usize, column: Column, source: Source) {
-        self.definition.columns.insert(at, column);
-        self.sources.insert(at, source);
-        for part in self.definition.indexes.iter_mut().flat_map(|index| &mut index.parts) {
-            part.column += usize::from(part.column >= at);
-        }
-    }
-
-    fn remove_column(&mut self, at: usize) -> (Column, Source) {
-        for part in self.definition.indexes.iter_mut().flat_map(|index| &mut index.parts) {
-            part.column -= usize::from(part.column > at);
-        }
-        (self.definition.columns.remove(at), self.sources.remove(at))
-    }
-
-    /// The column leaves its indexes, too; an index without columns goes.
-    fn drop_column(&mut self, ordinal: usize) {
-        for index in &mut self.definition.indexes {
-            index.parts.retain(|part| part.column != ordinal);
-        }
-        self.definition.indexes.retain(|index| !index.parts.is_empty());
-        self.remove_column(ordinal);
-    }
-
-    fn change_column(&mut self, context: &Context<'_>, ordinal: usize, spec: &ColumnSpec) -> Result<()> {
-        let mut made = column::column(context, spec, self.definition.options.collation)?;
-        let in_primary =
-            |index: &IndexDefinition| index.primary && index.parts.iter().any(|part| part.column == ordinal);
-        if self.definition.indexes.iter().any(in_primary) {
-            made.nullable = false;
-            if made.default == ColumnDefault::Null {
-                made.default = ColumnDefault::None;
-            }
-        }
-        let name = made.name.to_string();
-        self.rename_column(ordinal, &name);
-        self.definition.columns[ordinal] = made;
-        self.added_keys.extend(spec.references.as_deref().cloned());
-        self.column_keys.extend(create::keys_of_column(spec));
-        Ok(())
-    }
-
-    /// Brings a changed column to where FIRST or AFTER says.
-    fn move_column(&mut self, table: &Table, old: &str, position: &ColumnPosition) -> Result<()> {
-        let Ok(ordinal) = self.old_column(table, old) else { return Ok(()) };
-        if let Some(at) = self.place(position)? {
-            let at = if at > ordinal { at - 1 } else { at };
-            if at != ordinal {
-                // Its index parts move with it.
-                let parts = |index: (usize, &IndexDefinition)| {
-                    let own = index.1.parts.iter().enumerate().filter(|(_, part)| part.column == ordinal);
-                    own.map(|(place, _)| (index.0, place)).collect::<Vec<_>>()
-                };
-                let members: Vec<(usize, usize)> = self.definition.indexes.iter().enumerate().flat_map(parts).collect();
-                let (column, source) = self.remove_column(ordinal);
-                self.insert_column(at, column, source);
-                for (number, place) in members {
-                    self.definition.indexes[number].parts[place].column = at;
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn add_index(&mut self, context: &Context<'_>, spec: &IndexSpec) -> Result<()> {
-        if let Some(name) = &spec.name
-            && spec.if_not_exists
-            && self.index(name).is_some()
-        {
-            context.note(1061, Error::duplicate_key_name(name).message);
-            return Ok(());
-        }
-        // An index that was made for a foreign key leaves its name to one that somebody asks for and that does its work.
-        let indexes = &mut self.definition.indexes;
-        let named = |index: &IndexDefinition| spec.name.as_ref().is_some_and(|name| same_name(name, &index.name));
-        let generated = indexes.iter().position(|index| index.generated && named(index));
-        let generated = generated.map(|at| indexes.remove(at));
-        let made = index::index(context, spec, &mut self.definition.columns, indexes)?;
-        if let Some(generated) = generated.filter(|generated| !index::serves(&made, generated)) {
-            return Err(Error::duplicate_key_name(&generated.name));
-        }
-        self.definition.indexes.push(made);
-        self.adds_index = true;
-        Ok(())
-    }
-
-    fn drop_index(&mut self, at: usize) {
-        self.definition.indexes.remove(at);
     }
 }
 

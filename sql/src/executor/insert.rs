@@ -10,18 +10,18 @@
 
 use format::value::{ColumnType, Value};
 use storage::config::AutoIncrementMode;
-use storage::{ColumnSet, ReadMode, Row, Table};
+use storage::{ColumnSet, ReadMode, Row};
 
 use super::change::{
     Changes, Destination, Stored, Updater, assign_mode, auto_value, change_error, push_default, target,
 };
+use super::insert_fields::{ConflictRow, GivenRow};
 use super::memory::row_bytes;
-use super::row::decode;
 use super::{Environment, Level, query};
 use crate::catalog::{OrSqlError, storage_error};
 use crate::error::{Error, Result};
 use crate::expression::assign::zero_of;
-use crate::expression::{AssignMode, Datum, EvalContext, Fields, assign};
+use crate::expression::{AssignMode, Datum, EvalContext, assign};
 use crate::planner::change::{InsertPlan, InsertRows};
 use crate::types::{SqlMode, TypeInfo};
 
@@ -178,57 +178,6 @@ struct Inserter<'a> {
     old: Row,
     /// What ON DUPLICATE KEY UPDATE reads of the tables of INSERT ... SELECT.
     source: Vec<Value>,
-}
-
-/// Values given so far as fields, for `VALUES (1, a + 1)`.
-struct GivenRow<'r> {
-    table: &'r Table,
-    values: &'r Stored,
-    given: &'r [Option<usize>],
-    /// What columns without a value show that must have one.
-    zeros: &'r [Value],
-    zone: format::value::ZoneOffset,
-}
-
-impl Fields for GivenRow<'_> {
-    fn field(&self, slot: usize) -> Datum<'_> {
-        let ty = &self.table.columns[slot].ty;
-        match self.given[slot] {
-            Some(at) if at < self.values.parts.len() => match self.values.get(at) {
-                Some(stored) => decode(ty, stored, self.zone),
-                None => Datum::Null,
-            },
-            _ => match &self.table.columns[slot].default {
-                storage::ColumnDefault::Literal(stored) => decode(ty, stored, self.zone),
-                _ if !self.table.columns[slot].nullable => Datum::from(&self.zeros[slot]),
-                _ => Datum::Null,
-            },
-        }
-    }
-}
-
-/// The row that is there, behind it the one that was to be inserted, and columns of the query that it came from.
-struct ConflictRow<'r> {
-    table: &'r Table,
-    old: &'r Row,
-    new: &'r Stored,
-    source: &'r [Value],
-    zone: format::value::ZoneOffset,
-}
-
-impl Fields for ConflictRow<'_> {
-    fn field(&self, slot: usize) -> Datum<'_> {
-        let width = self.table.columns.len();
-        if let Some(at) = slot.checked_sub(2 * width) {
-            return self.source.get(at).map_or(Datum::Null, Datum::from);
-        }
-        let column = slot % width;
-        let stored = if slot < width { self.old.get(column) } else { self.new.get(column) };
-        match stored {
-            Some(stored) => decode(&self.table.columns[column].ty, stored, self.zone),
-            None => Datum::Null,
-        }
-    }
 }
 
 impl<'a> Inserter<'a> {

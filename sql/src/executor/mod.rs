@@ -21,6 +21,7 @@ pub mod change;
 mod grouping;
 mod hash_join;
 pub mod insert;
+mod insert_fields;
 mod join;
 pub mod memory;
 pub mod query;

@@ -320,9 +320,8 @@ impl<'a> Level<'a> {
                 if name.table.as_ref().is_none_or(is_meant)
                     && let Some(at) = source.row_id()
                 {
-                    match found.replace(source.slot_base + at) {
-                        Some(_) => return Err(Error::ambiguous_column(&display(name), clause)),
-                        None => {}
+                    if found.replace(source.slot_base + at).is_some() {
+                        return Err(Error::ambiguous_column(&display(name), clause));
                     }
                 }
             }
