@@ -87,6 +87,16 @@ fn catch_up(replica: &Server, source: &Server) {
     }
 }
 
+/// Waits until the applier has stopped with this error.
+fn wait_for_error(client: &mut Client, code: &str) {
+    let start = Instant::now();
+    while status(client, "Replica_SQL_Running") == "Yes" {
+        assert!(start.elapsed() < Duration::from_secs(10), "it does not stop with {code}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert_eq!(status(client, "Last_SQL_Errno"), code, "{}", status(client, "Last_SQL_Error"));
+}
+
 /// All rows of all tables of the databases.
 fn contents(server: &Server, databases: &[&str]) -> Vec<String> {
     let mut client = server.connect().expect("a connection");
@@ -307,12 +317,7 @@ fn a_replica_tells_why_it_stops_and_goes_on_when_that_is_mended() {
     ] {
         here.query(prepare).expect(prepare);
         there.query(change).expect(change);
-        let start = Instant::now();
-        while status(&mut here, "Replica_SQL_Running") == "Yes" {
-            assert!(start.elapsed() < Duration::from_secs(10), "it does not stop: {change}");
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        assert_eq!(status(&mut here, "Last_SQL_Errno"), code, "{}", status(&mut here, "Last_SQL_Error"));
+        wait_for_error(&mut here, code);
         assert_eq!(status(&mut here, "Replica_IO_Running"), "Yes");
         here.query(mend).expect(mend);
         if code == "1146" {
@@ -406,4 +411,68 @@ fn a_chain_of_three_follows_by_the_names_of_transactions_also_if_servers_are_kil
     let wanted = contents(&source, &databases);
     assert_same(&contents(&middle, &databases), &wanted, "the replica");
     assert_same(&contents(&leaf, &databases), &wanted, "the replica's replica");
+}
+
+#[test]
+fn tables_may_differ_as_far_as_no_value_is_lost_and_transactions_may_wait() {
+    if !mariadb_is_installed() {
+        println!("skipped: mariadbd is not installed");
+        return;
+    }
+    let scratch = Scratch::new("replica_differs").expect("a directory");
+    let (source_port, replica_port) = (free_port(), free_port());
+    let source = mariadb_source(&scratch.0.join("source"), source_port, &["--binlog-format=ROW"]);
+    let mut there = source.connect().expect("a connection");
+    let own = options(replica_port, 2, &[]);
+    let replica = Server::create(Kind::Glassine, &scratch.0.join("replica"), &own).expect("Glassine starts");
+    let mut here = replica.connect().expect("a connection");
+    follow(&mut here, source_port, "");
+    there.query("CREATE DATABASE d").expect("a database");
+    there.query("CREATE TABLE d.t (id INT PRIMARY KEY, v INT, s VARCHAR(10))").expect("a table");
+    catch_up(&replica, &source);
+
+    here.query("ALTER TABLE d.t MODIFY v BIGINT, MODIFY s VARCHAR(200), ADD COLUMN more INT DEFAULT 7").expect("it is");
+    there.query("INSERT INTO d.t VALUES (1, -5, 'a')").expect("a row");
+    there.query("UPDATE d.t SET s = 'b' WHERE id = 1").expect("a change");
+    catch_up(&replica, &source);
+    let rows = here.query("SELECT CONCAT_WS(',', id, v, s, more) FROM d.t").expect("rows");
+    assert_eq!(rows.cell(), Some("1,-5,b,7"));
+
+    // A narrower column is refused, whatever the values are.
+    here.query("ALTER TABLE d.t MODIFY v SMALLINT").expect("it is");
+    there.query("INSERT INTO d.t VALUES (2, 2, 'c')").expect("a row");
+    wait_for_error(&mut here, "1677");
+    here.query("ALTER TABLE d.t MODIFY v INT").expect("it is");
+
+    // Rows that are there already, and rows that are missing.
+    here.query("INSERT INTO d.t VALUES (2, 0, 'other', 0)").expect("a row");
+    here.query("DELETE FROM d.t WHERE id = 1").expect("it is");
+    there.query("DELETE FROM d.t WHERE id = 1").expect("it is");
+    here.query("SET GLOBAL replica_exec_mode = 'IDEMPOTENT'").expect("a variable");
+    here.query("START REPLICA").expect("it starts");
+    catch_up(&replica, &source);
+    let rows = here.query("SELECT CONCAT_WS(',', id, v, s, more) FROM d.t").expect("rows");
+    assert_eq!((rows.rows.len(), rows.cell()), (1, Some("2,2,c,7")));
+
+    // A client's transaction is in the way, and ends.
+    here.query("SET GLOBAL innodb_lock_wait_timeout = 1").expect("a variable");
+    here.query("STOP REPLICA").expect("it stops");
+    here.query("START REPLICA").expect("it starts");
+    here.query("BEGIN").expect("a transaction");
+    here.query("SELECT * FROM d.t FOR UPDATE").expect("a row");
+    there.query("UPDATE d.t SET v = 9").expect("a change");
+    std::thread::sleep(Duration::from_millis(1500));
+    assert_eq!(status(&mut here, "Replica_SQL_Running"), "Yes");
+    here.query("COMMIT").expect("its end");
+    catch_up(&replica, &source);
+    assert_eq!(here.query("SELECT v FROM d.t").expect("a row").number(), 9);
+
+    here.query("STOP REPLICA").expect("it stops");
+    here.query("CHANGE REPLICATION SOURCE TO SOURCE_DELAY = 3").expect("a delay");
+    here.query("START REPLICA").expect("it starts");
+    there.query("UPDATE d.t SET v = 10").expect("a change");
+    std::thread::sleep(Duration::from_millis(700));
+    assert_eq!(here.query("SELECT v FROM d.t").expect("a row").number(), 9, "it waits");
+    catch_up(&replica, &source);
+    assert_eq!(here.query("SELECT v FROM d.t").expect("a row").number(), 10);
 }

@@ -184,12 +184,9 @@ impl Applier {
         let mut reader = RelayReader::new(self.shared.relay.clone(), self.shared.lock().applier.place.clone());
         let mut tries = 0;
         loop {
-            let failure = match self.apply_all(&mut reader, &mut tries) {
-                Ok(()) => None,
-                Err(failure) => Some(failure),
-            };
+            let failure = self.apply_all(&mut reader, &mut tries).err();
             self.give_up();
-            let Some(failure) = failure else { return None };
+            let failure = failure?;
             if self.is_stopping() {
                 return None;
             }

@@ -30,7 +30,7 @@ fn error(facts: &Facts<'_>, error: &LastError) -> [Value; 3] {
 }
 
 fn name(gtid: Option<Gtid>) -> Value {
-    string(&gtid.map(|gtid| gtid.to_string()).unwrap_or_default())
+    string(gtid.map(|gtid| gtid.to_string()).unwrap_or_default())
 }
 
 pub const CONNECTION_CONFIGURATION: VirtualTable = VirtualTable {
@@ -80,7 +80,7 @@ pub const CONNECTION_CONFIGURATION: VirtualTable = VirtualTable {
                 empty(),
                 Value::UInt(status.connect_retry),
                 Value::UInt(status.retry_count),
-                string(&format!("{seconds:.3}")),
+                string(format!("{seconds:.3}")),
                 empty(),
                 empty(),
                 yes(status.get_public_key),
@@ -116,12 +116,12 @@ pub const CONNECTION_STATUS: VirtualTable = VirtualTable {
             vec![
                 string(""),
                 string(""),
-                string(&status.source_uuid.map(|uuid| uuid.to_string()).unwrap_or_default()),
+                string(status.source_uuid.map(|uuid| uuid.to_string()).unwrap_or_default()),
                 Value::Null,
                 string(state),
                 Value::UInt(status.heartbeats),
                 moment(facts, status.heartbeat_at_micros),
-                string(&status.retrieved.to_string()),
+                string(status.retrieved.to_string()),
                 code,
                 message,
                 at,
