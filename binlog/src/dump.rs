@@ -11,21 +11,25 @@
 //! that is expanded.
 //!
 //! **Payloads.** A client that cannot read a Transaction_payload gets the events in it. They are longer than the payload,
-//! and a replica counts the bytes of what it gets to know where it is in the source's file; so such a transaction is
-//! sent as if it stood in a file of its own:
+//! and a replica counts the bytes of what it gets to know where it is in the source's file; so from such a transaction on,
+//! events are sent as if they stood in a file of their own, a *stretch*:
 //!
 //! ```text
-//!   binlog.000007   ...  | Gtid | Transaction_payload |  ...
-//!                        ^ 1234                       ^ 5678
+//!   binlog.000007   ...  | Gtid | Transaction_payload | Gtid | Query | ...  | Gtid
+//!                        ^ 1234                                             ^ 5678
 //!
 //!   Rotate              to binlog.0-000007-1234, position 4
-//!   Gtid, events        their positions count from 4
+//!   Format_description
+//!   Gtid, events, Gtid  their positions count from 4
 //!   Rotate              to binlog.000007, position 5678
+//!   Format_description
 //! ```
 //!
-//! The name says where the transaction is, so a client that lost its connection in the middle of it can go on there, also
-//! after the source was restarted. Its number is 0, so functions that compare files by number (MASTER_POS_WAIT) do not take
-//! a position in it for a later one of the log.
+//! Its name says where it begins. So a client that lost its connection can go on there, also after the source was
+//! restarted: the events since the beginning of the stretch are expanded again and counted, but not sent. A stretch ends
+//! when it is long, with the file, and when the client has had everything for a moment; not after each transaction, because
+//! a replica begins a new file of its relay log with each Rotate. The number in the name is 0, so functions that compare
+//! files by number (MASTER_POS_WAIT) do not take a position in a stretch for a later one of the log.
 
 use std::fmt;
 use std::io::{self, BufReader, Read};
@@ -45,6 +49,9 @@ use crate::recovery;
 
 /// Where the first event of a file stands.
 const FIRST: u64 = 4;
+
+/// A stretch that is so long ends: nobody has to expand more than this to find a position in it.
+const STRETCH_BYTES: u64 = 64 << 20;
 
 /// How a client wants the events.
 #[derive(Clone, Debug)]
@@ -102,8 +109,8 @@ const NO_FILE: &str = "Could not find first log file name in binary log index fi
 
 /// Where events go.
 pub trait Receiver {
-    /// An event of so many bytes begins. `is_last`: with it the client has all that is durable.
-    fn begin(&mut self, bytes: u64, is_last: bool) -> io::Result<()>;
+    /// An event of so many bytes begins. `has_all`: with it the client has all that is durable, up to here.
+    fn begin(&mut self, bytes: u64, has_all: Option<Reach>) -> io::Result<()>;
     /// Bytes of the event.
     fn put(&mut self, bytes: &[u8]) -> io::Result<()>;
 }
@@ -123,12 +130,12 @@ pub enum Step {
 struct Place {
     file: FileName,
     position: u64,
-    /// In the expanded transaction that begins at `position`.
+    /// In the stretch that begins at `position`.
     within: Option<u64>,
 }
 
-/// The name of the file that a transaction would stand in if it were expanded.
-fn expanded_name(file: &FileName, at: u64) -> String {
+/// The name of a stretch.
+fn stretch_name(file: &FileName, at: u64) -> String {
     format!("{}.0-{:06}-{at}", file.base, file.number)
 }
 
@@ -148,10 +155,20 @@ impl Place {
 
     fn name(&self) -> String {
         match self.within {
-            Some(_) => expanded_name(&self.file, self.position),
+            Some(_) => stretch_name(&self.file, self.position),
             None => self.file.to_string(),
         }
     }
+}
+
+/// Events that are sent as if they stood in a file of their own.
+struct Stretch {
+    /// Where it begins in the file.
+    at: u64,
+    /// Where its next event begins.
+    position: u64,
+    /// The client has what is before this.
+    from: u64,
 }
 
 /// See the module header.
@@ -163,12 +180,13 @@ pub struct Dump {
     reader: EventReader,
     _reading: Reading,
     resets: u64,
-    /// Bytes that the client has of the next transaction, if that is to be expanded.
-    within: Option<u64>,
+    stretch: Option<Stretch>,
     /// The transaction that goes by is known to the client.
     skips: bool,
-    /// Something was skipped since the client last learned its position.
+    /// The client counts from another position than this: something was skipped, or a stretch has ended.
     is_behind: bool,
+    /// The header of the file's description.
+    description: Option<Header>,
     buffer: Vec<u8>,
 }
 
@@ -203,9 +221,10 @@ impl Dump {
             reader,
             _reading: reading,
             resets,
-            within: place.within,
+            stretch: place.within.map(|within| Stretch { at: place.position, position: FIRST, from: FIRST + within }),
             skips: false,
             is_behind: false,
+            description: None,
             buffer: Vec::new(),
         };
         dump.check(&place)?;
@@ -213,8 +232,8 @@ impl Dump {
             Some(within) => (place.name(), FIRST + within),
             None => (place.name(), place.position),
         };
-        dump.rotate(&name, at, false, receiver)?;
-        dump.describe(place.position > FIRST, receiver)?;
+        dump.rotate(&name, at, receiver)?;
+        dump.describe(place.position > FIRST, None, receiver)?;
         if place.position > FIRST {
             dump.reader.seek(place.position);
         }
@@ -241,39 +260,20 @@ impl Dump {
         if fits && begins { Ok(()) } else { refused(IMPOSSIBLE) }
     }
 
-    /// The file that is sent, and where the next event of it begins.
-    pub fn place(&self) -> (String, u64) {
-        (self.file.to_string(), self.reader.position())
+    /// Where the client is, as it counts.
+    fn place(&self) -> (String, u64) {
+        match &self.stretch {
+            Some(stretch) => (stretch_name(&self.file, stretch.at), stretch.position),
+            None => (self.file.to_string(), self.reader.position()),
+        }
     }
 
-    /// Sends the next event, or the next transaction if it is expanded.
+    /// Sends the next event, or those of the next payload.
     pub fn step(&mut self, receiver: &mut dyn Receiver) -> Result<Step> {
         let Some(header) = self.peek()? else { return self.go_on(receiver) };
         let at = self.reader.position();
         if is_gtid(header.kind) {
-            let (_, event) = self.reader.next_event()?.expect("it was looked at");
-            if let Some(has) = &self.wishes.has {
-                let file = &self.file;
-                let damaged = |cause| Error::corrupt(format!("{file} at {at}: {cause}"));
-                self.skips = match gtid::gtid_of(&event).map_err(damaged)?.and_then(|named| named.gtid) {
-                    Some(gtid) => has.contains(gtid),
-                    None => {
-                        return refused(format!(
-                            "Cannot replicate anonymous transaction when AUTO_POSITION = 1, at file {file}, position {at}."
-                        ));
-                    }
-                };
-            }
-            let is_payload = self.peek()?.is_some_and(|next| next.kind == EventKind::TRANSACTION_PAYLOAD);
-            if is_payload && !self.skips && (!self.wishes.payloads || self.within.unwrap_or(0) > 0) {
-                return self.expand(at, receiver);
-            }
-            match self.within.take() {
-                Some(0) => self.is_behind = true,
-                Some(_) => return refused(IMPOSSIBLE),
-                None => {}
-            }
-            self.reader.seek(at);
+            self.begin_transaction(at, receiver)?;
         }
         if matches!(header.kind, EventKind::ROTATE | EventKind::STOP | EventKind::PREVIOUS_GTIDS) {
             self.skips = false;
@@ -281,11 +281,59 @@ impl Dump {
         if self.skips {
             self.reader.seek(at + u64::from(header.bytes));
             self.is_behind = true;
-            return Ok(Step::Sent);
+        } else if self.stretch.is_none() {
+            self.tell_place(receiver)?;
+            self.forward(header, receiver)?;
+        } else if header.kind == EventKind::TRANSACTION_PAYLOAD {
+            self.expand(header, receiver)?;
+        } else {
+            let has_all = self.has_all(at + u64::from(header.bytes));
+            let (_, event) = self.reader.next_event()?.expect("it was looked at");
+            let stretch = self.stretch.as_mut().expect("it was looked at");
+            stretch.send(&self.wishes, &mut self.buffer, &event, has_all, receiver)?;
         }
-        self.tell_place(receiver)?;
-        self.forward(header, receiver)?;
         Ok(Step::Sent)
+    }
+
+    /// A transaction begins with the next event: does the client have it, and does a stretch begin or end?
+    fn begin_transaction(&mut self, at: u64, receiver: &mut dyn Receiver) -> Result<()> {
+        let (_, event) = self.reader.next_event()?.expect("it was looked at");
+        if let Some(has) = &self.wishes.has {
+            let file = &self.file;
+            let damaged = |cause| Error::corrupt(format!("{file} at {at}: {cause}"));
+            self.skips = match gtid::gtid_of(&event).map_err(damaged)?.and_then(|named| named.gtid) {
+                Some(gtid) => has.contains(gtid),
+                None => {
+                    return refused(format!(
+                        "Cannot replicate anonymous transaction when AUTO_POSITION = 1, at file {file}, position {at}."
+                    ));
+                }
+            };
+        }
+        let is_payload = self.peek()?.is_some_and(|next| next.kind == EventKind::TRANSACTION_PAYLOAD);
+        self.reader.seek(at);
+        let is_long = |stretch: &Stretch| stretch.position >= STRETCH_BYTES && stretch.position >= stretch.from;
+        if self.stretch.as_ref().is_some_and(|stretch| self.skips || is_long(stretch)) {
+            self.stretch = None;
+            self.is_behind = true;
+        }
+        if self.stretch.is_none() && is_payload && !self.skips && !self.wishes.payloads {
+            self.stretch = Some(Stretch { at, position: FIRST, from: FIRST });
+            self.is_behind = true;
+            self.tell_place(receiver)?;
+        }
+        Ok(())
+    }
+
+    /// Whether the client counts in a stretch.
+    pub fn is_apart(&self) -> bool {
+        self.stretch.is_some()
+    }
+
+    /// Ends a stretch, at the end of a transaction: the client learns where it is in the file.
+    pub fn come_back(&mut self, receiver: &mut dyn Receiver) -> Result<()> {
+        self.is_behind |= self.stretch.take().is_some();
+        self.tell_place(receiver)
     }
 
     /// The client's silence is over: nothing has happened, up to this position.
@@ -293,7 +341,13 @@ impl Dump {
         let (name, position) = self.place();
         let header = self.artificial(EventKind::HEARTBEAT, position as u32, 0);
         let file = Control::Heartbeat { file: name.as_bytes() };
-        self.send(header, |out| file.encode(out), false, receiver)
+        self.send(header, |out| file.encode(out), None, receiver)
+    }
+
+    /// What the client has with an event that ends here, if that is all.
+    fn has_all(&self, end: u64) -> Option<Reach> {
+        let reach = Reach { file: self.file.number, bytes: end, resets: self.resets, closed: false };
+        (end == self.reader.limit()).then_some(reach)
     }
 
     /// The header of the next event, once more of the file is durable or the file is complete.
@@ -315,6 +369,9 @@ impl Dump {
         if reach.resets != self.resets {
             return refused("could not find next log: all binary logs were removed");
         }
+        if self.stretch.as_ref().is_some_and(|stretch| stretch.position < stretch.from) {
+            return refused(IMPOSSIBLE);
+        }
         if reach.file == self.file.number {
             self.tell_place(receiver)?;
             return match reach.bytes > self.reader.limit() {
@@ -333,27 +390,31 @@ impl Dump {
             return refused(format!("could not find next log; {} is missing", next));
         };
         (self.file, self.reader, self._reading) = (next, reader, reading);
-        (self.skips, self.is_behind, self.within) = (false, false, None);
+        (self.skips, self.is_behind, self.description) = (false, false, None);
+        self.stretch = None;
         let name = self.file.to_string();
-        self.rotate(&name, FIRST, false, receiver)?;
-        self.describe(false, receiver)?;
+        self.rotate(&name, FIRST, receiver)?;
+        self.describe(false, None, receiver)?;
         Ok(Step::Switched)
     }
 
-    /// If something was skipped, the client learns where it is now.
+    /// If the client does not know where it is, it learns it now.
     fn tell_place(&mut self, receiver: &mut dyn Receiver) -> Result<()> {
         if std::mem::take(&mut self.is_behind) {
-            let (name, at) = self.place();
-            self.rotate(&name, at, false, receiver)?;
+            let ((name, told), at) = (self.place(), self.reader.position());
+            self.rotate(&name, told, receiver)?;
+            self.describe(true, self.has_all(at), receiver)?;
+            self.reader.seek(at);
         }
         Ok(())
     }
 
-    /// Tells the client to count from another position.
-    fn rotate(&mut self, name: &str, position: u64, is_last: bool, receiver: &mut dyn Receiver) -> Result<()> {
+    /// Tells the client to count from another position. Replicas take what follows for events of MySQL 4 until they get a
+    /// description.
+    fn rotate(&mut self, name: &str, position: u64, receiver: &mut dyn Receiver) -> Result<()> {
         let header = self.artificial(EventKind::ROTATE, 0, flags::ARTIFICIAL);
         let place = Control::Rotate { position, file: name.as_bytes() };
-        self.send(header, |out| place.encode(out), is_last, receiver)
+        self.send(header, |out| place.encode(out), None, receiver)
     }
 
     fn artificial(&self, kind: EventKind, end_position: u32, flags: u16) -> Header {
@@ -364,48 +425,54 @@ impl Dump {
         &mut self,
         header: Header,
         write: impl FnOnce(&mut Vec<u8>),
-        is_last: bool,
+        has_all: Option<Reach>,
         receiver: &mut dyn Receiver,
     ) -> Result<()> {
         self.buffer.clear();
         event::append(&mut self.buffer, header, self.wishes.checksum, write);
-        receiver.begin(self.buffer.len() as u64, is_last)?;
+        receiver.begin(self.buffer.len() as u64, has_all)?;
         receiver.put(&self.buffer)?;
         Ok(())
     }
 
     /// Sends the file's first event. In the middle of a file it belongs to no position, and does not say that the server
-    /// has started: that would end the transaction that the client may be within.
-    fn describe(&mut self, in_the_middle: bool, receiver: &mut dyn Receiver) -> Result<()> {
-        self.reader.seek(FIRST);
+    /// has started: that would end the transaction that the client may be within. The reader stands behind it then.
+    fn describe(&mut self, in_the_middle: bool, has_all: Option<Reach>, receiver: &mut dyn Receiver) -> Result<()> {
         let mut description = self.reader.description.clone();
         description.checksum = self.wishes.checksum;
-        let Some((_, event)) = self.reader.next_event()? else { return refused(IMPOSSIBLE) };
-        let mut header = Header { flags: event.header.flags & !flags::IN_USE, ..event.header };
+        let mut header = match self.description {
+            Some(header) if in_the_middle => header,
+            _ => {
+                self.reader.seek(FIRST);
+                let Some((_, event)) = self.reader.next_event()? else { return refused(IMPOSSIBLE) };
+                Header { flags: event.header.flags & !flags::IN_USE, ..event.header }
+            }
+        };
+        self.description = Some(header);
         if in_the_middle {
             (header.end_position, description.created) = (0, 0);
         }
         self.buffer.clear();
         description.append(header, &mut self.buffer);
-        receiver.begin(self.buffer.len() as u64, false)?;
+        receiver.begin(self.buffer.len() as u64, has_all)?;
         receiver.put(&self.buffer)?;
         Ok(())
     }
 
     /// Sends the next event as it is.
     fn forward(&mut self, header: Header, receiver: &mut dyn Receiver) -> Result<()> {
-        let is_last = self.reader.position() + u64::from(header.bytes) == self.reader.limit();
+        let has_all = self.has_all(self.reader.position() + u64::from(header.bytes));
         if header.kind == EventKind::QUERY && !self.wishes.collations {
             let (_, event) = self.reader.next_event()?.expect("it was looked at");
             if let Some(body) = with_known_collations(event.body) {
-                return self.send(header, |out| out.extend_from_slice(&body), is_last, receiver);
+                return self.send(header, |out| out.extend_from_slice(&body), has_all, receiver);
             }
             self.reader.seek(self.reader.position() - u64::from(header.bytes));
         }
         let mut left = u64::from(header.bytes);
         let stripped = self.reader.description.checksum.bytes() - self.wishes.checksum.bytes();
         let mut sent = left - stripped as u64;
-        receiver.begin(sent, is_last)?;
+        receiver.begin(sent, has_all)?;
         if stripped > 0 {
             let header = Header { bytes: sent as u32, ..header };
             receiver.put(&header.encode())?;
@@ -422,91 +489,73 @@ impl Dump {
         Ok(())
     }
 
-    /// Sends the transaction whose Gtid event stands at `at` and was read, with a payload behind it, event by event.
-    fn expand(&mut self, at: u64, receiver: &mut dyn Receiver) -> Result<Step> {
-        let name = expanded_name(&self.file, at);
-        let known = self.within.take();
-        if known.is_none() {
-            self.is_behind = false;
-            self.rotate(&name, FIRST, false, receiver)?;
-        }
-        let mut expanded = Expanded {
-            wishes: &self.wishes,
-            buffer: &mut self.buffer,
-            position: FIRST,
-            begin: FIRST + known.unwrap_or(0),
-            receiver,
-        };
-        self.reader.seek(at);
-        let (_, gtid) = self.reader.next_event()?.expect("it was read before");
-        expanded.event(&gtid)?;
-        let header = self.reader.peek()?.expect("it was looked at");
-        let checksum = self.reader.description.checksum.bytes() as u64;
-        let body_at = self.reader.position() + HEADER_BYTES as u64;
-        let end = self.reader.position() + u64::from(header.bytes);
+    /// Sends the events in the payload that comes next.
+    fn expand(&mut self, header: Header, receiver: &mut dyn Receiver) -> Result<()> {
+        let at = self.reader.position();
+        let end = at + u64::from(header.bytes);
+        let has_all = self.has_all(end);
+        let file = &self.file;
         let damaged = |cause: &dyn fmt::Display| -> Ended {
-            Error::corrupt(format!("the transaction at {at} of the binary log: {cause}")).into()
+            Error::corrupt(format!("the payload at {at} in {file}: {cause}")).into()
         };
+        let checksum = self.reader.description.checksum.bytes() as u64;
+        let body_at = at + HEADER_BYTES as u64;
+        let Some(body_bytes) = end.checked_sub(body_at + checksum) else { return Err(damaged(&"it is too short")) };
         self.reader.seek(body_at);
         let mut prefix = Vec::new();
-        let prefix_bytes = (PayloadFields::BYTES_MAX as u64).min(end - checksum - body_at);
-        Pieces { reader: &mut self.reader, left: prefix_bytes }
-            .read_to_end(&mut prefix)
-            .map_err(|cause| damaged(&cause))?;
-        let mut reader = Reader::new(&prefix);
-        let fields = PayloadFields::decode(&mut reader).map_err(|cause| damaged(&cause))?;
-        let payload_at = body_at + (prefix.len() - reader.remaining()) as u64;
-        if payload_at + fields.payload_bytes + checksum != end {
-            return Err(damaged(&"a payload of another length than it says"));
+        let read = Pieces { reader: &mut self.reader, left: body_bytes.min(PayloadFields::BYTES_MAX as u64) }
+            .read_to_end(&mut prefix);
+        read.map_err(|cause| damaged(&cause))?;
+        let mut fields = Reader::new(&prefix);
+        let said = PayloadFields::decode(&mut fields).map_err(|cause| damaged(&cause))?;
+        let field_bytes = (prefix.len() - fields.remaining()) as u64;
+        if field_bytes + said.payload_bytes != body_bytes {
+            return Err(damaged(&"another length than it says"));
         }
-        self.reader.seek(payload_at);
-        let bytes = BufReader::new(Pieces { reader: &mut self.reader, left: fields.payload_bytes });
-        let mut events = PayloadEvents::new(fields.algorithm, bytes).map_err(|cause| damaged(&cause))?;
+        self.reader.seek(body_at + field_bytes);
+        let bytes = BufReader::new(Pieces { reader: &mut self.reader, left: said.payload_bytes });
+        let mut events = PayloadEvents::new(said.algorithm, bytes).map_err(|cause| damaged(&cause))?;
+        let stretch = self.stretch.as_mut().expect("payloads are expanded in a stretch");
         while let Some(event) = events.next_event().map_err(|cause| damaged(&cause))? {
-            expanded.event(&event)?;
-        }
-        if expanded.begin > expanded.position {
-            return refused(IMPOSSIBLE);
+            // A payload ends with the end of its transaction.
+            let has_all = has_all.filter(|_| event.header.kind == EventKind::XID);
+            stretch.send(&self.wishes, &mut self.buffer, &event, has_all, receiver)?;
         }
         drop(events);
         self.reader.seek(end);
-        let (name, is_last) = (self.file.to_string(), end == self.reader.limit());
-        self.rotate(&name, end, is_last, receiver)?;
-        Ok(Step::Sent)
+        Ok(())
     }
 }
 
-/// A transaction that is sent in a file of its own.
-struct Expanded<'d> {
-    wishes: &'d Wishes,
-    buffer: &'d mut Vec<u8>,
-    position: u64,
-    /// What is before this the client has.
-    begin: u64,
-    receiver: &'d mut dyn Receiver,
-}
-
-impl Expanded<'_> {
-    fn event(&mut self, event: &Event<'_>) -> Result<()> {
-        let bytes = (HEADER_BYTES + event.body.len() + self.wishes.checksum.bytes()) as u64;
-        let start = self.position;
+impl Stretch {
+    /// Sends an event with its position here, if the client does not have it.
+    fn send(
+        &mut self,
+        wishes: &Wishes,
+        buffer: &mut Vec<u8>,
+        event: &Event<'_>,
+        has_all: Option<Reach>,
+        receiver: &mut dyn Receiver,
+    ) -> Result<()> {
+        let bytes = (HEADER_BYTES + event.body.len() + wishes.checksum.bytes()) as u64;
+        let begin = self.position;
         self.position += bytes;
-        if self.position <= self.begin {
+        if self.position <= self.from {
             return Ok(());
         }
-        if start < self.begin {
+        if begin < self.from {
             return refused(IMPOSSIBLE);
         }
         let replaced = match event.header.kind {
-            EventKind::QUERY if !self.wishes.collations => with_known_collations(event.body),
+            EventKind::QUERY if !wishes.collations => with_known_collations(event.body),
             _ => None,
         };
         let body = replaced.as_deref().unwrap_or(event.body);
         let header = Header { end_position: self.position as u32, ..event.header };
-        self.buffer.clear();
-        event::append(self.buffer, header, self.wishes.checksum, |out| out.extend_from_slice(body));
-        self.receiver.begin(bytes, false)?;
-        self.receiver.put(self.buffer)?;
+        buffer.clear();
+        event::append(buffer, header, wishes.checksum, |out| out.extend_from_slice(body));
+        receiver.begin(bytes, has_all)?;
+        receiver.put(buffer)?;
         Ok(())
     }
 }

@@ -15,6 +15,7 @@
 //! The connection ends with the dump. A thread that waits for events sleeps on a condition variable; it looks once a
 //! second whether its client has gone.
 
+use std::collections::VecDeque;
 use std::io::{self, Write};
 use std::net::Shutdown;
 use std::sync::Arc;
@@ -22,12 +23,13 @@ use std::time::{Duration, Instant};
 
 use binlog::dump::{Ended, Receiver, Step, Wishes};
 use binlog::end::Reach;
-use binlog::{BinaryLog, Dump, FileName};
+use binlog::{BinaryLog, Dump};
 use format::binlog::{Checksum, GtidSet};
 use format::packet::command::{self, Registration};
 use format::packet::frame::{Header, PAYLOAD_BYTES_MAX};
 use format::packet::response;
 use format::value::Value;
+use parking_lot::Mutex;
 use sql::dumps::Replica;
 use sql::processlist::Process;
 use sql::status::{Counter, SessionStatus};
@@ -50,6 +52,9 @@ const SEMI_SYNC: u8 = 0xEF;
 
 /// An answer is not longer.
 const ANSWER_BYTES_MAX: usize = 1024;
+
+/// How long a client that has everything does not know its position in the source's file.
+const APART_PERIOD: Duration = Duration::from_secs(1);
 
 const SENDING: &str = "Sending binlog event to replica";
 const SWITCHING: &str = "Finished reading one binlog; switching to next binlog";
@@ -190,16 +195,17 @@ impl Talk<'_> {
         let Wire { incoming, sink, .. } = wire;
         wake_on_kill(&order.log, self.process, sink.stream());
         if !order.answers {
-            return self.transmit(sink.stream(), order, sequence);
+            return self.transmit(sink.stream(), order, None, sequence);
         }
+        let asked = Asked::default();
         // The replica is silent while nothing happens.
         let _ = sink.stream().set_read_timeout(Duration::ZERO);
         let mut answering = sink.stream().try_clone()?;
         let (semi_sync, connection) = (order.log.semi_sync(), self.process.id);
         semi_sync.attach(connection);
         let ended = std::thread::scope(|scope| {
-            scope.spawn(|| read_answers(&order.log, connection, incoming, &mut answering));
-            let ended = self.transmit(sink.stream(), order, sequence);
+            scope.spawn(|| read_answers(&order.log, connection, incoming, &mut answering, &asked));
+            let ended = self.transmit(sink.stream(), order, Some(&asked), sequence);
             sink.stream().shutdown(Shutdown::Read);
             ended
         });
@@ -207,11 +213,18 @@ impl Talk<'_> {
         ended
     }
 
-    fn transmit(&self, stream: &mut Stream, order: &Order, sequence: &mut u8) -> Result<(), Ended> {
+    fn transmit(
+        &self,
+        stream: &mut Stream,
+        order: &Order,
+        asked: Option<&Asked>,
+        sequence: &mut u8,
+    ) -> Result<(), Ended> {
         let (log, process) = (&order.log, self.process);
-        let mut out = Out::new(stream, process, self.status, order.answers, sequence);
+        let mut out = Out::new(stream, process, self.status, asked, sequence);
         process.set_state(SENDING);
         let mut dump = Dump::begin(log, &order.file, order.position, order.wishes.clone(), &mut out)?;
+        let mut came_back = Instant::now();
         loop {
             match dump.step(&mut out)? {
                 Step::Sent => {}
@@ -223,7 +236,13 @@ impl Talk<'_> {
                         log.semi_sync().acknowledge(process.id, reach, reach);
                     }
                     if !order.waits {
-                        return Ok(());
+                        dump.come_back(&mut out)?;
+                        return Ok(out.flush()?);
+                    }
+                    if dump.is_apart() && came_back.elapsed() >= APART_PERIOD {
+                        dump.come_back(&mut out)?;
+                        out.flush()?;
+                        came_back = Instant::now();
                     }
                     process.set_state(WAITING);
                     self.wait(order, reach, &mut dump, &mut out)?;
@@ -244,6 +263,10 @@ impl Talk<'_> {
             if self.process.interrupt.ends_wait() {
                 return Err(killed().into());
             }
+            if dump.is_apart() && heard.elapsed() >= APART_PERIOD {
+                dump.come_back(out)?;
+                out.flush()?;
+            }
             if order.heartbeat.is_some_and(|period| heard.elapsed() >= period) {
                 dump.heartbeat(out)?;
                 out.flush()?;
@@ -253,17 +276,15 @@ impl Talk<'_> {
     }
 }
 
-/// The answers of a replica, until it has no more.
-fn read_answers(log: &BinaryLog, connection: u32, incoming: &mut Incoming, stream: &mut Stream) {
+/// The answers of a replica, until it has no more. They come in the order of the questions, so the position in them, which
+/// may be one of a stretch, is not needed.
+fn read_answers(log: &BinaryLog, connection: u32, incoming: &mut Incoming, stream: &mut Stream, asked: &Asked) {
     while let Ok(packet) = incoming.read(stream, 0, ANSWER_BYTES_MAX) {
-        let Some((&SEMI_SYNC, answer)) = incoming.payload(&packet).split_first() else { return };
-        let Some((position, file)) = answer.split_first_chunk() else { return };
-        let file = std::str::from_utf8(file).ok().and_then(FileName::parse);
-        if let Some(file) = file.filter(|file| *file.base == *log.base()) {
-            let end = log.end().get();
-            let has = Reach { file: file.number, bytes: u64::from_le_bytes(*position), ..end };
-            log.semi_sync().acknowledge(connection, has, end);
+        if incoming.payload(&packet).first() != Some(&SEMI_SYNC) {
+            return;
         }
+        let Some(has) = asked.lock().pop_front() else { return };
+        log.semi_sync().acknowledge(connection, has, log.end().get());
     }
 }
 
@@ -282,13 +303,16 @@ fn killed() -> io::Error {
     io::Error::new(io::ErrorKind::ConnectionAborted, "the connection was killed")
 }
 
+/// What a replica was asked to answer for, in this order.
+type Asked = Mutex<VecDeque<Reach>>;
+
 /// Packets of events on their way to the client.
 struct Out<'c> {
     stream: &'c mut Stream,
     process: &'c Process,
     status: &'c SessionStatus,
-    /// Whether the client answers, and whether it has been asked to.
-    answers: bool,
+    /// What the client was asked to answer for, if it answers at all, and whether it was asked.
+    answers: Option<&'c Asked>,
     has_asked: bool,
     /// The event under way asks for an answer.
     asks: bool,
@@ -307,7 +331,7 @@ impl<'c> Out<'c> {
         stream: &'c mut Stream,
         process: &'c Process,
         status: &'c SessionStatus,
-        answers: bool,
+        answers: Option<&'c Asked>,
         sequence: &'c mut u8,
     ) -> Out<'c> {
         Out {
@@ -342,16 +366,19 @@ impl<'c> Out<'c> {
 }
 
 impl Receiver for Out<'_> {
-    fn begin(&mut self, bytes: u64, is_last: bool) -> io::Result<()> {
+    fn begin(&mut self, bytes: u64, has_all: Option<Reach>) -> io::Result<()> {
         if self.process.interrupt.is_set() {
             return Err(killed());
         }
-        let head = [0, SEMI_SYNC, u8::from(is_last)];
-        let head = if self.answers { &head[..] } else { &head[..1] };
+        let head = [0, SEMI_SYNC, u8::from(has_all.is_some())];
+        let head = if self.answers.is_some() { &head[..] } else { &head[..1] };
         self.left = head.len() as u64 + bytes;
         self.begin_packet();
-        self.asks = self.answers && is_last;
-        self.has_asked |= self.asks;
+        self.asks = self.answers.is_some() && has_all.is_some();
+        if let (Some(answers), Some(reach)) = (self.answers, has_all) {
+            answers.lock().push_back(reach);
+            self.has_asked = true;
+        }
         self.put(head)
     }
 

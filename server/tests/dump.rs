@@ -264,15 +264,15 @@ fn who_reads_no_payloads_gets_their_events_and_can_go_on_behind_each_of_them() {
     let places = places(&all);
     assert_eq!(places.last().unwrap(), &("binlog.000001".to_owned(), source.file(1).len() as u64));
     assert!(places.iter().any(|(name, _)| name.starts_with("binlog.0-000001-")));
-    // A Rotate that does nothing but tell the place may come once more or once less.
-    let content = |events: &[Vec<u8>]| -> Vec<Vec<u8>> {
-        events.iter().filter(|event| header(event).kind != EventKind::ROTATE).cloned().collect()
-    };
+    // What only tells the place may come once more or once less.
+    let is_content =
+        |event: &&Vec<u8>| !matches!(header(event).kind, EventKind::ROTATE | EventKind::FORMAT_DESCRIPTION);
+    let content = |events: &[Vec<u8>]| -> Vec<Vec<u8>> { events.iter().filter(is_content).cloned().collect() };
     for (seen, (name, position)) in places.iter().enumerate().skip(1) {
         let rest = source.dump("", name, *position).unwrap();
         assert_eq!(content(&rest[2..]), content(&all[seen + 1..]), "from {name}:{position}");
     }
-    // Between two events of a payload there is nothing to begin with.
+    // Within an event there is nothing to begin with.
     let (name, position) = places.iter().find(|(name, _)| name.starts_with("binlog.0")).unwrap();
     let refusal = source.dump("", name, position + 1).unwrap_err();
     assert_eq!(refusal.message, "Client requested source to start replication from impossible position");

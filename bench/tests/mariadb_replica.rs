@@ -1,0 +1,190 @@
+//! MariaDB as a replica of Glassine: a history of definitions and rows over all types, sysbench, restarts and kills of both;
+//! at the end both have the same rows.
+
+use std::net::TcpListener;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use bench::changes::{Changes, DATABASE};
+use bench::client::Client;
+use bench::process::{Kind, Options, Scratch, Server, mariadb_is_installed};
+use bench::sysbench::{self, Run};
+
+/// A port that nobody listens on.
+fn free_port() -> u16 {
+    TcpListener::bind(("127.0.0.1", 0)).expect("a port").local_addr().expect("an address").port()
+}
+
+fn options(more: &[&str]) -> Options {
+    Options { more: more.iter().map(|option| option.to_string()).collect(), pool: "64M".into(), ..Options::default() }
+}
+
+fn source_options(port: u16, compression: &str) -> Options {
+    let port = format!("--port={port}");
+    let compression = format!("--binlog-transaction-compression={compression}");
+    let listen = ["--skip-networking=0", "--bind-address=127.0.0.1", &port];
+    options(&[&listen[..], &["--log-bin", "--gtid-mode=ON", "--server-id=7", &compression]].concat())
+}
+
+fn replica_options() -> Options {
+    let options = options(&["--server-id=8", "--relay-log=relay", "--relay-log-recovery=1", "--log-warnings=1"]);
+    // A killed process loses nothing by this, and the replica keeps up.
+    Options { flush_at_commit: 2, ..options }
+}
+
+/// Lets a replica follow a source from its first file on.
+fn follow(replica: &Server, port: u16) {
+    let mut client = replica.connect().expect("a connection");
+    let change = format!(
+        "CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_PORT={port}, MASTER_USER='root', MASTER_PASSWORD='', \
+         MASTER_LOG_FILE='binlog.000001', MASTER_LOG_POS=4, MASTER_USE_GTID=no, MASTER_CONNECT_RETRY=1, \
+         MASTER_HEARTBEAT_PERIOD=0.5"
+    );
+    client.query(&change).expect("the source is named");
+    client.query("START SLAVE").expect("the replica starts");
+}
+
+fn status(replica: &Server) -> String {
+    let answer = replica.connect().and_then(|mut client| client.query("SHOW SLAVE STATUS")).expect("a status");
+    let row = answer.columns.iter().zip(&answer.rows[0]);
+    row.map(|(name, value)| format!("{name}: {}\n", value.as_deref().unwrap_or("NULL"))).collect()
+}
+
+/// Waits until the replica has applied all that the source has.
+fn catch_up(source: &Server, replica: &Server) {
+    let position = source.connect().and_then(|mut client| client.query("SHOW MASTER STATUS")).expect("a position");
+    let (file, position) =
+        (position.rows[0][0].clone().expect("a file"), position.rows[0][1].clone().expect("a number"));
+    let mut client = replica.connect().expect("a connection");
+    let waited = client.query(&format!("SELECT MASTER_POS_WAIT('{file}', {position}, 40)")).expect("an answer");
+    assert!(waited.cell().is_some_and(|events| events != "-1"), "no {file}:{position} yet\n{}", status(replica));
+}
+
+/// All rows of all tables in some databases.
+fn contents(server: &Server, databases: &[&str]) -> Vec<String> {
+    let mut client = server.connect().expect("a connection");
+    client.query("SET time_zone = '+00:00'").expect("the zone");
+    let mut all = Vec::new();
+    for database in databases {
+        let tables = client.query(&format!("SHOW TABLES FROM {database}")).expect("tables").rows;
+        for table in tables.iter().filter_map(|row| row[0].as_ref()) {
+            let rows = client.query(&format!("SELECT * FROM {database}.{table} ORDER BY id")).expect("rows");
+            all.push(format!("{database}.{table}: {:?} {:?}", rows.columns, rows.rows));
+        }
+    }
+    all
+}
+
+fn assert_same(source: &Server, replica: &Server, databases: &[&str]) {
+    let (wanted, found) = (contents(source, databases), contents(replica, databases));
+    assert_eq!(wanted.len(), found.len(), "tables");
+    for (wanted, found) in wanted.iter().zip(&found) {
+        let at = wanted.bytes().zip(found.bytes()).position(|(a, b)| a != b).unwrap_or(0).saturating_sub(200);
+        assert!(wanted == found, "source:  {:.400}\nreplica: {:.400}", tail(wanted, at), tail(found, at));
+    }
+}
+
+fn tail(text: &str, mut at: usize) -> &str {
+    while !text.is_char_boundary(at) {
+        at -= 1;
+    }
+    &text[at..]
+}
+
+fn run_all(client: &mut Client, statements: &[String]) {
+    for statement in statements {
+        client.query(statement).unwrap_or_else(|error| panic!("{statement:.300}: {error:?}"));
+    }
+}
+
+fn write_only(threads: u32, seconds: u32, script: &str) -> Run<'_> {
+    Run { script, tables: 2, rows: 500, threads, seconds, prepared: true, more: &[] }
+}
+
+fn source(directory: &Path, port: u16, compression: &str) -> Server {
+    Server::create(Kind::Glassine, directory, &source_options(port, compression)).expect("Glassine starts")
+}
+
+#[test]
+fn mariadb_follows_a_history_over_all_types_and_sysbench() {
+    if !mariadb_is_installed() || !sysbench::is_installed() {
+        println!("skipped: mariadbd or sysbench is not installed");
+        return;
+    }
+    for (seed, compression) in [(1, "OFF"), (2, "ON")] {
+        let scratch = Scratch::new("mariadb_replica").expect("a directory");
+        let port = free_port();
+        let source = source(&scratch.0.join("source"), port, compression);
+        let replica_directory = scratch.0.join("replica");
+        let mut replica = Server::create(Kind::MariaDb, &replica_directory, &replica_options()).expect("MariaDB");
+        follow(&replica, port);
+        let mut client = source.connect().expect("a connection");
+        run_all(&mut client, &Changes::prologue());
+        let mut changes = Changes::new(seed, false);
+        for step in 0..400 {
+            run_all(&mut client, &changes.next_step());
+            match step {
+                100 => drop(client.query("FLUSH BINARY LOGS").expect("the next file")),
+                // The replica goes and comes while the source works.
+                200 => {
+                    replica.stop().expect("MariaDB stops");
+                    replica = Server::start(Kind::MariaDb, &replica_directory, &replica_options()).expect("MariaDB");
+                }
+                _ => {}
+            }
+        }
+        client.query("CREATE DATABASE sbtest").expect("a database");
+        write_only(2, 2, "oltp_write_only").prepare(&source).expect("sysbench prepares");
+        write_only(4, 2, "oltp_write_only").run(&source).expect("sysbench runs");
+        write_only(4, 2, "oltp_read_write").run(&source).expect("sysbench runs");
+        catch_up(&source, &replica);
+        assert_same(&source, &replica, &[DATABASE, "sbtest"]);
+        assert!(contents(&source, &[DATABASE]).len() > 2, "there are tables to compare");
+    }
+}
+
+#[test]
+fn after_kills_of_source_and_replica_nothing_is_missing_and_nothing_is_there_twice() {
+    if !mariadb_is_installed() {
+        println!("skipped: mariadbd is not installed");
+        return;
+    }
+    let scratch = Scratch::new("mariadb_killed").expect("a directory");
+    let (source_directory, replica_directory) = (scratch.0.join("source"), scratch.0.join("replica"));
+    let port = free_port();
+    let mut source = source(&source_directory, port, "ON");
+    let mut replica = Server::create(Kind::MariaDb, &replica_directory, &replica_options()).expect("MariaDB");
+    // Without GTIDs of its own MariaDB may forget after a crash that it has applied a transaction.
+    let idempotent = [&replica_options().more[..], &["--slave-exec-mode=IDEMPOTENT".to_owned()]].concat();
+    let replica_options = Options { more: idempotent, ..replica_options() };
+    follow(&replica, port);
+    let mut client = source.connect().expect("a connection");
+    client.query("CREATE DATABASE d").expect("a database");
+    client.query("CREATE TABLE d.t (id BIGINT PRIMARY KEY, body VARCHAR(400))").expect("a table");
+    drop(client);
+    let mut id = 0;
+    for round in 0..8 {
+        let mut client = source.connect().expect("a connection");
+        let until = Instant::now() + Duration::from_millis(300);
+        while Instant::now() < until {
+            id += 1;
+            client.query("BEGIN").expect("a transaction");
+            client.query(&format!("INSERT INTO d.t VALUES ({id}, REPEAT('{}', 300))", id % 10)).expect("a row");
+            client.query(&format!("UPDATE d.t SET body = 'u{id}' WHERE id = {}", id / 2)).expect("a row");
+            client.query(&format!("DELETE FROM d.t WHERE id = {}", id / 3)).expect("a row");
+            client.query("COMMIT").expect("it commits");
+        }
+        drop(client);
+        if round % 2 == 0 {
+            source.kill();
+            source =
+                Server::start(Kind::Glassine, &source_directory, &source_options(port, "ON")).expect("it recovers");
+        } else {
+            replica.kill();
+            replica = Server::start(Kind::MariaDb, &replica_directory, &replica_options).expect("MariaDB recovers");
+        }
+    }
+    assert!(id > 100, "{id} transactions");
+    catch_up(&source, &replica);
+    assert_same(&source, &replica, &["d"]);
+}
