@@ -254,7 +254,8 @@ impl Talk<'_> {
 
     /// Waits until there is more than this. The client hears a heartbeat now and then.
     fn wait(&self, order: &Order, known: Reach, dump: &mut Dump, out: &mut Out<'_>) -> Result<(), Ended> {
-        let mut heard = Instant::now();
+        let began = Instant::now();
+        let mut heard = began;
         loop {
             let limit = order.heartbeat.map_or(WATCH_PERIOD, |period| period.saturating_sub(heard.elapsed()));
             if order.log.end().wait(known, limit.min(WATCH_PERIOD)) != known {
@@ -263,7 +264,7 @@ impl Talk<'_> {
             if self.process.interrupt.ends_wait() {
                 return Err(killed().into());
             }
-            if dump.is_apart() && heard.elapsed() >= APART_PERIOD {
+            if dump.is_apart() && began.elapsed() >= APART_PERIOD {
                 dump.come_back(out)?;
                 out.flush()?;
             }

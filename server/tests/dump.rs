@@ -278,6 +278,29 @@ fn who_reads_no_payloads_gets_their_events_and_can_go_on_behind_each_of_them() {
     assert_eq!(refusal.message, "Client requested source to start replication from impossible position");
 }
 
+/// MariaDB refuses a transaction that ends within a statement.
+#[test]
+fn the_last_event_of_a_statement_says_so_however_its_rows_are_divided() {
+    let source = Source::new();
+    let mut client = source.client();
+    client.run("CREATE TABLE d.long (body LONGTEXT)");
+    for bytes in [10, 9000] {
+        for rows in 1..4 {
+            let values = vec![format!("(REPEAT('x', {bytes}))"); rows].join(", ");
+            client.run(&format!("INSERT INTO d.long VALUES {values}"));
+        }
+    }
+    let mut last = None;
+    for bytes in source.dump("", "", 4).unwrap() {
+        let event = Event::decode(&bytes, Checksum::Crc32).unwrap();
+        match event.header.kind {
+            EventKind::WRITE_ROWS => last = Some(event.body[6] & 1),
+            EventKind::XID => assert_eq!(last.take(), Some(1)),
+            _ => {}
+        }
+    }
+}
+
 #[test]
 fn an_account_gets_what_is_set_for_it() {
     let source = Source::new();

@@ -360,8 +360,10 @@ impl RowLog {
         };
         let columns = known.columns;
         let id = known.table;
+        // A full event is closed when another row comes: the statement's last event says that it is the last.
         let fits = self.open.as_ref().is_some_and(|open| {
             open.kind == kind
+                && open.images.len() < self.settings.event_bytes_max
                 && open.table == id
                 && (0..columns).all(|at| row.before.is_none() || open.before[at] == in_before(at))
                 && (0..columns).all(|at| row.after.is_none() || open.after[at] == in_after(at))
@@ -377,9 +379,6 @@ impl RowLog {
             if let Some(values) = values {
                 put_image(table, values, present, &mut open.images)?;
             }
-        }
-        if open.images.len() >= self.settings.event_bytes_max {
-            self.close_event(false)?;
         }
         Ok(())
     }
