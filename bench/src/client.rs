@@ -202,6 +202,29 @@ impl Client {
         self.write_packet(&body)
     }
 
+    /// The events of the binary log from a place up to its end, as a replica is sent them.
+    pub fn binlog(&mut self, file: &str, position: u32) -> Result<Vec<Vec<u8>>, Error> {
+        const COM_BINLOG_DUMP: u8 = 18;
+        const NON_BLOCKING: u16 = 1;
+        self.sequence = 0;
+        let mut body = vec![COM_BINLOG_DUMP];
+        body.extend_from_slice(&position.to_le_bytes());
+        body.extend_from_slice(&NON_BLOCKING.to_le_bytes());
+        // A client that is no replica.
+        body.extend_from_slice(&[0; 4]);
+        body.extend_from_slice(file.as_bytes());
+        self.write_packet(&body)?;
+        let mut events = Vec::new();
+        loop {
+            self.read_packet()?;
+            match self.packet.first() {
+                Some(0x00) => events.push(self.packet[1..].to_vec()),
+                Some(0xfe) => return Ok(events),
+                _ => return Err(self.error()),
+            }
+        }
+    }
+
     /// Waits until an answer begins to arrive; false if none does within `patience`.
     pub fn is_answered_within(&self, patience: Duration) -> Result<bool, Error> {
         if !self.reader.buffer().is_empty() {

@@ -754,11 +754,14 @@ impl Files for CacheFiles {
     }
 
     fn sync_soon(&self, file: &Arc<dyn File>) {
-        let mut unsynced = self.unsynced.lock();
-        if !unsynced.iter().any(|other| Arc::ptr_eq(other, file)) {
+        {
+            let mut unsynced = self.unsynced.lock();
+            if unsynced.iter().any(|other| Arc::ptr_eq(other, file)) {
+                return;
+            }
             unsynced.push(file.clone());
-            self.engine.annex_hold().want();
         }
+        self.engine.annex_hold().want();
     }
 }
 

@@ -206,9 +206,9 @@ impl Tail {
         (state.file, state.written) = (file, written);
     }
 
-    /// The end of the file has moved without a transaction.
+    /// The end of the file has moved without a transaction. Readers see what was written when the next file has begun,
+    /// because until then it may be taken back.
     pub fn moved(&self, written: u64) {
         self.state.lock().written = written;
-        self.end.grow(written);
     }
 }
