@@ -431,7 +431,7 @@ fn a_replica_at_the_end_gets_commits_as_they_come_and_heartbeats_in_between() {
 fn files_that_are_read_are_not_purged() {
     let source = Source::new();
     let mut client = source.client();
-    // More than what the sockets hold, so that the dump stays in the first file while nobody reads it.
+    // More than what the sockets hold, so that the dump stays in its file, the second, while nobody reads it.
     for id in 0..40 {
         client.run(&format!("INSERT INTO d.t VALUES ({id}, '')"));
     }
@@ -448,12 +448,12 @@ fn files_that_are_read_are_not_purged() {
     assert_eq!(
         warning[0][2].as_deref(),
         Some(
-            "file binlog.000001 was not purged because it was being read by 1 thread(s), purged only 0 out of 2 files."
+            "file binlog.000002 was not purged because it was being read by 1 thread(s), purged only 1 out of 2 files."
         )
     );
     received(&mut replica).unwrap();
     wait_for("the dump has ended", || {
-        client.run("PURGE BINARY LOGS TO 'binlog.000003'");
+        client.run("PURGE BINARY LOGS TO 'binlog.000004'");
         client.query("SHOW BINARY LOGS").text().len() == 1
     });
 }
