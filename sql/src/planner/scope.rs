@@ -319,10 +319,9 @@ impl<'a> Level<'a> {
                 let is_meant = |table: &String| source.is_called(name.database.as_deref(), table);
                 if name.table.as_ref().is_none_or(is_meant)
                     && let Some(at) = source.row_id()
+                    && found.replace(source.slot_base + at).is_some()
                 {
-                    if found.replace(source.slot_base + at).is_some() {
-                        return Err(Error::ambiguous_column(&display(name), clause));
-                    }
+                    return Err(Error::ambiguous_column(&display(name), clause));
                 }
             }
         }
