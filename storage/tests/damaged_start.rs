@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use format::collation::CollationId;
+use format::page::{header, space as layout};
 use format::value::ColumnType;
 use format::xid::Xid;
 use storage::io::Disk;
@@ -272,6 +273,26 @@ fn one_table_costs_no_start() {
     }
     assert!(failures.is_empty(), "{} failures:\n{}", failures.len(), failures.join("\n"));
     assert!(refused > 100, "{refused} were refused");
+}
+
+#[test]
+fn a_size_that_nobody_logged_is_damage() {
+    for pages in [1 << 12, 1 << 26, u32::MAX] {
+        let disk = stopped(State::Committed, false);
+        let file = disk.open("d/t.ibd", storage::io::OpenMode::ReadWrite, storage::io::Caching::Cached).unwrap();
+        let mut page = vec![0; PAGE as usize];
+        file.read_at(0, &mut page).unwrap();
+        page[layout::SIZE..][..4].copy_from_slice(&pages.to_be_bytes());
+        let lsn = header::lsn(&page);
+        header::seal(&mut page, lsn);
+        file.write_at(0, &page).unwrap();
+        let bytes = disk.file_bytes("d/t.ibd");
+        let engine = open(&disk).unwrap();
+        others_serve(&engine, State::Committed, "a size");
+        assert!(is_refused(&engine));
+        assert_eq!(disk.file_bytes("d/t.ibd"), bytes);
+        assert!(engine.damaged().iter().any(|damaged| damaged.contains("d.t")), "{:?}", engine.damaged());
+    }
 }
 
 /// A branch of a table that cannot be read is committed, or it waits with its locks until the table is back.

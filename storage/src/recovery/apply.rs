@@ -571,7 +571,8 @@ fn leave_out(store: &Store, page: PageId, why: &str) -> Result<()> {
 }
 
 /// Extends files to the size on their page 0: extending is logged there before it is durable. A tablespace that the log
-/// does not touch has not grown; its page 0 may not even have been written.
+/// does not touch has not grown; its page 0 may not even have been written. A size that is neither the file's nor in the
+/// log is damage (test: `a_size_that_nobody_logged_is_damage`).
 fn restore_sizes(store: &Store, found: &Scan) -> Result<()> {
     for space in store.spaces().iter().filter(|space| found.touched.contains(&space.id())) {
         let page = PageId::new(space.id(), layout::HEADER_PAGE);
@@ -585,6 +586,14 @@ fn restore_sizes(store: &Store, found: &Scan) -> Result<()> {
             Err(error) => return Err(error),
         };
         if size > space.pages() {
+            if found.sizes.get(&space.id()).is_none_or(|&logged| logged < size) {
+                let what = format!("page 0 counts {size} pages, but the file has {}", space.pages());
+                if aside::is_vital(space.id()) {
+                    return Err(Error::corrupt_page(page, what));
+                }
+                leave_out(store, page, &what)?;
+                continue;
+            }
             space.extend(size, Growth::Sparse)?;
             // Its pages may have been written and synced already, so no other thread would do it.
             space.sync()?;

@@ -5,7 +5,8 @@
 //! deleted (their records are to be skipped, and their file may still be there).
 
 use format::ids::{Lsn, SpaceId};
-use format::redo::Record;
+use format::page::space as layout;
+use format::redo::{PageOp, Record};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::buffer::PendingRedo;
@@ -26,6 +27,8 @@ pub struct Scan {
     pub deleted: FxHashSet<SpaceId>,
     /// Tablespaces with page records, deleted ones included.
     pub touched: FxHashSet<SpaceId>,
+    /// The largest size of each tablespace that has grown.
+    pub sizes: FxHashMap<SpaceId, u32>,
     /// The group of the first annex, which upper layers put into the log.
     pub first_annex: Option<Lsn>,
     /// All page records, unless they are too many to be kept.
@@ -142,8 +145,16 @@ impl Scan {
 
     fn note(&mut self, record: &Record<'_>, start: Lsn) {
         match *record {
-            Record::Page { page, .. } => {
+            Record::Page { page, ref op } => {
                 self.touched.insert(page.space);
+                if let PageOp::Write { offset, bytes } = *op
+                    && page.page == layout::HEADER_PAGE
+                    && usize::from(offset) == layout::SIZE
+                    && let Ok(size) = bytes.try_into().map(u32::from_be_bytes)
+                {
+                    let largest = self.sizes.entry(page.space).or_default();
+                    *largest = size.max(*largest);
+                }
             }
             Record::FileCreate { space, flags, name } => {
                 let history = self.files.entry(space).or_default();

@@ -187,7 +187,7 @@ pub enum Statement {
     ChangeSource(Vec<(String, SourceValue)>),
     StartReplica(ReplicaThreads),
     StopReplica(ReplicaThreads),
-    /// RESET REPLICA [ALL]
+    /// `RESET REPLICA [ALL]`
     ResetReplica {
         all: bool,
     },
