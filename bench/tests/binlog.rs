@@ -57,8 +57,8 @@ fn a_log_of_mariadb_reads_as_its_own_tool_reads_it_and_can_be_replayed() {
         drop(client);
 
         let log = source_directory.join("data/bin.000001");
-        let ours = printed(&glassine_binary(), &["binlog", "-v"], &log);
-        let theirs = printed(Path::new("mariadb-binlog"), &["-v"], &log);
+        let ours = printed(&glassine_binary(), &["binlog", "-v"], &[&log]);
+        let theirs = printed(Path::new("mariadb-binlog"), &["-v"], &[&log]);
         assert_eq!(lines_with(&ours, "###"), lines_with(&theirs, "###"), "rows, {extra}");
         if extra.ends_with('0') {
             assert_eq!(base64(&ours), base64(&theirs), "base64");
@@ -66,7 +66,7 @@ fn a_log_of_mariadb_reads_as_its_own_tool_reads_it_and_can_be_replayed() {
 
         let target_directory = scratch.0.join("target");
         let target = Server::create(Kind::MariaDb, &target_directory, &Options::default()).expect("MariaDB starts");
-        let replayed = printed(&glassine_binary(), &["binlog"], &log);
+        let replayed = printed(&glassine_binary(), &["binlog"], &[&log]);
         replay(&replayed, &target);
         assert_eq!(contents(&target), wanted, "tables after the replay, {extra}");
     }

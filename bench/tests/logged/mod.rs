@@ -21,8 +21,9 @@ pub const FULL_ROW: &str =
         X'0001', 'b', 'x,z', 1, 0xaaa)";
 
 /// What one of the tools prints.
-pub fn printed(program: &Path, arguments: &[&str], log: &Path) -> String {
-    let output = Command::new(program).args(arguments).arg(log).output().expect("the tool runs");
+pub fn printed<L: AsRef<Path>>(program: &Path, arguments: &[&str], logs: &[L]) -> String {
+    let logs = logs.iter().map(AsRef::as_ref);
+    let output = Command::new(program).args(arguments).args(logs).output().expect("the tool runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8_lossy(&output.stdout).into_owned()
 }

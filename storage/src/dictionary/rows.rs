@@ -249,7 +249,7 @@ impl SystemRows {
             };
             let identity = Identity {
                 id: TableId(id),
-                space: SpaceId(number(row.get(3))? as u32),
+                space: permanent(number(row.get(3))?)?,
                 created_us: number(row.get(4))?,
                 indexes: Vec::new(),
             };
@@ -284,4 +284,9 @@ impl SystemRows {
         }
         Ok(contents)
     }
+}
+/// A number from the dictionary, whose tables are all in tablespaces that stay.
+fn permanent(number: u64) -> Result<SpaceId> {
+    let space = u32::try_from(number).ok().map(SpaceId).filter(|space| !space.is_temporary());
+    space.ok_or_else(|| Error::corrupt("a table of the dictionary in a tablespace that does not stay"))
 }

@@ -209,8 +209,15 @@ pub fn new_ids(store: &Store, indexes: usize) -> Result<NewIds> {
     let table = format::bytes::get_u64(page, NEXT_TABLE_ID);
     let index = format::bytes::get_u64(page, NEXT_INDEX_ID);
     let space = format::bytes::get_u32(page, NEXT_SPACE_ID);
-    mtr.write(header, NEXT_TABLE_ID, &(table + 1).to_be_bytes());
-    mtr.write(header, NEXT_INDEX_ID, &(index + indexes as u64).to_be_bytes());
+    let (next_table, next_index) = (table.checked_add(1), index.checked_add(indexes as u64));
+    let (Some(next_table), Some(next_index)) = (next_table, next_index) else {
+        return Err(mtr.corrupt(header, "the next ids"));
+    };
+    if space >= SpaceId::TEMPORARY_FIRST.0 {
+        return Err(mtr.corrupt(header, "the next tablespace is of those that do not stay"));
+    }
+    mtr.write(header, NEXT_TABLE_ID, &next_table.to_be_bytes());
+    mtr.write(header, NEXT_INDEX_ID, &next_index.to_be_bytes());
     mtr.write(header, NEXT_SPACE_ID, &(space + 1).to_be_bytes());
     mtr.commit();
     Ok(NewIds { table: TableId(table), space: SpaceId(space), index: IndexId(index) })

@@ -156,6 +156,9 @@ pub struct Scan {
     older: Older,
 }
 
+/// How often a scan that finds nothing looks whether it has seen more leaves than the file has pages.
+const LEAVES_LOOKED_AT: u32 = 256;
+
 impl Scan {
     pub fn new(table: &Table, index: usize, mode: ReadMode, columns: &ColumnSet, range: &ScanRange<'_>) -> Scan {
         let columns = match mode {
@@ -353,8 +356,14 @@ impl Scan {
         // Whether no record of this leaf is beyond the end, so that none need be compared.
         let mut inside = false;
         let mut entered = true;
+        let mut leaves = 0_u32;
         while let Some((page, origin)) = at {
             if origin == SUPREMUM || origin == INFIMUM {
+                leaves += 1;
+                // Leaves in a circle whose rows are all invisible would be read for ever.
+                if leaves.is_multiple_of(LEAVES_LOOKED_AT) && leaves > ctx.store.space_pages(table.space)?.0 {
+                    return Err(Error::corrupt_page(page.page_id(), "a leaf that comes back in its own tree"));
+                }
                 at = self.next_leaf(ctx, table, page)?;
                 noted = None;
                 entered = true;

@@ -35,10 +35,16 @@ pub struct SegmentSurvey {
     pub pages: Vec<PageNo>,
 }
 
+/// What is wrong with a tablespace is told in so many lines at most.
+const ERRORS_MAX: usize = 1000;
+
 /// Surveys a tablespace. No thread may change it meanwhile.
 pub fn survey(store: &Store, space: SpaceId) -> Result<Survey> {
-    let mut surveyor = Surveyor { store, space, page_bytes: store.page_bytes(), survey: Survey::default() };
+    let mut surveyor = Surveyor { store, space, page_bytes: store.page_bytes(), survey: Survey::default(), untold: 0 };
     surveyor.run()?;
+    if surveyor.untold > 0 {
+        surveyor.survey.errors.push(format!("tablespace {space}: {} more", surveyor.untold));
+    }
     Ok(surveyor.survey)
 }
 
@@ -47,6 +53,8 @@ struct Surveyor<'s> {
     space: SpaceId,
     page_bytes: usize,
     survey: Survey,
+    /// Complaints beyond [`ERRORS_MAX`].
+    untold: u64,
 }
 
 /// An extent as its descriptor has it.
@@ -65,7 +73,11 @@ impl Surveyor<'_> {
     }
 
     fn complain(&mut self, what: String) {
-        self.survey.errors.push(format!("tablespace {}: {what}", self.space));
+        if self.survey.errors.len() < ERRORS_MAX {
+            self.survey.errors.push(format!("tablespace {}: {what}", self.space));
+        } else {
+            self.untold += 1;
+        }
     }
 
     fn run(&mut self) -> Result<()> {
@@ -73,17 +85,20 @@ impl Surveyor<'_> {
         let extent_pages = layout::extent_pages(self.page_bytes) as u32;
         self.survey.size = layout::size(&header);
         self.survey.flags = layout::flags(&header).0;
-        let free_limit = layout::free_limit(&header);
+        let mut free_limit = layout::free_limit(&header);
         if get_u32(&header, layout::SPACE) != self.space.0 {
             self.complain("page 0 names another tablespace".into());
         }
-        if self.survey.size > self.store.space_pages(self.space)?.0 {
+        let in_file = self.store.space_pages(self.space)?.0;
+        if self.survey.size > in_file {
             self.complain(format!("page 0 says {} pages, the file is shorter", self.survey.size));
         }
         if free_limit > self.survey.size.max(extent_pages) || !free_limit.is_multiple_of(extent_pages) {
             return Err(Error::corrupt_page(PageId::new(self.space, PageNo(0)), "free limit"));
         }
 
+        // What is behind the file cannot be in use, and a damaged number must not take for ever.
+        free_limit = free_limit.min(in_file.max(extent_pages).next_multiple_of(extent_pages));
         let mut extents = self.extents(free_limit)?;
         for (list, state) in [
             (layout::FREE_LIST, layout::STATE_FREE),

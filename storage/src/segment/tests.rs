@@ -216,6 +216,7 @@ fn freeing_a_page_twice_is_an_error_and_changes_nothing() {
 #[test]
 fn page_0_that_counts_too_much_is_damaged() {
     for (field, value) in [
+        (layout::SIZE, 1 << 31),
         (layout::SIZE, u32::MAX),
         (layout::SIZE, 1 << 20),
         (layout::FREE_LIMIT, 1 << 30),
@@ -230,6 +231,9 @@ fn page_0_that_counts_too_much_is_damaged() {
         let header = mtr.latch_exclusive(PageId::new(SPACE, layout::HEADER_PAGE)).unwrap();
         mtr.write(header, field, &value.to_be_bytes());
         mtr.commit();
+        // It takes no longer than the file is.
+        let told = survey::survey(&store, SPACE).is_err_and(|error| matches!(error, Error::Corrupt { .. }));
+        assert!(told || !survey::survey(&store, SPACE).unwrap().errors.is_empty(), "{field} {value}");
         assert!(matches!(reserve(&store, SPACE, 100), Err(Error::Corrupt { .. })), "{field} {value}");
         let mut mtr = Mtr::begin(&store);
         let allocated = allocate_page(&mut mtr, segment, PageNo::NULL, Direction::None);
@@ -238,4 +242,19 @@ fn page_0_that_counts_too_much_is_damaged() {
         drop(mtr);
         assert_eq!(store.space(SPACE).unwrap().pages(), pages);
     }
+}
+
+#[test]
+fn a_survey_takes_no_longer_than_the_file_is() {
+    let store = store(4096);
+    create_one(&store);
+    let mut mtr = Mtr::begin(&store);
+    let header = mtr.latch_exclusive(PageId::new(SPACE, layout::HEADER_PAGE)).unwrap();
+    for field in [layout::SIZE, layout::FREE_LIMIT] {
+        mtr.write(header, field, &(1_u32 << 31).to_be_bytes());
+    }
+    mtr.commit();
+    let errors = survey::survey(&store, SPACE).unwrap().errors;
+    assert!(errors[0].contains("the file is shorter"), "{errors:?}");
+    assert!(errors.len() < 100, "{errors:?}");
 }

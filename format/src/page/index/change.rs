@@ -398,7 +398,7 @@ pub fn insert_list<'r>(
         return Err(Error::Full);
     }
     if count > 0 {
-        // All of them come into one group, or into those that it is split into: no insert fails behind this.
+        // All of them come into one group, or into those that it is split into.
         if after != INFIMUM {
             check_user(page, after)?;
         }
@@ -413,9 +413,11 @@ pub fn insert_list<'r>(
             return Err(Error::corrupt("a directory larger than its records need", SLOTS));
         }
     }
+    // The checks above do not see all damage.
+    let old = page.to_vec();
     let mut after = after;
     for record in records {
-        after = insert(page, after, Place::Top, record)?;
+        after = insert(page, after, Place::Top, record).inspect_err(|_| page.copy_from_slice(&old))?;
     }
     // The run of inserts that went on before is over, and this was none.
     put_u16(page, LAST_INSERT, 0);
