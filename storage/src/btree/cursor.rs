@@ -8,11 +8,14 @@ use format::page::index::{self, INFIMUM, SearchMode};
 use format::record::{Layout, Tuple};
 
 use super::{Tree, following, on, previous};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::store::{SharedGuard, Store};
 
 /// How often a reader moving left tries to latch two neighbours before it starts from the root.
 const NEIGHBOUR_TRIES: usize = 3;
+
+/// How often it starts from the root before the tree is taken for damaged: other threads do not change it so often.
+const ROUNDS_MAX: usize = 10_000;
 
 impl Tree {
     /// The leaf to the right.
@@ -48,10 +51,15 @@ impl Tree {
         key: &Tuple<'_>,
         mode: SearchMode,
     ) -> Result<Option<(SharedGuard<'s>, u16)>> {
+        let mut rounds = 0;
         'again: loop {
             let (mut page, position) = self.find(store, key, mode)?;
             if position.origin != INFIMUM {
                 return Ok(Some((page, position.origin)));
+            }
+            rounds += 1;
+            if rounds == ROUNDS_MAX {
+                return Err(Error::corrupt_page(page.page_id(), "a leaf whose neighbours do not lead to it"));
             }
             // All records of the leaf are behind the key, so the record is on the leaf before.
             let mut tries = 0;
