@@ -32,6 +32,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use format::binlog::payload::{self, Algorithm, Compressor};
 use format::binlog::{Checksum, Crc, EventKind, HEADER_BYTES, Header, flags};
 use storage::io::{Caching, Disk, File, OpenMode};
+use storage::sync::{Mutex, Rank};
 use storage::{Error, Result};
 
 use crate::files::io;
@@ -60,22 +61,38 @@ pub trait Files: Send + Sync {
     fn create(&self) -> Result<(Spilled, u64)>;
 
     /// A few megabytes of the file were written: another thread should sync it.
-    fn sync_soon(&self, file: &Arc<dyn File>);
+    fn sync_soon(&self, file: &Arc<Spilled>);
 }
 
 /// A file that is removed when this is dropped, unless it was kept.
+///
+/// After a failed sync the file is of no use, and another sync does not tell: the kernel reports an error once and marks
+/// the pages clean. So all syncs pass [`Spilled::sync`], one at a time (test:
+/// `a_file_whose_sync_has_failed_begins_no_log`).
 pub struct Spilled {
-    pub disk: Arc<dyn Disk>,
+    disk: Arc<dyn Disk>,
     pub path: String,
     pub file: Arc<dyn File>,
     kept: AtomicBool,
+    sync_failed: Mutex<bool>,
 }
 
 impl Spilled {
     pub fn create(disk: Arc<dyn Disk>, path: String) -> Result<Spilled> {
         let file = disk.open(&path, OpenMode::Create, Caching::Cached);
         let file = file.map_err(io("create a file for a transaction's events"))?;
-        Ok(Spilled { disk, path, file, kept: AtomicBool::new(false) })
+        let sync_failed = Mutex::new(Rank::CommitLog, false);
+        Ok(Spilled { disk, path, file, kept: AtomicBool::new(false), sync_failed })
+    }
+
+    /// Makes durable what was written.
+    pub fn sync(&self) -> Result<()> {
+        let doing = "sync a transaction's events";
+        let mut failed = self.sync_failed.lock();
+        if *failed {
+            return Err(io(doing)(io::Error::other("an earlier sync of the file has failed")));
+        }
+        self.file.sync().inspect_err(|_| *failed = true).map_err(io(doing))
     }
 
     /// The file has another name now, and stays.
@@ -97,7 +114,7 @@ impl Drop for Spilled {
 
 /// The bytes that a transaction has in its file.
 struct Spill {
-    place: Spilled,
+    place: Arc<Spilled>,
     room: u64,
     /// Bytes behind the room, and the events that they are if they have places.
     bytes: u64,
@@ -112,7 +129,7 @@ impl Spill {
         self.bytes += bytes.len() as u64;
         if self.bytes >= self.synced + SYNC_BYTES {
             self.synced = self.bytes;
-            files.sync_soon(&self.place.file);
+            files.sync_soon(&self.place);
         }
         Ok(())
     }
@@ -432,7 +449,7 @@ fn spill<'s>(spill: &'s mut Option<Spill>, files: &dyn Files) -> Result<&'s mut 
 
 fn create(files: &dyn Files) -> Result<Spill> {
     let (place, room) = files.create()?;
-    Ok(Spill { place, room, bytes: 0, events: 0, synced: 0 })
+    Ok(Spill { place: Arc::new(place), room, bytes: 0, events: 0, synced: 0 })
 }
 
 /// A transaction's events, ready for the log.
@@ -555,12 +572,12 @@ impl Finished {
             spill.write_placed(&self.memory, files)?;
         }
         (self.memory, self.summed) = (Vec::new(), 0);
-        spill.place.file.sync().map_err(io("sync a transaction's events"))
+        spill.place.sync()
     }
 
     /// The file, if [`Finished::settle`] has brought everything into it.
     pub fn settled(&self) -> Option<&Spilled> {
-        self.spill.as_ref().filter(|_| self.memory.is_empty()).map(|spill| &spill.place)
+        self.spill.as_ref().filter(|_| self.memory.is_empty()).map(|spill| &*spill.place)
     }
 
     /// Makes the settled file one of the log: `head` stands at its beginning, and the Gtid event, which has `gtid_bytes`,
@@ -593,7 +610,7 @@ impl Finished {
             file.write_at(spill.room + spill.bytes, &sum).map_err(io("write a transaction to the binary log"))?;
         }
         file.set_len(end).map_err(io("write a transaction to the binary log"))?;
-        file.sync().map_err(io("sync the binary log"))?;
+        spill.place.sync()?;
         Ok(Begun { gtid_at, body_at, end })
     }
 }

@@ -113,7 +113,7 @@ impl Order {
 }
 
 /// Makes the next file of a log: the file, and where its transactions begin.
-type NewFile<'n> = dyn FnMut(&mut Order, &FileName) -> Result<(Arc<dyn File>, u64)> + 'n;
+type NewFile<'n> = dyn FnMut(&Order, &FileName) -> Result<(Arc<dyn File>, u64)> + 'n;
 
 /// Where a transaction was committed first, if that was another server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -344,11 +344,11 @@ impl BinaryLog {
         let given = pending.origin.and_then(|origin| origin.gtid);
         let own = || Gtid { source, number: order.executed.next_number(source) };
         let gtid = self.options.gtids.then(|| given.unwrap_or_else(own));
-        let event = |order: &Order| self.gtid_event(order, pending, gtid);
+        let event = |order: &Order, before_file| self.gtid_event(order.transactions, before_file, pending, gtid);
         let (position, end, mut bytes) = match is_long {
             true => self.begin_with(&mut order, pending, &event)?,
             false => {
-                let bytes = encode(&event(&order), pending);
+                let bytes = encode(&event(&order, order.before_file), pending);
                 let end = order.position + bytes.len() as u64 + pending.finished.log_bytes();
                 (order.position, end, bytes)
             }
@@ -391,15 +391,13 @@ impl BinaryLog {
         &self,
         order: &mut Order,
         pending: &Pending<'_>,
-        event: &dyn Fn(&Order) -> GtidEvent,
+        event: &dyn Fn(&Order, u64) -> GtidEvent,
     ) -> Result<(u64, u64, Vec<u8>)> {
         let mut gtid = Vec::new();
         let mut begun = None;
         self.rotate_to(order, &mut |order, name| {
             // Numbers count from the beginning of the file.
-            let before_file = std::mem::replace(&mut order.before_file, order.transactions);
-            gtid = encode(&event(order), pending);
-            order.before_file = before_file;
+            gtid = encode(&event(order, order.transactions), pending);
             let spilled = pending.finished.settled().expect("a long transaction is settled");
             let head = self.head(&order.executed);
             self.cache_files.head_bytes.store(head.len() as u64, Ordering::Relaxed);
@@ -417,7 +415,8 @@ impl BinaryLog {
         Ok((gtid_at, end, gtid))
     }
 
-    fn gtid_event(&self, order: &Order, pending: &Pending<'_>, gtid: Option<Gtid>) -> GtidEvent {
+    /// `transactions`: before this one; `before_file`: those in earlier files.
+    fn gtid_event(&self, transactions: u64, before_file: u64, pending: &Pending<'_>, gtid: Option<Gtid>) -> GtidEvent {
         let micros = self.disk.clock().wall().as_micros() as u64;
         let version = self.options.version;
         let origin = pending.origin.unwrap_or_default();
@@ -426,8 +425,8 @@ impl BinaryLog {
             gtid,
             may_have_statements: pending.has_statements,
             clock: Some(LogicalClock {
-                last_committed: pending.last_committed.saturating_sub(order.before_file),
-                sequence_number: order.transactions + 1 - order.before_file,
+                last_committed: pending.last_committed.saturating_sub(before_file),
+                sequence_number: transactions + 1 - before_file,
             }),
             commit: Some(CommitInfo {
                 immediate_micros: micros,
@@ -507,8 +506,7 @@ impl BinaryLog {
     /// Undoes a rotation that failed.
     fn stay(&self, order: &mut Order, next: &FileName, position: u64) -> Result<()> {
         let path = next.to_string();
-        let look = io("look for a binary log");
-        if self.disk.exists(&path).map_err(look)? {
+        if self.disk.exists(&path).map_err(io("look for a binary log"))? {
             self.disk.remove(&path).map_err(io("remove an unfinished binary log"))?;
         }
         let file = self.tail.file();
@@ -731,11 +729,11 @@ struct CacheFiles {
     number: AtomicU64,
     /// Bytes that the newest file of the log has before its transactions.
     head_bytes: AtomicU64,
-    unsynced: Mutex<Vec<Arc<dyn File>>>,
+    unsynced: Mutex<Vec<Arc<Spilled>>>,
 }
 
 impl CacheFiles {
-    /// Errors are the transaction's, which syncs again.
+    /// The transaction hears of an error when it syncs.
     fn sync(&self) {
         let files = std::mem::take(&mut *self.unsynced.lock());
         for file in files {
@@ -753,7 +751,7 @@ impl Files for CacheFiles {
         Ok((Spilled::create(disk, format!("{CACHE_PREFIX}{number}"))?, room))
     }
 
-    fn sync_soon(&self, file: &Arc<dyn File>) {
+    fn sync_soon(&self, file: &Arc<Spilled>) {
         {
             let mut unsynced = self.unsynced.lock();
             if unsynced.iter().any(|other| Arc::ptr_eq(other, file)) {

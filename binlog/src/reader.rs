@@ -57,11 +57,6 @@ impl EventReader {
         self.position
     }
 
-    /// The file has grown: what lies before this limit counts from now on.
-    pub fn extend(&mut self, limit: u64) {
-        self.limit = self.limit.max(limit);
-    }
-
     /// Goes on at this position, the beginning of an event.
     pub fn seek(&mut self, position: u64) {
         self.position = position;
@@ -80,7 +75,8 @@ impl EventReader {
         self.limit
     }
 
-    /// The header of the next event, which stays the next; `None` = the file ends here.
+    /// The header of the next event, which stays the next; `None` = the file ends here: at its limit, in the middle of an
+    /// event, or where nothing was written.
     pub fn peek(&mut self) -> Result<Option<Header>> {
         if !self.fill(HEADER_BYTES)? {
             return Ok(None);
@@ -130,17 +126,9 @@ impl EventReader {
         Ok(read >= count)
     }
 
-    /// The length of the event at the position. `None` = the file ends here: at its limit, in the middle of an event,
-    /// or where nothing was written.
+    /// The length of the event at the position, all of which is at hand then.
     fn next_length(&mut self) -> Result<Option<usize>> {
-        if !self.fill(HEADER_BYTES)? {
-            return Ok(None);
-        }
-        let bytes = self.bytes(HEADER_BYTES);
-        if bytes.iter().all(|byte| *byte == 0) {
-            return Ok(None);
-        }
-        let header = Header::decode(bytes).map_err(|cause| self.corrupt(&cause.to_string()))?;
+        let Some(header) = self.peek()? else { return Ok(None) };
         let length = header.bytes as usize;
         Ok(self.fill(length)?.then_some(length))
     }
@@ -163,21 +151,11 @@ impl EventReader {
 
     /// The next event without the body of a payload, which may be long: only its header is looked at. `None` at the end.
     pub fn next_brief(&mut self) -> Result<Option<(u64, Option<Event<'_>>)>> {
-        if !self.fill(HEADER_BYTES)? {
-            return Ok(None);
-        }
-        let bytes = self.bytes(HEADER_BYTES);
-        if bytes.iter().all(|byte| *byte == 0) {
-            return Ok(None);
-        }
-        let header = Header::decode(bytes).map_err(|cause| self.corrupt(&cause.to_string()))?;
+        let Some(header) = self.peek()? else { return Ok(None) };
         if header.kind != EventKind::TRANSACTION_PAYLOAD {
             return Ok(self.next_event()?.map(|(at, event)| (at, Some(event))));
         }
         let at = self.position;
-        if at + u64::from(header.bytes) > self.limit {
-            return Ok(None);
-        }
         self.position += u64::from(header.bytes);
         Ok(Some((at, None)))
     }

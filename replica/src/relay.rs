@@ -270,7 +270,7 @@ impl RelayReader {
                 self.open = Some(reader);
             }
             let Some(reader) = self.open.as_mut() else { return Ok(None) };
-            reader.extend(bytes);
+            reader.raise_limit(Some(bytes))?;
             if reader.position() >= bytes {
                 let Some(next) = next else { return Ok(None) };
                 self.seek(Some(Place { file: next, position: 4 }));

@@ -20,7 +20,7 @@ impl Files for TestFiles {
         Ok((Spilled::create(Arc::new(self.0.clone()), format!("#cache{number}"))?, ROOM))
     }
 
-    fn sync_soon(&self, _: &Arc<dyn File>) {}
+    fn sync_soon(&self, _: &Arc<Spilled>) {}
 }
 
 fn cache(disk: &SimDisk, compression: Option<i32>) -> Cache {
@@ -151,6 +151,22 @@ fn what_a_full_disk_refuses_is_still_there() {
         append(&mut cache, &expected[4]);
         assert_eq!(bodies(&cache.finish().unwrap(), 4), expected);
     }
+}
+
+#[test]
+fn a_file_whose_sync_has_failed_begins_no_log() {
+    let disk = SimDisk::new(1);
+    let mut cache = cache(&disk, None);
+    (0..50).for_each(|_| append(&mut cache, &[7; 100]));
+    let mut finished = cache.finish().unwrap();
+    let spilled = finished.spill.as_ref().unwrap().place.clone();
+    let next = disk.syncs() + 1;
+    disk.set_faults(|faults| faults.failing_sync = Some(next));
+    // Another thread is told, and the disk forgets it.
+    assert!(spilled.sync().is_err());
+    disk.set_faults(|faults| faults.failing_sync = None);
+    assert!(spilled.file.sync().is_ok());
+    assert!(finished.settle(&TestFiles(disk.clone())).is_err());
 }
 
 #[test]
