@@ -54,8 +54,8 @@ use format::redo::{PageOp, Record, encode_page};
 pub use self::memo::PageHandle;
 use self::memo::{Entry, Latch, Memo};
 use crate::error::{Error, Result};
+use crate::redo::Promise;
 use crate::store::{FrameHint, Store};
-use crate::sync;
 
 /// Log buffers that grew beyond this are not kept by their thread.
 const LOG_KEPT_BYTES: usize = 256 << 10;
@@ -116,6 +116,7 @@ struct Core<'s> {
     freed: Vec<(SpaceId, Range<u32>)>,
     /// The log has no room for changes: the mini-transaction may only read.
     refused: Option<Error>,
+    promise: Option<Promise<'s>>,
 }
 
 /// A page that is changed without being made anew must have been written before: if it is zero, the device has lost it.
@@ -151,6 +152,16 @@ impl<'s> Core<'s> {
             before: Vec::new(),
             freed: Vec::new(),
             refused: None,
+            promise: None,
+        }
+    }
+
+    /// Reading is possible even if the log has no room; the first latch for a change tells the reason.
+    #[inline]
+    fn accept(&mut self, promise: Result<Promise<'s>>) {
+        match promise {
+            Ok(promise) => (self.promise, self.refused) = (Some(promise), None),
+            Err(refused) => self.refused = Some(refused),
         }
     }
 
@@ -238,12 +249,32 @@ impl<'s> Mtr<'s> {
     /// Begins a mini-transaction. May wait for room in the log, so the caller holds no page latch.
     #[inline]
     pub fn begin(store: &'s Store) -> Mtr<'s> {
-        sync::assert_no_latches("beginning a mini-transaction");
-        // Reading is possible even if the log has no room; the first latch for a change tells the reason.
-        let refused = store.reserve_log().err();
-        let mut mtr = Mtr::begin_nested(store);
-        mtr.core.refused = refused;
+        Mtr::begin_with(store, store.reserve_log())
+    }
+
+    /// Begins a mini-transaction that writes so many whole pages. May wait, too.
+    pub fn begin_large(store: &'s Store, pages: usize) -> Mtr<'s> {
+        Mtr::begin_with(store, store.reserve_log_for((pages * store.page_bytes()) as u64))
+    }
+
+    /// How many whole pages a mini-transaction should write at most.
+    pub fn pages_max(store: &Store) -> usize {
+        (store.redo().room().largest() / store.page_bytes() as u64).max(1) as usize
+    }
+
+    #[inline]
+    fn begin_with(store: &'s Store, promise: Result<Promise<'s>>) -> Mtr<'s> {
+        let mut mtr = Mtr { core: Core::new(store), phase: PhantomData };
+        mtr.core.accept(promise);
         mtr
+    }
+
+    /// Does something that runs mini-transactions of its own. This one has latched nothing yet.
+    pub fn aside<T>(&mut self, run: impl FnOnce(&'s Store) -> Result<T>) -> Result<T> {
+        self.core.promise = None;
+        let outcome = run(self.core.store)?;
+        self.core.accept(self.core.store.reserve_log());
+        Ok(outcome)
     }
 
     /// Begins the last mini-transaction of a transaction: a commit, a prepare, the end of a rollback. It changes a few
@@ -254,13 +285,6 @@ impl<'s> Mtr<'s> {
             mtr.core.refused = None;
         }
         mtr
-    }
-
-    /// Begins a mini-transaction while another of this thread, or a guard, is open. Does not wait for the log: the outer
-    /// one did.
-    #[inline]
-    pub fn begin_nested(store: &'s Store) -> Mtr<'s> {
-        Mtr { core: Core::new(store), phase: PhantomData }
     }
 
     /// Ends the phase that may fail: from here on pages are only written.

@@ -21,7 +21,7 @@
 //!
 //! Invariants:
 //!
-//! * A thread that waits for a (transaction) lock holds no latch: [`assert_no_latches`].
+//! * A thread that waits for a (transaction) lock holds no latch: [`assert_may_wait`].
 //! * A latch is never held across a write or sync of a data file.
 //!
 //! A simulator runs one thread at a time, and switches threads only where no latch is held (`lock::Scheduler`), so it
@@ -35,6 +35,8 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Rank {
+    /// A promise of room in the log, see `redo::room`.
+    LogRoom,
     /// State of an instance as a whole.
     Instance,
     /// Metadata locks.
@@ -158,6 +160,14 @@ pub use held::Held;
 #[inline]
 pub fn assert_no_latches(what: &str) {
     debug_assert!(!held::any(Rank::Page), "{what} while a page latch is held");
+}
+
+/// Asserts (in debug builds) that this thread has no page latch and no promise of room in the log: it is about to wait
+/// for other transactions or mini-transactions.
+#[inline]
+pub fn assert_may_wait(what: &str) {
+    assert_no_latches(what);
+    debug_assert!(!held::any(Rank::LogRoom), "{what} within a mini-transaction");
 }
 
 /// A mutex with a rank.

@@ -222,3 +222,43 @@ fn many_threads_share_the_smallest_pool() {
     let report = engine.check().unwrap();
     assert!(report.is_clean(), "{:#?}", report.errors);
 }
+
+/// However many threads write long values at once, and however long one of them is, the changes fit the smallest redo
+/// log (`redo::room`).
+#[test]
+fn long_values_of_many_threads_fit_a_small_log() {
+    const THREADS: u32 = 32;
+    let disk: Arc<dyn Disk> = Arc::new(SimDisk::new(3));
+    for (background_threads, page_bytes) in [(true, 16384), (false, 16384), (true, 65536)] {
+        let disk: Arc<dyn Disk> = if page_bytes == 16384 { disk.clone() } else { Arc::new(SimDisk::new(4)) };
+        let pool_bytes = 64 * page_bytes as u64;
+        let config = Config { background_threads, page_bytes, pool_bytes, ..Config::tiny() };
+        if background_threads {
+            Engine::create(disk.clone(), &config).unwrap();
+        }
+        let engine = Engine::open(disk.clone(), config.clone()).unwrap();
+        if background_threads {
+            engine.create_database("d", CollationId::DEFAULT, &TrxOptions::patient()).unwrap();
+            engine.create_table(definition(), &options()).unwrap();
+        }
+        let first = if background_threads { 0 } else { THREADS };
+        std::thread::scope(|scope| {
+            for id in first..first + THREADS {
+                let engine = &engine;
+                scope.spawn(move || {
+                    let bytes = if id == 0 { 10 << 20 } else { 600_000 };
+                    let mut trx = engine.begin(options());
+                    let table = trx.open_table("d", "t").unwrap();
+                    let blob = vec![id as u8; bytes];
+                    let id = id.to_be_bytes();
+                    trx.insert(&table, &[Some(&id), Some(&id), None, Some(&blob)]).unwrap();
+                    trx.commit().unwrap();
+                });
+            }
+        });
+        engine.rebuild_table("d", "t", |_| (), &options()).unwrap();
+        let report = engine.check().unwrap();
+        assert!(report.is_clean(), "{:#?}", report.errors);
+        engine.close().unwrap();
+    }
+}

@@ -22,8 +22,8 @@ use crate::mtr::Mtr;
 use crate::segment::{self, Direction, Segment};
 use crate::store::Store;
 
-/// Pages written or freed in one mini-transaction.
-const STEP_PAGES: usize = Overflow::STEP_PAGES;
+/// The most pages that are written or freed in one mini-transaction.
+const STEP_PAGES: usize = if cfg!(test) { 2 } else { 16 };
 
 /// A chain that is being written: its reference so far, and its last page.
 #[derive(Clone, Copy, Debug)]
@@ -33,28 +33,22 @@ pub struct Overflow {
 }
 
 impl Overflow {
-    /// The most pages of one step.
-    pub const STEP_PAGES: usize = if cfg!(test) { 2 } else { 16 };
-
     /// A chain without pages. Its reference is what a record carries until the first step.
     pub fn empty(space: SpaceId) -> Overflow {
         Overflow { reference: Reference::new(space, PageNo::NULL, 0), tail: PageNo::NULL }
     }
 
-    /// How many pages a value of `bytes` takes.
-    pub fn page_count(page_bytes: usize, bytes: usize) -> usize {
-        bytes.div_ceil(blob::capacity(page_bytes))
+    /// How many pages the next step writes.
+    pub fn step_pages(&self, store: &Store, value: &[u8]) -> usize {
+        let left = value.len() - self.reference.bytes as usize;
+        left.div_ceil(blob::capacity(store.page_bytes())).min(STEP_PAGES).min(Mtr::pages_max(store))
     }
 
-    /// Writes the next part of a value and returns the number of its bytes; 0 when all of it is written. The caller
-    /// stores `self.reference` in the same mini-transaction.
-    pub fn write_step(&mut self, mtr: &mut Mtr<'_>, segment: Segment, value: &[u8]) -> Result<usize> {
-        let start = self.reference.bytes as usize;
-        let mut rest = &value[start..];
-        for _ in 0..STEP_PAGES {
-            if rest.is_empty() {
-                break;
-            }
+    /// Writes the next part of a value, `self.step_pages` pages, of which the mini-transaction knows. The caller stores
+    /// `self.reference` in it.
+    pub fn write_step(&mut self, mtr: &mut Mtr<'_>, segment: Segment, value: &[u8]) -> Result<()> {
+        let mut rest = &value[self.reference.bytes as usize..];
+        for _ in 0..self.step_pages(mtr.store(), value) {
             let part = &rest[..rest.len().min(blob::capacity(mtr.store().page_bytes()))];
             let page = segment::allocate_page(mtr, segment, self.tail, Direction::Up)?;
             let id = mtr.page_id(page);
@@ -71,7 +65,7 @@ impl Overflow {
             self.reference.bytes += part.len() as u64;
             rest = &rest[part.len()..];
         }
-        Ok(self.reference.bytes as usize - start)
+        Ok(())
     }
 }
 

@@ -217,10 +217,10 @@ impl Tree {
             let height = self.height();
             // A new page on every level, and the level that a raised root adds.
             let pages = u32::from(height) + 3;
-            let reservation = match aim {
-                Aim::Grow => segment::reserve(store, self.space, pages)?,
-                Aim::Restore | Aim::Empty => segment::insist(store, self.space, pages)?,
-            };
+            let reservation = mtr.aside(|store| match aim {
+                Aim::Grow => segment::reserve(store, self.space, pages),
+                Aim::Restore | Aim::Empty => segment::insist(store, self.space, pages),
+            })?;
             let shape = self.lock_shape();
             let level = index::level(&store.read(self.page_id(self.root))?);
             self.height.store(level, Ordering::Relaxed);

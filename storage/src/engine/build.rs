@@ -106,19 +106,15 @@ impl<'t> Rows<'t> {
 fn write_long(inner: &Inner, table: &row::Table, value: &[u8]) -> Result<[u8; REFERENCE_BYTES]> {
     let store = &inner.store;
     let mut chain = Overflow::empty(table.space);
-    loop {
-        let left = value.len() - chain.reference.bytes as usize;
-        let pages = Overflow::page_count(store.page_bytes(), left).min(64);
-        let room = segment::reserve(store, table.space, pages as u32)?;
+    while (chain.reference.bytes as usize) < value.len() {
+        let pages = chain.step_pages(store, value);
+        let _room = segment::reserve(store, table.space, pages as u32)?;
         store.check_headroom()?;
-        let mut mtr = Mtr::begin(store);
-        let written = chain.write_step(&mut mtr, table.tree(0).overflow_segment(), value)?;
+        let mut mtr = Mtr::begin_large(store, pages);
+        chain.write_step(&mut mtr, table.tree(0).overflow_segment(), value)?;
         mtr.commit();
-        drop(room);
-        if written == 0 {
-            return Ok(chain.reference.to_bytes());
-        }
     }
+    Ok(chain.reference.to_bytes())
 }
 
 /// Loads the records of one index in their order, and refuses duplicate keys in a unique index.

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use super::Interrupt;
 use crate::error::{Error, Result};
 use crate::gate::Health;
-use crate::sync::{Condvar, Mutex, Rank, assert_no_latches};
+use crate::sync::{Condvar, Mutex, Rank, assert_may_wait};
 
 /// Waiters check the time, the interrupt and the health at this interval.
 const GLANCE: Duration = Duration::from_millis(20);
@@ -85,7 +85,7 @@ impl InstanceLock {
         free: impl Fn(&State) -> bool,
         enter: impl FnOnce(&mut State),
     ) -> Result<()> {
-        assert_no_latches("waiting for the backup lock");
+        assert_may_wait("waiting for the backup lock");
         let begin = Instant::now();
         let mut state = self.state.lock();
         while !free(&state) {

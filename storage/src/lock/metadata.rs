@@ -30,7 +30,7 @@ use std::time::{Duration, Instant};
 use super::{Interrupt, Stage};
 use crate::error::{Error, Result};
 use crate::gate::Health;
-use crate::sync::{Condvar, Mutex, Rank, assert_no_latches};
+use crate::sync::{Condvar, Mutex, Rank, assert_may_wait};
 
 const READER: u64 = 1;
 const WRITER: u64 = 1 << 20;
@@ -142,7 +142,7 @@ impl MetadataLock {
         deadlock: impl Fn(&Queue) -> bool,
         mut enter: impl FnMut() -> bool,
     ) -> Result<()> {
-        assert_no_latches("waiting for a metadata lock");
+        assert_may_wait("waiting for a metadata lock");
         let mut queue = self.queue.lock();
         let mut stage = None;
         while !enter() {

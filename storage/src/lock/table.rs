@@ -16,7 +16,7 @@ use super::waits::{Wait, Waits};
 use super::{LockId, LockKind, LockMode, LockRequest};
 use crate::error::{Error, Result};
 use crate::gate::Health;
-use crate::sync::{Mutex, Rank, assert_no_latches};
+use crate::sync::{Mutex, Rank, assert_may_wait};
 
 /// All record locks of an instance.
 pub struct LockTable {
@@ -155,7 +155,7 @@ impl LockTable {
         interrupt: &Interrupt,
         limit: Duration,
     ) -> Result<()> {
-        assert_no_latches("waiting for a lock");
+        assert_may_wait("waiting for a lock");
         let id = request.id;
         let waiter = held.waiter.get_or_insert_with(|| Arc::new(Waiter::new())).clone();
         if !self.stand_in_line(held, request, weight, &waiter)? {

@@ -30,8 +30,8 @@
 //! Invariants:
 //!
 //! * checkpoint <= flushed <= written <= end <= checkpoint + capacity.
-//! * Appending never waits for the disk: the appending thread holds page latches. Log space is reserved beforehand
-//!   ([`Redo::is_crowded`]).
+//! * Appending never waits for the disk: the appending thread holds page latches. Room is promised beforehand
+//!   ([`room`]).
 //! * The file is preallocated and written with zeros once, so that a sync writes no metadata.
 //!
 //! Sources: ARIES (Mohan et al., 1992) for page LSNs and idempotent redo; InnoDB for the mini-transaction as the unit.
@@ -39,6 +39,8 @@
 pub mod buffer;
 
 pub mod hold;
+
+pub mod room;
 
 pub mod file;
 
@@ -54,6 +56,7 @@ pub use archive::ARCHIVE_FILE_NAME;
 pub use file::{Checkpoint, LogFile};
 pub use hold::Hold;
 pub use reader::{Group, Reader};
+pub use room::{Promise, Room};
 pub use stamps::{PageStamp, Stamps};
 pub use writer::Redo;
 

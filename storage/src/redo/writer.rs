@@ -36,6 +36,7 @@ use super::archive::LogArchive;
 use super::buffer::LogBuffer;
 use super::file::{Checkpoint, LogFile};
 use super::hold::Hold;
+use super::room::Room;
 use super::stamps::Stamps;
 use super::{GROUP_HEADER_BYTES, group_crc};
 use crate::error::{Error, Result};
@@ -75,6 +76,7 @@ pub struct Redo {
     /// Where the epoch begins.
     begin: Lsn,
     buffer_bytes: usize,
+    room: Room,
     health: Arc<Health>,
     /// Annexes that are not durable in a file of their own.
     pub hold: Hold,
@@ -140,6 +142,7 @@ impl Redo {
     ) -> Result<Redo> {
         let mut active = LogBuffer::new(buffer_bytes);
         active.begin(end, &file)?;
+        let capacity = file.capacity();
         Ok(Redo {
             append: Padded(Mutex::new(Rank::Log, active)),
             end: Padded(AtomicU64::new(end.0)),
@@ -154,6 +157,7 @@ impl Redo {
             file,
             checkpoint_lsn: AtomicU64::new(checkpoint.lsn.0),
             epoch: checkpoint.newest_epoch,
+            room: Room::new(capacity),
             stamps: Stamps::new(&checkpoint.stamps),
             checkpoint: Mutex::new(Rank::Checkpoint, Freed { checkpoint, archive: None }),
             begin: end,
@@ -227,6 +231,18 @@ impl Redo {
     #[inline]
     pub fn age(&self) -> u64 {
         self.end.load(Ordering::Relaxed).saturating_sub(self.checkpoint_lsn.load(Ordering::Relaxed))
+    }
+
+    /// Room for mini-transactions.
+    #[inline]
+    pub fn room(&self) -> &Room {
+        &self.room
+    }
+
+    /// Whether mini-transactions may begin only with a promise of room.
+    #[inline]
+    pub fn is_tight(&self) -> bool {
+        self.age() > self.file.capacity() / 4 * 3
     }
 
     /// Whether mini-transactions must not begin: an eighth of the ring is kept for those already begun.

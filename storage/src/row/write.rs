@@ -180,10 +180,9 @@ pub(super) fn write_long_values(
     for value in moved {
         let mut overflow = Overflow::empty(table.space);
         while (overflow.reference.bytes as usize) < value.bytes.len() {
-            let left = value.bytes.len() - overflow.reference.bytes as usize;
-            let pages = Overflow::page_count(ctx.store.page_bytes(), left).min(Overflow::STEP_PAGES);
+            let pages = overflow.step_pages(ctx.store, value.bytes);
             let _room = segment::reserve(ctx.store, table.space, pages as u32)?;
-            let mut mtr = Mtr::begin(ctx.store);
+            let mut mtr = Mtr::begin_large(ctx.store, pages);
             let place = rows.latch_leaf(&mut mtr, key)?;
             let origin = usize::from(place.origin);
             let field = rows.leaf.field(mtr.page(place.leaf), origin, value.field).map_err(damaged)?;

@@ -48,7 +48,7 @@ use crate::error::{Error, Result};
 use crate::freed::Freed;
 use crate::gate::Health;
 use crate::io::{Caching, Disk, OpenMode};
-use crate::redo::{LogFile, Redo};
+use crate::redo::{LogFile, Promise, Redo};
 use crate::sync::{self, Mutex, Rank, RwLock};
 use crate::tablespace::Tablespaces;
 use crate::tablespace::encryption::KeyRing;
@@ -182,16 +182,22 @@ impl Store {
 
     // Log
 
-    /// Waits until the log has room for the changes to come. `Mtr::begin` does it; call it yourself before an operation
-    /// that nests mini-transactions. The caller holds no latch.
+    /// Waits until the log has room for the changes to come. `Mtr::begin` does it. The caller has no latch and no
+    /// other promise.
     #[inline]
-    pub fn reserve_log(&self) -> Result<()> {
+    pub fn reserve_log(&self) -> Result<Promise<'_>> {
         self.health.check()?;
-        if self.redo.is_crowded() || self.redo.is_behind() || self.is_short_of_frames() || !self.pool.may_dirty() {
-            self.wait_for_room()
+        if self.redo.is_tight() || self.redo.is_behind() || self.is_short_of_frames() || !self.pool.may_dirty() {
+            self.wait_for_room(None)
         } else {
-            Ok(())
+            Ok(self.redo.room().free())
         }
+    }
+
+    /// The same before a mini-transaction that writes about so many bytes, which are many.
+    pub fn reserve_log_for(&self, bytes: u64) -> Result<Promise<'_>> {
+        self.health.check()?;
+        self.wait_for_room(Some(bytes))
     }
 
     /// Whether a statement may change one more row. Undoing the row and committing it takes frames and room in the log
@@ -224,8 +230,26 @@ impl Store {
     }
 
     #[cold]
-    fn wait_for_room(&self) -> Result<()> {
-        sync::assert_no_latches("waiting for room in the log");
+    fn wait_for_room(&self, bytes: Option<u64>) -> Result<Promise<'_>> {
+        sync::assert_may_wait("waiting for room in the log");
+        let room = self.redo.room();
+        loop {
+            self.make_room()?;
+            if bytes.is_none() && !self.redo.is_tight() {
+                return Ok(room.free());
+            }
+            match room.promise(bytes) {
+                // Others may have filled the log meanwhile.
+                Some(promise) if !self.redo.is_crowded() => return Ok(promise),
+                Some(_) => {}
+                None => room.wait(CLEANER_PERIOD),
+            }
+            self.health.check()?;
+        }
+    }
+
+    /// Waits until the log and the pool have room, or makes it.
+    fn make_room(&self) -> Result<()> {
         if self.redo.is_behind() {
             self.redo.write_until(self.redo.end())?;
         }
@@ -346,7 +370,7 @@ impl Store {
 
     /// Logs records that change no page, all or none, and makes them durable.
     fn log_durably(&self, records: &[Record<'_>]) -> Result<Lsn> {
-        self.reserve_log()?;
+        let _room = self.reserve_log()?;
         let mut bytes = Vec::with_capacity(128);
         for record in records {
             record.encode(&mut None, &mut bytes);
@@ -490,7 +514,7 @@ impl Store {
     pub fn rewrite_space(&self, id: SpaceId) -> Result<()> {
         for number in 1..self.space_pages(id)?.0 {
             let page = PageId::new(id, PageNo(number));
-            self.reserve_log()?;
+            let _room = self.reserve_log()?;
             let latch = match self.pool.fetch_exclusive(page) {
                 // A free page may hold anything.
                 Err(Error::Corrupt { .. }) => continue,
