@@ -9,6 +9,7 @@ use storage::{Row, Table};
 use super::memory::row_bytes;
 use super::query::{compare_keys, limits, scan};
 use super::row::decode;
+use super::sort::sort_by;
 use super::{Environment, Level};
 use crate::catalog::{OrSqlError, storage_error};
 use crate::error::{Error, Result};
@@ -456,7 +457,7 @@ fn for_each_row(
         Ok(sorts || (rows.len() as u64) < left)
     })?;
     if sorts {
-        rows.sort_by(|(a, _), (b, _)| compare_keys(a, b, &plan.order));
+        sort_by(&mut rows, || context.session.is_interrupted(), |(a, _), (b, _)| compare_keys(a, b, &plan.order))?;
     }
     for (_, row) in rows.iter().take(left.min(usize::MAX as u64) as usize) {
         visit(row)?;

@@ -15,10 +15,13 @@ use super::grouping::Groups;
 use super::join::Runner;
 use super::memory::{Account, row_bytes};
 use super::row::JoinRow;
+use super::sort::sort_by;
 use super::{Environment, Level, Rows};
 use crate::error::{Error, Result};
 use crate::expression::assign::Target;
-use crate::expression::{AssignMode, Datum, EvalContext, Expr, Fields, NoFields, assign, group_key, order};
+use crate::expression::{
+    AssignMode, Datum, EvalContext, Expr, Fields, NoFields, SessionState, assign, group_key, order,
+};
 use crate::planner::{Derived, LimitPlan, QueryPlan, SelectPlan, SourceKind, Step, StoredOutput, UnionPlan};
 
 /// Runs a query, calling `visit` for each row until it answers false.
@@ -109,7 +112,7 @@ fn run_union(
             break;
         }
     }
-    output.finish()
+    output.finish(context)
 }
 
 /// The statement's parameters, and behind them what a part of a union reads of the outer query.
@@ -164,6 +167,7 @@ impl Sorter {
         by: &[(Expr, bool)],
         wanted: u64,
         account: &mut Account<'_>,
+        session: &dyn SessionState,
     ) -> Result<()> {
         let last = self.settled.and_then(|count| self.rows.get(count.wrapping_sub(1)));
         if last.is_some_and(|(last, _)| compare_keys(&keys, last, by) != Ordering::Less) {
@@ -173,7 +177,7 @@ impl Sorter {
         account.add(row_bytes(values) + row_bytes(&keys))?;
         self.rows.push((keys, values.to_vec()));
         if self.rows.len() as u64 > wanted.saturating_mul(2).saturating_add(Self::SPARE) {
-            sort(&mut self.rows, by);
+            sort(&mut self.rows, by, session)?;
             for (keys, values) in self.rows.drain(wanted as usize..) {
                 self.thrown_away += 1;
                 account.give_back(row_bytes(&values) + row_bytes(&keys));
@@ -203,7 +207,7 @@ impl Output<'_, '_> {
                 keys.push(expr.value(context, fields)?);
             }
             let wanted = self.offset.saturating_add(self.left);
-            sorter.push(keys, values, self.order, wanted, &mut self.account)?;
+            sorter.push(keys, values, self.order, wanted, &mut self.account, context.session)?;
             return Ok(true);
         }
         self.give(values)
@@ -226,9 +230,9 @@ impl Output<'_, '_> {
         Ok(self.left > 0 || self.counts_all)
     }
 
-    fn finish(&mut self) -> Result<()> {
+    fn finish(&mut self, context: &EvalContext<'_>) -> Result<()> {
         if let Some(mut sorter) = self.sorter.take() {
-            sort(&mut sorter.rows, self.order);
+            sort(&mut sorter.rows, self.order, context.session)?;
             for (_, values) in &sorter.rows {
                 if !self.give(values)? {
                     break;
@@ -243,8 +247,8 @@ impl Output<'_, '_> {
     }
 }
 
-fn sort(rows: &mut [(Vec<Value>, Vec<Value>)], by: &[(Expr, bool)]) {
-    rows.sort_by(|(a, _), (b, _)| compare_keys(a, b, by));
+fn sort(rows: &mut [(Vec<Value>, Vec<Value>)], by: &[(Expr, bool)], session: &dyn SessionState) -> Result<()> {
+    sort_by(rows, || session.is_interrupted(), |(a, _), (b, _)| compare_keys(a, b, by))
 }
 
 /// The order of two lists of sort keys.
@@ -309,7 +313,7 @@ fn run_select(
             groups.finish(context, &mut |row| emit(row, &mut output))?;
         }
     }
-    output.finish()
+    output.finish(context)
 }
 
 /// Calls `visit` for each joined row that WHERE lets through.
@@ -396,17 +400,19 @@ pub fn run_stored(
     let mut sorter = std::mem::take(&mut environment.scratch.borrow_mut().sorter);
     sorter.clear();
     let mut account = environment.memory.account();
-    let scanned = scan(environment, plan, context, &mut |row| {
-        sorter.push(table, output, &row.sources[step.source].stored, offset.saturating_add(left));
+    let mut outcome = scan(environment, plan, context, &mut |row| {
+        let stored = &row.sources[step.source].stored;
+        sorter.push(table, output, stored, offset.saturating_add(left), context.session)?;
         account.set(sorter.kept_bytes())?;
         Ok(true)
     });
-    if scanned.is_ok() {
+    if outcome.is_ok() {
         let mut row = environment.scratch.borrow_mut().rows.pop().unwrap_or_default();
-        found = sorter.give(table, output, offset, left, &mut row, visit);
+        let given = sorter.give(table, output, offset, left, &mut row, context.session, visit);
+        outcome = given.map(|rows| found = rows);
         environment.scratch.borrow_mut().give_back_row(row);
     }
     environment.scratch.borrow_mut().give_back_sorter(sorter);
     environment.found_rows.set(found);
-    scanned
+    outcome
 }

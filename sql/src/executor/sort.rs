@@ -15,11 +15,15 @@
 //! With a LIMIT, rows that cannot be in the result are discarded: from time to time only the first rows are kept, and
 //! from then on a row that does not sort before the last of them is not added.
 
+use std::cmp::Ordering;
+
 use format::collation::collation;
 use format::record::Compare;
 use format::value::ColumnType;
 use storage::{Row, Table};
 
+use crate::error::{Error, Result};
+use crate::expression::SessionState;
 use crate::planner::StoredOutput;
 
 const NULL: u32 = u32::MAX;
@@ -46,6 +50,32 @@ pub struct StoredSorter {
 /// Rows beyond the wanted ones that are kept before they are discarded.
 const SPARE: u64 = 1000;
 
+/// Rows that are sorted without looking for KILL.
+const PART: usize = 1 << 15;
+
+/// Sorts rows; equal ones stay in their order. A million rows take a second, so KILL is heard between parts: short parts
+/// are sorted first, then longer ones, whose sort finds the sorted parts and merges them
+/// (`a_long_sort_hears_kill`).
+pub fn sort_by<T>(
+    rows: &mut [T],
+    is_interrupted: impl Fn() -> bool,
+    compare: impl Fn(&T, &T) -> Ordering,
+) -> Result<()> {
+    let mut length = PART;
+    loop {
+        for part in rows.chunks_mut(length) {
+            part.sort_by(&compare);
+            if part.len() == length && is_interrupted() {
+                return Err(Error::interrupted());
+            }
+        }
+        if length >= rows.len() {
+            return Ok(());
+        }
+        length *= 4;
+    }
+}
+
 impl StoredSorter {
     pub fn clear(&mut self) {
         self.bytes.clear();
@@ -63,7 +93,14 @@ impl StoredSorter {
     }
 
     /// Takes a row, if it may be among the first `wanted`.
-    pub fn push(&mut self, table: &Table, output: &StoredOutput, row: &Row, wanted: u64) {
+    pub fn push(
+        &mut self,
+        table: &Table,
+        output: &StoredOutput,
+        row: &Row,
+        wanted: u64,
+        session: &dyn SessionState,
+    ) -> Result<()> {
         let key = self.bytes.len();
         let last = output.order.len() - 1;
         for (at, (column, descending)) in output.order.iter().enumerate() {
@@ -95,7 +132,7 @@ impl StoredSorter {
         let columns = self.bytes.len();
         if self.bound.as_ref().is_some_and(|bound| self.bytes[key..] >= bound[..]) {
             self.bytes.truncate(key);
-            return;
+            return Ok(());
         }
         for column in &output.columns {
             match row.get(column.column) {
@@ -111,25 +148,29 @@ impl StoredSorter {
         head[..known].copy_from_slice(&self.bytes[key..key + known]);
         self.entries.push(Entry { head: u64::from_be_bytes(head), key: key as u32, columns: columns as u32 });
         if self.entries.len() as u64 > wanted.saturating_mul(2).saturating_add(SPARE) {
-            self.throw_away(output, wanted as usize);
+            self.throw_away(output, wanted as usize, session)?;
         }
+        Ok(())
     }
 
     /// Sorts the rows; of equal ones that are one, the first remains.
-    fn sort(&mut self, output: &StoredOutput) {
+    fn sort(&mut self, output: &StoredOutput, session: &dyn SessionState) -> Result<()> {
         let bytes = &self.bytes;
         let key = |entry: &Entry| &bytes[entry.key as usize..entry.columns as usize];
-        // Rows of equal keys stay in the order in which they were found.
-        self.entries
-            .sort_unstable_by(|a, b| a.head.cmp(&b.head).then_with(|| key(a).cmp(key(b))).then(a.key.cmp(&b.key)));
+        sort_by(
+            &mut self.entries,
+            || session.is_interrupted(),
+            |a, b| a.head.cmp(&b.head).then_with(|| key(a).cmp(key(b))),
+        )?;
         if output.distinct {
             self.entries.dedup_by(|a, b| a.head == b.head && key(a) == key(b));
         }
+        Ok(())
     }
 
     /// Keeps only the first rows.
-    fn throw_away(&mut self, output: &StoredOutput, wanted: usize) {
-        self.sort(output);
+    fn throw_away(&mut self, output: &StoredOutput, wanted: usize, session: &dyn SessionState) -> Result<()> {
+        self.sort(output, session)?;
         self.entries.truncate(wanted);
         let mut kept = Vec::with_capacity(self.bytes.len() / 2);
         for entry in &mut self.entries {
@@ -147,6 +188,7 @@ impl StoredSorter {
         {
             self.bound = Some(self.bytes[last.key as usize..last.columns as usize].to_vec());
         }
+        Ok(())
     }
 
     /// Gives the rows out in order, behind `offset` and at most `count`; tells how many there were.
@@ -157,9 +199,10 @@ impl StoredSorter {
         offset: u64,
         count: u64,
         row: &mut Row,
+        session: &dyn SessionState,
         visit: &mut dyn FnMut(&Row),
-    ) -> u64 {
-        self.sort(output);
+    ) -> Result<u64> {
+        self.sort(output, session)?;
         let bytes = &self.bytes;
         let mut seen = 0;
         for entry in &self.entries {
@@ -168,7 +211,7 @@ impl StoredSorter {
                 continue;
             }
             if seen - offset > count {
-                return seen - 1;
+                return Ok(seen - 1);
             }
             row.clear(table.columns.len());
             let mut at = entry.columns as usize;
@@ -180,7 +223,7 @@ impl StoredSorter {
             }
             visit(row);
         }
-        seen
+        Ok(seen)
     }
 }
 
@@ -222,5 +265,37 @@ fn write_part(ty: &ColumnType, stored: &[u8], out: &mut Vec<u8>) -> bool {
             out.extend_from_slice(&turned.to_be_bytes());
             true
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    /// Numbers with few values, and where each was.
+    fn rows() -> Vec<(u32, usize)> {
+        (0..10 * PART).map(|at| ((at as u32).wrapping_mul(2_654_435_761) >> 20, at)).collect()
+    }
+
+    #[test]
+    fn a_long_sort_keeps_the_order_of_equal_rows() {
+        let (mut ours, mut all) = (rows(), rows());
+        sort_by(&mut ours, || false, |a, b| b.0.cmp(&a.0)).unwrap();
+        all.sort_by_key(|row| (std::cmp::Reverse(row.0), row.1));
+        assert_eq!(ours, all);
+    }
+
+    #[test]
+    fn a_long_sort_hears_kill() {
+        let (asked, compared) = (Cell::new(0), Cell::new(0));
+        let is_interrupted = || asked.replace(asked.get() + 1) >= 3;
+        let outcome = sort_by(&mut rows(), is_interrupted, |a, b| {
+            compared.set(compared.get() + 1);
+            a.0.cmp(&b.0)
+        });
+        assert_eq!(outcome.unwrap_err().code, Error::interrupted().code);
+        assert!(compared.get() < 4 * PART * 16, "{} comparisons", compared.get());
     }
 }

@@ -359,6 +359,10 @@ impl Scan {
         let mut leaves = 0_u32;
         while let Some((page, origin)) = at {
             if origin == SUPREMUM || origin == INFIMUM {
+                // Rows that the view does not see are many when a snapshot is old.
+                if trx.interrupt.is_set() {
+                    return Err(Error::Interrupted);
+                }
                 leaves += 1;
                 // Leaves in a circle whose rows are all invisible would be read for ever.
                 if leaves.is_multiple_of(LEAVES_LOOKED_AT) && leaves > ctx.store.space_pages(table.space)?.0 {

@@ -128,6 +128,9 @@ pub(super) fn visible_and_steps(
     let mut steps = 1;
     let mut newer = RecordBuffer::new();
     while !trx.sees(layout.trx_id(older.bytes(), older.origin()).map_err(damaged)?) {
+        if trx.interrupt.is_set() {
+            return Err(Error::Interrupted);
+        }
         std::mem::swap(&mut newer, older);
         if !previous(ctx, table, newer.bytes(), newer.origin(), older)? {
             return Ok((Visible::None, steps));
