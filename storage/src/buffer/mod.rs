@@ -14,8 +14,10 @@
 //!                                               +------ write done ----- writing
 //! ```
 //!
-//! [`frame`] owns memory and latches, [`turns`] limits the threads that hold latches in a small pool, [`pool`] the page
-//! table and its misses, [`lru`] the eviction order, [`flush_list`] the dirty pages, [`flush`] writes them, [`pace`]
+//! [`frame`] owns memory and latches, [`turns`] limits the threads that hold latches in a small pool, [`page_table`] tells
+//! which frame holds a page, [`pool`] brings all together: a page is latched, read on a miss ([`load`]), with the redo that
+//! recovery left ([`pending`], [`bring_up`]), becomes dirty and durable ([`dirty`]), and is refused if it is known to be
+//! damaged ([`damage`]). [`lru`] is the eviction order, [`flush_list`] has the dirty pages, [`flush`] writes them, [`pace`]
 //! sets the rate, [`cleaner_signals`] wakes cleaners and waiters, [`read_ahead`] reads what will be requested soon into
 //! [`compressed_cache`], [`guard`] is what a reader holds; [`witness`] records for tests which pages a thread latched.
 //!
@@ -49,6 +51,16 @@ pub mod read_ahead;
 pub mod flush_list;
 
 pub mod pending;
+
+pub mod page_table;
+
+pub mod damage;
+
+mod load;
+
+mod bring_up;
+
+mod dirty;
 
 pub mod pool;
 

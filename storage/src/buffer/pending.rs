@@ -28,6 +28,7 @@
 
 use std::collections::VecDeque;
 use std::ops::Range;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use format::ids::{Lsn, PageId};
@@ -36,7 +37,7 @@ use format::redo::{PageOp, Record};
 use rustc_hash::FxHashMap;
 
 use crate::error::{Error, Result};
-use crate::sync::{Mutex, Rank};
+use crate::sync::{Mutex, Rank, RwLock};
 
 const NONE: u32 = u32::MAX;
 
@@ -101,6 +102,44 @@ impl Default for PendingRedo {
             empty: Mutex::new(Rank::Leaf, FxHashMap::default()),
             let_go: AtomicBool::new(false),
         }
+    }
+}
+
+/// The pending redo of a pool, with the checkpoint that it begins at; and a flag whether there is any, for threads that
+/// miss a page.
+pub struct Unapplied {
+    redo: RwLock<Option<(Arc<PendingRedo>, Lsn)>>,
+    any: AtomicBool,
+}
+
+impl Default for Unapplied {
+    fn default() -> Unapplied {
+        Unapplied { redo: RwLock::new(Rank::Leaf, None), any: AtomicBool::new(false) }
+    }
+}
+
+impl Unapplied {
+    #[inline]
+    pub fn is_any(&self) -> bool {
+        self.any.load(Ordering::Acquire)
+    }
+
+    pub fn get(&self) -> Option<(Arc<PendingRedo>, Lsn)> {
+        if !self.is_any() {
+            return None;
+        }
+        self.redo.read().clone()
+    }
+
+    pub fn set(&self, redo: Arc<PendingRedo>, checkpoint: Lsn) {
+        *self.redo.write() = Some((redo, checkpoint));
+        self.any.store(true, Ordering::Release);
+    }
+
+    /// Drops the redo. False if another thread was faster.
+    pub fn end(&self) -> bool {
+        self.any.store(false, Ordering::Release);
+        self.redo.write().take().is_some()
     }
 }
 

@@ -241,7 +241,7 @@ fn look_aside(
             Err(Error::Corrupt { what, .. }) => what,
             Err(error) => return Err(error),
         };
-        store.pool().set_damaged(page, &what);
+        store.pool().damage().refuse(page, &what);
         let why = Error::corrupt_page(page, what);
         report.damaged.push(format!("{}: {why}", table.full_name()));
         unreadable.insert(table.id, table.full_name().to_string());

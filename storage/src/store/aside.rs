@@ -82,10 +82,10 @@ impl Store {
     pub fn put_aside(&self, aside: Aside) -> Result<()> {
         let (page, why) = (aside.page, aside.why.clone());
         self.keep_aside(vec![aside])?;
-        if self.pool().why_damaged(page).is_some() {
+        if self.pool().damage().why_refused(page).is_some() {
             return Ok(());
         }
-        self.pool().set_damaged(page, &why);
+        self.pool().damage().refuse(page, &why);
         let path = self.space(page.space).map_or_else(String::new, |space| space.path().to_string());
         tracing::error!(
             "page {page} of {path} is damaged: {why}; its redo is kept in {FILE_NAME}, and the table is refused"
@@ -97,7 +97,7 @@ impl Store {
     /// The same for the pages of a tablespace that is not open: recovery has reported why.
     pub fn put_closed_aside(&self, pages: Vec<Aside>) -> Result<()> {
         for aside in &pages {
-            self.pool().set_damaged(aside.page, &aside.why);
+            self.pool().damage().refuse(aside.page, &aside.why);
         }
         self.keep_aside(pages)
     }
