@@ -28,6 +28,7 @@ pub mod faults;
 pub mod filesystems;
 pub mod isolation;
 pub mod load;
+pub mod logs;
 pub mod oltp;
 pub mod replay;
 pub mod tpcc;

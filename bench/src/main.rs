@@ -12,6 +12,7 @@
 //! bench tpcc       TPC-C's consistency conditions after kill -9 under load
 //! bench isolation  interleavings at every level, beside MariaDB, as tables
 //! bench oltp       writing workloads in memory, 1 to 64 threads and ten hot rows
+//! bench binlog     what a binary log costs, plain and compressed
 //! bench purge      a long oltp_write_only: history and size after it
 //! bench replay     the statements of MariaDB's own test files on both servers: every answer that differs
 //! bench crash      kill -9 under load, again and again; a ledger must lose nothing
@@ -94,6 +95,8 @@ enum Verb {
     Isolation,
     /// Writing sysbench workloads in memory, from one thread to many and on ten hot rows, beside MariaDB.
     Oltp(bench::oltp::Arguments),
+    /// What a binary log costs, plain and compressed: oltp_write_only, and COMMIT of many rows.
+    Binlog(bench::logs::Arguments),
     /// History list length and table size after minutes of oltp_write_only.
     Purge(bench::oltp::PurgeArguments),
     /// EIO and ENOSPC, injected by strace into the server's system calls under load: nothing is lost, and nothing
@@ -128,6 +131,7 @@ fn main() -> ExitCode {
         Verb::Tpcc(arguments) => bench::tpcc::run(&arguments),
         Verb::Isolation => bench::isolation::play_all().map(|rows| print!("{}", bench::isolation::markdown(&rows))),
         Verb::Oltp(arguments) => bench::oltp::run(&arguments),
+        Verb::Binlog(arguments) => bench::logs::run(&arguments),
         Verb::Purge(arguments) => bench::oltp::purge(&arguments),
         Verb::Faults(arguments) => bench::faults::run(&arguments),
         Verb::Replay(arguments) => bench::replay::run(&arguments),
