@@ -4,117 +4,68 @@
 mod client;
 
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use client::fixture::Fixture;
 use client::{Client, Login, Outcome};
 use format::packet::column::{ColumnKind, column_flags};
 use format::packet::command::number;
 use format::packet::{Capabilities, response};
-use server::{Options, Server};
-use sql::Instance;
-use sql::accounts::{Account, Accounts, Plugin, password};
-use sql::variables::{GlobalVariables, engine_config};
-use storage::Engine;
-use storage::io::linux::LinuxDisk;
+use sql::accounts::{Account, Plugin, password};
 
-/// A server on a directory of its own, which goes with it.
-struct Fixture {
-    instance: Arc<Instance>,
-    server: Option<Server>,
-    directory: PathBuf,
+fn start() -> Fixture {
+    Fixture::start("127.0.0.1", None)
 }
 
-impl Fixture {
-    fn new() -> Self {
-        static COUNT: AtomicU32 = AtomicU32::new(0);
-        let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        let directory = std::env::temp_dir().join(format!("glassine-server-{}-{number}", std::process::id()));
-        std::fs::create_dir_all(&directory).unwrap();
-        let globals = GlobalVariables::new();
-        for (name, value) in [("innodb_buffer_pool_size", "8M"), ("innodb_log_file_size", "8M")] {
-            globals.load_option(name, value).unwrap();
-        }
-        let config = engine_config(&globals);
-        Engine::create(Arc::new(LinuxDisk::new(&directory)), &config).unwrap();
-        let engine = Engine::open(Arc::new(LinuxDisk::new(&directory)), config).unwrap();
-        let instance = Instance::new(engine, globals, Accounts::in_memory(), directory.clone());
-        let options = Options {
-            addresses: Options::parse_addresses("127.0.0.1").unwrap(),
-            port: 0,
-            port_tries: 1,
-            socket: Some(directory.join("s")),
-        };
-        let server = Server::start(instance.clone(), &options).unwrap();
-        Self { instance, server: Some(server), directory }
-    }
-
-    fn port(&self) -> u16 {
-        self.server.as_ref().unwrap().port().unwrap()
-    }
-
-    fn client(&self) -> Client {
-        Client::unix(&self.directory.join("s"), &Login::default()).unwrap()
-    }
-
-    fn add_account(&self, user: &str, plugin: Plugin, password: &str) {
-        let verifier = plugin.verifier(password.as_bytes(), &password::random_salt());
-        let host = "localhost".to_owned();
-        let account = Account { user: user.to_owned(), host, plugin, verifier, locked: false };
-        self.instance.accounts.create_account(account).unwrap();
-    }
+fn port(fixture: &Fixture) -> u16 {
+    fixture.server.as_ref().unwrap().port().unwrap()
 }
 
-impl Drop for Fixture {
-    fn drop(&mut self) {
-        if let Some(server) = self.server.take() {
-            server.stop();
-        }
-        let _ = self.instance.engine.close();
-        let _ = std::fs::remove_dir_all(&self.directory);
-    }
+fn add_account(fixture: &Fixture, user: &str, plugin: Plugin, password: &str) {
+    let verifier = plugin.verifier(password.as_bytes(), &password::random_salt());
+    let host = "localhost".to_owned();
+    let account = Account { user: user.to_owned(), host, plugin, verifier, locked: false };
+    fixture.instance.accounts.create_account(account).unwrap();
 }
 
 #[test]
 fn both_plugins_log_in_on_both_sockets() {
-    let fixture = Fixture::new();
-    fixture.add_account("old", Plugin::NativePassword, "secret");
-    fixture.add_account("new", Plugin::CachingSha2Password, "geheim");
+    let fixture = start();
+    add_account(&fixture, "old", Plugin::NativePassword, "secret");
+    add_account(&fixture, "new", Plugin::CachingSha2Password, "geheim");
     for (user, password) in [("old", "secret"), ("new", "geheim")] {
         for plugin in ["mysql_native_password", "caching_sha2_password"] {
             let login = Login { user, password, plugin, ..Login::default() };
             // The first login of caching_sha2_password shows the password, by RSA or on the socket; later ones do not.
             for _ in 0..2 {
-                let mut client = Client::tcp(fixture.port(), &login).unwrap();
+                let mut client = Client::tcp(port(&fixture), &login).unwrap();
                 assert_eq!(client.query("SELECT 1").text(), [[Some("1".to_owned())]]);
             }
             Client::unix(&fixture.directory.join("s"), &login).unwrap();
             let wrong = Login { password: "wrong", ..login };
-            let refusal = Client::tcp(fixture.port(), &wrong).err().unwrap();
+            let refusal = Client::tcp(port(&fixture), &wrong).err().unwrap();
             assert_eq!((refusal.code, refusal.sqlstate.as_str()), (1045, "28000"));
             assert!(refusal.message.ends_with("(using password: YES)"), "{}", refusal.message);
             let refusal = Client::unix(&fixture.directory.join("s"), &wrong).err().unwrap();
             assert_eq!(refusal.code, 1045);
             let none = Login { password: "", user, ..Login::default() };
-            let refusal = Client::tcp(fixture.port(), &none).err().unwrap();
+            let refusal = Client::tcp(port(&fixture), &none).err().unwrap();
             assert!(refusal.message.ends_with("(using password: NO)"), "{}", refusal.message);
         }
     }
     let nobody = Login { user: "nobody", password: "x", ..Login::default() };
-    assert_eq!(Client::tcp(fixture.port(), &nobody).err().unwrap().code, 1045);
+    assert_eq!(Client::tcp(port(&fixture), &nobody).err().unwrap().code, 1045);
     // root has no password, and is let in from this machine.
-    Client::tcp(fixture.port(), &Login::default()).unwrap();
+    Client::tcp(port(&fixture), &Login::default()).unwrap();
     let with = Login { password: "x", ..Login::default() };
-    assert_eq!(Client::tcp(fixture.port(), &with).err().unwrap().code, 1045);
+    assert_eq!(Client::tcp(port(&fixture), &with).err().unwrap().code, 1045);
 }
 
 #[test]
 fn a_connection_can_change_its_user() {
-    let fixture = Fixture::new();
-    fixture.add_account("old", Plugin::NativePassword, "secret");
-    fixture.add_account("new", Plugin::CachingSha2Password, "geheim");
+    let fixture = start();
+    add_account(&fixture, "old", Plugin::NativePassword, "secret");
+    add_account(&fixture, "new", Plugin::CachingSha2Password, "geheim");
     let mut client = fixture.client();
     for (user, password) in [("old", "secret"), ("new", "geheim"), ("old", "secret")] {
         client.run("SET @a = 1");
@@ -128,18 +79,18 @@ fn a_connection_can_change_its_user() {
 
 #[test]
 fn a_changed_password_counts_at_once() {
-    let fixture = Fixture::new();
-    fixture.add_account("app", Plugin::CachingSha2Password, "one");
+    let fixture = start();
+    add_account(&fixture, "app", Plugin::CachingSha2Password, "one");
     let login = Login { user: "app", password: "one", ..Login::default() };
-    Client::tcp(fixture.port(), &login).unwrap();
+    Client::tcp(port(&fixture), &login).unwrap();
     fixture.instance.accounts.set_password("app", "localhost", None, b"two").unwrap();
-    assert_eq!(Client::tcp(fixture.port(), &login).err().unwrap().code, 1045);
-    Client::tcp(fixture.port(), &Login { password: "two", ..login }).unwrap();
+    assert_eq!(Client::tcp(port(&fixture), &login).err().unwrap().code, 1045);
+    Client::tcp(port(&fixture), &Login { password: "two", ..login }).unwrap();
 }
 
 #[test]
 fn statements_come_as_text() {
-    let fixture = Fixture::new();
+    let fixture = start();
     for capabilities in [Capabilities::SERVER, Capabilities::SERVER.without(Capabilities::DEPRECATE_EOF)] {
         let capabilities = capabilities.without(Capabilities::QUERY_ATTRIBUTES);
         let mut client =
@@ -167,7 +118,7 @@ fn statements_come_as_text() {
 
 #[test]
 fn several_statements_have_several_results() {
-    let fixture = Fixture::new();
+    let fixture = start();
     let mut client = fixture.client();
     let outcomes = client.query_all("SELECT 1; SELECT 2; SELECT nothing; SELECT 4");
     assert_eq!(outcomes.len(), 3);
@@ -183,7 +134,7 @@ fn several_statements_have_several_results() {
 
 #[test]
 fn prepared_statements_take_and_give_binary() {
-    let fixture = Fixture::new();
+    let fixture = start();
     let mut client = fixture.client();
     client.run("CREATE DATABASE shop");
     client.run("USE shop");
@@ -221,7 +172,7 @@ fn prepared_statements_take_and_give_binary() {
 
 #[test]
 fn small_commands_are_answered() {
-    let fixture = Fixture::new();
+    let fixture = start();
     let mut client = fixture.client();
     assert_eq!(client.ask(number::PING, b"")[0], response::OK);
     assert!(client.ask(number::STATISTICS, b"").starts_with(b"Uptime: "));
@@ -238,14 +189,14 @@ fn small_commands_are_answered() {
 
 #[test]
 fn a_connection_can_be_killed_and_there_are_not_too_many() {
-    let fixture = Fixture::new();
+    let fixture = start();
     let (mut one, mut other) = (fixture.client(), fixture.client());
     let id = other.query("SELECT CONNECTION_ID()").text()[0][0].clone().unwrap();
     one.run(&format!("KILL {id}"));
     assert!(other.is_closed());
     assert_eq!(one.query("KILL 4000").code(), 1094);
     one.run("SET GLOBAL max_connections = 1");
-    fixture.add_account("worker", Plugin::NativePassword, "w");
+    add_account(&fixture, "worker", Plugin::NativePassword, "w");
     // The killed one may take a moment to leave.
     std::thread::sleep(Duration::from_millis(100));
     let worker = || Login { user: "worker", password: "w", ..Login::default() };
@@ -261,7 +212,7 @@ fn a_connection_can_be_killed_and_there_are_not_too_many() {
 /// Sockets that never log in take no session, and the oldest of them make room for those that come later.
 #[test]
 fn an_administrator_finds_a_slot() {
-    let fixture = Fixture::new();
+    let fixture = start();
     fixture.client().run("SET GLOBAL max_connections = 8, GLOBAL connect_timeout = 60");
     let socket = fixture.directory.join("s");
     let mut idle: Vec<UnixStream> = (0..9).map(|_| UnixStream::connect(&socket).unwrap()).collect();
@@ -278,7 +229,7 @@ fn an_administrator_finds_a_slot() {
 /// A client that sends its login byte by byte has as much time as any other.
 #[test]
 fn logging_in_has_a_deadline() {
-    let fixture = Fixture::new();
+    let fixture = start();
     fixture.client().run("SET GLOBAL connect_timeout = 2");
     let mut slow = UnixStream::connect(fixture.directory.join("s")).unwrap();
     let begin = std::time::Instant::now();
@@ -295,7 +246,7 @@ fn logging_in_has_a_deadline() {
 
 #[test]
 fn large_packets_go_both_ways_up_to_the_limit() {
-    let fixture = Fixture::new();
+    let fixture = start();
     let mut client = fixture.client();
     let bytes = (1 << 24) + 100;
     let rows = client.query(&format!("SELECT '{}' AS a", "x".repeat(bytes))).text();
@@ -310,7 +261,7 @@ fn large_packets_go_both_ways_up_to_the_limit() {
 
 #[test]
 fn a_silent_client_is_sent_away() {
-    let fixture = Fixture::new();
+    let fixture = start();
     let mut client = fixture.client();
     client.run("SET SESSION wait_timeout = 1");
     assert_eq!(client.last_words(0).code, 4031);
@@ -319,7 +270,7 @@ fn a_silent_client_is_sent_away() {
 
 #[test]
 fn stopping_sends_everybody_home() {
-    let mut fixture = Fixture::new();
+    let mut fixture = start();
     let mut clients: Vec<Client> = (0..5).map(|_| fixture.client()).collect();
     fixture.server.take().unwrap().stop();
     assert!(clients.iter_mut().all(Client::is_closed));
@@ -330,7 +281,7 @@ fn stopping_sends_everybody_home() {
 /// A client that goes while its statement waits is rolled back at once, and does not keep its rows until the wait is over.
 #[test]
 fn who_leaves_while_waiting_is_rolled_back() {
-    let fixture = Fixture::new();
+    let fixture = start();
     let (mut holder, mut leaver, mut heir) = (fixture.client(), fixture.client(), fixture.client());
     for statement in [
         "CREATE DATABASE d",

@@ -3,47 +3,23 @@
 #[allow(dead_code, reason = "shared with the other conversations")]
 mod client;
 
-use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use binlog::BinaryLog;
-use client::{Client, Login, Outcome, Refusal, refusal};
+use client::fixture::Fixture;
+use client::{Client, Outcome, Refusal, refusal};
 use format::binlog::{
     Checksum, Control, Event, EventKind, FormatDescription, GtidSet, HEADER_BYTES, Header, MAGIC, Uuid, flags,
 };
 use format::packet::command::number;
 use format::packet::response;
-use server::{Options, Server};
-use sql::Instance;
-use sql::accounts::Accounts;
-use sql::variables::{GlobalVariables, engine_config};
-use storage::Engine;
-use storage::io::linux::LinuxDisk;
 
 const SOURCE: Uuid = Uuid([7; 16]);
 
-/// A server with a binary log, on a directory of its own, which goes with it.
-struct Source {
-    instance: Arc<Instance>,
-    server: Option<Server>,
-    directory: PathBuf,
-}
+/// A server with a binary log.
+struct Source(Fixture);
 
 impl Source {
     fn new() -> Source {
-        static COUNT: AtomicU32 = AtomicU32::new(0);
-        let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        let directory = std::env::temp_dir().join(format!("glassine-dump-{}-{number}", std::process::id()));
-        std::fs::create_dir_all(&directory).unwrap();
-        let globals = GlobalVariables::new();
-        for (name, value) in [("innodb_buffer_pool_size", "8M"), ("innodb_log_file_size", "8M")] {
-            globals.load_option(name, value).unwrap();
-        }
-        let config = engine_config(&globals);
-        Engine::create(Arc::new(LinuxDisk::new(&directory)), &config).unwrap();
-        let engine = Engine::open(Arc::new(LinuxDisk::new(&directory)), config).unwrap();
         let options = binlog::Options {
             base: "binlog".into(),
             server: "8.0.36-test".into(),
@@ -54,12 +30,7 @@ impl Source {
             file_bytes_max: 1 << 30,
             expire_seconds: 0,
         };
-        let log = BinaryLog::open(engine.clone(), options).unwrap();
-        log.start_thread();
-        let instance = Instance::with_log(engine, Some(log), globals, Accounts::in_memory(), directory.clone());
-        let options = Options { socket: Some(directory.join("s")), ..Options::default() };
-        let server = Server::start(instance.clone(), &options).unwrap();
-        let source = Source { instance, server: Some(server), directory };
+        let source = Source(Fixture::start("", Some(options)));
         let mut client = source.client();
         client.run("CREATE DATABASE d");
         client.run("CREATE TABLE d.t (id INT PRIMARY KEY, body VARCHAR(200))");
@@ -67,11 +38,11 @@ impl Source {
     }
 
     fn client(&self) -> Client {
-        Client::unix(&self.directory.join("s"), &Login::default()).unwrap()
+        self.0.client()
     }
 
     fn file(&self, number: u32) -> Vec<u8> {
-        std::fs::read(self.directory.join(format!("binlog.{number:06}"))).unwrap()
+        std::fs::read(self.0.directory.join(format!("binlog.{number:06}"))).unwrap()
     }
 
     /// A client that has said what it understands.
@@ -97,17 +68,6 @@ impl Source {
         payload.extend_from_slice(&set);
         client.tell(number::BINLOG_DUMP_GTID, &payload);
         received(&mut client)
-    }
-}
-
-impl Drop for Source {
-    fn drop(&mut self) {
-        if let Some(server) = self.server.take() {
-            server.stop();
-        }
-        let _ = self.instance.log.as_ref().unwrap().close();
-        let _ = self.instance.engine.close();
-        let _ = std::fs::remove_dir_all(&self.directory);
     }
 }
 

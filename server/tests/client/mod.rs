@@ -1,5 +1,7 @@
 //! A tiny client, for tests: it speaks the client's half of the protocol, as strictly as a test should.
 
+pub mod fixture;
+
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
