@@ -81,6 +81,11 @@ impl Xid {
         Xid::new(get_u32(bytes, 0), &data[..gtrid], &data[gtrid..]).ok_or(Error::corrupt("the format of an XID", 0))
     }
 
+    /// As a binary log has it: all three parts, in hexadecimal.
+    pub fn to_hexadecimal(&self) -> String {
+        format!("X'{}',X'{}',{}", hexadecimal(&self.gtrid), hexadecimal(&self.bqual), self.format)
+    }
+
     /// As it may be written in a statement: `'gtrid','bqual',format`, in hexadecimal unless all of it is letters,
     /// digits, blanks, `_` and `-`, as MariaDB has it. Parts that equal their defaults are left out.
     pub fn to_sql(&self) -> String {
@@ -169,5 +174,6 @@ mod tests {
         assert_eq!(shown(9, b"a\xFF", b"x"), "X'61ff',X'78',9");
         assert_eq!(shown(1, b"a_b-c d", b""), "'a_b-c d'");
         assert_eq!(shown(1, b"a:b", b""), "X'613a62'");
+        assert_eq!(Xid::new(7, b"ab", b"").unwrap().to_hexadecimal(), "X'6162',X'',7");
     }
 }

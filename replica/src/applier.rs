@@ -7,6 +7,9 @@
 //!   Xid, COMMIT       the session commits, and with it how far we have come
 //!
 //!   Gtid, Query       a statement of definition
+//!
+//!   Gtid, Query XA START, rows, Query XA END, XA_prepare      a branch of a distributed transaction
+//!   Gtid, Query XA COMMIT                                     its end, later; see [`Step`]
 //! ```
 //!
 //! A transaction that fails because others were in its way is begun again from its place in the relay log, at most
@@ -23,11 +26,13 @@ use format::binlog::payload::Payload;
 use format::binlog::{
     Control, Event, EventKind, FormatDescription, Gtid, Query, Rows, RowsKind, TableMap, flags, gtid,
 };
-use sql::session::MARIADB_MODES;
+use format::xid::Xid;
+use sql::parser::ast::Xa;
+use sql::session::{MARIADB_MODES, branch_statement};
 use tracing::{info, warn};
 
 use crate::internal::InternalSession;
-use crate::progress::Progress;
+use crate::progress::{Progress, Step, StepKind};
 use crate::relay::{Place, RelayReader};
 use crate::shared::{Shared, failed, now_micros};
 
@@ -87,6 +92,8 @@ struct Group {
     passed_over: bool,
     /// The session's transaction has begun.
     begun: bool,
+    /// It is this branch.
+    branch: Option<Xid>,
 }
 
 /// The applier's thread.
@@ -108,6 +115,8 @@ pub fn run(shared: &Arc<Shared>) {
 struct Applier {
     shared: Arc<Shared>,
     internal: InternalSession,
+    /// Says what is about to happen to a branch, which the other session has.
+    beside: Option<InternalSession>,
     description: FormatDescription,
     group: Option<Group>,
     maps: HashMap<u64, TableMap>,
@@ -159,6 +168,7 @@ impl Applier {
         drop(state);
         Applier {
             internal,
+            beside: None,
             description: FormatDescription::new("", 0, format::binlog::Checksum::None),
             group: None,
             maps: HashMap::new(),
@@ -311,10 +321,11 @@ impl Applier {
             EventKind::MARIADB_GTID => {
                 let named = MariadbGtidEvent::decode(event.body, header.server_id)?;
                 self.begin_group(Origin { server_id: header.server_id, ..Origin::default() }, header.timestamp)?;
-                if named.flags & gtid_flags::STANDALONE == 0 {
-                    self.begin_transaction()?;
-                }
-                return Ok(());
+                return match named.xid {
+                    Some(xid) if named.flags & gtid_flags::PREPARED_XA != 0 => self.begin_branch(xid),
+                    None if named.flags & gtid_flags::STANDALONE == 0 => self.begin_transaction(),
+                    _ => Ok(()),
+                };
             }
             _ => {}
         }
@@ -335,7 +346,7 @@ impl Applier {
         state.applier.doing = "Applying batch of row changes";
         drop(state);
         self.wait_for_delay(timestamp);
-        self.group = Some(Group { origin, passed_over, begun: false });
+        self.group = Some(Group { origin, passed_over, begun: false, branch: None });
         Ok(())
     }
 
@@ -391,6 +402,66 @@ impl Applier {
         state.applier.last = gtid;
     }
 
+    fn begin_branch(&mut self, xid: Xid) -> Result<()> {
+        if let Some(group) = &mut self.group
+            && !group.passed_over
+            && !group.begun
+        {
+            group.begun = true;
+            self.internal.session.apply_branch(Some(group.origin), &xid)?;
+            group.branch = Some(xid);
+        }
+        Ok(())
+    }
+
+    /// A statement about a branch.
+    fn branch(&mut self, statement: Xa, timestamp: u32) -> Result<()> {
+        let (xid, kind) = match statement {
+            Xa::Start { xid, .. } => return self.begin_branch(xid),
+            Xa::Commit { xid, .. } => (xid, StepKind::Commit),
+            Xa::Rollback(xid) => (xid, StepKind::Rollback),
+            // XA END: XA_prepare follows.
+            _ => return Ok(()),
+        };
+        let origin = self.group.as_ref().map(|group| group.origin);
+        if !self.shared.instance.engine.prepared().contains(&xid) {
+            let name = xid.to_hexadecimal();
+            return Err(Failure::new(1397, format!("XAER_NOTA: Unknown XID: the branch {name} is not prepared here")));
+        }
+        let next = self.announce(kind, &xid)?;
+        self.internal.session.apply_branch_end(origin, &xid, kind == StepKind::Commit, timestamp)?;
+        self.has_applied(next);
+        Ok(())
+    }
+
+    /// The branch that was begun is complete.
+    fn end_branch(&mut self, one_phase: bool, xid: &Xid) -> Result<()> {
+        if self.group.as_ref().and_then(|group| group.branch.as_ref()) != Some(xid) {
+            return Err(Failure::new(1610, "Corrupted replication event was detected: XA_prepare without XA START"));
+        }
+        let next = if one_phase {
+            let progress = self.next_progress();
+            self.internal.session.apply_branch_commit(xid, &progress.statement())?;
+            progress
+        } else {
+            let next = self.announce(StepKind::Prepare, xid)?;
+            self.internal.session.apply_branch_prepare(xid)?;
+            next
+        };
+        self.has_applied(next);
+        Ok(())
+    }
+
+    /// Stores what is about to happen to a branch. Returns how far the replica is then.
+    fn announce(&mut self, kind: StepKind, xid: &Xid) -> Result<Progress> {
+        self.progress.number += 1;
+        self.shared.lock().progress.number = self.progress.number;
+        let step = Step { kind, xid: xid.clone(), next: self.next_progress() };
+        let beside = self.beside.get_or_insert_with(|| InternalSession::new(&self.shared.instance));
+        beside.session.run_unlogged(&step.statement(&self.progress))?;
+        Ok(step.next)
+    }
+
     fn commit(&mut self) -> Result<()> {
         let progress = self.next_progress();
         self.internal.session.apply_commit(&progress.statement())?;
@@ -405,7 +476,8 @@ impl Applier {
             EventKind::QUERY => {
                 let statement = Query::decode(event.body)?.statement;
                 let begun = self.group.as_ref().is_some_and(|group| group.begun);
-                let begins = statement.eq_ignore_ascii_case(b"BEGIN");
+                let begins = statement.eq_ignore_ascii_case(b"BEGIN")
+                    || matches!(branch_statement(statement), Some(Xa::Start { .. }));
                 if begins && let Some(group) = &mut self.group {
                     group.begun = true;
                 }
@@ -438,6 +510,10 @@ impl Applier {
                 self.query(Query { statement: &statement, ..query }, header.timestamp, header.server_id)
             }
             EventKind::XID => self.commit(),
+            EventKind::XA_PREPARE => match Control::decode(event)? {
+                Some(Control::XaPrepare { one_phase, xid }) => self.end_branch(one_phase, &xid),
+                _ => Ok(()),
+            },
             EventKind::TABLE_MAP => {
                 let bytes = self.description.post_header_bytes(header.kind, TABLE_ID_BYTES);
                 let map = TableMap::decode(event.body, bytes)?;
@@ -536,6 +612,9 @@ impl Applier {
         }
         if statement.eq_ignore_ascii_case(b"COMMIT") {
             return self.commit();
+        }
+        if let Some(about_branch) = branch_statement(statement) {
+            return self.branch(about_branch, timestamp);
         }
         let begun = self.group.as_ref().is_some_and(|group| group.begun);
         if begun && statement.eq_ignore_ascii_case(b"ROLLBACK") {

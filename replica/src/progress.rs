@@ -3,8 +3,20 @@
 //! Every transaction of the applier updates the row of `mysql.slave_relay_log_info`, so that it commits with the data. A
 //! statement of definition commits in the dictionary, where it leaves a note ([`storage::CommitLog::note`]) with the
 //! same content. The one with the higher number is newer.
+//!
+//! A branch of a distributed transaction that is prepared, and the end of one, commit with neither. Before such a
+//! [`Step`] the row says what is about to be done, and how far that brings the replica. Whether it was done is known from
+//! the branches that are prepared:
+//!
+//! ```text
+//!   the row commits: XA PREPARE x, and what follows     x is free: not done     x is prepared: done
+//!   the row commits: XA COMMIT x, and what follows      x is free: done         x is prepared: not done
+//! ```
 
 use format::binlog::GtidSet;
+use format::xid::Xid;
+use sql::parser::ast::Xa;
+use sql::session::branch_statement;
 
 /// See the module header.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -18,16 +30,69 @@ pub struct Progress {
     pub applied: GtidSet,
 }
 
+/// What happens to a branch of a distributed transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StepKind {
+    Prepare,
+    Commit,
+    Rollback,
+}
+
+/// A branch is about to be prepared, or a prepared one to be ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    pub kind: StepKind,
+    pub xid: Xid,
+    /// How far the replica is when that has happened.
+    pub next: Progress,
+}
+
+impl Step {
+    /// The statement that stores it together with `progress`, which counts until it has happened.
+    pub fn statement(&self, progress: &Progress) -> String {
+        let verb = match self.kind {
+            StepKind::Prepare => "PREPARE",
+            StepKind::Commit => "COMMIT",
+            StepKind::Rollback => "ROLLBACK",
+        };
+        let mut text = format!("XA {verb} {}\n", self.xid.to_hexadecimal()).into_bytes();
+        text.extend_from_slice(&self.next.note());
+        progress.statement_with(&String::from_utf8_lossy(&text))
+    }
+
+    /// Reads what the row has; `None` = the row has no step.
+    pub fn parse(text: &str) -> Option<Step> {
+        let (statement, note) = text.split_once('\n')?;
+        let (kind, xid) = match branch_statement(statement.as_bytes())? {
+            Xa::Prepare(xid) => (StepKind::Prepare, xid),
+            Xa::Commit { xid, .. } => (StepKind::Commit, xid),
+            Xa::Rollback(xid) => (StepKind::Rollback, xid),
+            _ => return None,
+        };
+        Some(Step { kind, xid, next: Progress::of_note(note.as_bytes())? })
+    }
+
+    /// Whether it has happened. `is_prepared`: whether the branch is prepared now.
+    pub fn has_happened(&self, is_prepared: bool) -> bool {
+        is_prepared == (self.kind == StepKind::Prepare)
+    }
+}
+
 impl Progress {
     /// The statement that stores it.
     pub fn statement(&self) -> String {
+        self.statement_with("")
+    }
+
+    fn statement_with(&self, step: &str) -> String {
         format!(
             "UPDATE mysql.slave_relay_log_info SET Number = {}, Master_log_name = {}, Master_log_pos = {}, \
-             Gtid_executed = {} WHERE Channel_name = ''",
+             Gtid_executed = {}, Xa_step = {} WHERE Channel_name = ''",
             self.number,
             quoted(&self.file),
             self.position,
             quoted(&self.applied_text()),
+            quoted(step),
         )
     }
 
@@ -71,6 +136,22 @@ mod tests {
         assert_eq!(Progress::of_note(&progress.note()), Some(progress));
         assert_eq!(Progress::of_note(&Progress::default().note()), Some(Progress::default()));
         assert_eq!(Progress::of_note(b"something else"), None);
+    }
+
+    #[test]
+    fn a_step_comes_back_and_the_branch_tells_whether_it_has_happened() {
+        let next = Progress { number: 9, file: "binlog.000007".to_owned(), position: 77, ..Progress::default() };
+        for kind in [StepKind::Prepare, StepKind::Commit, StepKind::Rollback] {
+            let step = Step { kind, xid: Xid::new(1, b"it's", b"\0").unwrap(), next: next.clone() };
+            let statement = step.statement(&Progress::default());
+            let stored = statement.split("Xa_step = x'").nth(1).unwrap().split('\'').next().unwrap();
+            let bytes = (0..stored.len() / 2).map(|at| u8::from_str_radix(&stored[2 * at..2 * at + 2], 16).unwrap());
+            let text = String::from_utf8(bytes.collect()).unwrap();
+            assert_eq!(Step::parse(&text), Some(step.clone()), "{text}");
+            assert_eq!(step.has_happened(true), kind == StepKind::Prepare);
+            assert_eq!(step.has_happened(false), kind != StepKind::Prepare);
+        }
+        assert_eq!(Step::parse(""), None);
     }
 
     #[test]

@@ -18,7 +18,7 @@ use sql::parser::ast::{ReplicaThreads, SourceValue};
 use sql::replication::{Receiving, ReplicaStatus, Replication};
 
 use crate::internal::InternalSession;
-use crate::progress::{Progress, quoted};
+use crate::progress::{Progress, Step, quoted};
 use crate::relay::RelayLog;
 use crate::shared::{Shared, now_micros};
 use crate::source::Source;
@@ -36,7 +36,7 @@ const TABLES: [&str; 3] = [
      Sql_delay BIGINT UNSIGNED NOT NULL)",
     "CREATE TABLE IF NOT EXISTS mysql.slave_relay_log_info (Channel_name VARCHAR(64) NOT NULL PRIMARY KEY, \
      Number BIGINT UNSIGNED NOT NULL, Master_log_name TEXT NOT NULL, Master_log_pos BIGINT UNSIGNED NOT NULL, \
-     Gtid_executed LONGTEXT NOT NULL)",
+     Gtid_executed LONGTEXT NOT NULL, Xa_step LONGTEXT NOT NULL)",
 ];
 
 /// The replica of one server: its settings, and its threads as long as they run.
@@ -104,16 +104,21 @@ fn stored(instance: &Arc<Instance>) -> Result<(Option<Source>, Progress)> {
     let mut internal = InternalSession::new(instance);
     let unreadable = || Error::internal("mysql.slave_relay_log_info is not readable");
     let rows = internal.session.run_unlogged(
-        "SELECT Number, Master_log_name, Master_log_pos, Gtid_executed FROM mysql.slave_relay_log_info \
+        "SELECT Number, Master_log_name, Master_log_pos, Gtid_executed, Xa_step FROM mysql.slave_relay_log_info \
          WHERE Channel_name = ''",
     )?;
     let progress = match rows.first() {
-        Some(row) => Progress {
-            number: number(&row[0]),
-            file: text(&row[1]),
-            position: number(&row[2]),
-            applied: text(&row[3]).parse().map_err(|_| unreadable())?,
-        },
+        Some(row) => {
+            let stored = Progress {
+                number: number(&row[0]),
+                file: text(&row[1]),
+                position: number(&row[2]),
+                applied: text(&row[3]).parse().map_err(|_| unreadable())?,
+            };
+            let is_prepared = |step: &Step| instance.engine.prepared().contains(&step.xid);
+            let step = Step::parse(&text(&row[4])).filter(|step| step.has_happened(is_prepared(step)));
+            step.map_or(stored, |step| step.next)
+        }
         None => Progress::default(),
     };
     let rows = internal.session.run_unlogged(
@@ -181,7 +186,7 @@ fn store(instance: &Arc<Instance>, source: Option<&Source>, progress: &Progress)
     }
     internal.session.run_unlogged(
         "INSERT IGNORE INTO mysql.slave_relay_log_info (Channel_name, Number, Master_log_name, Master_log_pos, \
-         Gtid_executed) VALUES ('', 0, '', 4, '')",
+         Gtid_executed, Xa_step) VALUES ('', 0, '', 4, '', '')",
     )?;
     internal.session.apply_commit(&progress.statement())
 }

@@ -7,6 +7,7 @@
 //! sim --concurrent ...      transactions that want the same rows, under a seeded scheduler; see `concurrent`
 //! sim --threads ...         the engine with its threads; see `threads`
 //! sim --log ...             the binary log beside the engine; see `log`
+//! sim --log-threads ...     the same with the threads of both; see `log::several`
 //! ```
 //!
 //! A seed decides everything: the configuration, the operations, the faults and
@@ -62,6 +63,7 @@ fn main() -> ExitCode {
             "--threads" => one = threads::seed,
             "--concurrent" => one = concurrent::seed,
             "--log" => one = log::seed,
+            "--log-threads" => one = log::several::seed,
             seed => single = Some(seed.parse().unwrap_or_else(|_| usage(&format!("'{seed}' is no seed")))),
         }
     }
@@ -85,7 +87,8 @@ fn main() -> ExitCode {
 
 fn usage(problem: &str) -> ! {
     eprintln!(
-        "sim: {problem}\nusage: sim [--concurrent | --threads | --log] [--io] SEED | sim [...] --seeds N [--from S]"
+        "sim: {problem}\nusage: sim [--concurrent | --threads | --log | --log-threads] [--io] SEED | sim [...] --seeds N \
+         [--from S]"
     );
     std::process::exit(2);
 }

@@ -32,7 +32,7 @@ const ACCOUNT_COUNT: i64 = 24;
 const AMOUNT: i32 = 1000;
 
 /// No worker takes so long to end its work, on however slow a machine.
-const PATIENCE: Duration = Duration::from_secs(100);
+pub const PATIENCE: Duration = Duration::from_secs(100);
 
 /// What fails in one life, by the number of the call, or that the disk may be full.
 #[derive(Clone, Copy, Debug, Default)]
@@ -45,7 +45,7 @@ pub struct Failing {
 
 impl Failing {
     /// Draws the faults of a life, and sets them.
-    fn draw(random: &mut Random, disk: &SimDisk) -> Failing {
+    pub fn draw(random: &mut Random, disk: &SimDisk) -> Failing {
         let mut once = |of: u64, so_far: u64, within: u64| random.chance(of).then(|| so_far + 1 + random.below(within));
         let failing = Failing {
             sync: once(5, disk.syncs(), 120),
@@ -68,7 +68,7 @@ impl Failing {
         failing
     }
 
-    fn has_sync_failed(&self, disk: &SimDisk) -> bool {
+    pub fn has_sync_failed(&self, disk: &SimDisk) -> bool {
         self.sync.is_some_and(|at| disk.syncs() >= at)
     }
 
@@ -77,7 +77,7 @@ impl Failing {
     }
 
     /// Whether a fault has happened that makes the engine stop writing.
-    fn ends_writing(&self, disk: &SimDisk) -> bool {
+    pub fn ends_writing(&self, disk: &SimDisk) -> bool {
         disk.is_crashed() || self.has_sync_failed(disk) || self.write.is_some_and(|at| disk.writes() >= at)
     }
 
@@ -110,10 +110,10 @@ impl Failing {
 }
 
 /// What each worker is doing, for the watchdog.
-type Doing = Arc<Vec<std::sync::Mutex<&'static str>>>;
+pub type Doing = Arc<Vec<std::sync::Mutex<&'static str>>>;
 
 /// Ends a run in which a thread waits for ever, and names the thread.
-fn give_up(doing: &Doing) -> ! {
+pub fn give_up(doing: &Doing) -> ! {
     println!("no thread has ended its work for {} s:", PATIENCE.as_secs());
     for (worker, doing) in doing.iter().enumerate() {
         println!("  worker {worker}: {}", doing.lock().unwrap_or_else(|poisoned| poisoned.into_inner()));

@@ -7,6 +7,9 @@
 //!                       rows, collected into one event up to binlog_row_event_max_size
 //!   statement ends      the last rows event says so; or everything behind the mark is cut off
 //!   COMMIT              Xid; the cache becomes part of the engine's commit
+//!
+//!   XA START            a branch of a distributed transaction has it in the place of BEGIN, and in that of Xid
+//!   XA END, XA_prepare  these, whether it is prepared or committed in one phase
 //! ```
 //!
 //! Images are made of the stored bytes that go to storage anyway. Changes that storage makes by itself, along foreign
@@ -20,10 +23,11 @@ use format::binlog::query::{Query, StatusVars};
 use format::binlog::rows::{RowsKind, encode_head_of, row_flags};
 use format::binlog::stored::{append_stored, column_of};
 use format::binlog::table_map::KeyPart;
-use format::binlog::{ColumnCode, EventKind, Header, TableMap, flags};
+use format::binlog::{ColumnCode, Control, EventKind, Header, TableMap, flags};
 use format::collation::CollationId;
 use format::value::ColumnType;
-use storage::{CommitLog, Table, Trx};
+use format::xid::Xid;
+use storage::{CommitLog, Table, Trx, XidClaim};
 
 use crate::catalog::storage_error;
 use crate::error::{Error, Result};
@@ -64,6 +68,8 @@ pub struct StatementFacts<'s> {
     pub time_zone: String,
     /// Where it was run first, if it is a source's.
     pub origin: Option<Origin>,
+    /// The branch of a distributed transaction that it belongs to.
+    pub branch: Option<&'s Xid>,
 }
 
 /// Bits of flags2.
@@ -101,6 +107,22 @@ impl StatementFacts<'_> {
             utf8mb4_collation: Some(code(CollationId::DEFAULT)),
             ..StatusVars::default()
         }
+    }
+
+    /// The body of the event that begins a transaction, or ends the rows of a branch.
+    fn frame(&self, statement: &[u8]) -> Vec<u8> {
+        let vars = StatusVars {
+            flags2: Some(self.flags2()),
+            sql_mode: Some(self.sql_mode),
+            charset: Some(self.collations.map(|id| id.0)),
+            time_zone: Some(self.time_zone.as_str().into()),
+            catalog: Some("std".into()),
+            ..StatusVars::default()
+        };
+        let database = self.database.unwrap_or("").as_bytes();
+        let mut body = Vec::new();
+        Query { connection: self.connection, seconds: 0, error: 0, vars, database, statement }.encode(&mut body);
+        body
     }
 
     /// The event of a statement that is logged as its text.
@@ -158,6 +180,8 @@ pub struct RowLog {
     flags: u16,
     /// The body of BEGIN, and of Rows_query.
     begin: Vec<u8>,
+    /// The transaction is this branch, whose rows end with an event of this body.
+    branch: Option<(Xid, Vec<u8>)>,
     text: Option<Vec<u8>>,
 }
 
@@ -186,6 +210,7 @@ impl RowLog {
             origin: None,
             flags: 0,
             begin: Vec::new(),
+            branch: None,
             text: None,
         }
     }
@@ -224,19 +249,10 @@ impl RowLog {
             self.flags |= if is_set { flag } else { 0 };
         }
         self.text = text.map(<[u8]>::to_vec);
-        self.begin.clear();
         if self.cache.is_empty() {
-            let vars = StatusVars {
-                flags2: Some(facts.flags2()),
-                sql_mode: Some(facts.sql_mode),
-                charset: Some(facts.collations.map(|id| id.0)),
-                time_zone: Some(facts.time_zone.as_str().into()),
-                catalog: Some("std".into()),
-                ..StatusVars::default()
-            };
-            let database = facts.database.unwrap_or("").as_bytes();
-            let connection = facts.connection;
-            Query { connection, seconds: 0, error: 0, vars, database, statement: b"BEGIN" }.encode(&mut self.begin);
+            let named = |verb: &str, xid: &Xid| facts.frame(format!("XA {verb} {}", xid.to_hexadecimal()).as_bytes());
+            self.begin = facts.branch.map_or_else(|| facts.frame(b"BEGIN"), |xid| named("START", xid));
+            self.branch = facts.branch.map(|xid| (xid.clone(), named("END", xid)));
         }
     }
 
@@ -286,7 +302,7 @@ impl RowLog {
 
     /// The transaction has ended without a commit.
     pub fn reset(&mut self) {
-        (self.open, self.mark) = (None, None);
+        (self.open, self.mark, self.branch) = (None, None, None);
         self.saved.clear();
         self.cache.reset(cache_settings(&self.settings));
     }
@@ -296,20 +312,47 @@ impl RowLog {
         if self.cache.is_empty() {
             return trx.commit();
         }
-        let header = self.header(EventKind::XID, 0);
-        let number = self.log.next_xid();
-        let appended = self.cache.append(header, |out| out.extend_from_slice(&number.to_le_bytes()));
-        if let Err(error) = appended {
-            self.reset();
-            drop(trx);
-            return Err(error);
+        self.end(true, |pending| trx.commit_with(Some(pending)))
+    }
+
+    /// Prepares a branch together with what it has logged.
+    pub fn prepare(&mut self, trx: Trx, claim: XidClaim, attached: bool) -> storage::Result<()> {
+        if self.cache.is_empty() {
+            return trx.prepare(claim, attached);
         }
-        let finished = self.cache.finish();
-        let pending = finished.and_then(|finished| self.log.pending(finished, self.timestamp, false));
-        let committed = pending.and_then(|pending| trx.commit_with(Some(&pending.from(self.origin))));
+        self.end(false, |pending| trx.prepare_with(claim, attached, Some(pending)))
+    }
+
+    /// The transaction ends: `with` makes its events part of that. If it is dropped, the transaction is rolled back.
+    fn end(
+        &mut self,
+        commits: bool,
+        with: impl FnOnce(&dyn CommitLog) -> storage::Result<()>,
+    ) -> storage::Result<()> {
+        let log = self.log.clone();
+        let finished = self.append_end(commits).and_then(|()| self.cache.finish());
+        let pending = finished.and_then(|finished| log.pending(finished, self.timestamp, false));
+        let ended = pending.and_then(|pending| with(&pending.from(self.origin)));
         self.reset();
-        committed?;
-        self.log.write()
+        ended?;
+        log.write()
+    }
+
+    fn append_end(&mut self, commits: bool) -> storage::Result<()> {
+        let (query, xid, xa_prepare) = (EventKind::QUERY, EventKind::XID, EventKind::XA_PREPARE);
+        let [query, xid, xa_prepare] = [(query, flags::SUPPRESS_USE), (xid, 0), (xa_prepare, 0)]
+            .map(|(kind, flags)| self.header(kind, flags));
+        match &self.branch {
+            Some((name, rows_end)) => {
+                self.cache.append(query, |out| out.extend_from_slice(rows_end))?;
+                let end = Control::XaPrepare { one_phase: commits, xid: name.clone() };
+                self.cache.append(xa_prepare, |out| end.encode(out))
+            }
+            None => {
+                let number = self.log.next_xid();
+                self.cache.append(xid, |out| out.extend_from_slice(&number.to_le_bytes()))
+            }
+        }
     }
 
     // Rows

@@ -57,6 +57,9 @@ use crate::error::{Error, Result};
 use crate::redo::Promise;
 use crate::store::{FrameHint, Store};
 
+/// What an upper layer logs in the group of a mini-transaction: its kind and its bytes.
+pub type Annexed<'a> = Option<(u8, &'a [u8])>;
+
 /// Log buffers that grew beyond this are not kept by their thread.
 const LOG_KEPT_BYTES: usize = 256 << 10;
 

@@ -133,6 +133,10 @@ fn is_part(kind: EventKind) -> bool {
     )
 }
 
+fn starts_with(statement: &[u8], begin: &[u8]) -> bool {
+    statement.get(..begin.len()).is_some_and(|start| start.eq_ignore_ascii_case(begin))
+}
+
 impl Transaction {
     /// Takes an event along. True if it ends the transaction.
     fn take(&mut self, event: &Event<'_>, levels: &mut [Level]) -> io::Result<bool> {
@@ -141,10 +145,12 @@ impl Transaction {
             EventKind::QUERY => Query::decode(event.body).map(|query| query.statement).unwrap_or(b""),
             _ => b"",
         };
-        let is_begin = kind == EventKind::QUERY && statement.eq_ignore_ascii_case(b"BEGIN");
+        let is_begin = kind == EventKind::QUERY
+            && (statement.eq_ignore_ascii_case(b"BEGIN") || starts_with(statement, b"XA START "));
         let is_commit = kind == EventKind::QUERY && statement.eq_ignore_ascii_case(b"COMMIT");
         self.has_rows |= matches!(kind.0, 23..=25 | 30..=32 | 39 | 166..=171);
-        self.has_statement |= kind == EventKind::QUERY && !is_begin && !is_commit || kind == EventKind::INCIDENT;
+        let is_frame = is_begin || is_commit || starts_with(statement, b"XA END ");
+        self.has_statement |= kind == EventKind::QUERY && !is_frame || kind == EventKind::INCIDENT;
         self.events += 1;
         // As inside a payload: no checksum. Header and body are all that is left.
         let bytes = format::binlog::HEADER_BYTES + event.body.len();

@@ -255,11 +255,17 @@ impl<'f, W: Write> Printer<'f, W> {
             writeln!(self.out, "/*M!100001 SET @@session.server_id={}*/{END}", gtid.server)?;
             writeln!(self.out, "/*M!100001 SET @@session.gtid_seq_no={}*/{END}", gtid.sequence)?;
         }
-        if begin.flags & gtid_flags::STANDALONE == 0 {
-            self.in_transaction = true;
-            writeln!(self.out, "START TRANSACTION\n{END}")?;
+        match begin.xid {
+            Some(xid) if begin.flags & gtid_flags::PREPARED_XA != 0 => {
+                self.in_transaction = true;
+                writeln!(self.out, "XA START {}\n{END}", xid.to_hexadecimal())
+            }
+            None if begin.flags & gtid_flags::STANDALONE == 0 => {
+                self.in_transaction = true;
+                writeln!(self.out, "START TRANSACTION\n{END}")
+            }
+            _ => Ok(()),
         }
-        Ok(())
     }
 
     fn query(&mut self, at: u64, event: &Event<'_>) -> io::Result<()> {
@@ -330,8 +336,7 @@ impl<'f, W: Write> Printer<'f, W> {
             Control::XaPrepare { one_phase, xid } => {
                 self.head(at, event, "XA_prepare")?;
                 self.in_transaction = false;
-                let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-                let name = format!("X'{}',X'{}',{}", hex(xid.gtrid()), hex(xid.bqual()), xid.format());
+                let name = xid.to_hexadecimal();
                 match one_phase {
                     true => writeln!(self.out, "XA COMMIT {name} ONE PHASE\n{END}"),
                     false => writeln!(self.out, "XA PREPARE {name}\n{END}"),

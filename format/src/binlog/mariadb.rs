@@ -3,6 +3,7 @@
 //! ```text
 //! Gtid              8  sequence number, 4 domain, 1 flags; if flag 2: 8 commit id, else 6 zeros
 //!                      (the server is that of the header)
+//!                      if flag 64 or 128: 4 format of an XID, 1 gtrid bytes, 1 bqual bytes, both parts
 //! Gtid_list         4  count, and flags in the four highest bits; each: 4 domain, 4 server, 8 sequence number
 //! Query_compressed     as Query; the statement is a compressed block
 //! *_rows_compressed    as rows; the images are a compressed block
@@ -18,6 +19,7 @@ use libdeflater::Decompressor;
 
 use crate::error::{Error, Result};
 use crate::packet::Reader;
+use crate::xid::Xid;
 
 /// No event is longer.
 const PLAIN_BYTES_MAX: usize = 1 << 30;
@@ -33,6 +35,9 @@ pub mod gtid_flags {
     pub const ALLOW_PARALLEL: u8 = 8;
     pub const WAITED: u8 = 16;
     pub const DDL: u8 = 32;
+    /// It is a branch of a distributed transaction that is prepared, or the end of one.
+    pub const PREPARED_XA: u8 = 64;
+    pub const COMPLETED_XA: u8 = 128;
 }
 
 /// MariaDB's name of a transaction.
@@ -49,12 +54,14 @@ impl fmt::Display for MariadbGtid {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MariadbGtidEvent {
     pub gtid: MariadbGtid,
     pub flags: u8,
     /// Transactions with the same one were committed together.
     pub commit_id: Option<u64>,
+    /// The branch of a distributed transaction that is prepared or ended.
+    pub xid: Option<Xid>,
 }
 
 impl MariadbGtidEvent {
@@ -66,7 +73,19 @@ impl MariadbGtidEvent {
             0 => None,
             _ => Some(reader.u64(WHAT)?),
         };
-        Ok(MariadbGtidEvent { gtid: MariadbGtid { domain, server, sequence }, flags, commit_id })
+        let xid = match flags & (gtid_flags::PREPARED_XA | gtid_flags::COMPLETED_XA) {
+            0 => None,
+            _ => {
+                if commit_id.is_none() {
+                    reader.bytes(6, WHAT)?;
+                }
+                let format = reader.u32(WHAT)?;
+                let (gtrid, bqual) = (reader.u8(WHAT)?, reader.u8(WHAT)?);
+                let (gtrid, bqual) = (reader.bytes(gtrid.into(), WHAT)?, reader.bytes(bqual.into(), WHAT)?);
+                Some(Xid::new(format, gtrid, bqual).ok_or(Error::Malformed { what: WHAT })?)
+            }
+        };
+        Ok(MariadbGtidEvent { gtid: MariadbGtid { domain, server, sequence }, flags, commit_id, xid })
     }
 
     /// Appends the body.
@@ -78,6 +97,11 @@ impl MariadbGtidEvent {
         match self.commit_id {
             Some(id) => out.extend_from_slice(&id.to_le_bytes()),
             None => out.extend_from_slice(&[0; 6]),
+        }
+        if let Some(xid) = &self.xid {
+            out.extend_from_slice(&xid.format().to_le_bytes());
+            out.extend_from_slice(&[xid.gtrid().len() as u8, xid.bqual().len() as u8]);
+            out.extend_from_slice(&xid.data());
         }
     }
 }
@@ -129,12 +153,15 @@ mod tests {
         for commit_id in [None, Some(7)] {
             let flags = gtid_flags::TRANSACTIONAL | if commit_id.is_some() { gtid_flags::GROUP_COMMIT_ID } else { 0 };
             let gtid = MariadbGtid { domain: 1, server: 2, sequence: 3 };
-            let event = MariadbGtidEvent { gtid, flags, commit_id };
-            let mut body = Vec::new();
-            event.encode(&mut body);
-            assert!(body.len() >= 19);
-            assert_eq!(MariadbGtidEvent::decode(&body, 2), Ok(event));
-            assert!(MariadbGtidEvent::decode(&body[..12], 2).is_err());
+            for xid in [None, Xid::new(1, b"global", b"branch")] {
+                let flags = flags | if xid.is_some() { gtid_flags::PREPARED_XA } else { 0 };
+                let event = MariadbGtidEvent { gtid, flags, commit_id, xid };
+                let mut body = Vec::new();
+                event.encode(&mut body);
+                assert!(body.len() >= 19);
+                assert!(MariadbGtidEvent::decode(&body[..12], 2).is_err());
+                assert_eq!(MariadbGtidEvent::decode(&body, 2), Ok(event));
+            }
         }
     }
 

@@ -96,8 +96,11 @@ pub const LOG_XID_DATA: usize = 58;
 /// Bytes of a log header with room for an XID.
 pub const LOG_HEADER_XID_BYTES: usize = 186;
 
-/// Value of [`LOG_FLAGS`].
+/// Values of [`LOG_FLAGS`].
 pub const LOG_FLAG_XID: u8 = 1;
+/// The transaction was prepared together with an annex: an upper layer's log has it, and has to have its end, too.
+/// InnoDB does not use this bit.
+pub const LOG_FLAG_ANNEXED: u8 = 0x80;
 
 // Rollback segment header page.
 

@@ -7,9 +7,17 @@
 //!   apply_commit           how far the replica has come is written by the same transaction
 //!
 //!   apply_query            a statement of definition is a transaction by itself: the dictionary takes the note along
+//!
+//!   apply_branch           a branch of a distributed transaction begins
+//!     apply_rows
+//!   apply_branch_commit    in one phase: like any transaction
+//!   apply_branch_prepare   or it is prepared, and ended by ..
+//!   apply_branch_end       .. another transaction of the source
 //! ```
 //!
-//! So after a crash a transaction has been applied, and the replica knows it; or neither.
+//! So after a crash a transaction has been applied, and the replica knows it; or neither. A prepared branch and its end
+//! cannot commit together with a row: the caller stores beforehand what it is about to do, and looks after a crash
+//! whether the branch is prepared.
 //!
 //! Such a session changes what `read_only` protects from others, and its own log names the source's transactions as the
 //! source did.
@@ -22,10 +30,13 @@ use format::binlog::rows::row_flags;
 use format::binlog::{IntVar, Query, Rows, StatusVars, TableMap};
 use format::collation::{Collation, CollationId};
 use format::value::{Decimal, Value};
+use format::xid::Xid;
 use storage::{TableUse, Trx};
 
 use super::Session;
 use super::set::Kept;
+use crate::parser::ast::{StartMode, Statement, Xa};
+use crate::parser;
 use crate::catalog::OrSqlError;
 use crate::error::{Error, Result};
 use crate::executor::apply::RowApplier;
@@ -37,6 +48,18 @@ pub const MARIADB_MODES: u64 = (1 << 32) - 1;
 /// Bits of a Query event's flags2.
 const NO_FOREIGN_KEY_CHECKS: u32 = 1 << 26;
 const RELAXED_UNIQUE_CHECKS: u32 = 1 << 27;
+
+/// What a source logs about branches of distributed transactions as statements; `None` = something else.
+pub fn branch_statement(text: &[u8]) -> Option<Xa> {
+    let is_about_branch = text.get(..3).is_some_and(|verb| verb.eq_ignore_ascii_case(b"XA "));
+    if !is_about_branch {
+        return None;
+    }
+    match parser::parse_first(text, SqlMode::default()).ok()?.0?.statement {
+        Statement::Xa(statement) => Some(statement),
+        _ => None,
+    }
+}
 
 /// What a session that applies events knows of them.
 #[derive(Default)]
@@ -86,17 +109,55 @@ impl Session {
         }
     }
 
-    /// Gives the transaction up.
+    /// Gives the transaction up, or the branch.
     pub fn apply_rollback(&mut self) {
         self.state.insert_id.set(0);
         // A rollback that fails is continued in the background, and its rows stay locked until then.
-        let _ = self.rollback();
+        let _ = if self.own_xid().is_some() { self.abandon() } else { self.rollback() };
     }
 
     /// The transaction ends. `progress`: the statement that says how far the replica has come.
     pub fn apply_commit(&mut self, progress: &str) -> Result<()> {
         self.run_unlogged(progress)?;
         self.commit()
+    }
+
+    /// A branch of the source begins.
+    pub fn apply_branch(&mut self, origin: Option<Origin>, xid: &Xid) -> Result<()> {
+        self.name_transaction(origin, None);
+        self.xa(&Xa::Start { xid: xid.clone(), mode: StartMode::New })
+    }
+
+    /// The branch commits in one phase. `progress` as in [`Session::apply_commit`].
+    pub fn apply_branch_commit(&mut self, xid: &Xid, progress: &str) -> Result<()> {
+        self.run_unlogged(progress)?;
+        self.xa(&Xa::End { xid: xid.clone(), suspend: false })?;
+        self.xa(&Xa::Commit { xid: xid.clone(), one_phase: true })
+    }
+
+    /// The branch is prepared, and no session's any more.
+    pub fn apply_branch_prepare(&mut self, xid: &Xid) -> Result<()> {
+        self.variables.settings.xa_detach_on_prepare = true;
+        self.xa(&Xa::End { xid: xid.clone(), suspend: false })?;
+        self.xa(&Xa::Prepare(xid.clone()))
+    }
+
+    /// A prepared branch is committed or rolled back.
+    pub fn apply_branch_end(
+        &mut self,
+        origin: Option<Origin>,
+        xid: &Xid,
+        commits: bool,
+        timestamp: u32,
+    ) -> Result<()> {
+        self.name_transaction(origin, None);
+        self.state.timestamp = Some((i64::from(timestamp), 0));
+        let ended = self.xa(&match commits {
+            true => Xa::Commit { xid: xid.clone(), one_phase: false },
+            false => Xa::Rollback(xid.clone()),
+        });
+        self.state.timestamp = None;
+        ended
     }
 
     /// A statement that is a transaction by itself, unless it changes rows alone. `note`: how far the replica has come

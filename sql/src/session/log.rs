@@ -7,7 +7,7 @@ use binlog::{BinaryLog, FileName, Origin, Purged};
 use format::binlog::payload::Payload;
 use format::binlog::{Control, Event, EventKind, GtidSet, Query, Rows, TableMap, flags, gtid};
 use format::value::Value;
-use storage::Trx;
+use storage::{Trx, XidClaim};
 
 use super::Session;
 use crate::catalog::{OrSqlError, database_of, storage_error};
@@ -51,6 +51,7 @@ impl Session {
                 }
             },
             origin: self.origin(),
+            branch: self.own_xid(),
         }
     }
 
@@ -108,13 +109,29 @@ impl Session {
 
     /// Commits a transaction together with its events.
     pub(super) fn commit_logged(&mut self, trx: Trx) -> storage::Result<()> {
-        let Some(rows) = &mut self.row_log else { return trx.commit() };
-        let is_logged = !rows.get_mut().is_empty();
-        rows.get_mut().commit(trx)?;
-        if is_logged && let Some(log) = &self.instance.log {
-            log.await_replicas(&|| self.process.interrupt.is_set())?;
+        match self.row_log.as_mut().map(RefCell::get_mut).filter(|rows| !rows.is_empty()) {
+            None => trx.commit(),
+            Some(rows) => rows.commit(trx).and_then(|()| self.await_replicas()),
         }
-        Ok(())
+    }
+
+    /// Prepares a branch together with its events.
+    pub(super) fn prepare_logged(&mut self, trx: Trx, claim: XidClaim, attached: bool) -> storage::Result<()> {
+        match self.row_log.as_mut().map(RefCell::get_mut).filter(|rows| !rows.is_empty()) {
+            None => trx.prepare(claim, attached),
+            Some(rows) => rows.prepare(trx, claim, attached).and_then(|()| self.await_replicas()),
+        }
+    }
+
+    fn await_replicas(&self) -> storage::Result<()> {
+        let is_killed = || self.process.interrupt.is_set();
+        self.instance.log.as_ref().map_or(Ok(()), |log| log.await_replicas(&is_killed))
+    }
+
+    /// What logs the statement that ends a prepared branch.
+    pub(super) fn branch_end_log(&self, statement: &str) -> Option<DefinitionLog> {
+        let log = self.own_log()?;
+        Some(DefinitionLog::new(log, &self.statement_facts(), statement.as_bytes(), true))
     }
 
     /// The savepoints that there are now.
@@ -170,7 +187,7 @@ impl Session {
     /// What was committed by a statement of definition becomes readable in the log's file.
     pub(super) fn write_log(&self) -> Result<()> {
         let Some(log) = self.own_log() else { return Ok(()) };
-        log.write().and_then(|()| log.await_replicas(&|| self.process.interrupt.is_set())).or_sql()
+        log.write().and_then(|()| self.await_replicas()).or_sql()
     }
 
     fn log(&self) -> Result<&Arc<BinaryLog>> {
@@ -398,6 +415,11 @@ fn info(event: &Event<'_>) -> format::Result<Vec<u8>> {
         }
         _ => match (Control::decode(event)?, Rows::decode(event, ROWS)?) {
             (Some(Control::Xid(number)), _) => format!("COMMIT /* xid={number} */").into_bytes(),
+            (Some(Control::XaPrepare { one_phase, xid }), _) => {
+                let name = xid.to_hexadecimal();
+                let text = if one_phase { format!("XA COMMIT {name} ONE PHASE") } else { format!("XA PREPARE {name}") };
+                text.into_bytes()
+            }
             (Some(Control::RowsQuery(statement)), _) => [b"# ", statement].concat(),
             (Some(Control::Rotate { position, file }), _) => {
                 format!("{};pos={position}", String::from_utf8_lossy(file)).into_bytes()

@@ -73,7 +73,7 @@ use crate::status::{Counter, SessionStatus};
 use crate::types::SqlMode;
 use crate::variables::{SessionVariables, TimeZone};
 
-pub use apply::MARIADB_MODES;
+pub use apply::{MARIADB_MODES, branch_statement};
 pub use backup::NAMED_FILES;
 use plan::{CachedPlan, PreparedStatement};
 use state::{State, View};

@@ -18,6 +18,8 @@
 //! DDL, LOCK TABLES, autocommit switched on; if the branch is not ACTIVE, so are statements that use tables. An open
 //! transaction, in turn, keeps a branch from beginning (1400).
 //!
+//! In the binary log a prepared branch is a transaction, and so is the statement that ends it.
+//!
 //! Not here: what prepared means on disk, see `storage::engine::xa`.
 
 use std::sync::Arc;
@@ -25,7 +27,7 @@ use std::sync::Arc;
 use format::collation::CollationId;
 use format::value::{ColumnType, Value};
 use format::xid::{Xid, hexadecimal};
-use storage::{Engine, Table, TableUse, XidClaim};
+use storage::{CommitLog, Engine, Table, TableUse, XidClaim};
 
 use super::Session;
 use super::transaction::Characteristics;
@@ -80,6 +82,11 @@ impl Drop for Branch {
 }
 
 impl Session {
+    /// The name of the session's branch.
+    pub(super) fn own_xid(&self) -> Option<&Xid> {
+        self.branch.as_ref().map(|branch| &branch.xid)
+    }
+
     /// An error if the session has a branch: statements that begin or end a transaction are refused.
     pub(super) fn check_no_branch(&self) -> Result<()> {
         match &self.branch {
@@ -156,9 +163,6 @@ impl Session {
             branch.state = State::Active;
             return Ok(());
         }
-        if self.own_log().is_some() {
-            return Err(Error::unsupported("XA transactions with a binary log (sql_log_bin = 0 leaves them out)"));
-        }
         if mode != StartMode::New {
             return Err(Error::xaer_inval());
         }
@@ -193,7 +197,7 @@ impl Session {
         let Some(claim) = branch.claim.take() else { return Err(Error::xaer_rmfail(NO_BRANCH)) };
         branch.state = if detach { State::Ended } else { State::Prepared };
         let Some(trx) = self.trx.take() else { return Err(Error::internal("a branch without a transaction")) };
-        let prepared = trx.prepare(claim, !detach);
+        let prepared = self.prepare_logged(trx, claim, !detach);
         if detach || prepared.is_err() {
             self.forget_branch();
         }
@@ -229,7 +233,7 @@ impl Session {
                 let trx = self.trx.take();
                 self.forget_branch();
                 self.status.add(Counter::HandlerCommit, 1);
-                trx.map_or(Ok(()), |trx| trx.commit().or_sql())
+                trx.map_or(Ok(()), |trx| self.commit_logged(trx).or_sql())
             }
             (State::Prepared, false) => self.end_prepared(xid, true, true),
             (State::Prepared, true) => Err(Error::xaer_inval()),
@@ -254,9 +258,12 @@ impl Session {
     /// Ends a prepared branch, of this session (`own`) or of any.
     fn end_prepared(&mut self, xid: &Xid, own: bool, commits: bool) -> Result<()> {
         let engine = self.instance.engine.clone();
+        let verb = if commits { "COMMIT" } else { "ROLLBACK" };
+        let log = self.branch_end_log(&format!("XA {verb} {}", xid.to_hexadecimal()));
+        let log = log.as_ref().map(|log| log as &dyn CommitLog);
         let ended = match commits {
-            true => engine.commit_prepared(xid, own),
-            false => engine.rollback_prepared(xid, own),
+            true => engine.commit_prepared_with(xid, own, log),
+            false => engine.rollback_prepared_with(xid, own, log),
         };
         match ended {
             Ok(true) => {
@@ -265,7 +272,7 @@ impl Session {
                     self.forget_branch();
                 }
                 self.status.add(if commits { Counter::HandlerCommit } else { Counter::HandlerRollback }, 1);
-                Ok(())
+                self.write_log()
             }
             Ok(false) => Err(Error::xaer_nota()),
             // It is still prepared; the next attempt may succeed.

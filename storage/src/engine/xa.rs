@@ -31,6 +31,7 @@ use super::{Engine, Trx, TrxOptions};
 use crate::error::{Error, Result};
 use crate::lock::Interrupt;
 use crate::sync::{Mutex, Rank};
+use crate::transaction::CommitLog;
 
 /// All branches that have a name now.
 pub(super) struct Branches {
@@ -134,10 +135,16 @@ impl Engine {
     /// Commits a prepared transaction. False = there is none of this name, or it is attached to another session than
     /// the caller's (`own` = the caller prepared it). After an error it is as it was.
     pub fn commit_prepared(&self, xid: &Xid, own: bool) -> Result<bool> {
+        self.commit_prepared_with(xid, own, None)
+    }
+
+    /// The same, together with a log of an upper layer, if the log has the branch.
+    pub fn commit_prepared_with(&self, xid: &Xid, own: bool, log: Option<&dyn CommitLog>) -> Result<bool> {
         let inner = &self.inner;
         let Some(mut prepared) = inner.branches.take(xid, own) else { return Ok(false) };
         let id = prepared.trx.id;
-        match prepared.trx.commit(&inner.store, &inner.undo, &inner.registry, &inner.locks, None) {
+        let log = log.filter(|_| prepared.trx.undo.annexed);
+        match prepared.trx.commit(&inner.store, &inner.undo, &inner.registry, &inner.locks, log) {
             Ok(lsn) => {
                 inner.commit_temporary(&mut prepared.trx, id);
                 prepared.metadata.release_all();
@@ -154,11 +161,22 @@ impl Engine {
 
     /// Rolls a prepared transaction back; otherwise like [`Engine::commit_prepared`].
     pub fn rollback_prepared(self: &Arc<Self>, xid: &Xid, own: bool) -> Result<bool> {
+        self.rollback_prepared_with(xid, own, None)
+    }
+
+    /// The same, together with a log of an upper layer, if the log has the branch.
+    pub fn rollback_prepared_with(
+        self: &Arc<Self>,
+        xid: &Xid,
+        own: bool,
+        log: Option<&dyn CommitLog>,
+    ) -> Result<bool> {
         let inner = &self.inner;
         let Some(mut prepared) = inner.branches.take(xid, own) else { return Ok(false) };
+        let log = log.filter(|_| prepared.trx.undo.annexed);
         let unprepared = match &prepared.unreadable {
             Some(table) => Err(Error::corrupt(format!("{table}, which the transaction has changed, cannot be read"))),
-            None => prepared.trx.unprepare(&inner.store, &inner.undo),
+            None => prepared.trx.unprepare(&inner.store, &inner.undo, log),
         };
         match unprepared {
             Ok(lsn) => {
@@ -181,19 +199,24 @@ impl Trx {
     /// Prepares the branch: when this returns, neither a crash nor the end of the session undoes it, and it waits for
     /// [`Engine::commit_prepared`] or [`Engine::rollback_prepared`]. `attached`: only this session may end it, until
     /// [`Engine::detach_prepared`]. After an error it is rolled back.
-    pub fn prepare(mut self, mut claim: XidClaim, attached: bool) -> Result<()> {
+    pub fn prepare(self, claim: XidClaim, attached: bool) -> Result<()> {
+        self.prepare_with(claim, attached, None)
+    }
+
+    /// The same, together with a log of an upper layer. A branch without changes does not reach that log.
+    pub fn prepare_with(mut self, mut claim: XidClaim, attached: bool, log: Option<&dyn CommitLog>) -> Result<()> {
         assert!(self.inner.undo.xid.as_deref() == Some(&claim.xid), "a branch is prepared under its own name");
         let engine = self.engine().clone();
         let inner = &engine.inner;
-        let prepared = match self.inner.prepare(&inner.store, &inner.undo) {
+        let prepared = match self.inner.prepare(&inner.store, &inner.undo, log) {
             Ok(Some(lsn)) => inner.store.commit_log(lsn),
             Ok(None) => Ok(()),
             Err(error) => Err(error),
         };
         if let Err(error) = prepared {
             // What may be "prepared" on disk must not be so while it is undone. If that fails, too, so does the
-            // rollback.
-            let _ = self.inner.unprepare(&inner.store, &inner.undo);
+            // rollback. An upper layer's log does not have the branch, or nothing is written any more.
+            let _ = self.inner.unprepare(&inner.store, &inner.undo, None);
             self.rollback()?;
             return Err(error);
         }

@@ -8,6 +8,9 @@
 //!     locks released, log flushed                  writes its own file, any time after the flush
 //! ```
 //!
+//! The prepare of a branch of a distributed transaction, its later commit and its later rollback take part in the same
+//! way, each by itself. The branch's undo logs remember that its prepare had an annex; only then do their ends.
+//!
 //! The annex is in the same group of the redo log as the commit record, so after a crash both are there or neither is,
 //! and one sync makes both durable. The engine does not look into it; recovery hands annexes back in their order
 //! ([`crate::Engine::read_annexes`]), from the newest checkpoint on. So that a checkpoint does not pass an annex that is
@@ -16,9 +19,7 @@
 use format::ids::Lsn;
 
 use crate::error::Result;
-
-/// The kind and the bytes of an annex, if there is one.
-pub type Annexed<'a> = Option<(u8, &'a [u8])>;
+use crate::mtr::Annexed;
 
 /// See the module header.
 pub trait CommitLog: Send + Sync {

@@ -49,7 +49,8 @@ use crate::lock::{Held, Interrupt, LockTable, OwnerIdentity};
 use crate::store::Store;
 use crate::undo::{TrxUndo, UndoSpace};
 
-pub use commit_log::{Annexed, CommitLog};
+pub use crate::mtr::Annexed;
+pub use commit_log::CommitLog;
 pub use read_view::ReadView;
 pub use registry::{Registry, SYSTEM_PAGE};
 
@@ -234,20 +235,38 @@ impl Transaction {
     /// Prepares: from here on only [`Transaction::commit`] or a rollback after [`Transaction::unprepare`] ends it, and
     /// neither a crash nor the end of its session does. Returns the LSN up to which the log must be flushed before the
     /// client is told; None = it changed nothing, and a crash forgets it.
-    pub fn prepare(&mut self, store: &Store, undo: &UndoSpace) -> Result<Option<Lsn>> {
+    pub fn prepare(
+        &mut self,
+        store: &Store,
+        undo: &UndoSpace,
+        log: Option<&dyn CommitLog>,
+    ) -> Result<Option<Lsn>> {
         self.view = None;
         if self.undo.is_empty() {
             return Ok(None);
         }
-        store.health().insist(|| undo.prepare(store, &self.undo)).map(Some)
+        let mut append = |annex: Annexed<'_>| store.health().insist(|| undo.prepare(store, &mut self.undo, annex));
+        match log {
+            Some(log) => log.commit(&mut append).map(Some),
+            None => append(None).map(Some),
+        }
     }
 
     /// Makes a prepared transaction active again, to be rolled back, if need be by recovery.
-    pub fn unprepare(&mut self, store: &Store, undo: &UndoSpace) -> Result<Option<Lsn>> {
+    pub fn unprepare(
+        &mut self,
+        store: &Store,
+        undo: &UndoSpace,
+        log: Option<&dyn CommitLog>,
+    ) -> Result<Option<Lsn>> {
         if self.undo.is_empty() {
             return Ok(None);
         }
-        undo.unprepare(store, &self.undo).map(Some)
+        let mut append = |annex: Annexed<'_>| undo.unprepare(store, &self.undo, annex);
+        match log {
+            Some(log) => log.commit(&mut append).map(Some),
+            None => append(None).map(Some),
+        }
     }
 
     /// Whether its consistent reads see a version written by `writer`. It has a view.

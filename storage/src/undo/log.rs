@@ -14,7 +14,7 @@ use super::segment::{NewLog, UndoSpace, free_page, init_page, state_and_log, wri
 use super::{LogKind, Top, TopRecord, TrxUndo, UndoRecord};
 use crate::error::{Error, Result};
 use crate::list::{End, List};
-use crate::mtr::{Changes, Mtr, PageHandle};
+use crate::mtr::{Annexed, Changes, Mtr, PageHandle};
 use crate::segment::{self, Direction, Segment};
 use crate::store::Store;
 
@@ -210,26 +210,36 @@ impl UndoSpace {
 
     /// Marks the transaction's undo as prepared, or (`STATE_ACTIVE`) as no longer prepared, in one mini-transaction:
     /// this decides whether recovery keeps it or undoes it. Returns the LSN up to which the log must be flushed.
-    fn set_state(&self, store: &Store, undo: &TrxUndo, state: u16) -> Result<Lsn> {
+    fn set_state(&self, store: &Store, undo: &TrxUndo, state: u16, annex: Annexed<'_>) -> Result<Lsn> {
         let mut mtr = Mtr::begin_last(store);
         let logs = undo.update.iter().chain(&undo.insert);
-        let pages: Vec<_> = logs.map(|log| mtr.latch_exclusive(log.first)).collect::<Result<_>>()?;
+        let pages: Vec<_> =
+            logs.map(|log| Ok((mtr.latch_exclusive(log.first)?, log.header))).collect::<Result<_>>()?;
         let mut changes = mtr.certain();
-        for first in pages {
+        for (first, header) in pages {
             changes.write(first, page::STATE, &state.to_be_bytes());
+            if annex.is_some() && state == page::STATE_PREPARED {
+                let flags = page::LOG_FLAG_XID | page::LOG_FLAG_ANNEXED;
+                changes.write(first, usize::from(header) + page::LOG_FLAGS, &[flags]);
+            }
+        }
+        if let Some((kind, bytes)) = annex {
+            changes.annex(kind, bytes);
         }
         Ok(changes.commit())
     }
 
-    /// From here on recovery keeps the transaction, which has an XID, as it is.
-    pub fn prepare(&self, store: &Store, undo: &TrxUndo) -> Result<Lsn> {
+    /// From here on recovery keeps the transaction, which has an XID, as it is, and knows whether there was an annex.
+    pub fn prepare(&self, store: &Store, undo: &mut TrxUndo, annex: Annexed<'_>) -> Result<Lsn> {
         assert!(undo.is_empty() || undo.xid.is_some(), "a prepared transaction is found by its XID");
-        self.set_state(store, undo, page::STATE_PREPARED)
+        let lsn = self.set_state(store, undo, page::STATE_PREPARED, annex)?;
+        undo.annexed = annex.is_some();
+        Ok(lsn)
     }
 
     /// The opposite of [`UndoSpace::prepare`]: before a prepared transaction is rolled back.
-    pub fn unprepare(&self, store: &Store, undo: &TrxUndo) -> Result<Lsn> {
-        self.set_state(store, undo, page::STATE_ACTIVE)
+    pub fn unprepare(&self, store: &Store, undo: &TrxUndo, annex: Annexed<'_>) -> Result<Lsn> {
+        self.set_state(store, undo, page::STATE_ACTIVE, annex)
     }
 
     /// Continues the survey by at most `records` records. Returns true once it has read all.
@@ -265,7 +275,7 @@ impl UndoSpace {
         undo: &mut TrxUndo,
         trx_id: TrxId,
         number: Option<TrxId>,
-        annex: Option<(u8, &[u8])>,
+        annex: Annexed<'_>,
     ) -> Result<Lsn> {
         let Some(number_of_segment) = undo.segment else { return Ok(store.current_lsn()) };
         let segment = self.segment(number_of_segment)?;

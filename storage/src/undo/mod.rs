@@ -73,6 +73,8 @@ pub struct TrxUndo {
     pub dictionary: bool,
     /// The XID of a distributed transaction's branch. Known before the first change.
     pub xid: Option<Box<Xid>>,
+    /// It was prepared together with an annex.
+    pub annexed: bool,
     /// The rollback segment, chosen at the first change.
     segment: Option<u8>,
     insert: Option<Log>,

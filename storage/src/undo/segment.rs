@@ -549,7 +549,7 @@ impl RollbackSegment {
                 continue;
             }
             let id = PageId::new(self.header.space, first);
-            let (state, kind, log, trx_id, dictionary, xid) = {
+            let (state, kind, log, trx_id, dictionary, xid, annexed) = {
                 let page = store.read(id)?;
                 check_logs(id, &page)?;
                 let log = get_u16(&page, page::LAST_LOG);
@@ -560,7 +560,8 @@ impl RollbackSegment {
                 let trx_id = TrxId(get_u64(&page, usize::from(log) + page::LOG_TRX_ID));
                 let dictionary = page[usize::from(log) + page::LOG_DICTIONARY] != 0;
                 let xid = read_xid(&page, usize::from(log)).map_err(|cause| Error::corrupt_page(id, cause))?;
-                (get_u16(&page, page::STATE), kind, log, trx_id, dictionary, xid)
+                let annexed = page[usize::from(log) + page::LOG_FLAGS] & page::LOG_FLAG_ANNEXED != 0;
+                (get_u16(&page, page::STATE), kind, log, trx_id, dictionary, xid, annexed)
             };
             *newest = (*newest).max(trx_id);
             match state {
@@ -572,7 +573,13 @@ impl RollbackSegment {
                         trx_id,
                         dictionary,
                         prepared: state == page::STATE_PREPARED,
-                        undo: TrxUndo { dictionary, xid, segment: Some(self.number), ..TrxUndo::default() },
+                        undo: TrxUndo {
+                            dictionary,
+                            xid,
+                            annexed,
+                            segment: Some(self.number),
+                            ..TrxUndo::default()
+                        },
                     });
                     let next = log.top.map_or(0, |top| top.number + 1);
                     entry.undo.next = entry.undo.next.max(next);
