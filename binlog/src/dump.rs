@@ -622,13 +622,15 @@ fn first_file(log: &BinaryLog, file: &str, has: &GtidSet) -> Result<FileName> {
              may be lost.",
         );
     }
-    let files = log.files();
-    for name in files.iter().rev() {
-        if recovery::previous_gtids(&**log.disk(), name)?.is_subset(has) {
-            return Ok(name.clone());
+    let purged = log.purged()?;
+    if purged.is_subset(has) {
+        for name in log.files().iter().rev() {
+            if recovery::previous_gtids(&**log.disk(), name)?.is_subset(has) {
+                return Ok(name.clone());
+            }
         }
     }
-    let missing = recovery::previous_gtids(&**log.disk(), &files[0])?.without(has);
+    let missing = purged.without(has);
     let on_one_line = |set: &GtidSet| set.to_string().replace('\n', "");
     refused(format!(
         "Cannot replicate because the source purged required binary logs. The GTID set sent by the replica is '{}', and the \

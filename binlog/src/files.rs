@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! binlog.index       the names of the files, oldest first, a line each: ./binlog.000001
+//! binlog.purged      transactions that SET GLOBAL gtid_purged has added
 //! binlog.000001      magic number, Format_description, Previous_gtids, transactions, Rotate
 //! binlog.000002      ...
 //! ```
@@ -94,6 +95,39 @@ pub fn write_index(disk: &dyn Disk, base: &str, names: &[FileName]) -> Result<()
     disk.sync_directory("").map_err(io("sync the directory of the binary log"))
 }
 
+fn purged_path(base: &str) -> String {
+    format!("{base}.purged")
+}
+
+/// The names of transactions that SET GLOBAL gtid_purged has added: they were in no file of this log.
+pub fn read_purged(disk: &dyn Disk, base: &str) -> Result<GtidSet> {
+    let path = purged_path(base);
+    if !disk.exists(&path).map_err(io("look for the purged GTIDs"))? {
+        return Ok(GtidSet::default());
+    }
+    let bytes = read_whole(disk, &path)?;
+    let text = String::from_utf8_lossy(&bytes);
+    text.trim().parse().map_err(|_| Error::Corrupt { page: None, what: format!("{path}: no set of GTIDs").into() })
+}
+
+/// Replaces them, durably; an empty set removes the file.
+pub fn write_purged(disk: &dyn Disk, base: &str, set: &GtidSet) -> Result<()> {
+    let path = purged_path(base);
+    let beside = format!("{path}.new");
+    for stale in [&beside, &path].into_iter().take(if set.is_empty() { 2 } else { 1 }) {
+        if disk.exists(stale).map_err(io("look for the purged GTIDs"))? {
+            disk.remove(stale).map_err(io("remove the purged GTIDs"))?;
+        }
+    }
+    if !set.is_empty() {
+        let file = disk.open(&beside, OpenMode::Create, Caching::Cached).map_err(io("create the purged GTIDs"))?;
+        let text = format!("{set}\n");
+        file.write_durably(0, text.as_bytes()).map_err(io("write the purged GTIDs"))?;
+        disk.rename(&beside, &path).map_err(io("replace the purged GTIDs"))?;
+    }
+    disk.sync_directory("").map_err(io("sync the directory of the binary log"))
+}
+
 fn read_whole(disk: &dyn Disk, path: &str) -> Result<Vec<u8>> {
     let file = disk.open(path, OpenMode::Read, Caching::Cached).map_err(io("open the index of the binary log"))?;
     let mut bytes = vec![0; file.len().map_err(io("read the index of the binary log"))? as usize];
@@ -182,6 +216,18 @@ mod tests {
         for other in ["binlog", "binlog.12345", "binlog.00000a", ".000001", "a/b.000001"] {
             assert_eq!(FileName::parse(other), None, "{other}");
         }
+    }
+
+    #[test]
+    fn purged_names_come_back() {
+        let disk = SimDisk::new(1);
+        let set: GtidSet = "3E11FA47-71CA-11E1-9E33-C80AA9429562:1-5:7".parse().unwrap();
+        assert_eq!(read_purged(&disk, "binlog").unwrap(), GtidSet::default());
+        write_purged(&disk, "binlog", &set).unwrap();
+        write_purged(&disk, "binlog", &set).unwrap();
+        assert_eq!(read_purged(&disk, "binlog").unwrap(), set);
+        write_purged(&disk, "binlog", &GtidSet::default()).unwrap();
+        assert_eq!(read_purged(&disk, "binlog").unwrap(), GtidSet::default());
     }
 
     #[test]

@@ -33,6 +33,8 @@ pub mod end;
 
 pub mod readers;
 
+mod owned;
+
 pub mod semi_sync;
 
 pub mod tail;
@@ -44,6 +46,7 @@ pub mod dump;
 pub use cache::{Cache, CacheSettings, Finished};
 pub use dump::Dump;
 pub use files::{FileName, Listed};
-pub use log::{BinaryLog, Options, Origin, Pending, Position, Purged};
+pub use log::{BinaryLog, Name, Options, Origin, Pending, Position, Purged, PurgedRefusal};
+pub use owned::Chosen;
 pub use reader::EventReader;
 pub use recovery::complete;

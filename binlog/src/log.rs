@@ -22,6 +22,7 @@ use crate::end::End;
 use crate::files::{self, FileName, Head, Listed, io};
 use crate::reader::EventReader;
 use crate::readers::{Readers, Reading};
+use crate::owned::{Chosen, Owned};
 use crate::recovery::{self, ANNEX};
 use crate::semi_sync::SemiSync;
 use crate::tail::Tail;
@@ -88,6 +89,9 @@ pub struct BinaryLog {
     semi_sync: SemiSync,
     /// The number of the newest transaction: one that holds all its locks now depends on none that commits later.
     newest: AtomicU64,
+    /// gtid_mode: whether new transactions get names.
+    gives_names: AtomicBool,
+    owned: Owned,
     cache_files: Arc<CacheFiles>,
     xids: AtomicU64,
     closed: AtomicBool,
@@ -101,6 +105,8 @@ struct Order {
     /// Where the next transaction goes.
     position: u64,
     executed: GtidSet,
+    /// What gtid_purged has added.
+    added: GtidSet,
     /// Transactions so far, and how many of them are in earlier files.
     transactions: u64,
     before_file: u64,
@@ -126,6 +132,28 @@ pub struct Origin {
     pub version: u32,
 }
 
+/// How a transaction gets its name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Name {
+    /// As gtid_mode says; what a source has committed keeps its name.
+    #[default]
+    Automatic,
+    Anonymous,
+    /// The session owns it.
+    Given(Gtid),
+}
+
+/// Why gtid_purged cannot be set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PurgedRefusal {
+    /// Sessions own names.
+    Owned,
+    /// Some of the set are executed, and were not purged.
+    Overlaps,
+    /// Some that were purged are not in the set.
+    NoSuperset,
+}
+
 /// What a transaction's Gtid event says beside its name.
 pub struct Pending<'l> {
     log: &'l BinaryLog,
@@ -134,9 +162,15 @@ pub struct Pending<'l> {
     last_committed: u64,
     has_statements: bool,
     origin: Option<Origin>,
+    name: Name,
 }
 
 impl Pending<'_> {
+    /// How it gets its name.
+    pub fn named(self, name: Name) -> Self {
+        Pending { name, ..self }
+    }
+
     /// The transaction was committed elsewhere first, if there is an origin.
     pub fn from(mut self, origin: Option<Origin>) -> Self {
         if let Some(origin) = origin {
@@ -153,7 +187,9 @@ impl BinaryLog {
     pub fn open(engine: Arc<Engine>, options: Options) -> Result<Arc<BinaryLog>> {
         let disk = engine.store().disk().clone();
         remove_caches(&**engine.store().scratch_disk())?;
-        let (mut names, executed) = recovery::open_files(&*disk, &options.base)?;
+        let (mut names, mut executed) = recovery::open_files(&*disk, &options.base)?;
+        let added = files::read_purged(&*disk, &options.base)?;
+        executed.extend(&added);
         let now = disk.clock().wall().as_secs() as u32;
         let name = match names.last() {
             Some(last) => last.next(),
@@ -167,7 +203,7 @@ impl BinaryLog {
         files::write_index(&*disk, &options.base, &names)?;
         let position = head.len() as u64;
         let end = Arc::new(End::new(names.last().expect("a log has a file").number, position));
-        let order = Order { files: names, position, executed, transactions: 0, before_file: 0 };
+        let order = Order { files: names, position, executed, added, transactions: 0, before_file: 0 };
         let cache_files = Arc::new(CacheFiles {
             engine: engine.clone(),
             number: AtomicU64::new(0),
@@ -182,6 +218,8 @@ impl BinaryLog {
             engine,
             disk,
             server_id: AtomicU32::new(options.server_id),
+            gives_names: AtomicBool::new(options.gtids),
+            owned: Owned::new(),
             file_bytes_max: AtomicU64::new(options.file_bytes_max),
             expire_seconds: AtomicU64::new(options.expire_seconds),
             options,
@@ -287,7 +325,7 @@ impl BinaryLog {
         }
         let last_committed = self.newest.load(Ordering::Acquire);
         let header = self.header(EventKind::GTID, timestamp, 0);
-        Ok(Pending { log: self, finished, header, last_committed, has_statements, origin: None })
+        Ok(Pending { log: self, finished, header, last_committed, has_statements, origin: None, name: Name::Automatic })
     }
 
     /// Writes what has been committed into the file. After each commit, by the thread that committed, so that the file
@@ -342,8 +380,19 @@ impl BinaryLog {
         }
         let source = self.options.uuid;
         let given = pending.origin.and_then(|origin| origin.gtid);
-        let own = || Gtid { source, number: order.executed.next_number(source) };
-        let gtid = self.options.gtids.then(|| given.unwrap_or_else(own));
+        let own = || {
+            if self.owned.is_empty() {
+                return Gtid { source, number: order.executed.next_number(source) };
+            }
+            let mut taken = order.executed.of_source(source);
+            self.owned.add_to(&mut taken, source);
+            Gtid { source, number: taken.next_number(source) }
+        };
+        let gtid = match pending.name {
+            Name::Given(gtid) => Some(gtid),
+            Name::Anonymous => None,
+            Name::Automatic => self.has_gtids().then(|| given.unwrap_or_else(own)),
+        };
         let event = |order: &Order, before_file| self.gtid_event(order.transactions, before_file, pending, gtid);
         let (position, end, mut bytes) = match is_long {
             true => self.begin_with(&mut order, pending, &event)?,
@@ -572,10 +621,68 @@ impl BinaryLog {
         self.order.lock().executed.clone()
     }
 
-    /// The names of those whose files are gone.
+    /// Whether a transaction of this name was ever in the log.
+    pub fn has_executed(&self, gtid: Gtid) -> bool {
+        self.order.lock().executed.contains(gtid)
+    }
+
+    /// The names of those whose files are gone, and those that were set.
     pub fn purged(&self) -> Result<GtidSet> {
-        let first = self.order.lock().files[0].clone();
-        recovery::previous_gtids(&*self.disk, &first)
+        self.purged_locked(&self.order.lock())
+    }
+
+    fn purged_locked(&self, order: &Order) -> Result<GtidSet> {
+        let mut purged = recovery::previous_gtids(&*self.disk, &order.files[0])?;
+        purged.extend(&order.added);
+        Ok(purged)
+    }
+
+    /// SET GLOBAL gtid_purged: these transactions count as executed, and are in no file. `adds`: to those that were
+    /// purged; otherwise the set has these, too. The log goes on in a new file, which tells readers of them.
+    pub fn set_purged(&self, set: &GtidSet, adds: bool) -> Result<std::result::Result<(), PurgedRefusal>> {
+        let mut order = self.order.lock();
+        if !self.owned.is_empty() {
+            return Ok(Err(PurgedRefusal::Owned));
+        }
+        let purged = self.purged_locked(&order)?;
+        if !adds && !purged.is_subset(set) {
+            return Ok(Err(PurgedRefusal::NoSuperset));
+        }
+        let new = if adds { set.clone() } else { set.without(&purged) };
+        if new.without(&order.executed) != new {
+            return Ok(Err(PurgedRefusal::Overlaps));
+        }
+        if new.is_empty() {
+            return Ok(Ok(()));
+        }
+        let mut added = order.added.clone();
+        added.extend(&new);
+        files::write_purged(&*self.disk, &self.options.base, &added)?;
+        order.added = added;
+        order.executed.extend(&new);
+        self.rotate_or_stay(&mut order)?;
+        Ok(Ok(()))
+    }
+
+    /// A session chooses a name for what it is about to commit, and waits as long as another one has it. The name is the
+    /// session's until [`BinaryLog::release_name`].
+    pub fn choose_name(&self, gtid: Gtid, session: u32, is_killed: &dyn Fn() -> bool) -> Chosen {
+        self.owned.choose(gtid, session, &|| self.has_executed(gtid), is_killed)
+    }
+
+    pub fn release_name(&self, gtid: Gtid) {
+        self.owned.release(gtid);
+    }
+
+    /// The names that sessions own.
+    pub fn owned_names(&self) -> Vec<(Gtid, u32)> {
+        self.owned.list()
+    }
+
+    /// Logs a transaction that changes nothing, so that its name is executed.
+    pub fn log_alone(&self, pending: &Pending<'_>) -> Result<()> {
+        self.engine.log_alone(pending)?;
+        self.write()
     }
 
     /// A reader of one file's events; `None` = the log has no such file.
@@ -619,7 +726,11 @@ impl BinaryLog {
 
     /// gtid_mode: whether transactions have names.
     pub fn has_gtids(&self) -> bool {
-        self.options.gtids
+        self.gives_names.load(Ordering::Relaxed)
+    }
+
+    pub fn set_gtids(&self, given: bool) {
+        self.gives_names.store(given, Ordering::Relaxed);
     }
 
     /// The first file.
@@ -693,6 +804,10 @@ impl BinaryLog {
         self.tail.settle()?;
         self.engine.store().checkpoint()?;
         files::write_index(&*self.disk, &self.options.base, &[])?;
+        if !order.added.is_empty() {
+            files::write_purged(&*self.disk, &self.options.base, &GtidSet::default())?;
+            order.added = GtidSet::default();
+        }
         for name in &order.files {
             self.disk.remove(&name.to_string()).map_err(io("remove a binary log"))?;
         }

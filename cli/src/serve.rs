@@ -163,6 +163,10 @@ fn open_log(globals: &GlobalVariables, datadir: &Path, engine: &Arc<Engine>) -> 
     if !globals.on("log_bin") {
         return Ok(None);
     }
+    if globals.text("gtid_mode") == "ON" {
+        // Nothing here violates it.
+        globals.fill_in("enforce_gtid_consistency", Value::Bytes(b"ON".to_vec()));
+    }
     let version = globals.text("version");
     let mut parts = version.split(|c: char| !c.is_ascii_digit()).map(|part| part.parse::<u32>().unwrap_or(0));
     let mut part = || parts.next().unwrap_or(0);
@@ -172,7 +176,7 @@ fn open_log(globals: &GlobalVariables, datadir: &Path, engine: &Arc<Engine>) -> 
         version: part() * 10_000 + part() * 100 + part(),
         server_id: globals.number("server_id") as u32,
         uuid: globals.text("server_uuid").parse().map_err(|_| "server-uuid in auto.cnf is no UUID".to_owned())?,
-        gtids: matches!(globals.text("gtid_mode").as_str(), "ON" | "ON_PERMISSIVE"),
+        gtids: gives_names(globals),
         file_bytes_max: globals.number("max_binlog_size"),
         expire_seconds: globals.number("binlog_expire_logs_seconds"),
     };
@@ -184,6 +188,11 @@ fn open_log(globals: &GlobalVariables, datadir: &Path, engine: &Arc<Engine>) -> 
     configure_semi_sync(globals, &log);
     log.start_thread();
     Ok(Some(log))
+}
+
+/// Whether gtid_mode gives new transactions names.
+fn gives_names(globals: &GlobalVariables) -> bool {
+    matches!(globals.text("gtid_mode").as_str(), "ON" | "ON_PERMISSIVE")
 }
 
 fn configure_semi_sync(globals: &GlobalVariables, log: &BinaryLog) {
@@ -345,6 +354,11 @@ fn make_changes_effective(globals: &GlobalVariables, engine: &Arc<Engine>, log: 
                     "server_id" => log.set_server_id(value as u32),
                     "max_binlog_size" => log.set_file_bytes_max(value),
                     _ => log.set_expire_seconds(value),
+                }
+            }
+            "gtid_mode" => {
+                if let Some(log) = &log {
+                    log.set_gtids(gives_names(globals));
                 }
             }
             name if name.starts_with("rpl_semi_sync_source_") => {

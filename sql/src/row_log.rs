@@ -18,7 +18,7 @@
 use std::sync::Arc;
 
 use binlog::cache::PAYLOAD_BYTES_MAX;
-use binlog::{BinaryLog, Cache, CacheSettings, Finished, Origin};
+use binlog::{BinaryLog, Cache, CacheSettings, Finished, Name, Origin};
 use format::binlog::query::{Query, StatusVars};
 use format::binlog::rows::{RowsKind, encode_head_of, row_flags};
 use format::binlog::stored::{append_stored, column_of};
@@ -70,6 +70,8 @@ pub struct StatementFacts<'s> {
     pub origin: Option<Origin>,
     /// The branch of a distributed transaction that it belongs to.
     pub branch: Option<&'s Xid>,
+    /// How its transaction gets its name.
+    pub name: Name,
 }
 
 /// Bits of flags2.
@@ -182,6 +184,7 @@ pub struct RowLog {
     begin: Vec<u8>,
     /// The transaction is this branch, whose rows end with an event of this body.
     branch: Option<(Xid, Vec<u8>)>,
+    name: Name,
     text: Option<Vec<u8>>,
 }
 
@@ -211,6 +214,7 @@ impl RowLog {
             flags: 0,
             begin: Vec::new(),
             branch: None,
+            name: Name::Automatic,
             text: None,
         }
     }
@@ -252,6 +256,7 @@ impl RowLog {
         if self.cache.is_empty() {
             let named = |verb: &str, xid: &Xid| facts.frame(format!("XA {verb} {}", xid.to_hexadecimal()).as_bytes());
             self.begin = facts.branch.map_or_else(|| facts.frame(b"BEGIN"), |xid| named("START", xid));
+            self.name = facts.name;
             self.branch = facts.branch.map(|xid| (xid.clone(), named("END", xid)));
         }
     }
@@ -332,7 +337,7 @@ impl RowLog {
         let log = self.log.clone();
         let finished = self.append_end(commits).and_then(|()| self.cache.finish());
         let pending = finished.and_then(|finished| log.pending(finished, self.timestamp, false));
-        let ended = pending.and_then(|pending| with(&pending.from(self.origin)));
+        let ended = pending.and_then(|pending| with(&pending.from(self.origin).named(self.name)));
         self.reset();
         ended?;
         log.write()
@@ -565,6 +570,7 @@ pub struct DefinitionLog {
     log: Option<(Arc<BinaryLog>, parking_lot::Mutex<Option<Finished>>)>,
     timestamp: u32,
     origin: Option<Origin>,
+    name: Name,
     note: Option<Vec<u8>>,
 }
 
@@ -577,13 +583,25 @@ impl DefinitionLog {
             log: Some((log.clone(), finished)),
             timestamp: facts.time.0 as u32,
             origin: facts.origin,
+            name: facts.name,
             note: None,
         }
     }
 
+    /// Logs a transaction that changes nothing.
+    pub fn log_empty(log: &Arc<BinaryLog>, facts: &StatementFacts<'_>, name: Name) -> storage::Result<()> {
+        let compression = CacheSettings { memory_bytes: 4096, compression: None, payload_bytes_max: PAYLOAD_BYTES_MAX };
+        let mut cache = log.cache(compression);
+        for statement in [&b"BEGIN"[..], b"COMMIT"] {
+            let header = log.header(EventKind::QUERY, facts.time.0 as u32, flags::SUPPRESS_USE);
+            cache.append(header, |out| out.extend_from_slice(&facts.frame(statement)))?;
+        }
+        log.log_alone(&log.pending(cache.finish()?, facts.time.0 as u32, false)?.named(name))
+    }
+
     /// Without an event.
     pub fn unlogged() -> DefinitionLog {
-        DefinitionLog { log: None, timestamp: 0, origin: None, note: None }
+        DefinitionLog { log: None, timestamp: 0, origin: None, name: Name::Automatic, note: None }
     }
 
     /// With a note that the commit leaves.
@@ -599,7 +617,7 @@ impl CommitLog for DefinitionLog {
     ) -> storage::Result<format::ids::Lsn> {
         let Some((log, finished)) = &self.log else { return append(None) };
         match finished.lock().take() {
-            Some(finished) => log.pending(finished, self.timestamp, true)?.from(self.origin).commit(append),
+            Some(finished) => log.pending(finished, self.timestamp, true)?.from(self.origin).named(self.name).commit(append),
             None => append(None),
         }
     }

@@ -1,9 +1,10 @@
 //! Events that only MariaDB writes.
 //!
 //! ```text
-//! Gtid              8  sequence number, 4 domain, 1 flags; if flag 2: 8 commit id, else 6 zeros
-//!                      (the server is that of the header)
+//! Gtid              8  sequence number, 4 domain, 1 flags (the server is that of the header)
+//!                      if flag 2: 8 commit id
 //!                      if flag 64 or 128: 4 format of an XID, 1 gtrid bytes, 1 bqual bytes, both parts
+//!                      if neither: 6 zeros
 //! Gtid_list         4  count, and flags in the four highest bits; each: 4 domain, 4 server, 8 sequence number
 //! Query_compressed     as Query; the statement is a compressed block
 //! *_rows_compressed    as rows; the images are a compressed block
@@ -76,9 +77,6 @@ impl MariadbGtidEvent {
         let xid = match flags & (gtid_flags::PREPARED_XA | gtid_flags::COMPLETED_XA) {
             0 => None,
             _ => {
-                if commit_id.is_none() {
-                    reader.bytes(6, WHAT)?;
-                }
                 let format = reader.u32(WHAT)?;
                 let (gtrid, bqual) = (reader.u8(WHAT)?, reader.u8(WHAT)?);
                 let (gtrid, bqual) = (reader.bytes(gtrid.into(), WHAT)?, reader.bytes(bqual.into(), WHAT)?);
@@ -94,14 +92,16 @@ impl MariadbGtidEvent {
         out.extend_from_slice(&self.gtid.domain.to_le_bytes());
         let group = if self.commit_id.is_some() { gtid_flags::GROUP_COMMIT_ID } else { 0 };
         out.push(self.flags & !gtid_flags::GROUP_COMMIT_ID | group);
-        match self.commit_id {
-            Some(id) => out.extend_from_slice(&id.to_le_bytes()),
-            None => out.extend_from_slice(&[0; 6]),
+        if let Some(id) = self.commit_id {
+            out.extend_from_slice(&id.to_le_bytes());
         }
         if let Some(xid) = &self.xid {
             out.extend_from_slice(&xid.format().to_le_bytes());
             out.extend_from_slice(&[xid.gtrid().len() as u8, xid.bqual().len() as u8]);
             out.extend_from_slice(&xid.data());
+        }
+        if self.commit_id.is_none() && self.xid.is_none() {
+            out.extend_from_slice(&[0; 6]);
         }
     }
 }

@@ -30,6 +30,12 @@ impl Session {
         }
         match commits {
             true => {
+                self.check_implicit_commit()?;
+                if self.passes_over()? {
+                    self.end_named(false)?;
+                    self.finish(&Done::default(), more, sink);
+                    return Ok(());
+                }
                 self.check_locked_tables(statement)?;
                 self.commit()?;
             }
@@ -46,6 +52,9 @@ impl Session {
             statement => self.define_now(statement, commits, more, sink),
         };
         self.leave_change(entered);
+        if commits && result.is_err() {
+            self.end_named(false)?;
+        }
         result
     }
 
@@ -78,6 +87,9 @@ impl Session {
         self.forget_plans();
         let outcome = outcome?;
         self.write_log()?;
+        if commits {
+            self.end_named(true)?;
+        }
         if let Statement::DropDatabase { name, .. } = statement
             && self.state.database.as_deref() == Some(name.as_str())
         {
@@ -113,6 +125,10 @@ impl Session {
     ) -> Result<()> {
         if !create.columns.is_empty() || !create.indexes.is_empty() || create.partition_by.is_some() {
             return Err(Error::unsupported("CREATE TABLE ... SELECT with columns or keys of its own"));
+        }
+        if !create.temporary && self.state.gtid_next.name() != binlog::Name::Automatic {
+            // The table and its rows are two transactions of the log.
+            return Err(Error::unsupported("CREATE TABLE ... SELECT with gtid_next"));
         }
         let database = database_of(&create.table, self.state.database.as_deref())?.to_string();
         let database = database.as_str();

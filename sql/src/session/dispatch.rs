@@ -34,6 +34,7 @@ impl Session {
                 self.status.add(Counter::ComCommit, 1);
                 let next = self.next_of(*chain, *release);
                 self.commit()?;
+                self.end_named(true)?;
                 self.go_on(next)?;
                 Done::default()
             }

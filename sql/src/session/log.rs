@@ -52,6 +52,7 @@ impl Session {
             },
             origin: self.origin(),
             branch: self.own_xid(),
+            name: self.state.gtid_next.name(),
         }
     }
 
@@ -326,6 +327,7 @@ impl Session {
         let bytes = |set: &GtidSet| Value::Bytes(set.to_string().into_bytes());
         self.instance.variables.fill_in("gtid_executed", bytes(&self.instance.executed_gtids()));
         if let Some(log) = &self.instance.log {
+            self.instance.variables.fill_in("gtid_owned", Value::Bytes(super::gtid::all_owned(log).into_bytes()));
             self.instance.variables.fill_in("gtid_purged", bytes(&log.purged().map_err(storage_error)?));
         }
         Ok(())

@@ -38,6 +38,7 @@ mod apply;
 mod backup;
 mod define;
 mod dispatch;
+mod gtid;
 mod limits;
 mod locks;
 mod log;

@@ -209,6 +209,17 @@ impl Session {
             self.fail(refusal, sink);
             return Outcome::Answered;
         }
+        match writes.then(|| self.passes_over()).transpose() {
+            Ok(Some(true)) => {
+                self.finish(&Done::default(), more, sink);
+                return Outcome::Answered;
+            }
+            Ok(_) => {}
+            Err(refusal) => {
+                self.fail(refusal, sink);
+                return Outcome::Answered;
+            }
+        }
         let entered = match writes.then(|| self.enter_change()).transpose() {
             Ok(entered) => entered.unwrap_or(false),
             Err(refusal) => {
@@ -223,6 +234,11 @@ impl Session {
             session.in_statement(|session, trx| session.run_in(trx, cached, parameters, sink))
         });
         self.leave_change(entered);
+        let result = match (writes && !self.in_transaction(), result) {
+            (true, Ok(done)) => self.end_named(true).map(|()| done),
+            (true, Err(error)) if error.code != STALE => self.end_named(false).and(Err(error)),
+            (_, result) => result,
+        };
         match result {
             Ok(done) => {
                 self.finish(&done, more, sink);

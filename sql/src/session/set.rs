@@ -86,7 +86,14 @@ impl Session {
         let is_global =
             matches!(scope, Some(VariableScope::Global | VariableScope::Persist | VariableScope::PersistOnly));
         let persists = matches!(scope, Some(VariableScope::Persist | VariableScope::PersistOnly));
+        let of_gtids = matches!(name.as_str(), "gtid_mode" | "enforce_gtid_consistency");
         if *value == ast::Expr::Default {
+            if name == "gtid_next" && !is_global {
+                return self.set_gtid_next(None);
+            }
+            if is_global && of_gtids {
+                self.check_gtid_variable(&name, None)?;
+            }
             if persists {
                 return self.persist(scope, &name, None);
             }
@@ -102,8 +109,14 @@ impl Session {
             ast::Expr::Column(column) if column.table.is_none() => Value::Bytes(column.name.clone().into_bytes()),
             value => self.evaluate(value)?.0,
         };
+        if is_global && of_gtids {
+            self.check_gtid_variable(&name, Some(&value))?;
+        }
         if persists {
             return self.persist(scope, &name, Some(&value));
+        }
+        if is_global && name == "gtid_purged" {
+            return self.set_gtid_purged(&value);
         }
         if !is_global {
             match name.as_str() {
@@ -128,6 +141,7 @@ impl Session {
                     return Ok(());
                 }
                 "pseudo_thread_id" => return Ok(()),
+                "gtid_next" => return self.set_gtid_next(Some(&value)),
                 "sql_log_bin" if self.has_transaction() => {
                     let text = "Cannot modify @@session.sql_log_bin inside a transaction";
                     return Err(Error::new(1694, b"HY000", text));

@@ -8,6 +8,7 @@ use format::binlog::GtidSet;
 use format::value::Value;
 use rustc_hash::FxHashMap;
 
+use super::gtid::{self, Next};
 use crate::error::Result;
 use crate::expression::{Memory, SessionState};
 use crate::instance::Instance;
@@ -36,6 +37,7 @@ pub struct State {
     /// SET TIMESTAMP: seconds and microseconds that NOW() answers.
     pub timestamp: Option<(i64, u32)>,
     pub error_count: Cell<u64>,
+    pub(super) gtid_next: Next,
     /// A transaction was open when the statement began.
     pub in_transaction: Cell<bool>,
     /// What the statement's expressions hold.
@@ -57,6 +59,7 @@ impl State {
             found_rows: Cell::new(0),
             timestamp: None,
             error_count: Cell::new(0),
+            gtid_next: Next::default(),
             in_transaction: Cell::new(false),
             memory: Memory::default(),
         }
@@ -83,6 +86,13 @@ impl SessionState for View<'_> {
 
     fn system_variable(&self, scope: Option<VariableScope>, name: &str) -> Result<Value> {
         let name = name.to_ascii_lowercase();
+        match (name.as_str(), &self.instance.log) {
+            ("gtid_owned", Some(log)) if scope == Some(VariableScope::Global) => {
+                return Ok(Value::Bytes(gtid::all_owned(log).into_bytes()));
+            }
+            ("gtid_owned", _) => return Ok(Value::Bytes(self.state.gtid_next.owned().into_bytes())),
+            _ => {}
+        }
         let set = match (name.as_str(), &self.instance.log) {
             ("gtid_executed", _) => Some(self.instance.executed_gtids()),
             ("gtid_purged", Some(log)) => Some(log.purged().map_err(crate::catalog::storage_error)?),

@@ -76,6 +76,7 @@ impl Session {
 
     /// BEGIN.
     pub(super) fn begin(&mut self, read_only: Option<bool>, consistent_snapshot: bool) -> Result<()> {
+        self.check_implicit_commit()?;
         self.commit()?;
         self.release_tables();
         let mut options = self.trx_options();
@@ -103,6 +104,7 @@ impl Session {
     /// COMMIT, also an implicit one; an error in a branch of a distributed transaction.
     pub(super) fn commit(&mut self) -> Result<()> {
         self.check_no_branch()?;
+        let was_open = self.has_transaction();
         // The transaction stays open if this wait is given up.
         let entered = self.trx.as_ref().is_some_and(Trx::has_changes) && self.enter_commit()?;
         self.end_transaction();
@@ -112,8 +114,10 @@ impl Session {
                 self.status.add(Counter::HandlerCommit, 1);
                 let committed = self.commit_logged(trx).or_sql();
                 self.leave_commit(entered);
-                committed
+                let named = self.end_named(committed.is_ok());
+                committed.and(named)
             }
+            None if was_open => self.end_named(true),
             None => Ok(()),
         }
     }
@@ -122,6 +126,7 @@ impl Session {
         self.check_no_branch()?;
         self.end_transaction();
         self.reset_row_log();
+        self.end_named(false)?;
         match self.trx.take() {
             Some(trx) => {
                 self.next_transaction = Characteristics::default();

@@ -139,6 +139,9 @@ impl Session {
             Xa::Recover(_) => return Err(Error::internal("XA RECOVER answers rows")),
         };
         self.status.add(counter, 1);
+        if self.passes_over()? {
+            return if ends { self.end_named(false) } else { Ok(()) };
+        }
         let entered = ends && self.enter_commit()?;
         let done = match statement {
             Xa::Start { xid, mode } => self.xa_start(xid, *mode),
@@ -149,7 +152,10 @@ impl Session {
             Xa::Recover(_) => Ok(()),
         };
         self.leave_commit(entered);
-        done
+        match (ends, done) {
+            (true, Ok(())) => self.end_named(!matches!(statement, Xa::Rollback(_))),
+            (_, done) => done,
+        }
     }
 
     fn xa_start(&mut self, xid: &Xid, mode: StartMode) -> Result<()> {

@@ -4,7 +4,9 @@ use format::redo::Record;
 
 use super::Engine;
 use crate::error::{Error, Result};
+use crate::mtr::Mtr;
 use crate::redo::{Hold, Reader};
+use crate::transaction::CommitLog;
 
 impl Engine {
     /// Hands back the annexes that were in the redo log when the instance was opened, from the checkpoint on, in their
@@ -27,6 +29,19 @@ impl Engine {
             }
         }
         Ok(())
+    }
+
+    /// Logs an annex alone, which no transaction belongs to, and waits for the redo log as a commit does.
+    pub fn log_alone(&self, log: &dyn CommitLog) -> Result<()> {
+        let store = &self.inner.store;
+        let lsn = log.commit(&mut |annex| {
+            let mut changes = Mtr::begin_last(store).certain();
+            if let Some((kind, bytes)) = annex {
+                changes.annex(kind, bytes);
+            }
+            Ok(changes.commit())
+        })?;
+        store.commit_log(lsn)
     }
 
     /// What the last DDL statement with a note left, see [`crate::CommitLog::note`]. No DDL statement is running.

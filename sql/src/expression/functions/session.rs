@@ -36,6 +36,8 @@ pub const FUNCTIONS: &[Function] = &[
     Function::new("source_pos_wait", (2, 4), bigint_or_null, source_pos_wait).volatile(),
     Function::new("master_pos_wait", (2, 4), bigint_or_null, source_pos_wait).volatile(),
     Function::new("wait_for_executed_gtid_set", (1, 2), bigint_or_null, wait_for_executed_gtid_set).volatile(),
+    Function::new("gtid_subset", (2, 2), bigint_or_null, gtid_subset),
+    Function::new("gtid_subtract", (2, 2), gtid_set_type, gtid_subtract),
     Function::new("uuid", (0, 0), uuid_type, uuid).volatile(),
     Function::new("uuid_short", (0, 0), bigint_unsigned, uuid_short).volatile(),
     Function::new("charset", (1, 1), name_type, charset),
@@ -57,6 +59,10 @@ fn name_type(_: &mut Typing<'_>) -> Result<TypeInfo> {
 
 fn uuid_type(_: &mut Typing<'_>) -> Result<TypeInfo> {
     Ok(TypeInfo::string(36, CollationId::UTF8MB3_GENERAL_CI, Coercibility::Literal).not_null())
+}
+
+fn gtid_set_type(_: &mut Typing<'_>) -> Result<TypeInfo> {
+    Ok(TypeInfo::string(65_535, CollationId::UTF8MB3_GENERAL_CI, Coercibility::Literal))
 }
 
 fn bigint(_: &mut Typing<'_>) -> Result<TypeInfo> {
@@ -188,12 +194,29 @@ fn source_pos_wait<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
     Ok(waited.map_or(Datum::Null, Datum::Int))
 }
 
-/// WAIT_FOR_EXECUTED_GTID_SET(set [, seconds]): 0 when the server has all of them, 1 when the time is over.
-fn wait_for_executed_gtid_set<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
-    let text = not_null!(call.text(0)?);
+/// An argument that is a set of GTIDs.
+fn gtid_set(call: &Call<'_>, at: usize) -> Result<Option<GtidSet>> {
+    let Some(text) = call.text(at)? else { return Ok(None) };
     let text = String::from_utf8_lossy(&text);
     let malformed = || Error::new(1772, b"HY000", format!("Malformed GTID set specification '{text}'."));
-    let wanted: GtidSet = text.parse().map_err(|_| malformed())?;
+    text.parse().map(Some).map_err(|_| malformed())
+}
+
+/// GTID_SUBSET(set, of): whether all of the first are in the second.
+fn gtid_subset<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
+    let (set, of) = (not_null!(gtid_set(call, 0)?), not_null!(gtid_set(call, 1)?));
+    Ok(Datum::Int(set.is_subset(&of).into()))
+}
+
+/// GTID_SUBTRACT(set, less): those of the first that are not in the second.
+fn gtid_subtract<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
+    let (set, less) = (not_null!(gtid_set(call, 0)?), not_null!(gtid_set(call, 1)?));
+    Ok(Datum::Bytes(set.without(&less).to_string().into_bytes().into()))
+}
+
+/// WAIT_FOR_EXECUTED_GTID_SET(set [, seconds]): 0 when the server has all of them, 1 when the time is over.
+fn wait_for_executed_gtid_set<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
+    let wanted = not_null!(gtid_set(call, 0)?);
     let end = patience(call, 1)?.map(|timeout| Instant::now() + timeout);
     let session = call.context.session;
     while !wanted.is_subset(&session.executed_gtids()) {

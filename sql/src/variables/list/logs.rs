@@ -58,18 +58,15 @@ pub(super) const LIST: &[Variable] = &[
         "What may run in parallel",
     )
     .inert(NOT_YET),
-    v("enforce_gtid_consistency", Global, Enumeration(&["OFF", "ON", "WARN"]), "OFF", "Refuse what GTIDs cannot log")
-        .inert(NOT_YET),
+    v("enforce_gtid_consistency", Global, Enumeration(&["OFF", "ON", "WARN"]), "OFF", "Refuse what GTIDs cannot log"),
     v("expire_logs_days", Global, int(0, 99), "0", "Days that logs are kept").inert(NOT_YET),
     v("gtid_domain_id", Both, int(0, U32), "0", "Domain of MariaDB's GTIDs").inert(NOT_YET),
     v("gtid_executed", Global, Text, "", "Transactions that were executed").fixed(),
-    v("gtid_mode", Global, Enumeration(&["OFF", "OFF_PERMISSIVE", "ON_PERMISSIVE", "ON"]), "OFF", "Use GTIDs")
-        .at_start(),
+    v("gtid_mode", Global, Enumeration(&["OFF", "OFF_PERMISSIVE", "ON_PERMISSIVE", "ON"]), "OFF", "Use GTIDs"),
     v("gtid_next", Session, Text, "AUTOMATIC", "GTID of the next transaction")
-        .not_an_option()
-        .inert("GTIDs are given by the server"),
+        .not_an_option(),
     v("gtid_owned", Both, Text, "", "Transactions that are being executed").fixed(),
-    v("gtid_purged", Global, Text, "", "Transactions that left the log").fixed(),
+    v("gtid_purged", Global, Text, "", "Transactions that left the log").not_an_option(),
     v("init_replica", Global, Text, "", "Statements of a replica's thread").inert(NOT_YET),
     v("log_bin", Global, Bool, "OFF", "Whether there is a binary log").fixed(),
     v("log_bin_basename", Global, Text, "", "Path of the log's files").null().fixed(),
