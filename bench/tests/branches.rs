@@ -110,12 +110,17 @@ fn status(client: &mut Client, name: &str) -> String {
 
 /// Waits until the replica has applied all that is in the source's log now.
 fn catch_up(replica: &Server, source: &Server) {
-    let row = source.connect().and_then(|mut client| client.query("SHOW MASTER STATUS")).expect("a status").rows.remove(0);
+    let row =
+        source.connect().and_then(|mut client| client.query("SHOW MASTER STATUS")).expect("a status").rows.remove(0);
     let (file, position) = (row[0].clone().expect("a file"), row[1].clone().expect("a place"));
     let mut client = replica.connect().expect("a connection");
     let waited = client.query(&format!("SELECT MASTER_POS_WAIT('{file}', {position}, 40)")).expect("an answer");
     let errors = (status(&mut client, "Last_IO_Error"), status(&mut client, "Last_SQL_Error"));
-    assert!(waited.cell().is_some_and(|events| events != "-1"), "no {file}:{position}: {errors:?}\n{}", replica.log_tail(8));
+    assert!(
+        waited.cell().is_some_and(|events| events != "-1"),
+        "no {file}:{position}: {errors:?}\n{}",
+        replica.log_tail(8)
+    );
 }
 
 fn prepare(source: &Server) {
@@ -147,20 +152,16 @@ fn branches_arrive_in_a_chain_of_replicas_also_if_servers_are_killed() {
     let scratch = Scratch::new("branches").expect("a directory");
     // The leaf has no log of its own: its row alone says how far it is.
     let logged = ["--log-bin", "--gtid-mode=ON", "--binlog-transaction-compression=ON"];
-    let own = [
-        options(free_port(), 1, &logged),
-        options(free_port(), 2, &logged),
-        options(free_port(), 3, &[]),
-    ];
+    let own = [options(free_port(), 1, &logged), options(free_port(), 2, &logged), options(free_port(), 3, &[])];
     let directories: Vec<_> = (0..3).map(|at| scratch.0.join(format!("server{at}"))).collect();
-    let mut servers: Vec<Server> = (0..3)
-        .map(|at| Server::create(Kind::Glassine, &directories[at], &own[at]).expect("Glassine starts"))
-        .collect();
+    let mut servers: Vec<Server> =
+        (0..3).map(|at| Server::create(Kind::Glassine, &directories[at], &own[at]).expect("Glassine starts")).collect();
     for at in 0..2 {
         let mut client = servers[at].connect().expect("a connection");
         run(&mut client, "SET sql_log_bin = 0");
         run(&mut client, "CREATE USER replica@127.0.0.1 IDENTIFIED BY 'secret'");
-        let place = if at == 0 { ", MASTER_AUTO_POSITION=1" } else { ", MASTER_LOG_FILE='binlog.000001', MASTER_LOG_POS=4" };
+        let place =
+            if at == 0 { ", MASTER_AUTO_POSITION=1" } else { ", MASTER_LOG_FILE='binlog.000001', MASTER_LOG_POS=4" };
         follow(&servers[at + 1], port_of(&own[at]), &format!("{place}, GET_MASTER_PUBLIC_KEY=1"));
     }
     prepare(&servers[0]);
@@ -216,7 +217,8 @@ fn branches_of_mariadb_arrive_and_mariadb_takes_ours() {
     run(&mut client, "ALTER USER replica@127.0.0.1 IDENTIFIED WITH mysql_native_password BY 'secret'");
     run(&mut source.connect().expect("a connection"), "RESET MASTER");
     follow(&middle, port, "");
-    let leaf = Server::create(Kind::MariaDb, &scratch.0.join("leaf"), &options(free_port(), 3, &[])).expect("MariaDB starts");
+    let leaf =
+        Server::create(Kind::MariaDb, &scratch.0.join("leaf"), &options(free_port(), 3, &[])).expect("MariaDB starts");
     follow(&leaf, port_of(&middle_options), ", MASTER_LOG_FILE='binlog.000001', MASTER_LOG_POS=4, MASTER_USE_GTID=no");
     prepare(&source);
     let mut work = Work::new(6);

@@ -329,11 +329,7 @@ impl RowLog {
     }
 
     /// The transaction ends: `with` makes its events part of that. If it is dropped, the transaction is rolled back.
-    fn end(
-        &mut self,
-        commits: bool,
-        with: impl FnOnce(&dyn CommitLog) -> storage::Result<()>,
-    ) -> storage::Result<()> {
+    fn end(&mut self, commits: bool, with: impl FnOnce(&dyn CommitLog) -> storage::Result<()>) -> storage::Result<()> {
         let log = self.log.clone();
         let finished = self.append_end(commits).and_then(|()| self.cache.finish());
         let pending = finished.and_then(|finished| log.pending(finished, self.timestamp, false));
@@ -345,8 +341,8 @@ impl RowLog {
 
     fn append_end(&mut self, commits: bool) -> storage::Result<()> {
         let (query, xid, xa_prepare) = (EventKind::QUERY, EventKind::XID, EventKind::XA_PREPARE);
-        let [query, xid, xa_prepare] = [(query, flags::SUPPRESS_USE), (xid, 0), (xa_prepare, 0)]
-            .map(|(kind, flags)| self.header(kind, flags));
+        let [query, xid, xa_prepare] =
+            [(query, flags::SUPPRESS_USE), (xid, 0), (xa_prepare, 0)].map(|(kind, flags)| self.header(kind, flags));
         match &self.branch {
             Some((name, rows_end)) => {
                 self.cache.append(query, |out| out.extend_from_slice(rows_end))?;
@@ -617,7 +613,9 @@ impl CommitLog for DefinitionLog {
     ) -> storage::Result<format::ids::Lsn> {
         let Some((log, finished)) = &self.log else { return append(None) };
         match finished.lock().take() {
-            Some(finished) => log.pending(finished, self.timestamp, true)?.from(self.origin).named(self.name).commit(append),
+            Some(finished) => {
+                log.pending(finished, self.timestamp, true)?.from(self.origin).named(self.name).commit(append)
+            }
             None => append(None),
         }
     }

@@ -118,15 +118,13 @@ impl Run {
             let died = self.work(&engine, &log);
             self.report.count("lives");
             match died {
-                Ok(()) if self.random.chance(3) => {
-                    match log.close().and_then(|()| engine.close()) {
-                        Ok(()) => self.say(|| "closed".into()),
-                        Err(_) if self.saw_fault() => {}
-                        Err(Error::DiskFull { .. }) if self.limited => self.report.count("no room to close"),
-                        Err(Error::Io { .. }) if self.has_read_failed() => self.report.count("closes given up"),
-                        Err(error) => return Err(format!("close: {error}")),
-                    }
-                }
+                Ok(()) if self.random.chance(3) => match log.close().and_then(|()| engine.close()) {
+                    Ok(()) => self.say(|| "closed".into()),
+                    Err(_) if self.saw_fault() => {}
+                    Err(Error::DiskFull { .. }) if self.limited => self.report.count("no room to close"),
+                    Err(Error::Io { .. }) if self.has_read_failed() => self.report.count("closes given up"),
+                    Err(error) => return Err(format!("close: {error}")),
+                },
                 Ok(()) => {}
                 Err(Error::Poisoned | Error::Io { .. }) if self.saw_fault() => {
                     self.report.count("lives ended by the disk");
@@ -283,7 +281,8 @@ impl Run {
         let number = self.number();
         let claim = self.random.chance(4).then(|| engine.claim_xid(xid_of(number)).expect("the name is new"));
         let options = TrxOptions::default();
-        let mut trx = claim.as_ref().map_or_else(|| engine.begin(options.clone()), |claim| claim.begin(options.clone()));
+        let mut trx =
+            claim.as_ref().map_or_else(|| engine.begin(options.clone()), |claim| claim.begin(options.clone()));
         let table = trx.open_table(DATABASE, TABLE)?;
         insert(&mut trx, &table, number, 1 + self.random.below(3))?;
         // Now and then too long for the redo log.
@@ -359,13 +358,7 @@ fn insert(trx: &mut Trx, table: &Arc<Table>, number: u64, rows: u64) -> Result<(
 }
 
 /// Appends the events of a transaction, of about so many bytes.
-fn fill(
-    log: &BinaryLog,
-    cache: &mut Cache,
-    entry: Entry,
-    bytes: usize,
-    random: &mut Random,
-) -> Result<(), Error> {
+fn fill(log: &BinaryLog, cache: &mut Cache, entry: Entry, bytes: usize, random: &mut Random) -> Result<(), Error> {
     cache.append(log.header(EventKind::ROWS_QUERY, entry.number as u32, 0), |out| entry.encode(out))?;
     let mut left = bytes;
     while left > 0 {

@@ -35,11 +35,11 @@ use storage::{TableUse, Trx};
 
 use super::Session;
 use super::set::Kept;
-use crate::parser::ast::{StartMode, Statement, Xa};
-use crate::parser;
 use crate::catalog::OrSqlError;
 use crate::error::{Error, Result};
 use crate::executor::apply::RowApplier;
+use crate::parser;
+use crate::parser::ast::{StartMode, Statement, Xa};
 use crate::types::{Coercibility, SqlMode, TypeInfo};
 
 /// The modes of MariaDB that mean the same in MySQL; its other bits are other modes.
@@ -143,13 +143,7 @@ impl Session {
     }
 
     /// A prepared branch is committed or rolled back.
-    pub fn apply_branch_end(
-        &mut self,
-        origin: Option<Origin>,
-        xid: &Xid,
-        commits: bool,
-        timestamp: u32,
-    ) -> Result<()> {
+    pub fn apply_branch_end(&mut self, origin: Option<Origin>, xid: &Xid, commits: bool, timestamp: u32) -> Result<()> {
         self.name_transaction(origin, None);
         self.state.timestamp = Some((i64::from(timestamp), 0));
         let ended = self.xa(&match commits {

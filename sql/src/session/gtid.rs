@@ -187,14 +187,11 @@ impl Session {
             self.warnings.push(Error::new(1381, b"HY000", text).into_warning());
             return Ok(());
         };
-        let cannot = |why: &str| {
-            Err(Error::new(3546, b"HY000", format!("@@GLOBAL.GTID_PURGED cannot be changed: {why}")))
-        };
+        let cannot =
+            |why: &str| Err(Error::new(3546, b"HY000", format!("@@GLOBAL.GTID_PURGED cannot be changed: {why}")));
         match log.set_purged(&set, adds).or_sql()? {
             Ok(()) => Ok(()),
-            Err(PurgedRefusal::Overlaps) => {
-                cannot("the added gtid set must not overlap with @@GLOBAL.GTID_EXECUTED")
-            }
+            Err(PurgedRefusal::Overlaps) => cannot("the added gtid set must not overlap with @@GLOBAL.GTID_EXECUTED"),
             Err(PurgedRefusal::NoSuperset) => cannot("the new value must be a superset of the old value"),
             Err(PurgedRefusal::Owned) => {
                 let text = "@@GLOBAL.GTID_PURGED can only be set when there are no ongoing transactions (not even in other \

@@ -165,12 +165,7 @@ impl Engine {
     }
 
     /// The same, together with a log of an upper layer, if the log has the branch.
-    pub fn rollback_prepared_with(
-        self: &Arc<Self>,
-        xid: &Xid,
-        own: bool,
-        log: Option<&dyn CommitLog>,
-    ) -> Result<bool> {
+    pub fn rollback_prepared_with(self: &Arc<Self>, xid: &Xid, own: bool, log: Option<&dyn CommitLog>) -> Result<bool> {
         let inner = &self.inner;
         let Some(mut prepared) = inner.branches.take(xid, own) else { return Ok(false) };
         let log = log.filter(|_| prepared.trx.undo.annexed);

@@ -235,12 +235,7 @@ impl Transaction {
     /// Prepares: from here on only [`Transaction::commit`] or a rollback after [`Transaction::unprepare`] ends it, and
     /// neither a crash nor the end of its session does. Returns the LSN up to which the log must be flushed before the
     /// client is told; None = it changed nothing, and a crash forgets it.
-    pub fn prepare(
-        &mut self,
-        store: &Store,
-        undo: &UndoSpace,
-        log: Option<&dyn CommitLog>,
-    ) -> Result<Option<Lsn>> {
+    pub fn prepare(&mut self, store: &Store, undo: &UndoSpace, log: Option<&dyn CommitLog>) -> Result<Option<Lsn>> {
         self.view = None;
         if self.undo.is_empty() {
             return Ok(None);
@@ -253,12 +248,7 @@ impl Transaction {
     }
 
     /// Makes a prepared transaction active again, to be rolled back, if need be by recovery.
-    pub fn unprepare(
-        &mut self,
-        store: &Store,
-        undo: &UndoSpace,
-        log: Option<&dyn CommitLog>,
-    ) -> Result<Option<Lsn>> {
+    pub fn unprepare(&mut self, store: &Store, undo: &UndoSpace, log: Option<&dyn CommitLog>) -> Result<Option<Lsn>> {
         if self.undo.is_empty() {
             return Ok(None);
         }

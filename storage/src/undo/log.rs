@@ -213,8 +213,7 @@ impl UndoSpace {
     fn set_state(&self, store: &Store, undo: &TrxUndo, state: u16, annex: Annexed<'_>) -> Result<Lsn> {
         let mut mtr = Mtr::begin_last(store);
         let logs = undo.update.iter().chain(&undo.insert);
-        let pages: Vec<_> =
-            logs.map(|log| Ok((mtr.latch_exclusive(log.first)?, log.header))).collect::<Result<_>>()?;
+        let pages: Vec<_> = logs.map(|log| Ok((mtr.latch_exclusive(log.first)?, log.header))).collect::<Result<_>>()?;
         let mut changes = mtr.certain();
         for (first, header) in pages {
             changes.write(first, page::STATE, &state.to_be_bytes());

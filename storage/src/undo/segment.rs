@@ -573,13 +573,7 @@ impl RollbackSegment {
                         trx_id,
                         dictionary,
                         prepared: state == page::STATE_PREPARED,
-                        undo: TrxUndo {
-                            dictionary,
-                            xid,
-                            annexed,
-                            segment: Some(self.number),
-                            ..TrxUndo::default()
-                        },
+                        undo: TrxUndo { dictionary, xid, annexed, segment: Some(self.number), ..TrxUndo::default() },
                     });
                     let next = log.top.map_or(0, |top| top.number + 1);
                     entry.undo.next = entry.undo.next.max(next);

@@ -63,8 +63,7 @@ pub(super) const LIST: &[Variable] = &[
     v("gtid_domain_id", Both, int(0, U32), "0", "Domain of MariaDB's GTIDs").inert(NOT_YET),
     v("gtid_executed", Global, Text, "", "Transactions that were executed").fixed(),
     v("gtid_mode", Global, Enumeration(&["OFF", "OFF_PERMISSIVE", "ON_PERMISSIVE", "ON"]), "OFF", "Use GTIDs"),
-    v("gtid_next", Session, Text, "AUTOMATIC", "GTID of the next transaction")
-        .not_an_option(),
+    v("gtid_next", Session, Text, "AUTOMATIC", "GTID of the next transaction").not_an_option(),
     v("gtid_owned", Both, Text, "", "Transactions that are being executed").fixed(),
     v("gtid_purged", Global, Text, "", "Transactions that left the log").not_an_option(),
     v("init_replica", Global, Text, "", "Statements of a replica's thread").inert(NOT_YET),
