@@ -368,7 +368,11 @@ fn a_chain_of_three_follows_by_the_names_of_transactions_also_if_servers_are_kil
     let (mut source, mut middle, leaf) = (create(0), create(1), create(2));
     for server in [&source, &middle] {
         let mut client = server.connect().expect("a connection");
-        client.query("CREATE USER replica@127.0.0.1 IDENTIFIED BY 'it''s secret'").expect("an account");
+        for statement in
+            ["SET sql_log_bin = 0", "CREATE USER replica@127.0.0.1 IDENTIFIED BY 'it''s secret'", "SET sql_log_bin = 1"]
+        {
+            client.query(statement).expect(statement);
+        }
     }
     let by_name = ", SOURCE_AUTO_POSITION = 1, GET_SOURCE_PUBLIC_KEY = 1";
     follow(&mut middle.connect().expect("a connection"), port(0), by_name);

@@ -464,7 +464,7 @@ impl Dump {
         let has_all = self.has_all(self.reader.position() + u64::from(header.bytes));
         if header.kind == EventKind::QUERY && !self.wishes.collations {
             let (_, event) = self.reader.next_event()?.expect("it was looked at");
-            if let Some(body) = with_known_collations(event.body) {
+            if let Some(body) = for_mariadb(event.body) {
                 return self.send(header, |out| out.extend_from_slice(&body), has_all, receiver);
             }
             self.reader.seek(self.reader.position() - u64::from(header.bytes));
@@ -547,7 +547,7 @@ impl Stretch {
             return refused(IMPOSSIBLE);
         }
         let replaced = match event.header.kind {
-            EventKind::QUERY if !wishes.collations => with_known_collations(event.body),
+            EventKind::QUERY if !wishes.collations => for_mariadb(event.body),
             _ => None,
         };
         let body = replaced.as_deref().unwrap_or(event.body);
@@ -581,6 +581,27 @@ impl Read for Pieces<'_> {
 
 fn is_gtid(kind: EventKind) -> bool {
     matches!(kind, EventKind::GTID | EventKind::ANONYMOUS_GTID)
+}
+
+/// Statements about accounts begin so. MariaDB has other plugins for passwords, and accounts of its own.
+const ACCOUNT_STATEMENTS: [&[u8]; 4] = [b"CREATE USER ", b"ALTER USER ", b"DROP USER ", b"GRANT "];
+
+/// The body of a Query event as MariaDB understands it, as long as before: a statement about accounts becomes one that
+/// does nothing. `None` = as it is.
+fn for_mariadb(body: &[u8]) -> Option<Vec<u8>> {
+    let known = with_known_collations(body);
+    let mut query = Query::decode(known.as_deref().unwrap_or(body)).ok()?;
+    let is_of_accounts =
+        |begin: &&[u8]| query.statement.get(..begin.len()).is_some_and(|start| start.eq_ignore_ascii_case(begin));
+    if !ACCOUNT_STATEMENTS.iter().any(is_of_accounts) {
+        return known;
+    }
+    let mut nothing = b"DO 0".to_vec();
+    nothing.resize(query.statement.len(), b' ');
+    query.statement = &nothing;
+    let mut changed = Vec::with_capacity(body.len());
+    query.encode(&mut changed);
+    (changed.len() == body.len()).then_some(changed)
 }
 
 /// The collations that came with MySQL 8.0, and what stands for them where they are unknown.

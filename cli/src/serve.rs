@@ -278,7 +278,7 @@ pub fn start(globals: GlobalVariables, options: &Options) -> Result<Running, Str
         if severity == Severity::Critical { error!("{line}") } else { warn!("{line}") }
     }
     let instance = Instance::with_log(engine, log, globals, accounts, datadir);
-    let opened = open_replica(&instance).and_then(|replica| {
+    let opened = log_unlogged_accounts(&instance).and_then(|()| open_replica(&instance)).and_then(|replica| {
         let server = Server::start(instance.clone(), options).map_err(|cause| cause.to_string())?;
         Ok((replica, server))
     });
@@ -331,6 +331,18 @@ fn open_engine(globals: &GlobalVariables, datadir: &Path) -> Result<Arc<Engine>,
 }
 
 /// Closes the log, which needs the engine, and then the engine.
+/// Logs the change of an account that a crash may have kept out of the binary log.
+fn log_unlogged_accounts(instance: &Arc<Instance>) -> Result<(), String> {
+    if instance.log.is_none() || instance.accounts.unlogged().is_none() {
+        return Ok(());
+    }
+    let (process, status) = (instance.processes.register(""), instance.status.register());
+    let logged = sql::Session::new(instance.clone(), process.clone(), status.clone()).log_unlogged_accounts();
+    instance.processes.remove(&process);
+    instance.status.retire(&status);
+    logged.map_err(|error| format!("cannot log the change of an account: {}", error.message))
+}
+
 fn close(instance: &Instance) -> storage::Result<()> {
     let logged = instance.log.as_ref().map_or(Ok(()), |log| log.close());
     instance.engine.close().and(logged)

@@ -11,7 +11,7 @@ use client::{Client, Login, Outcome};
 use format::packet::column::{ColumnKind, column_flags};
 use format::packet::command::number;
 use format::packet::{Capabilities, response};
-use sql::accounts::{Account, Plugin, password};
+use sql::accounts::{Account, AccountMap, Plugin, account_of, password};
 
 fn start() -> Fixture {
     Fixture::start("127.0.0.1", None)
@@ -83,7 +83,12 @@ fn a_changed_password_counts_at_once() {
     add_account(&fixture, "app", Plugin::CachingSha2Password, "one");
     let login = Login { user: "app", password: "one", ..Login::default() };
     Client::tcp(port(&fixture), &login).unwrap();
-    fixture.instance.accounts.set_password("app", "localhost", None, b"two").unwrap();
+    let change = |accounts: &mut AccountMap| {
+        let account = account_of(accounts, "SET PASSWORD", "app", "localhost")?;
+        account.verifier = account.plugin.verifier(b"two", &password::random_salt());
+        Ok(None)
+    };
+    fixture.instance.accounts.change(change).unwrap();
     assert_eq!(Client::tcp(port(&fixture), &login).err().unwrap().code, 1045);
     Client::tcp(port(&fixture), &Login { password: "two", ..login }).unwrap();
 }

@@ -17,6 +17,18 @@ fn places_come_back_whatever_the_files_are_called() {
 }
 
 #[test]
+fn mariadb_is_sent_no_statements_about_accounts() {
+    let query = |statement| {
+        let mut body = Vec::new();
+        let vars = StatusVars::default();
+        Query { connection: 1, seconds: 0, error: 0, vars, database: b"", statement }.encode(&mut body);
+        body
+    };
+    assert_eq!(for_mariadb(&query(b"DROP USER IF EXISTS 'a'@'b'")), Some(query(b"DO 0                       ")));
+    assert_eq!(for_mariadb(&query(b"DROP TABLE t")), None);
+}
+
+#[test]
 fn collations_that_a_client_does_not_know_are_replaced_in_place() {
     let query = |charset, database_collation| {
         let vars = StatusVars { charset: Some(charset), database_collation, ..StatusVars::default() };

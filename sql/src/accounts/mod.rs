@@ -12,6 +12,10 @@
 //! verifier is what is left of a password (`mysql.user.authentication_string`); `-`
 //! is the empty password.
 //!
+//! With a binary log, a change comes first, together with a line `unlogged <tab> statement`; then the statement is logged,
+//! and the line goes. A start that finds the line logs the statement (again), before anybody is served. So the log has
+//! each change at least once; the statements say what becomes of an account, and may be repeated.
+//!
 //! Invariants:
 //!
 //! * A change is on disk when the call returns: the file is written anew beside the
@@ -29,7 +33,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use parking_lot::RwLock;
+use parking_lot::{Mutex, MutexGuard, RwLock};
 
 use crate::error::Error;
 
@@ -87,9 +91,16 @@ impl Account {
     }
 }
 
+/// Accounts by user and host.
+pub type AccountMap = BTreeMap<(String, String), Account>;
+
 /// All accounts of a server.
 pub struct Accounts {
-    accounts: RwLock<BTreeMap<(String, String), Account>>,
+    accounts: RwLock<AccountMap>,
+    /// The statement of the last change, as long as it is not in the binary log.
+    unlogged: Mutex<Option<String>>,
+    /// Held from a change until its statement is logged.
+    turn: Mutex<()>,
     /// `None`: nothing is kept (tests).
     path: Option<PathBuf>,
 }
@@ -101,7 +112,7 @@ impl Accounts {
             .into_iter()
             .map(|host| (("root".to_owned(), host.to_owned()), root(host)))
             .collect();
-        save(&datadir.join(FILE_NAME), &accounts)
+        save(&datadir.join(FILE_NAME), &accounts, None)
     }
 
     /// Reads the file of a data directory.
@@ -109,13 +120,23 @@ impl Accounts {
         let path = datadir.join(FILE_NAME);
         let text = fs::read_to_string(&path)?;
         let mut accounts = BTreeMap::new();
+        let mut unlogged = None;
         for (index, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+            if let Some(statement) = line.strip_prefix(UNLOGGED).and_then(decode) {
+                unlogged = Some(statement);
+                continue;
+            }
             let account = parse(line).ok_or_else(|| {
                 io::Error::new(io::ErrorKind::InvalidData, format!("line {} of {}", index + 1, path.display()))
             })?;
             accounts.insert((account.user.clone(), account.host.clone()), account);
         }
-        Ok(Self { accounts: RwLock::new(accounts), path: Some(path) })
+        Ok(Self {
+            accounts: RwLock::new(accounts),
+            unlogged: Mutex::new(unlogged),
+            turn: Mutex::new(()),
+            path: Some(path),
+        })
     }
 
     /// Accounts that live as long as the process: root without a password.
@@ -128,7 +149,7 @@ impl Accounts {
             locked: false,
         };
         let accounts = BTreeMap::from([((root.user.clone(), root.host.clone()), root)]);
-        Self { accounts: RwLock::new(accounts), path: None }
+        Self { accounts: RwLock::new(accounts), unlogged: Mutex::new(None), turn: Mutex::new(()), path: None }
     }
 
     /// The account for a client that calls itself `user`. `hosts` are the names of the place it comes from:
@@ -159,60 +180,67 @@ impl Accounts {
                 return Err(Error::cannot_user("CREATE USER", &quoted(&account.user, &account.host)));
             }
             accounts.insert(key, account.clone());
-            Ok(())
+            Ok(None)
         })
     }
 
-    /// DROP USER
-    pub fn drop_account(&self, user: &str, host: &str) -> Result<(), Error> {
-        self.change(|accounts| match accounts.remove(&(user.to_owned(), host.to_owned())) {
-            Some(_) => Ok(()),
-            None => Err(Error::cannot_user("DROP USER", &quoted(user, host))),
-        })
-    }
-
-    /// ALTER USER ... IDENTIFIED [WITH plugin] BY, SET PASSWORD: `None` keeps the account's plugin.
-    pub fn set_password(&self, user: &str, host: &str, plugin: Option<Plugin>, password: &[u8]) -> Result<(), Error> {
-        let salt = password::random_salt();
-        self.alter_account(user, host, |account| {
-            account.plugin = plugin.unwrap_or(account.plugin);
-            account.verifier = account.plugin.verifier(password, &salt);
-        })
-    }
-
-    /// ALTER USER
-    pub fn alter_account(&self, user: &str, host: &str, alter: impl FnOnce(&mut Account)) -> Result<(), Error> {
-        self.change(|accounts| match accounts.get_mut(&(user.to_owned(), host.to_owned())) {
-            Some(account) => {
-                alter(account);
-                Ok(())
-            }
-            None => Err(Error::cannot_user("ALTER USER", &quoted(user, host))),
-        })
-    }
-
-    /// Changes a copy, saves it, and only then makes it valid.
-    fn change(
-        &self,
-        change: impl FnOnce(&mut BTreeMap<(String, String), Account>) -> Result<(), Error>,
-    ) -> Result<(), Error> {
+    /// Changes a copy, saves it, and only then makes it valid. `change` returns the statement that is to be logged.
+    pub fn change(&self, change: impl FnOnce(&mut AccountMap) -> Result<Option<String>, Error>) -> Result<(), Error> {
         let mut accounts = self.accounts.write();
         let mut changed = accounts.clone();
-        change(&mut changed)?;
-        if let Some(path) = &self.path {
-            save(path, &changed).map_err(|cause| Error::internal(format_args!("cannot write {FILE_NAME}: {cause}")))?;
-        }
+        let statement = change(&mut changed)?;
+        self.save(&changed, statement.as_deref())?;
         *accounts = changed;
+        *self.unlogged.lock() = statement;
+        Ok(())
+    }
+
+    fn save(&self, accounts: &AccountMap, unlogged: Option<&str>) -> Result<(), Error> {
+        let Some(path) = &self.path else { return Ok(()) };
+        save(path, accounts, unlogged)
+            .map_err(|cause| Error::internal(format_args!("cannot write {FILE_NAME}: {cause}")))
+    }
+
+    /// Those who change and log take turns, so that the log has the order of the changes.
+    pub fn turn(&self) -> MutexGuard<'_, ()> {
+        self.turn.lock()
+    }
+
+    /// The statement of a change that is not in the binary log, or perhaps is, because a crash came in between.
+    pub fn unlogged(&self) -> Option<String> {
+        self.unlogged.lock().clone()
+    }
+
+    /// It is in the log.
+    pub fn logged(&self) -> Result<(), Error> {
+        let accounts = self.accounts.write();
+        if self.unlogged.lock().take().is_some() {
+            self.save(&accounts, None)?;
+        }
         Ok(())
     }
 }
 
-fn quoted(user: &str, host: &str) -> String {
+/// Changes an account that is to be there. `doing`: the statement, for an error.
+pub fn account_of<'m>(
+    accounts: &'m mut AccountMap,
+    doing: &'static str,
+    user: &str,
+    host: &str,
+) -> Result<&'m mut Account, Error> {
+    let account = accounts.get_mut(&(user.to_owned(), host.to_owned()));
+    account.ok_or_else(|| Error::cannot_user(doing, &quoted(user, host)))
+}
+
+/// What begins the line of a statement that is not logged.
+const UNLOGGED: &str = "unlogged\t";
+
+pub fn quoted(user: &str, host: &str) -> String {
     format!("'{user}'@'{host}'")
 }
 
-fn save(path: &Path, accounts: &BTreeMap<(String, String), Account>) -> io::Result<()> {
-    let mut text = String::new();
+fn save(path: &Path, accounts: &AccountMap, unlogged: Option<&str>) -> io::Result<()> {
+    let mut text = unlogged.map_or(String::new(), |statement| format!("{UNLOGGED}{}\n", encode(statement)));
     for account in accounts.values() {
         let verifier = if account.verifier.is_empty() { "-" } else { &account.verifier };
         let flags = if account.locked { "locked" } else { "-" };
@@ -319,11 +347,22 @@ mod tests {
         let accounts = Accounts::open(&directory).unwrap();
         assert_eq!(accounts.list().len(), 3);
         accounts.create_account(Account { locked: true, ..account("a\tb%", "10.%") }).unwrap();
-        accounts.set_password("root", "localhost", Some(Plugin::CachingSha2Password), b"new").unwrap();
-        accounts.drop_account("root", "::1").unwrap();
-        assert_eq!(accounts.drop_account("root", "::1").unwrap_err().code, 1396);
+        let change = |accounts: &mut AccountMap| {
+            let root = account_of(accounts, "ALTER USER", "root", "localhost")?;
+            root.plugin = Plugin::CachingSha2Password;
+            root.verifier = root.plugin.verifier(b"new", &[b'a'; 20]);
+            accounts.remove(&("root".to_owned(), "::1".to_owned()));
+            Ok(Some("ALTER USER\t100%\n".to_owned()))
+        };
+        accounts.change(change).unwrap();
+        let refused = accounts.change(|accounts| account_of(accounts, "DROP USER", "root", "::1").map(|_| None));
+        assert_eq!(refused.unwrap_err().code, 1396);
         let again = Accounts::open(&directory).unwrap();
         assert_eq!(again.list(), accounts.list());
+        assert_eq!(again.unlogged().as_deref(), Some("ALTER USER\t100%\n"));
+        again.logged().unwrap();
+        let last = Accounts::open(&directory).unwrap();
+        assert_eq!((last.list(), last.unlogged()), (accounts.list(), None));
         let root = again.get("root", "localhost").unwrap();
         assert!(password::sha2_matches(b"new", &root.verifier));
         fs::remove_dir_all(&directory).unwrap();

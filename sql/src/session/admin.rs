@@ -1,11 +1,10 @@
-//! SHOW, DESCRIBE, EXPLAIN, KILL, FLUSH, accounts, and the maintenance of tables.
+//! SHOW, DESCRIBE, EXPLAIN, KILL, FLUSH, and the maintenance of tables.
 
 use format::collation::CollationId;
 use format::value::{ColumnType, Value};
 use storage::Kill;
 
 use super::{Done, Session};
-use crate::accounts::{Account, Plugin};
 use crate::error::{Error, Level, Result};
 use crate::expression::{Binder, Expr, Scope};
 use crate::information_schema::Facts;
@@ -287,120 +286,5 @@ impl Session {
             }
         }
         Ok(())
-    }
-
-    /// CREATE USER and related statements. Privileges are accepted and ignored: every account may do everything so far.
-    pub(super) fn change_accounts(&mut self, statement: &Statement) -> Result<()> {
-        self.commit()?;
-        let instance = self.instance.clone();
-        let accounts = &instance.accounts;
-        let plugin_of = |user: &ast::UserSpec| -> Result<Option<Plugin>> {
-            match &user.plugin {
-                Some(name) => Plugin::by_name(name)
-                    .map(Some)
-                    .ok_or_else(|| Error::new(1524, b"HY000", format!("Plugin '{name}' is not loaded"))),
-                None => Ok(None),
-            }
-        };
-        let locks = |user: &ast::UserSpec| {
-            let said = |words: &str| user.options.iter().any(|option| option.contains(words));
-            match (said("ACCOUNT LOCK"), said("ACCOUNT UNLOCK")) {
-                (true, _) => Some(true),
-                (_, true) => Some(false),
-                _ => None,
-            }
-        };
-        match statement {
-            Statement::CreateUser { if_not_exists, users } => {
-                self.status.add(Counter::ComCreateUser, 1);
-                for user in users {
-                    let (name, host) = self.account_name(&user.name);
-                    if *if_not_exists && accounts.get(&name, &host).is_some() {
-                        self.warnings.note(3163, format!("Authorization ID '{name}'@'{host}' already exists."));
-                        continue;
-                    }
-                    let plugin = plugin_of(user)?.unwrap_or(Plugin::CachingSha2Password);
-                    let account = Account {
-                        user: name.clone(),
-                        host: host.clone(),
-                        plugin,
-                        verifier: user.hash.as_deref().map(String::from_utf8_lossy).unwrap_or_default().into_owned(),
-                        locked: locks(user).unwrap_or(false),
-                    };
-                    accounts.create_account(account)?;
-                    if let Some(password) = &user.password {
-                        accounts.set_password(&name, &host, Some(plugin), password)?;
-                    }
-                }
-            }
-            Statement::AlterUser { if_exists, users } => {
-                self.status.add(Counter::ComAlterUser, 1);
-                for user in users {
-                    let (name, host) = self.account_name(&user.name);
-                    if *if_exists && accounts.get(&name, &host).is_none() {
-                        self.warnings.note(3162, format!("Authorization ID '{name}'@'{host}' does not exist."));
-                        continue;
-                    }
-                    let plugin = plugin_of(user)?;
-                    if let Some(password) = &user.password {
-                        accounts.set_password(&name, &host, plugin, password)?;
-                    }
-                    if let Some(hash) = &user.hash {
-                        accounts.alter_account(&name, &host, |account| {
-                            account.plugin = plugin.unwrap_or(account.plugin);
-                            account.verifier = String::from_utf8_lossy(hash).into_owned();
-                        })?;
-                    }
-                    if let Some(locked) = locks(user) {
-                        accounts.alter_account(&name, &host, |account| account.locked = locked)?;
-                    }
-                }
-            }
-            Statement::DropUser { if_exists, users } => {
-                self.status.add(Counter::ComDropUser, 1);
-                for user in users {
-                    let (name, host) = self.account_name(user);
-                    if *if_exists && accounts.get(&name, &host).is_none() {
-                        self.warnings.note(3162, format!("Authorization ID '{name}'@'{host}' does not exist."));
-                        continue;
-                    }
-                    accounts.drop_account(&name, &host)?;
-                }
-            }
-            Statement::SetPassword { user, password } => {
-                let (name, host) = match user {
-                    Some(user) => self.account_name(user),
-                    None => {
-                        self.account_name(&ast::UserName { user: String::new(), host: String::new(), current: true })
-                    }
-                };
-                accounts.set_password(&name, &host, None, password)?;
-            }
-            Statement::Grant { users, .. } => {
-                for user in users {
-                    let (name, host) = self.account_name(&user.name);
-                    if accounts.get(&name, &host).is_none() {
-                        let text = "You are not allowed to create a user with GRANT";
-                        return Err(Error::new(1410, b"42000", text));
-                    }
-                }
-                self.warnings.note(1105, "Privileges are accepted, but every account may do everything yet");
-            }
-            Statement::Revoke { .. } => return Err(Error::unsupported("REVOKE")),
-            _ => {}
-        }
-        Ok(())
-    }
-
-    /// An account's name and host; CURRENT_USER is the one that logged in.
-    fn account_name(&self, user: &ast::UserName) -> (String, String) {
-        if !user.current {
-            return (user.user.clone(), user.host.clone());
-        }
-        let found = self.instance.accounts.find(&self.state.user, &[self.state.host.as_str(), "localhost"]);
-        match found {
-            Some(account) => (account.user, account.host),
-            None => (self.state.user.clone(), self.state.host.clone()),
-        }
     }
 }

@@ -31,8 +31,11 @@
 //! | `backup` | BACKUP, CLONE, LOCK INSTANCE |
 //! | `apply` | what a replica does with the events of its source |
 //! | `replica` | CHANGE REPLICATION SOURCE, START REPLICA and their kin |
-//! | `admin` | SHOW, EXPLAIN, KILL, users, table maintenance |
+//! | `admin` | SHOW, EXPLAIN, KILL, table maintenance |
+//! | `accounts` | CREATE USER and related statements |
+//! | `gtid` | gtid_next, gtid_purged, gtid_mode |
 
+mod accounts;
 mod admin;
 mod apply;
 mod backup;

@@ -4,7 +4,7 @@ use super::Parser;
 use crate::error::{Error, Result};
 use crate::parser::ast::*;
 use crate::parser::expression::user_variable_name;
-use crate::parser::lexer::Kind;
+use crate::parser::lexer::{self, Kind};
 
 impl Parser<'_> {
     /// 'user'@'host', user@host, CURRENT_USER[()]
@@ -64,7 +64,14 @@ impl Parser<'_> {
         if self.take_word("WITH") || self.take_word("VIA") {
             spec.plugin = Some(self.name_or_text()?);
             if self.take_word("AS") || self.take_word("USING") {
-                spec.hash = Some(self.text_bytes()?);
+                let token = self.peek();
+                spec.hash = Some(match token.kind {
+                    Kind::Hex => {
+                        self.advance();
+                        lexer::hex_bytes(self.bytes(token))
+                    }
+                    _ => self.text_bytes()?,
+                });
                 return Ok(());
             }
             if !self.is_word("BY") {
