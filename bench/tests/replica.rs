@@ -480,3 +480,31 @@ fn tables_may_differ_as_far_as_no_value_is_lost_and_transactions_may_wait() {
     catch_up(&replica, &source);
     assert_eq!(here.query("SELECT v FROM d.t").expect("a row").number(), 10);
 }
+
+/// MySQL's replicas want a restart of their applier for it.
+#[test]
+fn a_replica_compresses_from_the_next_transaction_on() {
+    let scratch = Scratch::new("replica_compresses").expect("a directory");
+    let port = free_port();
+    let source = options(port, 1, &["--log-bin", "--gtid-mode=ON"]);
+    let source = Server::create(Kind::Glassine, &scratch.0.join("source"), &source).expect("Glassine starts");
+    let mut there = source.connect().expect("a connection");
+    there.query("CREATE USER replica@127.0.0.1 IDENTIFIED BY 'it''s secret'").expect("an account");
+    let own = options(free_port(), 2, &["--log-bin", "--gtid-mode=ON"]);
+    let replica = Server::create(Kind::Glassine, &scratch.0.join("replica"), &own).expect("Glassine starts");
+    let mut here = replica.connect().expect("a connection");
+    follow(&mut here, port, ", SOURCE_AUTO_POSITION = 1, GET_SOURCE_PUBLIC_KEY = 1");
+    there.query("CREATE DATABASE d").expect("a database");
+    there.query("CREATE TABLE d.t (id INT PRIMARY KEY AUTO_INCREMENT, v VARCHAR(500))").expect("a table");
+    let mut payloads = || {
+        there.query("INSERT INTO d.t (v) VALUES (REPEAT('long', 100))").expect("a row");
+        catch_up(&replica, &source);
+        let file = here.query("SHOW MASTER STATUS").expect("a status").cell().expect("a file").to_owned();
+        let events = here.query(&format!("SHOW BINLOG EVENTS IN '{file}'")).expect("events");
+        let payloads = events.rows.iter().filter(|row| row[2].as_deref() == Some("Transaction_payload")).count();
+        let on = if payloads % 2 == 0 { "ON" } else { "OFF" };
+        here.query(&format!("SET GLOBAL binlog_transaction_compression = {on}")).expect("a variable");
+        payloads
+    };
+    assert_eq!([payloads(), payloads(), payloads()], [0, 1, 1]);
+}

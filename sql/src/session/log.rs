@@ -59,8 +59,16 @@ impl Session {
     /// What the next transaction is logged with.
     fn log_settings(&self) -> LogSettings {
         let (settings, globals) = (&self.variables.settings, &self.instance.variables);
+        let (compresses, level) = match self.applying {
+            // The replica's sessions last: they take what is set now (`a_replica_compresses_from_the_next_transaction_on`).
+            Some(_) => (
+                globals.on("binlog_transaction_compression"),
+                globals.number("binlog_transaction_compression_level_zstd") as i32,
+            ),
+            None => (settings.log_compression, settings.log_compression_level),
+        };
         LogSettings {
-            compression: settings.log_compression.then_some(settings.log_compression_level),
+            compression: compresses.then_some(level),
             cache_bytes: globals.number("binlog_cache_size") as usize,
             event_bytes_max: globals.number("binlog_row_event_max_size") as usize,
             images: settings.row_images,
