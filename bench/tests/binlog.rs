@@ -1,12 +1,13 @@
 //! `glassine binlog` beside MariaDB's own tool: logs that a real server wrote, all types in them; what is printed is
-//! compared with what mariadb-binlog prints, and replayed.
+//! compared with what mariadb-binlog prints, and replayed: by MariaDB, and by Glassine through its BINLOG statement.
 
 mod logged;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use bench::changes::{Changes, DATABASE};
 use bench::process::{Kind, Options, Scratch, Server, glassine_binary, mariadb_is_installed};
-use logged::{FULL_ROW, SCHEMA, contents, printed, replay};
+use logged::{FULL_ROW, SCHEMA, all_rows, assert_same_rows, contents, printed, replay};
 
 const WORK: [&str; 9] = [
     "SET time_zone = '+00:00'",
@@ -69,5 +70,98 @@ fn a_log_of_mariadb_reads_as_its_own_tool_reads_it_and_can_be_replayed() {
         let replayed = printed(&glassine_binary(), &["binlog"], &[&log]);
         replay(&replayed, &target);
         assert_eq!(contents(&target), wanted, "tables after the replay, {extra}");
+    }
+}
+
+fn options(more: &[&str]) -> Options {
+    Options { more: more.iter().map(|option| option.to_string()).collect(), pool: "64M".into(), ..Options::default() }
+}
+
+/// The files of a server's log in their order.
+fn logs(server: &Server, base: &str) -> Vec<PathBuf> {
+    let names = server.connect().and_then(|mut client| client.query("SHOW BINARY LOGS")).expect("logs").rows;
+    assert!(!names.is_empty());
+    let names = names.iter().map(|row| row[0].clone().expect("a name"));
+    names.inspect(|name| assert!(name.starts_with(base))).map(|name| server.directory.join("data").join(name)).collect()
+}
+
+/// A random history, begun by this seed.
+fn live(server: &Server, seed: u64, with_json: bool, steps: usize) {
+    let mut client = server.connect().expect("a connection");
+    let mut changes = Changes::new(seed, with_json);
+    for statement in Changes::prologue() {
+        client.query(&statement).expect(&statement);
+    }
+    for _ in 0..steps {
+        for statement in changes.next_step() {
+            client.query(&statement).unwrap_or_else(|error| panic!("{statement:.300}: {error:?}"));
+        }
+    }
+}
+
+#[test]
+fn a_history_over_all_types_is_replayed_by_glassine_and_by_mariadb() {
+    if !mariadb_is_installed() {
+        println!("skipped: mariadbd is not installed");
+        return;
+    }
+    let own = ["--log-bin", "--gtid-mode=ON", "--server-id=3"];
+    for (seed, with_json, more) in [
+        (1, true, &["--gtid-mode=ON", "--binlog-transaction-compression=ON"][..]),
+        (2, false, &["--gtid-mode=ON", "--binlog-row-image=MINIMAL", "--binlog-rows-query-log-events=ON"]),
+        (3, false, &["--binlog-transaction-compression=ON", "--binlog-row-image=NOBLOB", "--max-binlog-size=65536"]),
+    ] {
+        let scratch = Scratch::new("binlog_history").expect("a directory");
+        let more = options(&[&["--log-bin", "--server-id=7"], more].concat());
+        let source = Server::create(Kind::Glassine, &scratch.0.join("source"), &more).expect("Glassine starts");
+        live(&source, seed, with_json, 300);
+        let wanted = all_rows(&source, DATABASE);
+        let text = printed(&glassine_binary(), &["binlog"], &logs(&source, "binlog"));
+
+        // With names, if its transactions have any.
+        let own = if more.more.iter().any(|option| option == "--gtid-mode=ON") { &own[..] } else { &["--log-bin"] };
+        let target = Server::create(Kind::Glassine, &scratch.0.join("target"), &options(own)).expect("Glassine starts");
+        replay(&text, &target);
+        assert_same_rows(&all_rows(&target, DATABASE), &wanted, &format!("seed {seed}, Glassine"));
+        if with_json {
+            continue; // MariaDB does not read MySQL's JSON in rows.
+        }
+        // What was replayed has been logged.
+        let again = printed(&glassine_binary(), &["binlog"], &logs(&target, "binlog"));
+        for (number, text) in [text, again].iter().enumerate() {
+            let directory = scratch.0.join(format!("mariadb{number}"));
+            let target = Server::create(Kind::MariaDb, &directory, &Options::default()).expect("MariaDB starts");
+            replay(text, &target);
+            assert_same_rows(&all_rows(&target, DATABASE), &wanted, &format!("seed {seed}, MariaDB {number}"));
+        }
+    }
+}
+
+#[test]
+fn glassine_replays_what_mariadb_and_its_tool_have_printed() {
+    if !mariadb_is_installed() {
+        println!("skipped: mariadbd is not installed");
+        return;
+    }
+    for (seed, extra) in [(11, "--log-bin-compress=0"), (12, "--log-bin-compress=1")] {
+        let scratch = Scratch::new("binlog_mariadb").expect("a directory");
+        let more = ["--log-bin=bin", "--binlog-format=ROW", "--server-id=7", "--log-bin-compress-min-len=10", extra];
+        let source = Server::create(Kind::MariaDb, &scratch.0.join("source"), &options(&more)).expect("MariaDB starts");
+        live(&source, seed, false, 250);
+        let mut client = source.connect().expect("a connection");
+        // A statement of more rows than fit into one BINLOG statement.
+        client.query("USE history").expect("the database");
+        client.query("CREATE TABLE history.many (id INT PRIMARY KEY, v VARCHAR(100))").expect("a table");
+        client.query("INSERT INTO history.many SELECT seq, REPEAT('v', 90) FROM seq_1_to_100000").expect("rows");
+        let wanted = all_rows(&source, DATABASE);
+        let logs = logs(&source, "bin");
+        let theirs = printed(Path::new("mariadb-binlog"), &[], &logs);
+        let ours = printed(&glassine_binary(), &["binlog"], &logs);
+        for (number, text) in [theirs, ours].iter().enumerate() {
+            let directory = scratch.0.join(format!("target{number}"));
+            let target = Server::create(Kind::Glassine, &directory, &options(&["--log-bin"])).expect("Glassine starts");
+            replay(text, &target);
+            assert_same_rows(&all_rows(&target, DATABASE), &wanted, &format!("{extra}, tool {number}"));
+        }
     }
 }

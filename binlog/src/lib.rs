@@ -13,7 +13,7 @@
 //!   binlog.000007  written behind, synced before a checkpoint passes the annex
 //! ```
 //!
-//! [`Dump`] is the way out again: what a replica is sent.
+//! [`Dump`] is the way out again: what a replica is sent. [`BackupPoint`] is where a backup stands in the log.
 //!
 //! The files are MySQL 8.0's (`format::binlog` draws them). How a commit and a crash work is in docs/binlog.md.
 //!
@@ -43,10 +43,13 @@ pub mod log;
 
 pub mod dump;
 
+pub mod point;
+
 pub use cache::{Cache, CacheSettings, Finished};
 pub use dump::Dump;
 pub use files::{FileName, Listed};
 pub use log::{BinaryLog, Name, Options, Origin, Pending, Position, Purged, PurgedRefusal};
 pub use owned::Chosen;
+pub use point::BackupPoint;
 pub use reader::EventReader;
 pub use recovery::complete;

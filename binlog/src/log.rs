@@ -279,6 +279,10 @@ impl BinaryLog {
         ended
     }
 
+    pub fn server_id(&self) -> u32 {
+        self.server_id.load(Ordering::Relaxed)
+    }
+
     pub fn set_server_id(&self, id: u32) {
         self.server_id.store(id, Ordering::Relaxed);
     }
@@ -614,6 +618,14 @@ impl BinaryLog {
         let order = self.order.lock();
         self.tail.write()?;
         Ok((Position { file: order.current().clone(), position: self.tail.written() }, order.executed.clone()))
+    }
+
+    /// Where the log ends as seen from the redo log, of which `end` tells the end: what is committed before the one is
+    /// before the other.
+    pub fn position_at(&self, end: &mut dyn FnMut() -> Lsn) -> (Position, GtidSet) {
+        let order = self.order.lock();
+        end();
+        (Position { file: order.current().clone(), position: order.position }, order.executed.clone())
     }
 
     /// The names of all transactions that were ever in the log.

@@ -15,13 +15,15 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use ::binlog::BackupPoint;
+use format::binlog::Uuid;
 use sql::session::NAMED_FILES;
 use storage::backup::{ArchiveWriter, Backup, Restore, Sink, Totals, Verify, read_archive};
 use storage::io::linux::LinuxDisk;
 
 use crate::client::{Client, Column};
 use crate::restore;
-use crate::transfer::{Counted, Progress, describe};
+use crate::transfer::{Counted, Progress, Watched, describe, describe_point};
 
 /// Writes a backup of a server, running or stopped
 #[derive(clap::Args, Debug)]
@@ -71,6 +73,9 @@ pub fn run(args: &Args) -> ExitCode {
     }
 }
 
+/// What a backup amounts to, and where it stands in the binary log.
+type Taken = (Totals, Option<BackupPoint>);
+
 /// Where it goes.
 enum Target {
     Directory(PathBuf),
@@ -95,9 +100,9 @@ fn back_up(args: &Args) -> Result<(), String> {
         }
         Target::Stdout => {
             let mut out = BufWriter::with_capacity(1 << 18, io::stdout().lock());
-            let (totals, bytes) = to_archive(args, &mut out)?;
+            let (taken, bytes) = to_archive(args, &mut out)?;
             out.flush().map_err(|cause| format!("cannot write: {cause}"))?;
-            say(args, to, &totals, Some(bytes));
+            say(args, to, &taken, Some(bytes));
             Ok(())
         }
         Target::File(path) => {
@@ -105,28 +110,31 @@ fn back_up(args: &Args) -> Result<(), String> {
             let out = made.map_err(|cause| format!("cannot create {}: {cause}", path.display()))?;
             let written = to_file(args, out);
             // Half an archive is none.
-            let (totals, bytes) = written.inspect_err(|_| drop(fs::remove_file(&path)))?;
-            say(args, to, &totals, Some(bytes));
+            let (taken, bytes) = written.inspect_err(|_| drop(fs::remove_file(&path)))?;
+            say(args, to, &taken, Some(bytes));
             Ok(())
         }
         Target::Directory(path) => {
             let made = restore::empty_directory(&path)?;
             let restored = to_directory(args, &path);
-            let totals = restored.inspect_err(|_| restore::remove_remains(&path, made))?;
-            say(args, to, &totals, None);
+            let taken = restored.inspect_err(|_| restore::remove_remains(&path, made))?;
+            say(args, to, &taken, None);
             Ok(())
         }
     }
 }
 
-fn say(args: &Args, to: &Path, totals: &Totals, archive_bytes: Option<u64>) {
+fn say(args: &Args, to: &Path, (totals, point): &Taken, archive_bytes: Option<u64>) {
     if !args.quiet {
         let from = args.socket.as_deref().or(args.datadir.as_deref()).unwrap_or(Path::new(""));
         eprintln!("{} is backed up to {}\n{}", from.display(), to.display(), describe(totals, archive_bytes));
+        if let Some(point) = point {
+            eprintln!("{}", describe_point(point));
+        }
     }
 }
 
-fn to_file(args: &Args, out: File) -> Result<(Totals, u64), String> {
+fn to_file(args: &Args, out: File) -> Result<(Taken, u64), String> {
     let cannot = |cause: io::Error| format!("cannot write the archive: {cause}");
     let mut out = BufWriter::with_capacity(1 << 20, out);
     let written = to_archive(args, &mut out)?;
@@ -134,34 +142,40 @@ fn to_file(args: &Args, out: File) -> Result<(Totals, u64), String> {
     Ok(written)
 }
 
-fn to_archive(args: &Args, out: &mut dyn Write) -> Result<(Totals, u64), String> {
+fn to_archive(args: &Args, out: &mut dyn Write) -> Result<(Taken, u64), String> {
     match &args.socket {
         Some(socket) => {
             let rows = ask(args, socket)?;
             let mut from = Counted::new(rows, Progress::begin("backup", None, args.quiet)).with_copy(out);
-            let totals = read_archive(&mut from, &mut Verify::new()).map_err(|error| error.to_string())?;
-            Ok((totals, from.end()))
+            let mut sink = Verify::new();
+            let mut watched = Watched::new(&mut sink);
+            let totals = read_archive(&mut from, &mut watched).map_err(|error| error.to_string())?;
+            let point = watched.point();
+            Ok(((totals, point), from.end()))
         }
         None => {
             let mut archive = ArchiveWriter::new(out).map_err(|error| error.to_string())?;
-            let totals = from_directory(args, &mut archive)?;
-            Ok((totals, archive.bytes()))
+            let taken = from_directory(args, &mut archive)?;
+            Ok((taken, archive.bytes()))
         }
     }
 }
 
-fn to_directory(args: &Args, path: &Path) -> Result<Totals, String> {
+fn to_directory(args: &Args, path: &Path) -> Result<Taken, String> {
     let mut restore = Restore::begin(Arc::new(LinuxDisk::new(path))).map_err(|error| error.to_string())?;
-    match &args.socket {
+    let point = match &args.socket {
         Some(socket) => {
             let rows = BufReader::with_capacity(1 << 18, ask(args, socket)?);
             let mut from = Counted::new(rows, Progress::begin("backup", None, args.quiet));
-            read_archive(&mut from, &mut restore).map_err(|error| error.to_string())?;
+            let mut watched = Watched::new(&mut restore);
+            read_archive(&mut from, &mut watched).map_err(|error| error.to_string())?;
+            let point = watched.point();
             from.end();
+            point
         }
-        None => drop(from_directory(args, &mut restore)?),
-    }
-    Ok(restore.finish().map_err(|error| error.to_string())?.totals)
+        None => from_directory(args, &mut restore)?.1,
+    };
+    Ok((restore.finish().map_err(|error| error.to_string())?.totals, point))
 }
 
 /// Asks a running server for its archive.
@@ -173,23 +187,32 @@ fn ask(args: &Args, socket: &Path) -> Result<Column, String> {
 }
 
 /// Reads a stopped server's directory.
-fn from_directory(args: &Args, sink: &mut dyn Sink) -> Result<Totals, String> {
+fn from_directory(args: &Args, sink: &mut dyn Sink) -> Result<Taken, String> {
     let directory = args.datadir.as_deref().expect("clap asks for one of the two");
     let shown = directory.display();
     let disk = Arc::new(LinuxDisk::new(directory));
-    let mut backup = Backup::of_stopped(disk, NAMED_FILES).map_err(|error| match error {
+    let backup = Backup::of_stopped(disk.clone(), NAMED_FILES).map_err(|error| match error {
         storage::Error::Exists(_) => {
             format!("a server is using {shown}: back it up through its socket, --socket={shown}/glassine.sock")
         }
         error => format!("{shown}: {error}"),
     })?;
+    let server_uuid = server_uuid(directory).unwrap_or_default();
+    let mut backup = backup.with_point(Box::new(::binlog::point::Stopped { disk, server_uuid }));
     let mut progress = Progress::begin("backup", Some(backup.progress().1), args.quiet);
+    let mut watched = Watched::new(sink);
     loop {
-        if let Some(totals) = backup.step(sink).map_err(|error| error.to_string())? {
+        if let Some(totals) = backup.step(&mut watched).map_err(|error| error.to_string())? {
             progress.end();
-            return Ok(totals);
+            return Ok((totals, watched.point()));
         }
         let (done, total) = backup.progress();
         progress.set(done, Some(total));
     }
+}
+
+/// The name of the server that a directory is of, if it was ever served.
+fn server_uuid(directory: &Path) -> Option<Uuid> {
+    let text = fs::read_to_string(directory.join("auto.cnf")).ok()?;
+    text.lines().find_map(|line| line.trim().strip_prefix("server-uuid="))?.trim().parse().ok()
 }

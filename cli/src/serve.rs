@@ -204,6 +204,9 @@ fn configure_semi_sync(globals: &GlobalVariables, log: &BinaryLog) {
     );
 }
 
+/// Marks a directory into which a log is being replayed.
+pub const REPLAY_FILE_NAME: &str = "#restore.point";
+
 /// The name of the binary log's files, as in MySQL.
 const LOG_NAME: &str = "binlog";
 
@@ -260,6 +263,12 @@ pub fn start(globals: GlobalVariables, options: &Options) -> Result<Running, Str
         let shown = datadir.display();
         return Err(format!("a restore into {shown} did not end: empty the directory, and restore again"));
     }
+    if datadir.join(REPLAY_FILE_NAME).exists() {
+        let shown = datadir.display();
+        return Err(format!(
+            "a restore to a point in time into {shown} did not end: run the same `glassine restore` again, and it goes on"
+        ));
+    }
     if !init::is_initialised(&datadir) {
         let state = if datadir.is_dir() { "is not a data directory" } else { "does not exist" };
         let shown = datadir.display();
@@ -313,7 +322,7 @@ fn open_replica(instance: &Arc<Instance>) -> Result<Arc<Replica>, String> {
     Ok(replica)
 }
 
-fn open_engine(globals: &GlobalVariables, datadir: &Path) -> Result<Arc<Engine>, String> {
+pub fn open_engine(globals: &GlobalVariables, datadir: &Path) -> Result<Arc<Engine>, String> {
     init::check_page_size(globals)?;
     let disk = Arc::new(LinuxDisk::new(datadir));
     let mut config = engine_config(globals);

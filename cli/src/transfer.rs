@@ -3,8 +3,9 @@
 use std::io::{self, IsTerminal, Read, Write};
 use std::time::{Duration, Instant};
 
+use ::binlog::BackupPoint;
 use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
-use storage::backup::Totals;
+use storage::backup::{Item, POINT_FILE_NAME, Sink, Totals};
 
 /// Lines come at most this often.
 const LINE_AFTER: Duration = Duration::from_secs(2);
@@ -95,6 +96,48 @@ impl Read for Counted<'_> {
         self.progress.set(self.progress.done + bytes as u64, self.progress.total);
         Ok(bytes)
     }
+}
+
+/// A sink that also looks for where the backup stands in the binary log.
+pub struct Watched<'s> {
+    sink: &'s mut dyn Sink,
+    inside: bool,
+    text: Vec<u8>,
+}
+
+/// The text of a point is not as long: what is longer is none.
+const POINT_BYTES_MAX: usize = 16 << 20;
+
+impl<'s> Watched<'s> {
+    pub fn new(sink: &'s mut dyn Sink) -> Watched<'s> {
+        Watched { sink, inside: false, text: Vec::new() }
+    }
+
+    pub fn point(self) -> Option<BackupPoint> {
+        BackupPoint::parse(std::str::from_utf8(&self.text).ok()?)
+    }
+}
+
+impl Sink for Watched<'_> {
+    fn take(&mut self, item: Item<'_>) -> storage::Result<()> {
+        match item {
+            Item::File(file) => self.inside = file.path == POINT_FILE_NAME,
+            Item::Bytes { bytes, .. } if self.inside && self.text.len() + bytes.len() <= POINT_BYTES_MAX => {
+                self.text.extend_from_slice(bytes);
+            }
+            _ => {}
+        }
+        self.sink.take(item)
+    }
+}
+
+/// Where a backup stands in the binary log, for people.
+pub fn describe_point(point: &BackupPoint) -> String {
+    let mut text = format!("  log        {} at {}", point.place.file, point.place.position);
+    if !point.executed.is_empty() {
+        text += &format!("\n  GTIDs      {}", point.executed.to_string().replace('\n', ""));
+    }
+    text
 }
 
 /// What a backup amounts to, for people. `archive_bytes` if there is an archive.

@@ -35,4 +35,7 @@ pub mod applier;
 
 pub mod replica;
 
+pub mod playback;
+
+pub use playback::Playback;
 pub use replica::Replica;

@@ -27,7 +27,7 @@ use crate::{applier, receiver};
 /// Files of the relay log, unless the option relay_log names them.
 const RELAY_LOG: &str = "relay-bin";
 
-const TABLES: [&str; 3] = [
+pub(crate) const TABLES: [&str; 3] = [
     "CREATE DATABASE IF NOT EXISTS mysql",
     "CREATE TABLE IF NOT EXISTS mysql.slave_master_info (Channel_name VARCHAR(64) NOT NULL PRIMARY KEY, \
      Host VARCHAR(255) NOT NULL, User_name TEXT NOT NULL, User_password TEXT NOT NULL, Port INT UNSIGNED NOT NULL, \
@@ -90,10 +90,10 @@ impl Replica {
     }
 }
 
-const STACK_BYTES: usize = if cfg!(debug_assertions) { 8 << 20 } else { 2 << 20 };
+pub(crate) const STACK_BYTES: usize = if cfg!(debug_assertions) { 8 << 20 } else { 2 << 20 };
 
 /// What the tables and the dictionary's note say.
-fn stored(instance: &Arc<Instance>) -> Result<(Option<Source>, Progress)> {
+pub(crate) fn stored(instance: &Arc<Instance>) -> Result<(Option<Source>, Progress)> {
     let noted = instance.engine.note().map_err(sql::catalog::storage_error)?;
     let noted = noted.and_then(|note| Progress::of_note(&note)).unwrap_or_default();
     let has = |table: &str| instance.engine.table("mysql", table).is_some();

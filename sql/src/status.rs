@@ -38,6 +38,7 @@ counters! {
     ComAlterUser = "Com_alter_user",
     ComAnalyze = "Com_analyze",
     ComBegin = "Com_begin",
+    ComBinlog = "Com_binlog",
     ComChangeDb = "Com_change_db",
     ComCheck = "Com_check",
     ComClone = "Com_clone",

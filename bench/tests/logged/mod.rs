@@ -1,5 +1,8 @@
 //! What the tests of binary logs share: a table of all types, tools that print a log, and servers that replay it.
 
+// Each test uses a part of it.
+#![allow(dead_code)]
+
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -47,4 +50,28 @@ pub fn replay(text: &str, target: &Server) {
         .expect("the client starts");
     shell.stdin.take().expect("a pipe").write_all(text.as_bytes()).expect("the client reads");
     assert!(shell.wait().expect("the client ends").success(), "the replay fails");
+}
+
+/// All rows of all tables of a database.
+pub fn all_rows(server: &Server, database: &str) -> Vec<String> {
+    let mut client = server.connect().expect("a connection");
+    client.query("SET time_zone = '+00:00'").expect("the zone");
+    let tables = client.query(&format!("SHOW TABLES FROM {database}")).expect("tables").rows;
+    let rows = tables.iter().filter_map(|row| row[0].as_ref()).map(|table| {
+        let rows = client.query(&format!("SELECT * FROM {database}.{table} ORDER BY id")).expect("rows");
+        format!("{table}: {:?} {:?}", rows.columns, rows.rows)
+    });
+    rows.collect()
+}
+
+/// Fails at the first difference.
+pub fn assert_same_rows(found: &[String], wanted: &[String], what: &str) {
+    assert_eq!(found.len(), wanted.len(), "{what}: tables");
+    for (found, wanted) in found.iter().zip(wanted) {
+        if found != wanted {
+            let at = wanted.bytes().zip(found.bytes()).position(|(a, b)| a != b).unwrap_or(0).saturating_sub(200);
+            let tail = |text: &str| String::from_utf8_lossy(&text.as_bytes()[at.min(text.len())..]).into_owned();
+            panic!("{what}: at {at}\nfound  {:.400}\nwanted {:.400}", tail(found), tail(wanted));
+        }
+    }
 }

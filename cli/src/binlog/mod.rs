@@ -48,6 +48,9 @@ pub struct Args {
     /// Leave out the transactions' names, so that they get new ones where they are replayed
     #[arg(long)]
     skip_gtids: bool,
+    /// Rows that are there already are replaced where they are replayed, and those that are missing passed over
+    #[arg(long)]
+    idempotent: bool,
     /// Read everything, verify every checksum, payload and row, and print sums only
     #[arg(long, conflicts_with_all = ["verbose", "skip_gtids", "result_file"])]
     verify: bool,
@@ -86,7 +89,7 @@ fn show(args: &Args) -> io::Result<()> {
     };
     let mut printer =
         Printer::new(BufWriter::new(out), &args.filter, args.base64_output, args.verbose, args.skip_gtids);
-    printer.begin()?;
+    printer.begin(args.idempotent)?;
     let mut failed = Ok(());
     for (at, path) in args.files.iter().enumerate() {
         failed = show_file(path, args, at == 0, at + 1 == args.files.len(), &mut printer);

@@ -38,6 +38,10 @@ use super::rows;
 /// Characters of a line of base64 text.
 const BASE64_LINE: usize = 76;
 
+/// Bytes of events after which a BINLOG statement ends though the rows of its statement go on: servers take statements
+/// of 16 MiB and more by default. The next one begins with the same Table_map events.
+const PIECE_BYTES: usize = 2 << 20;
+
 /// What stands behind each statement.
 const END: &str = "/*!*/;";
 
@@ -66,6 +70,8 @@ pub struct Printer<'f, W> {
     pending: Vec<u8>,
     /// What is shown of them below it.
     pending_rows: Vec<u8>,
+    /// The Table_map events of the statement under way.
+    tables: Vec<u8>,
     /// The description in force, as it goes into BINLOG statements.
     description_sent: bool,
     in_transaction: bool,
@@ -95,14 +101,18 @@ impl<'f, W: Write> Printer<'f, W> {
             maps: HashMap::new(),
             pending: Vec::new(),
             pending_rows: Vec::new(),
+            tables: Vec::new(),
             description_sent: false,
             in_transaction: false,
             has_gtid: false,
         }
     }
 
-    pub fn begin(&mut self) -> io::Result<()> {
+    pub fn begin(&mut self, idempotent: bool) -> io::Result<()> {
         writeln!(self.out, "/*!50530 SET @@SESSION.PSEUDO_SLAVE_MODE=1*/;")?;
+        if idempotent {
+            writeln!(self.out, "/*!50700 SET @@SESSION.RBR_EXEC_MODE=IDEMPOTENT*/;")?;
+        }
         writeln!(self.out, "/*!50003 SET @OLD_COMPLETION_TYPE=@@COMPLETION_TYPE,COMPLETION_TYPE=0*/;")?;
         writeln!(self.out, "DELIMITER /*!*/;")
     }
@@ -113,7 +123,7 @@ impl<'f, W: Write> Printer<'f, W> {
             writeln!(self.out, "ROLLBACK /* the log ends within a transaction */ {END}")?;
         }
         if self.has_gtid && !self.skip_gtids {
-            writeln!(self.out, "SET @@SESSION.GTID_NEXT= 'AUTOMATIC' /* set at the end of the log */ {END}")?;
+            writeln!(self.out, "/*!50700 SET @@SESSION.GTID_NEXT= 'AUTOMATIC'*/{END}")?;
         }
         writeln!(self.out, "DELIMITER ;")?;
         writeln!(self.out, "# End of log file")?;
@@ -221,6 +231,7 @@ impl<'f, W: Write> Printer<'f, W> {
     }
 
     fn gtid(&mut self, at: u64, event: &Event<'_>, begin: &gtid::GtidEvent) -> io::Result<()> {
+        self.tables.clear();
         let mut what = String::from(if begin.gtid.is_some() { "GTID" } else { "Anonymous_GTID" });
         if let Some(clock) = begin.clock {
             what += &format!("\tlast_committed={}\tsequence_number={}", clock.last_committed, clock.sequence_number);
@@ -237,13 +248,15 @@ impl<'f, W: Write> Printer<'f, W> {
             return Ok(());
         }
         self.has_gtid = true;
+        // MariaDB, which has GTIDs of another kind, passes over comments of these versions.
         match begin.gtid {
-            Some(gtid) => writeln!(self.out, "SET @@SESSION.GTID_NEXT= '{gtid}'{END}"),
-            None => writeln!(self.out, "SET @@SESSION.GTID_NEXT= 'ANONYMOUS'{END}"),
+            Some(gtid) => writeln!(self.out, "/*!50700 SET @@SESSION.GTID_NEXT= '{gtid}'*/{END}"),
+            None => writeln!(self.out, "/*!50700 SET @@SESSION.GTID_NEXT= 'ANONYMOUS'*/{END}"),
         }
     }
 
     fn mariadb_gtid(&mut self, at: u64, event: &Event<'_>) -> io::Result<()> {
+        self.tables.clear();
         let begin = MariadbGtidEvent::decode(event.body, event.header.server_id).map_err(invalid)?;
         let ddl = if begin.flags & gtid_flags::DDL != 0 { " ddl" } else { "" };
         let trans = if begin.flags & gtid_flags::TRANSACTIONAL != 0 { " trans" } else { "" };
@@ -269,6 +282,7 @@ impl<'f, W: Write> Printer<'f, W> {
     }
 
     fn query(&mut self, at: u64, event: &Event<'_>) -> io::Result<()> {
+        self.tables.clear();
         let query = Query::decode(event.body).map_err(invalid)?;
         let expanded;
         let statement = match event.header.kind {
@@ -407,7 +421,10 @@ impl<'f, W: Write> Printer<'f, W> {
         let what = format!("Table_map: {table} mapped to number {}", map.id);
         writeln!(self.out, "# at {at}")?;
         self.head_line(event, &what)?;
-        self.keep(event, description, in_file)
+        let start = self.pending.len();
+        self.keep(event, description, in_file)?;
+        self.tables.extend_from_slice(&self.pending[start..]);
+        Ok(())
     }
 
     fn rows(
@@ -425,7 +442,7 @@ impl<'f, W: Write> Printer<'f, W> {
             None => false,
         };
         if unwanted {
-            return if is_end { self.flush_rows() } else { Ok(()) };
+            return if is_end { self.end_rows() } else { Ok(()) };
         }
         let end = if is_end { " flags: STMT_END_F" } else { "" };
         writeln!(self.out, "# at {at}")?;
@@ -436,6 +453,9 @@ impl<'f, W: Write> Printer<'f, W> {
                 "the log has rows, which --base64-output=never cannot show",
             ));
         }
+        if self.pending.is_empty() {
+            self.pending.extend_from_slice(&self.tables);
+        }
         self.keep(event, description, in_file)?;
         if self.verbose > 0 {
             let Some(map) = self.maps.get(&rows.table_id) else {
@@ -443,10 +463,17 @@ impl<'f, W: Write> Printer<'f, W> {
             };
             rows::print(rows, map, self.verbose > 1, &mut self.pending_rows)?;
         }
-        if is_end {
-            self.flush_rows()?;
+        match is_end {
+            true => self.end_rows(),
+            false if self.pending.len() >= PIECE_BYTES => self.flush_rows(),
+            false => Ok(()),
         }
-        Ok(())
+    }
+
+    /// The rows of a statement are complete.
+    fn end_rows(&mut self) -> io::Result<()> {
+        self.tables.clear();
+        self.flush_rows()
     }
 
     /// Takes an event into the BINLOG statement under way. One from a payload has no checksum and gets it; rows that

@@ -23,7 +23,7 @@ use format::binlog::{ColumnCode, Rows, RowsKind, TableMap, json, json_text};
 use format::collation::{Collation, CollationId, collation};
 use format::value::{ColumnType, DateTime, Value, ZoneOffset};
 use storage::schema::ColumnDefault;
-use storage::{ColumnSet, Engine, ReadMode, Row, ScanRange, Table, Trx};
+use storage::{ColumnSet, Engine, Interrupt, ReadMode, Row, ScanRange, Table, Trx};
 
 use super::change::{Stored, auto_value, change_error};
 use crate::catalog::OrSqlError;
@@ -41,7 +41,12 @@ pub struct RowApplier<'a> {
     pub is_idempotent: bool,
     /// When the source ran the statement, for columns that only we have.
     pub now_micros: i64,
+    /// KILL and STOP REPLICA.
+    pub interrupt: &'a Interrupt,
 }
+
+/// Rows between two looks whether the statement is to end.
+const INTERRUPT_EVERY: u64 = 64;
 
 impl RowApplier<'_> {
     /// Applies all rows of an event.
@@ -53,7 +58,12 @@ impl RowApplier<'_> {
         let mut images = rows.images(map).map_err(malformed)?;
         let (mut before, mut after) = (Stored::default(), Stored::default());
         let mut row = Row::new();
+        let mut count = 0_u64;
         while let Some((image_before, image_after)) = images.next_row().map_err(malformed)? {
+            count += 1;
+            if count.is_multiple_of(INTERRUPT_EVERY) && self.interrupt.is_set() {
+                return Err(Error::interrupted());
+            }
             let known_before = self.decode(map, image_before.as_ref(), &mut before)?;
             let known_after = self.decode(map, image_after.as_ref(), &mut after)?;
             match rows.kind {

@@ -538,6 +538,7 @@ impl<'a> Parser<'a> {
                 self.expect_word("BEFORE")?;
                 Ok(Statement::PurgeLogs(ast::Purge::Before(self.expr()?)))
             }
+            b"BINLOG" => self.binlog(),
             b"SHUTDOWN" => {
                 self.advance();
                 Ok(Statement::Shutdown)
@@ -555,8 +556,8 @@ impl<'a> Parser<'a> {
                 self.skip_rest()?;
                 Ok(Statement::Unsupported("STOP of several channels, and of groups".into()))
             }
-            b"CALL" | b"HANDLER" | b"LOAD" | b"INSTALL" | b"UNINSTALL" | b"BINLOG" | b"CACHE" | b"IMPORT" | b"HELP"
-            | b"SIGNAL" | b"RESIGNAL" | b"GET" | b"RESTART" => {
+            b"CALL" | b"HANDLER" | b"LOAD" | b"INSTALL" | b"UNINSTALL" | b"CACHE" | b"IMPORT" | b"HELP" | b"SIGNAL"
+            | b"RESIGNAL" | b"GET" | b"RESTART" => {
                 let name = String::from_utf8_lossy(&word).into_owned();
                 self.skip_rest()?;
                 Ok(Statement::Unsupported(name))

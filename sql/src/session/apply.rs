@@ -258,11 +258,32 @@ impl Session {
             applying.vars = None;
         }
         self.state.timestamp = Some((i64::from(timestamp), 0));
-        let entered = self.enter_change()?;
-        self.begin_row_log();
-        let result = self.in_statement(|session, trx| session.apply_rows_in(trx, map, rows, timestamp, is_idempotent));
-        self.leave_change(entered);
+        let result = self.change_rows(&[(map, rows)], None, timestamp, is_idempotent);
         self.state.timestamp = None;
+        result
+    }
+
+    /// Rows events as one statement: all of them are applied, or none. `text`: the statement of the source, to be logged
+    /// beside the rows.
+    pub(super) fn change_rows(
+        &mut self,
+        events: &[(&TableMap, &Rows<'_>)],
+        text: Option<&[u8]>,
+        timestamp: u32,
+        is_idempotent: bool,
+    ) -> Result<()> {
+        let entered = self.enter_change()?;
+        self.source.clear();
+        self.source.extend_from_slice(text.unwrap_or_default());
+        self.begin_row_log();
+        let result = self.limited_in_time(false, |session| {
+            session.in_statement(|session, trx| {
+                events
+                    .iter()
+                    .try_for_each(|(map, rows)| session.apply_rows_in(trx, map, rows, timestamp, is_idempotent))
+            })
+        });
+        self.leave_change(entered);
         result
     }
 
@@ -283,6 +304,7 @@ impl Session {
             log: self.row_log.as_ref().filter(|_| self.own_log().is_some()),
             is_idempotent,
             now_micros: i64::from(timestamp) * 1_000_000,
+            interrupt: &self.process.interrupt,
         };
         applier.apply(map, rows)
     }

@@ -149,7 +149,10 @@ impl Session {
             other => storage_error(other),
         })?;
         self.process.set_state("Backing up");
-        Ok(backup)
+        Ok(match &self.instance.log {
+            Some(log) => backup.with_point(Box::new(binlog::point::Running(log.clone()))),
+            None => backup,
+        })
     }
 
     fn run_backup(&self, backup: &mut Backup, sink: &mut dyn Sink) -> Result<Totals> {

@@ -156,6 +156,11 @@ impl Session {
                 self.reset_persist(name.as_deref(), *if_exists)?;
                 Done::default()
             }
+            Statement::Binlog(parts) => {
+                self.status.add(Counter::ComBinlog, 1);
+                self.replay(parts)?;
+                Done::default()
+            }
             Statement::PurgeLogs(purge) => {
                 self.purge_logs(purge)?;
                 Done::default()

@@ -85,7 +85,7 @@ impl Session {
         let Some(log) = self.own_log().cloned() else { return };
         let settings = self.log_settings();
         let mut rows = self.row_log.take().unwrap_or_else(|| RefCell::new(RowLog::new(&log, settings)));
-        let text = self.variables.settings.log_statements.then_some(&self.source[..]);
+        let text = self.variables.settings.log_statements.then_some(&self.source[..]).filter(|text| !text.is_empty());
         if self.trx.is_none() && !rows.get_mut().is_empty() {
             rows.get_mut().reset();
         }

@@ -30,6 +30,7 @@
 //! | `locks` | LOCK TABLES, the global read lock |
 //! | `backup` | BACKUP, CLONE, LOCK INSTANCE |
 //! | `apply` | what a replica does with the events of its source |
+//! | `replay` | BINLOG |
 //! | `replica` | CHANGE REPLICATION SOURCE, START REPLICA and their kin |
 //! | `admin` | SHOW, EXPLAIN, KILL, table maintenance |
 //! | `accounts` | CREATE USER and related statements |
@@ -46,6 +47,7 @@ mod limits;
 mod locks;
 mod log;
 mod plan;
+mod replay;
 mod replica;
 mod set;
 mod state;
@@ -56,6 +58,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use format::binlog::FormatDescription;
 use format::packet::ColumnDefinition;
 use format::packet::status as flags;
 use format::value::{Value, ZoneOffset};
@@ -122,6 +125,8 @@ pub struct Session {
     branch: Option<xa::Branch>,
     /// The session applies a source's transactions, and the one that is being applied.
     applying: Option<Box<apply::Applying>>,
+    /// BINLOG: how the events that follow are to be read.
+    description: Option<Arc<FormatDescription>>,
     /// LOCK INSTANCE FOR BACKUP: no DDL of other sessions.
     backup_hold: Option<storage::BackupHold>,
     backup_stage: Option<BackupStage>,
@@ -158,6 +163,11 @@ fn clock() -> (i64, u32) {
     (now.as_secs() as i64, now.subsec_micros())
 }
 
+/// Whether a text has nothing, not even a comment.
+fn is_blank(text: &[u8]) -> bool {
+    text.iter().all(|byte| *byte == b';' || byte.is_ascii_whitespace())
+}
+
 /// What a statement that returns no rows did.
 #[derive(Debug, Default, Clone)]
 struct Done {
@@ -186,6 +196,7 @@ impl Session {
             source: Vec::new(),
             branch: None,
             applying: None,
+            description: None,
             backup_hold: None,
             backup_stage: None,
             locked: None,
@@ -260,8 +271,14 @@ impl Session {
                 Err(error) => return self.fail(error, sink),
             };
             let Some(parsed) = parsed else {
-                if first {
-                    self.fail(Error::empty_query(), sink);
+                // A text of comments alone is a statement that does nothing; tools send those for other servers.
+                match first && is_blank(text) {
+                    true => self.fail(Error::empty_query(), sink),
+                    false if first => {
+                        self.begin_statement();
+                        self.finish(&Done::default(), false, sink);
+                    }
+                    false => {}
                 }
                 return;
             };

@@ -1,5 +1,6 @@
 //! How a value that is given to a variable becomes one of its type.
 
+use format::collation::{Collation, CollationId};
 use format::value::Value;
 
 use super::kind::{Kind, parse_size};
@@ -18,6 +19,12 @@ impl Kind {
             Kind::Set(names) => accept_set(variable, given, names).map(|value| (value, None)),
             Kind::Text => match given {
                 Value::Null | Value::Bytes(_) => Ok((given.clone(), None)),
+                Value::Int(_) | Value::UInt(_) if variable.name.starts_with("character_set_") => {
+                    Ok((by_number(given, |collation| collation.charset.name()), None))
+                }
+                Value::Int(_) | Value::UInt(_) if variable.name.contains("collation_") => {
+                    Ok((by_number(given, |collation| collation.name), None))
+                }
                 // MySQL refuses a number here; so do we.
                 _ => Err(variable.wrong_type()),
             },
@@ -38,6 +45,14 @@ impl Kind {
             _ => self.accept(variable, &Value::Bytes(text.as_bytes().to_vec())),
         }
     }
+}
+
+/// What the number of a collation names: tools that print binary logs set collations, and their character sets, by number.
+/// An unknown number stays, and is no name.
+fn by_number(given: &Value, name: fn(&Collation) -> &'static str) -> Value {
+    let text = plain(given);
+    let known = text.parse().ok().and_then(|id| Collation::by_id(CollationId(id)));
+    Value::Bytes(known.map_or(text, |known| name(known).to_owned()).into_bytes())
 }
 
 fn accept_bool(variable: &Variable, given: &Value) -> Result<bool, Error> {

@@ -77,6 +77,8 @@ pub struct Settings {
     pub row_images: RowImages,
     /// `binlog_rows_query_log_events`: statements are logged beside their rows.
     pub log_statements: bool,
+    /// `rbr_exec_mode=IDEMPOTENT`: rows that BINLOG meets are replaced, and those it misses are passed over.
+    pub idempotent_rows: bool,
 }
 
 /// `binlog_row_image`: which columns are in the images of rows.
@@ -223,6 +225,7 @@ impl Default for Settings {
             log_compression_level: 3,
             row_images: RowImages::Full,
             log_statements: false,
+            idempotent_rows: false,
         }
     }
 }
@@ -311,6 +314,7 @@ impl Settings {
             "binlog_transaction_compression" => self.log_compression = on(value),
             "binlog_transaction_compression_level_zstd" => self.log_compression_level = number(value) as i32,
             "binlog_rows_query_log_events" => self.log_statements = on(value),
+            "rbr_exec_mode" => self.idempotent_rows = bytes(value) == b"IDEMPOTENT",
             "binlog_row_image" => {
                 self.row_images = match bytes(value) {
                     b"MINIMAL" => RowImages::Minimal,

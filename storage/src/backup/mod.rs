@@ -150,6 +150,16 @@ pub enum Item<'a> {
     End(&'a Totals),
 }
 
+/// The file of a backup that says what else was true at its end, such as the place in the binary log.
+pub const POINT_FILE_NAME: &str = "glassine.point";
+
+/// Knows what belongs to the state at the end of a backup beside pages and log.
+pub trait Point: Send + Sync {
+    /// The content of [`POINT_FILE_NAME`]. Calls `end` once, while no transaction that it tells of can commit: the state
+    /// of the backup is the LSN that `end` returns.
+    fn take(&self, end: &mut dyn FnMut() -> Lsn) -> Result<Vec<u8>>;
+}
+
 /// Receives the items of a backup.
 pub trait Sink {
     fn take(&mut self, item: Item<'_>) -> Result<()>;

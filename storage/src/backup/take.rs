@@ -4,7 +4,7 @@
 //! checks for an interrupt and shows the progress. A simulator lets rows change between two steps.
 //!
 //! ```text
-//! head, directories -> tablespaces, page by page -> named files -> log -> end
+//! head, directories -> tablespaces, page by page -> named files -> point -> log -> end
 //! ```
 //!
 //! Pages are read through the files, not through the pool: so a backup displaces no query's pages, and the files plus
@@ -17,7 +17,7 @@ use format::ids::{Lsn, PageId, PageNo, SpaceId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::page::{Slot, Verifier};
-use super::{FileHead, FileKind, Head, Item, LogHead, Sink, Totals};
+use super::{FileHead, FileKind, Head, Item, LogHead, POINT_FILE_NAME, Point, Sink, Totals};
 use crate::buffer::PendingRedo;
 use crate::config::{Config, FlushMethod};
 use crate::error::{Error, Result};
@@ -83,6 +83,7 @@ pub struct Backup {
     totals: Totals,
     /// Bytes that the files occupied when the backup began.
     expected_bytes: u64,
+    point: Option<Box<dyn Point>>,
 }
 
 struct Waiting {
@@ -169,7 +170,15 @@ impl Backup {
             verifier: Verifier::default(),
             totals: Totals::default(),
             expected_bytes: 0,
+            point: None,
         }
+    }
+
+    /// The backup shall tell this of its end. A stopped instance tells it only if it was closed: otherwise its files do not
+    /// say yet where it ended.
+    pub fn with_point(mut self, point: Box<dyn Point>) -> Backup {
+        self.point = Some(point);
+        self
     }
 
     fn add_named(&mut self, named: &[&str]) -> Result<()> {
@@ -220,7 +229,10 @@ impl Backup {
                     self.current = self.begin_file(&waiting, sink)?;
                     self.stage = Stage::Files;
                 } else {
-                    let head = self.log_head()?;
+                    let (head, point) = self.log_head()?;
+                    if let Some(point) = point {
+                        self.add_point(&point, sink)?;
+                    }
                     sink.take(Item::Log(&head))?;
                     self.totals.end_lsn = head.end;
                     self.stage = Stage::Log { head, next: Lsn(head.begin.0 - head.begin.0 % BLOCK_BYTES as u64) };
@@ -412,18 +424,44 @@ impl Backup {
     }
 
     /// All pages have been read: the state of the backup is the current end of the log.
-    fn log_head(&self) -> Result<LogHead> {
+    fn log_head(&self) -> Result<(LogHead, Option<Vec<u8>>)> {
         let Checkpoint { lsn: begin, epoch, .. } = self.checkpoint;
         Ok(match &self.log {
             Log::Running { store, .. } => {
-                let end = store.current_lsn();
+                let mut end = store.current_lsn();
+                let point = match &self.point {
+                    Some(point) => Some(point.take(&mut || {
+                        end = store.current_lsn();
+                        end
+                    })?),
+                    None => None,
+                };
                 store.flush_log(end)?;
-                LogHead { begin, end, epoch, clean: false, capacity: store.redo().capacity() }
+                (LogHead { begin, end, epoch, clean: false, capacity: store.redo().capacity() }, point)
             }
             Log::Stopped { file, clean, end, .. } => {
-                LogHead { begin, end: *end, epoch, clean: *clean, capacity: file.capacity() }
+                let point = match &self.point {
+                    Some(point) if *clean => Some(point.take(&mut || *end)?),
+                    _ => None,
+                };
+                (LogHead { begin, end: *end, epoch, clean: *clean, capacity: file.capacity() }, point)
             }
         })
+    }
+
+    fn add_point(&mut self, point: &[u8], sink: &mut dyn Sink) -> Result<()> {
+        if point.is_empty() {
+            return Ok(());
+        }
+        let bytes = point.len() as u64;
+        let (path, kind) = (POINT_FILE_NAME.to_owned(), FileKind::Plain);
+        sink.take(Item::File(&FileHead { path, bytes, allocated_bytes: bytes, kind }))?;
+        sink.take(Item::Bytes { offset: 0, bytes: point })?;
+        self.totals.files += 1;
+        self.totals.logical_bytes += bytes;
+        self.totals.allocated_bytes += bytes;
+        self.totals.stored_bytes += bytes;
+        Ok(())
     }
 
     /// Copies log from `next` on. Returns where to continue.

@@ -195,6 +195,23 @@ impl Parser<'_> {
         Ok(Statement::Flush { no_binlog, items })
     }
 
+    /// BINLOG 'text', or MariaDB's BINLOG @first, @second for what is too long for one statement.
+    pub(super) fn binlog(&mut self) -> Result<Statement> {
+        self.advance();
+        if self.peek().kind == Kind::Text {
+            return Ok(Statement::Binlog(vec![PrepareSource::Text(self.text_bytes()?)]));
+        }
+        let variables = self.list(|parser| {
+            let token = parser.peek();
+            if token.kind != Kind::UserVariable {
+                return Err(parser.unexpected());
+            }
+            parser.advance();
+            Ok(PrepareSource::Variable(user_variable_name(parser.bytes(token))))
+        })?;
+        Ok(Statement::Binlog(variables))
+    }
+
     pub(super) fn prepared(&mut self) -> Result<Statement> {
         match self.upper_word()?.as_str() {
             "PREPARE" => {

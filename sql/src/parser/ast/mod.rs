@@ -182,6 +182,8 @@ pub enum Statement {
         users: Vec<UserName>,
     },
 
+    /// BINLOG: events of a log as base64 text, in one piece or several.
+    Binlog(Vec<PrepareSource>),
     PurgeLogs(Purge),
     /// CHANGE REPLICATION SOURCE TO, CHANGE MASTER TO: the options' names in upper case without SOURCE_ or MASTER_.
     ChangeSource(Vec<(String, SourceValue)>),

@@ -80,6 +80,8 @@ pub(super) const LIST: &[Variable] = &[
     v("max_binlog_stmt_cache_size", Global, steps(4096, ANY, 4096), "18446744073709547520", "Largest statement")
         .inert(NOT_YET),
     v("max_relay_log_size", Global, int(0, 1 << 30), "0", "Bytes of a relay log file"),
+    v("rbr_exec_mode", Session, Enumeration(&["STRICT", "IDEMPOTENT"]), "STRICT", "Rows that BINLOG meets or misses")
+        .not_an_option(),
     v("relay_log", Global, Text, "", "Files of the relay log").null().at_start(),
     v("relay_log_purge", Global, Bool, "ON", "Remove what was applied").inert("what was applied is always removed"),
     v("relay_log_recovery", Global, Bool, "OFF", "Fetch again after a crash")

@@ -61,6 +61,7 @@ pub(super) const LIST: &[Variable] = &[
     v("idle_transaction_timeout", Both, int(0, YEAR), "0", "Seconds a transaction may be silent").inert(NOT_YET),
     v("tmp_disk_table_size", Both, int(1024, ANY), "18446744073709551615", "Bytes of a table on disk").inert(GONE),
     v("tmp_memory_table_size", Both, int(1024, ANY), "16777216", "Bytes of a table in memory").inert(GONE),
+    v("system_versioning_insert_history", Both, Bool, "OFF", "Versioned rows may be inserted").inert(GONE),
     v("system_versioning_alter_history", Both, Enumeration(&["ERROR", "KEEP"]), "ERROR", "Versioned tables")
         .inert(GONE),
     v("userstat", Global, Bool, "OFF", "Count by account").inert(NOT_YET),
