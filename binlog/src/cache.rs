@@ -496,7 +496,7 @@ impl Finished {
         self.spill.as_ref().map_or(0, |spill| spill.bytes)
     }
 
-    fn packed_bytes(&self) -> u64 {
+    pub(crate) fn packed_bytes(&self) -> u64 {
         self.in_file() + self.memory.len() as u64
     }
 
@@ -504,6 +504,20 @@ impl Finished {
         let mut fields = Vec::new();
         payload::Payload::encode_fields(Algorithm::Zstd, self.plain_bytes, self.packed_bytes(), &mut fields);
         fields
+    }
+
+    pub fn is_payload(&self) -> bool {
+        self.is_payload
+    }
+
+    /// Bytes of its events before they were compressed.
+    pub fn plain_bytes(&self) -> u64 {
+        self.plain_bytes
+    }
+
+    /// Whether a part of it was in a file.
+    pub fn needed_file(&self) -> bool {
+        self.spill.is_some()
     }
 
     /// Bytes that it takes in the log, behind its Gtid event.

@@ -27,6 +27,8 @@ pub mod reader;
 
 mod recovery;
 
+pub mod stats;
+
 pub mod cache;
 
 pub mod end;
@@ -53,3 +55,4 @@ pub use owned::Chosen;
 pub use point::BackupPoint;
 pub use reader::EventReader;
 pub use recovery::complete;
+pub use stats::Stats;

@@ -25,6 +25,7 @@ use crate::reader::EventReader;
 use crate::readers::{Readers, Reading};
 use crate::recovery::{self, ANNEX};
 use crate::semi_sync::SemiSync;
+use crate::stats::{Counted, Stats};
 use crate::tail::Tail;
 
 /// Bytes of committed transactions that may wait in memory while commits do not wait for the redo log.
@@ -87,6 +88,7 @@ pub struct BinaryLog {
     end: Arc<End>,
     readers: Arc<Readers>,
     semi_sync: SemiSync,
+    stats: Arc<Stats>,
     /// The number of the newest transaction: one that holds all its locks now depends on none that commits later.
     newest: AtomicU64,
     /// gtid_mode: whether new transactions get names.
@@ -215,6 +217,7 @@ impl BinaryLog {
             end,
             readers: Arc::default(),
             semi_sync: SemiSync::default(),
+            stats: Arc::default(),
             engine,
             disk,
             server_id: AtomicU32::new(options.server_id),
@@ -425,6 +428,7 @@ impl BinaryLog {
                 if let Some(gtid) = gtid {
                     order.executed.insert(gtid);
                 }
+                self.count(pending, gtid);
                 Ok(lsn)
             }
             Err(error) => {
@@ -435,6 +439,23 @@ impl BinaryLog {
                 Err(error)
             }
         }
+    }
+
+    fn count(&self, pending: &Pending<'_>, gtid: Option<Gtid>) {
+        let finished = &pending.finished;
+        let (is_payload, plain_bytes) = (finished.is_payload(), finished.plain_bytes());
+        let bytes = if is_payload { finished.packed_bytes() } else { plain_bytes };
+        let micros = self.disk.clock().wall().as_micros() as u64;
+        self.stats.count(Counted { gtid, is_payload, bytes, plain_bytes, micros });
+        match pending.has_statements {
+            true => self.stats.count_statement(),
+            false => self.stats.count_cache(finished.needed_file()),
+        }
+    }
+
+    /// What has been written since the server started.
+    pub fn stats(&self) -> &Arc<Stats> {
+        &self.stats
     }
 
     /// Begins a new file with a transaction that has written it. Until the annex with the Gtid event is in the file, the

@@ -10,9 +10,11 @@
 //! source sends whole transactions: the last one that came is asked for again, for it may not be whole, and the applier
 //! passes over what it has applied.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 use std::time::Duration;
 
+use binlog::stats::Follower;
 use format::binlog::{
     Checksum, Control, Event, EventKind, FormatDescription, Gtid, GtidSet, Header, Uuid, flags, gtid,
 };
@@ -56,7 +58,7 @@ impl From<Failure> for End {
 
 /// The receiver's thread.
 pub fn run(shared: &Arc<Shared>) {
-    let outcome = Receiver { shared: shared.clone() }.work();
+    let outcome = Receiver { shared: shared.clone(), follower: RefCell::default() }.work();
     let mut state = shared.lock();
     let receiver = &mut state.receiver;
     (receiver.running, receiver.receiving, receiver.doing) = (false, Receiving::No, "");
@@ -71,6 +73,8 @@ pub fn run(shared: &Arc<Shared>) {
 
 struct Receiver {
     shared: Arc<Shared>,
+    /// Counts the transactions that come.
+    follower: RefCell<Follower>,
 }
 
 impl Receiver {
@@ -283,6 +287,11 @@ impl Receiver {
             let text = "the source sent an event before it described its log".to_owned();
             return Err(End::Lost(Failure::Server { code: 13121, message: text }));
         };
+        let whole = match Follower::reads(header.kind) {
+            true => Some(Event::decode(bytes, checksum).map_err(damaged)?),
+            false => None,
+        };
+        self.follower.borrow_mut().see(&header, whole.as_ref(), &self.shared.instance.status.relay_log);
         if let EventKind::GTID | EventKind::ANONYMOUS_GTID = header.kind {
             let event = Event::decode(bytes, checksum).map_err(damaged)?;
             let named = gtid::gtid_of(&event).map_err(damaged)?.and_then(|event| event.gtid);

@@ -60,12 +60,16 @@ impl Instance {
         accounts: Accounts,
         datadir: PathBuf,
     ) -> Arc<Instance> {
+        let status = ServerStatus::new();
+        if let Some(log) = &log {
+            status.follow_log(log.stats());
+        }
         Arc::new(Instance {
             engine,
             log,
             replication: OnceLock::new(),
             variables,
-            status: ServerStatus::new(),
+            status,
             processes: ProcessList::new(),
             dumps: Dumps::default(),
             read_lock: ReadLock::default(),

@@ -9,10 +9,11 @@
 //! Not here: everything MySQL has a name for. A name stands here when there is
 //! something true to say under it, or when stock tools ask for it.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
+use binlog::Stats;
 use parking_lot::Mutex;
 use storage::EngineStatus;
 
@@ -40,6 +41,7 @@ counters! {
     ComBegin = "Com_begin",
     ComBinlog = "Com_binlog",
     ComChangeDb = "Com_change_db",
+    ComChangeMaster = "Com_change_master",
     ComCheck = "Com_check",
     ComClone = "Com_clone",
     ComCommit = "Com_commit",
@@ -62,6 +64,8 @@ counters! {
     ComLockInstance = "Com_lock_instance",
     ComLockTables = "Com_lock_tables",
     ComOptimize = "Com_optimize",
+    ComPurge = "Com_purge",
+    ComPurgeBefore = "Com_purge_before_date",
     ComPrepareSql = "Com_prepare_sql",
     ComExecuteSql = "Com_execute_sql",
     ComDeallocSql = "Com_dealloc_sql",
@@ -69,17 +73,25 @@ counters! {
     ComRenameTable = "Com_rename_table",
     ComReplace = "Com_replace",
     ComReplaceSelect = "Com_replace_select",
+    ComReplicaStart = "Com_replica_start",
+    ComReplicaStop = "Com_replica_stop",
+    ComReset = "Com_reset",
     ComRollback = "Com_rollback",
     ComRollbackToSavepoint = "Com_rollback_to_savepoint",
     ComSavepoint = "Com_savepoint",
     ComSelect = "Com_select",
     ComSetOption = "Com_set_option",
+    ComShowBinlogEvents = "Com_show_binlog_events",
+    ComShowBinlogs = "Com_show_binlogs",
     ComShowCreateTable = "Com_show_create_table",
     ComShowDatabases = "Com_show_databases",
     ComShowFields = "Com_show_fields",
     ComShowKeys = "Com_show_keys",
+    ComShowMasterStatus = "Com_show_master_status",
     ComShowOther = "Com_show_other",
     ComShowProcesslist = "Com_show_processlist",
+    ComShowReplicaStatus = "Com_show_replica_status",
+    ComShowReplicas = "Com_show_replicas",
     ComShowStatus = "Com_show_status",
     ComShowTables = "Com_show_tables",
     ComShowVariables = "Com_show_variables",
@@ -186,6 +198,9 @@ pub struct ServerStatus {
     connections: AtomicU64,
     connections_max: AtomicUsize,
     connections_max_at: AtomicU64,
+    /// What was written into the binary log, if there is one, and what came into the relay log.
+    log: OnceLock<Arc<Stats>>,
+    pub relay_log: Stats,
     /// When SHOW ENGINE INNODB STATUS was last asked for, and the counters of then.
     reported: Mutex<(Instant, EngineStatus)>,
 }
@@ -212,8 +227,20 @@ impl ServerStatus {
             connections: AtomicU64::new(0),
             connections_max: AtomicUsize::new(0),
             connections_max_at: AtomicU64::new(0),
+            log: OnceLock::new(),
+            relay_log: Stats::default(),
             reported: Mutex::new((Instant::now(), EngineStatus::default())),
         }
+    }
+
+    /// The binary log's counters are part of the status from now on.
+    pub fn follow_log(&self, stats: &Arc<Stats>) {
+        let _ = self.log.set(stats.clone());
+    }
+
+    /// The binary log's counters.
+    pub fn log(&self) -> Option<&Arc<Stats>> {
+        self.log.get()
     }
 
     /// The engine's counters at the last report, and the seconds since; the next report counts from now.
@@ -309,8 +336,12 @@ impl ServerStatus {
             sessions.living.iter().map(|session| session.prepared_statements.load(Ordering::Relaxed)).sum();
         drop(sessions);
         let connections = self.connections.load(Ordering::Relaxed);
+        let (caches, files, statements) = self.log().map_or((0, 0, 0), |log| log.uses());
         vec![
             ("Aborted_connects", self.aborted_connects.load(Ordering::Relaxed)),
+            ("Binlog_cache_disk_use", files),
+            ("Binlog_cache_use", caches),
+            ("Binlog_stmt_cache_use", statements),
             ("Connection_errors_max_connections", self.refused_connections.load(Ordering::Relaxed)),
             ("Connections", connections),
             ("Max_used_connections", self.connections_max.load(Ordering::Relaxed) as u64),
@@ -430,8 +461,7 @@ fn compression_saved_bytes(engine: &EngineStatus) -> u64 {
 /// Names that tools ask for, whose answer does not change here.
 fn constant_facts() -> &'static [(&'static str, &'static str)] {
     &[
-        ("Binlog_cache_disk_use", "0"),
-        ("Binlog_cache_use", "0"),
+        ("Binlog_stmt_cache_disk_use", "0"),
         ("Compression", "OFF"),
         ("Created_tmp_disk_tables", "0"),
         ("Created_tmp_files", "0"),

@@ -343,7 +343,7 @@ pub struct LogicalClock {
 }
 
 /// What MySQL 8.0 tells of a commit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct CommitInfo {
     /// Microseconds since 1970, at the server that wrote this log.
     pub immediate_micros: u64,

@@ -12,6 +12,7 @@
 //!
 //! Not here: privileges; every user sees everything so far.
 
+mod binary_log;
 mod catalog;
 mod constraints;
 mod glassine;
@@ -130,6 +131,7 @@ static INFORMATION_SCHEMA: &[VirtualTable] = &[
 ];
 
 static PERFORMANCE_SCHEMA: &[VirtualTable] = &[
+    binary_log::TRANSACTION_COMPRESSION_STATS,
     locks::DATA_LOCKS,
     locks::DATA_LOCK_WAITS,
     server::PERFORMANCE_GLOBAL_STATUS,

@@ -4,7 +4,7 @@ use super::{Done, Session};
 use crate::catalog::storage_error;
 use crate::ddl;
 use crate::error::{Error, Result};
-use crate::parser::ast::{Show, Statement, Xa};
+use crate::parser::ast::{Purge, Show, Statement, Xa};
 use crate::result::ResultSink;
 use crate::status::Counter;
 
@@ -162,6 +162,8 @@ impl Session {
                 Done::default()
             }
             Statement::PurgeLogs(purge) => {
+                let before = matches!(purge, Purge::Before(_));
+                self.status.add(if before { Counter::ComPurgeBefore } else { Counter::ComPurge }, 1);
                 self.purge_logs(purge)?;
                 Done::default()
             }
@@ -169,10 +171,18 @@ impl Session {
             | Statement::StartReplica(_)
             | Statement::StopReplica(_)
             | Statement::ResetReplica { .. } => {
+                let counter = match statement {
+                    Statement::ChangeSource(_) => Counter::ComChangeMaster,
+                    Statement::StartReplica(_) => Counter::ComReplicaStart,
+                    Statement::StopReplica(_) => Counter::ComReplicaStop,
+                    _ => Counter::ComReset,
+                };
+                self.status.add(counter, 1);
                 self.control_replica(statement)?;
                 Done::default()
             }
             Statement::Reset(what) if matches!(what.as_str(), "MASTER" | "BINARY LOGS AND GTIDS") => {
+                self.status.add(Counter::ComReset, 1);
                 self.reset_logs()?;
                 Done::default()
             }
