@@ -3,123 +3,19 @@
 
 #[allow(dead_code)] // The tools that print logs are other tests'.
 mod logged;
+#[allow(dead_code)] // Pairs of Glassine are another test's.
+mod replicas;
 
-use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
-use bench::client::Client;
 use bench::process::{Kind, Options, Scratch, Server, mariadb_is_installed};
 use logged::{FULL_ROW, SCHEMA};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
-
-/// A port that nobody listens on.
-fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    listener.local_addr().expect("an address").port()
-}
-
-fn options(port: u16, id: u32, more: &[&str]) -> Options {
-    let mut all = vec![
-        "--skip-networking=0".to_owned(),
-        "--bind-address=127.0.0.1".to_owned(),
-        format!("--port={port}"),
-        format!("--server-id={id}"),
-    ];
-    all.extend(more.iter().map(|option| option.to_string()));
-    Options { pool: "64M".into(), log: "48M".into(), more: all, ..Options::default() }
-}
-
-fn mariadb_source(directory: &std::path::Path, port: u16, more: &[&str]) -> Server {
-    let all = ["--log-bin=source", "--character-set-server=utf8mb4", "--collation-server=utf8mb4_general_ci"];
-    let all: Vec<&str> = all.into_iter().chain(more.iter().copied()).collect();
-    let source = Server::create(Kind::MariaDb, directory, &options(port, 1, &all)).expect("MariaDB starts");
-    let mut client = source.connect().expect("a connection");
-    for statement in [
-        "CREATE USER replica@127.0.0.1 IDENTIFIED BY 'it''s secret'",
-        "GRANT REPLICATION SLAVE ON *.* TO replica@127.0.0.1",
-        "RESET MASTER",
-    ] {
-        client.query(statement).expect(statement);
-    }
-    source
-}
-
-fn follow(client: &mut Client, port: u16, rest: &str) {
-    let change = format!(
-        "CHANGE REPLICATION SOURCE TO SOURCE_HOST = '127.0.0.1', SOURCE_PORT = {port}, SOURCE_USER = 'replica', \
-         SOURCE_PASSWORD = 'it''s secret', SOURCE_CONNECT_RETRY = 1{rest}"
-    );
-    client.query(&change).expect("the source is known");
-    client.query("START REPLICA").expect("the replica starts");
-}
-
-/// A value of SHOW REPLICA STATUS.
-fn status(client: &mut Client, name: &str) -> String {
-    let answer = client.query("SHOW REPLICA STATUS").expect("a status");
-    let at = answer.columns.iter().position(|column| column == name).unwrap_or_else(|| panic!("no column {name}"));
-    answer.rows[0][at].clone().unwrap_or_default()
-}
-
-/// Where the source's log ends.
-fn end_of(source: &Server) -> (String, u64) {
-    let mut client = source.connect().expect("a connection");
-    let row = client.query("SHOW MASTER STATUS").expect("a status").rows.remove(0);
-    let cell = |at: usize| row[at].clone().expect("a value");
-    (cell(0), cell(1).parse().expect("a number"))
-}
-
-/// Waits until the replica has applied everything that is in the source's log now.
-fn catch_up(replica: &Server, source: &Server) {
-    let (file, position) = end_of(source);
-    let mut client = replica.connect().expect("a connection");
-    let start = Instant::now();
-    loop {
-        let applied = (status(&mut client, "Relay_Source_Log_File"), status(&mut client, "Exec_Source_Log_Pos"));
-        if applied.0 > file || applied.0 == file && applied.1.parse::<u64>().expect("a number") >= position {
-            return;
-        }
-        let errors = (status(&mut client, "Last_IO_Error"), status(&mut client, "Last_SQL_Error"));
-        let (running, log) = (status(&mut client, "Replica_SQL_Running"), replica.log_tail(8));
-        assert!(running == "Yes", "the applier stopped at {applied:?}: {errors:?}\n{log}");
-        assert!(start.elapsed() < Duration::from_secs(40), "{applied:?} is not {file}:{position}: {errors:?}\n{log}");
-        std::thread::sleep(Duration::from_millis(50));
-    }
-}
-
-/// Waits until the applier has stopped with this error.
-fn wait_for_error(client: &mut Client, code: &str) {
-    let start = Instant::now();
-    while status(client, "Replica_SQL_Running") == "Yes" {
-        assert!(start.elapsed() < Duration::from_secs(10), "it does not stop with {code}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    assert_eq!(status(client, "Last_SQL_Errno"), code, "{}", status(client, "Last_SQL_Error"));
-}
-
-/// All rows of all tables of the databases.
-fn contents(server: &Server, databases: &[&str]) -> Vec<String> {
-    let mut client = server.connect().expect("a connection");
-    client.query("SET time_zone = '+00:00'").expect("the zone");
-    let mut all = Vec::new();
-    for database in databases {
-        let tables = client.query(&format!("SHOW TABLES FROM {database}")).expect("tables").rows;
-        for table in tables.into_iter().map(|row| row[0].clone().expect("a name")) {
-            let mut rows = client.query(&format!("SELECT * FROM {database}.{table}")).expect("rows").rows;
-            rows.sort();
-            all.push(format!("{table}: {rows:?}"));
-        }
-    }
-    all.sort();
-    all
-}
-
-fn assert_same(found: &[String], wanted: &[String], what: &str) {
-    for (found, wanted) in found.iter().zip(wanted) {
-        assert!(found == wanted, "{what}:\n{found:.3000}\nwanted\n{wanted:.3000}");
-    }
-    assert_eq!(found.len(), wanted.len(), "{what}: tables");
-}
+use replicas::{
+    BY_NAME, Pair, assert_same, catch_up, contents, end_of, follow, free_port, mariadb_source, options, status,
+    wait_for_all, wait_for_error,
+};
 
 /// Statements of definition and rows over all types, the same for the same seed.
 struct Work {
@@ -281,13 +177,7 @@ fn a_replica_tells_why_it_stops_and_goes_on_when_that_is_mended() {
         println!("skipped: mariadbd is not installed");
         return;
     }
-    let scratch = Scratch::new("replica_errors").expect("a directory");
-    let (source_port, replica_port) = (free_port(), free_port());
-    let source = mariadb_source(&scratch.0.join("source"), source_port, &["--binlog-format=ROW"]);
-    let mut there = source.connect().expect("a connection");
-    let own = options(replica_port, 2, &[]);
-    let replica = Server::create(Kind::Glassine, &scratch.0.join("replica"), &own).expect("Glassine starts");
-    let mut here = replica.connect().expect("a connection");
+    let Pair { source, replica, there, here, source_port, .. } = &mut Pair::of_mariadb("replica_errors");
     assert_eq!(here.query("START SLAVE").unwrap_err().code(), Some(1200));
     assert!(here.query("SHOW SLAVE STATUS").expect("a status").rows.is_empty());
     for (statement, code) in [
@@ -299,13 +189,13 @@ fn a_replica_tells_why_it_stops_and_goes_on_when_that_is_mended() {
     ] {
         assert_eq!(here.query(statement).unwrap_err().code(), Some(code), "{statement}");
     }
-    follow(&mut here, source_port, "");
+    follow(here, *source_port, "");
     there.query("CREATE DATABASE d").expect("a database");
     there.query("CREATE TABLE d.t (id INT PRIMARY KEY, v INT)").expect("a table");
     there.query("INSERT INTO d.t VALUES (1, 1), (2, 2)").expect("rows");
-    catch_up(&replica, &source);
+    catch_up(replica, source);
     assert_eq!(here.query("CHANGE MASTER TO MASTER_PORT = 1").unwrap_err().code(), Some(3081));
-    assert_eq!(status(&mut here, "Seconds_Behind_Source"), "0");
+    assert_eq!(status(here, "Seconds_Behind_Source"), "0");
     let names = here.query("SHOW SLAVE STATUS").expect("a status").columns;
     assert!(names.contains(&"Exec_Master_Log_Pos".to_owned()) && names.contains(&"Slave_SQL_Running".to_owned()));
 
@@ -317,16 +207,16 @@ fn a_replica_tells_why_it_stops_and_goes_on_when_that_is_mended() {
     ] {
         here.query(prepare).expect(prepare);
         there.query(change).expect(change);
-        wait_for_error(&mut here, code);
-        assert_eq!(status(&mut here, "Replica_IO_Running"), "Yes");
+        wait_for_error(here, code);
+        assert_eq!(status(here, "Replica_IO_Running"), "Yes");
         here.query(mend).expect(mend);
         if code == "1146" {
             here.query("INSERT INTO d.t VALUES (1, 1), (2, 3), (3, 4)").expect("rows");
         }
         here.query("START REPLICA SQL_THREAD").expect("it starts again");
-        catch_up(&replica, &source);
+        catch_up(replica, source);
     }
-    assert_eq!(contents(&replica, &["d"]), contents(&source, &["d"]));
+    assert_eq!(contents(replica, &["d"]), contents(source, &["d"]));
 
     let of = |table: &str, columns: &str| format!("SELECT {columns} FROM performance_schema.replication_{table}");
     for (query, cell) in [
@@ -334,26 +224,27 @@ fn a_replica_tells_why_it_stops_and_goes_on_when_that_is_mended() {
         (of("connection_status", "CONCAT(SERVICE_STATE, LAST_ERROR_NUMBER)"), "ON0".to_owned()),
         (of("applier_configuration", "DESIRED_DELAY"), "0".to_owned()),
         (of("applier_status", "SERVICE_STATE"), "ON".to_owned()),
-        (of("applier_status_by_worker", "LAST_ERROR_MESSAGE"), String::new()),
+        (of("applier_status_by_coordinator", "CONCAT(SERVICE_STATE, LAST_ERROR_NUMBER)"), "ON0".to_owned()),
+        (of("applier_status_by_worker", "GROUP_CONCAT(WORKER_ID, LAST_ERROR_NUMBER)"), "10,20,30,40".to_owned()),
     ] {
         assert_eq!(here.query(&query).expect(&query).cell(), Some(cell.as_str()), "{query}");
     }
 
     // What waits, and what stands in the list of sources.
-    let (file, position) = end_of(&source);
+    let (file, position) = end_of(source);
     let waited = here.query(&format!("SELECT SOURCE_POS_WAIT('{file}', {position}, 10)")).expect("it waits");
     assert_eq!(waited.cell(), Some("0"));
     here.query("STOP REPLICA").expect("it stops");
     assert_eq!(here.query("STOP REPLICA").expect("it has stopped").warnings, 1);
     here.query("RESET REPLICA ALL").expect("it forgets");
     assert!(here.query("SHOW REPLICA STATUS").expect("a status").rows.is_empty());
-    follow(&mut here, source_port, ", SOURCE_LOG_FILE = 'source.000999', SOURCE_LOG_POS = 4");
+    follow(here, *source_port, ", SOURCE_LOG_FILE = 'source.000999', SOURCE_LOG_POS = 4");
     let start = Instant::now();
-    while status(&mut here, "Replica_IO_Running") != "No" {
+    while status(here, "Replica_IO_Running") != "No" {
         assert!(start.elapsed() < Duration::from_secs(10), "a log that does not exist is read");
         std::thread::sleep(Duration::from_millis(20));
     }
-    assert_eq!(status(&mut here, "Last_IO_Errno"), "13114");
+    assert_eq!(status(here, "Last_IO_Errno"), "13114");
 }
 
 #[test]
@@ -374,9 +265,8 @@ fn a_chain_of_three_follows_by_the_names_of_transactions_also_if_servers_are_kil
             client.query(statement).expect(statement);
         }
     }
-    let by_name = ", SOURCE_AUTO_POSITION = 1, GET_SOURCE_PUBLIC_KEY = 1";
-    follow(&mut middle.connect().expect("a connection"), port(0), by_name);
-    follow(&mut leaf.connect().expect("a connection"), port(1), by_name);
+    follow(&mut middle.connect().expect("a connection"), port(0), BY_NAME);
+    follow(&mut leaf.connect().expect("a connection"), port(1), BY_NAME);
 
     let mut client = source.connect().expect("a connection");
     for statement in ["CREATE DATABASE bl", "CREATE DATABASE rg", SCHEMA, FULL_ROW] {
@@ -401,15 +291,8 @@ fn a_chain_of_three_follows_by_the_names_of_transactions_also_if_servers_are_kil
             client = source.connect().expect("a connection");
         }
     }
-    let executed = client.query("SELECT @@gtid_executed").expect("a set").cell().expect("a set").to_owned();
     for server in [&middle, &leaf] {
-        let mut client = server.connect().expect("a connection");
-        let wait = format!("SELECT WAIT_FOR_EXECUTED_GTID_SET('{executed}', 40)");
-        let (waited, error) = (client.query(&wait).expect("it waits"), status(&mut client, "Last_SQL_Error"));
-        let received = status(&mut client, "Last_IO_Error");
-        assert_eq!(waited.cell(), Some("0"), "{error} {received}\n{}", server.log_tail(8));
-        let own = client.query("SELECT @@gtid_executed").expect("a set");
-        assert_eq!(own.cell(), Some(executed.as_str()), "nothing was committed under another name");
+        wait_for_all(server, &source);
     }
     let databases = ["bl", "rg"];
     let wanted = contents(&source, &databases);
@@ -423,29 +306,23 @@ fn tables_may_differ_as_far_as_no_value_is_lost_and_transactions_may_wait() {
         println!("skipped: mariadbd is not installed");
         return;
     }
-    let scratch = Scratch::new("replica_differs").expect("a directory");
-    let (source_port, replica_port) = (free_port(), free_port());
-    let source = mariadb_source(&scratch.0.join("source"), source_port, &["--binlog-format=ROW"]);
-    let mut there = source.connect().expect("a connection");
-    let own = options(replica_port, 2, &[]);
-    let replica = Server::create(Kind::Glassine, &scratch.0.join("replica"), &own).expect("Glassine starts");
-    let mut here = replica.connect().expect("a connection");
-    follow(&mut here, source_port, "");
+    let Pair { source, replica, there, here, source_port, .. } = &mut Pair::of_mariadb("replica_differs");
+    follow(here, *source_port, "");
     there.query("CREATE DATABASE d").expect("a database");
     there.query("CREATE TABLE d.t (id INT PRIMARY KEY, v INT, s VARCHAR(10))").expect("a table");
-    catch_up(&replica, &source);
+    catch_up(replica, source);
 
     here.query("ALTER TABLE d.t MODIFY v BIGINT, MODIFY s VARCHAR(200), ADD COLUMN more INT DEFAULT 7").expect("it is");
     there.query("INSERT INTO d.t VALUES (1, -5, 'a')").expect("a row");
     there.query("UPDATE d.t SET s = 'b' WHERE id = 1").expect("a change");
-    catch_up(&replica, &source);
+    catch_up(replica, source);
     let rows = here.query("SELECT CONCAT_WS(',', id, v, s, more) FROM d.t").expect("rows");
     assert_eq!(rows.cell(), Some("1,-5,b,7"));
 
     // A narrower column is refused, whatever the values are.
     here.query("ALTER TABLE d.t MODIFY v SMALLINT").expect("it is");
     there.query("INSERT INTO d.t VALUES (2, 2, 'c')").expect("a row");
-    wait_for_error(&mut here, "1677");
+    wait_for_error(here, "1677");
     here.query("ALTER TABLE d.t MODIFY v INT").expect("it is");
 
     // Rows that are there already, and rows that are missing.
@@ -454,7 +331,7 @@ fn tables_may_differ_as_far_as_no_value_is_lost_and_transactions_may_wait() {
     there.query("DELETE FROM d.t WHERE id = 1").expect("it is");
     here.query("SET GLOBAL replica_exec_mode = 'IDEMPOTENT'").expect("a variable");
     here.query("START REPLICA").expect("it starts");
-    catch_up(&replica, &source);
+    catch_up(replica, source);
     let rows = here.query("SELECT CONCAT_WS(',', id, v, s, more) FROM d.t").expect("rows");
     assert_eq!((rows.rows.len(), rows.cell()), (1, Some("2,2,c,7")));
 
@@ -466,9 +343,9 @@ fn tables_may_differ_as_far_as_no_value_is_lost_and_transactions_may_wait() {
     here.query("SELECT * FROM d.t FOR UPDATE").expect("a row");
     there.query("UPDATE d.t SET v = 9").expect("a change");
     std::thread::sleep(Duration::from_millis(1500));
-    assert_eq!(status(&mut here, "Replica_SQL_Running"), "Yes");
+    assert_eq!(status(here, "Replica_SQL_Running"), "Yes");
     here.query("COMMIT").expect("its end");
-    catch_up(&replica, &source);
+    catch_up(replica, source);
     assert_eq!(here.query("SELECT v FROM d.t").expect("a row").number(), 9);
 
     here.query("STOP REPLICA").expect("it stops");
@@ -477,7 +354,7 @@ fn tables_may_differ_as_far_as_no_value_is_lost_and_transactions_may_wait() {
     there.query("UPDATE d.t SET v = 10").expect("a change");
     std::thread::sleep(Duration::from_millis(700));
     assert_eq!(here.query("SELECT v FROM d.t").expect("a row").number(), 9, "it waits");
-    catch_up(&replica, &source);
+    catch_up(replica, source);
     assert_eq!(here.query("SELECT v FROM d.t").expect("a row").number(), 10);
 }
 

@@ -10,6 +10,8 @@
 //!                                     <---     OK
 //! COM_BINLOG_DUMP[_GTID]              --->
 //!                                     <---     0, event      as long as both live
+//!                                              0, 0xEF, whether it is to be answered, event    if semi-synchronous
+//! 0xEF, position, file                --->
 //! ```
 //!
 //! Libraries for clients of MySQL exist; those that can read a log bring TLS, decimals and a parser of events of their
@@ -96,12 +98,26 @@ impl From<format::packet::Malformed> for Failure {
 
 pub type Result<T> = std::result::Result<T, Failure>;
 
+/// An event of a dump.
+pub struct Sent<'c> {
+    /// With its checksum.
+    pub event: &'c [u8],
+    /// Another has begun to arrive.
+    pub more: bool,
+    /// The source waits until it hears that the event has come.
+    pub wants_answer: bool,
+}
+
+/// The first byte of what belongs to semi-synchronous replication.
+const SEMI_SYNC: u8 = 0xEF;
+
 /// One connection.
 pub struct Client {
     reader: BufReader<TcpStream>,
     sequence: u8,
     packet: Vec<u8>,
     pub server_version: String,
+    is_semi_sync: bool,
 }
 
 impl Client {
@@ -114,7 +130,8 @@ impl Client {
         stream.set_read_timeout(Some(timeout))?;
         stream.set_write_timeout(Some(timeout))?;
         let reader = BufReader::with_capacity(256 << 10, stream);
-        let mut client = Client { reader, sequence: 0, packet: Vec::new(), server_version: String::new() };
+        let mut client =
+            Client { reader, sequence: 0, packet: Vec::new(), server_version: String::new(), is_semi_sync: false };
         client.log_in(source)?;
         Ok(client)
     }
@@ -292,16 +309,36 @@ impl Client {
         self.command(COM_BINLOG_DUMP_GTID, &body)
     }
 
-    /// The next event of a dump, with its checksum, and whether another has begun to arrive. `None` = the source has no
-    /// more, and will not have.
-    pub fn next_event(&mut self) -> Result<Option<(&[u8], bool)>> {
+    /// The next event of a dump. `None` = the source has no more, and will not have.
+    pub fn next_event(&mut self) -> Result<Option<Sent<'_>>> {
         self.read_packet()?;
         match self.packet.first() {
-            Some(0x00) => Ok(Some((&self.packet[1..], !self.reader.buffer().is_empty()))),
+            Some(0x00) => {
+                let more = !self.reader.buffer().is_empty();
+                match self.packet.get(1..) {
+                    Some([SEMI_SYNC, asks, event @ ..]) if self.is_semi_sync => {
+                        Ok(Some(Sent { event, more, wants_answer: *asks != 0 }))
+                    }
+                    Some(event) if !self.is_semi_sync => Ok(Some(Sent { event, more, wants_answer: false })),
+                    _ => Err(unexpected("an event of semi-synchronous replication")),
+                }
+            }
             Some(0xFE) if self.packet.len() < 9 => Ok(None),
             Some(0xFF) => Err(self.error()),
             _ => Err(unexpected("an event")),
         }
+    }
+
+    /// From now on events say whether they are to be answered.
+    pub fn be_semi_sync(&mut self) {
+        self.is_semi_sync = true;
+    }
+
+    /// Everything before this place of the source's log has come.
+    pub fn answer(&mut self, file: &str, position: u64) -> Result<()> {
+        let body = [&[SEMI_SYNC][..], &position.to_le_bytes(), file.as_bytes()].concat();
+        self.sequence = 0;
+        self.write_packet(&body)
     }
 
     fn error(&self) -> Failure {
@@ -393,7 +430,7 @@ fn proof_of(plugin: &str, password: &[u8], challenge: &[u8; CHALLENGE_BYTES]) ->
 }
 
 /// The statements by which a replica says who it is.
-pub fn introduction(uuid: Uuid, is_mariadb: bool, heartbeat: Duration) -> Vec<String> {
+pub fn introduction(uuid: Uuid, is_mariadb: bool, is_semi_sync: bool, heartbeat: Duration) -> Vec<String> {
     let nanos = heartbeat.as_nanos();
     let mut statements = vec![
         format!("SET @master_heartbeat_period = {nanos}, @source_heartbeat_period = {nanos}"),
@@ -406,6 +443,9 @@ pub fn introduction(uuid: Uuid, is_mariadb: bool, heartbeat: Duration) -> Vec<St
     if is_mariadb {
         // Its own GTIDs and its compressed events are understood.
         statements.push("SET @mariadb_slave_capability = 4".to_owned());
+    }
+    if is_semi_sync {
+        statements.push("SET @rpl_semi_sync_replica = 1, @rpl_semi_sync_slave = 1".to_owned());
     }
     statements
 }

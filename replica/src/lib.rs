@@ -2,10 +2,13 @@
 //!
 //! ```text
 //!   source                   receiver                    relay log                      applier
-//!   binlog.000007 -- TCP --> events as they come ------> relay-bin.000003 ------------> a session (sql)
-//!                            heartbeats, reconnects      payloads stay compressed       transactions, and with each:
-//!                                                        no sync                        mysql.slave_relay_log_info
+//!   binlog.000007 -- TCP --> events as they come ------> relay-bin.000003 ------------> coordinator, and workers with
+//!                            heartbeats, reconnects      payloads stay compressed       sessions (sql): transactions,
+//!                                                        no sync                        and with each of them
+//!                                                                                       mysql.slave_relay_log_info
 //! ```
+//!
+//! Several transactions are applied at the same time, and commit in the source's order ([`schedule`]).
 //!
 //! What has been applied is known by the transactions themselves: each writes how far the replica has come, in the same
 //! commit ([`progress`]). The relay log is not synced: after a crash it is dropped, and the source is asked again from
@@ -27,9 +30,17 @@ pub mod relay;
 
 pub mod internal;
 
+pub mod failure;
+
+pub mod transactions;
+
+pub mod schedule;
+
 pub mod shared;
 
 pub mod receiver;
+
+pub mod worker;
 
 pub mod applier;
 

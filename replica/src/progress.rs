@@ -13,7 +13,7 @@
 //!   the row commits: XA COMMIT x, and what follows      x is free: done         x is prepared: not done
 //! ```
 
-use format::binlog::GtidSet;
+use format::binlog::{Gtid, GtidSet};
 use format::xid::Xid;
 use sql::parser::ast::Xa;
 use sql::session::branch_statement;
@@ -79,6 +79,15 @@ impl Step {
 }
 
 impl Progress {
+    /// How far it is behind this place. `is_stored`: what happened until there is committed together with it.
+    pub fn after(&self, file: &str, position: u64, gtid: Option<Gtid>, is_stored: bool) -> Progress {
+        let mut applied = self.applied.clone();
+        if let Some(gtid) = gtid {
+            applied.insert(gtid);
+        }
+        Progress { number: self.number + u64::from(is_stored), file: file.to_owned(), position, applied }
+    }
+
     /// The statement that stores it.
     pub fn statement(&self) -> String {
         self.statement_with("")

@@ -9,6 +9,10 @@
 //! After a lost connection the log is read on where it stopped, also within a transaction. With SOURCE_AUTO_POSITION the
 //! source sends whole transactions: the last one that came is asked for again, for it may not be whole, and the applier
 //! passes over what it has applied.
+//!
+//! `rpl_semi_sync_replica_enabled`, at the moment of the connection: the source's commits wait until the receiver answers
+//! that it has written their events into the relay log's file. It is not synced, and a start removes it; so an acknowledged
+//! transaction outlives the source, or this server, but not both at once before it is applied.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -22,7 +26,7 @@ use sql::replication::Receiving;
 use storage::Result as Stored;
 use tracing::{info, warn};
 
-use crate::client::{self, Client, Failure};
+use crate::client::{self, Client, Failure, Sent};
 use crate::shared::{Shared, failed};
 use crate::source::Source;
 
@@ -62,6 +66,7 @@ pub fn run(shared: &Arc<Shared>) {
     let mut state = shared.lock();
     let receiver = &mut state.receiver;
     (receiver.running, receiver.receiving, receiver.doing) = (false, Receiving::No, "");
+    receiver.is_semi_sync = false;
     receiver.stream = None;
     if let Some((code, message)) = outcome {
         warn!("the replica's receiver stops: {message}");
@@ -171,7 +176,7 @@ impl Receiver {
                 let shared = &self.shared;
                 shared.relay.wait_for_room(limit, &|| shared.lock().receiver.stop);
             }
-            let Some((bytes, more)) = client.next_event()? else {
+            let Some(Sent { event, more, wants_answer }) = client.next_event()? else {
                 return Ok(End::Lost(Failure::Server {
                     code: 2013,
                     message: "the source has ended the dump".to_owned(),
@@ -180,8 +185,12 @@ impl Receiver {
             if self.shared.lock().receiver.stop {
                 return Ok(End::Stopped);
             }
-            let written = self.event(bytes, more, &mut checksum)?;
+            let written = self.event(event, more && !wants_answer, &mut checksum)?;
             written.map_err(|error| End::Fatal(RELAY_WRITE_FAILURE, format!("Relay log write failure: {error}")))?;
+            if wants_answer {
+                let (file, position) = self.shared.lock().receiver.read.clone().unwrap_or_default();
+                client.answer(&file, position)?;
+            }
         }
     }
 
@@ -219,8 +228,12 @@ impl Receiver {
             return Err(unfit("SOURCE_AUTO_POSITION needs a source with gtid_mode=ON"));
         }
         let heartbeat = source.heartbeat(timeout);
-        for statement in client::introduction(own_uuid, is_mariadb, heartbeat) {
+        let is_semi_sync = variables.on("rpl_semi_sync_replica_enabled") && knows_semi_sync(client)?;
+        for statement in client::introduction(own_uuid, is_mariadb, is_semi_sync, heartbeat) {
             client.query(&statement)?;
+        }
+        if is_semi_sync {
+            client.be_semi_sync();
         }
         let port = match variables.number("report_port") {
             0 => variables.number("port"),
@@ -229,6 +242,7 @@ impl Receiver {
         client.register(own_id, &variables.text("report_host"), port as u16)?;
         let mut state = self.shared.lock();
         (state.receiver.source_id, state.receiver.source_uuid) = (source_id, source_uuid);
+        state.receiver.is_semi_sync = is_semi_sync;
         Ok(())
     }
 
@@ -327,6 +341,16 @@ impl Receiver {
         }
         (file.clone(), *position)
     }
+}
+
+/// Whether the source has semi-synchronous replication.
+fn knows_semi_sync(client: &mut Client) -> Result<bool, Failure> {
+    for name in ["rpl_semi_sync_source_enabled", "rpl_semi_sync_master_enabled"] {
+        if client.ask_variable(name)?.is_some() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// A set without a transaction, unless that has been applied.

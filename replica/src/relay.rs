@@ -208,9 +208,18 @@ impl RelayLog {
         self.files.lock().files.front().map(|file| file.name.clone())
     }
 
-    /// Waits for a change, for a while.
-    pub fn wait(&self, at_most: Duration) {
-        self.changed.wait_for(&mut self.files.lock(), at_most);
+    /// Waits for events behind a place, for a while.
+    pub fn wait_behind(&self, place: Option<&Place>, at_most: Duration) {
+        let mut files = self.files.lock();
+        let has_more = match place {
+            None => files.files.front().is_some_and(|file| file.bytes > 0),
+            Some(place) => files.files.iter().any(|file| {
+                file.name == place.file && file.bytes > place.position || file.name > place.file && file.bytes > 0
+            }),
+        };
+        if !has_more {
+            self.changed.wait_for(&mut files, at_most);
+        }
     }
 }
 
@@ -218,10 +227,21 @@ fn damaged(cause: &dyn std::fmt::Display) -> Error {
     Error::Corrupt { page: None, what: format!("an event of the source: {cause}").into() }
 }
 
+/// An event of the relay log.
+pub struct Received<'r> {
+    /// The description of the event's file, if that has just been opened.
+    pub description: Option<FormatDescription>,
+    pub event: Event<'r>,
+    /// Where it begins.
+    pub from: Place,
+    /// Where the next one does.
+    pub behind: Place,
+}
+
 /// Reads the relay log behind the receiver.
 pub struct RelayReader {
     log: Arc<RelayLog>,
-    open: Option<EventReader>,
+    open: Option<(FileName, EventReader)>,
     /// The next event.
     place: Option<Place>,
 }
@@ -238,13 +258,19 @@ impl RelayReader {
 
     /// Goes on at another place.
     pub fn seek(&mut self, place: Option<Place>) {
-        self.open = None;
+        if let (Some((file, reader)), Some(place)) = (&mut self.open, &place)
+            && *file == place.file
+            && place.position > MAGIC.len() as u64
+        {
+            reader.seek(place.position);
+        } else {
+            self.open = None;
+        }
         self.place = place;
     }
 
-    /// The next event, if there is one; does not wait. In front of it the description of its file, if that has just
-    /// been opened.
-    pub fn next_event(&mut self) -> Result<Option<(Option<FormatDescription>, Event<'_>)>> {
+    /// The next event, if there is one; does not wait.
+    pub fn next_event(&mut self) -> Result<Option<Received<'_>>> {
         let mut description = None;
         loop {
             let place = match &self.place {
@@ -267,9 +293,9 @@ impl RelayReader {
                 }
                 description = Some(reader.description.clone());
                 self.place = Some(Place { position: reader.position(), ..place.clone() });
-                self.open = Some(reader);
+                self.open = Some((place.file.clone(), reader));
             }
-            let Some(reader) = self.open.as_mut() else { return Ok(None) };
+            let Some((_, reader)) = self.open.as_mut() else { return Ok(None) };
             reader.raise_limit(Some(bytes))?;
             if reader.position() >= bytes {
                 let Some(next) = next else { return Ok(None) };
@@ -278,11 +304,10 @@ impl RelayReader {
             }
             break;
         }
-        let Some(reader) = self.open.as_mut() else { return Ok(None) };
+        let (Some((_, reader)), Some(place)) = (self.open.as_mut(), self.place.as_mut()) else { return Ok(None) };
         let Some((at, event)) = reader.next_event()? else { return Ok(None) };
-        if let Some(place) = &mut self.place {
-            place.position = at + event.bytes.len() as u64;
-        }
-        Ok(Some((description, event)))
+        let from = Place { file: place.file.clone(), position: at };
+        place.position = at + event.bytes.len() as u64;
+        Ok(Some(Received { description, event, from, behind: place.clone() }))
     }
 }

@@ -15,12 +15,12 @@ use sql::Error;
 use sql::error::Result;
 use sql::instance::Instance;
 use sql::parser::ast::{ReplicaThreads, SourceValue};
-use sql::replication::{Receiving, ReplicaStatus, Replication};
+use sql::replication::{Receiving, ReplicaStatus, Replication, WorkerStatus};
 
 use crate::internal::InternalSession;
 use crate::progress::{Progress, Step, quoted};
 use crate::relay::RelayLog;
-use crate::shared::{Shared, now_micros};
+use crate::shared::{Shared, Working, now_micros};
 use crate::source::Source;
 use crate::{applier, receiver};
 
@@ -81,16 +81,12 @@ impl Replica {
 
     fn spawn(&self, threads: &mut Vec<JoinHandle<()>>, name: &str, run: fn(&Arc<Shared>)) -> Result<()> {
         let shared = self.shared.clone();
-        // Statements of the source may be deep.
-        let thread = std::thread::Builder::new().name(name.to_owned()).stack_size(STACK_BYTES);
-        let thread = thread.spawn(move || run(&shared));
+        let thread = std::thread::Builder::new().name(name.to_owned()).spawn(move || run(&shared));
         threads.retain(|thread| !thread.is_finished());
         threads.push(thread.map_err(|cause| Error::internal(format!("cannot start a thread: {cause}")))?);
         Ok(())
     }
 }
-
-pub(crate) const STACK_BYTES: usize = if cfg!(debug_assertions) { 8 << 20 } else { 2 << 20 };
 
 /// What the tables and the dictionary's note say.
 pub(crate) fn stored(instance: &Arc<Instance>) -> Result<(Option<Source>, Progress)> {
@@ -163,7 +159,7 @@ fn store(instance: &Arc<Instance>, source: Option<&Source>, progress: &Progress)
     for table in TABLES {
         internal.session.run_unlogged(table)?;
     }
-    internal.session.apply_begin(None)?;
+    internal.session.apply_begin(None, None)?;
     internal.session.run_unlogged("DELETE FROM mysql.slave_master_info WHERE Channel_name = ''")?;
     if let Some(source) = source {
         let ignored: Vec<String> = source.ignored_servers.iter().map(u32::to_string).collect();
@@ -265,6 +261,7 @@ impl Replication for Replica {
         if starts_applier {
             let applier = &mut state.applier;
             (applier.running, applier.stop, applier.error) = (true, false, Default::default());
+            (applier.coordinator_error, applier.workers) = Default::default();
         }
         drop(state);
         if starts_receiver && let Err(error) = self.spawn(&mut threads, "replica_receiver", receiver::run) {
@@ -318,11 +315,13 @@ impl Replication for Replica {
     fn status(&self) -> Option<ReplicaStatus> {
         let relay_bytes = self.shared.relay.bytes();
         let executed = self.executed();
+        let schedule = self.shared.lock().applier.schedule.clone();
+        let oldest = schedule.and_then(|schedule| schedule.oldest_timestamp());
         let state = self.shared.lock();
         let source = state.source.clone()?;
         let (receiver, applier) = (&state.receiver, &state.applier);
         let now = now_micros();
-        let behind = match applier.timestamp {
+        let behind = match oldest.or(applier.timestamp) {
             _ if !applier.running => None,
             Some(timestamp) => Some((now / 1_000_000).saturating_sub(u64::from(timestamp))),
             None => (receiver.receiving == Receiving::Yes).then_some(0),
@@ -337,9 +336,13 @@ impl Replication for Replica {
             heartbeats: receiver.heartbeats,
             heartbeat_at_micros: receiver.heartbeat_at_micros,
             last_received: receiver.last,
-            last_applied: applier.last,
             retries: applier.retries,
-            applier_id: applier.process.as_ref().map(|process| process.id),
+            coordinator: WorkerStatus {
+                id: applier.coordinator.as_ref().map(|process| process.id),
+                error: applier.coordinator_error.clone(),
+                ..WorkerStatus::default()
+            },
+            workers: applier.workers.iter().map(status_of).collect(),
             receiver_state: receiver.doing.to_owned(),
             applier_state: applier.doing.to_owned(),
             host: source.host,
@@ -363,6 +366,7 @@ impl Replication for Replica {
             applier_error: applier.error.clone(),
             source_id: receiver.source_id,
             source_uuid: receiver.source_uuid,
+            is_semi_sync: receiver.is_semi_sync,
             ignored_servers: source.ignored_servers,
             retrieved: receiver.retrieved.clone(),
             executed,
@@ -403,6 +407,15 @@ impl Replication for Replica {
             executed.extend(&log.executed());
         }
         executed
+    }
+}
+
+fn status_of(worker: &Working) -> WorkerStatus {
+    WorkerStatus {
+        id: worker.process.as_ref().map(|process| process.id),
+        error: worker.error.clone(),
+        applying: worker.applying,
+        last: worker.last,
     }
 }
 

@@ -13,7 +13,11 @@ use storage::Kill;
 
 use crate::progress::Progress;
 use crate::relay::{Place, RelayLog};
+use crate::schedule::Schedule;
 use crate::source::Source;
+
+/// Of the threads that run statements of a source.
+pub const STACK_BYTES: usize = if cfg!(debug_assertions) { 8 << 20 } else { 2 << 20 };
 
 /// Sleepers look at least this often whether they are to stop.
 const GLANCE: Duration = Duration::from_millis(200);
@@ -53,6 +57,8 @@ pub struct Receiver {
     pub heartbeat_at_micros: u64,
     pub source_id: u32,
     pub source_uuid: Option<Uuid>,
+    /// The source waits for answers.
+    pub is_semi_sync: bool,
     /// By which its read ends.
     pub stream: Option<TcpStream>,
 }
@@ -66,16 +72,36 @@ pub struct Applier {
     pub error: LastError,
     /// Where the relay log's next transaction is; `None` = at its beginning.
     pub place: Option<Place>,
-    /// When the source ran what is being applied, in seconds since 1970; `None` = nothing is there to be applied.
+    /// When the source ran what waits for SOURCE_DELAY, in seconds since 1970.
     pub timestamp: Option<u32>,
     /// When the transaction that waits for SOURCE_DELAY may begin.
     pub delayed_until: Option<u64>,
-    /// Transactions applied, and the last one's name.
+    /// Transactions applied.
     pub transactions: u64,
-    pub last: Option<Gtid>,
     /// Transactions begun again.
     pub retries: u64,
+    /// As long as it runs. It is locked before this state, never after it.
+    pub schedule: Option<Arc<Schedule>>,
+    pub coordinator: Option<Arc<Process>>,
+    /// An error that no worker met.
+    pub coordinator_error: LastError,
+    /// They stay to be seen until the next start.
+    pub workers: Vec<Working>,
+}
+
+/// One of the applier's workers, as others see it.
+#[derive(Default)]
+pub struct Working {
     pub process: Option<Arc<Process>>,
+    pub error: LastError,
+    pub applying: Option<Gtid>,
+    pub last: Option<Gtid>,
+}
+
+impl Working {
+    pub fn of(process: &Arc<Process>) -> Working {
+        Working { process: Some(process.clone()), ..Working::default() }
+    }
 }
 
 /// Microseconds since 1970.
@@ -134,17 +160,32 @@ impl Shared {
         }
     }
 
-    /// Asks the applier to stop, and waits until it has: it gives up the transaction that it is in.
+    /// Asks the applier to stop, and waits until it has: it gives up the transactions that it is in.
     pub fn stop_applier(&self) {
         let mut state = self.lock();
         while state.applier.running {
             state.applier.stop = true;
-            if let Some(process) = &state.applier.process {
-                process.interrupt.set(Kill::Query);
+            let schedule = state.applier.schedule.clone();
+            drop(state);
+            if let Some(schedule) = schedule {
+                schedule.close();
             }
+            self.interrupt_applier();
             self.changed.notify_all();
             self.relay.wake();
-            self.wait(&mut state);
+            state = self.lock();
+            if state.applier.running {
+                self.wait(&mut state);
+            }
+        }
+    }
+
+    /// Ends what the applier's threads wait for.
+    pub fn interrupt_applier(&self) {
+        let state = self.lock();
+        let workers = state.applier.workers.iter().filter_map(|worker| worker.process.as_ref());
+        for process in workers.chain(&state.applier.coordinator) {
+            process.interrupt.set(Kill::Query);
         }
     }
 }

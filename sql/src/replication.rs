@@ -95,6 +95,8 @@ pub struct ReplicaStatus {
     pub applier_error: LastError,
     pub source_id: u32,
     pub source_uuid: Option<Uuid>,
+    /// The receiver tells the source what has come.
+    pub is_semi_sync: bool,
     pub ignored_servers: Vec<u32>,
     pub retrieved: GtidSet,
     pub executed: GtidSet,
@@ -104,11 +106,22 @@ pub struct ReplicaStatus {
     pub heartbeat_ms: u64,
     pub heartbeats: u64,
     pub heartbeat_at_micros: u64,
-    /// The transactions with names that were received and applied last.
+    /// The transaction with a name that was received last.
     pub last_received: Option<Gtid>,
-    pub last_applied: Option<Gtid>,
     /// Transactions that were begun again.
     pub retries: u64,
-    /// The connection of the applier in the process list.
-    pub applier_id: Option<u32>,
+    /// The applier's threads.
+    pub coordinator: WorkerStatus,
+    pub workers: Vec<WorkerStatus>,
+}
+
+/// A thread of the applier.
+#[derive(Clone, Debug, Default)]
+pub struct WorkerStatus {
+    /// Its connection in the process list, as long as it runs.
+    pub id: Option<u32>,
+    pub error: LastError,
+    /// The transactions with names that it applies now, and that it applied last.
+    pub applying: Option<Gtid>,
+    pub last: Option<Gtid>,
 }

@@ -61,8 +61,8 @@ pub use engine::{
 };
 pub use error::{DuplicateRows, Error, ForeignKeyRefusal, ForeignKeySide, ForeignKeyViolation, Result};
 pub use lock::{
-    BackupHold, DeadlockMember, DeadlockReport, Interrupt, Kill, LockInfo, LockKind, LockMode, LockRequest,
-    MetadataGrant, OwnerIdentity, OwnerInfo, Scheduler, Stage, TableUse,
+    BackupHold, CommitPlace, DeadlockMember, DeadlockReport, Interrupt, Kill, LockInfo, LockKind, LockMode,
+    LockRequest, MetadataGrant, OwnerIdentity, OwnerInfo, Scheduler, Stage, TableUse,
 };
 pub use mtr::{Changes, Mtr, PageHandle};
 pub use recovery::RecoveryReport;

@@ -141,6 +141,7 @@ static PERFORMANCE_SCHEMA: &[VirtualTable] = &[
     server::PERSISTED_VARIABLES,
     replication::APPLIER_CONFIGURATION,
     replication::APPLIER_STATUS,
+    replication::APPLIER_STATUS_BY_COORDINATOR,
     replication::APPLIER_STATUS_BY_WORKER,
     replication::CONNECTION_CONFIGURATION,
     replication::CONNECTION_STATUS,

@@ -4,7 +4,7 @@ use format::binlog::Gtid;
 use format::value::{DateTime, Value};
 
 use super::{Facts, VirtualTable, int, long_text, number, string, text, time};
-use crate::replication::{LastError, Receiving, ReplicaStatus};
+use crate::replication::{LastError, Receiving, ReplicaStatus, WorkerStatus};
 
 fn status(facts: &Facts<'_>) -> Option<ReplicaStatus> {
     facts.instance.replication()?.status()
@@ -157,7 +157,32 @@ pub const APPLIER_STATUS: VirtualTable = VirtualTable {
     },
 };
 
-/// The only worker is the applier's thread.
+pub const APPLIER_STATUS_BY_COORDINATOR: VirtualTable = VirtualTable {
+    name: "replication_applier_status_by_coordinator",
+    columns: &[
+        text("CHANNEL_NAME", 64),
+        number("THREAD_ID"),
+        text("SERVICE_STATE", 3),
+        int("LAST_ERROR_NUMBER"),
+        text("LAST_ERROR_MESSAGE", 1024),
+        time("LAST_ERROR_TIMESTAMP"),
+    ],
+    rows: |facts| {
+        one(status(facts).map(|status| {
+            let [code, message, at] = error(facts, &status.coordinator.error);
+            vec![string(""), thread(&status.coordinator), is_on(&status.coordinator), code, message, at]
+        }))
+    },
+};
+
+fn thread(worker: &WorkerStatus) -> Value {
+    worker.id.map_or(Value::Null, |id| Value::UInt(id.into()))
+}
+
+fn is_on(worker: &WorkerStatus) -> Value {
+    string(if worker.id.is_some() { "ON" } else { "OFF" })
+}
+
 pub const APPLIER_STATUS_BY_WORKER: VirtualTable = VirtualTable {
     name: "replication_applier_status_by_worker",
     columns: &[
@@ -169,20 +194,16 @@ pub const APPLIER_STATUS_BY_WORKER: VirtualTable = VirtualTable {
         text("LAST_ERROR_MESSAGE", 1024),
         time("LAST_ERROR_TIMESTAMP"),
         text("LAST_APPLIED_TRANSACTION", 57),
+        text("APPLYING_TRANSACTION", 57),
     ],
     rows: |facts| {
-        one(status(facts).map(|status| {
-            let [code, message, at] = error(facts, &status.applier_error);
-            vec![
-                string(""),
-                Value::UInt(0),
-                status.applier_id.map_or(Value::Null, |id| Value::UInt(id.into())),
-                string(if status.is_applying { "ON" } else { "OFF" }),
-                code,
-                message,
-                at,
-                name(status.last_applied),
-            ]
-        }))
+        let workers = status(facts).map(|status| status.workers).unwrap_or_default();
+        let row = |(number, worker): (usize, &WorkerStatus)| {
+            let [code, message, at] = error(facts, &worker.error);
+            let number = Value::UInt(number as u64 + 1);
+            let (last, applying) = (name(worker.last), name(worker.applying));
+            vec![string(""), number, thread(worker), is_on(worker), code, message, at, last, applying]
+        };
+        workers.iter().enumerate().map(row).collect()
     },
 };

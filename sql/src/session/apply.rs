@@ -1,7 +1,7 @@
 //! What a replica does with the events of its source.
 //!
 //! ```text
-//!   apply_begin            a transaction of the source begins, with its name there
+//!   apply_begin            a transaction of the source begins, with its name there and its place among others
 //!     apply_query            a statement, run with what the event says of its session
 //!     apply_rows             rows
 //!   apply_commit           how far the replica has come is written by the same transaction
@@ -23,6 +23,7 @@
 //! source did.
 
 use std::cell::RefCell;
+use std::sync::Arc;
 
 use binlog::Origin;
 use format::binlog::control::{UserValue, UserVar, UserVarType};
@@ -31,7 +32,7 @@ use format::binlog::{IntVar, Query, Rows, StatusVars, TableMap};
 use format::collation::{Collation, CollationId};
 use format::value::{Decimal, Value};
 use format::xid::Xid;
-use storage::{TableUse, Trx};
+use storage::{CommitPlace, TableUse, Trx};
 
 use super::Session;
 use super::set::Kept;
@@ -69,6 +70,8 @@ pub(super) struct Applying {
     pub note: Option<Vec<u8>>,
     /// What the last statement was run with.
     vars: Option<StatusVars>,
+    /// The place of the transaction that begins in the source's order of commits.
+    place: Option<Arc<dyn CommitPlace>>,
 }
 
 impl Session {
@@ -91,11 +94,24 @@ impl Session {
         kept.error.map_or(Ok(kept.rows), Err)
     }
 
-    /// A transaction of the source begins.
-    pub fn apply_begin(&mut self, origin: Option<Origin>) -> Result<()> {
-        self.begin(None, false)?;
+    /// A transaction of the source begins, which commits in its place among others.
+    pub fn apply_begin(&mut self, origin: Option<Origin>, place: Option<Arc<dyn CommitPlace>>) -> Result<()> {
+        self.place_next(place);
+        let begun = self.begin(None, false);
+        self.place_next(None);
+        begun?;
         self.name_transaction(origin, None);
         Ok(())
+    }
+
+    fn place_next(&mut self, place: Option<Arc<dyn CommitPlace>>) {
+        if let Some(applying) = &mut self.applying {
+            applying.place = place;
+        }
+    }
+
+    pub(super) fn commit_place(&self) -> Option<Arc<dyn CommitPlace>> {
+        self.applying.as_ref().and_then(|applying| applying.place.clone())
     }
 
     /// Goes on with the transaction after a statement, which may have committed it.

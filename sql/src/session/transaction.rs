@@ -55,6 +55,7 @@ impl Session {
             locked_tables: self.locked.as_ref().map(|locked| locked.grant.clone()).or_else(|| self.filling.clone()),
             foreign_key_checks: settings.foreign_key_checks,
             log: None,
+            place: self.commit_place(),
         }
     }
 

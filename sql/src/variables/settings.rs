@@ -246,6 +246,14 @@ impl Settings {
             "binlog_format" if bytes(value) != b"ROW" => {
                 Err(Error::unsupported(format!("binlog_format={}: rows are logged, not statements", text())))
             }
+            "replica_preserve_commit_order" if !on(value) => {
+                let why = "how far a replica is, is one place in the source's log";
+                Err(Error::unsupported(format!("replica_preserve_commit_order=OFF: {why}")))
+            }
+            "replica_parallel_type" if bytes(value) != b"LOGICAL_CLOCK" => {
+                let why = "transactions of one database run at the same time, too";
+                Err(Error::unsupported(format!("replica_parallel_type={}: {why}", text())))
+            }
             "time_zone" | "default_time_zone" => match TimeZone::parse(&text()) {
                 Some(_) => Ok(()),
                 None => Err(Error::new(1298, b"HY000", format!("Unknown or incorrect time zone: '{}'", text()))),

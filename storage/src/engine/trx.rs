@@ -12,7 +12,7 @@ use super::rollbacks::Waiting;
 use super::{Engine, TemporaryTables};
 use crate::dictionary::Table;
 use crate::error::{Error, Result};
-use crate::lock::{Interrupt, LockId, MetadataGrant, MetadataHeld, MetadataLock, TableUse};
+use crate::lock::{CommitPlace, Interrupt, LockId, MetadataGrant, MetadataHeld, MetadataLock, TableUse};
 use crate::row;
 use crate::row::foreign::KeyGraph;
 use crate::schema::{ColumnSet, ReadMode, Row, ScanRange, TableState};
@@ -46,6 +46,8 @@ pub struct TrxOptions {
     pub foreign_key_checks: bool,
     /// The log that a DDL statement's commit goes through.
     pub log: Option<Arc<dyn CommitLog>>,
+    /// The transaction commits in an order that was decided before, and not before the caller's layer says so.
+    pub place: Option<Arc<dyn CommitPlace>>,
 }
 
 impl TrxOptions {
@@ -76,6 +78,7 @@ impl Default for TrxOptions {
             locked_tables: None,
             foreign_key_checks: true,
             log: None,
+            place: None,
         }
     }
 }
@@ -125,6 +128,7 @@ impl Engine {
         inner.read_only = options.read_only;
         inner.snapshot_isolation = options.snapshot_isolation;
         inner.identify(options.session);
+        inner.locks.order(options.place);
         Trx {
             engine: self.clone(),
             inner,

@@ -8,6 +8,9 @@
 //! The search takes at most one step for each holder and waiter of the locks it reaches, however many wait for the same
 //! lock: what blocks one waiter blocks all behind it that want the same, so each part of a queue is searched once for
 //! each manner of request. The table does not start a search for a transaction that no other waits for.
+//!
+//! A transaction that commits in a given order waits for those before it, too ([`super::order`]). A cycle over such a
+//! wait is broken by the one that commits last of those that wait so in it.
 
 use std::time::Duration;
 
@@ -80,8 +83,13 @@ impl Line {
     }
 }
 
-/// The path from the transaction that began to wait back to itself, without its end.
-pub(super) struct Cycle(Vec<TrxId>);
+/// The path from the transaction that began to wait back to itself.
+pub(super) struct Cycle {
+    /// Without the end, which is the beginning.
+    members: Vec<TrxId>,
+    /// The member that must be rolled back because another that commits before it waits for it.
+    pub overtaken: Option<TrxId>,
+}
 
 /// A cycle of waiting transactions through `from`, if there is one. Adds the number of holders and waiters examined to
 /// `steps`.
@@ -89,9 +97,19 @@ pub(super) fn find_cycle(shards: &Shards, waits: &Waits, from: TrxId, steps: &mu
     let mut lines: FxHashMap<LockId, Line> = FxHashMap::default();
     let mut seen = FxHashSet::default();
     // The predecessor of each transaction reached: following it back gives the cycle.
-    let mut reached_from: FxHashMap<TrxId, TrxId> = FxHashMap::default();
+    let mut reached_from: FxHashMap<TrxId, Step> = FxHashMap::default();
     let mut ahead = vec![from];
     while let Some(trx) = ahead.pop() {
+        for earlier in waits.before(trx) {
+            let step = Step { from: trx, by_order: true };
+            if earlier == from {
+                return Some(cycle(waits, &reached_from, step));
+            }
+            if seen.insert(earlier) {
+                reached_from.insert(earlier, step);
+                ahead.push(earlier);
+            }
+        }
         let Some(wait) = waits.get(trx) else { continue };
         let line = lines.entry(wait.wanted.id).or_insert_with(|| {
             let line = Line::of(shards, wait.wanted.id);
@@ -115,14 +133,12 @@ pub(super) fn find_cycle(shards: &Shards, waits: &Waits, from: TrxId, steps: &mu
         let conflicting = |other: &&Holder| other.owner != trx && wanted.conflicts_with(other);
         *steps += (holders.len() + place - begin) as u64;
         for other in holders.iter().chain(&line.waiting[begin..place]).filter(conflicting) {
+            let step = Step { from: trx, by_order: false };
             if other.owner == from {
-                let way = std::iter::successors(Some(trx), |trx| reached_from.get(trx).copied());
-                let mut cycle: Vec<TrxId> = way.collect();
-                cycle.reverse();
-                return Some(Cycle(cycle));
+                return Some(cycle(waits, &reached_from, step));
             }
             if seen.insert(other.owner) {
-                reached_from.insert(other.owner, trx);
+                reached_from.insert(other.owner, step);
                 ahead.push(other.owner);
             }
         }
@@ -130,8 +146,27 @@ pub(super) fn find_cycle(shards: &Shards, waits: &Waits, from: TrxId, steps: &mu
     None
 }
 
-/// The members of a cycle, and which one is the victim.
-pub(super) fn report(shards: &Shards, waits: &Waits, owners: &Owners, Cycle(cycle): &Cycle) -> DeadlockReport {
+/// How the search came to a transaction.
+#[derive(Clone, Copy)]
+struct Step {
+    /// The one that waits for it.
+    from: TrxId,
+    /// For its commit, and not for a lock of it.
+    by_order: bool,
+}
+
+/// The way back from the step that closed the cycle.
+fn cycle(waits: &Waits, reached_from: &FxHashMap<TrxId, Step>, last: Step) -> Cycle {
+    let way: Vec<Step> = std::iter::successors(Some(last), |step| reached_from.get(&step.from).copied()).collect();
+    // The last of several has another's wait for a lock before it: to roll back one between would leave the cycle.
+    let by_order = way.iter().filter(|step| step.by_order).map(|step| step.from);
+    let overtaken = by_order.max_by_key(|trx| waits.number(*trx));
+    Cycle { members: way.iter().rev().map(|step| step.from).collect(), overtaken }
+}
+
+/// The members of a cycle of waits for locks, and which one is the victim.
+pub(super) fn report(shards: &Shards, waits: &Waits, owners: &Owners, cycle: &Cycle) -> DeadlockReport {
+    let cycle = &cycle.members;
     let member = |trx: &TrxId| {
         let wait = waits.get(*trx)?;
         let (identity, age, changes) = owners.identity(*trx).unwrap_or_default();

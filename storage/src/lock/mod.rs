@@ -41,7 +41,8 @@
 //!
 //! * A thread that waits holds no latch.
 //! * A transaction waits for at most one lock at a time.
-//! * A cycle of waiting transactions is found when it closes; the victim is the one that is cheapest to roll back.
+//! * A cycle of waiting transactions is found when it closes; the victim is the one that is cheapest to roll back, or the
+//!   one that waits for its turn to commit (`order`).
 //! * A gap belongs to the record behind it. When that record is removed, its gap merges into the next one, and every
 //!   lock on the record or its gap becomes a lock on that next gap. When a record is inserted into a locked gap, both
 //!   halves stay locked.
@@ -57,6 +58,8 @@ mod deadline;
 mod client;
 
 mod waiter;
+
+mod order;
 
 mod interrupt;
 
@@ -85,6 +88,7 @@ pub use instance::{BackupHold, DdlPass, InstanceLock};
 pub use interrupt::{Interrupt, Kill};
 pub use list::LockInfo;
 pub use metadata::{MetadataGrant, MetadataHeld, MetadataLock, TableUse};
+pub use order::CommitPlace;
 pub use owner::{Held, OwnerIdentity, OwnerInfo};
 pub use scheduler::Scheduler;
 pub use stage::{Entered, Stage};

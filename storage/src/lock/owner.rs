@@ -24,6 +24,7 @@ use std::time::{Duration, Instant};
 use format::ids::{TableId, TrxId};
 use rustc_hash::FxHashMap;
 
+use super::order::CommitPlace;
 use super::waiter::Waiter;
 use super::waits::Waits;
 use super::{LockId, LockMode, LockRequest};
@@ -118,6 +119,8 @@ pub struct Held {
     pub(super) ids: Vec<LockId>,
     pub(super) waiter: Option<Arc<Waiter>>,
     identity: OwnerIdentity,
+    /// The place in the order of commits, if it has one.
+    pub(super) place: Option<Arc<dyn CommitPlace>>,
     /// The intention that was shown last: mostly the next one is the same.
     intended: Option<(TableId, LockMode)>,
 }
@@ -141,6 +144,16 @@ impl Held {
     /// Sets the identity of the locks' owner.
     pub fn identify(&mut self, identity: OwnerIdentity) {
         self.identity = identity;
+    }
+
+    /// Gives the transaction, which has no id yet, a place in the order of commits.
+    pub fn order(&mut self, place: Option<Arc<dyn CommitPlace>>) {
+        self.place = place;
+    }
+
+    /// Its place in the order of commits.
+    pub fn place(&self) -> Option<Arc<dyn CommitPlace>> {
+        self.place.clone()
     }
 
     /// The transaction that owns these locks; 0 before it has an id.

@@ -94,6 +94,11 @@ impl LockTable {
     /// A transaction has been given an id: from now on it may hold locks.
     pub fn begin(&self, held: &mut Held, owner: TrxId) {
         self.owners.begin(held, owner);
+        if let Some(place) = &held.place {
+            self.waits.lock().join(owner, place);
+            // Those behind it wait for it.
+            held.shared.iter().for_each(|shared| shared.note_awaited());
+        }
     }
 
     /// All transactions that may hold locks, oldest first.
@@ -194,6 +199,9 @@ impl LockTable {
         let shared = held.shared.as_ref().expect("a transaction has an id before it locks");
         let wanted = Holder::new(held.owner, &request);
         let mut waits = self.waits.lock();
+        if held.place.is_some() && waits.number(held.owner).is_none() {
+            return Err(Error::Deadlock); // It was overtaken.
+        }
         {
             let mut latched = self.shards.latch(request.id);
             let Some(entry) = latched.find() else {
@@ -230,9 +238,16 @@ impl LockTable {
         let mut is_victim = false;
         // Each iteration breaks one cycle; there may be several.
         while !is_victim
-            && self.detects_deadlocks.load(Ordering::Relaxed)
+            && (self.detects_deadlocks.load(Ordering::Relaxed) || waits.has_order())
             && let Some(cycle) = deadlock::find_cycle(&self.shards, waits, through, &mut steps)
         {
+            if let Some(late) = cycle.overtaken {
+                is_victim = self.overtake(waits, late, through);
+                continue;
+            }
+            if !self.detects_deadlocks.load(Ordering::Relaxed) {
+                break;
+            }
             let report = deadlock::report(&self.shards, waits, &self.owners, &cycle);
             let victim = report.victim;
             let Some(wait) = waits.remove(victim) else { break };
@@ -247,6 +262,23 @@ impl LockTable {
         }
         self.counters.deadlock_steps.fetch_add(steps, Ordering::Relaxed);
         is_victim
+    }
+
+    /// Ends the wait of a transaction for its turn to commit, and for a lock, if it waits for one. True: it is the given
+    /// one, which is not woken.
+    fn overtake(&self, waits: &mut Waits, late: TrxId, through: TrxId) -> bool {
+        let Some(place) = waits.leave(late) else { return false };
+        let mut is_through = false;
+        if let Some(wait) = waits.remove(late)
+            && self.leave_line(wait.wanted.id, late, &wait.waiter)
+        {
+            is_through = late == through;
+            if !is_through {
+                wait.waiter.wake(Outcome::Victim);
+            }
+        }
+        place.overtaken();
+        is_through
     }
 
     /// Without detection the members of a cycle wait until their lock wait timeout.
@@ -353,6 +385,9 @@ impl LockTable {
     /// Releases all locks of a transaction that ends.
     pub fn release_all(&self, held: &mut Held) {
         let Some(shared) = held.shared.take() else { return };
+        if held.place.take().is_some() {
+            self.waits.lock().leave(held.owner);
+        }
         let foreign = self.owners.end(held.owner, &shared);
         for id in held.ids.drain(..).chain(foreign) {
             self.shards.latch(id).release(held.owner);

@@ -1,5 +1,6 @@
-//! Which transaction waits for which lock.
+//! Which transaction waits for which lock, and which for their turn to commit.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -7,6 +8,7 @@ use format::ids::TrxId;
 use rustc_hash::FxHashMap;
 
 use super::LockRequest;
+use super::order::CommitPlace;
 use super::waiter::Waiter;
 
 /// One waiting transaction.
@@ -19,20 +21,51 @@ pub(super) struct Wait {
     pub waiter: Arc<Waiter>,
 }
 
-/// The waiting transactions; each waits for one lock.
+/// The waiting transactions; each waits for one lock, and for all before it if it has a place in the order of commits.
 #[derive(Debug, Default)]
-pub(super) struct Waits(FxHashMap<TrxId, Wait>);
+pub(super) struct Waits {
+    waiting: FxHashMap<TrxId, Wait>,
+    /// As many as a replica has workers.
+    ordered: BTreeMap<u64, (TrxId, Arc<dyn CommitPlace>)>,
+}
 
 impl Waits {
     pub fn get(&self, trx: TrxId) -> Option<&Wait> {
-        self.0.get(&trx)
+        self.waiting.get(&trx)
     }
 
     pub fn insert(&mut self, trx: TrxId, wait: Wait) {
-        self.0.insert(trx, wait);
+        self.waiting.insert(trx, wait);
     }
 
     pub fn remove(&mut self, trx: TrxId) -> Option<Wait> {
-        self.0.remove(&trx)
+        self.waiting.remove(&trx)
+    }
+
+    /// A transaction begins that commits in its turn.
+    pub fn join(&mut self, trx: TrxId, place: &Arc<dyn CommitPlace>) {
+        self.ordered.insert(place.number(), (trx, place.clone()));
+    }
+
+    /// It ends, or does not wait for its turn any more.
+    pub fn leave(&mut self, trx: TrxId) -> Option<Arc<dyn CommitPlace>> {
+        let number = self.number(trx)?;
+        self.ordered.remove(&number).map(|(_, place)| place)
+    }
+
+    pub fn number(&self, trx: TrxId) -> Option<u64> {
+        self.ordered.iter().find(|(_, (owner, _))| *owner == trx).map(|(number, _)| *number)
+    }
+
+    pub fn has_order(&self) -> bool {
+        !self.ordered.is_empty()
+    }
+
+    /// The transactions that commit before this one.
+    pub fn before(&self, trx: TrxId) -> Vec<TrxId> {
+        match self.number(trx) {
+            Some(number) => self.ordered.range(..number).map(|(_, (owner, _))| *owner).collect(),
+            None => Vec::new(),
+        }
     }
 }

@@ -175,8 +175,12 @@ impl Transaction {
                 None => append(None)?,
             });
         }
+        let place = self.locks.place();
         locks.release_all(&mut self.locks);
         self.id = TrxId(0);
+        if let Some(place) = place {
+            place.committed();
+        }
         if let Err(error) = undo.finish(store, &mut self.undo) {
             // The commit is valid; recovery frees the log.
             tracing::warn!("give back the undo log of a committed transaction: {error}");

@@ -302,3 +302,106 @@ fn shared_holders_count_against_the_limit_of_memory() {
     assert!(table.bytes() < 64 << 10, "{} bytes for no lock", table.bytes());
     assert_eq!(table.count(), 0);
 }
+
+/// A place in the order of commits.
+#[derive(Debug, Default)]
+struct Place {
+    number: u64,
+    overtaken: AtomicBool,
+}
+
+impl crate::lock::CommitPlace for Place {
+    fn number(&self) -> u64 {
+        self.number
+    }
+
+    fn overtaken(&self) {
+        self.overtaken.store(true, Ordering::SeqCst);
+    }
+
+    fn committed(&self) {}
+}
+
+fn begin_ordered(table: &LockTable, number: u64) -> (Held, Arc<Place>) {
+    let place = Arc::new(Place { number, ..Place::default() });
+    let mut held = Held::default();
+    held.order(Some(place.clone()));
+    table.begin(&mut held, TrxId(100 + number));
+    (held, place)
+}
+
+#[test]
+fn a_later_transaction_gives_up_what_an_earlier_one_waits_for() {
+    let table = Arc::new(LockTable::default());
+    // The earlier one has changed more than the later one, or less: that does not matter.
+    for weight in [0, 1000] {
+        let ((mut first, one), (mut second, two)) = (begin_ordered(&table, 1), begin_ordered(&table, 2));
+        let wanted = |hash| LockRequest::new(id(hash), Exclusive, Record);
+        assert!(granted(table.try_lock(&mut second, wanted(7))));
+        let waiting = {
+            let table = table.clone();
+            std::thread::spawn(move || {
+                table.wait(&mut first, wanted(7), weight, &Interrupt::new(), LONG).unwrap();
+                table.release_all(&mut first);
+            })
+        };
+        while !two.overtaken.load(Ordering::SeqCst) {
+            std::thread::yield_now();
+        }
+        // It does not begin to wait any more.
+        let mut client = begin(&table, 50);
+        assert!(granted(table.try_lock(&mut client, wanted(8))));
+        let outcome = table.wait(&mut second, wanted(8), 1, &Interrupt::new(), LONG);
+        assert!(matches!(outcome, Err(Error::Deadlock)));
+        table.release_all(&mut second);
+        waiting.join().unwrap();
+        table.release_all(&mut client);
+        assert!(!one.overtaken.load(Ordering::SeqCst));
+        assert_eq!((table.count(), table.counters().deadlocks), (0, 0));
+    }
+}
+
+#[test]
+fn the_order_of_commits_closes_a_cycle_over_another_transaction() {
+    let table = Arc::new(LockTable::default());
+    let wanted = |hash| LockRequest::new(id(hash), Exclusive, Record);
+    // The order is the last edge of the cycle, or a lock is.
+    for client_waits_last in [false, true] {
+        let ((first, _), (mut third, late)) = (begin_ordered(&table, 1), begin_ordered(&table, 3));
+        let (mut second, between) = begin_ordered(&table, 2);
+        let mut client = begin(&table, 50);
+        assert!(granted(table.try_lock(&mut third, wanted(7))));
+        assert!(granted(table.try_lock(&mut client, wanted(8))));
+        let spawn = |mut held: Held, hash| {
+            let table = table.clone();
+            std::thread::spawn(move || {
+                table.wait(&mut held, wanted(hash), 1, &Interrupt::new(), LONG).unwrap();
+                table.release_all(&mut held);
+            })
+        };
+        let waits_now = table.counters().waits_now;
+        let threads = if client_waits_last {
+            let one = spawn(first, 8);
+            while table.counters().waits_now == waits_now {
+                std::thread::yield_now();
+            }
+            [one, spawn(client, 7)]
+        } else {
+            let one = spawn(client, 7);
+            while table.counters().waits_now == waits_now {
+                std::thread::yield_now();
+            }
+            [one, spawn(first, 8)]
+        };
+        while !late.overtaken.load(Ordering::SeqCst) {
+            std::thread::yield_now();
+        }
+        table.release_all(&mut third);
+        for thread in threads {
+            thread.join().unwrap();
+        }
+        assert!(!between.overtaken.load(Ordering::SeqCst), "it holds nothing that others want");
+        table.release_all(&mut second);
+        assert_eq!(table.count(), 0);
+    }
+}

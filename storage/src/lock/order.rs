@@ -1,0 +1,29 @@
+//! Transactions that commit in an order which was decided before they began: those of a replica.
+//!
+//! ```text
+//!   order of the source      1            2            3
+//!   at work               changes a    changes b    changes c, wants a     (waits for 1 by a lock)
+//!                         wants c                                          (1 waits for 3 by a lock, 3 for 1 by the order)
+//! ```
+//!
+//! A transaction with a place waits for all with lower numbers from its beginning, whether or not it has come to its
+//! commit: it keeps its locks until they have committed. So the search for deadlocks follows these waits as it follows
+//! those for locks. A cycle that contains one cannot be broken by letting the earlier transaction go first later; the
+//! later one is *overtaken*: it gives up its locks, and its layer begins it again.
+//!
+//! There is at most one such order in an instance.
+
+use std::fmt::Debug;
+
+/// A transaction's place in the order. The layer that keeps the order implements this.
+pub trait CommitPlace: Debug + Send + Sync {
+    /// Lower numbers commit earlier.
+    fn number(&self) -> u64;
+
+    /// A transaction with a lower number waits for this one: it must be rolled back. The lock table's waits are latched;
+    /// a wait for a record lock has been ended already.
+    fn overtaken(&self);
+
+    /// It is committed and visible, and its locks are released; it may not be durable yet.
+    fn committed(&self);
+}
