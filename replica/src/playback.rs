@@ -23,8 +23,8 @@ use crate::applier;
 use crate::internal::InternalSession;
 use crate::progress::{Progress, quoted};
 use crate::relay::RelayLog;
-use crate::replica::{STACK_BYTES, TABLES};
-use crate::shared::Shared;
+use crate::replica::TABLES;
+use crate::shared::{STACK_BYTES, Shared};
 
 /// Files of the relay log.
 const BASE: &str = "#restore-relay";
@@ -115,7 +115,7 @@ impl Playback {
                     break;
                 }
                 self.check()?;
-                self.shared.relay.wait(Duration::from_millis(20));
+                std::thread::sleep(Duration::from_millis(20));
                 tell();
             }
         }
@@ -156,7 +156,7 @@ fn begin(instance: &Arc<Instance>, start: &Progress) -> Result<()> {
     for table in TABLES {
         session.run_unlogged(table)?;
     }
-    session.apply_begin(None)?;
+    session.apply_begin(None, None)?;
     session.run_unlogged("DELETE FROM mysql.slave_master_info")?;
     session.run_unlogged("DELETE FROM mysql.slave_relay_log_info")?;
     for name in ["", MARK] {

@@ -19,9 +19,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use format::binlog::mariadb;
+use format::binlog::mariadb::{MariadbGtidEvent, gtid_flags};
 use format::binlog::payload::Payload;
 use format::binlog::{Checksum, Control, Event, EventKind, FormatDescription, Query, Rows, RowsKind, TableMap, flags};
-use format::binlog::mariadb::{MariadbGtidEvent, gtid_flags};
 use format::xid::Xid;
 use sql::parser::ast::Xa;
 use sql::session::{MARIADB_MODES, branch_statement};
