@@ -329,3 +329,43 @@ fn workers_are_as_many_as_the_variable_says_and_the_order_is_kept() {
     wait_for_all(&pair.replica, &pair.source);
     assert_same(&contents(&pair.replica, &["d"]), &contents(&pair.source, &["d"]), "after it");
 }
+
+#[test]
+fn what_a_replica_has_answered_for_is_there_after_the_source_is_killed() {
+    let mut pair = Pair::of_glassine("replica_answers", &["--rpl-semi-sync-replica-enabled=ON"]);
+    // Not of the replica, whose own commits would wait for a replica that it does not have.
+    pair.there.query("SET GLOBAL rpl_semi_sync_source_timeout = 60000").expect("a variable");
+    pair.there.query("SET GLOBAL rpl_semi_sync_source_enabled = ON").expect("a variable");
+    follow(&mut pair.here, pair.source_port, BY_NAME);
+    for statement in TABLES {
+        pair.there.query(statement).expect(statement);
+    }
+    wait_for_all(&pair.replica, &pair.source);
+    let answers = "SHOW STATUS LIKE 'Rpl_semi_sync_replica_status'";
+    assert_eq!(pair.here.query(answers).expect("a status").rows[0][1].as_deref(), Some("ON"));
+    let acknowledged = Arc::new(AtomicU64::new(0));
+    let mut client = pair.source.connect().expect("a connection");
+    let writer = std::thread::spawn({
+        let acknowledged = acknowledged.clone();
+        move || {
+            for n in 1.. {
+                if client.query(&format!("INSERT INTO d.log VALUES (0, {n})")).is_err() {
+                    return;
+                }
+                acknowledged.store(n, Ordering::SeqCst);
+            }
+        }
+    });
+    std::thread::sleep(Duration::from_millis(700));
+    let status = "SHOW STATUS LIKE 'Rpl_semi_sync_source_no_tx'";
+    assert_eq!(pair.there.query(status).expect("a status").rows[0][1].as_deref(), Some("0"), "all were answered for");
+    pair.source.kill();
+    writer.join().expect("the source's client");
+    let acknowledged = acknowledged.load(Ordering::SeqCst);
+    assert!(acknowledged > 20, "{acknowledged} rows");
+    let start = Instant::now();
+    while (pair.here.query("SELECT COUNT(*) FROM d.log").expect("rows").number() as u64) < acknowledged {
+        assert!(start.elapsed() < Duration::from_secs(20), "fewer than {acknowledged} rows");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
