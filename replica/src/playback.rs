@@ -162,7 +162,7 @@ fn begin(instance: &Arc<Instance>, start: &Progress) -> Result<()> {
     for name in ["", MARK] {
         session.run_unlogged(&format!(
             "INSERT INTO mysql.slave_relay_log_info (Channel_name, Number, Master_log_name, Master_log_pos, \
-             Gtid_executed) VALUES ({}, 0, '', 4, '')",
+             Gtid_executed, Xa_step) VALUES ({}, 0, '', 4, '', '')",
             quoted(name)
         ))?;
     }
