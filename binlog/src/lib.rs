@@ -29,6 +29,17 @@ mod recovery;
 
 pub mod stats;
 
+mod workers;
+
+mod spill;
+
+mod finished;
+
+mod packer;
+
+mod beside;
+
+
 pub mod cache;
 
 pub mod end;
@@ -47,9 +58,10 @@ pub mod dump;
 
 pub mod point;
 
-pub use cache::{Cache, CacheSettings, Finished};
+pub use cache::{Cache, CacheSettings};
 pub use dump::Dump;
 pub use files::{FileName, Listed};
+pub use finished::Finished;
 pub use log::{BinaryLog, Name, Options, Origin, Pending, Position, Purged, PurgedRefusal};
 pub use owned::Chosen;
 pub use point::BackupPoint;

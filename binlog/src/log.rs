@@ -5,7 +5,7 @@
 //! rotation; a transaction that is too long for the redo log begins a file with its own, which it has written before.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -17,16 +17,19 @@ use storage::sync::{Mutex, Rank};
 use storage::{Annexed, CommitLog, Engine, Error, Result};
 use tracing::{info, warn};
 
-use crate::cache::{Begun, Cache, CacheSettings, Files, Finished, Spilled};
+use crate::cache::{Cache, CacheSettings};
 use crate::end::End;
 use crate::files::{self, FileName, Head, Listed, io};
+use crate::finished::{Begun, Finished};
 use crate::owned::{Chosen, Owned};
 use crate::reader::EventReader;
 use crate::readers::{Readers, Reading};
 use crate::recovery::{self, ANNEX};
 use crate::semi_sync::SemiSync;
+use crate::spill::{Files, Spilled};
 use crate::stats::{Counted, Stats};
-use crate::tail::Tail;
+use crate::tail::{Logged, Tail};
+use crate::workers::Workers;
 
 /// Bytes of committed transactions that may wait in memory while commits do not wait for the redo log.
 const PENDING_BYTES_MAX: usize = 16 << 20;
@@ -211,6 +214,7 @@ impl BinaryLog {
             number: AtomicU64::new(0),
             head_bytes: AtomicU64::new(position),
             unsynced: Mutex::new(Rank::Leaf, Vec::new()),
+            workers: OnceLock::new(),
         });
         Ok(Arc::new(BinaryLog {
             tail: Tail::new(engine.clone(), file, position, end.clone()),
@@ -235,8 +239,12 @@ impl BinaryLog {
         }))
     }
 
-    /// Starts the thread that syncs the file behind the commits.
-    pub fn start_thread(self: &Arc<Self>) {
+    /// Starts the thread that syncs the file behind the commits, and allows threads that pack the events of long
+    /// transactions: at most one for two processors, since statements run beside them.
+    pub fn start_threads(self: &Arc<Self>) {
+        let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        let workers = || Arc::new(Workers::new(self.engine.store().health().clone(), processors.div_ceil(2)));
+        self.cache_files.workers.get_or_init(workers);
         let log: Weak<BinaryLog> = Arc::downgrade(self);
         let engine = self.engine.clone();
         let run = move || {
@@ -274,6 +282,9 @@ impl BinaryLog {
         self.engine.annex_hold().want();
         if let Some(thread) = self.thread.lock().take() {
             let _ = thread.join();
+        }
+        if let Some(workers) = self.cache_files.workers.get() {
+            workers.close();
         }
         let mut order = self.order.lock();
         self.tail.settle()?;
@@ -401,7 +412,7 @@ impl BinaryLog {
             Name::Automatic => self.has_gtids().then(|| given.unwrap_or_else(own)),
         };
         let event = |order: &Order, before_file| self.gtid_event(order.transactions, before_file, pending, gtid);
-        let (position, end, mut bytes) = match is_long {
+        let (position, end, gtid_event) = match is_long {
             true => self.begin_with(&mut order, pending, &event)?,
             false => {
                 let bytes = encode(&event(&order, order.before_file), pending);
@@ -409,19 +420,20 @@ impl BinaryLog {
                 (order.position, end, bytes)
             }
         };
-        let body_at = position + bytes.len() as u64;
-        event::place(&mut bytes, body_at as u32, Checksum::Crc32);
+        let body_at = position + gtid_event.len() as u64;
+        let log_bytes = if is_long { 0 } else { pending.finished.log_bytes() as usize };
+        // The annex is made in one piece: the redo log copies it, and the file is written from it.
+        let mut annex = recovery::begin_annex(order.current(), position, end, gtid_event.len() + log_bytes);
+        let from = annex.len();
+        annex.extend_from_slice(&gtid_event);
+        event::place(&mut annex[from..], body_at as u32, Checksum::Crc32);
         if !is_long {
-            pending.finished.write(body_at, pending.header, &mut |part| {
-                bytes.extend_from_slice(part);
-                Ok(())
-            })?;
+            pending.finished.append(body_at, pending.header, &mut annex)?;
         }
         self.tail.begin_append();
-        let annex = recovery::encode_annex(order.current(), position, end, &bytes);
         match append(Some((ANNEX, &annex))) {
             Ok(lsn) => {
-                self.tail.appended(lsn, position, bytes.into(), end);
+                self.tail.appended(lsn, position, Logged::new(annex, from), end);
                 order.position = end;
                 order.transactions += 1;
                 self.newest.store(order.transactions, Ordering::Release);
@@ -878,6 +890,17 @@ struct CacheFiles {
     /// Bytes that the newest file of the log has before its transactions.
     head_bytes: AtomicU64,
     unsynced: Mutex<Vec<Arc<Spilled>>>,
+    /// Empty: sessions pack their events themselves.
+    workers: OnceLock<Arc<Workers>>,
+}
+
+impl Drop for CacheFiles {
+    fn drop(&mut self) {
+        // A worker may be the last to drop it, so nobody waits here.
+        if let Some(workers) = self.workers.get() {
+            workers.stop();
+        }
+    }
 }
 
 impl CacheFiles {
@@ -908,6 +931,10 @@ impl Files for CacheFiles {
             unsynced.push(file.clone());
         }
         self.engine.annex_hold().want();
+    }
+
+    fn workers(&self) -> Option<&Arc<Workers>> {
+        self.workers.get()
     }
 }
 

@@ -24,14 +24,14 @@ use crate::reader::EventReader;
 /// The kind of the annexes of this log.
 pub(crate) const ANNEX: u8 = 1;
 
-pub(crate) fn encode_annex(name: &FileName, offset: u64, end: u64, bytes: &[u8]) -> Vec<u8> {
+/// The beginning of an annex, with room for the bytes of the log that follow.
+pub(crate) fn begin_annex(name: &FileName, offset: u64, end: u64, bytes: usize) -> Vec<u8> {
     let name = name.to_string();
-    let mut out = Vec::with_capacity(1 + name.len() + 16 + bytes.len());
+    let mut out = Vec::with_capacity(1 + name.len() + 16 + bytes);
     out.push(name.len() as u8);
     out.extend_from_slice(name.as_bytes());
     out.extend_from_slice(&offset.to_le_bytes());
     out.extend_from_slice(&end.to_le_bytes());
-    out.extend_from_slice(bytes);
     out
 }
 

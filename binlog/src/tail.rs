@@ -13,6 +13,7 @@
 //! transaction that its source forgets.
 
 use std::collections::VecDeque;
+use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -54,9 +55,29 @@ struct Piece {
     /// Up to which the redo log must be flushed.
     lsn: Lsn,
     offset: u64,
-    bytes: Box<[u8]>,
+    bytes: Logged,
     /// Where its transaction ends in the file.
     end: u64,
+}
+
+/// An annex, of which all but the beginning stands in the file.
+pub struct Logged {
+    annex: Vec<u8>,
+    from: usize,
+}
+
+impl Logged {
+    pub fn new(annex: Vec<u8>, from: usize) -> Logged {
+        Logged { annex, from }
+    }
+}
+
+impl Deref for Logged {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.annex[self.from..]
+    }
 }
 
 impl Tail {
@@ -90,7 +111,7 @@ impl Tail {
     }
 
     /// The annex is in the redo log: these bytes belong into the file.
-    pub fn appended(&self, lsn: Lsn, offset: u64, bytes: Box<[u8]>, end: u64) {
+    pub fn appended(&self, lsn: Lsn, offset: u64, bytes: Logged, end: u64) {
         let mut state = self.state.lock();
         state.appending = false;
         state.pending_bytes += bytes.len();

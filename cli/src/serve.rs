@@ -186,7 +186,7 @@ fn open_log(globals: &GlobalVariables, datadir: &Path, engine: &Arc<Engine>) -> 
     globals.fill_in("log_bin_basename", Value::Bytes(path.into_bytes()));
     let log = BinaryLog::open(engine.clone(), options).map_err(cannot)?;
     configure_semi_sync(globals, &log);
-    log.start_thread();
+    log.start_threads();
     Ok(Some(log))
 }
 

@@ -20,8 +20,8 @@ use std::sync::Arc;
 use binlog::cache::PAYLOAD_BYTES_MAX;
 use binlog::{BinaryLog, Cache, CacheSettings, Finished, Name, Origin};
 use format::binlog::query::{Query, StatusVars};
-use format::binlog::rows::{RowsKind, encode_head_of, row_flags};
-use format::binlog::stored::{append_stored, column_of};
+use format::binlog::rows::{self, RowsKind, encode_head_of, row_flags};
+use format::binlog::stored::{ValueFormat, column_of};
 use format::binlog::table_map::KeyPart;
 use format::binlog::{ColumnCode, Control, EventKind, Header, TableMap, flags};
 use format::collation::CollationId;
@@ -146,20 +146,25 @@ impl StatementFacts<'_> {
 /// A table in a statement.
 struct Mapped {
     table: u64,
-    columns: usize,
-    /// By column: part of the key that finds a row; BLOB or TEXT.
+    /// By column: part of the key that finds a row; BLOB or TEXT; its values.
     is_key: Vec<bool>,
     is_blob: Vec<bool>,
+    formats: Vec<ValueFormat>,
 }
 
-/// A rows event that more rows may be added to.
+/// The rows event at the end of the cache that more rows may be added to.
 struct OpenEvent {
     kind: RowsKind,
     table: u64,
-    columns: usize,
+    /// Where the images begin in the cache's buffer.
+    images_at: usize,
+}
+
+/// Which columns the images of the open event have. Kept from one event to the next.
+#[derive(Default)]
+struct Columns {
     before: Vec<bool>,
     after: Vec<bool>,
-    images: Vec<u8>,
 }
 
 /// See the module header.
@@ -173,8 +178,7 @@ pub struct RowLog {
     saved: Vec<u64>,
     mapped: Vec<Mapped>,
     open: Option<OpenEvent>,
-    /// Buffers of events that are done.
-    images: Vec<u8>,
+    columns: Columns,
     timestamp: u32,
     /// Where the transaction comes from, if it is a source's.
     origin: Option<Origin>,
@@ -208,7 +212,7 @@ impl RowLog {
             saved: Vec::new(),
             mapped: Vec::new(),
             open: None,
-            images: Vec::new(),
+            columns: Columns::default(),
             timestamp: 0,
             origin: None,
             flags: 0,
@@ -241,9 +245,9 @@ impl RowLog {
             self.settings = settings;
             self.cache.reset(cache_settings(&settings));
         }
+        self.drop_event();
         self.mark = Some(self.cache.mark());
         self.mapped.clear();
-        self.open = None;
         self.timestamp = facts.time.0 as u32;
         self.flags = 0;
         for (is_set, flag) in [
@@ -271,7 +275,8 @@ impl RowLog {
 
     /// The statement has failed, and its changes are undone.
     pub fn fail_statement(&mut self) {
-        (self.open, self.text) = (None, None);
+        self.drop_event();
+        self.text = None;
         if let Some(mark) = self.mark {
             self.cache.cut(mark);
         }
@@ -307,7 +312,8 @@ impl RowLog {
 
     /// The transaction has ended without a commit.
     pub fn reset(&mut self) {
-        (self.open, self.mark, self.branch) = (None, None, None);
+        self.drop_event();
+        (self.mark, self.branch) = (None, None);
         self.saved.clear();
         self.cache.reset(cache_settings(&self.settings));
     }
@@ -402,26 +408,34 @@ impl RowLog {
             RowImages::NoBlob => changed(at) || !known.is_blob[at],
             RowImages::Minimal => changed(at),
         };
-        let columns = known.columns;
-        let id = known.table;
+        let (id, columns) = (known.table, known.formats.len());
         // A full event is closed when another row comes: the statement's last event says that it is the last.
+        let bytes = self.cache.buffer().len();
         let fits = self.open.as_ref().is_some_and(|open| {
+            let same =
+                |present: &[bool], wanted: &dyn Fn(usize) -> bool| (0..columns).all(|at| present[at] == wanted(at));
             open.kind == kind
-                && open.images.len() < self.settings.event_bytes_max
+                && bytes - open.images_at < self.settings.event_bytes_max
                 && open.table == id
-                && (0..columns).all(|at| row.before.is_none() || open.before[at] == in_before(at))
-                && (0..columns).all(|at| row.after.is_none() || open.after[at] == in_after(at))
+                && (images == RowImages::Full
+                    || (row.before.is_none() || same(&self.columns.before, &in_before))
+                        && (row.after.is_none() || same(&self.columns.after, &in_after)))
         });
         if !fits {
-            let (before, after) = ((0..columns).map(in_before).collect(), (0..columns).map(in_after).collect());
+            self.columns.before.clear();
+            self.columns.before.extend((0..columns).map(in_before));
+            self.columns.after.clear();
+            self.columns.after.extend((0..columns).map(in_after));
             self.close_event(false)?;
-            let images = std::mem::take(&mut self.images);
-            self.open = Some(OpenEvent { kind, table: id, columns, before, after, images });
+            self.open_event(kind, id, columns);
         }
-        let open = self.open.as_mut().expect("it was opened");
-        for (values, present) in [(row.before, &open.before), (row.after, &open.after)] {
+        let formats = &self.mapped[mapped].formats;
+        let out = self.cache.buffer();
+        let row_at = out.len();
+        for (values, present) in [(row.before, &self.columns.before), (row.after, &self.columns.after)] {
             if let Some(values) = values {
-                put_image(table, values, present, &mut open.images)?;
+                // No row is logged by half.
+                put_image(formats, values, present, out).inspect_err(|_| out.truncate(row_at))?;
             }
         }
         Ok(())
@@ -455,7 +469,7 @@ impl RowLog {
         let key = row_key(table);
         self.mapped.push(Mapped {
             table: table.id.0,
-            columns,
+            formats: table.columns.iter().map(|column| ValueFormat::of(&column.ty)).collect(),
             is_key: (0..columns).map(|at| key.as_ref().is_none_or(|key| key.contains(&at))).collect(),
             is_blob: table
                 .columns
@@ -466,24 +480,31 @@ impl RowLog {
         Ok(self.mapped.len() - 1)
     }
 
-    fn close_event(&mut self, ends_statement: bool) -> Result<()> {
-        let Some(open) = self.open.take() else {
-            return Ok(());
-        };
-        let kind = match open.kind {
+    /// Begins a rows event with the columns of `self.columns`.
+    fn open_event(&mut self, kind: RowsKind, table: u64, columns: usize) {
+        let event_kind = match kind {
             RowsKind::Write => EventKind::WRITE_ROWS,
             RowsKind::Update | RowsKind::PartialUpdate => EventKind::UPDATE_ROWS,
             RowsKind::Delete => EventKind::DELETE_ROWS,
         };
+        let header = self.header(event_kind, 0);
+        self.cache.open(header);
+        let (Columns { before, after }, out) = (&self.columns, self.cache.buffer());
+        encode_head_of(kind, table, self.flags, columns, before, after, out);
+        self.open = Some(OpenEvent { kind, table, images_at: out.len() });
+    }
+
+    fn close_event(&mut self, ends_statement: bool) -> Result<()> {
+        if self.open.take().is_none() {
+            return Ok(());
+        }
         let flags = self.flags | if ends_statement { row_flags::STATEMENT_END } else { 0 };
-        let header = self.header(kind, 0);
-        let appended = self.cache.append(header, |out| {
-            encode_head_of(open.kind, open.table, flags, open.columns, &open.before, &open.after, out);
-            out.extend_from_slice(&open.images);
-        });
-        self.images = open.images;
-        self.images.clear();
-        appended.map_err(cannot_log)
+        self.cache.close(|body| rows::set_flags(body, flags)).map_err(cannot_log)
+    }
+
+    fn drop_event(&mut self) {
+        self.open = None;
+        self.cache.drop_open();
     }
 }
 
@@ -544,14 +565,14 @@ fn table_map(table: &Table, metadata: RowMetadata) -> TableMap {
 }
 
 /// Appends the NULL bits and the values of the columns that are present.
-fn put_image(table: &Table, values: &Values<'_>, present: &[bool], out: &mut Vec<u8>) -> Result<()> {
+fn put_image(formats: &[ValueFormat], values: &Values<'_>, present: &[bool], out: &mut Vec<u8>) -> Result<()> {
     let nulls_at = out.len();
     let count = present.iter().filter(|present| **present).count();
     out.resize(nulls_at + count.div_ceil(8), 0);
-    let columns = table.columns.iter().enumerate().filter(|(at, _)| present[*at]);
-    for (bit, (at, column)) in columns.enumerate() {
+    let columns = formats.iter().enumerate().filter(|(at, _)| present[*at]);
+    for (bit, (at, format)) in columns.enumerate() {
         match values(at) {
-            Some(stored) => append_stored(&column.ty, stored, out).map_err(|error| {
+            Some(stored) => format.append(stored, out).map_err(|error| {
                 Error::new(1534, b"HY000", format!("Writing one row to the row-based binary log failed: {error}"))
             })?,
             None => out[nulls_at + bit / 8] |= 1 << (bit % 8),

@@ -1,5 +1,11 @@
-use format::binlog::{Event, payload::Payload};
+use std::sync::mpsc;
+
+use format::binlog::{Checksum, Event, EventKind, payload::Payload};
 use storage::io::sim::{Random, SimDisk};
+use storage::io::{Disk, File};
+
+use crate::spill::Spilled;
+use crate::workers::Workers;
 
 use super::*;
 
@@ -10,21 +16,46 @@ fn settings(compression: Option<i32>) -> CacheSettings {
     CacheSettings { memory_bytes: 300, compression, payload_bytes_max: PAYLOAD_BYTES_MAX }
 }
 
-struct TestFiles(SimDisk);
+struct TestFiles {
+    disk: SimDisk,
+    workers: Option<Arc<Workers>>,
+    /// A worker does when it has written some megabytes.
+    panics: bool,
+}
 
 const ROOM: u64 = 1000;
 
 impl Files for TestFiles {
     fn create(&self) -> Result<(Spilled, u64)> {
-        let number = (0..).find(|number| !self.0.exists(&format!("#cache{number}")).unwrap()).unwrap();
-        Ok((Spilled::create(Arc::new(self.0.clone()), format!("#cache{number}"))?, ROOM))
+        let number = (0..).find(|number| !self.disk.exists(&format!("#cache{number}")).unwrap()).unwrap();
+        Ok((Spilled::create(Arc::new(self.disk.clone()), format!("#cache{number}"))?, ROOM))
     }
 
-    fn sync_soon(&self, _: &Arc<Spilled>) {}
+    fn sync_soon(&self, _: &Arc<Spilled>) {
+        let is_worker = std::thread::current().name() == Some("binlog-pack");
+        assert!(!(self.panics && is_worker), "as the test wants");
+    }
+
+    fn workers(&self) -> Option<&Arc<Workers>> {
+        self.workers.as_ref()
+    }
+}
+
+fn files(disk: &SimDisk) -> TestFiles {
+    TestFiles { disk: disk.clone(), workers: None, panics: false }
 }
 
 fn cache(disk: &SimDisk, compression: Option<i32>) -> Cache {
-    Cache::new(Arc::new(TestFiles(disk.clone())), settings(compression))
+    Cache::new(Arc::new(files(disk)), settings(compression))
+}
+
+fn workers(count: usize) -> Arc<Workers> {
+    Arc::new(Workers::new(Arc::default(), count))
+}
+
+/// A cache whose events are packed by another thread.
+fn cache_beside(disk: &SimDisk, workers: &Arc<Workers>, compression: Option<i32>) -> Cache {
+    Cache::new(Arc::new(TestFiles { workers: Some(workers.clone()), ..files(disk) }), settings(compression))
 }
 
 fn is_clean(disk: &SimDisk) -> bool {
@@ -38,12 +69,7 @@ fn append(cache: &mut Cache, body: &[u8]) {
 /// The bodies of the events in the log; checks lengths, positions and checksums.
 fn bodies(finished: &Finished, position: u64) -> Vec<Vec<u8>> {
     let mut log = Vec::new();
-    finished
-        .write(position, HEADER, &mut |bytes| {
-            log.extend_from_slice(bytes);
-            Ok(())
-        })
-        .unwrap();
+    finished.append(position, HEADER, &mut log).unwrap();
     assert_eq!(log.len() as u64, finished.log_bytes());
     bodies_of(&log, position)
 }
@@ -71,10 +97,14 @@ fn bodies_of(log: &[u8], position: u64) -> Vec<Vec<u8>> {
 #[test]
 fn what_is_appended_and_not_cut_comes_out_again() {
     let disk = SimDisk::new(1);
+    let workers = workers(1);
     for seed in 0..400 {
         let mut random = Random::new(seed);
         let compression = [None, Some(1), Some(3)][random.below(3) as usize];
-        let mut cache = cache(&disk, compression);
+        let mut cache = match random.below(2) {
+            0 => cache(&disk, compression),
+            _ => cache_beside(&disk, &workers, compression),
+        };
         // Twice: the second transaction must not see anything of the first.
         for _ in 0..2 {
             let mut expected: Vec<Vec<u8>> = Vec::new();
@@ -107,7 +137,7 @@ fn what_is_appended_and_not_cut_comes_out_again() {
             let mut finished = cache.finish().unwrap();
             assert_eq!(bodies(&finished, random.below(1 << 33) & 0xFFFF_F000), expected, "seed {seed}");
             // It may also begin a file.
-            finished.settle(&TestFiles(disk.clone())).unwrap();
+            finished.settle(&files(&disk)).unwrap();
             assert_eq!(bodies(&finished, 4), expected, "seed {seed}");
             let head = vec![7; random.below(600) as usize];
             let begun = finished.begin_file(&head, 100, HEADER).unwrap();
@@ -134,17 +164,24 @@ fn whole(file: &dyn File) -> Vec<u8> {
 
 #[test]
 fn what_a_full_disk_refuses_is_still_there() {
-    for compression in [None, Some(3)] {
+    let workers = workers(1);
+    for (compression, beside) in [(None, false), (Some(3), false), (None, true), (Some(3), true)] {
         let disk = SimDisk::new(1);
-        let mut cache = cache(&disk, compression);
+        let mut cache = match beside {
+            false => cache(&disk, compression),
+            true => cache_beside(&disk, &workers, compression),
+        };
         let mut random = Random::new(3);
         let mut body = || (0..100).map(|_| random.below(256) as u8).collect::<Vec<u8>>();
         let mut expected: Vec<Vec<u8>> = (0..4).map(|_| body()).collect();
         expected.iter().for_each(|body| append(&mut cache, body));
         let mark = cache.mark();
         disk.set_faults(|faults| faults.capacity_blocks = Some(0));
-        let refused = (0..200).filter(|_| cache.append(HEADER, |out| out.extend_from_slice(&body())).is_err()).count();
-        assert!(refused > 0);
+        // Another thread meets the full disk a little later.
+        let mut refused = false;
+        while !refused {
+            refused = cache.append(HEADER, |out| out.extend_from_slice(&body())).is_err();
+        }
         disk.set_faults(|faults| faults.capacity_blocks = None);
         cache.cut(mark);
         expected.push(body());
@@ -166,7 +203,7 @@ fn a_file_whose_sync_has_failed_begins_no_log() {
     assert!(spilled.sync().is_err());
     disk.set_faults(|faults| faults.failing_sync = None);
     assert!(spilled.file.sync().is_ok());
-    assert!(finished.settle(&TestFiles(disk.clone())).is_err());
+    assert!(finished.settle(&files(&disk)).is_err());
 }
 
 #[test]
@@ -175,7 +212,7 @@ fn names_of_transactions_that_need_more_than_the_room_are_refused() {
     let mut cache = cache(&disk, None);
     append(&mut cache, b"one");
     let mut finished = cache.finish().unwrap();
-    finished.settle(&TestFiles(disk.clone())).unwrap();
+    finished.settle(&files(&disk)).unwrap();
     assert!(matches!(finished.begin_file(&[7; 950], 100, HEADER), Err(Error::Unsupported(_))));
     assert!(finished.begin_file(&[7; 877], 100, HEADER).is_ok());
 }
@@ -183,9 +220,13 @@ fn names_of_transactions_that_need_more_than_the_room_are_refused() {
 #[test]
 fn a_payload_that_would_be_too_long_goes_on_as_plain_events() {
     let disk = SimDisk::new(1);
-    for seed in 0..50 {
+    let workers = workers(1);
+    for seed in 0..100 {
         let mut random = Random::new(seed);
-        let mut cache = cache(&disk, Some(3));
+        let mut cache = match seed % 2 {
+            0 => cache(&disk, Some(3)),
+            _ => cache_beside(&disk, &workers, Some(3)),
+        };
         cache.reset(CacheSettings { payload_bytes_max: (64 << 10) + random.below(4000), ..settings(Some(3)) });
         let mut expected: Vec<Vec<u8>> = Vec::new();
         let mut marks = vec![(cache.mark(), 0)];
@@ -207,5 +248,93 @@ fn a_payload_that_would_be_too_long_goes_on_as_plain_events() {
         assert_eq!(bodies(&finished, 4), expected, "seed {seed}");
         drop(finished);
         assert!(is_clean(&disk));
+    }
+}
+
+#[test]
+fn a_session_whose_worker_is_busy_elsewhere_packs_by_itself() {
+    let (disk, workers) = (SimDisk::new(1), workers(1));
+    let (go_on, wait) = mpsc::channel::<()>();
+    assert!(workers.run(move || wait.recv().unwrap()));
+    for compression in [None, Some(1)] {
+        let mut cache = cache_beside(&disk, &workers, compression);
+        let expected: Vec<Vec<u8>> = (0..3000_u32).map(|number| number.to_be_bytes().repeat(100)).collect();
+        expected.iter().for_each(|body| append(&mut cache, body));
+        assert_eq!(bodies(&cache.finish().unwrap(), 4), expected);
+    }
+    go_on.send(()).unwrap();
+    workers.close();
+}
+
+#[test]
+fn closed_workers_are_not_waited_for() {
+    let (disk, workers) = (SimDisk::new(1), workers(1));
+    let mut cache = cache_beside(&disk, &workers, Some(1));
+    let expected: Vec<Vec<u8>> = (0..3000_u32).map(|number| number.to_be_bytes().repeat(100)).collect();
+    for (number, body) in expected.iter().enumerate() {
+        if number == 1000 {
+            workers.close();
+        }
+        append(&mut cache, body);
+    }
+    assert_eq!(bodies(&cache.finish().unwrap(), 4), expected);
+}
+
+#[test]
+fn a_transaction_that_goes_away_leaves_no_file() {
+    let (disk, workers) = (SimDisk::new(1), workers(1));
+    for round in 0..100 {
+        let mut cache = cache_beside(&disk, &workers, [None, Some(3)][round % 2]);
+        (0..500_u32).for_each(|number| append(&mut cache, &number.to_be_bytes().repeat(round)));
+        match round % 3 {
+            0 => drop(cache),
+            1 => {
+                cache.reset(settings(None));
+                append(&mut cache, b"another");
+                assert_eq!(bodies(&cache.finish().unwrap(), 4), [b"another"]);
+            }
+            _ => cache.cut(0),
+        }
+    }
+    workers.close();
+    assert!(is_clean(&disk));
+}
+
+#[test]
+fn a_worker_that_panics_ends_the_transaction() {
+    let (disk, workers) = (SimDisk::new(1), workers(1));
+    let files = TestFiles { workers: Some(workers.clone()), panics: true, ..files(&disk) };
+    let mut cache = Cache::new(Arc::new(files), settings(None));
+    append(&mut cache, b"one");
+    let mark = cache.mark();
+    while cache.append(HEADER, |out| out.extend_from_slice(&[7; 1000])).is_ok() {}
+    assert!(workers.health().is_poisoned());
+    cache.cut(mark);
+    assert!(matches!(cache.finish(), Err(Error::Poisoned)));
+    cache.reset(settings(Some(1)));
+    append(&mut cache, b"two");
+    assert_eq!(bodies(&cache.finish().unwrap(), 4), [b"two"]);
+}
+
+#[test]
+fn an_event_that_grows_in_place_is_there_when_it_is_closed() {
+    let (disk, workers) = (SimDisk::new(1), workers(1));
+    for mut cache in [cache(&disk, None), cache_beside(&disk, &workers, Some(3))] {
+        let mut expected = Vec::new();
+        for number in 0..200_u8 {
+            let mark = cache.mark();
+            cache.open(HEADER);
+            cache.buffer().extend_from_slice(b"flags, ");
+            (0..number).for_each(|row| cache.buffer().push(row));
+            match number % 3 {
+                0 => cache.drop_open(),
+                1 => cache.cut(mark),
+                _ => {
+                    cache.close(|body| body[..5].copy_from_slice(b"FLAGS")).unwrap();
+                    expected.push([&b"FLAGS, "[..], &(0..number).collect::<Vec<u8>>()].concat());
+                }
+            }
+        }
+        assert_eq!(bodies(&cache.finish().unwrap(), 4), expected);
     }
 }

@@ -253,13 +253,24 @@ fn checksum_of(header: &Header, bytes: &[u8]) -> u32 {
 /// Appends an event whose body `write` appends. Its length is filled in; its end position is the header's, which a
 /// file's writer sets by [`place`] when it knows it.
 pub fn append(out: &mut Vec<u8>, header: Header, checksum: Checksum, write: impl FnOnce(&mut Vec<u8>)) {
-    let start = out.len();
-    out.extend_from_slice(&header.encode());
+    let start = begin(out, header);
     write(out);
     out.extend_from_slice(&[0; CHECKSUM_BYTES][..checksum.bytes()]);
+    end(out, start);
+    place(&mut out[start..], header.end_position, checksum);
+}
+
+/// Begins an event without a checksum, whose body is appended behind this. Returns where it begins.
+pub fn begin(out: &mut Vec<u8>, header: Header) -> usize {
+    let start = out.len();
+    out.extend_from_slice(&header.encode());
+    start
+}
+
+/// Fills in the length of an event that was begun.
+pub fn end(out: &mut [u8], start: usize) {
     let bytes = (out.len() - start) as u32;
     out[start + BYTES..start + BYTES + 4].copy_from_slice(&bytes.to_le_bytes());
-    place(&mut out[start..], header.end_position, checksum);
 }
 
 /// Sets where an event ends in its file, and its checksum.

@@ -43,6 +43,9 @@ pub mod row_flags {
     pub const RELAXED_UNIQUE_CHECKS: u16 = 4;
 }
 
+/// Where the flags are in the body of an event, if the number of the table has six bytes.
+const FLAGS_AT: usize = 6;
+
 /// The option of a partial update: JSON columns may be given as changes.
 const PARTIAL_JSON: u64 = 1;
 
@@ -294,6 +297,11 @@ pub fn encode_head_of(
         let bits = |bits: &[bool]| bits.iter().rev().fold(0, |byte, bit| byte << 1 | u8::from(*bit));
         out.extend(present.chunks(8).map(bits));
     }
+}
+
+/// Sets the flags of a rows event whose body this is.
+pub fn set_flags(body: &mut [u8], flags: u16) {
+    body[FLAGS_AT..FLAGS_AT + 2].copy_from_slice(&flags.to_le_bytes());
 }
 
 /// Appends an image that has all columns.

@@ -87,63 +87,91 @@ pub fn column_of(ty: &ColumnType, nullable: bool) -> Column {
     column
 }
 
-/// Appends a value that is not NULL, from its stored bytes.
-pub fn append_stored(ty: &ColumnType, stored: &[u8], out: &mut Vec<u8>) -> Result<()> {
-    match ty {
-        ColumnType::Int { unsigned, .. } => {
-            let start = out.len();
-            out.extend(stored.iter().rev());
-            if !unsigned && let Some(top) = out[start..].last_mut() {
-                *top ^= 0x80;
-            }
-        }
-        ColumnType::Date => {
-            let start = out.len();
-            out.extend(stored.iter().rev());
-            if let Some(top) = out[start..].last_mut() {
-                *top ^= 0x80;
-            }
-        }
-        ColumnType::Enum { .. } | ColumnType::Set { .. } => out.extend(stored.iter().rev()),
-        ColumnType::Year
-        | ColumnType::Bit { .. }
-        | ColumnType::Float { .. }
-        | ColumnType::Double { .. }
-        | ColumnType::Decimal { .. }
-        | ColumnType::Time { .. }
-        | ColumnType::DateTime { .. }
-        | ColumnType::Timestamp { .. } => out.extend_from_slice(stored),
-        ColumnType::Char { chars, collation: id } => {
-            let spaces = stored.iter().rev().take_while(|byte| **byte == b' ').count();
-            let bytes_max = chars * u32::from(collation(*id).charset.bytes_max());
-            put_text(&stored[..stored.len() - spaces], bytes_max, out);
-        }
-        // MySQL's rows have BINARY without the zeros at its end.
-        ColumnType::Binary { bytes } => {
-            let zeros = stored.iter().rev().take_while(|byte| **byte == 0).count();
-            put_text(&stored[..stored.len() - zeros], *bytes, out);
-        }
-        ColumnType::VarChar { chars, collation: id } => {
-            put_text(stored, chars * u32::from(collation(*id).charset.bytes_max()), out);
-        }
-        ColumnType::VarBinary { bytes } => put_text(stored, *bytes, out),
-        ColumnType::Text { size, .. } | ColumnType::Blob { size } => {
-            out.extend_from_slice(&(stored.len() as u32).to_le_bytes()[..length_bytes(*size) as usize]);
-            out.extend_from_slice(stored);
-        }
-        ColumnType::Json => {
-            let start = out.len();
-            out.extend_from_slice(&[0; 4]);
-            json_text::from_text(stored, out)?;
-            let bytes = (out.len() - start - 4) as u32;
-            out[start..start + 4].copy_from_slice(&bytes.to_le_bytes());
-        }
-    }
-    Ok(())
+/// How values of a column get from their stored bytes into the log: found out once for many rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ValueFormat {
+    /// Little-endian; `signed`: with the top bit flipped.
+    Number {
+        signed: bool,
+    },
+    AsStored,
+    /// Bytes of length before it, and the byte that is not kept at its end.
+    Text {
+        length_bytes: u8,
+        padding: Option<u8>,
+    },
+    Long {
+        length_bytes: u8,
+    },
+    Json,
 }
 
-fn put_text(text: &[u8], bytes_max: u32, out: &mut Vec<u8>) {
-    let length_bytes = if bytes_max > 255 { 2 } else { 1 };
-    out.extend_from_slice(&(text.len() as u16).to_le_bytes()[..length_bytes]);
-    out.extend_from_slice(text);
+impl ValueFormat {
+    pub fn of(ty: &ColumnType) -> ValueFormat {
+        let text =
+            |bytes_max: u32, padding| ValueFormat::Text { length_bytes: if bytes_max > 255 { 2 } else { 1 }, padding };
+        let chars_bytes = |chars: u32, id: CollationId| chars * u32::from(collation(id).charset.bytes_max());
+        match ty {
+            ColumnType::Int { unsigned, .. } => ValueFormat::Number { signed: !unsigned },
+            ColumnType::Date => ValueFormat::Number { signed: true },
+            ColumnType::Enum { .. } | ColumnType::Set { .. } => ValueFormat::Number { signed: false },
+            ColumnType::Year
+            | ColumnType::Bit { .. }
+            | ColumnType::Float { .. }
+            | ColumnType::Double { .. }
+            | ColumnType::Decimal { .. }
+            | ColumnType::Time { .. }
+            | ColumnType::DateTime { .. }
+            | ColumnType::Timestamp { .. } => ValueFormat::AsStored,
+            ColumnType::Char { chars, collation: id } => text(chars_bytes(*chars, *id), Some(b' ')),
+            // MySQL's rows have BINARY without the zeros at its end.
+            ColumnType::Binary { bytes } => text(*bytes, Some(0)),
+            ColumnType::VarChar { chars, collation: id } => text(chars_bytes(*chars, *id), None),
+            ColumnType::VarBinary { bytes } => text(*bytes, None),
+            ColumnType::Text { size, .. } | ColumnType::Blob { size } => {
+                ValueFormat::Long { length_bytes: length_bytes(*size) }
+            }
+            ColumnType::Json => ValueFormat::Json,
+        }
+    }
+
+    /// Appends a value that is not NULL, from its stored bytes.
+    #[inline]
+    pub fn append(self, stored: &[u8], out: &mut Vec<u8>) -> Result<()> {
+        match self {
+            ValueFormat::Number { signed } => {
+                let sign = if signed { 0x80 } else { 0 };
+                if let Ok(bytes) = <[u8; 4]>::try_from(stored) {
+                    let number = u32::from_be_bytes(bytes) ^ u32::from(sign) << 24;
+                    out.extend_from_slice(&number.to_le_bytes());
+                    return Ok(());
+                }
+                out.extend(stored.iter().rev());
+                if !stored.is_empty()
+                    && let Some(top) = out.last_mut()
+                {
+                    *top ^= sign;
+                }
+            }
+            ValueFormat::AsStored => out.extend_from_slice(stored),
+            ValueFormat::Text { length_bytes, padding } => {
+                let pads = padding.map_or(0, |pad| stored.iter().rev().take_while(|byte| **byte == pad).count());
+                let text = &stored[..stored.len() - pads];
+                out.extend_from_slice(&(text.len() as u16).to_le_bytes()[..usize::from(length_bytes)]);
+                out.extend_from_slice(text);
+            }
+            ValueFormat::Long { length_bytes } => {
+                out.extend_from_slice(&(stored.len() as u32).to_le_bytes()[..usize::from(length_bytes)]);
+                out.extend_from_slice(stored);
+            }
+            ValueFormat::Json => {
+                let start = out.len();
+                out.extend_from_slice(&[0; 4]);
+                json_text::from_text(stored, out)?;
+                let bytes = (out.len() - start - 4) as u32;
+                out[start..start + 4].copy_from_slice(&bytes.to_le_bytes());
+            }
+        }
+        Ok(())
+    }
 }

@@ -36,7 +36,7 @@ impl Fixture {
         let engine = Engine::open(Arc::new(LinuxDisk::new(&directory)), config).unwrap();
         let log = logging.map(|options| BinaryLog::open(engine.clone(), options).unwrap());
         if let Some(log) = &log {
-            log.start_thread();
+            log.start_threads();
         }
         let instance = Instance::with_log(engine, log, globals, Accounts::in_memory(), directory.clone());
         let addresses = Options::parse_addresses(addresses).unwrap();

@@ -46,7 +46,7 @@ pub fn seed(seed: u64, talk: Talk) -> Result<Report, String> {
     let mut first = 1;
     for _ in 0..1 + random.below(4) {
         let (engine, log) = open(&disk, &busy)?;
-        log.start_thread();
+        log.start_threads();
         let failing = Failing::draw(&mut random, &disk);
         if talk != Talk::Nothing {
             println!("{sessions} sessions, {failing:?}");
