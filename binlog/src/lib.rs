@@ -39,7 +39,6 @@ mod packer;
 
 mod beside;
 
-
 pub mod cache;
 
 pub mod end;
