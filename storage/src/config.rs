@@ -17,6 +17,8 @@ pub struct Config {
     pub pool_bytes: u64,
     /// Memory that all record locks may take. A statement that wants more is refused.
     pub lock_bytes: u64,
+    /// A transaction that ends with more record locks than this leaves them to the background, and so does not take longer.
+    pub locks_released_at_once: usize,
     /// Size of the redo log on disk (`innodb_log_file_size` x files in group). A changed size takes effect at the next
     /// clean start.
     pub log_bytes: u64,
@@ -153,6 +155,7 @@ impl Default for Config {
             page_bytes: 16384,
             pool_bytes: 128 << 20,
             lock_bytes: 1 << 30,
+            locks_released_at_once: 2000,
             log_bytes: 256 << 20,
             log_buffer_bytes: 16 << 20,
             flush_method: FlushMethod::ODirect,

@@ -655,7 +655,7 @@ fn deleted_rows_give_their_blocks_back() {
         let mut steps = 0;
         while engine.step().unwrap() {
             steps += 1;
-            if crashes && steps == 20 {
+            if crashes && steps == 8 {
                 drop(engine);
                 engine = open(&disk.crash());
             }

@@ -620,26 +620,8 @@ fn threads_purge_and_rollback_leave_whole_trees() {
 /// (1206); its locks are released, and others go on.
 #[test]
 fn a_full_lock_table_refuses_the_statement_and_rolls_its_transaction_back() {
-    let disk: Arc<dyn Disk> = Arc::new(SimDisk::new(5));
     let config = Config { lock_bytes: 512 << 10, log_bytes: 32 << 20, pool_bytes: 32 << 20, ..Config::tiny() };
-    Engine::create(disk.clone(), &config).unwrap();
-    let engine = Engine::open(disk, config).unwrap();
-    engine.create_database("d", CollationId::DEFAULT, &TrxOptions::patient()).unwrap();
-    let int = || ColumnType::Int { bytes: 4, unsigned: true };
-    let definition = TableDefinition {
-        database: "d".into(),
-        name: "t".into(),
-        columns: vec![Column::new("id", int(), false), Column::new("a", int(), false)],
-        indexes: vec![IndexDefinition::new("PRIMARY", true, &[0])],
-        ..TableDefinition::default()
-    };
-    let table = engine.create_table(definition, &TrxOptions::default()).unwrap();
-    let mut trx = engine.begin(TrxOptions::default());
-    for id in 0..10_000_u32 {
-        trx.insert(&table, &[Some(&id.to_be_bytes()), Some(&[0; 4])]).unwrap();
-    }
-    trx.commit().unwrap();
-
+    let (engine, table) = numbered(config, 0..10_000);
     let columns: ColumnSet = [0, 1].into_iter().collect();
     let mode = ReadMode::Exclusive(storage::IfLocked::Wait);
     let update = |trx: &mut Trx, id: u32, row: &mut Row| -> storage::Result<()> {
@@ -657,4 +639,63 @@ fn a_full_lock_table_refuses_the_statement_and_rolls_its_transaction_back() {
         assert_eq!(row.get(1), Some(&[0; 4][..]), "row {id} is as it was");
     }
     other.rollback().unwrap();
+}
+
+/// A table of numbers.
+fn numbered(config: Config, ids: impl Iterator<Item = u32>) -> (Arc<Engine>, Arc<Table>) {
+    let disk: Arc<dyn Disk> = Arc::new(SimDisk::new(5));
+    Engine::create(disk.clone(), &config).unwrap();
+    let engine = Engine::open(disk, config).unwrap();
+    engine.create_database("d", CollationId::DEFAULT, &TrxOptions::patient()).unwrap();
+    let int = || ColumnType::Int { bytes: 4, unsigned: true };
+    let definition = TableDefinition {
+        database: "d".into(),
+        name: "t".into(),
+        columns: vec![Column::new("id", int(), false), Column::new("a", int(), false)],
+        indexes: vec![IndexDefinition::new("PRIMARY", true, &[0])],
+        ..TableDefinition::default()
+    };
+    let table = engine.create_table(definition, &TrxOptions::default()).unwrap();
+    let mut trx = engine.begin(TrxOptions::default());
+    for id in ids {
+        trx.insert(&table, &[Some(&id.to_be_bytes()), Some(&[0; 4])]).unwrap();
+    }
+    trx.commit().unwrap();
+    (engine, table)
+}
+
+/// The rows of a large transaction and the gaps between them are free once it has ended, although its locks are removed
+/// later, and by nobody here.
+#[test]
+fn rows_of_a_large_transaction_are_free_when_it_ends() {
+    const ROWS: u32 = 4000;
+    let config = Config { locks_released_at_once: 100, log_bytes: 32 << 20, pool_bytes: 32 << 20, ..Config::tiny() };
+    let (engine, table) = numbered(config, (0..ROWS).map(|id| 2 * id));
+    let columns: ColumnSet = [0, 1].into_iter().collect();
+    let mut row = Row::new();
+    for commits in [true, false] {
+        let before = engine.status().locks_held;
+        let mut trx = engine.begin(TrxOptions::default());
+        let mode = ReadMode::Exclusive(storage::IfLocked::Wait);
+        let mut rows = trx.cursor(&table, 0, mode, columns, ScanRange::ALL).unwrap();
+        while rows.next(&mut trx, &mut row).unwrap() {
+            trx.update(&table, &row, &[(1, Some(&[0, 0, 0, 9]))]).unwrap();
+        }
+        let held = engine.status().locks_held - before;
+        assert!(held >= u64::from(ROWS), "{held} locks");
+        if commits {
+            trx.commit().unwrap()
+        } else {
+            trx.rollback().unwrap()
+        }
+        let mut other = engine.begin(TrxOptions::default());
+        let mode = ReadMode::Exclusive(storage::IfLocked::Fail);
+        for id in (0..ROWS).map(|id| 2 * id) {
+            assert!(other.get(&table, 0, &[Some(&id.to_be_bytes())], mode, &columns, &mut row).unwrap());
+            other.insert(&table, &[Some(&(id + 1).to_be_bytes()), Some(&[0; 4])]).unwrap();
+        }
+        other.rollback().unwrap();
+        while engine.step().unwrap() {}
+        assert_eq!(engine.status().locks_held, 0);
+    }
 }

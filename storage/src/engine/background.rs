@@ -73,9 +73,10 @@ impl Background {
             health.spawn("rollback", move || {
                 let mut rest = Duration::ZERO;
                 while !stop.rest(rest) {
+                    let released = inner.locks.release_step();
                     rest = match inner.rollback_step() {
-                        Ok(true) => Duration::ZERO,
-                        Ok(false) => IDLE,
+                        Ok(more) if more | released => Duration::ZERO,
+                        Ok(_) => IDLE,
                         Err(error) => {
                             tracing::error!("rollback: {error}");
                             Duration::from_secs(1)

@@ -242,6 +242,7 @@ impl Engine {
 
     /// One bounded batch of background work, for a configuration without background threads. True if there was any.
     pub fn step(&self) -> Result<bool> {
+        let releasing_locks = self.inner.locks.release_step();
         let rolling_back = self.inner.rollback_step()?;
         let recovering = recovery::apply::step(&self.inner.store);
         self.inner.refuse_damaged();
@@ -254,7 +255,7 @@ impl Engine {
             self.inner.store.checkpoint_step()?;
         }
         let releasing = self.inner.release_step()? | self.inner.truncate_undo_step()?;
-        Ok(rolling_back || recovering || purged || written > 0 || dropping || releasing)
+        Ok(releasing_locks || rolling_back || recovering || purged || written > 0 || dropping || releasing)
     }
 
     /// For layers above that show or flush the log themselves, and for tests.

@@ -95,6 +95,11 @@ impl Entry {
         self.queue.as_ref().map_or(0, |queue| queue.holders.len())
     }
 
+    /// Whether the owner holds anything of it.
+    pub fn is_held_by(&self, owner: TrxId) -> bool {
+        self.holders().any(|holder| holder.owner == owner)
+    }
+
     /// Whether the owner holds all of a request already.
     pub fn covers(&self, wanted: &Holder) -> bool {
         let mut own = self.holders().filter(|holder| holder.owner == wanted.owner);
@@ -116,7 +121,7 @@ impl Entry {
 
     /// A holder may strengthen its lock before the waiters get it: they wait for it anyway.
     fn overtakes(&self, wanted: &Holder) -> bool {
-        self.holders().any(|holder| holder.owner == wanted.owner)
+        self.is_held_by(wanted.owner)
     }
 
     /// Holders and waiters that conflict with the waiter at `place` of the queue.
@@ -127,7 +132,7 @@ impl Entry {
 
     /// Adds a holder. True if its owner held nothing of this lock before.
     pub fn add(&mut self, holder: Holder, gaps: &AtomicU64) -> bool {
-        let known = self.holders().any(|other| other.owner == holder.owner);
+        let known = self.is_held_by(holder.owner);
         // A stronger lock of the same kind takes the place of the weaker.
         let first = &mut self.first;
         let same = |other: &Holder| other.owner == holder.owner && other.kind == holder.kind;

@@ -18,6 +18,9 @@
 //! allocation. The queue is FIFO: a later request does not overtake an earlier one that it conflicts with, except that
 //! a transaction that already holds the lock may strengthen it.
 //!
+//! Releasing the locks of a large transaction is declared at its end and done behind it (`ending`), so that COMMIT takes as
+//! long for a million rows as for one.
+//!
 //! The memory of all record locks has a limit. A request beyond it is refused ([`crate::error::Error::LockTableFull`]),
 //! and its transaction is rolled back; the table gives the memory back as locks are released.
 //!
@@ -72,6 +75,8 @@ mod entry;
 mod shards;
 
 mod deadlock;
+
+mod ending;
 
 mod table;
 

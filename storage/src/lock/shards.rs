@@ -2,7 +2,12 @@
 //!
 //! Memory is reserved from a common limit when a shard grows, in units of a hash table's size, so taking a lock touches
 //! no shared counter. A shard gives memory back when most of its locks are gone.
+//!
+//! An owner may end before its entries are removed ([`Shards::end`]). From then on they count for nothing: whoever
+//! latches a shard for a lock finds that lock without them, because latching removes them, and whoever looks at a whole
+//! shard removes all of them first.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use format::ids::{IndexId, TrxId};
@@ -11,10 +16,10 @@ use hashbrown::HashTable;
 use super::LockId;
 use super::entry::{Entry, Holder};
 use crate::error::{Error, Result};
-use crate::sync::{Mutex, MutexGuard, Padded, Rank};
+use crate::sync::{Mutex, MutexGuard, Padded, Rank, RwLock};
 
 /// Two statements collide in a shard with a probability of about one in this many.
-const SHARDS: usize = if cfg!(test) { 4 } else { 512 };
+pub(super) const SHARDS: usize = if cfg!(test) { 4 } else { 512 };
 
 /// The number of gap lock counters; an index always uses the same one.
 const GAP_COUNTERS: usize = 64;
@@ -37,6 +42,13 @@ pub(super) struct Shards {
     /// Gap locks that are held: an insert into an index without any need not look for its neighbour.
     gaps: Box<[AtomicU64]>,
     memory: Memory,
+    ended: Ended,
+}
+
+/// Owners that have ended while entries of theirs may be left. Mostly there are none, and that is all a lock asks.
+struct Ended {
+    count: AtomicUsize,
+    owners: RwLock<Vec<TrxId>>,
 }
 
 /// Memory that all shards have reserved.
@@ -83,6 +95,15 @@ impl Memory {
     }
 }
 
+impl Ended {
+    fn list(&self) -> Vec<TrxId> {
+        match self.count.load(Ordering::Acquire) {
+            0 => Vec::new(),
+            _ => self.owners.read().clone(),
+        }
+    }
+}
+
 impl Shard {
     fn bytes(&self) -> usize {
         let steps = self.more_holders.div_ceil(HOLDER_STEP);
@@ -100,6 +121,16 @@ impl Shard {
             None => memory.give_back(self.reserved - bytes),
         }
         self.reserved = bytes;
+    }
+
+    /// Gives memory back if most locks are gone.
+    fn shrink(&mut self, memory: &Memory) {
+        if self.entries.len() < self.entries.capacity() / 8 && self.entries.capacity() > KEPT {
+            // Half full: neither the next lock nor the next release moves everything again.
+            let kept = (self.entries.len() * 2).max(KEPT);
+            self.entries.shrink_to(kept, |entry| hash(entry.id));
+            self.settle(memory);
+        }
     }
 }
 
@@ -170,12 +201,7 @@ impl Latched<'_> {
         let after = entry.more_holders();
         if void {
             found.remove();
-            if shard.entries.len() < shard.entries.capacity() / 8 && shard.entries.capacity() > KEPT {
-                // Half full: neither the next lock nor the next release moves everything again.
-                let kept = (shard.entries.len() * 2).max(KEPT);
-                shard.entries.shrink_to(kept, |entry| hash(entry.id));
-                shard.settle(self.memory);
-            }
+            shard.shrink(self.memory);
         }
         if before != after {
             self.count_holders(before, after);
@@ -191,6 +217,7 @@ impl Shards {
             shards: (0..SHARDS).map(|_| Padded(Mutex::new(Rank::Lock, shard()))).collect(),
             gaps: (0..GAP_COUNTERS).map(|_| AtomicU64::new(0)).collect(),
             memory: Memory { used: AtomicUsize::new(0), limit: AtomicUsize::new(limit) },
+            ended: Ended { count: AtomicUsize::new(0), owners: RwLock::new(Rank::Leaf, Vec::new()) },
         }
     }
 
@@ -206,11 +233,88 @@ impl Shards {
         self.gaps(index).load(Ordering::Relaxed) != 0
     }
 
-    /// Latches the shard of a lock.
+    /// Latches the shard of a lock. Owners that have ended hold nothing of it any more.
     #[inline]
     pub fn latch(&self, id: LockId) -> Latched<'_> {
         let shard = self.shards[(hash(id) >> 40) as usize % SHARDS].lock();
-        Latched { shard, memory: &self.memory, gaps: self.gaps(id.index), id }
+        let mut latched = Latched { shard, memory: &self.memory, gaps: self.gaps(id.index), id };
+        if self.ended.count.load(Ordering::Acquire) != 0 {
+            self.remove_ended(&mut latched);
+        }
+        latched
+    }
+
+    #[cold]
+    fn remove_ended(&self, latched: &mut Latched<'_>) {
+        for owner in self.ended.list() {
+            if latched.find().is_some_and(|entry| entry.is_held_by(owner)) {
+                latched.release(owner);
+            }
+        }
+    }
+
+    /// An owner ends: from now on its entries count for nothing. No other is added. They are to be removed by
+    /// [`Shards::sweep`] or one by one, and then forgotten by [`Shards::forget`].
+    pub fn end(&self, owner: TrxId) {
+        let mut owners = self.ended.owners.write();
+        owners.push(owner);
+        self.ended.count.store(owners.len(), Ordering::Release);
+    }
+
+    /// Nothing is left of an owner that has ended.
+    pub fn forget(&self, owner: TrxId) {
+        let mut owners = self.ended.owners.write();
+        owners.retain(|other| *other != owner);
+        self.ended.count.store(owners.len(), Ordering::Release);
+    }
+
+    /// Owners that are not forgotten yet.
+    #[cfg(test)]
+    pub fn ended_count(&self) -> usize {
+        self.ended.list().len()
+    }
+
+    /// Removes what ended owners hold in some shards. Returns where to go on, until that is the number of shards.
+    pub fn sweep(&self, shards: Range<usize>) -> usize {
+        let owners = self.ended.list();
+        let end = shards.end.min(SHARDS);
+        for shard in &self.shards[shards.start..end] {
+            self.sweep_shard(&mut shard.lock(), &owners);
+        }
+        end
+    }
+
+    /// Removes everything that ended owners hold, and gives back all the memory that this frees. False = there are none.
+    pub fn sweep_all(&self) -> bool {
+        let owners = self.ended.list();
+        for shard in self.shards.iter().filter(|_| !owners.is_empty()) {
+            let mut shard = shard.lock();
+            self.sweep_shard(&mut shard, &owners);
+            let kept = shard.entries.len().max(KEPT);
+            shard.entries.shrink_to(kept, |entry| hash(entry.id));
+            shard.settle(&self.memory);
+        }
+        !owners.is_empty()
+    }
+
+    fn sweep_shard(&self, shard: &mut Shard, owners: &[TrxId]) {
+        if owners.is_empty() {
+            return;
+        }
+        let (mut before, mut after) = (0, 0);
+        shard.entries.retain(|entry| {
+            before += entry.more_holders();
+            for &owner in owners {
+                if entry.is_held_by(owner) && entry.release(owner, self.gaps(entry.id.index)) {
+                    return false;
+                }
+            }
+            after += entry.more_holders();
+            true
+        });
+        shard.more_holders = shard.more_holders + after - before;
+        shard.shrink(&self.memory);
+        shard.settle(&self.memory);
     }
 
     /// Calls `look` with a lock under its shard's latch.
@@ -220,14 +324,33 @@ impl Shards {
 
     /// Calls `look` with every lock, shard by shard.
     pub fn each_entry(&self, mut look: impl FnMut(&Entry)) {
+        self.each_shard(|shard| shard.entries.iter().for_each(&mut look));
+    }
+
+    fn each_shard(&self, mut look: impl FnMut(&Shard)) {
         for shard in &self.shards {
-            shard.lock().entries.iter().for_each(&mut look);
+            let mut shard = shard.lock();
+            self.sweep_shard(&mut shard, &self.ended.list());
+            look(&shard);
         }
     }
 
     /// The number of locks.
     pub fn count(&self) -> u64 {
-        self.shards.iter().map(|shard| shard.lock().entries.len() as u64).sum()
+        let mut count = 0;
+        self.each_shard(|shard| count += shard.entries.len() as u64);
+        count
+    }
+
+    /// Whether so many locks of one owner are a large part of all.
+    pub fn is_large_part(&self, locks: usize) -> bool {
+        const PART: usize = 4;
+        locks * PART * (size_of::<Entry>() + OWNER_BYTES) >= self.bytes()
+    }
+
+    /// Whether the locks take more than half of the memory that they may.
+    pub fn is_half_full(&self) -> bool {
+        self.bytes() > self.memory.limit.load(Ordering::Relaxed) / 2
     }
 
     /// The memory that all locks take.

@@ -1,12 +1,13 @@
 //! The table of record locks: taking, waiting, granting, releasing.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use format::ids::{IndexId, PageNo, TrxId};
 
 use super::deadlock::{self, DeadlockReport};
+use super::ending::Endings;
 use super::entry::{Holder, Waiting};
 use super::interrupt::Interrupt;
 use super::owner::{Held, OwnerInfo, Owners};
@@ -28,6 +29,10 @@ pub struct LockTable {
     counters: Counters,
     last_deadlock: Mutex<Option<DeadlockReport>>,
     detects_deadlocks: AtomicBool,
+    /// Large transactions that have ended, whose entries are being removed.
+    endings: Endings,
+    /// A transaction with more locks than this is large.
+    at_once: AtomicUsize,
     health: Arc<Health>,
 }
 
@@ -83,6 +88,8 @@ impl LockTable {
             counters: Counters::default(),
             last_deadlock: Mutex::new(Rank::Leaf, None),
             detects_deadlocks: AtomicBool::new(true),
+            endings: Endings::new(),
+            at_once: AtomicUsize::new(usize::MAX),
             health,
         }
     }
@@ -113,8 +120,27 @@ impl LockTable {
         self.shards.has_gaps(index)
     }
 
+    /// A transaction that ends with more locks than this leaves them to [`LockTable::release_step`].
+    pub fn release_at_once(&self, locks: usize) {
+        self.at_once.store(locks, Ordering::Relaxed);
+    }
+
+    /// Tries again if the memory is full, but of what ended transactions held.
+    #[inline]
+    fn with_room<R>(&self, mut attempt: impl FnMut() -> Result<R>) -> Result<R> {
+        match attempt() {
+            Err(Error::LockTableFull) if self.shards.sweep_all() => attempt(),
+            outcome => outcome,
+        }
+    }
+
     /// Takes a lock if it can be granted at once. The caller may hold latches.
     pub fn try_lock(&self, held: &mut Held, request: LockRequest) -> Result<TryLock> {
+        self.with_room(|| self.try_lock_now(held, request))
+    }
+
+    #[inline]
+    fn try_lock_now(&self, held: &mut Held, request: LockRequest) -> Result<TryLock> {
         let shared = held.shared.as_ref().expect("a transaction has an id before it locks");
         let wanted = Holder::new(held.owner, &request);
         let mut latched = self.shards.latch(request.id);
@@ -163,7 +189,7 @@ impl LockTable {
         assert_may_wait("waiting for a lock");
         let id = request.id;
         let waiter = held.waiter.get_or_insert_with(|| Arc::new(Waiter::new())).clone();
-        if !self.stand_in_line(held, request, weight, &waiter)? {
+        if !self.with_room(|| self.stand_in_line(held, request, weight, &waiter))? {
             return Ok(());
         }
         let begin = Instant::now();
@@ -306,7 +332,8 @@ impl LockTable {
     /// Makes the implicit exclusive lock of a record's writer explicit, so that another transaction can wait for it.
     /// False = the writer has ended; look at the record again.
     pub fn make_explicit(&self, owner: TrxId, id: LockId, page: PageNo) -> Result<bool> {
-        self.add_for(Holder { owner, mode: LockMode::Exclusive, kind: LockKind::Record, page }, id, false)
+        let holder = Holder { owner, mode: LockMode::Exclusive, kind: LockKind::Record, page };
+        self.with_room(|| self.add_for(holder, id, false))
     }
 
     /// A record is removed, and its gap merges into the next one: each holder of any part of the lock gets the gap
@@ -382,18 +409,30 @@ impl LockTable {
         }
     }
 
-    /// Releases all locks of a transaction that ends.
+    /// Releases all locks of a transaction that ends. Those of a large one are removed later, unless memory is short.
     pub fn release_all(&self, held: &mut Held) {
         let Some(shared) = held.shared.take() else { return };
         if held.place.take().is_some() {
             self.waits.lock().leave(held.owner);
         }
         let foreign = self.owners.end(held.owner, &shared);
-        for id in held.ids.drain(..).chain(foreign) {
-            self.shards.latch(id).release(held.owner);
+        let is_large = held.ids.len() + foreign.len() > self.at_once.load(Ordering::Relaxed);
+        if is_large && !self.shards.is_half_full() {
+            let mut ids = std::mem::take(&mut held.ids);
+            ids.extend(foreign);
+            self.endings.add(&self.shards, &self.waits, held.owner, ids);
+        } else {
+            for id in held.ids.drain(..).chain(foreign) {
+                self.shards.latch(id).release(held.owner);
+            }
         }
         held.retire(shared);
         held.owner = TrxId(0);
+    }
+
+    /// Removes a bounded part of what large transactions held that have ended. True if there was any.
+    pub fn release_step(&self) -> bool {
+        self.endings.step(&self.shards)
     }
 
     /// The number of locks.

@@ -7,9 +7,9 @@ use std::time::Instant;
 use format::ids::TrxId;
 use rustc_hash::FxHashMap;
 
-use super::LockRequest;
 use super::order::CommitPlace;
 use super::waiter::Waiter;
+use super::{LockId, LockRequest};
 
 /// One waiting transaction.
 #[derive(Debug)]
@@ -36,6 +36,11 @@ impl Waits {
 
     pub fn insert(&mut self, trx: TrxId, wait: Wait) {
         self.waiting.insert(trx, wait);
+    }
+
+    /// The locks that are waited for.
+    pub fn wanted(&self) -> impl Iterator<Item = LockId> {
+        self.waiting.values().map(|wait| wait.wanted.id)
     }
 
     pub fn remove(&mut self, trx: TrxId) -> Option<Wait> {

@@ -53,7 +53,9 @@ pub fn resolve(store: Arc<Store>, pages: PageRecovery) -> Result<Opened> {
     }
     store.redo().stamps.track(&mismatch::refuse_older_log(&store)?);
     let registry = Registry::open(&store)?;
-    let locks = LockTable::new(store.config().lock_bytes as usize, store.health().clone());
+    let config = store.config();
+    let locks = LockTable::new(config.lock_bytes as usize, store.health().clone());
+    locks.release_at_once(config.locks_released_at_once);
     let (undo, unfinished, newest) = UndoSpace::open(&store)?;
     registry.skip(newest);
     let system = dictionary::open_system_tables(&store)?

@@ -405,3 +405,208 @@ fn the_order_of_commits_closes_a_cycle_over_another_transaction() {
         assert_eq!(table.count(), 0);
     }
 }
+
+/// A table whose transactions are large with more than three locks.
+fn table_of_large() -> Arc<LockTable> {
+    let table = LockTable::default();
+    table.release_at_once(3);
+    Arc::new(table)
+}
+
+/// Locks ten records with their gaps.
+fn lock_ten(table: &LockTable, trx: u64, mode: LockMode) -> Held {
+    let mut held = begin(table, trx);
+    assert!((0..10).all(|key| granted(table.try_lock(&mut held, LockRequest::new(id(key), mode, NextKey)))));
+    held
+}
+
+#[test]
+fn what_a_large_transaction_held_is_free_before_it_is_removed() {
+    let table = table_of_large();
+    let (mut a, mut b) = (lock_ten(&table, 1, Exclusive), begin(&table, 2));
+    let insert = LockRequest::insert(id(1));
+    assert!(table.has_conflict(TrxId(2), insert));
+    assert_eq!(table.try_lock(&mut b, LockRequest::record(id(0), Shared)).unwrap(), TryLock::Conflict);
+    let bytes = table.bytes();
+    table.release_all(&mut a);
+    assert_eq!(table.bytes(), bytes, "nothing was removed yet");
+    assert!(granted(table.try_lock(&mut b, LockRequest::record(id(0), Exclusive))));
+    assert!(!table.has_conflict(TrxId(2), insert) && !table.is_used(id(2)));
+    // A lock is inherited by those who hold it.
+    table.inherit_all(id(3), (id(30), PageNo(1)));
+    assert!(!table.is_used(id(30)));
+    assert!(!table.make_explicit(TrxId(1), id(4), PageNo(1)).unwrap());
+    let listed: Vec<TrxId> = table.list().iter().map(|lock| lock.owner).collect();
+    assert_eq!(listed, [TrxId(2)]);
+    assert!(table.release_step());
+    while table.release_step() {}
+    assert_eq!((table.count(), table.has_gaps(IndexId(1))), (1, false));
+    table.release_all(&mut b);
+    assert_eq!(table.count(), 0);
+}
+
+#[test]
+fn the_background_removes_what_nobody_asks_for() {
+    // Of a transaction that has most of the locks, and of one that has few of them.
+    for others in [0, 1000] {
+        let table = table_of_large();
+        let mut b = begin(&table, 2);
+        for key in 0..others {
+            assert!(granted(table.try_lock(&mut b, LockRequest::record(id(100 + key), Exclusive))));
+        }
+        let mut a = lock_ten(&table, 1, Exclusive);
+        table.release_all(&mut a);
+        while table.release_step() {}
+        assert_eq!(table.shards().ended_count(), 0);
+        assert_eq!((table.count(), table.has_gaps(IndexId(1))), (others, false));
+        let reserved = table.bytes();
+        table.release_all(&mut b);
+        while table.release_step() {}
+        assert!(table.count() == 0 && table.bytes() <= reserved);
+    }
+}
+
+#[test]
+fn those_who_wait_for_a_large_transaction_go_on_when_it_ends() {
+    let table = table_of_large();
+    let mut a = lock_ten(&table, 1, Shared);
+    // Some wait for it alone, one for another reader, too, and one behind that.
+    let mut reader = begin(&table, 2);
+    assert!(granted(table.try_lock(&mut reader, LockRequest::record(id(9), Shared))));
+    let request = |key: u64| LockRequest::record(id(key), Exclusive);
+    let free: Vec<_> = (0..5).map(|key| wait_in_thread(&table, begin(&table, 10 + key), request(key))).collect();
+    let insert = wait_in_thread(&table, begin(&table, 20), LockRequest::insert(id(7)));
+    let behind: Vec<_> = (0..2).map(|trx| wait_in_thread(&table, begin(&table, 30 + trx), request(9))).collect();
+    table.release_all(&mut a);
+    free.into_iter().chain([insert]).for_each(|thread| thread.join().unwrap().1.unwrap());
+    assert_eq!(table.counters().waits_now, 2);
+    table.release_all(&mut reader);
+    behind.into_iter().for_each(|thread| thread.join().unwrap().1.unwrap());
+    while table.release_step() {}
+    assert_eq!(table.count(), 0);
+}
+
+/// A request that meets the lock just before the end and waits just after it, and the other way round.
+#[test]
+fn nobody_begins_to_wait_for_a_transaction_that_has_ended() {
+    let table = table_of_large();
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let background = scope.spawn(|| {
+            while !stop.load(Ordering::Relaxed) {
+                if !table.release_step() {
+                    std::thread::yield_now();
+                }
+            }
+        });
+        let writers: Vec<_> = (0..3_u64)
+            .map(|writer| {
+                let table = &table;
+                scope.spawn(move || {
+                    for round in 0..700 {
+                        let mut held = begin(table, 1 + writer + 3 * round);
+                        // In one order: there is no deadlock, and who waits for long was forgotten.
+                        for key in 0..6 {
+                            let request = LockRequest::new(id(key), Exclusive, NextKey);
+                            if table.try_lock(&mut held, request).unwrap() == TryLock::Conflict {
+                                table.wait(&mut held, request, 1, &Interrupt::new(), LONG).unwrap();
+                            }
+                        }
+                        table.release_all(&mut held);
+                    }
+                })
+            })
+            .collect();
+        writers.into_iter().for_each(|writer| writer.join().unwrap());
+        stop.store(true, Ordering::Relaxed);
+        background.join().unwrap();
+    });
+    while table.release_step() {}
+    assert_eq!((table.count(), table.has_gaps(IndexId(1)), table.counters().deadlocks), (0, false, 0));
+}
+
+#[test]
+fn a_transaction_that_has_ended_is_in_no_deadlock() {
+    let table = table_of_large();
+    let mut ended = lock_ten(&table, 1, Shared);
+    let (mut b, mut c) = (begin(&table, 2), begin(&table, 3));
+    assert!(granted(table.try_lock(&mut b, LockRequest::record(id(5), Shared))));
+    assert!(granted(table.try_lock(&mut c, LockRequest::record(id(50), Exclusive))));
+    let waiting = wait_in_thread(&table, c, LockRequest::record(id(5), Exclusive));
+    table.release_all(&mut ended);
+    let closing = table.wait(&mut b, LockRequest::record(id(50), Exclusive), 1, &Interrupt::new(), LONG);
+    assert!(matches!(closing, Err(Error::Deadlock)), "{closing:?}");
+    let members: Vec<TrxId> = table.last_deadlock().unwrap().members.iter().map(|member| member.trx).collect();
+    assert_eq!(members.len(), 2);
+    assert!(!members.contains(&TrxId(1)));
+    table.release_all(&mut b);
+    waiting.join().unwrap().1.unwrap();
+    while table.release_step() {}
+    assert_eq!(table.count(), 0);
+}
+
+#[test]
+fn a_killed_waiter_leaves_nothing_in_what_a_large_transaction_held() {
+    let table = table_of_large();
+    let mut ended = lock_ten(&table, 1, Shared);
+    let (mut reader, mut b) = (begin(&table, 2), begin(&table, 3));
+    assert!(granted(table.try_lock(&mut reader, LockRequest::record(id(5), Shared))));
+    let interrupt = Arc::new(Interrupt::new());
+    let waiting = {
+        let (table, interrupt) = (table.clone(), interrupt.clone());
+        std::thread::spawn(move || {
+            let outcome = table.wait(&mut b, LockRequest::record(id(5), Exclusive), 1, &interrupt, LONG);
+            table.release_all(&mut b);
+            outcome
+        })
+    };
+    while table.counters().waits_now == 0 {
+        std::thread::yield_now();
+    }
+    table.release_all(&mut ended);
+    interrupt.set(Kill::Query);
+    assert!(matches!(waiting.join().unwrap(), Err(Error::Interrupted)));
+    assert!(granted(table.try_lock(&mut reader, LockRequest::record(id(5), Exclusive))));
+    table.release_all(&mut reader);
+    while table.release_step() {}
+    assert_eq!(table.count(), 0);
+}
+
+#[test]
+fn locks_of_ended_transactions_refuse_none() {
+    let table = LockTable::new(1 << 20, Arc::default());
+    table.release_at_once(3);
+    let request = |key: u64| LockRequest::record(id(key.wrapping_mul(0x9E37_79B9_7F4A_7C15)), Exclusive);
+    let mut alone = begin(&table, 1);
+    let room = (0..).take_while(|key| table.try_lock(&mut alone, request(*key)).is_ok()).count() as u64;
+    // Memory is short: they are removed at once.
+    table.release_all(&mut alone);
+    assert!(table.bytes() < 64 << 10 && !table.release_step(), "{} bytes", table.bytes());
+    let mut first = begin(&table, 2);
+    assert!((0..room / 4).all(|key| granted(table.try_lock(&mut first, request(room + key)))));
+    table.release_all(&mut first);
+    assert_eq!(table.shards().ended_count(), 1);
+    let mut second = begin(&table, 3);
+    assert!((0..room).all(|key| granted(table.try_lock(&mut second, request(key)))), "as if it were alone");
+    table.release_all(&mut second);
+    while table.release_step() {}
+    assert_eq!(table.count(), 0);
+}
+
+#[test]
+fn a_million_locks_are_removed_behind_the_end() {
+    let table = LockTable::default();
+    table.release_at_once(2000);
+    let request = |key: u64| LockRequest::new(id(key.wrapping_mul(0x9E37_79B9_7F4A_7C15)), Exclusive, NextKey);
+    let mut held = begin(&table, 1);
+    assert!((0..1_000_000).all(|key| granted(table.try_lock(&mut held, request(key)))));
+    let bytes = table.bytes();
+    table.release_all(&mut held);
+    assert_eq!(table.bytes(), bytes, "none was looked at");
+    let mut other = begin(&table, 2);
+    assert!((0..1_000_000).step_by(1000).all(|key| granted(table.try_lock(&mut other, request(key)))));
+    while table.release_step() {}
+    assert_eq!(table.count(), 1000);
+    table.release_all(&mut other);
+    assert!(table.count() == 0 && table.bytes() < 64 << 10, "{} bytes for no lock", table.bytes());
+}
