@@ -74,7 +74,9 @@ impl Work {
                 let verb = ["COMMIT", "COMMIT", "ROLLBACK"][self.random.random_range(0..3)];
                 self.end(&mut client, number, verb);
             }
-            7 if number.is_multiple_of(5) => run(&mut client, &format!("CREATE TABLE br.t{number} (a INT PRIMARY KEY)")),
+            7 if number.is_multiple_of(5) => {
+                run(&mut client, &format!("CREATE TABLE br.t{number} (a INT PRIMARY KEY)"))
+            }
             _ => run(&mut client, &format!("INSERT INTO br.t VALUES ({}, 'plain')", 2 * number)),
         }
     }

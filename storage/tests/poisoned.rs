@@ -57,10 +57,15 @@ fn every_wait_for_a_lock_ends() {
     assert!(ended.try_recv().is_err(), "a thread does not wait");
     let begin = Instant::now();
     engine.store().poison("a test");
+    let mut poisoned = 0;
     for _ in 0..4 {
-        let waited = ended.recv_timeout(Duration::from_secs(20)).expect("a waiter is not woken");
-        assert!(matches!(waited, Err(Error::Poisoned)), "{waited:?}");
+        // The last two may be granted what the truncation gives up.
+        match ended.recv_timeout(Duration::from_secs(20)).expect("a waiter is not woken") {
+            Err(Error::Poisoned) => poisoned += 1,
+            waited => assert!(waited.is_ok(), "{waited:?}"),
+        }
     }
+    assert!(poisoned >= 2, "nobody has released the record and the name");
     assert!(begin.elapsed() < Duration::from_secs(10));
 }
 

@@ -162,11 +162,12 @@ impl PendingRedo {
             let (mut rest, mut previous) = (&records[..], None);
             while !rest.is_empty() {
                 let behind = rest.len();
-                // Its checksum is right. A record of another version is not applied, and the page stays as it is.
-                if Record::decode(&mut rest, &mut previous).is_err() {
-                    break;
+                // Its checksum is right. What is no record of this page, or one of another version, is not applied, and the
+                // page stays as it is.
+                match Record::decode(&mut rest, &mut previous) {
+                    Ok(Record::Page { page, .. }) if page == aside.page => self.add(page, behind),
+                    _ => break,
                 }
-                self.add(aside.page, behind);
             }
         }
     }
@@ -438,6 +439,21 @@ mod tests {
         let empty = pending.empty();
         assert_eq!(empty.iter().map(|aside| aside.page).collect::<Vec<_>>(), [id(2)]);
         assert_eq!(empty[0].groups.len(), 1);
+    }
+
+    #[test]
+    fn what_is_put_aside_and_is_no_record_of_its_page_is_not_applied() {
+        let own = Record::Page { page: id(4), op: PageOp::Write { offset: 100, bytes: &[1] } };
+        let foreign = Record::Page { page: id(5), op: PageOp::Write { offset: 100, bytes: &[2] } };
+        for (records, kept) in [([own, foreign], 1), ([Record::Annex { kind: 1, bytes: &[3] }, own], 0)] {
+            let (mut bytes, mut previous) = (Vec::new(), None);
+            records.iter().for_each(|record| record.encode(&mut previous, &mut bytes));
+            let mut pending = PendingRedo::default();
+            pending.add_aside(&Aside { page: id(4), why: "".into(), groups: vec![(Lsn(10), Lsn(20), bytes)] });
+            pending.finish(false);
+            assert_eq!((pending.record_count(), pending.page_count()), (kept, kept));
+            assert!(!pending.wants(id(5)) && !pending.makes_anew(id(4)));
+        }
     }
 
     #[test]
