@@ -1,7 +1,6 @@
 //! A replica: what MariaDB writes into its log arrives in Glassine, once and no more than once, also if the replica is
 //! killed; and from there in a replica of the replica.
 
-#[allow(dead_code)] // The tools that print logs are other tests'.
 mod logged;
 #[allow(dead_code)] // Pairs of Glassine are another test's.
 mod replicas;

@@ -4,6 +4,7 @@
 //! session that chooses the same one waits, and then finds the transaction executed, or owns the name itself.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::time::Duration;
 
 use format::binlog::{Gtid, GtidSet, Uuid};
@@ -43,10 +44,8 @@ impl Owned {
         loop {
             {
                 let mut names = self.names.lock();
-                if names.contains_key(&gtid) {
-                    self.released.wait_for(&mut names, SLICE);
-                } else {
-                    names.insert(gtid, session);
+                if let Entry::Vacant(name) = names.entry(gtid) {
+                    name.insert(session);
                     drop(names);
                     // Its last owner has committed before it released the name.
                     if is_executed() {
@@ -55,6 +54,7 @@ impl Owned {
                     }
                     return Chosen::Owned;
                 }
+                self.released.wait_for(&mut names, SLICE);
             }
             if is_killed() {
                 return Chosen::Killed;
