@@ -408,7 +408,7 @@ pub fn run_stored(
     });
     if outcome.is_ok() {
         let mut row = environment.scratch.borrow_mut().rows.pop().unwrap_or_default();
-        let given = sorter.give(table, output, offset, left, &mut row, context.session, visit);
+        let given = sorter.give(table, output, (offset, left), &mut row, context.session, visit);
         outcome = given.map(|rows| found = rows);
         environment.scratch.borrow_mut().give_back_row(row);
     }
