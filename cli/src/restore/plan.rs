@@ -288,7 +288,7 @@ impl Scan<'_> {
     /// Verifies that a file continues what was before. Whether its server has not closed it.
     fn head(&self, log: &Log, reader: &mut EventReader, is_first: bool) -> Result<bool, String> {
         reader.seek(4);
-        let mut next = || -> Result<Option<(EventKind, u32, u16, Option<GtidSet>)>, String> {
+        let mut next = || -> Result<Option<_>, String> {
             let next = reader.next_event().map_err(|error| log.damaged(&error))?;
             let Some((_, event)) = next else { return Ok(None) };
             let header = event.header;
