@@ -6,6 +6,8 @@
 
 pub mod error;
 
+mod base64;
+
 pub mod types;
 
 pub mod parser;

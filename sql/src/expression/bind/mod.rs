@@ -214,7 +214,14 @@ impl<'a> Binder<'a> {
             }
             ast::Expr::Case { operand, whens, otherwise } => self.case(operand.as_deref(), whens, otherwise.as_deref()),
             ast::Expr::Function { name, args } => {
-                let args = args.iter().map(|arg| self.bind(arg)).collect::<Result<Vec<_>>>()?;
+                let mut args = args.iter().map(|arg| self.bind(arg)).collect::<Result<Vec<_>>>()?;
+                // NULLIF finds equal what `=` finds equal, which looks at both operands. The first one is evaluated twice.
+                if name == "nullif"
+                    && let [value, other] = args.as_mut_slice()
+                {
+                    let other = std::mem::replace(other, Expr::null());
+                    args[1] = self.compare_bound(BinaryOp::Equal, value.clone(), other)?;
+                }
                 self.call(name, args)
             }
             ast::Expr::StoredFunction { database, name, .. } => {

@@ -9,7 +9,6 @@ use crate::expression::datum::Datum;
 use crate::expression::rule::{Comparison, comparison_of};
 use crate::expression::temporal::Zeros;
 use crate::expression::typing::common_type;
-use crate::parser::ast::BinaryOp;
 use crate::types::{Kind, TypeInfo};
 
 pub const FUNCTIONS: &[Function] = &[
@@ -69,12 +68,9 @@ fn nullif_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
     Ok(ty.nullable(true))
 }
 
+/// The value, and whether it is equal to the other one.
 fn nullif<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
-    let value = call.arg(0)?;
-    let other = call.arg(1)?;
-    let how = comparison_of(call.arg_type(0), call.arg_type(1), "nullif")?;
-    let equal = crate::expression::compare::compare_op(BinaryOp::Equal, how, &value, &other, call.context)?;
-    Ok(if equal == Some(true) { Datum::Null } else { value })
+    if call.args[1].is_true(call.context, call.row)? { Ok(Datum::Null) } else { call.arg(0) }
 }
 
 fn extreme_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {

@@ -5,6 +5,7 @@ use sha1::Digest;
 
 use super::string::LENGTH_MAX;
 use super::{Call, Function, Typing, not_null, typings};
+use crate::base64;
 use crate::error::Result;
 use crate::expression::Datum;
 use crate::types::{Coercibility, TypeInfo};
@@ -118,35 +119,7 @@ fn to_base64<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
 
 fn from_base64<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
     let text = not_null!(call.text(0)?);
-    let mut out = Vec::with_capacity(text.len() / 4 * 3);
-    let (mut bits, mut count, mut padding) = (0u32, 0, 0);
-    for byte in text.iter().filter(|byte| !byte.is_ascii_whitespace()) {
-        let digit = match byte {
-            b'=' => {
-                padding += 1;
-                0
-            }
-            // Nothing may follow the padding.
-            _ if padding > 0 => return Ok(Datum::Null),
-            _ => match BASE64.iter().position(|known| known == byte) {
-                Some(digit) => digit as u32,
-                None => return Ok(Datum::Null),
-            },
-        };
-        bits = bits << 6 | digit;
-        count += 1;
-        if count == 4 {
-            if padding > 2 {
-                return Ok(Datum::Null);
-            }
-            out.extend_from_slice(&bits.to_be_bytes()[1..4 - padding]);
-            (bits, count) = (0, 0);
-        }
-    }
-    if count != 0 {
-        return Ok(Datum::Null);
-    }
-    Ok(Datum::bytes(out))
+    Ok(base64::decode(&text, false).map_or(Datum::Null, Datum::bytes))
 }
 
 /// MD5 (RFC 1321).

@@ -281,7 +281,7 @@ pub fn as_number(expr: &mut Expr) {
     if let Node::Call { function, args } = &mut expr.node
         && matches!(function.name, "if" | "nullif")
     {
-        let values = &mut args[usize::from(function.name == "if")..];
+        let values = if function.name == "if" { &mut args[1..] } else { &mut args[..1] };
         if values.iter().any(|value| value.ty.is_bit_literal() || matches!(value.node, Node::Call { .. })) {
             values.iter_mut().for_each(as_number);
             if expr.ty.is_string() && values.iter().all(|value| value.ty.is_integer() || value.is_null_literal()) {
