@@ -58,6 +58,7 @@ pub fn resolve(store: Arc<Store>, pages: PageRecovery) -> Result<Opened> {
     locks.release_at_once(config.locks_released_at_once);
     let (undo, unfinished, newest) = UndoSpace::open(&store)?;
     registry.skip(newest);
+    registry.begin_run(&store)?;
     let system = dictionary::open_system_tables(&store)?
         .into_iter()
         .map(|table| Ok(Arc::new(row::Table::open(&store, table)?)))

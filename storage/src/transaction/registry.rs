@@ -169,6 +169,17 @@ impl Registry {
         })
     }
 
+    /// The first change of each run, after the two counters were read. It moves the LSN of a page that has a stamp, so that
+    /// tablespaces of any earlier run are known (`redo::stamps`), whatever else this run changes.
+    pub fn begin_run(&self, store: &Store) -> Result<()> {
+        let _one = self.persisting.lock();
+        let limit = self.state.lock().next + MARGIN;
+        let lsn = persist(store, SYSTEM_PAGE, TRX_SYS_NEXT_ID, limit)?;
+        store.redo().stamps.saw(SYSTEM_PAGE, lsn);
+        self.state.lock().limit = limit;
+        Ok(())
+    }
+
     /// A transaction has committed in memory, and others are about to see it.
     pub fn note_commit(&self, lsn: Lsn) {
         self.newest_commit.fetch_max(lsn.0, Ordering::Release);
@@ -355,12 +366,12 @@ impl Registry {
 }
 
 /// Advances a persistent copy. The log need not be flushed: every record with the new numbers comes later in the log.
-fn persist(store: &Store, page: PageId, offset: usize, value: u64) -> Result<()> {
+/// Returns the page's new LSN.
+fn persist(store: &Store, page: PageId, offset: usize, value: u64) -> Result<Lsn> {
     let mut mtr = Mtr::begin(store);
     let page = mtr.latch_exclusive(page)?;
     mtr.write(page, offset, &value.to_be_bytes());
-    mtr.commit();
-    Ok(())
+    Ok(mtr.commit())
 }
 
 #[cfg(test)]
