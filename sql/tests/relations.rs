@@ -21,7 +21,6 @@
 mod common;
 
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use format::value::Value;
 use rand::rngs::StdRng;
@@ -29,6 +28,7 @@ use rand::{Rng, SeedableRng};
 use sql::{Instance, Session};
 use storage::Config;
 
+use common::random::first_seed;
 use common::{Lines, Scratch, ask, instance, session};
 
 /// Columns by name and type, and values of each that lie close to each other and to the ends.
@@ -426,10 +426,9 @@ fn asker(instance: &Arc<Instance>) -> Asker {
 fn a_condition_means_the_same_wherever_it_stands() {
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
     let cases = number("RELATION_CASES").unwrap_or(2_000);
-    let clock = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64);
     let (first, cases) = match number("RELATION_SEED") {
         Some(seed) => (seed, 1),
-        None => (clock, cases),
+        None => (first_seed(), cases),
     };
     let scratch = Scratch::new("relations");
     let instance = instance(&scratch.0, Config::tiny());
@@ -489,10 +488,9 @@ fn joins(random: &mut StdRng) -> Vec<String> {
 #[test]
 fn joins_find_the_same_rows_by_hash_by_index_and_by_nested_loops() {
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
-    let clock = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64);
     let (first, cases) = match number("JOIN_SEED") {
         Some(seed) => (seed, 1),
-        None => (clock, number("JOIN_CASES").unwrap_or(200)),
+        None => (first_seed(), number("JOIN_CASES").unwrap_or(200)),
     };
     let scratch = Scratch::new("relations-joins");
     let instance = instance(&scratch.0, Config::tiny());
