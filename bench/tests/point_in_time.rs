@@ -351,3 +351,101 @@ fn a_backup_of_a_stopped_server_says_where_it_stands() {
     let restored = Server::start(Kind::Glassine, &directory, &own).expect("Glassine starts");
     assert_same_rows(&all_rows(&restored, "d"), &all_rows(&server, "d"), "the rows");
 }
+
+/// What a backup lacks comes from the source, which has not even the files any more that the backup has.
+#[test]
+fn a_restored_server_has_the_names_of_its_transactions_and_follows_by_them() {
+    let scratch = Scratch::new("point_follows").expect("a directory");
+    let port = std::net::TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a port").port();
+    let more = ["--log-bin", "--gtid-mode=ON", "--binlog-transaction-compression=ON", "--max-binlog-size=100000"];
+    let tcp = ["--skip-networking=0", "--bind-address=127.0.0.1", "--server-id=7", &format!("--port={port}")];
+    let own = options(&[&more[..], &tcp[..]].concat());
+    let source = Server::create(Kind::Glassine, &scratch.0.join("source"), &own).expect("Glassine starts");
+    let mut client = source.connect().expect("a connection");
+    run(&mut client, "CREATE USER replica@127.0.0.1 IDENTIFIED BY 'secret'");
+    let mut changes = Changes::new(41, true);
+    prepare(&source);
+    let archive = scratch.0.join("backup");
+    let (mut in_backup, mut file) = (String::new(), String::new());
+    load(&source, &mut changes, 60, || {
+        run(&mut source.connect().expect("a connection"), "FLUSH BINARY LOGS");
+        in_backup = executed(&source);
+        let status = source.connect().and_then(|mut client| client.query("SHOW MASTER STATUS")).expect("a status");
+        file = status.rows[0][0].clone().expect("a file");
+        backup(&source, &archive);
+    });
+    load(&source, &mut changes, 60, || ());
+    let logs = saved_logs(&source, &scratch.0.join("logs"));
+    let in_logs = executed(&source);
+    run(&mut client, &format!("PURGE BINARY LOGS TO '{file}'"));
+    for (number, least) in [in_backup, in_logs.clone()].into_iter().enumerate() {
+        let directory = scratch.0.join(format!("restored{number}"));
+        std::fs::create_dir_all(&directory).expect("a directory");
+        let done = match number {
+            0 => output(Command::new(glassine_binary()).args([
+                "restore",
+                text(&archive),
+                "--datadir",
+                text(&directory.join("data")),
+            ])),
+            _ => output(&mut restore(&archive, &directory, &logs, &[])),
+        };
+        assert!(done.0, "{}", done.1);
+        let named = options(&[&more[..], &[&format!("--server-id={}", 8 + number)]].concat());
+        let replica = Server::start(Kind::Glassine, &directory, &named).expect("Glassine starts");
+        let has = executed(&replica);
+        let purged = replica.connect().and_then(|mut client| client.query("SELECT @@GLOBAL.gtid_purged"));
+        assert_eq!(purged.expect("a set").cell().map(|set| set.replace('\n', "")), Some(has.clone()));
+        let covers = format!("SELECT GTID_SUBSET('{least}', '{has}'), GTID_SUBSET('{has}', '{in_logs}')");
+        let covers = client.query(&covers).expect("it is answered").rows;
+        assert_eq!(covers[0], [Some("1".to_owned()), Some("1".to_owned())], "{number}: {has}");
+        assert!(number == 0 || has == in_logs, "{has}, {in_logs}");
+        // It stays so.
+        replica.kill();
+        let replica = Server::start(Kind::Glassine, &directory, &named).expect("Glassine starts");
+        assert_eq!(executed(&replica), has);
+        let mut of_replica = replica.connect().expect("a connection");
+        let change = format!(
+            "CHANGE REPLICATION SOURCE TO SOURCE_HOST = '127.0.0.1', SOURCE_PORT = {port}, SOURCE_USER = 'replica', \
+             SOURCE_PASSWORD = 'secret', GET_SOURCE_PUBLIC_KEY = 1, SOURCE_AUTO_POSITION = 1"
+        );
+        run(&mut of_replica, &change);
+        run(&mut of_replica, "START REPLICA");
+        run(&mut client, &format!("INSERT INTO bank.transfers VALUES ({}, 1, 1, 'after')", 1_000_000 + number));
+        let wanted = executed(&source);
+        let waited = of_replica.query(&format!("SELECT WAIT_FOR_EXECUTED_GTID_SET('{wanted}', 20)"));
+        assert_eq!(waited.expect("it waits").cell(), Some("0"), "{:?}", of_replica.query("SHOW REPLICA STATUS"));
+        assert_same_rows(&state(&replica), &state(&source), "the replica");
+        assert_eq!(executed(&replica), wanted);
+    }
+}
+
+/// A restored directory knows where it stands, so it can go further with later logs.
+#[test]
+fn a_restore_is_continued_to_a_later_point() {
+    for names in [&["--gtid-mode=ON"][..], &[]] {
+        let scratch = Scratch::new("point_further").expect("a directory");
+        let own = options(&[&["--log-bin", "--max-binlog-size=50000"], names].concat());
+        let server = Server::create(Kind::Glassine, &scratch.0.join("server"), &own).expect("Glassine starts");
+        let archive = scratch.0.join("backup");
+        let mut changes = Changes::new(42, true);
+        prepare(&server);
+        backup(&server, &archive);
+        let directory = scratch.0.join("restored");
+        std::fs::create_dir_all(&directory).expect("a directory");
+        for round in 0..3 {
+            if round < 2 {
+                load(&server, &mut changes, 40, || ());
+            }
+            let logs = saved_logs(&server, &scratch.0.join("logs"));
+            let done = output(&mut restore(&archive, &directory, &logs, &[]));
+            // The third time there is nothing left.
+            assert!(done.0 && done.1.contains("replayed   0 transactions") == (round == 2), "{}", done.1);
+        }
+        let restored = Server::start(Kind::Glassine, &directory, &own).expect("Glassine starts");
+        assert_same_rows(&state(&restored), &state(&server), "the rows");
+        if !names.is_empty() {
+            assert_eq!(executed(&restored), executed(&server));
+        }
+    }
+}

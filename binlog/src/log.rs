@@ -198,7 +198,12 @@ impl BinaryLog {
         let now = disk.clock().wall().as_secs() as u32;
         let name = match names.last() {
             Some(last) => last.next(),
-            None => FileName { base: options.base.as_str().into(), number: 1 },
+            None => {
+                // The redo log of a restored backup may have annexes of files of this name: those of the server that the
+                // backup is of. The checkpoint passes them, so that a crash does not write them into files of this log.
+                engine.store().checkpoint()?;
+                FileName { base: options.base.as_str().into(), number: 1 }
+            }
         };
         let head =
             Head { server: &options.server, server_id: options.server_id, now, is_first: true, previous: &executed };

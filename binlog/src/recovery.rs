@@ -9,7 +9,8 @@
 //! ```
 //!
 //! An annex of a file that the index does not name is ignored: the file was purged, or this is a backup of the tables
-//! that was restored without the log. Each step can be repeated.
+//! that was restored without the log. The checkpoint passes all annexes before a log begins with its first file
+//! again. Each step can be repeated.
 
 use std::sync::Arc;
 

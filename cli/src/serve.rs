@@ -28,6 +28,7 @@ use sql::accounts::Accounts;
 use sql::variables::persisted::{self, Persisted};
 use sql::variables::{GlobalVariables, engine_config, reconfigure};
 use storage::Engine;
+use storage::backup::POINT_FILE_NAME;
 use storage::io::linux::LinuxDisk;
 use storage::recovery::INCOMPLETE_FILE_NAME;
 use tracing::{error, info, warn};
@@ -184,10 +185,29 @@ fn open_log(globals: &GlobalVariables, datadir: &Path, engine: &Arc<Engine>) -> 
     let path = absolute.join(&options.base).display().to_string();
     globals.fill_in("log_bin_index", Value::Bytes(format!("{path}.index").into_bytes()));
     globals.fill_in("log_bin_basename", Value::Bytes(path.into_bytes()));
+    continue_backup(datadir, engine, &options.base)?;
     let log = BinaryLog::open(engine.clone(), options).map_err(cannot)?;
     configure_semi_sync(globals, &log);
     log.start_threads();
     Ok(Some(log))
+}
+
+/// The first log of a server that was restored from a backup: the transactions of the backup count as executed, as if
+/// gtid_purged had been set. So a source need not send them again (SOURCE_AUTO_POSITION).
+fn continue_backup(datadir: &Path, engine: &Engine, base: &str) -> Result<(), String> {
+    let path = datadir.join(POINT_FILE_NAME);
+    let text = match fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(cause) if cause.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(cause) => return Err(format!("cannot read {}: {cause}", path.display())),
+    };
+    let disk = engine.store().disk();
+    let cannot = |cause: storage::Error| format!("cannot begin the binary log of a restored server: {cause}");
+    if binlog::files::read_index(&**disk, base).map_err(cannot)?.is_some() {
+        return Ok(());
+    }
+    let point = binlog::BackupPoint::parse(&text).ok_or_else(|| format!("{} is damaged", path.display()))?;
+    binlog::files::write_purged(&**disk, base, &point.executed).map_err(cannot)
 }
 
 /// Whether gtid_mode gives new transactions names.

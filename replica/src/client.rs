@@ -19,7 +19,6 @@
 
 use std::fmt;
 use std::io::{self, BufReader, Read, Write};
-use std::net::{Shutdown, TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
 use format::binlog::{GtidSet, Uuid};
@@ -30,6 +29,7 @@ use rsa::{Oaep, RsaPublicKey};
 use sha1::Sha1;
 use sha2::{Digest, Sha256};
 
+use crate::link::{Address, Link};
 use crate::source::Source;
 
 const COM_QUIT: u8 = 1;
@@ -111,9 +111,38 @@ pub struct Sent<'c> {
 /// The first byte of what belongs to semi-synchronous replication.
 const SEMI_SYNC: u8 = 0xEF;
 
+/// Where a server is, and who logs in.
+#[derive(Clone, Copy, Debug)]
+pub struct Login<'a> {
+    pub address: Address<'a>,
+    pub user: &'a str,
+    pub password: &'a str,
+    /// The server may be asked for its public key, by which the password is sent.
+    pub get_public_key: bool,
+}
+
+impl<'a> From<&'a Source> for Login<'a> {
+    fn from(source: &'a Source) -> Login<'a> {
+        Login {
+            address: Address::Tcp(&source.host, source.port),
+            user: &source.user,
+            password: &source.password,
+            get_public_key: source.get_public_key,
+        }
+    }
+}
+
+/// How a source sends its log.
+pub mod dump_flags {
+    /// It ends the dump when everything has been sent, instead of waiting for more.
+    pub const NON_BLOCKING: u16 = 1;
+    /// MariaDB: with the statements that rows are of.
+    pub const MARIADB_ANNOTATIONS: u16 = 2;
+}
+
 /// One connection.
 pub struct Client {
-    reader: BufReader<TcpStream>,
+    reader: BufReader<Link>,
     sequence: u8,
     packet: Vec<u8>,
     pub server_version: String,
@@ -123,20 +152,18 @@ pub struct Client {
 impl Client {
     /// Connects and logs in. Reads and writes give up after `timeout`. `connected` gets a handle by which another thread
     /// ends the connection.
-    pub fn connect(source: &Source, timeout: Duration, connected: &dyn Fn(TcpStream)) -> Result<Client> {
-        let stream = connect(source, timeout.min(CONNECT_TIMEOUT))?;
-        connected(stream.try_clone()?);
-        stream.set_nodelay(true)?;
-        stream.set_read_timeout(Some(timeout))?;
-        stream.set_write_timeout(Some(timeout))?;
-        let reader = BufReader::with_capacity(256 << 10, stream);
+    pub fn connect(login: &Login<'_>, timeout: Duration, connected: &dyn Fn(Link)) -> Result<Client> {
+        let link = Link::connect(login.address, timeout.min(CONNECT_TIMEOUT))?;
+        connected(link.try_clone()?);
+        link.set_timeout(timeout)?;
+        let reader = BufReader::with_capacity(256 << 10, link);
         let mut client =
             Client { reader, sequence: 0, packet: Vec::new(), server_version: String::new(), is_semi_sync: false };
-        client.log_in(source)?;
+        client.log_in(login)?;
         Ok(client)
     }
 
-    fn log_in(&mut self, source: &Source) -> Result<()> {
+    fn log_in(&mut self, login: &Login<'_>) -> Result<()> {
         self.read_packet()?;
         if self.packet.first() == Some(&0xFF) {
             return Err(self.error());
@@ -155,8 +182,8 @@ impl Client {
         answer.extend_from_slice(&(1_u32 << 30).to_le_bytes());
         answer.push(45); // utf8mb4_general_ci
         answer.extend_from_slice(&[0; 23]);
-        writer::zero_terminated(&mut answer, source.user.as_bytes());
-        let proof = proof_of(plugin, source.password.as_bytes(), &challenge);
+        writer::zero_terminated(&mut answer, login.user.as_bytes());
+        let proof = proof_of(plugin, login.password.as_bytes(), &challenge);
         answer.push(proof.len() as u8);
         answer.extend_from_slice(&proof);
         writer::zero_terminated(&mut answer, plugin.as_bytes());
@@ -181,20 +208,25 @@ impl Client {
                         }
                     };
                     challenge.copy_from_slice(reader.bytes(CHALLENGE_BYTES, "a challenge")?);
-                    let proof = proof_of(plugin, source.password.as_bytes(), &challenge);
+                    let proof = proof_of(plugin, login.password.as_bytes(), &challenge);
                     self.write_packet(&proof)?;
                 }
                 // caching_sha2_password: 3 = the proof was right, OK follows; 4 = the password itself is wanted.
                 Some(0x01) if self.packet.get(1) == Some(&3) => {}
-                Some(0x01) if self.packet.get(1) == Some(&4) => self.send_password(source, &challenge)?,
+                Some(0x01) if self.packet.get(1) == Some(&4) => self.send_password(login, &challenge)?,
                 _ => return Err(unexpected("an answer to a login")),
             }
         }
     }
 
-    /// The password, encrypted with the source's public key: the connection is plain.
-    fn send_password(&mut self, source: &Source, challenge: &[u8; CHALLENGE_BYTES]) -> Result<()> {
-        if !source.get_public_key {
+    /// The password: as it is where nobody else can listen, otherwise encrypted with the source's public key.
+    fn send_password(&mut self, login: &Login<'_>, challenge: &[u8; CHALLENGE_BYTES]) -> Result<()> {
+        let mut masked = login.password.as_bytes().to_vec();
+        masked.push(0);
+        if self.reader.get_ref().is_private() {
+            return self.write_packet(&masked);
+        }
+        if !login.get_public_key {
             return Err(Failure::Server {
                 code: 2061,
                 message: "Authentication plugin 'caching_sha2_password' reported error: Authentication requires \
@@ -209,8 +241,6 @@ impl Client {
         }
         let pem = String::from_utf8_lossy(&self.packet[1..]).into_owned();
         let key = RsaPublicKey::from_public_key_pem(pem.trim_end()).map_err(|_| unexpected("a public key"))?;
-        let mut masked = source.password.clone().into_bytes();
-        masked.push(0);
         for (byte, mask) in masked.iter_mut().zip(challenge.iter().cycle()) {
             *byte ^= mask;
         }
@@ -284,12 +314,12 @@ impl Client {
         }
     }
 
-    /// Asks for all events from a place on.
-    pub fn dump(&mut self, server_id: u32, file: &str, position: u64) -> Result<()> {
+    /// Asks for all events from a place on. Flags: [`dump_flags`].
+    pub fn dump(&mut self, server_id: u32, file: &str, position: u64, flags: u16) -> Result<()> {
         let position = u32::try_from(position)
             .map_err(|_| Failure::Unfit("a position beyond 4 GiB needs SOURCE_AUTO_POSITION".to_owned()))?;
         let mut body = position.to_le_bytes().to_vec();
-        body.extend_from_slice(&[0; 2]);
+        body.extend_from_slice(&flags.to_le_bytes());
         body.extend_from_slice(&server_id.to_le_bytes());
         body.extend_from_slice(file.as_bytes());
         self.command(COM_BINLOG_DUMP, &body)
@@ -327,6 +357,12 @@ impl Client {
             Some(0xFF) => Err(self.error()),
             _ => Err(unexpected("an event")),
         }
+    }
+
+    /// The event that came last; its checksum is part of it.
+    pub fn last_event(&self) -> &[u8] {
+        let head = if self.is_semi_sync { 3 } else { 1 };
+        self.packet.get(head..).unwrap_or_default()
     }
 
     /// From now on events say whether they are to be answered.
@@ -395,23 +431,12 @@ impl Drop for Client {
     fn drop(&mut self) {
         // The source may be gone already; then it is not needed.
         let _ = self.command(COM_QUIT, &[]);
-        let _ = self.reader.get_ref().shutdown(Shutdown::Both);
+        self.reader.get_ref().close();
     }
 }
 
 fn unexpected(what: &str) -> Failure {
     Failure::Io(io::Error::new(io::ErrorKind::InvalidData, format!("the source did not send {what}")))
-}
-
-fn connect(source: &Source, timeout: Duration) -> Result<TcpStream> {
-    let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
-    for address in (source.host.as_str(), source.port).to_socket_addrs()? {
-        match TcpStream::connect_timeout(&address, timeout) {
-            Ok(stream) => return Ok(stream),
-            Err(cause) => last = cause,
-        }
-    }
-    Err(last.into())
 }
 
 /// What a client sends for its password, see the server's side in `server::auth::proof`.

@@ -24,6 +24,8 @@ pub mod source;
 
 pub mod progress;
 
+pub mod link;
+
 pub mod client;
 
 pub mod relay;

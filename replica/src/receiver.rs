@@ -136,7 +136,7 @@ impl Receiver {
             state.receiver.doing = "Connecting to source";
         }
         let connected = |stream| self.shared.lock().receiver.stream = Some(stream);
-        let mut client = Client::connect(source, timeout, &connected)?;
+        let mut client = Client::connect(&source.into(), timeout, &connected)?;
         if self.shared.lock().receiver.stop {
             return Ok(End::Stopped);
         }
@@ -157,7 +157,7 @@ impl Receiver {
             let applied = (state.progress.file.clone(), state.progress.position);
             let (file, position) = state.receiver.read.clone().unwrap_or(applied);
             drop(state);
-            client.dump(own_id, &file, position.max(4))?;
+            client.dump(own_id, &file, position.max(4), 0)?;
             self.shared.lock().receiver.read = Some((file, position.max(4)));
         }
         {

@@ -1,6 +1,5 @@
 //! What a replica's threads and the statements about them share.
 
-use std::net::{Shutdown, TcpStream};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -11,6 +10,7 @@ use sql::processlist::Process;
 use sql::replication::{LastError, Receiving};
 use storage::Kill;
 
+use crate::link::Link;
 use crate::progress::Progress;
 use crate::relay::{Place, RelayLog};
 use crate::schedule::Schedule;
@@ -60,7 +60,7 @@ pub struct Receiver {
     /// The source waits for answers.
     pub is_semi_sync: bool,
     /// By which its read ends.
-    pub stream: Option<TcpStream>,
+    pub stream: Option<Link>,
 }
 
 /// The applier, as others see it.
@@ -152,7 +152,7 @@ impl Shared {
         while state.receiver.running {
             state.receiver.stop = true;
             if let Some(stream) = &state.receiver.stream {
-                let _ = stream.shutdown(Shutdown::Both);
+                stream.close();
             }
             self.changed.notify_all();
             self.relay.wake();

@@ -1,6 +1,6 @@
 //! `glassine binlog`: what is in a binary log, as text that a client can replay.
 //!
-//! Reads logs of MySQL 5.0 to 8.x and of MariaDB, and needs no server. It knows mysqlbinlog's options and prints what
+//! Reads logs of MySQL 5.0 to 8.x and of MariaDB, from files or from a server (`remote`). It knows mysqlbinlog's options and prints what
 //! mysqlbinlog prints, times in UTC; compressed transactions of MySQL and compressed events of MariaDB are shown
 //! expanded.
 //!
@@ -9,6 +9,8 @@
 //! glassine binlog -v --base64-output=decode-rows binlog.000007      rows that a person can read
 //! glassine binlog --start-datetime="2026-01-31 23:00:00" binlog.* | mariadb
 //! glassine binlog --verify binlog.*                                 reads all, prints sums
+//! glassine binlog -R -S server.sock binlog.000007                   the log of a server
+//! glassine binlog -R -S server.sock --raw --stop-never binlog.000007   copies of its files, as they are written
 //! glassine binlog estimate binlog.000007                            what compression would have saved
 //! ```
 
@@ -16,6 +18,8 @@ mod estimate;
 mod file;
 mod filter;
 mod print;
+mod raw;
+mod remote;
 mod rows;
 mod verify;
 
@@ -28,9 +32,10 @@ use clap::Subcommand;
 use file::{LogError, LogFile};
 use filter::{Filter, Verdict};
 use print::{Base64Output, Printer};
+use remote::{Next, Remote};
 
 #[derive(clap::Args, Debug)]
-#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true, disable_help_flag = true)]
 pub struct Args {
     #[command(subcommand)]
     verb: Option<Verb>,
@@ -52,8 +57,13 @@ pub struct Args {
     #[arg(long)]
     idempotent: bool,
     /// Read everything, verify every checksum, payload and row, and print sums only
-    #[arg(long, conflicts_with_all = ["verbose", "skip_gtids", "result_file"])]
+    #[arg(long, conflicts_with_all = ["verbose", "skip_gtids", "result_file", "read_from_remote_server"])]
     verify: bool,
+    #[command(flatten)]
+    remote: remote::Options,
+    /// Show this help; -h names a host
+    #[arg(long, action = clap::ArgAction::Help)]
+    help: Option<bool>,
     /// Write into this file
     #[arg(long, short, value_name = "FILE")]
     result_file: Option<PathBuf>,
@@ -69,6 +79,9 @@ pub fn run(args: &Args) -> ExitCode {
     let done = match &args.verb {
         Some(Verb::Estimate(args)) => estimate::run(args),
         None if args.verify => verify::run(&args.files),
+        None if args.remote.raw => {
+            names(args).and_then(|names| raw::save(&args.remote, &names, args.result_file.as_deref()))
+        }
         None => show(args),
     };
     match done {
@@ -90,6 +103,11 @@ fn show(args: &Args) -> io::Result<()> {
     let mut printer =
         Printer::new(BufWriter::new(out), &args.filter, args.base64_output, args.verbose, args.skip_gtids);
     printer.begin(args.idempotent)?;
+    if args.remote.read_from_remote_server {
+        let shown = names(args).and_then(|names| show_remote(&names, args, &mut printer));
+        printer.end()?;
+        return shown;
+    }
     let mut failed = Ok(());
     for (at, path) in args.files.iter().enumerate() {
         failed = show_file(path, args, at == 0, at + 1 == args.files.len(), &mut printer);
@@ -100,6 +118,43 @@ fn show(args: &Args) -> io::Result<()> {
     // What was printed so far is whole, even if the log is not.
     printer.end()?;
     failed
+}
+
+/// Files that a server has.
+fn names(args: &Args) -> io::Result<Vec<String>> {
+    let name = |path: &PathBuf| path.to_str().map(str::to_owned);
+    let names: Option<Vec<String>> = args.files.iter().map(name).collect();
+    names.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "a name of a log is not UTF-8"))
+}
+
+fn show_remote(names: &[String], args: &Args, printer: &mut Printer<'_, impl Write>) -> io::Result<()> {
+    for (number, name) in names.iter().enumerate() {
+        let (is_first, is_last) = (number == 0, number + 1 == names.len());
+        let position = args.filter.start_position.filter(|_| is_first).unwrap_or(0);
+        let mut remote = Remote::new(&args.remote, name, position, is_last);
+        let mut judge = args.filter.judge(false, is_last);
+        loop {
+            let (located, more) = match remote.next()? {
+                Next::Event { located, more } => (located, more),
+                Next::File(_) => continue,
+                Next::End => break,
+            };
+            let at = located.at;
+            let placed = |error: io::Error| match error.kind() {
+                io::ErrorKind::BrokenPipe => error,
+                kind => io::Error::new(kind, format!("the event at {at}: {error}")),
+            };
+            match judge.judge(&located).map_err(|error| placed(io::Error::other(error.to_string())))? {
+                Verdict::Wanted => printer.event(&located).map_err(placed)?,
+                Verdict::Unwanted => printer.note(&located).map_err(placed)?,
+                Verdict::End => return Ok(()),
+            }
+            if !more {
+                printer.flush()?;
+            }
+        }
+    }
+    Ok(())
 }
 
 fn show_file(

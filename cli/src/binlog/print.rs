@@ -132,6 +132,11 @@ impl<'f, W: Write> Printer<'f, W> {
         self.out.flush()
     }
 
+    /// Shows what was printed so far; rows of a statement that is not complete follow with the rest of it.
+    pub fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+
     /// Prints an event of a file, that is wanted.
     pub fn event(&mut self, located: &Located<'_>) -> io::Result<()> {
         self.one(located.at, &located.event, located.description, true)

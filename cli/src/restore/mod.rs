@@ -224,20 +224,21 @@ fn to_point(args: &Args, directory: &Path) -> Result<(), String> {
         planned(&point.place)?;
         let from = opened.begin(directory, &point)?;
         let plan = planned(&from)?;
-        Ok((opened.replay(&logs, &from, &plan, args.quiet)?, plan))
+        let executed = opened.replay(&logs, &from, &plan, args.quiet)?;
+        Ok((plan::point_behind(&point, &logs, &from, &plan, executed)?, plan))
     })();
-    let (executed, plan) = match done {
+    let (stands, plan) = match done {
         Ok(done) => done,
         Err(cause) => {
             opened.close()?;
             return Err(cause);
         }
     };
-    opened.end(directory)?;
+    opened.end(directory, &stands)?;
     if !args.quiet {
         println!("{}", summary(&plan, "replayed   "));
-        if !executed.is_empty() {
-            println!("  GTIDs      {}", executed.to_string().replace('\n', ""));
+        if !stands.executed.is_empty() {
+            println!("  GTIDs      {}", stands.executed.to_string().replace('\n', ""));
         }
     }
     say_ready(args, directory)

@@ -87,6 +87,33 @@ pub fn moment(micros: u64) -> String {
     String::from_utf8_lossy(&text).into_owned()
 }
 
+/// Where the tables stand when the plan has been applied, `from` where they stood. `executed`: the names of all their
+/// transactions.
+pub fn point_behind(
+    point: &BackupPoint,
+    logs: &[Log],
+    from: &Position,
+    plan: &Plan,
+    executed: GtidSet,
+) -> Result<BackupPoint, String> {
+    let place = match plan.end {
+        Some((number, position)) => Position { file: logs[number].name.clone(), position },
+        None => from.clone(),
+    };
+    let mut point = BackupPoint { executed, place, ..point.clone() };
+    if let Some(log) = logs.iter().find(|log| log.name == point.place.file) {
+        let mut reader = log.open()?;
+        reader.seek(4);
+        let first = reader.next_event().map_err(|error| log.damaged(&error))?;
+        let (_, description) = first.ok_or_else(|| log.damaged(&"it has no beginning"))?;
+        point.begun = description.header.timestamp.into();
+    }
+    if let Some((_, last)) = plan.times {
+        point.micros = point.micros.max(last);
+    }
+    Ok(point)
+}
+
 /// The files that continue a backup, in their order.
 pub fn logs(paths: &[PathBuf], point: &BackupPoint) -> Result<Vec<Log>, String> {
     let mut logs = Vec::new();

@@ -3,8 +3,8 @@
 //! ```text
 //!   #restore.point: "replaying"      no server opens the directory
 //!   apply                            how far it is commits with each transaction
-//!   #restore.point: "replayed"       nothing is applied any more
-//!   what the applier kept is removed, then the file
+//!   #restore.point: "replayed"       nothing is applied any more; it says where the tables stand now
+//!   what the applier kept is removed; glassine.point says where the tables stand; the mark is removed
 //! ```
 
 use std::fs;
@@ -19,6 +19,7 @@ use replica::Playback;
 use sql::Instance;
 use sql::accounts::Accounts;
 use sql::variables::GlobalVariables;
+use storage::backup::POINT_FILE_NAME;
 use storage::io::linux::LinuxDisk;
 use storage::io::{Caching, Disk, OpenMode};
 
@@ -55,18 +56,23 @@ pub fn is_replayed(directory: &Path) -> Result<Option<bool>, String> {
 
 /// Notes how far the directory is, durably.
 fn note(directory: &Path, state: &str) -> Result<(), String> {
-    let disk = LinuxDisk::new(directory);
     let text = format!("{state}\nA restore to a point in time did not end here: run the same command again.\n");
-    let beside = format!("{REPLAY_FILE_NAME}.new");
+    replace(directory, REPLAY_FILE_NAME, &text)
+}
+
+/// Replaces a small file, durably.
+fn replace(directory: &Path, name: &str, text: &str) -> Result<(), String> {
+    let disk = LinuxDisk::new(directory);
+    let beside = format!("{name}.new");
     let written = (|| {
         if disk.exists(&beside)? {
             disk.remove(&beside)?;
         }
         disk.open(&beside, OpenMode::Create, Caching::Cached)?.write_durably(0, text.as_bytes())?;
-        disk.rename(&beside, REPLAY_FILE_NAME)?;
+        disk.rename(&beside, name)?;
         disk.sync_directory("")
     })();
-    written.map_err(|cause: std::io::Error| format!("{}: cannot mark it: {cause}", directory.display()))
+    written.map_err(|cause: std::io::Error| format!("{}: cannot write {name}: {cause}", directory.display()))
 }
 
 impl Opened {
@@ -143,9 +149,9 @@ impl Opened {
         Ok(executed)
     }
 
-    /// All has been applied.
-    pub fn end(self, directory: &Path) -> Result<(), String> {
-        note(directory, REPLAYED)?;
+    /// All has been applied, and the tables stand at `point`.
+    pub fn end(self, directory: &Path, point: &BackupPoint) -> Result<(), String> {
+        note(directory, &format!("{REPLAYED}\n{point}"))?;
         self.clean_up(directory)
     }
 
@@ -154,6 +160,10 @@ impl Opened {
         self.playback = None;
         Playback::forget(&self.instance).map_err(refused)?;
         self.close()?;
+        let mark = directory.join(REPLAY_FILE_NAME);
+        let text = fs::read_to_string(&mark).map_err(|cause| format!("{}: {cause}", mark.display()))?;
+        let point = BackupPoint::parse(&text).ok_or_else(|| format!("{} is damaged", mark.display()))?;
+        replace(directory, POINT_FILE_NAME, &point.to_string())?;
         let disk = LinuxDisk::new(directory);
         let removed = disk.remove(REPLAY_FILE_NAME).and_then(|()| disk.sync_directory(""));
         removed.map_err(|cause| format!("{}: cannot remove the mark: {cause}", directory.display()))
