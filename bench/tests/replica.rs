@@ -182,9 +182,10 @@ fn a_replica_tells_why_it_stops_and_goes_on_when_that_is_mended() {
     for (statement, code) in [
         ("CHANGE MASTER TO MASTER_USE_GTID = slave_pos", 1235),
         ("CHANGE MASTER TO MASTER_SSL = 1", 1235),
-        ("CHANGE REPLICATION FILTER REPLICATE_DO_DB = (a)", 1235),
-        ("START SLAVE UNTIL MASTER_LOG_FILE = 'a', MASTER_LOG_POS = 4", 1235),
         ("CHANGE MASTER TO MASTER_HOST = 'a' FOR CHANNEL 'b'", 1235),
+        ("START SLAVE FOR CHANNEL 'b'", 3074),
+        ("RESET REPLICA ALL FOR CHANNEL 'b'", 3074),
+        ("SHOW REPLICA STATUS FOR CHANNEL 'b'", 3074),
     ] {
         assert_eq!(here.query(statement).unwrap_err().code(), Some(code), "{statement}");
     }

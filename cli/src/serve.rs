@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use binlog::BinaryLog;
 use format::value::Value;
-use replica::Replica;
+use replica::{Filters, Replica};
 use server::{Options, Server};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -82,6 +82,13 @@ pub fn run(arguments: &Args) -> ExitCode {
         }
     };
     log::set_verbosity(globals.number("log_error_verbosity"));
+    let filters = match replica_filters(&loaded) {
+        Ok(filters) => filters,
+        Err(cause) => {
+            error!("{cause}");
+            return ExitCode::from(2);
+        }
+    };
     if let Some(answer) = answer_without_server(&loaded, &globals) {
         print!("{answer}");
         return ExitCode::SUCCESS;
@@ -108,7 +115,7 @@ pub fn run(arguments: &Args) -> ExitCode {
     };
     // From here on, because a client that can connect may also ask for a stop.
     let signals = signals();
-    let running = match start(globals, &options) {
+    let running = match start(globals, &options, filters) {
         Ok(running) => running,
         Err(cause) => {
             error!("{cause}");
@@ -277,7 +284,7 @@ pub fn listening(globals: &GlobalVariables) -> Result<Options, String> {
 }
 
 /// Opens the data directory and listens.
-pub fn start(globals: GlobalVariables, options: &Options) -> Result<Running, String> {
+pub fn start(globals: GlobalVariables, options: &Options, filters: Filters) -> Result<Running, String> {
     let datadir = PathBuf::from(globals.text("datadir"));
     if datadir.join(INCOMPLETE_FILE_NAME).exists() {
         let shown = datadir.display();
@@ -307,7 +314,7 @@ pub fn start(globals: GlobalVariables, options: &Options) -> Result<Running, Str
         if severity == Severity::Critical { error!("{line}") } else { warn!("{line}") }
     }
     let instance = Instance::with_log(engine, log, globals, accounts, datadir);
-    let opened = log_unlogged_accounts(&instance).and_then(|()| open_replica(&instance)).and_then(|replica| {
+    let opened = log_unlogged_accounts(&instance).and_then(|()| open_replica(&instance, filters)).and_then(|replica| {
         let server = Server::start(instance.clone(), options).map_err(|cause| cause.to_string())?;
         Ok((replica, server))
     });
@@ -333,11 +340,18 @@ pub fn start(globals: GlobalVariables, options: &Options) -> Result<Running, Str
     Ok(Running { instance, server, replica, pid_file })
 }
 
+/// The options `replicate_*`.
+fn replica_filters(loaded: &Loaded) -> Result<Filters, String> {
+    let options = loaded.repeated.iter().map(|(name, value)| (*name, value.as_str()));
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    Filters::of_options(options, now.as_micros() as u64).map_err(|refusal| refusal.message)
+}
+
 /// Reads what is known of a source, and makes it known to statements.
-fn open_replica(instance: &Arc<Instance>) -> Result<Arc<Replica>, String> {
+fn open_replica(instance: &Arc<Instance>, filters: Filters) -> Result<Arc<Replica>, String> {
     let cannot =
         |refusal: sql::Error| format!("cannot read what is known of the replication source: {}", refusal.message);
-    let replica = Replica::open(instance).map_err(cannot)?;
+    let replica = Replica::open(instance, filters).map_err(cannot)?;
     instance.set_replication(&(replica.clone() as Arc<dyn sql::replication::Replication>));
     Ok(replica)
 }

@@ -26,6 +26,7 @@ use crate::relay::{Place, RelayReader};
 use crate::schedule::{Clock, End, Passed, Schedule, Start};
 use crate::shared::{Shared, Working, failed, now_micros};
 use crate::transactions::{Boundaries, Step};
+use crate::until::Goal;
 use crate::worker::{SourcePlace, Worker, incident};
 
 /// How often the coordinator looks after the workers while it has work itself.
@@ -83,11 +84,15 @@ fn apply(shared: &Arc<Shared>) -> Option<(Failure, Option<usize>)> {
         }
     }
     let outcome = coordinator.run();
-    if let Err(failure) = outcome
-        && schedule.drain(&|| schedule.watch())
-    {
-        // Everything before has been applied.
-        schedule.fail(failure, None);
+    match outcome {
+        Ok(false) => {}
+        // Everything before is applied.
+        Ok(true) => drop(schedule.drain(&|| schedule.watch())),
+        Err(failure) => {
+            if schedule.drain(&|| schedule.watch()) {
+                schedule.fail(failure, None);
+            }
+        }
     }
     schedule.close();
     while threads.iter().any(|thread| !thread.is_finished()) {
@@ -153,6 +158,9 @@ struct Coordinator {
     ignored_servers: Vec<u32>,
     delay: u64,
     watched: Instant,
+    /// START REPLICA UNTIL, and whether it is there.
+    goal: Option<Goal>,
+    is_at_goal: bool,
 }
 
 impl Coordinator {
@@ -161,7 +169,13 @@ impl Coordinator {
         let state = shared.lock();
         let source = state.source.clone().unwrap_or_default();
         let from = SourcePlace { file: state.progress.file.clone(), position: state.progress.position };
+        let mut goal = state.applier.until.as_ref().and_then(|until| Goal::of(until).ok());
+        let mut executed = state.progress.applied.clone();
         drop(state);
+        if let Some(log) = &shared.instance.log {
+            executed.extend(&log.executed());
+        }
+        let is_at_goal = goal.as_mut().is_some_and(|goal| goal.begin(&executed));
         Coordinator {
             internal,
             boundaries: Boundaries::default(),
@@ -171,16 +185,22 @@ impl Coordinator {
             ignored_servers: source.ignored_servers,
             delay: source.delay,
             watched: Instant::now(),
+            goal,
+            is_at_goal,
             schedule: schedule.clone(),
             shared: shared.clone(),
         }
     }
 
-    /// Reads until it is asked to stop, or a worker has failed.
-    fn run(mut self) -> Result<()> {
-        let mut reader = RelayReader::new(self.shared.relay.clone(), self.shared.lock().applier.place.clone());
+    /// Reads until it is asked to stop, a worker has failed, or it is where it is to stop. True: the latter.
+    fn run(mut self) -> Result<bool> {
+        let place = self.shared.lock().applier.place.clone();
+        if let Some(place) = &place {
+            self.look_for_goal(None, place);
+        }
+        let mut reader = RelayReader::new(self.shared.relay.clone(), place);
         let mut is_idle = true;
-        while !self.shared.lock().applier.stop && !self.schedule.is_closing() {
+        while !self.is_at_goal && !self.shared.lock().applier.stop && !self.schedule.is_closing() {
             if self.internal.process.interrupt.is_set() {
                 return Err(Failure::stopped());
             }
@@ -202,7 +222,14 @@ impl Coordinator {
             let (event, from, behind) = (received.event, received.from, received.behind);
             self.event(&event, from, behind)?;
         }
-        Ok(())
+        Ok(self.is_at_goal)
+    }
+
+    /// Between two transactions, of which the first has this name.
+    fn look_for_goal(&mut self, last: Option<Gtid>, behind: &Place) {
+        if let Some(goal) = &mut self.goal {
+            self.is_at_goal |= goal.is_reached(last, &self.source.file, self.source.position, behind);
+        }
     }
 
     fn event(&mut self, event: &Event<'_>, from: Place, behind: Place) -> Result<()> {
@@ -215,6 +242,9 @@ impl Coordinator {
         }
         if step.begins {
             self.head = self.begin(event, start)?;
+            if self.is_at_goal {
+                return Ok(());
+            }
         }
         let Some(head) = &mut self.head else {
             match event.header.kind {
@@ -223,7 +253,10 @@ impl Coordinator {
                 EventKind::ROTATE
                 | EventKind::PREVIOUS_GTIDS
                 | EventKind::MARIADB_GTID_LIST
-                | EventKind::MARIADB_BINLOG_CHECKPOINT => self.schedule.push_mark(self.end(behind)),
+                | EventKind::MARIADB_BINLOG_CHECKPOINT => {
+                    self.look_for_goal(None, &behind);
+                    self.schedule.push_mark(self.end(behind));
+                }
                 _ => {}
             }
             return Ok(());
@@ -237,6 +270,7 @@ impl Coordinator {
         if step.ends {
             let (passed_over, gtid) = (head.passed_over, head.origin.gtid);
             self.head = None;
+            self.look_for_goal(gtid, &behind);
             if passed_over {
                 self.schedule.push_mark(End { gtid, ..self.end(behind) });
             }
@@ -249,7 +283,7 @@ impl Coordinator {
     }
 
     /// A transaction begins with this event. `None`: the applier stops.
-    fn begin(&self, event: &Event<'_>, start: Start) -> Result<Option<Head>> {
+    fn begin(&mut self, event: &Event<'_>, start: Start) -> Result<Option<Head>> {
         let header = event.header;
         let mut origin = Origin { server_id: header.server_id, ..Origin::default() };
         let mut clock = Clock::Unknown;
@@ -278,6 +312,12 @@ impl Coordinator {
                 }
             }
             _ => {}
+        }
+        if let (Some(goal), Some(gtid)) = (&self.goal, origin.gtid)
+            && goal.stops_before(gtid)
+        {
+            self.is_at_goal = true;
+            return Ok(None);
         }
         // One that comes twice, after a lost connection, is applied once.
         if let Some(gtid) = origin.gtid

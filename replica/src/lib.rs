@@ -38,6 +38,10 @@ pub mod transactions;
 
 pub mod schedule;
 
+pub mod filters;
+
+pub mod until;
+
 pub mod shared;
 
 pub mod receiver;
@@ -50,5 +54,6 @@ pub mod replica;
 
 pub mod playback;
 
+pub use filters::Filters;
 pub use playback::Playback;
 pub use replica::Replica;

@@ -134,6 +134,11 @@ pub fn quoted(text: &str) -> String {
     format!("'{text}'")
 }
 
+/// The number at the end of a log file's name.
+pub fn file_number(file: &str) -> Option<u64> {
+    file.rsplit_once('.')?.1.parse().ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -87,7 +87,14 @@ impl Receiver {
     fn work(&self) -> Option<(u16, String)> {
         let mut tries = 0;
         loop {
-            let source = self.shared.lock().source.clone()?;
+            let source = {
+                let state = self.shared.lock();
+                let (user, password) = state.receiver.account.clone();
+                let mut source = state.source.clone()?;
+                source.user = user.unwrap_or(source.user);
+                source.password = password.unwrap_or(source.password);
+                source
+            };
             let lost = match self.connect(&source, &mut tries) {
                 End::Stopped => return None,
                 End::Fatal(code, message) => return Some((code, message)),

@@ -14,14 +14,16 @@ use parking_lot::Mutex;
 use sql::Error;
 use sql::error::Result;
 use sql::instance::Instance;
-use sql::parser::ast::{ReplicaThreads, SourceValue};
-use sql::replication::{Receiving, ReplicaStatus, Replication, WorkerStatus};
+use sql::parser::ast::{FilterKind, FilterRule, ReplicaStart, ReplicaThreads, SourceValue};
+use sql::replication::{FilterStatus, Receiving, ReplicaStatus, Replication, WorkerStatus};
 
+use crate::filters::Filters;
 use crate::internal::InternalSession;
-use crate::progress::{Progress, Step, quoted};
+use crate::progress::{Progress, Step, file_number, quoted};
 use crate::relay::RelayLog;
 use crate::shared::{Shared, Working, now_micros};
 use crate::source::Source;
+use crate::until::Goal;
 use crate::{applier, receiver};
 
 /// Files of the relay log, unless the option relay_log names them.
@@ -47,8 +49,8 @@ pub struct Replica {
 }
 
 impl Replica {
-    /// Reads what is known of the source. Nothing runs yet.
-    pub fn open(instance: &Arc<Instance>) -> Result<Arc<Replica>> {
+    /// Reads what is known of the source. `filters`: what the options say. Nothing runs yet.
+    pub fn open(instance: &Arc<Instance>, filters: Filters) -> Result<Arc<Replica>> {
         let named = instance.variables.text("relay_log");
         let base = if named.is_empty() { RELAY_LOG } else { &named };
         if !binlog::files::is_base_name(base) {
@@ -58,13 +60,18 @@ impl Replica {
         let relay = RelayLog::open(disk, base).map_err(sql::catalog::storage_error)?;
         let (source, progress) = stored(instance)?;
         let shared = Shared::new(instance.clone(), Arc::new(relay), source, progress);
+        {
+            let mut state = shared.lock();
+            (state.filters, state.global_filters) = (filters.clone(), filters);
+        }
         Ok(Arc::new(Replica { shared: Arc::new(shared), threads: Mutex::new(Vec::new()) }))
     }
 
     /// Starts both threads if there is a source.
     pub fn start_with_server(&self) -> Result<()> {
         if self.shared.lock().source.is_some() {
-            self.start(ReplicaThreads { receiver: true, applier: true })?;
+            let threads = ReplicaThreads { receiver: true, applier: true };
+            self.start(&ReplicaStart { threads, until: None, user: None, password: None })?;
         }
         Ok(())
     }
@@ -241,7 +248,30 @@ impl Replication for Replica {
         self.shared.relay.clear().map_err(sql::catalog::storage_error)
     }
 
-    fn start(&self, wanted: ReplicaThreads) -> Result<Option<Error>> {
+    fn change_filters(&self, changes: &[(FilterKind, Vec<FilterRule>)], of_channel: bool) -> Result<()> {
+        let _one = self.threads.lock();
+        let mut state = self.shared.lock();
+        if of_channel && state.source.is_none() {
+            return Err(Error::new(3074, b"HY000", "Replica channel '' does not exist."));
+        }
+        if state.applier.running {
+            let text = "This operation cannot be performed with a running replica sql thread; run STOP REPLICA \
+                        SQL_THREAD first";
+            return Err(Error::new(3017, b"HY000", text));
+        }
+        state.filters.change(changes, now_micros())?;
+        if of_channel { Ok(()) } else { state.global_filters.change(changes, now_micros()) }
+    }
+
+    fn filters(&self) -> (Vec<FilterStatus>, Option<Vec<FilterStatus>>) {
+        let state = self.shared.lock();
+        (state.global_filters.status(), state.source.is_some().then(|| state.filters.status()))
+    }
+
+    fn start(&self, start: &ReplicaStart) -> Result<Vec<Error>> {
+        let wanted = start.threads;
+        // It is checked before anything starts.
+        start.until.as_ref().map(Goal::of).transpose()?;
         let mut threads = self.threads.lock();
         let mut state = self.shared.lock();
         if state.source.as_ref().is_none_or(|source| source.host.is_empty()) {
@@ -257,11 +287,13 @@ impl Replication for Replica {
             let receiver = &mut state.receiver;
             (receiver.running, receiver.stop, receiver.error) = (true, false, Default::default());
             receiver.receiving = Receiving::Connecting;
+            receiver.account = (start.user.clone(), start.password.clone());
         }
         if starts_applier {
             let applier = &mut state.applier;
             (applier.running, applier.stop, applier.error) = (true, false, Default::default());
             (applier.coordinator_error, applier.workers) = Default::default();
+            applier.until = start.until.clone();
         }
         drop(state);
         if starts_receiver && let Err(error) = self.spawn(&mut threads, "replica_receiver", receiver::run) {
@@ -274,7 +306,19 @@ impl Replication for Replica {
         }
         let all = (wanted.receiver == starts_receiver) && (wanted.applier == starts_applier);
         let text = "Replication thread(s) for channel '' are already running.";
-        Ok((!all).then(|| Error::new(3083, b"HY000", text)))
+        let mut notices = Vec::new();
+        if !all {
+            notices.push(Error::new(3083, b"HY000", text));
+        }
+        if start.until.is_some() && !wanted.applier {
+            let text = "SQL thread is not to be started so UNTIL options are ignored";
+            notices.push(Error::new(1279, b"HY000", text));
+        } else if start.until.is_some() && !self.shared.instance.variables.on("skip_replica_start") {
+            let text = "It is recommended to use --skip-replica-start when doing step-by-step replication with START \
+                        REPLICA UNTIL; otherwise, you will get problems if you get an unexpected replica's mysqld restart";
+            notices.push(Error::new(1278, b"HY000", text));
+        }
+        Ok(notices)
     }
 
     fn stop(&self, wanted: ReplicaThreads) -> Result<Option<Error>> {
@@ -308,6 +352,9 @@ impl Replication for Replica {
         (state.source, state.progress) = (source, progress);
         state.receiver = Default::default();
         state.applier = Default::default();
+        if all {
+            state.filters = state.global_filters.clone();
+        }
         drop(state);
         self.shared.relay.clear().map_err(sql::catalog::storage_error)
     }
@@ -371,6 +418,8 @@ impl Replication for Replica {
             retrieved: receiver.retrieved.clone(),
             executed,
             auto_position: source.auto_position,
+            filters: state.filters.status(),
+            until: applier.until.clone(),
             get_public_key: source.get_public_key,
         })
     }
@@ -402,11 +451,14 @@ impl Replication for Replica {
     }
 
     fn executed(&self) -> GtidSet {
-        let mut executed = self.shared.lock().progress.applied.clone();
+        let state = self.shared.lock();
+        let (mut executed, schedule) = (state.progress.applied.clone(), state.applier.schedule.clone());
+        drop(state);
         if let Some(log) = &self.shared.instance.log {
             executed.extend(&log.executed());
         }
-        executed
+        // A statement of definition is in this server's log before others see its table.
+        schedule.map_or_else(|| executed.clone(), |schedule| executed.without(&schedule.pending_names()))
     }
 }
 
@@ -417,9 +469,4 @@ fn status_of(worker: &Working) -> WorkerStatus {
         applying: worker.applying,
         last: worker.last,
     }
-}
-
-/// The number at the end of a log file's name.
-fn file_number(file: &str) -> Option<u64> {
-    file.rsplit_once('.')?.1.parse().ok()
 }

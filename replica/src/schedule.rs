@@ -42,7 +42,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use binlog::Origin;
-use format::binlog::Gtid;
+use format::binlog::{Gtid, GtidSet};
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use storage::{CommitPlace, Interrupt, Kill, Stage};
 
@@ -279,6 +279,19 @@ impl Schedule {
             Item::Mark(end) => end.gtid == Some(gtid),
         };
         state.items.iter().any(is)
+    }
+
+    /// The names of the transactions that workers have not committed yet.
+    pub fn pending_names(&self) -> GtidSet {
+        let mut names = GtidSet::default();
+        for item in &self.state.lock().items {
+            if let Item::Job { job, .. } = item
+                && let Some(gtid) = job.origin.gtid
+            {
+                names.insert(gtid);
+            }
+        }
+        names
     }
 
     /// Now and then: while the first transaction waits for a table, no other keeps one.

@@ -6,10 +6,12 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use format::binlog::{Gtid, GtidSet, Uuid};
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use sql::instance::Instance;
+use sql::parser::ast::Until;
 use sql::processlist::Process;
 use sql::replication::{LastError, Receiving};
 use storage::Kill;
 
+use crate::filters::Filters;
 use crate::link::Link;
 use crate::progress::Progress;
 use crate::relay::{Place, RelayLog};
@@ -37,6 +39,9 @@ pub struct State {
     pub applier: Applier,
     /// What has been applied.
     pub progress: Progress,
+    /// Of this source, and those that another source gets.
+    pub filters: Filters,
+    pub global_filters: Filters,
 }
 
 /// The receiver, as others see it.
@@ -59,6 +64,8 @@ pub struct Receiver {
     pub source_uuid: Option<Uuid>,
     /// The source waits for answers.
     pub is_semi_sync: bool,
+    /// User and password of START REPLICA.
+    pub account: (Option<String>, Option<String>),
     /// By which its read ends.
     pub stream: Option<Link>,
 }
@@ -85,6 +92,8 @@ pub struct Applier {
     pub coordinator: Option<Arc<Process>>,
     /// An error that no worker met.
     pub coordinator_error: LastError,
+    /// What the last start said.
+    pub until: Option<Until>,
     /// They stay to be seen until the next start.
     pub workers: Vec<Working>,
 }

@@ -25,10 +25,12 @@ use format::binlog::{Checksum, Control, Event, EventKind, FormatDescription, Que
 use format::xid::Xid;
 use sql::parser::ast::Xa;
 use sql::session::{MARIADB_MODES, branch_statement};
+use sql::types::SqlMode;
 use storage::CommitPlace;
 use tracing::{info, warn};
 
 use crate::failure::{Failure, Result};
+use crate::filters::Filters;
 use crate::internal::InternalSession;
 use crate::progress::{Progress, Step, StepKind};
 use crate::relay::{Place, RelayReader};
@@ -103,7 +105,9 @@ pub struct Worker {
     beside: Option<InternalSession>,
     reader: RelayReader,
     description: FormatDescription,
-    maps: HashMap<u64, TableMap>,
+    /// The tables of the statement that is read; `None` = its rows are not applied.
+    maps: HashMap<u64, Option<TableMap>>,
+    filters: Option<Filters>,
     source: SourcePlace,
     is_idempotent: bool,
     skipped: Skipped,
@@ -134,6 +138,7 @@ impl Worker {
             reader: RelayReader::new(shared.relay.clone(), None),
             description: FormatDescription::new("", 0, Checksum::None),
             maps: HashMap::new(),
+            filters: Some(shared.lock().filters.clone()).filter(Filters::is_on),
             source: SourcePlace::default(),
             is_idempotent: variables.text("replica_exec_mode") == "IDEMPOTENT",
             skipped: Skipped::parse(&variables.text("replica_skip_errors")),
@@ -405,8 +410,15 @@ impl Worker {
             },
             EventKind::TABLE_MAP => {
                 let bytes = self.description.post_header_bytes(header.kind, TABLE_ID_BYTES);
-                let map = TableMap::decode(event.body, bytes)?;
-                self.maps.insert(map.id, map);
+                let mut map = TableMap::decode(event.body, bytes)?;
+                let id = map.id;
+                let takes = self.filters.as_ref().is_none_or(|filters| {
+                    map.database = filters.rewritten(&map.database).into();
+                    let (database, table) =
+                        (String::from_utf8_lossy(&map.database), String::from_utf8_lossy(&map.table));
+                    filters.takes_rows(&database, &table)
+                });
+                self.maps.insert(id, takes.then_some(map));
                 Ok(())
             }
             EventKind::TRANSACTION_PAYLOAD => {
@@ -450,8 +462,15 @@ impl Worker {
 
     fn rows(&mut self, rows: &Rows<'_>, timestamp: u32) -> Result<()> {
         self.begin_transaction()?;
+        let ends_statement = rows.flags & format::binlog::rows::row_flags::STATEMENT_END != 0;
         let Some(map) = self.maps.get(&rows.table_id) else {
             return Err(Failure::new(1610, "Corrupted replication event was detected: rows of no table"));
+        };
+        let Some(map) = map else {
+            if ends_statement {
+                self.maps.clear();
+            }
+            return Ok(());
         };
         // Before its turn a row may be missing because an earlier transaction has yet to insert it.
         let passes_over = self.is_idempotent && self.began_in_turn;
@@ -473,10 +492,17 @@ impl Worker {
             }
             Ok(()) => {}
         }
-        if rows.flags & format::binlog::rows::row_flags::STATEMENT_END != 0 {
+        if ends_statement {
             self.maps.clear();
         }
         Ok(())
+    }
+
+    /// Whether a statement is applied, in the database of its event, which may be another one here.
+    fn takes_statement(filters: &Filters, query: &Query<'_>) -> bool {
+        let mode = SqlMode(query.vars.sql_mode.unwrap_or_default());
+        let targets = sql::session::targets(query.statement, mode);
+        filters.takes_statement(&String::from_utf8_lossy(query.database), &targets)
     }
 
     fn query(&mut self, mut query: Query<'_>, timestamp: u32, behind: &Place) -> Result<()> {
@@ -499,6 +525,25 @@ impl Worker {
             return self.commit(behind);
         }
         self.wait_for_turn()?;
+        let filters = self.filters.take();
+        let done = self.run_query(query, timestamp, behind, filters.as_ref());
+        self.filters = filters;
+        done
+    }
+
+    /// A statement, in the transaction's turn.
+    fn run_query<'q>(
+        &mut self,
+        mut query: Query<'q>,
+        timestamp: u32,
+        behind: &Place,
+        filters: Option<&'q Filters>,
+    ) -> Result<()> {
+        let mut takes = true;
+        if let Some(filters) = filters {
+            query.database = filters.rewritten(query.database);
+            takes = Self::takes_statement(filters, &query);
+        }
         // As MySQL tells an error of a statement.
         let failed = |error: sql::Error| {
             let (database, text) = (String::from_utf8_lossy(query.database), String::from_utf8_lossy(query.statement));
@@ -508,6 +553,10 @@ impl Worker {
             Failure::new(error.code, text)
         };
         if self.begun {
+            if !takes {
+                self.internal.session.apply_no_query();
+                return Ok(());
+            }
             match self.internal.session.apply_query(&query, timestamp) {
                 Err(error) if self.skipped.has(&error) => {}
                 other => other.map_err(failed)?,
@@ -518,8 +567,12 @@ impl Worker {
         let Some(job) = self.job.clone() else { return Ok(()) };
         let progress = self.next_progress(behind);
         let (note, text) = (progress.note(), progress.statement());
+        if !takes {
+            self.internal.session.apply_no_query();
+            return Ok(self.internal.session.apply_nothing(Some(job.origin), &text)?);
+        }
         match self.internal.session.apply_statement(&query, timestamp, Some(job.origin), note, &text) {
-            Err(error) if self.skipped.has(&error) => self.internal.session.run_unlogged(&text).map(drop)?,
+            Err(error) if self.skipped.has(&error) => self.internal.session.apply_nothing(Some(job.origin), &text)?,
             other => other.map_err(failed)?,
         }
         Ok(())

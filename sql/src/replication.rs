@@ -5,15 +5,21 @@ use std::time::Duration;
 use format::binlog::{Gtid, GtidSet, Uuid};
 
 use crate::error::{Error, Result};
-use crate::parser::ast::{ReplicaThreads, SourceValue};
+use crate::parser::ast::{FilterKind, FilterRule, ReplicaStart, ReplicaThreads, SourceValue, Until};
 
 /// A replica: what reads a source's log, and what applies it.
 pub trait Replication: Send + Sync {
     /// CHANGE REPLICATION SOURCE TO: the options' names in upper case without SOURCE_.
     fn change_source(&self, options: &[(String, SourceValue)]) -> Result<()>;
 
-    /// START REPLICA. What the client is told if they run already.
-    fn start(&self, threads: ReplicaThreads) -> Result<Option<Error>>;
+    /// CHANGE REPLICATION FILTER; `of_channel`: the filters that a new source gets stay as they are.
+    fn change_filters(&self, changes: &[(FilterKind, Vec<FilterRule>)], of_channel: bool) -> Result<()>;
+
+    /// What the filters are: those that a new source gets, and those of the source that there is.
+    fn filters(&self) -> (Vec<FilterStatus>, Option<Vec<FilterStatus>>);
+
+    /// START REPLICA. What the client is told.
+    fn start(&self, start: &ReplicaStart) -> Result<Vec<Error>>;
 
     /// STOP REPLICA; returns when they have stopped.
     fn stop(&self, threads: ReplicaThreads) -> Result<Option<Error>>;
@@ -36,6 +42,20 @@ pub trait Replication: Send + Sync {
 
     /// The names of all transactions that this server has.
     fn executed(&self) -> GtidSet;
+}
+
+/// A filter that was set, as performance_schema shows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FilterStatus {
+    pub kind: FilterKind,
+    /// What it lists, separated by commas.
+    pub rules: String,
+    /// An option set it.
+    pub is_option: bool,
+    /// In microseconds since 1970.
+    pub since_micros: u64,
+    /// How often one of its rules fitted.
+    pub decided: u64,
 }
 
 /// An error that stopped a thread, as SHOW REPLICA STATUS tells it.
@@ -101,6 +121,9 @@ pub struct ReplicaStatus {
     pub retrieved: GtidSet,
     pub executed: GtidSet,
     pub auto_position: bool,
+    pub filters: Vec<FilterStatus>,
+    /// What START REPLICA UNTIL said last.
+    pub until: Option<Until>,
     pub get_public_key: bool,
     /// Milliseconds between heartbeats; how many came, and when the last did, in microseconds since 1970.
     pub heartbeat_ms: u64,

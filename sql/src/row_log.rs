@@ -610,10 +610,11 @@ impl DefinitionLog {
         let compression = CacheSettings { memory_bytes: 4096, compression: None, payload_bytes_max: PAYLOAD_BYTES_MAX };
         let mut cache = log.cache(compression);
         for statement in [&b"BEGIN"[..], b"COMMIT"] {
-            let header = log.header(EventKind::QUERY, facts.time.0 as u32, flags::SUPPRESS_USE);
+            let mut header = log.header(EventKind::QUERY, facts.time.0 as u32, flags::SUPPRESS_USE);
+            header.server_id = facts.origin.map_or(header.server_id, |origin| origin.server_id);
             cache.append(header, |out| out.extend_from_slice(&facts.frame(statement)))?;
         }
-        log.log_alone(&log.pending(cache.finish()?, facts.time.0 as u32, false)?.named(name))
+        log.log_alone(&log.pending(cache.finish()?, facts.time.0 as u32, false)?.from(facts.origin).named(name))
     }
 
     /// Without an event.

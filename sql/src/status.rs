@@ -42,6 +42,7 @@ counters! {
     ComBinlog = "Com_binlog",
     ComChangeDb = "Com_change_db",
     ComChangeMaster = "Com_change_master",
+    ComChangeReplFilter = "Com_change_repl_filter",
     ComCheck = "Com_check",
     ComClone = "Com_clone",
     ComCommit = "Com_commit",

@@ -121,7 +121,7 @@ pub struct Pair {
     pub there: Client,
     pub here: Client,
     pub source_port: u16,
-    _scratch: Scratch,
+    pub scratch: Scratch,
 }
 
 impl Pair {
@@ -149,7 +149,7 @@ impl Pair {
         let own = options(free_port(), 2, more);
         let replica = Server::create(Kind::Glassine, &scratch.0.join("replica"), &own).expect("Glassine starts");
         let (there, here) = (source.connect().expect("a connection"), replica.connect().expect("a connection"));
-        Pair { source, replica, there, here, source_port, _scratch: scratch }
+        Pair { source, replica, there, here, source_port, scratch }
     }
 }
 

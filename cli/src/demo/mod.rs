@@ -149,7 +149,7 @@ fn open(globals: GlobalVariables) -> Result<Running, String> {
     if globals.is_default("port") {
         listening.port_tries = PORT_TRIES;
     }
-    serve::start(globals, &listening)
+    serve::start(globals, &listening, replica::Filters::default())
 }
 
 /// Loads what is not there yet and prints the table.

@@ -53,6 +53,13 @@ const COMMON: &[Own] = &[
     Own { name: "verbose", takes_value: false },
     Own { name: "console", takes_value: false },
     Own { name: "help", takes_value: false },
+    Own { name: "replicate_do_db", takes_value: true },
+    Own { name: "replicate_ignore_db", takes_value: true },
+    Own { name: "replicate_do_table", takes_value: true },
+    Own { name: "replicate_ignore_table", takes_value: true },
+    Own { name: "replicate_wild_do_table", takes_value: true },
+    Own { name: "replicate_wild_ignore_table", takes_value: true },
+    Own { name: "replicate_rewrite_db", takes_value: true },
 ];
 
 /// What the options amount to.
@@ -60,6 +67,8 @@ const COMMON: &[Own] = &[
 pub struct Loaded {
     /// The options of the command itself, by name, with the value if one was given.
     pub own: BTreeMap<&'static str, Option<String>>,
+    /// The same options with values, each as often as it was given, in order.
+    pub repeated: Vec<(&'static str, String)>,
     /// What the user should know.
     pub warnings: Vec<String>,
     /// All options in order, as they would stand on a command line.
@@ -89,7 +98,7 @@ struct Raw {
 /// Reads option files and arguments into the variables.
 pub fn load(arguments: &[String], own: &[Own], globals: &GlobalVariables) -> Result<Loaded, String> {
     let (raws, warnings) = gather(arguments, own)?;
-    let mut loaded = Loaded { own: BTreeMap::new(), warnings, given: Vec::new() };
+    let mut loaded = Loaded { own: BTreeMap::new(), repeated: Vec::new(), warnings, given: Vec::new() };
     for raw in &raws {
         loaded.given.push(match &raw.value {
             Some(value) => format!("--{}={value}", raw.name),
@@ -269,6 +278,7 @@ fn apply(raw: &Raw, own: &[Own], globals: &GlobalVariables, loaded: &mut Loaded)
             if option.takes_value && raw.value.is_none() {
                 return Err(fail("it requires a value".to_owned()));
             }
+            loaded.repeated.extend(raw.value.clone().map(|value| (option.name, value)));
             loaded.own.insert(option.name, raw.value.clone());
             return Ok(());
         }

@@ -140,6 +140,8 @@ static PERFORMANCE_SCHEMA: &[VirtualTable] = &[
     server::PERFORMANCE_SESSION_VARIABLES,
     server::PERSISTED_VARIABLES,
     replication::APPLIER_CONFIGURATION,
+    replication::APPLIER_FILTERS,
+    replication::APPLIER_GLOBAL_FILTERS,
     replication::APPLIER_STATUS,
     replication::APPLIER_STATUS_BY_COORDINATOR,
     replication::APPLIER_STATUS_BY_WORKER,

@@ -4,7 +4,7 @@ use format::binlog::Gtid;
 use format::value::{DateTime, Value};
 
 use super::{Facts, VirtualTable, int, long_text, number, string, text, time};
-use crate::replication::{LastError, Receiving, ReplicaStatus, WorkerStatus};
+use crate::replication::{FilterStatus, LastError, Receiving, ReplicaStatus, WorkerStatus};
 
 fn status(facts: &Facts<'_>) -> Option<ReplicaStatus> {
     facts.instance.replication()?.status()
@@ -136,6 +136,42 @@ pub const APPLIER_CONFIGURATION: VirtualTable = VirtualTable {
     columns: &[text("CHANNEL_NAME", 64), number("DESIRED_DELAY"), text("PRIVILEGE_CHECKS_USER", 321)],
     rows: |facts| one(status(facts).map(|status| vec![string(""), Value::UInt(status.delay), Value::Null])),
 };
+
+pub const APPLIER_FILTERS: VirtualTable = VirtualTable {
+    name: "replication_applier_filters",
+    columns: &[
+        text("CHANNEL_NAME", 64),
+        text("FILTER_NAME", 64),
+        long_text("FILTER_RULE"),
+        text("CONFIGURED_BY", 64),
+        time("ACTIVE_SINCE"),
+        number("COUNTER"),
+    ],
+    rows: |facts| {
+        let filters = facts.instance.replication().and_then(|replication| replication.filters().1);
+        let row = |filter: &FilterStatus| {
+            let mut row = vec![string("")];
+            row.extend(filter_row(facts, filter));
+            row.push(Value::UInt(filter.decided));
+            row
+        };
+        filters.unwrap_or_default().iter().map(row).collect()
+    },
+};
+
+pub const APPLIER_GLOBAL_FILTERS: VirtualTable = VirtualTable {
+    name: "replication_applier_global_filters",
+    columns: &[text("FILTER_NAME", 64), long_text("FILTER_RULE"), text("CONFIGURED_BY", 64), time("ACTIVE_SINCE")],
+    rows: |facts| {
+        let filters = facts.instance.replication().map(|replication| replication.filters().0);
+        filters.unwrap_or_default().iter().map(|filter| filter_row(facts, filter)).collect()
+    },
+};
+
+fn filter_row(facts: &Facts<'_>, filter: &FilterStatus) -> Vec<Value> {
+    let by = if filter.is_option { "STARTUP_OPTIONS" } else { "CHANGE_REPLICATION_FILTER" };
+    vec![string(filter.kind.name()), string(&filter.rules), string(by), moment(facts, filter.since_micros)]
+}
 
 pub const APPLIER_STATUS: VirtualTable = VirtualTable {
     name: "replication_applier_status",

@@ -551,7 +551,7 @@ impl<'a> Parser<'a> {
             b"STOP" => {
                 self.advance();
                 if self.take_any_word(&["SLAVE", "REPLICA"]).is_some() {
-                    return self.replica_threads(Statement::StopReplica);
+                    return self.stop_replica();
                 }
                 self.skip_rest()?;
                 Ok(Statement::Unsupported("STOP of several channels, and of groups".into()))

@@ -25,7 +25,7 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use binlog::Origin;
+use binlog::{Name, Origin};
 use format::binlog::control::{UserValue, UserVar, UserVarType};
 use format::binlog::rows::row_flags;
 use format::binlog::{IntVar, Query, Rows, StatusVars, TableMap};
@@ -41,6 +41,7 @@ use crate::error::{Error, Result};
 use crate::executor::apply::RowApplier;
 use crate::parser;
 use crate::parser::ast::{StartMode, Statement, Xa};
+use crate::row_log::DefinitionLog;
 use crate::types::{Coercibility, SqlMode, TypeInfo};
 
 /// The modes of MariaDB that mean the same in MySQL; its other bits are other modes.
@@ -134,8 +135,34 @@ impl Session {
 
     /// The transaction ends. `progress`: the statement that says how far the replica has come.
     pub fn apply_commit(&mut self, progress: &str) -> Result<()> {
+        self.log_name_alone()?;
         self.run_unlogged(progress)?;
         self.commit()
+    }
+
+    /// A statement is passed over that would have been a transaction. `progress` as in [`Session::apply_commit`].
+    pub fn apply_nothing(&mut self, origin: Option<Origin>, progress: &str) -> Result<()> {
+        self.name_transaction(origin, None);
+        self.log_name_alone()?;
+        self.run_unlogged(progress).map(drop)
+    }
+
+    /// A statement inside of a transaction is passed over, and what was set for it is forgotten.
+    pub fn apply_no_query(&mut self) {
+        self.state.insert_id.set(0);
+    }
+
+    /// A transaction of which nothing is logged leaves its name in the log, as an empty one. That is durable before the
+    /// progress; after a crash in between the log tells that the transaction is executed.
+    fn log_name_alone(&mut self) -> Result<()> {
+        let has_name = self.applying.as_ref().is_some_and(|it| it.origin.is_some_and(|origin| origin.gtid.is_some()));
+        let is_logged = self.row_log.as_mut().is_some_and(|rows| !rows.get_mut().is_empty());
+        match self.own_log() {
+            Some(log) if has_name && !is_logged => {
+                DefinitionLog::log_empty(log, &self.statement_facts(), Name::Automatic).or_sql()
+            }
+            _ => Ok(()),
+        }
     }
 
     /// A branch of the source begins.

@@ -168,11 +168,13 @@ impl Session {
                 Done::default()
             }
             Statement::ChangeSource(_)
+            | Statement::ChangeFilter { .. }
             | Statement::StartReplica(_)
             | Statement::StopReplica(_)
             | Statement::ResetReplica { .. } => {
                 let counter = match statement {
                     Statement::ChangeSource(_) => Counter::ComChangeMaster,
+                    Statement::ChangeFilter { .. } => Counter::ComChangeReplFilter,
                     Statement::StartReplica(_) => Counter::ComReplicaStart,
                     Statement::StopReplica(_) => Counter::ComReplicaStop,
                     _ => Counter::ComReset,

@@ -51,6 +51,7 @@ mod replay;
 mod replica;
 mod set;
 mod state;
+mod targets;
 mod transaction;
 mod xa;
 
@@ -84,6 +85,7 @@ pub use apply::{MARIADB_MODES, branch_statement};
 pub use backup::NAMED_FILES;
 use plan::{CachedPlan, PreparedStatement};
 use state::{State, View};
+pub use targets::{Targets, targets};
 
 /// A statement prepared on the server.
 pub struct Prepared {

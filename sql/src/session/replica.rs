@@ -7,7 +7,7 @@ use format::value::{DateTime, Value, ZoneOffset};
 
 use super::Session;
 use crate::error::{Error, Result};
-use crate::parser::ast::Statement;
+use crate::parser::ast::{FilterKind, Statement, Until};
 use crate::replication::{LastError, ReplicaStatus, Replication};
 use crate::show::{Listing, text_column, unsigned_column};
 
@@ -16,17 +16,21 @@ impl Session {
         self.instance.replication().ok_or_else(|| Error::unsupported("replication by this program"))
     }
 
-    /// CHANGE REPLICATION SOURCE TO, START, STOP and RESET REPLICA.
+    /// CHANGE REPLICATION SOURCE TO and FILTER, START, STOP and RESET REPLICA.
     pub(super) fn control_replica(&mut self, statement: &Statement) -> Result<()> {
         self.commit()?;
-        let notice = match statement {
-            Statement::ChangeSource(options) => self.replication()?.change_source(options).map(|()| None)?,
-            Statement::StartReplica(threads) => self.replication()?.start(*threads)?,
-            Statement::StopReplica(threads) => self.replication()?.stop(*threads)?,
-            Statement::ResetReplica { all } => self.replication()?.reset(*all).map(|()| None)?,
+        let mut notices = Vec::new();
+        match statement {
+            Statement::ChangeSource(options) => self.replication()?.change_source(options)?,
+            Statement::ChangeFilter { changes, of_channel } => {
+                self.replication()?.change_filters(changes, *of_channel)?
+            }
+            Statement::StartReplica(start) => notices = self.replication()?.start(start)?,
+            Statement::StopReplica(threads) => notices.extend(self.replication()?.stop(*threads)?),
+            Statement::ResetReplica { all } => self.replication()?.reset(*all)?,
             _ => return Err(Error::internal("no statement about a replica")),
-        };
-        if let Some(notice) = notice {
+        }
+        for notice in notices {
             self.warnings.note(notice.code, notice.message);
         }
         Ok(())
@@ -35,7 +39,7 @@ impl Session {
     /// SHOW REPLICA STATUS, SHOW SLAVE STATUS.
     pub(super) fn show_replica_status(&self, old_names: bool) -> Result<Listing> {
         let status = self.replication()?.status();
-        let facts = facts(status.as_ref().unwrap_or(&ReplicaStatus::default()));
+        let facts = facts(status.as_ref().unwrap_or(&ReplicaStatus::default()), old_names);
         let column = |(name, value): &(&str, Value)| {
             let name = if old_names { old_name(name) } else { (*name).to_owned() };
             match value {
@@ -60,7 +64,7 @@ fn old_name(name: &str) -> String {
 }
 
 /// All columns in MySQL's order, and their values.
-fn facts(status: &ReplicaStatus) -> Vec<(&'static str, Value)> {
+fn facts(status: &ReplicaStatus, old_names: bool) -> Vec<(&'static str, Value)> {
     let text = |text: &str| Value::Bytes(text.as_bytes().to_vec());
     let yes = |yes: bool| text(if yes { "Yes" } else { "No" });
     let or_null = |number: Option<u64>| number.map_or(Value::Null, Value::UInt);
@@ -73,6 +77,20 @@ fn facts(status: &ReplicaStatus) -> Vec<(&'static str, Value)> {
             let day = format!("{:02}{:02}{:02}", date.year % 100, date.month, date.day);
             text(&format!("{day} {:02}:{:02}:{:02}", time.0, time.1, time.2))
         }
+    };
+    let filter = |kind: FilterKind| {
+        let filter = status.filters.iter().find(|filter| filter.kind == kind);
+        text(filter.map_or("", |filter| &filter.rules))
+    };
+    let (until, until_file, until_position) = match &status.until {
+        None => ("None", "", 0),
+        Some(Until::SourcePosition { file, position }) => {
+            (if old_names { "Master" } else { "Source" }, &file[..], *position)
+        }
+        Some(Until::RelayPosition { file, position }) => ("Relay", &file[..], *position),
+        Some(Until::BeforeGtids(_)) => ("SQL_BEFORE_GTIDS", "", 0),
+        Some(Until::AfterGtids(_)) => ("SQL_AFTER_GTIDS", "", 0),
+        Some(Until::AfterGaps) => ("SQL_AFTER_MTS_GAPS", "", 0),
     };
     let ignored: Vec<String> = status.ignored_servers.iter().map(u32::to_string).collect();
     vec![
@@ -88,20 +106,20 @@ fn facts(status: &ReplicaStatus) -> Vec<(&'static str, Value)> {
         ("Relay_Source_Log_File", text(&status.applied_file)),
         ("Replica_IO_Running", text(status.receiving.name())),
         ("Replica_SQL_Running", yes(status.is_applying)),
-        ("Replicate_Do_DB", text("")),
-        ("Replicate_Ignore_DB", text("")),
-        ("Replicate_Do_Table", text("")),
-        ("Replicate_Ignore_Table", text("")),
-        ("Replicate_Wild_Do_Table", text("")),
-        ("Replicate_Wild_Ignore_Table", text("")),
+        ("Replicate_Do_DB", filter(FilterKind::DoDb)),
+        ("Replicate_Ignore_DB", filter(FilterKind::IgnoreDb)),
+        ("Replicate_Do_Table", filter(FilterKind::DoTable)),
+        ("Replicate_Ignore_Table", filter(FilterKind::IgnoreTable)),
+        ("Replicate_Wild_Do_Table", filter(FilterKind::WildDoTable)),
+        ("Replicate_Wild_Ignore_Table", filter(FilterKind::WildIgnoreTable)),
         ("Last_Errno", Value::UInt(status.applier_error.code.into())),
         ("Last_Error", text(&status.applier_error.message)),
         ("Skip_Counter", Value::UInt(0)),
         ("Exec_Source_Log_Pos", Value::UInt(status.applied_position)),
         ("Relay_Log_Space", Value::UInt(status.relay_bytes)),
-        ("Until_Condition", text("None")),
-        ("Until_Log_File", text("")),
-        ("Until_Log_Pos", Value::UInt(0)),
+        ("Until_Condition", text(until)),
+        ("Until_Log_File", text(until_file)),
+        ("Until_Log_Pos", Value::UInt(until_position)),
         ("Source_SSL_Allowed", text("No")),
         ("Source_SSL_CA_File", text("")),
         ("Source_SSL_CA_Path", text("")),
@@ -130,7 +148,7 @@ fn facts(status: &ReplicaStatus) -> Vec<(&'static str, Value)> {
         ("Retrieved_Gtid_Set", set(&status.retrieved)),
         ("Executed_Gtid_Set", set(&status.executed)),
         ("Auto_Position", Value::UInt(status.auto_position.into())),
-        ("Replicate_Rewrite_DB", text("")),
+        ("Replicate_Rewrite_DB", filter(FilterKind::RewriteDb)),
         ("Channel_Name", text("")),
         ("Source_TLS_Version", text("")),
         ("Source_public_key_path", text("")),

@@ -23,7 +23,7 @@ impl Parser<'_> {
         }
         if self.take_word("START") {
             if self.take_any_word(&["SLAVE", "REPLICA"]).is_some() {
-                return self.replica_threads(Statement::StartReplica);
+                return self.start_replica();
             }
             if self.is_any_word(&["ALL", "GROUP_REPLICATION"]) {
                 self.skip_rest()?;

@@ -1,4 +1,4 @@
-//! What a replica is told: CHANGE REPLICATION SOURCE TO, START, STOP and RESET REPLICA, in both spellings.
+//! What a replica is told: CHANGE REPLICATION SOURCE TO and FILTER, START, STOP and RESET REPLICA, in both spellings.
 
 use super::super::Parser;
 use super::super::ast::*;
@@ -10,8 +10,7 @@ impl Parser<'_> {
     pub(in crate::parser) fn change_source(&mut self) -> Result<Statement> {
         self.advance();
         if self.take_words(&["REPLICATION", "FILTER"]) {
-            self.skip_rest()?;
-            return Ok(Statement::Unsupported("CHANGE REPLICATION FILTER".into()));
+            return self.change_filter();
         }
         if !self.take_words(&["REPLICATION", "SOURCE"]) {
             self.expect_word("MASTER")?;
@@ -24,7 +23,7 @@ impl Parser<'_> {
             parser.expect_symbol("=")?;
             Ok((name, parser.source_value()?))
         })?;
-        self.own_channel()?;
+        self.new_channel()?;
         Ok(Statement::ChangeSource(options))
     }
 
@@ -52,11 +51,110 @@ impl Parser<'_> {
         }
     }
 
-    /// START and STOP: the threads that they name, both if none.
-    pub(in crate::parser) fn replica_threads(
-        &mut self,
-        statement: impl FnOnce(ReplicaThreads) -> Statement,
-    ) -> Result<Statement> {
+    /// `name = (rule, ...), ... [FOR CHANNEL '']`, behind CHANGE REPLICATION FILTER.
+    fn change_filter(&mut self) -> Result<Statement> {
+        let changes = self.list(|parser| {
+            let name = parser.upper_word()?;
+            let kind = FilterKind::ALL.into_iter().find(|kind| kind.name() == name);
+            let kind = kind.ok_or_else(|| parser.unexpected())?;
+            parser.expect_symbol("=")?;
+            parser.expect_symbol("(")?;
+            if parser.take_symbol(")") {
+                return Ok((kind, Vec::new()));
+            }
+            let rules = parser.list(|parser| parser.filter_rule(kind))?;
+            parser.expect_symbol(")")?;
+            Ok((kind, rules))
+        })?;
+        let of_channel = self.own_channel()?;
+        Ok(Statement::ChangeFilter { changes, of_channel })
+    }
+
+    fn filter_rule(&mut self, kind: FilterKind) -> Result<FilterRule> {
+        Ok(match kind {
+            FilterKind::DoDb | FilterKind::IgnoreDb => FilterRule::Database(self.name()?),
+            FilterKind::DoTable | FilterKind::IgnoreTable => {
+                let database = self.name()?;
+                self.expect_symbol(".")?;
+                FilterRule::Pair(database, self.any_name()?)
+            }
+            FilterKind::WildDoTable | FilterKind::WildIgnoreTable => FilterRule::Pattern(self.text()?),
+            FilterKind::RewriteDb => self.in_parentheses(|parser| {
+                let from = parser.name()?;
+                parser.expect_symbol(",")?;
+                Ok(FilterRule::Pair(from, parser.name()?))
+            })?,
+        })
+    }
+
+    /// START REPLICA `[threads] [UNTIL condition] [USER = ..] [PASSWORD = ..] [FOR CHANNEL '']`
+    pub(in crate::parser) fn start_replica(&mut self) -> Result<Statement> {
+        let mut start = ReplicaStart { threads: self.replica_threads()?, until: None, user: None, password: None };
+        if self.take_word("UNTIL") {
+            start.until = Some(self.until()?);
+        }
+        while let Some(word) = self.take_any_word(&["USER", "PASSWORD", "DEFAULT_AUTH", "PLUGIN_DIR"]) {
+            self.expect_symbol("=")?;
+            let value = Some(self.text()?);
+            match word {
+                "USER" => start.user = value,
+                "PASSWORD" => start.password = value,
+                _ => {
+                    return Err(Error::unsupported(format!(
+                        "START REPLICA with {word}: the source says how to log in"
+                    )));
+                }
+            }
+        }
+        self.own_channel()?;
+        Ok(Statement::StartReplica(start))
+    }
+
+    pub(in crate::parser) fn stop_replica(&mut self) -> Result<Statement> {
+        let threads = self.replica_threads()?;
+        self.own_channel()?;
+        Ok(Statement::StopReplica(threads))
+    }
+
+    fn until(&mut self) -> Result<Until> {
+        let incorrect = || {
+            let text = "Incorrect parameter or combination of parameters for START REPLICA UNTIL";
+            Error::new(1277, b"HY000", text)
+        };
+        let [mut source, mut relay]: [(Option<String>, Option<u64>); 2] = Default::default();
+        let mut other = None;
+        let mut count = 0;
+        self.list(|parser| {
+            let name = parser.upper_word()?;
+            count += 1;
+            match name.as_str() {
+                "SQL_AFTER_MTS_GAPS" => {
+                    other = Some(Until::AfterGaps);
+                    return Ok(());
+                }
+                _ => parser.expect_symbol("=")?,
+            }
+            match name.as_str() {
+                "SQL_BEFORE_GTIDS" => other = Some(Until::BeforeGtids(parser.text()?)),
+                "SQL_AFTER_GTIDS" => other = Some(Until::AfterGtids(parser.text()?)),
+                "SOURCE_LOG_FILE" | "MASTER_LOG_FILE" => source.0 = Some(parser.text()?),
+                "SOURCE_LOG_POS" | "MASTER_LOG_POS" => source.1 = Some(parser.integer()?),
+                "RELAY_LOG_FILE" => relay.0 = Some(parser.text()?),
+                "RELAY_LOG_POS" => relay.1 = Some(parser.integer()?),
+                _ => return Err(parser.unexpected()),
+            }
+            Ok(())
+        })?;
+        match (count, source, relay, other) {
+            (1, _, _, Some(other)) => Ok(other),
+            (2, (Some(file), Some(position)), _, None) => Ok(Until::SourcePosition { file, position }),
+            (2, _, (Some(file), Some(position)), None) => Ok(Until::RelayPosition { file, position }),
+            _ => Err(incorrect()),
+        }
+    }
+
+    /// The threads that START and STOP name, both if none.
+    fn replica_threads(&mut self) -> Result<ReplicaThreads> {
         let mut threads = ReplicaThreads { receiver: false, applier: false };
         while let Some(word) = self.take_any_word(&["IO_THREAD", "SQL_THREAD", "RELAY_THREAD"]) {
             match word {
@@ -70,17 +168,25 @@ impl Parser<'_> {
         if !threads.receiver && !threads.applier {
             threads = ReplicaThreads { receiver: true, applier: true };
         }
-        if self.is_any_word(&["UNTIL", "USER", "PASSWORD", "DEFAULT_AUTH", "PLUGIN_DIR"]) {
-            return Err(Error::unsupported("START REPLICA with UNTIL or an account"));
-        }
-        self.own_channel()?;
-        Ok(statement(threads))
+        Ok(threads)
     }
 
-    /// `[FOR CHANNEL 'name']`: there is one channel, without a name.
-    pub(in crate::parser) fn own_channel(&mut self) -> Result<()> {
+    /// `[FOR CHANNEL 'name']`: there is one channel, without a name. Whether it was said.
+    pub(in crate::parser) fn own_channel(&mut self) -> Result<bool> {
+        if !self.take_words(&["FOR", "CHANNEL"]) {
+            return Ok(false);
+        }
+        let name = self.text()?;
+        if !name.is_empty() {
+            return Err(Error::new(3074, b"HY000", format!("Replica channel '{name}' does not exist.")));
+        }
+        Ok(true)
+    }
+
+    /// The same for a statement that makes a channel.
+    fn new_channel(&mut self) -> Result<()> {
         if self.take_words(&["FOR", "CHANNEL"]) && !self.text()?.is_empty() {
-            return Err(Error::unsupported("replication channels with a name"));
+            return Err(Error::unsupported("replication channels with a name: a server follows one source"));
         }
         Ok(())
     }

@@ -175,6 +175,93 @@ pub enum SourceValue {
     List(Vec<String>),
 }
 
+/// The filters of CHANGE REPLICATION FILTER.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FilterKind {
+    DoDb,
+    IgnoreDb,
+    DoTable,
+    IgnoreTable,
+    WildDoTable,
+    WildIgnoreTable,
+    RewriteDb,
+}
+
+impl FilterKind {
+    /// In the order of their columns in SHOW REPLICA STATUS.
+    pub const ALL: [FilterKind; 7] = [
+        FilterKind::DoDb,
+        FilterKind::IgnoreDb,
+        FilterKind::DoTable,
+        FilterKind::IgnoreTable,
+        FilterKind::WildDoTable,
+        FilterKind::WildIgnoreTable,
+        FilterKind::RewriteDb,
+    ];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            FilterKind::DoDb => "REPLICATE_DO_DB",
+            FilterKind::IgnoreDb => "REPLICATE_IGNORE_DB",
+            FilterKind::DoTable => "REPLICATE_DO_TABLE",
+            FilterKind::IgnoreTable => "REPLICATE_IGNORE_TABLE",
+            FilterKind::WildDoTable => "REPLICATE_WILD_DO_TABLE",
+            FilterKind::WildIgnoreTable => "REPLICATE_WILD_IGNORE_TABLE",
+            FilterKind::RewriteDb => "REPLICATE_REWRITE_DB",
+        }
+    }
+
+    /// The option that adds a rule at the start, with underscores.
+    pub fn option(self) -> &'static str {
+        match self {
+            FilterKind::DoDb => "replicate_do_db",
+            FilterKind::IgnoreDb => "replicate_ignore_db",
+            FilterKind::DoTable => "replicate_do_table",
+            FilterKind::IgnoreTable => "replicate_ignore_table",
+            FilterKind::WildDoTable => "replicate_wild_do_table",
+            FilterKind::WildIgnoreTable => "replicate_wild_ignore_table",
+            FilterKind::RewriteDb => "replicate_rewrite_db",
+        }
+    }
+}
+
+/// One of the names that a filter lists.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FilterRule {
+    Database(String),
+    /// Database and table; for REPLICATE_REWRITE_DB the names there and here.
+    Pair(String, String),
+    /// What `database.table` is like.
+    Pattern(String),
+}
+
+/// What START REPLICA says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReplicaStart {
+    pub threads: ReplicaThreads,
+    pub until: Option<Until>,
+    /// Instead of what CHANGE REPLICATION SOURCE TO says, until the receiver stops.
+    pub user: Option<String>,
+    pub password: Option<String>,
+}
+
+/// Where START REPLICA UNTIL ends.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Until {
+    SourcePosition {
+        file: String,
+        position: u64,
+    },
+    RelayPosition {
+        file: String,
+        position: u64,
+    },
+    /// A set of GTIDs as text.
+    BeforeGtids(String),
+    AfterGtids(String),
+    AfterGaps,
+}
+
 /// Which of a replica's threads a statement is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReplicaThreads {

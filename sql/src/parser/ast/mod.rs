@@ -187,7 +187,12 @@ pub enum Statement {
     PurgeLogs(Purge),
     /// CHANGE REPLICATION SOURCE TO, CHANGE MASTER TO: the options' names in upper case without SOURCE_ or MASTER_.
     ChangeSource(Vec<(String, SourceValue)>),
-    StartReplica(ReplicaThreads),
+    /// CHANGE REPLICATION FILTER. `of_channel`: FOR CHANNEL is said.
+    ChangeFilter {
+        changes: Vec<(FilterKind, Vec<FilterRule>)>,
+        of_channel: bool,
+    },
+    StartReplica(ReplicaStart),
     StopReplica(ReplicaThreads),
     /// `RESET REPLICA [ALL]`
     ResetReplica {
