@@ -12,6 +12,8 @@ pub mod client;
 pub mod process;
 pub mod sysbench;
 
+pub mod replicas;
+
 pub mod arms;
 pub mod ledger;
 pub mod results;
@@ -31,4 +33,5 @@ pub mod load;
 pub mod logs;
 pub mod oltp;
 pub mod replay;
+pub mod replication;
 pub mod tpcc;

@@ -97,6 +97,8 @@ enum Verb {
     Oltp(bench::oltp::Arguments),
     /// What a binary log costs, plain and compressed: oltp_write_only, and COMMIT of many rows.
     Binlog(bench::logs::Arguments),
+    /// How far a replica lags, what a reader of the log costs its source; with --kills: what is left after kills.
+    Replica(bench::replication::Arguments),
     /// History list length and table size after minutes of oltp_write_only.
     Purge(bench::oltp::PurgeArguments),
     /// EIO and ENOSPC, injected by strace into the server's system calls under load: nothing is lost, and nothing
@@ -132,6 +134,7 @@ fn main() -> ExitCode {
         Verb::Isolation => bench::isolation::play_all().map(|rows| print!("{}", bench::isolation::markdown(&rows))),
         Verb::Oltp(arguments) => bench::oltp::run(&arguments),
         Verb::Binlog(arguments) => bench::logs::run(&arguments),
+        Verb::Replica(arguments) => bench::replication::run(&arguments),
         Verb::Purge(arguments) => bench::oltp::purge(&arguments),
         Verb::Faults(arguments) => bench::faults::run(&arguments),
         Verb::Replay(arguments) => bench::replay::run(&arguments),

@@ -1,30 +1,14 @@
 //! Branches of distributed transactions in the binary log: a replica prepares them, and ends them when the source does,
 //! once and no more than once, also if servers are killed.
 
-use std::net::TcpListener;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use bench::client::Client;
 use bench::process::{Kind, Options, Scratch, Server, mariadb_is_installed};
+use bench::replicas::{catch_up, follow_by_old_names, free_port, let_replicas_in, options};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
-
-/// A port that nobody listens on.
-fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address").port()
-}
-
-fn options(port: u16, id: u32, more: &[&str]) -> Options {
-    let mut all = vec![
-        "--skip-networking=0".to_owned(),
-        "--bind-address=127.0.0.1".to_owned(),
-        format!("--port={port}"),
-        format!("--server-id={id}"),
-    ];
-    all.extend(more.iter().map(|option| option.to_string()));
-    Options { pool: "64M".into(), log: "48M".into(), more: all, ..Options::default() }
-}
 
 fn run(client: &mut Client, statement: &str) {
     if let Err(error) = client.query(statement) {
@@ -104,41 +88,10 @@ fn contents(server: &Server) -> Vec<String> {
     all
 }
 
-fn status(client: &mut Client, name: &str) -> String {
-    let answer = client.query("SHOW SLAVE STATUS").expect("a status");
-    let at = answer.columns.iter().position(|column| column == name).unwrap_or_else(|| panic!("no column {name}"));
-    answer.rows[0][at].clone().unwrap_or_default()
-}
-
-/// Waits until the replica has applied all that is in the source's log now.
-fn catch_up(replica: &Server, source: &Server) {
-    let row =
-        source.connect().and_then(|mut client| client.query("SHOW MASTER STATUS")).expect("a status").rows.remove(0);
-    let (file, position) = (row[0].clone().expect("a file"), row[1].clone().expect("a place"));
-    let mut client = replica.connect().expect("a connection");
-    let waited = client.query(&format!("SELECT MASTER_POS_WAIT('{file}', {position}, 40)")).expect("an answer");
-    let errors = (status(&mut client, "Last_IO_Error"), status(&mut client, "Last_SQL_Error"));
-    assert!(
-        waited.cell().is_some_and(|events| events != "-1"),
-        "no {file}:{position}: {errors:?}\n{}",
-        replica.log_tail(8)
-    );
-}
-
 fn prepare(source: &Server) {
     let mut client = source.connect().expect("a connection");
     run(&mut client, "CREATE DATABASE br");
     run(&mut client, "CREATE TABLE br.t (id INT PRIMARY KEY, v TEXT) ENGINE=InnoDB");
-}
-
-fn follow(replica: &Server, port: u16, rest: &str) {
-    let mut client = replica.connect().expect("a connection");
-    let change = format!(
-        "CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_PORT={port}, MASTER_USER='replica', \
-         MASTER_PASSWORD='secret', MASTER_CONNECT_RETRY=1{rest}"
-    );
-    run(&mut client, &change);
-    run(&mut client, "START SLAVE");
 }
 
 fn port_of(options: &Options) -> u16 {
@@ -159,12 +112,10 @@ fn branches_arrive_in_a_chain_of_replicas_also_if_servers_are_killed() {
     let mut servers: Vec<Server> =
         (0..3).map(|at| Server::create(Kind::Glassine, &directories[at], &own[at]).expect("Glassine starts")).collect();
     for at in 0..2 {
-        let mut client = servers[at].connect().expect("a connection");
-        run(&mut client, "SET sql_log_bin = 0");
-        run(&mut client, "CREATE USER replica@127.0.0.1 IDENTIFIED BY 'secret'");
+        let_replicas_in(&mut servers[at].connect().expect("a connection"));
         let place =
             if at == 0 { ", MASTER_AUTO_POSITION=1" } else { ", MASTER_LOG_FILE='binlog.000001', MASTER_LOG_POS=4" };
-        follow(&servers[at + 1], port_of(&own[at]), &format!("{place}, GET_MASTER_PUBLIC_KEY=1"));
+        follow_by_old_names(&mut servers[at + 1].connect().expect("a connection"), port_of(&own[at]), place);
     }
     prepare(&servers[0]);
     let mut work = Work::new(5);
@@ -210,18 +161,14 @@ fn branches_of_mariadb_arrive_and_mariadb_takes_ours() {
     let directory = scratch.0.join("middle");
     let mut middle = Server::create(Kind::Glassine, &directory, &middle_options).expect("Glassine starts");
     for server in [&source, &middle] {
-        let mut client = server.connect().expect("a connection");
-        run(&mut client, "SET sql_log_bin = 0");
-        run(&mut client, "CREATE USER replica@127.0.0.1 IDENTIFIED BY 'secret'");
-        run(&mut client, "GRANT ALL ON *.* TO replica@127.0.0.1");
+        let_replicas_in(&mut server.connect().expect("a connection"));
     }
-    let mut client = middle.connect().expect("a connection");
-    run(&mut client, "ALTER USER replica@127.0.0.1 IDENTIFIED WITH mysql_native_password BY 'secret'");
     run(&mut source.connect().expect("a connection"), "RESET MASTER");
-    follow(&middle, port, "");
+    follow_by_old_names(&mut middle.connect().expect("a connection"), port, "");
     let leaf =
         Server::create(Kind::MariaDb, &scratch.0.join("leaf"), &options(free_port(), 3, &[])).expect("MariaDB starts");
-    follow(&leaf, port_of(&middle_options), ", MASTER_LOG_FILE='binlog.000001', MASTER_LOG_POS=4, MASTER_USE_GTID=no");
+    let place = ", MASTER_LOG_FILE='binlog.000001', MASTER_LOG_POS=4, MASTER_USE_GTID=no";
+    follow_by_old_names(&mut leaf.connect().expect("a connection"), port_of(&middle_options), place);
     prepare(&source);
     let mut work = Work::new(6);
     for _ in 0..6 {

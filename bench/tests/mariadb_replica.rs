@@ -1,94 +1,34 @@
 //! MariaDB as a replica of Glassine: a history of definitions and rows over all types, sysbench, restarts and kills of both;
 //! at the end both have the same rows.
 
-use std::net::TcpListener;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use bench::changes::{Changes, DATABASE};
 use bench::client::Client;
 use bench::process::{Kind, Options, Scratch, Server, mariadb_is_installed};
+use bench::replicas::{assert_same, catch_up, contents, follow_by_old_names, free_port, let_replicas_in, options};
 use bench::sysbench::{self, Run};
 
-/// A port that nobody listens on.
-fn free_port() -> u16 {
-    TcpListener::bind(("127.0.0.1", 0)).expect("a port").local_addr().expect("an address").port()
-}
-
-fn options(more: &[&str]) -> Options {
-    Options { more: more.iter().map(|option| option.to_string()).collect(), pool: "64M".into(), ..Options::default() }
-}
-
 fn source_options(port: u16, compression: &str) -> Options {
-    let port = format!("--port={port}");
     let compression = format!("--binlog-transaction-compression={compression}");
-    let listen = ["--skip-networking=0", "--bind-address=127.0.0.1", &port];
-    options(&[&listen[..], &["--log-bin", "--gtid-mode=ON", "--server-id=7", &compression]].concat())
+    options(port, 7, &["--log-bin", "--gtid-mode=ON", &compression])
 }
 
 fn replica_options() -> Options {
-    let options = options(&["--server-id=8", "--relay-log=relay", "--relay-log-recovery=1", "--log-warnings=1"]);
+    let options = options(free_port(), 8, &["--relay-log=relay", "--relay-log-recovery=1", "--log-warnings=1"]);
     // A killed process loses nothing by this, and the replica keeps up.
     Options { flush_at_commit: 2, ..options }
 }
 
 /// Lets a replica follow a source from its first file on.
 fn follow(replica: &Server, port: u16) {
-    let mut client = replica.connect().expect("a connection");
-    let change = format!(
-        "CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_PORT={port}, MASTER_USER='root', MASTER_PASSWORD='', \
-         MASTER_LOG_FILE='binlog.000001', MASTER_LOG_POS=4, MASTER_USE_GTID=no, MASTER_CONNECT_RETRY=1, \
-         MASTER_HEARTBEAT_PERIOD=0.5"
-    );
-    client.query(&change).expect("the source is named");
-    client.query("START SLAVE").expect("the replica starts");
+    let rest = ", MASTER_LOG_FILE='binlog.000001', MASTER_LOG_POS=4, MASTER_USE_GTID=no, MASTER_HEARTBEAT_PERIOD=0.5";
+    follow_by_old_names(&mut replica.connect().expect("a connection"), port, rest);
 }
 
-fn status(replica: &Server) -> String {
-    let answer = replica.connect().and_then(|mut client| client.query("SHOW SLAVE STATUS")).expect("a status");
-    let row = answer.columns.iter().zip(&answer.rows[0]);
-    row.map(|(name, value)| format!("{name}: {}\n", value.as_deref().unwrap_or("NULL"))).collect()
-}
-
-/// Waits until the replica has applied all that the source has.
-fn catch_up(source: &Server, replica: &Server) {
-    let position = source.connect().and_then(|mut client| client.query("SHOW MASTER STATUS")).expect("a position");
-    let (file, position) =
-        (position.rows[0][0].clone().expect("a file"), position.rows[0][1].clone().expect("a number"));
-    let mut client = replica.connect().expect("a connection");
-    let waited = client.query(&format!("SELECT MASTER_POS_WAIT('{file}', {position}, 40)")).expect("an answer");
-    assert!(waited.cell().is_some_and(|events| events != "-1"), "no {file}:{position} yet\n{}", status(replica));
-}
-
-/// All rows of all tables in some databases.
-fn contents(server: &Server, databases: &[&str]) -> Vec<String> {
-    let mut client = server.connect().expect("a connection");
-    client.query("SET time_zone = '+00:00'").expect("the zone");
-    let mut all = Vec::new();
-    for database in databases {
-        let tables = client.query(&format!("SHOW TABLES FROM {database}")).expect("tables").rows;
-        for table in tables.iter().filter_map(|row| row[0].as_ref()) {
-            let rows = client.query(&format!("SELECT * FROM {database}.{table} ORDER BY id")).expect("rows");
-            all.push(format!("{database}.{table}: {:?} {:?}", rows.columns, rows.rows));
-        }
-    }
-    all
-}
-
-fn assert_same(source: &Server, replica: &Server, databases: &[&str]) {
-    let (wanted, found) = (contents(source, databases), contents(replica, databases));
-    assert_eq!(wanted.len(), found.len(), "tables");
-    for (wanted, found) in wanted.iter().zip(&found) {
-        let at = wanted.bytes().zip(found.bytes()).position(|(a, b)| a != b).unwrap_or(0).saturating_sub(200);
-        assert!(wanted == found, "source:  {:.400}\nreplica: {:.400}", tail(wanted, at), tail(found, at));
-    }
-}
-
-fn tail(text: &str, mut at: usize) -> &str {
-    while !text.is_char_boundary(at) {
-        at -= 1;
-    }
-    &text[at..]
+fn assert_all_same(source: &Server, replica: &Server, databases: &[&str]) {
+    assert_same(&contents(replica, databases), &contents(source, databases), "the replica");
 }
 
 fn run_all(client: &mut Client, statements: &[String]) {
@@ -102,7 +42,10 @@ fn write_only(threads: u32, seconds: u32, script: &str) -> Run<'_> {
 }
 
 fn source(directory: &Path, port: u16, compression: &str) -> Server {
-    Server::create(Kind::Glassine, directory, &source_options(port, compression)).expect("Glassine starts")
+    let source =
+        Server::create(Kind::Glassine, directory, &source_options(port, compression)).expect("Glassine starts");
+    let_replicas_in(&mut source.connect().expect("a connection"));
+    source
 }
 
 #[test]
@@ -137,8 +80,8 @@ fn mariadb_follows_a_history_over_all_types_and_sysbench() {
         write_only(2, 2, "oltp_write_only").prepare(&source).expect("sysbench prepares");
         write_only(4, 2, "oltp_write_only").run(&source).expect("sysbench runs");
         write_only(4, 2, "oltp_read_write").run(&source).expect("sysbench runs");
-        catch_up(&source, &replica);
-        assert_same(&source, &replica, &[DATABASE, "sbtest"]);
+        catch_up(&replica, &source);
+        assert_all_same(&source, &replica, &[DATABASE, "sbtest"]);
         assert!(contents(&source, &[DATABASE]).len() > 2, "there are tables to compare");
     }
 }
@@ -185,6 +128,6 @@ fn after_kills_of_source_and_replica_nothing_is_missing_and_nothing_is_there_twi
         }
     }
     assert!(id > 100, "{id} transactions");
-    catch_up(&source, &replica);
-    assert_same(&source, &replica, &["d"]);
+    catch_up(&replica, &source);
+    assert_all_same(&source, &replica, &["d"]);
 }

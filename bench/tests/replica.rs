@@ -2,19 +2,17 @@
 //! killed; and from there in a replica of the replica.
 
 mod logged;
-#[allow(dead_code)] // Pairs of Glassine are another test's.
-mod replicas;
 
 use std::time::{Duration, Instant};
 
 use bench::process::{Kind, Options, Scratch, Server, mariadb_is_installed};
-use logged::{FULL_ROW, SCHEMA};
-use rand::rngs::StdRng;
-use rand::{Rng, SeedableRng};
-use replicas::{
+use bench::replicas::{
     BY_NAME, Pair, assert_same, catch_up, contents, end_of, follow, free_port, mariadb_source, options, status,
     wait_for_all, wait_for_error,
 };
+use logged::{FULL_ROW, SCHEMA};
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
 
 /// Statements of definition and rows over all types, the same for the same seed.
 struct Work {

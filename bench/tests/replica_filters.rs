@@ -1,13 +1,10 @@
 //! Filters of a replica, and START REPLICA UNTIL.
 
-#[allow(dead_code)] // Errors of the applier are other tests'.
-mod replicas;
-
 use std::time::{Duration, Instant};
 
 use bench::client::Client;
 use bench::process::{Kind, Server, mariadb_is_installed};
-use replicas::{
+use bench::replicas::{
     BY_NAME, Pair, assert_same, catch_up, contents, end_of, follow, free_port, options, status, wait_for_all,
 };
 

@@ -1,20 +1,17 @@
 //! Several workers of a replica: transactions that are in each other's way commit in the source's order, once, and an error
 //! leaves everything before it and nothing behind it; also if the replica is stopped and killed in between.
 
-#[allow(dead_code)] // MariaDB as a source is another test's.
-mod replicas;
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use bench::client::Client;
 use bench::process::{Kind, Scratch, Server};
-use rand::rngs::StdRng;
-use rand::{Rng, SeedableRng};
-use replicas::{
+use bench::replicas::{
     BY_NAME, Pair, assert_same, contents, follow, free_port, options, status, wait_for_all, wait_for_error,
 };
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
 
 /// Rows that all transactions of the source want.
 const ROWS: i64 = 24;
@@ -368,4 +365,15 @@ fn what_a_replica_has_answered_for_is_there_after_the_source_is_killed() {
         assert!(start.elapsed() < Duration::from_secs(20), "fewer than {acknowledged} rows");
         std::thread::sleep(Duration::from_millis(20));
     }
+}
+
+/// GLASSINE_KILLS is how often; see also `bench replica --kills`.
+#[test]
+fn under_sysbench_nothing_is_lost_or_there_twice_when_source_and_replica_are_killed() {
+    if !bench::sysbench::is_installed() {
+        println!("skipped: sysbench is not installed");
+        return;
+    }
+    let kills = std::env::var("GLASSINE_KILLS").map_or(2, |kills| kills.parse().expect("a number"));
+    bench::replication::killed(kills, 1).expect("both have the same rows");
 }

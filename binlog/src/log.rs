@@ -639,7 +639,7 @@ impl BinaryLog {
     /// The files with their lengths.
     pub fn list(&self) -> Result<Vec<Listed>> {
         let order = self.order.lock();
-        self.tail.write()?;
+        self.tail.write_visible()?;
         let current = order.current().clone();
         let listed = order.files.iter().map(|name| {
             let bytes = match *name == current {
@@ -654,7 +654,7 @@ impl BinaryLog {
     /// Where the log ends, and the transactions in it.
     pub fn position(&self) -> Result<(Position, GtidSet)> {
         let order = self.order.lock();
-        self.tail.write()?;
+        self.tail.write_visible()?;
         Ok((Position { file: order.current().clone(), position: self.tail.written() }, order.executed.clone()))
     }
 
@@ -741,7 +741,7 @@ impl BinaryLog {
         if !order.files.contains(name) {
             return Ok(None);
         }
-        self.tail.write()?;
+        self.tail.write_visible()?;
         let limit = if name == order.current() { self.tail.written() } else { u64::MAX };
         EventReader::open(&*self.disk, name, limit).map(Some)
     }

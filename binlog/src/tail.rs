@@ -191,11 +191,20 @@ impl Tail {
 
     /// Makes durable all that is committed. The caller lets nothing be appended meanwhile.
     pub fn settle(&self) -> Result<()> {
-        let newest = self.state.lock().pending.back().map(|piece| piece.lsn);
-        if let Some(lsn) = newest {
-            self.engine.store().flush_log(lsn)?;
-        }
+        self.make_durable()?;
         self.sync()
+    }
+
+    /// Writes all that is committed, so that the file has what clients have seen: a transaction is visible before it is
+    /// durable.
+    pub fn write_visible(&self) -> Result<()> {
+        self.make_durable()?;
+        self.write()
+    }
+
+    fn make_durable(&self) -> Result<()> {
+        let newest = self.state.lock().pending.back().map(|piece| piece.lsn);
+        newest.map_or(Ok(()), |lsn| self.engine.store().flush_log(lsn))
     }
 
     /// Writes what may be written, makes it durable, and lets the checkpoint pass it.

@@ -1,10 +1,11 @@
-//! What the tests of replicas share: servers that follow each other, and how far they are.
+//! Servers that follow each other, and how far they are: what the tests and benchmarks of replicas share. What fails
+//! panics.
 
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
-use bench::client::Client;
-use bench::process::{Kind, Options, Scratch, Server};
+use crate::client::Client;
+use crate::process::{Kind, Options, Scratch, Server};
 
 /// A port that nobody listens on.
 pub fn free_port() -> u16 {
@@ -38,6 +39,28 @@ pub fn mariadb_source(directory: &std::path::Path, port: u16, more: &[&str]) -> 
     source
 }
 
+/// How replicas log in, also those that know no other plugin.
+pub fn let_replicas_in(client: &mut Client) {
+    let plugin = "IDENTIFIED WITH mysql_native_password";
+    let create = match client.query("SELECT @@binlog_transaction_compression").is_ok() {
+        true => format!("CREATE USER replica@127.0.0.1 {plugin} BY 'it''s secret'"),
+        false => format!("CREATE USER replica@127.0.0.1 {plugin} USING PASSWORD('it''s secret')"),
+    };
+    for statement in ["SET sql_log_bin = 0", &create, "GRANT ALL ON *.* TO replica@127.0.0.1", "SET sql_log_bin = 1"] {
+        client.query(statement).expect(statement);
+    }
+}
+
+/// [`follow`] in the words that MariaDB knows, too.
+pub fn follow_by_old_names(client: &mut Client, port: u16, rest: &str) {
+    let change = format!(
+        "CHANGE MASTER TO MASTER_HOST = '127.0.0.1', MASTER_PORT = {port}, MASTER_USER = 'replica', \
+         MASTER_PASSWORD = 'it''s secret', MASTER_CONNECT_RETRY = 1{rest}"
+    );
+    client.query(&change).expect("the source is known");
+    client.query("START SLAVE").expect("the replica starts");
+}
+
 pub fn follow(client: &mut Client, port: u16, rest: &str) {
     let change = format!(
         "CHANGE REPLICATION SOURCE TO SOURCE_HOST = '127.0.0.1', SOURCE_PORT = {port}, SOURCE_USER = 'replica', \
@@ -49,7 +72,16 @@ pub fn follow(client: &mut Client, port: u16, rest: &str) {
 
 /// A value of SHOW REPLICA STATUS.
 pub fn status(client: &mut Client, name: &str) -> String {
-    let answer = client.query("SHOW REPLICA STATUS").expect("a status");
+    value_of(client, "SHOW REPLICA STATUS", name)
+}
+
+/// A value of SHOW SLAVE STATUS, of MariaDB, too.
+pub fn old_status(client: &mut Client, name: &str) -> String {
+    value_of(client, "SHOW SLAVE STATUS", name)
+}
+
+fn value_of(client: &mut Client, query: &str, name: &str) -> String {
+    let answer = client.query(query).expect("a status");
     let at = answer.columns.iter().position(|column| column == name).unwrap_or_else(|| panic!("no column {name}"));
     answer.rows[0][at].clone().unwrap_or_default()
 }
@@ -68,12 +100,13 @@ pub fn catch_up(replica: &Server, source: &Server) {
     let mut client = replica.connect().expect("a connection");
     let start = Instant::now();
     loop {
-        let applied = (status(&mut client, "Relay_Source_Log_File"), status(&mut client, "Exec_Source_Log_Pos"));
+        let mut status = |name: &str| old_status(&mut client, name);
+        let applied = (status("Relay_Master_Log_File"), status("Exec_Master_Log_Pos"));
         if applied.0 > file || applied.0 == file && applied.1.parse::<u64>().expect("a number") >= position {
             return;
         }
-        let errors = (status(&mut client, "Last_IO_Error"), status(&mut client, "Last_SQL_Error"));
-        let (running, log) = (status(&mut client, "Replica_SQL_Running"), replica.log_tail(8));
+        let errors = (status("Last_IO_Error"), status("Last_SQL_Error"));
+        let (running, log) = (status("Slave_SQL_Running"), replica.log_tail(8));
         assert!(running == "Yes", "the applier stopped at {applied:?}: {errors:?}\n{log}");
         assert!(start.elapsed() < Duration::from_secs(40), "{applied:?} is not {file}:{position}: {errors:?}\n{log}");
         std::thread::sleep(Duration::from_millis(50));
