@@ -199,7 +199,7 @@ impl Session {
         // Replicas create the table, and then get its rows.
         let source = std::mem::take(&mut self.source);
         if logged {
-            let name = format!("{}.{}", describe::quoted(database), describe::quoted(&create.table.name));
+            let name = self.logged_name(database, &create.table.name);
             self.source = format!("CREATE TABLE {name} ({})", columns.join(", ")).into_bytes();
         }
         let defined = self.define(&Statement::CreateTable(Box::new(made)), false, &mut kept);
