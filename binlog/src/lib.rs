@@ -47,6 +47,8 @@ pub mod readers;
 
 mod owned;
 
+pub mod dependencies;
+
 pub mod semi_sync;
 
 pub mod tail;
@@ -58,6 +60,7 @@ pub mod dump;
 pub mod point;
 
 pub use cache::{Cache, CacheSettings};
+pub use dependencies::WriteSet;
 pub use dump::Dump;
 pub use files::{FileName, Listed};
 pub use finished::Finished;

@@ -4,7 +4,7 @@
 //! records in the redo log and of visibility, happens under one lock, the order; nothing waits for a device there but
 //! rotation; a transaction that is too long for the redo log begins a file with its own, which it has written before.
 
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -18,6 +18,7 @@ use storage::{Annexed, CommitLog, Engine, Error, Result};
 use tracing::{info, warn};
 
 use crate::cache::{Cache, CacheSettings};
+use crate::dependencies::{History, WriteSet};
 use crate::end::End;
 use crate::files::{self, FileName, Head, Listed, io};
 use crate::finished::{Begun, Finished};
@@ -86,6 +87,8 @@ pub struct BinaryLog {
     server_id: AtomicU32,
     file_bytes_max: AtomicU64,
     expire_seconds: AtomicU64,
+    /// Keys that the history holds, for dependencies by what transactions write; 0 = by the order of commits alone.
+    keys_max: AtomicUsize,
     order: Mutex<Order>,
     tail: Tail,
     end: Arc<End>,
@@ -115,6 +118,7 @@ struct Order {
     /// Transactions so far, and how many of them are in earlier files.
     transactions: u64,
     before_file: u64,
+    history: History,
 }
 
 impl Order {
@@ -168,12 +172,18 @@ pub struct Pending<'l> {
     has_statements: bool,
     origin: Option<Origin>,
     name: Name,
+    writes: WriteSet,
 }
 
 impl Pending<'_> {
     /// How it gets its name.
     pub fn named(self, name: Name) -> Self {
         Pending { name, ..self }
+    }
+
+    /// What it wrote; unless this is told, it is not known.
+    pub fn writing(self, writes: WriteSet) -> Self {
+        Pending { writes, ..self }
     }
 
     /// The transaction was committed elsewhere first, if there is an origin.
@@ -213,7 +223,7 @@ impl BinaryLog {
         files::write_index(&*disk, &options.base, &names)?;
         let position = head.len() as u64;
         let end = Arc::new(End::new(names.last().expect("a log has a file").number, position));
-        let order = Order { files: names, position, executed, added, transactions: 0, before_file: 0 };
+        let order = Order { files: names, position, executed, added, transactions: 0, before_file: 0, history: History::default() };
         let cache_files = Arc::new(CacheFiles {
             engine: engine.clone(),
             number: AtomicU64::new(0),
@@ -234,6 +244,7 @@ impl BinaryLog {
             owned: Owned::new(),
             file_bytes_max: AtomicU64::new(options.file_bytes_max),
             expire_seconds: AtomicU64::new(options.expire_seconds),
+            keys_max: AtomicUsize::new(0),
             options,
             order: Mutex::new(Rank::CommitOrder, order),
             newest: AtomicU64::new(0),
@@ -314,6 +325,16 @@ impl BinaryLog {
         self.expire_seconds.store(seconds, Ordering::Relaxed);
     }
 
+    /// Keys that a transaction may tell, and that are remembered of all; 0: transactions depend on each other by the order
+    /// of commits alone.
+    pub fn keys_max(&self) -> usize {
+        self.keys_max.load(Ordering::Relaxed)
+    }
+
+    pub fn set_keys_max(&self, keys: usize) {
+        self.keys_max.store(keys, Ordering::Relaxed);
+    }
+
     pub fn base(&self) -> &str {
         &self.options.base
     }
@@ -348,7 +369,16 @@ impl BinaryLog {
         }
         let last_committed = self.newest.load(Ordering::Acquire);
         let header = self.header(EventKind::GTID, timestamp, 0);
-        Ok(Pending { log: self, finished, header, last_committed, has_statements, origin: None, name: Name::Automatic })
+        Ok(Pending {
+            log: self,
+            finished,
+            header,
+            last_committed,
+            has_statements,
+            origin: None,
+            name: Name::Automatic,
+            writes: WriteSet::UNKNOWN,
+        })
     }
 
     /// Writes what has been committed into the file. After each commit, by the thread that committed, so that the file
@@ -416,11 +446,16 @@ impl BinaryLog {
             Name::Anonymous => None,
             Name::Automatic => self.has_gtids().then(|| given.unwrap_or_else(own)),
         };
-        let event = |order: &Order, before_file| self.gtid_event(order.transactions, before_file, pending, gtid);
+        let (number, keys_max) = (order.transactions + 1, self.keys_max());
+        let depends_on = order.history.depends_on(number, pending.last_committed, &pending.writes, keys_max);
+        let event = |before_file| self.gtid_event(LogicalClock {
+            last_committed: depends_on.saturating_sub(before_file),
+            sequence_number: number - before_file,
+        }, pending, gtid);
         let (position, end, gtid_event) = match is_long {
             true => self.begin_with(&mut order, pending, &event)?,
             false => {
-                let bytes = encode(&event(&order, order.before_file), pending);
+                let bytes = encode(&event(order.before_file), pending);
                 let end = order.position + bytes.len() as u64 + pending.finished.log_bytes();
                 (order.position, end, bytes)
             }
@@ -482,13 +517,13 @@ impl BinaryLog {
         &self,
         order: &mut Order,
         pending: &Pending<'_>,
-        event: &dyn Fn(&Order, u64) -> GtidEvent,
+        event: &dyn Fn(u64) -> GtidEvent,
     ) -> Result<(u64, u64, Vec<u8>)> {
         let mut gtid = Vec::new();
         let mut begun = None;
         self.rotate_to(order, &mut |order, name| {
             // Numbers count from the beginning of the file.
-            gtid = encode(&event(order, order.transactions), pending);
+            gtid = encode(&event(order.transactions), pending);
             let spilled = pending.finished.settled().expect("a long transaction is settled");
             let head = self.head(&order.executed);
             self.cache_files.head_bytes.store(head.len() as u64, Ordering::Relaxed);
@@ -506,8 +541,7 @@ impl BinaryLog {
         Ok((gtid_at, end, gtid))
     }
 
-    /// `transactions`: before this one; `before_file`: those in earlier files.
-    fn gtid_event(&self, transactions: u64, before_file: u64, pending: &Pending<'_>, gtid: Option<Gtid>) -> GtidEvent {
+    fn gtid_event(&self, clock: LogicalClock, pending: &Pending<'_>, gtid: Option<Gtid>) -> GtidEvent {
         let micros = self.disk.clock().wall().as_micros() as u64;
         let version = self.options.version;
         let origin = pending.origin.unwrap_or_default();
@@ -515,10 +549,7 @@ impl BinaryLog {
         GtidEvent {
             gtid,
             may_have_statements: pending.has_statements,
-            clock: Some(LogicalClock {
-                last_committed: pending.last_committed.saturating_sub(before_file),
-                sequence_number: transactions + 1 - before_file,
-            }),
+            clock: Some(clock),
             commit: Some(CommitInfo {
                 immediate_micros: micros,
                 original_micros: or(origin.micros, micros),

@@ -195,6 +195,7 @@ fn open_log(globals: &GlobalVariables, datadir: &Path, engine: &Arc<Engine>) -> 
     continue_backup(datadir, engine, &options.base)?;
     let log = BinaryLog::open(engine.clone(), options).map_err(cannot)?;
     configure_semi_sync(globals, &log);
+    log.set_keys_max(keys_max(globals));
     log.start_threads();
     Ok(Some(log))
 }
@@ -215,6 +216,14 @@ fn continue_backup(datadir: &Path, engine: &Engine, base: &str) -> Result<(), St
     }
     let point = binlog::BackupPoint::parse(&text).ok_or_else(|| format!("{} is damaged", path.display()))?;
     binlog::files::write_purged(&**disk, base, &point.executed).map_err(cannot)
+}
+
+/// How many keys the binary log remembers to tell which transactions may run in parallel.
+fn keys_max(globals: &GlobalVariables) -> usize {
+    match globals.text("binlog_transaction_dependency_tracking").as_str() {
+        "COMMIT_ORDER" => 0,
+        _ => globals.number("binlog_transaction_dependency_history_size") as usize,
+    }
 }
 
 /// Whether gtid_mode gives new transactions names.
@@ -414,6 +423,11 @@ fn make_changes_effective(globals: &GlobalVariables, engine: &Arc<Engine>, log: 
             "gtid_mode" => {
                 if let Some(log) = &log {
                     log.set_gtids(gives_names(globals));
+                }
+            }
+            name if name.starts_with("binlog_transaction_dependency_") => {
+                if let Some(log) = &log {
+                    log.set_keys_max(keys_max(globals));
                 }
             }
             name if name.starts_with("rpl_semi_sync_source_") => {

@@ -15,10 +15,11 @@
 //! Images are made of the stored bytes that go to storage anyway. Changes that storage makes by itself, along foreign
 //! keys, are not logged, as in MySQL: a replica makes them itself.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use binlog::cache::PAYLOAD_BYTES_MAX;
-use binlog::{BinaryLog, Cache, CacheSettings, Finished, Name, Origin};
+use binlog::{BinaryLog, Cache, CacheSettings, Finished, Name, Origin, WriteSet};
 use format::binlog::query::{Query, StatusVars};
 use format::binlog::rows::{self, RowsKind, encode_head_of, row_flags};
 use format::binlog::stored::{ValueFormat, column_of};
@@ -31,21 +32,15 @@ use storage::{CommitLog, Table, Trx, XidClaim};
 
 use crate::catalog::storage_error;
 use crate::error::{Error, Result};
-use crate::variables::RowImages;
-
-/// binlog_row_metadata: what a Table_map event says of columns.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RowMetadata {
-    NoLog,
-    Minimal,
-    Full,
-}
+use crate::variables::{RowImages, RowMetadata};
 
 /// What a session's variables say about the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LogSettings {
     pub compression: Option<i32>,
     pub cache_bytes: usize,
+    /// max_binlog_cache_size.
+    pub transaction_bytes_max: u64,
     pub event_bytes_max: usize,
     pub images: RowImages,
     pub metadata: RowMetadata,
@@ -65,7 +60,7 @@ pub struct StatementFacts<'s> {
     /// Of the client, the connection and the server.
     pub collations: [CollationId; 3],
     pub database_collation: CollationId,
-    pub time_zone: String,
+    pub time_zone: Cow<'static, str>,
     /// Where it was run first, if it is a source's.
     pub origin: Option<Origin>,
     /// The branch of a distributed transaction that it belongs to.
@@ -101,7 +96,7 @@ impl StatementFacts<'_> {
             sql_mode: Some(self.sql_mode),
             auto_increment: (self.auto_increment != (1, 1)).then_some((step as u16, offset as u16)),
             charset: Some(self.collations.map(code)),
-            time_zone: Some(self.time_zone.as_str().into()),
+            time_zone: Some(self.time_zone.as_ref().into()),
             catalog: Some("std".into()),
             database_collation: Some(code(self.database_collation)),
             microseconds: (self.time.1 > 0).then_some(self.time.1),
@@ -117,7 +112,7 @@ impl StatementFacts<'_> {
             flags2: Some(self.flags2()),
             sql_mode: Some(self.sql_mode),
             charset: Some(self.collations.map(|id| id.0)),
-            time_zone: Some(self.time_zone.as_str().into()),
+            time_zone: Some(self.time_zone.as_ref().into()),
             catalog: Some("std".into()),
             ..StatusVars::default()
         };
@@ -146,6 +141,8 @@ impl StatementFacts<'_> {
 /// A table in a statement.
 struct Mapped {
     table: u64,
+    /// The unique indexes; none if no row of the table is certain to have a key.
+    unique: Vec<usize>,
     /// By column: part of the key that finds a row; BLOB or TEXT; its values.
     is_key: Vec<bool>,
     is_blob: Vec<bool>,
@@ -182,6 +179,8 @@ pub struct RowLog {
     timestamp: u32,
     /// Where the transaction comes from, if it is a source's.
     origin: Option<Origin>,
+    /// The keys that the transaction has written.
+    writes: WriteSet,
     /// Of rows events.
     flags: u16,
     /// The body of BEGIN, and of Rows_query.
@@ -215,6 +214,7 @@ impl RowLog {
             columns: Columns::default(),
             timestamp: 0,
             origin: None,
+            writes: WriteSet::UNKNOWN,
             flags: 0,
             begin: Vec::new(),
             branch: None,
@@ -258,6 +258,7 @@ impl RowLog {
         }
         self.text = text.map(<[u8]>::to_vec);
         if self.cache.is_empty() {
+            self.writes.begin(self.log.keys_max());
             let named = |verb: &str, xid: &Xid| facts.frame(format!("XA {verb} {}", xid.to_hexadecimal()).as_bytes());
             self.begin = facts.branch.map_or_else(|| facts.frame(b"BEGIN"), |xid| named("START", xid));
             self.name = facts.name;
@@ -337,9 +338,11 @@ impl RowLog {
     /// The transaction ends: `with` makes its events part of that. If it is dropped, the transaction is rolled back.
     fn end(&mut self, commits: bool, with: impl FnOnce(&dyn CommitLog) -> storage::Result<()>) -> storage::Result<()> {
         let log = self.log.clone();
+        // The end of a prepared branch does not know what was written: so it comes between, and others wait for it.
+        let writes = std::mem::take(&mut self.writes);
         let finished = self.append_end(commits).and_then(|()| self.cache.finish());
         let pending = finished.and_then(|finished| log.pending(finished, self.timestamp, false));
-        let ended = pending.and_then(|pending| with(&pending.from(self.origin).named(self.name)));
+        let ended = pending.and_then(|pending| with(&pending.from(self.origin).named(self.name).writing(writes)));
         self.reset();
         ended?;
         log.write()
@@ -438,7 +441,28 @@ impl RowLog {
                 put_image(formats, values, present, out).inspect_err(|_| out.truncate(row_at))?;
             }
         }
+        if self.writes.is_known() {
+            self.note_keys(mapped, table, row);
+        }
         Ok(())
+    }
+
+    /// Notes which keys the row had and has. What is undone later stays noted, which costs parallelism only.
+    fn note_keys(&mut self, mapped: usize, table: &Table, row: Images<'_, '_>) {
+        let known = &self.mapped[mapped];
+        if known.unique.is_empty() || table.is_related() {
+            return self.writes.forget();
+        }
+        for &index in &known.unique {
+            let [before, after] =
+                [row.before, row.after].map(|values| values.and_then(|values| table.unique_key_hash(index, values)));
+            if let Some(key) = before {
+                self.writes.add(key);
+            }
+            if let Some(key) = after.filter(|_| after != before) {
+                self.writes.add(key);
+            }
+        }
     }
 
     /// Logs the table's description if the statement has not yet. Returns its place among the statement's tables.
@@ -469,6 +493,10 @@ impl RowLog {
         let key = row_key(table);
         self.mapped.push(Mapped {
             table: table.id.0,
+            unique: match &key {
+                Some(_) => (0..table.indexes.len()).filter(|at| table.indexes[*at].unique).collect(),
+                None => Vec::new(),
+            },
             formats: table.columns.iter().map(|column| ValueFormat::of(&column.ty)).collect(),
             is_key: (0..columns).map(|at| key.as_ref().is_none_or(|key| key.contains(&at))).collect(),
             is_blob: table
@@ -499,7 +527,11 @@ impl RowLog {
             return Ok(());
         }
         let flags = self.flags | if ends_statement { row_flags::STATEMENT_END } else { 0 };
-        self.cache.close(|body| rows::set_flags(body, flags)).map_err(cannot_log)
+        self.cache.close(|body| rows::set_flags(body, flags)).map_err(cannot_log)?;
+        if self.cache.bytes() > self.settings.transaction_bytes_max {
+            return Err(Error::log_cache_full());
+        }
+        Ok(())
     }
 
     fn drop_event(&mut self) {

@@ -164,6 +164,12 @@ impl Error {
         Error::new(1295, b"HY000", "This command is not supported in the prepared statement protocol yet")
     }
 
+    pub fn log_cache_full() -> Error {
+        let text = "Multi-statement transaction required more than 'max_binlog_cache_size' bytes of storage; \
+                    increase this mysqld variable and try again";
+        Error::new(1197, b"HY000", text)
+    }
+
     pub fn disk_full(what: &str) -> Error {
         Error::new(1021, b"HY000", format!("Disk full ({what}); waiting for someone to free some space..."))
     }

@@ -14,7 +14,7 @@ use crate::catalog::{OrSqlError, database_of, storage_error};
 use crate::describe;
 use crate::error::{Error, Result};
 use crate::parser::ast::{LogPlace, Purge, Statement};
-use crate::row_log::{DefinitionLog, LogSettings, RowLog, RowMetadata, StatementFacts};
+use crate::row_log::{DefinitionLog, LogSettings, RowLog, StatementFacts};
 use crate::show::{Listing, text_column, unsigned_column};
 use crate::variables::TimeZone;
 
@@ -43,11 +43,11 @@ impl Session {
             collations: [settings.character_set_client, settings.collation_connection, settings.collation_server],
             database_collation: settings.collation_database,
             time_zone: match settings.time_zone {
-                TimeZone::System => "SYSTEM".to_owned(),
+                TimeZone::System => "SYSTEM".into(),
                 TimeZone::Offset(seconds) => {
                     let sign = if seconds < 0 { '-' } else { '+' };
                     let minutes = seconds.unsigned_abs() / 60;
-                    format!("{sign}{:02}:{:02}", minutes / 60, minutes % 60)
+                    format!("{sign}{:02}:{:02}", minutes / 60, minutes % 60).into()
                 }
             },
             origin: self.origin(),
@@ -58,25 +58,19 @@ impl Session {
 
     /// What the next transaction is logged with.
     fn log_settings(&self) -> LogSettings {
-        let (settings, globals) = (&self.variables.settings, &self.instance.variables);
-        let (compresses, level) = match self.applying {
-            // The replica's sessions last: they take what is set now (`a_replica_compresses_from_the_next_transaction_on`).
-            Some(_) => (
-                globals.on("binlog_transaction_compression"),
-                globals.number("binlog_transaction_compression_level_zstd") as i32,
-            ),
-            None => (settings.log_compression, settings.log_compression_level),
+        let (settings, globals) = (&self.variables.settings, self.instance.variables.log());
+        // The replica's sessions last: they take what is set now (`a_replica_compresses_from_the_next_transaction_on`).
+        let (compresses, level) = match self.applying.is_some() || !globals.sessions_choose_compression() {
+            true => globals.compression(),
+            false => (settings.log_compression, settings.log_compression_level),
         };
         LogSettings {
             compression: compresses.then_some(level),
-            cache_bytes: globals.number("binlog_cache_size") as usize,
-            event_bytes_max: globals.number("binlog_row_event_max_size") as usize,
+            cache_bytes: globals.cache_bytes(),
+            transaction_bytes_max: globals.transaction_bytes_max(),
+            event_bytes_max: globals.event_bytes_max(),
             images: settings.row_images,
-            metadata: match globals.text("binlog_row_metadata").as_str() {
-                "NO_LOG" => RowMetadata::NoLog,
-                "FULL" => RowMetadata::Full,
-                _ => RowMetadata::Minimal,
-            },
+            metadata: globals.metadata(),
         }
     }
 

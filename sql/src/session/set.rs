@@ -141,6 +141,15 @@ impl Session {
                     return Ok(());
                 }
                 "pseudo_thread_id" => return Ok(()),
+                "binlog_transaction_compression" | "binlog_transaction_compression_level_zstd"
+                    if !self.instance.variables.log().sessions_choose_compression() =>
+                {
+                    let text = format!(
+                        "Variable '{name}' is a GLOBAL variable and should be set with SET GLOBAL: \
+                         binlog_transaction_compression_session_control is OFF"
+                    );
+                    return Err(Error::new(1229, b"HY000", text));
+                }
                 "gtid_next" => return self.set_gtid_next(Some(&value)),
                 "sql_log_bin" if self.has_transaction() => {
                     let text = "Cannot modify @@session.sql_log_bin inside a transaction";

@@ -8,6 +8,7 @@ use parking_lot::{Mutex, RwLock};
 
 use super::kind::Kind;
 use super::list::LIST;
+use super::log::LogGlobals;
 use super::names;
 use super::persisted;
 use super::settings::{self, Settings};
@@ -33,6 +34,7 @@ pub struct GlobalVariables {
     /// `read_only` and `super_read_only`, where each writing statement looks.
     read_only: AtomicBool,
     super_read_only: AtomicBool,
+    log: LogGlobals,
 }
 
 impl Default for GlobalVariables {
@@ -50,13 +52,22 @@ impl GlobalVariables {
             snapshot.settings.take_over(variable.name, &value);
             snapshot.values.push(value);
         }
-        Self {
+        let globals = Self {
             current: RwLock::new(Arc::new(snapshot)),
             changing: Mutex::new(()),
             hook: OnceLock::new(),
             read_only: AtomicBool::new(false),
             super_read_only: AtomicBool::new(false),
-        }
+            log: LogGlobals::default(),
+        };
+        globals.log.refresh(&globals);
+        globals
+    }
+
+    /// What statements look at for the binary log.
+    #[inline]
+    pub fn log(&self) -> &LogGlobals {
+        &self.log
     }
 
     /// Installs what makes changes effective: the engine's options, for one.
@@ -119,6 +130,7 @@ impl GlobalVariables {
         {
             *self.current.write() = before;
             self.refresh_read_only();
+            self.log.refresh(self);
             return Err(refusal);
         }
         Ok(())
@@ -153,6 +165,9 @@ impl GlobalVariables {
         *self.current.write() = Arc::new(snapshot);
         if matches!(LIST[index].name, "read_only" | "super_read_only") {
             self.refresh_read_only();
+        }
+        if LogGlobals::has(LIST[index].name) {
+            self.log.refresh(self);
         }
     }
 

@@ -42,6 +42,8 @@ mod settings;
 
 mod engine;
 
+mod log;
+
 mod global;
 
 mod session;
@@ -51,6 +53,7 @@ pub mod persisted;
 pub use engine::{engine_config, reconfigure};
 pub use global::{GlobalVariables, Hook};
 pub use kind::Kind;
+pub use log::{LogGlobals, RowMetadata};
 pub use names::{find, find_by_prefix, names, nearest};
 pub use payload_rules::PayloadRules;
 pub use session::SessionVariables;

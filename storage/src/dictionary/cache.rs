@@ -95,6 +95,12 @@ impl Table {
         self.stale.load(Ordering::Acquire)
     }
 
+    /// A hash of a row's key in a unique index, equal for rows whose keys compare equal. `None`: several rows may have the
+    /// key, because the index is not unique or the key has a NULL.
+    pub fn unique_key_hash<'v>(&self, index: usize, value: &dyn Fn(usize) -> Option<&'v [u8]>) -> Option<u64> {
+        row::unique_key_hash(&self.rows, index, value)
+    }
+
     /// Whether there are foreign keys from or to it.
     #[inline]
     pub fn is_related(&self) -> bool {

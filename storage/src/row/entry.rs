@@ -105,6 +105,23 @@ pub fn hash_key(layout: &Layout, key: &[Option<&[u8]>]) -> u64 {
     hasher.finish()
 }
 
+/// A hash of a row's key in a unique index, equal for rows whose keys compare equal. `None`: several rows may have it,
+/// because the index is not unique or the key has a NULL.
+pub fn unique_key_hash<'v>(table: &Table, index: usize, value: &dyn Fn(usize) -> Option<&'v [u8]>) -> Option<u64> {
+    let described = &table.indexes[index];
+    if !described.unique || described.parts.is_empty() {
+        return None;
+    }
+    let mut key = Key::new();
+    for field in &described.fields[..described.parts.len()] {
+        let FieldSource::Column(column) = field.source else { return None };
+        key.push(Some(prefix_of(table, field, value(usize::from(column))?)));
+    }
+    // Finished once more, because keys of several indexes come into one table.
+    let hash = hash_key(&table.index_tree(index).tree.leaf, &key) ^ described.id.0.wrapping_mul(0xA076_1D64_78BD_642F);
+    Some((hash ^ hash >> 32).wrapping_mul(0x9E37_79B9_7F4A_7C15))
+}
+
 /// As much of a column's value as an index takes.
 pub fn prefix_of<'a>(table: &Table, field: &IndexField, bytes: &'a [u8]) -> &'a [u8] {
     let (Some(bytes_max), FieldSource::Column(column)) = (field.prefix_bytes, field.source) else {

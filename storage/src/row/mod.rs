@@ -85,7 +85,7 @@ use crate::undo::{UndoBuilder, UndoSpace};
 
 pub use check::{TableCheck, check};
 pub use delete::delete;
-pub use entry::{build_entry, empty_reference, move_out, version_of_record, version_of_values};
+pub use entry::{build_entry, empty_reference, move_out, unique_key_hash, version_of_record, version_of_values};
 pub use get::get;
 pub use insert::insert;
 pub use lock::lock_auto_increment;

@@ -50,14 +50,15 @@ pub(super) const LIST: &[Variable] = &[
         .inert("all tables are transactional"),
     v("binlog_transaction_compression", Both, Bool, "OFF", "Compress transactions in the log"),
     v("binlog_transaction_compression_level_zstd", Both, int(1, 22), "3", "Level of that"),
+    v("binlog_transaction_compression_session_control", Global, Bool, "ON", "Sessions may have a compression of their own"),
+    v("binlog_transaction_dependency_history_size", Global, int(1, 1_000_000), "25000", "Keys that are remembered for that"),
     v(
         "binlog_transaction_dependency_tracking",
         Global,
         Enumeration(&["COMMIT_ORDER", "WRITESET", "WRITESET_SESSION"]),
-        "COMMIT_ORDER",
-        "What may run in parallel",
-    )
-    .inert(NOT_YET),
+        "WRITESET",
+        "How it is found what may run in parallel",
+    ),
     v("enforce_gtid_consistency", Global, Enumeration(&["OFF", "ON", "WARN"]), "OFF", "Refuse what GTIDs cannot log"),
     v("expire_logs_days", Global, int(0, 99), "0", "Days that logs are kept").inert(NOT_YET),
     v("gtid_domain_id", Both, int(0, U32), "0", "Domain of MariaDB's GTIDs").inert(NOT_YET),
@@ -74,11 +75,10 @@ pub(super) const LIST: &[Variable] = &[
     v("log_bin_use_v1_row_events", Global, Bool, "OFF", "Old form of row events").inert(NOT_YET),
     v("log_replica_updates", Global, Bool, "ON", "A replica logs too").at_start(),
     v("source_verify_checksum", Global, Bool, "OFF", "Check events that are read").inert(NOT_YET),
-    v("max_binlog_cache_size", Global, steps(4096, ANY, 4096), "18446744073709547520", "Largest transaction")
-        .inert(NOT_YET),
+    v("max_binlog_cache_size", Global, steps(4096, ANY, 4096), "18446744073709547520", "Largest transaction"),
     v("max_binlog_size", Global, steps(4096, 1 << 30, 4096), "1073741824", "Bytes of a log file"),
     v("max_binlog_stmt_cache_size", Global, steps(4096, ANY, 4096), "18446744073709547520", "Largest statement")
-        .inert(NOT_YET),
+        .inert("all tables are transactional"),
     v("max_relay_log_size", Global, int(0, 1 << 30), "0", "Bytes of a relay log file"),
     v("rbr_exec_mode", Session, Enumeration(&["STRICT", "IDEMPOTENT"]), "STRICT", "Rows that BINLOG meets or misses")
         .not_an_option(),
@@ -123,6 +123,14 @@ pub(super) const LIST: &[Variable] = &[
     v("skip_replica_start", Global, Bool, "OFF", "Do not start to replicate").at_start(),
     v("sync_binlog", Global, int(0, U32), "1", "Commits between syncs of the log")
         .inert("transactions in the log are as durable as innodb_flush_log_at_trx_commit says"),
+    v(
+        "transaction_write_set_extraction",
+        Both,
+        Enumeration(&["OFF", "MURMUR32", "XXHASH64"]),
+        "XXHASH64",
+        "Hash of keys in write sets",
+    )
+    .inert("keys are hashed to 64 bits as binlog_transaction_dependency_tracking asks for it"),
     v("sync_relay_log", Global, int(0, U32), "10000", "Events between syncs of the relay log")
         .inert("the relay log is not synced: it is fetched again after each start"),
 ];

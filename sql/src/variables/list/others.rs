@@ -80,15 +80,5 @@ pub(super) const LIST: &[Variable] = &[
     v("original_server_version", Session, int(0, 999_999), "999999", "Version of the first source").not_an_option(),
     v("original_commit_timestamp", Session, int(0, ANY), "36028797018963968", "Time of the first commit")
         .not_an_option(),
-    v(
-        "transaction_write_set_extraction",
-        Both,
-        Enumeration(&["OFF", "MURMUR32", "XXHASH64"]),
-        "XXHASH64",
-        "Hashes of changed rows",
-    )
-    .inert(NOT_YET),
-    v("transaction_allow_batching", Session, Bool, "OFF", "NDB").not_an_option(),
-    v("show_old_temporals", Both, Bool, "OFF", "SHOW CREATE TABLE tells old formats").inert(GONE),
     v("avoid_temporal_upgrade", Global, Bool, "OFF", "ALTER TABLE keeps old formats").inert(GONE),
 ];
