@@ -82,17 +82,105 @@ pub fn read_index(disk: &dyn Disk, base: &str) -> Result<Option<Vec<FileName>>> 
 
 /// Replaces the index, durably.
 pub fn write_index(disk: &dyn Disk, base: &str, names: &[FileName]) -> Result<()> {
-    let path = index_path(base);
-    let beside = format!("{path}.new");
-    if disk.exists(&beside).map_err(io("look for the index of the binary log"))? {
-        disk.remove(&beside).map_err(io("remove an old index of the binary log"))?;
-    }
-    let text: String = names.iter().map(|name| format!("./{name}\n")).collect();
-    let file =
-        disk.open(&beside, OpenMode::Create, Caching::Cached).map_err(io("create an index of the binary log"))?;
-    file.write_durably(0, text.as_bytes()).map_err(io("write the index of the binary log"))?;
-    disk.rename(&beside, &path).map_err(io("replace the index of the binary log"))?;
+    let beside = format!("{}.new", index_path(base));
+    write_beside(disk, &beside, index_text(names).as_bytes())?;
+    replace_index(disk, base, &beside)
+}
+
+fn index_text(names: &[FileName]) -> String {
+    names.iter().map(|name| format!("./{name}\n")).collect()
+}
+
+/// A file that is to get the name of another one, durably.
+fn write_beside(disk: &dyn Disk, path: &str, bytes: &[u8]) -> Result<()> {
+    remove_if_there(disk, path)?;
+    let file = disk.open(path, OpenMode::Create, Caching::Cached).map_err(io("create an index of the binary log"))?;
+    file.write_durably(0, bytes).map_err(io("write the index of the binary log"))
+}
+
+fn replace_index(disk: &dyn Disk, base: &str, by: &str) -> Result<()> {
+    disk.rename(by, &index_path(base)).map_err(io("replace the index of the binary log"))?;
     disk.sync_directory("").map_err(io("sync the directory of the binary log"))
+}
+
+fn remove_if_there(disk: &dyn Disk, path: &str) -> Result<()> {
+    match disk.exists(path).map_err(io("look for a file of the binary log"))? {
+        true => disk.remove(path).map_err(io("remove a file of the binary log")),
+        false => Ok(()),
+    }
+}
+
+/// What a reset of the log needs room for, written before anything else is changed.
+///
+/// ```text
+///   binlog.reset        the head of the first file
+///   binlog.index.none   an index without files
+///   binlog.index.first  an index with the first file
+/// ```
+///
+/// With the second one in the place of the index the log is reset, whatever happens: a start removes the files that the
+/// index does not name. All that is left then is removing and renaming, which needs no room and can be repeated.
+pub struct Reset<'d> {
+    disk: &'d dyn Disk,
+    first: FileName,
+}
+
+impl<'d> Reset<'d> {
+    pub fn new(disk: &'d dyn Disk, base: &str) -> Reset<'d> {
+        Reset { disk, first: FileName { base: base.into(), number: 1 } }
+    }
+
+    fn paths(&self) -> [String; 3] {
+        let base = &self.first.base;
+        [format!("{base}.reset"), format!("{base}.index.none"), format!("{base}.index.first")]
+    }
+
+    /// Whether a reset has been prepared, and if it was decided, has not removed all yet.
+    pub fn is_prepared(&self) -> Result<bool> {
+        self.disk.exists(&self.paths()[0]).map_err(io("look for a binary log"))
+    }
+
+    /// Decides that the log is reset; or nothing has happened. True: it is decided, and an error only means that it is not
+    /// known to be durable.
+    pub fn decide(&self, head: &[u8]) -> (bool, Result<()>) {
+        let [reset, none, first] = &self.paths();
+        let prepared = write_beside(self.disk, reset, head)
+            .and_then(|()| write_beside(self.disk, first, index_text(std::slice::from_ref(&self.first)).as_bytes()))
+            .and_then(|()| write_beside(self.disk, none, b""));
+        let renamed = prepared.and_then(|()| {
+            let index = index_path(&self.first.base);
+            self.disk.rename(none, &index).map_err(io("replace the index of the binary log"))
+        });
+        if renamed.is_err() {
+            let _ = self.forget();
+            return (false, renamed);
+        }
+        (true, self.disk.sync_directory("").map_err(io("sync the directory of the binary log")))
+    }
+
+    /// Removes the old files, and begins with the first one again. Can be repeated.
+    pub fn finish(&self, old: &[FileName]) -> Result<std::sync::Arc<dyn storage::io::File>> {
+        let [reset, _, first] = &self.paths();
+        if self.is_prepared()? {
+            self.disk.sync_directory("").map_err(io("sync the directory of the binary log"))?;
+            write_purged(self.disk, &self.first.base, &GtidSet::default())?;
+            for name in old {
+                remove_if_there(self.disk, &name.to_string())?;
+            }
+            self.disk.rename(reset, &self.first.to_string()).map_err(io("begin the first binary log"))?;
+            self.disk.sync_directory("").map_err(io("sync the directory of the binary log"))?;
+        }
+        if self.disk.exists(first).map_err(io("look for the index of the binary log"))? {
+            replace_index(self.disk, &self.first.base, first)?;
+        }
+        let path = self.first.to_string();
+        self.disk.open(&path, OpenMode::ReadWrite, Caching::Cached).map_err(io("open a binary log"))
+    }
+
+    /// Removes what a reset has prepared that did not take place, or that a crash has interrupted.
+    pub fn forget(&self) -> Result<()> {
+        self.paths().iter().try_for_each(|path| remove_if_there(self.disk, path))
+    }
 }
 
 fn purged_path(base: &str) -> String {

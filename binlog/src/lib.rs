@@ -49,6 +49,8 @@ mod owned;
 
 pub mod dependencies;
 
+mod databases;
+
 pub mod semi_sync;
 
 pub mod tail;
@@ -60,6 +62,7 @@ pub mod dump;
 pub mod point;
 
 pub use cache::{Cache, CacheSettings};
+pub use databases::Databases;
 pub use dependencies::WriteSet;
 pub use dump::Dump;
 pub use files::{FileName, Listed};

@@ -18,6 +18,7 @@ use storage::{Annexed, CommitLog, Engine, Error, Result};
 use tracing::{info, warn};
 
 use crate::cache::{Cache, CacheSettings};
+use crate::databases::Databases;
 use crate::dependencies::{History, WriteSet};
 use crate::end::End;
 use crate::files::{self, FileName, Head, Listed, io};
@@ -89,6 +90,8 @@ pub struct BinaryLog {
     expire_seconds: AtomicU64,
     /// Keys that the history holds, for dependencies by what transactions write; 0 = by the order of commits alone.
     keys_max: AtomicUsize,
+    /// What is logged at all; empty = everything.
+    databases: OnceLock<Databases>,
     order: Mutex<Order>,
     tail: Tail,
     end: Arc<End>,
@@ -119,6 +122,8 @@ struct Order {
     transactions: u64,
     before_file: u64,
     history: History,
+    /// A reset has been decided, and is not finished.
+    is_resetting: bool,
 }
 
 impl Order {
@@ -223,7 +228,16 @@ impl BinaryLog {
         files::write_index(&*disk, &options.base, &names)?;
         let position = head.len() as u64;
         let end = Arc::new(End::new(names.last().expect("a log has a file").number, position));
-        let order = Order { files: names, position, executed, added, transactions: 0, before_file: 0, history: History::default() };
+        let order = Order {
+            files: names,
+            position,
+            executed,
+            added,
+            transactions: 0,
+            before_file: 0,
+            history: History::default(),
+            is_resetting: false,
+        };
         let cache_files = Arc::new(CacheFiles {
             engine: engine.clone(),
             number: AtomicU64::new(0),
@@ -245,6 +259,7 @@ impl BinaryLog {
             file_bytes_max: AtomicU64::new(options.file_bytes_max),
             expire_seconds: AtomicU64::new(options.expire_seconds),
             keys_max: AtomicUsize::new(0),
+            databases: OnceLock::new(),
             options,
             order: Mutex::new(Rank::CommitOrder, order),
             newest: AtomicU64::new(0),
@@ -303,6 +318,7 @@ impl BinaryLog {
             workers.close();
         }
         let mut order = self.order.lock();
+        self.finish_reset(&mut order)?;
         self.tail.settle()?;
         let ended = self.end_file(&mut order, &Control::Stop);
         self.end.close();
@@ -333,6 +349,22 @@ impl BinaryLog {
 
     pub fn set_keys_max(&self, keys: usize) {
         self.keys_max.store(keys, Ordering::Relaxed);
+    }
+
+    /// Which databases are logged: before the server serves.
+    pub fn set_databases(&self, databases: Databases) {
+        assert!(self.databases.set(databases).is_ok(), "they are set once");
+    }
+
+    /// The databases that are logged; `None` = all.
+    pub fn databases(&self) -> Option<&Databases> {
+        self.databases.get()
+    }
+
+    /// Whether changes in a database are logged; `None`: statements without one.
+    #[inline]
+    pub fn logs(&self, database: Option<&str>) -> bool {
+        self.databases.get().is_none_or(|databases| databases.has(database))
     }
 
     pub fn base(&self) -> &str {
@@ -420,6 +452,7 @@ impl BinaryLog {
         if self.closed.load(Ordering::Acquire) {
             return Err(Error::Poisoned);
         }
+        self.finish_reset(&mut order)?;
         if self.tail.pending_bytes() > PENDING_BYTES_MAX {
             self.tail.settle()?;
         }
@@ -448,10 +481,16 @@ impl BinaryLog {
         };
         let (number, keys_max) = (order.transactions + 1, self.keys_max());
         let depends_on = order.history.depends_on(number, pending.last_committed, &pending.writes, keys_max);
-        let event = |before_file| self.gtid_event(LogicalClock {
-            last_committed: depends_on.saturating_sub(before_file),
-            sequence_number: number - before_file,
-        }, pending, gtid);
+        let event = |before_file| {
+            self.gtid_event(
+                LogicalClock {
+                    last_committed: depends_on.saturating_sub(before_file),
+                    sequence_number: number - before_file,
+                },
+                pending,
+                gtid,
+            )
+        };
         let (position, end, gtid_event) = match is_long {
             true => self.begin_with(&mut order, pending, &event)?,
             false => {
@@ -565,6 +604,7 @@ impl BinaryLog {
     /// Begins a new file: FLUSH BINARY LOGS.
     pub fn rotate(&self) -> Result<()> {
         let mut order = self.order.lock();
+        self.finish_reset(&mut order)?;
         self.rotate_locked(&mut order)?;
         self.expire(&mut order)
     }
@@ -669,7 +709,8 @@ impl BinaryLog {
 
     /// The files with their lengths.
     pub fn list(&self) -> Result<Vec<Listed>> {
-        let order = self.order.lock();
+        let mut order = self.order.lock();
+        self.finish_reset(&mut order)?;
         self.tail.write_visible()?;
         let current = order.current().clone();
         let listed = order.files.iter().map(|name| {
@@ -684,7 +725,8 @@ impl BinaryLog {
 
     /// Where the log ends, and the transactions in it.
     pub fn position(&self) -> Result<(Position, GtidSet)> {
-        let order = self.order.lock();
+        let mut order = self.order.lock();
+        self.finish_reset(&mut order)?;
         self.tail.write_visible()?;
         Ok((Position { file: order.current().clone(), position: self.tail.written() }, order.executed.clone()))
     }
@@ -722,6 +764,7 @@ impl BinaryLog {
     /// purged; otherwise the set has these, too. The log goes on in a new file, which tells readers of them.
     pub fn set_purged(&self, set: &GtidSet, adds: bool) -> Result<std::result::Result<(), PurgedRefusal>> {
         let mut order = self.order.lock();
+        self.finish_reset(&mut order)?;
         if !self.owned.is_empty() {
             return Ok(Err(PurgedRefusal::Owned));
         }
@@ -822,6 +865,7 @@ impl BinaryLog {
     /// Removes the files before this one; `None` = there is no such file.
     pub fn purge_to(&self, name: &FileName) -> Result<Option<Purged>> {
         let mut order = self.order.lock();
+        self.finish_reset(&mut order)?;
         let Some(at) = order.files.iter().position(|other| other == name) else { return Ok(None) };
         self.purge_first(&mut order, at).map(Some)
     }
@@ -829,6 +873,7 @@ impl BinaryLog {
     /// Removes the files that were left before this time, in seconds since 1970.
     pub fn purge_before(&self, seconds: u64) -> Result<Purged> {
         let mut order = self.order.lock();
+        self.finish_reset(&mut order)?;
         self.purge_older(&mut order, seconds)
     }
 
@@ -879,30 +924,36 @@ impl BinaryLog {
     }
 
     /// Removes all files and begins with the first one again; no transaction has a name then: RESET BINARY LOGS AND
-    /// GTIDS. The checkpoint first passes all annexes, so that recovery has none of what is removed.
+    /// GTIDS. The checkpoint first passes all annexes, so that recovery has none of what is removed. If there is no room,
+    /// nothing has happened; if something fails behind that, nothing is logged until it is finished.
     pub fn reset(&self) -> Result<()> {
         let mut order = self.order.lock();
-        self.tail.settle()?;
-        self.engine.store().checkpoint()?;
-        files::write_index(&*self.disk, &self.options.base, &[])?;
-        if !order.added.is_empty() {
-            files::write_purged(&*self.disk, &self.options.base, &GtidSet::default())?;
-            order.added = GtidSet::default();
+        if !order.is_resetting {
+            self.tail.settle()?;
+            self.engine.store().checkpoint()?;
+            let head = self.head(&GtidSet::default());
+            let decided = files::Reset::new(&*self.disk, &self.options.base).decide(&head);
+            order.is_resetting = decided.0;
+            decided.1?;
         }
-        for name in &order.files {
-            self.disk.remove(&name.to_string()).map_err(io("remove a binary log"))?;
+        self.finish_reset(&mut order)
+    }
+
+    /// Finishes a reset that has been decided, if there is one.
+    fn finish_reset(&self, order: &mut Order) -> Result<()> {
+        if !order.is_resetting {
+            return Ok(());
         }
-        self.disk.sync_directory("").map_err(io("sync the directory of the binary log"))?;
+        let file = files::Reset::new(&*self.disk, &self.options.base).finish(&order.files)?;
+        let position = file.len().map_err(io("read a binary log"))?;
         let name = FileName { base: self.options.base.as_str().into(), number: 1 };
-        let head = self.head(&GtidSet::default());
-        let (file, position) = (files::create(&*self.disk, &name, &head)?, head.len() as u64);
-        files::write_index(&*self.disk, &self.options.base, std::slice::from_ref(&name))?;
         self.tail.go_on_in(file, position);
         self.end.begin_again(name.number, position);
         order.files = vec![name];
         order.position = position;
         order.before_file = order.transactions;
-        order.executed = GtidSet::default();
+        (order.executed, order.added) = (GtidSet::default(), GtidSet::default());
+        order.is_resetting = false;
         Ok(())
     }
 }

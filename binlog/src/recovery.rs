@@ -134,6 +134,7 @@ pub fn complete(engine: &Engine) -> Result<()> {
 
 /// The files of a log, and the names of all transactions that were ever in it.
 pub(crate) fn open_files(disk: &dyn Disk, base: &str) -> Result<(Vec<FileName>, GtidSet)> {
+    let reset = files::Reset::new(disk, base);
     let there = files::named_files(disk, base)?;
     let Some(mut names) = files::read_index(disk, base)? else {
         return match there.first() {
@@ -162,6 +163,11 @@ pub(crate) fn open_files(disk: &dyn Disk, base: &str) -> Result<(Vec<FileName>, 
     if missing > 0 {
         files::write_index(disk, base, &names)?;
     }
+    if names.is_empty() && reset.is_prepared()? {
+        // The log was reset, and a crash came before all was removed.
+        files::write_purged(disk, base, &GtidSet::default())?;
+    }
+    reset.forget()?;
     let mut executed = GtidSet::default();
     // A crash within a rotation may have torn the end of the file before the last.
     for name in names.iter().rev().take(2).rev() {
@@ -237,4 +243,131 @@ pub(crate) fn begun_at(disk: &dyn Disk, name: &FileName) -> Result<u64> {
 pub(crate) fn length(disk: &dyn Disk, name: &FileName) -> Result<u64> {
     let file = disk.open(&name.to_string(), OpenMode::Read, Caching::Cached).map_err(io("open a binary log"))?;
     file.len().map_err(io("read a binary log"))
+}
+
+#[cfg(test)]
+mod tests {
+    use format::binlog::{Gtid, Uuid};
+    use storage::io::sim::SimDisk;
+
+    use super::*;
+    use crate::files::{Head, Reset};
+
+    const BASE: &str = "binlog";
+
+    fn set(text: &str) -> GtidSet {
+        text.parse().expect("a set")
+    }
+
+    fn head(previous: &GtidSet) -> Vec<u8> {
+        Head { server: "8.0.0-test", server_id: 1, now: 1, is_first: false, previous }.encode()
+    }
+
+    /// A log of two files, with transactions in the first one, and with one that was set as purged.
+    fn log() -> (SimDisk, Vec<FileName>, GtidSet, GtidSet) {
+        let disk = SimDisk::new(7);
+        let first = FileName { base: BASE.into(), number: 1 };
+        let names = vec![first.clone(), first.next()];
+        let before = set("11111111-1111-1111-1111-111111111111:1-5");
+        files::create(&disk, &names[0], &head(&GtidSet::default())).expect("a file");
+        files::create(&disk, &names[1], &head(&before)).expect("a file");
+        files::write_index(&disk, BASE, &names).expect("an index");
+        let purged = set("22222222-2222-2222-2222-222222222222:1");
+        files::write_purged(&disk, BASE, &purged).expect("a purged set");
+        (disk, names, before, purged)
+    }
+
+    /// What a start finds: true if the log was reset, false if nothing has happened; anything else fails.
+    fn was_reset(disk: &SimDisk, names: &[FileName], before: &GtidSet, purged: &GtidSet) -> bool {
+        let (found, executed) = open_files(disk, BASE).expect("it opens");
+        let found_purged = files::read_purged(disk, BASE).expect("a purged set");
+        let there = files::named_files(disk, BASE).expect("names");
+        assert_eq!(there, found, "files that the index does not name are gone");
+        let entries = disk.list("").expect("a list");
+        assert!(
+            !entries.iter().any(|entry| entry.name.contains("reset") || entry.name.contains("index.")),
+            "{entries:?}"
+        );
+        if executed.contains(Gtid { source: Uuid([0x11; 16]), number: 1 }) {
+            assert_eq!((&found[..], &executed, &found_purged), (names, before, purged));
+            return false;
+        }
+        assert!(
+            found.len() <= 1 && executed.is_empty() && found_purged.is_empty(),
+            "{found:?} {executed} {found_purged}"
+        );
+        true
+    }
+
+    #[test]
+    fn a_reset_that_is_interrupted_has_happened_or_has_not() {
+        let mut seen = [0, 0];
+        for crash_at in 1.. {
+            let (disk, names, before, purged) = log();
+            let changes = disk.changes();
+            disk.set_faults(|faults| faults.crash_at = Some(changes + crash_at));
+            let reset = Reset::new(&disk, BASE);
+            let (is_decided, decided) = reset.decide(&head(&GtidSet::default()));
+            let done = decided.and_then(|()| reset.finish(&names).map(drop));
+            let ended = !disk.is_crashed();
+            for left in [disk.crash(), disk.duplicate()] {
+                left.set_faults(|faults| faults.crash_at = None);
+                let is_reset = was_reset(&left, &names, &before, &purged);
+                assert!(is_reset || done.is_err(), "what was answered as done is done");
+                assert!(!is_reset || is_decided, "what was not decided has not happened");
+                seen[usize::from(is_reset)] += 1;
+            }
+            if ended {
+                break;
+            }
+        }
+        assert!(seen.iter().all(|count| *count > 4), "{seen:?}");
+    }
+
+    #[test]
+    fn a_reset_that_fails_half_way_is_finished_later() {
+        for failing in 1..40 {
+            let (disk, names, before, purged) = log();
+            let syncs = disk.syncs();
+            disk.set_faults(|faults| faults.failing_sync = Some(syncs + failing));
+            let reset = Reset::new(&disk, BASE);
+            let (is_decided, decided) = reset.decide(&head(&GtidSet::default()));
+            let done = decided.and_then(|()| reset.finish(&names).map(drop));
+            disk.set_faults(|faults| faults.failing_sync = None);
+            match (is_decided, done) {
+                (false, _) => assert!(!was_reset(&disk, &names, &before, &purged)),
+                (true, Ok(())) => return,
+                (true, Err(_)) => {
+                    reset.finish(&names).expect("it is finished now");
+                    reset.finish(&names).expect("and once more");
+                    assert!(was_reset(&disk, &names, &before, &purged));
+                }
+            }
+        }
+        panic!("there are fewer syncs");
+    }
+
+    #[test]
+    fn a_reset_without_room_has_not_happened() {
+        let mut refused = 0;
+        for room in 0..40 {
+            let (disk, names, before, purged) = log();
+            let used = disk.used_blocks();
+            disk.set_faults(|faults| faults.capacity_blocks = Some(used + room));
+            let reset = Reset::new(&disk, BASE);
+            let (is_decided, decided) = reset.decide(&head(&GtidSet::default()));
+            if decided.is_err() {
+                assert!(!is_decided);
+                refused += 1;
+                assert!(!was_reset(&disk, &names, &before, &purged));
+                continue;
+            }
+            // Nothing that follows needs room.
+            let used = disk.used_blocks();
+            disk.set_faults(|faults| faults.capacity_blocks = Some(used));
+            reset.finish(&names).expect("it is finished");
+            assert!(was_reset(&disk, &names, &before, &purged));
+        }
+        assert!((1..40).contains(&refused), "{refused}");
+    }
 }

@@ -73,6 +73,11 @@ impl Stats {
         sum.last = one;
     }
 
+    /// Forgets the transactions that were counted: TRUNCATE TABLE binary_log_transaction_compression_stats.
+    pub fn clear(&self) {
+        *self.sums.lock() = [None; 2];
+    }
+
     /// Its events were collected in a session's cache, and in a file, too.
     pub(crate) fn count_cache(&self, in_file: bool) {
         self.caches.fetch_add(1, Ordering::Relaxed);

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use binlog::BinaryLog;
+use binlog::{BinaryLog, Databases};
 use format::value::Value;
 use replica::{Filters, Replica};
 use server::{Options, Server};
@@ -196,6 +196,14 @@ fn open_log(globals: &GlobalVariables, datadir: &Path, engine: &Arc<Engine>) -> 
     let log = BinaryLog::open(engine.clone(), options).map_err(cannot)?;
     configure_semi_sync(globals, &log);
     log.set_keys_max(keys_max(globals));
+    configure_gathering(globals, engine);
+    let names = |name: &str| {
+        let text = globals.text(name);
+        text.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect()
+    };
+    if let Some(databases) = Databases::new(names("binlog_do_db"), names("binlog_ignore_db")) {
+        log.set_databases(databases);
+    }
     log.start_threads();
     Ok(Some(log))
 }
@@ -216,6 +224,13 @@ fn continue_backup(datadir: &Path, engine: &Engine, base: &str) -> Result<(), St
     }
     let point = binlog::BackupPoint::parse(&text).ok_or_else(|| format!("{} is damaged", path.display()))?;
     binlog::files::write_purged(&**disk, base, &point.executed).map_err(cannot)
+}
+
+/// How long commits wait for each other before they are made durable together.
+fn configure_gathering(globals: &GlobalVariables, engine: &Engine) {
+    let delay = Duration::from_micros(globals.number("binlog_group_commit_sync_delay"));
+    let enough = globals.number("binlog_group_commit_sync_no_delay_count") as usize;
+    engine.store().redo().gathering.configure(delay, enough);
 }
 
 /// How many keys the binary log remembers to tell which transactions may run in parallel.
@@ -423,6 +438,11 @@ fn make_changes_effective(globals: &GlobalVariables, engine: &Arc<Engine>, log: 
             "gtid_mode" => {
                 if let Some(log) = &log {
                     log.set_gtids(gives_names(globals));
+                }
+            }
+            name if name.starts_with("binlog_group_commit_sync_") => {
+                if log.is_some() {
+                    configure_gathering(globals, &engine);
                 }
             }
             name if name.starts_with("binlog_transaction_dependency_") => {

@@ -340,6 +340,17 @@ const REMEMBERED: [&str; 22] = [
 
 /// The text of SHOW CREATE TABLE. `auto_increment` is the next value, told when it is not the first.
 pub fn create_table(table: &Table, auto_increment: u64) -> String {
+    let kind = if table.space.is_temporary() { "TEMPORARY TABLE" } else { "TABLE" };
+    body(format!("CREATE {kind} {}", quoted(&table.name)), table, auto_increment)
+}
+
+/// The text that makes a table like this one, under this name, that is not temporary.
+pub fn create_table_as(table: &Table, name: &str, if_not_exists: bool, auto_increment: u64) -> String {
+    let condition = if if_not_exists { "IF NOT EXISTS " } else { "" };
+    body(format!("CREATE TABLE {condition}{name}"), table, auto_increment)
+}
+
+fn body(head: String, table: &Table, auto_increment: u64) -> String {
     let mut lines: Vec<String> =
         table.columns.iter().map(|column| column_line(column, table.options.collation)).collect();
     // The primary key first, then the others as they were made; a unique key that is clustered is none of its own.
@@ -348,8 +359,7 @@ pub fn create_table(table: &Table, auto_increment: u64) -> String {
     lines.extend(shown().filter(|index| !index.primary && index.unique).map(|index| index_line(table, index)));
     lines.extend(shown().filter(|index| !index.primary && !index.unique).map(|index| index_line(table, index)));
     lines.extend(table.foreign_keys.iter().map(|key| key.text(&table.database)));
-    let kind = if table.space.is_temporary() { "TEMPORARY TABLE" } else { "TABLE" };
-    let mut out = format!("CREATE {kind} {} (\n  {}\n) ENGINE=InnoDB", quoted(&table.name), lines.join(",\n  "));
+    let mut out = format!("{head} (\n  {}\n) ENGINE=InnoDB", lines.join(",\n  "));
     if table.auto_increment.is_some() && auto_increment > 1 {
         let _ = write!(out, " AUTO_INCREMENT={auto_increment}");
     }

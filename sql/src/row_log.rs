@@ -141,6 +141,8 @@ impl StatementFacts<'_> {
 /// A table in a statement.
 struct Mapped {
     table: u64,
+    /// Not if binlog_do_db or binlog_ignore_db leave its database out.
+    is_logged: bool,
     /// The unique indexes; none if no row of the table is certain to have a key.
     unique: Vec<usize>,
     /// By column: part of the key that finds a row; BLOB or TEXT; its values.
@@ -399,6 +401,9 @@ impl RowLog {
             return Ok(());
         }
         let mapped = self.map(table)?;
+        if !self.mapped[mapped].is_logged {
+            return Ok(());
+        }
         let images = self.settings.images;
         let known = &self.mapped[mapped];
         let in_before = |at: usize| match images {
@@ -470,13 +475,24 @@ impl RowLog {
         if let Some(at) = self.mapped.iter().position(|mapped| mapped.table == table.id.0) {
             return Ok(at);
         }
+        if !self.log.logs(Some(&table.database)) {
+            self.mapped.push(Mapped {
+                table: table.id.0,
+                is_logged: false,
+                unique: Vec::new(),
+                is_key: Vec::new(),
+                is_blob: Vec::new(),
+                formats: Vec::new(),
+            });
+            return Ok(self.mapped.len() - 1);
+        }
         self.close_event(false)?;
         if self.cache.is_empty() {
             let header = self.header(EventKind::QUERY, flags::SUPPRESS_USE);
             let begin = &self.begin;
             self.cache.append(header, |out| out.extend_from_slice(begin)).map_err(cannot_log)?;
         }
-        if self.mapped.is_empty()
+        if !self.mapped.iter().any(|mapped| mapped.is_logged)
             && let Some(text) = &self.text
         {
             let header = self.header(EventKind::ROWS_QUERY, flags::IGNORABLE);
@@ -493,6 +509,7 @@ impl RowLog {
         let key = row_key(table);
         self.mapped.push(Mapped {
             table: table.id.0,
+            is_logged: true,
             unique: match &key {
                 Some(_) => (0..table.indexes.len()).filter(|at| table.indexes[*at].unique).collect(),
                 None => Vec::new(),

@@ -103,3 +103,62 @@ fn caches_and_statements_about_the_log_are_counted() {
     ask(&mut session, "RESET MASTER");
     assert_eq!(status(&mut session, "Com_reset"), ["Com_reset | 2"]);
 }
+
+#[test]
+fn databases_that_are_left_out_leave_nothing_in_the_log() {
+    let scratch = Scratch::new("log_databases");
+    let instance = logged_instance(&scratch.0, Config::tiny());
+    let log = instance.log.as_ref().expect("a log");
+    log.set_databases(binlog::Databases::new(vec!["kept".into()], Vec::new()).expect("one is named"));
+    instance.variables.fill_in("gtid_mode", format::value::Value::Bytes(b"ON".to_vec()));
+    let mut session = session(&instance);
+    for statement in [
+        // By the database that they are about, or the current one.
+        "CREATE DATABASE kept",
+        "CREATE DATABASE other",
+        "CREATE TABLE kept.unlogged (id INT PRIMARY KEY)",
+        "CREATE USER u",
+        "USE kept",
+        "CREATE TABLE kept.t (id INT PRIMARY KEY)",
+        "CREATE TABLE other.t (id INT PRIMARY KEY)",
+        // By the database of the table.
+        "INSERT INTO other.t VALUES (1)",
+        "USE other",
+        "BEGIN",
+        "INSERT INTO other.t VALUES (2)",
+        "INSERT INTO kept.t VALUES (3)",
+        "DELETE FROM other.t",
+        "COMMIT",
+        "DROP TABLE kept.unlogged",
+        "SET gtid_next = '11111111-1111-1111-1111-111111111111:77'",
+        "CREATE TABLE other.named (id INT PRIMARY KEY)",
+        "SET gtid_next = 'AUTOMATIC'",
+        "DROP DATABASE other",
+        "DROP DATABASE kept",
+    ] {
+        let lines = ask(&mut session, statement);
+        assert!(!lines[0].starts_with('!'), "{statement}: {lines:?}");
+    }
+    let lines = ask(&mut session, "SHOW BINLOG EVENTS LIMIT 2, 100");
+    let info = |line: &String| line.rsplit(" | ").next().unwrap_or_default().to_owned();
+    let told: Vec<String> = lines[1..].iter().map(info).filter(|info| !info.contains("GTID_NEXT")).collect();
+    let told: Vec<&str> = told.iter().map(|info| info.split(" flags").next().unwrap_or_default()).collect();
+    let table = told.iter().find_map(|info| info.strip_suffix(" (kept.t)")).unwrap_or_default();
+    assert_eq!(
+        told,
+        [
+            "CREATE DATABASE kept",
+            "use `kept`; CREATE TABLE kept.t (id INT PRIMARY KEY)",
+            "use `kept`; CREATE TABLE other.t (id INT PRIMARY KEY)",
+            "BEGIN",
+            &format!("{table} (kept.t)"),
+            table,
+            "COMMIT /* xid=1 */",
+            "BEGIN",
+            "COMMIT",
+            "DROP DATABASE kept",
+        ]
+    );
+    let shown = ask(&mut session, "SHOW MASTER STATUS");
+    assert!(shown[1].contains(" | kept |  | ") && shown[1].contains(":77"), "{shown:?}");
+}

@@ -92,7 +92,9 @@ struct Transaction {
 fn value(random: &mut Random, table: &str, column: usize) -> String {
     let of = |random: &mut Random, texts: &[&str]| random.one(texts).to_owned();
     match (table, column) {
-        ("texts", 1 | 2) | ("named", 0) => of(random, &["'a'", "'A'", "'a '", "'ä'", "'b'", "'B'", "'c'", "'d'", "'e'", "'f'"]),
+        ("texts", 1 | 2) | ("named", 0) => {
+            of(random, &["'a'", "'A'", "'a '", "'ä'", "'b'", "'B'", "'c'", "'d'", "'e'", "'f'"])
+        }
         ("beginnings", 1) => of(random, &["'ab'", "'aBc'", "'abd'", "'x'", "'yz1'", "'YZ2'", "'äb'", "'q'", "NULL"]),
         ("beginnings", 2) => of(random, &["0e0", "-0e0", "1.5", "2.5", "NULL"]),
         ("texts" | "named" | "keyless", _) if column > 0 && random.below(4) == 0 => "NULL".to_owned(),

@@ -296,6 +296,15 @@ fn apply(raw: &Raw, own: &[Own], globals: &GlobalVariables, loaded: &mut Loaded)
         (None, None) if may_stand_alone(variable) => "ON",
         (None, None) => return Err(fail("it requires a value".to_owned())),
     };
+    // Each of these may be given several times.
+    let several;
+    let text = match variable.name {
+        "binlog_do_db" | "binlog_ignore_db" if !globals.text(variable.name).is_empty() => {
+            several = format!("{},{text}", globals.text(variable.name));
+            &several
+        }
+        _ => text,
+    };
     match globals.load_option(variable.name, text) {
         Ok(notices) => loaded.warnings.extend(notices.into_iter().map(|notice| fail(notice.message))),
         Err(error) if loose => loaded.warnings.push(fail(error.message)),

@@ -105,6 +105,13 @@ pub fn commits(statement: &Statement) -> bool {
     }
 }
 
+/// Whether TRUNCATE TABLE makes a table of performance_schema count anew. It changes nothing of this server's data, so it
+/// is not logged.
+pub fn is_counted(database: &str, name: &str) -> bool {
+    database.eq_ignore_ascii_case("performance_schema")
+        && name.eq_ignore_ascii_case("binary_log_transaction_compression_stats")
+}
+
 /// Runs one.
 pub fn run(context: &Context<'_>, statement: &Statement) -> Result<Outcome> {
     match statement {
@@ -118,6 +125,11 @@ pub fn run(context: &Context<'_>, statement: &Statement) -> Result<Outcome> {
         Statement::DropTables { tables, if_exists, temporary } => drop_tables(context, tables, *if_exists, *temporary),
         Statement::RenameTables(renames) => rename_tables(context, renames),
         Statement::TruncateTable(table) => {
+            if is_counted(database_of(table, context.database)?, &table.name) {
+                let status = &context.instance.status;
+                status.log().map(|log| &**log).into_iter().chain([&status.relay_log]).for_each(binlog::Stats::clear);
+                return Outcome::nothing();
+            }
             let (database, name) = context.resolve(table)?;
             match (context.existing(database, name)?, &context.wait.temporary) {
                 (table, Some(own)) if table.is_temporary() => own.truncate(database, name),

@@ -214,7 +214,8 @@ impl Session {
     }
 
     fn log_account_statement(&self, text: &str) -> Result<()> {
-        let Some(log) = self.own_log() else { return Ok(()) };
+        let logged = self.own_log().filter(|log| log.logs(self.state.database.as_deref()));
+        let Some(log) = logged else { return Ok(()) };
         let entry = DefinitionLog::new(log, &self.statement_facts(), text.as_bytes(), true);
         self.instance.engine.log_alone(&entry).or_sql()?;
         self.write_log()

@@ -10,7 +10,7 @@ use crate::ddl;
 use crate::describe;
 use crate::error::{Error, Result};
 use crate::parser;
-use crate::parser::ast::{CreateTable, Insert, InsertSource, Query, Statement, TableName};
+use crate::parser::ast::{CreateTable, Insert, InsertSource, OptionValue, Query, Statement, TableName, TableOption};
 use crate::result::ResultSink;
 use crate::status::Counter;
 use crate::types::SqlMode;
@@ -169,8 +169,8 @@ impl Session {
             .map(|(column, column_type)| {
                 let null = if column.ty.nullable { "" } else { " NOT NULL" };
                 let collation = match column_type.collation() {
-                    // The database's defaults need not be repeated.
-                    Some(id) if id == home.collation => String::new(),
+                    // The database's defaults need not be repeated, unless the table may have others.
+                    Some(id) if id == home.collation && create.options.is_empty() => String::new(),
                     Some(id) => format!(" COLLATE {}", format::collation::collation(id).name),
                     None => String::new(),
                 };
@@ -179,9 +179,6 @@ impl Session {
             })
             .collect();
         let logged = self.own_log().filter(|_| !create.temporary).is_some();
-        if logged && !create.options.is_empty() {
-            return Err(Error::unsupported("CREATE TABLE ... SELECT with table options and a binary log"));
-        }
         let text = format!("CREATE TABLE t ({})", columns.join(", "));
         let parsed = parser::parse_first(text.as_bytes(), SqlMode::default())?.0.ok_or_else(Error::empty_query)?;
         let Statement::CreateTable(made) = parsed.statement else { return Err(Error::internal("no table")) };
@@ -200,7 +197,8 @@ impl Session {
         let source = std::mem::take(&mut self.source);
         if logged {
             let name = self.logged_name(database, &create.table.name);
-            self.source = format!("CREATE TABLE {name} ({})", columns.join(", ")).into_bytes();
+            let options: String = create.options.iter().map(|option| format!(" {}", option_text(option))).collect();
+            self.source = format!("CREATE TABLE {name} ({}){options}", columns.join(", ")).into_bytes();
         }
         let defined = self.define(&Statement::CreateTable(Box::new(made)), false, &mut kept);
         self.source = source;
@@ -238,6 +236,17 @@ impl Session {
         self.forget_plans();
         result
     }
+}
+
+/// A table's option as a statement has it.
+fn option_text(option: &TableOption) -> String {
+    let value = match &option.value {
+        OptionValue::Default => "DEFAULT".to_owned(),
+        OptionValue::Number(number) => number.to_string(),
+        OptionValue::Word(word) => word.clone(),
+        OptionValue::Text(text) => describe::literal(text),
+    };
+    format!("{}={value}", option.name)
 }
 
 fn definition_counter(statement: &Statement) -> Option<Counter> {

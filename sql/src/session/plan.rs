@@ -451,7 +451,7 @@ impl Session {
         more: bool,
         sink: &mut dyn ResultSink,
     ) {
-        self.remember_source(&prepared.source);
+        self.remember_prepared(&prepared.source, parameters);
         let is_planned = matches!(
             prepared.statement,
             Statement::Query(_) | Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_)

@@ -40,6 +40,8 @@ pub mod buffer;
 
 pub mod hold;
 
+pub mod gather;
+
 pub mod room;
 
 pub mod file;

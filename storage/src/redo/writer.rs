@@ -35,6 +35,7 @@ use format::ids::Lsn;
 use super::archive::LogArchive;
 use super::buffer::LogBuffer;
 use super::file::{Checkpoint, LogFile};
+use super::gather::Gathering;
 use super::hold::Hold;
 use super::room::Room;
 use super::stamps::Stamps;
@@ -80,6 +81,8 @@ pub struct Redo {
     health: Arc<Health>,
     /// Annexes that are not durable in a file of their own.
     pub hold: Hold,
+    /// Commits that wait for each other.
+    pub gathering: Gathering,
     /// Pages whose LSNs the checkpoints contain.
     pub stamps: Stamps,
     pub counters: LogCounters,
@@ -164,6 +167,7 @@ impl Redo {
             buffer_bytes,
             health,
             hold: Hold::default(),
+            gathering: Gathering::default(),
             counters: LogCounters::default(),
         })
     }

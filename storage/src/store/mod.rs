@@ -354,7 +354,12 @@ impl Store {
     pub fn commit_log(&self, lsn: Lsn) -> Result<()> {
         let policy = self.config.read().flush_log_at_commit;
         match policy {
-            FlushLogAtCommit::Sync => self.redo.flush_until(lsn),
+            FlushLogAtCommit::Sync => {
+                if self.redo.flushed() < lsn {
+                    self.redo.gathering.wait();
+                }
+                self.redo.flush_until(lsn)
+            }
             FlushLogAtCommit::Write => self.redo.write_until(lsn),
             FlushLogAtCommit::EverySecond => self.health.check(),
         }

@@ -23,6 +23,7 @@ pub(super) const LIST: &[Variable] = &[
     v("binlog_cache_size", Global, steps(4096, ANY, 4096), "32768", "Bytes of a transaction's log"),
     v("binlog_checksum", Global, Enumeration(&["NONE", "CRC32"]), "CRC32", "Checksum of events")
         .inert("events always have a checksum"),
+    v("binlog_do_db", Global, Text, "", "Databases that are logged, and no others").at_start(),
     v("binlog_direct_non_transactional_updates", Both, Bool, "OFF", "Log such updates at once")
         .inert("all tables are transactional"),
     v("binlog_dump_payloads", Global, Text, "AUTO", "Who is sent compressed transactions: AUTO, ON, OFF, user:..."),
@@ -36,10 +37,9 @@ pub(super) const LIST: &[Variable] = &[
     .inert("an engine that cannot write its log stops writing"),
     v("binlog_expire_logs_seconds", Global, int(0, U32), "2592000", "Seconds that logs are kept"),
     v("binlog_format", Both, Enumeration(&["MIXED", "STATEMENT", "ROW"]), "ROW", "Form of the log"),
-    v("binlog_group_commit_sync_delay", Global, int(0, 1_000_000), "0", "Microseconds to wait for others")
-        .inert("commits wait for no others"),
-    v("binlog_group_commit_sync_no_delay_count", Global, int(0, 100_000), "0", "Others that are enough")
-        .inert("commits wait for no others"),
+    v("binlog_group_commit_sync_delay", Global, int(0, 1_000_000), "0", "Microseconds to wait for others"),
+    v("binlog_group_commit_sync_no_delay_count", Global, int(0, 100_000), "0", "Others that are enough"),
+    v("binlog_ignore_db", Global, Text, "", "Databases that are not logged").at_start(),
     v("binlog_order_commits", Global, Bool, "ON", "Commits are in the log's order")
         .inert("commits are always in the order of the log"),
     v("binlog_row_event_max_size", Global, steps(256, U32, 256), "8192", "Bytes of a row event").at_start(),
@@ -50,8 +50,20 @@ pub(super) const LIST: &[Variable] = &[
         .inert("all tables are transactional"),
     v("binlog_transaction_compression", Both, Bool, "OFF", "Compress transactions in the log"),
     v("binlog_transaction_compression_level_zstd", Both, int(1, 22), "3", "Level of that"),
-    v("binlog_transaction_compression_session_control", Global, Bool, "ON", "Sessions may have a compression of their own"),
-    v("binlog_transaction_dependency_history_size", Global, int(1, 1_000_000), "25000", "Keys that are remembered for that"),
+    v(
+        "binlog_transaction_compression_session_control",
+        Global,
+        Bool,
+        "ON",
+        "Sessions may have a compression of their own",
+    ),
+    v(
+        "binlog_transaction_dependency_history_size",
+        Global,
+        int(1, 1_000_000),
+        "25000",
+        "Keys that are remembered for that",
+    ),
     v(
         "binlog_transaction_dependency_tracking",
         Global,
