@@ -60,7 +60,7 @@ impl GlobalVariables {
             super_read_only: AtomicBool::new(false),
             log: LogGlobals::default(),
         };
-        globals.log.refresh(&globals);
+        globals.refresh_log();
         globals
     }
 
@@ -130,7 +130,7 @@ impl GlobalVariables {
         {
             *self.current.write() = before;
             self.refresh_read_only();
-            self.log.refresh(self);
+            self.refresh_log();
             return Err(refusal);
         }
         Ok(())
@@ -147,6 +147,10 @@ impl GlobalVariables {
             true => Some("--super-read-only"),
             false => (!administrator).then_some("--read-only"),
         }
+    }
+
+    fn refresh_log(&self) {
+        self.log.refresh(&|name| self.known(name));
     }
 
     fn refresh_read_only(&self) {
@@ -167,7 +171,7 @@ impl GlobalVariables {
             self.refresh_read_only();
         }
         if LogGlobals::has(LIST[index].name) {
-            self.log.refresh(self);
+            self.refresh_log();
         }
     }
 
@@ -302,6 +306,7 @@ pub(super) fn partners(name: &str, settings: &Settings, value: &Value) -> Vec<(&
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::variables::RowMetadata;
 
     fn bytes(text: &str) -> Value {
         Value::Bytes(text.as_bytes().to_vec())
@@ -356,6 +361,21 @@ mod tests {
         globals.on_change(Box::new(|variable, _| Err(variable.wrong_value("that"))));
         assert!(globals.set("innodb_io_capacity", &Value::Int(500)).is_err());
         assert_eq!(globals.number("innodb_io_capacity"), 2000);
+    }
+
+    #[test]
+    fn the_log_sees_what_is_set_and_not_what_is_refused() {
+        let globals = GlobalVariables::new();
+        assert_eq!(globals.log().compression(), (false, 3));
+        assert_eq!(globals.log().cache_bytes(), 32_768);
+        assert_eq!(globals.log().metadata(), RowMetadata::Minimal);
+        globals.set("binlog_transaction_compression_level_zstd", &Value::Int(7)).unwrap();
+        globals.load_option("binlog_row_metadata", "FULL").unwrap();
+        assert_eq!(globals.log().compression(), (false, 7));
+        assert_eq!(globals.log().metadata(), RowMetadata::Full);
+        globals.on_change(Box::new(|variable, _| Err(variable.wrong_value("that"))));
+        globals.set("binlog_transaction_compression", &Value::Int(1)).unwrap_err();
+        assert_eq!(globals.log().compression(), (false, 7));
     }
 
     #[test]

