@@ -68,7 +68,7 @@ pub(super) const LIST: &[Variable] = &[
         "binlog_transaction_dependency_tracking",
         Global,
         Enumeration(&["COMMIT_ORDER", "WRITESET", "WRITESET_SESSION"]),
-        "WRITESET",
+        "COMMIT_ORDER",
         "How it is found what may run in parallel",
     ),
     v("enforce_gtid_consistency", Global, Enumeration(&["OFF", "ON", "WARN"]), "OFF", "Refuse what GTIDs cannot log"),
