@@ -121,6 +121,9 @@ impl Session {
         }
         self.check_branch_active()?;
         self.check_writable()?;
+        if self.passes_over()? {
+            return Ok(());
+        }
         let flags = first.flags;
         let mut events = Vec::with_capacity(rows.len());
         for rows in &rows {

@@ -1,0 +1,224 @@
+//! The text of a log carries everything: definitions, accounts, branches, names of transactions; and continues a dump that
+//! was made in the middle of load.
+
+mod logged;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use bench::changes::{Changes, DATABASE};
+use bench::client::Client;
+use bench::process::{Kind, Options, Scratch, Server, glassine_binary, mariadb_is_installed};
+use logged::{all_rows, assert_same_rows, printed, replay};
+
+/// What servers of all kinds execute and read.
+const WORK: [&str; 52] = [
+    "SET time_zone = '+00:00'",
+    "CREATE DATABASE d",
+    "USE d",
+    "CREATE TABLE p (id INT PRIMARY KEY AUTO_INCREMENT, v VARCHAR(20))",
+    "CREATE TABLE c (id INT PRIMARY KEY, p INT, FOREIGN KEY (p) REFERENCES p (id) ON DELETE CASCADE ON UPDATE CASCADE)",
+    "INSERT INTO p (v) VALUES ('a'), ('b'), ('c')",
+    "INSERT INTO c VALUES (1, 1), (2, 2), (3, 3)",
+    "DELETE FROM p WHERE id = 1",
+    "UPDATE p SET id = 20 WHERE id = 2",
+    "XA START 'one'",
+    "INSERT INTO p (v) VALUES ('one')",
+    "XA END 'one'",
+    "XA PREPARE 'one'",
+    "XA COMMIT 'one'",
+    "XA START 'two', 'br', 7",
+    "INSERT INTO p (v) VALUES ('two')",
+    "XA END 'two', 'br', 7",
+    "XA PREPARE 'two', 'br', 7",
+    "XA ROLLBACK 'two', 'br', 7",
+    "XA START 'three'",
+    "INSERT INTO p (v) VALUES ('three')",
+    "XA END 'three'",
+    "XA COMMIT 'three' ONE PHASE",
+    "CREATE TABLE s SELECT id, v FROM p",
+    "SET time_zone = '+05:00', sql_mode = ''",
+    "CREATE TABLE z (id INT, t TIMESTAMP DEFAULT '2020-01-01 00:00:00', d DATE DEFAULT '0000-00-00')",
+    "INSERT INTO z () VALUES ()",
+    "INSERT INTO z (id, t) VALUES (1, '2021-06-01 12:00:00')",
+    "SET time_zone = '+00:00', sql_mode = DEFAULT",
+    "BEGIN",
+    "INSERT INTO s VALUES (99, 'in')",
+    "SAVEPOINT q",
+    "INSERT INTO s VALUES (100, 'out')",
+    "ROLLBACK TO q",
+    "COMMIT",
+    "CREATE TEMPORARY TABLE tt (a INT)",
+    "INSERT INTO tt VALUES (1)",
+    "INSERT INTO s SELECT a, 'tt' FROM tt",
+    "DROP TEMPORARY TABLE tt",
+    "CREATE TABLE nokey (id INT, b TEXT)",
+    "INSERT INTO nokey VALUES (1, 'x'), (1, 'x'), (2, NULL)",
+    "DELETE FROM nokey WHERE id = 1 LIMIT 1",
+    "RENAME TABLE nokey TO `no key``x`",
+    "ALTER TABLE `no key``x` ADD INDEX (id), ADD COLUMN more DOUBLE",
+    "UPDATE `no key``x` SET more = -1.5e-7",
+    "CREATE TABLE `zu``sätz` (id INT PRIMARY KEY) COMMENT='/* x */ ; DELIMITER //'",
+    "INSERT INTO `zu``sätz` VALUES (7)",
+    "CREATE INDEX ix ON s (id)",
+    "DROP INDEX ix ON s",
+    "TRUNCATE TABLE z",
+    "INSERT INTO z (id) VALUES (2)",
+    "SET sql_mode = ''",
+];
+
+/// What Glassine alone is to carry on; the branch stays prepared.
+const MORE: [&str; 7] = [
+    "CREATE USER reader@localhost IDENTIFIED BY 'x'",
+    "CREATE TABLE d.j (id INT PRIMARY KEY, j JSON)",
+    r#"INSERT INTO d.j VALUES (1, '{"a": [1, 2.5, "x"]}'), (2, NULL)"#,
+    "XA START 'left'",
+    "INSERT INTO d.p (v) VALUES ('left')",
+    "XA END 'left'",
+    "XA PREPARE 'left'",
+];
+
+fn options(more: &[&str]) -> Options {
+    Options { more: more.iter().map(|option| option.to_string()).collect(), pool: "64M".into(), ..Options::default() }
+}
+
+fn glassine(scratch: &Scratch, name: &str, more: &[&str]) -> Server {
+    Server::create(Kind::Glassine, &scratch.0.join(name), &options(more)).expect("Glassine starts")
+}
+
+fn run(client: &mut Client, statement: &str) {
+    client.query(statement).unwrap_or_else(|error| panic!("{statement:.200}: {error:?}"));
+}
+
+fn logs(server: &Server) -> Vec<PathBuf> {
+    let names = server.connect().and_then(|mut client| client.query("SHOW BINARY LOGS")).expect("logs").rows;
+    names.iter().map(|row| server.directory.join("data").join(row[0].as_ref().expect("a name"))).collect()
+}
+
+/// All rows of the database d, and what a statement answers.
+fn state(server: &Server, questions: &[&str]) -> Vec<String> {
+    let mut client = server.connect().expect("a connection");
+    run(&mut client, "SET time_zone = '+00:00'");
+    let tables = client.query("SHOW TABLES FROM d").expect("tables").rows;
+    let mut state: Vec<String> = Vec::new();
+    for table in tables.iter().filter_map(|row| row[0].as_ref()) {
+        let quoted = table.replace('`', "``");
+        let mut rows = client.query(&format!("SELECT * FROM d.`{quoted}`")).expect("rows").rows;
+        rows.sort();
+        state.push(format!("{table}: {rows:?}"));
+    }
+    for question in questions {
+        state.push(format!("{question}: {:?}", client.query(question).expect(question).rows));
+    }
+    state
+}
+
+#[test]
+fn the_text_of_a_log_carries_definitions_accounts_branches_and_names() {
+    for compression in ["--binlog-transaction-compression=ON", "--binlog-rows-query-log-events=ON"] {
+        let scratch = Scratch::new("binlog_text").expect("a directory");
+        let own = ["--log-bin", "--gtid-mode=ON", compression];
+        let source = glassine(&scratch, "source", &own);
+        let mut client = source.connect().expect("a connection");
+        WORK.iter().for_each(|statement| run(&mut client, statement));
+        let plain = printed(&glassine_binary(), &["binlog", "--skip-gtids"], &logs(&source));
+        if mariadb_is_installed() {
+            let wanted = state(&source, &[]);
+            let directory = scratch.0.join("mariadb");
+            let target = Server::create(Kind::MariaDb, &directory, &Options::default()).expect("MariaDB starts");
+            replay(&plain, &target);
+            assert_same_rows(&state(&target, &[]), &wanted, &format!("MariaDB, {compression}"));
+        }
+        MORE.iter().for_each(|statement| run(&mut client, statement));
+        let questions =
+            ["SELECT @@GLOBAL.gtid_executed", "XA RECOVER", "SHOW CREATE TABLE d.`zu``sätz`", "SHOW CREATE TABLE d.c"];
+        let wanted = state(&source, &questions);
+        let text = printed(&glassine_binary(), &["binlog"], &logs(&source));
+        let target = glassine(&scratch, "target", &own);
+        replay(&text, &target);
+        assert_same_rows(&state(&target, &questions), &wanted, compression);
+        // What is there already is passed over, by its name.
+        replay(&text, &target);
+        assert_same_rows(&state(&target, &questions), &wanted, &format!("{compression}, again"));
+        let mut on_target = target.connect().expect("a connection");
+        let exists = on_target.query("CREATE USER reader@localhost").map_err(|error| error.code());
+        assert_eq!(exists.err(), Some(Some(1396)), "the account is there");
+        // What was replayed has been logged in the same way.
+        let again = printed(&glassine_binary(), &["binlog"], &logs(&target));
+        let third = glassine(&scratch, "third", &own);
+        replay(&again, &third);
+        assert_same_rows(&state(&third, &questions), &wanted, &format!("{compression}, from the replay's log"));
+    }
+}
+
+/// Lets a server execute a file.
+fn feed(path: &Path, target: &Server) {
+    let from = std::fs::File::open(path).expect("the file");
+    let mut shell = Command::new("mariadb");
+    let status = shell.args(["--no-defaults", "-uroot", "-S"]).arg(&target.socket).stdin(Stdio::from(from)).status();
+    assert!(status.expect("the client runs").success(), "{}", path.display());
+}
+
+#[test]
+fn a_dump_and_the_log_behind_it_are_the_source() {
+    if !mariadb_is_installed() {
+        println!("skipped: mariadb-dump is not installed");
+        return;
+    }
+    let scratch = Scratch::new("binlog_dump").expect("a directory");
+    let own = ["--log-bin", "--gtid-mode=ON", "--binlog-transaction-compression=ON", "--max-binlog-size=65536"];
+    let source = glassine(&scratch, "source", &own);
+    let mut client = source.connect().expect("a connection");
+    for statement in Changes::prologue() {
+        run(&mut client, &statement);
+    }
+    let mut changes = Changes::new(51, true);
+    let mut live = |client: &mut Client, steps: usize| {
+        for _ in 0..steps {
+            changes.next_step().iter().for_each(|statement| run(client, statement));
+        }
+    };
+    live(&mut client, 200);
+    run(&mut client, "CREATE TABLE history.counts (id INT PRIMARY KEY, n INT)");
+    run(&mut client, "INSERT INTO history.counts VALUES (1, 0), (2, 0)");
+    // Definitions stand still while a dump is made, rows do not.
+    let stop = Arc::new(AtomicBool::new(false));
+    let load = std::thread::spawn({
+        let (stop, mut client) = (stop.clone(), source.connect().expect("a connection"));
+        move || {
+            while !stop.load(Ordering::Relaxed) {
+                run(&mut client, "UPDATE history.counts SET n = n + 1");
+            }
+        }
+    });
+    let dump = scratch.0.join("dump.sql");
+    let made = Command::new("mariadb-dump")
+        .args(["--no-defaults", "-uroot", "--single-transaction", "--master-data=2", "--hex-blob"])
+        .args(["--all-databases", "--ignore-database=sys", "-S"])
+        .arg(&source.socket)
+        .stdout(std::fs::File::create(&dump).expect("a file"))
+        .status();
+    assert!(made.expect("it runs").success());
+    std::thread::sleep(std::time::Duration::from_millis(100));
+    stop.store(true, Ordering::Relaxed);
+    load.join().expect("it ends");
+    live(&mut client, 200);
+
+    let text = std::fs::read(&dump).expect("the dump");
+    let text = String::from_utf8_lossy(&text);
+    let place = text.lines().find_map(|line| line.strip_prefix("-- CHANGE MASTER TO MASTER_LOG_FILE='"));
+    let (file, rest) = place.and_then(|place| place.split_once("', MASTER_LOG_POS=")).expect("a place");
+    let position = rest.trim_end_matches(';').to_owned();
+    let behind: Vec<PathBuf> = logs(&source).into_iter().skip_while(|path| !path.ends_with(file)).collect();
+    assert!(behind.len() > 1, "{behind:?} from {file}:{position} on");
+    let changed = text.contains("(1,0),(2,0)");
+    let wanted = all_rows(&source, DATABASE);
+    let behind = printed(&glassine_binary(), &["binlog", "-j", &position], &behind);
+    // The names of transactions go with them.
+    let target = glassine(&scratch, "target", &own);
+    feed(&dump, &target);
+    replay(&behind, &target);
+    assert_same_rows(&all_rows(&target, DATABASE), &wanted, &format!("from {file}:{position} on, {changed}"));
+}
