@@ -222,3 +222,82 @@ fn a_dump_and_the_log_behind_it_are_the_source() {
     replay(&behind, &target);
     assert_same_rows(&all_rows(&target, DATABASE), &wanted, &format!("from {file}:{position} on, {changed}"));
 }
+
+/// The log of MySQL 8.0.40 in Debian's package mariadb-test-data, with compressed transactions in it.
+#[test]
+fn a_log_of_mysql_with_payloads_is_replayed() {
+    let log = Path::new("/usr/share/mysql/mysql-test/std_data/mdev35643_mysql_80_binlog.000001");
+    if !log.exists() {
+        println!("skipped: {} is missing", log.display());
+        return;
+    }
+    let rows = printed(&glassine_binary(), &["binlog", "-v", "--base64-output=decode-rows"], &[log]);
+    let count = |what: &str| rows.lines().filter(|line| line.starts_with(what)).count() as i64;
+    let (inserted, deleted) = (count("### INSERT INTO `test`.`t1`"), count("### DELETE FROM `test`.`t1`"));
+    let scratch = Scratch::new("binlog_mysql").expect("a directory");
+    for (own, arguments) in [(&["--log-bin"][..], &["binlog"][..]), (&[], &["binlog", "--skip-gtids"])] {
+        let target = glassine(&scratch, &format!("target{}", own.len()), own);
+        let mut client = target.connect().expect("a connection");
+        run(&mut client, "CREATE DATABASE test");
+        replay(&printed(&glassine_binary(), arguments, &[log]), &target);
+        let found = client.query("SELECT COUNT(*) FROM test.t1").expect("a count").number();
+        assert_eq!(found, inserted - deleted, "{own:?}");
+        assert!(found > 5);
+    }
+}
+
+/// What `glassine binlog estimate` says of a log without compression is what the same work takes with it.
+#[test]
+fn the_estimate_of_compression_is_near_what_it_saves() {
+    const ERROR_MAX: f64 = 0.03;
+    let scratch = Scratch::new("binlog_estimate").expect("a directory");
+    let server = glassine(&scratch, "server", &["--log-bin", "--gtid-mode=ON"]);
+    let mut client = server.connect().expect("a connection");
+    run(&mut client, "CREATE DATABASE e");
+    let mut bytes_at = |level: Option<u32>| -> (PathBuf, f64) {
+        run(&mut client, "FLUSH BINARY LOGS");
+        let file = logs(&server).pop().expect("a file");
+        let set =
+            level.map_or("OFF".to_owned(), |level| format!("ON, binlog_transaction_compression_level_zstd = {level}"));
+        run(&mut client, &format!("SET binlog_transaction_compression = {set}"));
+        run(&mut client, "CREATE TABLE e.t (id INT PRIMARY KEY AUTO_INCREMENT, a INT, v VARCHAR(200), t TEXT)");
+        for step in 0..600_u64 {
+            let word = step.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            match step % 4 {
+                0 | 1 => {
+                    let text = "lorem ipsum dolor ".repeat(step as usize % 9);
+                    let row = format!("({step}, 'customer {step} of street {word:x}', '{text}')");
+                    let rows = vec![row; 1 + step as usize % 5].join(", ");
+                    run(&mut client, &format!("INSERT INTO e.t (a, v, t) VALUES {rows}"));
+                }
+                2 => run(&mut client, &format!("UPDATE e.t SET a = a + 1 WHERE id = {}", step / 2 + 1)),
+                _ => {
+                    run(&mut client, "BEGIN");
+                    run(&mut client, &format!("UPDATE e.t SET v = '{word:x}' WHERE id < {}", step / 10));
+                    run(&mut client, &format!("DELETE FROM e.t WHERE id = {}", step / 3));
+                    run(&mut client, "COMMIT");
+                }
+            }
+        }
+        run(&mut client, "INSERT INTO e.t (a, v, t) SELECT a, v, t FROM e.t");
+        run(&mut client, "UPDATE e.t SET a = a + 5");
+        run(&mut client, "DROP TABLE e.t");
+        run(&mut client, "FLUSH BINARY LOGS");
+        let bytes = std::fs::metadata(&file).expect("the file").len() as f64;
+        (file, bytes)
+    };
+    let (plain, plain_bytes) = bytes_at(None);
+    let levels = [1, 3, 6, 12];
+    let text = printed(&glassine_binary(), &["binlog", "estimate", "--levels", "1,3,6,12"], &[plain]);
+    for level in levels {
+        let (_, found) = bytes_at(Some(level));
+        let cells: Option<Vec<&str>> = text.lines().map(|line| line.trim_matches('│')).find_map(|line| {
+            let cells: Vec<&str> = line.split('┆').map(str::trim).collect();
+            (cells[0] == level.to_string()).then_some(cells)
+        });
+        let said: f64 = cells.as_ref().and_then(|cells| cells[1].parse().ok()).unwrap_or_else(|| panic!("{text}"));
+        println!("level {level}: {said} bytes estimated, {found} written, {plain_bytes} without compression");
+        assert!((said / found - 1.0).abs() <= ERROR_MAX, "level {level}: {said} is not {found}");
+        assert!(found < plain_bytes / 2.0);
+    }
+}

@@ -1,23 +1,25 @@
 //! `glassine binlog estimate`: what compressed transactions would have saved, and what they would have cost.
 //!
 //! Each transaction of the logs that may be compressed is, at each level: its events without their checksums as one
-//! payload, as a server with binlog_transaction_compression=ON would have written them. Transactions that may not be
-//! compressed (statements, incidents) count as they are. A transaction that is compressed already counts as if it were
-//! not.
+//! payload, as a server with binlog_transaction_compression=ON would have written them, by the same compressor: what fits
+//! into the transaction's cache is compressed as one piece. Transactions that may not be compressed (statements, incidents)
+//! count as they are. A transaction that is compressed already counts as if it were not.
 
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use comfy_table::{CellAlignment, Table, presets};
-use format::binlog::payload::Payload;
+use format::binlog::payload::{Algorithm, Compressor, Payload};
 use format::binlog::{Checksum, Event, EventKind, Query};
-use zstd::stream::raw::{Encoder, InBuffer, Operation, OutBuffer};
 
 use super::file::LogFile;
 
-/// Bytes of an event around a payload: header, fields, checksum.
-const ENVELOPE_BYTES: u64 = 19 + 20 + 4;
+/// Bytes of an event around a payload and its fields: header, checksum.
+const ENVELOPE_BYTES: u64 = 19 + 4;
+
+/// The default of binlog_cache_size: events beyond it go through the compressor as they come.
+const CACHE_BYTES: usize = 32 << 10;
 
 /// What a compressed transaction may be at most: the largest event.
 const PAYLOAD_BYTES_MAX: u64 = 1 << 30;
@@ -35,7 +37,8 @@ pub struct Args {
 /// One level on its way through the logs.
 struct Level {
     number: i32,
-    encoder: Encoder<'static>,
+    compressor: Compressor,
+    /// What the compressor has just written.
     out: Vec<u8>,
     /// Of the transaction under way.
     current: u64,
@@ -61,13 +64,15 @@ struct Transaction {
     events: u64,
     has_rows: bool,
     has_statement: bool,
+    /// Events that are in the cache.
+    cache: Vec<u8>,
 }
 
 pub fn run(args: &Args) -> io::Result<()> {
     if let Some(bad) = args.levels.iter().find(|level| !(1..=22).contains(*level)) {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("there is no level {bad}: 1 to 22")));
     }
-    let mut levels = args.levels.iter().map(|&number| Level::new(number)).collect::<io::Result<Vec<_>>>()?;
+    let mut levels = args.levels.iter().map(|&number| Level::new(number)).collect::<Vec<_>>();
     let mut sum = Sum::default();
     for path in &args.files {
         estimate(path, &mut levels, &mut sum)
@@ -90,16 +95,16 @@ fn estimate(path: &Path, levels: &mut [Level], sum: &mut Sum) -> io::Result<()> 
                 let mut events = payload.events().map_err(damaged)?;
                 let mut transaction = Transaction { has_rows: true, ..Transaction::default() };
                 while let Some(inner) = events.next_event().map_err(damaged)? {
-                    transaction.take(&inner, levels)?;
+                    transaction.take(&inner, levels);
                 }
-                transaction.end(levels, sum, checksum)?;
+                transaction.end(levels, sum, checksum);
                 open = None;
             }
             kind if is_part(kind) => {
                 let transaction = open.get_or_insert_default();
-                let is_end = transaction.take(&event, levels)?;
+                let is_end = transaction.take(&event, levels);
                 if is_end && let Some(transaction) = open.take() {
-                    transaction.end(levels, sum, checksum)?;
+                    transaction.end(levels, sum, checksum);
                 }
             }
             _ => {
@@ -111,7 +116,7 @@ fn estimate(path: &Path, levels: &mut [Level], sum: &mut Sum) -> io::Result<()> 
     }
     // A transaction that the log has only the beginning of counts as it is.
     if let Some(transaction) = open {
-        Transaction { has_statement: true, ..transaction }.end(levels, sum, log.checksum())?;
+        Transaction { has_statement: true, ..transaction }.end(levels, sum, log.checksum());
     }
     Ok(())
 }
@@ -139,7 +144,7 @@ fn starts_with(statement: &[u8], begin: &[u8]) -> bool {
 
 impl Transaction {
     /// Takes an event along. True if it ends the transaction.
-    fn take(&mut self, event: &Event<'_>, levels: &mut [Level]) -> io::Result<bool> {
+    fn take(&mut self, event: &Event<'_>, levels: &mut [Level]) -> bool {
         let kind = event.header.kind;
         let statement = match kind {
             EventKind::QUERY => Query::decode(event.body).map(|query| query.statement).unwrap_or(b""),
@@ -155,14 +160,16 @@ impl Transaction {
         // As inside a payload: no checksum. Header and body are all that is left.
         let bytes = format::binlog::HEADER_BYTES + event.body.len();
         self.plain_bytes += bytes as u64;
-        for level in levels {
-            level.compress(&event.bytes[..bytes.min(event.bytes.len())])?;
+        self.cache.extend_from_slice(&event.bytes[..bytes.min(event.bytes.len())]);
+        if self.cache.len() > CACHE_BYTES {
+            levels.iter_mut().for_each(|level| level.write(&self.cache));
+            self.cache.clear();
         }
         let is_alone = kind == EventKind::QUERY && !is_begin && self.events == 1;
-        Ok(matches!(kind, EventKind::XID | EventKind::XA_PREPARE) || is_commit || is_alone)
+        matches!(kind, EventKind::XID | EventKind::XA_PREPARE) || is_commit || is_alone
     }
 
-    fn end(self, levels: &mut [Level], sum: &mut Sum, checksum: Checksum) -> io::Result<()> {
+    fn end(self, levels: &mut [Level], sum: &mut Sum, checksum: Checksum) {
         let as_it_is = self.plain_bytes + self.events * checksum.bytes() as u64;
         let may = self.has_rows && !self.has_statement;
         sum.log_bytes += as_it_is;
@@ -170,63 +177,63 @@ impl Transaction {
         sum.compressible += u64::from(may);
         sum.largest = sum.largest.max(self.plain_bytes);
         for level in levels {
-            level.end(may, as_it_is)?;
+            match may {
+                true => level.end(&self.cache, self.plain_bytes, as_it_is),
+                false => level.leave(as_it_is),
+            }
         }
-        Ok(())
     }
 }
 
 impl Level {
-    fn new(number: i32) -> io::Result<Level> {
-        Ok(Level {
+    fn new(number: i32) -> Level {
+        Level {
             number,
-            encoder: Encoder::new(number)?,
-            out: vec![0; 128 << 10],
+            compressor: Compressor::new(number),
+            out: Vec::new(),
             current: 0,
             log_bytes: 0,
             time: Duration::ZERO,
             slowest: Duration::ZERO,
             current_time: Duration::ZERO,
             too_long: 0,
-        })
+        }
     }
 
-    fn compress(&mut self, bytes: &[u8]) -> io::Result<()> {
+    /// Compresses events of the transaction under way.
+    fn write(&mut self, events: &[u8]) {
         let start = Instant::now();
-        let mut input = InBuffer::around(bytes);
-        while input.pos() < bytes.len() {
-            let mut output = OutBuffer::around(&mut self.out[..]);
-            self.encoder.run(&mut input, &mut output)?;
-            self.current += output.pos() as u64;
-        }
+        self.compressor.write(events, &mut self.out);
         self.current_time += start.elapsed();
-        Ok(())
+        self.current += self.out.len() as u64;
+        self.out.clear();
     }
 
-    fn end(&mut self, may: bool, as_it_is: u64) -> io::Result<()> {
+    /// The transaction ends with these events.
+    fn end(&mut self, events: &[u8], plain_bytes: u64, as_it_is: u64) {
         let start = Instant::now();
-        loop {
-            let mut output = OutBuffer::around(&mut self.out[..]);
-            let left = self.encoder.finish(&mut output, true)?;
-            self.current += output.pos() as u64;
-            if left == 0 {
-                break;
-            }
-        }
-        self.encoder.reinit()?;
+        self.compressor.finish(events, &mut self.out);
         self.current_time += start.elapsed();
-        let fits = self.current + ENVELOPE_BYTES <= PAYLOAD_BYTES_MAX;
-        self.too_long += u64::from(may && !fits);
-        if may && fits {
-            self.log_bytes += self.current + ENVELOPE_BYTES;
+        self.current += self.out.len() as u64;
+        self.out.clear();
+        Payload::encode_fields(Algorithm::Zstd, plain_bytes, self.current, &mut self.out);
+        let bytes = self.current + self.out.len() as u64 + ENVELOPE_BYTES;
+        self.out.clear();
+        let fits = bytes <= PAYLOAD_BYTES_MAX;
+        self.too_long += u64::from(!fits);
+        if fits {
             self.time += self.current_time;
             self.slowest = self.slowest.max(self.current_time);
-        } else {
-            self.log_bytes += as_it_is;
         }
-        self.current = 0;
-        self.current_time = Duration::ZERO;
-        Ok(())
+        self.log_bytes += if fits { bytes } else { as_it_is };
+        (self.current, self.current_time) = (0, Duration::ZERO);
+    }
+
+    /// The transaction is not compressed.
+    fn leave(&mut self, as_it_is: u64) {
+        self.compressor.reset();
+        self.log_bytes += as_it_is;
+        (self.current, self.current_time) = (0, Duration::ZERO);
     }
 }
 
