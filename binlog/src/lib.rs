@@ -31,6 +31,8 @@ pub mod stats;
 
 mod workers;
 
+mod compressors;
+
 mod spill;
 
 mod finished;

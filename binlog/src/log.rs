@@ -18,6 +18,7 @@ use storage::{Annexed, CommitLog, Engine, Error, Result};
 use tracing::{info, warn};
 
 use crate::cache::{Cache, CacheSettings};
+use crate::compressors::Compressors;
 use crate::databases::Databases;
 use crate::dependencies::{History, WriteSet};
 use crate::end::End;
@@ -243,6 +244,7 @@ impl BinaryLog {
             number: AtomicU64::new(0),
             head_bytes: AtomicU64::new(position),
             unsynced: Mutex::new(Rank::Leaf, Vec::new()),
+            compressors: Compressors::default(),
             workers: OnceLock::new(),
         });
         Ok(Arc::new(BinaryLog {
@@ -979,6 +981,7 @@ struct CacheFiles {
     unsynced: Mutex<Vec<Arc<Spilled>>>,
     /// Empty: sessions pack their events themselves.
     workers: OnceLock<Arc<Workers>>,
+    compressors: Compressors,
 }
 
 impl Drop for CacheFiles {
@@ -1022,6 +1025,10 @@ impl Files for CacheFiles {
 
     fn workers(&self) -> Option<&Arc<Workers>> {
         self.workers.get()
+    }
+
+    fn compressors(&self) -> &Compressors {
+        &self.compressors
     }
 }
 

@@ -69,10 +69,8 @@ impl Packer {
         self.crc = Crc::new();
         self.spill = None;
         self.places.clear();
-        match &mut self.compressor {
-            Some(compressor) if Some(compressor.level()) == level => compressor.reset(),
-            _ => self.compressor = None,
-        }
+        // The next transaction may be short, and an idle session has no compressor.
+        self.compressor = None;
     }
 
     pub fn is_plain(&self) -> bool {
@@ -196,6 +194,11 @@ impl Packer {
         let summed = self.packed.len();
         let is_payload = self.level.is_some();
         let memory = match self.level {
+            // Nothing is packed yet: the whole is known.
+            Some(level) if self.fed == 0 && self.compressor.is_none() => {
+                self.files.compressors().compress(level, tail, &mut self.packed);
+                std::mem::take(&mut self.packed)
+            }
             Some(level) => {
                 let compressor = self.compressor.get_or_insert_with(|| Compressor::new(level));
                 compressor.finish(tail, &mut self.packed);

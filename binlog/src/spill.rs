@@ -20,6 +20,7 @@ use storage::io::{Caching, Disk, File, OpenMode};
 use storage::sync::{Mutex, Rank};
 use storage::{Error, Result};
 
+use crate::compressors::Compressors;
 use crate::files::io;
 use crate::workers::Workers;
 
@@ -40,6 +41,9 @@ pub trait Files: Send + Sync {
     /// Threads that pack events beside their statements. `None`: each session packs its own, when it has collected some,
     /// so that a simulation always does the same.
     fn workers(&self) -> Option<&Arc<Workers>>;
+
+    /// For transactions that are packed as a whole.
+    fn compressors(&self) -> &Compressors;
 }
 
 /// A file that is removed when this is dropped, unless it was kept.

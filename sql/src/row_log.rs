@@ -16,7 +16,7 @@
 //! keys, are not logged, as in MySQL: a replica makes them itself.
 
 use std::borrow::Cow;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use binlog::cache::PAYLOAD_BYTES_MAX;
 use binlog::{BinaryLog, Cache, CacheSettings, Finished, Name, Origin, WriteSet};
@@ -141,14 +141,48 @@ impl StatementFacts<'_> {
 /// A table in a statement.
 struct Mapped {
     table: u64,
-    /// Not if binlog_do_db or binlog_ignore_db leave its database out.
-    is_logged: bool,
+    /// `None`: binlog_do_db or binlog_ignore_db leave its database out.
+    described: Option<Arc<Described>>,
+}
+
+/// What the log says about a table: worked out once for each description of it.
+struct Described {
     /// The unique indexes; none if no row of the table is certain to have a key.
     unique: Vec<usize>,
     /// By column: part of the key that finds a row; BLOB or TEXT; its values.
     is_key: Vec<bool>,
     is_blob: Vec<bool>,
     formats: Vec<ValueFormat>,
+    /// The bodies of Table_map events, by [`RowMetadata`].
+    maps: [OnceLock<Box<[u8]>>; 3],
+}
+
+impl Described {
+    fn new(table: &Table) -> Described {
+        let key = row_key(table);
+        Described {
+            unique: match &key {
+                Some(_) => (0..table.indexes.len()).filter(|at| table.indexes[*at].unique).collect(),
+                None => Vec::new(),
+            },
+            is_key: (0..table.columns.len()).map(|at| key.as_ref().is_none_or(|key| key.contains(&at))).collect(),
+            is_blob: table
+                .columns
+                .iter()
+                .map(|column| matches!(column.ty, ColumnType::Blob { .. } | ColumnType::Text { .. } | ColumnType::Json))
+                .collect(),
+            formats: table.columns.iter().map(|column| ValueFormat::of(&column.ty)).collect(),
+            maps: Default::default(),
+        }
+    }
+
+    fn map(&self, table: &Table, metadata: RowMetadata) -> &[u8] {
+        self.maps[metadata as usize].get_or_init(|| {
+            let mut body = Vec::new();
+            table_map(table, metadata).encode(&mut body);
+            body.into()
+        })
+    }
 }
 
 /// The rows event at the end of the cache that more rows may be added to.
@@ -400,12 +434,26 @@ impl RowLog {
         if table.is_temporary() {
             return Ok(());
         }
-        let mapped = self.map(table)?;
-        if !self.mapped[mapped].is_logged {
-            return Ok(());
-        }
+        let at = self.map(table)?;
+        let mapped = std::mem::take(&mut self.mapped);
+        let logged = match &mapped[at].described {
+            Some(described) => self.row_of(kind, table, described, row, changed),
+            None => Ok(()),
+        };
+        self.mapped = mapped;
+        logged
+    }
+
+    fn row_of(
+        &mut self,
+        kind: RowsKind,
+        table: &Table,
+        known: &Described,
+        row: Images<'_, '_>,
+        changed: &dyn Fn(usize) -> bool,
+    ) -> Result<()> {
         let images = self.settings.images;
-        let known = &self.mapped[mapped];
+        let id = table.id.0;
         let in_before = |at: usize| match images {
             RowImages::Full => true,
             RowImages::NoBlob => known.is_key[at] || !known.is_blob[at],
@@ -416,7 +464,7 @@ impl RowLog {
             RowImages::NoBlob => changed(at) || !known.is_blob[at],
             RowImages::Minimal => changed(at),
         };
-        let (id, columns) = (known.table, known.formats.len());
+        let columns = known.formats.len();
         // A full event is closed when another row comes: the statement's last event says that it is the last.
         let bytes = self.cache.buffer().len();
         let fits = self.open.as_ref().is_some_and(|open| {
@@ -437,24 +485,22 @@ impl RowLog {
             self.close_event(false)?;
             self.open_event(kind, id, columns);
         }
-        let formats = &self.mapped[mapped].formats;
         let out = self.cache.buffer();
         let row_at = out.len();
         for (values, present) in [(row.before, &self.columns.before), (row.after, &self.columns.after)] {
             if let Some(values) = values {
                 // No row is logged by half.
-                put_image(formats, values, present, out).inspect_err(|_| out.truncate(row_at))?;
+                put_image(&known.formats, values, present, out).inspect_err(|_| out.truncate(row_at))?;
             }
         }
         if self.writes.is_known() {
-            self.note_keys(mapped, table, row);
+            self.note_keys(known, table, row);
         }
         Ok(())
     }
 
     /// Notes which keys the row had and has. What is undone later stays noted, which costs parallelism only.
-    fn note_keys(&mut self, mapped: usize, table: &Table, row: Images<'_, '_>) {
-        let known = &self.mapped[mapped];
+    fn note_keys(&mut self, known: &Described, table: &Table, row: Images<'_, '_>) {
         if known.unique.is_empty() || table.is_related() {
             return self.writes.forget();
         }
@@ -476,14 +522,7 @@ impl RowLog {
             return Ok(at);
         }
         if !self.log.logs(Some(&table.database)) {
-            self.mapped.push(Mapped {
-                table: table.id.0,
-                is_logged: false,
-                unique: Vec::new(),
-                is_key: Vec::new(),
-                is_blob: Vec::new(),
-                formats: Vec::new(),
-            });
+            self.mapped.push(Mapped { table: table.id.0, described: None });
             return Ok(self.mapped.len() - 1);
         }
         self.close_event(false)?;
@@ -492,7 +531,7 @@ impl RowLog {
             let begin = &self.begin;
             self.cache.append(header, |out| out.extend_from_slice(begin)).map_err(cannot_log)?;
         }
-        if !self.mapped.iter().any(|mapped| mapped.is_logged)
+        if !self.mapped.iter().any(|mapped| mapped.described.is_some())
             && let Some(text) = &self.text
         {
             let header = self.header(EventKind::ROWS_QUERY, flags::IGNORABLE);
@@ -502,26 +541,11 @@ impl RowLog {
             };
             self.cache.append(header, append).map_err(cannot_log)?;
         }
-        let map = table_map(table, self.settings.metadata);
+        let described = table.derived.get_or_init(|| Described::new(table));
+        let map = described.map(table, self.settings.metadata);
         let header = self.header(EventKind::TABLE_MAP, 0);
-        self.cache.append(header, |out| map.encode(out)).map_err(cannot_log)?;
-        let columns = table.columns.len();
-        let key = row_key(table);
-        self.mapped.push(Mapped {
-            table: table.id.0,
-            is_logged: true,
-            unique: match &key {
-                Some(_) => (0..table.indexes.len()).filter(|at| table.indexes[*at].unique).collect(),
-                None => Vec::new(),
-            },
-            formats: table.columns.iter().map(|column| ValueFormat::of(&column.ty)).collect(),
-            is_key: (0..columns).map(|at| key.as_ref().is_none_or(|key| key.contains(&at))).collect(),
-            is_blob: table
-                .columns
-                .iter()
-                .map(|column| matches!(column.ty, ColumnType::Blob { .. } | ColumnType::Text { .. } | ColumnType::Json))
-                .collect(),
-        });
+        self.cache.append(header, |out| out.extend_from_slice(map)).map_err(cannot_log)?;
+        self.mapped.push(Mapped { table: table.id.0, described: Some(described) });
         Ok(self.mapped.len() - 1)
     }
 

@@ -4,6 +4,7 @@ use format::binlog::{Checksum, Event, EventKind, payload::Payload};
 use storage::io::sim::{Random, SimDisk};
 use storage::io::{Disk, File};
 
+use crate::compressors::Compressors;
 use crate::spill::Spilled;
 use crate::workers::Workers;
 
@@ -21,6 +22,7 @@ struct TestFiles {
     workers: Option<Arc<Workers>>,
     /// A worker does when it has written some megabytes.
     panics: bool,
+    compressors: Compressors,
 }
 
 const ROOM: u64 = 1000;
@@ -39,10 +41,14 @@ impl Files for TestFiles {
     fn workers(&self) -> Option<&Arc<Workers>> {
         self.workers.as_ref()
     }
+
+    fn compressors(&self) -> &Compressors {
+        &self.compressors
+    }
 }
 
 fn files(disk: &SimDisk) -> TestFiles {
-    TestFiles { disk: disk.clone(), workers: None, panics: false }
+    TestFiles { disk: disk.clone(), workers: None, panics: false, compressors: Compressors::default() }
 }
 
 fn cache(disk: &SimDisk, compression: Option<i32>) -> Cache {

@@ -8,8 +8,8 @@ use format::value::ColumnType;
 
 use crate::error::{Error, Result};
 use crate::schema::{
-    COLUMNS_MAX, FieldSource, INDEX_PARTS_MAX, INDEXES_MAX, Index, IndexDefinition, IndexField, ROW_ID_INDEX, Table,
-    TableDefinition, TableState, same_name,
+    COLUMNS_MAX, Derived, FieldSource, INDEX_PARTS_MAX, INDEXES_MAX, Index, IndexDefinition, IndexField, ROW_ID_INDEX,
+    Table, TableDefinition, TableState, same_name,
 };
 
 /// The ids and root pages of a table that is being created or loaded.
@@ -120,6 +120,7 @@ pub fn describe(definition: &TableDefinition, identity: &Identity) -> Result<Tab
         auto_increment: definition.columns.iter().position(|column| column.auto_increment),
         created_us: identity.created_us,
         state: Arc::new(TableState::default()),
+        derived: Derived::default(),
     })
 }
 

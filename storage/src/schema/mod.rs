@@ -23,9 +23,10 @@ pub mod foreign_key;
 mod row;
 mod scan;
 
+use std::any::Any;
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, OnceLock};
 
 use format::collation::CollationId;
 use format::ids::{IndexId, PageNo, SpaceId, TableId};
@@ -75,6 +76,20 @@ pub struct Table {
     pub created_us: u64,
     /// What changes while the table exists.
     pub state: Arc<TableState>,
+    /// What an upper layer has worked out about this description.
+    pub derived: Derived,
+}
+
+/// A place for what an upper layer works out once about a table's description, and all its sessions use.
+#[derive(Debug, Default)]
+pub struct Derived(OnceLock<Arc<dyn Any + Send + Sync>>);
+
+impl Derived {
+    /// The value that is kept, or a new one. There is one type of values: another one is not kept.
+    pub fn get_or_init<T: Any + Send + Sync>(&self, make: impl Fn() -> T) -> Arc<T> {
+        let kept = self.0.get_or_init(|| Arc::new(make()));
+        Arc::clone(kept).downcast().unwrap_or_else(|_| Arc::new(make()))
+    }
 }
 
 /// What changes while a table exists. Successive descriptions of one table share it.
