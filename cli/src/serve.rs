@@ -440,10 +440,8 @@ fn make_changes_effective(globals: &GlobalVariables, engine: &Arc<Engine>, log: 
                     log.set_gtids(gives_names(globals));
                 }
             }
-            name if name.starts_with("binlog_group_commit_sync_") => {
-                if log.is_some() {
-                    configure_gathering(globals, &engine);
-                }
+            name if name.starts_with("binlog_group_commit_sync_") && log.is_some() => {
+                configure_gathering(globals, &engine);
             }
             name if name.starts_with("binlog_transaction_dependency_") => {
                 if let Some(log) = &log {

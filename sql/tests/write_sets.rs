@@ -3,9 +3,6 @@
 
 mod common;
 
-#[path = "common/random.rs"]
-mod random;
-
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -13,8 +10,8 @@ use format::binlog::gtid::{LogicalClock, gtid_of};
 use sql::Session;
 use storage::Config;
 
+use common::random::{Random, first_seed};
 use common::{Scratch, ask, logged_instance, session};
-use random::{Random, first_seed};
 
 const HISTORIES: u64 = 12;
 const TRANSACTIONS: u64 = 150;

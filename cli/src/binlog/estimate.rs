@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use comfy_table::{CellAlignment, Table, presets};
-use format::binlog::payload::{Algorithm, Compressor, Payload};
+use format::binlog::payload::{Algorithm, Compressor, Payload, WholeCompressor};
 use format::binlog::{Checksum, Event, EventKind, Query};
 
 use super::file::LogFile;
@@ -37,6 +37,8 @@ pub struct Args {
 /// One level on its way through the logs.
 struct Level {
     number: i32,
+    /// Of transactions that fit into the cache, and of longer ones.
+    whole: WholeCompressor,
     compressor: Compressor,
     /// What the compressor has just written.
     out: Vec<u8>,
@@ -189,6 +191,7 @@ impl Level {
     fn new(number: i32) -> Level {
         Level {
             number,
+            whole: WholeCompressor::new(number),
             compressor: Compressor::new(number),
             out: Vec::new(),
             current: 0,
@@ -212,7 +215,10 @@ impl Level {
     /// The transaction ends with these events.
     fn end(&mut self, events: &[u8], plain_bytes: u64, as_it_is: u64) {
         let start = Instant::now();
-        self.compressor.finish(events, &mut self.out);
+        match self.current {
+            0 => self.whole.compress(events, &mut self.out),
+            _ => self.compressor.finish(events, &mut self.out),
+        }
         self.current_time += start.elapsed();
         self.current += self.out.len() as u64;
         self.out.clear();
