@@ -143,7 +143,21 @@ fn direct(stage: &mut Stage, world: &Mutex<World<'_>>, engine: &Arc<Engine>, pat
             }
             Round::Stuck => {
                 let waiting = stage.waiting();
-                return Err(fail(world, format!("nobody can go on: {waiting:?} wait, and are not wakened")));
+                let held = engine.lock_dump();
+                let tables =
+                    held.tables.iter().map(|lock| format!("{:?} {} {:?}", lock.trx, lock.table.name, lock.mode));
+                let waits = held.records.iter().filter(|record| record.lock.waiting);
+                let records = waits.map(|record| format!("{:?}", record.lock));
+                let held = held
+                    .transactions
+                    .iter()
+                    .map(|trx| format!("{trx:?}"))
+                    .chain(tables)
+                    .chain(records)
+                    .collect::<Vec<_>>()
+                    .join("\n");
+                let what = format!("nobody can go on: {waiting:?} wait, and are not wakened; locks:\n{held}");
+                return Err(fail(world, what));
             }
         }
     }

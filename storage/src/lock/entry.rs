@@ -190,7 +190,7 @@ impl Entry {
     }
 
     /// Grants the lock to the waiters that can have it now.
-    fn grant_next(&mut self, gaps: &AtomicU64) {
+    pub fn grant_next(&mut self, gaps: &AtomicU64) {
         // While one transaction holds the record exclusively no other gets it, so most of a long queue need no close
         // look.
         let alone = self.holders().find(|holder| holder.is_exclusive_record()).map(|holder| holder.owner);

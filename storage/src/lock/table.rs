@@ -383,6 +383,9 @@ impl LockTable {
         drop(foreign);
         if has_line {
             shared.note_awaited();
+            // If the holder waits for this lock, it is in front of the others now, and may be granted the rest.
+            let gaps = self.shards.gaps(id.index);
+            latched.change(|entry| entry.grant_next(gaps));
         }
         drop(latched);
         if has_line {

@@ -51,6 +51,42 @@ fn gaps_stop_inserters_only() {
     assert!(granted(table.try_lock(&mut a, LockRequest::new(id(7), Exclusive, InsertIntention))));
 }
 
+/// A record is removed, and a transaction that waits for the next one inherits a part of that: it need not stay behind
+/// those that wait for a stronger lock, and nobody else would tell it.
+#[test]
+fn a_waiter_that_inherits_a_part_of_its_lock_is_wakened() {
+    let table = Arc::new(LockTable::default());
+    let (mut reader, mut heir) = (begin(&table, 1), begin(&table, 3));
+    assert!(granted(table.try_lock(&mut reader, LockRequest::new(id(7), Shared, NextKey))));
+    assert!(granted(table.try_lock(&mut heir, LockRequest::new(id(6), Shared, NextKey))));
+    let waits = |trx: u64, mut held: Held, mode| {
+        let table = table.clone();
+        let count = table.counters().waits_now;
+        let waiting = {
+            let table = table.clone();
+            std::thread::spawn(move || {
+                let outcome = table.wait(&mut held, LockRequest::new(id(7), mode, Record), 1, &Interrupt::new(), LONG);
+                table.release_all(&mut held);
+                outcome
+            })
+        };
+        while table.counters().waits_now <= count {
+            assert!(!waiting.is_finished(), "transaction {trx} waits");
+            std::thread::yield_now();
+        }
+        waiting
+    };
+    let writer = waits(2, begin(&table, 2), Exclusive);
+    let heir = waits(3, heir, Shared);
+    let began = Instant::now();
+    table.inherit_all(id(6), (id(7), PageNo(1)));
+    heir.join().unwrap().unwrap();
+    assert!(began.elapsed() < LONG / 2);
+    table.release_all(&mut reader);
+    writer.join().unwrap().unwrap();
+    assert_eq!(table.count(), 0);
+}
+
 #[test]
 fn a_waiter_is_wakened_in_turn() {
     let table = Arc::new(LockTable::default());
