@@ -711,9 +711,10 @@ impl BinaryLog {
 
     /// The files with their lengths.
     pub fn list(&self) -> Result<Vec<Listed>> {
+        // Commits go on while the redo log is synced for this.
+        self.tail.write_visible()?;
         let mut order = self.order.lock();
         self.finish_reset(&mut order)?;
-        self.tail.write_visible()?;
         let current = order.current().clone();
         let listed = order.files.iter().map(|name| {
             let bytes = match *name == current {
@@ -727,10 +728,13 @@ impl BinaryLog {
 
     /// Where the log ends, and the transactions in it.
     pub fn position(&self) -> Result<(Position, GtidSet)> {
-        let mut order = self.order.lock();
-        self.finish_reset(&mut order)?;
+        let known = {
+            let mut order = self.order.lock();
+            self.finish_reset(&mut order)?;
+            (Position { file: order.current().clone(), position: order.position }, order.executed.clone())
+        };
         self.tail.write_visible()?;
-        Ok((Position { file: order.current().clone(), position: self.tail.written() }, order.executed.clone()))
+        Ok(known)
     }
 
     /// Where the log ends as seen from the redo log, of which `end` tells the end: what is committed before the one is
@@ -813,11 +817,11 @@ impl BinaryLog {
 
     /// A reader of one file's events; `None` = the log has no such file.
     pub fn read(&self, name: &FileName) -> Result<Option<EventReader>> {
+        self.tail.write_visible()?;
         let order = self.order.lock();
         if !order.files.contains(name) {
             return Ok(None);
         }
-        self.tail.write_visible()?;
         let limit = if name == order.current() { self.tail.written() } else { u64::MAX };
         EventReader::open(&*self.disk, name, limit).map(Some)
     }

@@ -154,8 +154,7 @@ fn decoder<'a, R: BufRead + 'a>(source: R) -> Result<zstd::stream::read::Decoder
 /// a small window finds nearly all that a large one does, and stays in the processor's caches.
 pub struct Compressor {
     encoder: Encoder<'static>,
-    /// A frame has been begun and not ended; its bytes before compression.
-    in_frame: bool,
+    /// Bytes before compression of the frame that is open; 0 = none is.
     frame_bytes: usize,
     frame_bytes_max: usize,
 }
@@ -180,13 +179,13 @@ impl Compressor {
             encoder.set_parameter(CParameter::WindowLog(log)).expect("a window that the library knows");
         }
         let frame_bytes_max = window.map_or(usize::MAX, |log| 1 << log);
-        Compressor { encoder, in_frame: false, frame_bytes: 0, frame_bytes_max }
+        Compressor { encoder, frame_bytes: 0, frame_bytes_max }
     }
 
     /// Forgets what was begun.
     pub fn reset(&mut self) {
         self.encoder.reinit().expect("a compressor can begin anew");
-        (self.in_frame, self.frame_bytes) = (false, 0);
+        self.frame_bytes = 0;
     }
 
     /// Compresses more; appends what is ready.
@@ -199,7 +198,6 @@ impl Compressor {
             while input.pos() < part.len() {
                 grow(out, |buffer| self.encoder.run(&mut input, buffer));
             }
-            self.in_frame = true;
             self.frame_bytes += part.len();
             if self.frame_bytes == self.frame_bytes_max {
                 self.end_frame(out);
@@ -215,7 +213,7 @@ impl Compressor {
 
     /// Appends everything that was compressed so far: a stream may be cut here, see [`Compressor::cut`].
     pub fn flush(&mut self, out: &mut Vec<u8>) {
-        while self.in_frame && grow(out, |buffer| self.encoder.flush(buffer)) > 0 {}
+        while self.is_in_frame() && grow(out, |buffer| self.encoder.flush(buffer)) > 0 {}
     }
 
     /// Goes back to a flush: `out` has been cut there. The frame that was open then is ended, if there is one.
@@ -228,14 +226,14 @@ impl Compressor {
 
     /// Whether a frame is open.
     pub fn is_in_frame(&self) -> bool {
-        self.in_frame
+        self.frame_bytes > 0
     }
 
     /// Compresses the last bytes and ends the frame.
     pub fn finish(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
         self.write(bytes, out);
         // A payload without a frame is no stream; a frame may be empty.
-        if self.in_frame || out.is_empty() {
+        if self.is_in_frame() || out.is_empty() {
             self.end_frame(out);
         }
     }
