@@ -120,6 +120,7 @@ fn transactions_in_each_others_way_arrive_in_order_also_if_the_replica_is_stoppe
         "SET sql_log_bin = 0",
         "ALTER TABLE d.keyed DROP PRIMARY KEY",
         "SET GLOBAL innodb_lock_wait_timeout = 2",
+        "SET GLOBAL replica_parallel_workers = 1",
         "STOP REPLICA",
         "START REPLICA",
     ] {
@@ -157,6 +158,8 @@ fn transactions_in_each_others_way_arrive_in_order_also_if_the_replica_is_stoppe
                     2 if round % 2 == 1 => {
                         here.query("STOP REPLICA").expect("it stops");
                         seen.fetch_max(observe(&replica, before) as u64, Ordering::Relaxed);
+                        let workers = if random.random() { 1 } else { 4 };
+                        here.query(&format!("SET GLOBAL replica_parallel_workers = {workers}")).expect("a number");
                         here.query("START REPLICA").expect("it starts");
                     }
                     _ => {}
@@ -325,6 +328,65 @@ fn workers_are_as_many_as_the_variable_says_and_the_order_is_kept() {
     there.join().expect("the source's client");
     wait_for_all(&pair.replica, &pair.source);
     assert_same(&contents(&pair.replica, &["d"]), &contents(&pair.source, &["d"]), "after it");
+}
+
+#[test]
+fn one_worker_does_not_wait_for_the_sync_of_each_transaction_and_what_is_told_is_there_after_a_crash() {
+    const TRANSACTIONS: u64 = 400;
+    let scratch = Scratch::new("replica_one_worker").expect("a directory");
+    let source_port = free_port();
+    let logged = ["--log-bin", "--gtid-mode=ON"];
+    let source = Server::create(Kind::Glassine, &scratch.0.join("source"), &options(source_port, 1, &logged));
+    let source = source.expect("Glassine starts");
+    let mut there = source.connect().expect("a connection");
+    there.query("CREATE USER replica@127.0.0.1 IDENTIFIED BY 'it''s secret'").expect("an account");
+    for statement in TABLES {
+        there.query(statement).expect(statement);
+    }
+    // A replica with a log of its own, and one without; each sync takes as long as on a slow device.
+    for more in [&logged[..], &[]] {
+        let delay = ["--replica-parallel-workers=1", "--binlog-group-commit-sync-delay=20000"];
+        let directory = scratch.0.join(format!("replica{}", more.len()));
+        let own = options(free_port(), 2, &[more, &delay].concat());
+        let mut replica = Server::create(Kind::Glassine, &directory, &own).expect("Glassine starts");
+        let mut here = replica.connect().expect("a connection");
+        follow(&mut here, source_port, BY_NAME);
+        wait_for_all(&replica, &source);
+        here.query("STOP REPLICA SQL_THREAD").expect("it stops");
+        there.query("DELETE FROM d.log").expect("no rows");
+        for n in 1..=TRANSACTIONS {
+            there.query(&format!("INSERT INTO d.log VALUES (1, {n})")).expect("a row");
+        }
+        let syncs = "SHOW STATUS LIKE 'Innodb_os_log_fsyncs'";
+        let syncs = |client: &mut Client| -> u64 {
+            let rows = client.query(syncs).expect("a status").rows;
+            rows[0][1].as_deref().and_then(|count| count.parse().ok()).expect("a number")
+        };
+        let before = syncs(&mut here);
+        here.query("START REPLICA SQL_THREAD").expect("it starts");
+        wait_for_all(&replica, &source);
+        let taken = syncs(&mut here) - before;
+        assert!(taken < TRANSACTIONS / 4, "{taken} syncs for {TRANSACTIONS} transactions");
+        // Killed while transactions are in flight: what was told is there, and nothing is there twice.
+        for round in 1..=3 {
+            let from = round * 1000;
+            for n in from..from + TRANSACTIONS / 2 {
+                there.query(&format!("INSERT INTO d.log VALUES (1, {n})")).expect("a row");
+            }
+            std::thread::sleep(Duration::from_millis(20 * round));
+            let rows = here.query("SELECT COUNT(*) FROM d.log").expect("rows").number();
+            let told = (status(&mut here, "Exec_Source_Log_Pos"), here.query("SELECT @@gtid_executed").expect("a set"));
+            replica.kill();
+            replica = Server::start(Kind::Glassine, &directory, &own).expect("Glassine recovers");
+            here = replica.connect().expect("a connection");
+            assert!(here.query("SELECT COUNT(*) FROM d.log").expect("rows").number() >= rows, "told: {told:?}");
+            let names = told.1.cell().unwrap_or_default();
+            let has = format!("SELECT GTID_SUBSET('{names}', @@gtid_executed)");
+            assert_eq!(here.query(&has).expect("an answer").number(), 1, "{names}");
+            wait_for_all(&replica, &source);
+        }
+        assert_same(&contents(&replica, &["d"]), &contents(&source, &["d"]), "after it");
+    }
 }
 
 #[test]

@@ -10,20 +10,24 @@
 //! what it is, also if its end has not come yet. It decides which transactions are passed over: those that have been
 //! applied, those of this server itself, and those of servers that are ignored. They are remembered together with the next
 //! transaction that is applied.
+//!
+//! The follower makes commits durable behind the workers (`schedule/in_flight.rs`).
 
 use std::sync::Arc;
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use binlog::Origin;
 use format::binlog::mariadb::{MariadbGtidEvent, gtid_flags};
 use format::binlog::{Event, EventKind, Gtid, Query, gtid};
+use format::ids::Lsn;
 use sql::session::branch_statement;
 use tracing::warn;
 
 use crate::failure::{Failure, Result};
 use crate::internal::InternalSession;
 use crate::relay::{Place, RelayReader};
-use crate::schedule::{Clock, End, Passed, Schedule, Start};
+use crate::schedule::{Clock, Commits, End, Passed, Schedule, Start};
 use crate::shared::{Shared, Working, failed, now_micros};
 use crate::transactions::{Boundaries, Step};
 use crate::until::Goal;
@@ -59,9 +63,7 @@ pub fn run(shared: &Arc<Shared>) {
 
 /// The error that ends it, and the worker that met it, if it was not asked to end.
 fn apply(shared: &Arc<Shared>) -> Option<(Failure, Option<usize>)> {
-    let here = shared.clone();
-    let on_passed = Box::new(move |passed: &Passed<'_>| note_passed(&here, passed));
-    let schedule = Schedule::new(shared.lock().progress.clone(), on_passed);
+    let schedule = Schedule::new(shared.lock().progress.clone(), Box::new(Outcome { shared: shared.clone() }));
     let count = shared.instance.variables.number("replica_parallel_workers").max(1) as usize;
     let workers: Vec<Worker> = (0..count).map(|number| Worker::new(shared, &schedule, number)).collect();
     let coordinator = Coordinator::new(shared, &schedule);
@@ -71,6 +73,11 @@ fn apply(shared: &Arc<Shared>) -> Option<(Failure, Option<usize>)> {
         seen.workers = workers.iter().map(|worker| Working::of(&worker.internal.process)).collect();
         (seen.schedule, seen.coordinator) = (Some(schedule.clone()), Some(coordinator.internal.process.clone()));
     }
+    let following = schedule.clone();
+    let follower = std::thread::Builder::new().name("replica_follower".to_owned()).spawn(move || following.follow());
+    if let Err(cause) = &follower {
+        schedule.fail(no_thread(cause), None);
+    }
     let mut threads = Vec::new();
     for (number, worker) in workers.into_iter().enumerate() {
         let thread = std::thread::Builder::new().name(format!("replica_worker_{}", number + 1));
@@ -78,7 +85,7 @@ fn apply(shared: &Arc<Shared>) -> Option<(Failure, Option<usize>)> {
         match thread.stack_size(crate::shared::STACK_BYTES).spawn(move || worker.run()) {
             Ok(thread) => threads.push(thread),
             Err(cause) => {
-                schedule.fail(Failure::new(1135, format!("Can't create a new thread: {cause}")), None);
+                schedule.fail(no_thread(&cause), None);
                 break;
             }
         }
@@ -100,13 +107,41 @@ fn apply(shared: &Arc<Shared>) -> Option<(Failure, Option<usize>)> {
         std::thread::sleep(Duration::from_millis(5));
     }
     threads.into_iter().for_each(|thread| drop(thread.join()));
+    schedule.complete();
+    let _ = follower.map(JoinHandle::join);
     schedule.failure()
 }
 
-/// Something was applied or passed over.
-fn note_passed(shared: &Shared, passed: &Passed<'_>) {
+fn no_thread(cause: &std::io::Error) -> Failure {
+    Failure::new(1135, format!("Can't create a new thread: {cause}"))
+}
+
+/// What becomes of the applier's commits.
+struct Outcome {
+    shared: Arc<Shared>,
+}
+
+impl Commits for Outcome {
+    fn make_durable(&self, lsn: Lsn) -> storage::Result<()> {
+        let instance = &self.shared.instance;
+        instance.engine.store().commit_log(lsn)?;
+        // So this server's own log has what is told.
+        instance.log.as_ref().map_or(Ok(()), |log| log.write())
+    }
+
+    fn passed(&self, passed: &Passed) {
+        note_passed(&self.shared, passed);
+    }
+
+    fn await_replicas(&self, gives_up: &dyn Fn() -> bool) -> storage::Result<()> {
+        self.shared.instance.log.as_ref().map_or(Ok(()), |log| log.await_replicas(gives_up))
+    }
+}
+
+/// Something was applied or passed over, and is durable.
+fn note_passed(shared: &Shared, passed: &Passed) {
     let mut state = shared.lock();
-    state.progress.clone_from(passed.progress);
+    state.progress.clone_from(&passed.progress);
     let applier = &mut state.applier;
     if let Some(worker) = passed.worker {
         applier.transactions += 1;

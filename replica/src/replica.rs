@@ -86,6 +86,12 @@ impl Replica {
         }
     }
 
+    /// Makes durable what clients have seen, so that it can be told. If that fails, what was durable before is told.
+    fn settle(&self) {
+        let schedule = self.shared.lock().applier.schedule.clone();
+        let _ = schedule.map(|schedule| schedule.settle());
+    }
+
     fn spawn(&self, threads: &mut Vec<JoinHandle<()>>, name: &str, run: fn(&Arc<Shared>)) -> Result<()> {
         let shared = self.shared.clone();
         let thread = std::thread::Builder::new().name(name.to_owned()).spawn(move || run(&shared));
@@ -360,6 +366,7 @@ impl Replication for Replica {
     }
 
     fn status(&self) -> Option<ReplicaStatus> {
+        self.settle();
         let relay_bytes = self.shared.relay.bytes();
         let executed = self.executed();
         let schedule = self.shared.lock().applier.schedule.clone();
@@ -451,6 +458,7 @@ impl Replication for Replica {
     }
 
     fn executed(&self) -> GtidSet {
+        self.settle();
         let state = self.shared.lock();
         let (mut executed, schedule) = (state.progress.applied.clone(), state.applier.schedule.clone());
         drop(state);

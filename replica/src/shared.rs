@@ -37,7 +37,7 @@ pub struct State {
     pub source: Option<Source>,
     pub receiver: Receiver,
     pub applier: Applier,
-    /// What has been applied.
+    /// What has been applied and is durable.
     pub progress: Progress,
     /// Of this source, and those that another source gets.
     pub filters: Filters,

@@ -34,7 +34,7 @@ use crate::filters::Filters;
 use crate::internal::InternalSession;
 use crate::progress::{Progress, Step, StepKind};
 use crate::relay::{Place, RelayReader};
-use crate::schedule::{Attempt, End, Job, Schedule};
+use crate::schedule::{Attempt, End, Job, Schedule, StopsOnPanic};
 use crate::shared::{Shared, now_micros};
 use crate::transactions::Boundaries;
 
@@ -157,7 +157,8 @@ impl Worker {
 
     /// The worker's thread.
     pub fn run(mut self) {
-        let _guard = Guard(self.schedule.clone(), self.number);
+        let schedule = self.schedule.clone();
+        let _guard = StopsOnPanic(&schedule, Some(self.number));
         while let Some(job) = self.schedule.take(self.number) {
             self.shared.lock().applier.workers[self.number].applying = job.origin.gtid;
             let outcome = self.apply(&job);
@@ -183,7 +184,7 @@ impl Worker {
                 return Err(Failure::stopped());
             }
             if self.schedule.has_passed(job.number) {
-                return Err(failure); // The commit is not durable.
+                return Err(failure); // What followed its commit has failed.
             }
             if failure.is_interrupt() && !was_overtaken {
                 // KILL.
@@ -255,7 +256,7 @@ impl Worker {
                     self.internal.session.apply_rollback();
                 }
                 self.wait_for_turn()?;
-                self.schedule.pass(job.number);
+                self.schedule.pass(job.number, None);
                 return Ok(());
             }
             if step.begins && event.header.kind == EventKind::MARIADB_GTID {
@@ -271,7 +272,7 @@ impl Worker {
             }
             if step.ends {
                 debug_assert!(!self.begun, "the last event commits");
-                self.schedule.pass(job.number);
+                self.schedule.pass(job.number, None);
                 return Ok(());
             }
         }
@@ -586,15 +587,4 @@ pub fn incident(event: &Event<'_>) -> Failure {
         _ => String::new(),
     };
     Failure::new(1590, format!("The incident LOST_EVENTS occurred on the source. Message: {message}"))
-}
-
-/// A worker that panics stops the others, which would wait for its turn to pass.
-struct Guard(Arc<Schedule>, usize);
-
-impl Drop for Guard {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            self.0.fail(Failure::new(1105, "a worker of the replica has failed"), Some(self.1));
-        }
-    }
 }

@@ -355,7 +355,7 @@ impl RowLog {
         self.cache.reset(cache_settings(&self.settings));
     }
 
-    /// Commits a transaction together with what it has logged.
+    /// Commits a transaction together with what it has logged. The caller writes the log when that is durable.
     pub fn commit(&mut self, trx: Trx) -> storage::Result<()> {
         if self.cache.is_empty() {
             return trx.commit();
@@ -363,7 +363,7 @@ impl RowLog {
         self.end(true, |pending| trx.commit_with(Some(pending)))
     }
 
-    /// Prepares a branch together with what it has logged.
+    /// Prepares a branch together with what it has logged. The caller writes the log then.
     pub fn prepare(&mut self, trx: Trx, claim: XidClaim, attached: bool) -> storage::Result<()> {
         if self.cache.is_empty() {
             return trx.prepare(claim, attached);
@@ -380,8 +380,7 @@ impl RowLog {
         let pending = finished.and_then(|finished| log.pending(finished, self.timestamp, false));
         let ended = pending.and_then(|pending| with(&pending.from(self.origin).named(self.name).writing(writes)));
         self.reset();
-        ended?;
-        log.write()
+        ended
     }
 
     fn append_end(&mut self, commits: bool) -> storage::Result<()> {

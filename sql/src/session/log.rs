@@ -125,7 +125,9 @@ impl Session {
     pub(super) fn commit_logged(&mut self, trx: Trx) -> storage::Result<()> {
         match self.row_log.as_mut().map(RefCell::get_mut).filter(|rows| !rows.is_empty()) {
             None => trx.commit(),
-            Some(rows) => rows.commit(trx).and_then(|()| self.await_replicas()),
+            // Nothing is durable yet: the order of commits waits for it, and then writes the log.
+            Some(rows) if trx.has_place() => rows.commit(trx),
+            Some(rows) => rows.commit(trx).and_then(|()| self.acknowledge()),
         }
     }
 
@@ -133,13 +135,15 @@ impl Session {
     pub(super) fn prepare_logged(&mut self, trx: Trx, claim: XidClaim, attached: bool) -> storage::Result<()> {
         match self.row_log.as_mut().map(RefCell::get_mut).filter(|rows| !rows.is_empty()) {
             None => trx.prepare(claim, attached),
-            Some(rows) => rows.prepare(trx, claim, attached).and_then(|()| self.await_replicas()),
+            Some(rows) => rows.prepare(trx, claim, attached).and_then(|()| self.acknowledge()),
         }
     }
 
-    fn await_replicas(&self) -> storage::Result<()> {
-        let is_killed = || self.process.interrupt.is_set();
-        self.instance.log.as_ref().map_or(Ok(()), |log| log.await_replicas(&is_killed))
+    /// What is durable is written into the log, and replicas have it if commits are to wait for them.
+    fn acknowledge(&self) -> storage::Result<()> {
+        let Some(log) = &self.instance.log else { return Ok(()) };
+        log.write()?;
+        log.await_replicas(&|| self.process.interrupt.is_set())
     }
 
     /// What logs the statement that ends a prepared branch.
@@ -223,8 +227,10 @@ impl Session {
 
     /// What was committed by a statement of definition becomes readable in the log's file.
     pub(super) fn write_log(&self) -> Result<()> {
-        let Some(log) = self.own_log() else { return Ok(()) };
-        log.write().and_then(|()| self.await_replicas()).or_sql()
+        match self.own_log() {
+            Some(_) => self.acknowledge().or_sql(),
+            None => Ok(()),
+        }
     }
 
     fn log(&self) -> Result<&Arc<BinaryLog>> {

@@ -145,10 +145,13 @@ impl Engine {
 
     /// Called after a commit: flushes the log as `innodb_flush_log_at_trx_commit` asks.
     pub(super) fn committed(&self, lsn: Lsn, changed: &ChangedTables) -> Result<()> {
-        let inner = &self.inner;
-        inner.counters.commits.add(1);
-        changed.stamp(inner.store.disk().clock().wall().as_micros() as u64);
-        inner.store.commit_log(lsn)
+        self.count_commit(changed);
+        self.inner.store.commit_log(lsn)
+    }
+
+    fn count_commit(&self, changed: &ChangedTables) {
+        self.inner.counters.commits.add(1);
+        changed.stamp(self.inner.store.disk().clock().wall().as_micros() as u64);
     }
 }
 
@@ -274,7 +277,13 @@ impl Trx {
         undone.map_err(|error| self.cannot_undo(error))
     }
 
-    /// Commits, and waits for the log as `innodb_flush_log_at_trx_commit` asks.
+    /// Whether its place among the commits of others was decided before it began.
+    pub fn has_place(&self) -> bool {
+        self.inner.locks.place().is_some()
+    }
+
+    /// Commits, and waits for the log as `innodb_flush_log_at_trx_commit` asks, unless it has a place
+    /// ([`CommitPlace::committed`]).
     pub fn commit(self) -> Result<()> {
         self.commit_with(None)
     }
@@ -285,7 +294,7 @@ impl Trx {
         let changed = std::mem::take(&mut self.counts.changed);
         self.tell_counts();
         let inner = &self.engine.inner;
-        let id = self.inner.id;
+        let (id, has_place) = (self.inner.id, self.has_place());
         let committed = self.inner.commit(&inner.store, &inner.undo, &inner.registry, &inner.locks, log);
         let lsn = match committed {
             Ok(lsn) => lsn,
@@ -297,6 +306,10 @@ impl Trx {
         inner.commit_temporary(&mut self.inner, id);
         self.metadata.release_all();
         match lsn {
+            Some(_) if has_place => {
+                self.engine.count_commit(&changed);
+                Ok(())
+            }
             Some(lsn) => self.engine.committed(lsn, &changed),
             // Other transactions see a commit before its log is durable. Where transactions are promised to be
             // serializable, a transaction that only reads must not report more than a crash leaves; the other levels

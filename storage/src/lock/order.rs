@@ -15,6 +15,8 @@
 
 use std::fmt::Debug;
 
+use format::ids::Lsn;
+
 /// A transaction's place in the order. The layer that keeps the order implements this.
 pub trait CommitPlace: Debug + Send + Sync {
     /// Lower numbers commit earlier.
@@ -24,6 +26,8 @@ pub trait CommitPlace: Debug + Send + Sync {
     /// a wait for a record lock has been ended already.
     fn overtaken(&self);
 
-    /// It is committed and visible, and its locks are released; it may not be durable yet.
-    fn committed(&self);
+    /// It is committed and visible, and its locks are released. It is durable when the redo log is, up to `lsn`: the commit
+    /// does not wait for that, the layer that keeps the order does (`None` = it changed nothing). So one transaction after
+    /// the other can be applied by one thread, and a sync serves all that have committed meanwhile.
+    fn committed(&self, lsn: Option<Lsn>);
 }

@@ -18,10 +18,11 @@
 //! The order of a commit: the undo logs change state in one mini-transaction (from here on recovery takes it as
 //! committed); it leaves the registry (new views see it); its locks are released; the log is flushed as far as
 //! `flush_log_at_commit` asks. A transaction that reads the new rows before the flush is done, and writes, cannot be
-//! acknowledged before it either, because its own commit record comes later in the same log. A [`CommitLog`] orders the
-//! first two steps: commits that it takes part in become visible in the order of their records. A transaction that only
-//! reads waits for the flush in SERIALIZABLE and snapshot isolation ([`Registry::newest_commit`]); at lower levels it
-//! may report what a crash undoes, as in InnoDB.
+//! acknowledged before it either, because its own commit record comes later in the same log. A transaction that has a place
+//! in an order of commits does not wait for the flush: the layer above does ([`crate::CommitPlace::committed`]). A
+//! [`CommitLog`] orders the first two steps: commits that it takes part in become visible in the order of their records. A
+//! transaction that only reads waits for the flush in SERIALIZABLE and snapshot isolation
+//! ([`Registry::newest_commit`]); at lower levels it may report what a crash undoes, as in InnoDB.
 //!
 //! Ids and commit numbers come from one counter. Its persistent copy, on the transaction system page, is kept ahead by
 //! a margin, so that one write serves many transactions; after a crash some numbers are skipped. DB_ROW_ID does the
@@ -179,7 +180,7 @@ impl Transaction {
         locks.release_all(&mut self.locks);
         self.id = TrxId(0);
         if let Some(place) = place {
-            place.committed();
+            place.committed(lsn);
         }
         if let Err(error) = undo.finish(store, &mut self.undo) {
             // The commit is valid; recovery frees the log.

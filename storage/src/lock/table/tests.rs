@@ -355,7 +355,7 @@ impl crate::lock::CommitPlace for Place {
         self.overtaken.store(true, Ordering::SeqCst);
     }
 
-    fn committed(&self) {}
+    fn committed(&self, _: Option<format::ids::Lsn>) {}
 }
 
 fn begin_ordered(table: &LockTable, number: u64) -> (Held, Arc<Place>) {
