@@ -21,7 +21,7 @@
 use std::net::Shutdown;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use format::collation::{Collation, CollationId};
 use format::packet::command::Command;
@@ -41,7 +41,8 @@ use crate::login::{Refused, Wire, authenticate, log_in, set_collation};
 use crate::prepared::{self, Statements};
 use crate::shared::{Live, Shared};
 use crate::sink::{Rows, Sink};
-use crate::stream::{Peer, Stream};
+use crate::socket::Peer;
+use crate::stream::Stream;
 
 /// What follows a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,10 +58,10 @@ pub fn serve(mut live: Live, stream: Stream, peer: Peer) {
     let instance = &shared.instance;
     let process = instance.processes.register(&peer.host_and_port());
     let status = instance.status.register();
-    if let Ok(handle) = stream.try_clone() {
+    if let Ok(handle) = stream.socket().try_clone() {
         process.on_kill(Box::new(move || handle.shutdown(Shutdown::Read)));
     }
-    if let Ok(handle) = stream.try_clone() {
+    if let Ok(handle) = stream.socket().try_clone() {
         process.interrupt.watch(Box::new(move || handle.is_gone()));
     }
     let wire = Wire {
@@ -70,7 +71,6 @@ pub fn serve(mut live: Live, stream: Stream, peer: Peer) {
         challenge: auth::challenge(),
         attributes: Vec::new(),
         read_timeout: Duration::ZERO,
-        deadline: Instant::now(),
     };
     converse(&mut live, wire, &process, &status);
     instance.dumps.forget(process.id);
@@ -157,8 +157,8 @@ impl Connection {
         if read_timeout != self.wire.read_timeout {
             self.wire.read_timeout = read_timeout;
             let write_timeout = Duration::from_secs(settings.net_write_timeout_seconds);
-            let _ = self.wire.sink.stream().set_read_timeout(read_timeout);
-            let _ = self.wire.sink.stream().set_write_timeout(write_timeout);
+            let _ = self.wire.sink.stream().socket().set_read_timeout(read_timeout);
+            let _ = self.wire.sink.stream().socket().set_write_timeout(write_timeout);
         }
     }
 
@@ -190,7 +190,7 @@ impl Connection {
         // The client may still be sending: closing now would discard our error together with its bytes.
         self.wire.sink.stream().shutdown(Shutdown::Write);
         let mut scrap = [0; 4096];
-        let _ = self.wire.sink.stream().set_read_timeout(Duration::from_millis(200));
+        let _ = self.wire.sink.stream().socket().set_read_timeout(Duration::from_millis(200));
         for _ in 0..4096 {
             match std::io::Read::read(self.wire.sink.stream(), &mut scrap) {
                 Ok(0) | Err(_) => break,
@@ -392,6 +392,7 @@ impl Connection {
         let plugin = request.plugin.map(|_| &b""[..]);
         self.wire.begin_login(&self.shared);
         self.account = authenticate(&self.shared, &mut self.wire, &user, request.auth, plugin)?;
+        self.wire.sink.stream().set_deadline(None);
         self.reset();
         self.process.set_user(&user);
         self.session.set_user(&user, &self.wire.peer.host());

@@ -199,14 +199,14 @@ impl Talk<'_> {
         }
         let asked = Asked::default();
         // The replica is silent while nothing happens.
-        let _ = sink.stream().set_read_timeout(Duration::ZERO);
-        let mut answering = sink.stream().try_clone()?;
+        let _ = sink.stream().socket().set_read_timeout(Duration::ZERO);
+        let mut answering = sink.stream().reader()?;
         let (semi_sync, connection) = (order.log.semi_sync(), self.process.id);
         semi_sync.attach(connection);
         let ended = std::thread::scope(|scope| {
             scope.spawn(|| read_answers(&order.log, connection, incoming, &mut answering, &asked));
             let ended = self.transmit(sink.stream(), order, Some(&asked), sequence);
-            sink.stream().shutdown(Shutdown::Read);
+            sink.stream().socket().shutdown(Shutdown::Read);
             ended
         });
         semi_sync.detach(connection);
@@ -291,7 +291,7 @@ fn read_answers(log: &BinaryLog, connection: u32, incoming: &mut Incoming, strea
 
 /// KILL wakes the dump.
 fn wake_on_kill(log: &Arc<BinaryLog>, process: &Process, stream: &Stream) {
-    if let Ok(handle) = stream.try_clone() {
+    if let Ok(handle) = stream.socket().try_clone() {
         let end = log.end().clone();
         process.on_kill(Box::new(move || {
             handle.shutdown(Shutdown::Read);

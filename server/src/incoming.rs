@@ -117,6 +117,14 @@ impl Incoming {
         Ok(Packet { range, sequence: header.sequence, wire_bytes })
     }
 
+    /// What was read beyond the packets, which belongs to another protocol.
+    pub fn take_rest(&mut self) -> Vec<u8> {
+        let rest = self.buffer[self.start..self.end].to_vec();
+        self.start = 0;
+        self.end = 0;
+        rest
+    }
+
     /// Forgets what was consumed.
     #[inline]
     fn begin(&mut self) {

@@ -4,6 +4,12 @@
 
 #![forbid(unsafe_code)]
 
+pub mod socket;
+
+mod compression;
+
+pub mod tls;
+
 pub mod stream;
 
 pub mod incoming;

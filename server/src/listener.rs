@@ -22,7 +22,9 @@ use tracing::{error, warn};
 
 use crate::connection;
 use crate::shared::{Live, Shared};
-use crate::stream::{Peer, Stream};
+use crate::socket::{Peer, Socket};
+use crate::stream::Stream;
+use crate::tls::Tls;
 
 /// A connection's stack: deep expressions recurse. Only what is used becomes real memory.
 const STACK_BYTES: usize = if cfg!(debug_assertions) { 8 << 20 } else { 2 << 20 };
@@ -74,7 +76,8 @@ pub struct Server {
 impl Server {
     /// Listens, and serves from now on.
     pub fn start(instance: Arc<Instance>, options: &Options) -> io::Result<Self> {
-        let shared = Arc::new(Shared::new(instance));
+        let tls = Tls::open(&instance).map_err(io::Error::other)?;
+        let shared = Arc::new(Shared::new(instance, tls));
         let mut server =
             Self { shared, listeners: Vec::new(), threads: Vec::new(), addresses: Vec::new(), socket: None };
         for listener in listen_tcp(options)? {
@@ -185,15 +188,15 @@ fn accept_all(shared: &Arc<Shared>, listener: &Listener) {
             Listener::Tcp(listener) => listener.accept().and_then(|(stream, address)| {
                 // An answer is one write; waiting for more would only delay it.
                 stream.set_nodelay(true)?;
-                Ok((Stream::Tcp(stream), Peer::Tcp(address)))
+                Ok((Socket::Tcp(stream), Peer::Tcp(address)))
             }),
-            Listener::Unix(listener) => listener.accept().map(|(stream, _)| (Stream::Unix(stream), Peer::Socket)),
+            Listener::Unix(listener) => listener.accept().map(|(stream, _)| (Socket::Unix(stream), Peer::Socket)),
         };
         if shared.is_stopping() {
             return;
         }
         match accepted {
-            Ok((stream, peer)) => welcome(shared, stream, peer),
+            Ok((socket, peer)) => welcome(shared, socket, peer),
             Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
             Err(error) => {
                 // Out of descriptors, say: it may pass.
@@ -205,19 +208,19 @@ fn accept_all(shared: &Arc<Shared>, listener: &Listener) {
 }
 
 /// Gives the client a thread, unless there are too many.
-fn welcome(shared: &Arc<Shared>, mut stream: Stream, peer: Peer) {
+fn welcome(shared: &Arc<Shared>, mut socket: Socket, peer: Peer) {
     let connections_max = shared.instance.variables.number("max_connections") as usize;
-    let Some(live) = Live::begin(shared, connections_max, &stream) else {
+    let Some(live) = Live::begin(shared, connections_max, &socket) else {
         shared.instance.status.count_refused_connection();
         let refusal = Error::too_many_connections();
         let mut packets = Packets::new();
         let payload = response::Error { code: refusal.code, sqlstate: refusal.sqlstate, message: &refusal.message };
         packets.push(|out| payload.encode(false, out));
-        let _ = stream.write_all(packets.bytes());
+        let _ = socket.write_all(packets.bytes());
         return;
     };
     let spawned = thread::Builder::new().name("connection".to_owned()).stack_size(STACK_BYTES).spawn(move || {
-        connection::serve(live, stream, peer);
+        connection::serve(live, Stream::new(socket), peer);
     });
     if let Err(cause) = spawned {
         error!("cannot start a thread for a connection: {cause}");

@@ -13,7 +13,6 @@
 //! COM_CHANGE_USER takes the same steps from the proof on. Unknown users take the same steps as known ones, so that a
 //! client cannot learn which users exist.
 
-use std::io::{self, Read};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -24,6 +23,7 @@ use format::value::Value;
 use sql::accounts::{Account, Plugin, password};
 use sql::processlist::Process;
 use sql::status::SessionStatus;
+use sql::transport::ConnectionFacts;
 use sql::{Error, OkSummary, ResultSink, Session};
 use tracing::debug;
 
@@ -31,7 +31,7 @@ use crate::auth;
 use crate::incoming::{Ended, Incoming, Packet};
 use crate::shared::{Live, Shared};
 use crate::sink::Sink;
-use crate::stream::{Peer, Stream};
+use crate::socket::Peer;
 
 /// The most bytes of a packet before the client has logged in.
 const LOGIN_BYTES_MAX: usize = 64 << 10;
@@ -73,45 +73,45 @@ pub struct Wire {
     pub attributes: Vec<(String, String)>,
     /// The timeout that the socket has, once the client has logged in.
     pub read_timeout: Duration,
-    /// When the client must have logged in, however slowly it sends.
-    pub deadline: Instant,
-}
-
-/// A stream on which everything must have arrived by a deadline.
-struct WithDeadline<'a> {
-    stream: &'a mut Stream,
-    deadline: Instant,
-}
-
-impl Read for WithDeadline<'_> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let left = self.deadline.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return Err(io::ErrorKind::TimedOut.into());
-        }
-        self.stream.set_read_timeout(left)?;
-        self.stream.read(buffer)
-    }
 }
 
 impl Wire {
     /// The client has `connect_timeout` from here on to log in: for all of it, not for each packet.
     pub fn begin_login(&mut self, shared: &Shared) {
         let timeout = Duration::from_secs(shared.instance.variables.number("connect_timeout"));
-        self.deadline = Instant::now() + timeout;
+        self.sink.stream().set_deadline(Some(Instant::now() + timeout));
         // The session's own timeouts are set again when it waits for its first command.
         self.read_timeout = Duration::ZERO;
-        let _ = self.sink.stream().set_write_timeout(timeout);
+        let _ = self.sink.stream().socket().set_write_timeout(timeout);
     }
 
     /// Sends what there is and reads what the client says to it.
     fn reply(&mut self) -> Result<Packet, Ended> {
         let sequence = self.sink.packets.sequence();
         self.sink.flush();
-        let mut stream = WithDeadline { stream: self.sink.stream(), deadline: self.deadline };
-        let packet = self.incoming.read(&mut stream, sequence, LOGIN_BYTES_MAX)?;
+        let packet = self.incoming.read(self.sink.stream(), sequence, LOGIN_BYTES_MAX)?;
         self.sink.restart(packet.sequence.wrapping_add(1));
         Ok(packet)
+    }
+
+    /// Whether what the client sends cannot be overheard.
+    fn is_private(&mut self) -> bool {
+        self.peer == Peer::Socket || self.sink.stream().is_encrypted()
+    }
+
+    /// Begins TLS, as the client's first packet asked for, and reads the answer to the greeting again: now it is whole.
+    fn begin_tls(&mut self, shared: &Shared) -> Result<Packet, Refused> {
+        let Some(config) = shared.tls.config() else { return Err(Malformed { what: "TLS was not offered" }.into()) };
+        shared.tls.count_accept();
+        let received = self.incoming.take_rest();
+        if let Err(cause) = self.sink.stream().begin_tls(config, &received) {
+            debug!("no TLS with {}: {cause}", self.peer.host_and_port());
+            return Err(Refused::Gone);
+        }
+        if let Some(facts) = self.sink.stream().tls_facts() {
+            shared.tls.count_finished(&facts);
+        }
+        self.reply().map_err(Refused::from)
     }
 
     /// The answer to a command that has nothing else to say.
@@ -131,11 +131,15 @@ pub fn log_in(
     let variables = &shared.instance.variables;
     wire.begin_login(shared);
     let version = variables.text("version");
+    let mut offered = Capabilities::SERVER;
+    if shared.tls.config().is_some() {
+        offered = offered | Capabilities::SSL;
+    }
     let greeting = Handshake {
         version: &version,
         connection_id: process.id,
         challenge: wire.challenge,
-        capabilities: Capabilities::SERVER,
+        capabilities: offered,
         collation: CollationId::DEFAULT.0 as u8,
         status: status::AUTOCOMMIT,
         // The plugin that every client has built in: libmariadb loads the other from a file, and when several of its
@@ -143,11 +147,17 @@ pub fn log_in(
         plugin: Plugin::NativePassword.name(),
     };
     wire.sink.packets.push(|out| greeting.encode(out));
-    let answer = wire.reply()?;
+    let mut answer = wire.reply()?;
+    if handshake::asks_for_tls(wire.incoming.payload(&answer)) {
+        answer = wire.begin_tls(shared)?;
+    } else if variables.on("require_secure_transport") && wire.peer != Peer::Socket {
+        let message = "Connections using insecure transport are prohibited while --require_secure_transport=ON.";
+        return Err(Error::new(3159, b"HY000", message).into());
+    }
     // Copied, for more packets may follow while we need it.
     let payload = wire.incoming.payload(&answer).to_vec();
     let answer = HandshakeResponse::decode(&payload)?;
-    wire.sink.capabilities = Capabilities::SERVER & answer.capabilities;
+    wire.sink.capabilities = offered & answer.capabilities;
     wire.attributes = answer.attributes.iter().map(|(name, value)| (lossy(name), lossy(value))).collect();
     for (name, value) in &wire.attributes {
         debug!("client attribute {name} = {value}");
@@ -170,7 +180,9 @@ pub fn log_in(
         // The interactive timeout takes the place of the other.
         let _ = session.variables.set("wait_timeout", &Value::UInt(timeout));
     }
+    status.set_connection(ConnectionFacts { tls: wire.sink.stream().tls_facts(), compression: None });
     wire.ok(&session);
+    wire.sink.stream().set_deadline(None);
     Ok((session, account))
 }
 
@@ -262,7 +274,8 @@ fn prove_sha2(shared: &Shared, wire: &mut Wire, account: &Account, proof: &[u8])
     }
     wire.sink.packets.push(|out| handshake::encode_auth_more(&[auth::PERFORM_FULL_AUTH], out));
     let mut answer = wire.reply()?;
-    let shown = if wire.peer.is_private() {
+    let mut asked = None;
+    let shown = if wire.is_private() {
         let password = wire.incoming.payload(&answer);
         Some(password.strip_suffix(&[0]).unwrap_or(password).to_vec())
     } else {
@@ -270,11 +283,15 @@ fn prove_sha2(shared: &Shared, wire: &mut Wire, account: &Account, proof: &[u8])
             wire.sink.packets.push(|out| handshake::encode_auth_more(shared.key.public_pem().as_bytes(), out));
             answer = wire.reply()?;
         }
+        asked = Some(Instant::now());
         shared.key.decrypt(wire.incoming.payload(&answer), &wire.challenge)
     };
     let proved = shown.as_ref().is_some_and(|shown| password::sha2_matches(shown, &account.verifier));
     if proved && let Some(shown) = shown {
         shared.passwords.insert(account, auth::sha2_hash(&shown));
+    }
+    if let Some(asked) = asked {
+        auth::wait_for_beat(asked);
     }
     Ok(proved)
 }

@@ -21,7 +21,8 @@ use sql::accounts::Plugin;
 use sql::status::Counter;
 
 use crate::auth::{PasswordCache, ServerKey};
-use crate::stream::Stream;
+use crate::socket::Socket;
+use crate::tls::Tls;
 
 /// A socket that logs in keeps its place for this long when there are too many.
 const LOGIN_PATIENCE: Duration = Duration::from_secs(1);
@@ -31,6 +32,7 @@ pub struct Shared {
     pub instance: Arc<Instance>,
     pub passwords: PasswordCache,
     pub key: ServerKey,
+    pub tls: Arc<Tls>,
     /// A verifier of no password, for unknown users.
     pub nobody: String,
     sockets: Mutex<Sockets>,
@@ -40,9 +42,10 @@ pub struct Shared {
 }
 
 impl Shared {
-    pub fn new(instance: Arc<Instance>) -> Self {
+    pub fn new(instance: Arc<Instance>, tls: Arc<Tls>) -> Self {
         Self {
             instance,
+            tls,
             passwords: PasswordCache::default(),
             key: ServerKey::default(),
             nobody: Plugin::CachingSha2Password.verifier(&rand::random::<[u8; 32]>(), b"nobody.nobody.nobody"),
@@ -113,7 +116,7 @@ struct Sockets {
 
 struct LoggingIn {
     since: Instant,
-    stream: Stream,
+    socket: Socket,
 }
 
 /// Counts a connection as long as it lives, panics included.
@@ -125,20 +128,20 @@ pub struct Live {
 
 impl Live {
     /// One more connection; `None` if there are too many.
-    pub fn begin(shared: &Arc<Shared>, connections_max: usize, stream: &Stream) -> Option<Self> {
-        let stream = stream.try_clone().ok()?;
+    pub fn begin(shared: &Arc<Shared>, connections_max: usize, socket: &Socket) -> Option<Self> {
+        let socket = socket.try_clone().ok()?;
         let mut sockets = shared.sockets.lock();
         // Connections that are ending are not counted.
         if sockets.sessions + sockets.logging_in.len() > connections_max {
             let oldest = sockets.logging_in.first_entry();
             let oldest = oldest.filter(|oldest| oldest.get().since.elapsed() > LOGIN_PATIENCE)?;
             // Its thread ends with its socket.
-            oldest.remove().stream.shutdown(Shutdown::Both);
+            oldest.remove().socket.shutdown(Shutdown::Both);
         }
         let number = sockets.next;
         sockets.next += 1;
         sockets.open += 1;
-        sockets.logging_in.insert(number, LoggingIn { since: Instant::now(), stream });
+        sockets.logging_in.insert(number, LoggingIn { since: Instant::now(), socket });
         Some(Self { shared: shared.clone(), number, has_session: false })
     }
 

@@ -16,6 +16,7 @@ use crate::processlist::ProcessList;
 use crate::read_lock::ReadLock;
 use crate::replication::Replication;
 use crate::status::ServerStatus;
+use crate::transport::Transport;
 use crate::user_locks::UserLocks;
 use crate::variables::GlobalVariables;
 use crate::variables::persisted::Persisted;
@@ -27,6 +28,8 @@ pub struct Instance {
     pub log: Option<Arc<BinaryLog>>,
     /// What replicates a source, as soon as the server has made it.
     replication: OnceLock<Weak<dyn Replication>>,
+    /// What encrypts connections, as soon as there is a server.
+    transport: OnceLock<Weak<dyn Transport>>,
     pub variables: GlobalVariables,
     pub status: ServerStatus,
     pub processes: ProcessList,
@@ -68,6 +71,7 @@ impl Instance {
             engine,
             log,
             replication: OnceLock::new(),
+            transport: OnceLock::new(),
             variables,
             status,
             processes: ProcessList::new(),
@@ -91,6 +95,16 @@ impl Instance {
     /// What replicates a source.
     pub fn replication(&self) -> Option<Arc<dyn Replication>> {
         self.replication.get().and_then(Weak::upgrade)
+    }
+
+    /// Statements about TLS go there from now on.
+    pub fn set_transport(&self, transport: &Arc<dyn Transport>) {
+        let _ = self.transport.set(Arc::downgrade(transport));
+    }
+
+    /// What encrypts connections.
+    pub fn transport(&self) -> Option<Arc<dyn Transport>> {
+        self.transport.get().and_then(Weak::upgrade)
     }
 
     /// The names of all transactions that the server has: in its log, and from its source.

@@ -16,6 +16,8 @@ pub mod result;
 
 pub mod variables;
 
+pub mod transport;
+
 pub mod status;
 
 pub mod processlist;

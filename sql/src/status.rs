@@ -17,6 +17,8 @@ use binlog::Stats;
 use parking_lot::Mutex;
 use storage::EngineStatus;
 
+use crate::transport::ConnectionFacts;
+
 macro_rules! counters {
     ($($counter:ident = $name:literal),* $(,)?) => {
         /// What a session counts.
@@ -148,6 +150,8 @@ pub struct SessionStatus {
     counts: [AtomicU64; NAMES.len()],
     prepared_statements: AtomicU64,
     busy: AtomicBool,
+    /// What its connection is like, once that has been agreed upon.
+    connection: OnceLock<ConnectionFacts>,
 }
 
 impl Default for SessionStatus {
@@ -162,6 +166,7 @@ impl SessionStatus {
             counts: std::array::from_fn(|_| AtomicU64::new(0)),
             prepared_statements: AtomicU64::new(0),
             busy: AtomicBool::new(false),
+            connection: OnceLock::new(),
         }
     }
 
@@ -180,6 +185,15 @@ impl SessionStatus {
     /// How many prepared statements the session holds.
     pub fn set_prepared_statements(&self, count: usize) {
         self.prepared_statements.store(count as u64, Ordering::Relaxed);
+    }
+
+    /// What was agreed upon with the client, at login.
+    pub fn set_connection(&self, facts: ConnectionFacts) {
+        let _ = self.connection.set(facts);
+    }
+
+    pub fn connection(&self) -> ConnectionFacts {
+        self.connection.get().cloned().unwrap_or_default()
     }
 
     /// Whether the session executes a command.
@@ -463,7 +477,6 @@ fn compression_saved_bytes(engine: &EngineStatus) -> u64 {
 fn constant_facts() -> &'static [(&'static str, &'static str)] {
     &[
         ("Binlog_stmt_cache_disk_use", "0"),
-        ("Compression", "OFF"),
         ("Created_tmp_disk_tables", "0"),
         ("Created_tmp_files", "0"),
         ("Flush_commands", "1"),
@@ -488,8 +501,6 @@ fn constant_facts() -> &'static [(&'static str, &'static str)] {
         ("Open_tables", "0"),
         ("Opened_tables", "0"),
         ("Sort_merge_passes", "0"),
-        ("Ssl_cipher", ""),
-        ("Ssl_version", ""),
         ("Table_locks_immediate", "0"),
         ("Table_locks_waited", "0"),
     ]

@@ -265,6 +265,13 @@ fn apply(raw: &Raw, own: &[Own], globals: &GlobalVariables, loaded: &mut Loaded)
         loaded.own.remove("log_bin");
         return Ok(());
     }
+    if matches!(name, "ssl" | "skip_ssl" | "disable_ssl") {
+        let negated = raw.value.as_deref().is_some_and(|value| matches!(value, "0" | "OFF" | "off"));
+        if (name == "ssl") == negated {
+            globals.load_option("tls_version", "").map_err(|error| fail(error.message))?;
+        }
+        return Ok(());
+    }
     let found = match find(name, own) {
         Ok(found) => found,
         Err(cause) if loose => {

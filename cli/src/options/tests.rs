@@ -127,6 +127,23 @@ fn each_published_name_arrives_however_it_is_written() {
 }
 
 #[test]
+fn tls_can_be_switched_off() {
+    for (argument, versions) in [
+        ("--skip-ssl", ""),
+        ("--ssl=0", ""),
+        ("--disable_ssl", ""),
+        ("--ssl", "TLSv1.2,TLSv1.3"),
+        ("--skip-ssl=0", "TLSv1.2,TLSv1.3"),
+        ("--loose-ssl=ON", "TLSv1.2,TLSv1.3"),
+    ] {
+        let globals = GlobalVariables::new();
+        let loaded = load(&["--no-defaults".to_owned(), argument.to_owned()], OWN, &globals).unwrap();
+        assert_eq!(globals.text("tls_version"), versions, "{argument}");
+        assert!(loaded.warnings.is_empty(), "{argument}");
+    }
+}
+
+#[test]
 fn each_published_name_may_be_set_where_it_is_dynamic() {
     for (name, value) in published() {
         // As an option it is a path, as a variable it says whether there is a log.

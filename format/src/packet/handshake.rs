@@ -42,6 +42,20 @@ pub const CHALLENGE_BYTES: usize = 20;
 /// Bytes of the client's answer if it asks for TLS: it breaks off before the user.
 pub const TLS_REQUEST_BYTES: usize = 32;
 
+/// Whether a client's first packet asks for TLS; its answer to the greeting follows through that.
+pub fn asks_for_tls(payload: &[u8]) -> bool {
+    payload.len() == TLS_REQUEST_BYTES
+        && Reader::new(payload).u32("capabilities").is_ok_and(|bits| Capabilities(bits.into()).has(Capabilities::SSL))
+}
+
+/// Appends a client's request for TLS.
+pub fn encode_tls_request(capabilities: Capabilities, packet_bytes_max: u32, collation: u8, out: &mut Vec<u8>) {
+    out.extend_from_slice(&((capabilities | Capabilities::SSL).0 as u32).to_le_bytes());
+    out.extend_from_slice(&packet_bytes_max.to_le_bytes());
+    out.push(collation);
+    out.extend_from_slice(&[0; 23]);
+}
+
 /// The server's greeting.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Handshake<'a> {

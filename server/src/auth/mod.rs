@@ -9,8 +9,8 @@
 //! mysql_native_password:  the proof decides
 //! caching_sha2_password:  the proof decides if the password is in the cache, else
 //!     "send me the password" (4)                    ->
-//!     on the socket:                                <- password, in clear
-//!     on TCP:                                       <- "your public key?" (2)
+//!     on the socket, or with TLS:                   <- password, in clear
+//!     on TCP without TLS:                           <- "your public key?" (2)
 //!         key                                       ->
 //!                                                   <- password, encrypted
 //! OK or error
@@ -31,7 +31,7 @@ mod key;
 mod proof;
 
 pub use cache::PasswordCache;
-pub use key::ServerKey;
+pub use key::{ServerKey, wait_for_beat};
 pub use proof::{native_matches, native_proof, sha2_hash, sha2_matches_hash, sha2_proof};
 
 use format::packet::handshake::CHALLENGE_BYTES;

@@ -6,11 +6,13 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
+use std::sync::Arc;
 
 use format::packet::column::ColumnDefinition;
 use format::packet::frame::{self, Header, Packets};
 use format::packet::handshake::{self, Attributes, Handshake, HandshakeResponse};
 use format::packet::{Capabilities, command::number, response, row, statement, status};
+use rustls::{ClientConfig, ClientConnection, StreamOwned};
 use server::auth;
 
 pub trait Socket: Read + Write {}
@@ -89,9 +91,32 @@ impl Client {
         Self::log_in(Box::new(TcpStream::connect(("127.0.0.1", port)).unwrap()), false, login)
     }
 
+    /// With TLS; `localhost` is the name that the server's certificate must have, if the configuration asks for one.
+    pub fn tls(port: u16, login: &Login<'_>, config: Arc<ClientConfig>) -> Result<Self, Refusal> {
+        let tcp = TcpStream::connect(("127.0.0.1", port)).unwrap();
+        Self::log_in_by(Box::new(tcp.try_clone().unwrap()), true, login, |client| {
+            let greeting = client.receive();
+            assert!(Handshake::decode(&greeting).unwrap().capabilities.has(Capabilities::SSL));
+            client.send(|out| handshake::encode_tls_request(login.capabilities, 1 << 24, 45, out));
+            let connection = ClientConnection::new(config, "localhost".try_into().unwrap()).unwrap();
+            client.socket = Box::new(StreamOwned::new(connection, tcp));
+            greeting
+        })
+    }
+
     fn log_in(socket: Box<dyn Socket>, private: bool, login: &Login<'_>) -> Result<Self, Refusal> {
+        Self::log_in_by(socket, private, login, Self::receive)
+    }
+
+    /// `greet` reads the greeting, and may change the socket.
+    fn log_in_by(
+        socket: Box<dyn Socket>,
+        private: bool,
+        login: &Login<'_>,
+        greet: impl FnOnce(&mut Self) -> Vec<u8>,
+    ) -> Result<Self, Refusal> {
         let mut client = Self { socket, capabilities: Capabilities::default(), buffer: Vec::new(), sequence: 0 };
-        let greeting = client.receive();
+        let greeting = greet(&mut client);
         if greeting[0] == response::ERROR {
             return Err(refusal(&greeting));
         }

@@ -5,6 +5,7 @@ use format::value::Value;
 
 use super::{Facts, VirtualColumn, VirtualTable, long_text, number, optional, string, text, yes};
 use crate::instance::Instance;
+use crate::transport::ConnectionFacts;
 
 pub const CHARACTER_SETS: VirtualTable = VirtualTable {
     name: "CHARACTER_SETS",
@@ -180,13 +181,38 @@ fn session_variables(facts: &Facts<'_>) -> Vec<Vec<Value>> {
 
 fn global_status(facts: &Facts<'_>) -> Vec<Vec<Value>> {
     let status = facts.instance.status.global(&facts.instance.engine.status());
-    pairs(with_semi_sync(status, facts.instance))
+    pairs(with_transport(with_semi_sync(status, facts.instance), facts.instance, &ConnectionFacts::default()))
 }
 
 /// The session's own counts, and for what is not counted by session the server's.
 fn session_status(facts: &Facts<'_>) -> Vec<Vec<Value>> {
     let status = facts.instance.status.session(facts.status, &facts.instance.engine.status());
-    pairs(with_semi_sync(status, facts.instance))
+    pairs(with_transport(with_semi_sync(status, facts.instance), facts.instance, &facts.status.connection()))
+}
+
+/// Adds what is known of the server's TLS, and of this session's connection.
+fn with_transport(
+    mut rows: Vec<(&'static str, String)>,
+    instance: &Instance,
+    connection: &ConnectionFacts,
+) -> Vec<(&'static str, String)> {
+    let transport = instance.transport();
+    rows.extend(transport.iter().flat_map(|transport| transport.status()));
+    let tls = connection.tls.as_ref();
+    let on_off = |on: bool| if on { "ON" } else { "OFF" }.to_owned();
+    let (algorithm, level) = connection.compression.unwrap_or(("", 0));
+    let list = tls.and(transport).map(|transport| transport.ciphers()).unwrap_or_default();
+    rows.extend([
+        ("Compression", on_off(connection.compression.is_some())),
+        ("Compression_algorithm", algorithm.to_owned()),
+        ("Compression_level", level.to_string()),
+        ("Ssl_cipher", tls.map_or("", |tls| tls.cipher).to_owned()),
+        ("Ssl_cipher_list", list),
+        ("Ssl_session_reused", on_off(tls.is_some_and(|tls| tls.is_resumed))),
+        ("Ssl_version", tls.map_or("", |tls| tls.version).to_owned()),
+    ]);
+    rows.sort_unstable_by_key(|(name, _)| *name);
+    rows
 }
 
 /// Adds what is known of semi-synchronous replication, under its names of now and before.

@@ -118,6 +118,13 @@ impl Session {
                 self.instance.engine.rotate_master_key().map_err(storage_error)?;
                 Done::default()
             }
+            Statement::ReloadTls { even_without } => {
+                if let Some(transport) = self.instance.transport() {
+                    let notices = transport.reload(*even_without)?;
+                    self.notice(notices);
+                }
+                Done::default()
+            }
             Statement::EncryptSystem(encrypted) => {
                 self.check_writable()?;
                 self.commit()?;

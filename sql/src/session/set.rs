@@ -233,7 +233,7 @@ impl Session {
         Ok(())
     }
 
-    fn notice(&mut self, notices: Vec<Notice>) {
+    pub(super) fn notice(&mut self, notices: Vec<Notice>) {
         for notice in notices {
             self.warnings.push(crate::error::Warning {
                 level: crate::error::Level::Warning,

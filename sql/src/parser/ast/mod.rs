@@ -136,6 +136,10 @@ pub enum Statement {
     },
     /// ALTER INSTANCE ROTATE INNODB MASTER KEY
     RotateMasterKey,
+    /// ALTER INSTANCE RELOAD TLS; `even_without`: NO ROLLBACK ON ERROR.
+    ReloadTls {
+        even_without: bool,
+    },
     /// ALTER TABLESPACE mysql ENCRYPTION.
     EncryptSystem(bool),
     Flush {

@@ -20,6 +20,16 @@ impl Parser<'_> {
         if self.take_words(&["INSTANCE", "ROTATE", "INNODB", "MASTER", "KEY"]) {
             return Ok(Statement::RotateMasterKey);
         }
+        if self.take_words(&["INSTANCE", "RELOAD", "TLS"]) {
+            if self.take_words(&["FOR", "CHANNEL"]) {
+                // The channels of MySQL are this one and that of administrators on a port of their own.
+                let channel = self.name()?;
+                if !channel.eq_ignore_ascii_case("mysql_main") {
+                    return Ok(Statement::Unsupported(format!("TLS for channel '{channel}'")));
+                }
+            }
+            return Ok(Statement::ReloadTls { even_without: self.take_words(&["NO", "ROLLBACK", "ON", "ERROR"]) });
+        }
         if self.is_word("TABLESPACE")
             && (self.is_word_at(1, "mysql") || self.is_word_at(1, "innodb_system"))
             && self.is_word_at(2, "ENCRYPTION")
