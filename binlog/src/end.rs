@@ -4,9 +4,11 @@
 //!   commits     write what is durable into the file  --->  End { file 7, 81 234 bytes }  ---> readers
 //! ```
 //!
-//! A commit that has written sets two numbers under a lock of its own, and wakes the readers that wait. A reader takes the
-//! lock as briefly, and none of those that commits hold, so that the number of readers does not slow commits.
+//! A thread that has written sets two numbers under a lock of its own, and wakes the readers that wait. A reader takes the
+//! lock as briefly, and none of those that commits hold, so that the number of readers does not slow commits. A commit
+//! writes at once only if a reader waits ([`End::is_awaited`]); otherwise many commits are written together.
 
+use std::sync::atomic::{AtomicUsize, Ordering, fence};
 use std::time::Duration;
 
 use storage::sync::{Condvar, Mutex, Rank};
@@ -28,12 +30,23 @@ pub struct Reach {
 pub struct End {
     reach: Mutex<Reach>,
     grown: Condvar,
+    /// Readers that wait or are about to.
+    waiting: AtomicUsize,
+}
+
+/// A reader is about to wait: from here on every commit is written at once.
+pub struct Waiting<'a>(&'a End);
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.waiting.fetch_sub(1, Ordering::Release);
+    }
 }
 
 impl End {
     pub fn new(file: u32, bytes: u64) -> End {
         let reach = Reach { file, bytes, resets: 0, closed: false };
-        End { reach: Mutex::new(Rank::Leaf, reach), grown: Condvar::new() }
+        End { reach: Mutex::new(Rank::Leaf, reach), grown: Condvar::new(), waiting: AtomicUsize::new(0) }
     }
 
     pub fn get(&self) -> Reach {
@@ -62,6 +75,20 @@ impl End {
 
     pub(crate) fn close(&self) {
         self.change(|reach| reach.closed = true);
+    }
+
+    /// The reader looks for what is not written yet after this, and waits then.
+    pub(crate) fn announce(&self) -> Waiting<'_> {
+        self.waiting.fetch_add(1, Ordering::AcqRel);
+        // Either this reader sees what a commit has made durable, or the commit sees this reader.
+        fence(Ordering::SeqCst);
+        Waiting(self)
+    }
+
+    /// Whether a reader waits for what has just been made durable.
+    pub(crate) fn is_awaited(&self) -> bool {
+        fence(Ordering::SeqCst);
+        self.waiting.load(Ordering::Acquire) > 0
     }
 
     /// Waits until there is more than what the reader knows of, but not for longer than the limit, and not beyond a

@@ -7,7 +7,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use format::binlog::gtid::{CommitInfo, LogicalClock};
 use format::binlog::{Checksum, Control, EventKind, Gtid, GtidEvent, GtidSet, Header, Uuid, event, flags};
@@ -21,7 +21,7 @@ use crate::cache::{Cache, CacheSettings};
 use crate::compressors::Compressors;
 use crate::databases::Databases;
 use crate::dependencies::{History, WriteSet};
-use crate::end::End;
+use crate::end::{End, Reach};
 use crate::files::{self, FileName, Head, Listed, io};
 use crate::finished::{Begun, Finished};
 use crate::owned::{Chosen, Owned};
@@ -36,6 +36,12 @@ use crate::workers::Workers;
 
 /// Bytes of committed transactions that may wait in memory while commits do not wait for the redo log.
 const PENDING_BYTES_MAX: usize = 16 << 20;
+
+/// Bytes of committed transactions that wait to be written together.
+const COLLECTED_BYTES: usize = 256 << 10;
+
+/// How long they wait, at most.
+const WRITE_PERIOD: Duration = Duration::from_millis(10);
 
 /// How often the file is synced, at least, and old files are looked for.
 const SYNC_PERIOD: Duration = Duration::from_secs(1);
@@ -281,10 +287,17 @@ impl BinaryLog {
         let log: Weak<BinaryLog> = Arc::downgrade(self);
         let engine = self.engine.clone();
         let run = move || {
+            let mut synced = Instant::now();
             loop {
-                engine.annex_hold().wait(SYNC_PERIOD);
+                let is_wanted = engine.annex_hold().wait(WRITE_PERIOD, SYNC_PERIOD);
                 let Some(log) = log.upgrade().filter(|log| !log.closed.load(Ordering::Acquire)) else { return };
-                if let Err(error) = log.step() {
+                let done = if is_wanted || synced.elapsed() >= SYNC_PERIOD {
+                    synced = Instant::now();
+                    log.step()
+                } else {
+                    log.write_now()
+                };
+                if let Err(error) = done {
                     if matches!(error, Error::Poisoned) {
                         return;
                     }
@@ -299,6 +312,7 @@ impl BinaryLog {
     /// One bounded batch of background work.
     pub fn step(&self) -> Result<()> {
         self.cache_files.sync();
+        self.write_now()?;
         if self.tail.pending_bytes() > 0 {
             // Commits need not wait for the redo log, and then nobody else makes it durable in time.
             let end = self.engine.store().current_lsn();
@@ -415,9 +429,17 @@ impl BinaryLog {
         })
     }
 
-    /// Writes what has been committed into the file. After each commit, by the thread that committed, so that the file
-    /// has what a client knows of.
+    /// After each commit, by the thread that committed: writes what is durable into the file if a reader waits for it, or
+    /// if it is much. Otherwise the log's own thread writes it soon, together with what other commits leave.
     pub fn write(&self) -> Result<()> {
+        if self.end.is_awaited() || self.tail.pending_bytes() >= COLLECTED_BYTES {
+            return self.write_now();
+        }
+        Ok(())
+    }
+
+    /// Writes what is durable into the file.
+    fn write_now(&self) -> Result<()> {
         match self.tail.write() {
             // The transaction is committed; its events are in the redo log until there is room, and no others follow.
             Err(Error::DiskFull { .. }) => Ok(()),
@@ -434,11 +456,12 @@ impl BinaryLog {
         if !self.semi_sync.is_enabled() {
             return Ok(());
         }
+        self.write_now()?;
         if self.tail.pending_bytes() > 0 {
             // This commit did not wait for the redo log, and no replica gets what is not durable.
             let end = self.engine.store().current_lsn();
             self.engine.store().flush_log(end)?;
-            self.write()?;
+            self.write_now()?;
         }
         self.semi_sync.wait(self.end.get(), is_killed);
         Ok(())
@@ -826,6 +849,13 @@ impl BinaryLog {
         EventReader::open(&*self.disk, name, limit).map(Some)
     }
 
+    /// Waits until there is more than what the reader knows of, as [`End::wait`] does.
+    pub fn wait_beyond(&self, known: Reach, limit: Duration) -> Result<Reach> {
+        let _waiting = self.end.announce();
+        self.write_now()?;
+        Ok(self.end.wait(known, limit))
+    }
+
     /// How far the log may be read.
     pub fn end(&self) -> &Arc<End> {
         &self.end
@@ -834,6 +864,7 @@ impl BinaryLog {
     /// A reader that follows the log through this file; `None` = the log has no such file. The file is not purged while
     /// it is read.
     pub fn follow(&self, name: &FileName) -> Result<Option<(EventReader, Reading)>> {
+        self.write_now()?;
         let order = self.order.lock();
         if !order.files.contains(name) {
             return Ok(None);

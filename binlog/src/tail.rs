@@ -102,8 +102,8 @@ impl Tail {
 
     /// An annex is about to be logged: from here on the checkpoint stays before it.
     pub fn begin_append(&self) {
-        let mut state = self.state.lock();
-        state.appending = true;
+        // From here on nobody releases the hold, and one thread at a time appends.
+        self.state.lock().appending = true;
         let hold = self.engine.annex_hold();
         if !hold.is_held() {
             hold.set(self.engine.store().current_lsn());
@@ -169,7 +169,8 @@ impl Tail {
             let written = match &pieces[..] {
                 [one] => file.write_at(one.offset, &one.bytes),
                 several => {
-                    let together: Vec<u8> = several.iter().flat_map(|piece| piece.bytes.iter().copied()).collect();
+                    let mut together = Vec::with_capacity(bytes);
+                    several.iter().for_each(|piece| together.extend_from_slice(&piece.bytes));
                     file.write_at(several[0].offset, &together)
                 }
             };
@@ -222,7 +223,7 @@ impl Tail {
         let hold = self.engine.annex_hold();
         if state.pending.is_empty() && !state.appending && !state.writing && state.written_lsn == lsn {
             hold.release();
-        } else if lsn > Lsn::ZERO {
+        } else if lsn > Lsn::ZERO && hold.is_held() {
             // The next annex is behind the group of the last one.
             hold.set(lsn);
         }

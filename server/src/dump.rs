@@ -258,7 +258,7 @@ impl Talk<'_> {
         let mut heard = began;
         loop {
             let limit = order.heartbeat.map_or(WATCH_PERIOD, |period| period.saturating_sub(heard.elapsed()));
-            if order.log.end().wait(known, limit.min(WATCH_PERIOD)) != known {
+            if order.log.wait_beyond(known, limit.min(WATCH_PERIOD))? != known {
                 return Ok(());
             }
             if self.process.interrupt.ends_wait() {

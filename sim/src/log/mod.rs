@@ -21,6 +21,7 @@ mod ledger;
 pub mod several;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use binlog::cache::PAYLOAD_BYTES_MAX;
 use binlog::{BinaryLog, Cache, CacheSettings, Finished, Options};
@@ -301,7 +302,7 @@ impl Run {
             None => trx.commit_with(Some(&pending))?,
         }
         self.ledger.acknowledge(number);
-        log.write()
+        write(log, &mut self.random)
     }
 
     /// Commits a prepared branch, or rolls it back.
@@ -319,7 +320,7 @@ impl Run {
             panic!("a prepared branch is not to be had");
         }
         self.ledger.acknowledge(number);
-        log.write()
+        write(log, &mut self.random)
     }
 
     fn define(&mut self, engine: &Arc<Engine>, log: &Arc<BinaryLog>) -> Result<(), Error> {
@@ -329,8 +330,16 @@ impl Run {
         self.ledger.begin(number);
         define(engine, log, number)?;
         self.ledger.acknowledge(number);
-        log.write()
+        write(log, &mut self.random)
     }
+}
+
+/// What a commit does with the log's file. Sometimes a reader waits for it.
+fn write(log: &BinaryLog, random: &mut Random) -> Result<(), Error> {
+    if random.chance(2) {
+        return log.wait_beyond(log.end().get(), Duration::ZERO).map(drop);
+    }
+    log.write()
 }
 
 fn options() -> Options {
@@ -408,5 +417,39 @@ impl CommitLog for Shared {
     fn commit(&self, append: &mut dyn FnMut(storage::Annexed<'_>) -> storage::Result<Lsn>) -> storage::Result<Lsn> {
         let finished = self.finished.lock().expect("one thread").take().expect("one commit");
         self.log.pending(finished, 0, true)?.commit(append)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commits_are_written_together_until_a_reader_waits() {
+        let disk = SimDisk::new(1);
+        let config = Config { background_threads: false, ..Config::tiny() };
+        Engine::create(Arc::new(disk.clone()), &config).unwrap();
+        let engine = Engine::open(Arc::new(disk.clone()), config.clone()).unwrap();
+        let collation = format::collation::CollationId::DEFAULT;
+        engine.create_database(DATABASE, collation, &TrxOptions::default()).unwrap();
+        let log = BinaryLog::open(engine.clone(), options()).unwrap();
+        let begun = log.end().get();
+        let commit = |number| {
+            define(&engine, &log, number).unwrap();
+            log.write().unwrap();
+        };
+        (1..10).for_each(commit);
+        assert_eq!(log.end().get(), begun, "nobody waits");
+        let together = log.wait_beyond(begun, Duration::from_secs(60)).unwrap();
+        assert!(together.bytes > begun.bytes);
+        let reader = {
+            let log = log.clone();
+            std::thread::spawn(move || log.wait_beyond(together, Duration::from_secs(60)).unwrap())
+        };
+        // The reader may be about to wait; one of these commits sees it.
+        (10..).take_while(|_| !reader.is_finished()).for_each(commit);
+        assert!(reader.join().unwrap().bytes > together.bytes);
+        log.close().unwrap();
+        engine.close().unwrap();
     }
 }

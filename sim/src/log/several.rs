@@ -228,7 +228,7 @@ impl Session {
         }
         lock(ledger).acknowledge(number);
         self.report.count(if act == Act::Prepare { "branches prepared" } else { "transactions" });
-        log.write()
+        super::write(log, &mut self.random)
     }
 
     fn end_branch(&mut self, number: u64) -> Result<(), Error> {
@@ -247,7 +247,7 @@ impl Session {
         } else {
             lock(ledger).forget(number);
         }
-        log.write()
+        super::write(log, &mut self.random)
     }
 
     /// Begins files and creates tables until the sessions are done.

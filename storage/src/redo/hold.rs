@@ -8,7 +8,8 @@
 //! ```
 //!
 //! The layer sets the hold before it appends an annex, and moves it when it has synced its file. It syncs from time to
-//! time, and soon when the checkpoint waits for it: [`Hold::wait`] ends then.
+//! time, and soon when the checkpoint waits for it: [`Hold::wait`] ends then. It also ends when the first annex is
+//! outstanding, so that a thread may sleep long while there is none.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -46,7 +47,11 @@ impl Hold {
 
     /// From here on the checkpoint stays before `lsn`. One thread at a time changes the hold.
     pub fn set(&self, lsn: Lsn) {
-        self.lsn.store(lsn.0, Ordering::Release);
+        if self.lsn.swap(lsn.0, Ordering::AcqRel) == NOTHING {
+            // A thread that has looked and does not wait yet has the lock.
+            drop(self.wanted.lock());
+            self.changed.notify_all();
+        }
     }
 
     /// All annexes are durable elsewhere.
@@ -62,12 +67,46 @@ impl Hold {
         self.changed.notify_all();
     }
 
-    /// Waits until the checkpoint waits for this, at most for so long. True if it does.
-    pub fn wait(&self, timeout: Duration) -> bool {
+    /// Waits until the checkpoint waits for this, at most for `outstanding` while there is an annex and for `idle` while
+    /// there is none. True if the checkpoint waits.
+    pub fn wait(&self, outstanding: Duration, idle: Duration) -> bool {
         let mut wanted = self.wanted.lock();
         if !*wanted {
-            self.changed.wait_for(&mut wanted, timeout);
+            let limit = if self.is_held() { outstanding } else { idle };
+            self.changed.wait_for(&mut wanted, limit);
         }
         std::mem::take(&mut *wanted)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::Instant;
+
+    use super::*;
+
+    #[test]
+    fn the_first_annex_and_a_waiting_checkpoint_end_the_wait() {
+        let hold = Arc::new(Hold::default());
+        let long = Duration::from_secs(60);
+        let began = Instant::now();
+        let waits = |outstanding, idle| {
+            let hold = hold.clone();
+            std::thread::spawn(move || hold.wait(outstanding, idle))
+        };
+        let idle = waits(Duration::ZERO, long);
+        while !idle.is_finished() {
+            hold.release();
+            hold.set(Lsn(10));
+        }
+        assert!(!idle.join().unwrap());
+        let outstanding = waits(long, Duration::ZERO);
+        hold.set(Lsn(20));
+        hold.want();
+        assert!(outstanding.join().unwrap());
+        assert!(!hold.wait(Duration::ZERO, long), "the wish is fulfilled");
+        assert!(began.elapsed() < long);
+        assert_eq!(hold.limit(Lsn(30)), Lsn(20));
     }
 }
