@@ -238,7 +238,8 @@ impl Changes {
             "BIT(12)" => random.random_range(0..4096).to_string(),
             "JSON" => {
                 let (number, letters) = (random.random::<i32>(), random.random_range(0..40));
-                format!("'{{\"n\": {number}, \"list\": [true, null, \"{}\"]}}'", "x".repeat(letters))
+                // Not in the normal form, which the column and the log have.
+                format!("'{{\"list\":[true,null,\"{}\"] , \"n\":{number}}}'", "x".repeat(letters))
             }
             other => unreachable!("no value for {other}"),
         }

@@ -73,6 +73,9 @@ fn compressed_transactions_are_shown_expanded() {
     assert!(text.contains("### INSERT INTO `test`.`t1`"), "{text}");
     let expanded = text.matches("# Start of compressed events!").count();
     assert_eq!(expanded, text.matches("# End of compressed events!").count());
+    // A partial update of JSON is shown as a function of what was there.
+    let changed = format!("###   @2=JSON_REPLACE(@2, '$.b', '{}')", "oOo".repeat(50));
+    assert!(text.contains(&changed), "{text}");
 }
 
 #[test]

@@ -13,6 +13,7 @@
 
 #![forbid(unsafe_code)]
 
+mod binlog;
 mod bytes;
 mod instance;
 mod pages;
@@ -51,6 +52,8 @@ const TARGETS: &[Target] = &[
     ("temporal", values::temporal),
     ("number", values::number),
     ("json", values::json),
+    ("binlog", binlog::events),
+    ("binlog-rows", binlog::rows),
     ("packet", wire::packet),
     ("handshake", wire::handshake),
     ("command", wire::command),

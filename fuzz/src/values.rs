@@ -1,7 +1,9 @@
 //! Values: as they are stored, as text, as numbers.
 
+use format::binlog::{json_decode, json_diff, json_encode};
+use format::packet::writer;
 use format::record::Length;
-use format::value::{self, ColumnType, Date, DateTime, Decimal, Time, Value, ZoneOffset};
+use format::value::{self, ColumnType, Date, DateTime, Decimal, Json, JsonPath, Time, Value, ZoneOffset};
 
 use crate::bytes::Random;
 
@@ -108,8 +110,44 @@ pub fn json(random: &mut Random) {
         false => random.text(200),
     };
     random.damage(&mut text);
-    let _ = value::validate_json(&text);
+    let stored = match Json::parse(&text) {
+        Ok(json) => {
+            let mut normal = Vec::new();
+            json.write(&mut normal);
+            assert_eq!(Json::parse_stored(&normal).as_ref(), Ok(&json), "the normal form is the same value");
+            let mut document = Vec::new();
+            json_encode::encode(&json, &mut document);
+            assert_eq!(json_decode::decode(&document).as_ref(), Ok(&json), "binary JSON is the same value");
+            random.damage(&mut document);
+            let _ = json_decode::decode(&document);
+            normal
+        }
+        Err(_) => b"[1]".to_vec(),
+    };
     // Depth is bounded: the stack is.
     let deep = vec![random.pick(b"[{"); random.below(200_000)];
-    let _ = value::validate_json(&deep);
+    assert!(Json::parse(&deep).is_err());
+    let _ = Json::parse_stored(&text);
+    let _ = JsonPath::parse(&text);
+    let _ = json_diff::apply(&json_changes(random), &stored);
+}
+
+/// Changes of a JSON value, damaged.
+fn json_changes(random: &mut Random) -> Vec<u8> {
+    let mut changes = Vec::new();
+    for _ in 0..random.below(4) {
+        let operation = random.below(3) as u8;
+        let path: &[u8] = random.pick(&[b"$", b"$.a", b"$.a[0]", b"$.a[last-1]", b"$.b", b"$.\"b\\u00e4\".c", b"$[1]"]);
+        changes.push(operation);
+        writer::lenenc_bytes(&mut changes, path);
+        if operation < 2 {
+            let value: &[u8] = random.pick(&[b"1", b"{}", b"[1, {\"k\": \"v\"}]", b"\"text\"", b"1.50"]);
+            let value = Json::parse_stored(value).expect("a JSON text");
+            let mut document = Vec::new();
+            json_encode::encode(&value, &mut document);
+            writer::lenenc_bytes(&mut changes, &document);
+        }
+    }
+    random.damage(&mut changes);
+    changes
 }

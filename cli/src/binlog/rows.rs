@@ -2,10 +2,11 @@
 
 use std::io::{self, Write};
 
+use format::binlog::json_diff::{JsonChange, JsonDiff, decode_diffs};
 use format::binlog::rows::Cell;
 use format::binlog::table_map::{ColumnCode, ColumnSize};
-use format::binlog::{Column, RowImage, Rows, RowsKind, TableMap, json};
-use format::value::{write_double, write_float};
+use format::binlog::{Column, RowImage, Rows, RowsKind, TableMap, json_decode};
+use format::value::{Json, write_double, write_float};
 
 /// Writes each row of an event. `with_types` adds each column's type.
 pub fn print(rows: &Rows<'_>, map: &TableMap, with_types: bool, out: &mut impl Write) -> io::Result<()> {
@@ -29,7 +30,10 @@ pub fn print(rows: &Rows<'_>, map: &TableMap, with_types: bool, out: &mut impl W
             for (at, cell) in image.iter().flatten().enumerate() {
                 let Some(cell) = cell else { continue };
                 write!(out, "###   @{}=", at + 1)?;
-                print_cell(cell, &map.columns[at], out)?;
+                match cell {
+                    Cell::JsonDiff(changes) => print_changes(at + 1, changes, out)?,
+                    cell => print_cell(cell, &map.columns[at], out)?,
+                }
                 if with_types {
                     print_type(&map.columns[at], *cell == Cell::Null, out)?;
                 }
@@ -94,12 +98,62 @@ fn print_cell(cell: &Cell<'_>, column: &Column, out: &mut impl Write) -> io::Res
             _ => write!(out, "b'{mask:b}'"),
         },
         Cell::Bytes(bytes) => print_text(bytes, out),
-        Cell::Json(document) => match json::write_text(document, &mut text) {
-            Ok(()) => print_text(&text, out),
+        Cell::Json(document) => match json_decode::decode(document) {
+            Ok(value) => {
+                value.write(&mut text);
+                print_text(&text, out)
+            }
             Err(_) => write!(out, "<damaged JSON of {} bytes>", document.len()),
         },
         Cell::JsonDiff(changes) => write!(out, "<changes of JSON, {} bytes>", changes.len()),
     }
+}
+
+/// Changes of a JSON value as calls of functions, the first change innermost: `JSON_REMOVE(JSON_REPLACE(@2, ..), ..)`.
+fn print_changes(column: usize, changes: &[u8], out: &mut impl Write) -> io::Result<()> {
+    let Ok(diffs) = decode_diffs(changes) else {
+        return write!(out, "<damaged changes of JSON, {} bytes>", changes.len());
+    };
+    let name = |diff: &JsonDiff| match diff.change {
+        JsonChange::Replace(_) => "JSON_REPLACE",
+        JsonChange::Insert(_) if diff.path.is_element() => "JSON_ARRAY_INSERT",
+        JsonChange::Insert(_) => "JSON_INSERT",
+        JsonChange::Remove => "JSON_REMOVE",
+    };
+    // One call makes several changes of one kind.
+    let calls: Vec<&[JsonDiff]> = diffs.chunk_by(|one, other| name(one) == name(other)).collect();
+    for call in calls.iter().rev() {
+        write!(out, "{}(", name(&call[0]))?;
+    }
+    write!(out, "@{column}")?;
+    for call in calls {
+        for diff in call {
+            write!(out, ", ")?;
+            print_text(diff.path_text.as_bytes(), out)?;
+            if let JsonChange::Replace(value) | JsonChange::Insert(value) = &diff.change {
+                write!(out, ", ")?;
+                print_argument(value, out)?;
+            }
+        }
+        write!(out, ")")?;
+    }
+    Ok(())
+}
+
+/// A JSON value as the argument of a function, where a text is a JSON string.
+fn print_argument(value: &Json, out: &mut impl Write) -> io::Result<()> {
+    let mut text = Vec::new();
+    match value {
+        Json::String(string) => return print_text(string.as_bytes(), out),
+        Json::Int(_) | Json::UInt(_) | Json::Double(_) | Json::Decimal(_) | Json::Bool(_) => {
+            value.write(&mut text);
+            return out.write_all(&text);
+        }
+        _ => value.write(&mut text),
+    }
+    write!(out, "CAST(")?;
+    print_text(&text, out)?;
+    write!(out, " AS JSON)")
 }
 
 /// Text between quotes, bytes that cannot be shown as `\xHH`.

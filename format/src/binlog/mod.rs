@@ -19,13 +19,14 @@
 //! ```
 //!
 //! [`event`] frames events, [`description`] is the first of each file; [`gtid`], [`query`], [`table_map`], [`rows`],
-//! [`payload`] and [`control`] are the families of events, and [`mariadb`] those that only MariaDB writes. [`json`]
-//! reads MySQL's binary JSON, which rows carry.
+//! [`payload`] and [`control`] are the families of events, and [`mariadb`] those that only MariaDB writes.
+//! [`json_decode`] and [`json_encode`] know MySQL's binary JSON, which rows carry, and [`json_diff`] changes of it.
 //!
 //! Invariants:
 //!
 //! * Decoding checks every length. Damaged bytes lead to [`crate::Error`], never to a panic, and never to an allocation
-//!   larger than a constant times the bytes at hand (the fuzz target `binlog` and the tests of each file).
+//!   larger than a constant times the bytes at hand (the fuzz targets `binlog` and `binlog-rows`, and the
+//!   tests of each file).
 //! * `decode(encode(event)) == event` for every event that is written here.
 //!
 //! Not here: files, indexes of files, and the order of commits; these belong to the crate that keeps the log.
@@ -45,9 +46,11 @@ pub mod control;
 
 pub mod table_map;
 
-pub mod json;
+pub mod json_decode;
 
-pub mod json_text;
+pub mod json_encode;
+
+pub mod json_diff;
 
 pub mod rows;
 

@@ -12,7 +12,7 @@
 //! decimal/       exact numbers                     stored.rs       Value <-> stored bytes
 //! temporal/      dates, times, intervals           text.rs         stored bytes -> packet
 //! number.rs      integers and doubles as text      definition.rs   a ColumnType in the dictionary
-//! json.rs        is this JSON?
+//! json/          JSON: texts, their normal form, changes at a path
 //! ```
 //!
 //! Most rows of most results never become a `Value`: their stored bytes are rendered as they are, without allocation.
@@ -39,7 +39,7 @@ use std::sync::Arc;
 use crate::collation::CollationId;
 
 pub use decimal::{DECIMAL_PRECISION_MAX, DECIMAL_SCALE_MAX, Decimal, DecimalError};
-pub use json::{JsonError, validate_json};
+pub use json::{Json, JsonError, JsonPath, PathError};
 pub use number::{
     Prefix, double_prefix, i64_prefix, integer_prefix, u64_prefix, write_double, write_double_fixed, write_float,
     write_i64, write_u64,

@@ -17,7 +17,7 @@
 //! `decode(encode(value)) == value` for every value of the type, and the bytes order as the values do, under
 //! [`Compare`]. CHAR loses its trailing spaces on the way, as in MySQL.
 
-use super::{ColumnType, Date, DateTime, Decimal, JsonError, Time, Value, ZoneOffset, json};
+use super::{ColumnType, Date, DateTime, Decimal, Json, JsonError, Time, Value, ZoneOffset};
 use crate::collation::{Charset, CollationId, collation, convert};
 use crate::record::{Compare, FieldLayout};
 
@@ -38,7 +38,7 @@ impl std::fmt::Display for EncodeError {
             EncodeError::WrongKind => f.write_str("a value of another kind"),
             EncodeError::OutOfRange => f.write_str("a value out of range"),
             EncodeError::TooLong => f.write_str("a value too long"),
-            EncodeError::InvalidJson(error) => write!(f, "invalid JSON text: {} at byte {}", error.reason, error.at),
+            EncodeError::InvalidJson(error) => write!(f, "invalid JSON text: {error}"),
         }
     }
 }
@@ -239,7 +239,7 @@ impl ColumnType {
                 out.extend_from_slice(text);
             }
             (ColumnType::Json, Value::Bytes(text)) => {
-                json::validate_json(text).map_err(EncodeError::InvalidJson)?;
+                Json::parse_stored(text).map_err(EncodeError::InvalidJson)?;
                 out.extend_from_slice(text);
             }
             (ColumnType::Enum { members, .. }, _) => {
@@ -457,7 +457,7 @@ mod tests {
         );
         assert_eq!(
             refused(ColumnType::Json, Value::Bytes(b"{".to_vec())),
-            InvalidJson(JsonError { reason: "Missing a name for object member.", at: 1 })
+            InvalidJson(JsonError::Invalid { reason: "Missing a name for object member.", at: 1 })
         );
         let five = Decimal::from(100_u64);
         assert_eq!(

@@ -1,5 +1,7 @@
 //! Expressions, and the values of rows.
 
+use format::value::JsonError;
+
 use super::Error;
 
 impl Error {
@@ -107,6 +109,21 @@ impl Error {
     }
 
     /// `kind` is integer, decimal, double, string ...
+    pub fn invalid_json(error: JsonError, column: &str) -> Error {
+        match error {
+            JsonError::Invalid { reason, at } => {
+                let text = format!("Invalid JSON text: \"{reason}\" at position {at} in value for column '{column}'.");
+                Error::new(3140, b"22032", text)
+            }
+            JsonError::TooDeep => Error::new(3157, b"22032", error.to_string()),
+            JsonError::LongName => Error::new(3151, b"22032", error.to_string()),
+        }
+    }
+
+    pub fn json_too_long() -> Error {
+        Error::new(3150, b"22032", "The JSON value is too big to be stored in a JSON column.")
+    }
+
     pub fn incorrect_value_for_column(kind: &str, value: &str, name: &str, row: u64) -> Error {
         Error::new(1366, b"HY000", format!("Incorrect {kind} value: '{value}' for column '{name}' at row {row}"))
     }

@@ -16,12 +16,13 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
+use format::binlog::json_diff::DiffError;
 use format::binlog::rows::{Cell, RowImage};
 use format::binlog::stored::column_of;
 use format::binlog::table_map::{Column as SourceColumn, ColumnSize};
-use format::binlog::{ColumnCode, Rows, RowsKind, TableMap, json, json_text};
+use format::binlog::{ColumnCode, Rows, RowsKind, TableMap, json_decode, json_diff};
 use format::collation::{Collation, CollationId, collation};
-use format::value::{ColumnType, DateTime, Value, ZoneOffset};
+use format::value::{ColumnType, DateTime, Json, Value, ZoneOffset};
 use storage::schema::ColumnDefault;
 use storage::{ColumnSet, Engine, Interrupt, ReadMode, Row, ScanRange, Table, Trx};
 
@@ -64,10 +65,12 @@ impl RowApplier<'_> {
             if count.is_multiple_of(INTERRUPT_EVERY) && self.interrupt.is_set() {
                 return Err(Error::interrupted());
             }
-            let known_before = self.decode(map, image_before.as_ref(), &mut before)?;
-            let known_after = self.decode(map, image_after.as_ref(), &mut after)?;
+            let known_before = self.decode(map, image_before.as_ref(), None, &mut before)?;
             match rows.kind {
-                RowsKind::Write => self.insert(&known_after, &mut after, &mut row)?,
+                RowsKind::Write => {
+                    let known_after = self.decode(map, image_after.as_ref(), None, &mut after)?;
+                    self.insert(&known_after, &mut after, &mut row)?;
+                }
                 RowsKind::Delete => {
                     if self.found(&known_before, &before, &mut row)? {
                         self.trx.borrow_mut().delete(self.table, &row).or_sql()?;
@@ -78,6 +81,7 @@ impl RowApplier<'_> {
                 }
                 RowsKind::Update | RowsKind::PartialUpdate => {
                     if self.found(&known_before, &before, &mut row)? {
+                        let known_after = self.decode(map, image_after.as_ref(), Some(&row), &mut after)?;
                         self.update(&known_after, &after, &row)?;
                     }
                 }
@@ -101,8 +105,14 @@ impl RowApplier<'_> {
         Ok(())
     }
 
-    /// The stored bytes of an image's columns. Returns which columns it has.
-    fn decode(&self, map: &TableMap, image: Option<&RowImage<'_>>, out: &mut Stored) -> Result<Vec<bool>> {
+    /// The stored bytes of an image's columns. Returns which columns it has. `row`: what changes of values are made to.
+    fn decode(
+        &self,
+        map: &TableMap,
+        image: Option<&RowImage<'_>>,
+        row: Option<&Row>,
+        out: &mut Stored,
+    ) -> Result<Vec<bool>> {
         out.clear();
         let mut known = vec![false; self.table.columns.len()];
         let Some(image) = image else { return Ok(known) };
@@ -112,6 +122,10 @@ impl RowApplier<'_> {
                 Some(Cell::Null) => {
                     known[at] = true;
                     out.push_bytes(None);
+                }
+                Some(Cell::JsonDiff(changes)) => {
+                    known[at] = true;
+                    out.push_bytes(Some(&self.changed_json(at, changes, row.and_then(|row| row.get(at)))?));
                 }
                 Some(cell) => {
                     known[at] = true;
@@ -126,6 +140,24 @@ impl RowApplier<'_> {
             }
         }
         Ok(known)
+    }
+
+    /// A JSON value with the changes of a partial update.
+    fn changed_json(&self, column: usize, changes: &[u8], stored: Option<&[u8]>) -> Result<Vec<u8>> {
+        let changed = match stored {
+            Some(stored) => json_diff::apply(changes, stored),
+            None => Err(DiffError::DoesNotFit),
+        };
+        let (table, column) = (&self.table.name, &self.table.columns[column].name);
+        changed.map_err(|error| match error {
+            DiffError::DoesNotFit => {
+                let text = format!("Could not apply JSON diff in table {table}, column {column}.");
+                Error::new(3648, b"HY000", text)
+            }
+            DiffError::Damaged(_) => {
+                Error::new(3649, b"HY000", format!("Corrupted JSON diff for table {table}, column {column}."))
+            }
+        })
     }
 
     fn insert(&self, known: &[bool], values: &mut Stored, existing: &mut Row) -> Result<()> {
@@ -248,15 +280,11 @@ fn encoded(ty: &ColumnType, value: &Value) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Whether two stored values are the same value. JSON may be the same in different texts.
+/// Whether two stored values are the same value. Not all JSON is in the normal form: some rows are older than it.
 fn is_equal(ty: &ColumnType, one: Option<&[u8]>, other: Option<&[u8]>) -> bool {
     match (ty, one, other) {
         (ColumnType::Json, Some(one), Some(other)) if one != other => {
-            let binary = |text: &[u8]| {
-                let mut bytes = Vec::new();
-                json_text::from_text(text, &mut bytes).ok().map(|()| bytes)
-            };
-            binary(one).is_some_and(|one| Some(one) == binary(other))
+            Json::parse_stored(one).is_ok_and(|one| Json::parse_stored(other) == Ok(one))
         }
         _ => one == other,
     }
@@ -388,14 +416,13 @@ fn value_of(cell: &Cell<'_>, source: &SourceColumn, own: &ColumnType) -> Result<
         Cell::Bytes(bytes) => Value::Bytes(bytes.to_vec()),
         Cell::Json(document) => {
             let mut text = Vec::new();
-            json::write_text(document, &mut text).map_err(|cause| {
+            let value = json_decode::decode(document).map_err(|cause| {
                 Error::new(1610, b"HY000", format!("Corrupted replication event was detected: {cause}"))
             })?;
+            value.write(&mut text);
             Value::Bytes(text)
         }
-        Cell::JsonDiff(_) => {
-            let what = "partial updates of JSON: set binlog_row_value_options='' on the source";
-            return Err(Error::unsupported(what));
-        }
+        // Of the row that is changed: only updates have these.
+        Cell::JsonDiff(_) => return Err(Error::internal("changes of a JSON value that no row has")),
     })
 }

@@ -21,7 +21,7 @@ mod temporal;
 mod text;
 
 use format::collation::{Charset, CollationId, collation};
-use format::value::{ColumnType, Date, DateTime, Decimal, LobSize, Time, Value, double_prefix, validate_json};
+use format::value::{ColumnType, Date, DateTime, Decimal, Json, JsonError, LobSize, Time, Value, double_prefix};
 
 use super::datum::quoted;
 use super::functions::bits_of;
@@ -134,15 +134,19 @@ pub fn assign<'a>(
             assignment.fit_bytes(text, size.bytes_max() as usize, Charset::Binary).map(Datum::Bytes)
         }
         ColumnType::Json => {
+            // Other values are JSON by CAST only, as in MySQL; MariaDB takes the text of a number.
+            let is_text = matches!(value, Datum::Bytes(_));
             let text = assignment.text(value, source, CollationId::UTF8MB4_BIN)?;
-            if let Err(error) = validate_json(&text) {
-                let text = format!(
-                    "Invalid JSON text: \"{}\" at position {} in value for column '{}'.",
-                    error.reason, error.at, target.name
-                );
-                return Err(Error::new(3140, b"22032", text));
+            let json = match is_text {
+                true => Json::parse(&text),
+                false => Err(JsonError::Invalid { reason: "not a JSON text, may need CAST", at: 0 }),
+            };
+            let mut normal = Vec::with_capacity(text.len());
+            json.map_err(|error| Error::invalid_json(error, target.name))?.write(&mut normal);
+            if normal.len() > LobSize::Long.bytes_max() as usize {
+                return Err(Error::json_too_long());
             }
-            assignment.fit_bytes(text, LobSize::Long.bytes_max() as usize, Charset::Utf8mb4).map(Datum::Bytes)
+            Ok(Datum::bytes(normal))
         }
         ColumnType::Enum { members, collation } => assignment.enumeration(value, source, members.len(), *collation),
         ColumnType::Set { members, collation } => assignment.set(value, source, members.len(), *collation),
@@ -154,7 +158,11 @@ pub fn encode(value: Datum<'_>, ty: &ColumnType, out: &mut Vec<u8>) -> Result<()
     // Text goes as it is, without a copy in between.
     if let (
         Datum::Bytes(text),
-        ColumnType::VarChar { .. } | ColumnType::VarBinary { .. } | ColumnType::Text { .. } | ColumnType::Blob { .. },
+        ColumnType::VarChar { .. }
+        | ColumnType::VarBinary { .. }
+        | ColumnType::Text { .. }
+        | ColumnType::Blob { .. }
+        | ColumnType::Json,
     ) = (&value, ty)
     {
         out.extend_from_slice(text);
