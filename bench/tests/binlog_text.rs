@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use bench::changes::{Changes, DATABASE};
 use bench::client::Client;
 use bench::process::{Kind, Options, Scratch, Server, glassine_binary, mariadb_is_installed};
+use bench::replicas::{self, follow, free_port, let_replicas_in};
 use logged::{all_rows, assert_same_rows, printed, replay};
 
 /// What servers of all kinds execute and read.
@@ -277,4 +278,61 @@ fn the_estimate_of_compression_is_near_what_it_saves() {
         assert!((said / found - 1.0).abs() <= ERROR_MAX, "level {level}: {said} is not {found}");
         assert!(found < plain_bytes / 2.0);
     }
+}
+
+/// The log of MySQL 8.0.40 in mariadb-test-data, with payloads, a statement, and a partial update of JSON: as a text, to a
+/// replica, and behind a backup.
+#[test]
+fn a_log_of_mysql_is_replayed_whole() {
+    let log = Path::new("/usr/share/mysql/mysql-test/std_data/mdev35643_mysql_80_binlog.000001");
+    if !log.exists() {
+        println!("skipped: {} is missing", log.display());
+        return;
+    }
+    let assert_whole = |server: &Server, how: &str| {
+        let mut client = server.connect().expect("a connection");
+        let rows = client.query("SELECT COUNT(*), SUM(a), SUM(b), SUM(LENGTH(c)) FROM test.t1").expect("rows").rows;
+        let found: Vec<Option<&str>> = rows[0].iter().map(|value| value.as_deref()).collect();
+        assert_eq!(found, [Some("105"), Some("104965"), Some("4950"), Some("10618")], "{how}");
+        let json = client.query("SELECT b FROM test.t2").expect("a value").rows;
+        let expected = format!("{{\"a\": \"hulu\", \"b\": \"{}\", \"c\": \"bulu\"}}", "oOo".repeat(50));
+        assert_eq!(json[0][0], Some(expected), "{how}");
+    };
+    let scratch = Scratch::new("binlog_mysql").expect("a directory");
+    let target = glassine(&scratch, "target", &["--log-bin"]);
+    run(&mut target.connect().expect("a connection"), "CREATE DATABASE IF NOT EXISTS test");
+    replay(&printed(&glassine_binary(), &["binlog", "--skip-gtids"], &[log]), &target);
+    assert_whole(&target, "as a text");
+
+    // The file takes the place of a source's first one, which ends where MySQL's begins.
+    let own = ["--log-bin=master-bin", "--server-id=7"];
+    let source = glassine(&scratch, "source", &own);
+    run(&mut source.connect().expect("a connection"), "CREATE DATABASE IF NOT EXISTS test");
+    run(&mut source.connect().expect("a connection"), "RESET MASTER");
+    let archive = scratch.0.join("archive");
+    let mut backup = Command::new(glassine_binary());
+    backup.args(["backup", "--socket"]).arg(&source.socket).arg("--to").arg(&archive);
+    assert!(backup.status().expect("it runs").success());
+    let directory = source.stop().expect("it stops");
+    std::fs::copy(log, directory.join("data/master-bin.000001")).expect("a copy");
+    let port = free_port();
+    let source = Server::start(Kind::Glassine, &directory, &replicas::options(port, 7, &own[..1])).expect("it starts");
+    let_replicas_in(&mut source.connect().expect("a connection"));
+    let replica = glassine(&scratch, "replica", &["--server-id=8"]);
+    let mut on_replica = replica.connect().expect("a connection");
+    run(&mut on_replica, "CREATE DATABASE IF NOT EXISTS test");
+    follow(&mut on_replica, port, ", SOURCE_LOG_FILE = 'master-bin.000001', SOURCE_LOG_POS = 4");
+    let waited = on_replica.query("SELECT SOURCE_POS_WAIT('master-bin.000002', 4, 60)").expect("an answer").rows;
+    let status = on_replica.query("SHOW REPLICA STATUS").expect("a status").rows;
+    assert!(waited[0][0].as_deref().is_some_and(|count| count != "-1"), "{waited:?}: {status:?}");
+    assert_whole(&replica, "to a replica");
+
+    let restored = scratch.0.join("restored");
+    let mut restore = Command::new(glassine_binary());
+    restore.arg("restore").arg(&archive).arg("--datadir").arg(restored.join("data")).arg("--logs");
+    restore.arg(source.directory.join("data/master-bin.000001")).arg("--to-time=2030-01-01 00:00:00");
+    let output = restore.output().expect("it runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let restored = Server::start(Kind::Glassine, &restored, &options(&[])).expect("it starts");
+    assert_whole(&restored, "behind a backup");
 }

@@ -413,6 +413,15 @@ fn value_of(cell: &Cell<'_>, source: &SourceColumn, own: &ColumnType) -> Result<
         }
         Cell::Bit(number) | Cell::Set(number) => Value::UInt(number),
         Cell::Enum(number) => Value::UInt(u64::from(number)),
+        // MariaDB's JSON is a text as the client gave it.
+        Cell::Bytes(bytes) if *own == ColumnType::Json => Value::Bytes(Json::parse(bytes).map_or_else(
+            |_| bytes.to_vec(),
+            |value| {
+                let mut text = Vec::with_capacity(bytes.len());
+                value.write(&mut text);
+                text
+            },
+        )),
         Cell::Bytes(bytes) => Value::Bytes(bytes.to_vec()),
         Cell::Json(document) => {
             let mut text = Vec::new();
