@@ -136,6 +136,7 @@ fn keys(server: &Server) -> (BTreeSet<i64>, BTreeSet<i64>) {
     (in_table, in_log)
 }
 
+/// GLASSINE_KILLS is how often in each manner.
 #[test]
 fn after_each_kill_the_log_and_the_table_have_the_same_transactions() {
     for (round, more) in [
@@ -155,7 +156,8 @@ fn after_each_kill_the_log_and_the_table_have_the_same_transactions() {
         client.query("CREATE TABLE bl.k (id BIGINT PRIMARY KEY, body MEDIUMTEXT)").expect("a table");
         drop(client);
         let mut next = 0;
-        for kill in 0..4 {
+        let kills = std::env::var("GLASSINE_KILLS").map_or(4, |kills| kills.parse().expect("a number"));
+        for kill in 0..kills {
             let stop = Arc::new(AtomicBool::new(false));
             let workers: Vec<_> = (0..4)
                 .map(|worker| {
@@ -176,7 +178,7 @@ fn after_each_kill_the_log_and_the_table_have_the_same_transactions() {
                     })
                 })
                 .collect();
-            std::thread::sleep(Duration::from_millis(300 + 250 * kill));
+            std::thread::sleep(Duration::from_millis(300 + 250 * (kill % 4)));
             server.kill();
             stop.store(true, Ordering::Relaxed);
             let acknowledged: Vec<i64> =
