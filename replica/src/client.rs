@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! replica                                      source
+//! [a request for TLS                  --->      and its handshake]
 //! answer to the greeting              --->
 //!                                     <---     OK, or another plugin
 //! SELECT, SET                         --->
@@ -14,23 +15,27 @@
 //! 0xEF, position, file                --->
 //! ```
 //!
-//! Libraries for clients of MySQL exist; those that can read a log bring TLS, decimals and a parser of events of their
-//! own, and hand events out parsed, while a relay log wants their bytes.
+//! Libraries for clients of MySQL exist; those that can read a log bring decimals and a parser of events of their own, and
+//! hand events out parsed, while a relay log wants their bytes.
 
 use std::fmt;
+use std::fs;
 use std::io::{self, BufReader, Read, Write};
+use std::path::Path;
 use std::time::Duration;
 
 use format::binlog::{GtidSet, Uuid};
-use format::packet::handshake::{CHALLENGE_BYTES, Handshake};
+use format::packet::handshake::{self, CHALLENGE_BYTES, Handshake};
 use format::packet::{Capabilities, Reader, writer};
 use rsa::pkcs8::DecodePublicKey;
 use rsa::{Oaep, RsaPublicKey};
 use sha1::Sha1;
 use sha2::{Digest, Sha256};
+use sql::transport::TlsSettings;
 
 use crate::link::{Address, Link};
 use crate::source::Source;
+use crate::tls::{self, Channel, Mode};
 
 const COM_QUIT: u8 = 1;
 const COM_QUERY: u8 = 3;
@@ -41,8 +46,23 @@ const COM_BINLOG_DUMP_GTID: u8 = 30;
 const NATIVE: &str = "mysql_native_password";
 const SHA2: &str = "caching_sha2_password";
 
+/// What is asked of the server: nothing that reading its log does not need.
+const LOGIN_FLAGS: Capabilities = Capabilities(
+    Capabilities::LONG_PASSWORD.0
+        | Capabilities::LONG_FLAG.0
+        | Capabilities::PROTOCOL_41.0
+        | Capabilities::TRANSACTIONS.0
+        | Capabilities::SECURE_CONNECTION.0
+        | Capabilities::PLUGIN_AUTH.0,
+);
+/// utf8mb4_general_ci, which every server knows.
+const COLLATION: u8 = 45;
+
 /// STOP REPLICA cannot end a connection that is being made, so this is not as long as other waits.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// What is read from the source at once.
+const READ_BYTES: usize = 256 << 10;
 
 /// What a packet can hold at most; a longer payload goes on in the next one.
 const PACKET_BYTES_MAX: usize = 0xFF_FFFF;
@@ -90,6 +110,15 @@ impl From<io::Error> for Failure {
     }
 }
 
+impl From<tls::Failure> for Failure {
+    fn from(failure: tls::Failure) -> Failure {
+        match failure {
+            tls::Failure::Io(cause) => Failure::Io(cause),
+            tls::Failure::Tls(why) => Failure::Server { code: 2026, message: format!("SSL connection error: {why}") },
+        }
+    }
+}
+
 impl From<format::packet::Malformed> for Failure {
     fn from(cause: format::packet::Malformed) -> Failure {
         Failure::Io(io::Error::new(io::ErrorKind::InvalidData, format!("{cause:?}")))
@@ -119,15 +148,26 @@ pub struct Login<'a> {
     pub password: &'a str,
     /// The server may be asked for its public key, by which the password is sent.
     pub get_public_key: bool,
+    /// A file that holds that key; empty: there is none.
+    pub public_key_path: &'a str,
+    pub mode: Mode,
+    pub tls: &'a TlsSettings,
+    /// Relative paths count from here.
+    pub directory: &'a Path,
 }
 
-impl<'a> From<&'a Source> for Login<'a> {
-    fn from(source: &'a Source) -> Login<'a> {
+impl<'a> Login<'a> {
+    /// As CHANGE REPLICATION SOURCE TO said.
+    pub fn of_source(source: &'a Source, directory: &'a Path) -> Login<'a> {
         Login {
             address: Address::Tcp(&source.host, source.port),
             user: &source.user,
             password: &source.password,
             get_public_key: source.get_public_key,
+            public_key_path: &source.public_key_path,
+            mode: source.tls_mode(),
+            tls: &source.tls,
+            directory,
         }
     }
 }
@@ -142,7 +182,7 @@ pub mod dump_flags {
 
 /// One connection.
 pub struct Client {
-    reader: BufReader<Link>,
+    reader: BufReader<Channel>,
     sequence: u8,
     packet: Vec<u8>,
     pub server_version: String,
@@ -156,7 +196,7 @@ impl Client {
         let link = Link::connect(login.address, timeout.min(CONNECT_TIMEOUT))?;
         connected(link.try_clone()?);
         link.set_timeout(timeout)?;
-        let reader = BufReader::with_capacity(256 << 10, link);
+        let reader = BufReader::with_capacity(READ_BYTES, Channel::Plain(link));
         let mut client =
             Client { reader, sequence: 0, packet: Vec::new(), server_version: String::new(), is_semi_sync: false };
         client.log_in(login)?;
@@ -172,15 +212,11 @@ impl Client {
         let mut challenge = greeting.challenge;
         let mut plugin = if greeting.plugin == SHA2 { SHA2 } else { NATIVE };
         self.server_version = greeting.version.to_owned();
-        let flags = Capabilities::LONG_PASSWORD.0
-            | Capabilities::LONG_FLAG.0
-            | Capabilities::PROTOCOL_41.0
-            | Capabilities::TRANSACTIONS.0
-            | Capabilities::SECURE_CONNECTION.0
-            | Capabilities::PLUGIN_AUTH.0;
-        let mut answer = (flags as u32).to_le_bytes().to_vec();
+        let offered = greeting.capabilities.has(Capabilities::SSL);
+        let flags = LOGIN_FLAGS | self.begin_tls(login, offered)?;
+        let mut answer = (flags.0 as u32).to_le_bytes().to_vec();
         answer.extend_from_slice(&(1_u32 << 30).to_le_bytes());
-        answer.push(45); // utf8mb4_general_ci
+        answer.push(COLLATION);
         answer.extend_from_slice(&[0; 23]);
         writer::zero_terminated(&mut answer, login.user.as_bytes());
         let proof = proof_of(plugin, login.password.as_bytes(), &challenge);
@@ -219,6 +255,31 @@ impl Client {
         }
     }
 
+    /// Encrypts the connection if that is wanted. The flag that says so.
+    fn begin_tls(&mut self, login: &Login<'_>, offered: bool) -> Result<Capabilities> {
+        let host = match login.address {
+            Address::Tcp(host, _) => host,
+            // Nobody can listen to a socket, so there it must be asked for by name.
+            Address::Socket(_) if login.mode == Mode::Preferred => return Ok(Capabilities::default()),
+            Address::Socket(_) => "localhost",
+        };
+        match login.mode {
+            Mode::Disabled => return Ok(Capabilities::default()),
+            Mode::Preferred if !offered => return Ok(Capabilities::default()),
+            _ if !offered => {
+                return Err(tls::Failure::Tls("SSL is required but the server doesn't support it".to_owned()).into());
+            }
+            _ => {}
+        }
+        let mut request = Vec::new();
+        handshake::encode_tls_request(LOGIN_FLAGS, 1 << 30, COLLATION, &mut request);
+        self.write_packet(&request)?;
+        let Channel::Plain(link) = self.reader.get_ref() else { unreachable!("TLS begins once") };
+        let channel = tls::begin(link.try_clone()?, host, login.mode, login.tls, login.directory)?;
+        self.reader = BufReader::with_capacity(READ_BYTES, channel);
+        Ok(Capabilities::SSL)
+    }
+
     /// The password: as it is where nobody else can listen, otherwise encrypted with the source's public key.
     fn send_password(&mut self, login: &Login<'_>, challenge: &[u8; CHALLENGE_BYTES]) -> Result<()> {
         let mut masked = login.password.as_bytes().to_vec();
@@ -226,20 +287,20 @@ impl Client {
         if self.reader.get_ref().is_private() {
             return self.write_packet(&masked);
         }
-        if !login.get_public_key {
-            return Err(Failure::Server {
-                code: 2061,
-                message: "Authentication plugin 'caching_sha2_password' reported error: Authentication requires \
-                          secure connection. (GET_SOURCE_PUBLIC_KEY = 1 lets the source hand out its key.)"
-                    .to_owned(),
-            });
-        }
-        self.write_packet(&[2])?;
-        self.read_packet()?;
-        if self.packet.first() != Some(&0x01) {
-            return Err(unexpected("a public key"));
-        }
-        let pem = String::from_utf8_lossy(&self.packet[1..]).into_owned();
+        let pem = if !login.public_key_path.is_empty() {
+            let path = login.directory.join(login.public_key_path);
+            fs::read_to_string(&path).map_err(|cause| secure_only(format_args!("{}: {cause}", path.display())))?
+        } else if login.get_public_key {
+            self.write_packet(&[2])?;
+            self.read_packet()?;
+            if self.packet.first() != Some(&0x01) {
+                return Err(unexpected("a public key"));
+            }
+            String::from_utf8_lossy(&self.packet[1..]).into_owned()
+        } else {
+            let ways = "SOURCE_SSL = 1 encrypts it; GET_SOURCE_PUBLIC_KEY = 1 lets the source hand out its key";
+            return Err(secure_only(ways));
+        };
         let key = RsaPublicKey::from_public_key_pem(pem.trim_end()).map_err(|_| unexpected("a public key"))?;
         for (byte, mask) in masked.iter_mut().zip(challenge.iter().cycle()) {
             *byte ^= mask;
@@ -431,8 +492,16 @@ impl Drop for Client {
     fn drop(&mut self) {
         // The source may be gone already; then it is not needed.
         let _ = self.command(COM_QUIT, &[]);
-        self.reader.get_ref().close();
+        self.reader.get_ref().link().close();
     }
+}
+
+/// The password cannot be sent.
+fn secure_only(why: impl fmt::Display) -> Failure {
+    let message = format!(
+        "Authentication plugin 'caching_sha2_password' reported error: Authentication requires secure connection. ({why})"
+    );
+    Failure::Server { code: 2061, message }
 }
 
 fn unexpected(what: &str) -> Failure {

@@ -20,11 +20,13 @@
 
 #![forbid(unsafe_code)]
 
+pub mod link;
+
+pub mod tls;
+
 pub mod source;
 
 pub mod progress;
-
-pub mod link;
 
 pub mod client;
 

@@ -26,7 +26,7 @@ use sql::replication::Receiving;
 use storage::Result as Stored;
 use tracing::{info, warn};
 
-use crate::client::{self, Client, Failure, Sent};
+use crate::client::{self, Client, Failure, Login, Sent};
 use crate::shared::{Shared, failed};
 use crate::source::Source;
 
@@ -143,7 +143,8 @@ impl Receiver {
             state.receiver.doing = "Connecting to source";
         }
         let connected = |stream| self.shared.lock().receiver.stream = Some(stream);
-        let mut client = Client::connect(&source.into(), timeout, &connected)?;
+        let login = Login::of_source(source, &self.shared.instance.datadir);
+        let mut client = Client::connect(&login, timeout, &connected)?;
         if self.shared.lock().receiver.stop {
             return Ok(End::Stopped);
         }

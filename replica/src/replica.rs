@@ -35,7 +35,7 @@ pub(crate) const TABLES: [&str; 3] = [
      Host VARCHAR(255) NOT NULL, User_name TEXT NOT NULL, User_password TEXT NOT NULL, Port INT UNSIGNED NOT NULL, \
      Connect_retry BIGINT UNSIGNED NOT NULL, Retry_count BIGINT UNSIGNED NOT NULL, Heartbeat_ms BIGINT UNSIGNED, \
      Ignored_server_ids TEXT NOT NULL, Enabled_auto_position TINYINT NOT NULL, Get_public_key TINYINT NOT NULL, \
-     Sql_delay BIGINT UNSIGNED NOT NULL)",
+     Sql_delay BIGINT UNSIGNED NOT NULL, Tls_options TEXT)",
     "CREATE TABLE IF NOT EXISTS mysql.slave_relay_log_info (Channel_name VARCHAR(64) NOT NULL PRIMARY KEY, \
      Number BIGINT UNSIGNED NOT NULL, Master_log_name TEXT NOT NULL, Master_log_pos BIGINT UNSIGNED NOT NULL, \
      Gtid_executed LONGTEXT NOT NULL, Xa_step LONGTEXT NOT NULL)",
@@ -134,7 +134,7 @@ pub(crate) fn stored(instance: &Arc<Instance>) -> Result<(Option<Source>, Progre
         "SELECT Host, User_name, User_password, Port, Connect_retry, Retry_count, Heartbeat_ms, Ignored_server_ids, \
          Enabled_auto_position, Get_public_key, Sql_delay FROM mysql.slave_master_info WHERE Channel_name = ''",
     )?;
-    let source = rows.first().map(|row| Source {
+    let mut source = rows.first().map(|row| Source {
         host: text(&row[0]),
         user: text(&row[1]),
         password: text(&row[2]),
@@ -146,7 +146,17 @@ pub(crate) fn stored(instance: &Arc<Instance>) -> Result<(Option<Source>, Progre
         auto_position: number(&row[8]) != 0,
         get_public_key: number(&row[9]) != 0,
         delay: number(&row[10]),
+        ..Source::default()
     });
+    if has_tls_options(instance)
+        && let Some(source) = &mut source
+    {
+        let rows =
+            internal.session.run_unlogged("SELECT Tls_options FROM mysql.slave_master_info WHERE Channel_name = ''")?;
+        if let Some(row) = rows.first() {
+            source.set_tls_text(&text(&row[0]))?;
+        }
+    }
     let newest = if noted.number > progress.number { noted } else { progress };
     Ok((source, newest))
 }
@@ -166,11 +176,20 @@ fn number(value: &Value) -> u64 {
     }
 }
 
+/// Whether the table has the column that came with TLS.
+fn has_tls_options(instance: &Instance) -> bool {
+    let table = instance.engine.table("mysql", "slave_master_info");
+    table.is_some_and(|table| table.columns.iter().any(|column| *column.name == *"Tls_options"))
+}
+
 /// Stores both rows at once.
 fn store(instance: &Arc<Instance>, source: Option<&Source>, progress: &Progress) -> Result<()> {
     let mut internal = InternalSession::new(instance);
     for table in TABLES {
         internal.session.run_unlogged(table)?;
+    }
+    if !has_tls_options(instance) {
+        internal.session.run_unlogged("ALTER TABLE mysql.slave_master_info ADD COLUMN Tls_options TEXT")?;
     }
     internal.session.apply_begin(None, None)?;
     internal.session.run_unlogged("DELETE FROM mysql.slave_master_info WHERE Channel_name = ''")?;
@@ -179,8 +198,8 @@ fn store(instance: &Arc<Instance>, source: Option<&Source>, progress: &Progress)
         let heartbeat = source.heartbeat_ms.map_or("NULL".to_owned(), |ms| ms.to_string());
         internal.session.run_unlogged(&format!(
             "INSERT INTO mysql.slave_master_info (Channel_name, Host, User_name, User_password, Port, Connect_retry, \
-             Retry_count, Heartbeat_ms, Ignored_server_ids, Enabled_auto_position, Get_public_key, Sql_delay) \
-             VALUES ('', {}, {}, {}, {}, {}, {}, {heartbeat}, {}, {}, {}, {})",
+             Retry_count, Heartbeat_ms, Ignored_server_ids, Enabled_auto_position, Get_public_key, Sql_delay, \
+             Tls_options) VALUES ('', {}, {}, {}, {}, {}, {}, {heartbeat}, {}, {}, {}, {}, {})",
             quoted(&source.host),
             quoted(&source.user),
             quoted(&source.password),
@@ -191,6 +210,7 @@ fn store(instance: &Arc<Instance>, source: Option<&Source>, progress: &Progress)
             u8::from(source.auto_position),
             u8::from(source.get_public_key),
             source.delay,
+            quoted(&source.tls_text()),
         ))?;
     }
     internal.session.run_unlogged(
@@ -428,6 +448,10 @@ impl Replication for Replica {
             filters: state.filters.status(),
             until: applier.until.clone(),
             get_public_key: source.get_public_key,
+            public_key_path: source.public_key_path,
+            is_encrypted: source.is_encrypted,
+            is_verified: source.is_verified,
+            tls: source.tls,
         })
     }
 

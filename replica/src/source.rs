@@ -5,6 +5,9 @@ use std::time::Duration;
 use sql::Error;
 use sql::error::Result;
 use sql::parser::ast::SourceValue;
+use sql::transport::TlsSettings;
+
+use crate::tls::Mode;
 
 /// The default of SOURCE_CONNECT_RETRY and SOURCE_RETRY_COUNT, as in MySQL 8.0.
 const CONNECT_RETRY: u64 = 60;
@@ -29,6 +32,12 @@ pub struct Source {
     pub delay: u64,
     pub ignored_servers: Vec<u32>,
     pub get_public_key: bool,
+    /// The file of the source's public key.
+    pub public_key_path: String,
+    /// SOURCE_SSL, SOURCE_SSL_VERIFY_SERVER_CERT, and the options of TLS.
+    pub is_encrypted: bool,
+    pub is_verified: bool,
+    pub tls: TlsSettings,
 }
 
 impl Default for Source {
@@ -45,6 +54,10 @@ impl Default for Source {
             delay: 0,
             ignored_servers: Vec::new(),
             get_public_key: false,
+            public_key_path: String::new(),
+            is_encrypted: false,
+            is_verified: false,
+            tls: TlsSettings::default(),
         }
     }
 }
@@ -64,6 +77,48 @@ impl Source {
     /// The time between heartbeats, if a read gives up after `timeout`.
     pub fn heartbeat(&self, timeout: Duration) -> Duration {
         self.heartbeat_ms.map_or(timeout / 2, Duration::from_millis)
+    }
+
+    /// How the connection is encrypted: SOURCE_SSL asks for it, and more files and options for more.
+    pub fn tls_mode(&self) -> Mode {
+        match (self.is_encrypted, self.is_verified) {
+            (false, _) => Mode::Disabled,
+            (true, true) => Mode::VerifyIdentity,
+            (true, false) if self.tls.ca.is_empty() && self.tls.ca_directory.is_empty() => Mode::Required,
+            (true, false) => Mode::VerifyCa,
+        }
+    }
+
+    /// The options of TLS as one text, a line each, in which they are stored.
+    pub fn tls_text(&self) -> String {
+        let flags = [("SSL", self.is_encrypted), ("SSL_VERIFY_SERVER_CERT", self.is_verified)];
+        let flags = flags.into_iter().filter(|(_, on)| *on).map(|(name, _)| format!("{name}=1\n"));
+        let texts = [
+            ("PUBLIC_KEY_PATH", &self.public_key_path),
+            ("SSL_CA", &self.tls.ca),
+            ("SSL_CAPATH", &self.tls.ca_directory),
+            ("SSL_CERT", &self.tls.certificate),
+            ("SSL_KEY", &self.tls.key),
+            ("SSL_CIPHER", &self.tls.ciphers),
+            ("TLS_CIPHERSUITES", &self.tls.suites),
+            ("SSL_CRL", &self.tls.revoked),
+            ("SSL_CRLPATH", &self.tls.revoked_directory),
+            ("TLS_VERSION", &self.tls.versions),
+        ];
+        let texts = texts.into_iter().filter(|(_, text)| !text.is_empty());
+        flags.chain(texts.map(|(name, text)| format!("{name}={text}\n"))).collect()
+    }
+
+    /// Reads what [`Source::tls_text`] wrote.
+    pub fn set_tls_text(&mut self, text: &str) -> Result<()> {
+        let options = text.lines().filter_map(|line| line.split_once('='));
+        let options: Vec<(String, SourceValue)> = options
+            .map(|(name, value)| match name {
+                "SSL" | "SSL_VERIFY_SERVER_CERT" => (name.to_owned(), SourceValue::Word(value.to_owned())),
+                _ => (name.to_owned(), SourceValue::Text(value.to_owned())),
+            })
+            .collect();
+        self.change(&options).map(drop)
     }
 
     /// Changes it as the statement says.
@@ -104,13 +159,27 @@ impl Source {
                     }
                     _ => return Err(wrong(name)),
                 },
-                // What asks for nothing that there is not.
-                "SSL" if number(name, value)? == 0 => {}
+                "PUBLIC_KEY_PATH" => self.public_key_path = text(name, value)?,
+                "SSL" => self.is_encrypted = number(name, value)? != 0,
+                "SSL_VERIFY_SERVER_CERT" => self.is_verified = number(name, value)? != 0,
+                "SSL_CA" => self.tls.ca = text(name, value)?,
+                "SSL_CAPATH" => self.tls.ca_directory = text(name, value)?,
+                "SSL_CERT" => self.tls.certificate = text(name, value)?,
+                "SSL_KEY" => self.tls.key = text(name, value)?,
+                "SSL_CIPHER" => self.tls.ciphers = text(name, value)?,
+                "TLS_CIPHERSUITES" => self.tls.suites = text(name, value)?,
+                "SSL_CRL" => self.tls.revoked = text(name, value)?,
+                "SSL_CRLPATH" => self.tls.revoked_directory = text(name, value)?,
+                "TLS_VERSION" => {
+                    let versions = text(name, value)?;
+                    let given = TlsSettings { versions: versions.clone(), ..TlsSettings::default() };
+                    given.versions().map_err(|_| wrong(name))?;
+                    self.tls.versions = versions;
+                }
                 "USE_GTID" if *value == SourceValue::Word("NO".to_owned()) => self.auto_position = false,
                 "USE_GTID" => {
                     return Err(Error::unsupported("MASTER_USE_GTID: give MASTER_LOG_FILE and MASTER_LOG_POS"));
                 }
-                "SSL" => return Err(Error::unsupported("an encrypted connection to a source")),
                 name => return Err(Error::unsupported(format!("SOURCE_{name}"))),
             }
         }
@@ -179,7 +248,7 @@ mod tests {
     #[test]
     fn what_does_not_exist_is_refused() {
         for (option, code) in [
-            (word("SSL", "1"), 1235),
+            (("TLS_VERSION".to_owned(), SourceValue::Text("TLSv1".to_owned())), 1210),
             (word("USE_GTID", "SLAVE_POS"), 1235),
             (word("COMPRESSION_ALGORITHMS", "1"), 1235),
             (word("PORT", "70000"), 1210),
@@ -190,5 +259,34 @@ mod tests {
         let mut source = Source::default();
         source.change(&[word("AUTO_POSITION", "1")]).unwrap();
         assert_eq!(source.change(&[word("LOG_POS", "4")]).unwrap_err().code, 1776);
+    }
+
+    #[test]
+    fn options_of_tls_are_stored_and_read() {
+        let text = |name: &str, text: &str| (name.to_owned(), SourceValue::Text(text.to_owned()));
+        let mut source = Source::default();
+        assert_eq!((source.tls_mode(), source.tls_text()), (Mode::Disabled, String::new()));
+        source.change(&[word("SSL", "1")]).unwrap();
+        assert_eq!(source.tls_mode(), Mode::Required);
+        let more = [text("SSL_CA", "ca.pem"), text("SSL_CERT", "a=b.pem"), text("SSL_KEY", "k.pem")];
+        source.change(&more).unwrap();
+        assert_eq!(source.tls_mode(), Mode::VerifyCa);
+        let rest = [
+            word("SSL_VERIFY_SERVER_CERT", "1"),
+            text("TLS_VERSION", "TLSv1.3"),
+            text("SSL_CAPATH", "d"),
+            text("SSL_CIPHER", "c"),
+            text("TLS_CIPHERSUITES", "s"),
+            text("SSL_CRL", "r"),
+            text("SSL_CRLPATH", "p"),
+            text("PUBLIC_KEY_PATH", "key.pem"),
+        ];
+        source.change(&rest).unwrap();
+        assert_eq!(source.tls_mode(), Mode::VerifyIdentity);
+        let mut stored = Source::default();
+        stored.set_tls_text(&source.tls_text()).unwrap();
+        assert_eq!(stored, source);
+        source.change(&[word("SSL", "0")]).unwrap();
+        assert_eq!(source.tls_mode(), Mode::Disabled);
     }
 }

@@ -17,11 +17,11 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use rustls::{HandshakeKind, ServerConfig, ServerConnection};
-use sql::transport::TlsFacts;
+use sql::transport::{TlsFacts, cipher_name, version_name};
 
 use crate::compression::{Algorithm, Compression};
 use crate::socket::Socket;
-use crate::tls;
+use crate::tls::Certificate;
 
 /// What is read from a socket at once for TLS: a record and its header.
 const RECORD_BYTES: usize = (16 << 10) + 512;
@@ -91,10 +91,10 @@ impl Stream {
         let tls = self.layers.tls.as_ref()?;
         let connection = tls.connection.lock();
         let certificate = connection.peer_certificates().and_then(|chain| chain.first());
-        let certificate = certificate.and_then(|der| tls::Certificate::parse(der));
+        let certificate = certificate.and_then(|der| Certificate::parse(der));
         Some(TlsFacts {
-            version: connection.protocol_version().map_or("", tls::version_name),
-            cipher: connection.negotiated_cipher_suite().map_or("", |suite| tls::cipher_name(suite.suite())),
+            version: connection.protocol_version().map_or("", version_name),
+            cipher: connection.negotiated_cipher_suite().map_or("", |suite| cipher_name(suite.suite())),
             is_resumed: connection.handshake_kind() == Some(HandshakeKind::Resumed),
             subject: certificate.as_ref().map(|certificate| certificate.subject.clone()),
             issuer: certificate.map(|certificate| certificate.issuer),

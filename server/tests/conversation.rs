@@ -1,6 +1,7 @@
 //! Whole conversations over real sockets, with a server in this process: login by every way that there is, text and
 //! prepared statements, several statements at once, errors, and the end.
 
+#[allow(dead_code, reason = "shared with the other conversations")]
 mod client;
 
 use std::os::unix::net::UnixStream;

@@ -6,6 +6,7 @@ use format::binlog::{Gtid, GtidSet, Uuid};
 
 use crate::error::{Error, Result};
 use crate::parser::ast::{FilterKind, FilterRule, ReplicaStart, ReplicaThreads, SourceValue, Until};
+use crate::transport::TlsSettings;
 
 /// A replica: what reads a source's log, and what applies it.
 pub trait Replication: Send + Sync {
@@ -125,6 +126,11 @@ pub struct ReplicaStatus {
     /// What START REPLICA UNTIL said last.
     pub until: Option<Until>,
     pub get_public_key: bool,
+    pub public_key_path: String,
+    /// SOURCE_SSL, SOURCE_SSL_VERIFY_SERVER_CERT, and the options of TLS.
+    pub is_encrypted: bool,
+    pub is_verified: bool,
+    pub tls: TlsSettings,
     /// Milliseconds between heartbeats; how many came, and when the last did, in microseconds since 1970.
     pub heartbeat_ms: u64,
     pub heartbeats: u64,

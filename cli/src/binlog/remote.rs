@@ -10,7 +10,7 @@
 //! printed or written has no seam. Without it, and if the first connection fails, the loss is an error.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
@@ -18,6 +18,8 @@ use ::binlog::FileName;
 use format::binlog::{Checksum, Control, Event, EventKind, FormatDescription, Header, flags};
 use replica::client::{Client, Failure, Login, dump_flags};
 use replica::link::Address;
+use replica::tls::Mode;
+use sql::transport::TlsSettings;
 
 use super::file::Located;
 
@@ -53,6 +55,39 @@ pub struct Options {
     /// Send the password by the server's public key, if its plugin wants it and the connection is not a Unix socket
     #[arg(long)]
     get_server_public_key: bool,
+    /// The file of that key
+    #[arg(long, value_name = "FILE", default_value = "")]
+    server_public_key_path: String,
+    /// Encrypt the connection: DISABLED, PREFERRED, REQUIRED, VERIFY_CA, VERIFY_IDENTITY
+    #[arg(long, value_name = "MODE", default_value = "PREFERRED", value_parser = mode)]
+    ssl_mode: Mode,
+    /// The authority's certificate, for VERIFY_CA and VERIFY_IDENTITY
+    #[arg(long, value_name = "FILE", default_value = "")]
+    ssl_ca: String,
+    /// A directory of such files
+    #[arg(long, value_name = "DIRECTORY", default_value = "")]
+    ssl_capath: String,
+    /// The certificate to show
+    #[arg(long, value_name = "FILE", default_value = "", requires = "ssl_key")]
+    ssl_cert: String,
+    /// The key to it
+    #[arg(long, value_name = "FILE", default_value = "", requires = "ssl_cert")]
+    ssl_key: String,
+    /// Ciphers of TLS 1.2, separated by colons
+    #[arg(long, value_name = "LIST", default_value = "")]
+    ssl_cipher: String,
+    /// Ciphers of TLS 1.3
+    #[arg(long, value_name = "LIST", default_value = "")]
+    tls_ciphersuites: String,
+    /// Certificates that are revoked
+    #[arg(long, value_name = "FILE", default_value = "")]
+    ssl_crl: String,
+    /// A directory of such files
+    #[arg(long, value_name = "DIRECTORY", default_value = "")]
+    ssl_crlpath: String,
+    /// TLSv1.2,TLSv1.3
+    #[arg(long, value_name = "LIST", default_value = "")]
+    tls_version: String,
     /// Go on to the server's last log
     #[arg(long, short, requires = "read_from_remote_server", conflicts_with = "stop_position")]
     to_last_log: bool,
@@ -67,6 +102,26 @@ pub struct Options {
         "start_position", "stop_position", "start_datetime", "stop_datetime", "include_gtids", "exclude_gtids",
         "database", "server_id", "verbose", "base64_output", "skip_gtids", "idempotent"])]
     pub raw: bool,
+}
+
+fn mode(text: &str) -> Result<Mode, String> {
+    Mode::by_name(text).ok_or_else(|| "DISABLED, PREFERRED, REQUIRED, VERIFY_CA or VERIFY_IDENTITY".to_owned())
+}
+
+impl Options {
+    fn tls(&self) -> TlsSettings {
+        TlsSettings {
+            ca: self.ssl_ca.clone(),
+            ca_directory: self.ssl_capath.clone(),
+            certificate: self.ssl_cert.clone(),
+            key: self.ssl_key.clone(),
+            ciphers: self.ssl_cipher.clone(),
+            suites: self.tls_ciphersuites.clone(),
+            revoked: self.ssl_crl.clone(),
+            revoked_directory: self.ssl_crlpath.clone(),
+            versions: self.tls_version.clone(),
+        }
+    }
 }
 
 /// What has come.
@@ -177,6 +232,10 @@ impl<'o> Remote<'o> {
             user: &options.user,
             password: &password,
             get_public_key: options.get_server_public_key,
+            public_key_path: &options.server_public_key_path,
+            mode: options.ssl_mode,
+            tls: &options.tls(),
+            directory: Path::new(""),
         };
         let mut client = Client::connect(&login, TIMEOUT, &|_| ())?;
         let nanos = HEARTBEAT_PERIOD.as_nanos();

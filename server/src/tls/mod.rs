@@ -16,87 +16,42 @@
 mod certificate;
 mod generate;
 
-use std::fmt::Write;
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use format::value::Value;
 use parking_lot::RwLock;
-use rustls::crypto::ring;
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, CertificateRevocationListDer, PrivateKeyDer};
+use rustls::ServerConfig;
 use rustls::server::WebPkiClientVerifier;
-use rustls::{CipherSuite, ProtocolVersion, RootCertStore, ServerConfig, SupportedProtocolVersion};
-use sql::transport::{TlsFacts, Transport};
+use sql::transport::{TlsFacts, TlsSettings, Transport, cipher_name};
 use sql::variables::{GlobalVariables, Notice};
 use sql::{Error, Instance};
 use tracing::warn;
 
 pub use certificate::Certificate;
 
-/// The cipher suites by the names that OpenSSL and so MySQL gives them.
-const CIPHERS: &[(CipherSuite, &str)] = &[
-    (CipherSuite::TLS13_AES_256_GCM_SHA384, "TLS_AES_256_GCM_SHA384"),
-    (CipherSuite::TLS13_AES_128_GCM_SHA256, "TLS_AES_128_GCM_SHA256"),
-    (CipherSuite::TLS13_CHACHA20_POLY1305_SHA256, "TLS_CHACHA20_POLY1305_SHA256"),
-    (CipherSuite::TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384, "ECDHE-ECDSA-AES256-GCM-SHA384"),
-    (CipherSuite::TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, "ECDHE-ECDSA-AES128-GCM-SHA256"),
-    (CipherSuite::TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256, "ECDHE-ECDSA-CHACHA20-POLY1305"),
-    (CipherSuite::TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384, "ECDHE-RSA-AES256-GCM-SHA384"),
-    (CipherSuite::TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256, "ECDHE-RSA-AES128-GCM-SHA256"),
-    (CipherSuite::TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256, "ECDHE-RSA-CHACHA20-POLY1305"),
-];
-
-pub fn cipher_name(suite: CipherSuite) -> &'static str {
-    CIPHERS.iter().find(|(known, _)| *known == suite).map_or("", |(_, name)| name)
-}
-
-pub fn version_name(version: ProtocolVersion) -> &'static str {
-    match version {
-        ProtocolVersion::TLSv1_3 => "TLSv1.3",
-        ProtocolVersion::TLSv1_2 => "TLSv1.2",
-        _ => "",
-    }
-}
-
 /// What new connections begin with.
 struct Context {
     config: Arc<ServerConfig>,
     /// What it was made of, for status variables.
-    settings: Settings,
+    settings: TlsSettings,
     certificate: Option<Certificate>,
     ciphers: String,
 }
 
-/// The variables, as they were when they were read.
-#[derive(Debug, Clone, Default)]
-struct Settings {
-    ca: String,
-    ca_directory: String,
-    certificate: String,
-    key: String,
-    ciphers: String,
-    suites: String,
-    revoked: String,
-    revoked_directory: String,
-    versions: String,
-}
-
-impl Settings {
-    fn read(variables: &GlobalVariables) -> Self {
-        Self {
-            ca: variables.text("ssl_ca"),
-            ca_directory: variables.text("ssl_capath"),
-            certificate: variables.text("ssl_cert"),
-            key: variables.text("ssl_key"),
-            ciphers: variables.text("ssl_cipher"),
-            suites: variables.text("tls_ciphersuites"),
-            revoked: variables.text("ssl_crl"),
-            revoked_directory: variables.text("ssl_crlpath"),
-            versions: variables.text("tls_version"),
-        }
+/// The variables, as they are now.
+fn settings(variables: &GlobalVariables) -> TlsSettings {
+    TlsSettings {
+        ca: variables.text("ssl_ca"),
+        ca_directory: variables.text("ssl_capath"),
+        certificate: variables.text("ssl_cert"),
+        key: variables.text("ssl_key"),
+        ciphers: variables.text("ssl_cipher"),
+        suites: variables.text("tls_ciphersuites"),
+        revoked: variables.text("ssl_crl"),
+        revoked_directory: variables.text("ssl_crlpath"),
+        versions: variables.text("tls_version"),
     }
 }
 
@@ -125,7 +80,7 @@ impl Tls {
         if !named {
             own_files(instance);
         }
-        match Context::load(Settings::read(variables), &instance.datadir) {
+        match Context::load(settings(variables), &instance.datadir) {
             Ok(context) => tls.install(context),
             Err(cause) if named || !variables.is_default("ssl_cipher") || !variables.is_default("tls_ciphersuites") => {
                 return Err(format!("cannot set up TLS: {cause}"));
@@ -167,7 +122,7 @@ impl Tls {
 
 impl Transport for Tls {
     fn reload(&self, even_without: bool) -> Result<Vec<Notice>, Error> {
-        match Context::load(Settings::read(&self.instance.variables), &self.instance.datadir) {
+        match Context::load(settings(&self.instance.variables), &self.instance.datadir) {
             Ok(context) => {
                 self.install(context);
                 Ok(Vec::new())
@@ -232,102 +187,31 @@ fn own_files(instance: &Instance) {
 
 impl Context {
     /// `Ok(None)`: nothing asks for TLS, or `tls_version` allows none.
-    fn load(settings: Settings, datadir: &Path) -> Result<Option<Self>, String> {
-        let versions = versions(&settings.versions)?;
-        if versions.is_empty() || settings.certificate.is_empty() && settings.key.is_empty() {
-            return Ok(None);
-        }
-        let chain = read_all(&datadir.join(&settings.certificate), "certificate")?;
-        let key_path = datadir.join(&settings.key);
-        let key = PrivateKeyDer::from_pem_file(&key_path)
-            .map_err(|cause| format!("cannot read the private key {}: {cause}", key_path.display()))?;
-        let mut provider = ring::default_provider();
-        provider.cipher_suites.retain(|suite| is_allowed(&settings, suite.suite()));
-        if provider.cipher_suites.is_empty() {
-            return Err("ssl_cipher and tls_ciphersuites leave no cipher".to_owned());
-        }
-        let mut ciphers = String::new();
-        for suite in &provider.cipher_suites {
-            if versions.contains(&suite.version()) {
-                let _ = write!(ciphers, "{}{}", if ciphers.is_empty() { "" } else { ":" }, cipher_name(suite.suite()));
-            }
-        }
-        let provider = Arc::new(provider);
+    fn load(settings: TlsSettings, datadir: &Path) -> Result<Option<Self>, String> {
+        let versions = settings.versions()?;
+        let Some((chain, key)) = settings.identity(datadir)?.filter(|_| !versions.is_empty()) else { return Ok(None) };
+        let provider = Arc::new(settings.provider()?);
+        let usable = provider.cipher_suites.iter().filter(|suite| versions.contains(&suite.version()));
+        let ciphers: Vec<&str> = usable.map(|suite| cipher_name(suite.suite())).collect();
+        let ciphers = ciphers.join(":");
         let config = ServerConfig::builder_with_provider(provider.clone())
             .with_protocol_versions(&versions)
             .map_err(|cause| cause.to_string())?;
-        let mut roots = RootCertStore::empty();
-        for certificate in read_settings::<CertificateDer<'_>>(datadir, &settings.ca, &settings.ca_directory)? {
-            roots.add(certificate).map_err(|cause| format!("a certificate of ssl_ca: {cause}"))?;
-        }
+        let roots = settings.authorities(datadir)?;
         let config = if roots.is_empty() {
             config.with_no_client_auth()
         } else {
-            let revoked = read_settings::<CertificateRevocationListDer<'_>>(
-                datadir,
-                &settings.revoked,
-                &settings.revoked_directory,
-            )?;
             let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider)
-                .with_crls(revoked)
+                .with_crls(settings.revoked(datadir)?)
                 .allow_unauthenticated()
                 .build()
                 .map_err(|cause| cause.to_string())?;
             config.with_client_cert_verifier(verifier)
         };
-        let certificate = chain.first().and_then(|der: &CertificateDer<'_>| Certificate::parse(der));
+        let certificate = chain.first().and_then(|der| Certificate::parse(der));
         let config = config.with_single_cert(chain, key).map_err(|cause| {
             format!("the certificate {} and the key {}: {cause}", settings.certificate, settings.key)
         })?;
         Ok(Some(Self { config: Arc::new(config), settings, certificate, ciphers }))
-    }
-}
-
-/// `tls_version`: names separated by commas.
-fn versions(text: &str) -> Result<Vec<&'static SupportedProtocolVersion>, String> {
-    let mut versions = Vec::new();
-    for name in text.split(',').map(str::trim).filter(|name| !name.is_empty()) {
-        match name.to_ascii_uppercase().as_str() {
-            "TLSV1.2" => versions.push(&rustls::version::TLS12),
-            "TLSV1.3" => versions.push(&rustls::version::TLS13),
-            _ => return Err(format!("tls_version: there is TLSv1.2 and TLSv1.3, but no '{name}'")),
-        }
-    }
-    Ok(versions)
-}
-
-/// `ssl_cipher` is about TLS 1.2, `tls_ciphersuites` about 1.3: names separated by colons; empty means all.
-fn is_allowed(settings: &Settings, suite: CipherSuite) -> bool {
-    let name = cipher_name(suite);
-    let list = if name.starts_with("TLS_") { &settings.suites } else { &settings.ciphers };
-    list.is_empty() || list.split([':', ',', ' ']).any(|allowed| allowed.eq_ignore_ascii_case(name))
-}
-
-/// What a file and the files of a directory hold; empty names are nothing.
-fn read_settings<T: PemObject>(datadir: &Path, file: &str, directory: &str) -> Result<Vec<T>, String> {
-    let mut files: Vec<PathBuf> = Vec::new();
-    if !file.is_empty() {
-        files.push(datadir.join(file));
-    }
-    if !directory.is_empty() {
-        let path = datadir.join(directory);
-        let entries = fs::read_dir(&path).map_err(|cause| format!("cannot read {}: {cause}", path.display()))?;
-        files.extend(entries.flatten().map(|entry| entry.path()).filter(|path| path.is_file()));
-    }
-    let mut all = Vec::new();
-    for path in files {
-        all.extend(read_all(&path, "file")?);
-    }
-    Ok(all)
-}
-
-fn read_all<T: PemObject>(path: &Path, what: &str) -> Result<Vec<T>, String> {
-    let cannot = |cause: &dyn std::fmt::Display| format!("cannot read the {what} {}: {cause}", path.display());
-    let bytes = fs::read(path).map_err(|cause| cannot(&cause))?;
-    let objects: Result<Vec<T>, _> = T::pem_slice_iter(&bytes).collect();
-    match objects {
-        Ok(objects) if objects.is_empty() => Err(cannot(&"there is nothing of this kind in it")),
-        Ok(objects) => Ok(objects),
-        Err(cause) => Err(cannot(&cause)),
     }
 }

@@ -1,5 +1,9 @@
 //! What statements ask of the part of the server that encrypts connections; a crate above this one does it.
 
+mod settings;
+
+pub use settings::{TlsSettings, cipher_name, version_name};
+
 use crate::error::Result;
 use crate::variables::Notice;
 
