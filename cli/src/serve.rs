@@ -20,6 +20,7 @@ use std::time::Duration;
 use binlog::{BinaryLog, Databases};
 use format::value::Value;
 use replica::{Filters, Replica};
+use server::metrics::Metrics;
 use server::{Options, Server};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -67,6 +68,7 @@ Options have MySQL's names; those used most:
 pub struct Running {
     pub instance: Arc<Instance>,
     pub server: Server,
+    metrics: Option<Metrics>,
     replica: Arc<Replica>,
     pid_file: Option<PathBuf>,
 }
@@ -339,10 +341,11 @@ pub fn start(globals: GlobalVariables, options: &Options, filters: Filters) -> R
     }
     let instance = Instance::with_log(engine, log, globals, accounts, datadir);
     let opened = log_unlogged_accounts(&instance).and_then(|()| open_replica(&instance, filters)).and_then(|replica| {
+        let metrics = start_metrics(&instance)?;
         let server = Server::start(instance.clone(), options).map_err(|cause| cause.to_string())?;
-        Ok((replica, server))
+        Ok((replica, metrics, server))
     });
-    let (replica, server) = match opened {
+    let (replica, metrics, server) = match opened {
         Ok(opened) => opened,
         Err(cause) => {
             // What was opened is closed again, so that the next start has nothing to recover.
@@ -361,7 +364,18 @@ pub fn start(globals: GlobalVariables, options: &Options, filters: Filters) -> R
         instance.variables.fill_in("port", Value::UInt(port as u64));
     }
     let pid_file = write_pid_file(&instance)?;
-    Ok(Running { instance, server, replica, pid_file })
+    Ok(Running { instance, server, metrics, replica, pid_file })
+}
+
+/// Listens where `metrics_address` says.
+fn start_metrics(instance: &Arc<Instance>) -> Result<Option<Metrics>, String> {
+    let text = instance.variables.text("metrics_address");
+    if text.is_empty() {
+        return Ok(None);
+    }
+    let address = text.replace("localhost:", "127.0.0.1:");
+    let address = address.parse().map_err(|_| format!("metrics_address: '{text}' is not like 127.0.0.1:9104"))?;
+    Metrics::start(instance.clone(), address).map(Some).map_err(|cause| format!("metrics_address {text}: {cause}"))
 }
 
 /// The options `replicate_*`.
@@ -540,6 +554,7 @@ impl Running {
     /// Ends all connections and closes the data files.
     pub fn stop(self) -> Result<(), String> {
         self.replica.close();
+        drop(self.metrics);
         self.server.stop();
         let closed = close(&self.instance).map_err(|cause| format!("cannot close the data files: {cause}"));
         if let Some(path) = &self.pid_file {

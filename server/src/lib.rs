@@ -30,4 +30,6 @@ pub mod connection;
 
 pub mod listener;
 
+pub mod metrics;
+
 pub use listener::{Options, Server};

@@ -13,6 +13,14 @@ pub(super) const LIST: &[Variable] = &[
     v("lower_case_table_names", Global, int(0, 2), "0", "How table names are stored and compared; only 0")
         .at_start()
         .inert("names are always stored and compared as given"),
+    v(
+        "metrics_address",
+        Global,
+        Text,
+        "",
+        "Address and port of the metrics over HTTP, without a login: 127.0.0.1:9104",
+    )
+    .at_start(),
     v("pid_file", Global, Text, "", "File that holds the process id").at_start(),
     v("plugin_dir", Global, Text, "", "Directory of plugins").at_start().inert("there are no plugins"),
     v("port", Global, int(0, 65_535), "3306", "TCP port to listen on").at_start(),
