@@ -13,7 +13,7 @@ use sql::Instance;
 use sql::replication::Receiving;
 
 /// How long a request may survey pages whose stored form is unknown.
-const SURVEY_TIME: Duration = Duration::from_millis(5);
+const SURVEY_TIME: Duration = Duration::from_millis(50);
 
 /// The forms of pages, in the order of [`Stored::pages`].
 pub const FORMS: [&str; 6] = ["plain", "zlib", "lz4", "zstd", "unwritten", "unknown"];
