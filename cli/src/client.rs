@@ -98,6 +98,7 @@ impl Client {
             database: None,
             plugin: Some(plugin.name().as_bytes()),
             attributes: Attributes::default(),
+            zstd_level: 0,
         }
         .encode(&mut answer);
         self.write(&answer)?;

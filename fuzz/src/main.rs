@@ -15,6 +15,7 @@
 
 mod binlog;
 mod bytes;
+mod connection;
 mod instance;
 mod pages;
 mod stored;
@@ -58,6 +59,10 @@ const TARGETS: &[Target] = &[
     ("handshake", wire::handshake),
     ("command", wire::command),
     ("parameters", wire::parameters),
+    ("tls", connection::tls),
+    ("proxy-header", connection::proxy_header),
+    ("certificate", connection::certificate),
+    ("compressed-frame", connection::compressed_frame),
     ("doublewrite", stored::doublewrite),
     ("key-ring", stored::key_ring),
     ("description", stored::description),

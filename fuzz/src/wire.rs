@@ -80,7 +80,16 @@ pub fn parameters(random: &mut Random) {
     let capabilities = capabilities(random);
     let long = random.below(14);
     for _ in 0..2 {
-        let _ = decode_parameters(&payload, 0, capabilities, count, &mut types, |index| index == long, &mut values);
+        let _ = decode_parameters(
+            &payload,
+            0,
+            capabilities,
+            count,
+            &mut types,
+            |index| index == long,
+            &mut values,
+            &mut Vec::new(),
+        );
         random.damage(&mut payload);
     }
 }

@@ -20,7 +20,8 @@ const HEADER_BYTES: usize = 7;
 const BODY_BYTES_MAX: usize = 0xFF_FFFF;
 /// Smaller bodies are sent as they are, as by MySQL.
 const BODY_BYTES_MIN: usize = 50;
-const ZLIB_LEVEL: i32 = 6;
+/// The level of zlib, which no client chooses.
+pub const ZLIB_LEVEL: i32 = 6;
 /// What may stay allocated between frames.
 const BUFFER_BYTES_KEPT: usize = 1 << 20;
 const READ_BYTES: usize = 16 << 10;
@@ -50,7 +51,7 @@ impl Codec {
     fn new(algorithm: Algorithm, level: i32) -> Self {
         match algorithm {
             Algorithm::Zlib => Self::Zlib {
-                compressor: Box::new(Compressor::new(CompressionLvl::new(ZLIB_LEVEL).expect("a level of the library"))),
+                compressor: Box::new(Compressor::new(CompressionLvl::new(level).expect("a level of the library"))),
                 decompressor: Box::new(Decompressor::new()),
             },
             Algorithm::Zstd => Self::Zstd {
@@ -100,7 +101,6 @@ pub struct Compression {
 
 impl Compression {
     pub fn new(algorithm: Algorithm, level: i32) -> Self {
-        let level = if algorithm == Algorithm::Zlib { ZLIB_LEVEL } else { level };
         Self {
             algorithm,
             level,

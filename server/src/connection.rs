@@ -24,20 +24,21 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use format::collation::{Collation, CollationId};
-use format::packet::command::Command;
+use format::packet::command::{Command, query_attributes};
 use format::packet::handshake::ChangeUser;
 use format::packet::{Capabilities, response};
 use sql::accounts::Account;
 use sql::processlist::Process;
 use sql::status::{Counter, SessionStatus};
-use sql::{Error, OkSummary, ResultSink, Session};
+use sql::{Error, ResultSink, Session};
 use storage::Kill;
 use tracing::{debug, error};
 
 use crate::auth;
 use crate::dump::{self, Talk};
+use crate::hosts::Event;
 use crate::incoming::{Ended, Incoming, Packet};
-use crate::login::{Refused, Wire, authenticate, log_in, set_collation};
+use crate::login::{Refused, Wire, attributes_of, authenticate, log_in, set_collation};
 use crate::prepared::{self, Statements};
 use crate::shared::{Live, Shared};
 use crate::sink::{Rows, Sink};
@@ -70,7 +71,7 @@ pub fn serve(mut live: Live, stream: Stream, peer: Peer) {
         peer,
         challenge: auth::challenge(),
         attributes: Vec::new(),
-        read_timeout: Duration::ZERO,
+        timeouts: [0; 3],
     };
     converse(&mut live, wire, &process, &status);
     instance.dumps.forget(process.id);
@@ -84,6 +85,8 @@ fn converse(live: &mut Live, mut wire: Wire, process: &Arc<Process>, status: &Ar
         Ok(found) => found,
         Err(refused) => {
             shared.instance.status.count_aborted_connect();
+            let event = if matches!(refused, Refused::Gone) { Event::Broken } else { Event::Denied };
+            note_host(shared, &wire, event);
             if let Refused::Error(error) = refused {
                 wire.sink.error(&error);
                 wire.sink.flush();
@@ -91,6 +94,10 @@ fn converse(live: &mut Live, mut wire: Wire, process: &Arc<Process>, status: &Ar
             return;
         }
     };
+    note_host(shared, &wire, Event::LoggedIn);
+    if wire.sink.capabilities.has(Capabilities::SESSION_TRACK) {
+        session.track_changes();
+    }
     session.multi_statements = wire.sink.capabilities.has(Capabilities::MULTI_STATEMENTS);
     session.found_rows = wire.sink.capabilities.has(Capabilities::FOUND_ROWS);
     process.end();
@@ -104,6 +111,14 @@ fn converse(live: &mut Live, mut wire: Wire, process: &Arc<Process>, status: &Ar
         statements: Statements::default(),
     };
     connection.run();
+}
+
+/// What happens before a login counts for the client's address.
+fn note_host(shared: &Shared, wire: &Wire, event: Event) {
+    if let Some(address) = wire.peer.address() {
+        let size = shared.instance.variables.number("host_cache_size") as usize;
+        shared.tls.hosts.note(address, event, size);
+    }
 }
 
 struct Connection {
@@ -153,12 +168,14 @@ impl Connection {
     #[inline]
     fn follow_timeouts(&mut self) {
         let settings = &self.session.variables.settings;
-        let read_timeout = Duration::from_secs(settings.wait_timeout_seconds);
-        if read_timeout != self.wire.read_timeout {
-            self.wire.read_timeout = read_timeout;
-            let write_timeout = Duration::from_secs(settings.net_write_timeout_seconds);
-            let _ = self.wire.sink.stream().socket().set_read_timeout(read_timeout);
-            let _ = self.wire.sink.stream().socket().set_write_timeout(write_timeout);
+        let seconds =
+            [settings.wait_timeout_seconds, settings.net_read_timeout_seconds, settings.net_write_timeout_seconds];
+        if seconds != self.wire.timeouts || self.wire.sink.stream().has_awaited_rest() {
+            self.wire.timeouts = seconds;
+            let [packet, rest, write] = seconds.map(Duration::from_secs);
+            let stream = self.wire.sink.stream();
+            stream.set_read_timeouts(packet, rest);
+            let _ = stream.socket().set_write_timeout(write);
         }
     }
 
@@ -171,6 +188,7 @@ impl Connection {
                 b"HY000",
                 "The client was disconnected by the server because of inactivity. See wait_timeout and interactive_timeout for configuring this behavior.",
             ),
+            Ended::Interrupted => Error::new(1159, b"08S01", "Got timeout reading communication packets"),
             Ended::TooLarge => Error::packet_too_large(),
             Ended::OutOfOrder => Error::new(1156, b"08S01", "Got packets out of order"),
             Ended::Broken(cause) => {
@@ -185,6 +203,9 @@ impl Connection {
         // After an answer to the command that could not be read, the client counts on; after silence it has not begun.
         let sequence = if matches!(ended, Ended::Silent) { 0 } else { 1 };
         self.wire.sink.restart(sequence);
+        if sequence == 0 {
+            self.wire.sink.stream().begin_unasked();
+        }
         self.wire.sink.error(&error);
         self.wire.sink.flush();
         // The client may still be sending: closing now would discard our error together with its bytes.
@@ -215,7 +236,9 @@ impl Connection {
             Command::StatementExecute { statement, flags, parameters } => {
                 status.add(Counter::Questions, 1);
                 status.add(Counter::ComStmtExecute, 1);
-                prepared::execute(session, statements, statement, flags, parameters, process, sink);
+                let directory = &self.shared.instance.datadir;
+                prepared::execute(session, statements, statement, flags, parameters, process, directory, sink);
+                session.set_query_attributes(Vec::new());
                 Next::Answer
             }
             Command::Query(text) => {
@@ -224,12 +247,28 @@ impl Connection {
                 status.add(Counter::Questions, 1);
                 process.begin("Query", text);
                 sink.rows = Rows::Text;
+                let has_attributes =
+                    sink.capabilities.has(Capabilities::QUERY_ATTRIBUTES) && payload.get(1) != Some(&0);
+                if has_attributes {
+                    session.set_query_attributes(query_attributes(payload).unwrap_or_default());
+                }
                 session.query(text, sink);
+                if has_attributes {
+                    session.set_query_attributes(Vec::new());
+                }
                 Next::Answer
             }
             Command::StatementPrepare(text) => {
                 status.add(Counter::ComStmtPrepare, 1);
                 process.begin("Prepare", text);
+                let statements_max = self.shared.instance.variables.number("max_prepared_stmt_count");
+                if self.shared.instance.status.prepared_statements() >= statements_max {
+                    let message = format!(
+                        "Can't create more than max_prepared_stmt_count statements (current value: {statements_max})"
+                    );
+                    sink.error(&Error::new(1461, b"42000", message));
+                    return Next::Answer;
+                }
                 prepared::prepare(session, statements, text, sink);
                 status.set_prepared_statements(statements.len());
                 Next::Answer
@@ -253,11 +292,10 @@ impl Connection {
                 prepared::reset(session, statements, statement, sink);
                 Next::Answer
             }
-            Command::StatementFetch { statement, .. } => {
+            Command::StatementFetch { statement, rows } => {
                 status.add(Counter::ComStmtFetch, 1);
-                // Results go out whole, so that no cursor is ever open.
-                let message = format!("The statement ({statement}) has no open cursor.");
-                sink.error(&Error::new(1421, b"HY000", message));
+                process.begin("Fetch", b"");
+                prepared::fetch(session, statements, statement, rows, sink);
                 Next::Answer
             }
             Command::Ping => {
@@ -403,6 +441,8 @@ impl Connection {
             Some(database) => self.session.init_db(&String::from_utf8_lossy(database))?,
             None => self.process.set_database(None),
         }
+        let attributes = attributes_of(&self.shared, &request.attributes);
+        self.process.set_attributes(attributes);
         debug!("connection {} is now '{}'@'{}'", self.process.id, self.account.user, self.account.host);
         Ok(())
     }
@@ -410,7 +450,7 @@ impl Connection {
 
 #[inline]
 fn ok(session: &Session, sink: &mut Sink) {
-    sink.ok(&OkSummary { status: session.status_flags(), ..OkSummary::default() });
+    session.answer_ok(sink);
 }
 
 /// The answer of old commands that end with EOF.

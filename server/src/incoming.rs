@@ -27,6 +27,12 @@ const BUFFER_BYTES_KEPT: usize = 1 << 20;
 /// The least that the buffer grows by.
 const GROWTH_BYTES: usize = 64 << 10;
 
+/// What packets are read from.
+pub trait Source: Read {
+    /// A packet has begun and its rest has not come: from now on less patience is due. Until the next packet.
+    fn await_rest(&mut self) {}
+}
+
 /// Why there is no packet.
 #[derive(Debug)]
 pub enum Ended {
@@ -38,6 +44,8 @@ pub enum Ended {
     TooLarge,
     /// The sequence numbers are out of order.
     OutOfOrder,
+    /// The rest of a packet did not come in time.
+    Interrupted,
     /// The connection broke, also in the middle of a packet.
     Broken(io::Error),
 }
@@ -79,7 +87,7 @@ impl Incoming {
 
     /// Reads the next packet, joined if it is continued, whose number must be `sequence`. What was read before is
     /// no longer there.
-    pub fn read(&mut self, stream: &mut impl Read, sequence: u8, bytes_max: usize) -> Result<Packet, Ended> {
+    pub fn read(&mut self, stream: &mut impl Source, sequence: u8, bytes_max: usize) -> Result<Packet, Ended> {
         self.begin();
         self.fill(stream, HEADER_BYTES, false)?;
         let mut header = self.header_at(self.start);
@@ -117,6 +125,18 @@ impl Incoming {
         Ok(Packet { range, sequence: header.sequence, wire_bytes })
     }
 
+    /// What has come of the next packet, before it is read.
+    pub fn peek(&mut self, stream: &mut impl Source, bytes: usize) -> Result<&[u8], Ended> {
+        self.begin();
+        self.fill(stream, bytes, false)?;
+        Ok(&self.buffer[self.start..self.end])
+    }
+
+    /// Drops bytes that are no packet.
+    pub fn skip(&mut self, bytes: usize) {
+        self.start += bytes;
+    }
+
     /// What was read beyond the packets, which belongs to another protocol.
     pub fn take_rest(&mut self) -> Vec<u8> {
         let rest = self.buffer[self.start..self.end].to_vec();
@@ -149,12 +169,15 @@ impl Incoming {
     /// Reads until `bytes` are there from `start` on. `begun`: a packet has begun, so the end of the stream is a
     /// fault.
     #[inline]
-    fn fill(&mut self, stream: &mut impl Read, bytes: usize, begun: bool) -> Result<(), Ended> {
+    fn fill(&mut self, stream: &mut impl Source, bytes: usize, begun: bool) -> Result<(), Ended> {
         while self.end - self.start < bytes {
             if self.end == self.buffer.len() {
                 let missing = bytes - (self.end - self.start);
                 let growth = missing.min(GROWTH_BYTES.max(self.buffer.len()));
                 self.buffer.resize(self.buffer.len() + growth, 0);
+            }
+            if self.end > self.start {
+                stream.await_rest();
             }
             match stream.read(&mut self.buffer[self.end..]) {
                 Ok(0) if self.end == self.start && !begun => return Err(Ended::Closed),
@@ -167,6 +190,9 @@ impl Incoming {
                         && !begun =>
                 {
                     return Err(Ended::Silent);
+                }
+                Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {
+                    return Err(Ended::Interrupted);
                 }
                 Err(error) => return Err(Ended::Broken(error)),
             }
@@ -187,6 +213,8 @@ mod tests {
         piece: usize,
         reads: usize,
     }
+
+    impl Source for Pieces<'_> {}
 
     impl Read for Pieces<'_> {
         fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {

@@ -6,15 +6,21 @@
 
 pub mod socket;
 
-mod compression;
+pub mod compression;
+
+mod hosts;
+
+pub mod proxy;
 
 pub mod tls;
 
-pub mod stream;
-
 pub mod incoming;
 
+pub mod stream;
+
 pub mod auth;
+
+mod cursor;
 
 pub mod sink;
 

@@ -17,18 +17,21 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use format::collation::{Collation, CollationId};
-use format::packet::handshake::{self, CHALLENGE_BYTES, Handshake, HandshakeResponse};
+use format::packet::handshake::{self, Attributes, CHALLENGE_BYTES, Handshake, HandshakeResponse};
 use format::packet::{Capabilities, Malformed, status};
 use format::value::Value;
 use sql::accounts::{Account, Plugin, password};
 use sql::processlist::Process;
 use sql::status::SessionStatus;
 use sql::transport::ConnectionFacts;
-use sql::{Error, OkSummary, ResultSink, Session};
+use sql::{Error, Session};
 use tracing::debug;
 
 use crate::auth;
+use crate::compression::{Algorithm, ZLIB_LEVEL};
+use crate::hosts::Event;
 use crate::incoming::{Ended, Incoming, Packet};
+use crate::proxy::{self, Header};
 use crate::shared::{Live, Shared};
 use crate::sink::Sink;
 use crate::socket::Peer;
@@ -71,8 +74,8 @@ pub struct Wire {
     pub challenge: [u8; CHALLENGE_BYTES],
     /// What the client says of itself.
     pub attributes: Vec<(String, String)>,
-    /// The timeout that the socket has, once the client has logged in.
-    pub read_timeout: Duration,
+    /// The timeouts in seconds that the socket has once the client has logged in: for packets, their rest, and writes.
+    pub timeouts: [u64; 3],
 }
 
 impl Wire {
@@ -81,7 +84,7 @@ impl Wire {
         let timeout = Duration::from_secs(shared.instance.variables.number("connect_timeout"));
         self.sink.stream().set_deadline(Some(Instant::now() + timeout));
         // The session's own timeouts are set again when it waits for its first command.
-        self.read_timeout = Duration::ZERO;
+        self.timeouts = [0; 3];
         let _ = self.sink.stream().socket().set_write_timeout(timeout);
     }
 
@@ -116,7 +119,7 @@ impl Wire {
 
     /// The answer to a command that has nothing else to say.
     fn ok(&mut self, session: &Session) {
-        self.sink.ok(&OkSummary { status: session.status_flags(), ..OkSummary::default() });
+        session.answer_ok(&mut self.sink);
         self.sink.flush();
     }
 }
@@ -131,9 +134,17 @@ pub fn log_in(
     let variables = &shared.instance.variables;
     wire.begin_login(shared);
     let version = variables.text("version");
+    refuse_blocked(shared, wire)?;
     let mut offered = Capabilities::SERVER;
     if shared.tls.config().is_some() {
         offered = offered | Capabilities::SSL;
+    }
+    let algorithms = variables.text("protocol_compression_algorithms");
+    let may_use = |name: &str| algorithms.split(',').any(|one| one.trim().eq_ignore_ascii_case(name));
+    for (name, flag) in [("zlib", Capabilities::COMPRESS), ("zstd", Capabilities::ZSTD_COMPRESSION)] {
+        if may_use(name) {
+            offered = offered | flag;
+        }
     }
     let greeting = Handshake {
         version: &version,
@@ -147,7 +158,12 @@ pub fn log_in(
         plugin: Plugin::NativePassword.name(),
     };
     wire.sink.packets.push(|out| greeting.encode(out));
+    wire.sink.flush();
+    let is_forwarded = read_proxy_header(shared, wire, process)?;
     let mut answer = wire.reply()?;
+    if is_forwarded {
+        refuse_blocked(shared, wire)?;
+    }
     if handshake::asks_for_tls(wire.incoming.payload(&answer)) {
         answer = wire.begin_tls(shared)?;
     } else if variables.on("require_secure_transport") && wire.peer != Peer::Socket {
@@ -158,10 +174,24 @@ pub fn log_in(
     let payload = wire.incoming.payload(&answer).to_vec();
     let answer = HandshakeResponse::decode(&payload)?;
     wire.sink.capabilities = offered & answer.capabilities;
-    wire.attributes = answer.attributes.iter().map(|(name, value)| (lossy(name), lossy(value))).collect();
-    for (name, value) in &wire.attributes {
-        debug!("client attribute {name} = {value}");
-    }
+    let compression = match wire.sink.capabilities {
+        flags if flags.has(Capabilities::COMPRESS) => Some((Algorithm::Zlib, ZLIB_LEVEL)),
+        flags if flags.has(Capabilities::ZSTD_COMPRESSION) => {
+            let level = i32::from(answer.zstd_level);
+            if !(1..=22).contains(&level) {
+                let message = format!("Invalid compression level {level} for connection.");
+                return Err(Error::new(3923, b"HY000", message).into());
+            }
+            Some((Algorithm::Zstd, level))
+        }
+        _ if may_use("uncompressed") => None,
+        _ => {
+            let message = "Specified compression algorithm 'uncompressed' is not among protocol_compression_algorithms";
+            return Err(Error::new(3922, b"HY000", message).into());
+        }
+    };
+    wire.attributes = attributes_of(shared, &answer.attributes);
+    process.set_attributes(wire.attributes.clone());
     let user = String::from_utf8_lossy(answer.user).into_owned();
     let account = authenticate(shared, wire, &user, answer.auth, answer.plugin)?;
     if !live.begin_session(variables.number("max_connections") as usize, account.may_administrate()) {
@@ -180,10 +210,72 @@ pub fn log_in(
         // The interactive timeout takes the place of the other.
         let _ = session.variables.set("wait_timeout", &Value::UInt(timeout));
     }
-    status.set_connection(ConnectionFacts { tls: wire.sink.stream().tls_facts(), compression: None });
+    status.set_connection(ConnectionFacts {
+        id: process.id,
+        tls: wire.sink.stream().tls_facts(),
+        compression: compression.map(|(algorithm, level)| (algorithm.name(), level)),
+    });
     wire.ok(&session);
+    // The OK was the last packet that is not compressed.
+    if let Some((algorithm, level)) = compression {
+        wire.sink.stream().begin_compression(algorithm, level);
+    }
     wire.sink.stream().set_deadline(None);
     Ok((session, account))
+}
+
+/// What the client says of itself, as much as is kept.
+pub fn attributes_of(shared: &Shared, attributes: &Attributes<'_>) -> Vec<(String, String)> {
+    let mut left = shared.instance.variables.number("performance_schema_session_connect_attrs_size") as usize;
+    let mut kept = Vec::new();
+    for (name, value) in attributes.iter() {
+        let bytes = name.len() + value.len();
+        if bytes > left {
+            kept.push(("_truncated".to_owned(), bytes.to_string()));
+            break;
+        }
+        left -= bytes;
+        kept.push((lossy(name), lossy(value)));
+    }
+    kept
+}
+
+/// Too many handshakes from the client's address broke off.
+fn refuse_blocked(shared: &Shared, wire: &Wire) -> Result<(), Refused> {
+    let variables = &shared.instance.variables;
+    let Some(address) = wire.peer.address() else { return Ok(()) };
+    if !shared.tls.hosts.is_blocked(address, variables.number("max_connect_errors")) {
+        return Ok(());
+    }
+    shared.tls.hosts.note(address, Event::Blocked, variables.number("host_cache_size") as usize);
+    let message =
+        format!("Host '{address}' is blocked because of many connection errors; unblock with 'mysqladmin flush-hosts'");
+    Err(Error::new(1129, b"HY000", message).into())
+}
+
+/// A proxy says where its client is, in front of the client's first packet. Whether it did.
+fn read_proxy_header(shared: &Shared, wire: &mut Wire, process: &Process) -> Result<bool, Refused> {
+    let networks = shared.instance.variables.text("proxy_protocol_networks");
+    if networks.is_empty() || proxy::is_proxy(&networks, wire.peer.address()) != Ok(true) {
+        return Ok(false);
+    }
+    let mut wanted = 4;
+    loop {
+        let come = wire.incoming.peek(wire.sink.stream(), wanted)?;
+        match proxy::header(come) {
+            Header::None => return Ok(false),
+            Header::Partial => wanted = come.len() + 1,
+            Header::Malformed => return Err(Malformed { what: "header of the proxy protocol" }.into()),
+            Header::Whole { bytes, client } => {
+                wire.incoming.skip(bytes);
+                if let Some(client) = client {
+                    wire.peer = Peer::Tcp(client);
+                    process.set_host(&wire.peer.host_and_port());
+                }
+                return Ok(client.is_some());
+            }
+        }
+    }
 }
 
 pub fn lossy(text: &[u8]) -> String {

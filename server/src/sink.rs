@@ -11,14 +11,15 @@
 //! A result that outgrows the buffer is sent in pieces while it is produced. If the
 //! client does not read them, the statement is interrupted: its rows have no reader.
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::net::Shutdown;
+use std::path::Path;
 use std::sync::Arc;
 
 use format::packet::frame::Packets;
 use format::packet::response;
 use format::packet::row::{self, BinaryRow, Conversion};
-use format::packet::{Capabilities, ColumnDefinition};
+use format::packet::{Capabilities, ColumnDefinition, status};
 use format::value::{ColumnType, Value, ZoneOffset};
 use sql::processlist::Process;
 use sql::result::StoredColumn;
@@ -26,6 +27,7 @@ use sql::status::{Counter, SessionStatus};
 use sql::{Error, OkSummary, ResultSink};
 use storage::{Kill, Row};
 
+use crate::cursor;
 use crate::stream::Stream;
 
 /// A result is sent when it has grown to this size.
@@ -40,6 +42,21 @@ pub enum Rows {
     Binary,
 }
 
+/// The rows of a cursor while its statement runs.
+pub struct Held {
+    pub rows: cursor::Rows,
+    /// The statement has rows: there is a cursor.
+    pub is_open: bool,
+    mark: (usize, u8),
+    failure: Option<io::Error>,
+}
+
+impl Held {
+    pub fn new(directory: &Path) -> Self {
+        Self { rows: cursor::Rows::new(directory), is_open: false, mark: (0, 0), failure: None }
+    }
+}
+
 /// Writes results as packets.
 pub struct Sink {
     stream: Stream,
@@ -49,6 +66,8 @@ pub struct Sink {
     status: Arc<SessionStatus>,
     process: Arc<Process>,
     in_rows: bool,
+    /// The statement's rows are kept for a cursor, and where its answer begins.
+    pub cursor: Option<Held>,
     /// The columns' collations on the wire.
     collations: Vec<u16>,
     /// The columns' conversions, made when the first row shows their types.
@@ -67,6 +86,7 @@ impl Sink {
             status,
             process,
             in_rows: false,
+            cursor: None,
             collations: Vec::new(),
             conversions: Vec::new(),
             broken: false,
@@ -117,7 +137,30 @@ impl Sink {
     }
 
     #[inline]
-    fn flush_if_large(&mut self) {
+    fn end_row(&mut self) {
+        if self.cursor.is_some() {
+            return self.hold_row();
+        }
+        self.packets.end();
+        self.flush_if_large();
+    }
+
+    /// The row under construction waits until it is fetched.
+    #[cold]
+    fn hold_row(&mut self) {
+        let Self { cursor, packets, process, .. } = self;
+        let Some(held) = cursor else { return };
+        if held.failure.is_none()
+            && let Err(cause) = held.rows.push(packets.begun_payload())
+        {
+            held.failure = Some(cause);
+            process.interrupt.set(Kill::Query);
+        }
+        packets.drop_payload();
+    }
+
+    #[inline]
+    pub fn flush_if_large(&mut self) {
         if self.packets.bytes().len() >= FLUSH_BYTES {
             self.flush();
         }
@@ -139,8 +182,15 @@ impl Sink {
 impl ResultSink for Sink {
     fn columns(&mut self, columns: &[ColumnDefinition]) {
         debug_assert!(!self.in_rows, "the rows before have ended");
+        if let Some(held) = &mut self.cursor {
+            (held.mark, held.is_open) = (self.packets.mark(), true);
+        }
         self.packets.push(|out| format::packet::writer::lenenc(out, columns.len() as u64));
-        self.definitions(columns, 0);
+        match self.cursor {
+            // One end follows the columns, whatever kind the client reads; it says that there is a cursor.
+            Some(_) => columns.iter().for_each(|column| self.packets.push(|out| column.encode(out))),
+            None => self.definitions(columns, 0),
+        }
         self.collations.clear();
         self.collations.extend(columns.iter().map(|column| column.collation));
         self.conversions.clear();
@@ -168,8 +218,7 @@ impl ResultSink for Sink {
                 }
             }
         }
-        self.packets.end();
-        self.flush_if_large();
+        self.end_row();
     }
 
     fn row_stored(&mut self, stored: &Row, columns: &[StoredColumn], zone_seconds: i32) {
@@ -194,8 +243,7 @@ impl ResultSink for Sink {
                 }
             }
         }
-        self.packets.end();
-        self.flush_if_large();
+        self.end_row();
     }
 
     fn ok(&mut self, summary: &OkSummary<'_>) {
@@ -205,8 +253,16 @@ impl ResultSink for Sink {
             status: summary.status,
             warnings: summary.warnings,
             info: summary.info,
+            changes: summary.changes,
         };
         let (in_rows, capabilities) = (self.in_rows, self.capabilities);
+        let mut ok = ok;
+        if in_rows && let Some(held) = &mut self.cursor {
+            if let Err(cause) = held.failure.take().map_or_else(|| held.rows.finish(), Err) {
+                return self.error(&cannot_keep(&cause));
+            }
+            ok.status |= status::CURSOR_EXISTS;
+        }
         self.packets.push(|out| {
             if in_rows {
                 // The client has no use for the affected rows of a statement with a result; MySQL sends zeros too.
@@ -219,8 +275,22 @@ impl ResultSink for Sink {
     }
 
     fn error(&mut self, error: &Error) {
+        if let Some(held) = self.cursor.take() {
+            if held.is_open {
+                self.packets.truncate(held.mark);
+            }
+            if let Some(cause) = &held.failure {
+                self.in_rows = false;
+                return self.error(&cannot_keep(cause));
+            }
+        }
         let payload = response::Error { code: error.code, sqlstate: error.sqlstate, message: &error.message };
         self.packets.push(|out| payload.encode(true, out));
         self.in_rows = false;
     }
+}
+
+/// ER_ERROR_ON_WRITE for the file of a cursor's rows.
+pub fn cannot_keep(cause: &io::Error) -> Error {
+    Error::new(1026, b"HY000", format!("Error writing file '#cursor' ({cause})"))
 }

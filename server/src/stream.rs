@@ -20,6 +20,7 @@ use rustls::{HandshakeKind, ServerConfig, ServerConnection};
 use sql::transport::{TlsFacts, cipher_name, version_name};
 
 use crate::compression::{Algorithm, Compression};
+use crate::incoming::Source;
 use crate::socket::Socket;
 use crate::tls::Certificate;
 
@@ -29,6 +30,10 @@ const RECORD_BYTES: usize = (16 << 10) + 512;
 /// A socket and its layers.
 pub struct Stream {
     layers: Layers,
+    /// How long the rest of a packet may take; zero: as long as the packet itself.
+    rest_timeout: Duration,
+    /// The socket has this timeout now, and not that for packets.
+    awaits_rest: bool,
     compression: Option<Box<Compression>>,
 }
 
@@ -50,7 +55,12 @@ struct Tls {
 
 impl Stream {
     pub fn new(socket: Socket) -> Self {
-        Self { layers: Layers { socket, deadline: None, tls: None }, compression: None }
+        Self {
+            layers: Layers { socket, deadline: None, tls: None },
+            rest_timeout: Duration::ZERO,
+            awaits_rest: false,
+            compression: None,
+        }
     }
 
     /// For timeouts, and for handles by which other threads end the connection.
@@ -63,6 +73,19 @@ impl Stream {
     /// timeout is to be set again.
     pub fn set_deadline(&mut self, deadline: Option<Instant>) {
         self.layers.deadline = deadline;
+    }
+
+    /// How long reads wait for a packet, and for its rest when it has begun.
+    pub fn set_read_timeouts(&mut self, packet: Duration, rest: Duration) {
+        self.rest_timeout = rest;
+        self.awaits_rest = false;
+        let _ = self.layers.socket.set_read_timeout(packet);
+    }
+
+    /// Whether the timeout for packets is to be set again, because the last one came in pieces.
+    #[inline]
+    pub fn has_awaited_rest(&self) -> bool {
+        self.awaits_rest
     }
 
     pub fn is_encrypted(&self) -> bool {
@@ -123,7 +146,8 @@ impl Stream {
             end: std::mem::take(&mut tls.end),
         });
         let compression = self.compression.as_mut().map(|compression| Box::new(compression.reader()));
-        Ok(Stream { layers: Layers { socket, deadline: self.layers.deadline, tls }, compression })
+        let layers = Layers { socket, deadline: self.layers.deadline, tls };
+        Ok(Stream { layers, rest_timeout: Duration::ZERO, awaits_rest: false, compression })
     }
 
     /// Says goodbye, if there is a way to say it: the client can tell an end from a cut.
@@ -143,6 +167,16 @@ impl Stream {
             self.close_notify();
         }
         self.layers.socket.shutdown(how);
+    }
+}
+
+impl Source for Stream {
+    fn await_rest(&mut self) {
+        // Before login there is a deadline instead.
+        if !self.awaits_rest && !self.rest_timeout.is_zero() && self.layers.deadline.is_none() {
+            self.awaits_rest = true;
+            let _ = self.layers.socket.set_read_timeout(self.rest_timeout);
+        }
     }
 }
 

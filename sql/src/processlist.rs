@@ -54,6 +54,8 @@ pub struct Process {
     trx_read_only: AtomicBool,
     /// `foreign_key_checks` and `unique_checks`, as its last statement with a transaction had them.
     checks: [AtomicBool; 2],
+    /// What the client says of itself.
+    attributes: Mutex<Vec<(String, String)>>,
     /// Wakes the thread from its read.
     wake: Mutex<Option<Box<dyn Fn() + Send>>>,
 }
@@ -103,6 +105,19 @@ impl Process {
 
     pub fn user(&self) -> String {
         self.activity.lock().user.clone()
+    }
+
+    pub fn set_attributes(&self, attributes: Vec<(String, String)>) {
+        *self.attributes.lock() = attributes;
+    }
+
+    pub fn attributes(&self) -> Vec<(String, String)> {
+        self.attributes.lock().clone()
+    }
+
+    /// A proxy said where the client is.
+    pub fn set_host(&self, host: &str) {
+        self.activity.lock().host = host.to_owned();
     }
 
     pub fn host(&self) -> String {
@@ -287,6 +302,7 @@ impl ProcessList {
             trx_isolation: AtomicU8::new(0),
             trx_read_only: AtomicBool::new(false),
             checks: [AtomicBool::new(true), AtomicBool::new(true)],
+            attributes: Mutex::new(Vec::new()),
             wake: Mutex::new(None),
         });
         self.processes.write().push(process.clone());
@@ -297,6 +313,10 @@ impl ProcessList {
     pub fn remove(&self, process: &Process) {
         self.processes.write().retain(|other| other.id != process.id);
         *process.wake.lock() = None;
+    }
+
+    pub fn all(&self) -> Vec<Arc<Process>> {
+        self.processes.read().clone()
     }
 
     pub fn len(&self) -> usize {

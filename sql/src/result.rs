@@ -27,6 +27,8 @@ pub struct OkSummary<'a> {
     pub warnings: u16,
     /// "Rows matched: 1  Changed: 1  Warnings: 0" and its kin; often empty.
     pub info: &'a str,
+    /// What of the session changed, encoded, for clients that read session tracking.
+    pub changes: &'a [u8],
 }
 
 /// One column of a stored row that goes to the client as it is.

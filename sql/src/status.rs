@@ -343,13 +343,18 @@ impl ServerStatus {
         rows
     }
 
+    /// Prepared statements of all sessions.
+    pub fn prepared_statements(&self) -> u64 {
+        let sessions = self.sessions.lock();
+        sessions.living.iter().map(|session| session.prepared_statements.load(Ordering::Relaxed)).sum()
+    }
+
     fn server_facts(&self) -> Vec<(&'static str, u64)> {
         let sessions = self.sessions.lock();
         let connected = sessions.living.len() as u64;
         let running = sessions.living.iter().filter(|session| session.busy.load(Ordering::Relaxed)).count() as u64;
-        let prepared: u64 =
-            sessions.living.iter().map(|session| session.prepared_statements.load(Ordering::Relaxed)).sum();
         drop(sessions);
+        let prepared = self.prepared_statements();
         let connections = self.connections.load(Ordering::Relaxed);
         let (caches, files, statements) = self.log().map_or((0, 0, 0), |log| log.uses());
         vec![

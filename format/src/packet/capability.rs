@@ -17,7 +17,7 @@ impl Capabilities {
     /// The handshake response names a database.
     pub const CONNECT_WITH_DB: Self = Self(1 << 3);
     pub const NO_SCHEMA: Self = Self(1 << 4);
-    /// The connection is compressed after the handshake. Not offered.
+    /// The connection is compressed after the handshake, by zlib.
     pub const COMPRESS: Self = Self(1 << 5);
     pub const ODBC: Self = Self(1 << 6);
     pub const LOCAL_FILES: Self = Self(1 << 7);
@@ -46,7 +46,7 @@ impl Capabilities {
     pub const ZSTD_COMPRESSION: Self = Self(1 << 26);
     pub const QUERY_ATTRIBUTES: Self = Self(1 << 27);
 
-    /// What our server can do.
+    /// What our server can do, beside TLS and compression, which depend on its variables.
     pub const SERVER: Self = Self(
         Self::LONG_PASSWORD.0
             | Self::FOUND_ROWS.0
@@ -68,6 +68,7 @@ impl Capabilities {
             | Self::CONNECT_ATTRS.0
             | Self::PLUGIN_AUTH_LENENC.0
             | Self::CAN_HANDLE_EXPIRED_PASSWORDS.0
+            | Self::SESSION_TRACK.0
             | Self::DEPRECATE_EOF.0
             | Self::QUERY_ATTRIBUTES.0,
     );

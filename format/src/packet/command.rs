@@ -2,6 +2,8 @@
 
 use super::capability::Capabilities;
 use super::reader::{Malformed, Reader};
+use super::statement::{ParameterType, decode_value};
+use crate::value::Value;
 
 /// A command, borrowed from its payload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -114,7 +116,7 @@ pub mod number {
 
 impl<'a> Command<'a> {
     /// Reads a command. The capabilities tell whether query attributes precede the
-    /// text of a query; they are skipped.
+    /// text of a query; they are skipped, see [`query_attributes`].
     #[inline]
     pub fn decode(payload: &'a [u8], capabilities: Capabilities) -> Result<Self, Malformed> {
         let mut reader = Reader::new(payload);
@@ -193,26 +195,47 @@ fn registration<'a>(reader: &mut Reader<'a>) -> Result<Registration<'a>, Malform
 
 /// Query attributes look like the parameters of a statement, each with a name.
 fn skip_query_attributes(reader: &mut Reader<'_>) -> Result<(), Malformed> {
+    // Most queries have none.
+    let mut rest = *reader;
+    if rest.u8("attribute count") == Ok(0) {
+        rest.lenenc("attribute sets")?;
+        *reader = rest;
+        return Ok(());
+    }
+    read_query_attributes(reader).map(drop)
+}
+
+/// The attributes of a query, whose payload is given from the command's byte on.
+pub fn query_attributes(payload: &[u8]) -> Result<Vec<(String, Value)>, Malformed> {
+    let mut reader = Reader::new(payload);
+    reader.u8("command")?;
+    read_query_attributes(&mut reader)
+}
+
+fn read_query_attributes(reader: &mut Reader<'_>) -> Result<Vec<(String, Value)>, Malformed> {
     let count = reader.lenenc("attribute count")?;
     reader.lenenc("attribute sets")?;
     if count == 0 {
-        return Ok(());
+        return Ok(Vec::new());
     }
     let count = usize::try_from(count).map_err(|_| Malformed { what: "attribute count" })?;
     let nulls = reader.bytes(count.div_ceil(8), "attribute nulls")?;
     reader.u8("attribute types")?;
     // The count is bounded by the null bitmap, which has been received.
-    let mut kinds = Vec::with_capacity(count);
+    let mut types = Vec::with_capacity(count);
     for _ in 0..count {
-        kinds.push(reader.u16("attribute type")?);
-        reader.lenenc_bytes("attribute name")?;
+        let ty = ParameterType::read(reader)?;
+        types.push((ty, String::from_utf8_lossy(reader.lenenc_bytes("attribute name")?).into_owned()));
     }
-    for (index, kind) in kinds.into_iter().enumerate() {
+    let mut attributes = Vec::with_capacity(count);
+    for (index, (ty, name)) in types.into_iter().enumerate() {
+        let mut value = Value::Null;
         if nulls[index / 8] & (1 << (index % 8)) == 0 {
-            super::statement::skip_value(kind as u8, reader)?;
+            decode_value(ty, reader, &mut value)?;
         }
+        attributes.push((name, value));
     }
-    Ok(())
+    Ok(attributes)
 }
 
 #[cfg(test)]
@@ -256,13 +279,15 @@ mod tests {
     }
 
     #[test]
-    fn query_attributes_are_skipped() {
+    fn query_attributes_are_skipped_and_read() {
         let with = Capabilities::QUERY_ATTRIBUTES;
         assert_eq!(Command::decode(b"\x03\x00\x01SELECT 1", with), Ok(Command::Query(b"SELECT 1")));
         // Two attributes, one of them NULL.
         let mut payload = vec![3, 2, 1, 0b10, 1];
         payload.extend_from_slice(b"\xFD\x00\x01a\x03\x00\x01b\x02hiSELECT 1");
         assert_eq!(Command::decode(&payload, with), Ok(Command::Query(b"SELECT 1")));
+        let attributes = [("a".to_owned(), Value::Bytes(b"hi".to_vec())), ("b".to_owned(), Value::Null)];
+        assert_eq!(query_attributes(&payload).unwrap(), attributes);
     }
 
     proptest! {

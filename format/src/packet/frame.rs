@@ -118,6 +118,16 @@ impl Packets {
         &mut self.buffer
     }
 
+    /// What has been written of the packet under construction.
+    pub fn begun_payload(&self) -> &[u8] {
+        &self.buffer[self.header_at + HEADER_BYTES..]
+    }
+
+    /// Takes back the packet under construction.
+    pub fn drop_payload(&mut self) {
+        self.buffer.truncate(self.header_at);
+    }
+
     /// Ends the packet: its header is filled in, and a payload that is too large for
     /// one packet is cut into several.
     #[inline]

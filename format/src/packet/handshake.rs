@@ -30,6 +30,7 @@
 //! string, 0      database, if CONNECT_WITH_DB
 //! string, 0      plugin, if PLUGIN_AUTH
 //! lenenc         bytes of attributes, if CONNECT_ATTRS: pairs of lenenc strings
+//! 1              level, if ZSTD_COMPRESSION
 //! ```
 
 use super::capability::Capabilities;
@@ -120,6 +121,8 @@ pub struct HandshakeResponse<'a> {
     pub database: Option<&'a [u8]>,
     pub plugin: Option<&'a [u8]>,
     pub attributes: Attributes<'a>,
+    /// The level of compression, if ZSTD_COMPRESSION.
+    pub zstd_level: u8,
 }
 
 impl<'a> HandshakeResponse<'a> {
@@ -147,7 +150,9 @@ impl<'a> HandshakeResponse<'a> {
         };
         let plugin = plugin_name(capabilities, &mut reader)?;
         let attributes = Attributes::decode(capabilities, &mut reader)?;
-        Ok(Self { capabilities, packet_bytes_max, collation, user, auth, database, plugin, attributes })
+        let has_level = capabilities.has(Capabilities::ZSTD_COMPRESSION) && !reader.is_empty();
+        let zstd_level = if has_level { reader.u8("level of compression")? } else { 0 };
+        Ok(Self { capabilities, packet_bytes_max, collation, user, auth, database, plugin, attributes, zstd_level })
     }
 
     pub fn encode(&self, out: &mut Vec<u8>) {
@@ -170,6 +175,9 @@ impl<'a> HandshakeResponse<'a> {
         }
         if self.capabilities.has(Capabilities::CONNECT_ATTRS) {
             writer::lenenc_bytes(out, self.attributes.bytes);
+        }
+        if self.capabilities.has(Capabilities::ZSTD_COMPRESSION) {
+            out.push(self.zstd_level);
         }
     }
 }
@@ -224,6 +232,11 @@ pub struct Attributes<'a> {
 }
 
 impl<'a> Attributes<'a> {
+    /// Of pairs that are encoded already.
+    pub fn new(bytes: &'a [u8]) -> Self {
+        Self { bytes }
+    }
+
     fn decode(capabilities: Capabilities, reader: &mut Reader<'a>) -> Result<Self, Malformed> {
         if !capabilities.has(Capabilities::CONNECT_ATTRS) || reader.is_empty() {
             return Ok(Self::default());
@@ -301,7 +314,7 @@ mod tests {
 
     fn response<'a>(attributes: &'a [u8]) -> HandshakeResponse<'a> {
         HandshakeResponse {
-            capabilities: Capabilities::SERVER,
+            capabilities: Capabilities::SERVER | Capabilities::ZSTD_COMPRESSION,
             packet_bytes_max: 1 << 24,
             collation: 45,
             user: b"root",
@@ -309,6 +322,7 @@ mod tests {
             database: Some(b"shop"),
             plugin: Some(b"mysql_native_password"),
             attributes: Attributes { bytes: attributes },
+            zstd_level: 3,
         }
     }
 

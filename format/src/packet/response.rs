@@ -19,6 +19,8 @@ pub struct Ok<'a> {
     pub status: u16,
     pub warnings: u16,
     pub info: &'a str,
+    /// What of the session changed; the status has SESSION_STATE_CHANGED if there is something.
+    pub changes: &'a [u8],
 }
 
 impl<'a> Ok<'a> {
@@ -45,9 +47,12 @@ impl<'a> Ok<'a> {
         writer::lenenc(out, self.last_insert_id);
         out.extend_from_slice(&self.status.to_le_bytes());
         out.extend_from_slice(&self.warnings.to_le_bytes());
-        if !self.info.is_empty() {
+        if !self.info.is_empty() || !self.changes.is_empty() {
             // Clients read either form here; MySQL and MariaDB send a length.
             writer::lenenc_bytes(out, self.info.as_bytes());
+        }
+        if !self.changes.is_empty() {
+            writer::lenenc_bytes(out, self.changes);
         }
     }
 
@@ -61,7 +66,9 @@ impl<'a> Ok<'a> {
         let (status, warnings) = (reader.u16("status")?, reader.u16("warnings")?);
         let info = if reader.is_empty() { &[][..] } else { reader.lenenc_bytes("info")? };
         let info = std::str::from_utf8(info).map_err(|_| Malformed { what: "info" })?;
-        Ok(Self { affected_rows, last_insert_id, status, warnings, info })
+        let has_changes = status & super::status::SESSION_STATE_CHANGED != 0 && !reader.is_empty();
+        let changes = if has_changes { reader.lenenc_bytes("session changes")? } else { &[] };
+        Ok(Self { affected_rows, last_insert_id, status, warnings, info, changes })
     }
 }
 
@@ -122,8 +129,20 @@ mod tests {
 
     #[test]
     fn ok_is_read_as_it_was_written() {
-        let ok = Ok { affected_rows: 300, last_insert_id: 70_000, status: 2, warnings: 1, info: "Rows matched: 1" };
+        let ok = Ok {
+            affected_rows: 300,
+            last_insert_id: 70_000,
+            status: 2,
+            warnings: 1,
+            info: "Rows matched: 1",
+            changes: b"",
+        };
         let mut out = Vec::new();
+        let changed =
+            Ok { status: super::super::status::SESSION_STATE_CHANGED, info: "", changes: b"\x01\x02\x01a", ..ok };
+        changed.encode(&mut out);
+        assert_eq!(Ok::decode(&out), Ok(changed));
+        out.clear();
         ok.encode(&mut out);
         assert_eq!(Ok::decode(&out), Ok(ok));
         out.clear();

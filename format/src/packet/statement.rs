@@ -12,8 +12,8 @@
 //! ...            values of those that are neither NULL nor sent as long data
 //! ```
 //!
-//! Query attributes are parameters that no `?` stands for; they come last, and are
-//! read over. Client and server agree on them in the handshake.
+//! Query attributes are parameters that no `?` stands for; they come last. Client and
+//! server agree on them in the handshake.
 
 use super::capability::Capabilities;
 use super::column::ColumnKind;
@@ -54,9 +54,19 @@ pub struct ParameterType {
     pub unsigned: bool,
 }
 
+impl ParameterType {
+    pub(super) fn read(reader: &mut Reader<'_>) -> Result<Self, Malformed> {
+        let (kind, sign) = (reader.u8("parameter type")?, reader.u8("parameter type")?);
+        let kind = ColumnKind::from_byte(kind).ok_or(Malformed { what: "unknown parameter type" })?;
+        Ok(Self { kind, unsigned: sign & 0x80 != 0 })
+    }
+}
+
 /// Reads the parameters of an execute into `values`, whose strings' memory is used again. `types` are those of
 /// the last execute, and are replaced if the client sends new ones. `long_data(i)` is true for parameters
-/// that were sent in pieces before: their entries of `values` are left alone.
+/// that were sent in pieces before: their entries of `values` are left alone. What the client sends beside the
+/// parameters goes into `query_attributes`.
+#[expect(clippy::too_many_arguments, reason = "what both sides know, and what is read")]
 pub fn decode_parameters(
     payload: &[u8],
     flags: u8,
@@ -65,7 +75,9 @@ pub fn decode_parameters(
     types: &mut Vec<ParameterType>,
     long_data: impl Fn(usize) -> bool,
     values: &mut Vec<Value>,
+    query_attributes: &mut Vec<(String, Value)>,
 ) -> Result<(), Malformed> {
+    query_attributes.clear();
     let mut reader = Reader::new(payload);
     let attributes = capabilities.has(Capabilities::QUERY_ATTRIBUTES);
     let mut sent = count;
@@ -82,12 +94,13 @@ pub fn decode_parameters(
     let nulls = reader.bytes(sent.div_ceil(8), "parameter nulls")?;
     if reader.u8("parameter types")? == 1 {
         types.clear();
-        for _ in 0..sent {
-            let (kind, sign) = (reader.u8("parameter type")?, reader.u8("parameter type")?);
-            let kind = ColumnKind::from_byte(kind).ok_or(Malformed { what: "unknown parameter type" })?;
-            types.push(ParameterType { kind, unsigned: sign & 0x80 != 0 });
+        for index in 0..sent {
+            types.push(ParameterType::read(&mut reader)?);
             if attributes {
-                reader.lenenc_bytes("parameter name")?;
+                let name = reader.lenenc_bytes("parameter name")?;
+                if index >= count {
+                    query_attributes.push((String::from_utf8_lossy(name).into_owned(), Value::Null));
+                }
             }
         }
     }
@@ -104,12 +117,19 @@ pub fn decode_parameters(
             decode_value(*ty, &mut reader, value)?;
         }
     }
+    // Without types there are no names that the values could be known by.
+    for (index, (_, value)) in query_attributes.iter_mut().enumerate() {
+        let index = count + index;
+        if nulls[index / 8] & (1 << (index % 8)) == 0 {
+            decode_value(types[index], &mut reader, value)?;
+        }
+    }
     Ok(())
 }
 
 /// Reads one value into `value`.
 #[inline]
-fn decode_value(ty: ParameterType, reader: &mut Reader<'_>, value: &mut Value) -> Result<(), Malformed> {
+pub(super) fn decode_value(ty: ParameterType, reader: &mut Reader<'_>, value: &mut Value) -> Result<(), Malformed> {
     const WHAT: &str = "parameter value";
     *value = match ty.kind {
         ColumnKind::Tiny if ty.unsigned => Value::UInt(reader.u8(WHAT)? as u64),
@@ -193,12 +213,6 @@ fn decode_time(reader: &mut Reader<'_>) -> Result<Time, Malformed> {
     Ok(Time { negative: negative && !zero, hours: hours as u16, minutes, seconds, micros })
 }
 
-/// Skips one value of this type (the lower byte of a query attribute's type).
-pub fn skip_value(kind: u8, reader: &mut Reader<'_>) -> Result<(), Malformed> {
-    let kind = ColumnKind::from_byte(kind).ok_or(Malformed { what: "unknown attribute type" })?;
-    decode_value(ParameterType { kind, unsigned: false }, reader, &mut Value::Null)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -206,7 +220,7 @@ mod tests {
 
     fn decode(payload: &[u8], count: usize, types: &mut Vec<ParameterType>) -> Result<Vec<Value>, Malformed> {
         let mut values = Vec::new();
-        decode_parameters(payload, 0, Capabilities(0), count, types, |_| false, &mut values)?;
+        decode_parameters(payload, 0, Capabilities(0), count, types, |_| false, &mut values, &mut Vec::new())?;
         Ok(values)
     }
 
@@ -257,18 +271,22 @@ mod tests {
     }
 
     #[test]
-    fn query_attributes_are_read_over() {
+    fn query_attributes_follow_the_parameters() {
         // A parameter of the statement, without a name, and an attribute named "a".
         let mut payload = vec![2, 0, 1, ColumnKind::Tiny as u8, 0, 0, ColumnKind::VarString as u8, 0, 1, b'a'];
         payload.extend_from_slice(b"\x05\x02hi");
         let mut values = Vec::new();
         let capabilities = Capabilities::QUERY_ATTRIBUTES;
-        decode_parameters(&payload, 0, capabilities, 1, &mut Vec::new(), |_| false, &mut values).unwrap();
+        let mut attributes = Vec::new();
+        decode_parameters(&payload, 0, capabilities, 1, &mut Vec::new(), |_| false, &mut values, &mut attributes)
+            .unwrap();
         assert_eq!(values, [Value::Int(5)]);
+        assert_eq!(attributes, [("a".to_owned(), Value::Bytes(b"hi".to_vec()))]);
         // Attributes alone must be announced by the flag.
         let alone = [1, 0, 1, ColumnKind::Tiny as u8, 0, 1, b'a', 5];
-        decode_parameters(&alone, 8, capabilities, 0, &mut Vec::new(), |_| false, &mut values).unwrap();
-        decode_parameters(&[], 0, capabilities, 0, &mut Vec::new(), |_| false, &mut values).unwrap();
+        decode_parameters(&alone, 8, capabilities, 0, &mut Vec::new(), |_| false, &mut values, &mut Vec::new())
+            .unwrap();
+        decode_parameters(&[], 0, capabilities, 0, &mut Vec::new(), |_| false, &mut values, &mut Vec::new()).unwrap();
         assert!(values.is_empty());
     }
 
@@ -282,7 +300,7 @@ mod tests {
             let mut values = Vec::new();
             let capabilities = Capabilities(if flags & 1 == 0 { 0 } else { Capabilities::QUERY_ATTRIBUTES.0 });
             let long = |index| index == 1;
-            let _ = decode_parameters(&payload, flags, capabilities, count, &mut Vec::new(), long, &mut values);
+            let _ = decode_parameters(&payload, flags, capabilities, count, &mut Vec::new(), long, &mut values, &mut Vec::new());
         }
     }
 }

@@ -24,12 +24,14 @@ use format::value::Value;
 use parking_lot::RwLock;
 use rustls::ServerConfig;
 use rustls::server::WebPkiClientVerifier;
-use sql::transport::{TlsFacts, TlsSettings, Transport, cipher_name};
+use sql::transport::{HostFacts, TlsFacts, TlsSettings, Transport, cipher_name};
 use sql::variables::{GlobalVariables, Notice};
 use sql::{Error, Instance};
 use tracing::warn;
 
 pub use certificate::Certificate;
+
+use crate::hosts::Hosts;
 
 /// What new connections begin with.
 struct Context {
@@ -62,6 +64,8 @@ pub struct Tls {
     accepts: AtomicU64,
     finished: AtomicU64,
     resumed: AtomicU64,
+    /// Addresses from which connections failed.
+    pub hosts: Hosts,
 }
 
 impl Tls {
@@ -75,6 +79,7 @@ impl Tls {
             accepts: AtomicU64::new(0),
             finished: AtomicU64::new(0),
             resumed: AtomicU64::new(0),
+            hosts: Hosts::default(),
         };
         let named = ["ssl_ca", "ssl_capath", "ssl_cert", "ssl_key"].iter().any(|name| !variables.is_default(name));
         if !named {
@@ -121,6 +126,14 @@ impl Tls {
 }
 
 impl Transport for Tls {
+    fn hosts(&self) -> Vec<HostFacts> {
+        self.hosts.list()
+    }
+
+    fn forget_hosts(&self) {
+        self.hosts.forget();
+    }
+
     fn reload(&self, even_without: bool) -> Result<Vec<Notice>, Error> {
         match Context::load(settings(&self.instance.variables), &self.instance.datadir) {
             Ok(context) => {

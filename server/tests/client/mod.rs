@@ -68,6 +68,9 @@ pub struct Login<'a> {
     pub plugin: &'a str,
     pub database: Option<&'a str>,
     pub capabilities: Capabilities,
+    /// What the client says of itself, encoded.
+    pub attributes: &'a [u8],
+    pub zstd_level: u8,
 }
 
 impl Default for Login<'_> {
@@ -77,7 +80,9 @@ impl Default for Login<'_> {
             password: "",
             plugin: "mysql_native_password",
             database: None,
-            capabilities: Capabilities::SERVER.without(Capabilities::QUERY_ATTRIBUTES),
+            capabilities: Capabilities::SERVER.without(Capabilities::QUERY_ATTRIBUTES | Capabilities::SESSION_TRACK),
+            attributes: &[],
+            zstd_level: 3,
         }
     }
 }
@@ -89,6 +94,47 @@ impl Client {
 
     pub fn tcp(port: u16, login: &Login<'_>) -> Result<Self, Refusal> {
         Self::log_in(Box::new(TcpStream::connect(("127.0.0.1", port)).unwrap()), false, login)
+    }
+
+    pub fn on(socket: Box<dyn Socket>, login: &Login<'_>) -> Result<Self, Refusal> {
+        Self::log_in(socket, true, login)
+    }
+
+    /// The greeting has been read.
+    pub fn on_greeted(socket: Box<dyn Socket>, greeting: &[u8], login: &Login<'_>) -> Result<Self, Refusal> {
+        Self::log_in_by(socket, false, login, |client| {
+            client.buffer.extend_from_slice(greeting);
+            client.receive()
+        })
+    }
+
+    /// The error is the server's, or the connection's, which it may close at once.
+    pub fn try_tcp(port: u16, login: &Login<'_>) -> Result<Self, ()> {
+        let mut socket = TcpStream::connect(("127.0.0.1", port)).map_err(drop)?;
+        let mut greeting = vec![0; 1000];
+        match socket.read(&mut greeting) {
+            Ok(bytes) if bytes > 40 => Self::on_greeted(Box::new(socket), &greeting[..bytes], login).map_err(drop),
+            _ => Err(()),
+        }
+    }
+
+    /// From now on it is spoken through this.
+    pub fn change_socket(&mut self, socket: Box<dyn Socket>) {
+        self.socket = socket;
+    }
+
+    pub fn write_raw(&mut self, bytes: &[u8]) {
+        self.socket.write_all(bytes).unwrap();
+    }
+
+    /// What was written by hand was a command.
+    pub fn expect_answer_to_raw(&mut self) {
+        self.sequence = 1;
+    }
+
+    /// The answer to a command that was told.
+    pub fn next_outcome(&mut self) -> Outcome {
+        self.outcome().0
     }
 
     /// With TLS; `localhost` is the name that the server's certificate must have, if the configuration asks for one.
@@ -131,7 +177,8 @@ impl Client {
             auth: &proof(login.plugin, login.password, &challenge),
             database: login.database.map(str::as_bytes),
             plugin: Some(login.plugin.as_bytes()),
-            attributes: Attributes::default(),
+            attributes: Attributes::new(login.attributes),
+            zstd_level: login.zstd_level,
         };
         client.send(|out| response.encode(out));
         client.prove(private, login.password, challenge)?;

@@ -63,6 +63,10 @@ pub trait SessionState {
     /// A user variable's value and type; None if it was never set. Names compare without case.
     fn user_variable(&self, name: &str) -> Option<(Value, TypeInfo)>;
     fn set_user_variable(&self, name: &str, value: Value, ty: TypeInfo);
+    /// What the client says beside the statement, by its name.
+    fn query_attribute(&self, _name: &str) -> Option<&Value> {
+        None
+    }
     fn system_variable(&self, scope: Option<VariableScope>, name: &str) -> Result<Value>;
     /// DATABASE()
     fn database(&self) -> Option<String>;

@@ -14,6 +14,7 @@
 
 mod binary_log;
 mod catalog;
+mod connections;
 mod constraints;
 mod glassine;
 mod innodb;
@@ -134,6 +135,9 @@ static PERFORMANCE_SCHEMA: &[VirtualTable] = &[
     binary_log::TRANSACTION_COMPRESSION_STATS,
     locks::DATA_LOCKS,
     locks::DATA_LOCK_WAITS,
+    connections::HOST_CACHE,
+    connections::SESSION_ACCOUNT_CONNECT_ATTRS,
+    connections::SESSION_CONNECT_ATTRS,
     server::PERFORMANCE_GLOBAL_STATUS,
     server::PERFORMANCE_GLOBAL_VARIABLES,
     server::PERFORMANCE_SESSION_STATUS,

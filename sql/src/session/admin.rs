@@ -287,6 +287,11 @@ impl Session {
                 FlushItem::Tables { tables, read_lock: true, .. } => self.flush_with_read_lock(tables)?,
                 FlushItem::Tables { .. } => self.commit()?,
                 FlushItem::Other(what) if matches!(what.as_str(), "BINARY LOGS" | "LOGS") => self.rotate_logs()?,
+                FlushItem::Other(what) if what == "HOSTS" => {
+                    if let Some(transport) = self.instance.transport() {
+                        transport.forget_hosts();
+                    }
+                }
                 FlushItem::Other(_) => {}
             }
         }

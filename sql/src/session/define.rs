@@ -95,6 +95,7 @@ impl Session {
         {
             self.state.database = None;
             self.process.set_database(None);
+            self.database_changed();
         }
         self.state.row_count.set(outcome.affected_rows as i64);
         match &outcome.listing {
@@ -109,6 +110,7 @@ impl Session {
 
     /// From here on the session and its open transaction can have temporary tables.
     fn use_temporary_tables(&mut self) {
+        self.state_changed();
         let tables = self.temporary.get_or_insert_with(|| self.instance.engine.temporary_tables());
         if let Some(trx) = &mut self.trx {
             trx.set_temporary_tables(tables.clone());

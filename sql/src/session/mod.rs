@@ -52,6 +52,7 @@ mod replica;
 mod set;
 mod state;
 mod targets;
+mod track;
 mod transaction;
 mod xa;
 
@@ -110,6 +111,8 @@ pub struct Session {
     pub multi_statements: bool,
     /// UPDATE counts found rows instead of changed ones (CLIENT_FOUND_ROWS).
     pub found_rows: bool,
+    /// What the client is to be told with the next OK, if it reads that.
+    tracked: Option<RefCell<track::Changes>>,
     state: State,
     warnings: Warnings,
     /// The open transaction, if any.
@@ -188,6 +191,7 @@ impl Session {
             variables,
             multi_statements: false,
             found_rows: false,
+            tracked: None,
             state: State::new(),
             warnings: Warnings::new(),
             trx: None,
@@ -418,13 +422,28 @@ impl Session {
         if more {
             status |= flags::MORE_RESULTS;
         }
+        let changes = self.take_changes();
+        if !changes.is_empty() {
+            status |= flags::SESSION_STATE_CHANGED;
+        }
         sink.ok(&OkSummary {
             affected_rows: done.affected_rows,
             last_insert_id: done.last_insert_id,
             status,
             warnings,
             info: &done.info,
+            changes: &changes,
         });
+    }
+
+    /// Answers a command that has nothing to say but OK.
+    pub fn answer_ok(&self, sink: &mut dyn ResultSink) {
+        self.finish_with(&Done::default(), 0, false, sink);
+    }
+
+    /// What the client says beside the statement that follows: MYSQL_QUERY_ATTRIBUTE_STRING().
+    pub fn set_query_attributes(&mut self, attributes: Vec<(String, Value)>) {
+        self.state.query_attributes = attributes;
     }
 
     /// Answers a statement that failed.
@@ -494,6 +513,7 @@ impl Session {
         let collation = format::collation::collation(collation);
         self.variables.fill_in("collation_database", Value::Bytes(collation.name.into()));
         self.variables.fill_in("character_set_database", Value::Bytes(collation.charset.name().into()));
+        self.database_changed();
         self.forget_plans();
         Ok(())
     }

@@ -383,6 +383,7 @@ impl Session {
     // ------------------------------------------------- prepared statements
 
     pub fn prepare(&mut self, text: &[u8]) -> Result<Prepared> {
+        self.state_changed();
         let mode = self.variables.settings.sql_mode;
         self.begin_statement();
         let (parsed, next) = parser::parse_first(text, mode)?;

@@ -26,6 +26,7 @@ impl Session {
                 SetItem::User { name, .. } => {
                     let value = values.next().ok_or_else(|| Error::internal("no value"))?;
                     self.state.user_variables.borrow_mut().insert(name.to_lowercase(), value);
+                    self.state_changed();
                 }
                 SetItem::System { scope, name, value } => self.set_system(*scope, name, value)?,
                 SetItem::Names { charset, collation } => self.set_names(charset.as_deref(), collation.as_deref())?,
@@ -228,6 +229,7 @@ impl Session {
     fn after_set(&mut self, name: &str, is_global: bool) -> Result<()> {
         if !is_global {
             self.overrides_next(name);
+            self.variable_changed(name);
         }
         self.forget_plans();
         Ok(())
@@ -244,6 +246,7 @@ impl Session {
     }
 
     fn set_text(&mut self, name: &str, value: &str) -> Result<()> {
+        self.variable_changed(name);
         self.variables.set(name, &Value::Bytes(value.as_bytes().to_vec())).map(|_| ())
     }
 

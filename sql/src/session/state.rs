@@ -21,6 +21,8 @@ use crate::variables::SessionVariables;
 /// The facts that functions ask for; in cells, for they change while expressions are evaluated.
 pub struct State {
     pub user_variables: RefCell<FxHashMap<String, (Value, TypeInfo)>>,
+    /// What the client says beside the statement.
+    pub query_attributes: Vec<(String, Value)>,
     pub database: Option<String>,
     pub user: String,
     pub host: String,
@@ -48,6 +50,7 @@ impl State {
     pub fn new() -> State {
         State {
             user_variables: RefCell::default(),
+            query_attributes: Vec::new(),
             database: None,
             user: String::new(),
             host: String::new(),
@@ -78,6 +81,10 @@ pub struct View<'a> {
 impl SessionState for View<'_> {
     fn user_variable(&self, name: &str) -> Option<(Value, TypeInfo)> {
         self.state.user_variables.borrow().get(&name.to_lowercase()).cloned()
+    }
+
+    fn query_attribute(&self, name: &str) -> Option<&Value> {
+        self.state.query_attributes.iter().find(|(other, _)| other == name).map(|(_, value)| value)
     }
 
     fn set_user_variable(&self, name: &str, value: Value, ty: TypeInfo) {

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use format::binlog::GtidSet;
 use format::collation::{CollationId, collation};
+use format::value::Value;
 
 use super::{Call, Function, MANY, Typing, not_null, typings};
 use crate::error::{Error, Result};
@@ -26,6 +27,7 @@ pub const FUNCTIONS: &[Function] = &[
     Function::new("last_insert_id", (0, 1), bigint_unsigned, last_insert_id).volatile(),
     Function::new("row_count", (0, 0), bigint, row_count).volatile(),
     Function::new("found_rows", (0, 0), bigint, found_rows).volatile(),
+    Function::new("mysql_query_attribute_string", (1, 1), attribute_type, query_attribute).volatile(),
     Function::new("sleep", (1, 1), typings::int, sleep).volatile(),
     Function::new("benchmark", (2, 2), typings::int, benchmark).volatile(),
     Function::new("get_lock", (2, 2), bigint_or_null, get_lock).volatile(),
@@ -55,6 +57,10 @@ pub const FUNCTIONS: &[Function] = &[
 
 fn name_type(_: &mut Typing<'_>) -> Result<TypeInfo> {
     Ok(TypeInfo::string(64, CollationId::UTF8MB3_GENERAL_CI, Coercibility::SystemConstant))
+}
+
+fn attribute_type(_: &mut Typing<'_>) -> Result<TypeInfo> {
+    Ok(TypeInfo::string(65_535, CollationId::UTF8MB4_GENERAL_CI, Coercibility::Implicit))
 }
 
 fn uuid_type(_: &mut Typing<'_>) -> Result<TypeInfo> {
@@ -116,6 +122,34 @@ fn row_count<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
 
 fn found_rows<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
     Ok(Datum::Int(call.context.session.found_rows() as i64))
+}
+
+/// What the client says beside the statement, as a text; NULL if it says nothing under the name.
+fn query_attribute<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
+    let Some(name) = call.text(0)? else { return Ok(Datum::Null) };
+    let name = String::from_utf8_lossy(&name).into_owned();
+    let value = call.context.session.query_attribute(&name);
+    Ok(match value {
+        None | Some(Value::Null) => Datum::Null,
+        Some(Value::Bytes(bytes)) => Datum::text(String::from_utf8_lossy(bytes).into_owned()),
+        Some(Value::Int(number)) => Datum::text(number.to_string()),
+        Some(Value::UInt(number)) => Datum::text(number.to_string()),
+        Some(Value::Double(number)) => Datum::text(number.to_string()),
+        Some(Value::Decimal(number)) => Datum::text(number.to_string()),
+        Some(Value::Date(date)) => Datum::text(written(|out| date.write(out))),
+        Some(Value::DateTime(moment)) => Datum::text(written(|out| moment.write(fsp(moment.micros), out))),
+        Some(Value::Time(time)) => Datum::text(written(|out| time.write(fsp(time.micros), out))),
+    })
+}
+
+fn written(write: impl FnOnce(&mut Vec<u8>)) -> String {
+    let mut out = Vec::new();
+    write(&mut out);
+    String::from_utf8_lossy(&out).into_owned()
+}
+
+fn fsp(micros: u32) -> u8 {
+    if micros == 0 { 0 } else { 6 }
 }
 
 /// 0 when it slept to the end, 1 when it was interrupted.

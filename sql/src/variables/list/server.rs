@@ -61,7 +61,9 @@ pub(super) const LIST: &[Variable] = &[
     v("have_symlink", Global, Text, "DISABLED", "Whether tables may be links").fixed(),
     // --- Connections ------------------------------------------------------------------------------------------------
     v("auto_generate_certs", Global, Bool, "ON", "Make certificates at the first start").at_start(),
-    v("back_log", Global, int(1, 65_535), "128", "Connections that may wait to be accepted").at_start(),
+    v("back_log", Global, int(1, 65_535), "128", "Connections that may wait to be accepted")
+        .at_start()
+        .inert("128 may wait"),
     v("connect_timeout", Global, int(2, YEAR), "10", "Seconds for a client to log in"),
     v(
         "default_authentication_plugin",
@@ -81,24 +83,43 @@ pub(super) const LIST: &[Variable] = &[
     v("init_connect", Global, Text, "", "Statements run for each new client").inert(NOT_YET),
     v("interactive_timeout", Both, int(1, YEAR), "28800", "Seconds an interactive client may be silent"),
     v("max_allowed_packet", Both, steps(1024, 1 << 30, 1024), "67108864", "Most bytes of a statement or value"),
-    v("max_connect_errors", Global, int(1, ANY), "100", "Errors after which a host is refused").inert(NOT_YET),
+    v("host_cache_size", Global, int(0, 65_536), "128", "Addresses with errors that are remembered"),
+    v("max_connect_errors", Global, int(1, ANY), "100", "Handshakes that break off until their address is refused"),
     v("max_connections", Global, int(1, 100_000), "151", "Most clients at once"),
     v("max_user_connections", Both, int(0, U32), "0", "Most clients of one account at once").inert(NOT_YET),
     v("mysqlx_port", Global, int(0, 65_535), "33060", "Port of the X protocol")
         .at_start()
         .inert("there is no X protocol"),
-    v("net_buffer_length", Both, steps(1024, 1 << 20, 1024), "16384", "Bytes of a connection's first buffer"),
+    v("net_buffer_length", Both, steps(1024, 1 << 20, 1024), "16384", "Bytes of a connection's first buffer")
+        .inert(AUTOMATIC),
     v("net_read_timeout", Both, int(1, YEAR), "30", "Seconds to wait for the rest of a packet"),
     v("net_retry_count", Both, int(1, ANY), "10", "How often a broken read is tried again").inert(GONE),
     v("net_write_timeout", Both, int(1, YEAR), "60", "Seconds to wait for a client to take data"),
+    v(
+        "protocol_compression_algorithms",
+        Global,
+        Text,
+        "zlib,zstd,uncompressed",
+        "How clients may compress their connection",
+    ),
+    v("proxy_protocol_networks", Global, Text, "", "Addresses of proxies that may say where their clients are"),
+    v(
+        "performance_schema_session_connect_attrs_size",
+        Global,
+        int(0, 1 << 20),
+        "512",
+        "Most bytes of what a client says of itself that are kept",
+    )
+    .at_start(),
     v("pseudo_thread_id", Session, int(0, ANY), "0", "Number of this connection").computed(),
     v("pseudo_slave_mode", Session, Bool, "OFF", "Used by replayed binary logs").not_an_option(),
     v("require_secure_transport", Global, Bool, "OFF", "Accept TLS and sockets only"),
     v("secure_auth", Global, Bool, "ON", "Refuse passwords of version 4.0").inert(ALWAYS_ON),
     v("secure_file_priv", Global, Text, "", "Directory that files may be read from and written to").null().at_start(),
-    v("session_track_gtids", Both, Enumeration(&["OFF", "OWN_GTID", "ALL_GTIDS"]), "OFF", "Report transactions' GTIDs"),
-    v("session_track_schema", Both, Bool, "ON", "Report changes of the database").inert(NOT_YET),
-    v("session_track_state_change", Both, Bool, "OFF", "Report changes of the session").inert(NOT_YET),
+    v("session_track_gtids", Both, Enumeration(&["OFF", "OWN_GTID", "ALL_GTIDS"]), "OFF", "Report transactions' GTIDs")
+        .inert(NOT_YET),
+    v("session_track_schema", Both, Bool, "ON", "Report changes of the database"),
+    v("session_track_state_change", Both, Bool, "OFF", "Report changes of the session"),
     v(
         "session_track_system_variables",
         Both,
@@ -112,7 +133,8 @@ pub(super) const LIST: &[Variable] = &[
         Enumeration(&["OFF", "STATE", "CHARACTERISTICS"]),
         "OFF",
         "Report the state of the transaction",
-    ),
+    )
+    .inert(NOT_YET),
     v("ssl_ca", Global, Text, "", "File of the authority's certificate").null(),
     v("ssl_capath", Global, Text, "", "Directory of authorities' certificates").null(),
     v("ssl_cert", Global, Text, "", "File of the server's certificate").null(),
