@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use bench::changes::{Changes, DATABASE};
 use bench::process::{Kind, Options, Scratch, Server, glassine_binary, mariadb_is_installed};
+use bench::replicas::{self, catch_up, follow, free_port, let_replicas_in};
 use logged::{FULL_ROW, SCHEMA, all_rows, assert_same_rows, contents, printed, replay};
 
 const WORK: [&str; 9] = [
@@ -134,6 +135,61 @@ fn a_history_over_all_types_is_replayed_by_glassine_and_by_mariadb() {
             replay(text, &target);
             assert_same_rows(&all_rows(&target, DATABASE), &wanted, &format!("seed {seed}, MariaDB {number}"));
         }
+    }
+}
+
+/// The checksum that the description of a file names.
+fn checksum_of(path: &Path) -> u8 {
+    let file = std::fs::read(path).expect("a log");
+    let end = 4 + u32::from_le_bytes(file[13..17].try_into().expect("4 bytes")) as usize;
+    file[end - 5]
+}
+
+#[test]
+fn binlog_checksum_changes_while_a_replica_follows_and_files_of_both_kinds_outlive_kills() {
+    let scratch = Scratch::new("binlog_checksum").expect("a directory");
+    let port = free_port();
+    let own = replicas::options(port, 1, &["--log-bin", "--gtid-mode=ON", "--binlog-checksum=NONE"]);
+    let directory = scratch.0.join("source");
+    let mut source = Server::create(Kind::Glassine, &directory, &own).expect("Glassine starts");
+    let_replicas_in(&mut source.connect().expect("a connection"));
+    let replica = Server::create(Kind::Glassine, &scratch.0.join("replica"), &options(&["--server-id=2"]));
+    let replica = replica.expect("Glassine starts");
+    follow(&mut replica.connect().expect("a connection"), port, ", SOURCE_AUTO_POSITION = 1");
+    let mut changes = Changes::new(21, true);
+    let mut client = source.connect().expect("a connection");
+    let mut run = |client: &mut Client, statement: &str| {
+        client.query(statement).unwrap_or_else(|error| panic!("{statement:.200}: {error:?}"));
+    };
+    Changes::prologue().iter().for_each(|statement| run(&mut client, statement));
+    run(&mut client, "CREATE TABLE history.long (id INT PRIMARY KEY AUTO_INCREMENT, body MEDIUMTEXT)");
+    for (round, checksum) in ["NONE", "CRC32", "NONE", "CRC32"].into_iter().enumerate() {
+        // A long transaction begins before the change, and commits behind it.
+        let mut long = source.connect().expect("a connection");
+        run(&mut long, "BEGIN");
+        for _ in 0..12 {
+            run(&mut long, "INSERT INTO history.long (body) VALUES (REPEAT(RAND(), 60000))");
+        }
+        run(&mut client, &format!("SET GLOBAL binlog_checksum = {checksum}"));
+        (0..40).flat_map(|_| changes.next_step()).for_each(|statement| run(&mut client, &statement));
+        run(&mut long, "COMMIT");
+        run(&mut client, &format!("INSERT INTO history.long (body) VALUES ('{round}')"));
+        if round % 2 == 1 {
+            source.kill();
+            source = Server::start(Kind::Glassine, &directory, &own).expect("Glassine recovers");
+            client = source.connect().expect("a connection");
+        }
+    }
+    catch_up(&replica, &source);
+    assert_same_rows(&all_rows(&replica, DATABASE), &all_rows(&source, DATABASE), "the replica");
+    let logs = logs(&source, "binlog");
+    let kinds: Vec<u8> = logs.iter().map(|path| checksum_of(path)).collect();
+    assert!(kinds.contains(&0) && kinds.contains(&1), "{kinds:?}");
+    printed(&glassine_binary(), &["binlog", "--verify"], &logs);
+    printed(&glassine_binary(), &["binlog", "estimate"], &logs);
+    if mariadb_is_installed() {
+        let theirs = printed(Path::new("mariadb-binlog"), &["--verify-binlog-checksum"], &logs);
+        assert!(theirs.contains("INSERT INTO history.long") || theirs.contains("BINLOG '"), "{theirs:.500}");
     }
 }
 

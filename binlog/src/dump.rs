@@ -36,7 +36,7 @@ use std::io::{self, BufReader, Read};
 use std::sync::Arc;
 
 use format::binlog::payload::{PayloadEvents, PayloadFields};
-use format::binlog::{Checksum, Control, Event, EventKind, GtidSet, HEADER_BYTES, Header, Query, event, flags, gtid};
+use format::binlog::{Checksum, Control, Crc, Event, EventKind, GtidSet, HEADER_BYTES, Header, Query, event, flags, gtid};
 use format::packet::Reader;
 use storage::Error;
 
@@ -470,21 +470,34 @@ impl Dump {
             self.reader.seek(self.reader.position() - u64::from(header.bytes));
         }
         let mut left = u64::from(header.bytes);
-        let stripped = self.reader.description.checksum.bytes() - self.wishes.checksum.bytes();
-        let mut sent = left - stripped as u64;
-        receiver.begin(sent, has_all)?;
-        if stripped > 0 {
-            let header = Header { bytes: sent as u32, ..header };
-            receiver.put(&header.encode())?;
+        let (has, wanted) = (self.reader.description.checksum.bytes() as u64, self.wishes.checksum.bytes() as u64);
+        let bare = left.checked_sub(has).filter(|bare| *bare >= HEADER_BYTES as u64);
+        let Some(mut sent) = bare else {
+            return Err(Error::corrupt(format!("an event in {} is shorter than its header", self.file)).into());
+        };
+        let mut sum = Crc::new();
+        receiver.begin(sent + wanted, has_all)?;
+        if has == wanted {
+            sent += has;
+        } else {
+            let header = Header { bytes: (sent + wanted) as u32, ..header }.encode();
+            receiver.put(&header)?;
             self.reader.seek(self.reader.position() + HEADER_BYTES as u64);
             (left, sent) = (left - HEADER_BYTES as u64, sent - HEADER_BYTES as u64);
+            sum.update(&header);
         }
         while left > 0 {
             let piece = self.reader.next_piece(left)?;
             left -= piece.len() as u64;
             let part = piece.len().min(sent as usize);
+            if has < wanted {
+                sum.update(&piece[..part]);
+            }
             receiver.put(&piece[..part])?;
             sent -= part as u64;
+        }
+        if has < wanted {
+            receiver.put(&sum.sum().to_le_bytes())?;
         }
         Ok(())
     }

@@ -241,6 +241,8 @@ pub struct Head<'a> {
     pub now: u32,
     /// The first file since the server started.
     pub is_first: bool,
+    /// What the events behind the description have.
+    pub checksum: Checksum,
     pub previous: &'a GtidSet,
 }
 
@@ -256,22 +258,23 @@ impl Head<'_> {
             flags,
         };
         let created = if self.is_first { self.now } else { 0 };
-        let description = FormatDescription::new(self.server, created, Checksum::Crc32);
+        let description = FormatDescription::new(self.server, created, self.checksum);
         let start = out.len();
         description.append(header(EventKind::FORMAT_DESCRIPTION, flags::IN_USE), &mut out);
-        place_last(&mut out, start);
+        // The description has a checksum in any case.
+        place_last(&mut out, start, Checksum::Crc32);
         let start = out.len();
         let previous = header(EventKind::PREVIOUS_GTIDS, flags::IGNORABLE);
-        gtid::append_previous(self.previous, previous, Checksum::Crc32, &mut out);
-        place_last(&mut out, start);
+        gtid::append_previous(self.previous, previous, self.checksum, &mut out);
+        place_last(&mut out, start, self.checksum);
         out
     }
 }
 
 /// Sets the end of the event that begins at `start`, in bytes that begin a file.
-fn place_last(out: &mut [u8], start: usize) {
+fn place_last(out: &mut [u8], start: usize, checksum: Checksum) {
     let end = out.len() as u32;
-    format::binlog::event::place(&mut out[start..], end, Checksum::Crc32);
+    format::binlog::event::place(&mut out[start..], end, checksum);
 }
 
 /// Where the flags of a file's description are; they say whether the file is in use.

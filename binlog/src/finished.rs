@@ -7,7 +7,7 @@ use format::binlog::{Checksum, Crc, EventKind, HEADER_BYTES, Header, event, flag
 use storage::{Error, Result};
 
 use crate::files::io;
-use crate::spill::{CHUNK_BYTES, Files, Spill, Spilled, damaged, place, read_event, spill};
+use crate::spill::{CHUNK_BYTES, Files, Spill, Spilled, damaged, place, put_checksum, read_event, spill};
 
 /// A transaction's events, ready for the log.
 pub struct Finished {
@@ -74,9 +74,9 @@ impl Finished {
         self.spill.is_some()
     }
 
-    /// Bytes that it takes in the log, behind its Gtid event.
-    pub fn log_bytes(&self) -> u64 {
-        let checksum = Checksum::Crc32.bytes() as u64;
+    /// Bytes that it takes in the log, behind its Gtid event, in a file of events with this checksum.
+    pub fn log_bytes(&self, checksum: Checksum) -> u64 {
+        let checksum = checksum.bytes() as u64;
         match self.is_payload {
             true => (HEADER_BYTES + self.fields().len()) as u64 + self.packed_bytes() + checksum,
             false => self.plain_bytes + self.events * checksum,
@@ -84,10 +84,10 @@ impl Finished {
     }
 
     /// What stands before the packed bytes of a payload that ends at `end`. `header`: of the Gtid event in front of it.
-    fn payload_head(&self, header: Header, end: u64) -> Vec<u8> {
+    fn payload_head(&self, header: Header, end: u64, checksum: Checksum) -> Vec<u8> {
         let header = Header {
             kind: EventKind::TRANSACTION_PAYLOAD,
-            bytes: self.log_bytes() as u32,
+            bytes: self.log_bytes(checksum) as u32,
             end_position: end as u32,
             flags: 0,
             ..header
@@ -98,19 +98,17 @@ impl Finished {
     }
 
     /// Appends it as it stands at its place in the log. `header`: of the Gtid event in front of it.
-    pub fn append(&self, position: u64, header: Header, out: &mut Vec<u8>) -> Result<()> {
+    pub fn append(&self, position: u64, header: Header, checksum: Checksum, out: &mut Vec<u8>) -> Result<()> {
         if self.is_payload {
             let start = out.len();
-            out.extend_from_slice(&self.payload_head(header, position + self.log_bytes()));
+            out.extend_from_slice(&self.payload_head(header, position + self.log_bytes(checksum), checksum));
             if let Some(spill) = &self.spill {
                 spill.reader().read_to_end(out).map_err(io("read a transaction's events"))?;
             }
             out.extend_from_slice(&self.memory);
-            let sum = event::crc32(&out[start..]);
-            out.extend_from_slice(&sum.to_le_bytes());
+            put_checksum(start, checksum, out);
             return Ok(());
         }
-        let checksum = Checksum::Crc32.bytes();
         let mut position = position;
         if let Some(spill) = &self.spill {
             // They have places in that file.
@@ -118,16 +116,17 @@ impl Finished {
             let mut event = Vec::new();
             for _ in 0..spill.events {
                 let header = read_event(&mut source, &mut event)?;
-                position += event.len() as u64;
-                place(&event[..event.len() - checksum], header, position, out);
+                let bare = &event[..event.len() - spill.checksum.bytes()];
+                position += (bare.len() + checksum.bytes()) as u64;
+                place(bare, header, position, checksum, out);
             }
         }
         let mut rest = &self.memory[..];
         while !rest.is_empty() {
             let header = Header::decode(rest).map_err(damaged)?;
             let (event, behind) = rest.split_at(header.bytes as usize);
-            position += (event.len() + checksum) as u64;
-            place(event, header, position, out);
+            position += (event.len() + checksum.bytes()) as u64;
+            place(event, header, position, checksum, out);
             rest = behind;
         }
         Ok(())
@@ -146,6 +145,11 @@ impl Finished {
         spill.place.sync()
     }
 
+    /// What the events of its file have, if it needed one.
+    pub fn file_checksum(&self) -> Option<Checksum> {
+        self.spill.as_ref().map(|spill| spill.checksum)
+    }
+
     /// The file, if [`Finished::settle`] has brought everything into it.
     pub fn settled(&self) -> Option<&Spilled> {
         self.spill.as_ref().filter(|_| self.memory.is_empty()).map(|spill| &*spill.place)
@@ -155,25 +159,25 @@ impl Finished {
     /// is all that it lacks. Durable. `header`: of the Gtid event.
     pub fn begin_file(&self, head: &[u8], gtid_bytes: u64, header: Header) -> Result<Begun> {
         let spill = self.spill.as_ref().expect("it was settled");
-        let checksum = if self.is_payload { Checksum::Crc32.bytes() as u64 } else { 0 };
-        let end = spill.room + spill.bytes + checksum;
-        let payload = if self.is_payload { self.payload_head(header, end) } else { Vec::new() };
+        let checksum = spill.checksum;
+        let end = spill.room + spill.bytes + if self.is_payload { checksum.bytes() as u64 } else { 0 };
+        let payload = if self.is_payload { self.payload_head(header, end, checksum) } else { Vec::new() };
         let body_at = spill.room - payload.len() as u64;
         let too_long = || Error::Unsupported("more names of transactions than a binary log file has room for".into());
         let gtid_at = body_at.checked_sub(gtid_bytes).ok_or_else(too_long)?;
-        let fixed = (HEADER_BYTES + Checksum::Crc32.bytes()) as u64;
+        let fixed = (HEADER_BYTES + checksum.bytes()) as u64;
         let filler = gtid_at.checked_sub(head.len() as u64 + fixed).ok_or_else(too_long)?;
         let mut front = head.to_vec();
         let header =
             Header { kind: EventKind::IGNORABLE, flags: flags::IGNORABLE, end_position: gtid_at as u32, ..header };
-        event::append(&mut front, header, Checksum::Crc32, |out| {
+        event::append(&mut front, header, checksum, |out| {
             out.resize(out.len() + filler as usize, 0);
         });
         front.resize(body_at as usize, 0);
         front.extend_from_slice(&payload);
         let file = &spill.place.file;
         file.write_at(0, &front).map_err(io("write the head of a binary log"))?;
-        if self.is_payload {
+        if self.is_payload && checksum == Checksum::Crc32 {
             let mut crc = Crc::new();
             crc.update(&payload);
             crc.join(&self.crc);

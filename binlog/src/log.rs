@@ -64,6 +64,8 @@ pub struct Options {
     pub uuid: Uuid,
     /// gtid_mode: whether transactions have names.
     pub gtids: bool,
+    /// binlog_checksum.
+    pub checksum: Checksum,
     /// max_binlog_size.
     pub file_bytes_max: u64,
     /// binlog_expire_logs_seconds; 0 = never.
@@ -122,6 +124,8 @@ struct Order {
     files: Vec<FileName>,
     /// Where the next transaction goes.
     position: u64,
+    /// What the events of the current file have.
+    checksum: Checksum,
     executed: GtidSet,
     /// What gtid_purged has added.
     added: GtidSet,
@@ -139,8 +143,16 @@ impl Order {
     }
 }
 
-/// Makes the next file of a log: the file, and where its transactions begin.
-type NewFile<'n> = dyn FnMut(&Order, &FileName) -> Result<(Arc<dyn File>, u64)> + 'n;
+/// The next file of a log.
+struct Next {
+    file: Arc<dyn File>,
+    /// Where its transactions begin.
+    position: u64,
+    checksum: Checksum,
+}
+
+/// Makes it.
+type NewFile<'n> = dyn FnMut(&Order, &FileName) -> Result<Next> + 'n;
 
 /// Where a transaction was committed first, if that was another server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -227,8 +239,15 @@ impl BinaryLog {
                 FileName { base: options.base.as_str().into(), number: 1 }
             }
         };
-        let head =
-            Head { server: &options.server, server_id: options.server_id, now, is_first: true, previous: &executed };
+        let checksum = options.checksum;
+        let head = Head {
+            server: &options.server,
+            server_id: options.server_id,
+            now,
+            is_first: true,
+            checksum,
+            previous: &executed,
+        };
         let head = head.encode();
         let file = files::create(&*disk, &name, &head)?;
         names.push(name);
@@ -238,6 +257,7 @@ impl BinaryLog {
         let order = Order {
             files: names,
             position,
+            checksum,
             executed,
             added,
             transactions: 0,
@@ -249,6 +269,7 @@ impl BinaryLog {
             engine: engine.clone(),
             number: AtomicU64::new(0),
             head_bytes: AtomicU64::new(position),
+            has_checksums: AtomicBool::new(checksum == Checksum::Crc32),
             unsynced: Mutex::new(Rank::Leaf, Vec::new()),
             compressors: Compressors::default(),
             workers: OnceLock::new(),
@@ -353,6 +374,17 @@ impl BinaryLog {
         self.file_bytes_max.store(bytes, Ordering::Relaxed);
     }
 
+    /// binlog_checksum. The log goes on in a new file; if there is no room for one, as soon as there is.
+    pub fn set_checksum(&self, checksum: Checksum) -> Result<()> {
+        self.cache_files.has_checksums.store(checksum == Checksum::Crc32, Ordering::Relaxed);
+        let mut order = self.order.lock();
+        self.finish_reset(&mut order)?;
+        match order.checksum == checksum {
+            true => Ok(()),
+            false => self.rotate_or_stay(&mut order),
+        }
+    }
+
     pub fn set_expire_seconds(&self, seconds: u64) {
         self.expire_seconds.store(seconds, Ordering::Relaxed);
     }
@@ -412,7 +444,7 @@ impl BinaryLog {
     /// Makes a transaction part of the engine's commit that this is passed to. The caller holds all locks of the
     /// transaction. If it is long, the rest of it is brought into its file here, while other commits go on.
     pub fn pending(&self, mut finished: Finished, timestamp: u32, has_statements: bool) -> Result<Pending<'_>> {
-        if finished.log_bytes() > self.annex_bytes_max() {
+        if finished.log_bytes(self.cache_files.checksum()) > self.annex_bytes_max() {
             finished.settle(&*self.cache_files)?;
         }
         let last_committed = self.newest.load(Ordering::Acquire);
@@ -486,7 +518,9 @@ impl BinaryLog {
             self.tail.write()?;
         }
         let is_long = pending.finished.settled().is_some();
-        if !is_long && order.position >= self.file_bytes_max.load(Ordering::Relaxed) {
+        let is_full = order.position >= self.file_bytes_max.load(Ordering::Relaxed);
+        // A long transaction that was begun before binlog_checksum was changed has begun a file in the old way.
+        if !is_long && (is_full || order.checksum != self.cache_files.checksum()) {
             self.rotate_or_stay(&mut order)?;
         }
         let source = self.options.uuid;
@@ -519,20 +553,21 @@ impl BinaryLog {
         let (position, end, gtid_event) = match is_long {
             true => self.begin_with(&mut order, pending, &event)?,
             false => {
-                let bytes = encode(&event(order.before_file), pending);
-                let end = order.position + bytes.len() as u64 + pending.finished.log_bytes();
+                let bytes = encode(&event(order.before_file), pending, order.checksum);
+                let end = order.position + bytes.len() as u64 + pending.finished.log_bytes(order.checksum);
                 (order.position, end, bytes)
             }
         };
         let body_at = position + gtid_event.len() as u64;
-        let log_bytes = if is_long { 0 } else { pending.finished.log_bytes() as usize };
+        let checksum = order.checksum;
+        let log_bytes = if is_long { 0 } else { pending.finished.log_bytes(checksum) as usize };
         // The annex is made in one piece: the redo log copies it, and the file is written from it.
         let mut annex = recovery::begin_annex(order.current(), position, end, gtid_event.len() + log_bytes);
         let from = annex.len();
         annex.extend_from_slice(&gtid_event);
-        event::place(&mut annex[from..], body_at as u32, Checksum::Crc32);
+        event::place(&mut annex[from..], body_at as u32, checksum);
         if !is_long {
-            pending.finished.append(body_at, pending.header, &mut annex)?;
+            pending.finished.append(body_at, pending.header, checksum, &mut annex)?;
         }
         self.tail.begin_append();
         match append(Some((ANNEX, &annex))) {
@@ -587,9 +622,10 @@ impl BinaryLog {
         let mut begun = None;
         self.rotate_to(order, &mut |order, name| {
             // Numbers count from the beginning of the file.
-            gtid = encode(&event(order.transactions), pending);
             let spilled = pending.finished.settled().expect("a long transaction is settled");
-            let head = self.head(&order.executed);
+            let checksum = pending.finished.file_checksum().expect("a settled transaction has a file");
+            gtid = encode(&event(order.transactions), pending, checksum);
+            let head = self.head(&order.executed, checksum);
             self.cache_files.head_bytes.store(head.len() as u64, Ordering::Relaxed);
             let Begun { gtid_at, end, .. } = pending.finished.begin_file(&head, gtid.len() as u64, pending.header)?;
             begun = Some((gtid_at, end));
@@ -598,7 +634,7 @@ impl BinaryLog {
             spilled.keep();
             self.disk.sync_directory("").map_err(io("sync the directory of the binary log"))?;
             let file = self.disk.open(&path, OpenMode::ReadWrite, Caching::Cached).map_err(io("open a binary log"))?;
-            Ok((file, gtid_at))
+            Ok(Next { file, position: gtid_at, checksum })
         })?;
         let (gtid_at, end) = begun.expect("the file was begun");
         self.expire_or_stay(order)?;
@@ -657,9 +693,10 @@ impl BinaryLog {
 
     fn rotate_locked(&self, order: &mut Order) -> Result<()> {
         self.rotate_to(order, &mut |order, name| {
-            let head = self.head(&order.executed);
+            let checksum = self.cache_files.checksum();
+            let head = self.head(&order.executed, checksum);
             self.cache_files.head_bytes.store(head.len() as u64, Ordering::Relaxed);
-            Ok((files::create(&*self.disk, name, &head)?, head.len() as u64))
+            Ok(Next { file: files::create(&*self.disk, name, &head)?, position: head.len() as u64, checksum })
         })
     }
 
@@ -677,7 +714,7 @@ impl BinaryLog {
             files::write_index(&*self.disk, &self.options.base, &names)?;
             Ok((created, names))
         });
-        let ((file, position), names) = match moved {
+        let (Next { file, position, checksum }, names) = match moved {
             Ok(moved) => moved,
             Err(error) => {
                 self.stay(order, &name, stay)?;
@@ -687,6 +724,7 @@ impl BinaryLog {
         self.tail.go_on_in(file, position);
         self.end.go_on_in(name.number, position);
         (order.files, order.position, order.before_file) = (names, position, order.transactions);
+        order.checksum = checksum;
         Ok(())
     }
 
@@ -705,12 +743,13 @@ impl BinaryLog {
         Ok(())
     }
 
-    fn head(&self, previous: &GtidSet) -> Vec<u8> {
+    fn head(&self, previous: &GtidSet, checksum: Checksum) -> Vec<u8> {
         let head = Head {
             server: &self.options.server,
             server_id: self.server_id.load(Ordering::Relaxed),
             now: self.disk.clock().wall().as_secs() as u32,
             is_first: false,
+            checksum,
             previous,
         };
         head.encode()
@@ -721,9 +760,9 @@ impl BinaryLog {
         let file = self.tail.file();
         let mut bytes = Vec::new();
         let header = self.header(last.kind(), self.disk.clock().wall().as_secs() as u32, 0);
-        event::append(&mut bytes, header, Checksum::Crc32, |out| last.encode(out));
+        event::append(&mut bytes, header, order.checksum, |out| last.encode(out));
         let end = order.position + bytes.len() as u64;
-        event::place(&mut bytes, end as u32, Checksum::Crc32);
+        event::place(&mut bytes, end as u32, order.checksum);
         file.write_at(order.position, &bytes).map_err(io("end a binary log"))?;
         file.write_at(files::DESCRIPTION_FLAGS, &[0, 0]).map_err(io("end a binary log"))?;
         file.sync().map_err(io("sync a binary log"))?;
@@ -968,7 +1007,8 @@ impl BinaryLog {
         if !order.is_resetting {
             self.tail.settle()?;
             self.engine.store().checkpoint()?;
-            let head = self.head(&GtidSet::default());
+            let checksum = self.cache_files.checksum();
+            let head = self.head(&GtidSet::default(), checksum);
             let decided = files::Reset::new(&*self.disk, &self.options.base).decide(&head);
             order.is_resetting = decided.0;
             decided.1?;
@@ -986,6 +1026,7 @@ impl BinaryLog {
         let name = FileName { base: self.options.base.as_str().into(), number: 1 };
         self.tail.go_on_in(file, position);
         self.end.begin_again(name.number, position);
+        order.checksum = EventReader::open(&*self.disk, &name, u64::MAX)?.description.checksum;
         order.files = vec![name];
         order.position = position;
         order.before_file = order.transactions;
@@ -1001,9 +1042,9 @@ impl CommitLog for Pending<'_> {
     }
 }
 
-fn encode(event: &GtidEvent, pending: &Pending<'_>) -> Vec<u8> {
+fn encode(event: &GtidEvent, pending: &Pending<'_>, checksum: Checksum) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(128);
-    event.append(pending.header, Checksum::Crc32, pending.finished.log_bytes(), &mut bytes);
+    event.append(pending.header, checksum, pending.finished.log_bytes(checksum), &mut bytes);
     bytes
 }
 
@@ -1013,6 +1054,8 @@ struct CacheFiles {
     number: AtomicU64,
     /// Bytes that the newest file of the log has before its transactions.
     head_bytes: AtomicU64,
+    /// binlog_checksum.
+    has_checksums: AtomicBool,
     unsynced: Mutex<Vec<Arc<Spilled>>>,
     /// Empty: sessions pack their events themselves.
     workers: OnceLock<Arc<Workers>>,
@@ -1060,6 +1103,13 @@ impl Files for CacheFiles {
 
     fn workers(&self) -> Option<&Arc<Workers>> {
         self.workers.get()
+    }
+
+    fn checksum(&self) -> Checksum {
+        match self.has_checksums.load(Ordering::Relaxed) {
+            true => Checksum::Crc32,
+            false => Checksum::None,
+        }
     }
 
     fn compressors(&self) -> &Compressors {

@@ -13,7 +13,7 @@ use std::io::{self, BufReader, Cursor, Read};
 use std::sync::Arc;
 
 use format::binlog::payload::{self, Compressor};
-use format::binlog::{Checksum, Crc};
+use format::binlog::Crc;
 use storage::Result;
 
 use crate::finished::Finished;
@@ -137,7 +137,8 @@ impl Packer {
         self.fed = plain;
         if self.level.is_none() {
             let spill = self.spill.as_mut().expect("packed plain events are in a file");
-            spill.cut(plain + events * Checksum::Crc32.bytes() as u64, events);
+            let checksum = spill.checksum.bytes() as u64;
+            spill.cut(plain + events * checksum, events);
             return;
         }
         let at = self.places.iter().position(|place| place.plain == plain).expect("a cut is at a place that was kept");

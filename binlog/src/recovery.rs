@@ -14,7 +14,7 @@
 
 use std::sync::Arc;
 
-use format::binlog::{Checksum, Event, EventKind, GtidSet, gtid};
+use format::binlog::{Checksum, Control, Event, EventKind, GtidSet, gtid};
 use storage::io::{Caching, Disk, File, OpenMode};
 use storage::{Engine, Error, Result};
 use tracing::info;
@@ -80,20 +80,37 @@ impl Completed {
         Ok(Completed { name, file, end: 0 })
     }
 
-    fn finish(self) -> Result<()> {
+    fn finish(self, disk: &dyn Disk) -> Result<()> {
         let Some(file) = self.file else { return Ok(()) };
         let behind = file.len().map_err(io("read a binary log"))?.saturating_sub(self.end);
         if behind > 0 {
             // A Rotate or Stop event that may be torn, or what was written ahead for a commit that did not happen.
             let mut last = vec![0; LAST_EVENT_BYTES_MAX.min(behind) as usize];
             file.read_at(self.end, &mut last).map_err(io("read a binary log"))?;
-            let is_last = Event::decode(&last, Checksum::Crc32).is_ok_and(|event| event.bytes.len() as u64 == behind);
+            let checksum = EventReader::open(disk, &self.name, u64::MAX)?.description.checksum;
+            let is_last = last.len() as u64 == behind && is_last_event(&last, &self.name, self.end, checksum);
             if !is_last {
                 file.set_len(self.end).map_err(io("cut a binary log"))?;
             }
         }
         file.sync().map_err(io("sync a binary log"))
     }
+}
+
+/// Whether these bytes are the event that ends a file, whole. Without a checksum all that it may say is compared.
+fn is_last_event(bytes: &[u8], name: &FileName, at: u64, checksum: Checksum) -> bool {
+    let Ok(event) = Event::decode(bytes, checksum) else { return false };
+    let is_whole = event.bytes.len() == bytes.len();
+    if checksum != Checksum::None {
+        return is_whole;
+    }
+    let mut body = Vec::new();
+    match event.header.kind {
+        EventKind::ROTATE => Control::Rotate { position: 4, file: name.next().to_string().as_bytes() }.encode(&mut body),
+        EventKind::STOP => Control::Stop.encode(&mut body),
+        _ => return false,
+    }
+    is_whole && event.body == body && u64::from(event.header.end_position) == (at + bytes.len() as u64) & 0xFFFF_FFFF
 }
 
 /// Completes the files of the log from what the redo log has of them, durably. After an engine is opened and before it
@@ -110,7 +127,7 @@ pub fn complete(engine: &Engine) -> Result<()> {
         let annex = decode_annex(bytes).ok_or_else(damaged)?;
         if current.as_ref().is_none_or(|file| file.name != annex.name) {
             if let Some(file) = current.take() {
-                file.finish()?;
+                file.finish(&*disk)?;
             }
             current = Some(Completed::open(&*disk, annex.name)?);
         }
@@ -123,7 +140,7 @@ pub fn complete(engine: &Engine) -> Result<()> {
         Ok(())
     })?;
     if let Some(file) = current {
-        file.finish()?;
+        file.finish(&*disk)?;
     }
     if count > 0 {
         info!("binary log: {count} transactions of the redo log are in it");
@@ -186,6 +203,7 @@ fn read_names(disk: &dyn Disk, name: &FileName) -> Result<GtidSet> {
     let path = name.to_string();
     let file = disk.open(&path, OpenMode::ReadWrite, Caching::Cached).map_err(io("open a binary log"))?;
     let bytes = file.len().map_err(io("read a binary log"))?;
+    let checksum = reader.description.checksum;
     loop {
         let (at, event) = match reader.next_brief() {
             Ok(Some(next)) => next,
@@ -195,6 +213,10 @@ fn read_names(disk: &dyn Disk, name: &FileName) -> Result<GtidSet> {
             Err(error) => return Err(error),
         };
         if let Some(event) = event {
+            let ends_file = matches!(event.header.kind, EventKind::ROTATE | EventKind::STOP);
+            if ends_file && !is_last_event(event.bytes, name, at, checksum) {
+                break;
+            }
             if event.header.kind == EventKind::PREVIOUS_GTIDS {
                 names = GtidSet::decode(event.body).map_err(|cause| damaged(name, &cause))?;
             }
@@ -260,7 +282,7 @@ mod tests {
     }
 
     fn head(previous: &GtidSet) -> Vec<u8> {
-        Head { server: "8.0.0-test", server_id: 1, now: 1, is_first: false, previous }.encode()
+        Head { server: "8.0.0-test", server_id: 1, now: 1, is_first: false, checksum: Checksum::Crc32, previous }.encode()
     }
 
     /// A log of two files, with transactions in the first one, and with one that was set as purged.

@@ -6,7 +6,7 @@
 //! ```text
 //!   0                                                       room
 //!   |  nothing, for: magic number, description,              |  events with places and checksums, or
-//!   |  previous GTIDs, filler, Gtid, head of the payload     |  the packed bytes of the payload, checksum
+//!   |  previous GTIDs, filler, Gtid, head of the payload     |  the packed bytes of the payload, its checksum
 //! ```
 //!
 //! It is written back and synced while the statement runs, a few megabytes behind ([`Files::sync_soon`]).
@@ -41,6 +41,9 @@ pub trait Files: Send + Sync {
     /// Threads that pack events beside their statements. `None`: each session packs its own, when it has collected some,
     /// so that a simulation always does the same.
     fn workers(&self) -> Option<&Arc<Workers>>;
+
+    /// What events get in the log: a transaction's file keeps what it has begun with.
+    fn checksum(&self) -> Checksum;
 
     /// For transactions that are packed as a whole.
     fn compressors(&self) -> &Compressors;
@@ -98,6 +101,8 @@ impl Drop for Spilled {
 pub(crate) struct Spill {
     pub place: Arc<Spilled>,
     pub room: u64,
+    /// What the events have, and all of the log's file that it may become.
+    pub checksum: Checksum,
     /// Bytes behind the room, and the events that they are if they have places.
     pub bytes: u64,
     pub events: u64,
@@ -125,7 +130,7 @@ impl Spill {
     }
 
     fn write_each_placed(&mut self, mut events: &[u8], files: &dyn Files) -> Result<()> {
-        let checksum = Checksum::Crc32.bytes() as u64;
+        let checksum = self.checksum;
         while !events.is_empty() {
             let mut placed = std::mem::take(&mut self.placed);
             placed.clear();
@@ -134,8 +139,8 @@ impl Spill {
                 let header = Header::decode(events).map_err(damaged)?;
                 let (event, rest) = events.split_at(header.bytes as usize);
                 events = rest;
-                let end = self.room + self.bytes + placed.len() as u64 + event.len() as u64 + checksum;
-                place(event, header, end, &mut placed);
+                let end = self.room + self.bytes + placed.len() as u64 + (event.len() + checksum.bytes()) as u64;
+                place(event, header, end, checksum, &mut placed);
                 count += 1;
             }
             self.write(&placed, files)?;
@@ -154,16 +159,23 @@ impl Spill {
     }
 }
 
-/// Appends an event that has no checksum, with one, for its place.
-pub(crate) fn place(event: &[u8], header: Header, end: u64, out: &mut Vec<u8>) {
-    let bytes = event.len() + Checksum::Crc32.bytes();
+/// Appends an event that has no checksum as it is at its place.
+pub(crate) fn place(event: &[u8], header: Header, end: u64, checksum: Checksum, out: &mut Vec<u8>) {
+    let bytes = event.len() + checksum.bytes();
     let start = out.len();
     // As in MySQL the field has four bytes, also beyond 4 GiB.
     let header = Header { bytes: bytes as u32, end_position: end as u32, ..header };
     out.extend_from_slice(&header.encode());
     out.extend_from_slice(&event[HEADER_BYTES..]);
-    let sum = format::binlog::event::crc32(&out[start..]);
-    out.extend_from_slice(&sum.to_le_bytes());
+    put_checksum(start, checksum, out);
+}
+
+/// Appends the checksum of the event that begins at `start`, if it gets one.
+pub(crate) fn put_checksum(start: usize, checksum: Checksum, out: &mut Vec<u8>) {
+    if checksum == Checksum::Crc32 {
+        let sum = format::binlog::event::crc32(&out[start..]);
+        out.extend_from_slice(&sum.to_le_bytes());
+    }
 }
 
 /// The file of a transaction, which is created if need be.
@@ -176,7 +188,8 @@ pub(crate) fn spill<'s>(spill: &'s mut Option<Spill>, files: &dyn Files) -> Resu
 
 pub(crate) fn create(files: &dyn Files) -> Result<Spill> {
     let (place, room) = files.create()?;
-    Ok(Spill { place: Arc::new(place), room, bytes: 0, events: 0, synced: 0, placed: Vec::new() })
+    let checksum = files.checksum();
+    Ok(Spill { place: Arc::new(place), room, checksum, bytes: 0, events: 0, synced: 0, placed: Vec::new() })
 }
 
 pub(crate) fn read_event(source: &mut dyn Read, event: &mut Vec<u8>) -> Result<Header> {

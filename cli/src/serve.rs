@@ -18,6 +18,7 @@ use std::thread;
 use std::time::Duration;
 
 use binlog::{BinaryLog, Databases};
+use format::binlog::Checksum;
 use format::value::Value;
 use replica::{Filters, Replica};
 use server::metrics::Metrics;
@@ -187,6 +188,7 @@ fn open_log(globals: &GlobalVariables, datadir: &Path, engine: &Arc<Engine>) -> 
         server_id: globals.number("server_id") as u32,
         uuid: globals.text("server_uuid").parse().map_err(|_| "server-uuid in auto.cnf is no UUID".to_owned())?,
         gtids: gives_names(globals),
+        checksum: checksum(globals),
         file_bytes_max: globals.number("max_binlog_size"),
         expire_seconds: globals.number("binlog_expire_logs_seconds"),
     };
@@ -449,6 +451,11 @@ fn make_changes_effective(globals: &GlobalVariables, engine: &Arc<Engine>, log: 
                     _ => log.set_expire_seconds(value),
                 }
             }
+            "binlog_checksum" => {
+                if let Some(log) = &log {
+                    log.set_checksum(checksum(globals)).map_err(sql::catalog::storage_error)?;
+                }
+            }
             "gtid_mode" => {
                 if let Some(log) = &log {
                     log.set_gtids(gives_names(globals));
@@ -477,6 +484,14 @@ fn make_changes_effective(globals: &GlobalVariables, engine: &Arc<Engine>, log: 
         }
         Ok(())
     }));
+}
+
+/// binlog_checksum.
+fn checksum(globals: &GlobalVariables) -> Checksum {
+    match globals.text("binlog_checksum").as_str() {
+        "NONE" => Checksum::None,
+        _ => Checksum::Crc32,
+    }
 }
 
 /// Facts about this machine and this directory that have the form of variables.
@@ -555,6 +570,8 @@ impl Running {
     pub fn stop(self) -> Result<(), String> {
         self.replica.close();
         drop(self.metrics);
+        // Commits that wait for others would keep their connections.
+        self.instance.engine.store().redo().gathering.configure(Duration::ZERO, 0);
         self.server.stop();
         let closed = close(&self.instance).map_err(|cause| format!("cannot close the data files: {cause}"));
         if let Some(path) = &self.pid_file {

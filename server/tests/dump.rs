@@ -27,6 +27,7 @@ impl Source {
             server_id: 1,
             uuid: SOURCE,
             gtids: true,
+            checksum: Checksum::Crc32,
             file_bytes_max: 1 << 30,
             expire_seconds: 0,
         };
@@ -189,6 +190,42 @@ fn checksums_are_left_out_for_who_says_so_and_missing_words_are_an_error() {
     let refusal = received(&mut client).unwrap_err();
     assert_eq!(refusal.code, 1236);
     assert!(refusal.message.starts_with("Replica can not handle replication events with the checksum"), "{refusal:?}");
+}
+
+/// binlog_checksum changes between two files, and each reader gets what it asks for.
+#[test]
+fn files_with_and_without_checksums_are_sent_as_readers_wish() {
+    let source = Source::new();
+    work(&source);
+    let log = source.0.instance.log.as_ref().unwrap();
+    log.set_checksum(Checksum::None).unwrap();
+    log.set_checksum(Checksum::None).unwrap();
+    source.client().run("INSERT INTO d.t VALUES (1, 'without')");
+    log.set_checksum(Checksum::Crc32).unwrap();
+    source.client().run("INSERT INTO d.t VALUES (2, 'with')");
+    let files = [1, 2, 3].map(|number| events_of(&source.file(number)));
+    assert_eq!(log.files().len(), files.len());
+    for (wanted, said) in [(Checksum::Crc32, "CRC32"), (Checksum::None, "NONE")] {
+        let says = format!(", @source_binlog_checksum = '{said}', @replica_reads_payloads = 1");
+        let mut sent = source.dump(&says, "", 4).unwrap().into_iter();
+        for (number, (file, has)) in
+            files.iter().zip([Checksum::Crc32, Checksum::None, Checksum::Crc32]).enumerate()
+        {
+            let rotate = sent.next().unwrap();
+            assert_eq!(Event::decode(&rotate, wanted).unwrap().header.kind, EventKind::ROTATE, "file {number}");
+            let (description, _) = FormatDescription::decode(&sent.next().unwrap()).unwrap();
+            assert_eq!(description.checksum, wanted, "file {number}");
+            for event in &file[1..] {
+                let sent = sent.next().unwrap();
+                if has == wanted {
+                    assert_eq!(&sent, event, "file {number}");
+                }
+                let (event, sent) = (Event::decode(event, has).unwrap(), Event::decode(&sent, wanted).unwrap());
+                assert_eq!((event.header.kind, event.body), (sent.header.kind, sent.body), "file {number}");
+            }
+        }
+        assert_eq!(sent.next(), None);
+    }
 }
 
 /// What a replica believes to be its place in the source's files: a Rotate tells it, and else it counts.

@@ -22,6 +22,7 @@ struct TestFiles {
     workers: Option<Arc<Workers>>,
     /// A worker does when it has written some megabytes.
     panics: bool,
+    checksum: Checksum,
     compressors: Compressors,
 }
 
@@ -42,13 +43,17 @@ impl Files for TestFiles {
         self.workers.as_ref()
     }
 
+    fn checksum(&self) -> Checksum {
+        self.checksum
+    }
+
     fn compressors(&self) -> &Compressors {
         &self.compressors
     }
 }
 
 fn files(disk: &SimDisk) -> TestFiles {
-    TestFiles { disk: disk.clone(), workers: None, panics: false, compressors: Compressors::default() }
+    TestFiles { disk: disk.clone(), workers: None, panics: false, checksum: Checksum::Crc32, compressors: Compressors::default() }
 }
 
 fn cache(disk: &SimDisk, compression: Option<i32>) -> Cache {
@@ -75,8 +80,8 @@ fn append(cache: &mut Cache, body: &[u8]) {
 /// The bodies of the events in the log; checks lengths, positions and checksums.
 fn bodies(finished: &Finished, position: u64) -> Vec<Vec<u8>> {
     let mut log = Vec::new();
-    finished.append(position, HEADER, &mut log).unwrap();
-    assert_eq!(log.len() as u64, finished.log_bytes());
+    finished.append(position, HEADER, Checksum::Crc32, &mut log).unwrap();
+    assert_eq!(log.len() as u64, finished.log_bytes(Checksum::Crc32));
     bodies_of(&log, position)
 }
 
@@ -153,7 +158,7 @@ fn what_is_appended_and_not_cut_comes_out_again() {
             assert_eq!(u64::from(filler.header.end_position), begun.gtid_at);
             assert!(log[begun.gtid_at as usize..][..100].iter().all(|byte| *byte == 0));
             assert_eq!((begun.body_at, begun.end), (begun.gtid_at + 100, log.len() as u64));
-            assert_eq!(log.len() as u64, begun.body_at + finished.log_bytes());
+            assert_eq!(log.len() as u64, begun.body_at + finished.log_bytes(Checksum::Crc32));
             assert_eq!(bodies_of(&log[begun.body_at as usize..], begun.body_at), expected, "seed {seed}");
             drop(finished);
             assert!(is_clean(&disk));

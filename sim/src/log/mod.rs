@@ -25,7 +25,7 @@ use std::time::Duration;
 
 use binlog::cache::PAYLOAD_BYTES_MAX;
 use binlog::{BinaryLog, Cache, CacheSettings, Finished, Options};
-use format::binlog::EventKind;
+use format::binlog::{Checksum, EventKind};
 use format::ids::Lsn;
 use storage::config::FlushLogAtCommit;
 use storage::io::sim::{Random, SimDisk};
@@ -160,7 +160,8 @@ impl Run {
             self.disk.set_faults(|faults| faults.crash_at = crash_at);
             let opened = Engine::open(Arc::new(self.disk.clone()), self.config.clone()).and_then(|engine| {
                 binlog::complete(&engine)?;
-                let log = BinaryLog::open(engine.clone(), options())?;
+                let checksum = self.checksum();
+                let log = BinaryLog::open(engine.clone(), Options { checksum, ..options() })?;
                 Ok((engine, log))
             });
             let crashed = self.disk.is_crashed();
@@ -254,7 +255,8 @@ impl Run {
         settings: CacheSettings,
     ) -> Result<(), Error> {
         match self.random.below(24) {
-            0 => log.rotate(),
+            0 if self.random.chance(2) => log.rotate(),
+            0 => log.set_checksum(self.checksum()),
             1 | 2 => log.step(),
             3 | 4 => engine.step().map(drop),
             5 if self.random.chance(4) => {
@@ -271,6 +273,10 @@ impl Run {
                 self.transaction(engine, log, cache)
             }
         }
+    }
+
+    fn checksum(&mut self) -> Checksum {
+        if self.random.chance(2) { Checksum::None } else { Checksum::Crc32 }
     }
 
     fn number(&mut self) -> u64 {
@@ -292,6 +298,10 @@ impl Run {
         fill(log, cache, Entry { number, act }, bytes, &mut self.random)?;
         if self.random.chance(10) {
             return trx.rollback();
+        }
+        if self.random.chance(20) {
+            // A long transaction may have a file of the old kind.
+            log.set_checksum(self.checksum())?;
         }
         self.say(|| format!("transaction {number} with {bytes} bytes, {act:?}"));
         self.report.count(if bytes > 32 << 10 { "long transactions" } else { "transactions" });
@@ -350,6 +360,7 @@ fn options() -> Options {
         server_id: 1,
         uuid: SOURCE,
         gtids: true,
+        checksum: Checksum::Crc32,
         file_bytes_max: 64 << 10,
         expire_seconds: 0,
     }

@@ -135,6 +135,7 @@ pub fn logged_instance(directory: &Path, config: Config) -> Arc<Instance> {
         server_id: 1,
         uuid: format::binlog::Uuid([0x11; 16]),
         gtids: true,
+        checksum: format::binlog::Checksum::Crc32,
         file_bytes_max: 1 << 30,
         expire_seconds: 0,
     };

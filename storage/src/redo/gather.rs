@@ -37,10 +37,12 @@ impl Default for Gathering {
 }
 
 impl Gathering {
-    /// How long the first one waits, and how many are enough to go on earlier; 0 = no number is.
+    /// How long the first one waits, and how many are enough to go on earlier; 0 = no number is. Those who wait now go on:
+    /// a shutdown takes the delay away first.
     pub fn configure(&self, delay: Duration, enough: usize) {
         self.enough.store(enough, Ordering::Relaxed);
         self.delay_micros.store(delay.as_micros() as u64, Ordering::Relaxed);
+        self.go_on(&mut self.group.lock());
     }
 
     /// Waits for others, if there is a delay.
@@ -80,6 +82,21 @@ impl Gathering {
 
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn who_waits_goes_on_when_the_delay_is_taken_away() {
+        let gathering = Arc::new(Gathering::default());
+        gathering.configure(Duration::from_secs(1000), 0);
+        let waiter = std::thread::spawn({
+            let gathering = gathering.clone();
+            move || gathering.wait()
+        });
+        while gathering.group.lock().waiting == 0 {
+            std::thread::yield_now();
+        }
+        gathering.configure(Duration::ZERO, 0);
+        waiter.join().expect("it ends");
+    }
+
     use super::*;
     use std::sync::Arc;
 

@@ -21,8 +21,7 @@ pub(super) const LIST: &[Variable] = &[
     v("slow_query_log_file", Global, Text, "", "File of slow statements").inert(NOT_YET),
     // --- Binary log and replication ---------------------------------------------------------------------------------
     v("binlog_cache_size", Global, steps(4096, ANY, 4096), "32768", "Bytes of a transaction's log"),
-    v("binlog_checksum", Global, Enumeration(&["NONE", "CRC32"]), "CRC32", "Checksum of events")
-        .inert("events always have a checksum"),
+    v("binlog_checksum", Global, Enumeration(&["NONE", "CRC32"]), "CRC32", "Checksum of events"),
     v("binlog_do_db", Global, Text, "", "Databases that are logged, and no others").at_start(),
     v("binlog_direct_non_transactional_updates", Both, Bool, "OFF", "Log such updates at once")
         .inert("all tables are transactional"),
