@@ -6,6 +6,7 @@ mod logged;
 use std::path::{Path, PathBuf};
 
 use bench::changes::{Changes, DATABASE};
+use bench::client::Client;
 use bench::process::{Kind, Options, Scratch, Server, glassine_binary, mariadb_is_installed};
 use bench::replicas::{self, catch_up, follow, free_port, let_replicas_in};
 use logged::{FULL_ROW, SCHEMA, all_rows, assert_same_rows, contents, printed, replay};
@@ -158,7 +159,7 @@ fn binlog_checksum_changes_while_a_replica_follows_and_files_of_both_kinds_outli
     follow(&mut replica.connect().expect("a connection"), port, ", SOURCE_AUTO_POSITION = 1");
     let mut changes = Changes::new(21, true);
     let mut client = source.connect().expect("a connection");
-    let mut run = |client: &mut Client, statement: &str| {
+    let run = |client: &mut Client, statement: &str| {
         client.query(statement).unwrap_or_else(|error| panic!("{statement:.200}: {error:?}"));
     };
     Changes::prologue().iter().for_each(|statement| run(&mut client, statement));

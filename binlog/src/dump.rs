@@ -36,7 +36,9 @@ use std::io::{self, BufReader, Read};
 use std::sync::Arc;
 
 use format::binlog::payload::{PayloadEvents, PayloadFields};
-use format::binlog::{Checksum, Control, Crc, Event, EventKind, GtidSet, HEADER_BYTES, Header, Query, event, flags, gtid};
+use format::binlog::{
+    Checksum, Control, Crc, Event, EventKind, GtidSet, HEADER_BYTES, Header, Query, event, flags, gtid,
+};
 use format::packet::Reader;
 use storage::Error;
 

@@ -12,8 +12,8 @@
 use std::io::{self, BufReader, Cursor, Read};
 use std::sync::Arc;
 
-use format::binlog::payload::{self, Compressor};
 use format::binlog::Crc;
+use format::binlog::payload::{self, Compressor};
 use storage::Result;
 
 use crate::finished::Finished;

@@ -106,7 +106,9 @@ fn is_last_event(bytes: &[u8], name: &FileName, at: u64, checksum: Checksum) -> 
     }
     let mut body = Vec::new();
     match event.header.kind {
-        EventKind::ROTATE => Control::Rotate { position: 4, file: name.next().to_string().as_bytes() }.encode(&mut body),
+        EventKind::ROTATE => {
+            Control::Rotate { position: 4, file: name.next().to_string().as_bytes() }.encode(&mut body)
+        }
         EventKind::STOP => Control::Stop.encode(&mut body),
         _ => return false,
     }
@@ -282,7 +284,8 @@ mod tests {
     }
 
     fn head(previous: &GtidSet) -> Vec<u8> {
-        Head { server: "8.0.0-test", server_id: 1, now: 1, is_first: false, checksum: Checksum::Crc32, previous }.encode()
+        Head { server: "8.0.0-test", server_id: 1, now: 1, is_first: false, checksum: Checksum::Crc32, previous }
+            .encode()
     }
 
     /// A log of two files, with transactions in the first one, and with one that was set as purged.

@@ -208,9 +208,7 @@ fn files_with_and_without_checksums_are_sent_as_readers_wish() {
     for (wanted, said) in [(Checksum::Crc32, "CRC32"), (Checksum::None, "NONE")] {
         let says = format!(", @source_binlog_checksum = '{said}', @replica_reads_payloads = 1");
         let mut sent = source.dump(&says, "", 4).unwrap().into_iter();
-        for (number, (file, has)) in
-            files.iter().zip([Checksum::Crc32, Checksum::None, Checksum::Crc32]).enumerate()
-        {
+        for (number, (file, has)) in files.iter().zip([Checksum::Crc32, Checksum::None, Checksum::Crc32]).enumerate() {
             let rotate = sent.next().unwrap();
             assert_eq!(Event::decode(&rotate, wanted).unwrap().header.kind, EventKind::ROTATE, "file {number}");
             let (description, _) = FormatDescription::decode(&sent.next().unwrap()).unwrap();

@@ -53,7 +53,13 @@ impl Files for TestFiles {
 }
 
 fn files(disk: &SimDisk) -> TestFiles {
-    TestFiles { disk: disk.clone(), workers: None, panics: false, checksum: Checksum::Crc32, compressors: Compressors::default() }
+    TestFiles {
+        disk: disk.clone(),
+        workers: None,
+        panics: false,
+        checksum: Checksum::Crc32,
+        compressors: Compressors::default(),
+    }
 }
 
 fn cache(disk: &SimDisk, compression: Option<i32>) -> Cache {
