@@ -229,6 +229,93 @@ fn what_is_filtered_out_is_executed_all_the_same() {
     assert_eq!(cell(here, counter), "4");
 }
 
+/// The names of the transactions in a server's log.
+fn logged_names(client: &mut Client) -> usize {
+    let files = client.query("SHOW BINARY LOGS").expect("files").rows;
+    let files = files.into_iter().map(|row| row[0].clone().expect("a name"));
+    let events = |file| client.query(&format!("SHOW BINLOG EVENTS IN '{file}'")).expect("events").rows;
+    files.flat_map(events).filter(|row| row[2].as_deref() == Some("Gtid")).count()
+}
+
+#[test]
+fn what_a_replicas_own_log_leaves_out_is_there_and_its_name_is_logged_also_after_crashes() {
+    let pair = &mut Pair::of_glassine("replica_leaves_out", &[]);
+    let Pair { source, there, source_port, scratch, .. } = pair;
+    let port = free_port();
+    let own = options(port, 3, &["--log-bin", "--gtid-mode=ON", "--binlog-ignore-db=b"]);
+    let directory = scratch.0.join("middle");
+    let mut middle = Server::create(Kind::Glassine, &directory, &own).expect("Glassine starts");
+    let last = &mut pair.replica;
+    let mut here = middle.connect().expect("a connection");
+    run(&mut here, "SET sql_log_bin = 0");
+    run(&mut here, "CREATE USER replica@127.0.0.1 IDENTIFIED BY 'it''s secret'");
+    follow(&mut here, *source_port, BY_NAME);
+    // The log of the middle one leaves the database out.
+    run(&mut pair.here, "SET sql_log_bin = 0");
+    run(&mut pair.here, "CREATE DATABASE b");
+    follow(&mut pair.here, port, BY_NAME);
+    for statement in [
+        "CREATE DATABASE a",
+        "CREATE DATABASE b",
+        "CREATE TABLE b.t (id INT PRIMARY KEY, v INT)", // It ran in no database, and so is logged.
+        "CREATE TABLE a.t (id INT PRIMARY KEY)",
+        "USE b",
+        "CREATE TABLE own (id INT PRIMARY KEY)",
+        "INSERT INTO own VALUES (1)",
+        "CREATE USER left_out@localhost",
+        "ANALYZE TABLE b.own",
+        "INSERT INTO b.t VALUES (1, 1)",
+        "BEGIN",
+        "INSERT INTO b.t VALUES (2, 2)",
+        "INSERT INTO a.t VALUES (2)",
+        "COMMIT",
+        "XA START 'one'",
+        "INSERT INTO b.own VALUES (3)",
+        "XA END 'one'",
+        "XA PREPARE 'one'",
+        "XA COMMIT 'one'",
+        "XA START 'two'",
+        "INSERT INTO b.own VALUES (4)",
+        "XA END 'two'",
+        "XA COMMIT 'two' ONE PHASE",
+        "ALTER TABLE b.own ADD COLUMN w INT",
+    ] {
+        run(there, statement);
+    }
+    wait_for_all(&middle, source);
+    wait_for_all(last, &middle);
+    assert_eq!(cell(&mut here, "SELECT GROUP_CONCAT(id ORDER BY id) FROM b.own WHERE w IS NULL"), "1,3,4");
+    assert_eq!(cell(&mut pair.here, "SELECT COUNT(*) FROM information_schema.tables WHERE table_name = 'own'"), "0");
+    assert_eq!(cell(&mut pair.here, "SELECT CONCAT((SELECT COUNT(*) FROM a.t), (SELECT COUNT(*) FROM b.t))"), "10");
+    // Killed while it applies what it does not log: a name in the log without its rows would be a lost transaction.
+    for round in 0..6 {
+        for id in 0..60 {
+            run(there, &format!("INSERT INTO b.t VALUES ({}, 0)", 1000 * (round + 1) + id));
+            if id % 20 == 0 {
+                run(there, &format!("CREATE TABLE b.t{round}_{id} (a INT)"));
+            }
+        }
+        std::thread::sleep(Duration::from_millis(7 * round));
+        middle.kill();
+        middle = Server::start(Kind::Glassine, &directory, &own).expect("Glassine recovers");
+    }
+    wait_for_all(&middle, source);
+    assert_same(&contents(&middle, &["a", "b"]), &contents(source, &["a", "b"]), "after it");
+    here = middle.connect().expect("a connection");
+    let names = cell(&mut here, "SELECT @@gtid_executed");
+    assert_eq!(logged_names(&mut here), logged_names(there));
+    // Without the replica's own notes its log has all names, also after a start.
+    run(&mut here, "STOP REPLICA");
+    run(&mut here, "RESET REPLICA ALL");
+    run(&mut here, "SET sql_log_bin = 0");
+    run(&mut here, "DROP TABLE mysql.slave_relay_log_info, mysql.slave_master_info");
+    middle.kill();
+    middle = Server::start(Kind::Glassine, &directory, &own).expect("Glassine recovers");
+    here = middle.connect().expect("a connection");
+    assert_eq!(cell(&mut here, "SELECT @@gtid_executed"), names);
+    wait_for_all(last, source);
+}
+
 #[test]
 fn options_are_filters_again_after_a_restart_and_statements_are_not() {
     let more = ["--replicate-do-db=a", "--replicate-do-db=b", "--replicate-rewrite-db=x->b"];

@@ -336,6 +336,19 @@ impl RowLog {
         }
     }
 
+    /// The transaction has logged nothing, and is logged as an empty one, so that the log has its name.
+    pub fn name_alone(&mut self, settings: LogSettings, facts: &StatementFacts<'_>) -> Result<()> {
+        self.begin_statement(settings, facts, None);
+        self.append_begin()?;
+        self.end_statement()
+    }
+
+    fn append_begin(&mut self) -> Result<()> {
+        let header = self.header(EventKind::QUERY, flags::SUPPRESS_USE);
+        let begin = &self.begin;
+        self.cache.append(header, |out| out.extend_from_slice(begin)).map_err(cannot_log)
+    }
+
     /// Back to a savepoint.
     pub fn cut(&mut self, mark: u64) {
         self.cache.cut(mark);
@@ -526,9 +539,7 @@ impl RowLog {
         }
         self.close_event(false)?;
         if self.cache.is_empty() {
-            let header = self.header(EventKind::QUERY, flags::SUPPRESS_USE);
-            let begin = &self.begin;
-            self.cache.append(header, |out| out.extend_from_slice(begin)).map_err(cannot_log)?;
+            self.append_begin()?;
         }
         if !self.mapped.iter().any(|mapped| mapped.described.is_some())
             && let Some(text) = &self.text
@@ -679,6 +690,23 @@ impl DefinitionLog {
 
     /// Logs a transaction that changes nothing.
     pub fn log_empty(log: &Arc<BinaryLog>, facts: &StatementFacts<'_>, name: Name) -> storage::Result<()> {
+        let finished = Self::empty(log, facts)?;
+        log.log_alone(&log.pending(finished, facts.time.0 as u32, false)?.from(facts.origin).named(name))
+    }
+
+    /// A statement of a source that this server's log leaves out: its name is logged with an empty transaction.
+    pub fn left_out(log: &Arc<BinaryLog>, facts: &StatementFacts<'_>) -> storage::Result<DefinitionLog> {
+        let finished = parking_lot::Mutex::new(Some(Self::empty(log, facts)?));
+        Ok(DefinitionLog {
+            log: Some((log.clone(), finished)),
+            timestamp: facts.time.0 as u32,
+            origin: facts.origin,
+            name: facts.name,
+            note: None,
+        })
+    }
+
+    fn empty(log: &Arc<BinaryLog>, facts: &StatementFacts<'_>) -> storage::Result<Finished> {
         let compression = CacheSettings { memory_bytes: 4096, compression: None, payload_bytes_max: PAYLOAD_BYTES_MAX };
         let mut cache = log.cache(compression);
         for statement in [&b"BEGIN"[..], b"COMMIT"] {
@@ -686,7 +714,7 @@ impl DefinitionLog {
             header.server_id = facts.origin.map_or(header.server_id, |origin| origin.server_id);
             cache.append(header, |out| out.extend_from_slice(&facts.frame(statement)))?;
         }
-        log.log_alone(&log.pending(cache.finish()?, facts.time.0 as u32, false)?.from(facts.origin).named(name))
+        cache.finish()
     }
 
     /// Without an event.

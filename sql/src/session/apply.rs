@@ -135,34 +135,24 @@ impl Session {
 
     /// The transaction ends. `progress`: the statement that says how far the replica has come.
     pub fn apply_commit(&mut self, progress: &str) -> Result<()> {
-        self.log_name_alone()?;
+        self.log_name()?;
         self.run_unlogged(progress)?;
         self.commit()
     }
 
     /// A statement is passed over that would have been a transaction. `progress` as in [`Session::apply_commit`].
     pub fn apply_nothing(&mut self, origin: Option<Origin>, progress: &str) -> Result<()> {
-        self.name_transaction(origin, None);
-        self.log_name_alone()?;
-        self.run_unlogged(progress).map(drop)
+        self.apply_begin(origin, None)?;
+        let done = self.apply_commit(progress);
+        if done.is_err() {
+            self.apply_rollback();
+        }
+        done
     }
 
     /// A statement inside of a transaction is passed over, and what was set for it is forgotten.
     pub fn apply_no_query(&mut self) {
         self.state.insert_id.set(0);
-    }
-
-    /// A transaction of which nothing is logged leaves its name in the log, as an empty one. That is durable before the
-    /// progress; after a crash in between the log tells that the transaction is executed.
-    fn log_name_alone(&mut self) -> Result<()> {
-        let has_name = self.applying.as_ref().is_some_and(|it| it.origin.is_some_and(|origin| origin.gtid.is_some()));
-        let is_logged = self.row_log.as_mut().is_some_and(|rows| !rows.get_mut().is_empty());
-        match self.own_log() {
-            Some(log) if has_name && !is_logged => {
-                DefinitionLog::log_empty(log, &self.statement_facts(), Name::Automatic).or_sql()
-            }
-            _ => Ok(()),
-        }
     }
 
     /// A branch of the source begins.
@@ -173,6 +163,7 @@ impl Session {
 
     /// The branch commits in one phase. `progress` as in [`Session::apply_commit`].
     pub fn apply_branch_commit(&mut self, xid: &Xid, progress: &str) -> Result<()> {
+        self.log_name()?;
         self.run_unlogged(progress)?;
         self.xa(&Xa::End { xid: xid.clone(), suspend: false })?;
         self.xa(&Xa::Commit { xid: xid.clone(), one_phase: true })
@@ -182,7 +173,17 @@ impl Session {
     pub fn apply_branch_prepare(&mut self, xid: &Xid) -> Result<()> {
         self.variables.settings.xa_detach_on_prepare = true;
         self.xa(&Xa::End { xid: xid.clone(), suspend: false })?;
-        self.xa(&Xa::Prepare(xid.clone()))
+        self.xa(&Xa::Prepare(xid.clone()))?;
+        self.log_missing_name()
+    }
+
+    /// A branch of which nothing is logged is no branch for this server's replicas: they get empty transactions with the
+    /// names of its prepare and of its end.
+    fn log_missing_name(&mut self) -> Result<()> {
+        match self.unlogged_name() {
+            Some(log) => DefinitionLog::log_empty(log, &self.statement_facts(), Name::Automatic).or_sql(),
+            None => Ok(()),
+        }
     }
 
     /// A prepared branch is committed or rolled back.
@@ -194,7 +195,7 @@ impl Session {
             false => Xa::Rollback(xid.clone()),
         });
         self.state.timestamp = None;
-        ended
+        ended.and_then(|()| self.log_missing_name())
     }
 
     /// A statement that is a transaction by itself, unless it changes rows alone. `note`: how far the replica has come
@@ -211,8 +212,8 @@ impl Session {
         let applied = self.apply_query(query, timestamp);
         self.name_transaction(origin, None);
         applied?;
-        self.run_unlogged(progress)?;
-        Ok(())
+        // This server's log may leave out what is no definition, too: an account, OPTIMIZE.
+        self.apply_nothing(origin, progress)
     }
 
     /// A statement, run as the source ran it.

@@ -27,6 +27,26 @@ impl Session {
         self.instance.log.as_ref().filter(|_| self.variables.settings.sql_log_bin)
     }
 
+    /// The session's log, if it does not have the name yet under which a source's transaction is applied.
+    pub(super) fn unlogged_name(&self) -> Option<&Arc<BinaryLog>> {
+        let gtid = self.origin()?.gtid?;
+        self.own_log().filter(|log| !log.has_executed(gtid))
+    }
+
+    /// The open transaction of a source has its name in this server's log, also if nothing else of it is.
+    pub(super) fn log_name(&mut self) -> Result<()> {
+        if self.row_log.as_mut().is_some_and(|rows| !rows.get_mut().is_empty()) {
+            return Ok(());
+        }
+        let Some(log) = self.unlogged_name().cloned() else { return Ok(()) };
+        let settings = self.log_settings();
+        let mut rows = self.row_log.take().unwrap_or_else(|| RefCell::new(RowLog::new(&log, settings)));
+        rows.get_mut().set_origin(self.origin());
+        let named = rows.get_mut().name_alone(settings, &self.statement_facts());
+        self.row_log = Some(rows);
+        named
+    }
+
     /// Where the changes were made first, if that was a source.
     fn origin(&self) -> Option<Origin> {
         self.applying.as_ref().and_then(|applying| applying.origin)
@@ -182,8 +202,14 @@ impl Session {
             _ => self.state.database.as_deref(),
         };
         let Some(log) = self.own_log().filter(|log| log.logs(about)) else {
-            let is_applied = self.applying.is_some();
-            return Ok(is_applied.then(|| Arc::new(with_note(DefinitionLog::unlogged()))));
+            if self.applying.is_none() {
+                return Ok(None);
+            }
+            let left_out = match self.unlogged_name() {
+                Some(log) => DefinitionLog::left_out(log, &self.statement_facts()).or_sql()?,
+                None => DefinitionLog::unlogged(),
+            };
+            return Ok(Some(Arc::new(with_note(left_out))));
         };
         let text = match statement {
             // The engine alone knows which of their tables changed at all.
