@@ -178,7 +178,7 @@ fn a_replica_tells_why_it_stops_and_goes_on_when_that_is_mended() {
     assert_eq!(here.query("START SLAVE").unwrap_err().code(), Some(1200));
     assert!(here.query("SHOW SLAVE STATUS").expect("a status").rows.is_empty());
     for (statement, code) in [
-        ("CHANGE MASTER TO MASTER_USE_GTID = slave_pos", 1235),
+        ("CHANGE MASTER TO MASTER_USE_GTID = some_pos", 1210),
         ("CHANGE MASTER TO MASTER_SSL = 1", 1235),
         ("CHANGE MASTER TO MASTER_HOST = 'a' FOR CHANNEL 'b'", 1235),
         ("START SLAVE FOR CHANNEL 'b'", 3074),

@@ -26,6 +26,7 @@ use tracing::warn;
 
 use crate::failure::{Failure, Result};
 use crate::internal::InternalSession;
+use crate::progress::Names;
 use crate::relay::{Place, RelayReader};
 use crate::schedule::{Clock, Commits, End, Passed, Schedule, Start};
 use crate::shared::{Shared, Working, failed, now_micros};
@@ -146,7 +147,7 @@ fn note_passed(shared: &Shared, passed: &Passed) {
     if let Some(worker) = passed.worker {
         applier.transactions += 1;
         if let Some(worker) = applier.workers.get_mut(worker) {
-            worker.last = passed.end.gtid;
+            worker.last = passed.end.names.gtid;
         }
     }
     let place = &passed.end.place;
@@ -191,6 +192,8 @@ struct Coordinator {
     head: Option<Head>,
     own_id: u32,
     ignored_servers: Vec<u32>,
+    /// The source is read from MariaDB's names on.
+    uses_mariadb_names: bool,
     delay: u64,
     watched: Instant,
     /// START REPLICA UNTIL, and whether it is there.
@@ -218,6 +221,7 @@ impl Coordinator {
             head: None,
             own_id: shared.instance.variables.number("server_id") as u32,
             ignored_servers: source.ignored_servers,
+            uses_mariadb_names: source.use_gtid.is_some(),
             delay: source.delay,
             watched: Instant::now(),
             goal,
@@ -268,7 +272,8 @@ impl Coordinator {
     }
 
     fn event(&mut self, event: &Event<'_>, from: Place, behind: Place) -> Result<()> {
-        let start = Start { place: from, file: self.source.file.clone(), position: self.source.position };
+        let (file, position) = (self.source.file.clone(), self.source.position);
+        let start = Start { place: from, file, position, mariadb: None };
         self.source.follow(event)?;
         let step = self.boundaries.step(event)?;
         if step.abandons {
@@ -303,22 +308,23 @@ impl Coordinator {
             schedule.push(head.start.clone(), head.origin, head.timestamp, clock, &|| schedule.watch());
         }
         if step.ends {
-            let (passed_over, gtid) = (head.passed_over, head.origin.gtid);
+            let passed_over = head.passed_over;
+            let names = Names { gtid: head.origin.gtid, mariadb: head.start.mariadb };
             self.head = None;
-            self.look_for_goal(gtid, &behind);
+            self.look_for_goal(names.gtid, &behind);
             if passed_over {
-                self.schedule.push_mark(End { gtid, ..self.end(behind) });
+                self.schedule.push_mark(End { names, ..self.end(behind) });
             }
         }
         Ok(())
     }
 
     fn end(&self, behind: Place) -> End {
-        End { place: behind, file: self.source.file.clone(), position: self.source.position, gtid: None }
+        End { place: behind, file: self.source.file.clone(), position: self.source.position, names: Names::default() }
     }
 
     /// A transaction begins with this event. `None`: the applier stops.
-    fn begin(&mut self, event: &Event<'_>, start: Start) -> Result<Option<Head>> {
+    fn begin(&mut self, event: &Event<'_>, mut start: Start) -> Result<Option<Head>> {
         let header = event.header;
         let mut origin = Origin { server_id: header.server_id, ..Origin::default() };
         let mut clock = Clock::Unknown;
@@ -339,6 +345,7 @@ impl Coordinator {
             }
             EventKind::MARIADB_GTID => {
                 let named = MariadbGtidEvent::decode(event.body, header.server_id)?;
+                start.mariadb = Some(named.gtid);
                 let is_parallel = named.flags & gtid_flags::TRANSACTIONAL != 0 && named.flags & gtid_flags::DDL == 0;
                 if named.xid.is_some() {
                     clock = Clock::Alone;
@@ -355,14 +362,14 @@ impl Coordinator {
             return Ok(None);
         }
         // One that comes twice, after a lost connection, is applied once.
-        if let Some(gtid) = origin.gtid
-            && self.schedule.has_pending(gtid)
+        let names = Names { gtid: origin.gtid, mariadb: start.mariadb };
+        if self.schedule.has_pending(names)
             && !self.schedule.drain(&|| self.schedule.watch())
         {
             return Ok(None);
         }
         let is_ignored = origin.server_id == self.own_id || self.ignored_servers.contains(&origin.server_id);
-        let passed_over = is_ignored || origin.gtid.is_some_and(|gtid| self.is_applied(gtid));
+        let passed_over = is_ignored || self.is_applied(names);
         self.wait_for_delay(header.timestamp);
         if self.shared.lock().applier.stop {
             return Ok(None);
@@ -370,9 +377,17 @@ impl Coordinator {
         Ok(Some(Head { start, origin, timestamp: header.timestamp, clock, passed_over, is_pushed: false }))
     }
 
-    fn is_applied(&self, gtid: Gtid) -> bool {
-        self.shared.lock().progress.applied.contains(gtid)
-            || self.shared.instance.log.as_ref().is_some_and(|log| log.has_executed(gtid))
+    fn is_applied(&self, names: Names) -> bool {
+        // By its file and position no transaction comes twice, and a source that was reset gives a name again.
+        let by_name = names.mariadb.filter(|_| self.uses_mariadb_names);
+        let state = self.shared.lock();
+        if by_name.is_some_and(|gtid| state.progress.mariadb.is_at(gtid)) {
+            return true;
+        }
+        let Some(gtid) = names.gtid else { return false };
+        let has_applied = state.progress.applied.contains(gtid);
+        drop(state);
+        has_applied || self.shared.instance.log.as_ref().is_some_and(|log| log.has_executed(gtid))
     }
 
     /// SOURCE_DELAY.

@@ -24,6 +24,7 @@ use std::io::{self, BufReader, Read, Write};
 use std::path::Path;
 use std::time::Duration;
 
+use format::binlog::mariadb::MariadbPosition;
 use format::binlog::{GtidSet, Uuid};
 use format::packet::handshake::{self, CHALLENGE_BYTES, Handshake};
 use format::packet::{Capabilities, Reader, writer};
@@ -398,6 +399,13 @@ impl Client {
         body.extend_from_slice(&(set.len() as u32).to_le_bytes());
         body.extend_from_slice(&set);
         self.command(COM_BINLOG_DUMP_GTID, &body)
+    }
+
+    /// Asks a MariaDB source for all transactions behind these, in each of its domains.
+    pub fn dump_behind(&mut self, server_id: u32, known: &MariadbPosition) -> Result<()> {
+        self.query(&format!("SET @slave_connect_state = '{known}'"))?;
+        self.query("SET @slave_gtid_strict_mode = 0, @slave_gtid_ignore_duplicates = 0")?;
+        self.dump(server_id, "", 4, 0)
     }
 
     /// The next event of a dump. `None` = the source has no more, and will not have.

@@ -51,8 +51,9 @@ impl Playback {
         let has = instance.engine.table("mysql", "slave_relay_log_info").is_some();
         if !has || !is_marked(instance)? {
             let (_, known) = crate::replica::stored(instance)?;
-            let start =
-                Progress { number: known.number + 1, file: file.to_owned(), position, applied: executed.clone() };
+            let number = known.number + 1;
+            let applied = executed.clone();
+            let start = Progress { number, file: file.to_owned(), position, applied, ..Progress::default() };
             begin(instance, &start)?;
         }
         let (_, progress) = crate::replica::stored(instance)?;

@@ -13,6 +13,7 @@
 //!   the row commits: XA COMMIT x, and what follows      x is free: done         x is prepared: not done
 //! ```
 
+use format::binlog::mariadb::{MariadbGtid, MariadbPosition};
 use format::binlog::{Gtid, GtidSet};
 use format::xid::Xid;
 use sql::parser::ast::Xa;
@@ -28,6 +29,21 @@ pub struct Progress {
     pub position: u64,
     /// The source's transactions that have names, as far as they have been applied.
     pub applied: GtidSet,
+    /// The same of MariaDB's names.
+    pub mariadb: MariadbPosition,
+}
+
+/// The name of a transaction: MySQL's or MariaDB's, or none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Names {
+    pub gtid: Option<Gtid>,
+    pub mariadb: Option<MariadbGtid>,
+}
+
+impl Names {
+    pub fn is_some(&self) -> bool {
+        *self != Names::default()
+    }
 }
 
 /// What happens to a branch of a distributed transaction.
@@ -80,12 +96,15 @@ impl Step {
 
 impl Progress {
     /// How far it is behind this place. `is_stored`: what happened until there is committed together with it.
-    pub fn after(&self, file: &str, position: u64, gtid: Option<Gtid>, is_stored: bool) -> Progress {
-        let mut applied = self.applied.clone();
-        if let Some(gtid) = gtid {
+    pub fn after(&self, file: &str, position: u64, names: Names, is_stored: bool) -> Progress {
+        let (mut applied, mut mariadb) = (self.applied.clone(), self.mariadb.clone());
+        if let Some(gtid) = names.gtid {
             applied.insert(gtid);
         }
-        Progress { number: self.number + u64::from(is_stored), file: file.to_owned(), position, applied }
+        if let Some(gtid) = names.mariadb {
+            mariadb.advance(gtid);
+        }
+        Progress { number: self.number + u64::from(is_stored), file: file.to_owned(), position, applied, mariadb }
     }
 
     /// The statement that stores it.
@@ -100,18 +119,32 @@ impl Progress {
             self.number,
             quoted(&self.file),
             self.position,
-            quoted(&self.applied_text()),
+            quoted(&self.names()),
             quoted(step),
         )
     }
 
-    pub fn applied_text(&self) -> String {
-        self.applied.to_string().replace('\n', "")
+    /// What is stored of the names: a set as MySQL writes it, and the newest of each of MariaDB's domains, with commas
+    /// between them.
+    fn names(&self) -> String {
+        let mut names = self.applied.to_string().replace('\n', "");
+        if !self.mariadb.is_empty() {
+            let comma = if names.is_empty() { "" } else { "," };
+            names.push_str(&format!("{comma}{}", self.mariadb));
+        }
+        names
+    }
+
+    /// Reads [`Progress::names`]: only MySQL's names have colons.
+    pub fn parse_names(text: &str) -> Option<(GtidSet, MariadbPosition)> {
+        let (applied, mariadb): (Vec<&str>, Vec<&str>) =
+            text.split(',').filter(|part| !part.is_empty()).partition(|part| part.contains(':'));
+        Some((applied.join(",").parse().ok()?, mariadb.join(",").parse().ok()?))
     }
 
     /// The note for the dictionary.
     pub fn note(&self) -> Vec<u8> {
-        format!("{}\n{}\n{}\n{}", self.number, self.position, self.applied_text(), self.file).into_bytes()
+        format!("{}\n{}\n{}\n{}", self.number, self.position, self.names(), self.file).into_bytes()
     }
 
     /// Reads a note; `None` = it is none of ours.
@@ -120,8 +153,8 @@ impl Progress {
         let mut lines = text.splitn(4, '\n');
         let number = lines.next()?.parse().ok()?;
         let position = lines.next()?.parse().ok()?;
-        let applied = lines.next()?.parse().ok()?;
-        Some(Progress { number, position, applied, file: lines.next()?.to_owned() })
+        let (applied, mariadb) = Progress::parse_names(lines.next()?)?;
+        Some(Progress { number, position, applied, mariadb, file: lines.next()?.to_owned() })
     }
 }
 
@@ -146,7 +179,12 @@ mod tests {
     #[test]
     fn a_note_comes_back() {
         let applied = "3E11FA47-71CA-11E1-9E33-C80AA9429562:1-5:7".parse().unwrap();
-        let progress = Progress { number: 9, file: "binlog.000007".to_owned(), position: 1 << 33, applied };
+        let mut progress =
+            Progress { number: 9, file: "binlog.000007".to_owned(), position: 1 << 33, applied, ..Progress::default() };
+        assert_eq!(Progress::of_note(&progress.note()), Some(progress.clone()));
+        progress.mariadb = "0-1-5,7-2-9".parse().unwrap();
+        assert_eq!(Progress::of_note(&progress.note()), Some(progress.clone()));
+        progress.applied = GtidSet::default();
         assert_eq!(Progress::of_note(&progress.note()), Some(progress));
         assert_eq!(Progress::of_note(&Progress::default().note()), Some(Progress::default()));
         assert_eq!(Progress::of_note(b"something else"), None);

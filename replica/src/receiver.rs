@@ -8,7 +8,7 @@
 //!
 //! After a lost connection the log is read on where it stopped, also within a transaction. With SOURCE_AUTO_POSITION the
 //! source sends whole transactions: the last one that came is asked for again, for it may not be whole, and the applier
-//! passes over what it has applied.
+//! passes over what it has applied. With MASTER_USE_GTID a MariaDB source does the same by its own names.
 //!
 //! `rpl_semi_sync_replica_enabled`, at the moment of the connection: the source's commits wait until the receiver answers
 //! that it has written their events into the relay log's file. It is not synced, and a start removes it; so an acknowledged
@@ -19,6 +19,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use binlog::stats::Follower;
+use format::binlog::mariadb::MariadbGtidEvent;
 use format::binlog::{
     Checksum, Control, Event, EventKind, FormatDescription, Gtid, GtidSet, Header, Uuid, flags, gtid,
 };
@@ -150,7 +151,15 @@ impl Receiver {
         }
         let own_id = variables.number("server_id") as u32;
         self.introduce(&mut client, source, own_id, timeout)?;
-        if source.auto_position {
+        if source.use_gtid.is_some() {
+            let position = {
+                let mut state = self.shared.lock();
+                // It may have come in part, so it is asked for again.
+                state.receiver.mariadb_last = None;
+                state.received_mariadb()
+            };
+            client.dump_behind(own_id, &position)?;
+        } else if source.auto_position {
             let applied = self.applied();
             let state = self.shared.lock();
             let mut known = applied.clone();
@@ -225,9 +234,16 @@ impl Receiver {
                  must be different for replication to work.",
             ));
         }
+        if source.use_gtid.is_some() && !is_mariadb {
+            return Err(unfit(
+                "MASTER_USE_GTID needs a source with MariaDB's GTIDs; give SOURCE_AUTO_POSITION = 1, or SOURCE_LOG_FILE and \
+                 SOURCE_LOG_POS",
+            ));
+        }
         if source.auto_position && is_mariadb {
             return Err(unfit(
-                "SOURCE_AUTO_POSITION needs a source with MySQL's GTIDs; give SOURCE_LOG_FILE and SOURCE_LOG_POS",
+                "SOURCE_AUTO_POSITION needs a source with MySQL's GTIDs; give MASTER_USE_GTID = slave_pos, or SOURCE_LOG_FILE \
+                 and SOURCE_LOG_POS",
             ));
         }
         if source.auto_position
@@ -321,6 +337,14 @@ impl Receiver {
             state.receiver.last = named;
             if let Some(gtid) = named {
                 state.receiver.retrieved.insert(gtid);
+            }
+        }
+        if header.kind == EventKind::MARIADB_GTID {
+            let event = Event::decode(bytes, checksum).map_err(damaged)?;
+            let named = MariadbGtidEvent::decode(event.body, header.server_id).map_err(damaged)?.gtid;
+            let receiver = &mut self.shared.lock().receiver;
+            if let Some(before) = receiver.mariadb_last.replace(named) {
+                receiver.mariadb.advance(before);
             }
         }
         let place = self.has_read(&header);

@@ -9,6 +9,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use format::binlog::GtidSet;
+use format::binlog::mariadb::MariadbPosition;
 use format::value::Value;
 use parking_lot::Mutex;
 use sql::Error;
@@ -22,12 +23,16 @@ use crate::internal::InternalSession;
 use crate::progress::{Progress, Step, file_number, quoted};
 use crate::relay::RelayLog;
 use crate::shared::{Shared, Working, now_micros};
-use crate::source::Source;
+use crate::source::{Source, UseGtid};
 use crate::until::Goal;
 use crate::{applier, receiver};
 
 /// Files of the relay log, unless the option relay_log names them.
 const RELAY_LOG: &str = "relay-bin";
+
+/// What Enabled_auto_position has: as in MySQL, and of MASTER_USE_GTID.
+const AUTO_POSITION: u64 = 1;
+const USE_GTID: [(u64, UseGtid); 2] = [(2, UseGtid::SlavePos), (3, UseGtid::CurrentPos)];
 
 pub(crate) const TABLES: [&str; 3] = [
     "CREATE DATABASE IF NOT EXISTS mysql",
@@ -118,11 +123,13 @@ pub(crate) fn stored(instance: &Arc<Instance>) -> Result<(Option<Source>, Progre
     )?;
     let progress = match rows.first() {
         Some(row) => {
+            let (applied, mariadb) = Progress::parse_names(&text(&row[3])).ok_or_else(unreadable)?;
             let stored = Progress {
                 number: number(&row[0]),
                 file: text(&row[1]),
                 position: number(&row[2]),
-                applied: text(&row[3]).parse().map_err(|_| unreadable())?,
+                applied,
+                mariadb,
             };
             let is_prepared = |step: &Step| instance.engine.prepared().contains(&step.xid);
             let step = Step::parse(&text(&row[4])).filter(|step| step.has_happened(is_prepared(step)));
@@ -143,7 +150,8 @@ pub(crate) fn stored(instance: &Arc<Instance>) -> Result<(Option<Source>, Progre
         retry_count: number(&row[5]),
         heartbeat_ms: (row[6] != Value::Null).then(|| number(&row[6])),
         ignored_servers: text(&row[7]).split(',').filter_map(|id| id.parse().ok()).collect(),
-        auto_position: number(&row[8]) != 0,
+        auto_position: number(&row[8]) == AUTO_POSITION,
+        use_gtid: USE_GTID.into_iter().find(|(stored, _)| *stored == number(&row[8])).map(|(_, use_gtid)| use_gtid),
         get_public_key: number(&row[9]) != 0,
         delay: number(&row[10]),
         ..Source::default()
@@ -182,6 +190,12 @@ fn has_tls_options(instance: &Instance) -> bool {
     table.is_some_and(|table| table.columns.iter().any(|column| *column.name == *"Tls_options"))
 }
 
+/// Enabled_auto_position of a source.
+fn found_by(source: &Source) -> u64 {
+    let by_names = USE_GTID.into_iter().find(|(_, use_gtid)| source.use_gtid == Some(*use_gtid));
+    by_names.map_or(u64::from(source.auto_position) * AUTO_POSITION, |(stored, _)| stored)
+}
+
 /// Stores both rows at once.
 fn store(instance: &Arc<Instance>, source: Option<&Source>, progress: &Progress) -> Result<()> {
     let mut internal = InternalSession::new(instance);
@@ -207,7 +221,7 @@ fn store(instance: &Arc<Instance>, source: Option<&Source>, progress: &Progress)
             source.connect_retry,
             source.retry_count,
             quoted(&ignored.join(",")),
-            u8::from(source.auto_position),
+            found_by(source),
             u8::from(source.get_public_key),
             source.delay,
             quoted(&source.tls_text()),
@@ -265,11 +279,8 @@ impl Replication for Replica {
         if moved.is_delay_alone {
             return Ok(());
         }
-        state.receiver.read = None;
-        state.receiver.last = None;
-        state.receiver.retrieved = GtidSet::default();
+        state.forget_received();
         (state.receiver.error, state.applier.error) = Default::default();
-        state.applier.place = None;
         drop(state);
         self.shared.relay.clear().map_err(sql::catalog::storage_error)
     }
@@ -369,8 +380,8 @@ impl Replication for Replica {
             return Err(must_stop("running replication threads"));
         }
         let Some(source) = state.source.clone() else { return Ok(()) };
-        let applied = state.progress.applied.clone();
-        let progress = Progress { number: state.progress.number + 1, file: String::new(), position: 4, applied };
+        let known = state.progress.clone();
+        let progress = Progress { number: known.number + 1, file: String::new(), position: 4, ..known };
         drop(state);
         let source = Some(source).filter(|_| !all);
         store(&self.shared.instance, source.as_ref(), &progress)?;
@@ -381,6 +392,28 @@ impl Replication for Replica {
         if all {
             state.filters = state.global_filters.clone();
         }
+        drop(state);
+        self.shared.relay.clear().map_err(sql::catalog::storage_error)
+    }
+
+    fn mariadb_position(&self) -> MariadbPosition {
+        self.settle();
+        self.shared.lock().progress.mariadb.clone()
+    }
+
+    fn set_mariadb_position(&self, position: MariadbPosition) -> Result<()> {
+        let _one = self.threads.lock();
+        let state = self.shared.lock();
+        if state.receiver.running || state.applier.running {
+            return Err(must_stop("running replication threads"));
+        }
+        let (source, known) = (state.source.clone(), state.progress.clone());
+        drop(state);
+        let progress = Progress { number: known.number + 1, mariadb: position, ..known };
+        store(&self.shared.instance, source.as_ref(), &progress)?;
+        let mut state = self.shared.lock();
+        state.progress = progress;
+        state.forget_received();
         drop(state);
         self.shared.relay.clear().map_err(sql::catalog::storage_error)
     }
@@ -445,6 +478,8 @@ impl Replication for Replica {
             retrieved: receiver.retrieved.clone(),
             executed,
             auto_position: source.auto_position,
+            use_gtid: source.use_gtid.map(UseGtid::name),
+            received_mariadb: state.received_mariadb().to_string(),
             filters: state.filters.status(),
             until: applier.until.clone(),
             get_public_key: source.get_public_key,

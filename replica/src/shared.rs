@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use format::binlog::mariadb::{MariadbGtid, MariadbPosition};
 use format::binlog::{Gtid, GtidSet, Uuid};
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use sql::instance::Instance;
@@ -44,6 +45,26 @@ pub struct State {
     pub global_filters: Filters,
 }
 
+impl State {
+    /// The relay log is about to be emptied.
+    pub fn forget_received(&mut self) {
+        let receiver = &mut self.receiver;
+        (receiver.read, receiver.last, receiver.retrieved) = Default::default();
+        (receiver.mariadb, receiver.mariadb_last) = Default::default();
+        self.applier.place = None;
+    }
+
+    /// How far MariaDB's transactions have been received; the last one may have come in part.
+    pub fn received_mariadb(&self) -> MariadbPosition {
+        let mut position = self.progress.mariadb.clone();
+        position.advance_to(&self.receiver.mariadb);
+        if let Some(last) = self.receiver.mariadb_last {
+            position.advance(last);
+        }
+        position
+    }
+}
+
 /// The receiver, as others see it.
 #[derive(Default)]
 pub struct Receiver {
@@ -57,6 +78,9 @@ pub struct Receiver {
     pub retrieved: GtidSet,
     /// The transaction that is being received, or that was received last.
     pub last: Option<Gtid>,
+    /// MariaDB's transactions that were received before the last one, and the last one, which may have come in part.
+    pub mariadb: MariadbPosition,
+    pub mariadb_last: Option<MariadbGtid>,
     /// Heartbeats that came, and when the last did.
     pub heartbeats: u64,
     pub heartbeat_at_micros: u64,

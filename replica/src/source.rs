@@ -14,6 +14,23 @@ const CONNECT_RETRY: u64 = 60;
 const RETRY_COUNT: u64 = 86_400;
 const PORT: u16 = 3306;
 
+/// MASTER_USE_GTID. Both are where the replica is with its sources: this server gives no transactions such names itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UseGtid {
+    SlavePos,
+    CurrentPos,
+}
+
+impl UseGtid {
+    /// As MariaDB shows it.
+    pub fn name(self) -> &'static str {
+        match self {
+            UseGtid::SlavePos => "Slave_Pos",
+            UseGtid::CurrentPos => "Current_Pos",
+        }
+    }
+}
+
 /// Where the source is, and how it is read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Source {
@@ -28,6 +45,8 @@ pub struct Source {
     pub heartbeat_ms: Option<u64>,
     /// The source is told what has been applied, and finds the place itself.
     pub auto_position: bool,
+    /// The same by MariaDB's GTIDs.
+    pub use_gtid: Option<UseGtid>,
     /// Seconds that transactions wait.
     pub delay: u64,
     pub ignored_servers: Vec<u32>,
@@ -51,6 +70,7 @@ impl Default for Source {
             retry_count: RETRY_COUNT,
             heartbeat_ms: None,
             auto_position: false,
+            use_gtid: None,
             delay: 0,
             ignored_servers: Vec::new(),
             get_public_key: false,
@@ -124,6 +144,7 @@ impl Source {
     /// Changes it as the statement says.
     pub fn change(&mut self, options: &[(String, SourceValue)]) -> Result<Moved> {
         let mut moved = Moved { is_delay_alone: true, ..Moved::default() };
+        let (mut uses_gtid, mut says_auto_position) = (false, None);
         for (name, value) in options {
             moved.is_delay_alone &= name == "DELAY";
             match name.as_str() {
@@ -147,7 +168,7 @@ impl Source {
                 "HEARTBEAT_PERIOD" => self.heartbeat_ms = Some(milliseconds(name, value)?),
                 "LOG_FILE" => moved.file = Some(text(name, value)?),
                 "LOG_POS" => moved.position = Some(number(name, value)?.max(4)),
-                "AUTO_POSITION" => self.auto_position = number(name, value)? != 0,
+                "AUTO_POSITION" => says_auto_position = Some(number(name, value)? != 0),
                 "DELAY" => self.delay = number(name, value)?,
                 "GET_PUBLIC_KEY" | "GET_SOURCE_PUBLIC_KEY" | "GET_MASTER_PUBLIC_KEY" => {
                     self.get_public_key = number(name, value)? != 0;
@@ -176,12 +197,27 @@ impl Source {
                     given.versions().map_err(|_| wrong(name))?;
                     self.tls.versions = versions;
                 }
-                "USE_GTID" if *value == SourceValue::Word("NO".to_owned()) => self.auto_position = false,
                 "USE_GTID" => {
-                    return Err(Error::unsupported("MASTER_USE_GTID: give MASTER_LOG_FILE and MASTER_LOG_POS"));
+                    self.use_gtid = match value {
+                        SourceValue::Word(word) if word == "NO" => None,
+                        SourceValue::Word(word) if word == "SLAVE_POS" || word == "REPLICA_POS" => Some(UseGtid::SlavePos),
+                        SourceValue::Word(word) if word == "CURRENT_POS" => Some(UseGtid::CurrentPos),
+                        _ => return Err(wrong(name)),
+                    };
+                    uses_gtid = self.use_gtid.is_some();
+                    says_auto_position.get_or_insert(false);
                 }
                 name => return Err(Error::unsupported(format!("SOURCE_{name}"))),
             }
+        }
+        if uses_gtid && says_auto_position == Some(true) {
+            return Err(wrong("USE_GTID"));
+        }
+        self.auto_position = says_auto_position.unwrap_or(self.auto_position);
+        // As in MariaDB a place ends the use of its GTIDs, unless they are asked for beside it.
+        let has_place = moved.file.is_some() || moved.position.is_some();
+        if self.auto_position || has_place && !uses_gtid {
+            self.use_gtid = None;
         }
         if self.auto_position && (moved.file.is_some() || moved.position.is_some()) {
             let text = "Source_log_file, source_log_pos, relay_log_file and relay_log_pos cannot be set when \
@@ -249,7 +285,7 @@ mod tests {
     fn what_does_not_exist_is_refused() {
         for (option, code) in [
             (("TLS_VERSION".to_owned(), SourceValue::Text("TLSv1".to_owned())), 1210),
-            (word("USE_GTID", "SLAVE_POS"), 1235),
+            (word("USE_GTID", "SOME_POS"), 1210),
             (word("COMPRESSION_ALGORITHMS", "1"), 1235),
             (word("PORT", "70000"), 1210),
             (word("HEARTBEAT_PERIOD", "9999999"), 1703),
@@ -259,6 +295,24 @@ mod tests {
         let mut source = Source::default();
         source.change(&[word("AUTO_POSITION", "1")]).unwrap();
         assert_eq!(source.change(&[word("LOG_POS", "4")]).unwrap_err().code, 1776);
+        let both = [word("AUTO_POSITION", "1"), word("USE_GTID", "SLAVE_POS")];
+        assert_eq!(Source::default().change(&both).unwrap_err().code, 1210);
+    }
+
+    #[test]
+    fn one_way_to_find_the_place_ends_the_others() {
+        let mut source = Source::default();
+        let mut after = |options: &[(String, SourceValue)]| {
+            source.change(options).unwrap();
+            (source.auto_position, source.use_gtid)
+        };
+        assert_eq!(after(&[word("USE_GTID", "SLAVE_POS")]), (false, Some(UseGtid::SlavePos)));
+        assert_eq!(after(&[word("DELAY", "1")]), (false, Some(UseGtid::SlavePos)));
+        assert_eq!(after(&[word("LOG_POS", "4")]), (false, None));
+        let beside = [word("USE_GTID", "CURRENT_POS"), word("LOG_POS", "4")];
+        assert_eq!(after(&beside), (false, Some(UseGtid::CurrentPos)));
+        assert_eq!(after(&[word("AUTO_POSITION", "1")]), (true, None));
+        assert_eq!(after(&[word("USE_GTID", "NO")]), (false, None));
     }
 
     #[test]

@@ -377,7 +377,7 @@ impl Worker {
             place: behind.clone(),
             file: self.source.file.clone(),
             position: self.source.position,
-            gtid: self.job.as_ref().and_then(|job| job.origin.gtid),
+            names: self.job.as_ref().map(|job| job.names()).unwrap_or_default(),
         }
     }
 

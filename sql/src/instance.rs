@@ -7,6 +7,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use binlog::BinaryLog;
 use format::binlog::GtidSet;
+use format::binlog::mariadb::MariadbPosition;
 use parking_lot::Mutex;
 use storage::{DeadlockReport, Engine};
 
@@ -114,6 +115,11 @@ impl Instance {
             (None, Some(log)) => log.executed(),
             (None, None) => GtidSet::default(),
         }
+    }
+
+    /// How far it is with MariaDB sources.
+    pub fn mariadb_position(&self) -> MariadbPosition {
+        self.replication().map(|replication| replication.mariadb_position()).unwrap_or_default()
     }
 
     /// A moment, in microseconds since 1970: always the same for the same moment.

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use format::binlog::mariadb::MariadbPosition;
 use format::binlog::{Gtid, GtidSet, Uuid};
 
 use crate::error::{Error, Result};
@@ -40,6 +41,12 @@ pub trait Replication: Send + Sync {
         timeout: Option<Duration>,
         is_interrupted: &dyn Fn() -> bool,
     ) -> Option<i64>;
+
+    /// How far it is with MariaDB sources.
+    fn mariadb_position(&self) -> MariadbPosition;
+
+    /// SET GLOBAL gtid_slave_pos.
+    fn set_mariadb_position(&self, position: MariadbPosition) -> Result<()>;
 
     /// The names of all transactions that this server has.
     fn executed(&self) -> GtidSet;
@@ -122,6 +129,9 @@ pub struct ReplicaStatus {
     pub retrieved: GtidSet,
     pub executed: GtidSet,
     pub auto_position: bool,
+    /// MASTER_USE_GTID, and how far the source's log has been read by such names.
+    pub use_gtid: Option<&'static str>,
+    pub received_mariadb: String,
     pub filters: Vec<FilterStatus>,
     /// What START REPLICA UNTIL said last.
     pub until: Option<Until>,

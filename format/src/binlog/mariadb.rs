@@ -14,7 +14,9 @@
 //!                      a zlib stream
 //! ```
 
+use std::collections::BTreeMap;
 use std::fmt;
+use std::str::FromStr;
 
 use libdeflater::Decompressor;
 
@@ -52,6 +54,84 @@ pub struct MariadbGtid {
 impl fmt::Display for MariadbGtid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}-{}-{}", self.domain, self.server, self.sequence)
+    }
+}
+
+impl FromStr for MariadbGtid {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<MariadbGtid> {
+        let malformed = || Error::Malformed { what: "a GTID of MariaDB" };
+        let mut parts = text.trim().split('-');
+        let mut next = || parts.next().filter(|part| part.bytes().all(|byte| byte.is_ascii_digit()));
+        let (domain, server, sequence) = (next(), next(), next());
+        let long = |part: Option<&str>| part.and_then(|part| part.parse::<u64>().ok()).ok_or_else(malformed);
+        let short = |part: Option<&str>| part.and_then(|part| part.parse::<u32>().ok()).ok_or_else(malformed);
+        let gtid = MariadbGtid { domain: short(domain)?, server: short(server)?, sequence: long(sequence)? };
+        if parts.next().is_some() { Err(malformed()) } else { Ok(gtid) }
+    }
+}
+
+/// How far the transactions of a MariaDB source are applied: the newest of each domain. Domains are logs of their own, each
+/// in its order; so a transaction that was applied is not older than the newest.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MariadbPosition {
+    newest: BTreeMap<u32, MariadbGtid>,
+}
+
+/// Why a text is no [`MariadbPosition`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoPosition {
+    Malformed,
+    /// Two transactions of one domain.
+    Conflict(MariadbGtid, MariadbGtid),
+}
+
+impl MariadbPosition {
+    pub fn is_empty(&self) -> bool {
+        self.newest.is_empty()
+    }
+
+    /// A transaction behind what was there in its domain.
+    pub fn advance(&mut self, gtid: MariadbGtid) {
+        self.newest.insert(gtid.domain, gtid);
+    }
+
+    /// In the other's domains it is where the other is.
+    pub fn advance_to(&mut self, other: &MariadbPosition) {
+        self.newest.extend(&other.newest);
+    }
+
+    /// Whether a transaction is the newest of its domain.
+    pub fn is_at(&self, gtid: MariadbGtid) -> bool {
+        self.newest.get(&gtid.domain) == Some(&gtid)
+    }
+}
+
+impl fmt::Display for MariadbPosition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, gtid) in self.newest.values().enumerate() {
+            write!(f, "{}{gtid}", if at == 0 { "" } else { "," })?;
+        }
+        Ok(())
+    }
+}
+
+impl FromStr for MariadbPosition {
+    type Err = NoPosition;
+
+    fn from_str(text: &str) -> std::result::Result<MariadbPosition, NoPosition> {
+        let mut position = MariadbPosition::default();
+        if text.trim().is_empty() {
+            return Ok(position);
+        }
+        for part in text.split(',') {
+            let gtid: MariadbGtid = part.parse().map_err(|_| NoPosition::Malformed)?;
+            if let Some(other) = position.newest.insert(gtid.domain, gtid) {
+                return Err(NoPosition::Conflict(other, gtid));
+            }
+        }
+        Ok(position)
     }
 }
 
@@ -147,6 +227,24 @@ pub fn decompress(block: &[u8]) -> Result<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_position_is_the_newest_transaction_of_each_domain() {
+        let gtid = |text: &str| text.parse::<MariadbGtid>().unwrap();
+        let mut position: MariadbPosition = " 7-2-18446744073709551615 ,0-1-5".parse().unwrap();
+        assert_eq!(position.to_string(), "0-1-5,7-2-18446744073709551615");
+        assert!(position.is_at(gtid("0-1-5")) && !position.is_at(gtid("0-1-4")) && !position.is_at(gtid("1-1-5")));
+        // The sequence may go back, and another server goes on.
+        position.advance(gtid("0-3-2"));
+        position.advance_to(&"4-1-1,7-2-9".parse().unwrap());
+        assert_eq!(position.to_string(), "0-3-2,4-1-1,7-2-9");
+        assert_eq!("".parse(), Ok(MariadbPosition::default()));
+        let conflict = NoPosition::Conflict(gtid("0-1-5"), gtid("0-2-6"));
+        assert_eq!("0-1-5,0-2-6".parse::<MariadbPosition>(), Err(conflict));
+        for text in ["0-1", "0-1-5-6", "a-1-5", "0-1-5,", "4294967296-1-5", "0--5", "0-1-+5", "0-1-18446744073709551616"] {
+            assert_eq!(text.parse::<MariadbPosition>(), Err(NoPosition::Malformed), "{text}");
+        }
+    }
 
     #[test]
     fn names_come_back() {

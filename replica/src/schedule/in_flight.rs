@@ -18,12 +18,12 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use format::binlog::{Gtid, GtidSet};
+use format::binlog::GtidSet;
 use format::ids::Lsn;
 use parking_lot::{Condvar, Mutex};
 
 use super::{End, GLANCE};
-use crate::progress::Progress;
+use crate::progress::{Names, Progress};
 
 /// What has been passed, for those who show it.
 pub struct Passed {
@@ -85,12 +85,12 @@ impl InFlight {
         self.len() == 0
     }
 
-    pub fn has(&self, gtid: Gtid) -> bool {
-        self.queue.lock().passed.iter().any(|passed| passed.end.gtid == Some(gtid))
+    pub fn has(&self, names: Names) -> bool {
+        self.queue.lock().passed.iter().any(|passed| passed.end.names == names)
     }
 
     pub fn add_names(&self, names: &mut GtidSet) {
-        for gtid in self.queue.lock().passed.iter().filter_map(|passed| passed.end.gtid) {
+        for gtid in self.queue.lock().passed.iter().filter_map(|passed| passed.end.names.gtid) {
             names.insert(gtid);
         }
     }

@@ -41,13 +41,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use binlog::Origin;
-use format::binlog::{Gtid, GtidSet};
+use format::binlog::GtidSet;
+use format::binlog::mariadb::MariadbGtid;
 use format::ids::Lsn;
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use storage::{CommitPlace, Interrupt, Stage};
 
 use crate::failure::{Failure, Result};
-use crate::progress::Progress;
+use crate::progress::{Names, Progress};
 use crate::relay::Place;
 
 pub use attempt::Attempt;
@@ -71,6 +72,8 @@ pub struct Start {
     /// In the source's log.
     pub file: String,
     pub position: u64,
+    /// The name that MariaDB gave it.
+    pub mariadb: Option<MariadbGtid>,
 }
 
 /// A transaction to be applied.
@@ -84,13 +87,19 @@ pub struct Job {
     waits: Waits,
 }
 
+impl Job {
+    pub fn names(&self) -> Names {
+        Names { gtid: self.origin.gtid, mariadb: self.start.mariadb }
+    }
+}
+
 /// How far the replica is when a transaction has been applied or passed over, or when the source's log was rotated.
 #[derive(Clone, Debug)]
 pub struct End {
     pub place: Place,
     pub file: String,
     pub position: u64,
-    pub gtid: Option<Gtid>,
+    pub names: Names,
 }
 
 /// What follows in the source's order.
@@ -211,13 +220,13 @@ impl Schedule {
     }
 
     /// Whether a transaction of this name is on its way.
-    pub fn has_pending(&self, gtid: Gtid) -> bool {
+    pub fn has_pending(&self, names: Names) -> bool {
         let state = self.state.lock();
         let is = |item: &Item| match item {
-            Item::Job { job, .. } => job.origin.gtid == Some(gtid),
-            Item::Mark(end) => end.gtid == Some(gtid),
+            Item::Job { job, .. } => job.names() == names,
+            Item::Mark(end) => end.names == names,
         };
-        state.items.iter().any(is) || self.in_flight.has(gtid)
+        names.is_some() && (state.items.iter().any(is) || self.in_flight.has(names))
     }
 
     /// The names of the transactions that are not committed and durable yet.
@@ -322,7 +331,7 @@ impl Schedule {
     /// In a transaction's turn: what its commit makes of the progress. The turn is passed with the commit.
     pub fn prepare(&self, number: u64, end: End) -> Progress {
         let mut state = self.state.lock();
-        let progress = state.progress.after(&end.file, end.position, end.gtid, true);
+        let progress = state.progress.after(&end.file, end.position, end.names, true);
         debug_assert!(state.has_turn(number), "a transaction prepares in its turn");
         if let Some(Item::Job { end: to, .. }) = state.items.front_mut() {
             *to = Some(end);
@@ -345,7 +354,7 @@ impl Schedule {
             return;
         }
         if let Some(Item::Job { job, end: Some(end), worker, .. }) = state.items.pop_front() {
-            state.progress = state.progress.after(&end.file, end.position, end.gtid, true);
+            state.progress = state.progress.after(&end.file, end.position, end.names, true);
             let (progress, timestamp) = (state.progress.clone(), Some(job.timestamp));
             self.in_flight.push(Passed { progress, end, worker, timestamp, lsn });
         }
@@ -367,7 +376,7 @@ impl Schedule {
         while let Some(Item::Mark(_)) = state.items.front()
             && let Some(Item::Mark(end)) = state.items.pop_front()
         {
-            state.progress = state.progress.after(&end.file, end.position, end.gtid, false);
+            state.progress = state.progress.after(&end.file, end.position, end.names, false);
             let progress = state.progress.clone();
             self.in_flight.push(Passed { progress, end, worker: None, timestamp: None, lsn: None });
             self.passed_one(state);

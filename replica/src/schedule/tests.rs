@@ -4,7 +4,7 @@ use binlog::FileName;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use format::binlog::Uuid;
+use format::binlog::{Gtid, Uuid};
 
 use super::*;
 
@@ -13,11 +13,15 @@ fn place(position: u64) -> Place {
 }
 
 fn start(position: u64) -> Start {
-    Start { place: place(position), file: "a".to_owned(), position }
+    Start { place: place(position), file: "a".to_owned(), position, mariadb: None }
 }
 
 fn end(position: u64) -> End {
-    End { place: place(position), file: "a".to_owned(), position, gtid: None }
+    End { place: place(position), file: "a".to_owned(), position, names: Names::default() }
+}
+
+fn named(number: u64) -> Names {
+    Names { gtid: Some(gtid(number)), mariadb: None }
 }
 
 /// What was told, and the syncs.
@@ -163,7 +167,7 @@ fn while_the_first_waits_for_a_table_no_other_keeps_one() {
 fn commit_next(schedule: &Arc<Schedule>, lsn: u64) -> u64 {
     let number = schedule.take(0).unwrap().number;
     let attempt = schedule.attempt(number, &Arc::new(Interrupt::new()));
-    schedule.prepare(number, End { gtid: Some(gtid(number)), ..end(10 * number) });
+    schedule.prepare(number, End { names: named(number), ..end(10 * number) });
     attempt.committed(Some(Lsn(lsn)));
     number
 }
@@ -181,18 +185,18 @@ fn a_worker_goes_on_before_its_commits_are_durable_and_one_sync_serves_all() {
     assert!(schedule.has_turn(4));
     // What is not durable is not told, and is still on its way.
     assert_eq!(*told.positions.lock(), []);
-    assert!(schedule.has_pending(gtid(1)) && schedule.pending_names().contains(gtid(3)));
+    assert!(schedule.has_pending(named(1)) && schedule.pending_names().contains(gtid(3)));
     assert_eq!(schedule.oldest_timestamp(), Some(1));
     schedule.settle().unwrap();
     assert_eq!(*told.positions.lock(), [10, 20, 30]);
     assert_eq!(*told.synced.lock(), [103]);
-    assert!(!schedule.has_pending(gtid(3)) && !schedule.pending_names().contains(gtid(3)));
+    assert!(!schedule.has_pending(named(3)) && !schedule.pending_names().contains(gtid(3)));
     assert_eq!(schedule.oldest_timestamp(), Some(4));
     // A sync that fails tells nothing.
     commit_next(&schedule, 104);
     told.sync_fails.store(true, Ordering::Relaxed);
     assert!(schedule.settle().is_err());
-    assert!(told.positions.lock().len() == 3 && schedule.has_pending(gtid(4)));
+    assert!(told.positions.lock().len() == 3 && schedule.has_pending(named(4)));
     schedule.clone().follow();
     assert!(schedule.is_closing() && schedule.failure().is_some());
 }

@@ -11,6 +11,7 @@
 use std::sync::Arc;
 
 use binlog::{BinaryLog, Chosen, Name, PurgedRefusal};
+use format::binlog::mariadb::NoPosition;
 use format::binlog::{Gtid, GtidSet};
 use format::value::Value;
 
@@ -199,6 +200,21 @@ impl Session {
                 Err(Error::new(1841, b"HY000", text))
             }
         }
+    }
+
+    /// SET GLOBAL gtid_slave_pos: from where on a MariaDB source is read.
+    pub(super) fn set_gtid_slave_pos(&mut self, value: &Value) -> Result<()> {
+        let Value::Bytes(text) = value else { return Err(Error::wrong_type_for_variable("gtid_slave_pos")) };
+        let position = String::from_utf8_lossy(text).parse().map_err(|why| match why {
+            NoPosition::Malformed => Error::new(1941, b"HY000", "Could not parse GTID list"),
+            NoPosition::Conflict(one, other) => {
+                let domain = one.domain;
+                let text = format!("GTID {one} and {other} conflict (duplicate domain id {domain})");
+                Error::new(1943, b"HY000", text)
+            }
+        })?;
+        let replication = self.instance.replication();
+        replication.ok_or_else(|| Error::unsupported("replication by this program"))?.set_mariadb_position(position)
     }
 
     /// Whether gtid_mode and enforce_gtid_consistency may change so.

@@ -395,6 +395,10 @@ impl Session {
     pub(super) fn refresh_log_variables(&self) -> Result<()> {
         let bytes = |set: &GtidSet| Value::Bytes(set.to_string().into_bytes());
         self.instance.variables.fill_in("gtid_executed", bytes(&self.instance.executed_gtids()));
+        let position = self.instance.mariadb_position().to_string().into_bytes();
+        for name in ["gtid_slave_pos", "gtid_current_pos"] {
+            self.instance.variables.fill_in(name, Value::Bytes(position.clone()));
+        }
         if let Some(log) = &self.instance.log {
             self.instance.variables.fill_in("gtid_owned", Value::Bytes(super::gtid::all_owned(log).into_bytes()));
             self.instance.variables.fill_in("gtid_purged", bytes(&log.purged().map_err(storage_error)?));

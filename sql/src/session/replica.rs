@@ -93,7 +93,7 @@ fn facts(status: &ReplicaStatus, old_names: bool) -> Vec<(&'static str, Value)> 
         Some(Until::AfterGaps) => ("SQL_AFTER_MTS_GAPS", "", 0),
     };
     let ignored: Vec<String> = status.ignored_servers.iter().map(u32::to_string).collect();
-    vec![
+    let mut facts = vec![
         ("Replica_IO_State", text(&status.receiver_state)),
         ("Source_Host", text(&status.host)),
         ("Source_User", text(&status.user)),
@@ -154,5 +154,10 @@ fn facts(status: &ReplicaStatus, old_names: bool) -> Vec<(&'static str, Value)> 
         ("Source_public_key_path", text(&status.public_key_path)),
         ("Get_Source_public_key", Value::UInt(status.get_public_key.into())),
         ("Network_Namespace", text("")),
-    ]
+    ];
+    // MariaDB's columns, only where its GTIDs are used.
+    if let Some(use_gtid) = status.use_gtid {
+        facts.extend([("Using_Gtid", text(use_gtid)), ("Gtid_IO_Pos", text(&status.received_mariadb))]);
+    }
+    facts
 }

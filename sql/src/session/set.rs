@@ -116,6 +116,9 @@ impl Session {
         if persists {
             return self.persist(scope, &name, Some(&value));
         }
+        if is_global && name == "gtid_slave_pos" {
+            return self.set_gtid_slave_pos(&value);
+        }
         if is_global && name == "gtid_purged" {
             return self.set_gtid_purged(&value);
         }

@@ -100,6 +100,9 @@ impl SessionState for View<'_> {
             ("gtid_owned", _) => return Ok(Value::Bytes(self.state.gtid_next.owned().into_bytes())),
             _ => {}
         }
+        if matches!(name.as_str(), "gtid_slave_pos" | "gtid_current_pos") {
+            return Ok(Value::Bytes(self.instance.mariadb_position().to_string().into_bytes()));
+        }
         let set = match (name.as_str(), &self.instance.log) {
             ("gtid_executed", _) => Some(self.instance.executed_gtids()),
             ("gtid_purged", Some(log)) => Some(log.purged().map_err(crate::catalog::storage_error)?),

@@ -76,7 +76,6 @@ const U32: u64 = u32::MAX as u64;
 const YEAR: u64 = 31_536_000;
 
 const GONE: &str = "the machinery that it tuned does not exist here";
-const NO_REPLICA: &str = "MariaDB's GTIDs are not kept";
 const AUTOMATIC: &str = "the server decides this by itself";
 const ALWAYS_ON: &str = "this is always so here";
 const NOT_YET: &str = "it is kept, but not obeyed yet";

@@ -53,7 +53,7 @@ pub(super) const LIST: &[Variable] = &[
     v("gtid_strict_mode", Global, Bool, "OFF", "MariaDB's GTIDs in order").inert(NOT_YET),
     v("gtid_binlog_pos", Global, Text, "", "MariaDB's last GTIDs in the log").fixed(),
     v("gtid_current_pos", Global, Text, "", "MariaDB's last GTIDs").fixed(),
-    v("gtid_slave_pos", Global, Text, "", "MariaDB's last replicated GTIDs").not_an_option().inert(NO_REPLICA),
+    v("gtid_slave_pos", Global, Text, "", "MariaDB's last replicated GTIDs").not_an_option(),
     v("skip_parallel_replication", Session, Bool, "OFF", "Do not apply in parallel").not_an_option(),
     v("skip_replication", Session, Bool, "OFF", "Do not replicate").not_an_option(),
     v("server_uid", Global, Text, "", "Identity of this server, as MariaDB calls it").fixed(),
