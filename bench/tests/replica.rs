@@ -383,3 +383,43 @@ fn a_replica_compresses_from_the_next_transaction_on() {
     };
     assert_eq!([payloads(), payloads(), payloads()], [0, 1, 1]);
 }
+
+/// performance_schema.binary_log_transaction_compression_stats of a source and of its replica, whose relay log has what came.
+#[test]
+fn compressed_transactions_are_counted_in_the_relay_log_as_in_the_sources_log() {
+    let Pair { source, replica, there, here, source_port, .. } = &mut Pair::of_glassine("replica_relay_stats", &[]);
+    follow(here, *source_port, BY_NAME);
+    there.query("CREATE DATABASE d").expect("a database");
+    there.query("CREATE TABLE d.t (id INT PRIMARY KEY AUTO_INCREMENT, v VARCHAR(500))").expect("a table");
+    wait_for_all(replica, source);
+    let stats = |log: &str| {
+        format!(
+            "SELECT COMPRESSION_TYPE, TRANSACTION_COUNTER, COMPRESSED_BYTES_COUNTER, UNCOMPRESSED_BYTES_COUNTER, \
+             COMPRESSION_PERCENTAGE, FIRST_TRANSACTION_ID, LAST_TRANSACTION_ID, LAST_TRANSACTION_COMPRESSED_BYTES, \
+             LAST_TRANSACTION_UNCOMPRESSED_BYTES, LAST_TRANSACTION_TIMESTAMP \
+             FROM performance_schema.binary_log_transaction_compression_stats WHERE LOG_TYPE = '{log}' ORDER BY 1"
+        )
+    };
+    let clear = "TRUNCATE TABLE performance_schema.binary_log_transaction_compression_stats";
+    for client in [&mut *there, &mut *here] {
+        client.query(clear).expect("nothing is counted");
+        assert_eq!(client.query(&stats("RELAY")).expect("rows").rows.len(), 0);
+    }
+    there.query("SET binlog_transaction_compression = ON").expect("a variable");
+    for n in 0..20 {
+        if n == 15 {
+            there.query("SET binlog_transaction_compression = OFF").expect("a variable");
+        }
+        there.query(&format!("INSERT INTO d.t (v) VALUES (REPEAT('long', {}))", 100 + n)).expect("a row");
+    }
+    wait_for_all(replica, source);
+    let (sent, received) = (there.query(&stats("BINARY")), here.query(&stats("RELAY")));
+    let (sent, received) = (sent.expect("rows").rows, received.expect("rows").rows);
+    let counts: Vec<_> = received.iter().map(|row| (row[0].as_deref(), row[1].as_deref())).collect();
+    assert_eq!(counts, [(Some("NONE"), Some("5")), (Some("ZSTD"), Some("15"))]);
+    assert_eq!(received, sent, "as the source counts them");
+    // What the replica logs itself is counted apart, with its own settings.
+    let own = here.query(&stats("BINARY")).expect("rows").rows;
+    assert_eq!(own.iter().map(|row| (row[0].as_deref(), row[1].as_deref())).collect::<Vec<_>>(), [(Some("NONE"), Some("20"))]);
+    assert_eq!(there.query(&stats("RELAY")).expect("rows").rows.len(), 0);
+}

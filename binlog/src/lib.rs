@@ -69,7 +69,7 @@ pub use dependencies::WriteSet;
 pub use dump::Dump;
 pub use files::{FileName, Listed};
 pub use finished::Finished;
-pub use log::{BinaryLog, Name, Options, Origin, Pending, Position, Purged, PurgedRefusal};
+pub use log::{BinaryLog, Name, Options, Origin, Pending, Position, Purged, PurgedRefusal, SessionOrder};
 pub use owned::Chosen;
 pub use point::BackupPoint;
 pub use reader::EventReader;

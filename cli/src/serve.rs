@@ -199,7 +199,7 @@ fn open_log(globals: &GlobalVariables, datadir: &Path, engine: &Arc<Engine>) -> 
     continue_backup(datadir, engine, &options.base)?;
     let log = BinaryLog::open(engine.clone(), options).map_err(cannot)?;
     configure_semi_sync(globals, &log);
-    log.set_keys_max(keys_max(globals));
+    track_dependencies(&log, globals);
     configure_gathering(globals, engine);
     let names = |name: &str| {
         let text = globals.text(name);
@@ -237,12 +237,14 @@ fn configure_gathering(globals: &GlobalVariables, engine: &Engine) {
     engine.store().redo().gathering.configure(delay, enough);
 }
 
-/// How many keys the binary log remembers to tell which transactions may run in parallel.
-fn keys_max(globals: &GlobalVariables) -> usize {
-    match globals.text("binlog_transaction_dependency_tracking").as_str() {
+/// How the binary log tells which transactions may run in parallel.
+fn track_dependencies(log: &BinaryLog, globals: &GlobalVariables) {
+    let tracking = globals.text("binlog_transaction_dependency_tracking");
+    log.set_keys_max(match tracking.as_str() {
         "COMMIT_ORDER" => 0,
         _ => globals.number("binlog_transaction_dependency_history_size") as usize,
-    }
+    });
+    log.set_keeps_sessions(tracking == "WRITESET_SESSION");
 }
 
 /// Whether gtid_mode gives new transactions names.
@@ -466,7 +468,7 @@ fn make_changes_effective(globals: &GlobalVariables, engine: &Arc<Engine>, log: 
             }
             name if name.starts_with("binlog_transaction_dependency_") => {
                 if let Some(log) = &log {
-                    log.set_keys_max(keys_max(globals));
+                    track_dependencies(log, globals);
                 }
             }
             name if name.starts_with("rpl_semi_sync_source_") => {

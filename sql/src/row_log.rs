@@ -19,7 +19,7 @@ use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 
 use binlog::cache::PAYLOAD_BYTES_MAX;
-use binlog::{BinaryLog, Cache, CacheSettings, Finished, Name, Origin, WriteSet};
+use binlog::{BinaryLog, Cache, CacheSettings, Finished, Name, Origin, Pending, SessionOrder, WriteSet};
 use format::binlog::query::{Query, StatusVars};
 use format::binlog::rows::{self, RowsKind, encode_head_of, row_flags};
 use format::binlog::stored::{ValueFormat, column_of};
@@ -225,6 +225,7 @@ pub struct RowLog {
     branch: Option<(Xid, Vec<u8>)>,
     name: Name,
     text: Option<Vec<u8>>,
+    session: SessionOrder,
 }
 
 /// A value by column: stored bytes, or None for NULL.
@@ -256,6 +257,7 @@ impl RowLog {
             branch: None,
             name: Name::Automatic,
             text: None,
+            session: SessionOrder::default(),
         }
     }
 
@@ -391,7 +393,10 @@ impl RowLog {
         let writes = std::mem::take(&mut self.writes);
         let finished = self.append_end(commits).and_then(|()| self.cache.finish());
         let pending = finished.and_then(|finished| log.pending(finished, self.timestamp, false));
-        let ended = pending.and_then(|pending| with(&pending.from(self.origin).named(self.name).writing(writes)));
+        let of_session = |pending: Pending<'_>| {
+            with(&pending.from(self.origin).named(self.name).writing(writes).of(&self.session))
+        };
+        let ended = pending.and_then(of_session);
         self.reset();
         ended
     }

@@ -252,3 +252,33 @@ fn every_row_has_a_wall_that_needs_one() {
     assert_eq!(next("XA COMMIT 'x'"), Some((15, 16)));
     assert_eq!(next("UPDATE t SET v = 7 WHERE id = 6"), Some((16, 17)));
 }
+
+#[test]
+fn transactions_of_a_session_depend_on_each_other_if_sessions_are_kept() {
+    let scratch = Scratch::new("write-sets-sessions");
+    let instance = logged_instance(&scratch.0, Config::tiny());
+    let log = instance.log.as_ref().expect("a log");
+    log.set_keys_max(100);
+    let mut sessions = [session(&instance), session(&instance)];
+    let mut next = |session: usize, statement: &str| {
+        let lines = ask(&mut sessions[session], statement);
+        assert!(!lines[0].starts_with('!'), "{statement}: {lines:?}");
+        clocks(&instance).last().map(|clock| (clock.last_committed, clock.sequence_number))
+    };
+    next(0, "CREATE TABLE t (id INT PRIMARY KEY)");
+    assert_eq!(next(0, "INSERT INTO t VALUES (1)"), Some((1, 2)));
+    assert_eq!(next(0, "INSERT INTO t VALUES (2)"), Some((1, 3)));
+    log.set_keeps_sessions(true);
+    assert_eq!(next(0, "INSERT INTO t VALUES (3)"), Some((3, 4)));
+    assert_eq!(next(1, "INSERT INTO t VALUES (4)"), Some((1, 5)));
+    assert_eq!(next(0, "INSERT INTO t VALUES (5)"), Some((4, 6)));
+    assert_eq!(next(1, "INSERT INTO t VALUES (6)"), Some((5, 7)));
+    // A key of another session's counts as well, and what was rolled back does not.
+    assert_eq!(next(1, "DELETE FROM t WHERE id = 5"), Some((7, 8)));
+    next(0, "BEGIN");
+    next(0, "INSERT INTO t VALUES (7)");
+    next(0, "ROLLBACK");
+    assert_eq!(next(0, "INSERT INTO t VALUES (8)"), Some((6, 9)));
+    log.set_keeps_sessions(false);
+    assert_eq!(next(0, "INSERT INTO t VALUES (9)"), Some((1, 10)));
+}

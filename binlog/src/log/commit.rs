@@ -3,7 +3,7 @@
 //! docs/binlog.md draws it. Under the lock of the order nothing waits for a device but rotation.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use format::binlog::gtid::{CommitInfo, LogicalClock};
 use format::binlog::{Checksum, EventKind, Gtid, GtidEvent, Header, event};
@@ -60,9 +60,22 @@ pub struct Pending<'l> {
     origin: Option<Origin>,
     name: Name,
     writes: WriteSet,
+    of_session: Option<&'l SessionOrder>,
 }
 
-impl Pending<'_> {
+/// The transactions of one session.
+#[derive(Debug, Default)]
+pub struct SessionOrder {
+    /// The number of the last one in the log.
+    newest: AtomicU64,
+}
+
+impl<'l> Pending<'l> {
+    /// It follows the others of its session.
+    pub fn of(self, session: &'l SessionOrder) -> Self {
+        Pending { of_session: Some(session), ..self }
+    }
+
     /// How it gets its name.
     pub fn named(self, name: Name) -> Self {
         Pending { name, ..self }
@@ -101,6 +114,7 @@ impl BinaryLog {
             origin: None,
             name: Name::Automatic,
             writes: WriteSet::UNKNOWN,
+            of_session: None,
         })
     }
 
@@ -182,7 +196,10 @@ impl BinaryLog {
             Name::Automatic => self.has_gtids().then(|| given.unwrap_or_else(own)),
         };
         let (number, keys_max) = (order.transactions + 1, self.keys_max());
-        let depends_on = order.history.depends_on(number, pending.last_committed, &pending.writes, keys_max);
+        let mut depends_on = order.history.depends_on(number, pending.last_committed, &pending.writes, keys_max);
+        if let Some(session) = pending.of_session.filter(|_| self.keeps_sessions.load(Ordering::Relaxed)) {
+            depends_on = depends_on.max(session.newest.load(Ordering::Relaxed));
+        }
         let event = |before_file| {
             self.gtid_event(
                 LogicalClock {
@@ -219,6 +236,9 @@ impl BinaryLog {
                 order.position = end;
                 order.transactions += 1;
                 self.newest.store(order.transactions, Ordering::Release);
+                if let Some(session) = pending.of_session {
+                    session.newest.store(order.transactions, Ordering::Relaxed);
+                }
                 if let Some(gtid) = gtid {
                     order.executed.insert(gtid);
                 }

@@ -44,7 +44,7 @@ use crate::tail::Tail;
 use crate::workers::Workers;
 use cache_files::{CacheFiles, remove_caches};
 
-pub use commit::{Name, Origin, Pending};
+pub use commit::{Name, Origin, Pending, SessionOrder};
 pub use names::PurgedRefusal;
 pub use removal::Purged;
 
@@ -91,6 +91,8 @@ pub struct BinaryLog {
     expire_seconds: AtomicU64,
     /// Keys that the history holds, for dependencies by what transactions write; 0 = by the order of commits alone.
     keys_max: AtomicUsize,
+    /// A transaction also depends on the one before it in its session: WRITESET_SESSION.
+    keeps_sessions: AtomicBool,
     /// What is logged at all; empty = everything.
     databases: OnceLock<Databases>,
     order: Mutex<Order>,
@@ -203,6 +205,7 @@ impl BinaryLog {
             file_bytes_max: AtomicU64::new(options.file_bytes_max),
             expire_seconds: AtomicU64::new(options.expire_seconds),
             keys_max: AtomicUsize::new(0),
+            keeps_sessions: AtomicBool::new(false),
             databases: OnceLock::new(),
             options,
             order: Mutex::new(Rank::CommitOrder, order),
@@ -312,6 +315,12 @@ impl BinaryLog {
 
     pub fn set_keys_max(&self, keys: usize) {
         self.keys_max.store(keys, Ordering::Relaxed);
+    }
+
+    /// binlog_transaction_dependency_tracking=WRITESET_SESSION: replicas keep the order of each session, also if they do not
+    /// keep that of all commits.
+    pub fn set_keeps_sessions(&self, keeps: bool) {
+        self.keeps_sessions.store(keeps, Ordering::Relaxed);
     }
 
     /// Which databases are logged: before the server serves.

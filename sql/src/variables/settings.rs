@@ -246,10 +246,6 @@ impl Settings {
             "binlog_format" if bytes(value) != b"ROW" => {
                 Err(Error::unsupported(format!("binlog_format={}: rows are logged, not statements", text())))
             }
-            "binlog_transaction_dependency_tracking" if bytes(value) == b"WRITESET_SESSION" => {
-                let why = "replicas that commit in the source's order keep that of each session, too";
-                Err(Error::unsupported(format!("binlog_transaction_dependency_tracking=WRITESET_SESSION: {why}")))
-            }
             "replica_preserve_commit_order" if !on(value) => {
                 let why = "how far a replica is, is one place in the source's log";
                 Err(Error::unsupported(format!("replica_preserve_commit_order=OFF: {why}")))
