@@ -396,7 +396,7 @@ fn compressed_transactions_are_counted_in_the_relay_log_as_in_the_sources_log() 
         format!(
             "SELECT COMPRESSION_TYPE, TRANSACTION_COUNTER, COMPRESSED_BYTES_COUNTER, UNCOMPRESSED_BYTES_COUNTER, \
              COMPRESSION_PERCENTAGE, FIRST_TRANSACTION_ID, LAST_TRANSACTION_ID, LAST_TRANSACTION_COMPRESSED_BYTES, \
-             LAST_TRANSACTION_UNCOMPRESSED_BYTES, LAST_TRANSACTION_TIMESTAMP \
+             LAST_TRANSACTION_UNCOMPRESSED_BYTES, LEFT(LAST_TRANSACTION_TIMESTAMP, 8) \
              FROM performance_schema.binary_log_transaction_compression_stats WHERE LOG_TYPE = '{log}' ORDER BY 1"
         )
     };

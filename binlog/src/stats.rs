@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use format::binlog::payload::Payload;
-use format::binlog::{Event, EventKind, Gtid, Header, gtid};
+use format::binlog::{Checksum, Event, EventKind, Gtid, Header, gtid};
 use storage::sync::{Mutex, Rank};
 
 /// A transaction that was counted.
@@ -115,8 +115,9 @@ impl Follower {
         matches!(kind, EventKind::GTID | EventKind::ANONYMOUS_GTID | EventKind::TRANSACTION_PAYLOAD)
     }
 
-    /// The next event of the stream. What cannot be read is not counted.
-    pub fn see(&mut self, header: &Header, event: Option<&Event<'_>>, stats: &Stats) {
+    /// The next event of the stream, which has this checksum: that is not counted, as it is not in the server that writes
+    /// the log. What cannot be read is not counted.
+    pub fn see(&mut self, header: &Header, checksum: Checksum, event: Option<&Event<'_>>, stats: &Stats) {
         let bytes = u64::from(header.bytes);
         if let Some(event) = event
             && let Ok(Some(named)) = gtid::gtid_of(event)
@@ -135,8 +136,9 @@ impl Follower {
             return self.end(stats);
         }
         let Some(open) = &mut self.open else { return };
-        open.bytes += bytes;
-        open.plain_bytes += bytes;
+        let counted = bytes.saturating_sub(checksum.bytes() as u64);
+        open.bytes += counted;
+        open.plain_bytes += counted;
         if header.kind == EventKind::TRANSACTION_PAYLOAD
             && let Some(event) = event
             && let Ok(payload) = Payload::decode(event.body)
@@ -145,8 +147,11 @@ impl Follower {
             (open.bytes, open.plain_bytes) = (payload.bytes.len() as u64, payload.plain_bytes);
             return self.end(stats);
         }
-        if self.left > 0 && open.bytes >= self.left {
-            self.end(stats);
+        if self.left > 0 {
+            self.left = self.left.saturating_sub(bytes);
+            if self.left == 0 {
+                self.end(stats);
+            }
         }
     }
 

@@ -329,7 +329,8 @@ impl Receiver {
             true => Some(Event::decode(bytes, checksum).map_err(damaged)?),
             false => None,
         };
-        self.follower.borrow_mut().see(&header, whole.as_ref(), &self.shared.instance.status.relay_log);
+        let counts = &self.shared.instance.status.relay_log;
+        self.follower.borrow_mut().see(&header, checksum, whole.as_ref(), counts);
         if let EventKind::GTID | EventKind::ANONYMOUS_GTID = header.kind {
             let event = Event::decode(bytes, checksum).map_err(damaged)?;
             let named = gtid::gtid_of(&event).map_err(damaged)?.and_then(|event| event.gtid);
