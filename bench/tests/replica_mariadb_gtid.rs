@@ -124,10 +124,8 @@ fn mariadbs_gtids_of_several_domains_survive_kills_and_rotations() {
     assert_same(&contents(&pair.replica, &["d"]), &contents(&pair.source, &["d"]), "after it");
     // By file and position the GTIDs are kept, too, and the way may be changed.
     run(&mut pair.here, "STOP SLAVE");
-    let (file, position) = (
-        old_status(&mut pair.here, "Relay_Master_Log_File"),
-        old_status(&mut pair.here, "Exec_Master_Log_Pos"),
-    );
+    let (file, position) =
+        (old_status(&mut pair.here, "Relay_Master_Log_File"), old_status(&mut pair.here, "Exec_Master_Log_Pos"));
     run(&mut pair.here, &format!("CHANGE MASTER TO MASTER_LOG_FILE = '{file}', MASTER_LOG_POS = {position}"));
     run(&mut pair.here, "START SLAVE");
     run(&mut pair.there, "INSERT INTO d.t0 VALUES (1000000, 0)");
@@ -138,7 +136,10 @@ fn mariadbs_gtids_of_several_domains_survive_kills_and_rotations() {
     run(&mut pair.there, "INSERT INTO d.t0 VALUES (1000001, 0)");
     wait_for_domains(&pair.replica, &pair.source);
     assert_eq!(old_status(&mut pair.here, "Using_Gtid"), "Current_Pos");
-    assert_eq!(parts(&old_status(&mut pair.here, "Gtid_IO_Pos")), parts(&cell(&mut pair.here, "SELECT @@gtid_current_pos")));
+    assert_eq!(
+        parts(&old_status(&mut pair.here, "Gtid_IO_Pos")),
+        parts(&cell(&mut pair.here, "SELECT @@gtid_current_pos"))
+    );
     assert_same(&contents(&pair.replica, &["d"]), &contents(&pair.source, &["d"]), "at the end");
 }
 

@@ -37,6 +37,9 @@ use crate::worker::{SourcePlace, Worker, incident};
 /// How often the coordinator looks after the workers while it has work itself.
 const WATCH_PERIOD: Duration = Duration::from_millis(25);
 
+/// How often it is looked whether another channel has finished a transaction.
+const CLAIM_MICROS: u64 = 20_000;
+
 const IDLE: &str = "Replica has read all relay log; waiting for more updates";
 const AT_WORK: &str = "Reading event from the relay log";
 
@@ -64,7 +67,8 @@ pub fn run(shared: &Arc<Shared>) {
 
 /// The error that ends it, and the worker that met it, if it was not asked to end.
 fn apply(shared: &Arc<Shared>) -> Option<(Failure, Option<usize>)> {
-    let schedule = Schedule::new(shared.lock().progress.clone(), Box::new(Outcome { shared: shared.clone() }));
+    let outcome = Box::new(Outcome { shared: shared.clone() });
+    let schedule = Schedule::new(shared.channel.slot(), shared.lock().progress.clone(), outcome);
     let count = shared.instance.variables.number("replica_parallel_workers").max(1) as usize;
     let workers: Vec<Worker> = (0..count).map(|number| Worker::new(shared, &schedule, number)).collect();
     let coordinator = Coordinator::new(shared, &schedule);
@@ -110,6 +114,7 @@ fn apply(shared: &Arc<Shared>) -> Option<(Failure, Option<usize>)> {
     threads.into_iter().for_each(|thread| drop(thread.join()));
     schedule.complete();
     let _ = follower.map(JoinHandle::join);
+    shared.peers.release_all(shared.channel.slot());
     schedule.failure()
 }
 
@@ -154,6 +159,9 @@ fn note_passed(shared: &Shared, passed: &Passed) {
     let leaves = applier.place.as_ref().is_none_or(|before| before.file != place.file);
     applier.place = Some(place.clone());
     drop(state);
+    if let Some(gtid) = passed.end.names.gtid {
+        shared.peers.release(gtid);
+    }
     if leaves && let Err(error) = shared.relay.purge_before(&place.file) {
         warn!("relay logs stay: {error}");
     }
@@ -208,11 +216,8 @@ impl Coordinator {
         let source = state.source.clone().unwrap_or_default();
         let from = SourcePlace { file: state.progress.file.clone(), position: state.progress.position };
         let mut goal = state.applier.until.as_ref().and_then(|until| Goal::of(until).ok());
-        let mut executed = state.progress.applied.clone();
         drop(state);
-        if let Some(log) = &shared.instance.log {
-            executed.extend(&log.executed());
-        }
+        let executed = shared.executed();
         let is_at_goal = goal.as_mut().is_some_and(|goal| goal.begin(&executed));
         Coordinator {
             internal,
@@ -276,9 +281,11 @@ impl Coordinator {
         let start = Start { place: from, file, position, mariadb: None };
         self.source.follow(event)?;
         let step = self.boundaries.step(event)?;
-        if step.abandons {
-            // The worker that has it finds that, too.
-            self.head = None;
+        if step.abandons
+            && let Some(head) = self.head.take() // The worker that has it finds that, too.
+            && let Some(gtid) = head.origin.gtid
+        {
+            self.shared.peers.release(gtid);
         }
         if step.begins {
             self.head = self.begin(event, start)?;
@@ -363,8 +370,11 @@ impl Coordinator {
         }
         // One that comes twice, after a lost connection, is applied once.
         let names = Names { gtid: origin.gtid, mariadb: start.mariadb };
-        if self.schedule.has_pending(names)
-            && !self.schedule.drain(&|| self.schedule.watch())
+        if self.schedule.has_pending(names) && !self.schedule.drain(&|| self.schedule.watch()) {
+            return Ok(None);
+        }
+        if let Some(gtid) = origin.gtid
+            && !self.claim(gtid)
         {
             return Ok(None);
         }
@@ -377,6 +387,18 @@ impl Coordinator {
         Ok(Some(Head { start, origin, timestamp: header.timestamp, clock, passed_over, is_pushed: false }))
     }
 
+    /// The transaction is this channel's; before, another one has finished it. False: the applier stops.
+    fn claim(&self, gtid: Gtid) -> bool {
+        let shared = &self.shared;
+        while !shared.peers.claim(gtid, shared.channel.slot()) {
+            if self.schedule.is_closing() || shared.lock().applier.stop {
+                return false;
+            }
+            shared.sleep_until(now_micros() + CLAIM_MICROS, &|state| state.applier.stop);
+        }
+        true
+    }
+
     fn is_applied(&self, names: Names) -> bool {
         // By its file and position no transaction comes twice, and a source that was reset gives a name again.
         let by_name = names.mariadb.filter(|_| self.uses_mariadb_names);
@@ -387,7 +409,9 @@ impl Coordinator {
         let Some(gtid) = names.gtid else { return false };
         let has_applied = state.progress.applied.contains(gtid);
         drop(state);
-        has_applied || self.shared.instance.log.as_ref().is_some_and(|log| log.has_executed(gtid))
+        has_applied
+            || self.shared.peers.has_applied(gtid)
+            || self.shared.instance.log.as_ref().is_some_and(|log| log.has_executed(gtid))
     }
 
     /// SOURCE_DELAY.

@@ -1,4 +1,4 @@
-//! Replication of a source: its binary log is read over the network, kept, and applied.
+//! Replication of sources: their binary logs are read over the network, kept, and applied. Each has a channel:
 //!
 //! ```text
 //!   source                   receiver                    relay log                      applier
@@ -46,15 +46,19 @@ pub mod until;
 
 pub mod shared;
 
+pub mod repository;
+
 pub mod receiver;
 
 pub mod worker;
 
 pub mod applier;
 
-pub mod replica;
+pub mod channel;
 
 pub mod playback;
+
+pub mod replica;
 
 pub use filters::Filters;
 pub use playback::Playback;

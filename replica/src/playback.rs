@@ -23,14 +23,14 @@ use crate::applier;
 use crate::internal::InternalSession;
 use crate::progress::{Progress, quoted};
 use crate::relay::RelayLog;
-use crate::replica::TABLES;
-use crate::shared::{STACK_BYTES, Shared};
+use crate::repository::{TABLES, stored};
+use crate::shared::{ChannelName, Peers, STACK_BYTES, Shared};
 
 /// Files of the relay log.
 const BASE: &str = "#restore-relay";
 
 /// The row that tells a playback's progress from a replica's.
-const MARK: &str = "#restore";
+pub const MARK: &str = "#restore";
 
 /// Bytes of a file of the relay log, and of all that wait for the applier.
 const FILE_BYTES: u64 = 16 << 20;
@@ -48,18 +48,19 @@ impl Playback {
     /// Goes on where the last run was; the first begins at this place of a log, of which the tables have these
     /// transactions.
     pub fn open(instance: &Arc<Instance>, file: &str, position: u64, executed: &GtidSet) -> Result<Playback> {
+        let channel = ChannelName::default();
         let has = instance.engine.table("mysql", "slave_relay_log_info").is_some();
         if !has || !is_marked(instance)? {
-            let (_, known) = crate::replica::stored(instance)?;
+            let (_, known) = stored(instance, &channel)?;
             let number = known.number + 1;
             let applied = executed.clone();
             let start = Progress { number, file: file.to_owned(), position, applied, ..Progress::default() };
             begin(instance, &start)?;
         }
-        let (_, progress) = crate::replica::stored(instance)?;
+        let (_, progress) = stored(instance, &channel)?;
         let disk = instance.engine.store().disk().clone();
         let relay = RelayLog::open(disk, BASE).map_err(sql::catalog::storage_error)?;
-        let shared = Arc::new(Shared::new(instance.clone(), Arc::new(relay), None, progress));
+        let shared = Arc::new(Shared::new(instance, channel, &Arc::new(Peers::default()), relay, (None, progress)));
         Ok(Playback { shared, applier: None, fed: None })
     }
 
@@ -167,5 +168,5 @@ fn begin(instance: &Arc<Instance>, start: &Progress) -> Result<()> {
             quoted(name)
         ))?;
     }
-    session.apply_commit(&start.statement())
+    session.apply_commit(&start.statement(""))
 }

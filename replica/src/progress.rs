@@ -1,6 +1,6 @@
 //! How far the source's log has been applied, and where that is kept.
 //!
-//! Every transaction of the applier updates the row of `mysql.slave_relay_log_info`, so that it commits with the data. A
+//! Every transaction of the applier updates its channel's row of `mysql.slave_relay_log_info`, so that it commits with the data. A
 //! statement of definition commits in the dictionary, where it leaves a note ([`storage::CommitLog::note`]) with the
 //! same content. The one with the higher number is newer.
 //!
@@ -65,7 +65,7 @@ pub struct Step {
 
 impl Step {
     /// The statement that stores it together with `progress`, which counts until it has happened.
-    pub fn statement(&self, progress: &Progress) -> String {
+    pub fn statement(&self, channel: &str, progress: &Progress) -> String {
         let verb = match self.kind {
             StepKind::Prepare => "PREPARE",
             StepKind::Commit => "COMMIT",
@@ -73,7 +73,7 @@ impl Step {
         };
         let mut text = format!("XA {verb} {}\n", self.xid.to_hexadecimal()).into_bytes();
         text.extend_from_slice(&self.next.note());
-        progress.statement_with(&String::from_utf8_lossy(&text))
+        progress.statement_with(channel, &String::from_utf8_lossy(&text))
     }
 
     /// Reads what the row has; `None` = the row has no step.
@@ -108,19 +108,20 @@ impl Progress {
     }
 
     /// The statement that stores it.
-    pub fn statement(&self) -> String {
-        self.statement_with("")
+    pub fn statement(&self, channel: &str) -> String {
+        self.statement_with(channel, "")
     }
 
-    fn statement_with(&self, step: &str) -> String {
+    fn statement_with(&self, channel: &str, step: &str) -> String {
         format!(
             "UPDATE mysql.slave_relay_log_info SET Number = {}, Master_log_name = {}, Master_log_pos = {}, \
-             Gtid_executed = {}, Xa_step = {} WHERE Channel_name = ''",
+             Gtid_executed = {}, Xa_step = {} WHERE Channel_name = {}",
             self.number,
             quoted(&self.file),
             self.position,
             quoted(&self.names()),
             quoted(step),
+            quoted(channel),
         )
     }
 
@@ -195,7 +196,7 @@ mod tests {
         let next = Progress { number: 9, file: "binlog.000007".to_owned(), position: 77, ..Progress::default() };
         for kind in [StepKind::Prepare, StepKind::Commit, StepKind::Rollback] {
             let step = Step { kind, xid: Xid::new(1, b"it's", b"\0").unwrap(), next: next.clone() };
-            let statement = step.statement(&Progress::default());
+            let statement = step.statement("", &Progress::default());
             let stored = statement.split("Xa_step = x'").nth(1).unwrap().split('\'').next().unwrap();
             let bytes = (0..stored.len() / 2).map(|at| u8::from_str_radix(&stored[2 * at..2 * at + 2], 16).unwrap());
             let text = String::from_utf8(bytes.collect()).unwrap();

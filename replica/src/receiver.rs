@@ -160,7 +160,7 @@ impl Receiver {
             };
             client.dump_behind(own_id, &position)?;
         } else if source.auto_position {
-            let applied = self.applied();
+            let applied = self.shared.executed();
             let state = self.shared.lock();
             let mut known = applied.clone();
             known.extend(&state.receiver.retrieved);
@@ -268,15 +268,6 @@ impl Receiver {
         (state.receiver.source_id, state.receiver.source_uuid) = (source_id, source_uuid);
         state.receiver.is_semi_sync = is_semi_sync;
         Ok(())
-    }
-
-    /// All transactions with names that this server has.
-    fn applied(&self) -> GtidSet {
-        let mut applied = self.shared.lock().progress.applied.clone();
-        if let Some(log) = &self.shared.instance.log {
-            applied.extend(&log.executed());
-        }
-        applied
     }
 
     /// An event has come. `checksum`: what the events of this dump have, as soon as that is known.

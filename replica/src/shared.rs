@@ -1,6 +1,7 @@
-//! What a replica's threads and the statements about them share.
+//! What the threads of a replica's channel and the statements about them share, and what the channels do.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Weak};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use format::binlog::mariadb::{MariadbGtid, MariadbPosition};
@@ -25,9 +26,95 @@ pub const STACK_BYTES: usize = if cfg!(debug_assertions) { 8 << 20 } else { 2 <<
 /// Sleepers look at least this often whether they are to stop.
 const GLANCE: Duration = Duration::from_millis(200);
 
+/// The name of a channel, in lower case: the name of its rows, of its relay log and of its order of commits.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ChannelName(String);
+
+impl ChannelName {
+    const CHARS_MAX: usize = 64;
+    /// A part of a file's name.
+    const FILE_BYTES_MAX: usize = 120;
+
+    /// `None` = no channel has such a name.
+    pub fn new(name: &str) -> Option<ChannelName> {
+        let fits = name.chars().count() <= Self::CHARS_MAX && !name.contains('\0') && name.trim() == name;
+        fits.then(|| ChannelName(name.to_lowercase()))
+    }
+
+    pub fn name(&self) -> &str {
+        &self.0
+    }
+
+    /// Where its notes are in the dictionary, and its order of commits: a hash of the name. Two channels never have the
+    /// same; the channel without a name has 0.
+    pub fn slot(&self) -> u32 {
+        // FNV-1a.
+        const START: u32 = 0x811C_9DC5;
+        const FACTOR: u32 = 0x0100_0193;
+        let step = |hash: u32, byte: u8| (hash ^ u32::from(byte)).wrapping_mul(FACTOR);
+        if self.0.is_empty() { 0 } else { self.0.bytes().fold(START, step).max(1) }
+    }
+
+    /// The files of its relay log, if those of the channel without a name have this one.
+    pub fn relay_base(&self, base: &str) -> String {
+        if self.0.is_empty() {
+            return base.to_owned();
+        }
+        let plain = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+        let encode = |letter: char| if plain(letter) { letter.to_string() } else { format!("@{:04x}", letter as u32) };
+        let encoded: String = self.0.chars().map(encode).collect();
+        match encoded.len() <= Self::FILE_BYTES_MAX {
+            true => format!("{base}-{encoded}"),
+            false => format!("{base}-@@{:08x}", self.slot()),
+        }
+    }
+}
+
+/// What the channels of one server share: a transaction with a name is applied once, whichever of them it comes by.
+#[derive(Default)]
+pub struct Peers {
+    channels: Mutex<Vec<Weak<Shared>>>,
+    /// The transactions that are on their way, and the slots of their channels.
+    claims: Mutex<HashMap<Gtid, u32>>,
+}
+
+impl Peers {
+    /// All transactions with MySQL's names that the channels have applied. The caller has locked none.
+    pub fn applied(&self) -> GtidSet {
+        let channels: Vec<_> = self.channels.lock().iter().filter_map(Weak::upgrade).collect();
+        let mut applied = GtidSet::default();
+        for channel in channels {
+            applied.extend(&channel.lock().progress.applied);
+        }
+        applied
+    }
+
+    pub fn has_applied(&self, gtid: Gtid) -> bool {
+        let channels: Vec<_> = self.channels.lock().iter().filter_map(Weak::upgrade).collect();
+        channels.iter().any(|channel| channel.lock().progress.applied.contains(gtid))
+    }
+
+    /// A channel is about to apply a transaction. False: another one is.
+    pub fn claim(&self, gtid: Gtid, slot: u32) -> bool {
+        *self.claims.lock().entry(gtid).or_insert(slot) == slot
+    }
+
+    /// It is applied, and among [`Peers::applied`].
+    pub fn release(&self, gtid: Gtid) {
+        self.claims.lock().remove(&gtid);
+    }
+
+    /// The applier of a channel has ended.
+    pub fn release_all(&self, slot: u32) {
+        self.claims.lock().retain(|_, owner| *owner != slot);
+    }
+}
+
 /// See the module header.
 pub struct Shared {
     pub instance: Arc<Instance>,
+    pub channel: ChannelName,
+    pub peers: Arc<Peers>,
     pub relay: Arc<RelayLog>,
     state: Mutex<State>,
     changed: Condvar,
@@ -40,9 +127,7 @@ pub struct State {
     pub applier: Applier,
     /// What has been applied and is durable.
     pub progress: Progress,
-    /// Of this source, and those that another source gets.
     pub filters: Filters,
-    pub global_filters: Filters,
 }
 
 impl State {
@@ -148,9 +233,33 @@ pub fn failed(code: u16, message: impl Into<String>) -> LastError {
 }
 
 impl Shared {
-    pub fn new(instance: Arc<Instance>, relay: Arc<RelayLog>, source: Option<Source>, progress: Progress) -> Shared {
-        let state = State { source, progress, ..State::default() };
-        Shared { instance, relay, state: Mutex::new(state), changed: Condvar::new() }
+    /// `stored`: what is kept of the channel.
+    pub fn new(
+        instance: &Arc<Instance>,
+        channel: ChannelName,
+        peers: &Arc<Peers>,
+        relay: RelayLog,
+        stored: (Option<Source>, Progress),
+    ) -> Shared {
+        let (source, progress) = stored;
+        let state = Mutex::new(State { source, progress, ..State::default() });
+        let (instance, peers, relay) = (instance.clone(), peers.clone(), Arc::new(relay));
+        Shared { instance, channel, peers, relay, state, changed: Condvar::new() }
+    }
+
+    /// The others know it from now on.
+    pub fn join_peers(self: &Arc<Self>) {
+        self.peers.channels.lock().push(Arc::downgrade(self));
+    }
+
+    /// All transactions with MySQL's names that this server has, from its sources and in its log.
+    pub fn executed(&self) -> GtidSet {
+        let mut executed = self.peers.applied();
+        executed.extend(&self.lock().progress.applied);
+        if let Some(log) = &self.instance.log {
+            executed.extend(&log.executed());
+        }
+        executed
     }
 
     pub fn lock(&self) -> MutexGuard<'_, State> {
@@ -220,5 +329,38 @@ impl Shared {
         for process in workers.chain(&state.applier.coordinator) {
             process.interrupt.set(Kill::Query);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_channel_has_files_and_a_slot_of_its_own() {
+        let channel = |name: &str| ChannelName::new(name).unwrap();
+        assert_eq!((channel("").slot(), channel("").relay_base("relay-bin")), (0, "relay-bin".to_owned()));
+        assert_eq!(channel("North"), channel("north"));
+        assert_eq!(channel("North").relay_base("r"), "r-north");
+        assert_eq!(channel("a/b.1").relay_base("r"), "r-a@002fb@002e1");
+        let long = channel(&"ü".repeat(64));
+        assert!(long.relay_base("r").len() < 20 && long.relay_base("r") != channel(&"ä".repeat(64)).relay_base("r"));
+        assert_ne!(channel("a").slot(), channel("b").slot());
+        for name in ["x".repeat(65), " a".to_owned(), "a\0".to_owned()] {
+            assert_eq!(ChannelName::new(&name), None);
+        }
+    }
+
+    #[test]
+    fn a_transaction_is_claimed_by_one_channel() {
+        let peers = Peers::default();
+        let gtid = Gtid { source: Uuid([7; 16]), number: 1 };
+        assert!(peers.claim(gtid, 1) && peers.claim(gtid, 1) && !peers.claim(gtid, 2));
+        peers.release_all(2);
+        assert!(!peers.claim(gtid, 2));
+        peers.release_all(1);
+        assert!(peers.claim(gtid, 2) && !peers.claim(gtid, 1));
+        peers.release(gtid);
+        assert!(peers.claim(gtid, 1));
     }
 }

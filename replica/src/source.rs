@@ -200,7 +200,9 @@ impl Source {
                 "USE_GTID" => {
                     self.use_gtid = match value {
                         SourceValue::Word(word) if word == "NO" => None,
-                        SourceValue::Word(word) if word == "SLAVE_POS" || word == "REPLICA_POS" => Some(UseGtid::SlavePos),
+                        SourceValue::Word(word) if word == "SLAVE_POS" || word == "REPLICA_POS" => {
+                            Some(UseGtid::SlavePos)
+                        }
                         SourceValue::Word(word) if word == "CURRENT_POS" => Some(UseGtid::CurrentPos),
                         _ => return Err(wrong(name)),
                     };

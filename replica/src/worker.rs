@@ -342,8 +342,8 @@ impl Worker {
         }
         match one_phase {
             true => {
-                let progress = self.next_progress(behind);
-                self.internal.session.apply_branch_commit(xid, &progress.statement())?;
+                let progress = self.next_progress(behind).statement(self.shared.channel.name());
+                self.internal.session.apply_branch_commit(xid, &progress)?;
             }
             false => {
                 self.announce(StepKind::Prepare, xid, behind)?;
@@ -361,7 +361,7 @@ impl Worker {
         self.shared.lock().progress.number = progress.number;
         let step = Step { kind, xid: xid.clone(), next: self.next_progress(behind) };
         let beside = self.beside.get_or_insert_with(|| InternalSession::new(&self.shared.instance));
-        beside.session.run_unlogged(&step.statement(&progress))?;
+        beside.session.run_unlogged(&step.statement(self.shared.channel.name(), &progress))?;
         Ok(())
     }
 
@@ -384,8 +384,8 @@ impl Worker {
     fn commit(&mut self, behind: &Place) -> Result<()> {
         self.begin_transaction()?;
         self.wait_for_turn()?;
-        let progress = self.next_progress(behind);
-        self.internal.session.apply_commit(&progress.statement())?;
+        let progress = self.next_progress(behind).statement(self.shared.channel.name());
+        self.internal.session.apply_commit(&progress)?;
         self.begun = false;
         self.maps.clear();
         Ok(())
@@ -567,7 +567,8 @@ impl Worker {
         }
         let Some(job) = self.job.clone() else { return Ok(()) };
         let progress = self.next_progress(behind);
-        let (note, text) = (progress.note(), progress.statement());
+        let channel = &self.shared.channel;
+        let (note, text) = ((channel.slot(), progress.note()), progress.statement(channel.name()));
         if !takes {
             self.internal.session.apply_no_query();
             return Ok(self.internal.session.apply_nothing(Some(job.origin), &text)?);

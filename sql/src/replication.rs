@@ -9,38 +9,40 @@ use crate::error::{Error, Result};
 use crate::parser::ast::{FilterKind, FilterRule, ReplicaStart, ReplicaThreads, SourceValue, Until};
 use crate::transport::TlsSettings;
 
-/// A replica: what reads a source's log, and what applies it.
+/// A replica: what reads the logs of its sources, and what applies them. Each source has a channel with a name, in lower
+/// case; the first one's is empty. `channel`: what FOR CHANNEL says; `None` = it is not said, and all channels are meant,
+/// or the only one.
 pub trait Replication: Send + Sync {
-    /// CHANGE REPLICATION SOURCE TO: the options' names in upper case without SOURCE_.
-    fn change_source(&self, options: &[(String, SourceValue)]) -> Result<()>;
+    /// CHANGE REPLICATION SOURCE TO: the options' names in upper case without SOURCE_. Makes the channel.
+    fn change_source(&self, channel: Option<&str>, options: &[(String, SourceValue)]) -> Result<()>;
 
-    /// CHANGE REPLICATION FILTER; `of_channel`: the filters that a new source gets stay as they are.
-    fn change_filters(&self, changes: &[(FilterKind, Vec<FilterRule>)], of_channel: bool) -> Result<()>;
+    /// CHANGE REPLICATION FILTER. Without a channel also those that a new source gets.
+    fn change_filters(&self, channel: Option<&str>, changes: &[(FilterKind, Vec<FilterRule>)]) -> Result<()>;
 
-    /// What the filters are: those that a new source gets, and those of the source that there is.
-    fn filters(&self) -> (Vec<FilterStatus>, Option<Vec<FilterStatus>>);
+    /// What the filters are: those that a new source gets, and those of each channel.
+    fn filters(&self) -> (Vec<FilterStatus>, Vec<(String, Vec<FilterStatus>)>);
 
     /// START REPLICA. What the client is told.
-    fn start(&self, start: &ReplicaStart) -> Result<Vec<Error>>;
+    fn start(&self, channel: Option<&str>, start: &ReplicaStart) -> Result<Vec<Error>>;
 
     /// STOP REPLICA; returns when they have stopped.
-    fn stop(&self, threads: ReplicaThreads) -> Result<Option<Error>>;
+    fn stop(&self, channel: Option<&str>, threads: ReplicaThreads) -> Result<Vec<Error>>;
 
-    /// RESET REPLICA; `all`: the source is forgotten too.
-    fn reset(&self, all: bool) -> Result<()>;
+    /// RESET REPLICA; `all`: the source is forgotten too, and the channel.
+    fn reset(&self, channel: Option<&str>, all: bool) -> Result<()>;
 
-    /// `None` = there is no source.
-    fn status(&self) -> Option<ReplicaStatus>;
+    /// Of the channels that have sources, by name.
+    fn status(&self, channel: Option<&str>) -> Result<Vec<ReplicaStatus>>;
 
     /// Waits until the applier has come to a place in the source's log. The number of transactions that it waited for,
     /// -1 if the time was over, `None` if the applier does not run, or stops.
     fn wait_for_position(
         &self,
-        file: &str,
-        position: u64,
+        channel: Option<&str>,
+        place: (&str, u64),
         timeout: Option<Duration>,
         is_interrupted: &dyn Fn() -> bool,
-    ) -> Option<i64>;
+    ) -> Result<Option<i64>>;
 
     /// How far it is with MariaDB sources.
     fn mariadb_position(&self) -> MariadbPosition;
@@ -97,6 +99,7 @@ impl Receiving {
 /// What SHOW REPLICA STATUS shows.
 #[derive(Clone, Debug, Default)]
 pub struct ReplicaStatus {
+    pub channel: String,
     pub receiver_state: String,
     pub applier_state: String,
     pub host: String,

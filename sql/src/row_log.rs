@@ -393,9 +393,8 @@ impl RowLog {
         let writes = std::mem::take(&mut self.writes);
         let finished = self.append_end(commits).and_then(|()| self.cache.finish());
         let pending = finished.and_then(|finished| log.pending(finished, self.timestamp, false));
-        let of_session = |pending: Pending<'_>| {
-            with(&pending.from(self.origin).named(self.name).writing(writes).of(&self.session))
-        };
+        let of_session =
+            |pending: Pending<'_>| with(&pending.from(self.origin).named(self.name).writing(writes).of(&self.session));
         let ended = pending.and_then(of_session);
         self.reset();
         ended
@@ -676,7 +675,7 @@ pub struct DefinitionLog {
     timestamp: u32,
     origin: Option<Origin>,
     name: Name,
-    note: Option<Vec<u8>>,
+    note: Option<(u32, Vec<u8>)>,
 }
 
 impl DefinitionLog {
@@ -727,8 +726,8 @@ impl DefinitionLog {
         DefinitionLog { log: None, timestamp: 0, origin: None, name: Name::Automatic, note: None }
     }
 
-    /// With a note that the commit leaves.
-    pub fn with_note(self, note: Vec<u8>) -> DefinitionLog {
+    /// With a note that the commit leaves in a slot.
+    pub fn with_note(self, note: (u32, Vec<u8>)) -> DefinitionLog {
         DefinitionLog { note: Some(note), ..self }
     }
 }
@@ -747,7 +746,7 @@ impl CommitLog for DefinitionLog {
         }
     }
 
-    fn note(&self) -> Option<Vec<u8>> {
+    fn note(&self) -> Option<(u32, Vec<u8>)> {
         self.note.clone()
     }
 }

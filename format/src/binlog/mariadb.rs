@@ -102,6 +102,16 @@ impl MariadbPosition {
         self.newest.extend(&other.newest);
     }
 
+    /// The same of several sources: a domain that both have is where it has the higher sequence.
+    pub fn advance_to_newest(&mut self, other: &MariadbPosition) {
+        for gtid in other.newest.values() {
+            let here = self.newest.entry(gtid.domain).or_insert(*gtid);
+            if here.sequence < gtid.sequence {
+                *here = *gtid;
+            }
+        }
+    }
+
     /// Whether a transaction is the newest of its domain.
     pub fn is_at(&self, gtid: MariadbGtid) -> bool {
         self.newest.get(&gtid.domain) == Some(&gtid)
@@ -238,10 +248,14 @@ mod tests {
         position.advance(gtid("0-3-2"));
         position.advance_to(&"4-1-1,7-2-9".parse().unwrap());
         assert_eq!(position.to_string(), "0-3-2,4-1-1,7-2-9");
+        position.advance_to_newest(&"0-1-9,4-2-0,5-1-1".parse().unwrap());
+        assert_eq!(position.to_string(), "0-1-9,4-1-1,5-1-1,7-2-9");
         assert_eq!("".parse(), Ok(MariadbPosition::default()));
         let conflict = NoPosition::Conflict(gtid("0-1-5"), gtid("0-2-6"));
         assert_eq!("0-1-5,0-2-6".parse::<MariadbPosition>(), Err(conflict));
-        for text in ["0-1", "0-1-5-6", "a-1-5", "0-1-5,", "4294967296-1-5", "0--5", "0-1-+5", "0-1-18446744073709551616"] {
+        for text in
+            ["0-1", "0-1-5-6", "a-1-5", "0-1-5,", "4294967296-1-5", "0--5", "0-1-+5", "0-1-18446744073709551616"]
+        {
             assert_eq!(text.parse::<MariadbPosition>(), Err(NoPosition::Malformed), "{text}");
         }
     }

@@ -48,6 +48,10 @@ impl Attempt {
 }
 
 impl CommitPlace for Attempt {
+    fn order(&self) -> u32 {
+        self.schedule.order
+    }
+
     fn number(&self) -> u64 {
         self.number
     }

@@ -116,6 +116,7 @@ enum Item {
 
 /// See the module header.
 pub struct Schedule {
+    order: u32,
     state: Mutex<State>,
     /// A transaction was pushed, or may be begun.
     ready: Condvar,
@@ -164,7 +165,8 @@ impl State {
 }
 
 impl Schedule {
-    pub fn new(progress: Progress, commits: Box<dyn Commits>) -> Arc<Schedule> {
+    /// `order`: what tells it from the schedules of other channels.
+    pub fn new(order: u32, progress: Progress, commits: Box<dyn Commits>) -> Arc<Schedule> {
         let state = State {
             items: VecDeque::new(),
             first: 1,
@@ -175,7 +177,8 @@ impl Schedule {
             failure: None,
         };
         let (ready, turn, room) = Default::default();
-        Arc::new(Schedule { state: Mutex::new(state), ready, turn, room, in_flight: InFlight::new(commits) })
+        let in_flight = InFlight::new(commits);
+        Arc::new(Schedule { order, state: Mutex::new(state), ready, turn, room, in_flight })
     }
 
     // The coordinator

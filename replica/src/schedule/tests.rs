@@ -49,7 +49,7 @@ impl Commits for Arc<Told> {
 
 fn schedule() -> (Arc<Schedule>, Arc<Told>) {
     let told = Arc::new(Told::default());
-    (Schedule::new(Progress::default(), Box::new(told.clone())), told)
+    (Schedule::new(0, Progress::default(), Box::new(told.clone())), told)
 }
 
 fn gtid(number: u64) -> Gtid {

@@ -96,8 +96,13 @@ pub trait SessionState {
         None
     }
     /// Waits until a replica has applied its source's log up to a place, see `Replication::wait_for_position`.
-    fn wait_for_source(&self, _file: &str, _position: u64, _timeout: Option<Duration>) -> Option<i64> {
-        None
+    fn wait_for_source(
+        &self,
+        _channel: Option<&str>,
+        _place: (&str, u64),
+        _timeout: Option<Duration>,
+    ) -> Result<Option<i64>> {
+        Ok(None)
     }
     /// The names of all transactions that the server has.
     fn executed_gtids(&self) -> GtidSet {

@@ -6,12 +6,10 @@ use format::value::{DateTime, Value};
 use super::{Facts, VirtualTable, int, long_text, number, string, text, time};
 use crate::replication::{FilterStatus, LastError, Receiving, ReplicaStatus, WorkerStatus};
 
-fn status(facts: &Facts<'_>) -> Option<ReplicaStatus> {
-    facts.instance.replication()?.status()
-}
-
-fn one(row: Option<Vec<Value>>) -> Vec<Vec<Value>> {
-    row.into_iter().collect()
+/// A row for each channel.
+fn channels(facts: &Facts<'_>, row: impl Fn(&ReplicaStatus) -> Vec<Value>) -> Vec<Vec<Value>> {
+    let known = facts.instance.replication().and_then(|replication| replication.status(None).ok());
+    known.unwrap_or_default().iter().map(row).collect()
 }
 
 fn yes(yes: bool) -> Value {
@@ -59,11 +57,11 @@ pub const CONNECTION_CONFIGURATION: VirtualTable = VirtualTable {
         text("GET_PUBLIC_KEY", 3),
     ],
     rows: |facts| {
-        one(status(facts).map(|status| {
+        channels(facts, |status| {
             let empty = || string("");
             let seconds = status.heartbeat_ms as f64 / 1000.0;
             vec![
-                empty(),
+                string(&status.channel),
                 string(&status.host),
                 Value::UInt(status.port.into()),
                 string(&status.user),
@@ -85,7 +83,7 @@ pub const CONNECTION_CONFIGURATION: VirtualTable = VirtualTable {
                 string(&status.public_key_path),
                 yes(status.get_public_key),
             ]
-        }))
+        })
     },
 };
 
@@ -106,7 +104,7 @@ pub const CONNECTION_STATUS: VirtualTable = VirtualTable {
         text("LAST_QUEUED_TRANSACTION", 57),
     ],
     rows: |facts| {
-        one(status(facts).map(|status| {
+        channels(facts, |status| {
             let state = match status.receiving {
                 Receiving::Yes => "ON",
                 Receiving::Connecting => "CONNECTING",
@@ -114,7 +112,7 @@ pub const CONNECTION_STATUS: VirtualTable = VirtualTable {
             };
             let [code, message, at] = error(facts, &status.receiver_error);
             vec![
-                string(""),
+                string(&status.channel),
                 string(""),
                 string(status.source_uuid.map(|uuid| uuid.to_string()).unwrap_or_default()),
                 Value::Null,
@@ -127,14 +125,14 @@ pub const CONNECTION_STATUS: VirtualTable = VirtualTable {
                 at,
                 name(status.last_received),
             ]
-        }))
+        })
     },
 };
 
 pub const APPLIER_CONFIGURATION: VirtualTable = VirtualTable {
     name: "replication_applier_configuration",
     columns: &[text("CHANNEL_NAME", 64), number("DESIRED_DELAY"), text("PRIVILEGE_CHECKS_USER", 321)],
-    rows: |facts| one(status(facts).map(|status| vec![string(""), Value::UInt(status.delay), Value::Null])),
+    rows: |facts| channels(facts, |status| vec![string(&status.channel), Value::UInt(status.delay), Value::Null]),
 };
 
 pub const APPLIER_FILTERS: VirtualTable = VirtualTable {
@@ -148,14 +146,17 @@ pub const APPLIER_FILTERS: VirtualTable = VirtualTable {
         number("COUNTER"),
     ],
     rows: |facts| {
-        let filters = facts.instance.replication().and_then(|replication| replication.filters().1);
-        let row = |filter: &FilterStatus| {
-            let mut row = vec![string("")];
+        let filters = facts.instance.replication().map(|replication| replication.filters().1).unwrap_or_default();
+        let row = |channel: &str, filter: &FilterStatus| {
+            let mut row = vec![string(channel)];
             row.extend(filter_row(facts, filter));
             row.push(Value::UInt(filter.decided));
             row
         };
-        filters.unwrap_or_default().iter().map(row).collect()
+        let of_channel = |(channel, filters): &(String, Vec<FilterStatus>)| {
+            filters.iter().map(|filter| row(channel, filter)).collect::<Vec<_>>()
+        };
+        filters.iter().flat_map(of_channel).collect()
     },
 };
 
@@ -182,14 +183,14 @@ pub const APPLIER_STATUS: VirtualTable = VirtualTable {
         number("COUNT_TRANSACTIONS_RETRIES"),
     ],
     rows: |facts| {
-        one(status(facts).map(|status| {
+        channels(facts, |status| {
             vec![
-                string(""),
+                string(&status.channel),
                 string(if status.is_applying { "ON" } else { "OFF" }),
                 status.remaining_delay.map_or(Value::Null, Value::UInt),
                 Value::UInt(status.retries),
             ]
-        }))
+        })
     },
 };
 
@@ -204,10 +205,10 @@ pub const APPLIER_STATUS_BY_COORDINATOR: VirtualTable = VirtualTable {
         time("LAST_ERROR_TIMESTAMP"),
     ],
     rows: |facts| {
-        one(status(facts).map(|status| {
+        channels(facts, |status| {
             let [code, message, at] = error(facts, &status.coordinator.error);
-            vec![string(""), thread(&status.coordinator), is_on(&status.coordinator), code, message, at]
-        }))
+            vec![string(&status.channel), thread(&status.coordinator), is_on(&status.coordinator), code, message, at]
+        })
     },
 };
 
@@ -233,13 +234,17 @@ pub const APPLIER_STATUS_BY_WORKER: VirtualTable = VirtualTable {
         text("APPLYING_TRANSACTION", 57),
     ],
     rows: |facts| {
-        let workers = status(facts).map(|status| status.workers).unwrap_or_default();
-        let row = |(number, worker): (usize, &WorkerStatus)| {
+        let known = facts.instance.replication().and_then(|replication| replication.status(None).ok());
+        let row = |channel: &str, number: usize, worker: &WorkerStatus| {
             let [code, message, at] = error(facts, &worker.error);
             let number = Value::UInt(number as u64 + 1);
             let (last, applying) = (name(worker.last), name(worker.applying));
-            vec![string(""), number, thread(worker), is_on(worker), code, message, at, last, applying]
+            vec![string(channel), number, thread(worker), is_on(worker), code, message, at, last, applying]
         };
-        workers.iter().enumerate().map(row).collect()
+        let of_channel = |status: &ReplicaStatus| {
+            let workers = status.workers.iter().enumerate();
+            workers.map(|(number, worker)| row(&status.channel, number, worker)).collect::<Vec<_>>()
+        };
+        known.unwrap_or_default().iter().flat_map(of_channel).collect()
     },
 };

@@ -234,7 +234,8 @@ fn with_semi_sync(mut rows: Vec<(&'static str, String)>, instance: &Instance) ->
     let on = if known.is_on { "ON" } else { "OFF" };
     let names = ["Rpl_semi_sync_master_status", "Rpl_semi_sync_source_status"];
     rows.extend(names.map(|name| (name, on.to_owned())));
-    let answers = instance.replication().and_then(|replica| replica.status()).is_some_and(|status| status.is_semi_sync);
+    let known = instance.replication().and_then(|replica| replica.status(None).ok()).unwrap_or_default();
+    let answers = known.iter().any(|status| status.is_semi_sync);
     let names = ["Rpl_semi_sync_replica_status", "Rpl_semi_sync_slave_status"];
     rows.extend(names.map(|name| (name, if answers { "ON" } else { "OFF" }.to_owned())));
     rows.sort_unstable_by_key(|(name, _)| *name);

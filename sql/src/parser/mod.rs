@@ -516,8 +516,7 @@ impl<'a> Parser<'a> {
                 }
                 if self.take_any_word(&["SLAVE", "REPLICA"]).is_some() {
                     let all = self.take_word("ALL");
-                    self.own_channel()?;
-                    return Ok(Statement::ResetReplica { all });
+                    return Ok(Statement::ResetReplica { all, channel: self.for_channel()? });
                 }
                 let mut words = Vec::new();
                 while self.peek().kind == Kind::Word {

@@ -117,7 +117,9 @@ impl Session {
             }
             Show::BinaryLogs => Table::of(self.show_logs()?),
             Show::BinaryLogStatus => Table::of(self.show_log_status()?),
-            Show::ReplicaStatus { old_names } => Table::of(self.show_replica_status(*old_names)?),
+            Show::ReplicaStatus { old_names, channel } => {
+                Table::of(self.show_replica_status(*old_names, channel.as_deref())?)
+            }
             Show::BinaryLogEvents(place) => Table::of(self.show_events(place)?),
             _ => {
                 if matches!(show, Show::Variables { .. }) {

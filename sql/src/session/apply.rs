@@ -68,7 +68,7 @@ pub fn branch_statement(text: &[u8]) -> Option<Xa> {
 pub(super) struct Applying {
     pub origin: Option<Origin>,
     /// How far the replica has come after the statement of definition that is running.
-    pub note: Option<Vec<u8>>,
+    pub note: Option<(u32, Vec<u8>)>,
     /// What the last statement was run with.
     vars: Option<StatusVars>,
     /// The place of the transaction that begins in the source's order of commits.
@@ -120,7 +120,7 @@ impl Session {
         if self.explicit { Ok(()) } else { self.begin(None, false) }
     }
 
-    fn name_transaction(&mut self, origin: Option<Origin>, note: Option<Vec<u8>>) {
+    fn name_transaction(&mut self, origin: Option<Origin>, note: Option<(u32, Vec<u8>)>) {
         if let Some(applying) = &mut self.applying {
             (applying.origin, applying.note) = (origin, note);
         }
@@ -199,13 +199,13 @@ impl Session {
     }
 
     /// A statement that is a transaction by itself, unless it changes rows alone. `note`: how far the replica has come
-    /// with it, `progress`: the statement that says the same.
+    /// with it, and the slot for that; `progress`: the statement that says the same.
     pub fn apply_statement(
         &mut self,
         query: &Query<'_>,
         timestamp: u32,
         origin: Option<Origin>,
-        note: Vec<u8>,
+        note: (u32, Vec<u8>),
         progress: &str,
     ) -> Result<()> {
         self.name_transaction(origin, Some(note));

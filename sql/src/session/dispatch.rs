@@ -174,16 +174,16 @@ impl Session {
                 self.purge_logs(purge)?;
                 Done::default()
             }
-            Statement::ChangeSource(_)
+            Statement::ChangeSource { .. }
             | Statement::ChangeFilter { .. }
-            | Statement::StartReplica(_)
-            | Statement::StopReplica(_)
+            | Statement::StartReplica { .. }
+            | Statement::StopReplica { .. }
             | Statement::ResetReplica { .. } => {
                 let counter = match statement {
-                    Statement::ChangeSource(_) => Counter::ComChangeMaster,
+                    Statement::ChangeSource { .. } => Counter::ComChangeMaster,
                     Statement::ChangeFilter { .. } => Counter::ComChangeReplFilter,
-                    Statement::StartReplica(_) => Counter::ComReplicaStart,
-                    Statement::StopReplica(_) => Counter::ComReplicaStop,
+                    Statement::StartReplica { .. } => Counter::ComReplicaStart,
+                    Statement::StopReplica { .. } => Counter::ComReplicaStop,
                     _ => Counter::ComReset,
                 };
                 self.status.add(counter, 1);

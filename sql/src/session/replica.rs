@@ -21,13 +21,19 @@ impl Session {
         self.commit()?;
         let mut notices = Vec::new();
         match statement {
-            Statement::ChangeSource(options) => self.replication()?.change_source(options)?,
-            Statement::ChangeFilter { changes, of_channel } => {
-                self.replication()?.change_filters(changes, *of_channel)?
+            Statement::ChangeSource { options, channel } => {
+                self.replication()?.change_source(channel.as_deref(), options)?
             }
-            Statement::StartReplica(start) => notices = self.replication()?.start(start)?,
-            Statement::StopReplica(threads) => notices.extend(self.replication()?.stop(*threads)?),
-            Statement::ResetReplica { all } => self.replication()?.reset(*all)?,
+            Statement::ChangeFilter { changes, channel } => {
+                self.replication()?.change_filters(channel.as_deref(), changes)?
+            }
+            Statement::StartReplica { start, channel } => {
+                notices = self.replication()?.start(channel.as_deref(), start)?
+            }
+            Statement::StopReplica { threads, channel } => {
+                notices = self.replication()?.stop(channel.as_deref(), *threads)?
+            }
+            Statement::ResetReplica { all, channel } => self.replication()?.reset(channel.as_deref(), *all)?,
             _ => return Err(Error::internal("no statement about a replica")),
         }
         for notice in notices {
@@ -37,9 +43,12 @@ impl Session {
     }
 
     /// SHOW REPLICA STATUS, SHOW SLAVE STATUS.
-    pub(super) fn show_replica_status(&self, old_names: bool) -> Result<Listing> {
-        let status = self.replication()?.status();
-        let facts = facts(status.as_ref().unwrap_or(&ReplicaStatus::default()), old_names);
+    pub(super) fn show_replica_status(&self, old_names: bool, channel: Option<&str>) -> Result<Listing> {
+        let known = self.replication()?.status(channel)?;
+        // MariaDB's columns, only where its GTIDs are used.
+        let has_use_gtid = known.iter().any(|status| status.use_gtid.is_some());
+        let facts = |status: &ReplicaStatus| facts(status, old_names, has_use_gtid);
+        let first = known.first().map_or_else(|| facts(&ReplicaStatus::default()), facts);
         let column = |(name, value): &(&str, Value)| {
             let name = if old_names { old_name(name) } else { (*name).to_owned() };
             match value {
@@ -47,9 +56,9 @@ impl Session {
                 _ => text_column(&name),
             }
         };
-        let columns = facts.iter().map(column).collect();
-        let row = facts.into_iter().map(|(_, value)| value).collect();
-        Ok(Listing { columns, rows: if status.is_some() { vec![row] } else { Vec::new() } })
+        let columns = first.iter().map(column).collect();
+        let row = |status: &ReplicaStatus| facts(status).into_iter().map(|(_, value)| value).collect();
+        Ok(Listing { columns, rows: known.iter().map(row).collect() })
     }
 }
 
@@ -64,7 +73,7 @@ fn old_name(name: &str) -> String {
 }
 
 /// All columns in MySQL's order, and their values.
-fn facts(status: &ReplicaStatus, old_names: bool) -> Vec<(&'static str, Value)> {
+fn facts(status: &ReplicaStatus, old_names: bool, has_use_gtid: bool) -> Vec<(&'static str, Value)> {
     let text = |text: &str| Value::Bytes(text.as_bytes().to_vec());
     let yes = |yes: bool| text(if yes { "Yes" } else { "No" });
     let or_null = |number: Option<u64>| number.map_or(Value::Null, Value::UInt);
@@ -149,14 +158,14 @@ fn facts(status: &ReplicaStatus, old_names: bool) -> Vec<(&'static str, Value)> 
         ("Executed_Gtid_Set", set(&status.executed)),
         ("Auto_Position", Value::UInt(status.auto_position.into())),
         ("Replicate_Rewrite_DB", filter(FilterKind::RewriteDb)),
-        ("Channel_Name", text("")),
+        ("Channel_Name", text(&status.channel)),
         ("Source_TLS_Version", text(&status.tls.versions)),
         ("Source_public_key_path", text(&status.public_key_path)),
         ("Get_Source_public_key", Value::UInt(status.get_public_key.into())),
         ("Network_Namespace", text("")),
     ];
-    // MariaDB's columns, only where its GTIDs are used.
-    if let Some(use_gtid) = status.use_gtid {
+    if has_use_gtid {
+        let use_gtid = status.use_gtid.unwrap_or("No");
         facts.extend([("Using_Gtid", text(use_gtid)), ("Gtid_IO_Pos", text(&status.received_mariadb))]);
     }
     facts

@@ -206,9 +206,14 @@ impl SessionState for View<'_> {
         }
     }
 
-    fn wait_for_source(&self, file: &str, position: u64, timeout: Option<Duration>) -> Option<i64> {
-        let replication = self.instance.replication()?;
-        replication.wait_for_position(file, position, timeout, &|| self.is_interrupted())
+    fn wait_for_source(
+        &self,
+        channel: Option<&str>,
+        place: (&str, u64),
+        timeout: Option<Duration>,
+    ) -> Result<Option<i64>> {
+        let Some(replication) = self.instance.replication() else { return Ok(None) };
+        replication.wait_for_position(channel, place, timeout, &|| self.is_interrupted())
     }
 
     fn executed_gtids(&self) -> GtidSet {

@@ -87,8 +87,8 @@ impl<'a> Ddl<'a> {
     pub fn commit(mut self, log: Option<&dyn CommitLog>) -> Result<Afterwards<'a>> {
         // An error leaves the transaction active, and dropping this rolls it back. If the log cannot be flushed it is
         // unknown whether the commit is in it, so nothing is done that depends on it: the store is poisoned then.
-        if let Some(note) = log.and_then(CommitLog::note) {
-            self.rows().replace_note(&self.context, &mut self.trx, &note)?;
+        if let Some((slot, note)) = log.and_then(CommitLog::note) {
+            self.rows().replace_note(&self.context, &mut self.trx, slot, &note)?;
         }
         commit(&self.context, &mut self.trx, log).inspect_err(|_| self.open = !self.context.store.is_poisoned())?;
         self.open = false;

@@ -47,8 +47,15 @@ fn bytes(value: Option<&[u8]>) -> Result<&[u8]> {
     value.ok_or_else(|| Error::corrupt("a row of the dictionary"))
 }
 
-/// The number of the row in the DDL log that is no action but the note of an upper layer. Actions count from 1.
-const NOTE_ID: u64 = 0;
+/// The numbers of rows in the DDL log that are no actions but notes of an upper layer: from the largest down, by slot, and 0
+/// for the first slot. Actions count from 1.
+fn note_id(slot: u32) -> u64 {
+    if slot == 0 { 0 } else { u64::MAX - u64::from(slot) }
+}
+
+fn is_note(id: u64) -> bool {
+    id == 0 || id >= u64::MAX - u64::from(u32::MAX)
+}
 
 /// What was deleted had one row. If a commit could not be made durable, the rows show it and the cache does not: the
 /// instance is poisoned then, and a statement that waited for the name must not take the difference for damage.
@@ -201,7 +208,7 @@ impl SystemRows {
         let mut actions = Vec::new();
         self.read(context, SystemTable::DdlLog, &mut |row| {
             let id = number(row.get(0))?;
-            if id != NOTE_ID {
+            if !is_note(id) {
                 actions.push((id, Action::decode(bytes(row.get(1))?)?));
             }
             Ok(())
@@ -210,17 +217,23 @@ impl SystemRows {
     }
 
     /// Replaces the note of an upper layer, see [`crate::CommitLog::note`].
-    pub fn replace_note(&self, context: &row::Context<'_>, trx: &mut Transaction, note: &[u8]) -> Result<()> {
-        let id = NOTE_ID.to_be_bytes();
+    pub fn replace_note(
+        &self,
+        context: &row::Context<'_>,
+        trx: &mut Transaction,
+        slot: u32,
+        note: &[u8],
+    ) -> Result<()> {
+        let id = note_id(slot).to_be_bytes();
         self.delete(context, trx, SystemTable::DdlLog, &[&id])?;
         self.insert(context, trx, SystemTable::DdlLog, &[&id, note])
     }
 
-    /// The note that the last DDL statement with one left.
-    pub fn note(&self, context: &row::Context<'_>) -> Result<Option<Vec<u8>>> {
+    /// The note that the last DDL statement with one for this slot left.
+    pub fn note(&self, context: &row::Context<'_>, slot: u32) -> Result<Option<Vec<u8>>> {
         let mut note = None;
         self.read(context, SystemTable::DdlLog, &mut |row| {
-            if number(row.get(0))? == NOTE_ID {
+            if number(row.get(0))? == note_id(slot) {
                 note = Some(bytes(row.get(1))?.to_vec());
             }
             Ok(())

@@ -44,9 +44,10 @@ impl Engine {
         store.commit_log(lsn)
     }
 
-    /// What the last DDL statement with a note left, see [`crate::CommitLog::note`]. No DDL statement is running.
-    pub fn note(&self) -> Result<Option<Vec<u8>>> {
-        self.inner.dictionary.system.note(&self.inner.context())
+    /// What the last DDL statement with a note for this slot left, see [`crate::CommitLog::note`]. No such statement is
+    /// running.
+    pub fn note(&self, slot: u32) -> Result<Option<Vec<u8>>> {
+        self.inner.dictionary.system.note(&self.inner.context(), slot)
     }
 
     /// What holds the checkpoint before the first annex that is not durable elsewhere.

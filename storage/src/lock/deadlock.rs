@@ -160,7 +160,7 @@ fn cycle(waits: &Waits, reached_from: &FxHashMap<TrxId, Step>, last: Step) -> Cy
     let way: Vec<Step> = std::iter::successors(Some(last), |step| reached_from.get(&step.from).copied()).collect();
     // The last of several has another's wait for a lock before it: to roll back one between would leave the cycle.
     let by_order = way.iter().filter(|step| step.by_order).map(|step| step.from);
-    let overtaken = by_order.max_by_key(|trx| waits.number(*trx));
+    let overtaken = by_order.max_by_key(|trx| waits.place(*trx));
     Cycle { members: way.iter().rev().map(|step| step.from).collect(), overtaken }
 }
 

@@ -11,7 +11,8 @@
 //! those for locks. A cycle that contains one cannot be broken by letting the earlier transaction go first later; the
 //! later one is *overtaken*: it gives up its locks, and its layer begins it again.
 //!
-//! There is at most one such order in an instance.
+//! There may be several such orders, one for each source of a replica. Transactions of different orders wait for each other
+//! by locks alone.
 
 use std::fmt::Debug;
 
@@ -19,7 +20,10 @@ use format::ids::Lsn;
 
 /// A transaction's place in the order. The layer that keeps the order implements this.
 pub trait CommitPlace: Debug + Send + Sync {
-    /// Lower numbers commit earlier.
+    /// The order that it is in.
+    fn order(&self) -> u32;
+
+    /// Lower numbers of an order commit earlier.
     fn number(&self) -> u64;
 
     /// A transaction with a lower number waits for this one: it must be rolled back. The lock table's waits are latched;

@@ -225,7 +225,7 @@ impl LockTable {
         let shared = held.shared.as_ref().expect("a transaction has an id before it locks");
         let wanted = Holder::new(held.owner, &request);
         let mut waits = self.waits.lock();
-        if held.place.is_some() && waits.number(held.owner).is_none() {
+        if held.place.is_some() && waits.place(held.owner).is_none() {
             return Err(Error::Deadlock); // It was overtaken.
         }
         {

@@ -25,8 +25,8 @@ pub(super) struct Wait {
 #[derive(Debug, Default)]
 pub(super) struct Waits {
     waiting: FxHashMap<TrxId, Wait>,
-    /// As many as a replica has workers.
-    ordered: BTreeMap<u64, (TrxId, Arc<dyn CommitPlace>)>,
+    /// As many as a replica has workers. By order and number.
+    ordered: BTreeMap<(u32, u64), (TrxId, Arc<dyn CommitPlace>)>,
 }
 
 impl Waits {
@@ -49,17 +49,18 @@ impl Waits {
 
     /// A transaction begins that commits in its turn.
     pub fn join(&mut self, trx: TrxId, place: &Arc<dyn CommitPlace>) {
-        self.ordered.insert(place.number(), (trx, place.clone()));
+        self.ordered.insert((place.order(), place.number()), (trx, place.clone()));
     }
 
     /// It ends, or does not wait for its turn any more.
     pub fn leave(&mut self, trx: TrxId) -> Option<Arc<dyn CommitPlace>> {
-        let number = self.number(trx)?;
-        self.ordered.remove(&number).map(|(_, place)| place)
+        let place = self.place(trx)?;
+        self.ordered.remove(&place).map(|(_, place)| place)
     }
 
-    pub fn number(&self, trx: TrxId) -> Option<u64> {
-        self.ordered.iter().find(|(_, (owner, _))| *owner == trx).map(|(number, _)| *number)
+    /// Its order, and its number there.
+    pub fn place(&self, trx: TrxId) -> Option<(u32, u64)> {
+        self.ordered.iter().find(|(_, (owner, _))| *owner == trx).map(|(place, _)| *place)
     }
 
     pub fn has_order(&self) -> bool {
@@ -68,8 +69,10 @@ impl Waits {
 
     /// The transactions that commit before this one.
     pub fn before(&self, trx: TrxId) -> Vec<TrxId> {
-        match self.number(trx) {
-            Some(number) => self.ordered.range(..number).map(|(_, (owner, _))| *owner).collect(),
+        match self.place(trx) {
+            Some((order, number)) => {
+                self.ordered.range((order, 0)..(order, number)).map(|(_, (owner, _))| *owner).collect()
+            }
             None => Vec::new(),
         }
     }

@@ -27,9 +27,9 @@ pub trait CommitLog: Send + Sync {
     /// does not commit. No page is latched. Whatever is ordered with commits happens under a lock that this takes.
     fn commit(&self, append: &mut dyn FnMut(Annexed<'_>) -> Result<Lsn>) -> Result<Lsn>;
 
-    /// Bytes that the commit of a DDL statement leaves in the dictionary instead of those of the one before: they are
-    /// there if the statement has happened, and are not if it has not. [`crate::Engine::note`] reads them.
-    fn note(&self) -> Option<Vec<u8>> {
+    /// Bytes that the commit of a DDL statement leaves in the dictionary, in a slot, instead of those that were there:
+    /// they are there if the statement has happened, and are not if it has not. [`crate::Engine::note`] reads them.
+    fn note(&self) -> Option<(u32, Vec<u8>)> {
         None
     }
 }

@@ -220,11 +220,10 @@ fn patience(call: &Call<'_>, at: usize) -> Result<Option<Duration>> {
 fn source_pos_wait<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
     let file = not_null!(call.text(0)?);
     let position = not_null!(call.int(1)?).max(0) as u64;
-    if call.args.len() > 3 && call.text(3)?.is_some_and(|channel| !channel.is_empty()) {
-        return Err(Error::unsupported("replication channels with a name"));
-    }
+    let channel = if call.args.len() > 3 { call.text(3)? } else { None };
+    let channel = channel.map(|channel| String::from_utf8_lossy(&channel).into_owned());
     let (file, timeout) = (String::from_utf8_lossy(&file), patience(call, 2)?);
-    let waited = call.context.session.wait_for_source(&file, position, timeout);
+    let waited = call.context.session.wait_for_source(channel.as_deref(), (&file, position), timeout)?;
     Ok(waited.map_or(Datum::Null, Datum::Int))
 }
 

@@ -23,8 +23,7 @@ impl Parser<'_> {
             parser.expect_symbol("=")?;
             Ok((name, parser.source_value()?))
         })?;
-        self.new_channel()?;
-        Ok(Statement::ChangeSource(options))
+        Ok(Statement::ChangeSource { options, channel: self.for_channel()? })
     }
 
     fn source_value(&mut self) -> Result<SourceValue> {
@@ -51,7 +50,7 @@ impl Parser<'_> {
         }
     }
 
-    /// `name = (rule, ...), ... [FOR CHANNEL '']`, behind CHANGE REPLICATION FILTER.
+    /// `name = (rule, ...), ... [FOR CHANNEL 'name']`, behind CHANGE REPLICATION FILTER.
     fn change_filter(&mut self) -> Result<Statement> {
         let changes = self.list(|parser| {
             let name = parser.upper_word()?;
@@ -66,8 +65,7 @@ impl Parser<'_> {
             parser.expect_symbol(")")?;
             Ok((kind, rules))
         })?;
-        let of_channel = self.own_channel()?;
-        Ok(Statement::ChangeFilter { changes, of_channel })
+        Ok(Statement::ChangeFilter { changes, channel: self.for_channel()? })
     }
 
     fn filter_rule(&mut self, kind: FilterKind) -> Result<FilterRule> {
@@ -87,7 +85,7 @@ impl Parser<'_> {
         })
     }
 
-    /// START REPLICA `[threads] [UNTIL condition] [USER = ..] [PASSWORD = ..] [FOR CHANNEL '']`
+    /// START REPLICA `[threads] [UNTIL condition] [USER = ..] [PASSWORD = ..] [FOR CHANNEL 'name']`
     pub(in crate::parser) fn start_replica(&mut self) -> Result<Statement> {
         let mut start = ReplicaStart { threads: self.replica_threads()?, until: None, user: None, password: None };
         if self.take_word("UNTIL") {
@@ -106,14 +104,12 @@ impl Parser<'_> {
                 }
             }
         }
-        self.own_channel()?;
-        Ok(Statement::StartReplica(start))
+        Ok(Statement::StartReplica { start, channel: self.for_channel()? })
     }
 
     pub(in crate::parser) fn stop_replica(&mut self) -> Result<Statement> {
         let threads = self.replica_threads()?;
-        self.own_channel()?;
-        Ok(Statement::StopReplica(threads))
+        Ok(Statement::StopReplica { threads, channel: self.for_channel()? })
     }
 
     fn until(&mut self) -> Result<Until> {
@@ -171,23 +167,11 @@ impl Parser<'_> {
         Ok(threads)
     }
 
-    /// `[FOR CHANNEL 'name']`: there is one channel, without a name. Whether it was said.
-    pub(in crate::parser) fn own_channel(&mut self) -> Result<bool> {
-        if !self.take_words(&["FOR", "CHANNEL"]) {
-            return Ok(false);
+    /// `[FOR CHANNEL 'name']`; `None` = no channel is named.
+    pub(in crate::parser) fn for_channel(&mut self) -> Result<Option<String>> {
+        match self.take_words(&["FOR", "CHANNEL"]) {
+            true => self.text().map(Some),
+            false => Ok(None),
         }
-        let name = self.text()?;
-        if !name.is_empty() {
-            return Err(Error::new(3074, b"HY000", format!("Replica channel '{name}' does not exist.")));
-        }
-        Ok(true)
-    }
-
-    /// The same for a statement that makes a channel.
-    fn new_channel(&mut self) -> Result<()> {
-        if self.take_words(&["FOR", "CHANNEL"]) && !self.text()?.is_empty() {
-            return Err(Error::unsupported("replication channels with a name: a server follows one source"));
-        }
-        Ok(())
     }
 }

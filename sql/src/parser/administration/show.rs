@@ -113,8 +113,7 @@ impl Parser<'_> {
             }
             word @ ("SLAVE" | "REPLICA") if self.take_word("STATUS") => {
                 let old_names = word == "SLAVE";
-                self.own_channel()?;
-                Show::ReplicaStatus { old_names }
+                Show::ReplicaStatus { old_names, channel: self.for_channel()? }
             }
             "BINARY" if self.take_word("LOGS") => Show::BinaryLogs,
             "BINARY" if self.take_words(&["LOG", "STATUS"]) => Show::BinaryLogStatus,

@@ -161,6 +161,7 @@ pub enum Show {
     /// SHOW REPLICA STATUS, SHOW SLAVE STATUS.
     ReplicaStatus {
         old_names: bool,
+        channel: Option<String>,
     },
     /// SHOW SLAVE HOSTS, REPLICAS, PROFILES ...: the words, upper case.
     Other(String),

@@ -190,17 +190,27 @@ pub enum Statement {
     Binlog(Vec<PrepareSource>),
     PurgeLogs(Purge),
     /// CHANGE REPLICATION SOURCE TO, CHANGE MASTER TO: the options' names in upper case without SOURCE_ or MASTER_.
-    ChangeSource(Vec<(String, SourceValue)>),
-    /// CHANGE REPLICATION FILTER. `of_channel`: FOR CHANNEL is said.
+    /// `channel`: FOR CHANNEL, here and below.
+    ChangeSource {
+        options: Vec<(String, SourceValue)>,
+        channel: Option<String>,
+    },
     ChangeFilter {
         changes: Vec<(FilterKind, Vec<FilterRule>)>,
-        of_channel: bool,
+        channel: Option<String>,
     },
-    StartReplica(ReplicaStart),
-    StopReplica(ReplicaThreads),
+    StartReplica {
+        start: ReplicaStart,
+        channel: Option<String>,
+    },
+    StopReplica {
+        threads: ReplicaThreads,
+        channel: Option<String>,
+    },
     /// `RESET REPLICA [ALL]`
     ResetReplica {
         all: bool,
+        channel: Option<String>,
     },
     /// RESET MASTER, RESET QUERY CACHE ...: the words after RESET, upper case.
     Reset(String),

@@ -342,11 +342,16 @@ fn shared_holders_count_against_the_limit_of_memory() {
 /// A place in the order of commits.
 #[derive(Debug, Default)]
 struct Place {
+    order: u32,
     number: u64,
     overtaken: AtomicBool,
 }
 
 impl crate::lock::CommitPlace for Place {
+    fn order(&self) -> u32 {
+        self.order
+    }
+
     fn number(&self) -> u64 {
         self.number
     }
@@ -645,4 +650,27 @@ fn a_million_locks_are_removed_behind_the_end() {
     assert_eq!(table.count(), 1000);
     table.release_all(&mut other);
     assert!(table.count() == 0 && table.bytes() < 64 << 10, "{} bytes for no lock", table.bytes());
+}
+
+#[test]
+fn transactions_of_different_orders_wait_by_locks_alone() {
+    let table = Arc::new(LockTable::default());
+    let (mut first, one) = begin_ordered(&table, 1);
+    let other = Arc::new(Place { order: 1, number: 2, ..Place::default() });
+    let mut second = Held::default();
+    second.order(Some(other.clone()));
+    table.begin(&mut second, TrxId(202));
+    let wanted = LockRequest::new(id(7), Exclusive, Record);
+    assert!(granted(table.try_lock(&mut second, wanted)));
+    let waiting = {
+        let table = table.clone();
+        std::thread::spawn(move || {
+            table.wait(&mut first, wanted, 0, &Interrupt::new(), LONG).unwrap();
+            table.release_all(&mut first);
+        })
+    };
+    std::thread::sleep(Duration::from_millis(50));
+    assert!(!waiting.is_finished() && !other.overtaken.load(Ordering::SeqCst) && !one.overtaken.load(Ordering::SeqCst));
+    table.release_all(&mut second);
+    waiting.join().unwrap();
 }
