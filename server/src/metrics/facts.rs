@@ -10,7 +10,7 @@ use rustix::fs::{SeekFrom, seek};
 use rustix::io::Errno;
 use serde::Serialize;
 use sql::Instance;
-use sql::replication::Receiving;
+use sql::replication::{Receiving, ReplicaStatus};
 
 /// How long a request may survey pages whose stored form is unknown.
 const SURVEY_TIME: Duration = Duration::from_millis(50);
@@ -137,9 +137,9 @@ fn verb(text: &str) -> String {
 }
 
 fn followed(instance: &Instance) -> Vec<Followed> {
-    let Some(status) = instance.replication().and_then(|replication| replication.status()) else { return Vec::new() };
-    vec![Followed {
-        channel: String::new(),
+    let known = instance.replication().and_then(|replication| replication.status(None).ok()).unwrap_or_default();
+    let followed = |status: ReplicaStatus| Followed {
+        channel: status.channel,
         host: status.host,
         source_uuid: status.source_uuid.map(|uuid| uuid.to_string()),
         receives: status.receiving == Receiving::Yes,
@@ -149,7 +149,8 @@ fn followed(instance: &Instance) -> Vec<Followed> {
         relay_bytes: status.relay_bytes,
         seconds_behind: status.seconds_behind,
         workers: status.workers.len(),
-    }]
+    };
+    known.into_iter().map(followed).collect()
 }
 
 impl Stored {
