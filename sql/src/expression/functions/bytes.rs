@@ -1,4 +1,4 @@
-//! Strings as bytes and as numbers, and back: HEX, CHAR, FORMAT, the lengths.
+//! Strings as bytes and as numbers, and back: HEX, CHAR, FORMAT, FORMAT_PICO_TIME, the lengths.
 
 use std::borrow::Cow;
 
@@ -16,6 +16,7 @@ pub const FUNCTIONS: &[Function] = &[
     Function::new("unhex", (1, 1), unhex_type, unhex),
     Function::new("char", (1, MANY), char_type, char_),
     Function::new("format", (2, 3), format_type, format_number),
+    Function::new("format_pico_time", (1, 1), pico_time_type, format_pico_time),
     Function::new("length", (1, 1), typings::int, length),
     Function::new("octet_length", (1, 1), typings::int, length),
     Function::new("bit_length", (1, 1), typings::bigint, bit_length),
@@ -46,6 +47,40 @@ fn format_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
     let arg = &typing.args[0].ty;
     let digits = if arg.is_floating() || arg.is_string() { 310 } else { arg.length.min(310) };
     Ok(typing.text(digits + digits / 3 + 32))
+}
+
+fn pico_time_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
+    Ok(typing.text(17))
+}
+
+/// Picoseconds in the largest unit of which there is one.
+fn format_pico_time<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
+    const UNITS: [(f64, &str); 8] = [
+        (86_400e12, "d"),
+        (3_600e12, "h"),
+        (60e12, "min"),
+        (1e12, "s"),
+        (1e9, "ms"),
+        (1e6, "us"),
+        (1e3, "ns"),
+        (1.0, "ps"),
+    ];
+    let value = call.arg(0)?;
+    if value.is_null() {
+        return Ok(Datum::Null);
+    }
+    let picos = value.to_f64(call.context)?;
+    let (unit, name) = UNITS.into_iter().find(|(unit, _)| picos.abs() >= *unit).unwrap_or(UNITS[7]);
+    let count = picos / unit;
+    Ok(Datum::text(match name {
+        "ps" => format!("{count:3.0} ps"),
+        name if count.abs() >= 100_000.0 => {
+            let text = format!("{count:.2e}");
+            let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+            format!("{mantissa}e+{exponent:0>2} {name}")
+        }
+        name => format!("{count:4.2} {name}"),
+    }))
 }
 
 fn hex<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
