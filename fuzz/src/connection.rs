@@ -74,8 +74,8 @@ pub fn tls(random: &mut Random) {
     stream.set_deadline(Some(Instant::now() + Duration::from_secs(2)));
     assert!(stream.begin_tls(server_config(), &bytes[..at]).is_err(), "no client has shaken hands");
     drop(stream);
-    let mut answer = Vec::new();
-    theirs.read_to_end(&mut answer).expect("alerts, and the end");
+    // Alerts and the end; or a reset, if bytes were left that nobody read.
+    let _ = theirs.read_to_end(&mut Vec::new());
 }
 
 pub fn proxy_header(random: &mut Random) {
