@@ -101,12 +101,7 @@ pub fn create(globals: &GlobalVariables, datadir: &Path, root_password: &str) ->
     Engine::create(disk, &engine_config(globals)).map_err(|cause| format!("cannot make the data files: {cause}"))?;
     let text = globals.text("default_authentication_plugin");
     let plugin = Plugin::by_name(&text).expect("the variable allows our plugins only");
-    let root = |host: &str| Account {
-        user: "root".to_owned(),
-        host: host.to_owned(),
-        plugin,
-        verifier: plugin.verifier(root_password.as_bytes(), &password::random_salt()),
-        locked: false,
-    };
+    let verifier = || plugin.verifier(root_password.as_bytes(), &password::random_salt());
+    let root = |host: &str| Account::new("root", host, plugin, &verifier());
     Accounts::create(datadir, &root).map_err(|cause| fail("write the accounts of", cause))
 }

@@ -27,7 +27,7 @@ use format::collation::{Collation, CollationId};
 use format::packet::command::{Command, query_attributes};
 use format::packet::handshake::ChangeUser;
 use format::packet::{Capabilities, response};
-use sql::accounts::Account;
+use sql::accounts::{Account, Privileges};
 use sql::processlist::Process;
 use sql::status::{Counter, SessionStatus};
 use sql::{Error, ResultSink, Session};
@@ -38,7 +38,7 @@ use crate::auth;
 use crate::dump::{self, Talk};
 use crate::hosts::Event;
 use crate::incoming::{Ended, Incoming, Packet};
-use crate::login::{Refused, Wire, attributes_of, authenticate, log_in, set_collation};
+use crate::login::{Refused, Wire, attributes_of, authenticate, hosts_of, log_in, set_collation};
 use crate::prepared::{self, Statements};
 use crate::shared::{Live, Shared};
 use crate::sink::{Rows, Sink};
@@ -339,21 +339,34 @@ impl Connection {
                 Next::Answer
             }
             Command::ProcessKill(id) => {
-                match self.shared.instance.processes.kill(id as u64, Kill::Connection) {
+                let id = u64::from(id);
+                let killed =
+                    session.check_kill(id).and_then(|()| self.shared.instance.processes.kill(id, Kill::Connection));
+                match killed {
                     Ok(()) => ok(session, sink),
                     Err(error) => sink.error(&error),
                 }
                 Next::Answer
             }
             Command::Debug => {
-                end_of_rows(session, sink);
+                match session.rights().need(Privileges::SUPER) {
+                    Ok(()) => end_of_rows(session, sink),
+                    Err(error) => sink.error(&error),
+                }
                 Next::Answer
             }
             Command::Refresh(_) => {
-                ok(session, sink);
+                match session.rights().need(Privileges::RELOAD) {
+                    Ok(()) => ok(session, sink),
+                    Err(error) => sink.error(&error),
+                }
                 Next::Answer
             }
             Command::Shutdown => {
+                if let Err(error) = session.rights().need(Privileges::SHUTDOWN) {
+                    sink.error(&error);
+                    return Next::Answer;
+                }
                 end_of_rows(session, sink);
                 self.wire.sink.flush();
                 self.shared.request_shutdown();
@@ -370,11 +383,20 @@ impl Connection {
             }
             Command::RegisterReplica(registration) => {
                 status.add(Counter::ComAdminCommands, 1);
-                dump::register(&self.shared, session, process, &registration);
-                ok(session, sink);
+                match session.rights().need(Privileges::REPLICATION_SLAVE) {
+                    Ok(()) => {
+                        dump::register(&self.shared, session, process, &registration);
+                        ok(session, sink);
+                    }
+                    Err(error) => sink.error(&error),
+                }
                 Next::Answer
             }
             Command::BinlogDump(_) | Command::BinlogDumpGtid { .. } => {
+                if let Err(error) = session.rights().need(Privileges::REPLICATION_SLAVE) {
+                    sink.error(&error);
+                    return Next::Answer;
+                }
                 let payload = payload.to_vec();
                 self.dump(&payload)
             }
@@ -429,11 +451,18 @@ impl Connection {
         // one. Naming no plugin that we know makes them prove again, for a fresh one.
         let plugin = request.plugin.map(|_| &b""[..]);
         self.wire.begin_login(&self.shared);
-        self.account = authenticate(&self.shared, &mut self.wire, &user, request.auth, plugin)?;
+        let (account, admission) = authenticate(&self.shared, &mut self.wire, &user, request.auth, plugin)?;
         self.wire.sink.stream().set_deadline(None);
+        // The connection counts for its new account alone.
+        self.session.admitted(admission, None);
+        let connections_max = self.shared.instance.variables.number("max_user_connections").min(u64::from(u32::MAX));
+        let share = self.shared.instance.usage.enter(&account, connections_max as u32)?;
+        self.account = account;
         self.reset();
         self.process.set_user(&user);
-        self.session.set_user(&user, &self.wire.peer.host());
+        let host = self.wire.peer.host();
+        self.session.log_in(&user, &self.account, &hosts_of(&host, self.wire.peer.is_local()));
+        self.session.admitted(admission, share);
         if let Some(collation) = request.collation {
             set_collation(&mut self.session, collation);
         }

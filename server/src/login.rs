@@ -20,6 +20,8 @@ use format::collation::{Collation, CollationId};
 use format::packet::handshake::{self, Attributes, CHALLENGE_BYTES, Handshake, HandshakeResponse};
 use format::packet::{Capabilities, Malformed, status};
 use format::value::Value;
+use sql::accounts::admission::{self, Admission};
+use sql::accounts::attributes::TransportFacts;
 use sql::accounts::{Account, Plugin, password};
 use sql::processlist::Process;
 use sql::status::SessionStatus;
@@ -193,14 +195,17 @@ pub fn log_in(
     wire.attributes = attributes_of(shared, &answer.attributes);
     process.set_attributes(wire.attributes.clone());
     let user = String::from_utf8_lossy(answer.user).into_owned();
-    let account = authenticate(shared, wire, &user, answer.auth, answer.plugin)?;
+    let (account, admission) = authenticate(shared, wire, &user, answer.auth, answer.plugin)?;
     if !live.begin_session(variables.number("max_connections") as usize, account.may_administrate()) {
         shared.instance.status.count_refused_connection();
         return Err(Error::too_many_connections().into());
     }
+    let connections_max = variables.number("max_user_connections").min(u64::from(u32::MAX)) as u32;
+    let share = shared.instance.usage.enter(&account, connections_max)?;
     process.set_user(&user);
     let mut session = Session::new(shared.instance.clone(), process.clone(), status.clone());
-    session.set_user(&user, &wire.peer.host());
+    session.log_in(&user, &account, &hosts_of(&wire.peer.host(), wire.peer.is_local()));
+    session.admitted(admission, share);
     set_collation(&mut session, answer.collation as u16);
     if let Some(database) = answer.database {
         session.init_db(&String::from_utf8_lossy(database))?;
@@ -278,6 +283,11 @@ fn read_proxy_header(shared: &Shared, wire: &mut Wire, process: &Process) -> Res
     }
 }
 
+/// The names of the place that a client comes from.
+pub fn hosts_of(host: &str, is_local: bool) -> Vec<&str> {
+    if is_local && host != "localhost" { vec![host, "localhost"] } else { vec![host] }
+}
+
 pub fn lossy(text: &[u8]) -> String {
     String::from_utf8_lossy(text).into_owned()
 }
@@ -301,27 +311,20 @@ pub fn authenticate(
     user: &str,
     proof: &[u8],
     plugin: Option<&[u8]>,
-) -> Result<Account, Refused> {
+) -> Result<(Account, Admission), Refused> {
     let host = wire.peer.host();
-    let hosts: &[&str] = if wire.peer.is_local() { &[&host, "localhost"] } else { &[&host] };
-    let known = shared.instance.accounts.find(user, hosts);
+    let known = shared.instance.accounts.find(user, &hosts_of(&host, wire.peer.is_local()));
     let denied = |with_password| Refused::Error(Error::access_denied(user, &host, with_password));
     // caching_sha2_password sends a single zero for no password.
     let mut proof = if proof == [0] { Vec::new() } else { proof.to_vec() };
-    if let Some(account) = &known
-        && account.verifier.is_empty()
-    {
+    let is_open = known.as_ref().is_some_and(|account| account.verifier.is_empty());
+    if is_open && proof.is_empty() && wire.peer.is_local() {
         // An account without a password is for this machine only.
-        return if proof.is_empty() && wire.peer.is_local() { usable(known) } else { Err(denied(!proof.is_empty())) };
+        return usable(shared, wire, known);
     }
-    // Unknown users take the same steps; their verifier belongs to no password.
-    let account = known.clone().unwrap_or_else(|| Account {
-        user: user.to_owned(),
-        host: host.clone(),
-        plugin: Plugin::CachingSha2Password,
-        verifier: shared.nobody.clone(),
-        locked: false,
-    });
+    // Unknown users take the same steps, and accounts without a password from elsewhere; no password is theirs.
+    let known = known.filter(|account| !account.verifier.is_empty());
+    let account = known.clone().unwrap_or_else(|| shared.stranger(user, &host));
     if plugin.is_none() && account.plugin != Plugin::NativePassword {
         let message =
             "Client does not support authentication protocol requested by server; consider upgrading MySQL client";
@@ -345,16 +348,28 @@ pub fn authenticate(
             .is_some_and(|twice| auth::native_matches(&proof, &wire.challenge, &twice)),
         Plugin::CachingSha2Password => prove_sha2(shared, wire, &account, &proof)?,
     };
-    if proved && known.is_some() { usable(known) } else { Err(denied(true)) }
+    if !proved {
+        shared.instance.usage.count_failure(&account);
+    }
+    if proved && known.is_some() { usable(shared, wire, known) } else { Err(denied(true)) }
 }
 
-fn usable(account: Option<Account>) -> Result<Account, Refused> {
+/// Whether a client that has proved its password may come in. What keeps it out is told to it alone: a wrong password is
+/// refused before, so that strangers do not learn of accounts and their state.
+fn usable(shared: &Shared, wire: &Wire, account: Option<Account>) -> Result<(Account, Admission), Refused> {
     let account = account.expect("the account is known");
-    if account.locked {
-        let message = format!("Access denied for user '{}'@'{}'. Account is locked.", account.user, account.host);
-        return Err(Error::new(3118, b"HY000", message).into());
+    let host = wire.peer.host();
+    shared.instance.usage.check_failures(&account, &host)?;
+    let variables = &shared.instance.variables;
+    let facts = TransportFacts::default();
+    let admission = admission::admit(&account, &facts, &host, variables.number("default_password_lifetime"))?;
+    let handles = wire.sink.capabilities.has(Capabilities::CAN_HANDLE_EXPIRED_PASSWORDS);
+    if admission == Admission::Expired && !handles && variables.on("disconnect_on_expired_password") {
+        let message =
+            "Your password has expired. To log in you must change it using a client that supports expired passwords.";
+        return Err(Error::new(1862, b"HY000", message).into());
     }
-    Ok(account)
+    Ok((account, admission))
 }
 
 fn prove_sha2(shared: &Shared, wire: &mut Wire, account: &Account, proof: &[u8]) -> Result<bool, Refused> {

@@ -10,6 +10,7 @@
 //! (`conversation::an_administrator_finds_a_slot`).
 
 use std::collections::BTreeMap;
+use std::hash::BuildHasher;
 use std::net::Shutdown;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,7 +18,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 use sql::Instance;
-use sql::accounts::Plugin;
+use sql::accounts::{Account, Plugin};
 use sql::status::Counter;
 
 use crate::auth::{PasswordCache, ServerKey};
@@ -34,7 +35,9 @@ pub struct Shared {
     pub key: ServerKey,
     pub tls: Arc<Tls>,
     /// A verifier of no password, for unknown users.
-    pub nobody: String,
+    nobody: String,
+    /// By which unknown users get their plugin.
+    strangers: std::hash::RandomState,
     sockets: Mutex<Sockets>,
     stopping: AtomicBool,
     shutdown_requested: Mutex<bool>,
@@ -49,10 +52,26 @@ impl Shared {
             passwords: PasswordCache::default(),
             key: ServerKey::default(),
             nobody: Plugin::CachingSha2Password.verifier(&rand::random::<[u8; 32]>(), b"nobody.nobody.nobody"),
+            strangers: std::hash::RandomState::new(),
             sockets: Mutex::default(),
             stopping: AtomicBool::new(false),
             shutdown_requested: Mutex::new(false),
             shutdown_signal: Condvar::new(),
+        }
+    }
+
+    /// An account for a user that has none: always of the same plugin, which is one of those that the known accounts have,
+    /// as often as they have it; so that the plugin does not tell who exists.
+    pub fn stranger(&self, user: &str, host: &str) -> Account {
+        let accounts = self.instance.accounts.snapshot();
+        let at = self.strangers.hash_one(user) as usize % accounts.len().max(1);
+        let plugin = accounts.values().nth(at).map_or(Plugin::CachingSha2Password, |account| account.plugin);
+        match plugin {
+            Plugin::NativePassword => {
+                let digits: String = (0..40).map(|at| format!("{:X}", self.strangers.hash_one(at) & 15)).collect();
+                Account::new(user, host, plugin, &format!("*{digits}"))
+            }
+            Plugin::CachingSha2Password => Account::new(user, host, plugin, &self.nobody),
         }
     }
 

@@ -12,6 +12,7 @@ use parking_lot::Mutex;
 use storage::{DeadlockReport, Engine};
 
 use crate::accounts::Accounts;
+use crate::accounts::admission::Usage;
 use crate::dumps::Dumps;
 use crate::processlist::ProcessList;
 use crate::read_lock::ReadLock;
@@ -41,6 +42,8 @@ pub struct Instance {
     /// GET_LOCK().
     pub user_locks: UserLocks,
     pub accounts: Accounts,
+    /// What accounts with limits have taken.
+    pub usage: Usage,
     /// The last deadlock and its text.
     pub deadlock: Mutex<Option<(DeadlockReport, String)>>,
     /// What SET PERSIST keeps.
@@ -80,6 +83,7 @@ impl Instance {
             read_lock: ReadLock::default(),
             user_locks: UserLocks::default(),
             accounts,
+            usage: Usage::default(),
             deadlock: Mutex::new(None),
             persisted: Persisted::new(&datadir),
             datadir,

@@ -12,11 +12,12 @@ use format::collation::CollationId;
 use format::value::{ColumnType, LobSize, Value};
 use storage::Table;
 
+use crate::accounts::{self, Account, Dynamic, Key, Privileges};
 use crate::describe;
 use crate::error::Error;
 use crate::information_schema::{self, Facts};
 use crate::monitor;
-use crate::parser::ast::{Show, TableName, VariableScope};
+use crate::parser::ast::{Show, TableName, UserName, VariableScope};
 
 /// Columns and rows of a SHOW statement, before its filter.
 pub struct Listing {
@@ -151,10 +152,10 @@ pub fn listing(facts: &Facts<'_>, database: Option<&str>, show: &Show) -> Result
         Show::BinaryLogs | Show::BinaryLogStatus | Show::BinaryLogEvents(_) | Show::ReplicaStatus { .. } => {
             return Ok(None);
         }
-        Show::Grants { user } => grants(facts, user.as_ref().map(|user| user.user.as_str())),
+        Show::Grants { user, using } => grants(facts, user.as_ref(), using)?,
         Show::Warnings { .. } | Show::Errors { .. } => return Ok(None),
-        Show::CreateUser(_) => return Err(Error::unsupported("SHOW CREATE USER")),
-        Show::Privileges => return Err(Error::unsupported("SHOW PRIVILEGES")),
+        Show::CreateUser(user) => create_user(facts, user)?,
+        Show::Privileges => privileges(),
         Show::Other(words) => match words.as_str() {
             "SLAVE STATUS" | "REPLICA STATUS" => empty(&["Server_id", "Host"]),
             words => return Err(Error::unsupported(format!("SHOW {words}"))),
@@ -284,6 +285,7 @@ fn tables(facts: &Facts<'_>, database: Option<&str>, full: bool, show: &Show) ->
         true => information_schema::tables(&database).iter().map(|table| table.name.to_string()).collect(),
         false => facts.instance.engine.tables(&database).iter().map(|table| table.name.to_string()).collect(),
     };
+    names.retain(|name| facts.rights.sees_table(&database, name));
     names.sort();
     let kind = if information_schema::is_virtual(&database) { "SYSTEM VIEW" } else { "BASE TABLE" };
     let mut listing =
@@ -344,8 +346,19 @@ fn indexes(facts: &Facts<'_>, current: Option<&str>, name: &TableName) -> Result
 
 fn create_table(facts: &Facts<'_>, current: Option<&str>, name: &TableName) -> Result<Listing, Error> {
     let (database, table) = existing_table(facts, current, name)?;
-    if information_schema::is_virtual(&database) {
-        return Err(Error::unsupported("SHOW CREATE TABLE of a view of the server"));
+    if let Some(found) = information_schema::table(&database, &table) {
+        let columns: Vec<String> = found
+            .columns
+            .iter()
+            .map(|column| {
+                let null = if column.nullable { "DEFAULT NULL" } else { "NOT NULL" };
+                format!("  {} {} {null}", describe::quoted(column.name), describe::column_type(&column.ty))
+            })
+            .collect();
+        let text = format!("CREATE TABLE {} (\n{}\n)", describe::quoted(found.name), columns.join(",\n"));
+        let mut listing = one_row(&[("Table", found.name), ("Create Table", &text)]);
+        listing.columns[0] = varchar("Table");
+        return Ok(listing);
     }
     let engine = &facts.instance.engine;
     let found = stored_table(facts, &database, &table).ok_or_else(|| Error::no_such_table(&database, &table))?;
@@ -407,13 +420,61 @@ fn process_list(facts: &Facts<'_>, full: bool) -> Listing {
     listing
 }
 
-fn grants(facts: &Facts<'_>, user: Option<&str>) -> Listing {
-    let user = user.unwrap_or("root");
-    let _ = facts;
-    Listing {
-        columns: vec![long_text(&format!("Grants for {user}@localhost"))],
-        rows: vec![vec![string(format!("GRANT ALL PRIVILEGES ON *.* TO `{user}`@`localhost` WITH GRANT OPTION"))]],
+/// The account that a name means; nothing is the session's own.
+fn account_of(facts: &Facts<'_>, user: Option<&UserName>) -> Result<Account, Error> {
+    let key = match user {
+        Some(user) if !user.current => (user.user.clone(), user.host.clone()),
+        _ if facts.rights.is_internal() => ("root".to_owned(), "localhost".to_owned()),
+        _ => facts.rights.account.clone(),
+    };
+    facts.instance.accounts.get(&key.0, &key.1).ok_or_else(|| {
+        let text = format!("There is no such grant defined for user '{}' on host '{}'", key.0, key.1);
+        Error::new(1141, b"42000", text)
+    })
+}
+
+fn grants(facts: &Facts<'_>, user: Option<&UserName>, using: &[UserName]) -> Result<Listing, Error> {
+    let account = account_of(facts, user)?;
+    let accounts = facts.instance.accounts.snapshot();
+    let roles: Vec<Key> = match user {
+        None => facts.rights.active_roles.iter().cloned().collect(),
+        Some(_) => using.iter().map(|role| (role.user.clone(), role.host.clone())).collect(),
+    };
+    if let Some(role) = using.iter().find(|role| !account.roles.contains_key(&(role.user.clone(), role.host.clone()))) {
+        let text = format!("`{}`@`{}` is not granted to `{}`@`{}`", role.user, role.host, account.user, account.host);
+        return Err(Error::new(3530, b"HY000", text));
     }
+    let statements = accounts::describe::grants(&accounts, &account, &roles);
+    Ok(Listing {
+        columns: vec![long_text(&format!("Grants for {}@{}", account.user, account.host))],
+        rows: statements.iter().map(|statement| vec![string(statement)]).collect(),
+    })
+}
+
+fn create_user(facts: &Facts<'_>, user: &UserName) -> Result<Listing, Error> {
+    let missing = |_| Error::cannot_user("SHOW CREATE USER", &accounts::quoted(&user.user, &user.host));
+    let account = account_of(facts, Some(user)).map_err(missing)?;
+    Ok(Listing {
+        columns: vec![long_text(&format!("CREATE USER for {}@{}", account.user, account.host))],
+        rows: vec![vec![string(accounts::describe::create_user(&account))]],
+    })
+}
+
+/// SHOW PRIVILEGES
+fn privileges() -> Listing {
+    let contexts = |privilege: Privileges| {
+        let levels = [
+            (Privileges::DATABASE, "Databases"),
+            (Privileges::TABLE, "Tables"),
+            (Privileges::ROUTINE, "Functions,Procedures"),
+        ];
+        let names: Vec<&str> = levels.iter().filter(|(of, _)| of.has(privilege)).map(|(_, name)| *name).collect();
+        if names.is_empty() { "Server Admin".to_owned() } else { names.join(",") }
+    };
+    let of_servers = Dynamic::ALL.iter().map(|name| (name, "Server Admin".to_owned()));
+    let rows = Privileges::all().map(|(privilege, name)| (name, contexts(privilege))).chain(of_servers);
+    let row = |(name, context): (&str, String)| vec![string(name), string(context), string("")];
+    Listing { columns: ["Privilege", "Context", "Comment"].map(varchar).into(), rows: rows.map(row).collect() }
 }
 
 /// SHOW ENGINE: InnoDB's STATUS is a text; of its mutexes and logs there is nothing to list.

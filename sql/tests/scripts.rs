@@ -66,7 +66,9 @@ fn run_script(name: &str, script: &str) -> Played {
     session.multi_statements = true;
     let mut played = Played::default();
     for (comments, statement, expected) in statements(script) {
-        let user = comments.iter().find_map(|line| line.strip_prefix("# As ")?.strip_suffix('.'));
+        let user = comments
+            .iter()
+            .find_map(|line| line.strip_prefix("# As ")?.strip_suffix('.').filter(|name| !name.contains(' ')));
         if let Some(user) = user {
             session.set_user(user, "localhost");
         }

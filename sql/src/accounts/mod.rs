@@ -1,16 +1,21 @@
-//! Accounts: which users may log in, from which hosts, and with which password.
+//! Accounts: which users may log in, from which hosts, with which password, and what they may do.
 //!
-//! They stand in one text file in the data directory, `accounts`, a line each:
+//! | module | idea |
+//! |---|---|
+//! | `privileges` | sets of privileges, and their names |
+//! | `grants` | what an account was granted, level by level |
+//! | `rights` | what a session may do: its account's grants and its roles' |
+//! | `attributes` | what an account demands of connections and passwords |
+//! | `describe` | SHOW CREATE USER, SHOW GRANTS |
+//! | `admission` | who comes in, and how much an account may take |
+//! | `hosts` | which hosts a pattern stands for, and which of several counts |
+//! | `file` | the file in the data directory |
+//! | `password` | what is left of a password |
 //!
-//! ```text
-//! user <tab> host <tab> plugin <tab> verifier <tab> flags
-//! root    localhost       caching_sha2_password   -                               -
-//! app     10.0.%          mysql_native_password   *2470C0C06DEE42FD1618BB99...    locked
-//! ```
-//!
-//! Names are percent-encoded where they hold a tab, a line end or a percent sign. A
-//! verifier is what is left of a password (`mysql.user.authentication_string`); `-`
-//! is the empty password.
+//! All accounts are in memory, and in one text file in the data directory (its lines are told in `file`). A statement
+//! changes a copy of the map, and the copy takes the map's place when it is on disk. Each change counts a version up; a
+//! session that sees another version than the one its [`Rights`] were made from makes them anew, so that GRANT and
+//! REVOKE take effect with the next statement of every session, and a statement costs one atomic load.
 //!
 //! With a binary log, a change comes first, together with a line `unlogged <tab> statement`; then the statement is logged,
 //! and the line goes. A start that finds the line logs the statement (again), before anybody is served. So the log has
@@ -23,19 +28,33 @@
 //! * Of several accounts that match a client, the one with the most specific host
 //!   counts, as in MySQL.
 //!
-//! Not here: how a client proves that it knows a password (`server::auth`), and
-//! privileges: an account may do everything, for now.
+//! Not here: how a client proves that it knows a password (`server::auth`), and which statement needs which privilege
+//! (`session::privileges`, `planner`).
 
+pub mod admission;
+pub mod attributes;
+pub mod describe;
+mod file;
+pub mod grants;
+pub mod hosts;
 pub mod password;
+pub mod privileges;
+pub mod rights;
 
-use std::collections::BTreeMap;
-use std::fs;
-use std::io::{self, Write};
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::{Mutex, MutexGuard, RwLock};
 
 use crate::error::Error;
+use attributes::Attributes;
+use grants::Grants;
+
+pub use privileges::{Dynamic, Privileges};
+pub use rights::Rights;
 
 /// The file's name in the data directory.
 pub const FILE_NAME: &str = "accounts";
@@ -59,6 +78,26 @@ impl Plugin {
         [Self::NativePassword, Self::CachingSha2Password].into_iter().find(|p| p.name().eq_ignore_ascii_case(name))
     }
 
+    /// Whether a text can be what is left of a password.
+    pub fn is_verifier(self, text: &str) -> bool {
+        text.is_empty()
+            || match self {
+                Self::NativePassword => password::native_hash(text).is_some(),
+                Self::CachingSha2Password => password::is_sha2_verifier(text),
+            }
+    }
+
+    /// Whether a password is the one of a verifier.
+    pub fn accepts(self, password: &[u8], verifier: &str) -> bool {
+        match self {
+            _ if verifier.is_empty() => password.is_empty(),
+            Self::NativePassword => {
+                password::native_verifier(password).eq_ignore_ascii_case(verifier) && !password.is_empty()
+            }
+            Self::CachingSha2Password => password::sha2_matches(password, verifier),
+        }
+    }
+
     /// What is kept of a password. `salt` is 20 random bytes, which caching_sha2_password uses.
     pub fn verifier(self, password: &[u8], salt: &[u8; 20]) -> String {
         if password.is_empty() {
@@ -71,32 +110,64 @@ impl Plugin {
     }
 }
 
-/// An account.
+/// User and host.
+pub type Key = (String, String);
+
+/// An account or a role.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Account {
     pub user: String,
-    /// A host name, an address, or a pattern with `%` and `_`.
+    /// A host name, an address, a network, or a pattern with `%` and `_`.
     pub host: String,
     pub plugin: Plugin,
     /// What is left of the password; empty for none.
     pub verifier: String,
     pub locked: bool,
+    /// Made by CREATE ROLE: nobody logs in with it, unless ALTER USER unlocks it.
+    pub is_role: bool,
+    pub attributes: Attributes,
+    pub grants: Grants,
+    /// The roles that were granted to it, and whether it may grant them to others.
+    pub roles: BTreeMap<Key, bool>,
+    /// Those that are active after login.
+    pub default_roles: BTreeSet<Key>,
 }
 
 impl Account {
-    /// Whether one connection is kept for this account when there are too many. Every account may do everything, so the
-    /// administrator is the account that a new server has.
+    /// An account that may log in and nothing else.
+    pub fn new(user: &str, host: &str, plugin: Plugin, verifier: &str) -> Account {
+        Account {
+            user: user.to_owned(),
+            host: host.to_owned(),
+            plugin,
+            verifier: verifier.to_owned(),
+            locked: false,
+            is_role: false,
+            attributes: Attributes::default(),
+            grants: Grants::default(),
+            roles: BTreeMap::new(),
+            default_roles: BTreeSet::new(),
+        }
+    }
+
+    pub fn key(&self) -> Key {
+        (self.user.clone(), self.host.clone())
+    }
+
+    /// Whether one connection is kept for this account when there are too many.
     pub fn may_administrate(&self) -> bool {
-        self.user == "root"
+        self.grants.global.has(Privileges::SUPER) || self.grants.dynamic.has_name("CONNECTION_ADMIN")
     }
 }
 
 /// Accounts by user and host.
-pub type AccountMap = BTreeMap<(String, String), Account>;
+pub type AccountMap = BTreeMap<Key, Account>;
 
 /// All accounts of a server.
 pub struct Accounts {
-    accounts: RwLock<AccountMap>,
+    accounts: RwLock<Arc<AccountMap>>,
+    /// Counts the changes.
+    version: AtomicU64,
     /// The statement of the last change, as long as it is not in the binary log.
     unlogged: Mutex<Option<String>>,
     /// Held from a change until its statement is logged.
@@ -106,62 +177,64 @@ pub struct Accounts {
 }
 
 impl Accounts {
-    /// Makes the file with the accounts of a new server: root, from this machine only.
+    /// Makes the file with the accounts of a new server: root, from this machine only, who may do everything.
     pub fn create(datadir: &Path, root: &dyn Fn(&str) -> Account) -> io::Result<()> {
-        let accounts: BTreeMap<_, _> = ["localhost", "127.0.0.1", "::1"]
-            .into_iter()
-            .map(|host| (("root".to_owned(), host.to_owned()), root(host)))
-            .collect();
-        save(&datadir.join(FILE_NAME), &accounts, None)
+        let root = |host: &str| Account { grants: Grants::everything(), ..root(host) };
+        let accounts: AccountMap =
+            ["localhost", "127.0.0.1", "::1"].into_iter().map(root).map(|account| (account.key(), account)).collect();
+        file::write(&datadir.join(FILE_NAME), &accounts, None)
     }
 
     /// Reads the file of a data directory.
     pub fn open(datadir: &Path) -> io::Result<Self> {
         let path = datadir.join(FILE_NAME);
-        let text = fs::read_to_string(&path)?;
-        let mut accounts = BTreeMap::new();
-        let mut unlogged = None;
-        for (index, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
-            if let Some(statement) = line.strip_prefix(UNLOGGED).and_then(decode) {
-                unlogged = Some(statement);
-                continue;
-            }
-            let account = parse(line).ok_or_else(|| {
-                io::Error::new(io::ErrorKind::InvalidData, format!("line {} of {}", index + 1, path.display()))
-            })?;
-            accounts.insert((account.user.clone(), account.host.clone()), account);
-        }
-        Ok(Self {
-            accounts: RwLock::new(accounts),
-            unlogged: Mutex::new(unlogged),
-            turn: Mutex::new(()),
-            path: Some(path),
-        })
+        let (accounts, unlogged) = file::read(&path)?;
+        Ok(Self::of(accounts, unlogged, Some(path)))
     }
 
-    /// Accounts that live as long as the process: root without a password.
+    /// Accounts that live as long as the process: root without a password, who may do everything.
     pub fn in_memory() -> Self {
-        let root = Account {
-            user: "root".to_owned(),
-            host: "localhost".to_owned(),
-            plugin: Plugin::CachingSha2Password,
-            verifier: String::new(),
-            locked: false,
-        };
-        let accounts = BTreeMap::from([((root.user.clone(), root.host.clone()), root)]);
-        Self { accounts: RwLock::new(accounts), unlogged: Mutex::new(None), turn: Mutex::new(()), path: None }
+        let mut root = Account::new("root", "localhost", Plugin::CachingSha2Password, "");
+        root.grants = Grants::everything();
+        Self::of(BTreeMap::from([(root.key(), root)]), None, None)
+    }
+
+    fn of(accounts: AccountMap, unlogged: Option<String>, path: Option<PathBuf>) -> Self {
+        Self {
+            accounts: RwLock::new(Arc::new(accounts)),
+            version: AtomicU64::new(1),
+            unlogged: Mutex::new(unlogged),
+            turn: Mutex::new(()),
+            path,
+        }
+    }
+
+    /// The accounts as they are now.
+    pub fn snapshot(&self) -> Arc<AccountMap> {
+        self.accounts.read().clone()
+    }
+
+    /// Changes whenever rights may have changed.
+    #[inline]
+    pub fn version(&self) -> u64 {
+        self.version.load(Ordering::Acquire)
+    }
+
+    /// Something beside the accounts has changed what they may do.
+    pub fn count_change(&self) {
+        self.version.fetch_add(1, Ordering::Release);
     }
 
     /// The account for a client that calls itself `user`. `hosts` are the names of the place it comes from:
     /// an address, and `localhost` if it is on this machine.
     pub fn find(&self, user: &str, hosts: &[&str]) -> Option<Account> {
-        let accounts = self.accounts.read();
+        let accounts = self.snapshot();
         let matching = accounts
-            .values()
-            .filter(|account| account.user == user || account.user.is_empty())
-            .filter(|account| hosts.iter().any(|host| matches_host(&account.host, host)));
-        // An account for everybody (no user name) comes after those for this user.
-        matching.max_by_key(|account| (specificity(&account.host), !account.user.is_empty())).cloned()
+            .range((user.to_owned(), String::new())..)
+            .map(|(_, account)| account)
+            .take_while(|account| account.user == user)
+            .filter(|account| hosts.iter().any(|host| hosts::matches(&account.host, host)));
+        matching.max_by_key(|account| hosts::specificity(&account.host)).cloned()
     }
 
     pub fn get(&self, user: &str, host: &str) -> Option<Account> {
@@ -172,10 +245,10 @@ impl Accounts {
         self.accounts.read().values().cloned().collect()
     }
 
-    /// CREATE USER
+    /// Adds an account.
     pub fn create_account(&self, account: Account) -> Result<(), Error> {
         self.change(|accounts| {
-            let key = (account.user.clone(), account.host.clone());
+            let key = account.key();
             if accounts.contains_key(&key) {
                 return Err(Error::cannot_user("CREATE USER", &quoted(&account.user, &account.host)));
             }
@@ -187,17 +260,21 @@ impl Accounts {
     /// Changes a copy, saves it, and only then makes it valid. `change` returns the statement that is to be logged.
     pub fn change(&self, change: impl FnOnce(&mut AccountMap) -> Result<Option<String>, Error>) -> Result<(), Error> {
         let mut accounts = self.accounts.write();
-        let mut changed = accounts.clone();
+        let mut changed = AccountMap::clone(&accounts);
         let statement = change(&mut changed)?;
+        if changed == **accounts && statement.is_none() {
+            return Ok(());
+        }
         self.save(&changed, statement.as_deref())?;
-        *accounts = changed;
+        *accounts = Arc::new(changed);
+        self.count_change();
         *self.unlogged.lock() = statement;
         Ok(())
     }
 
     fn save(&self, accounts: &AccountMap, unlogged: Option<&str>) -> Result<(), Error> {
         let Some(path) = &self.path else { return Ok(()) };
-        save(path, accounts, unlogged)
+        file::write(path, accounts, unlogged)
             .map_err(|cause| Error::internal(format_args!("cannot write {FILE_NAME}: {cause}")))
     }
 
@@ -232,111 +309,18 @@ pub fn account_of<'m>(
     account.ok_or_else(|| Error::cannot_user(doing, &quoted(user, host)))
 }
 
-/// What begins the line of a statement that is not logged.
-const UNLOGGED: &str = "unlogged\t";
-
 pub fn quoted(user: &str, host: &str) -> String {
     format!("'{user}'@'{host}'")
 }
 
-fn save(path: &Path, accounts: &AccountMap, unlogged: Option<&str>) -> io::Result<()> {
-    let mut text = unlogged.map_or(String::new(), |statement| format!("{UNLOGGED}{}\n", encode(statement)));
-    for account in accounts.values() {
-        let verifier = if account.verifier.is_empty() { "-" } else { &account.verifier };
-        let flags = if account.locked { "locked" } else { "-" };
-        let fields = [&encode(&account.user), &encode(&account.host), account.plugin.name(), &encode(verifier), flags];
-        text.push_str(&fields.join("\t"));
-        text.push('\n');
-    }
-    let beside = path.with_extension("new");
-    let mut file = private_file(&beside)?;
-    file.write_all(text.as_bytes())?;
-    file.sync_all()?;
-    fs::rename(&beside, path)?;
-    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    fs::File::open(directory)?.sync_all()
-}
-
-/// A new file that only its owner can read: it tells about passwords.
-fn private_file(path: &Path) -> io::Result<fs::File> {
-    use std::os::unix::fs::OpenOptionsExt;
-    fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)
-}
-
-fn parse(line: &str) -> Option<Account> {
-    let fields: Vec<&str> = line.split('\t').collect();
-    let [user, host, plugin, verifier, flags] = fields[..] else {
-        return None;
-    };
-    Some(Account {
-        user: decode(user)?,
-        host: decode(host)?,
-        plugin: Plugin::by_name(plugin)?,
-        verifier: if verifier == "-" { String::new() } else { decode(verifier)? },
-        locked: match flags {
-            "locked" => true,
-            "-" => false,
-            _ => return None,
-        },
-    })
-}
-
-/// Percent-encodes what would break a line.
-fn encode(text: &str) -> String {
-    let mut encoded = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '%' | '\t' | '\n' | '\r' => encoded.push_str(&format!("%{:02X}", c as u32)),
-            c => encoded.push(c),
-        }
-    }
-    encoded
-}
-
-fn decode(text: &str) -> Option<String> {
-    let mut decoded = String::with_capacity(text.len());
-    let mut parts = text.split('%');
-    decoded.push_str(parts.next()?);
-    for part in parts {
-        let code = u8::from_str_radix(part.get(..2)?, 16).ok()?;
-        decoded.push(code as char);
-        decoded.push_str(&part[2..]);
-    }
-    Some(decoded)
-}
-
-/// Whether a host matches an account's pattern: `%` is any text, `_` any character.
-fn matches_host(pattern: &str, host: &str) -> bool {
-    fn matches(pattern: &[u8], host: &[u8]) -> bool {
-        match pattern.split_first() {
-            None => host.is_empty(),
-            Some((b'%', rest)) => (0..=host.len()).any(|skipped| matches(rest, &host[skipped..])),
-            Some((b'_', rest)) => !host.is_empty() && matches(rest, &host[1..]),
-            Some((byte, rest)) => {
-                host.first().is_some_and(|h| h.eq_ignore_ascii_case(byte)) && matches(rest, &host[1..])
-            }
-        }
-    }
-    matches(pattern.as_bytes(), host.as_bytes())
-}
-
-/// Hosts without a wildcard first, then those whose wildcard comes late.
-fn specificity(pattern: &str) -> usize {
-    pattern.bytes().position(|byte| matches!(byte, b'%' | b'_')).unwrap_or(usize::MAX)
-}
-
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     fn account(user: &str, host: &str) -> Account {
-        Account {
-            user: user.to_owned(),
-            host: host.to_owned(),
-            plugin: Plugin::NativePassword,
-            verifier: password::native_verifier(b"x"),
-            locked: false,
-        }
+        Account::new(user, host, Plugin::NativePassword, &password::native_verifier(b"x"))
     }
 
     #[test]

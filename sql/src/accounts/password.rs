@@ -22,6 +22,26 @@ pub fn random_salt() -> [u8; 20] {
     })
 }
 
+/// A password of letters, digits and signs, for accounts that get one by chance.
+pub fn random(bytes: usize) -> String {
+    const SIGNS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.,;:-_+*/()<>[]{}!?=@&%#~";
+    let sign = || {
+        loop {
+            // The highest multiple below 256: no sign is more likely than another.
+            let byte = usize::from(rand::random::<u8>());
+            if byte < 256 - 256 % SIGNS.len() {
+                return SIGNS[byte % SIGNS.len()] as char;
+            }
+        }
+    };
+    (0..bytes).map(|_| sign()).collect()
+}
+
+/// Whether a text has the form of a verifier of `caching_sha2_password`.
+pub fn is_sha2_verifier(text: &str) -> bool {
+    split_sha2(text).is_some()
+}
+
 /// `*` and the hexadecimal SHA1(SHA1(password)).
 pub fn native_verifier(password: &[u8]) -> String {
     let twice = Sha1::digest(Sha1::digest(password));

@@ -137,6 +137,23 @@ impl Error {
         Error::new(1044, b"42000", format!("Access denied for user '{user}'@'{host}' to database '{database}'"))
     }
 
+    /// `command` names what is missing; `host` is where the client is.
+    pub fn table_access_denied(command: &str, user: &str, host: &str, table: &str) -> Error {
+        Error::new(1142, b"42000", format!("{command} command denied to user '{user}'@'{host}' for table '{table}'"))
+    }
+
+    pub fn column_access_denied(command: &str, user: &str, host: &str, column: &str, table: &str) -> Error {
+        let text =
+            format!("{command} command denied to user '{user}'@'{host}' for column '{column}' in table '{table}'");
+        Error::new(1143, b"42000", text)
+    }
+
+    /// `what` names privileges of which one is enough.
+    pub fn privilege_needed(what: &str) -> Error {
+        let text = format!("Access denied; you need (at least one of) the {what} privilege(s) for this operation");
+        Error::new(1227, b"42000", text)
+    }
+
     /// `operation` is "CREATE USER", "DROP USER", "ALTER USER"; `users` like `'a'@'b','c'@'d'`.
     pub fn cannot_user(operation: &str, users: &str) -> Error {
         Error::new(1396, b"HY000", format!("Operation {operation} failed for {users}"))

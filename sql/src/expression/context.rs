@@ -74,6 +74,10 @@ pub trait SessionState {
     fn user(&self) -> String;
     /// CURRENT_USER(): the account that matched.
     fn current_user(&self) -> String;
+    /// CURRENT_ROLE(): the roles that are active.
+    fn current_role(&self) -> String {
+        "NONE".to_owned()
+    }
     fn version(&self) -> String;
     fn connection_id(&self) -> u64;
     fn last_insert_id(&self) -> u64;

@@ -5,6 +5,7 @@ use format::value::{ColumnType, DateTime, LobSize, Value};
 use storage::schema::{Column, Table};
 
 use super::{Facts, VirtualTable, int, long_text, no_rows, number, optional, string, text, time, yes};
+use crate::accounts::Privileges;
 use crate::describe;
 
 pub const SCHEMATA: VirtualTable = VirtualTable {
@@ -24,6 +25,7 @@ pub const SCHEMATA: VirtualTable = VirtualTable {
         let mut all: Vec<_> = virtual_ones.chain(stored).collect();
         all.sort();
         all.into_iter()
+            .filter(|(name, _)| facts.rights.sees_database(name))
             .map(|(name, id)| {
                 let own = collation(id);
                 vec![
@@ -39,13 +41,14 @@ pub const SCHEMATA: VirtualTable = VirtualTable {
     },
 };
 
-/// Every stored table, by database and name.
+/// Every stored table that the session may know of, by database and name.
 pub(super) fn all_tables(facts: &Facts<'_>) -> Vec<std::sync::Arc<storage::Table>> {
     if let Some(only) = facts.only {
         return vec![only.clone()];
     }
     let engine = &facts.instance.engine;
     let mut tables: Vec<_> = engine.databases().iter().flat_map(|database| engine.tables(&database.name)).collect();
+    tables.retain(|table| facts.rights.sees_table(&table.database, &table.name));
     tables.sort_by(|a, b| (&a.database, &a.name).cmp(&(&b.database, &b.name)));
     tables
 }
@@ -85,7 +88,8 @@ pub const TABLES: VirtualTable = VirtualTable {
     rows: |facts| {
         let mut rows = Vec::new();
         for database in super::DATABASES {
-            for table in super::tables(database) {
+            let tables = super::tables(database).iter();
+            for table in tables.filter(|table| facts.rights.sees_table(database, table.name)) {
                 let mut row = vec![string("def"), string(database), string(table.name), string("SYSTEM VIEW")];
                 row.resize(20, Value::Null);
                 row.push(string(""));
@@ -156,17 +160,24 @@ pub const COLUMNS: VirtualTable = VirtualTable {
     rows: |facts| {
         let mut rows = Vec::new();
         for database in super::DATABASES {
-            for table in super::tables(database) {
+            let tables = super::tables(database).iter();
+            for table in tables.filter(|table| facts.rights.sees_table(database, table.name)) {
                 for (ordinal, column) in table.columns.iter().enumerate() {
                     let key = [string("def"), string(database), string(table.name), string(column.name)];
-                    rows.push(column_row(key, ordinal, &column.ty, column.nullable, None));
+                    rows.push(column_row(key, ordinal, &column.ty, column.nullable, Privileges::SELECT, None));
                 }
             }
         }
         for table in all_tables(facts) {
+            let own = table.is_temporary();
             for (ordinal, column) in table.columns.iter().enumerate() {
+                let all = facts.rights.on_column(&table.database, &table.name, &column.name) & Privileges::COLUMN;
+                let privileges = if own { Privileges::COLUMN } else { all };
+                if privileges.is_empty() {
+                    continue;
+                }
                 let key = [string("def"), string(&table.database), string(&table.name), string(&column.name)];
-                rows.push(column_row(key, ordinal, &column.ty, column.nullable, Some((&table, column))));
+                rows.push(column_row(key, ordinal, &column.ty, column.nullable, privileges, Some((&table, column))));
             }
         }
         rows
@@ -178,6 +189,7 @@ fn column_row(
     ordinal: usize,
     ty: &ColumnType,
     nullable: bool,
+    privileges: Privileges,
     stored: Option<(&Table, &Column)>,
 ) -> Vec<Value> {
     let count = |number: Option<u64>| number.map_or(Value::Null, Value::UInt);
@@ -209,7 +221,7 @@ fn column_row(
         string(describe::column_type(ty)),
         string(stored.map_or("", |(table, _)| describe::column_key(table, ordinal))),
         string(stored.map_or(String::new(), |(_, column)| describe::extra(column))),
-        string("select,insert,update,references"),
+        string(privileges.names().to_lowercase().replace(", ", ",")),
         string(stored.map_or("", |(_, column)| &column.comment)),
         string(""),
         Value::Null,

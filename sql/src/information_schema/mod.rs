@@ -10,15 +10,18 @@
 //! A table that exists only so that tools find it (ROUTINES, TRIGGERS ...) has its
 //! columns and no rows: there are no routines here, so that is the truth.
 //!
-//! Not here: privileges; every user sees everything so far.
+//! A table shows what the session may know of: databases, tables and columns on which it has any privilege, and of
+//! connections its own, unless it has PROCESS.
 
 mod binary_log;
 mod catalog;
 mod connections;
 mod constraints;
 mod glassine;
+mod grants;
 mod innodb;
 mod locks;
+mod mysql;
 mod replication;
 mod server;
 
@@ -29,6 +32,7 @@ use format::value::{ColumnType, LobSize, Value, ZoneOffset};
 
 use storage::{Table, TemporaryTables};
 
+use crate::accounts::Rights;
 use crate::instance::Instance;
 use crate::status::SessionStatus;
 use crate::variables::SessionVariables;
@@ -39,6 +43,8 @@ pub struct Facts<'a> {
     pub instance: &'a Instance,
     pub variables: &'a SessionVariables,
     pub status: &'a SessionStatus,
+    /// What the session may see.
+    pub rights: &'a Rights,
     /// The session's own tables, which are listed nowhere but have columns and keys to show.
     pub temporary: Option<&'a TemporaryTables>,
     /// The one table that is asked for, if it is such a one.
@@ -63,11 +69,17 @@ pub struct VirtualTable {
 }
 
 /// The databases that hold virtual tables only.
-pub const DATABASES: [&str; 3] = ["information_schema", "performance_schema", "sys"];
+pub const DATABASES: [&str; 4] = ["information_schema", "mysql", "performance_schema", "sys"];
 
 /// Whether a name is one of [`DATABASES`] (names of these are never case-sensitive).
 pub fn is_virtual(database: &str) -> bool {
     DATABASES.iter().any(|name| name.eq_ignore_ascii_case(database))
+}
+
+/// Whether a table shows the storage engine from inside, whoever's tables are in it: that takes PROCESS.
+pub fn tells_of_the_engine(database: &str, table: &str) -> bool {
+    let begins = |start: &str| table.get(..start.len()).is_some_and(|head| head.eq_ignore_ascii_case(start));
+    database.eq_ignore_ascii_case("information_schema") && (begins("INNODB_") || begins("GLASSINE_"))
 }
 
 /// The tables of a virtual database.
@@ -78,6 +90,8 @@ pub fn tables(database: &str) -> &'static [VirtualTable] {
         PERFORMANCE_SCHEMA
     } else if database.eq_ignore_ascii_case("sys") {
         SYS
+    } else if database.eq_ignore_ascii_case("mysql") {
+        MYSQL
     } else {
         &[]
     }
@@ -89,10 +103,13 @@ pub fn table(database: &str, name: &str) -> Option<&'static VirtualTable> {
 }
 
 static INFORMATION_SCHEMA: &[VirtualTable] = &[
+    grants::APPLICABLE_ROLES,
     server::CHARACTER_SETS,
     server::COLLATIONS,
     server::COLLATION_CHARACTER_SET_APPLICABILITY,
     catalog::COLUMNS,
+    grants::COLUMN_PRIVILEGES,
+    grants::ENABLED_ROLES,
     server::ENGINES,
     catalog::EVENTS,
     catalog::FILES,
@@ -122,12 +139,16 @@ static INFORMATION_SCHEMA: &[VirtualTable] = &[
     constraints::REFERENTIAL_CONSTRAINTS,
     catalog::ROUTINES,
     catalog::SCHEMATA,
+    grants::SCHEMA_PRIVILEGES,
     server::SESSION_STATUS,
     server::SESSION_VARIABLES,
     catalog::STATISTICS,
     catalog::TABLES,
     constraints::TABLE_CONSTRAINTS,
+    grants::TABLE_PRIVILEGES,
     catalog::TRIGGERS,
+    grants::USER_ATTRIBUTES,
+    grants::USER_PRIVILEGES,
     catalog::VIEWS,
 ];
 
@@ -151,6 +172,19 @@ static PERFORMANCE_SCHEMA: &[VirtualTable] = &[
     replication::APPLIER_STATUS_BY_WORKER,
     replication::CONNECTION_CONFIGURATION,
     replication::CONNECTION_STATUS,
+];
+
+static MYSQL: &[VirtualTable] = &[
+    mysql::COLUMNS_PRIV,
+    mysql::DB,
+    mysql::DEFAULT_ROLES,
+    mysql::GLOBAL_GRANTS,
+    mysql::PASSWORD_HISTORY,
+    mysql::PROCS_PRIV,
+    mysql::PROXIES_PRIV,
+    mysql::ROLE_EDGES,
+    mysql::TABLES_PRIV,
+    mysql::USER,
 ];
 
 static SYS: &[VirtualTable] = &[locks::SYS_INNODB_LOCK_WAITS];

@@ -4,6 +4,7 @@ use format::collation::{Charset, collation, collations};
 use format::value::Value;
 
 use super::{Facts, VirtualColumn, VirtualTable, long_text, number, optional, string, text, yes};
+use crate::accounts::Privileges;
 use crate::instance::Instance;
 use crate::transport::ConnectionFacts;
 
@@ -147,8 +148,11 @@ pub const PROCESSLIST: VirtualTable = VirtualTable {
     ],
     rows: |facts| {
         let processes = facts.instance.processes.list();
+        let rights = facts.rights;
+        let sees_all = rights.has_global(Privileges::PROCESS);
         processes
             .into_iter()
+            .filter(|process| sees_all || process.user == rights.account.0)
             .map(|process| {
                 vec![
                     Value::UInt(u64::from(process.id)),

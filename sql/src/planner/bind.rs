@@ -37,7 +37,7 @@ pub fn bind_items(level: &Level<'_>, select: &Select) -> Result<Vec<Item>> {
                     return Err(Error::new(1096, b"HY000", "No tables used"));
                 }
                 for slot in &level.all.slots {
-                    push_slot(level, *slot, &mut items);
+                    push_slot(level, *slot, &mut items)?;
                 }
             }
             SelectItem::AllOf(table) => {
@@ -47,7 +47,7 @@ pub fn bind_items(level: &Level<'_>, select: &Select) -> Result<Vec<Item>> {
                     .find(|source| source.is_called(table.database.as_deref(), &table.name))
                     .ok_or_else(|| Error::unknown_table(&table.name))?;
                 for at in 0..source.columns.len() {
-                    push_slot(level, source.slot_base + at, &mut items);
+                    push_slot(level, source.slot_base + at, &mut items)?;
                 }
             }
             SelectItem::Expr { expr, alias, text } => {
@@ -72,12 +72,14 @@ pub fn bind_items(level: &Level<'_>, select: &Select) -> Result<Vec<Item>> {
     Ok(items)
 }
 
-fn push_slot(level: &Level<'_>, slot: usize, items: &mut Vec<Item>) {
+fn push_slot(level: &Level<'_>, slot: usize, items: &mut Vec<Item>) -> Result<()> {
     let (source, column) = level.slots[slot];
     let column = &level.sources[source as usize].columns[column as usize];
     if !column.invisible {
+        level.check_read_all(slot)?;
         items.push(Item { name: column.name.clone(), expr: level.expr(slot) });
     }
+    Ok(())
 }
 
 /// GROUP BY: by expressions, names and numbers of what is selected.

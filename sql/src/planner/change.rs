@@ -23,6 +23,7 @@ use super::defaults::{DefaultValue, defaults};
 use super::members::{by_number, member_type};
 use super::scope::Level;
 use super::{LimitPlan, PlanContext, QueryPlan, SelectPlan, Step, SubqueryPlan, join, nest};
+use crate::accounts::Privileges;
 use crate::catalog::database_of;
 use crate::error::{Error, Result};
 use crate::expression::{Expr, Scope, Subquery};
@@ -80,24 +81,54 @@ pub struct DeletePlan {
     pub select: SelectPlan,
 }
 
-/// Refuses changes of tables that are not stored.
-fn open_stored(context: &PlanContext<'_>, name: &ast::TableName, alias: Option<&str>) -> Result<Arc<Table>> {
+/// Opens a table to be changed: a stored one with which the session may do what is wanted.
+fn open_stored(
+    context: &PlanContext<'_>,
+    name: &ast::TableName,
+    alias: Option<&str>,
+    wanted: Privileges,
+) -> Result<Arc<Table>> {
     let database = database_of(name, context.database)?;
     if crate::information_schema::is_virtual(database) {
-        return Err(Error::new(
-            1044,
-            b"42000",
-            format!("Access denied for user to database '{}'", database.to_ascii_lowercase()),
-        ));
+        return Err(context.rights.database_refused(&database.to_ascii_lowercase()));
+    }
+    if let Some((database, table)) = context.checked_table(name)? {
+        // Of these, columns may be granted alone.
+        let by_column = wanted & Privileges::COLUMN;
+        context.rights.need_some(by_column, database, table)?;
+        context.rights.need_table(wanted - by_column, database, table)?;
     }
     context.open(database, &name.name, alias.unwrap_or(&name.name), TableUse::Write)
+}
+
+/// Whether the session may do this with columns of a table.
+fn check_columns(
+    context: &PlanContext<'_>,
+    name: &ast::TableName,
+    table: &Table,
+    wanted: Privileges,
+    columns: &[usize],
+) -> Result<()> {
+    if table.is_temporary() || !context.rights.depends_on_columns(wanted, &table.database, &name.name) {
+        return Ok(());
+    }
+    columns.iter().try_for_each(|column| {
+        context.rights.need_column(wanted, &table.database, &table.name, &table.columns[*column].name)
+    })
 }
 
 pub fn plan_insert(context: &PlanContext<'_>, insert: &ast::Insert) -> Result<InsertPlan> {
     if insert.row_alias.is_some() {
         return Err(Error::unsupported("a row alias in INSERT"));
     }
-    let table = open_stored(context, &insert.table, None)?;
+    let mut wanted = Privileges::INSERT;
+    if insert.replace {
+        wanted |= Privileges::DELETE;
+    }
+    if !insert.on_duplicate.is_empty() {
+        wanted |= Privileges::UPDATE;
+    }
+    let table = open_stored(context, &insert.table, None, wanted)?;
     let mut columns = Vec::new();
     if insert.columns.is_empty() {
         let explicit_nothing = matches!(&insert.source, InsertSource::Values(rows) if rows.iter().all(Vec::is_empty));
@@ -113,6 +144,7 @@ pub fn plan_insert(context: &PlanContext<'_>, insert: &ast::Insert) -> Result<In
         columns.push(column);
     }
 
+    check_columns(context, &insert.table, &table, Privileges::INSERT, &columns)?;
     let mut level = Level::new(context, None, ReadMode::Consistent);
     level.add_table(&insert.table, None, Vec::new())?;
     let level = level;
@@ -175,6 +207,7 @@ pub fn plan_insert(context: &PlanContext<'_>, insert: &ast::Insert) -> Result<In
         let slot = level
             .find(name, &level.all, "field list")?
             .ok_or_else(|| Error::unknown_column(&super::scope::display(name), "field list"))?;
+        check_columns(context, &insert.table, &table, Privileges::UPDATE, &[slot])?;
         let value = match value {
             ast::Expr::Default => None,
             value => Some(context.binder(&scope).bind(value)?),
@@ -386,15 +419,17 @@ fn single_table(table: &TableRef) -> Result<(&ast::TableName, Option<&str>, &[as
 
 pub fn plan_update(context: &PlanContext<'_>, update: &ast::Update) -> Result<UpdatePlan> {
     let (name, alias, hints) = single_table(&update.table)?;
-    let table = open_stored(context, name, alias)?;
+    let table = open_stored(context, name, alias, Privileges::UPDATE)?;
     // In READ COMMITTED it need not wait for rows that it would not change.
     let mut level = Level::new(context, None, ReadMode::Exclusive(IfLocked::Committed));
     level.add_table(name, alias, hints.to_vec())?;
     let mut assignments = Vec::new();
+    let table_name = name;
     for (name, value) in &update.assignments {
         let column = level
             .find(name, &level.all, "field list")?
             .ok_or_else(|| Error::unknown_column(&super::scope::display(name), "field list"))?;
+        check_columns(context, table_name, &table, Privileges::UPDATE, &[column])?;
         let value = match value {
             ast::Expr::Default => None,
             value => Some(context.binder(&Clause::new(&level, "field list")).bind(value)?),
@@ -438,7 +473,7 @@ fn reads_what_changes(select: &SelectPlan, table: &Table, changed: &dyn Fn(usize
 }
 
 pub fn plan_delete(context: &PlanContext<'_>, delete: &ast::Delete) -> Result<DeletePlan> {
-    let table = open_stored(context, &delete.table, delete.alias.as_deref())?;
+    let table = open_stored(context, &delete.table, delete.alias.as_deref(), Privileges::DELETE)?;
     let mut level = Level::new(context, None, ReadMode::EXCLUSIVE);
     level.add_table(&delete.table, delete.alias.as_deref(), Vec::new())?;
     let query = RowsQuery { filter: delete.filter.as_ref(), order_by: &delete.order_by, limit: delete.limit.as_ref() };

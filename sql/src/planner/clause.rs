@@ -74,7 +74,9 @@ impl<'a> Clause<'a> {
     }
 
     fn found(&self, name: &ColumnName) -> Result<Option<Expr>> {
-        Ok(self.level.find(name, self.visible, self.name)?.map(|slot| self.level.expr(slot)))
+        let Some(slot) = self.level.find(name, self.visible, self.name)? else { return Ok(None) };
+        self.level.check_read(slot)?;
+        Ok(Some(self.level.expr(slot)))
     }
 
     /// A column of the tables or an alias.

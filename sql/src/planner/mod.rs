@@ -52,6 +52,7 @@ use format::packet::ColumnDefinition;
 use format::value::ColumnType;
 use storage::{ColumnSet, ReadMode, Table, TableUse, Trx};
 
+use crate::accounts::Rights;
 use crate::error::Result;
 use crate::expression::{AggregateCall, Binder, EvalContext, Expr, Scope};
 use crate::information_schema::VirtualTable;
@@ -79,6 +80,8 @@ pub struct PlanContext<'a> {
     pub tables: RefCell<Vec<(Arc<Table>, TableUse)>>,
     /// LOCK TABLES of the session: it may use these and no others.
     pub locked: Option<&'a LockedTables>,
+    /// What the session may do with them.
+    pub rights: &'a Rights,
     /// How tables are read that the statement does not change or lock.
     pub plain_reads: ReadMode,
     pub depth: Cell<usize>,
@@ -196,6 +199,8 @@ pub struct Source {
     pub slot_base: usize,
     /// The columns that the query reads.
     pub needed: ColumnSet,
+    /// The columns that the session may not read.
+    pub unreadable: ColumnSet,
     pub read_mode: ReadMode,
     pub hints: Vec<ast::IndexHint>,
     /// Whether it is the inner side of an outer join, so that all of its columns can be NULL.
@@ -352,6 +357,13 @@ impl PlanContext<'_> {
     pub fn next_select_number(&self) -> usize {
         self.next_select.set(self.next_select.get() + 1);
         self.next_select.get()
+    }
+
+    /// Database and name of a table whose privileges count: not a temporary table of the session.
+    pub fn checked_table<'n>(&'n self, name: &'n ast::TableName) -> Result<Option<(&'n str, &'n str)>> {
+        let database = crate::catalog::database_of(name, self.database)?;
+        let own = !self.rights.is_internal() && self.trx.borrow().has_temporary(database, &name.name);
+        Ok((!own).then_some((database, name.name.as_str())))
     }
 
     /// Opens a stored table, and remembers it as one of the plan's.

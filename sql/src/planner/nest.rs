@@ -102,6 +102,8 @@ fn build(level: &Level<'_>, tree: &JoinTree<'_>, nest: &mut Nest, any_straight: 
                 split(zero_dates(level, level.context.binder(&scope).bind_number(on)?)?, &mut conditions);
             }
             for (a, b) in using {
+                level.check_read(*a)?;
+                level.check_read(*b)?;
                 let scope = Clause::new(level, "on clause");
                 let mut binder = level.context.binder(&scope);
                 conditions.push(binder.compare_bound(BinaryOp::Equal, level.expr(*a), level.expr(*b))?);

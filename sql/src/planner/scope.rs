@@ -13,6 +13,7 @@ use format::value::ColumnType;
 use storage::{ColumnSet, ReadMode, TableUse};
 
 use super::{Derived, OutputColumn, PlanContext, Source, SourceColumn, SourceKind, SubqueryPlan};
+use crate::accounts::Privileges;
 use crate::catalog::database_of;
 use crate::error::{Error, Result};
 use crate::expression::{AggregateCall, Expr, Node, Scope, Subquery, functions};
@@ -108,7 +109,10 @@ impl<'a> Level<'a> {
             {
                 self.add_derived(derived, alias.as_deref().unwrap_or(&name.name), &columns)?
             }
-            TableRef::Table { name, alias, hints } => self.add_table(name, alias.as_deref(), hints.clone())?,
+            TableRef::Table { name, alias, hints } => {
+                self.check_reads(name)?;
+                self.add_table(name, alias.as_deref(), hints.clone())?
+            }
             TableRef::Derived { query, alias, columns, lateral } => {
                 if *lateral {
                     return Err(Error::unsupported("LATERAL derived tables"));
@@ -221,7 +225,46 @@ impl<'a> Level<'a> {
         &self.sources[source as usize].columns[column as usize].name
     }
 
-    /// Adds one stored or virtual table.
+    /// Whether the session may read a table, or at least some of its columns, in the way that the query reads it.
+    fn check_reads(&self, name: &TableName) -> Result<()> {
+        let Some((database, table)) = self.context.checked_table(name)? else { return Ok(()) };
+        let rights = self.context.rights;
+        rights.need_some(Privileges::SELECT, database, table)?;
+        if information_schema::tells_of_the_engine(database, table) {
+            rights.need(Privileges::PROCESS)?;
+        }
+        if matches!(self.read_mode, ReadMode::Exclusive(_)) {
+            let one_of = Privileges::UPDATE | Privileges::DELETE | Privileges::LOCK_TABLES;
+            rights.need_any(one_of, "SELECT with locking clause", database, table)?;
+        }
+        Ok(())
+    }
+
+    /// A column is read.
+    pub fn check_read(&self, slot: usize) -> Result<()> {
+        let (source, column) = self.slots[slot];
+        let source = &self.sources[source as usize];
+        match (source.unreadable.contains(column as usize), source.table()) {
+            (true, Some(table)) => {
+                let column = &source.columns[column as usize].name;
+                self.context.rights.need_column(Privileges::SELECT, &source.database, &table.name, column)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// `*` reads a column. Which columns there are is not told to those who may not read all of them.
+    pub fn check_read_all(&self, slot: usize) -> Result<()> {
+        let (source, column) = self.slots[slot];
+        let source = &self.sources[source as usize];
+        match (source.unreadable.contains(column as usize), source.table()) {
+            (true, Some(table)) => Err(self.context.rights.table_refused("SELECT", &table.name)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Adds one stored or virtual table. Its columns are checked when they are read; whether the table may be used is
+    /// the caller's to check.
     pub fn add_table(&mut self, name: &TableName, alias: Option<&str>, hints: Vec<ast::IndexHint>) -> Result<usize> {
         let database = database_of(name, self.context.database)?;
         let alias = alias.unwrap_or(&name.name);
@@ -250,8 +293,19 @@ impl<'a> Level<'a> {
             info: TypeInfo::of_column(&column.ty, column.nullable),
             invisible: column.invisible,
         });
-        let columns = columns.collect();
-        self.add_source(SourceKind::Table(table), alias, database, columns, hints)
+        let columns: Vec<SourceColumn> = columns.collect();
+        let mut unreadable = ColumnSet::EMPTY;
+        let rights = self.context.rights;
+        if !table.is_temporary() && rights.depends_on_columns(Privileges::SELECT, database, &name.name) {
+            for (at, column) in columns.iter().enumerate() {
+                if !rights.on_column(database, &name.name, &column.name).has(Privileges::SELECT) {
+                    unreadable.insert(at);
+                }
+            }
+        }
+        let source = self.add_source(SourceKind::Table(table), alias, database, columns, hints)?;
+        self.sources[source].unreadable = unreadable;
+        Ok(source)
     }
 
     fn add_source(
@@ -277,6 +331,7 @@ impl<'a> Level<'a> {
             columns,
             slot_base,
             needed: ColumnSet::EMPTY,
+            unreadable: ColumnSet::EMPTY,
             read_mode: self.read_mode,
             hints,
             nullable: false,

@@ -5,6 +5,7 @@ use format::value::{ColumnType, Value};
 use storage::Kill;
 
 use super::{Done, Session};
+use crate::accounts::Key;
 use crate::error::{Error, Level, Result};
 use crate::expression::{Binder, Expr, Scope};
 use crate::information_schema::Facts;
@@ -59,6 +60,7 @@ impl Session {
             variables: &self.variables,
             status: &self.status,
             temporary: self.temporary.as_deref(),
+            rights: &self.rights,
             only: None,
             zone: self.zone(),
         }
@@ -86,6 +88,17 @@ impl Session {
         self.state.found_rows.set(rows.len() as u64);
         self.state.row_count.set(-1);
         self.finish_with(&Done::default(), warnings, more, sink);
+    }
+
+    /// The passwords that a statement made for accounts.
+    pub(super) fn send_passwords(&mut self, made: &[(Key, String)], more: bool, sink: &mut dyn ResultSink) {
+        let columns = ["user", "host", "generated password", "auth_factor"];
+        let ty = |name: &str| if name == "auth_factor" { number_type() } else { text_type(255) };
+        let columns: Vec<_> = columns.iter().map(|name| (name.to_string(), ty(name))).collect();
+        let row =
+            |((user, host), password): &(Key, String)| vec![text(user), text(host), text(password), Value::UInt(1)];
+        let rows: Vec<_> = made.iter().map(row).collect();
+        self.send(&columns, &rows, self.warning_count(), more, sink);
     }
 
     pub(super) fn show(&mut self, show: &Show, more: bool, sink: &mut dyn ResultSink) -> Result<()> {
@@ -275,6 +288,7 @@ impl Session {
             Value::UInt(id) => id,
             _ => return Err(Error::unknown_thread(0)),
         };
+        self.check_kill(id)?;
         self.instance.processes.kill(id, if query_only { Kill::Query } else { Kill::Connection })
     }
 
@@ -288,6 +302,9 @@ impl Session {
                 FlushItem::Tables { tables, read_lock: true, .. } if tables.is_empty() => self.take_read_lock()?,
                 FlushItem::Tables { tables, read_lock: true, .. } => self.flush_with_read_lock(tables)?,
                 FlushItem::Tables { .. } => self.commit()?,
+                FlushItem::Other(what) if matches!(what.as_str(), "USER_RESOURCES" | "PRIVILEGES") => {
+                    self.instance.usage.restart();
+                }
                 FlushItem::Other(what) if matches!(what.as_str(), "BINARY LOGS" | "LOGS") => self.rotate_logs()?,
                 FlushItem::Other(what) if what == "HOSTS" => {
                     if let Some(transport) = self.instance.transport() {

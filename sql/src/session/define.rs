@@ -25,6 +25,7 @@ impl Session {
         if commits && !matches!(statement, Statement::Maintain { .. }) {
             self.check_writable()?;
         }
+        self.count_update()?;
         if let Some(counter) = definition_counter(statement) {
             self.status.add(counter, 1);
         }

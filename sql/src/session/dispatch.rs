@@ -4,7 +4,7 @@ use super::{Done, Session};
 use crate::catalog::storage_error;
 use crate::ddl;
 use crate::error::{Error, Result};
-use crate::parser::ast::{Purge, Show, Statement, Xa};
+use crate::parser::ast::{AccountStatement, Purge, Show, Statement, Xa};
 use crate::result::ResultSink;
 use crate::status::Counter;
 
@@ -15,6 +15,8 @@ impl Session {
         if !diagnostic {
             self.begin_statement();
         }
+        self.enter_statement(|| changes_password(statement))?;
+        self.check_privileges(statement)?;
         let done = match statement {
             Statement::Query(_) | Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_) => {
                 if self.plan_and_run(statement, 0, &[], more, sink)?.is_none() {
@@ -148,14 +150,17 @@ impl Session {
                 self.close_statement(id);
                 Done::default()
             }
-            Statement::CreateUser { .. }
-            | Statement::AlterUser { .. }
-            | Statement::DropUser { .. }
-            | Statement::Grant { .. }
-            | Statement::Revoke { .. }
-            | Statement::SetPassword { .. } => {
+            Statement::Account(statement) => {
                 self.check_writable()?;
-                self.change_accounts(statement)?;
+                let made = self.change_accounts(statement)?;
+                if !made.is_empty() {
+                    self.send_passwords(&made, more, sink);
+                    return Ok(());
+                }
+                Done::default()
+            }
+            Statement::SetRole(choice) => {
+                self.set_role(choice)?;
                 Done::default()
             }
             Statement::Unsupported(what) => return Err(Error::unsupported(what)),
@@ -202,5 +207,17 @@ impl Session {
         };
         self.finish(&done, more, sink);
         Ok(())
+    }
+}
+
+/// Whether a statement may be run while the password has expired: it changes the password, or is one that clients send
+/// before they let anybody do so.
+pub(super) fn changes_password(statement: &Statement) -> bool {
+    match statement {
+        Statement::Account(statement) => {
+            matches!(**statement, AccountStatement::AlterUser { .. } | AccountStatement::SetPassword { .. })
+        }
+        Statement::Set(_) | Statement::Show(Show::Warnings { .. } | Show::Errors { .. }) => true,
+        _ => false,
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! | variable | what it does |
 //! |---|---|
-//! | `read_only`, `super_read_only` | refuse what writes, of all accounts but root, or of all |
+//! | `read_only`, `super_read_only` | refuse what writes, of all but those with CONNECTION_ADMIN, or of all |
 //! | `sql_select_limit` | a LIMIT for queries of the client that have none |
 //! | `sql_safe_updates` | refuses UPDATE and DELETE without a key or LIMIT |
 //! | `max_execution_time` | ends a SELECT, in milliseconds |
@@ -20,13 +20,12 @@ use crate::planner::{Access, SelectPlan, Step};
 use crate::status::Counter;
 
 impl Session {
-    /// Refuses what writes while `read_only` or `super_read_only` is on. There are no privileges yet: the administrator
-    /// is root.
+    /// Refuses what writes while `read_only` or `super_read_only` is on.
     pub(super) fn check_writable(&self) -> Result<()> {
         if self.applying.is_some() {
             return Ok(()); // What a source has committed is applied all the same.
         }
-        match self.instance.variables.refuses_writes(self.state.user == "root") {
+        match self.instance.variables.refuses_writes(self.rights.is_super_or("CONNECTION_ADMIN")) {
             Some(option) => Err(Error::option_prevents(option)),
             None => Ok(()),
         }

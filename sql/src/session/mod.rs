@@ -34,6 +34,8 @@
 //! | `replica` | CHANGE REPLICATION SOURCE, START REPLICA and their kin |
 //! | `admin` | SHOW, EXPLAIN, KILL, table maintenance |
 //! | `accounts` | CREATE USER and related statements |
+//! | `grant` | GRANT, REVOKE, roles |
+//! | `privileges` | which statement needs which privilege |
 //! | `gtid` | gtid_next, gtid_purged, gtid_mode |
 
 mod accounts;
@@ -42,11 +44,13 @@ mod apply;
 mod backup;
 mod define;
 mod dispatch;
+mod grant;
 mod gtid;
 mod limits;
 mod locks;
 mod log;
 mod plan;
+mod privileges;
 mod replay;
 mod replica;
 mod set;
@@ -67,6 +71,8 @@ use format::value::{Value, ZoneOffset};
 use rustc_hash::FxHashMap;
 use storage::{TemporaryTables, Trx};
 
+use crate::accounts::Rights;
+use crate::accounts::admission::Share;
 use crate::describe;
 use crate::error::{Error, Level, Result, Warning};
 use crate::executor::Scratch;
@@ -114,6 +120,15 @@ pub struct Session {
     /// What the client is to be told with the next OK, if it reads that.
     tracked: Option<RefCell<track::Changes>>,
     state: State,
+    /// What the session may do, made from this version of the accounts. Until somebody logs in it is the server's own.
+    rights: Rights,
+    rights_version: u64,
+    /// The names of the place that the client comes from.
+    client_hosts: Vec<String>,
+    /// The password has expired: it is changed before anything else is done.
+    is_expired: bool,
+    /// What the account may take, if it is limited.
+    share: Option<Share>,
     warnings: Warnings,
     /// The open transaction, if any.
     trx: Option<Trx>,
@@ -193,6 +208,11 @@ impl Session {
             found_rows: false,
             tracked: None,
             state: State::new(),
+            rights: Rights::internal(),
+            rights_version: 0,
+            client_hosts: Vec::new(),
+            is_expired: false,
+            share: None,
             warnings: Warnings::new(),
             trx: None,
             temporary: None,
@@ -217,13 +237,6 @@ impl Session {
             generation: 0,
             scratch: RefCell::default(),
         }
-    }
-
-    /// The user and host that logged in, for USER() and the process list.
-    pub fn set_user(&mut self, user: &str, host: &str) {
-        self.state.user = user.to_owned();
-        self.state.host = host.to_owned();
-        self.process.set_user(user);
     }
 
     pub fn user(&self) -> &str {
@@ -338,6 +351,10 @@ impl Session {
     }
 
     fn run_normalized(&mut self, normalized: &Normalized, more: bool, sink: &mut dyn ResultSink) {
+        if let Err(error) = self.enter_statement(|| false) {
+            self.begin_statement();
+            return self.fail(error, sink);
+        }
         if let Some(slot) = self.plans.get_mut(normalized.key())
             && let Some(mut plan) = slot.take()
         {
@@ -463,6 +480,7 @@ impl Session {
             variables: &self.variables,
             instance: &self.instance,
             process: &self.process,
+            rights: &self.rights,
             warning_count: self.warnings.count(),
         }
     }
@@ -502,6 +520,10 @@ impl Session {
         if name.is_empty() {
             return Err(Error::no_database());
         }
+        self.refresh_rights();
+        if !self.rights.may_use(name) {
+            return Err(self.rights.database_refused(name));
+        }
         let known = crate::information_schema::is_virtual(name);
         let collation = match self.instance.engine.database(name) {
             Some(database) => database.collation,
@@ -535,10 +557,12 @@ impl Session {
         self.named.clear();
         self.next_transaction = transaction::Characteristics::default();
         self.forget_plans();
+        self.activate_first_roles();
     }
 
     /// The columns of a table, for COM_FIELD_LIST.
     pub fn columns_of(&mut self, table: &str) -> Result<Vec<ColumnDefinition>> {
+        self.enter_statement(|| false)?;
         let text = format!("SELECT * FROM {} LIMIT 0", describe::quoted(table));
         let parsed = parser::parse_first(text.as_bytes(), SqlMode::default())?.0.ok_or_else(Error::empty_query)?;
         match self.plan(&parsed.statement, 0, &[])? {

@@ -7,6 +7,7 @@ use format::packet::ColumnDefinition;
 use format::value::Value;
 use storage::{ReadMode, Table, TableUse};
 
+use super::dispatch::changes_password;
 use super::{Done, Prepared, Session};
 use crate::catalog::OrSqlError;
 use crate::error::{Error, Result};
@@ -123,6 +124,7 @@ impl Session {
             parameter_types: types,
             tables: RefCell::default(),
             locked: self.locked.as_ref(),
+            rights: &self.rights,
             plain_reads,
             depth: Cell::new(0),
             common_tables: RefCell::default(),
@@ -200,6 +202,7 @@ impl Session {
         };
         let writes = target.is_some();
         let refusal = self.check_branch(&cached.tables).and_then(|()| match target {
+            Some(_) if let Err(refusal) = self.count_update() => Err(refusal),
             // No other session can change the session's temporary tables.
             Some(table) if !table.is_temporary() && self.only_reads() => Err(Error::read_only_transaction()),
             Some(table) if !table.is_temporary() => self.check_writable(),
@@ -386,6 +389,7 @@ impl Session {
         self.state_changed();
         let mode = self.variables.settings.sql_mode;
         self.begin_statement();
+        self.refresh_rights();
         let (parsed, next) = parser::parse_first(text, mode)?;
         let parsed = parsed.ok_or_else(Error::empty_query)?;
         if let Some(next) = next
@@ -401,6 +405,8 @@ impl Session {
             return Err(Error::too_many_placeholders());
         }
         self.status.add(Counter::ComStmtPrepare, 1);
+        self.enter_statement(|| changes_password(&parsed.statement))?;
+        self.check_privileges(&parsed.statement)?;
         // Planned now, so that mistakes show and the client learns the columns; and again when the values are known.
         let plan = self.plan_typed(&parsed.statement, parsed.parameters, &[], &[])?;
         let columns = plan.as_ref().map_or_else(|| Arc::from([]), |plan| plan.definitions.clone());
@@ -466,6 +472,10 @@ impl Session {
                 self.fail(error, sink);
             }
             return;
+        }
+        if let Err(error) = self.enter_statement(|| false) {
+            self.begin_statement();
+            return self.fail(error, sink);
         }
         // The plan fits if the values are of the kinds that it was made for.
         let fits = prepared.generation == self.generation

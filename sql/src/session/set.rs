@@ -234,6 +234,9 @@ impl Session {
             self.overrides_next(name);
             self.variable_changed(name);
         }
+        if is_global && matches!(name, "mandatory_roles" | "partial_revokes") {
+            self.instance.accounts.count_change();
+        }
         self.forget_plans();
         Ok(())
     }

@@ -9,6 +9,7 @@ use format::value::Value;
 use rustc_hash::FxHashMap;
 
 use super::gtid::{self, Next};
+use crate::accounts::{self, Rights};
 use crate::error::Result;
 use crate::expression::{Memory, SessionState};
 use crate::instance::Instance;
@@ -75,6 +76,7 @@ pub struct View<'a> {
     pub variables: &'a SessionVariables,
     pub instance: &'a Instance,
     pub process: &'a Arc<Process>,
+    pub rights: &'a Rights,
     pub warning_count: u64,
 }
 
@@ -144,11 +146,15 @@ impl SessionState for View<'_> {
     }
 
     fn current_user(&self) -> String {
-        let address = self.state.host.as_str();
-        match self.instance.accounts.find(&self.state.user, &[address, "localhost"]) {
-            Some(account) => format!("{}@{}", account.user, account.host),
-            None => self.user(),
+        match self.rights.is_internal() {
+            true => self.user(),
+            false => format!("{}@{}", self.rights.account.0, self.rights.account.1),
         }
+    }
+
+    fn current_role(&self) -> String {
+        let names: Vec<String> = self.rights.active_roles.iter().map(accounts::describe::name).collect();
+        if names.is_empty() { "NONE".to_owned() } else { names.join(",") }
     }
 
     fn version(&self) -> String {

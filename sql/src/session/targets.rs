@@ -62,12 +62,7 @@ pub fn targets(text: &[u8], mode: SqlMode) -> Targets {
         Statement::TruncateTable(table) | Statement::CreateIndex { table, .. } | Statement::DropIndex { table, .. } => {
             vec![table]
         }
-        Statement::CreateUser { .. }
-        | Statement::AlterUser { .. }
-        | Statement::DropUser { .. }
-        | Statement::Grant { .. }
-        | Statement::Revoke { .. }
-        | Statement::SetPassword { .. } => {
+        Statement::Account(_) => {
             let table = |name: &&str| TableName { database: Some("mysql".to_owned()), name: (*name).to_owned() };
             ACCOUNT_TABLES.iter().map(table).collect()
         }

@@ -91,8 +91,8 @@ fn current_user<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
     Ok(Datum::text(call.context.session.current_user()))
 }
 
-fn current_role<'a>(_: &Call<'a>) -> Result<Datum<'a>> {
-    Ok(Datum::text("NONE"))
+fn current_role<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
+    Ok(Datum::text(call.context.session.current_role()))
 }
 
 fn version<'a>(call: &Call<'a>) -> Result<Datum<'a>> {

@@ -18,14 +18,17 @@ impl Parser<'_> {
             return self.set_transaction(scope);
         }
         self.at = start;
-        if self.is_any_word(&["ROLE", "RESOURCE", "STATEMENT"]) && !self.is_symbol_at(1, "=") {
+        if self.is_word("ROLE") && !self.is_symbol_at(1, "=") {
+            self.advance();
+            return Ok(Statement::SetRole(self.role_choice(true)?));
+        }
+        if self.is_any_word(&["RESOURCE", "STATEMENT"]) && !self.is_symbol_at(1, "=") {
             self.skip_rest()?;
-            return Ok(Statement::Unsupported("SET ROLE, SET RESOURCE GROUP or SET STATEMENT".into()));
+            return Ok(Statement::Unsupported("SET RESOURCE GROUP or SET STATEMENT".into()));
         }
         if self.take_word("DEFAULT") {
             self.expect_word("ROLE")?;
-            self.skip_rest()?;
-            return Ok(Statement::Unsupported("SET DEFAULT ROLE".into()));
+            return self.set_default_role();
         }
         // A scope word holds for the items behind it that have none, as in MySQL.
         let mut scope = None;
@@ -148,19 +151,5 @@ impl Parser<'_> {
         } else {
             Err(self.unexpected())
         }
-    }
-
-    fn set_password(&mut self) -> Result<Statement> {
-        let user = if self.take_word("FOR") { Some(self.user_name()?) } else { None };
-        self.expect_symbol("=")?;
-        let password = if self.is_word("PASSWORD") && self.is_symbol_at(1, "(") {
-            self.at += 2;
-            let password = self.text_bytes()?;
-            self.expect_symbol(")")?;
-            password
-        } else {
-            self.text_bytes()?
-        };
-        Ok(Statement::SetPassword { user, password })
     }
 }

@@ -68,10 +68,8 @@ impl Parser<'_> {
             "PRIVILEGES" => Show::Privileges,
             "GRANTS" => {
                 let user = if self.take_word("FOR") { Some(self.user_name()?) } else { None };
-                if self.take_word("USING") {
-                    self.skip_rest()?;
-                }
-                Show::Grants { user }
+                let using = if self.take_word("USING") { self.list(Self::user_name)? } else { Vec::new() };
+                Show::Grants { user, using }
             }
             "EVENTS" => {
                 let database = self.optional_database()?;

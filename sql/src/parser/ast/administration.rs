@@ -138,8 +138,10 @@ pub enum Show {
     Collation(ShowFilter),
     Plugins,
     Privileges,
+    /// SHOW GRANTS [FOR user [USING roles]]
     Grants {
         user: Option<UserName>,
+        using: Vec<UserName>,
     },
     Events {
         database: Option<String>,
@@ -319,17 +321,65 @@ pub struct UserName {
     pub current: bool,
 }
 
+/// How IDENTIFIED gives a password.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Identified {
+    /// Not at all; a plugin may have been named.
+    #[default]
+    Nothing,
+    By(Vec<u8>),
+    /// BY RANDOM PASSWORD
+    ByRandom,
+    /// AS 'verifier', BY PASSWORD 'verifier'
+    As(Vec<u8>),
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UserSpec {
     pub name: UserName,
     /// IDENTIFIED WITH
     pub plugin: Option<String>,
-    /// IDENTIFIED [WITH p] BY 'password'
-    pub password: Option<Vec<u8>>,
-    /// IDENTIFIED WITH p AS 'hash', IDENTIFIED BY PASSWORD 'hash'
-    pub hash: Option<Vec<u8>>,
-    /// REQUIRE, WITH limits, PASSWORD EXPIRE, ACCOUNT LOCK ...: the words, upper case.
-    pub options: Vec<String>,
+    pub identified: Identified,
+    /// REPLACE 'the current password'
+    pub replaces: Option<Vec<u8>>,
+}
+
+/// REQUIRE
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Requirement {
+    None,
+    Ssl,
+    X509,
+    Specified { cipher: Option<String>, issuer: Option<String>, subject: Option<String> },
+}
+
+/// PASSWORD EXPIRE
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Expiry {
+    Now,
+    Default,
+    Never,
+    Days(u32),
+}
+
+/// What CREATE USER and ALTER USER say of all users that they name; `None` is not said.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct AccountOptions {
+    pub requirement: Option<Requirement>,
+    /// MAX_QUERIES_PER_HOUR and the like.
+    pub limits: Vec<(&'static str, u32)>,
+    pub expiry: Option<Expiry>,
+    /// `Some(None)` is DEFAULT.
+    pub history: Option<Option<u32>>,
+    pub reuse_days: Option<Option<u32>>,
+    pub requires_current: Option<Option<bool>>,
+    pub failed_attempts: Option<u32>,
+    /// `Some(None)` is UNBOUNDED.
+    pub lock_days: Option<Option<u32>>,
+    pub locked: Option<bool>,
+    pub comment: Option<String>,
+    /// DEFAULT ROLE of CREATE USER.
+    pub default_roles: Vec<UserName>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -345,6 +395,93 @@ pub enum GrantLevel {
     /// db.*; `None` is the current one (`ON *`).
     Database(Option<String>),
     Table(TableName),
+    /// FUNCTION or PROCEDURE, and its name.
+    Routine(&'static str, TableName),
+}
+
+/// GRANT and REVOKE of privileges.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Grant {
+    pub privileges: Vec<Privilege>,
+    pub level: GrantLevel,
+    pub users: Vec<UserSpec>,
+    /// WITH GRANT OPTION
+    pub grant_option: bool,
+}
+
+/// What REVOKE passes over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Lenience {
+    pub if_exists: bool,
+    pub ignore_unknown_user: bool,
+}
+
+/// SET ROLE, and the roles of SET DEFAULT ROLE.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RoleChoice {
+    None,
+    All,
+    AllExcept(Vec<UserName>),
+    Default,
+    Some(Vec<UserName>),
+}
+
+/// Statements about accounts, roles and privileges.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AccountStatement {
+    CreateUser {
+        if_not_exists: bool,
+        users: Vec<UserSpec>,
+        options: AccountOptions,
+    },
+    AlterUser {
+        if_exists: bool,
+        users: Vec<UserSpec>,
+        options: AccountOptions,
+    },
+    DropUser {
+        if_exists: bool,
+        users: Vec<UserName>,
+    },
+    RenameUser(Vec<(UserName, UserName)>),
+    SetPassword {
+        user: Option<UserName>,
+        identified: Identified,
+        replaces: Option<Vec<u8>>,
+    },
+    Grant(Grant),
+    /// REVOKE ... ON ... FROM
+    Revoke {
+        grant: Grant,
+        lenience: Lenience,
+    },
+    /// REVOKE ALL PRIVILEGES, GRANT OPTION FROM
+    RevokeAll {
+        users: Vec<UserName>,
+        lenience: Lenience,
+    },
+    CreateRole {
+        if_not_exists: bool,
+        roles: Vec<UserName>,
+    },
+    DropRole {
+        if_exists: bool,
+        roles: Vec<UserName>,
+    },
+    GrantRoles {
+        roles: Vec<UserName>,
+        users: Vec<UserName>,
+        admin_option: bool,
+    },
+    RevokeRoles {
+        roles: Vec<UserName>,
+        users: Vec<UserName>,
+        lenience: Lenience,
+    },
+    SetDefaultRole {
+        choice: RoleChoice,
+        users: Vec<UserName>,
+    },
 }
 
 impl ShowFilter {

@@ -112,11 +112,6 @@ pub enum Statement {
         isolation: Option<Isolation>,
         read_only: Option<bool>,
     },
-    SetPassword {
-        user: Option<UserName>,
-        password: Vec<u8>,
-    },
-
     Show(Show),
     /// EXPLAIN of a statement. `format` is TRADITIONAL, JSON, TREE as written.
     Explain {
@@ -162,29 +157,9 @@ pub enum Statement {
     },
     Deallocate(String),
 
-    CreateUser {
-        if_not_exists: bool,
-        users: Vec<UserSpec>,
-    },
-    AlterUser {
-        if_exists: bool,
-        users: Vec<UserSpec>,
-    },
-    DropUser {
-        if_exists: bool,
-        users: Vec<UserName>,
-    },
-    Grant {
-        privileges: Vec<Privilege>,
-        level: GrantLevel,
-        users: Vec<UserSpec>,
-        grant_option: bool,
-    },
-    Revoke {
-        privileges: Vec<Privilege>,
-        level: GrantLevel,
-        users: Vec<UserName>,
-    },
+    /// Accounts, roles, privileges.
+    Account(Box<AccountStatement>),
+    SetRole(RoleChoice),
 
     /// BINLOG: events of a log as base64 text, in one piece or several.
     Binlog(Vec<PrepareSource>),

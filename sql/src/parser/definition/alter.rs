@@ -14,8 +14,7 @@ impl Parser<'_> {
             return Ok(Statement::AlterDatabase { name, options: self.database_options()? });
         }
         if self.take_word("USER") {
-            let if_exists = self.if_exists()?;
-            return Ok(Statement::AlterUser { if_exists, users: self.user_specs()? });
+            return self.alter_user();
         }
         if self.take_words(&["INSTANCE", "ROTATE", "INNODB", "MASTER", "KEY"]) {
             return Ok(Statement::RotateMasterKey);

@@ -33,8 +33,10 @@ impl Parser<'_> {
             return Ok(Statement::CreateDatabase { name, if_not_exists, options: self.database_options()? });
         }
         if self.take_word("USER") {
-            let if_not_exists = self.if_not_exists()?;
-            return Ok(Statement::CreateUser { if_not_exists, users: self.user_specs()? });
+            return self.create_user();
+        }
+        if self.take_word("ROLE") {
+            return self.create_role();
         }
         let kind = match self.take_any_word(&["UNIQUE", "FULLTEXT", "SPATIAL"]) {
             Some("UNIQUE") => IndexKind::Unique,
@@ -71,7 +73,6 @@ impl Parser<'_> {
             "PROCEDURE",
             "TRIGGER",
             "EVENT",
-            "ROLE",
             "SERVER",
             "AGGREGATE",
             "TABLESPACE",
@@ -92,7 +93,7 @@ impl Parser<'_> {
         Ok(Statement::Unsupported(format!("CREATE {what}")))
     }
 
-    fn if_not_exists(&mut self) -> Result<bool> {
+    pub(super) fn if_not_exists(&mut self) -> Result<bool> {
         if !self.is_word("IF") {
             return Ok(false);
         }
@@ -173,24 +174,16 @@ impl Parser<'_> {
             return Ok(Statement::DropViews { views, if_exists });
         }
         if self.take_word("USER") {
-            let if_exists = self.if_exists()?;
-            return Ok(Statement::DropUser { if_exists, users: self.list(Self::user_name)? });
+            return self.drop_user();
+        }
+        if self.take_word("ROLE") {
+            return self.drop_role();
         }
         if self.take_word("PREPARE") {
             return Ok(Statement::Deallocate(self.name()?));
         }
-        let known = [
-            "FUNCTION",
-            "PROCEDURE",
-            "TRIGGER",
-            "EVENT",
-            "ROLE",
-            "SERVER",
-            "TABLESPACE",
-            "UNDO",
-            "SEQUENCE",
-            "PACKAGE",
-        ];
+        let known =
+            ["FUNCTION", "PROCEDURE", "TRIGGER", "EVENT", "SERVER", "TABLESPACE", "UNDO", "SEQUENCE", "PACKAGE"];
         let Some(word) = self.take_any_word(&known) else { return Err(self.unexpected()) };
         self.skip_rest()?;
         Ok(Statement::Unsupported(format!("DROP {word}")))
@@ -199,8 +192,7 @@ impl Parser<'_> {
     pub(super) fn rename(&mut self) -> Result<Statement> {
         self.advance();
         if self.take_word("USER") {
-            self.skip_rest()?;
-            return Ok(Statement::Unsupported("RENAME USER".into()));
+            return self.rename_user();
         }
         if !self.take_word("TABLE") {
             self.expect_word("TABLES")?;

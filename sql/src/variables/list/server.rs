@@ -73,20 +73,18 @@ pub(super) const LIST: &[Variable] = &[
         "Plugin of new accounts",
     )
     .at_start(),
-    v("authentication_policy", Global, Text, "*,,", "Plugins of new accounts").inert(NOT_YET),
+    v("authentication_policy", Global, Text, "*,,", "Plugins of new accounts"),
     v("caching_sha2_password_auto_generate_rsa_keys", Global, Bool, "ON", "Make an RSA key at start")
         .at_start()
         .inert(ALWAYS_ON),
-    v("disconnect_on_expired_password", Global, Bool, "ON", "Refuse clients whose password expired")
-        .at_start()
-        .inert("passwords do not expire"),
+    v("disconnect_on_expired_password", Global, Bool, "ON", "Refuse clients whose password expired").at_start(),
     v("init_connect", Global, Text, "", "Statements run for each new client").inert(NOT_YET),
     v("interactive_timeout", Both, int(1, YEAR), "28800", "Seconds an interactive client may be silent"),
     v("max_allowed_packet", Both, steps(1024, 1 << 30, 1024), "67108864", "Most bytes of a statement or value"),
     v("host_cache_size", Global, int(0, 65_536), "128", "Addresses with errors that are remembered"),
     v("max_connect_errors", Global, int(1, ANY), "100", "Handshakes that break off until their address is refused"),
     v("max_connections", Global, int(1, 100_000), "151", "Most clients at once"),
-    v("max_user_connections", Both, int(0, U32), "0", "Most clients of one account at once").inert(NOT_YET),
+    v("max_user_connections", Both, int(0, U32), "0", "Most clients of one account at once"),
     v("mysqlx_port", Global, int(0, 65_535), "33060", "Port of the X protocol")
         .at_start()
         .inert("there is no X protocol"),

@@ -104,7 +104,7 @@ pub(super) const LIST: &[Variable] = &[
     v("range_alloc_block_size", Both, steps(4096, U32, 1024), "4096", "Bytes of a range's memory").inert(AUTOMATIC),
     v("range_optimizer_max_mem_size", Both, int(0, ANY), "8388608", "Memory of ranges").inert(AUTOMATIC),
     v("read_buffer_size", Both, steps(8192, 1 << 31, 4096), "131072", "Bytes of a scan's buffer").inert(AUTOMATIC),
-    v("read_only", Global, Bool, "OFF", "Refuse writes of all accounts but root"),
+    v("read_only", Global, Bool, "OFF", "Refuse writes of accounts without CONNECTION_ADMIN"),
     v("read_rnd_buffer_size", Both, int(1, 1 << 31), "262144", "Bytes of a sorted read's buffer").inert(AUTOMATIC),
     v("resultset_metadata", Session, Enumeration(&["NONE", "FULL"]), "FULL", "Send column definitions").not_an_option(),
     v("schema_definition_cache", Global, int(256, 524_288), "256", "Databases in memory").inert(AUTOMATIC),

@@ -1,0 +1,208 @@
+//! Privileges and roles, in the standard's views. Who may not read the accounts sees what is its own.
+
+use format::value::Value;
+
+use super::{Facts, VirtualTable, long_text, optional, string, text, yes};
+use crate::accounts::rights::reached;
+use crate::accounts::{Account, Key, Privileges};
+
+/// The accounts whose grants the session may see.
+fn shown(facts: &Facts<'_>) -> Vec<Account> {
+    let all = facts.instance.accounts.list();
+    let rights = facts.rights;
+    if rights.is_internal() || rights.on_database("mysql").has(Privileges::SELECT) {
+        return all;
+    }
+    all.into_iter()
+        .filter(|account| {
+            let key = account.key();
+            key == rights.account || rights.active_roles.contains(&key)
+        })
+        .collect()
+}
+
+fn grantee(account: &Account) -> Value {
+    string(format!("'{}'@'{}'", account.user, account.host))
+}
+
+/// A row for each privilege: its name behind `key`, and whether it may be passed on. Without any there is USAGE.
+fn rows_of(key: &[Value], own: Privileges, rows: &mut Vec<Vec<Value>>) {
+    let grantable = own.has(Privileges::GRANT_OPTION);
+    let plain = own - Privileges::GRANT_OPTION;
+    let mut push = |name: &str| {
+        let mut row = key.to_vec();
+        row.extend([string(name), yes(grantable)]);
+        rows.push(row);
+    };
+    plain.iter().for_each(|(_, name)| push(name));
+    if plain.is_empty() {
+        push("USAGE");
+    }
+}
+
+pub const USER_PRIVILEGES: VirtualTable = VirtualTable {
+    name: "USER_PRIVILEGES",
+    columns: &[text("GRANTEE", 292), text("TABLE_CATALOG", 512), text("PRIVILEGE_TYPE", 64), text("IS_GRANTABLE", 3)],
+    rows: |facts| {
+        let mut rows = Vec::new();
+        for account in shown(facts) {
+            let key = [grantee(&account), string("def")];
+            rows_of(&key, account.grants.global, &mut rows);
+            for name in account.grants.dynamic.iter() {
+                let [grantee, catalog] = key.clone();
+                let grantable = account.grants.dynamic_grantable.has_name(name);
+                rows.push(vec![grantee, catalog, string(name), yes(grantable)]);
+            }
+        }
+        rows
+    },
+};
+
+pub const SCHEMA_PRIVILEGES: VirtualTable = VirtualTable {
+    name: "SCHEMA_PRIVILEGES",
+    columns: &[
+        text("GRANTEE", 292),
+        text("TABLE_CATALOG", 512),
+        text("TABLE_SCHEMA", 64),
+        text("PRIVILEGE_TYPE", 64),
+        text("IS_GRANTABLE", 3),
+    ],
+    rows: |facts| {
+        let mut rows = Vec::new();
+        for account in shown(facts) {
+            for (database, own) in &account.grants.databases {
+                rows_of(&[grantee(&account), string("def"), string(database)], *own, &mut rows);
+            }
+        }
+        rows
+    },
+};
+
+pub const TABLE_PRIVILEGES: VirtualTable = VirtualTable {
+    name: "TABLE_PRIVILEGES",
+    columns: &[
+        text("GRANTEE", 292),
+        text("TABLE_CATALOG", 512),
+        text("TABLE_SCHEMA", 64),
+        text("TABLE_NAME", 64),
+        text("PRIVILEGE_TYPE", 64),
+        text("IS_GRANTABLE", 3),
+    ],
+    rows: |facts| {
+        let mut rows = Vec::new();
+        for account in shown(facts) {
+            for ((database, table), own) in account.grants.tables.iter().filter(|(_, own)| !own.table.is_empty()) {
+                let key = [grantee(&account), string("def"), string(database), string(table)];
+                rows_of(&key, own.table, &mut rows);
+            }
+        }
+        rows
+    },
+};
+
+pub const COLUMN_PRIVILEGES: VirtualTable = VirtualTable {
+    name: "COLUMN_PRIVILEGES",
+    columns: &[
+        text("GRANTEE", 292),
+        text("TABLE_CATALOG", 512),
+        text("TABLE_SCHEMA", 64),
+        text("TABLE_NAME", 64),
+        text("COLUMN_NAME", 64),
+        text("PRIVILEGE_TYPE", 64),
+        text("IS_GRANTABLE", 3),
+    ],
+    rows: |facts| {
+        let mut rows = Vec::new();
+        for account in shown(facts) {
+            for ((database, table), grant) in &account.grants.tables {
+                let option = grant.table & Privileges::GRANT_OPTION;
+                for (column, own) in &grant.columns {
+                    let key = [grantee(&account), string("def"), string(database), string(table), string(column)];
+                    rows_of(&key, *own | option, &mut rows);
+                }
+            }
+        }
+        rows
+    },
+};
+
+pub const USER_ATTRIBUTES: VirtualTable = VirtualTable {
+    name: "USER_ATTRIBUTES",
+    columns: &[text("USER", 32), text("HOST", 255), long_text("ATTRIBUTE")],
+    rows: |facts| {
+        let row = |account: Account| {
+            let comment = account.attributes.comment.as_deref().map(comment_json);
+            vec![string(&account.user), string(&account.host), optional(comment)]
+        };
+        shown(facts).into_iter().map(row).collect()
+    },
+};
+
+/// A comment as MySQL keeps it: in a JSON object.
+pub(super) fn comment_json(comment: &str) -> String {
+    let mut text = String::new();
+    for c in comment.chars() {
+        match c {
+            '"' | '\\' => text.extend(['\\', c]),
+            '\n' => text.push_str("\\n"),
+            '\r' => text.push_str("\\r"),
+            '\t' => text.push_str("\\t"),
+            c if u32::from(c) < 0x20 => text.push_str(&format!("\\u{:04x}", u32::from(c))),
+            c => text.push(c),
+        }
+    }
+    format!("{{\"comment\": \"{text}\"}}")
+}
+
+pub const ENABLED_ROLES: VirtualTable = VirtualTable {
+    name: "ENABLED_ROLES",
+    columns: &[text("ROLE_NAME", 255), text("ROLE_HOST", 255), text("IS_DEFAULT", 3), text("IS_MANDATORY", 3)],
+    rows: |facts| {
+        let accounts = facts.instance.accounts.snapshot();
+        let own = accounts.get(&facts.rights.account);
+        let row = |role: Key| {
+            let has = own.is_some_and(|own| own.roles.contains_key(&role));
+            let by_default = own.is_some_and(|own| own.default_roles.contains(&role));
+            vec![string(&role.0), string(&role.1), yes(by_default), yes(!has)]
+        };
+        facts.rights.active_roles.iter().cloned().map(row).collect()
+    },
+};
+
+pub const APPLICABLE_ROLES: VirtualTable = VirtualTable {
+    name: "APPLICABLE_ROLES",
+    columns: &[
+        text("USER", 97),
+        text("HOST", 255),
+        text("GRANTEE", 97),
+        text("GRANTEE_HOST", 255),
+        text("ROLE_NAME", 255),
+        text("ROLE_HOST", 255),
+        text("IS_GRANTABLE", 3),
+        text("IS_DEFAULT", 3),
+        text("IS_MANDATORY", 3),
+    ],
+    rows: |facts| {
+        let accounts = facts.instance.accounts.snapshot();
+        let (user, host) = &facts.rights.account;
+        let own = [facts.rights.account.clone()];
+        let mut rows = Vec::new();
+        for holder in reached(&accounts, own.iter()).iter().filter_map(|key| accounts.get(key)) {
+            for ((role, role_host), admin) in &holder.roles {
+                let by_default = holder.default_roles.contains(&(role.clone(), role_host.clone()));
+                rows.push(vec![
+                    string(user),
+                    string(host),
+                    string(&holder.user),
+                    string(&holder.host),
+                    string(role),
+                    string(role_host),
+                    yes(*admin),
+                    yes(by_default),
+                    yes(false),
+                ]);
+            }
+        }
+        rows
+    },
+};
