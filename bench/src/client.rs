@@ -1,4 +1,4 @@
-//! A small MySQL client: text protocol, Unix socket, user root without password.
+//! A small MySQL client: text protocol, Unix socket, root or another user without a password.
 //!
 //! Just enough to ask any MySQL-compatible server a question and to know for
 //! certain whether a COMMIT was acknowledged.
@@ -87,6 +87,8 @@ pub struct Answer {
 /// How a connection presents itself.
 #[derive(Debug, Clone)]
 pub struct Login<'a> {
+    /// An account without a password.
+    pub user: &'a str,
     pub database: Option<&'a str>,
     /// The collation's number in the handshake.
     pub collation: u8,
@@ -99,7 +101,7 @@ pub struct Login<'a> {
 impl Default for Login<'_> {
     fn default() -> Self {
         // utf8mb4_general_ci
-        Login { database: None, collation: 45, several_statements: false, rows_max: usize::MAX }
+        Login { user: "root", database: None, collation: 45, several_statements: false, rows_max: usize::MAX }
     }
 }
 
@@ -168,7 +170,8 @@ impl Client {
         body.extend_from_slice(&(64u32 << 20).to_le_bytes());
         body.push(login.collation);
         body.extend_from_slice(&[0; 23]);
-        body.extend_from_slice(b"root\0");
+        body.extend_from_slice(login.user.as_bytes());
+        body.push(0);
         body.push(0); // An empty password has an empty answer.
         if let Some(database) = login.database {
             body.extend_from_slice(database.as_bytes());

@@ -28,6 +28,7 @@ pub mod ddl;
 pub mod disk;
 pub mod faults;
 pub mod filesystems;
+pub mod grants;
 pub mod isolation;
 pub mod load;
 pub mod logs;

@@ -10,6 +10,7 @@
 //! bench bank       transfers while the server is killed; no sum is wrong, nothing is lost
 //! bench ddl        sessions that alter one table at a time, with KILL and kill -9; no change is lost
 //! bench tpcc       TPC-C's consistency conditions after kill -9 under load
+//! bench grants   random grants and statements: what MariaDB allows is allowed, what it denies is denied
 //! bench isolation  interleavings at every level, beside MariaDB, as tables
 //! bench oltp       writing workloads in memory, 1 to 64 threads and ten hot rows
 //! bench binlog     what a binary log costs, plain and compressed
@@ -91,6 +92,8 @@ enum Verb {
     Ddl(bench::ddl::Arguments),
     /// TPC-C's consistency conditions 1 to 4 on a small warehouse, after kill -9 under load.
     Tpcc(bench::tpcc::Arguments),
+    /// Random grants and statements on both servers: what one allows the other allows.
+    Grants(bench::grants::Arguments),
     /// The interleavings of Hermitage and others at all levels, beside MariaDB: Markdown tables.
     Isolation,
     /// Writing sysbench workloads in memory, from one thread to many and on ten hot rows, beside MariaDB.
@@ -131,6 +134,7 @@ fn main() -> ExitCode {
         Verb::Bank(arguments) => bench::bank::run(&arguments),
         Verb::Ddl(arguments) => bench::ddl::run(&arguments),
         Verb::Tpcc(arguments) => bench::tpcc::run(&arguments),
+        Verb::Grants(arguments) => bench::grants::run(&arguments),
         Verb::Isolation => bench::isolation::play_all().map(|rows| print!("{}", bench::isolation::markdown(&rows))),
         Verb::Oltp(arguments) => bench::oltp::run(&arguments),
         Verb::Binlog(arguments) => bench::logs::run(&arguments),

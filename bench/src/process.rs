@@ -78,7 +78,7 @@ impl Server {
         let mut init = match kind {
             Kind::Glassine => {
                 let mut command = Command::new(glassine_binary());
-                command.arg("init").arg(format!("--datadir={}", data.display()));
+                command.args(["init", "--initialize-insecure"]).arg(format!("--datadir={}", data.display()));
                 command
             }
             Kind::MariaDb => {

@@ -599,7 +599,17 @@ fn is_gtid(kind: EventKind) -> bool {
 }
 
 /// Statements about accounts begin so. MariaDB has other plugins for passwords, and accounts of its own.
-const ACCOUNT_STATEMENTS: [&[u8]; 4] = [b"CREATE USER ", b"ALTER USER ", b"DROP USER ", b"GRANT "];
+const ACCOUNT_STATEMENTS: [&[u8]; 9] = [
+    b"CREATE USER ",
+    b"ALTER USER ",
+    b"DROP USER ",
+    b"RENAME USER ",
+    b"CREATE ROLE ",
+    b"DROP ROLE ",
+    b"SET DEFAULT ROLE ",
+    b"GRANT ",
+    b"REVOKE ",
+];
 
 /// The body of a Query event as MariaDB understands it, as long as before: a statement about accounts becomes one that
 /// does nothing. `None` = as it is.

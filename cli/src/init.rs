@@ -29,7 +29,8 @@ pub struct Args {
 const HELP: &str = "\
 Options:
   --datadir=DIR                    the directory to make [./data]
-  --root-password=PASSWORD         root's password [none: root may log in from this machine only]
+  --root-password=PASSWORD         root's password [one by chance, which the log tells; root changes it first of all]
+  --initialize-insecure            root has no password, and may log in from this machine only
   --innodb-page-size=BYTES         4K, 8K, 16K, 32K or 64K, for ever [16K]
   --innodb-log-file-size=BYTES     bytes of the redo log [256M]
   --default-authentication-plugin  caching_sha2_password or mysql_native_password
@@ -38,7 +39,20 @@ Options:
 Example:
   glassine init --datadir=/srv/db --root-password=secret";
 
-const OWN: &[Own] = &[Own { name: "root_password", takes_value: true }];
+const OWN: &[Own] =
+    &[Own { name: "root_password", takes_value: true }, Own { name: "initialize_insecure", takes_value: false }];
+
+/// Characters of a password by chance.
+const RANDOM_PASSWORD_CHARS: usize = 20;
+
+/// How root logs in to a new server.
+pub enum Root {
+    /// Without a password, from this machine only.
+    Open,
+    Password(String),
+    /// With a password that is to be changed before anything else.
+    Temporary(String),
+}
 
 pub fn run(arguments: &Args) -> ExitCode {
     log::start();
@@ -54,13 +68,21 @@ pub fn run(arguments: &Args) -> ExitCode {
         tracing::warn!("{warning}");
     }
     let datadir = globals.text("datadir");
-    let root_password = loaded.value("root_password").unwrap_or_default();
-    match create(&globals, Path::new(&datadir), root_password) {
+    let root = match loaded.value("root_password") {
+        _ if loaded.has("initialize_insecure") => Root::Open,
+        Some("") => Root::Open,
+        Some(given) => Root::Password(given.to_owned()),
+        None => Root::Temporary(password::random(RANDOM_PASSWORD_CHARS)),
+    };
+    match create(&globals, Path::new(&datadir), &root) {
         Ok(()) => {
-            let how = if root_password.is_empty() {
-                "without a password, from this machine only"
-            } else {
-                "with its password"
+            let how = match &root {
+                Root::Open => "without a password, from this machine only".to_owned(),
+                Root::Password(_) => "with its password".to_owned(),
+                Root::Temporary(password) => format!(
+                    "from this machine with the temporary password {password} and then sets another: \
+                     ALTER USER USER() IDENTIFIED BY '...'"
+                ),
             };
             log::system(format_args!("data directory {datadir} is ready; root may log in {how}"));
             ExitCode::SUCCESS
@@ -86,7 +108,7 @@ pub fn check_page_size(globals: &GlobalVariables) -> Result<(), String> {
 }
 
 /// Makes a data directory; there must be nothing in it.
-pub fn create(globals: &GlobalVariables, datadir: &Path, root_password: &str) -> Result<(), String> {
+pub fn create(globals: &GlobalVariables, datadir: &Path, root: &Root) -> Result<(), String> {
     let fail = |doing: &str, cause: io::Error| format!("cannot {doing} {}: {cause}", datadir.display());
     if is_initialised(datadir) {
         return Err(format!("{} is a data directory already", datadir.display()));
@@ -101,7 +123,16 @@ pub fn create(globals: &GlobalVariables, datadir: &Path, root_password: &str) ->
     Engine::create(disk, &engine_config(globals)).map_err(|cause| format!("cannot make the data files: {cause}"))?;
     let text = globals.text("default_authentication_plugin");
     let plugin = Plugin::by_name(&text).expect("the variable allows our plugins only");
-    let verifier = || plugin.verifier(root_password.as_bytes(), &password::random_salt());
-    let root = |host: &str| Account::new("root", host, plugin, &verifier());
+    let (password, is_temporary) = match root {
+        Root::Open => ("", false),
+        Root::Password(password) => (password.as_str(), false),
+        Root::Temporary(password) => (password.as_str(), true),
+    };
+    let root = |host: &str| {
+        let verifier = plugin.verifier(password.as_bytes(), &password::random_salt());
+        let mut root = Account::new("root", host, plugin, &verifier);
+        root.attributes.is_expired = is_temporary;
+        root
+    };
     Accounts::create(datadir, &root).map_err(|cause| fail("write the accounts of", cause))
 }

@@ -21,7 +21,6 @@ use format::packet::handshake::{self, Attributes, CHALLENGE_BYTES, Handshake, Ha
 use format::packet::{Capabilities, Malformed, status};
 use format::value::Value;
 use sql::accounts::admission::{self, Admission};
-use sql::accounts::attributes::TransportFacts;
 use sql::accounts::{Account, Plugin, password};
 use sql::processlist::Process;
 use sql::status::SessionStatus;
@@ -356,13 +355,13 @@ pub fn authenticate(
 
 /// Whether a client that has proved its password may come in. What keeps it out is told to it alone: a wrong password is
 /// refused before, so that strangers do not learn of accounts and their state.
-fn usable(shared: &Shared, wire: &Wire, account: Option<Account>) -> Result<(Account, Admission), Refused> {
+fn usable(shared: &Shared, wire: &mut Wire, account: Option<Account>) -> Result<(Account, Admission), Refused> {
     let account = account.expect("the account is known");
     let host = wire.peer.host();
     shared.instance.usage.check_failures(&account, &host)?;
     let variables = &shared.instance.variables;
-    let facts = TransportFacts::default();
-    let admission = admission::admit(&account, &facts, &host, variables.number("default_password_lifetime"))?;
+    let tls = wire.sink.stream().tls_facts();
+    let admission = admission::admit(&account, tls.as_ref(), &host, variables.number("default_password_lifetime"))?;
     let handles = wire.sink.capabilities.has(Capabilities::CAN_HANDLE_EXPIRED_PASSWORDS);
     if admission == Admission::Expired && !handles && variables.on("disconnect_on_expired_password") {
         let message =

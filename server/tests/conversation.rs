@@ -12,7 +12,6 @@ use client::{Client, Login, Outcome};
 use format::packet::column::{ColumnKind, column_flags};
 use format::packet::command::number;
 use format::packet::{Capabilities, response};
-use sql::accounts::grants::Grants;
 use sql::accounts::{Account, AccountMap, Plugin, account_of, password};
 
 fn start() -> Fixture {
@@ -25,8 +24,7 @@ fn port(fixture: &Fixture) -> u16 {
 
 fn add_account(fixture: &Fixture, user: &str, plugin: Plugin, password: &str) {
     let verifier = plugin.verifier(password.as_bytes(), &password::random_salt());
-    let mut account = Account::new(user, "localhost", plugin, &verifier);
-    account.grants = Grants::everything();
+    let account = Account::new(user, "localhost", plugin, &verifier);
     fixture.instance.accounts.create_account(account).unwrap();
 }
 

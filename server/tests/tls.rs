@@ -20,6 +20,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use server::socket::Socket;
 use server::stream::Stream;
+use sql::accounts::attributes::Transport;
 use sql::accounts::{Account, Plugin, password};
 
 fn start() -> (Fixture, u16) {
@@ -92,11 +93,32 @@ fn a_new_server_has_certificates_and_speaks_both_versions() {
 }
 
 #[test]
+fn an_account_that_requires_tls_is_refused_without_it() {
+    let (fixture, port) = start();
+    let verifier = Plugin::NativePassword.verifier(b"x", &password::random_salt());
+    for (user, transport) in [("free", Transport::Any), ("ssl", Transport::Ssl), ("x509", Transport::X509)] {
+        let mut account = Account::new(user, "localhost", Plugin::NativePassword, &verifier);
+        account.attributes.transport = transport;
+        fixture.instance.accounts.create_account(account).unwrap();
+    }
+    let bare = trusting(&fixture, None, rustls::ALL_VERSIONS);
+    let certified = trusting(&fixture, Some(["client-cert.pem", "client-key.pem"]), rustls::ALL_VERSIONS);
+    for (user, plain, encrypted, with_certificate) in
+        [("free", true, true, true), ("ssl", false, true, true), ("x509", false, false, true)]
+    {
+        let login = Login { user, password: "x", ..Login::default() };
+        assert_eq!(Client::tcp(port, &login).is_ok(), plain, "{user}");
+        assert_eq!(Client::tls(port, &login, bare.clone()).is_ok(), encrypted, "{user}");
+        assert_eq!(Client::tls(port, &login, certified.clone()).is_ok(), with_certificate, "{user}");
+    }
+}
+
+#[test]
 fn a_password_goes_through_tls_in_the_clear() {
     let (fixture, port) = start();
     let verifier = Plugin::CachingSha2Password.verifier(b"geheim", &password::random_salt());
-    let (user, host, plugin) = ("new".to_owned(), "localhost".to_owned(), Plugin::CachingSha2Password);
-    fixture.instance.accounts.create_account(Account { user, host, plugin, verifier, locked: false }).unwrap();
+    let account = Account::new("new", "localhost", Plugin::CachingSha2Password, &verifier);
+    fixture.instance.accounts.create_account(account).unwrap();
     let config = trusting(&fixture, None, rustls::ALL_VERSIONS);
     let login = Login { user: "new", password: "geheim", plugin: "caching_sha2_password", ..Login::default() };
     // The first login shows the password, the second does not; neither asks for a key, which `prove` would panic about.

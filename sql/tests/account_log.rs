@@ -22,7 +22,8 @@ fn the_change_of_an_account_that_a_crash_kept_out_of_the_log_is_logged_by_the_ne
     let first = logged_instance(&scratch.0, Config::tiny());
     let (engine, log) = (first.engine.clone(), first.log.clone());
     let line = |unlogged: &str| {
-        let text = format!("{unlogged}a\tlocalhost\tmysql_native_password\t-\t-\n");
+        let root = "root\tlocalhost\tmysql_native_password\t-\t-\n";
+        let text = format!("{unlogged}{root}a\tlocalhost\tmysql_native_password\t-\t-\n");
         std::fs::write(scratch.0.join(FILE_NAME), text).expect("the file is written");
         let accounts = Accounts::open(&scratch.0).expect("the accounts");
         Instance::with_log(engine.clone(), log.clone(), GlobalVariables::new(), accounts, scratch.0.clone())

@@ -175,7 +175,13 @@ impl<'a> Player<'a> {
     fn open(&mut self, collation: u8, database: &str) -> Result<Session, Error> {
         let database = if database.is_empty() { "test" } else { database };
         let link = |side: &Side| -> Result<Link, Error> {
-            let login = Login { database: Some(database), collation, several_statements: true, rows_max: ROWS_MAX };
+            let login = Login {
+                database: Some(database),
+                collation,
+                several_statements: true,
+                rows_max: ROWS_MAX,
+                ..Login::default()
+            };
             let mut client = Client::log_in(&side.socket(), &login)?;
             // Both clocks stand still, at the same time of the same day.
             client.query("SET timestamp = 1700000000")?;

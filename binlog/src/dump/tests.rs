@@ -25,6 +25,7 @@ fn mariadb_is_sent_no_statements_about_accounts() {
         body
     };
     assert_eq!(for_mariadb(&query(b"DROP USER IF EXISTS 'a'@'b'")), Some(query(b"DO 0                       ")));
+    assert_eq!(for_mariadb(&query(b"REVOKE r FROM u")), Some(query(b"DO 0           ")));
     assert_eq!(for_mariadb(&query(b"DROP TABLE t")), None);
 }
 

@@ -143,7 +143,8 @@ fn open(globals: GlobalVariables) -> Result<Running, String> {
     let datadir = globals.text("datadir");
     if !init::is_initialised(Path::new(&datadir)) {
         println!("making data directory {datadir}");
-        init::create(&globals, Path::new(&datadir), "")?;
+        println!("root has no password: whoever is on this machine may log in, and do everything");
+        init::create(&globals, Path::new(&datadir), &init::Root::Open)?;
     }
     let mut listening = serve::listening(&globals)?;
     if globals.is_default("port") {

@@ -10,9 +10,10 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use parking_lot::Mutex;
 
-use super::attributes::{Lifetime, Limits, LockTime, TransportFacts};
+use super::attributes::{Lifetime, Limits, LockTime};
 use super::{Account, Key};
 use crate::error::{Error, Result};
+use crate::transport::TlsFacts;
 
 const HOUR: Duration = Duration::from_secs(3600);
 const DAY_SECONDS: u64 = 86_400;
@@ -27,12 +28,12 @@ pub enum Admission {
 
 /// Whether a client that has proved its password may come in. `lifetime_days` is what passwords live that are of no
 /// lifetime of their own; 0 is forever.
-pub fn admit(account: &Account, facts: &TransportFacts, host: &str, lifetime_days: u64) -> Result<Admission> {
+pub fn admit(account: &Account, tls: Option<&TlsFacts>, host: &str, lifetime_days: u64) -> Result<Admission> {
     if account.locked {
         let message = format!("Access denied for user '{}'@'{host}'. Account is locked.", account.user);
         return Err(Error::new(3118, b"HY000", message));
     }
-    if !account.attributes.transport.admits(facts) {
+    if !account.attributes.transport.admits(tls) {
         return Err(Error::access_denied(&account.user, host, !account.verifier.is_empty()));
     }
     let own = &account.attributes;
@@ -232,9 +233,8 @@ mod tests {
 
     #[test]
     fn a_connection_is_what_the_account_requires() {
-        let plain = TransportFacts::default();
-        let tls = TransportFacts { tls: true, cipher: Some("A".into()), ..plain.clone() };
-        let certified = TransportFacts { subject: Some("/CN=a".into()), issuer: Some("/CN=ca".into()), ..tls.clone() };
+        let tls = TlsFacts { cipher: "A", ..TlsFacts::default() };
+        let certified = TlsFacts { subject: Some("/CN=a".into()), issuer: Some("/CN=ca".into()), ..tls.clone() };
         let specified = |cipher: Option<&str>, issuer: Option<&str>, subject: Option<&str>| Transport::Specified {
             cipher: cipher.map(str::to_owned),
             issuer: issuer.map(str::to_owned),
@@ -251,24 +251,23 @@ mod tests {
         ] {
             let mut account = account();
             account.attributes.transport = transport.clone();
-            let came = [&plain, &tls, &certified].map(|facts| admit(&account, facts, "h", 0).is_ok());
+            let came = [None, Some(&tls), Some(&certified)].map(|tls| admit(&account, tls, "h", 0).is_ok());
             assert_eq!(came, admitted, "{transport:?}");
         }
     }
 
     #[test]
     fn locked_accounts_and_old_passwords_are_told_apart() {
-        let facts = TransportFacts::default();
         let mut own = account();
         own.attributes.password_seconds = 1;
-        assert_eq!(admit(&own, &facts, "h", 0).unwrap(), Admission::Full);
-        assert_eq!(admit(&own, &facts, "h", 1).unwrap(), Admission::Expired);
+        assert_eq!(admit(&own, None, "h", 0).unwrap(), Admission::Full);
+        assert_eq!(admit(&own, None, "h", 1).unwrap(), Admission::Expired);
         own.attributes.lifetime = Lifetime::Never;
-        assert_eq!(admit(&own, &facts, "h", 1).unwrap(), Admission::Full);
+        assert_eq!(admit(&own, None, "h", 1).unwrap(), Admission::Full);
         own.attributes.is_expired = true;
-        assert_eq!(admit(&own, &facts, "h", 0).unwrap(), Admission::Expired);
+        assert_eq!(admit(&own, None, "h", 0).unwrap(), Admission::Expired);
         own.locked = true;
-        assert_eq!(admit(&own, &facts, "h", 0).unwrap_err().code, 3118);
+        assert_eq!(admit(&own, None, "h", 0).unwrap_err().code, 3118);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! What an account demands of its clients besides a password, and what it demands of its passwords.
 
 use super::Plugin;
+use crate::transport::TlsFacts;
 
 /// What the connection must be (REQUIRE).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -17,26 +18,17 @@ pub enum Transport {
     },
 }
 
-/// What is known of a connection's encryption.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct TransportFacts {
-    pub tls: bool,
-    pub cipher: Option<String>,
-    /// Of the client's certificate, which has been verified.
-    pub subject: Option<String>,
-    pub issuer: Option<String>,
-}
-
 impl Transport {
-    /// Whether a connection may be the account's.
-    pub fn admits(&self, facts: &TransportFacts) -> bool {
-        let is = |wanted: &Option<String>, own: &Option<String>| wanted.is_none() || wanted == own;
-        match self {
-            Self::Any => true,
-            Self::Ssl => facts.tls,
-            Self::X509 => facts.tls && facts.subject.is_some(),
-            Self::Specified { cipher, issuer, subject } => {
-                facts.tls && is(cipher, &facts.cipher) && is(issuer, &facts.issuer) && is(subject, &facts.subject)
+    /// Whether a connection with this encryption, or without any, may be the account's.
+    pub fn admits(&self, tls: Option<&TlsFacts>) -> bool {
+        let is = |wanted: &Option<String>, own: Option<&str>| wanted.is_none() || wanted.as_deref() == own;
+        match (self, tls) {
+            (Self::Any, _) => true,
+            (_, None) => false,
+            (Self::Ssl, Some(_)) => true,
+            (Self::X509, Some(tls)) => tls.subject.is_some(),
+            (Self::Specified { cipher, issuer, subject }, Some(tls)) => {
+                is(cipher, Some(tls.cipher)) && is(issuer, tls.issuer.as_deref()) && is(subject, tls.subject.as_deref())
             }
         }
     }

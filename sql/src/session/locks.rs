@@ -54,6 +54,10 @@ impl Session {
         self.release_tables();
         let mut wanted: Vec<LockedTable> = Vec::with_capacity(tables.len());
         for (table, alias, lock) in tables {
+            // Views of the server, which dump programs lock with the tables: nothing is to be kept as it is.
+            if *lock != TableLock::Write && is_virtual(database_of(table, self.state.database.as_deref())?) {
+                continue;
+            }
             let table = LockedTable {
                 database: self.stored_database(table)?,
                 name: table.name.clone(),
@@ -125,8 +129,7 @@ impl Session {
     fn stored_database(&self, table: &TableName) -> Result<String> {
         let database = database_of(table, self.state.database.as_deref())?;
         if is_virtual(database) {
-            let text = format!("Access denied for user to database '{}'", database.to_ascii_lowercase());
-            return Err(Error::new(1044, b"42000", text));
+            return Err(self.rights.database_refused(&database.to_ascii_lowercase()));
         }
         Ok(database.to_owned())
     }

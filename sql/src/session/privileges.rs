@@ -171,6 +171,7 @@ impl Session {
                 true => Ok(()),
                 false => Err(Error::xaer_rmerr()),
             },
+            Statement::ReloadTls { .. } => self.need_super_or("CONNECTION_ADMIN"),
             Statement::RotateMasterKey => self.need_super_or("ENCRYPTION_KEY_ADMIN"),
             Statement::EncryptSystem(_) => rights.need(Privileges::CREATE_TABLESPACE),
             Statement::Flush { items, .. } => items.iter().try_for_each(|item| self.check_flush(item)),
