@@ -174,7 +174,9 @@ impl Pair {
         let own = options(source_port, 1, &all);
         let source = Server::create(Kind::Glassine, &scratch.0.join("source"), &own).expect("Glassine starts");
         let mut client = source.connect().expect("a connection");
-        client.query("CREATE USER replica@127.0.0.1 IDENTIFIED BY 'it''s secret'").expect("an account");
+        client
+            .query("GRANT REPLICATION SLAVE ON *.* TO replica@127.0.0.1 IDENTIFIED BY 'it''s secret'")
+            .expect("an account");
         Pair::of(scratch, source, source_port, &all)
     }
 

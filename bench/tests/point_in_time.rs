@@ -362,7 +362,7 @@ fn a_restored_server_has_the_names_of_its_transactions_and_follows_by_them() {
     let own = options(&[&more[..], &tcp[..]].concat());
     let source = Server::create(Kind::Glassine, &scratch.0.join("source"), &own).expect("Glassine starts");
     let mut client = source.connect().expect("a connection");
-    run(&mut client, "CREATE USER replica@127.0.0.1 IDENTIFIED BY 'secret'");
+    run(&mut client, "GRANT ALL ON *.* TO replica@127.0.0.1 IDENTIFIED BY 'secret'");
     let mut changes = Changes::new(41, true);
     prepare(&source);
     let archive = scratch.0.join("backup");

@@ -255,9 +255,11 @@ fn a_chain_of_three_follows_by_the_names_of_transactions_also_if_servers_are_kil
     let (mut source, mut middle, leaf) = (create(0), create(1), create(2));
     for server in [&source, &middle] {
         let mut client = server.connect().expect("a connection");
-        for statement in
-            ["SET sql_log_bin = 0", "CREATE USER replica@127.0.0.1 IDENTIFIED BY 'it''s secret'", "SET sql_log_bin = 1"]
-        {
+        for statement in [
+            "SET sql_log_bin = 0",
+            "GRANT REPLICATION SLAVE ON *.* TO replica@127.0.0.1 IDENTIFIED BY 'it''s secret'",
+            "SET sql_log_bin = 1",
+        ] {
             client.query(statement).expect(statement);
         }
     }
@@ -362,7 +364,9 @@ fn a_replica_compresses_from_the_next_transaction_on() {
     let source = options(port, 1, &["--log-bin", "--gtid-mode=ON"]);
     let source = Server::create(Kind::Glassine, &scratch.0.join("source"), &source).expect("Glassine starts");
     let mut there = source.connect().expect("a connection");
-    there.query("CREATE USER replica@127.0.0.1 IDENTIFIED BY 'it''s secret'").expect("an account");
+    there
+        .query("GRANT REPLICATION SLAVE ON *.* TO replica@127.0.0.1 IDENTIFIED BY 'it''s secret'")
+        .expect("an account");
     let own = options(free_port(), 2, &["--log-bin", "--gtid-mode=ON"]);
     let replica = Server::create(Kind::Glassine, &scratch.0.join("replica"), &own).expect("Glassine starts");
     let mut here = replica.connect().expect("a connection");

@@ -427,7 +427,7 @@ fn a_replica_stops_where_it_is_told_to() {
     assert_eq!((count(here), status(here, "Until_Condition")), (45, "None".to_owned()));
 
     // Another account, for this run.
-    run(there, "CREATE USER other@127.0.0.1 IDENTIFIED BY 'word'");
+    run(there, "GRANT REPLICATION SLAVE ON *.* TO other@127.0.0.1 IDENTIFIED BY 'word'");
     run(here, "STOP REPLICA");
     run(here, "START REPLICA USER = 'other' PASSWORD = 'word'");
     run(there, "INSERT INTO d.t VALUES (46)");

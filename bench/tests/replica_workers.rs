@@ -105,7 +105,9 @@ fn transactions_in_each_others_way_arrive_in_order_also_if_the_replica_is_stoppe
     let own = options(free_port(), 2, &logged);
     let mut replica = Server::create(Kind::Glassine, &directory, &own).expect("Glassine starts");
     let mut client = source.connect().expect("a connection");
-    client.query("CREATE USER replica@127.0.0.1 IDENTIFIED BY 'it''s secret'").expect("an account");
+    client
+        .query("GRANT REPLICATION SLAVE ON *.* TO replica@127.0.0.1 IDENTIFIED BY 'it''s secret'")
+        .expect("an account");
     for statement in TABLES {
         client.query(statement).expect(statement);
     }
@@ -339,7 +341,9 @@ fn one_worker_does_not_wait_for_the_sync_of_each_transaction_and_what_is_told_is
     let source = Server::create(Kind::Glassine, &scratch.0.join("source"), &options(source_port, 1, &logged));
     let source = source.expect("Glassine starts");
     let mut there = source.connect().expect("a connection");
-    there.query("CREATE USER replica@127.0.0.1 IDENTIFIED BY 'it''s secret'").expect("an account");
+    there
+        .query("GRANT REPLICATION SLAVE ON *.* TO replica@127.0.0.1 IDENTIFIED BY 'it''s secret'")
+        .expect("an account");
     for statement in TABLES {
         there.query(statement).expect(statement);
     }

@@ -19,7 +19,7 @@ impl InternalSession {
     pub fn new(instance: &Arc<Instance>) -> InternalSession {
         let (process, status) = (instance.processes.register(""), instance.status.register());
         let mut session = Session::new(instance.clone(), process.clone(), status.clone());
-        session.set_user("system user", "");
+        session.work_internally_as("system user");
         session.be_applier();
         process.begin("Connect", b"");
         InternalSession { instance: instance.clone(), process, status, session }

@@ -53,6 +53,14 @@ impl Session {
         self.activate_first_roles();
     }
 
+    /// The session does the server's own work, under a name for the process list: nothing is checked.
+    pub fn work_internally_as(&mut self, user: &str) {
+        self.state.user = user.to_owned();
+        self.state.host = String::new();
+        self.process.set_user(user);
+        self.rights = Rights::internal();
+    }
+
     /// What the client may do and take, as it was admitted.
     pub fn admitted(&mut self, admission: Admission, share: Option<Share>) {
         self.is_expired = admission == Admission::Expired;
