@@ -188,10 +188,10 @@ impl Session {
                 rights.need_global(allowed, "SUPER, BINLOG_ADMIN or REPLICATION_APPLIER")
             }
             Statement::PurgeLogs(_) => self.need_super_or("BINLOG_ADMIN"),
-            Statement::ChangeSource(_)
+            Statement::ChangeSource { .. }
             | Statement::ChangeFilter { .. }
-            | Statement::StartReplica(_)
-            | Statement::StopReplica(_) => self.need_super_or("REPLICATION_SLAVE_ADMIN"),
+            | Statement::StartReplica { .. }
+            | Statement::StopReplica { .. } => self.need_super_or("REPLICATION_SLAVE_ADMIN"),
             Statement::Reset(_) | Statement::ResetReplica { .. } => rights.need(Privileges::RELOAD),
             Statement::ResetPersist { .. } => self.need_persist(),
             Statement::Shutdown => rights.need(Privileges::SHUTDOWN),
