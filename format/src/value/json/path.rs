@@ -136,9 +136,9 @@ fn seek<'j>(root: &'j mut Json, steps: &[Step]) -> Result<&'j mut Json, PathErro
 
 /// The name behind a dot.
 fn member(rest: &str) -> Result<(Step, &str), PathError> {
-    if rest.starts_with('"') {
+    if let Some(quoted) = rest.strip_prefix('"') {
         let mut is_escaped = false;
-        let end = rest[1..].bytes().position(|byte| {
+        let end = quoted.bytes().position(|byte| {
             let ends = byte == b'"' && !is_escaped;
             is_escaped = byte == b'\\' && !is_escaped;
             ends
