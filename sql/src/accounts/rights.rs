@@ -162,7 +162,9 @@ impl Rights {
 
     /// What was granted on a database itself.
     fn of_database(&self, database: &str) -> Privileges {
-        let own = self.own_databases.iter().find(|(pattern, _)| self.is_meant(pattern, database));
+        // The name itself counts before patterns, also if it has a wildcard in it.
+        let named = self.own_databases.iter().find(|(pattern, _)| pattern == database);
+        let own = named.or_else(|| self.own_databases.iter().find(|(pattern, _)| self.is_meant(pattern, database)));
         let roles = self.role_databases.iter().filter(|(pattern, _)| self.is_meant(pattern, database));
         roles.fold(own.map_or(Privileges::NONE, |(_, own)| *own), |all, (_, own)| all | *own)
     }
@@ -281,6 +283,14 @@ impl Rights {
     /// At least one of several privileges on a table or its columns.
     pub fn need_any(&self, wanted: Privileges, named: &str, database: &str, table: &str) -> Result<()> {
         match self.is_internal || self.on_any_column(database, table).has_any(wanted) {
+            true => Ok(()),
+            false => Err(self.table_refused(named, table)),
+        }
+    }
+
+    /// The same, where a privilege on a column is not enough.
+    pub fn need_any_of_table(&self, wanted: Privileges, named: &str, database: &str, table: &str) -> Result<()> {
+        match self.is_internal || self.on_table(database, table).has_any(wanted) {
             true => Ok(()),
             false => Err(self.table_refused(named, table)),
         }

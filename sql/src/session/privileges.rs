@@ -348,9 +348,12 @@ impl Session {
                 Privileges::SELECT | Privileges::INSERT | Privileges::UPDATE | Privileges::REFERENCES,
                 "SELECT",
             ),
-            Show::CreateTable(table) | Show::CreateView(table) => {
-                self.check_shown_table(table, Privileges::TABLE, "SHOW")
-            }
+            Show::CreateTable(table) | Show::CreateView(table) => match self.checked_table(table)? {
+                Some((database, name)) if !information_schema::is_virtual(database) => {
+                    rights.need_any_of_table(Privileges::TABLE, "SHOW", database, name)
+                }
+                _ => Ok(()),
+            },
             Show::Engine { .. } => rights.need(Privileges::PROCESS),
             Show::BinaryLogs | Show::BinaryLogStatus | Show::ReplicaStatus { .. } => {
                 let allowed = rights.global().has_any(Privileges::SUPER | Privileges::REPLICATION_CLIENT);
