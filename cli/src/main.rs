@@ -73,7 +73,7 @@ enum Command {
     /// Makes a data directory of a backup
     Restore(restore::Args),
     /// Shows binary logs, as text that a client can replay
-    Binlog(binlog::Args),
+    Binlog(Box<binlog::Args>),
 }
 
 fn main() -> ExitCode {

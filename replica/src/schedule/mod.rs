@@ -211,7 +211,7 @@ impl Schedule {
     /// Waits until everything has been passed and is durable. False: it is closing before.
     pub fn drain(&self, glance: &dyn Fn()) -> bool {
         let mut state = self.state.lock();
-        while !(state.items.is_empty() && self.in_flight.is_empty()) && !state.closing {
+        while !(state.closing || state.items.is_empty() && self.in_flight.is_empty()) {
             self.wait_for_room(&mut state, glance);
         }
         !state.closing

@@ -185,10 +185,11 @@ impl Transport for Tls {
 /// Makes the server's own files if there are none, and names them in the variables.
 fn own_files(instance: &Instance) {
     let variables = &instance.variables;
-    if variables.on("auto_generate_certs") && generate::is_needed(&instance.datadir) {
-        if let Err(cause) = generate::generate(&instance.datadir, &variables.text("hostname")) {
-            warn!("cannot make certificates in {}: {cause}", instance.datadir.display());
-        }
+    if variables.on("auto_generate_certs")
+        && generate::is_needed(&instance.datadir)
+        && let Err(cause) = generate::generate(&instance.datadir, &variables.text("hostname"))
+    {
+        warn!("cannot make certificates in {}: {cause}", instance.datadir.display());
     }
     let names = [("ssl_ca", generate::CA), ("ssl_cert", generate::CERTIFICATE), ("ssl_key", generate::KEY)];
     if names.iter().all(|(_, name)| instance.datadir.join(name).is_file()) {

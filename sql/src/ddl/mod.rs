@@ -31,6 +31,7 @@ mod way;
 
 use storage::{Relatives, TrxOptions};
 
+use crate::accounts::Rights;
 use crate::catalog::{database_of, storage_error};
 use crate::error::{Error, Level, Result, Warning};
 use crate::expression::EvalContext;
@@ -48,6 +49,7 @@ pub struct Context<'a> {
     pub eval: &'a EvalContext<'a>,
     /// The current database.
     pub database: Option<&'a str>,
+    pub rights: &'a Rights,
     /// How long to wait for the transactions that use a table, and what interrupts it.
     pub wait: TrxOptions,
 }
@@ -168,14 +170,16 @@ impl Context<'_> {
     /// Database and name of a table that may be changed.
     fn resolve<'n>(&'n self, name: &'n TableName) -> Result<(&'n str, &'n str)> {
         let database = database_of(name, self.database)?;
-        self.writable(database)?;
+        if information_schema::is_virtual_table(self.instance, self.rights, database, &name.name) {
+            return Err(self.rights.database_refused(database));
+        }
         Ok((database, &name.name))
     }
 
     /// The server's own databases are nobody's to change.
     fn writable(&self, database: &str) -> Result<()> {
         if information_schema::is_virtual(database) {
-            return Err(Error::database_access_denied("root", "localhost", database));
+            return Err(self.rights.database_refused(database));
         }
         Ok(())
     }
@@ -227,7 +231,8 @@ fn create_database(
 ) -> Result<Outcome> {
     check_name(name, Error::wrong_database_name)?;
     let collation = database_collation(context, options, context.settings.collation_server)?;
-    let exists = context.instance.engine.database(name).is_some() || information_schema::is_virtual(name);
+    let exists = context.instance.engine.database(name).is_some()
+        || information_schema::is_virtual(name) && !context.rights.is_internal();
     if exists {
         let error = Error::database_exists(name);
         if !if_not_exists {

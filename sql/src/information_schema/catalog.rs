@@ -19,9 +19,12 @@ pub const SCHEMATA: VirtualTable = VirtualTable {
         text("DEFAULT_ENCRYPTION", 3),
     ],
     rows: |facts| {
-        let virtual_ones = super::DATABASES.iter().map(|name| (name.to_string(), super::NAME));
+        // Tools that dump all databases could not load the views of `mysql` again, so it is not listed.
+        let listed = super::DATABASES.iter().filter(|name| **name != "mysql");
+        let virtual_ones = listed.map(|name| (name.to_string(), super::NAME));
         let stored = facts.instance.engine.databases();
-        let stored = stored.iter().map(|database| (database.name.to_string(), database.collation));
+        let stored = stored.iter().filter(|database| &*database.name != "mysql");
+        let stored = stored.map(|database| (database.name.to_string(), database.collation));
         let mut all: Vec<_> = virtual_ones.chain(stored).collect();
         all.sort();
         all.into_iter()

@@ -76,6 +76,17 @@ pub fn is_virtual(database: &str) -> bool {
     DATABASES.iter().any(|name| name.eq_ignore_ascii_case(database))
 }
 
+/// Whether a statement that names this table means a virtual one. The database `mysql` also has stored tables, which the
+/// server's own sessions make.
+pub fn is_virtual_table(instance: &Instance, rights: &Rights, database: &str, name: &str) -> bool {
+    let is_stored = || {
+        database.eq_ignore_ascii_case("mysql")
+            && table(database, name).is_none()
+            && (rights.is_internal() || instance.engine.table("mysql", name).is_some())
+    };
+    is_virtual(database) && !is_stored()
+}
+
 /// Whether a table shows the storage engine from inside, whoever's tables are in it: that takes PROCESS.
 pub fn tells_of_the_engine(database: &str, table: &str) -> bool {
     let begins = |start: &str| table.get(..start.len()).is_some_and(|head| head.eq_ignore_ascii_case(start));

@@ -89,7 +89,7 @@ fn open_stored(
     wanted: Privileges,
 ) -> Result<Arc<Table>> {
     let database = database_of(name, context.database)?;
-    if crate::information_schema::is_virtual(database) {
+    if crate::information_schema::is_virtual_table(context.instance, context.rights, database, &name.name) {
         return Err(context.rights.database_refused(&database.to_ascii_lowercase()));
     }
     if let Some((database, table)) = context.checked_table(name)? {

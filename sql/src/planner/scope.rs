@@ -268,7 +268,7 @@ impl<'a> Level<'a> {
     pub fn add_table(&mut self, name: &TableName, alias: Option<&str>, hints: Vec<ast::IndexHint>) -> Result<usize> {
         let database = database_of(name, self.context.database)?;
         let alias = alias.unwrap_or(&name.name);
-        if information_schema::is_virtual(database) {
+        if information_schema::is_virtual_table(self.context.instance, self.context.rights, database, &name.name) {
             let table = information_schema::table(database, &name.name)
                 .ok_or_else(|| Error::unknown_table_in(&name.name, database))?;
             let columns = table.columns.iter().map(|column| SourceColumn {

@@ -81,6 +81,7 @@ impl Session {
                 settings: &session.variables.settings,
                 eval: &eval,
                 database: session.state.database.as_deref(),
+                rights: &session.rights,
                 wait,
             };
             ddl::run(&context, statement)

@@ -94,7 +94,6 @@ impl TlsSettings {
     }
 
     /// The certificate that this side shows, with its chain, and the key; `None`: it shows none.
-    #[expect(clippy::type_complexity, reason = "a pair of two long names")]
     pub fn identity(
         &self,
         directory: &Path,

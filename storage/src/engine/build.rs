@@ -25,6 +25,7 @@ use crate::error::{DuplicateRows, Error, Result};
 use crate::lock::Interrupt;
 use crate::mtr::Mtr;
 use crate::row;
+use crate::row::LEAVES_LOOKED_AT;
 use crate::schema::{ColumnSet, FieldSource, ReadMode, Row, ScanRange};
 use crate::segment;
 use crate::transaction::{Isolation, Transaction};
@@ -232,7 +233,13 @@ impl Inner {
         let tree = table.tree(0);
         let mut leaf = Some(tree.edge(&self.store, false)?);
         let mut copy = vec![0; self.store.page_bytes()];
+        let mut leaves = 0_u32;
         while let Some(page) = leaf.take() {
+            leaves += 1;
+            // Leaves in a circle would be read until the sorted rows fill the disk.
+            if leaves.is_multiple_of(LEAVES_LOOKED_AT) && leaves > self.store.space_pages(table.space)?.0 {
+                return Err(Error::corrupt_page(page.page_id(), "a leaf that comes back in its own tree"));
+            }
             // Entries may need overflow pages, so no latch is held while they are built.
             copy.copy_from_slice(&page);
             leaf = tree.next_leaf(&self.store, page)?;

@@ -92,7 +92,7 @@ pub use lock::lock_auto_increment;
 pub use locked::{StoredKey, locked_key};
 pub use purge::{PurgeStep, PurgeView, Purger};
 pub use rollback::{rollback, rollback_step};
-pub use scan::Scan;
+pub use scan::{LEAVES_LOOKED_AT, Scan};
 pub use statistics::{IndexStatistics, TableStatistics, estimate, statistics};
 pub use table::{IndexTree, Table, layout};
 pub use update::update;

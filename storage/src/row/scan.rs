@@ -157,7 +157,7 @@ pub struct Scan {
 }
 
 /// How often a scan that finds nothing looks whether it has seen more leaves than the file has pages.
-const LEAVES_LOOKED_AT: u32 = 256;
+pub const LEAVES_LOOKED_AT: u32 = 256;
 
 impl Scan {
     pub fn new(table: &Table, index: usize, mode: ReadMode, columns: &ColumnSet, range: &ScanRange<'_>) -> Scan {
