@@ -164,7 +164,7 @@ impl Session {
             Statement::LockTables(tables) => tables.iter().try_for_each(|(table, _, _)| {
                 let Some((database, name)) = self.checked_table(table)? else { return Ok(()) };
                 rights.need_database(Privileges::LOCK_TABLES, database)?;
-                rights.need_table(Privileges::SELECT, database, name)
+                rights.need_some(Privileges::SELECT, database, name)
             }),
             Statement::LockInstance | Statement::UnlockInstance | Statement::CloneLocal(_) => self.need("BACKUP_ADMIN"),
             Statement::BackupStage(_) => rights.need(Privileges::RELOAD),
@@ -429,7 +429,7 @@ impl Session {
                 tables.iter().try_for_each(|table| {
                     let Some((database, name)) = self.checked_table(table)? else { return Ok(()) };
                     rights.need_database(Privileges::LOCK_TABLES, database)?;
-                    rights.need_table(Privileges::SELECT, database, name)
+                    rights.need_some(Privileges::SELECT, database, name)
                 })
             }
             FlushItem::Other(what) => match what.as_str() {
