@@ -60,26 +60,6 @@ impl Privileges {
 
     /// What ALL means at each level; GRANT OPTION is never part of it.
     pub const GLOBAL: Privileges = Privileges((1 << 30) - 1);
-    pub const DATABASE: Privileges = Privileges(
-        Self::SELECT.0
-            | Self::INSERT.0
-            | Self::UPDATE.0
-            | Self::DELETE.0
-            | Self::CREATE.0
-            | Self::DROP.0
-            | Self::REFERENCES.0
-            | Self::INDEX.0
-            | Self::ALTER.0
-            | Self::CREATE_TEMPORARY_TABLES.0
-            | Self::LOCK_TABLES.0
-            | Self::EXECUTE.0
-            | Self::CREATE_VIEW.0
-            | Self::SHOW_VIEW.0
-            | Self::CREATE_ROUTINE.0
-            | Self::ALTER_ROUTINE.0
-            | Self::EVENT.0
-            | Self::TRIGGER.0,
-    );
     pub const TABLE: Privileges = Privileges(
         Self::SELECT.0
             | Self::INSERT.0
@@ -93,6 +73,15 @@ impl Privileges {
             | Self::CREATE_VIEW.0
             | Self::SHOW_VIEW.0
             | Self::TRIGGER.0,
+    );
+    pub const DATABASE: Privileges = Privileges(
+        Self::TABLE.0
+            | Self::CREATE_TEMPORARY_TABLES.0
+            | Self::LOCK_TABLES.0
+            | Self::EXECUTE.0
+            | Self::CREATE_ROUTINE.0
+            | Self::ALTER_ROUTINE.0
+            | Self::EVENT.0,
     );
     pub const COLUMN: Privileges = Privileges(Self::SELECT.0 | Self::INSERT.0 | Self::UPDATE.0 | Self::REFERENCES.0);
     pub const ROUTINE: Privileges = Privileges(Self::EXECUTE.0 | Self::ALTER_ROUTINE.0);
