@@ -419,13 +419,16 @@ fn what_a_replica_has_answered_for_is_there_after_the_source_is_killed() {
             }
         }
     });
-    std::thread::sleep(Duration::from_millis(700));
+    let begun = Instant::now();
+    while acknowledged.load(Ordering::SeqCst) < 40 {
+        assert!(begun.elapsed() < Duration::from_secs(60), "commits hang");
+        std::thread::sleep(Duration::from_millis(10));
+    }
     let status = "SHOW STATUS LIKE 'Rpl_semi_sync_source_no_tx'";
     assert_eq!(pair.there.query(status).expect("a status").rows[0][1].as_deref(), Some("0"), "all were answered for");
     pair.source.kill();
     writer.join().expect("the source's client");
     let acknowledged = acknowledged.load(Ordering::SeqCst);
-    assert!(acknowledged > 20, "{acknowledged} rows");
     let start = Instant::now();
     while (pair.here.query("SELECT COUNT(*) FROM d.log").expect("rows").number() as u64) < acknowledged {
         assert!(start.elapsed() < Duration::from_secs(20), "fewer than {acknowledged} rows");

@@ -73,5 +73,5 @@ pub use log::{BinaryLog, Name, Options, Origin, Pending, Position, Purged, Purge
 pub use owned::Chosen;
 pub use point::BackupPoint;
 pub use reader::EventReader;
-pub use recovery::complete;
+pub use recovery::open_engine;
 pub use stats::Stats;

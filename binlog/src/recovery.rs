@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use format::binlog::{Checksum, Control, Event, EventKind, GtidSet, gtid};
 use storage::io::{Caching, Disk, File, OpenMode};
-use storage::{Engine, Error, Result};
+use storage::{Annexes, Config, Engine, Error, Result};
 use tracing::info;
 
 use crate::files::{self, FileName, io};
@@ -115,13 +115,17 @@ fn is_last_event(bytes: &[u8], name: &FileName, at: u64, checksum: Checksum) -> 
     is_whole && event.body == body && u64::from(event.header.end_position) == (at + bytes.len() as u64) & 0xFFFF_FFFF
 }
 
-/// Completes the files of the log from what the redo log has of them, durably. After an engine is opened and before it
-/// serves, whether or not a log is to be written now. Memory is bounded by the longest annex.
-pub fn complete(engine: &Engine) -> Result<()> {
-    let disk = engine.store().disk().clone();
+/// Opens an engine, and completes the files of the log from what the redo log has of them, durably, whether or not a log
+/// is to be written now. Memory is bounded by the longest annex.
+pub fn open_engine(disk: Arc<dyn Disk>, config: Config) -> Result<Arc<Engine>> {
+    Engine::open_completing(disk, config, &mut complete)
+}
+
+fn complete(annexes: &Annexes<'_>) -> Result<()> {
+    let disk = annexes.disk();
     let mut current: Option<Completed> = None;
     let mut count = 0_u64;
-    engine.read_annexes(&mut |kind, bytes| {
+    annexes.read(&mut |kind, bytes| {
         if kind != ANNEX {
             return Ok(());
         }
@@ -129,9 +133,9 @@ pub fn complete(engine: &Engine) -> Result<()> {
         let annex = decode_annex(bytes).ok_or_else(damaged)?;
         if current.as_ref().is_none_or(|file| file.name != annex.name) {
             if let Some(file) = current.take() {
-                file.finish(&*disk)?;
+                file.finish(&**disk)?;
             }
-            current = Some(Completed::open(&*disk, annex.name)?);
+            current = Some(Completed::open(&**disk, annex.name)?);
         }
         let completed = current.as_mut().expect("it was opened");
         if let Some(file) = &completed.file {
@@ -142,12 +146,11 @@ pub fn complete(engine: &Engine) -> Result<()> {
         Ok(())
     })?;
     if let Some(file) = current {
-        file.finish(&*disk)?;
+        file.finish(&**disk)?;
     }
     if count > 0 {
         info!("binary log: {count} transactions of the redo log are in it");
     }
-    engine.annex_hold().release();
     Ok(())
 }
 

@@ -13,7 +13,7 @@ use comfy_table::{CellAlignment, Table, presets};
 use storage::io::linux::LinuxDisk;
 use storage::recovery::refuse_incomplete;
 use storage::redo::LogFile;
-use storage::{CheckReport, Config, Engine};
+use storage::{CheckReport, Config};
 
 /// Checks a whole data directory whose server is stopped
 #[derive(Parser, Debug)]
@@ -72,8 +72,7 @@ fn check(args: &Args) -> storage::Result<CheckReport> {
     };
     // The log keeps its size: a check changes the directory no more than recovery has to.
     config.log_bytes = LogFile::open(&*disk, &config)?.0.capacity();
-    let engine = Engine::open(disk, config)?;
-    binlog::complete(&engine)?;
+    let engine = binlog::open_engine(disk, config)?;
     if !engine.recovery_report().was_clean() || !args.quiet {
         println!("{}", engine.recovery_report());
     }

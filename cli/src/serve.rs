@@ -168,9 +168,7 @@ fn name_log(loaded: &Loaded, globals: &GlobalVariables) -> Result<(), String> {
 
 /// Opens the binary log, if there is to be one.
 fn open_log(globals: &GlobalVariables, datadir: &Path, engine: &Arc<Engine>) -> Result<Option<Arc<BinaryLog>>, String> {
-    // The last run may have had a log: what is missing in its files is only in the redo log.
     let cannot = |cause: storage::Error| format!("cannot open the binary log: {cause}");
-    binlog::complete(engine).map_err(cannot)?;
     if !globals.on("log_bin") {
         return Ok(None);
     }
@@ -406,7 +404,8 @@ pub fn open_engine(globals: &GlobalVariables, datadir: &Path) -> Result<Arc<Engi
     if let Some(limit) = rustix::process::getrlimit(rustix::process::Resource::Nofile).current {
         config.open_files = config.open_files.min(limit as usize * 3 / 4);
     }
-    Engine::open(disk, config).map_err(|cause| {
+    // The last run may have had a log: what is missing in its files is only in the redo log.
+    binlog::open_engine(disk, config).map_err(|cause| {
         let shown = datadir.display();
         if is_locked(&cause) {
             return format!("another server is using {shown}: stop it first, or give this one its own --datadir");

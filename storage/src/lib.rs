@@ -65,7 +65,7 @@ pub use lock::{
     LockRequest, MetadataGrant, OwnerIdentity, OwnerInfo, Scheduler, Stage, TableUse,
 };
 pub use mtr::{Changes, Mtr, PageHandle};
-pub use recovery::RecoveryReport;
+pub use recovery::{Annexes, RecoveryReport};
 pub use schema::{
     AtomicWrites, Column, ColumnDefault, ColumnSet, Compression, Database, ForeignKey, IfLocked, Index,
     IndexDefinition, IndexPart, ReadMode, ReferentialAction, Row, RowFormat, ScanRange, TableDefinition, TableOptions,

@@ -231,7 +231,9 @@ fn long_values_of_many_threads_fit_a_small_log() {
     let disk: Arc<dyn Disk> = Arc::new(SimDisk::new(3));
     for (background_threads, page_bytes) in [(true, 16384), (false, 16384), (true, 65536)] {
         let disk: Arc<dyn Disk> = if page_bytes == 16384 { disk.clone() } else { Arc::new(SimDisk::new(4)) };
-        let pool_bytes = 64 * page_bytes as u64;
+        // Without cleaners a thread that finds no free frame cannot wait for another: they all need what they latch.
+        let frames = if background_threads { 64 } else { 16 * THREADS as u64 };
+        let pool_bytes = frames * page_bytes as u64;
         let config = Config { background_threads, page_bytes, pool_bytes, ..Config::tiny() };
         if background_threads {
             Engine::create(disk.clone(), &config).unwrap();

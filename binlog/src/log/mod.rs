@@ -139,7 +139,7 @@ impl Order {
 
 impl BinaryLog {
     /// Opens the log, and begins a new file. What the last run left in the redo log has been completed by
-    /// [`crate::complete`].
+    /// [`crate::open_engine`].
     pub fn open(engine: Arc<Engine>, options: Options) -> Result<Arc<BinaryLog>> {
         let disk = engine.store().disk().clone();
         remove_caches(&**engine.store().scratch_disk())?;

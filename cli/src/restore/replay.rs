@@ -86,7 +86,6 @@ impl Opened {
         globals.fill_in("server_id", Value::UInt(SERVER_ID));
         let accounts = Accounts::open(directory).map_err(|cause| format!("cannot read the accounts: {cause}"))?;
         let engine = serve::open_engine(&globals, directory)?;
-        ::binlog::complete(&engine).map_err(|error| error.to_string())?;
         let instance = Instance::new(engine, globals, accounts, directory.to_owned());
         Ok(Opened { instance, playback: None })
     }

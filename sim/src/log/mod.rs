@@ -158,8 +158,7 @@ impl Run {
             let crash_at = (attempt < 3 && self.random.chance(3))
                 .then(|| self.disk.changes() + 1 + self.random.below([5, 30, 100][attempt as usize]));
             self.disk.set_faults(|faults| faults.crash_at = crash_at);
-            let opened = Engine::open(Arc::new(self.disk.clone()), self.config.clone()).and_then(|engine| {
-                binlog::complete(&engine)?;
+            let opened = binlog::open_engine(Arc::new(self.disk.clone()), self.config.clone()).and_then(|engine| {
                 let checksum = self.checksum();
                 let log = BinaryLog::open(engine.clone(), Options { checksum, ..options() })?;
                 Ok((engine, log))

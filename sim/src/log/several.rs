@@ -92,8 +92,7 @@ fn lock(ledger: &Mutex<Ledger>) -> std::sync::MutexGuard<'_, Ledger> {
 }
 
 fn open(disk: &SimDisk, config: &Config) -> Result<(Arc<Engine>, Arc<BinaryLog>), String> {
-    let opened = Engine::open(Arc::new(disk.clone()), config.clone()).and_then(|engine| {
-        binlog::complete(&engine)?;
+    let opened = binlog::open_engine(Arc::new(disk.clone()), config.clone()).and_then(|engine| {
         let log = BinaryLog::open(engine.clone(), super::options())?;
         Ok((engine, log))
     });

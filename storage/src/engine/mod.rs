@@ -55,6 +55,7 @@ use crate::dictionary::{self, Dictionary};
 use crate::error::{Error, Result};
 use crate::io::Disk;
 use crate::lock::LockTable;
+use crate::recovery::Complete;
 use crate::recovery::{self, RecoveryReport};
 use crate::row;
 use crate::store::{Store, Transform};
@@ -135,12 +136,22 @@ impl Engine {
         recovery::create(disk, config)
     }
 
-    /// Opens the instance, recovering it if it was not closed.
+    /// Opens the instance, recovering it if it was not closed. If its redo log has annexes, it keeps them for an upper
+    /// layer: there is room for as much as the log still takes.
     pub fn open(disk: Arc<dyn Disk>, config: Config) -> Result<Arc<Engine>> {
+        Self::open_with(disk, config, None)
+    }
+
+    /// As [`Engine::open`], under an upper layer, which makes durable what the annexes of the redo log have.
+    pub fn open_completing(disk: Arc<dyn Disk>, config: Config, complete: Complete<'_>) -> Result<Arc<Engine>> {
+        Self::open_with(disk, config, Some(complete))
+    }
+
+    fn open_with(disk: Arc<dyn Disk>, config: Config, upper: Option<Complete<'_>>) -> Result<Arc<Engine>> {
         let threads = config.background_threads;
         let auto_increment_mode = config.auto_increment_mode;
         let purging = Purging::new(&config);
-        let opened = recovery::open(disk, config)?;
+        let opened = recovery::open(disk, config, upper)?;
         temporary::remove_leftovers(&**opened.store.disk())?;
         let inner = Arc::new(Inner {
             store: opened.store,

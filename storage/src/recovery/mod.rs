@@ -3,6 +3,7 @@
 //! ```text
 //! 1 scan, apply   torn pages restored from the doublewrite files, redo read from the checkpoint on: every page that the
 //!                 pool returns is as it was when the log ends, changes of unfinished transactions included
+//!   annexes       an upper layer completes its own files from what the log has of them
 //! 2 resolve       dictionary transactions rolled back -> descriptions loaded -> all other unfinished transactions active
 //!                 again, their tables held -> the DDL log executed
 //! ```
@@ -39,6 +40,8 @@ pub mod mismatch;
 
 pub mod apply;
 
+mod annexes;
+
 mod resolve;
 
 use std::fmt;
@@ -60,6 +63,7 @@ use format::ids::{SpaceId, TableId};
 use rustc_hash::FxHashMap;
 
 pub use crate::store::aside::UNDO_SPACE;
+pub use annexes::{Annexes, Complete};
 pub use apply::PageRecovery;
 
 /// The tablespace of undo logs, with MySQL 8's name.
@@ -181,10 +185,13 @@ pub fn create(disk: Arc<dyn Disk>, config: &Config) -> Result<()> {
     store.close()
 }
 
-/// Opens an instance and brings it to the last commit in the log.
-pub fn open(disk: Arc<dyn Disk>, config: Config) -> Result<Opened> {
+/// Opens an instance and brings it to the last commit in the log. Without an upper layer the annexes stay in the log.
+pub fn open(disk: Arc<dyn Disk>, config: Config, upper: Option<Complete<'_>>) -> Result<Opened> {
     let begin = disk.clock().now();
     let (store, pages) = apply::open(disk.clone(), config)?;
+    if let Some(complete) = upper {
+        annexes::complete(&store, &pages, complete)?;
+    }
     let mut opened = resolve::resolve(store, pages)?;
     opened.report.duration = disk.clock().now().saturating_sub(begin);
     Ok(opened)

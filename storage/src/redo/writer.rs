@@ -237,6 +237,11 @@ impl Redo {
         self.end.load(Ordering::Relaxed).saturating_sub(self.checkpoint_lsn.load(Ordering::Relaxed))
     }
 
+    /// Whether the checkpoint stands where an upper layer holds it.
+    pub fn is_held_back(&self) -> bool {
+        self.hold.limit(Lsn(u64::MAX)) <= self.checkpoint_lsn()
+    }
+
     /// Room for mini-transactions.
     #[inline]
     pub fn room(&self) -> &Room {

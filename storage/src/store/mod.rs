@@ -274,7 +274,12 @@ impl Store {
                 let written = first.flusher.lock().step(&self.pool, Aim::OlderThan(target), INLINE_PAGES)?;
                 if written == 0 {
                     self.pool.sync_written()?;
-                    checkpoint::step(&self.pool, &self.redo, 1)?;
+                    if !checkpoint::step(&self.pool, &self.redo, 1)? && self.redo.is_held_back() {
+                        return Err(Error::Io {
+                            doing: "make room in the redo log",
+                            cause: Arc::new(std::io::Error::other("it is full of what belongs to another log")),
+                        });
+                    }
                 }
             }
         }

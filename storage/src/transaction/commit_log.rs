@@ -13,7 +13,7 @@
 //!
 //! The annex is in the same group of the redo log as the commit record, so after a crash both are there or neither is,
 //! and one sync makes both durable. The engine does not look into it; recovery hands annexes back in their order
-//! ([`crate::Engine::read_annexes`]), from the newest checkpoint on. So that a checkpoint does not pass an annex that is
+//! ([`crate::Annexes`]), from the newest checkpoint on. So that a checkpoint does not pass an annex that is
 //! not durable in the upper layer's own file, that layer holds the checkpoint back ([`crate::redo::Hold`]).
 
 use format::ids::Lsn;
