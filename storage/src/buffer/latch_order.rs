@@ -13,6 +13,9 @@
 //! Pages of long values and of undo logs are reached through the row or the transaction that they belong to. A thread
 //! that has latched one does not latch page 0 of the tablespace afterwards, so they may come after it.
 //!
+//! A page that is damaged in what it says of itself looks like another one, and the check fails: damage is tried out in
+//! release builds, where the thread finds out what it has latched, and reports it.
+//!
 //! The order does not matter for a latch that is taken without waiting (`try_latch_*`), nor for a page that is made
 //! anew: no other thread can want it.
 
