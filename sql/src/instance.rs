@@ -8,6 +8,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use binlog::BinaryLog;
 use format::binlog::GtidSet;
 use format::binlog::mariadb::MariadbPosition;
+use format::value::Value;
 use parking_lot::Mutex;
 use storage::{DeadlockReport, Engine};
 
@@ -17,6 +18,7 @@ use crate::dumps::Dumps;
 use crate::processlist::ProcessList;
 use crate::read_lock::ReadLock;
 use crate::replication::Replication;
+use crate::statements::{Limits, Statements};
 use crate::status::ServerStatus;
 use crate::transport::Transport;
 use crate::user_locks::UserLocks;
@@ -34,6 +36,8 @@ pub struct Instance {
     transport: OnceLock<Weak<dyn Transport>>,
     pub variables: GlobalVariables,
     pub status: ServerStatus,
+    /// What statements have done.
+    pub statements: Arc<Statements>,
     pub processes: ProcessList,
     /// Replicas that are connected.
     pub dumps: Dumps,
@@ -68,6 +72,7 @@ impl Instance {
         datadir: PathBuf,
     ) -> Arc<Instance> {
         let status = ServerStatus::new();
+        let statements = Arc::new(Statements::new(limits(&variables)));
         if let Some(log) = &log {
             status.follow_log(log.stats());
         }
@@ -78,6 +83,7 @@ impl Instance {
             transport: OnceLock::new(),
             variables,
             status,
+            statements,
             processes: ProcessList::new(),
             dumps: Dumps::default(),
             read_lock: ReadLock::default(),
@@ -133,5 +139,22 @@ impl Instance {
             None => self.started_wall - self.started.duration_since(moment),
         };
         wall.duration_since(UNIX_EPOCH).unwrap_or_default().as_micros() as u64
+    }
+}
+
+/// How much of statements is kept.
+fn limits(variables: &GlobalVariables) -> Limits {
+    // -1 leaves the choice to the server.
+    let size = |name, chosen| match variables.select(name) {
+        Ok(Value::Int(size)) if size >= 0 => size as usize,
+        Ok(Value::UInt(size)) => size as usize,
+        _ => chosen,
+    };
+    Limits {
+        enabled: variables.on("performance_schema"),
+        digests: size("performance_schema_digests_size", 10_000),
+        digest_bytes: size("performance_schema_max_digest_length", 1024),
+        text_bytes: size("performance_schema_max_sql_text_length", 1024),
+        history: size("performance_schema_events_statements_history_size", 10),
     }
 }

@@ -18,6 +18,8 @@ pub mod variables;
 
 pub mod transport;
 
+pub mod statements;
+
 pub mod status;
 
 pub mod processlist;

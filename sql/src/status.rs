@@ -159,6 +159,8 @@ pub struct SessionStatus {
     counts: [AtomicU64; NAMES.len()],
     prepared_statements: AtomicU64,
     busy: AtomicBool,
+    /// The connection's number.
+    thread: AtomicU64,
     /// What its connection is like, once that has been agreed upon.
     connection: OnceLock<ConnectionFacts>,
 }
@@ -175,6 +177,7 @@ impl SessionStatus {
             counts: std::array::from_fn(|_| AtomicU64::new(0)),
             prepared_statements: AtomicU64::new(0),
             busy: AtomicBool::new(false),
+            thread: AtomicU64::new(0),
             connection: OnceLock::new(),
         }
     }
@@ -191,6 +194,11 @@ impl SessionStatus {
         self.counts[counter as usize].load(Ordering::Relaxed)
     }
 
+    /// All that it counts, by name.
+    pub fn counts(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        NAMES.iter().zip(&self.counts).map(|(name, count)| (*name, count.load(Ordering::Relaxed)))
+    }
+
     /// How many prepared statements the session holds.
     pub fn set_prepared_statements(&self, count: usize) {
         self.prepared_statements.store(count as u64, Ordering::Relaxed);
@@ -203,6 +211,16 @@ impl SessionStatus {
 
     pub fn connection(&self) -> ConnectionFacts {
         self.connection.get().cloned().unwrap_or_default()
+    }
+
+    /// The session is that of a connection.
+    pub fn belongs_to(&self, thread: u32) {
+        self.thread.store(thread.into(), Ordering::Relaxed);
+    }
+
+    /// The connection's number.
+    pub fn thread(&self) -> u64 {
+        self.thread.load(Ordering::Relaxed)
     }
 
     /// Whether the session executes a command.
@@ -310,6 +328,11 @@ impl ServerStatus {
 
     pub fn uptime_seconds(&self) -> u64 {
         self.started.elapsed().as_secs()
+    }
+
+    /// The sessions that are there now.
+    pub fn living(&self) -> Vec<Arc<SessionStatus>> {
+        self.sessions.lock().living.clone()
     }
 
     /// The sum over all sessions.

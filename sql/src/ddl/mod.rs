@@ -107,11 +107,28 @@ pub fn commits(statement: &Statement) -> bool {
     }
 }
 
+/// What TRUNCATE TABLE forgets of a table of performance_schema.
+type Forget = fn(&Instance);
+
+const COUNTED: [(&str, Forget); 4] = [
+    ("binary_log_transaction_compression_stats", |instance| {
+        let status = &instance.status;
+        status.log().map(|log| &**log).into_iter().chain([&status.relay_log]).for_each(binlog::Stats::clear);
+    }),
+    ("events_statements_current", |instance| instance.statements.forget_events(false)),
+    ("events_statements_history", |instance| instance.statements.forget_events(true)),
+    ("events_statements_summary_by_digest", |instance| instance.statements.forget()),
+];
+
+fn counted(database: &str, name: &str) -> Option<Forget> {
+    let found = COUNTED.iter().find(|(counted, _)| counted.eq_ignore_ascii_case(name));
+    found.filter(|_| database.eq_ignore_ascii_case("performance_schema")).map(|(_, forget)| *forget)
+}
+
 /// Whether TRUNCATE TABLE makes a table of performance_schema count anew. It changes nothing of this server's data, so it
 /// is not logged.
 pub fn is_counted(database: &str, name: &str) -> bool {
-    database.eq_ignore_ascii_case("performance_schema")
-        && name.eq_ignore_ascii_case("binary_log_transaction_compression_stats")
+    counted(database, name).is_some()
 }
 
 /// Runs one.
@@ -127,9 +144,8 @@ pub fn run(context: &Context<'_>, statement: &Statement) -> Result<Outcome> {
         Statement::DropTables { tables, if_exists, temporary } => drop_tables(context, tables, *if_exists, *temporary),
         Statement::RenameTables(renames) => rename_tables(context, renames),
         Statement::TruncateTable(table) => {
-            if is_counted(database_of(table, context.database)?, &table.name) {
-                let status = &context.instance.status;
-                status.log().map(|log| &**log).into_iter().chain([&status.relay_log]).for_each(binlog::Stats::clear);
+            if let Some(forget) = counted(database_of(table, context.database)?, &table.name) {
+                forget(context.instance);
                 return Outcome::nothing();
             }
             let (database, name) = context.resolve(table)?;

@@ -5,6 +5,12 @@ use format::value::JsonError;
 use super::Error;
 
 impl Error {
+    /// ER_PARSE_ERROR_IN_DIGEST_FN
+    pub fn unparsed_digest(text: &str) -> Error {
+        let text: String = text.chars().take(80).collect();
+        Error::new(3676, b"HY000", format!("Could not parse argument to digest function: \"{text}\"."))
+    }
+
     pub fn wrong_argument_count(function: &str) -> Error {
         let text = format!("Incorrect parameter count in the call to native function '{function}'");
         Error::new(1582, b"42000", text)

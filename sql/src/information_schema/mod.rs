@@ -24,6 +24,7 @@ mod locks;
 mod mysql;
 mod replication;
 mod server;
+mod statements;
 
 use std::sync::Arc;
 
@@ -167,6 +168,9 @@ static PERFORMANCE_SCHEMA: &[VirtualTable] = &[
     binary_log::TRANSACTION_COMPRESSION_STATS,
     locks::DATA_LOCKS,
     locks::DATA_LOCK_WAITS,
+    statements::STATEMENTS_CURRENT,
+    statements::STATEMENTS_HISTORY,
+    statements::STATEMENTS_BY_DIGEST,
     connections::HOST_CACHE,
     connections::SESSION_ACCOUNT_CONNECT_ATTRS,
     connections::SESSION_CONNECT_ATTRS,
@@ -183,6 +187,10 @@ static PERFORMANCE_SCHEMA: &[VirtualTable] = &[
     replication::APPLIER_STATUS_BY_WORKER,
     replication::CONNECTION_CONFIGURATION,
     replication::CONNECTION_STATUS,
+    statements::SETUP_CONSUMERS,
+    statements::SETUP_INSTRUMENTS,
+    statements::STATUS_BY_THREAD,
+    statements::THREADS,
 ];
 
 static MYSQL: &[VirtualTable] = &[

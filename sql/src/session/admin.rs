@@ -85,6 +85,7 @@ impl Session {
         for row in rows {
             sink.row(row, &types);
         }
+        self.state.rows_sent.set(rows.len() as u64);
         self.state.found_rows.set(rows.len() as u64);
         self.state.row_count.set(-1);
         self.finish_with(&Done::default(), warnings, more, sink);

@@ -18,6 +18,7 @@ impl Session {
         self.enter_statement(|| changes_password(statement))?;
         self.check_privileges(statement)?;
         let done = match statement {
+            Statement::Update(_) if let Some(done) = self.set_up(statement, &[])? => done,
             Statement::Query(_) | Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_) => {
                 if self.plan_and_run(statement, 0, &[], more, sink)?.is_none() {
                     return Err(Error::internal("a query without a plan"));

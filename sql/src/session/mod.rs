@@ -23,6 +23,8 @@
 //! | `dispatch` | which statement does what |
 //! | `define` | definitions, and CREATE TABLE ... SELECT |
 //! | `plan` | plans of statements, and running them |
+//! | `measure` | what statements take and do, told by digest |
+//! | `set_up` | UPDATE of the tables that set up what is collected |
 //! | `transaction` | BEGIN to ROLLBACK, and statements inside |
 //! | `xa` | branches of distributed transactions |
 //! | `limits` | what keeps a statement from writing, reading all or running on |
@@ -49,11 +51,13 @@ mod gtid;
 mod limits;
 mod locks;
 mod log;
+mod measure;
 mod plan;
 mod privileges;
 mod replay;
 mod replica;
 mod set;
+mod set_up;
 mod state;
 mod targets;
 mod track;
@@ -159,6 +163,7 @@ pub struct Session {
     /// SET TRANSACTION for the next transaction alone.
     next_transaction: transaction::Characteristics,
     plans: FxHashMap<Box<[u8]>, Option<Box<CachedPlan>>>,
+    measure: measure::Measure,
     normalized: Normalized,
     prepared: FxHashMap<u32, Option<Box<PreparedStatement>>>,
     named: FxHashMap<String, u32>,
@@ -199,6 +204,8 @@ struct Done {
 impl Session {
     pub fn new(instance: Arc<Instance>, process: Arc<Process>, status: Arc<SessionStatus>) -> Session {
         let variables = SessionVariables::new(&instance.variables);
+        let measure = measure::Measure::new(instance.statements.register(process.id.into()));
+        status.belongs_to(process.id);
         Session {
             instance,
             process,
@@ -230,6 +237,7 @@ impl Session {
             has_read_lock: false,
             next_transaction: transaction::Characteristics::default(),
             plans: FxHashMap::default(),
+            measure,
             normalized: Normalized::default(),
             prepared: FxHashMap::default(),
             named: FxHashMap::default(),
@@ -287,7 +295,12 @@ impl Session {
         loop {
             let (parsed, next) = match parser::parse_first(rest, mode) {
                 Ok(parsed) => parsed,
-                Err(error) => return self.fail(error, sink),
+                Err(error) => {
+                    return self.measured(None, rest, |session| {
+                        session.begin_statement();
+                        session.fail(error, sink);
+                    });
+                }
             };
             let Some(parsed) = parsed else {
                 // A text of comments alone is a statement that does nothing; tools send those for other servers.
@@ -344,13 +357,13 @@ impl Session {
         let usable = normalize(text, self.variables.settings.sql_mode, &mut normalized);
         if usable {
             self.remember_source(text);
-            self.run_normalized(&normalized, more, sink);
+            self.measured(None, text, |session| session.run_normalized(text, &normalized, more, sink));
         }
         self.normalized = normalized;
         usable
     }
 
-    fn run_normalized(&mut self, normalized: &Normalized, more: bool, sink: &mut dyn ResultSink) {
+    fn run_normalized(&mut self, text: &[u8], normalized: &Normalized, more: bool, sink: &mut dyn ResultSink) {
         if let Err(error) = self.enter_statement(|| false) {
             self.begin_statement();
             return self.fail(error, sink);
@@ -359,6 +372,7 @@ impl Session {
             && let Some(mut plan) = slot.take()
         {
             self.status.add(Counter::PlanCacheHits, 1);
+            self.follow_digest(&mut plan.digest, text);
             let outcome = self.run_plan(&mut plan, &normalized.literals, more, sink);
             if outcome != plan::Outcome::Stale {
                 // A SET in a function may have emptied the cache meanwhile; then this plan is dropped, too.
@@ -377,7 +391,12 @@ impl Session {
         };
         self.begin_statement();
         let literals = &normalized.literals;
-        let plan = match self.plan_and_run(&parsed.statement, parsed.parameters, literals, more, sink) {
+        match self.set_up(&parsed.statement, literals) {
+            Ok(None) => {}
+            Ok(Some(done)) => return self.finish(&done, more, sink),
+            Err(error) => return self.fail(error, sink),
+        }
+        let mut plan = match self.plan_and_run(&parsed.statement, parsed.parameters, literals, more, sink) {
             Ok(Some(plan)) => plan,
             // Begins like a query, but is not planned.
             Ok(None) => {
@@ -389,6 +408,7 @@ impl Session {
             Err(error) => return self.fail(error, sink),
         };
         if plan.is_cacheable && normalized.key().len() <= PLAN_KEY_BYTES_MAX {
+            self.follow_digest(&mut plan.digest, text);
             if self.plans.len() >= PLANS_MAX {
                 self.plans.clear();
             }
@@ -399,6 +419,7 @@ impl Session {
     /// Forgets all plans: names or literals may mean something else now.
     fn forget_plans(&mut self) {
         self.plans.clear();
+        self.measure.forget_texts();
         self.generation += 1;
     }
 
@@ -411,13 +432,13 @@ impl Session {
             return false;
         }
         self.remember_source(text);
-        match self.dispatch(&parsed.statement, more, sink) {
+        self.measured(None, text, |session| match session.dispatch(&parsed.statement, more, sink) {
             Ok(()) => true,
             Err(error) => {
-                self.fail(error, sink);
+                session.fail(error, sink);
                 false
             }
-        }
+        })
     }
 
     /// A statement begins that clears the warnings of the last one.
@@ -435,6 +456,7 @@ impl Session {
     }
 
     fn finish_with(&self, done: &Done, warnings: u16, more: bool, sink: &mut dyn ResultSink) {
+        self.state.rows_affected.set(done.affected_rows);
         let mut status = self.status_flags();
         if more {
             status |= flags::MORE_RESULTS;
@@ -472,6 +494,7 @@ impl Session {
         self.state.row_count.set(-1);
         self.warnings.push(Warning { level: Level::Error, code: error.code, message: error.message.clone() });
         sink.error(&error);
+        self.measure.failed(error);
     }
 
     fn view(&self) -> View<'_> {

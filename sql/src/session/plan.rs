@@ -8,6 +8,7 @@ use format::value::Value;
 use storage::{ReadMode, Table, TableUse};
 
 use super::dispatch::changes_password;
+use super::measure::Uses;
 use super::{Done, Prepared, Session};
 use crate::catalog::OrSqlError;
 use crate::error::{Error, Result};
@@ -41,6 +42,9 @@ pub struct CachedPlan {
     pub parameter_count: usize,
     /// Nothing in it depends on the current execution.
     pub is_cacheable: bool,
+    /// The number of its text's digest, if digests are counted.
+    pub(super) digest: Option<u32>,
+    uses: Uses,
     counter: Counter,
 }
 
@@ -52,8 +56,9 @@ pub struct PreparedStatement {
     /// The kinds of the values that the plan was made for.
     kinds: Vec<u8>,
     generation: u64,
-    /// Its text, if there is a binary log.
     source: Vec<u8>,
+    /// The number of its digest, as of this generation.
+    digest: Option<(u64, u32)>,
 }
 
 /// How running a plan went.
@@ -180,7 +185,10 @@ impl Session {
         let settings = &self.variables.settings;
         let is_cacheable = is_cacheable && !settings.sql_auto_is_null && settings.sql_big_selects;
         let tables = context.tables.into_inner();
-        Ok(Some(Box::new(CachedPlan { plan, tables, definitions, parameter_count, is_cacheable, counter })))
+        let uses = Uses::of(&plan);
+        let cached =
+            CachedPlan { plan, tables, definitions, parameter_count, is_cacheable, digest: None, uses, counter };
+        Ok(Some(Box::new(cached)))
     }
 
     /// Runs a plan, and answers the client.
@@ -193,6 +201,7 @@ impl Session {
     ) -> Outcome {
         self.begin_statement();
         self.status.add(cached.counter, 1);
+        self.note_uses(cached.uses);
         let cached = &*cached;
         let target = match &cached.plan {
             Plan::Query { .. } => None,
@@ -286,13 +295,16 @@ impl Session {
         match &cached.plan {
             Plan::Query { plan, into } if into.is_empty() => {
                 sink.columns(&cached.definitions);
+                let sent = &self.state.rows_sent;
                 match plan {
                     QueryPlan::Select(select) if let Some(output) = &select.stored => {
                         query::run_stored(&environment, select, output, &context, &mut |row| {
+                            sent.set(sent.get() + 1);
                             sink.row_stored(row, &output.columns, zone.seconds);
                         })?;
                     }
                     _ => query::run(&environment, plan, &context, &mut |row| {
+                        sent.set(sent.get() + 1);
                         sink.row(row, plan.types());
                         Ok(!self.process.interrupt.is_set())
                     })?,
@@ -408,7 +420,10 @@ impl Session {
         self.enter_statement(|| changes_password(&parsed.statement))?;
         self.check_privileges(&parsed.statement)?;
         // Planned now, so that mistakes show and the client learns the columns; and again when the values are known.
-        let plan = self.plan_typed(&parsed.statement, parsed.parameters, &[], &[])?;
+        let plan = match self.sets_up(&parsed.statement) {
+            Some(_) => None,
+            None => self.plan_typed(&parsed.statement, parsed.parameters, &[], &[])?,
+        };
         let columns = plan.as_ref().map_or_else(|| Arc::from([]), |plan| plan.definitions.clone());
         let id = self.next_prepared;
         self.next_prepared = self.next_prepared.wrapping_add(1).max(1);
@@ -419,7 +434,8 @@ impl Session {
             plan,
             kinds: Vec::new(),
             generation: self.generation,
-            source: if self.instance.log.is_some() { text.to_vec() } else { Vec::new() },
+            source: text.to_vec(),
+            digest: None,
         };
         self.prepared.insert(id, Some(Box::new(statement)));
         self.status.set_prepared_statements(self.prepared.len());
@@ -444,7 +460,11 @@ impl Session {
             self.prepared.insert(id, Some(prepared));
             return self.fail(Error::wrong_arguments("mysqld_stmt_execute"), sink);
         }
-        self.run_prepared(&mut prepared, parameters, more, sink);
+        let known = self.prepared_digest(&mut prepared.digest, &prepared.source);
+        // Borrowed apart from what runs.
+        let source = std::mem::take(&mut prepared.source);
+        self.measured(known, &source, |session| session.run_prepared(&mut prepared, &source, parameters, more, sink));
+        prepared.source = source;
         // Unless the statement closed itself.
         if let Some(slot) = self.prepared.get_mut(&id) {
             *slot = Some(prepared);
@@ -454,11 +474,12 @@ impl Session {
     fn run_prepared(
         &mut self,
         prepared: &mut PreparedStatement,
+        source: &[u8],
         parameters: &[Value],
         more: bool,
         sink: &mut dyn ResultSink,
     ) {
-        self.remember_prepared(&prepared.source, parameters);
+        self.remember_prepared(source, parameters);
         let is_planned = matches!(
             prepared.statement,
             Statement::Query(_) | Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_)
@@ -476,6 +497,13 @@ impl Session {
         if let Err(error) = self.enter_statement(|| false) {
             self.begin_statement();
             return self.fail(error, sink);
+        }
+        if self.sets_up(&prepared.statement).is_some() {
+            self.begin_statement();
+            return match self.set_up(&prepared.statement, parameters) {
+                Ok(done) => self.finish(&done.unwrap_or_default(), more, sink),
+                Err(error) => self.fail(error, sink),
+            };
         }
         // The plan fits if the values are of the kinds that it was made for.
         let fits = prepared.generation == self.generation

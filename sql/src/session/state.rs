@@ -9,6 +9,7 @@ use format::value::Value;
 use rustc_hash::FxHashMap;
 
 use super::gtid::{self, Next};
+use super::measure::Uses;
 use crate::accounts::{self, Rights};
 use crate::error::Result;
 use crate::expression::{Memory, SessionState};
@@ -40,6 +41,11 @@ pub struct State {
     /// SET TIMESTAMP: seconds and microseconds that NOW() answers.
     pub timestamp: Option<(i64, u32)>,
     pub error_count: Cell<u64>,
+    /// What the statement has done so far.
+    pub rows_sent: Cell<u64>,
+    pub rows_examined: Cell<u64>,
+    pub rows_affected: Cell<u64>,
+    pub(super) uses: Cell<Uses>,
     pub(super) gtid_next: Next,
     /// A transaction was open when the statement began.
     pub in_transaction: Cell<bool>,
@@ -63,6 +69,10 @@ impl State {
             found_rows: Cell::new(0),
             timestamp: None,
             error_count: Cell::new(0),
+            rows_sent: Cell::new(0),
+            rows_examined: Cell::new(0),
+            rows_affected: Cell::new(0),
+            uses: Cell::default(),
             gtid_next: Next::default(),
             in_transaction: Cell::new(false),
             memory: Memory::default(),

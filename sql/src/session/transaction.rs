@@ -246,9 +246,11 @@ impl Session {
             self.process.begin_transaction(trx.isolation(), trx.is_read_only());
         }
         let savepoint = trx.statement_begin();
+        let read_before = trx.rows_read();
         let cell = RefCell::new(trx);
         let result = run(self, &cell);
         let mut trx = cell.into_inner();
+        self.state.rows_examined.set(self.state.rows_examined.get() + trx.rows_read().saturating_sub(read_before));
         match self.end_row_log(result) {
             Ok(value) if self.in_transaction() => {
                 self.trx = Some(trx);

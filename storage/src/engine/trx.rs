@@ -422,6 +422,12 @@ impl Trx {
         }
     }
 
+    /// Rows that it has read so far.
+    #[inline]
+    pub fn rows_read(&self) -> u64 {
+        self.counts.read
+    }
+
     fn tell_counts(&mut self) {
         let counts = std::mem::take(&mut self.counts);
         self.engine.inner.counters.tell(&counts);

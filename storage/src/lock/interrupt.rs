@@ -138,6 +138,12 @@ impl Interrupt {
         self.stage.enter(stage)
     }
 
+    /// How long the thread has waited for locks so far.
+    #[inline]
+    pub fn waited_nanos(&self) -> u64 {
+        self.stage.waited_nanos()
+    }
+
     /// What the thread waits for now.
     pub fn stage(&self) -> Stage {
         self.stage.get()

@@ -6,9 +6,14 @@ use sha1::Digest;
 use super::string::LENGTH_MAX;
 use super::{Call, Function, Typing, not_null, typings};
 use crate::base64;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::expression::Datum;
+use crate::parser;
+use crate::statements::digest::{self, digest_text};
 use crate::types::{Coercibility, TypeInfo};
+
+/// `max_digest_length`.
+const DIGEST_BYTES_MAX: usize = 1024;
 
 pub const FUNCTIONS: &[Function] = &[
     Function::new("md5", (1, 1), digest_type, md5),
@@ -18,12 +23,15 @@ pub const FUNCTIONS: &[Function] = &[
     Function::new("crc32", (1, 1), typings::bigint_unsigned, crc32),
     Function::new("to_base64", (1, 1), base64_type, to_base64),
     Function::new("from_base64", (1, 1), from_base64_type, from_base64),
+    Function::new("statement_digest", (1, 1), digest_type, statement_digest),
+    Function::new("statement_digest_text", (1, 1), digest_text_type, statement_digest_text),
 ];
 
 fn digest_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
     let length = match typing.name {
         "md5" => 32,
         "sha2" => 128,
+        "statement_digest" => 64,
         _ => 40,
     };
     Ok(typing.text(length))
@@ -49,6 +57,28 @@ fn hex<'a>(bytes: &[u8]) -> Datum<'a> {
 fn md5<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
     let text = not_null!(call.text(0)?);
     Ok(hex(&md5_of(&text)))
+}
+
+fn digest_text_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
+    Ok(typing.text(LENGTH_MAX))
+}
+
+/// The normalised text of a statement, which has to be one.
+fn normalized(call: &Call<'_>) -> Result<Option<String>> {
+    let Some(text) = call.text(0)? else { return Ok(None) };
+    let mode = call.context.mode;
+    match parser::parse_first(&text, mode) {
+        Ok((Some(_), _)) => Ok(Some(digest_text(&text, mode, DIGEST_BYTES_MAX))),
+        _ => Err(Error::unparsed_digest(&String::from_utf8_lossy(&text))),
+    }
+}
+
+fn statement_digest<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
+    Ok(normalized(call)?.map_or(Datum::Null, |text| Datum::text(digest::hex(&digest::hash(&text)))))
+}
+
+fn statement_digest_text<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
+    Ok(normalized(call)?.map_or(Datum::Null, Datum::text))
 }
 
 fn sha1<'a>(call: &Call<'a>) -> Result<Datum<'a>> {

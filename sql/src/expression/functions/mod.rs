@@ -135,8 +135,6 @@ const UNSUPPORTED: &[&str] = &[
     "load_file",
     "master_gtid_wait",
     "random_bytes",
-    "statement_digest",
-    "statement_digest_text",
     "uncompress",
     "uncompressed_length",
     "updatexml",

@@ -30,7 +30,13 @@ pub(super) const LIST: &[Variable] = &[
     )
     .inert(GONE),
     v("myisam_use_mmap", Global, Bool, "OFF", "MyISAM").inert(GONE),
-    v("performance_schema", Global, Bool, "OFF", "Measure everything").at_start().inert(NOT_YET),
+    v("performance_schema", Global, Bool, "ON", "Collect what statements do").at_start(),
+    v("performance_schema_digests_size", Global, int(-1, 1_048_576), "10000", "Digests that are counted").at_start(),
+    v("performance_schema_events_statements_history_size", Global, int(-1, 1024), "10", "Statements kept per session")
+        .at_start(),
+    v("performance_schema_max_digest_length", Global, int(0, 1_048_576), "1024", "Bytes of a digest's text").at_start(),
+    v("performance_schema_max_sql_text_length", Global, int(0, 1_048_576), "1024", "Bytes of a statement's text")
+        .at_start(),
     v("symbolic_links", Global, Bool, "OFF", "Tables may be links").at_start().inert(GONE),
     v("safe_user_create", Global, Bool, "OFF", "Who may create accounts").at_start().inert(NOT_YET),
     v("automatic_sp_privileges", Global, Bool, "ON", "Rights on procedures").inert(NOT_YET),
