@@ -101,6 +101,10 @@ fn converse(live: &mut Live, mut wire: Wire, process: &Arc<Process>, status: &Ar
     session.multi_statements = wire.sink.capabilities.has(Capabilities::MULTI_STATEMENTS);
     session.found_rows = wire.sink.capabilities.has(Capabilities::FOUND_ROWS);
     process.end();
+    let on = session.database().map_or_else(String::new, |database| format!(" on {database}"));
+    let how = if wire.sink.stream().is_encrypted() { "SSL/TLS" } else { wire.peer.kind() };
+    let who = format!("{}@{}{on} using {how}", session.user(), process.host());
+    session.log_command("Connect", who.as_bytes());
     let mut connection = Connection {
         shared: shared.clone(),
         wire,
@@ -246,6 +250,7 @@ impl Connection {
                 let text = text.strip_suffix(&[0]).unwrap_or(text);
                 status.add(Counter::Questions, 1);
                 process.begin("Query", text);
+                session.log_command("Query", text);
                 sink.rows = Rows::Text;
                 let has_attributes =
                     sink.capabilities.has(Capabilities::QUERY_ATTRIBUTES) && payload.get(1) != Some(&0);
@@ -261,6 +266,7 @@ impl Connection {
             Command::StatementPrepare(text) => {
                 status.add(Counter::ComStmtPrepare, 1);
                 process.begin("Prepare", text);
+                session.log_command("Prepare", text);
                 let statements_max = self.shared.instance.variables.number("max_prepared_stmt_count");
                 if self.shared.instance.status.prepared_statements() >= statements_max {
                     let message = format!(
@@ -306,6 +312,7 @@ impl Connection {
             Command::InitDb(name) => {
                 status.add(Counter::ComChangeDb, 1);
                 process.begin("Init DB", name);
+                session.log_command("Init DB", name);
                 match session.init_db(&String::from_utf8_lossy(name)) {
                     Ok(()) => ok(session, sink),
                     Err(error) => sink.error(&error),
@@ -314,6 +321,7 @@ impl Connection {
             }
             Command::FieldList { table, pattern } => {
                 process.begin("Field List", table);
+                session.log_command("Field List", table);
                 field_list(session, table, pattern, sink);
                 Next::Answer
             }
@@ -400,7 +408,10 @@ impl Connection {
                 let payload = payload.to_vec();
                 self.dump(&payload)
             }
-            Command::Quit => Next::Goodbye,
+            Command::Quit => {
+                session.log_command("Quit", b"");
+                Next::Goodbye
+            }
             Command::Unknown(number) => {
                 debug!("connection {}: unknown command {number}", process.id);
                 sink.error(&Error::unknown_command());

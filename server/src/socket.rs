@@ -22,6 +22,14 @@ impl Peer {
         }
     }
 
+    /// How the general log calls the kind of connection.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Socket => "Socket",
+            Self::Tcp(_) => "TCP/IP",
+        }
+    }
+
     pub fn host_and_port(&self) -> String {
         match self {
             Self::Socket => "localhost".to_owned(),

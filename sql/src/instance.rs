@@ -18,6 +18,7 @@ use crate::dumps::Dumps;
 use crate::processlist::ProcessList;
 use crate::read_lock::ReadLock;
 use crate::replication::Replication;
+use crate::statements::log_file::LogFile;
 use crate::statements::{Limits, Statements};
 use crate::status::ServerStatus;
 use crate::transport::Transport;
@@ -38,6 +39,8 @@ pub struct Instance {
     pub status: ServerStatus,
     /// What statements have done.
     pub statements: Arc<Statements>,
+    pub slow_log: LogFile,
+    pub general_log: LogFile,
     pub processes: ProcessList,
     /// Replicas that are connected.
     pub dumps: Dumps,
@@ -71,6 +74,12 @@ impl Instance {
         accounts: Accounts,
         datadir: PathBuf,
     ) -> Arc<Instance> {
+        let hostname = variables.text("hostname");
+        for (file, ending) in [("slow_query_log_file", "-slow.log"), ("general_log_file", ".log")] {
+            if variables.text(file).is_empty() {
+                variables.fill_in(file, Value::Bytes(format!("{hostname}{ending}").into_bytes()));
+            }
+        }
         let status = ServerStatus::new();
         let statements = Arc::new(Statements::new(limits(&variables)));
         if let Some(log) = &log {
@@ -84,6 +93,8 @@ impl Instance {
             variables,
             status,
             statements,
+            slow_log: LogFile::default(),
+            general_log: LogFile::default(),
             processes: ProcessList::new(),
             dumps: Dumps::default(),
             read_lock: ReadLock::default(),

@@ -306,7 +306,13 @@ impl Session {
                 FlushItem::Other(what) if matches!(what.as_str(), "USER_RESOURCES" | "PRIVILEGES") => {
                     self.instance.usage.restart();
                 }
-                FlushItem::Other(what) if matches!(what.as_str(), "BINARY LOGS" | "LOGS") => self.rotate_logs()?,
+                FlushItem::Other(what) if matches!(what.as_str(), "BINARY LOGS" | "LOGS") => {
+                    self.rotate_logs()?;
+                    let all = what == "LOGS";
+                    self.reopen_statement_logs(all, all);
+                }
+                FlushItem::Other(what) if what == "SLOW LOGS" => self.reopen_statement_logs(true, false),
+                FlushItem::Other(what) if what == "GENERAL LOGS" => self.reopen_statement_logs(false, true),
                 FlushItem::Other(what) if what == "HOSTS" => {
                     if let Some(transport) = self.instance.transport() {
                         transport.forget_hosts();

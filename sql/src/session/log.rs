@@ -408,7 +408,7 @@ impl Session {
 }
 
 /// A statement with values in the places of its question marks.
-fn with_values(text: &[u8], values: &[Value], mode: SqlMode) -> Vec<u8> {
+pub(super) fn with_values(text: &[u8], values: &[Value], mode: SqlMode) -> Vec<u8> {
     let mut lexer = Lexer::new(text, 0, mode);
     let (mut out, mut copied, mut values) = (Vec::with_capacity(text.len()), 0, values.iter());
     loop {

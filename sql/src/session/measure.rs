@@ -5,6 +5,7 @@
 
 use std::time::Instant;
 
+use format::value::Value;
 use rustc_hash::FxHashMap;
 
 use super::Session;
@@ -30,11 +31,13 @@ pub(super) struct Measure {
     /// The last error of the running statement.
     error: Option<Error>,
     depth: u32,
+    /// A statement within the running one has been told of.
+    has_told_inner: bool,
 }
 
 impl Measure {
     pub fn new(own: Own) -> Measure {
-        Measure { own, digest: None, texts: FxHashMap::default(), error: None, depth: 0 }
+        Measure { own, digest: None, texts: FxHashMap::default(), error: None, depth: 0, has_told_inner: false }
     }
 
     pub fn forget_texts(&mut self) {
@@ -126,7 +129,13 @@ fn thread_cpu_nanos() -> u64 {
 impl Session {
     /// Runs a statement, and tells what it took. `known` is the number of its digest; `run` may find it, too.
     #[inline]
-    pub(super) fn measured<T>(&mut self, known: Option<u32>, text: &[u8], run: impl FnOnce(&mut Session) -> T) -> T {
+    pub(super) fn measured<T>(
+        &mut self,
+        known: Option<u32>,
+        text: &[u8],
+        parameters: &[Value],
+        run: impl FnOnce(&mut Session) -> T,
+    ) -> T {
         if self.applying.is_some() || self.rights.is_internal() {
             return run(self);
         }
@@ -137,6 +146,7 @@ impl Session {
         state.uses.set(Uses::default());
         self.measure.digest = None;
         self.measure.error = None;
+        self.measure.has_told_inner = false;
         self.measure.depth += 1;
         let waited = self.process.interrupt.waited_nanos();
         let cpu = self.instance.statements.collects().cpu().then(thread_cpu_nanos);
@@ -150,15 +160,20 @@ impl Session {
             lock: self.process.interrupt.waited_nanos() - waited,
             cpu: cpu.map_or(0, |before| thread_cpu_nanos().saturating_sub(before)),
         };
-        self.tell(known, text, timing);
+        self.tell(known, text, parameters, timing);
         done
     }
 
-    fn tell(&mut self, known: Option<u32>, text: &[u8], timing: Timing) {
+    fn tell(&mut self, known: Option<u32>, text: &[u8], parameters: &[Value], timing: Timing) {
         let work = self.work();
         if timing.wait >= self.variables.settings.long_query_us * 1000 {
             self.status.add(Counter::SlowQueries, 1);
         }
+        // EXECUTE is logged as what it executes.
+        if self.instance.variables.statement_logs().slow() && !self.measure.has_told_inner {
+            self.log_if_slow(text, parameters, timing, &work);
+        }
+        self.measure.has_told_inner = self.measure.depth > 0;
         let collects = self.instance.statements.collects();
         if collects.nothing() {
             return;

@@ -24,6 +24,7 @@
 //! | `define` | definitions, and CREATE TABLE ... SELECT |
 //! | `plan` | plans of statements, and running them |
 //! | `measure` | what statements take and do, told by digest |
+//! | `statement_logs` | the slow query log, the general log |
 //! | `set_up` | UPDATE of the tables that set up what is collected |
 //! | `transaction` | BEGIN to ROLLBACK, and statements inside |
 //! | `xa` | branches of distributed transactions |
@@ -59,6 +60,7 @@ mod replica;
 mod set;
 mod set_up;
 mod state;
+mod statement_logs;
 mod targets;
 mod track;
 mod transaction;
@@ -296,7 +298,7 @@ impl Session {
             let (parsed, next) = match parser::parse_first(rest, mode) {
                 Ok(parsed) => parsed,
                 Err(error) => {
-                    return self.measured(None, rest, |session| {
+                    return self.measured(None, rest, &[], |session| {
                         session.begin_statement();
                         session.fail(error, sink);
                     });
@@ -357,7 +359,7 @@ impl Session {
         let usable = normalize(text, self.variables.settings.sql_mode, &mut normalized);
         if usable {
             self.remember_source(text);
-            self.measured(None, text, |session| session.run_normalized(text, &normalized, more, sink));
+            self.measured(None, text, &[], |session| session.run_normalized(text, &normalized, more, sink));
         }
         self.normalized = normalized;
         usable
@@ -432,7 +434,7 @@ impl Session {
             return false;
         }
         self.remember_source(text);
-        self.measured(None, text, |session| match session.dispatch(&parsed.statement, more, sink) {
+        self.measured(None, text, &[], |session| match session.dispatch(&parsed.statement, more, sink) {
             Ok(()) => true,
             Err(error) => {
                 session.fail(error, sink);

@@ -463,7 +463,10 @@ impl Session {
         let known = self.prepared_digest(&mut prepared.digest, &prepared.source);
         // Borrowed apart from what runs.
         let source = std::mem::take(&mut prepared.source);
-        self.measured(known, &source, |session| session.run_prepared(&mut prepared, &source, parameters, more, sink));
+        self.log_execution(&source, parameters);
+        self.measured(known, &source, parameters, |session| {
+            session.run_prepared(&mut prepared, &source, parameters, more, sink);
+        });
         prepared.source = source;
         // Unless the statement closed itself.
         if let Some(slot) = self.prepared.get_mut(&id) {

@@ -113,6 +113,9 @@ impl Session {
         if is_global && of_gtids {
             self.check_gtid_variable(&name, Some(&value))?;
         }
+        if is_global {
+            self.check_statement_log(&name, &value)?;
+        }
         if persists {
             return self.persist(scope, &name, Some(&value));
         }

@@ -14,6 +14,7 @@
 
 pub mod digest;
 mod keywords;
+pub mod log_file;
 pub mod redact;
 mod sums;
 

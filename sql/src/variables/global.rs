@@ -12,6 +12,7 @@ use super::log::LogGlobals;
 use super::names;
 use super::persisted;
 use super::settings::{self, Settings};
+use super::statement_logs::{StatementLogGlobals, StatementLogs};
 use super::variable::{Notice, Reach, Variable};
 use crate::error::Error;
 
@@ -35,6 +36,7 @@ pub struct GlobalVariables {
     read_only: AtomicBool,
     super_read_only: AtomicBool,
     log: LogGlobals,
+    statement_logs: StatementLogGlobals,
 }
 
 impl Default for GlobalVariables {
@@ -59,6 +61,7 @@ impl GlobalVariables {
             read_only: AtomicBool::new(false),
             super_read_only: AtomicBool::new(false),
             log: LogGlobals::default(),
+            statement_logs: StatementLogGlobals::default(),
         };
         globals.refresh_log();
         globals
@@ -68,6 +71,12 @@ impl GlobalVariables {
     #[inline]
     pub fn log(&self) -> &LogGlobals {
         &self.log
+    }
+
+    /// Which statements are written into files.
+    #[inline]
+    pub fn statement_logs(&self) -> StatementLogs {
+        self.statement_logs.get()
     }
 
     /// Installs what makes changes effective: the engine's options, for one.
@@ -151,6 +160,7 @@ impl GlobalVariables {
 
     fn refresh_log(&self) {
         self.log.refresh(&|name| self.known(name));
+        self.statement_logs.refresh(&|name| self.known(name));
     }
 
     fn refresh_read_only(&self) {
@@ -170,7 +180,7 @@ impl GlobalVariables {
         if matches!(LIST[index].name, "read_only" | "super_read_only") {
             self.refresh_read_only();
         }
-        if LogGlobals::has(LIST[index].name) {
+        if LogGlobals::has(LIST[index].name) || StatementLogGlobals::has(LIST[index].name) {
             self.refresh_log();
         }
     }

@@ -44,6 +44,8 @@ mod engine;
 
 mod log;
 
+mod statement_logs;
+
 mod global;
 
 mod session;
@@ -58,4 +60,5 @@ pub use names::{find, find_by_prefix, names, nearest};
 pub use payload_rules::PayloadRules;
 pub use session::SessionVariables;
 pub use settings::{Completion, RowImages, Settings, TimeZone};
+pub use statement_logs::StatementLogs;
 pub use variable::{Notice, Reach, Variable};

@@ -69,6 +69,10 @@ pub struct Settings {
     pub net_read_timeout_seconds: u64,
     pub net_write_timeout_seconds: u64,
     pub long_query_us: u64,
+    /// `min_examined_row_limit`: statements that look at fewer rows are not in the slow query log.
+    pub examined_rows_min: u64,
+    /// `sql_log_off`: the session is not in the general log.
+    pub sql_log_off: bool,
     /// `sql_log_bin`: changes go to the binary log.
     pub sql_log_bin: bool,
     /// `binlog_transaction_compression` and its level.
@@ -220,6 +224,8 @@ impl Default for Settings {
             net_read_timeout_seconds: 30,
             net_write_timeout_seconds: 60,
             long_query_us: 10_000_000,
+            examined_rows_min: 0,
+            sql_log_off: false,
             sql_log_bin: true,
             log_compression: false,
             log_compression_level: 3,
@@ -235,6 +241,8 @@ impl Settings {
     pub(super) fn check(variable: &Variable, value: &Value) -> Result<(), Error> {
         let text = || text(value);
         match variable.name {
+            // There are no tables of logs.
+            "log_output" if text().split(',').any(|place| place == "TABLE") => Err(variable.wrong_value(&text())),
             "character_set_client" | "character_set_connection" | "character_set_database" | "character_set_server" => {
                 charset(&text()).map(|_| ())
             }
@@ -331,6 +339,8 @@ impl Settings {
                 }
             }
             "long_query_time" => self.long_query_us = (real(value) * 1e6) as u64,
+            "min_examined_row_limit" => self.examined_rows_min = number(value),
+            "sql_log_off" => self.sql_log_off = on(value),
             _ => {}
         }
     }

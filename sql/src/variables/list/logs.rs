@@ -4,21 +4,21 @@ use super::*;
 
 pub(super) const LIST: &[Variable] = &[
     // --- Logs -------------------------------------------------------------------------------------------------------
-    v("general_log", Global, Bool, "OFF", "Log all statements").inert(NOT_YET),
-    v("general_log_file", Global, Text, "", "File of all statements").inert(NOT_YET),
+    v("general_log", Global, Bool, "OFF", "Log all statements"),
+    v("general_log_file", Global, Text, "", "File of all statements"),
     v("log_error", Global, Text, "stderr", "File of the server's messages").at_start().inert("messages go to stderr"),
     v("log_error_services", Global, Text, "", "How messages are written").inert(NOT_YET),
     v("log_error_suppression_list", Global, Text, "", "Messages that are left out").inert(NOT_YET),
     v("log_error_verbosity", Global, int(1, 3), "2", "1: errors, 2: and warnings, 3: and notes"),
-    v("log_output", Global, Set(&["NONE", "FILE", "TABLE"]), "FILE", "Where statements are logged").inert(NOT_YET),
-    v("log_queries_not_using_indexes", Global, Bool, "OFF", "Such statements are slow").inert(NOT_YET),
-    v("log_slow_admin_statements", Global, Bool, "OFF", "Administration may be slow").inert(NOT_YET),
+    v("log_output", Global, Set(&["NONE", "FILE", "TABLE"]), "FILE", "Where statements are logged: FILE or NONE"),
+    v("log_queries_not_using_indexes", Global, Bool, "OFF", "Such statements are slow"),
+    v("log_slow_admin_statements", Global, Bool, "OFF", "Administration may be slow"),
     v("log_timestamps", Global, Enumeration(&["UTC", "SYSTEM"]), "UTC", "Time zone of messages").inert(NOT_YET),
     v("log_warnings", Both, int(0, U32), "2", "How much is logged").inert(NOT_YET),
     v("long_query_time", Both, Real { min: 0.0, max: 31_536_000.0 }, "10", "Seconds that make a statement slow"),
     v("slow_launch_time", Global, int(0, YEAR), "2", "Seconds that make a thread's start slow").inert(NOT_YET),
-    v("slow_query_log", Both, Bool, "OFF", "Log slow statements").inert(NOT_YET),
-    v("slow_query_log_file", Global, Text, "", "File of slow statements").inert(NOT_YET),
+    v("slow_query_log", Global, Bool, "OFF", "Log slow statements"),
+    v("slow_query_log_file", Global, Text, "", "File of slow statements"),
     // --- Binary log and replication ---------------------------------------------------------------------------------
     v("binlog_cache_size", Global, steps(4096, ANY, 4096), "32768", "Bytes of a transaction's log"),
     v("binlog_checksum", Global, Enumeration(&["NONE", "CRC32"]), "CRC32", "Checksum of events"),

@@ -69,7 +69,7 @@ pub(super) const LIST: &[Variable] = &[
     ),
     v("max_tmp_tables", Both, int(1, ANY), "32", "Temporary tables").inert(GONE),
     v("max_write_lock_count", Global, int(1, ANY), "18446744073709551615", "Writers before a reader").inert(GONE),
-    v("min_examined_row_limit", Both, int(0, ANY), "0", "Rows that make a statement slow").inert(NOT_YET),
+    v("min_examined_row_limit", Both, int(0, ANY), "0", "Rows that make a statement slow"),
     v("new", Both, Bool, "OFF", "Behave as version 4.1").inert(GONE),
     v("old", Global, Bool, "OFF", "Behave as old versions").at_start().inert(GONE),
     v("old_alter_table", Both, Bool, "OFF", "ALTER TABLE copies").inert(AUTOMATIC),

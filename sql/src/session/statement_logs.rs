@@ -1,0 +1,202 @@
+//! The slow query log and the general log, in MySQL's formats.
+//!
+//! ```text
+//! # User@Host: root[root] @ localhost []  Id:     8
+//! # Query_time: 1.000190  Lock_time: 0.000000 Rows_sent: 1  Rows_examined: 1
+//! use test;
+//! SET timestamp=1700000000;
+//! SELECT SLEEP(1);
+//! ```
+//!
+//! There is no line `# Time:`, which MySQL and MariaDB write differently, and whose form mysqldumpslow of each takes for a
+//! part of the statement in files of the other: the moment is in `SET timestamp`. Passwords of accounts are in neither
+//! log.
+
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use format::value::{DateTime, Value, ZoneOffset};
+
+use super::Session;
+use super::log::with_values;
+use crate::describe::quoted;
+use crate::error::{Error, Result};
+use crate::instance::Instance;
+use crate::statements::log_file;
+use crate::statements::redact::redacted;
+use crate::statements::{Timing, Work};
+
+/// The variables with the names of the files.
+const SLOW_FILE: &str = "slow_query_log_file";
+const GENERAL_FILE: &str = "general_log_file";
+
+/// Statements that `log_slow_admin_statements` is about.
+const ADMINISTRATION: [&str; 6] = ["ALTER TABLE", "ANALYZE", "CHECK", "CREATE INDEX", "DROP INDEX", "OPTIMIZE"];
+
+fn path_of(instance: &Instance, variable: &str) -> PathBuf {
+    instance.datadir.join(instance.variables.text(variable))
+}
+
+/// What stands at the beginning of the file, each time it is opened.
+fn header(instance: &Instance) -> String {
+    let program = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("/glassine"));
+    let variables = &instance.variables;
+    let (version, port, socket) = (variables.text("version"), variables.number("port"), variables.text("socket"));
+    let socket = if socket.is_empty() { "(none)".to_owned() } else { socket };
+    format!(
+        "{}, Version: {version} (Glassine). started with:\nTcp port: {port}  Unix socket: {socket}\n\
+         Time                 Id Command    Argument\n",
+        program.display()
+    )
+}
+
+/// A statement as it is logged: on its own lines, without its last semicolon and without passwords.
+fn shown(session: &Session, text: &[u8], parameters: &[Value]) -> Vec<u8> {
+    let mode = session.variables.settings.sql_mode;
+    let text = match parameters {
+        [] => text.to_vec(),
+        values => with_values(text, values, mode),
+    };
+    let text = redacted(&text, mode).unwrap_or(text);
+    let is_end = |byte: &u8| *byte == b';' || byte.is_ascii_whitespace();
+    let ends = text.iter().rev().take_while(|byte| is_end(byte)).count();
+    text[..text.len() - ends].to_vec()
+}
+
+impl Session {
+    /// Writes a statement into the slow query log, if it was slow.
+    pub(super) fn log_if_slow(&self, text: &[u8], parameters: &[Value], timing: Timing, work: &Work) {
+        let (logs, settings) = (self.instance.variables.statement_logs(), &self.variables.settings);
+        if !logs.slow() {
+            return;
+        }
+        let is_slow = timing.wait >= settings.long_query_us * 1000;
+        let is_wanted = is_slow || logs.without_index() && work.no_index_used > 0;
+        if !is_wanted || work.rows_examined < settings.examined_rows_min {
+            return;
+        }
+        let digest = self.instance.statements.digest_text(&text[..text.len().min(64)], settings.sql_mode);
+        if !logs.administration() && ADMINISTRATION.iter().any(|words| digest.starts_with(words)) {
+            return;
+        }
+        let seconds = |nanos: u64| nanos as f64 / 1e9;
+        let host = self.process.host();
+        let host = host.rsplit_once(':').map_or(host.as_str(), |(host, _)| host);
+        let host = match host.parse::<IpAddr>() {
+            Ok(_) => format!(" [{host}]"),
+            Err(_) => format!("{host} []"),
+        };
+        let user = &self.state.user;
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let began = now.as_secs().saturating_sub(timing.wait / 1_000_000_000);
+        let database = self.state.database.as_deref();
+        let entry = |is_other: bool| {
+            let mut entry = format!(
+                "# User@Host: {user}[{user}] @ {host}  Id: {:5}\n# Query_time: {:.6}  Lock_time: {:.6} Rows_sent: {}  \
+                 Rows_examined: {}\n",
+                self.process.id,
+                seconds(timing.wait),
+                seconds(timing.lock),
+                work.rows_sent,
+                work.rows_examined,
+            );
+            if let Some(database) = database.filter(|_| is_other) {
+                entry.push_str(&format!("use {};\n", plain_or_quoted(database)));
+            }
+            entry.push_str(&format!("SET timestamp={began};\n"));
+            let mut entry = entry.into_bytes();
+            entry.extend(shown(self, text, parameters));
+            entry.extend(b";\n");
+            entry
+        };
+        let path = path_of(&self.instance, SLOW_FILE);
+        self.instance.slow_log.append(&path, || header(&self.instance), database, entry);
+    }
+
+    /// Writes a command of the client into the general log.
+    #[inline]
+    pub fn log_command(&self, command: &str, text: &[u8]) {
+        if self.instance.variables.statement_logs().general() {
+            self.log_general(command, text, &[]);
+        }
+    }
+
+    /// The same for the execution of a prepared statement.
+    pub(super) fn log_execution(&self, text: &[u8], parameters: &[Value]) {
+        if self.instance.variables.statement_logs().general() {
+            self.log_general("Execute", text, parameters);
+        }
+    }
+
+    #[cold]
+    fn log_general(&self, command: &str, text: &[u8], parameters: &[Value]) {
+        if self.variables.settings.sql_log_off {
+            return;
+        }
+        let path = path_of(&self.instance, GENERAL_FILE);
+        self.instance.general_log.append(
+            &path,
+            || header(&self.instance),
+            None,
+            |_| {
+                let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+                let moment =
+                    DateTime::from_unix_micros(now.as_micros() as i64, ZoneOffset::UTC).unwrap_or(DateTime::ZERO);
+                let (date, time) = (moment.date, moment);
+                let mut line = format!(
+                    "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:06}Z\t{:5} {command}\t",
+                    date.year, date.month, date.day, time.hour, time.minute, time.second, time.micros, self.process.id
+                )
+                .into_bytes();
+                line.extend(shown(self, text, parameters));
+                line.push(b'\n');
+                line
+            },
+        );
+    }
+
+    /// SET GLOBAL: a file that cannot be written, or that is a configuration file, is refused before.
+    pub(super) fn check_statement_log(&self, name: &str, value: &Value) -> Result<()> {
+        let instance = &self.instance;
+        let path = match (name, value) {
+            (SLOW_FILE | GENERAL_FILE, Value::Bytes(file)) => {
+                let file = String::from_utf8_lossy(file);
+                let is_settings = [".cnf", ".ini"].iter().any(|end| file.to_ascii_lowercase().ends_with(end));
+                if file.is_empty() || is_settings {
+                    return Err(Error::wrong_value_for_variable(name, &file));
+                }
+                instance.datadir.join(&*file)
+            }
+            ("slow_query_log", _) => path_of(instance, SLOW_FILE),
+            ("general_log", _) => path_of(instance, GENERAL_FILE),
+            _ => return Ok(()),
+        };
+        match log_file::open(&path) {
+            Ok(_) => Ok(()),
+            Err(_) => Err(Error::wrong_value_for_variable(name, &shown_path(&path))),
+        }
+    }
+
+    /// FLUSH SLOW LOGS, FLUSH GENERAL LOGS: the files are opened again.
+    pub(super) fn reopen_statement_logs(&self, slow: bool, general: bool) {
+        if slow {
+            self.instance.slow_log.close();
+        }
+        if general {
+            self.instance.general_log.close();
+        }
+    }
+}
+
+fn shown_path(path: &Path) -> String {
+    path.display().to_string()
+}
+
+/// As MySQL writes the name of a database: readers of the log know it without quotes.
+fn plain_or_quoted(name: &str) -> String {
+    match name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
+        true => name.to_owned(),
+        false => quoted(name),
+    }
+}

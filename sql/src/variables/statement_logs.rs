@@ -1,0 +1,77 @@
+//! The server's variables about the logs of statements, which each statement looks at: without a name and without a lock.
+
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use format::value::Value;
+
+use super::settings;
+
+const SLOW: u8 = 1;
+const GENERAL: u8 = 2;
+const WITHOUT_INDEX: u8 = 4;
+const ADMINISTRATION: u8 = 8;
+
+/// Which statements are written into files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StatementLogs(u8);
+
+impl StatementLogs {
+    /// `slow_query_log`, and `log_output` has FILE.
+    #[inline]
+    pub fn slow(self) -> bool {
+        self.0 & SLOW != 0
+    }
+
+    /// `general_log`, and `log_output` has FILE.
+    #[inline]
+    pub fn general(self) -> bool {
+        self.0 & GENERAL != 0
+    }
+
+    /// `log_queries_not_using_indexes`.
+    pub fn without_index(self) -> bool {
+        self.0 & WITHOUT_INDEX != 0
+    }
+
+    /// `log_slow_admin_statements`.
+    pub fn administration(self) -> bool {
+        self.0 & ADMINISTRATION != 0
+    }
+}
+
+/// See the module header.
+#[derive(Default)]
+pub struct StatementLogGlobals(AtomicU8);
+
+impl StatementLogGlobals {
+    #[inline]
+    pub fn get(&self) -> StatementLogs {
+        StatementLogs(self.0.load(Ordering::Relaxed))
+    }
+
+    /// Takes over what has been set: `value` knows it by name.
+    pub(super) fn refresh(&self, value: &dyn Fn(&str) -> Value) {
+        let bit = |name, bit| if settings::on(&value(name)) { bit } else { 0 };
+        let mut bits = bit("slow_query_log", SLOW)
+            | bit("general_log", GENERAL)
+            | bit("log_queries_not_using_indexes", WITHOUT_INDEX)
+            | bit("log_slow_admin_statements", ADMINISTRATION);
+        let output = settings::text(&value("log_output"));
+        if !output.split(',').any(|place| place == "FILE") || output.split(',').any(|place| place == "NONE") {
+            bits &= !(SLOW | GENERAL);
+        }
+        self.0.store(bits, Ordering::Relaxed);
+    }
+
+    /// Whether a variable is one of these.
+    pub(super) fn has(name: &str) -> bool {
+        let names = [
+            "general_log",
+            "log_output",
+            "log_queries_not_using_indexes",
+            "log_slow_admin_statements",
+            "slow_query_log",
+        ];
+        names.contains(&name)
+    }
+}
