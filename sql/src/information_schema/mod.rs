@@ -25,6 +25,7 @@ mod mysql;
 mod replication;
 mod server;
 mod statements;
+mod sys;
 
 use std::sync::Arc;
 
@@ -206,7 +207,18 @@ static MYSQL: &[VirtualTable] = &[
     mysql::USER,
 ];
 
-static SYS: &[VirtualTable] = &[locks::SYS_INNODB_LOCK_WAITS];
+static SYS: &[VirtualTable] = &[
+    locks::SYS_INNODB_LOCK_WAITS,
+    sys::PROCESSLIST,
+    sys::SCHEMA_UNUSED_INDEXES,
+    sys::SESSION,
+    sys::STATEMENT_ANALYSIS,
+    sys::VERSION,
+    sys::X_INNODB_LOCK_WAITS,
+    sys::X_PROCESSLIST,
+    sys::X_SESSION,
+    sys::X_STATEMENT_ANALYSIS,
+];
 
 const NAME: CollationId = CollationId::UTF8MB4_GENERAL_CI;
 

@@ -210,6 +210,7 @@ fn with_transport(
         ("Compression", on_off(connection.compression.is_some())),
         ("Compression_algorithm", algorithm.to_owned()),
         ("Compression_level", level.to_string()),
+        ("Performance_schema_digest_lost", instance.statements.lost().to_string()),
         ("Ssl_cipher", tls.map_or("", |tls| tls.cipher).to_owned()),
         ("Ssl_cipher_list", list),
         ("Ssl_session_reused", on_off(tls.is_some_and(|tls| tls.is_resumed))),

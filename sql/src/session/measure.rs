@@ -9,10 +9,8 @@ use format::value::Value;
 use rustc_hash::FxHashMap;
 
 use super::Session;
-use super::plan::Plan;
+use super::uses::Uses;
 use crate::error::Error;
-use crate::planner::change::InsertRows;
-use crate::planner::{Access, QueryPlan, SelectPlan, SourceKind, Step};
 use crate::statements::{Ended, Own, Timing, Work};
 use crate::status::Counter;
 
@@ -47,76 +45,6 @@ impl Measure {
     /// The statement has been answered with an error.
     pub fn failed(&mut self, error: Error) {
         self.error = Some(error);
-    }
-}
-
-/// How a plan finds its rows.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Uses {
-    /// A table behind the first one is read without an index.
-    full_join: bool,
-    /// Of the first table: a part of an index, or all of it.
-    range: bool,
-    scan: bool,
-    sorts: bool,
-    /// Some table is read without an index.
-    no_index: bool,
-}
-
-impl Uses {
-    pub fn of(plan: &Plan) -> Uses {
-        let mut uses = Uses::default();
-        match plan {
-            Plan::Query { plan, .. } => uses.add_query(plan),
-            Plan::Insert(plan) => {
-                if let InsertRows::Query(query) = &plan.source {
-                    uses.add_query(query);
-                }
-            }
-            Plan::Update(plan) => uses.add_select(&plan.select),
-            Plan::Delete(plan) => uses.add_select(&plan.select),
-        }
-        uses
-    }
-
-    fn add_query(&mut self, query: &QueryPlan) {
-        match query {
-            QueryPlan::Select(select) => self.add_select(select),
-            QueryPlan::Union(union) => union.parts.iter().for_each(|part| self.add_query(part)),
-        }
-    }
-
-    fn add_select(&mut self, select: &SelectPlan) {
-        let mut is_first = true;
-        self.add_steps(select, &select.steps, &mut is_first);
-        self.sorts |= !select.order.is_empty() || select.stored.as_ref().is_some_and(|stored| !stored.order.is_empty());
-        for subquery in &select.subqueries {
-            self.add_query(&subquery.plan);
-        }
-    }
-
-    fn add_steps(&mut self, select: &SelectPlan, steps: &[Step], is_first: &mut bool) {
-        for step in steps {
-            let step = match step {
-                Step::Table(step) => step,
-                Step::Left { steps, .. } => {
-                    self.add_steps(select, steps, is_first);
-                    continue;
-                }
-            };
-            let reads_all = match &step.access {
-                Access::Scan { .. } => true,
-                Access::Rows => !matches!(select.sources[step.source].kind, SourceKind::Table(_)),
-                Access::Point { .. } | Access::Range { .. } => false,
-            };
-            self.no_index |= reads_all;
-            match is_first {
-                true if reads_all => self.scan = true,
-                true => self.range |= matches!(step.access, Access::Range { .. }),
-                false => self.full_join |= reads_all,
-            }
-            *is_first = false;
-        }
     }
 }
 

@@ -23,6 +23,7 @@
 //! | `dispatch` | which statement does what |
 //! | `define` | definitions, and CREATE TABLE ... SELECT |
 //! | `plan` | plans of statements, and running them |
+//! | `uses` | how plans find their rows |
 //! | `measure` | what statements take and do, told by digest |
 //! | `statement_logs` | the slow query log, the general log |
 //! | `set_up` | UPDATE of the tables that set up what is collected |
@@ -64,6 +65,7 @@ mod statement_logs;
 mod targets;
 mod track;
 mod transaction;
+mod uses;
 mod xa;
 
 use std::cell::RefCell;

@@ -8,7 +8,7 @@ use format::value::Value;
 use storage::{ReadMode, Table, TableUse};
 
 use super::dispatch::changes_password;
-use super::measure::Uses;
+use super::uses::{Uses, each_step, each_step_of};
 use super::{Done, Prepared, Session};
 use crate::catalog::OrSqlError;
 use crate::error::{Error, Result};
@@ -19,8 +19,8 @@ use crate::expression::{Expr, Node, parameter_type};
 use crate::parser;
 use crate::parser::ast::{InsertSource, PrepareSource, Statement};
 use crate::parser::normalize::parameter_kind;
-use crate::planner::change::{DeletePlan, InsertPlan, UpdatePlan, plan_delete, plan_insert, plan_update};
-use crate::planner::{Access, PlanContext, QueryPlan, SelectPlan, Step};
+use crate::planner::change::{DeletePlan, InsertPlan, InsertRows, UpdatePlan, plan_delete, plan_insert, plan_update};
+use crate::planner::{Access, PlanContext, QueryPlan, SelectPlan, SourceKind, Step, TableStep};
 use crate::result::ResultSink;
 use crate::status::Counter;
 use crate::types::TypeInfo;
@@ -185,7 +185,7 @@ impl Session {
         let settings = &self.variables.settings;
         let is_cacheable = is_cacheable && !settings.sql_auto_is_null && settings.sql_big_selects;
         let tables = context.tables.into_inner();
-        let uses = Uses::of(&plan);
+        let uses = uses_of(&plan);
         let cached =
             CachedPlan { plan, tables, definitions, parameter_count, is_cacheable, digest: None, uses, counter };
         Ok(Some(Box::new(cached)))
@@ -363,8 +363,8 @@ impl Session {
                 let affected_rows = changes.changed + changes.deleted;
                 self.state.row_count.set(affected_rows as i64);
                 let several = match &plan.source {
-                    crate::planner::change::InsertRows::Values(rows) => rows.len() > 1,
-                    crate::planner::change::InsertRows::Query(_) => true,
+                    InsertRows::Values(rows) => rows.len() > 1,
+                    InsertRows::Query(_) => true,
                 };
                 let info = if several {
                     let (records, duplicates) = (changes.found, changes.duplicates);
@@ -545,6 +545,7 @@ impl Session {
     ) -> Result<Option<Box<CachedPlan>>> {
         let Some(mut plan) = self.plan(statement, parameter_count, parameters)? else { return Ok(None) };
         if self.run_plan(&mut plan, parameters, more, sink) == Outcome::Answered {
+            self.note_indexes(&plan.plan);
             return Ok(Some(plan));
         }
         self.begin_statement();
@@ -564,6 +565,32 @@ impl Session {
             drop(self.trx.take());
         }
         planned
+    }
+
+    /// A new plan has run: the indexes by which it finds rows are in use.
+    fn note_indexes(&self, plan: &Plan) {
+        let mut note = |select: &SelectPlan, step: &TableStep| {
+            let (Access::Scan { index, .. } | Access::Point { index, .. } | Access::Range { index, .. }) = &step.access
+            else {
+                return;
+            };
+            if let SourceKind::Table(table) = &select.sources[step.source].kind
+                && *index > 0
+            {
+                let name = &table.indexes[*index].name;
+                self.instance.statements.note_index(&table.database, &table.name, name);
+            }
+        };
+        match plan {
+            Plan::Query { plan, .. } => each_step(plan, &mut note),
+            Plan::Insert(plan) => {
+                if let InsertRows::Query(query) = &plan.source {
+                    each_step(query, &mut note);
+                }
+            }
+            Plan::Update(plan) => each_step_of(&plan.select, &mut note),
+            Plan::Delete(plan) => each_step_of(&plan.select, &mut note),
+        }
     }
 
     pub fn close_statement(&mut self, id: u32) {
@@ -619,6 +646,21 @@ impl Session {
             _ => Err(Error::new(0, b"00000", "")),
         }
     }
+}
+
+fn uses_of(plan: &Plan) -> Uses {
+    let mut uses = Uses::default();
+    match plan {
+        Plan::Query { plan, .. } => uses.add_query(plan),
+        Plan::Insert(plan) => {
+            if let InsertRows::Query(query) = &plan.source {
+                uses.add_query(query);
+            }
+        }
+        Plan::Update(plan) => uses.add_select(&plan.select),
+        Plan::Delete(plan) => uses.add_select(&plan.select),
+    }
+    uses
 }
 
 /// Whether a query reads all of a table though it could use a key: other values may be worth the key.

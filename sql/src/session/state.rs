@@ -9,7 +9,7 @@ use format::value::Value;
 use rustc_hash::FxHashMap;
 
 use super::gtid::{self, Next};
-use super::measure::Uses;
+use super::uses::Uses;
 use crate::accounts::{self, Rights};
 use crate::error::Result;
 use crate::expression::{Memory, SessionState};

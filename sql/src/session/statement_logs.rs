@@ -168,6 +168,7 @@ impl Session {
                 }
                 instance.datadir.join(&*file)
             }
+            ("slow_query_log" | "general_log", value) if is_off(value) => return Ok(()),
             ("slow_query_log", _) => path_of(instance, SLOW_FILE),
             ("general_log", _) => path_of(instance, GENERAL_FILE),
             _ => return Ok(()),
@@ -186,6 +187,13 @@ impl Session {
         if general {
             self.instance.general_log.close();
         }
+    }
+}
+
+fn is_off(value: &Value) -> bool {
+    match value {
+        Value::Bytes(word) => matches!(&word.to_ascii_uppercase()[..], b"OFF" | b"0" | b"FALSE"),
+        value => matches!(value, Value::Int(0) | Value::UInt(0)),
     }
 }
 

@@ -247,7 +247,7 @@ mod tests {
                 "SELECT ? FROM `t` WHERE `a` IN (...)",
             ),
             (&["SELECT 1, 2, -3"], "SELECT ?, ..."),
-            (&["SELECT a - 1, b -2, -3 + c"], "SELECT `a` - ? , `b` - ? , ? + `c`"),
+            (&["SELECT a - 1, b -2, -3 + c"], "SELECT `a` - ? , `b` - ?, ... + `c`"),
             (
                 &["INSERT INTO t VALUES (1, -2), (3, 4)", "INSERT INTO t VALUES (1, 2), (3, 4), (5, 6)"],
                 "INSERT INTO `t` VALUES (...) /* , ... */",

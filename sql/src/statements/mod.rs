@@ -16,7 +16,7 @@ pub mod digest;
 mod keywords;
 pub mod log_file;
 pub mod redact;
-mod sums;
+pub mod sums;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::time::Instant;
 
 use parking_lot::{Mutex, RwLock};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::types::SqlMode;
 use digest::{Hash, digest_text, hash};
@@ -207,6 +207,8 @@ pub struct Statements {
     /// The number of what has no place among the digests. Smaller numbers are of digests that were forgotten.
     oldest: AtomicU32,
     sessions: Mutex<Sessions>,
+    /// Indexes by which statements have found rows: database, table, index.
+    used_indexes: RwLock<FxHashSet<[Box<str>; 3]>>,
     /// Statements that came when there was no place.
     lost: AtomicU64,
     started: Instant,
@@ -222,6 +224,7 @@ impl Statements {
             known: RwLock::default(),
             oldest: AtomicU32::new(1),
             sessions: Mutex::default(),
+            used_indexes: RwLock::default(),
             lost: AtomicU64::new(0),
             started: Instant::now(),
         };
@@ -321,6 +324,18 @@ impl Statements {
         let known = self.known.read();
         let at = number.checked_sub(self.oldest.load(Ordering::Relaxed) + 1)?;
         known.identities.get(at as usize).cloned()
+    }
+
+    /// A statement has found rows by an index.
+    pub fn note_index(&self, database: &str, table: &str, index: &str) {
+        let name = [database, table, index].map(Box::from);
+        if !self.used_indexes.read().contains(&name) {
+            self.used_indexes.write().insert(name);
+        }
+    }
+
+    pub fn has_used_index(&self, database: &str, table: &str, index: &str) -> bool {
+        self.used_indexes.read().contains(&[database, table, index].map(Box::from))
     }
 
     /// A session begins.
@@ -498,7 +513,9 @@ mod tests {
         let one = number(&statements, Some("d"), "SELECT 1");
         assert_eq!(number(&statements, Some("d"), "SELECT 2"), one);
         assert_ne!(number(&statements, None, "SELECT 2"), one);
-        (0..200).for_each(|at| drop(number(&statements, None, &format!("SELECT c{at}"))));
+        for at in 0..200 {
+            number(&statements, None, &format!("SELECT c{at}"));
+        }
         let none = number(&statements, None, "SELECT one_more");
         assert!(statements.identity(none).is_none() && statements.lost() >= 1);
         assert_eq!(statements.identity(one).unwrap().text, "SELECT ?");

@@ -161,6 +161,24 @@ impl Sums {
     }
 }
 
+/// Picoseconds in the largest unit of which there is one, as `sys.format_time()` shows them.
+pub fn time_with_unit(picos: f64) -> String {
+    const UNITS: [(f64, &str); 8] = [
+        (604_800e12, "w"),
+        (86_400e12, "d"),
+        (3_600e12, "h"),
+        (60e12, "m"),
+        (1e12, "s"),
+        (1e9, "ms"),
+        (1e6, "us"),
+        (1e3, "ns"),
+    ];
+    match UNITS.iter().find(|(unit, _)| picos >= *unit) {
+        Some((unit, name)) => format!("{:.2} {name}", picos / unit),
+        None => format!("{picos:.0} ps"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

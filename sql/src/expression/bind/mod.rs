@@ -224,6 +224,10 @@ impl<'a> Binder<'a> {
                 }
                 self.call(name, args)
             }
+            ast::Expr::StoredFunction { database, name, args } if database.eq_ignore_ascii_case("sys") => {
+                let args = args.iter().map(|arg| self.bind(arg)).collect::<Result<Vec<_>>>()?;
+                self.call(&format!("sys.{}", name.to_ascii_lowercase()), args)
+            }
             ast::Expr::StoredFunction { database, name, .. } => {
                 Err(Error::unknown_function(&format!("{database}.{name}")))
             }

@@ -9,6 +9,7 @@ use super::{Call, Function, MANY, Typing, not_null, typings};
 use crate::error::{Error, Result};
 use crate::expression::Datum;
 use crate::expression::datum::Number;
+use crate::statements::sums::time_with_unit;
 use crate::types::TypeInfo;
 
 pub const FUNCTIONS: &[Function] = &[
@@ -17,6 +18,9 @@ pub const FUNCTIONS: &[Function] = &[
     Function::new("char", (1, MANY), char_type, char_),
     Function::new("format", (2, 3), format_type, format_number),
     Function::new("format_pico_time", (1, 1), pico_time_type, format_pico_time),
+    Function::new("format_bytes", (1, 1), pico_time_type, format_bytes),
+    Function::new("sys.format_bytes", (1, 1), pico_time_type, sys_format_bytes),
+    Function::new("sys.format_time", (1, 1), pico_time_type, format_time),
     Function::new("length", (1, 1), typings::int, length),
     Function::new("octet_length", (1, 1), typings::int, length),
     Function::new("bit_length", (1, 1), typings::bigint, bit_length),
@@ -81,6 +85,39 @@ fn format_pico_time<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
         }
         name => format!("{count:4.2} {name}"),
     }))
+}
+
+/// FORMAT_BYTES()
+fn format_bytes<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
+    bytes_with_unit(call, 4)
+}
+
+/// The same, but bytes alone are not aligned.
+fn sys_format_bytes<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
+    bytes_with_unit(call, 0)
+}
+
+fn bytes_with_unit<'a>(call: &Call<'a>, width: usize) -> Result<Datum<'a>> {
+    const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+    let value = call.arg(0)?;
+    if value.is_null() {
+        return Ok(Datum::Null);
+    }
+    let bytes = value.to_f64(call.context)?;
+    let unit = (0..UNITS.len()).rev().find(|unit| bytes.abs() >= 1024f64.powi(*unit as i32 + 1));
+    Ok(Datum::text(match unit {
+        Some(unit) => format!("{:.2} {}", bytes / 1024f64.powi(unit as i32 + 1), UNITS[unit]),
+        None => format!("{bytes:width$.0} bytes"),
+    }))
+}
+
+/// `sys.format_time()`: like FORMAT_PICO_TIME, with the units of the sys schema.
+fn format_time<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
+    let value = call.arg(0)?;
+    if value.is_null() {
+        return Ok(Datum::Null);
+    }
+    Ok(Datum::text(time_with_unit(value.to_f64(call.context)?)))
 }
 
 fn hex<'a>(call: &Call<'a>) -> Result<Datum<'a>> {

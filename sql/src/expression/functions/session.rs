@@ -48,6 +48,8 @@ pub const FUNCTIONS: &[Function] = &[
     Function::new("name_const", (2, 2), name_const_type, name_const),
     Function::new("icu_version", (0, 0), name_type, icu_version),
     Function::new("ps_current_thread_id", (0, 0), bigint, connection_id).volatile(),
+    Function::new("ps_thread_id", (1, 1), bigint_unsigned, thread_id),
+    Function::new("sys.ps_thread_id", (1, 1), bigint_unsigned, sys_thread_id).volatile(),
     Function::new("is_ipv4", (1, 1), typings::int, is_ipv4),
     Function::new("is_ipv6", (1, 1), typings::int, is_ipv6),
     Function::new("inet_aton", (1, 1), inet_aton_type, inet_aton),
@@ -105,6 +107,16 @@ fn icu_version<'a>(_: &Call<'a>) -> Result<Datum<'a>> {
 
 fn connection_id<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
     Ok(Datum::Int(call.context.session.connection_id() as i64))
+}
+
+/// A thread has the number of its connection.
+fn thread_id<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
+    Ok(call.uint(0)?.map_or(Datum::Null, Datum::UInt))
+}
+
+/// The same; NULL means the own connection.
+fn sys_thread_id<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
+    Ok(Datum::UInt(call.uint(0)?.unwrap_or_else(|| call.context.session.connection_id())))
 }
 
 fn last_insert_id<'a>(call: &Call<'a>) -> Result<Datum<'a>> {

@@ -1,0 +1,87 @@
+//! How plans find their rows: by which indexes, or by none.
+
+use crate::planner::{Access, QueryPlan, SelectPlan, SourceKind, Step, TableStep};
+
+/// How a plan finds its rows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Uses {
+    /// A table behind the first one is read without an index.
+    pub full_join: bool,
+    /// Of the first table: a part of an index, or all of it.
+    pub range: bool,
+    pub scan: bool,
+    pub sorts: bool,
+    /// Some table is read without an index.
+    pub no_index: bool,
+}
+
+impl Uses {
+    pub fn add_query(&mut self, query: &QueryPlan) {
+        match query {
+            QueryPlan::Select(select) => self.add_select(select),
+            QueryPlan::Union(union) => union.parts.iter().for_each(|part| self.add_query(part)),
+        }
+    }
+
+    pub fn add_select(&mut self, select: &SelectPlan) {
+        let mut is_first = true;
+        self.add_steps(select, &select.steps, &mut is_first);
+        self.sorts |= !select.order.is_empty() || select.stored.as_ref().is_some_and(|stored| !stored.order.is_empty());
+        for subquery in &select.subqueries {
+            self.add_query(&subquery.plan);
+        }
+    }
+
+    fn add_steps(&mut self, select: &SelectPlan, steps: &[Step], is_first: &mut bool) {
+        for step in steps {
+            let step = match step {
+                Step::Table(step) => step,
+                Step::Left { steps, .. } => {
+                    self.add_steps(select, steps, is_first);
+                    continue;
+                }
+            };
+            let reads_all = match &step.access {
+                Access::Scan { .. } => true,
+                Access::Rows => !matches!(select.sources[step.source].kind, SourceKind::Table(_)),
+                Access::Point { .. } | Access::Range { .. } => false,
+            };
+            self.no_index |= reads_all;
+            match is_first {
+                true if reads_all => self.scan = true,
+                true => self.range |= matches!(step.access, Access::Range { .. }),
+                false => self.full_join |= reads_all,
+            }
+            *is_first = false;
+        }
+    }
+}
+
+/// Called with each table that is read, and with the query that reads it.
+type Visit<'v> = &'v mut dyn FnMut(&SelectPlan, &TableStep);
+
+/// Visits the tables that a query reads.
+pub fn each_step(query: &QueryPlan, visit: Visit<'_>) {
+    match query {
+        QueryPlan::Select(select) => each_step_of(select, visit),
+        QueryPlan::Union(union) => union.parts.iter().for_each(|part| each_step(part, visit)),
+    }
+}
+
+pub fn each_step_of(select: &SelectPlan, visit: Visit<'_>) {
+    fn steps(select: &SelectPlan, all: &[Step], visit: Visit<'_>) {
+        for step in all {
+            match step {
+                Step::Table(step) => visit(select, step),
+                Step::Left { steps: inner, .. } => steps(select, inner, visit),
+            }
+        }
+    }
+    steps(select, &select.steps, visit);
+    for source in &select.sources {
+        if let SourceKind::Derived(derived) = &source.kind {
+            each_step(&derived.plan, visit);
+        }
+    }
+    select.subqueries.iter().for_each(|subquery| each_step(&subquery.plan, visit));
+}
