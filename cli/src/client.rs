@@ -235,5 +235,6 @@ fn proof(plugin: Plugin, password: &str, challenge: &[u8; handshake::CHALLENGE_B
     match plugin {
         Plugin::NativePassword => native_proof(password.as_bytes(), challenge),
         Plugin::CachingSha2Password => sha2_proof(password.as_bytes(), challenge),
+        Plugin::Socket => Vec::new(),
     }
 }

@@ -316,6 +316,15 @@ pub fn authenticate(
     let denied = |with_password| Refused::Error(Error::access_denied(user, &host, with_password));
     // caching_sha2_password sends a single zero for no password.
     let mut proof = if proof == [0] { Vec::new() } else { proof.to_vec() };
+    if let Some(account) = known.as_ref().filter(|account| account.plugin == Plugin::Socket) {
+        let wanted = if account.verifier.is_empty() { &account.user } else { &account.verifier };
+        let peer = wire.sink.stream().socket().peer_uid().and_then(auth::name_of);
+        if peer.as_ref() == Some(wanted) {
+            return usable(shared, wire, known);
+        }
+    }
+    // To everybody else it is as if the account were not there.
+    let known = known.filter(|account| account.plugin != Plugin::Socket);
     let is_open = known.as_ref().is_some_and(|account| account.verifier.is_empty());
     if is_open && proof.is_empty() && wire.peer.is_local() {
         // An account without a password is for this machine only.
@@ -343,9 +352,15 @@ pub fn authenticate(
         return Err(denied(false));
     }
     let proved = match account.plugin {
-        Plugin::NativePassword => password::native_hash(&account.verifier)
-            .is_some_and(|twice| auth::native_matches(&proof, &wire.challenge, &twice)),
+        Plugin::NativePassword => {
+            let mut verifiers = std::iter::once(&account.verifier).chain(&account.attributes.second_verifier);
+            verifiers.any(|verifier| {
+                password::native_hash(verifier)
+                    .is_some_and(|twice| auth::native_matches(&proof, &wire.challenge, &twice))
+            })
+        }
         Plugin::CachingSha2Password => prove_sha2(shared, wire, &account, &proof)?,
+        Plugin::Socket => false,
     };
     if !proved {
         shared.instance.usage.count_failure(&account);
@@ -392,10 +407,14 @@ fn prove_sha2(shared: &Shared, wire: &mut Wire, account: &Account, proof: &[u8])
         asked = Some(Instant::now());
         shared.key.decrypt(wire.incoming.payload(&answer), &wire.challenge)
     };
-    let proved = shown.as_ref().is_some_and(|shown| password::sha2_matches(shown, &account.verifier));
-    if proved && let Some(shown) = shown {
-        shared.passwords.insert(account, auth::sha2_hash(&shown));
+    let first = shown.as_ref().is_some_and(|shown| password::sha2_matches(shown, &account.verifier));
+    if first && let Some(shown) = &shown {
+        shared.passwords.insert(account, auth::sha2_hash(shown));
     }
+    // A password that was retained is not cached: it is to go out of use.
+    let second = account.attributes.second_verifier.as_ref();
+    let proved =
+        first || shown.is_some_and(|shown| second.is_some_and(|verifier| password::sha2_matches(&shown, verifier)));
     if let Some(asked) = asked {
         auth::wait_for_beat(asked);
     }

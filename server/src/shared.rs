@@ -65,13 +65,22 @@ impl Shared {
     pub fn stranger(&self, user: &str, host: &str) -> Account {
         let accounts = self.instance.accounts.snapshot();
         let at = self.strangers.hash_one(user) as usize % accounts.len().max(1);
-        let plugin = accounts.values().nth(at).map_or(Plugin::CachingSha2Password, |account| account.plugin);
+        let model = accounts.values().nth(at);
+        let plugin = model.map_or(Plugin::CachingSha2Password, |account| account.plugin);
         match plugin {
             Plugin::NativePassword => {
                 let digits: String = (0..40).map(|at| format!("{:X}", self.strangers.hash_one(at) & 15)).collect();
                 Account::new(user, host, plugin, &format!("*{digits}"))
             }
-            Plugin::CachingSha2Password => Account::new(user, host, plugin, &self.nobody),
+            // What the socket decides takes no step of its own.
+            Plugin::CachingSha2Password | Plugin::Socket => {
+                let mut account = Account::new(user, host, Plugin::CachingSha2Password, &self.nobody);
+                // A second password takes a second comparison.
+                if model.is_some_and(|account| account.attributes.second_verifier.is_some()) {
+                    account.attributes.second_verifier = Some(self.nobody.clone());
+                }
+                account
+            }
         }
     }
 

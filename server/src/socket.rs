@@ -82,6 +82,14 @@ impl Socket {
         poll(&mut sockets, Some(&now)).is_ok() && sockets[0].revents().intersects(gone)
     }
 
+    /// The user of the system that the process at the other end belongs to.
+    pub fn peer_uid(&self) -> Option<u32> {
+        match self {
+            Self::Tcp(_) => None,
+            Self::Unix(stream) => rustix::net::sockopt::socket_peercred(stream).ok().map(|peer| peer.uid.as_raw()),
+        }
+    }
+
     /// How long a read may wait; zero is forever.
     pub fn set_read_timeout(&self, timeout: Duration) -> io::Result<()> {
         let timeout = (!timeout.is_zero()).then_some(timeout);

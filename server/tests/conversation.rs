@@ -93,6 +93,66 @@ fn a_changed_password_counts_at_once() {
     Client::tcp(port(&fixture), &Login { password: "two", ..login }).unwrap();
 }
 
+/// RETAIN CURRENT PASSWORD: both count, until the old one is discarded.
+#[test]
+fn two_passwords_count_at_a_time() {
+    let fixture = start();
+    let mut root = fixture.client();
+    for plugin in ["mysql_native_password", "caching_sha2_password"] {
+        root.run(&format!("CREATE USER two@localhost IDENTIFIED WITH {plugin} BY 'old'"));
+        root.run("ALTER USER two@localhost IDENTIFIED BY 'new' RETAIN CURRENT PASSWORD");
+        let logs_in = |password| {
+            let login = Login { user: "two", password, plugin, ..Login::default() };
+            Client::tcp(port(&fixture), &login).is_ok()
+        };
+        // Twice: the password that came first may be in the cache by then.
+        for _ in 0..2 {
+            assert_eq!(["old", "new", "none"].map(logs_in), [true, true, false], "{plugin}");
+        }
+        root.run("ALTER USER two@localhost DISCARD OLD PASSWORD");
+        assert_eq!(["old", "new"].map(logs_in), [false, true], "{plugin}");
+        root.run("DROP USER two@localhost");
+    }
+}
+
+/// auth_socket: the system's user comes in through the socket, without a password, and nobody else does.
+#[test]
+fn the_system_vouches_for_its_users_on_the_socket() {
+    let fixture = start();
+    let own = std::process::Command::new("id").arg("-un").output().expect("id runs");
+    let own = String::from_utf8(own.stdout).unwrap().trim().to_owned();
+    let mut root = fixture.client();
+    root.run(&format!("CREATE USER me@localhost IDENTIFIED WITH auth_socket AS '{own}'"));
+    root.run("CREATE USER nobody_of_this_name@localhost IDENTIFIED WITH unix_socket");
+    let path = fixture.directory.join("s");
+    for plugin in ["mysql_native_password", "caching_sha2_password"] {
+        for password in ["", "whatever"] {
+            let login = |user| Login { user, password, plugin, ..Login::default() };
+            Client::unix(&path, &login("me")).unwrap();
+            for refused in [
+                Client::tcp(port(&fixture), &login("me")),
+                Client::unix(&path, &login("nobody_of_this_name")),
+                Client::unix(&path, &login("unknown")),
+            ] {
+                assert_eq!(refused.err().unwrap().code, 1045);
+            }
+        }
+    }
+}
+
+#[test]
+fn shutdown_is_a_statement() {
+    let fixture = start();
+    let mut client = fixture.client();
+    client.run("CREATE USER some@localhost");
+    let login = Login { user: "some", ..Login::default() };
+    let mut some = Client::unix(&fixture.directory.join("s"), &login).unwrap();
+    assert_eq!(some.query("SHUTDOWN").code(), 1227);
+    client.run("SHUTDOWN");
+    assert!(client.is_closed());
+    fixture.server.as_ref().unwrap().wait_for_shutdown_request();
+}
+
 #[test]
 fn statements_come_as_text() {
     let fixture = start();

@@ -14,6 +14,7 @@
 //!         key                                       ->
 //!                                                   <- password, encrypted
 //! OK or error
+//! auth_socket:            the system says who the client is: no step of its own
 //! ```
 //!
 //! Invariants:
@@ -29,10 +30,12 @@
 mod cache;
 mod key;
 mod proof;
+mod system_user;
 
 pub use cache::PasswordCache;
 pub use key::{ServerKey, wait_for_beat};
 pub use proof::{native_matches, native_proof, sha2_hash, sha2_matches_hash, sha2_proof};
+pub use system_user::name_of;
 
 use format::packet::handshake::CHALLENGE_BYTES;
 

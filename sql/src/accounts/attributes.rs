@@ -1,5 +1,7 @@
 //! What an account demands of its clients besides a password, and what it demands of its passwords.
 
+use format::value::Json;
+
 use super::Plugin;
 use crate::transport::TlsFacts;
 
@@ -128,12 +130,58 @@ pub struct Attributes {
     /// FAILED_LOGIN_ATTEMPTS; 0 is no limit.
     pub failed_attempts_max: u32,
     pub lock_time: LockTime,
-    pub comment: Option<String>,
+    /// ATTRIBUTE: a JSON object. COMMENT is its member `comment`.
+    pub metadata: Option<String>,
+    /// What is left of the password that was retained beside the account's.
+    pub second_verifier: Option<String>,
     /// The newest last.
     pub former_passwords: Vec<FormerPassword>,
 }
 
 impl Attributes {
+    fn members(&self) -> Vec<(String, Json)> {
+        match self.metadata.as_ref().map(|text| Json::parse(text.as_bytes())) {
+            Some(Ok(Json::Object(members))) => members,
+            _ => Vec::new(),
+        }
+    }
+
+    fn set_members(&mut self, members: Vec<(String, Json)>) {
+        let mut text = Vec::new();
+        Json::object(members).write(&mut text);
+        self.metadata = Some(String::from_utf8_lossy(&text).into_owned());
+    }
+
+    /// The comment, if the account has nothing but that.
+    pub fn comment(&self) -> Option<String> {
+        match &self.members()[..] {
+            [(name, Json::String(comment))] if name == "comment" => Some(comment.clone()),
+            _ => None,
+        }
+    }
+
+    /// COMMENT. An empty one is none.
+    pub fn set_comment(&mut self, comment: &str) {
+        let mut members = self.members();
+        members.retain(|(name, _)| name != "comment");
+        if !comment.is_empty() {
+            members.push(("comment".to_owned(), Json::String(comment.to_owned())));
+        }
+        match members.is_empty() {
+            true => self.metadata = None,
+            false => self.set_members(members),
+        }
+    }
+
+    /// ATTRIBUTE: the members of an object are added to those that are there, as JSON_MERGE_PATCH does it. `None`: the
+    /// text is no object.
+    pub fn merge_metadata(&mut self, text: &str) -> Option<()> {
+        let patch = Json::parse(text.as_bytes()).ok().filter(|patch| matches!(patch, Json::Object(_)))?;
+        let Json::Object(members) = merged(Json::Object(self.members()), patch) else { return None };
+        self.set_members(members);
+        Some(())
+    }
+
     /// Each attribute that is not its default as a key and a value.
     pub fn pairs(&self) -> Vec<(&'static str, String)> {
         let mut pairs = Vec::new();
@@ -172,7 +220,11 @@ impl Attributes {
             LockTime::Days(days) => pairs.push(("lock_days", days.to_string())),
             LockTime::Unbounded => pairs.push(("lock_days", "unbounded".to_owned())),
         }
-        pairs.extend(self.comment.clone().map(|comment| ("comment", comment)));
+        match self.comment() {
+            Some(comment) => pairs.push(("comment", comment)),
+            None => pairs.extend(self.metadata.clone().map(|metadata| ("attribute", metadata))),
+        }
+        pairs.extend(self.second_verifier.clone().map(|verifier| ("second", verifier)));
         let former =
             |old: &FormerPassword| ("former", format!("{} {} {}", old.seconds, old.plugin.name(), old.verifier));
         pairs.extend(self.former_passwords.iter().map(former));
@@ -217,7 +269,9 @@ impl Attributes {
                     days => LockTime::Days(days.parse().ok()?),
                 }
             }
-            "comment" => self.comment = Some(value.to_owned()),
+            "comment" => self.set_comment(value),
+            "attribute" => self.merge_metadata(value)?,
+            "second" => self.second_verifier = Some(value.to_owned()),
             "former" => {
                 let mut parts = value.splitn(3, ' ');
                 let seconds = parts.next()?.parse().ok()?;
@@ -229,6 +283,19 @@ impl Attributes {
         }
         Some(())
     }
+}
+
+/// RFC 7396: objects are merged member by member, null removes one, and anything else takes the place of what was there.
+fn merged(target: Json, patch: Json) -> Json {
+    let Json::Object(patch) = patch else { return patch };
+    let mut members = if let Json::Object(members) = target { members } else { Vec::new() };
+    for (name, value) in patch {
+        let old = members.iter().position(|(other, _)| *other == name).map(|at| members.remove(at).1);
+        if value != Json::Null {
+            members.push((name, merged(old.unwrap_or(Json::Null), value)));
+        }
+    }
+    Json::object(members)
 }
 
 fn yes(yes: bool) -> String {

@@ -56,8 +56,12 @@ pub fn create_user(account: &Account) -> String {
         LockTime::Days(days) => text.push_str(&format!(" PASSWORD_LOCK_TIME {days}")),
         LockTime::Unbounded => text.push_str(" PASSWORD_LOCK_TIME UNBOUNDED"),
     }
-    if let Some(comment) = &own.comment {
-        text.push_str(&format!(" COMMENT '{}'", comment.replace('\\', "\\\\").replace('\'', "\\'")));
+    let said = match own.comment() {
+        Some(comment) => Some(("COMMENT", comment)),
+        None => own.metadata.clone().map(|metadata| ("ATTRIBUTE", metadata)),
+    };
+    if let Some((word, said)) = said {
+        text.push_str(&format!(" {word} '{}'", said.replace('\\', "\\\\").replace('\'', "\\'")));
     }
     text
 }

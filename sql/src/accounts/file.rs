@@ -261,7 +261,8 @@ mod tests {
             Transport::Specified { cipher: Some("x".into()), issuer: None, subject: Some("/CN=\n".into()) };
         account.attributes.lifetime = Lifetime::Days(9);
         account.attributes.limits.user_connections = 3;
-        account.attributes.comment = Some("100 %".into());
+        account.attributes.merge_metadata(r#"{"a": [1], "comment": "100 %\tx"}"#).expect("an object");
+        account.attributes.second_verifier = Some("*CD".into());
         account.grants = Grants::everything();
         account.grants.dynamic_grantable = Dynamic::by_name("SYSTEM_USER").unwrap();
         account.grants.databases.insert("d\\_%".into(), Privileges::DATABASE | Privileges::GRANT_OPTION);

@@ -64,6 +64,9 @@ pub const FILE_NAME: &str = "accounts";
 pub enum Plugin {
     NativePassword,
     CachingSha2Password,
+    /// The user of the system that the client's process belongs to, on the Unix socket. The verifier is that user's name;
+    /// empty: the account's.
+    Socket,
 }
 
 impl Plugin {
@@ -71,11 +74,16 @@ impl Plugin {
         match self {
             Self::NativePassword => "mysql_native_password",
             Self::CachingSha2Password => "caching_sha2_password",
+            Self::Socket => "auth_socket",
         }
     }
 
     pub fn by_name(name: &str) -> Option<Self> {
-        [Self::NativePassword, Self::CachingSha2Password].into_iter().find(|p| p.name().eq_ignore_ascii_case(name))
+        if name.eq_ignore_ascii_case("unix_socket") {
+            return Some(Self::Socket); // MariaDB's name.
+        }
+        let all = [Self::NativePassword, Self::CachingSha2Password, Self::Socket];
+        all.into_iter().find(|plugin| plugin.name().eq_ignore_ascii_case(name))
     }
 
     /// Whether a text can be what is left of a password.
@@ -84,18 +92,25 @@ impl Plugin {
             || match self {
                 Self::NativePassword => password::native_hash(text).is_some(),
                 Self::CachingSha2Password => password::is_sha2_verifier(text),
+                Self::Socket => true,
             }
     }
 
     /// Whether a password is the one of a verifier.
     pub fn accepts(self, password: &[u8], verifier: &str) -> bool {
         match self {
+            Self::Socket => false,
             _ if verifier.is_empty() => password.is_empty(),
             Self::NativePassword => {
                 password::native_verifier(password).eq_ignore_ascii_case(verifier) && !password.is_empty()
             }
             Self::CachingSha2Password => password::sha2_matches(password, verifier),
         }
+    }
+
+    /// Whether accounts of this kind have passwords.
+    pub fn has_passwords(self) -> bool {
+        self != Self::Socket
     }
 
     /// What is kept of a password. `salt` is 20 random bytes, which caching_sha2_password uses.
@@ -106,6 +121,7 @@ impl Plugin {
         match self {
             Self::NativePassword => password::native_verifier(password),
             Self::CachingSha2Password => password::sha2_verifier(password, salt),
+            Self::Socket => String::new(),
         }
     }
 }

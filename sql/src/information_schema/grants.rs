@@ -131,28 +131,11 @@ pub const USER_ATTRIBUTES: VirtualTable = VirtualTable {
     columns: &[text("USER", 32), text("HOST", 255), long_text("ATTRIBUTE")],
     rows: |facts| {
         let row = |account: Account| {
-            let comment = account.attributes.comment.as_deref().map(comment_json);
-            vec![string(&account.user), string(&account.host), optional(comment)]
+            vec![string(&account.user), string(&account.host), optional(account.attributes.metadata)]
         };
         shown(facts).into_iter().map(row).collect()
     },
 };
-
-/// A comment as MySQL keeps it: in a JSON object.
-pub(super) fn comment_json(comment: &str) -> String {
-    let mut text = String::new();
-    for c in comment.chars() {
-        match c {
-            '"' | '\\' => text.extend(['\\', c]),
-            '\n' => text.push_str("\\n"),
-            '\r' => text.push_str("\\r"),
-            '\t' => text.push_str("\\t"),
-            c if u32::from(c) < 0x20 => text.push_str(&format!("\\u{:04x}", u32::from(c))),
-            c => text.push(c),
-        }
-    }
-    format!("{{\"comment\": \"{text}\"}}")
-}
 
 pub const ENABLED_ROLES: VirtualTable = VirtualTable {
     name: "ENABLED_ROLES",

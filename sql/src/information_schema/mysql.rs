@@ -3,7 +3,6 @@
 
 use format::value::{DateTime, Value};
 
-use super::grants::comment_json;
 use super::{Facts, VirtualColumn, VirtualTable, long_text, number, optional, string, text, time};
 use crate::accounts::attributes::{Lifetime, Transport};
 use crate::accounts::{Account, Privileges};
@@ -171,7 +170,7 @@ fn user_row(facts: &Facts<'_>, account: &Account) -> Vec<Value> {
         optional_number(own.history),
         optional_number(own.reuse_days),
         own.requires_current.map_or(Value::Null, yn),
-        optional(own.comment.as_deref().map(|comment| format!("{{\"metadata\": {}}}", comment_json(comment)))),
+        optional(own.metadata.as_ref().map(|metadata| format!("{{\"metadata\": {metadata}}}"))),
     ]);
     row
 }

@@ -11,7 +11,7 @@ use crate::accounts::attributes::{FormerPassword, Lifetime, LockTime, Transport}
 use crate::accounts::{Account, AccountMap, Key, Plugin, account_of, password, quoted};
 use crate::catalog::OrSqlError;
 use crate::error::{Error, Result};
-use crate::parser::ast::{self, AccountOptions, AccountStatement, Expiry, Identified, Requirement};
+use crate::parser::ast::{self, AccountOptions, AccountStatement, Expiry, Identified, OldPassword, Requirement};
 use crate::row_log::DefinitionLog;
 use crate::status::Counter;
 
@@ -109,6 +109,9 @@ pub(super) fn options_text(options: &AccountOptions) -> String {
     if let Some(comment) = &options.comment {
         text.push_str(&format!(" COMMENT {}", literal(comment)));
     }
+    if let Some(attribute) = &options.attribute {
+        text.push_str(&format!(" ATTRIBUTE {}", literal(attribute)));
+    }
     text
 }
 
@@ -122,7 +125,7 @@ fn transport(requirement: &Requirement) -> Transport {
 }
 
 /// Gives an account what was said of all accounts of a statement.
-fn apply_options(account: &mut Account, options: &AccountOptions) {
+fn apply_options(account: &mut Account, options: &AccountOptions) -> Result<()> {
     let own = &mut account.attributes;
     if let Some(requirement) = &options.requirement {
         own.transport = transport(requirement);
@@ -147,9 +150,14 @@ fn apply_options(account: &mut Account, options: &AccountOptions) {
         own.lock_time = days.map_or(LockTime::Unbounded, LockTime::Days);
     }
     if let Some(comment) = &options.comment {
-        own.comment = Some(comment.clone()).filter(|comment| !comment.is_empty());
+        own.set_comment(comment);
+    }
+    if let Some(attribute) = &options.attribute {
+        let no_object = || Error::new(3982, b"HY000", "The user attribute must be a valid JSON object");
+        own.merge_metadata(attribute).ok_or_else(no_object)?;
     }
     account.locked = options.locked.unwrap_or(account.locked);
+    Ok(())
 }
 
 fn now_seconds() -> u64 {
@@ -191,12 +199,17 @@ impl PasswordRules {
     fn identify(&self, account: &mut Account, user: &ast::UserSpec) -> Result<(bool, Option<String>)> {
         let plugin = plugin_of(user)?;
         let changes_plugin = plugin.is_some_and(|plugin| plugin != account.plugin);
+        let former = account.verifier.clone();
         account.plugin = plugin.unwrap_or(account.plugin);
         let mut made = None;
         match &user.identified {
+            Identified::By(_) | Identified::ByRandom if !account.plugin.has_passwords() => {
+                let text = format!("IDENTIFIED WITH {} BY a password", account.plugin.name());
+                return Err(Error::unsupported(text));
+            }
             Identified::Nothing if changes_plugin => {
                 account.verifier = String::new();
-                account.attributes.is_expired = true;
+                account.attributes.is_expired = account.plugin.has_passwords();
             }
             Identified::Nothing => {}
             Identified::By(password) => self.give(account, password)?,
@@ -213,6 +226,37 @@ impl PasswordRules {
                 self.retire(account);
                 account.verifier = verifier;
             }
+        }
+        let own = &mut account.attributes;
+        match user.old {
+            OldPassword::Retained => {
+                let refused = |code, why: &str| {
+                    let text = format!(
+                        "Current password can not be retained for user '{}'@'{}' because {why}.",
+                        account.user, account.host
+                    );
+                    Err(Error::new(code, b"HY000", text))
+                };
+                if changes_plugin {
+                    return refused(3894, "authentication plugin is being changed");
+                }
+                if account.verifier.is_empty() {
+                    return refused(3895, "new password is empty");
+                }
+                if former.is_empty() {
+                    let (user, host) = (&account.user, &account.host);
+                    let text =
+                        format!("Empty password can not be retained as second password for user '{user}'@'{host}'.");
+                    return Err(Error::new(3878, b"HY000", text));
+                }
+                // A statement that a replica finds done already changes nothing.
+                if former != account.verifier {
+                    own.second_verifier = Some(former);
+                }
+            }
+            OldPassword::Discarded => own.second_verifier = None,
+            OldPassword::Replaced if changes_plugin || account.verifier.is_empty() => own.second_verifier = None,
+            OldPassword::Replaced => {}
         }
         Ok((plugin.is_some() || user.identified != Identified::Nothing, made))
     }
@@ -290,11 +334,11 @@ impl Session {
             AccountStatement::AlterUser { if_exists, users, options } => {
                 return self.alter_users(*if_exists, users, options);
             }
-            AccountStatement::SetPassword { user, identified, replaces } => {
+            AccountStatement::SetPassword { user, identified, replaces, old } => {
                 let own = ast::UserName { user: String::new(), host: String::new(), current: true };
                 let name = user.clone().unwrap_or(own);
-                let spec =
-                    ast::UserSpec { name, plugin: None, identified: identified.clone(), replaces: replaces.clone() };
+                let (identified, replaces, old) = (identified.clone(), replaces.clone(), *old);
+                let spec = ast::UserSpec { name, plugin: None, identified, replaces, old };
                 return self.alter_users(false, &[spec], &AccountOptions::default());
             }
             AccountStatement::DropUser { if_exists, users } => self.drop_accounts(*if_exists, users, "USER"),
@@ -354,7 +398,7 @@ impl Session {
                     continue;
                 }
                 let mut account = Account::new(&user, &host, rules.default_plugin, "");
-                apply_options(&mut account, options);
+                apply_options(&mut account, options)?;
                 let (_, password) = rules.identify(&mut account, spec)?;
                 account.attributes.is_expired = options.expiry == Some(Expiry::Now);
                 outcome.made.extend(password.map(|password| (key.clone(), password)));
@@ -380,6 +424,7 @@ impl Session {
         let rules = PasswordRules::of(self);
         let administrates =
             self.rights.is_internal() || self.rights.has_global(crate::accounts::Privileges::CREATE_USER);
+        let keeps_passwords = self.rights.has_dynamic("APPLICATION_PASSWORD_ADMIN");
         let own = self.rights.account.clone();
         let needs_current = self.instance.variables.on("password_require_current");
         self.check_system_users(names.iter())?;
@@ -395,13 +440,22 @@ impl Session {
                 }
                 let account = account_of(accounts, "ALTER USER", &user, &host)?;
                 check_current(account, spec, key == own, administrates, needs_current)?;
-                apply_options(account, options);
+                if spec.old != OldPassword::Replaced && !administrates && !keeps_passwords {
+                    return Err(Error::privilege_needed("CREATE USER or APPLICATION_PASSWORD_ADMIN"));
+                }
+                apply_options(account, options)?;
                 let (is_identified, password) = rules.identify(account, spec)?;
                 if options.expiry == Some(Expiry::Now) {
                     account.attributes.is_expired = true;
                 }
                 outcome.made.extend(password.map(|password| (key.clone(), password)));
-                outcome.accounts.push(if is_identified { identified(account) } else { name(&key) });
+                let old = match spec.old {
+                    OldPassword::Replaced => "",
+                    OldPassword::Retained => " RETAIN CURRENT PASSWORD",
+                    OldPassword::Discarded => " DISCARD OLD PASSWORD",
+                };
+                let text = if is_identified { identified(account) } else { name(&key) };
+                outcome.accounts.push(text + old);
             }
             Ok(outcome)
         })?;
@@ -603,7 +657,7 @@ fn check_current(
     match &spec.replaces {
         Some(_) if !is_own => {
             let text = "Do not specify the current password while changing it for other users.";
-            Err(Error::new(3895, b"HY000", text))
+            Err(Error::new(3893, b"HY000", text))
         }
         Some(current) if !account.plugin.accepts(current, &account.verifier) => {
             let text = "Incorrect current password. Specify the correct password which has to be replaced.";

@@ -46,11 +46,23 @@ impl Parser<'_> {
         self.list(Self::user_name)
     }
 
-    fn user_specs(&mut self) -> Result<Vec<UserSpec>> {
+    /// Accounts with what is said of their passwords; one that is made anew has no old one.
+    fn user_specs(&mut self, creates: bool) -> Result<Vec<UserSpec>> {
         self.list(|parser| {
             let name = parser.user_name()?;
-            let mut spec = UserSpec { name, plugin: None, identified: Identified::Nothing, replaces: None };
+            let mut spec = UserSpec {
+                name,
+                plugin: None,
+                identified: Identified::Nothing,
+                replaces: None,
+                old: OldPassword::Replaced,
+            };
             parser.identified(&mut spec)?;
+            if !creates && parser.take_words(&["DISCARD", "OLD", "PASSWORD"]) {
+                spec.old = OldPassword::Discarded;
+            } else if !creates && spec.identified != Identified::Nothing {
+                spec.old = parser.retained()?;
+            }
             Ok(spec)
         })
     }
@@ -58,7 +70,7 @@ impl Parser<'_> {
     /// Behind CREATE USER.
     pub(in crate::parser) fn create_user(&mut self) -> Result<Statement> {
         let if_not_exists = self.if_not_exists()?;
-        let users = self.user_specs()?;
+        let users = self.user_specs(true)?;
         let options = self.account_options(true)?;
         Ok(statement(AccountStatement::CreateUser { if_not_exists, users, options }))
     }
@@ -71,12 +83,19 @@ impl Parser<'_> {
             self.at += 2;
             self.expect_symbol(")")?;
             let name = UserName { user: String::new(), host: String::new(), current: true };
-            let mut spec = UserSpec { name, plugin: None, identified: Identified::Nothing, replaces: None };
+            let mut spec = UserSpec {
+                name,
+                plugin: None,
+                identified: Identified::Nothing,
+                replaces: None,
+                old: OldPassword::Replaced,
+            };
             self.identified(&mut spec)?;
+            spec.old = self.retained()?;
             let options = AccountOptions::default();
             return Ok(statement(AccountStatement::AlterUser { if_exists, users: vec![spec], options }));
         }
-        let users = self.user_specs()?;
+        let users = self.user_specs(false)?;
         if let [spec] = &users[..]
             && self.is_word("DEFAULT")
             && self.is_word_at(1, "ROLE")
@@ -158,13 +177,19 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// [REPLACE 'current password'] [RETAIN CURRENT PASSWORD]
+    /// [REPLACE 'current password']
     fn replaced_password(&mut self) -> Result<Option<Vec<u8>>> {
-        let replaced = if self.take_word("REPLACE") { Some(self.text_bytes()?) } else { None };
-        if self.is_word("RETAIN") {
-            return Err(Error::unsupported("RETAIN CURRENT PASSWORD"));
+        if self.take_word("REPLACE") { self.text_bytes().map(Some) } else { Ok(None) }
+    }
+
+    /// [RETAIN CURRENT PASSWORD]
+    fn retained(&mut self) -> Result<OldPassword> {
+        if !self.take_word("RETAIN") {
+            return Ok(OldPassword::Replaced);
         }
-        Ok(replaced)
+        self.expect_word("CURRENT")?;
+        self.expect_word("PASSWORD")?;
+        Ok(OldPassword::Retained)
     }
 
     /// REQUIRE, WITH limits, PASSWORD, ACCOUNT, COMMENT: for all users of the statement.
@@ -194,10 +219,7 @@ impl Parser<'_> {
             } else if self.take_word("COMMENT") {
                 options.comment = Some(self.text()?);
             } else if self.take_word("ATTRIBUTE") {
-                self.text()?;
-                return Err(Error::unsupported("ATTRIBUTE of an account (COMMENT is kept)"));
-            } else if self.take_word("DISCARD") {
-                return Err(Error::unsupported("several passwords of one account"));
+                options.attribute = Some(self.text()?);
             } else {
                 return Err(self.unexpected());
             }
@@ -298,7 +320,7 @@ impl Parser<'_> {
         }
         let level = self.grant_level()?;
         self.expect_word("TO")?;
-        let users = self.user_specs()?;
+        let users = self.user_specs(true)?;
         let grant_option = self.take_words(&["WITH", "GRANT", "OPTION"]);
         if self.is_word("AS") {
             self.skip_rest()?;
@@ -339,7 +361,13 @@ impl Parser<'_> {
         let level = self.grant_level()?;
         self.expect_word("FROM")?;
         let users = self.user_names()?.into_iter();
-        let spec = |name| UserSpec { name, plugin: None, identified: Identified::Nothing, replaces: None };
+        let spec = |name| UserSpec {
+            name,
+            plugin: None,
+            identified: Identified::Nothing,
+            replaces: None,
+            old: OldPassword::Replaced,
+        };
         let users = users.map(spec).collect();
         lenience.ignore_unknown_user = self.ignores_unknown_user()?;
         let grant = Grant { privileges, level, users, grant_option: false };
@@ -445,7 +473,8 @@ impl Parser<'_> {
             }
         };
         let replaces = self.replaced_password()?;
-        Ok(statement(AccountStatement::SetPassword { user, identified, replaces }))
+        let old = self.retained()?;
+        Ok(statement(AccountStatement::SetPassword { user, identified, replaces, old }))
     }
 }
 

@@ -342,6 +342,7 @@ pub struct UserSpec {
     pub identified: Identified,
     /// REPLACE 'the current password'
     pub replaces: Option<Vec<u8>>,
+    pub old: OldPassword,
 }
 
 /// REQUIRE
@@ -378,6 +379,8 @@ pub struct AccountOptions {
     pub lock_days: Option<Option<u32>>,
     pub locked: Option<bool>,
     pub comment: Option<String>,
+    /// ATTRIBUTE: a JSON object as text.
+    pub attribute: Option<String>,
     /// DEFAULT ROLE of CREATE USER.
     pub default_roles: Vec<UserName>,
 }
@@ -448,6 +451,7 @@ pub enum AccountStatement {
         user: Option<UserName>,
         identified: Identified,
         replaces: Option<Vec<u8>>,
+        old: OldPassword,
     },
     Grant(Grant),
     /// REVOKE ... ON ... FROM
@@ -518,4 +522,16 @@ pub enum XidShape {
     Sql,
     /// A format of this name is not known.
     Unknown(String),
+}
+
+/// What becomes of the password that an account has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum OldPassword {
+    /// It is replaced; one that was retained before stays.
+    #[default]
+    Replaced,
+    /// RETAIN CURRENT PASSWORD: it may be used beside the new one.
+    Retained,
+    /// DISCARD OLD PASSWORD: the one that was retained may not be used any more.
+    Discarded,
 }
