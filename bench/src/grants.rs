@@ -133,14 +133,14 @@ impl Random {
     fn grant(&mut self, user: &str) -> String {
         let option = if self.chance(20) { " WITH GRANT OPTION" } else { "" };
         match self.0.random_range(0..10) {
-            0 => format!("GRANT {} ON *.* TO {user}@localhost{option}", self.some(GLOBAL, 2)),
-            1..=3 => {
+            0..=1 => format!("GRANT {} ON *.* TO {user}@localhost{option}", self.some(GLOBAL, 3)),
+            2..=4 => {
                 let on = if self.chance(30) { self.pick(&PATTERNS) } else { self.pick(&DATABASES) };
                 let all = self.chance(15);
                 let what = if all { "ALL".to_owned() } else { self.some(DATABASE, 4) };
                 format!("GRANT {what} ON `{on}`.* TO {user}@localhost{option}")
             }
-            4..=6 => format!("GRANT {} ON {} TO {user}@localhost{option}", self.some(TABLE, 4), self.table()),
+            5..=7 => format!("GRANT {} ON {} TO {user}@localhost{option}", self.some(TABLE, 4), self.table()),
             _ => {
                 let columns = self.some(&["a", "b", "c"], 2);
                 format!("GRANT {} ({columns}) ON {} TO {user}@localhost", self.pick(COLUMN), self.table())
@@ -282,7 +282,7 @@ fn round(
         run_all(root, &statements)?;
     }
     for user in &USERS[..2] {
-        for _ in 0..random.0.random_range(1..6) {
+        for _ in 0..random.0.random_range(3..11) {
             let grant = random.grant(user);
             for root in roots.iter_mut() {
                 run_all(root, std::slice::from_ref(&grant))?;
@@ -299,7 +299,8 @@ fn round(
     }
     let count = STATEMENTS_PER_ROUND.min(most);
     for _ in 0..count {
-        let user = random.pick(&USERS);
+        // The account without grants is mostly denied: it comes seldom.
+        let user = if random.chance(10) { USERS[2] } else { random.pick(&USERS[..2]) };
         let statement = random.statement();
         let mut codes = [None, None];
         for (server, code_of) in servers.iter().zip(&mut codes) {

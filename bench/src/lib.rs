@@ -27,6 +27,7 @@ pub mod changes;
 pub mod ddl;
 pub mod disk;
 pub mod faults;
+pub mod files;
 pub mod filesystems;
 pub mod grants;
 pub mod isolation;

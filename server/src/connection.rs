@@ -151,6 +151,7 @@ impl Connection {
             self.wire.sink.restart(packet.sequence.wrapping_add(1));
             self.process.interrupt.clear();
             self.status.set_busy(true);
+            self.wire.sink.is_pipelined = self.wire.incoming.has_rest();
             let next = catch_unwind(AssertUnwindSafe(|| self.command(&packet))).unwrap_or_else(|_| {
                 error!("connection {} ends, because a command panicked", self.process.id);
                 self.wire.sink.error(&Error::internal("the command failed unexpectedly; see the server's messages"));
@@ -160,8 +161,16 @@ impl Connection {
             if next == Next::Answer {
                 self.wire.sink.flush();
             }
+            if let Some(rest) = self.wire.sink.take_file() {
+                self.wire.incoming.put_back(&rest);
+                // The file had timeouts of its own.
+                self.wire.timeouts = [0; 3];
+            }
             self.status.set_busy(false);
             self.process.end();
+            if self.session.wants_shutdown() {
+                return self.shared.request_shutdown();
+            }
             if next == Next::Goodbye || self.wire.sink.is_broken() || self.process.is_killed() {
                 return;
             }

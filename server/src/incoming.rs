@@ -145,6 +145,19 @@ impl Incoming {
         rest
     }
 
+    /// Whether bytes have come beyond the packets that were read.
+    pub fn has_rest(&self) -> bool {
+        self.start < self.end
+    }
+
+    /// Bytes that another reader has taken from the stream, and that come next.
+    pub fn put_back(&mut self, bytes: &[u8]) {
+        self.begin();
+        self.buffer.truncate(self.end);
+        self.buffer.extend_from_slice(bytes);
+        self.end = self.buffer.len();
+    }
+
     /// Forgets what was consumed.
     #[inline]
     fn begin(&mut self) {

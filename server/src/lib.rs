@@ -22,6 +22,8 @@ pub mod auth;
 
 mod cursor;
 
+mod local_file;
+
 pub mod sink;
 
 pub mod shared;

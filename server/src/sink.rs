@@ -15,6 +15,7 @@ use std::io::{self, Write};
 use std::net::Shutdown;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use format::packet::frame::Packets;
 use format::packet::response;
@@ -28,6 +29,7 @@ use sql::{Error, OkSummary, ResultSink};
 use storage::{Kill, Row};
 
 use crate::cursor;
+use crate::local_file::LocalFile;
 use crate::stream::Stream;
 
 /// A result is sent when it has grown to this size.
@@ -74,6 +76,10 @@ pub struct Sink {
     conversions: Vec<Option<Conversion>>,
     /// The client does not take data any more.
     broken: bool,
+    /// The client has sent the next command before it had the answer to this one.
+    pub is_pipelined: bool,
+    /// A file of the client's, once one was asked for.
+    file: Option<LocalFile>,
 }
 
 impl Sink {
@@ -90,6 +96,8 @@ impl Sink {
             collations: Vec::new(),
             conversions: Vec::new(),
             broken: false,
+            is_pipelined: false,
+            file: None,
         }
     }
 
@@ -124,6 +132,27 @@ impl Sink {
 
     pub fn stream(&mut self) -> &mut Stream {
         &mut self.stream
+    }
+
+    /// What came behind a client's file, if one was read.
+    pub fn take_file(&mut self) -> Option<Vec<u8>> {
+        self.file.take().map(LocalFile::into_rest)
+    }
+
+    /// Reads a file to its end, so that the answer meets a client that listens. False: the client has gone.
+    fn pass_over_file(&mut self) {
+        let Self { stream, packets, file, .. } = self;
+        if let Some(file) = file {
+            file.pass_over(stream, packets);
+        }
+    }
+
+    /// Gives up a client whose file did not come.
+    fn end_with_file(&mut self) {
+        if self.file.as_ref().is_some_and(LocalFile::is_lost) {
+            self.flush();
+            self.broken = true;
+        }
     }
 
     /// The definitions of parameters or columns, with the end that the client expects.
@@ -247,6 +276,7 @@ impl ResultSink for Sink {
     }
 
     fn ok(&mut self, summary: &OkSummary<'_>) {
+        self.pass_over_file();
         let ok = response::Ok {
             affected_rows: summary.affected_rows,
             last_insert_id: summary.last_insert_id,
@@ -275,6 +305,7 @@ impl ResultSink for Sink {
     }
 
     fn error(&mut self, error: &Error) {
+        self.pass_over_file();
         if let Some(held) = self.cursor.take() {
             if held.is_open {
                 self.packets.truncate(held.mark);
@@ -287,6 +318,29 @@ impl ResultSink for Sink {
         let payload = response::Error { code: error.code, sqlstate: error.sqlstate, message: &error.message };
         self.packets.push(|out| payload.encode(true, out));
         self.in_rows = false;
+        self.end_with_file();
+    }
+
+    fn begin_file(&mut self, name: &[u8], packet_bytes_max: usize, patience: Duration) -> Result<(), Error> {
+        if !self.capabilities.has(Capabilities::LOCAL_FILES) || self.is_pipelined {
+            return Err(Error::local_files_disabled());
+        }
+        self.packets.push(|out| {
+            out.push(response::LOCAL_INFILE);
+            out.extend_from_slice(name);
+        });
+        self.flush();
+        self.file = Some(LocalFile::new(packet_bytes_max, patience));
+        Ok(())
+    }
+
+    fn read_file(&mut self, out: &mut Vec<u8>) -> Result<bool, Error> {
+        let Self { stream, packets, file, process, status, .. } = self;
+        let Some(file) = file else { return Err(Error::local_files_disabled()) };
+        let before = out.len();
+        let more = file.read(stream, packets, &process.interrupt, out)?;
+        status.add(Counter::BytesReceived, (out.len() - before) as u64);
+        Ok(more)
     }
 }
 

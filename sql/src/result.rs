@@ -11,6 +11,8 @@
 //! The fast path is `row_stored`: the stored bytes of a row, as storage read them,
 //! are rendered straight into the packet; no [`Value`] is made.
 
+use std::time::Duration;
+
 pub use format::packet::ColumnDefinition;
 use format::value::{ColumnType, Value};
 use storage::Row;
@@ -56,4 +58,16 @@ pub trait ResultSink {
 
     /// The statement failed.
     fn error(&mut self, error: &Error);
+
+    /// Asks the client for a file of its own (LOAD DATA LOCAL), which comes in packets no larger than this; a client
+    /// that is silent for so long has gone.
+    fn begin_file(&mut self, _name: &[u8], _packet_bytes_max: usize, _patience: Duration) -> Result<(), Error> {
+        Err(Error::local_files_disabled())
+    }
+
+    /// Appends the next piece of the file; false: it has ended. What of it is not read is passed over before the
+    /// statement's answer is sent.
+    fn read_file(&mut self, _out: &mut Vec<u8>) -> Result<bool, Error> {
+        Err(Error::local_files_disabled())
+    }
 }

@@ -68,6 +68,7 @@ counters! {
     ComGrantRoles = "Com_grant_roles",
     ComInsert = "Com_insert",
     ComInsertSelect = "Com_insert_select",
+    ComLoad = "Com_load",
     ComKill = "Com_kill",
     ComLockInstance = "Com_lock_instance",
     ComLockTables = "Com_lock_tables",

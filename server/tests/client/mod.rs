@@ -284,6 +284,16 @@ impl Client {
         self.command(command, payload);
     }
 
+    /// Sends the next packet of a conversation.
+    pub fn go_on(&mut self, payload: &[u8]) {
+        self.send(|out| out.extend_from_slice(payload));
+    }
+
+    /// The next packet that is sent or received has this number.
+    pub fn go_on_at(&mut self, sequence: u8) {
+        self.sequence = sequence;
+    }
+
     /// Sends a command whose answer is one packet.
     pub fn ask(&mut self, command: u8, payload: &[u8]) -> Vec<u8> {
         self.command(command, payload);

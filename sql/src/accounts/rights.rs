@@ -258,6 +258,14 @@ impl Rights {
         self.need_global(self.has_global(wanted), &wanted.names())
     }
 
+    /// FILE: files of the server are read or written.
+    pub fn need_file(&self) -> Result<()> {
+        match self.is_internal || self.has_global(Privileges::FILE) {
+            true => Ok(()),
+            false => Err(Error::access_denied(&self.account.0, &self.account.1, true)),
+        }
+    }
+
     /// A privilege on all of a database.
     pub fn need_database(&self, wanted: Privileges, database: &str) -> Result<()> {
         match self.is_internal || self.on_database(database).has(wanted) {

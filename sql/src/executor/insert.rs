@@ -39,13 +39,22 @@ pub struct Series {
     pub found_rows: bool,
 }
 
-/// Runs an INSERT or REPLACE. Where `innodb_autoinc_lock_mode` wants it, the counter is locked meanwhile, so that the
-/// values of one statement follow each other though it does not know how many rows it will have.
+/// Runs an INSERT or REPLACE.
 pub fn insert(
     environment: &Environment<'_>,
     plan: &InsertPlan,
     context: &EvalContext<'_>,
     series: Series,
+) -> Result<Changes> {
+    with_counter(environment, plan, || insert_rows(environment, plan, context, series))
+}
+
+/// Inserts rows. Where `innodb_autoinc_lock_mode` wants it, the counter is locked meanwhile, so that the values of one
+/// statement follow each other though it does not know how many rows it will have.
+pub(super) fn with_counter(
+    environment: &Environment<'_>,
+    plan: &InsertPlan,
+    insert: impl FnOnce() -> Result<Changes>,
 ) -> Result<Changes> {
     let table = &plan.table;
     let engine = &environment.instance.engine;
@@ -55,15 +64,15 @@ pub fn insert(
             AutoIncrementMode::Traditional => true,
             // A statement of known length needs the counter for a moment only, but not in the middle of another.
             AutoIncrementMode::Consecutive => {
-                matches!(plan.source, InsertRows::Query(_)) || engine.is_auto_increment_locked(table)
+                !matches!(plan.source, InsertRows::Values(_)) || engine.is_auto_increment_locked(table)
             }
             AutoIncrementMode::Interleaved => false,
         };
     if !locks {
-        return insert_rows(environment, plan, context, series);
+        return insert();
     }
     environment.trx.borrow_mut().lock_auto_increment(table).or_sql()?;
-    let result = insert_rows(environment, plan, context, series);
+    let result = insert();
     environment.trx.borrow_mut().unlock_auto_increment(table);
     result
 }
@@ -79,28 +88,7 @@ fn insert_rows(
     let strict_change = mode == AssignMode::Strict;
     let outer_context = &EvalContext { strict_change, ignores: plan.ignore, ..*outer_context };
     let context = &EvalContext { subqueries: Some(&level), lists: Some(&level.lists), ..*outer_context };
-    let mut inserter = Inserter {
-        environment,
-        plan,
-        context,
-        mode,
-        series,
-        changes: Changes::default(),
-        row: Stored::default(),
-        values: Stored::default(),
-        given: vec![None; plan.table.columns.len()],
-        zeros: match plan.reads_given {
-            true => plan.table.columns.iter().map(|column| zero_of(&column.ty)).collect(),
-            false => Vec::new(),
-        },
-        reserved: (0, 0),
-        to_come: 0,
-        wishes: false,
-        is_single: !plan.ignore && matches!(&plan.source, InsertRows::Values(rows) if rows.len() == 1),
-        scratch: Stored::default(),
-        old: Row::new(),
-        source: Vec::new(),
-    };
+    let mut inserter = Inserter::new(environment, plan, context, mode, series);
     for (at, column) in plan.columns.iter().enumerate() {
         inserter.given[*column] = Some(at);
     }
@@ -145,23 +133,25 @@ fn insert_rows(
                 inserter.finish_row()?;
             }
         }
+        InsertRows::File => return Err(Error::internal("a file is loaded")),
     }
     Ok(inserter.changes)
 }
 
-struct Inserter<'a> {
+/// Builds rows column by column, and inserts them.
+pub(super) struct Inserter<'a> {
     environment: &'a Environment<'a>,
     plan: &'a InsertPlan,
     context: &'a EvalContext<'a>,
     mode: AssignMode,
     series: Series,
-    changes: Changes,
+    pub changes: Changes,
     /// The row in table order.
     row: Stored,
     /// The given values, in the order given.
-    values: Stored,
+    pub values: Stored,
     /// Column -> which of the given values it takes.
-    given: Vec<Option<usize>>,
+    pub given: Vec<Option<usize>>,
     /// The zero of each column's type, if a value reads columns of the row.
     zeros: Vec<Value>,
     /// AUTO_INCREMENT values taken and not used yet: the next, and how many.
@@ -169,7 +159,7 @@ struct Inserter<'a> {
     /// This row and those known to follow it.
     to_come: u64,
     /// NULL was given for the AUTO_INCREMENT column.
-    wishes: bool,
+    pub wishes: bool,
     /// The statement gives one row, without IGNORE.
     is_single: bool,
     /// One value: it may be made from the buffer of the given ones.
@@ -181,16 +171,47 @@ struct Inserter<'a> {
 }
 
 impl<'a> Inserter<'a> {
+    pub fn new(
+        environment: &'a Environment<'a>,
+        plan: &'a InsertPlan,
+        context: &'a EvalContext<'a>,
+        mode: AssignMode,
+        series: Series,
+    ) -> Inserter<'a> {
+        Inserter {
+            environment,
+            plan,
+            context,
+            mode,
+            series,
+            changes: Changes::default(),
+            row: Stored::default(),
+            values: Stored::default(),
+            given: vec![None; plan.table.columns.len()],
+            zeros: match plan.reads_given {
+                true => plan.table.columns.iter().map(|column| zero_of(&column.ty)).collect(),
+                false => Vec::new(),
+            },
+            reserved: (0, 0),
+            to_come: 0,
+            wishes: false,
+            is_single: !plan.ignore && matches!(&plan.source, InsertRows::Values(rows) if rows.len() == 1),
+            scratch: Stored::default(),
+            old: Row::new(),
+            source: Vec::new(),
+        }
+    }
+
     fn destination(&self) -> Destination<'a> {
         Destination { table: &self.plan.table, mode: self.mode, row: self.changes.found, context: self.context }
     }
 
-    fn begin_row(&mut self) {
+    pub fn begin_row(&mut self) {
         self.changes.found += 1;
     }
 
     /// Takes the next given value.
-    fn give(&mut self, column: usize, value: Option<&crate::expression::Expr>) -> Result<()> {
+    pub fn give(&mut self, column: usize, value: Option<&crate::expression::Expr>) -> Result<()> {
         let plan = self.plan;
         let Some(expr) = value else {
             let default = &plan.defaults[column];
@@ -215,7 +236,7 @@ impl<'a> Inserter<'a> {
         Ok(())
     }
 
-    fn give_value(&mut self, column: usize, value: Datum<'_>, ty: &TypeInfo) -> Result<()> {
+    pub fn give_value(&mut self, column: usize, value: Datum<'_>, ty: &TypeInfo) -> Result<()> {
         let table = &self.plan.table;
         if value.is_null() && table.auto_increment == Some(column) {
             return self.wish(column);
@@ -226,13 +247,13 @@ impl<'a> Inserter<'a> {
     }
 
     /// NULL was given for the AUTO_INCREMENT column: a request for a value even where 0 is not.
-    fn wish(&mut self, column: usize) -> Result<()> {
+    pub fn wish(&mut self, column: usize) -> Result<()> {
         self.wishes = true;
         self.values.push(Datum::Int(0), &self.plan.table.columns[column].ty)
     }
 
     /// Completes the row, and inserts it.
-    fn finish_row(&mut self) -> Result<()> {
+    pub fn finish_row(&mut self) -> Result<()> {
         let plan = self.plan;
         let table = &plan.table;
         let number = self.changes.found;

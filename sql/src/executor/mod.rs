@@ -23,10 +23,13 @@ mod hash_join;
 pub mod insert;
 mod insert_fields;
 mod join;
+pub mod load;
 pub mod memory;
+pub mod outfile;
 pub mod query;
 pub mod row;
 pub mod sort;
+pub mod text_reader;
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;

@@ -41,7 +41,7 @@ impl Parser<'_> {
             row_alias = self.row_alias()?;
             InsertSource::Values(rows)
         } else {
-            InsertSource::Query(Box::new(self.query()?))
+            InsertSource::Query(Box::new(self.inner_query()?))
         };
         let mut on_duplicate = Vec::new();
         if !replace && self.take_word("ON") {
@@ -77,7 +77,7 @@ impl Parser<'_> {
     }
 
     /// `column = expr`
-    fn assignment(&mut self) -> Result<(ColumnName, Expr)> {
+    pub(super) fn assignment(&mut self) -> Result<(ColumnName, Expr)> {
         let column = self.column_name()?;
         if !self.take_symbol("=") {
             self.expect_symbol(":=")?;

@@ -25,6 +25,7 @@
 //! | `expression` | precedence, functions with a syntax of their own |
 //! | `query` | SELECT and its clauses |
 //! | `change` | INSERT, UPDATE, DELETE |
+//! | `files` | LOAD DATA, INTO of SELECT |
 //! | `definition` | CREATE, ALTER, DROP |
 //! | `administration` | SET, SHOW, transactions, users ... |
 //!
@@ -39,6 +40,7 @@ pub mod ast;
 mod change;
 mod definition;
 mod expression;
+mod files;
 pub mod lexer;
 pub mod normalize;
 mod query;
@@ -143,7 +145,7 @@ struct Parser<'a> {
     parameters: usize,
     depth: usize,
     /// The variables of an INTO that stood in front of FROM.
-    into_found: Option<Vec<String>>,
+    into_found: Option<ast::SelectInto>,
 }
 
 impl<'a> Parser<'a> {
@@ -485,6 +487,7 @@ impl<'a> Parser<'a> {
             b"INSERT" | b"REPLACE" => self.insert(),
             b"UPDATE" => self.update(),
             b"DELETE" => self.delete(),
+            b"LOAD" => self.load(),
             b"CREATE" => self.create(),
             b"ALTER" => self.alter(),
             b"DROP" => self.drop(),
@@ -555,7 +558,7 @@ impl<'a> Parser<'a> {
                 self.skip_rest()?;
                 Ok(Statement::Unsupported("STOP of several channels, and of groups".into()))
             }
-            b"CALL" | b"HANDLER" | b"LOAD" | b"INSTALL" | b"UNINSTALL" | b"CACHE" | b"IMPORT" | b"HELP" | b"SIGNAL"
+            b"CALL" | b"HANDLER" | b"INSTALL" | b"UNINSTALL" | b"CACHE" | b"IMPORT" | b"HELP" | b"SIGNAL"
             | b"RESIGNAL" | b"GET" | b"RESTART" => {
                 let name = String::from_utf8_lossy(&word).into_owned();
                 self.skip_rest()?;

@@ -241,6 +241,9 @@ impl Pass<'_> {
                 Before::Other
             }
             7 if is(b"BETWEEN") => Before::Value,
+            // The names of files are no values.
+            7 if is(b"OUTFILE") => return None,
+            8 if is(b"DUMPFILE") => return None,
             _ => Before::Name,
         })
     }

@@ -2,7 +2,6 @@
 
 use super::Parser;
 use super::ast::*;
-use super::expression::user_variable_name;
 use super::lexer::Kind;
 use crate::error::{Error, Result};
 
@@ -14,11 +13,11 @@ impl Parser<'_> {
             let outer_into = parser.into_found.take();
             let with = parser.with()?;
             let body = parser.body(0)?;
-            let mut query =
-                Query { with, body, order_by: Vec::new(), limit: None, lock: None, into_variables: Vec::new() };
+            let into = SelectInto::Client;
+            let mut query = Query { with, body, order_by: Vec::new(), limit: None, lock: None, into };
             // SELECT ... INTO @a FROM t: the select itself found it already.
-            if let Some(variables) = parser.into_found.take() {
-                query.into_variables = variables;
+            if let Some(into) = parser.into_found.take() {
+                query.into = into;
             }
             parser.query_tail(&mut query)?;
             parser.into_found = outer_into;
@@ -29,8 +28,8 @@ impl Parser<'_> {
     /// `((SELECT ...))` alone is the query inside.
     fn unwrap_nested(&self, query: Query) -> Query {
         match query {
-            Query { with: None, body: Body::Nested(inner), order_by, limit: None, lock: None, into_variables }
-                if order_by.is_empty() && into_variables.is_empty() =>
+            Query { with: None, body: Body::Nested(inner), order_by, limit: None, lock: None, into }
+                if order_by.is_empty() && into.is_client() =>
             {
                 *inner
             }
@@ -59,23 +58,9 @@ impl Parser<'_> {
 
     fn select_into(&mut self, query: &mut Query) -> Result<()> {
         if self.take_word("INTO") {
-            query.into_variables = self.variable_list()?;
+            query.into = self.destination()?;
         }
         Ok(())
-    }
-
-    fn variable_list(&mut self) -> Result<Vec<String>> {
-        if self.is_any_word(&["OUTFILE", "DUMPFILE"]) {
-            return Err(Error::unsupported("SELECT ... INTO OUTFILE"));
-        }
-        self.list(|parser| {
-            let token = parser.peek();
-            if token.kind != Kind::UserVariable {
-                return Err(parser.unexpected());
-            }
-            parser.advance();
-            Ok(user_variable_name(parser.bytes(token)))
-        })
     }
 
     pub(super) fn with(&mut self) -> Result<Option<With>> {
@@ -92,12 +77,15 @@ impl Parser<'_> {
         Ok(Some(With { recursive, tables }))
     }
 
-    /// `( query )`
+    /// `( query )` inside of another statement.
     pub(super) fn parenthesized_query(&mut self) -> Result<Query> {
-        self.expect_symbol("(")?;
+        self.in_parentheses(Self::inner_query)
+    }
+
+    /// A query whose rows another statement uses: it cannot send them elsewhere.
+    pub(super) fn inner_query(&mut self) -> Result<Query> {
         let query = self.query()?;
-        self.expect_symbol(")")?;
-        Ok(query)
+        if query.into.is_client() { Ok(query) } else { Err(Error::misplaced_into()) }
     }
 
     /// Whether a query begins at a token, behind any number of parentheses.
@@ -175,7 +163,7 @@ impl Parser<'_> {
 
     fn body_operand(&mut self) -> Result<Body> {
         if self.is_symbol("(") {
-            return Ok(Body::Nested(Box::new(self.parenthesized_query()?)));
+            return Ok(Body::Nested(Box::new(self.in_parentheses(Self::query)?)));
         }
         if self.take_word("VALUES") {
             let rows = self.list(|parser| {
@@ -222,7 +210,7 @@ impl Parser<'_> {
         select.items = self.list(Self::select_item)?;
         if self.is_word("INTO") {
             self.advance();
-            self.into_found = Some(self.variable_list()?);
+            self.into_found = Some(self.destination()?);
         }
         if self.take_word("FROM") && !self.take_word("DUAL") {
             select.from = self.list(Self::table_ref)?;

@@ -53,6 +53,8 @@ pub enum InsertRows {
     /// None is DEFAULT.
     Values(Vec<Vec<Option<Expr>>>),
     Query(QueryPlan),
+    /// The fields of a file: LOAD DATA.
+    File,
 }
 
 /// `column = expression`; None is DEFAULT.
@@ -82,7 +84,7 @@ pub struct DeletePlan {
 }
 
 /// Opens a table to be changed: a stored one with which the session may do what is wanted.
-fn open_stored(
+pub(super) fn open_stored(
     context: &PlanContext<'_>,
     name: &ast::TableName,
     alias: Option<&str>,
@@ -102,7 +104,7 @@ fn open_stored(
 }
 
 /// Whether the session may do this with columns of a table.
-fn check_columns(
+pub(super) fn check_columns(
     context: &PlanContext<'_>,
     name: &ast::TableName,
     table: &Table,
@@ -220,7 +222,7 @@ pub fn plan_insert(context: &PlanContext<'_>, insert: &ast::Insert) -> Result<In
     let outer = subqueries.iter().flat_map(|subquery| &subquery.outer);
     let given = match &source {
         InsertRows::Values(rows) => &rows[..],
-        InsertRows::Query(_) => &[],
+        InsertRows::Query(_) | InsertRows::File => &[],
     };
     given.iter().flatten().flatten().chain(outer).for_each(|value| value.for_each_column(&mut |_| reads_given = true));
     Ok(InsertPlan {

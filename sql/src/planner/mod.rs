@@ -34,6 +34,7 @@ pub mod grouping;
 pub mod hash_join;
 pub mod join;
 pub mod keys;
+pub mod load;
 pub mod members;
 pub mod nest;
 pub mod query;
@@ -73,6 +74,8 @@ pub struct PlanContext<'a> {
     pub eval: &'a EvalContext<'a>,
     pub trx: &'a RefCell<Trx>,
     pub database: Option<&'a str>,
+    /// `collation_database`: files are in its character set unless they say otherwise.
+    pub database_collation: CollationId,
     /// How many `?` the statement has: outer columns of subqueries are numbered from here on.
     pub parameter_count: usize,
     pub parameter_types: &'a [TypeInfo],

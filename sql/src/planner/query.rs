@@ -123,6 +123,7 @@ fn plan_body(
             plan_select(context, &select, order_by, limit, parent, reading)
         }
         Body::Values(_) => Err(Error::unsupported("VALUES as a query")),
+        Body::Nested(query) if !query.into.is_client() => Err(Error::misplaced_into()),
         Body::Nested(query) if order_by.is_empty() && limit.is_none() => {
             plan_query(context, query, parent, reading.mode)
         }
@@ -145,8 +146,8 @@ fn plan_body(
 
 /// Whether a query is nothing but its body.
 fn is_bare(query: &Query) -> bool {
-    let Query { with, body: _, order_by, limit, lock, into_variables } = query;
-    with.is_none() && order_by.is_empty() && limit.is_none() && lock.is_none() && into_variables.is_empty()
+    let Query { with, body: _, order_by, limit, lock, into } = query;
+    with.is_none() && order_by.is_empty() && limit.is_none() && lock.is_none() && into.is_client()
 }
 
 /// The parts of a chain of UNIONs.

@@ -266,6 +266,7 @@ impl Session {
             super::plan::Plan::Insert(plan) => explain::insert(plan),
             super::plan::Plan::Update(plan) => explain::change(&plan.select, "UPDATE"),
             super::plan::Plan::Delete(plan) => explain::change(&plan.select, "DELETE"),
+            super::plan::Plan::Load(_) => return Err(Error::unsupported("EXPLAIN of LOAD DATA")),
         };
         let columns: Vec<_> = explain::COLUMNS
             .iter()

@@ -19,7 +19,11 @@ impl Session {
         self.check_privileges(statement)?;
         let done = match statement {
             Statement::Update(_) if let Some(done) = self.set_up(statement, &[])? => done,
-            Statement::Query(_) | Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_) => {
+            Statement::Query(_)
+            | Statement::Insert(_)
+            | Statement::Update(_)
+            | Statement::Delete(_)
+            | Statement::Load(_) => {
                 if self.plan_and_run(statement, 0, &[], more, sink)?.is_none() {
                     return Err(Error::internal("a query without a plan"));
                 }
@@ -202,7 +206,10 @@ impl Session {
                 Done::default()
             }
             Statement::Reset(what) => return Err(Error::unsupported(format!("RESET {what}"))),
-            Statement::Shutdown => return Err(Error::unsupported("SHUTDOWN")),
+            Statement::Shutdown => {
+                self.wants_shutdown = true;
+                Done::default()
+            }
             _ if ddl::takes(statement) => return self.define(statement, more, sink),
             _ => return Err(Error::unsupported("this statement")),
         };

@@ -58,7 +58,7 @@ impl Session {
     /// `sql_select_limit`, for a query of the client's without a LIMIT of its own.
     pub(super) fn with_select_limit(&self, query: &Query) -> Option<Query> {
         let limit = self.variables.settings.sql_select_limit;
-        if limit == u64::MAX || query.limit.is_some() || !query.into_variables.is_empty() {
+        if limit == u64::MAX || query.limit.is_some() || !query.into.is_client() {
             return None;
         }
         let count = Expr::Literal(Literal::Integer(limit));

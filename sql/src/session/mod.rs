@@ -22,6 +22,7 @@
 //! | `state` | what functions such as DATABASE() ask |
 //! | `dispatch` | which statement does what |
 //! | `define` | definitions, and CREATE TABLE ... SELECT |
+//! | `files` | files of the server that statements read and write |
 //! | `plan` | plans of statements, and running them |
 //! | `uses` | how plans find their rows |
 //! | `measure` | what statements take and do, told by digest |
@@ -48,6 +49,7 @@ mod apply;
 mod backup;
 mod define;
 mod dispatch;
+mod files;
 mod grant;
 mod gtid;
 mod limits;
@@ -158,6 +160,8 @@ pub struct Session {
     /// LOCK INSTANCE FOR BACKUP: no DDL of other sessions.
     backup_hold: Option<storage::BackupHold>,
     backup_stage: Option<BackupStage>,
+    /// SHUTDOWN was allowed: the server ends when its answer has been sent.
+    wants_shutdown: bool,
     /// LOCK TABLES.
     locked: Option<crate::table_locks::LockedTables>,
     /// The name of a table that CREATE TABLE ... SELECT creates and fills.
@@ -236,6 +240,7 @@ impl Session {
             description: None,
             backup_hold: None,
             backup_stage: None,
+            wants_shutdown: false,
             locked: None,
             filling: None,
             has_read_lock: false,
@@ -258,6 +263,11 @@ impl Session {
     /// The value of a user variable that has been set.
     pub fn user_variable(&self, name: &str) -> Option<Value> {
         self.state.user_variables.borrow().get(name).map(|(value, _)| value.clone())
+    }
+
+    /// SHUTDOWN was run.
+    pub fn wants_shutdown(&self) -> bool {
+        self.wants_shutdown
     }
 
     pub fn database(&self) -> Option<&str> {

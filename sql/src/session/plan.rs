@@ -12,14 +12,16 @@ use super::uses::{Uses, each_step, each_step_of};
 use super::{Done, Prepared, Session};
 use crate::catalog::OrSqlError;
 use crate::error::{Error, Result};
+use crate::executor::change::Changes;
 use crate::executor::insert::Series;
 use crate::executor::memory::Memory;
 use crate::executor::{Environment, change, insert, query};
 use crate::expression::{Expr, Node, parameter_type};
 use crate::parser;
-use crate::parser::ast::{InsertSource, PrepareSource, Statement};
+use crate::parser::ast::{InsertSource, PrepareSource, SelectInto, Statement};
 use crate::parser::normalize::parameter_kind;
 use crate::planner::change::{DeletePlan, InsertPlan, InsertRows, UpdatePlan, plan_delete, plan_insert, plan_update};
+use crate::planner::load::{LoadPlan, plan_load};
 use crate::planner::{Access, PlanContext, QueryPlan, SelectPlan, SourceKind, Step, TableStep};
 use crate::result::ResultSink;
 use crate::status::Counter;
@@ -27,10 +29,11 @@ use crate::types::TypeInfo;
 
 /// What to do.
 pub enum Plan {
-    Query { plan: QueryPlan, into: Vec<String> },
+    Query { plan: QueryPlan, into: SelectInto },
     Insert(InsertPlan),
     Update(UpdatePlan),
     Delete(DeletePlan),
+    Load(Box<LoadPlan>),
 }
 
 /// A plan with what is needed to run it again.
@@ -125,6 +128,7 @@ impl Session {
             eval: &eval,
             trx,
             database: self.state.database.as_deref(),
+            database_collation: self.variables.settings.collation_database,
             parameter_count,
             parameter_types: types,
             tables: RefCell::default(),
@@ -142,16 +146,18 @@ impl Session {
             Statement::Query(query) => {
                 let limited = self.with_select_limit(query);
                 let query = limited.as_ref().unwrap_or(query);
-                let plan = context.plan_query(query, None, plain_reads)?.0;
-                if !query.into_variables.is_empty() {
-                    if query.into_variables.len() != plan.columns().len() {
-                        let text = "The used SELECT statements have a different number of columns";
-                        return Err(Error::new(1222, b"21000", text));
-                    }
-                } else {
-                    definitions = plan.definitions(results);
+                if matches!(query.into, SelectInto::Outfile { .. } | SelectInto::Dumpfile(_)) {
+                    self.rights.need_file()?;
                 }
-                (Plan::Query { plan, into: query.into_variables.clone() }, Counter::ComSelect)
+                let plan = context.plan_query(query, None, plain_reads)?.0;
+                match &query.into {
+                    SelectInto::Client => definitions = plan.definitions(results),
+                    SelectInto::Variables(names) if names.len() != plan.columns().len() => {
+                        return Err(Error::union_columns());
+                    }
+                    _ => {}
+                }
+                (Plan::Query { plan, into: query.into.clone() }, Counter::ComSelect)
             }
             Statement::Insert(insert) => {
                 let selects = matches!(insert.source, InsertSource::Query(_));
@@ -173,10 +179,13 @@ impl Session {
                 self.check_safe_update(&plan.select)?;
                 (Plan::Delete(plan), Counter::ComDelete)
             }
+            Statement::Load(load) => (Plan::Load(Box::new(plan_load(&context, load)?)), Counter::ComLoad),
             _ => return Ok(None),
         };
         let is_cacheable = match &plan {
-            Plan::Query { plan, into } => into.is_empty() && !reads_variables(plan) && !scans_for_values(plan),
+            // Its user variables have types of this execution.
+            Plan::Load(_) => false,
+            Plan::Query { plan, into } => into.is_client() && !reads_variables(plan) && !scans_for_values(plan),
             Plan::Insert(_) => true,
             Plan::Update(plan) => !scans_in_spite_of_keys(&plan.select),
             Plan::Delete(plan) => !scans_in_spite_of_keys(&plan.select),
@@ -208,6 +217,7 @@ impl Session {
             Plan::Insert(plan) => Some(&plan.table),
             Plan::Update(plan) => Some(&plan.table),
             Plan::Delete(plan) => Some(&plan.table),
+            Plan::Load(plan) => Some(&plan.insert.table),
         };
         let writes = target.is_some();
         let refusal = self.check_branch(&cached.tables).and_then(|()| match target {
@@ -293,7 +303,7 @@ impl Session {
             log: self.row_log.as_ref().filter(|_| self.own_log().is_some()),
         };
         match &cached.plan {
-            Plan::Query { plan, into } if into.is_empty() => {
+            Plan::Query { plan, into } if into.is_client() => {
                 sink.columns(&cached.definitions);
                 let sent = &self.state.rows_sent;
                 match plan {
@@ -316,18 +326,18 @@ impl Session {
                 self.state.row_count.set(-1);
                 Ok(Done::default())
             }
-            Plan::Query { plan, into } => {
+            Plan::Query { plan, into: SelectInto::Variables(names) } => {
                 let mut values = None;
                 query::run(&environment, plan, &context, &mut |row| {
                     if values.is_some() {
-                        return Err(Error::new(1172, b"42000", "Result consisted of more than one row"));
+                        return Err(Error::more_than_one_row());
                     }
                     values = Some(row.to_vec());
                     Ok(true)
                 })?;
                 match values {
                     Some(values) => {
-                        for ((name, value), column) in into.iter().zip(values).zip(plan.columns()) {
+                        for ((name, value), column) in names.iter().zip(values).zip(plan.columns()) {
                             crate::expression::SessionState::set_user_variable(&view, name, value, column.ty);
                         }
                         Ok(Done { affected_rows: 1, ..Done::default() })
@@ -339,32 +349,25 @@ impl Session {
                     }
                 }
             }
+            Plan::Query { plan, into } => self.write_rows(&environment, plan, into, &context),
+            Plan::Load(plan) => {
+                let changes = self.load(&environment, plan, &context, sink)?;
+                let (affected_rows, last_insert_id) = self.inserted(&changes);
+                let info = format!(
+                    "Records: {}  Deleted: {}  Skipped: {}  Warnings: {}",
+                    changes.found,
+                    changes.deleted,
+                    changes.found - changes.changed,
+                    self.warnings.count()
+                );
+                Ok(Done { affected_rows, last_insert_id, info })
+            }
             Plan::Insert(plan) => {
-                let settings = &self.variables.settings;
-                let series = Series {
-                    offset: settings.auto_increment_offset,
-                    step: settings.auto_increment_increment,
-                    forced: self.state.insert_id.get(),
-                    found_rows: self.found_rows,
-                };
-                let changes = insert::insert(&environment, plan, &context, series)?;
-                if changes.generated_id > 0 {
-                    self.state.last_insert_id.set(changes.generated_id);
-                    self.state.null_finds_last_id.set(true);
-                }
-                if changes.used_forced_id {
-                    self.state.insert_id.set(0);
-                }
-                let last_insert_id = match self.state.given_insert_id.get() {
-                    _ if changes.generated_id > 0 => changes.generated_id,
-                    Some(given) => given,
-                    None => changes.explicit_id,
-                };
-                let affected_rows = changes.changed + changes.deleted;
-                self.state.row_count.set(affected_rows as i64);
+                let changes = insert::insert(&environment, plan, &context, self.series())?;
+                let (affected_rows, last_insert_id) = self.inserted(&changes);
                 let several = match &plan.source {
                     InsertRows::Values(rows) => rows.len() > 1,
-                    InsertRows::Query(_) => true,
+                    InsertRows::Query(_) | InsertRows::File => true,
                 };
                 let info = if several {
                     let (records, duplicates) = (changes.found, changes.duplicates);
@@ -395,6 +398,36 @@ impl Session {
         }
     }
 
+    /// The AUTO_INCREMENT values that an INSERT takes.
+    pub(super) fn series(&self) -> Series {
+        let settings = &self.variables.settings;
+        Series {
+            offset: settings.auto_increment_offset,
+            step: settings.auto_increment_increment,
+            forced: self.state.insert_id.get(),
+            found_rows: self.found_rows,
+        }
+    }
+
+    /// Notes what an INSERT did; the affected rows and the insert id that the client is told.
+    fn inserted(&self, changes: &Changes) -> (u64, u64) {
+        if changes.generated_id > 0 {
+            self.state.last_insert_id.set(changes.generated_id);
+            self.state.null_finds_last_id.set(true);
+        }
+        if changes.used_forced_id {
+            self.state.insert_id.set(0);
+        }
+        let last_insert_id = match self.state.given_insert_id.get() {
+            _ if changes.generated_id > 0 => changes.generated_id,
+            Some(given) => given,
+            None => changes.explicit_id,
+        };
+        let affected_rows = changes.changed + changes.deleted;
+        self.state.row_count.set(affected_rows as i64);
+        (affected_rows, last_insert_id)
+    }
+
     // ------------------------------------------------- prepared statements
 
     pub fn prepare(&mut self, text: &[u8]) -> Result<Prepared> {
@@ -409,8 +442,10 @@ impl Session {
         {
             return Err(Error::syntax(String::from_utf8_lossy(&text[next..]).trim_start(), 1));
         }
-        if matches!(parsed.statement, Statement::Prepare { .. } | Statement::Execute { .. } | Statement::Deallocate(_))
-        {
+        if matches!(
+            parsed.statement,
+            Statement::Prepare { .. } | Statement::Execute { .. } | Statement::Deallocate(_) | Statement::Load(_)
+        ) {
             return Err(Error::not_preparable());
         }
         if parsed.parameters > u16::MAX as usize {

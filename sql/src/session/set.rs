@@ -64,7 +64,7 @@ impl Session {
             order_by: Vec::new(),
             limit: None,
             lock: None,
-            into_variables: Vec::new(),
+            into: ast::SelectInto::Client,
         };
         let statement = ast::Statement::Query(Box::new(query));
         let mut kept = Kept { rows: Vec::new(), error: None };

@@ -265,6 +265,12 @@ impl GlobalVariables {
         settings::text(&self.known(name))
     }
 
+    /// A text that may be NULL.
+    pub fn text_or_null(&self, name: &str) -> Option<String> {
+        let value = self.known(name);
+        (!value.is_null()).then(|| settings::text(&value))
+    }
+
     fn known(&self, name: &str) -> Value {
         self.value(names::index_of(name).expect("a listed variable"))
     }

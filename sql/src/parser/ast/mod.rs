@@ -14,12 +14,14 @@ mod administration;
 mod change;
 mod definition;
 mod expression;
+mod files;
 mod query;
 
 pub use administration::*;
 pub use change::*;
 pub use definition::*;
 pub use expression::*;
+pub use files::*;
 pub use format::value::IntervalUnit;
 pub use query::*;
 
@@ -32,6 +34,7 @@ pub enum Statement {
     Insert(Box<Insert>),
     Update(Box<Update>),
     Delete(Box<Delete>),
+    Load(Box<Load>),
 
     CreateDatabase {
         name: String,

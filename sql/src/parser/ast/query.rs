@@ -9,8 +9,7 @@ pub struct Query {
     pub order_by: Vec<OrderItem>,
     pub limit: Option<Limit>,
     pub lock: Option<RowLock>,
-    /// SELECT ... INTO @a, @b.
-    pub into_variables: Vec<String>,
+    pub into: SelectInto,
 }
 
 #[derive(Debug, Clone, PartialEq)]

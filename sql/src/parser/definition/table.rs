@@ -49,7 +49,7 @@ impl Parser<'_> {
         }
         let _ = self.take_word("IGNORE") || self.take_word("REPLACE");
         if self.take_word("AS") || self.is_query_at(0) {
-            create.query = Some(Box::new(self.query()?));
+            create.query = Some(Box::new(self.inner_query()?));
         }
         if create.columns.is_empty() && create.query.is_none() {
             // `CREATE TABLE t` or `CREATE TABLE t (KEY (a))`.

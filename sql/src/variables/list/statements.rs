@@ -42,7 +42,7 @@ pub(super) const LIST: &[Variable] = &[
     v("join_buffer_size", Both, steps(128, ANY, 128), "262144", "Bytes of a join's buffer").inert(AUTOMATIC),
     v("join_cache_level", Both, int(0, 8), "2", "Algorithms of joins").inert(AUTOMATIC),
     v("last_insert_id", Session, int(0, ANY), "0", "The last AUTO_INCREMENT value").computed(),
-    v("local_infile", Global, Bool, "OFF", "LOAD DATA LOCAL is allowed").inert("there is no LOAD DATA"),
+    v("local_infile", Global, Bool, "OFF", "LOAD DATA LOCAL is allowed"),
     v("lock_wait_timeout", Both, int(0, YEAR), "31536000", "Seconds to wait for a metadata lock"),
     v("low_priority_updates", Both, Bool, "OFF", "Readers come before writers").inert(GONE),
     v("sql_low_priority_updates", Both, Bool, "OFF", "Readers come before writers").inert(GONE),

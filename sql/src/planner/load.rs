@@ -1,0 +1,195 @@
+//! LOAD DATA: what becomes of the fields of a file.
+//!
+//! It is an INSERT whose values come field by field: some go to columns, some to user variables, and SET computes
+//! further columns from both. What the file looks like ([`FileFormat`]) is shared with SELECT ... INTO OUTFILE.
+
+use format::collation::Charset;
+use format::value::{ColumnType, Value};
+use storage::ReadMode;
+
+use super::PlanContext;
+use super::change::{Assignment, InsertPlan, InsertRows, check_columns, open_stored};
+use super::clause::Clause;
+use super::defaults::{DefaultValue, defaults};
+use super::scope::{Level, display};
+use crate::accounts::Privileges;
+use crate::error::{Error, Result};
+use crate::expression::assign::zero_of;
+use crate::parser::ast::{self, LoadTarget};
+use crate::types::{Coercibility, SqlMode, TypeInfo};
+
+/// How rows are written as text.
+#[derive(Debug, Clone)]
+pub struct FileFormat {
+    /// Empty, with no quote: fields have fixed lengths.
+    pub field_end: Vec<u8>,
+    pub quote: Option<u8>,
+    /// Only texts are enclosed.
+    pub optionally: bool,
+    pub escape: Option<u8>,
+    pub line_start: Vec<u8>,
+    /// Empty: lines end after their last field.
+    pub line_end: Vec<u8>,
+}
+
+impl FileFormat {
+    pub fn new(format: &ast::TextFormat, mode: SqlMode) -> Result<FileFormat> {
+        let escape: &[u8] = match &format.escape {
+            Some(escape) => escape,
+            None if mode.has(SqlMode::NO_BACKSLASH_ESCAPES) => b"",
+            None => b"\\",
+        };
+        if escape.len() > 1 || format.quote.len() > 1 {
+            return Err(Error::wrong_field_terminators());
+        }
+        Ok(FileFormat {
+            field_end: format.field_end.clone(),
+            quote: format.quote.first().copied(),
+            optionally: format.optionally,
+            escape: escape.first().copied(),
+            line_start: format.line_start.clone(),
+            line_end: format.line_end.clone(),
+        })
+    }
+
+    pub fn is_fixed(&self) -> bool {
+        self.field_end.is_empty() && self.quote.is_none()
+    }
+
+    /// Separators are compared byte by byte, whatever the file's character set is.
+    pub fn is_ascii(&self) -> bool {
+        self.field_end.is_ascii() && self.line_start.is_ascii() && self.line_end.is_ascii()
+    }
+}
+
+/// Where a field goes.
+#[derive(Debug, Clone)]
+pub enum Place {
+    Column(usize),
+    Variable(String),
+}
+
+/// LOAD DATA.
+pub struct LoadPlan {
+    pub insert: InsertPlan,
+    pub local: bool,
+    pub file: Vec<u8>,
+    pub format: FileFormat,
+    /// The type of a field: text in the file's character set.
+    pub field: TypeInfo,
+    pub skipped_lines: u64,
+    /// Where the fields of a line go, in order.
+    pub places: Vec<Place>,
+    /// SET
+    pub assignments: Vec<Assignment>,
+    /// Columns that get no value though they have no default: 1364, once.
+    pub missing: Vec<usize>,
+    /// The bytes of each field where lengths are fixed.
+    pub widths: Vec<usize>,
+}
+
+/// The character set of a file.
+pub fn file_charset(name: &str) -> Result<Charset> {
+    Charset::by_name(name).ok_or_else(|| Error::unknown_charset(name))
+}
+
+/// The bytes that a value of a type takes in a file of fixed lengths.
+pub fn fixed_width(ty: &TypeInfo) -> usize {
+    let bytes = if ty.is_string() { ty.charset().bytes_max() as usize } else { 1 };
+    ty.length as usize * bytes
+}
+
+fn is_lob(ty: &ColumnType) -> bool {
+    matches!(ty, ColumnType::Text { .. } | ColumnType::Blob { .. } | ColumnType::Json)
+}
+
+pub fn plan_load(context: &PlanContext<'_>, load: &ast::Load) -> Result<LoadPlan> {
+    if !load.local {
+        context.rights.need_file()?;
+    }
+    let wanted = if load.replace { Privileges::INSERT | Privileges::DELETE } else { Privileges::INSERT };
+    let table = open_stored(context, &load.table, None, wanted)?;
+    let format = FileFormat::new(&load.format, context.eval.mode)?;
+    let mut level = Level::new(context, None, ReadMode::Consistent);
+    level.add_table(&load.table, None, Vec::new())?;
+    let level = level;
+    let find = |name: &ast::ColumnName| {
+        level.find(name, &level.all, "field list")?.ok_or_else(|| Error::unknown_column(&display(name), "field list"))
+    };
+
+    let charset = match &load.charset {
+        Some(name) => file_charset(name)?.default_collation(),
+        None => context.database_collation,
+    };
+    let field = TypeInfo::string(u32::MAX, charset, Coercibility::Implicit);
+    let mut places = Vec::new();
+    if load.targets.is_empty() {
+        places.extend((0..table.columns.len()).filter(|at| !table.columns[*at].invisible).map(Place::Column));
+    }
+    for target in &load.targets {
+        places.push(match target {
+            LoadTarget::Column(name) => Place::Column(find(name)?),
+            LoadTarget::Variable(name) => {
+                // SET is bound to the type that the variable will have.
+                context.eval.session.set_user_variable(name, Value::Null, field);
+                Place::Variable(name.clone())
+            }
+        });
+    }
+    let mut columns: Vec<usize> = places
+        .iter()
+        .filter_map(|place| if let Place::Column(column) = place { Some(*column) } else { None })
+        .collect();
+    let mut widths = Vec::new();
+    if format.is_fixed() {
+        if columns.len() < places.len() {
+            return Err(Error::fixed_rows_to_variable());
+        }
+        widths.extend(columns.iter().map(|column| fixed_width(&TypeInfo::of_column(&table.columns[*column].ty, true))));
+        let is_endless =
+            columns.iter().any(|column| is_lob(&table.columns[*column].ty)) || widths.iter().all(|w| *w == 0);
+        if format.line_end.is_empty() && is_endless {
+            return Err(Error::blobs_without_terminator());
+        }
+    }
+
+    let mut assignments = Vec::new();
+    for (name, value) in &load.assignments {
+        let column = find(name)?;
+        let value = match value {
+            ast::Expr::Default => None,
+            value => Some(context.binder(&Clause::new(&level, "field list")).bind(value)?),
+        };
+        assignments.push(Assignment { column, value });
+        columns.push(column);
+    }
+    check_columns(context, &load.table, &table, Privileges::INSERT, &columns)?;
+    let subqueries = level.subqueries.take();
+    let mut defaults = defaults(context, &table)?;
+    let mut missing = Vec::new();
+    for (column, default) in defaults.iter_mut().enumerate() {
+        if matches!(default, DefaultValue::Missing) && !columns.contains(&column) {
+            missing.push(column);
+            let mut zero = Vec::new();
+            let ty = &table.columns[column].ty;
+            let encoded = ty.encode(&zero_of(ty), &mut zero);
+            encoded.map_err(|error| Error::internal(format!("encode a zero: {error:?}")))?;
+            *default = DefaultValue::Stored(Some(zero));
+        }
+    }
+    let insert = InsertPlan {
+        table,
+        replace: load.replace,
+        // Once a client sends its file, an error in the middle would leave it sending in vain.
+        ignore: load.ignore || load.local && !load.replace,
+        columns,
+        source: InsertRows::File,
+        members: Vec::new(),
+        reads_given: !assignments.is_empty(),
+        on_duplicate: Vec::new(),
+        subqueries,
+        defaults,
+    };
+    let (local, file, skipped_lines) = (load.local, load.file.clone(), load.skipped_lines);
+    Ok(LoadPlan { insert, local, file, format, field, skipped_lines, places, assignments, missing, widths })
+}
