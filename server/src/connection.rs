@@ -221,16 +221,7 @@ impl Connection {
         }
         self.wire.sink.error(&error);
         self.wire.sink.flush();
-        // The client may still be sending: closing now would discard our error together with its bytes.
-        self.wire.sink.stream().shutdown(Shutdown::Write);
-        let mut scrap = [0; 4096];
-        let _ = self.wire.sink.stream().socket().set_read_timeout(Duration::from_millis(200));
-        for _ in 0..4096 {
-            match std::io::Read::read(self.wire.sink.stream(), &mut scrap) {
-                Ok(0) | Err(_) => break,
-                Ok(_) => {}
-            }
-        }
+        self.wire.sink.linger();
     }
 
     fn command(&mut self, packet: &Packet) -> Next {

@@ -76,6 +76,8 @@ impl LocalFile {
             Err(ended) => {
                 self.state = State::Lost;
                 Err(match ended {
+                    // A KILL of the connection has closed the socket.
+                    _ if interrupt.is_set() => Error::new(1317, b"70100", INTERRUPTED),
                     Ended::Silent | Ended::Interrupted => {
                         Error::new(1159, b"08S01", "Got timeout reading communication packets")
                     }

@@ -11,7 +11,7 @@
 //! A result that outgrows the buffer is sent in pieces while it is produced. If the
 //! client does not read them, the statement is interrupted: its rows have no reader.
 
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::net::Shutdown;
 use std::path::Path;
 use std::sync::Arc;
@@ -151,7 +151,22 @@ impl Sink {
     fn end_with_file(&mut self) {
         if self.file.as_ref().is_some_and(LocalFile::is_lost) {
             self.flush();
+            self.linger();
             self.broken = true;
+        }
+    }
+
+    /// Ends the server's side of the conversation. The client may still be sending: closing now would discard our last
+    /// words together with its bytes.
+    pub fn linger(&mut self) {
+        self.stream.shutdown(Shutdown::Write);
+        let mut scrap = [0; 4096];
+        let _ = self.stream.socket().set_read_timeout(Duration::from_millis(200));
+        for _ in 0..4096 {
+            match self.stream.read(&mut scrap) {
+                Ok(0) | Err(_) => break,
+                Ok(_) => {}
+            }
         }
     }
 

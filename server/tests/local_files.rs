@@ -141,6 +141,7 @@ fn a_load_that_waits_for_its_client_can_be_killed() {
 
     begin(&mut client, LOAD);
     other.run(&format!("KILL {id}"));
+    assert_eq!(code(&client.next_outcome()), 1317);
     assert!(client.is_closed());
 }
 

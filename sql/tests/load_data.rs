@@ -205,7 +205,8 @@ fn a_format_says_how_rows_are_written_and_read() {
             // There is no NULL among fields of fixed lengths: spaces are no number.
             let answer = bench.one(&load);
             assert!(answer.starts_with("! 1366 ") && answer.ends_with("'a' at row 2"), "{answer}");
-        } else {
+        } else if !format.contains("ESCAPED BY '\"'") {
+            // (With the quote as escape, NULL is `"N`, which no reader can tell from a quoted N.)
             bench.expect(&load, "= 3 rows; Records: 3  Deleted: 0  Skipped: 0  Warnings: 0");
             assert_eq!(bench.ask("SELECT * FROM t"), bench.ask("SELECT * FROM u"), "{format}");
         }

@@ -278,7 +278,7 @@ mod tests {
         let accounts: AccountMap = [account, role].into_iter().map(|account| (account.key(), account)).collect();
         let written = text(&accounts, Some("ALTER USER\t100%\n"));
         assert_eq!(parse(&written), Ok((accounts, Some("ALTER USER\t100%\n".to_owned()))));
-        assert_eq!(parse(&written.replace("\tDELETE\n", "\tDELETES\n")).err(), Some(14));
+        assert_eq!(parse(&written.replace("\tDELETE\n", "\tDELETES\n")).err(), Some(15));
     }
 
     #[test]
