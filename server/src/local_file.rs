@@ -75,6 +75,10 @@ impl LocalFile {
             Err(Ended::Silent) if interrupt.is_set() => Err(Error::new(1317, b"70100", INTERRUPTED)),
             Err(ended) => {
                 self.state = State::Lost;
+                if matches!(ended, Ended::TooLarge | Ended::Interrupted) {
+                    // The client counts the packet that could not be read.
+                    packets.restart(packets.sequence().wrapping_add(1));
+                }
                 Err(match ended {
                     // A KILL of the connection has closed the socket.
                     _ if interrupt.is_set() => Error::new(1317, b"70100", INTERRUPTED),
