@@ -625,6 +625,7 @@ impl Session {
             }
             Plan::Update(plan) => each_step_of(&plan.select, &mut note),
             Plan::Delete(plan) => each_step_of(&plan.select, &mut note),
+            Plan::Load(_) => {}
         }
     }
 
@@ -694,6 +695,7 @@ fn uses_of(plan: &Plan) -> Uses {
         }
         Plan::Update(plan) => uses.add_select(&plan.select),
         Plan::Delete(plan) => uses.add_select(&plan.select),
+        Plan::Load(_) => {}
     }
     uses
 }

@@ -48,6 +48,7 @@ pub fn targets(text: &[u8], mode: SqlMode) -> Targets {
         Statement::AlterDatabase { name, .. } => return Targets::Database(name),
         Statement::Insert(insert) => vec![insert.table],
         Statement::Delete(delete) => vec![delete.table],
+        Statement::Load(load) => vec![load.table],
         Statement::Update(update) => {
             let mut tables = Vec::new();
             add_tables(update.table, &mut tables);
