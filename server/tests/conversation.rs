@@ -182,6 +182,31 @@ fn statements_come_as_text() {
 }
 
 #[test]
+fn columns_tell_the_names_that_the_query_gives_its_tables() {
+    let fixture = start();
+    let mut client = fixture.client();
+    client.run("CREATE DATABASE shop");
+    client.run("USE shop");
+    client.run("CREATE TABLE t (id INT PRIMARY KEY, flag BIT(1), day DATE)");
+    for (query, names) in [
+        (
+            "SELECT x.id, counted.many FROM t AS x, (SELECT COUNT(*) AS many FROM t) AS counted",
+            ["x id", "counted many"],
+        ),
+        ("WITH w AS (SELECT id FROM t) SELECT w.*, again.id AS other FROM w, w AS again", ["w id", "again other"]),
+        ("SELECT u.id, 1 + u.id FROM (SELECT id FROM t UNION SELECT 2) AS u", ["u id", " 1 + u.id"]),
+    ] {
+        let Outcome::Rows { columns, .. } = client.query(query) else { panic!("{query}") };
+        let told: Vec<String> = columns.iter().map(|column| format!("{} {}", column.table, column.name)).collect();
+        assert_eq!(told, names, "{query}");
+    }
+    // Numbers and bits of a table are not BINARY, dates and computed numbers are.
+    let Outcome::Rows { columns, .. } = client.query("SELECT id, flag, day, id + 1 FROM t") else { panic!("rows") };
+    let binary: Vec<bool> = columns.iter().map(|column| column.flags & column_flags::BINARY != 0).collect();
+    assert_eq!(binary, [false, false, true, true]);
+}
+
+#[test]
 fn several_statements_have_several_results() {
     let fixture = start();
     let mut client = fixture.client();

@@ -50,6 +50,12 @@ impl Error {
         Error::new(1066, b"42000", format!("Not unique table/alias: '{alias}'"))
     }
 
+    pub fn column_list_counts() -> Error {
+        let text = "In definition of view, derived table or common table expression, SELECT list and column \
+                    names list have different column counts";
+        Error::new(1353, b"HY000", text)
+    }
+
     pub fn duplicate_column_name(name: &str) -> Error {
         Error::new(1060, b"42S21", format!("Duplicate column name '{name}'"))
     }

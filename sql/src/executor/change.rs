@@ -31,7 +31,7 @@ pub struct Changes {
     pub duplicates: u64,
     /// The first AUTO_INCREMENT value that was generated.
     pub generated_id: u64,
-    /// The AUTO_INCREMENT value that the last row gave itself.
+    /// The AUTO_INCREMENT value that the last row gave itself, or that of the row that ON DUPLICATE KEY UPDATE changed.
     pub explicit_id: u64,
     /// SET INSERT_ID has had its effect.
     pub used_forced_id: bool,

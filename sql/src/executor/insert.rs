@@ -470,6 +470,11 @@ impl<'a> Inserter<'a> {
         if changed {
             self.changes.deleted += 1;
             self.changes.changed += 1;
+            // The client is told which row it was.
+            if let Some(column) = table.auto_increment {
+                let stored = self.old.get(column).filter(|_| !assigned(column));
+                self.changes.explicit_id = stored.map_or(0, |stored| auto_value(&table.columns[column].ty, stored));
+            }
         } else if self.series.found_rows {
             self.changes.changed += 1;
         }

@@ -425,6 +425,29 @@ pub const ROUTINES: VirtualTable = VirtualTable {
     rows: no_rows,
 };
 
+pub const PARAMETERS: VirtualTable = VirtualTable {
+    name: "PARAMETERS",
+    columns: &[
+        text("SPECIFIC_CATALOG", 64),
+        text("SPECIFIC_SCHEMA", 64),
+        text("SPECIFIC_NAME", 64),
+        number("ORDINAL_POSITION"),
+        text("PARAMETER_MODE", 5),
+        text("PARAMETER_NAME", 64),
+        long_text("DATA_TYPE"),
+        number("CHARACTER_MAXIMUM_LENGTH"),
+        number("CHARACTER_OCTET_LENGTH"),
+        number("NUMERIC_PRECISION"),
+        int("NUMERIC_SCALE"),
+        number("DATETIME_PRECISION"),
+        text("CHARACTER_SET_NAME", 64),
+        text("COLLATION_NAME", 64),
+        long_text("DTD_IDENTIFIER"),
+        text("ROUTINE_TYPE", 9),
+    ],
+    rows: no_rows,
+};
+
 pub const EVENTS: VirtualTable = VirtualTable {
     name: "EVENTS",
     columns: &[

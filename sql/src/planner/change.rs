@@ -16,6 +16,7 @@ use std::borrow::Cow;
 use std::cell::RefCell;
 use std::sync::Arc;
 
+use storage::schema::same_name;
 use storage::{ColumnSet, IfLocked, ReadMode, Table, TableUse};
 
 use super::clause::Clause;
@@ -120,9 +121,6 @@ pub(super) fn check_columns(
 }
 
 pub fn plan_insert(context: &PlanContext<'_>, insert: &ast::Insert) -> Result<InsertPlan> {
-    if insert.row_alias.is_some() {
-        return Err(Error::unsupported("a row alias in INSERT"));
-    }
     let mut wanted = Privileges::INSERT;
     if insert.replace {
         wanted |= Privileges::DELETE;
@@ -196,6 +194,10 @@ pub fn plan_insert(context: &PlanContext<'_>, insert: &ast::Insert) -> Result<In
         }
     };
 
+    let row_alias = match &insert.row_alias {
+        Some((alias, names)) => Some(RowAlias::new(&table, &columns, alias, names)?),
+        None => None,
+    };
     let mut on_duplicate = Vec::new();
     for (name, value) in &insert.on_duplicate {
         let target = Clause { values_base: Some(width), ..Clause::new(&level, "field list") };
@@ -205,6 +207,7 @@ pub fn plan_insert(context: &PlanContext<'_>, insert: &ast::Insert) -> Result<In
             names: &source_names,
             types: Some(&source_types),
             query_tables: None,
+            row_alias: row_alias.as_ref(),
         };
         let slot = level
             .find(name, &level.all, "field list")?
@@ -248,10 +251,60 @@ struct DuplicateScope<'a> {
     types: Option<&'a [TypeInfo]>,
     /// The tables of the query, where they are looked at.
     query_tables: Option<&'a Level<'a>>,
+    row_alias: Option<&'a RowAlias<'a>>,
+}
+
+/// `VALUES (...) AS new` or `AS new (a, b)`: names for the row that was to be inserted and for its columns.
+struct RowAlias<'a> {
+    alias: &'a str,
+    /// What each column of the row is called, and the column of the table that it is meant for.
+    columns: Vec<(&'a str, &'a str)>,
+    /// The names are the statement's own: they can stand alone.
+    renames: bool,
+}
+
+impl<'a> RowAlias<'a> {
+    fn new(table: &'a Table, columns: &[usize], alias: &'a str, names: &'a [String]) -> Result<RowAlias<'a>> {
+        if same_name(alias, &table.name) {
+            return Err(Error::not_unique_table(alias));
+        }
+        if !names.is_empty() && names.len() != columns.len() {
+            return Err(Error::column_list_counts());
+        }
+        if let Some(at) = (1..names.len()).find(|at| names[..*at].iter().any(|name| same_name(name, &names[*at]))) {
+            return Err(Error::duplicate_column_name(&names[at]));
+        }
+        let own = |column: &usize| &*table.columns[*column].name;
+        let name = |at: usize| names.get(at).map_or(own(&columns[at]), String::as_str);
+        let columns = columns.iter().enumerate().map(|(at, column)| (name(at), own(column))).collect();
+        Ok(RowAlias { alias, columns, renames: !names.is_empty() })
+    }
+
+    /// The table's column whose new value the name means; None if it means something else.
+    fn meant(&self, name: &ast::ColumnName) -> Result<Option<ast::ColumnName>> {
+        let is_own = match &name.table {
+            Some(table) => name.database.is_none() && same_name(table, self.alias),
+            None => false,
+        };
+        if !is_own && !(self.renames && name.table.is_none()) {
+            return Ok(None);
+        }
+        match self.columns.iter().find(|(called, _)| same_name(called, &name.name)) {
+            Some((_, column)) => Ok(Some(ast::ColumnName::new(*column))),
+            None if is_own => Err(Error::unknown_column(&super::scope::display(name), "field list")),
+            None => Ok(None),
+        }
+    }
 }
 
 impl Scope for DuplicateScope<'_> {
     fn column(&self, name: &ast::ColumnName) -> Result<Expr> {
+        if let Some(meant) = self.row_alias.map_or(Ok(None), |alias| alias.meant(name))? {
+            if name.table.is_none() && self.target.column(name).is_ok() {
+                return Err(Error::ambiguous_column(&name.name, "field list"));
+            }
+            return self.target.values_of(&meant);
+        }
         let error = match self.target.column(name) {
             Err(error) if error.code == 1054 => error,
             Ok(_) if name.table.is_none() && self.query_tables.is_some_and(|tables| tables.has(&name.name)) => {
@@ -322,7 +375,8 @@ fn source_columns(
     for (_, value) in assignments.iter().filter(|(_, value)| !matches!(value, ast::Expr::Default)) {
         let target = Clause { values_base: Some(width), ..Clause::new(&trial, "field list") };
         let query_tables = Some(&tables);
-        let scope = DuplicateScope { target, base: 2 * width, names: &names, types: None, query_tables };
+        let scope =
+            DuplicateScope { target, base: 2 * width, names: &names, types: None, query_tables, row_alias: None };
         context.binder(&scope).bind(value)?;
     }
     Ok(names.into_inner())

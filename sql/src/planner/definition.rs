@@ -20,8 +20,18 @@ pub fn definition(column: &OutputColumn, results: Option<CollationId>) -> Column
         definition.org_table = origin.table.clone();
         definition.org_name = origin.column.clone();
         definition.flags |= origin.flags;
+        // Connector/J takes a BIT(1) with this flag for bytes.
+        if is_numeric(column.ty.kind) {
+            definition.flags &= !column_flags::BINARY;
+        }
     }
     definition
+}
+
+/// Whether columns of the kind hold numbers or bits: MySQL calls these BINARY only where an expression makes them.
+fn is_numeric(kind: Kind) -> bool {
+    use Kind::*;
+    matches!(kind, TinyInt | SmallInt | MediumInt | Int | BigInt | Year | Bit | Float | Double | Decimal)
 }
 
 /// The definition of a column with a name and a type.

@@ -175,12 +175,7 @@ impl<'a> Level<'a> {
         let mut list: Vec<SourceColumn> = derived.plan.columns().iter().map(derived_column).collect();
         if !columns.is_empty() {
             if columns.len() != list.len() {
-                return Err(Error::new(
-                    1353,
-                    b"HY000",
-                    "In definition of view, derived table or common table expression, SELECT list and column \
-                     names list have different column counts",
-                ));
+                return Err(Error::column_list_counts());
             }
             for (column, name) in list.iter_mut().zip(columns) {
                 column.name = name.as_str().into();

@@ -224,6 +224,13 @@ fn origin_of(sources: &[super::Source], slot: (u16, u16)) -> Option<Origin> {
             column: table.columns[slot.1 as usize].name.into(),
             flags: 0,
         }),
-        SourceKind::Derived(_) => None,
+        // It has no database, and no name but the one that the query gives it.
+        SourceKind::Derived(derived) => Some(Origin {
+            database: "".into(),
+            alias: source.alias.clone(),
+            table: "".into(),
+            column: derived.plan.columns()[slot.1 as usize].name.clone(),
+            flags: 0,
+        }),
     }
 }

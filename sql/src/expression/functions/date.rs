@@ -6,7 +6,7 @@
 //! Functions that take a date apart accept zero parts (`YEAR('0000-00-00')` is 0); functions that count days do
 //! not, and give NULL.
 
-use format::value::{Date, DateTime, Decimal, Interval, Time};
+use format::value::{Date, DateTime, Decimal, Interval, Time, ZoneOffset};
 
 use super::{Call, Function, Typing, date_format, not_null, typings};
 use crate::error::{Error, Result};
@@ -46,6 +46,7 @@ pub const FUNCTIONS: &[Function] = &[
     Function::new("subtime", (2, 2), addtime_type, subtime),
     Function::new("unix_timestamp", (0, 1), unix_timestamp_type, unix_timestamp),
     Function::new("from_unixtime", (1, 2), from_unixtime_type, from_unixtime),
+    Function::new("convert_tz", (3, 3), convert_tz_type, convert_tz),
     Function::new("makedate", (2, 2), typings::date, makedate),
     Function::new("maketime", (3, 3), maketime_type, maketime),
     Function::new("sec_to_time", (1, 1), sec_to_time_type, sec_to_time),
@@ -393,6 +394,26 @@ fn from_unixtime<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
         return date_format::formatted(call, &moment);
     }
     Ok(moment.round(call.ty.decimals).map_or(Datum::Null, Datum::DateTime))
+}
+
+fn convert_tz_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
+    Ok(TypeInfo::datetime(fsp_of(&typing.args[0])))
+}
+
+/// NULL for a zone that is not known, as on a server of MySQL whose tables of zones were never filled.
+fn convert_tz<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
+    let moment = not_null!(call.datetime(0, Zeros::Refused)?);
+    let zone = |index: usize| -> Result<Option<ZoneOffset>> {
+        let Some(name) = call.text(index)? else { return Ok(None) };
+        Ok(ZoneOffset::parse(&String::from_utf8_lossy(&name)))
+    };
+    let (from, to) = (not_null!(zone(1)?), not_null!(zone(2)?));
+    let micros = moment.to_unix_micros(from);
+    // What is out of the range of seconds since 1970 stays as it is.
+    if !(MICROS_PER_SECOND..(UNIX_SECONDS_MAX + 1) * MICROS_PER_SECOND).contains(&micros) {
+        return Ok(Datum::DateTime(moment));
+    }
+    Ok(DateTime::from_unix_micros(micros, to).map_or(Datum::Null, Datum::DateTime))
 }
 
 // ------------------------------------------------------------ making dates

@@ -130,7 +130,6 @@ const UNSUPPORTED: &[&str] = &[
     "aes_encrypt",
     "binlog_gtid_pos",
     "compress",
-    "convert_tz",
     "extractvalue",
     "load_file",
     "master_gtid_wait",
