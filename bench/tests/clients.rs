@@ -1,0 +1,373 @@
+//! Drivers, object mappers and tools that people have, each in its own language, against Glassine and MariaDB: what a
+//! program finds, it prints, and it must find the same in both servers.
+//!
+//! The programs are in `tests/clients`; `tests/clients/install` brings what they need. What is not there is skipped.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use bench::client::Client;
+use bench::process::{Kind, Options, Scratch, Server, mariadb_is_installed};
+use bench::replicas::free_port;
+
+/// Longer than a program takes on a loaded machine.
+const SECONDS_MAX: &str = "120";
+
+const ACCOUNT: &str = "clients";
+const PASSWORD: &str = "clients' secret";
+
+/// A server that listens on a port, and an account for the programs.
+struct Place {
+    server: Server,
+    port: u16,
+    kind: Kind,
+}
+
+/// Glassine, and MariaDB beside it if it is installed.
+fn places(scratch: &Scratch) -> Vec<Place> {
+    let kinds: &[Kind] = match mariadb_is_installed() {
+        true => &[Kind::Glassine, Kind::MariaDb],
+        false => &[Kind::Glassine],
+    };
+    let mut places: Vec<Place> = Vec::new();
+    for &kind in kinds {
+        // MariaDB shows the certificate that Glassine has made.
+        let certificate = places.first().map(|glassine| glassine.server.directory.join("data"));
+        places.push(place(kind, &scratch.0.join(format!("{kind:?}")), certificate.as_deref()));
+    }
+    places
+}
+
+fn place(kind: Kind, directory: &Path, certificate: Option<&Path>) -> Place {
+    let port = free_port();
+    let mut more = vec!["--skip-networking=0".into(), "--bind-address=127.0.0.1".into(), format!("--port={port}")];
+    if let Some(made) = certificate {
+        more.extend(
+            ["cert", "key"].map(|what| format!("--ssl-{what}={}", made.join(format!("server-{what}.pem")).display())),
+        );
+    }
+    let options = Options { pool: "64M".into(), log: "64M".into(), flush_at_commit: 2, more };
+    let server = Server::create(kind, directory, &options).expect("the server starts");
+    let mut client = server.connect().expect("a connection");
+    // MariaDB's collation of JSON and of new tables is another; what is compared shall not depend on it.
+    run(
+        &mut client,
+        &[
+            "CREATE USER clients@'%' IDENTIFIED BY 'clients'' secret'",
+            "GRANT ALL ON *.* TO clients@'%'",
+            "SET GLOBAL character_set_server = utf8mb4",
+            "SET GLOBAL collation_server = utf8mb4_general_ci",
+            "SET GLOBAL sql_mode = 'ONLY_FULL_GROUP_BY,STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO'",
+        ],
+    );
+    Place { server, port, kind }
+}
+
+fn run(client: &mut Client, statements: &[&str]) {
+    for statement in statements {
+        client.query(statement).unwrap_or_else(|error| panic!("{statement}: {error}"));
+    }
+}
+
+/// The folder of the programs.
+fn programs() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/clients")
+}
+
+/// What `tests/clients/install` has brought, if it has.
+fn installed(what: &str) -> Option<PathBuf> {
+    let target = std::env::var_os("CARGO_TARGET_DIR")
+        .map(PathBuf::from)
+        .unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../target"));
+    let path = target.join("clients").join(what);
+    if !path.exists() {
+        println!("skipped: {what} was not installed by tests/clients/install");
+        return None;
+    }
+    Some(fs::canonicalize(path).expect("a path"))
+}
+
+/// A command that ends in time, told where the server is.
+fn command(place: &Place, program: &Path) -> Command {
+    let mut command = Command::new("timeout");
+    command.arg(SECONDS_MAX).arg(program).stdin(Stdio::null());
+    command.env("CLIENT_HOST", "127.0.0.1").env("CLIENT_PORT", place.port.to_string());
+    command.env("CLIENT_USER", ACCOUNT).env("CLIENT_PASSWORD", PASSWORD);
+    command.env("CLIENT_KIND", if place.kind == Kind::MariaDb { "mariadb" } else { "mysql" });
+    command.env("PYTHONDONTWRITEBYTECODE", "1");
+    command
+}
+
+/// What the program printed; it must have ended well.
+fn printed(place: &Place, name: &str, command: &mut Command) -> String {
+    let output = command.output().unwrap_or_else(|error| panic!("{name}: {error}"));
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(
+        output.status.success(),
+        "{name} against {:?}:\n{text}{}",
+        place.kind,
+        String::from_utf8_lossy(&output.stderr)
+    );
+    text
+}
+
+/// Runs a program against each server, in a database of its own; they must print the same.
+fn compare(places: &[Place], name: &str, build: impl Fn(&Place) -> Command) {
+    let database: String = name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
+    let answers: Vec<String> = places
+        .iter()
+        .map(|place| {
+            let mut client = place.server.connect().expect("a connection");
+            run(&mut client, &[&format!("CREATE DATABASE {database}")]);
+            let mut command = build(place);
+            printed(place, name, command.env("CLIENT_DATABASE", &database))
+        })
+        .collect();
+    assert!(answers[0].lines().count() > 2, "{name} found nothing:\n{}", answers[0]);
+    if let [ours, theirs] = &answers[..] {
+        let differing: Vec<String> = ours
+            .lines()
+            .zip(theirs.lines())
+            .filter(|(ours, theirs)| ours != theirs)
+            .map(|(ours, theirs)| format!("Glassine {ours}\nMariaDB  {theirs}"))
+            .collect();
+        assert!(
+            differing.is_empty() && ours.lines().count() == theirs.lines().count(),
+            "{name}:\n{}",
+            differing.join("\n")
+        );
+    }
+    println!("{name}: {} lines, the same in {} servers", answers[0].lines().count(), places.len());
+}
+
+fn stop(places: Vec<Place>) {
+    for place in places {
+        place.server.stop().expect("a clean shutdown");
+    }
+}
+
+#[test]
+fn drivers_and_object_mappers_of_python() {
+    let Some(python) = installed("python") else { return };
+    let scratch = Scratch::new("clients-python").expect("a directory");
+    let places = places(&scratch);
+    let interpreter = python.join("bin/python");
+    let has = |module: &str| {
+        let status =
+            Command::new(&interpreter).args(["-c", &format!("import {module}")]).stderr(Stdio::null()).status();
+        let has = status.is_ok_and(|status| status.success());
+        if !has {
+            println!("skipped: {module} is not installed");
+        }
+        has
+    };
+    let scripts = [
+        ("pymysql", "dbapi.py", "pymysql"),
+        ("mysql.connector", "dbapi.py", "mysql.connector"),
+        ("MySQLdb", "dbapi.py", "MySQLdb"),
+        ("aiomysql", "aiomysql_client.py", ""),
+        ("sqlalchemy", "sqlalchemy_orm.py", ""),
+        ("django", "django_orm.py", ""),
+    ];
+    for (module, script, argument) in scripts.into_iter().filter(|(module, ..)| has(module)) {
+        compare(&places, module, |place| {
+            let mut command = command(place, &interpreter);
+            command.arg(programs().join("python").join(script)).args((!argument.is_empty()).then_some(argument));
+            command
+        });
+    }
+    stop(places);
+}
+
+#[test]
+fn drivers_and_object_mappers_of_node() {
+    let Some(modules) = installed("node") else { return };
+    let scratch = Scratch::new("clients-node").expect("a directory");
+    let places = places(&scratch);
+    for script in ["mysql2_client", "mariadb_client", "sequelize_orm", "typeorm_orm", "knex_builder"] {
+        compare(&places, script, |place| {
+            let mut command = command(place, Path::new("node"));
+            command.env("NODE_PATH", modules.join("node_modules")).env("TZ", "UTC");
+            command.arg(programs().join("node").join(script).with_extension("js"));
+            command
+        });
+    }
+    stop(places);
+}
+
+#[test]
+fn the_driver_and_the_object_mapper_of_go() {
+    let Some(tests) = installed("go") else { return };
+    let scratch = Scratch::new("clients-go").expect("a directory");
+    let places = places(&scratch);
+    for test in ["TestDriver", "TestGorm"] {
+        // The times that go prints differ.
+        compare(&places, test, |place| {
+            let mut command = command(place, Path::new("sh"));
+            command.args(["-c", r#""$0" -test.run "^$1\$" >"$2" 2>&1 || { cat "$2"; exit 1; }; grep '^found' "$2""#]);
+            command.arg(tests.join("clients.test")).arg(test).arg(place.server.directory.join("go.log"));
+            command
+        });
+    }
+    stop(places);
+}
+
+#[test]
+fn connector_j() {
+    let Some(classes) = installed("java") else { return };
+    let scratch = Scratch::new("clients-java").expect("a directory");
+    let places = places(&scratch);
+    compare(&places, "Connector", |place| {
+        let mut command = command(place, Path::new("java"));
+        let jar = classes.join("mysql-connector-j-8.4.0.jar");
+        command.args(["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp"]);
+        command.arg(format!("{}:{}", classes.display(), jar.display())).arg("Connector");
+        command
+    });
+    stop(places);
+}
+
+/// A program of MariaDB's, with the account in its options.
+fn tool(place: &Place, program: &str) -> Command {
+    let mut command = command(place, Path::new(program));
+    command.args(["--no-defaults", "--protocol=tcp", "--host=127.0.0.1"]);
+    command.args([format!("--port={}", place.port), format!("--user={ACCOUNT}"), format!("--password={PASSWORD}")]);
+    command
+}
+
+const FILLED: [&str; 9] = [
+    "CREATE DATABASE shop CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci",
+    "USE shop",
+    "CREATE TABLE customer (id INT AUTO_INCREMENT PRIMARY KEY, name VARCHAR(50) NOT NULL, UNIQUE KEY once (name)) ENGINE=InnoDB COMMENT='it''s'",
+    "CREATE TABLE purchase (id BIGINT UNSIGNED PRIMARY KEY, customer INT, total DECIMAL(12,2), at DATETIME(3), raw VARBINARY(40), \
+     bits BIT(12), kind SET('a','b\\'c'), f DOUBLE, note TEXT, KEY by_time (at DESC), CONSTRAINT of_customer FOREIGN KEY (customer) \
+     REFERENCES customer (id) ON DELETE SET NULL) ENGINE=InnoDB",
+    "CREATE TABLE `odd ``name``` (`select` INT DEFAULT 7, t TIMESTAMP NULL, g INT AS (`select` * 2) STORED) ENGINE=InnoDB",
+    "INSERT INTO customer (name) VALUES ('Ærøskøbing'), ('semi;colon'), ('back\\\\slash\\nline'), ('quo\\'te'), ('🐎')",
+    "INSERT INTO `odd ``name``` (t) VALUES (NULL), ('2024-02-29 12:00:00')",
+    "INSERT INTO purchase SELECT n.id * 10 + m.id, n.id, n.id / 3, '2024-01-02 03:04:05.678', UNHEX(CONCAT('00FF27', HEX(n.id), '5C')), \
+     b'101010101', 'a,b\\'c', 1 / n.id, IF(m.id > 3, NULL, REPEAT(n.name, 20)) FROM customer n, customer m",
+    "COMMIT",
+];
+
+const CHECKSUMS: &str = "SELECT (SELECT GROUP_CONCAT(id, HEX(name) ORDER BY id) FROM shop.customer), \
+    (SELECT MD5(GROUP_CONCAT(CONCAT_WS('|', id, customer, total, at, HEX(raw), bits + 0, kind, f, note) ORDER BY id)) FROM shop.purchase), \
+    (SELECT GROUP_CONCAT(CONCAT_WS('|', `select`, t, g) ORDER BY t) FROM shop.`odd ``name```)";
+
+#[test]
+fn the_programs_of_mariadb() {
+    if !mariadb_is_installed() {
+        println!("skipped: MariaDB's programs are not installed");
+        return;
+    }
+    let scratch = Scratch::new("clients-mariadb").expect("a directory");
+    let places = places(&scratch);
+    for place in &places {
+        let mut client = place.server.connect().expect("a connection");
+        run(&mut client, &FILLED);
+        run(&mut client, &["SET GLOBAL group_concat_max_len = 1000000"]);
+    }
+    let ask =
+        |place: &Place, statement: &str| printed(place, statement, tool(place, "mariadb").args(["-e", statement]));
+
+    // Results as tables, vertical, XML and HTML.
+    for form in ["--table", "--vertical", "--xml", "--html", "--batch"] {
+        let all = "SELECT * FROM customer; SELECT id, total, at, HEX(raw), kind FROM purchase ORDER BY id LIMIT 3; SHOW TABLES; DESCRIBE purchase";
+        let [ours, theirs] =
+            [0, 1].map(|n| printed(&places[n], form, tool(&places[n], "mariadb").args([form, "-e", all, "shop"])));
+        // An integer's width was given up by MySQL 8.
+        assert_eq!(
+            ours,
+            theirs
+                .replace("bigint(20) ", "bigint ")
+                .replace("int(11)", "int")
+                .replace("bigint             unsigned", "bigint unsigned"),
+            "{form}"
+        );
+    }
+    let sums = ask(&places[0], CHECKSUMS);
+    assert_eq!(sums, ask(&places[1], CHECKSUMS));
+
+    // A dump of each server goes into the other, and what arrives is the same.
+    for (from, to, more) in [
+        (0, 1, "--hex-blob"),
+        (1, 0, "--single-transaction"),
+        (0, 0, "--skip-extended-insert"),
+        (0, 1, "--order-by-primary"),
+    ] {
+        let dump = printed(
+            &places[from],
+            "mariadb-dump",
+            tool(&places[from], "mariadb-dump").args([more, "--databases", "shop"]),
+        );
+        assert!(dump.contains("Dump completed"), "{}", dump.lines().rev().take(5).collect::<Vec<_>>().join("\n"));
+        let file = scratch.0.join("dump.sql");
+        fs::write(&file, dump).expect("a file");
+        ask(&places[to], "DROP DATABASE shop");
+        let input = fs::File::open(&file).expect("the dump");
+        printed(&places[to], "mariadb", tool(&places[to], "mariadb").stdin(input));
+        assert_eq!(ask(&places[to], CHECKSUMS), sums, "a dump with {more}");
+    }
+    for options in
+        [&["--all-databases"][..], &["--all-databases", "--routines", "--events", "--triggers", "--flush-privileges"]]
+    {
+        let dump = printed(&places[0], "mariadb-dump", tool(&places[0], "mariadb-dump").args(options));
+        assert!(dump.contains("Dump completed") && dump.contains("`shop`"), "{options:?}");
+    }
+    let tab = scratch.0.join("tab");
+    fs::create_dir(&tab).expect("a directory");
+
+    for place in &places {
+        // Rows of a file.
+        fs::write(tab.join("customer.csv"), "101;\"of a; file\"\n102;\"é\"\n").expect("a file");
+        let mut import = tool(place, "mariadb-import");
+        import.args(["--local", "--fields-terminated-by=;", "--fields-optionally-enclosed-by=\"", "shop"]);
+        ask(place, "SET GLOBAL local_infile = ON");
+        let told = printed(place, "mariadb-import", import.arg(tab.join("customer.csv")));
+        assert!(told.contains("Records: 2  Deleted: 0  Skipped: 0  Warnings: 0"), "{told}");
+
+        for options in [
+            &["--databases", "shop"][..],
+            &["--analyze", "shop"],
+            &["--optimize", "shop", "customer"],
+            &["--check", "--extended", "shop"],
+        ] {
+            let told = printed(place, "mariadb-check", tool(place, "mariadb-check").args(options));
+            assert!(told.contains("shop.customer") && told.contains("OK"), "{options:?}: {told}");
+        }
+        printed(place, "mariadb-check", tool(place, "mariadb-check").arg("--all-databases"));
+
+        let mut administer = |words: &[&str]| printed(place, "mariadb-admin", tool(place, "mariadb-admin").args(words));
+        assert!(administer(&["ping"]).contains("is alive"));
+        assert!(administer(&["status"]).contains("Uptime: "));
+        assert!(administer(&["extended-status"]).contains("Threads_connected"));
+        assert!(administer(&["variables"]).contains("innodb_buffer_pool_size"));
+        assert!(administer(&["processlist", "--verbose"]).contains("Query"));
+        assert!(administer(&["version"]).contains("Server version"));
+        for words in [
+            &["create", "made"][..],
+            &["flush-tables"],
+            &["flush-logs"],
+            &["flush-privileges"],
+            &["refresh"],
+            &["--force", "drop", "made"],
+        ] {
+            administer(words);
+        }
+        let shown = printed(place, "mariadb-show", tool(place, "mariadb-show").args(["--count", "shop"]));
+        assert!(shown.contains("| customer"), "{shown}");
+        let slap = [
+            "--auto-generate-sql",
+            "--auto-generate-sql-add-autoincrement",
+            "--auto-generate-sql-load-type=mixed",
+            "--engine=InnoDB",
+            "--concurrency=4",
+            "--iterations=1",
+            "--number-of-queries=200",
+        ];
+        let told = printed(place, "mariadb-slap", tool(place, "mariadb-slap").args(slap));
+        assert!(told.contains("Average number of seconds"), "{told}");
+    }
+    stop(places);
+}
