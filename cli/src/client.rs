@@ -145,6 +145,39 @@ impl Client {
         Ok(Column { client: self, field: Vec::new(), at: 0, ended: false })
     }
 
+    /// Runs a statement, and takes all its rows; NULL is empty. For answers that are small.
+    pub fn rows(&mut self, statement: &str) -> Result<Vec<Vec<String>>, Refused> {
+        self.sequence = 0;
+        let mut command = vec![COM_QUERY];
+        command.extend_from_slice(statement.as_bytes());
+        self.write(&command)?;
+        self.read()?;
+        self.check_error()?;
+        let &[width] = self.payload.as_slice() else {
+            return Err(Malformed { what: "number of columns" }.into());
+        };
+        // The columns, and their end.
+        for _ in 0..=width {
+            self.read()?;
+        }
+        let mut rows = Vec::new();
+        loop {
+            self.read()?;
+            self.check_error()?;
+            if response::is_eof(&self.payload) {
+                return Ok(rows);
+            }
+            let fields = row::decode_text(&self.payload, width.into())?;
+            let text = |field: Option<Vec<u8>>| String::from_utf8_lossy(&field.unwrap_or_default()).into_owned();
+            rows.push(fields.into_iter().map(text).collect());
+        }
+    }
+
+    /// The number of the process at the other end.
+    pub fn server_process(&self) -> Option<i32> {
+        rustix::net::sockopt::socket_peercred(&self.writer).ok().map(|peer| peer.pid.as_raw_nonzero().get())
+    }
+
     fn check_error(&self) -> Result<(), Refused> {
         if self.payload.first() != Some(&0xFF) {
             return Ok(());

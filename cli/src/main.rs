@@ -10,6 +10,8 @@ mod options;
 
 mod log;
 
+mod notify;
+
 mod advise;
 
 mod init;
@@ -31,6 +33,8 @@ mod restore;
 mod backup;
 
 mod copy;
+
+mod support;
 
 mod binlog;
 
@@ -72,6 +76,8 @@ enum Command {
     Backup(backup::Args),
     /// Makes a data directory of a backup
     Restore(restore::Args),
+    /// Writes one file about a running server, to be sent with a question
+    Support(support::Args),
     /// Shows binary logs, as text that a client can replay
     Binlog(Box<binlog::Args>),
 }
@@ -87,6 +93,7 @@ fn main() -> ExitCode {
         Command::Copy(arguments) => copy::run(&arguments),
         Command::Backup(arguments) => backup::run(&arguments),
         Command::Restore(arguments) => restore::run(&arguments),
+        Command::Support(arguments) => support::run(&arguments),
         Command::Binlog(arguments) => binlog::run(&arguments),
     }
 }

@@ -38,6 +38,7 @@ use tracing::{error, info, warn};
 use crate::advise::{self, Severity};
 use crate::init;
 use crate::log;
+use crate::notify;
 use crate::options::{self, Loaded};
 
 /// Serves a data directory
@@ -118,6 +119,7 @@ pub fn run(arguments: &Args) -> ExitCode {
     };
     // From here on, because a client that can connect may also ask for a stop.
     let signals = signals();
+    notify::status("Opening the data files");
     let running = match start(globals, &options, filters) {
         Ok(running) => running,
         Err(cause) => {
@@ -127,8 +129,10 @@ pub fn run(arguments: &Args) -> ExitCode {
         }
     };
     log::system(format_args!("glassine: ready for connections. Version: '{version}'  {}", running.server));
+    notify::ready(&format!("Ready for connections, {}", running.server));
     running.stop_on(signals);
     running.server.wait_for_shutdown_request();
+    notify::stopping();
     log::system("glassine: shutting down");
     match running.stop() {
         Ok(()) => {
