@@ -77,6 +77,21 @@ fn metrics_agree_with_what_statements_answer_and_tell_no_secrets() {
     assert_eq!(after["mysql_up"], 1.0);
     assert_eq!(after["mysql_global_variables_innodb_page_size"], 16384.0);
 
+    // Every panel of the dashboard shows what is served here.
+    let dashboard: Value = serde_json::from_str(include_str!("../../docs/grafana.json")).expect("JSON");
+    let known: BTreeSet<&str> = after.keys().filter_map(|sample| sample.split('{').next()).collect();
+    let panels = dashboard["panels"].as_array().expect("panels");
+    let mut shown = 0;
+    for target in panels.iter().filter_map(|panel| panel["targets"].as_array()).flatten() {
+        let expression = target["expr"].as_str().expect("an expression");
+        let words = expression.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+        for metric in words.filter(|word| word.starts_with("mysql_") || word.starts_with("glassine_")) {
+            assert!(known.contains(metric), "the dashboard asks for {metric}");
+            shown += 1;
+        }
+    }
+    assert!(shown > 50, "{shown} metrics are shown");
+
     // The listing is kept for some seconds.
     std::thread::sleep(Duration::from_secs(6));
     let tables = json(port, "/tables.json");
