@@ -22,7 +22,7 @@ const { place, found, refused } = require('./place');
     await trx('k_item').forUpdate().skipLocked().first();
     throw new Error('undone');
   }).catch((error) => found('thrown', error.message));
-  found('conflict', (await db('k_owner').insert({ id: 2, name: 'b again' }).onConflict('id').merge())[0], (await db('k_owner').insert({ id: 2, name: 'b' }).onConflict('id').ignore())[0]);
+  found('conflict', (await db('k_owner').insert({ id: 2, name: 'b again' }).onConflict('id').merge(['name']))[0], (await db('k_owner').insert({ id: 2, name: 'b' }).onConflict('id').ignore())[0]);
   await refused('duplicate', db('k_owner').insert({ name: 'a' }));
   await db('k_item').where('id', 1).increment('price', 2).update({ kind: 'y' });
   await db('k_owner').where('id', 3).del();

@@ -15,7 +15,7 @@ class Book(models.Model):
     authors = models.ManyToManyField(Author, related_name="books")
     publisher = models.ForeignKey("Publisher", on_delete=models.CASCADE, null=True)
     price = models.DecimalField(max_digits=8, decimal_places=2)
-    pages = models.PositiveIntegerField(default=0)
+    pages = models.IntegerField(default=0)
     printed = models.DateTimeField(null=True)
     text = models.TextField(blank=True)
     code = models.UUIDField(null=True)
