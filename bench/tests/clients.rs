@@ -247,7 +247,7 @@ const FILLED: [&str; 9] = [
     "INSERT INTO customer (name) VALUES ('Ærøskøbing'), ('semi;colon'), ('back\\\\slash\\nline'), ('quo\\'te'), ('🐎')",
     "INSERT INTO `odd ``name``` (t) VALUES (NULL), ('2024-02-29 12:00:00')",
     "INSERT INTO purchase SELECT n.id * 10 + m.id, n.id, n.id / 3, '2024-01-02 03:04:05.678', UNHEX(CONCAT('00FF27', HEX(n.id), '5C')), \
-     b'101010101', 'a,b\\'c', 1 / n.id, IF(m.id > 3, NULL, REPEAT(n.name, 20)) FROM customer n, customer m",
+     b'101010101', 'a,b\\'c', 1e0 / n.id, IF(m.id > 3, NULL, REPEAT(n.name, 20)) FROM customer n, customer m",
     "COMMIT",
 ];
 
