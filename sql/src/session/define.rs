@@ -19,10 +19,16 @@ use crate::types::SqlMode;
 const WHILE_SELECTED: &str = "#sql-select";
 
 impl Session {
+    /// Whether a statement is a TRUNCATE TABLE of counters, which a server that is read only takes, too.
+    fn only_counts_anew(&self, statement: &Statement) -> bool {
+        let Statement::TruncateTable(table) = statement else { return false };
+        database_of(table, self.state.database.as_deref()).is_ok_and(|database| ddl::is_counted(database, &table.name))
+    }
+
     /// Statements of definition and maintenance: they commit first, and by themselves.
     pub(super) fn define(&mut self, statement: &Statement, more: bool, sink: &mut dyn ResultSink) -> Result<()> {
         let commits = ddl::commits(statement);
-        if commits && !matches!(statement, Statement::Maintain { .. }) {
+        if commits && !matches!(statement, Statement::Maintain { .. }) && !self.only_counts_anew(statement) {
             self.check_writable()?;
         }
         self.count_update()?;
