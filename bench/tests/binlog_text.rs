@@ -15,7 +15,7 @@ use bench::replicas::{self, follow, free_port, let_replicas_in};
 use logged::{all_rows, assert_same_rows, printed, replay};
 
 /// What servers of all kinds execute and read.
-const WORK: [&str; 52] = [
+const WORK: [&str; 54] = [
     "SET time_zone = '+00:00'",
     "CREATE DATABASE d",
     "USE d",
@@ -40,6 +40,8 @@ const WORK: [&str; 52] = [
     "XA END 'three'",
     "XA COMMIT 'three' ONE PHASE",
     "CREATE TABLE s SELECT id, v FROM p",
+    "CREATE TABLE s2 (n INT AUTO_INCREMENT PRIMARY KEY, KEY (v)) COMMENT='it''s' SELECT id, v FROM p",
+    "CREATE TABLE s3 (PRIMARY KEY (id)) SELECT id, v FROM p WHERE FALSE",
     "SET time_zone = '+05:00', sql_mode = ''",
     "CREATE TABLE z (id INT, t TIMESTAMP DEFAULT '2020-01-01 00:00:00', d DATE DEFAULT '0000-00-00')",
     "INSERT INTO z () VALUES ()",

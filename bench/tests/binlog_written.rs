@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use bench::process::{Kind, Options, Scratch, Server, glassine_binary, mariadb_is_installed};
 use logged::{FULL_ROW, SCHEMA, contents, printed, replay};
 
-const WORK: [&str; 27] = [
+const WORK: [&str; 28] = [
     "SET time_zone = '+00:00'",
     FULL_ROW,
     "INSERT INTO bl.t (id) VALUES (2)",
@@ -37,7 +37,8 @@ const WORK: [&str; 27] = [
     "BEGIN",
     "DELETE FROM bl.copy",
     "ROLLBACK",
-    "CREATE TABLE bl.gone (a INT)",
+    "CREATE TABLE bl.gone (a INT, PRIMARY KEY (id)) SELECT id, v FROM bl.t",
+    "UPDATE bl.gone SET a = id",
     "DROP TABLE bl.gone",
     "SET sql_log_bin = 0",
     "SET sql_log_bin = 1",

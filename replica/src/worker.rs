@@ -384,8 +384,12 @@ impl Worker {
     fn commit(&mut self, behind: &Place) -> Result<()> {
         self.begin_transaction()?;
         self.wait_for_turn()?;
-        let progress = self.next_progress(behind).statement(self.shared.channel.name());
-        self.internal.session.apply_commit(&progress)?;
+        let (progress, channel) = (self.next_progress(behind), &self.shared.channel);
+        let text = progress.statement(channel.name());
+        match self.internal.session.is_creating() {
+            true => self.internal.session.apply_table((channel.slot(), progress.note()), &text)?,
+            false => self.internal.session.apply_commit(&text)?,
+        }
         self.begun = false;
         self.maps.clear();
         Ok(())
@@ -562,7 +566,7 @@ impl Worker {
                 Err(error) if self.skipped.has(&error) => {}
                 other => other.map_err(failed)?,
             }
-            // MariaDB's CREATE TABLE ... SELECT is a statement that commits, and rows.
+            // A statement may have committed.
             return Ok(self.internal.session.apply_on()?);
         }
         let Some(job) = self.job.clone() else { return Ok(()) };

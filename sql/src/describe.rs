@@ -197,11 +197,11 @@ pub fn column_key(table: &Table, ordinal: usize) -> &'static str {
     key
 }
 
-/// One line of CREATE TABLE, from the name on.
-fn column_line(column: &Column, table_collation: CollationId) -> String {
+/// One line of CREATE TABLE, from the name on. `usual`: the collation that need not be told.
+fn column_line(column: &Column, usual: Option<CollationId>) -> String {
     let mut out = format!("{} {}", quoted(&column.name), column_type(&column.ty));
     if let Some(id) = declared_collation(&column.ty)
-        && (id != table_collation || column.explicit_collation)
+        && (Some(id) != usual || column.explicit_collation)
     {
         // Both words, as MySQL says them: a text that names a collation is one that names it.
         let own = collation(id);
@@ -350,15 +350,26 @@ pub fn create_table_as(table: &Table, name: &str, if_not_exists: bool, auto_incr
     body(format!("CREATE TABLE {condition}{name}"), table, auto_increment)
 }
 
-fn body(head: String, table: &Table, auto_increment: u64) -> String {
-    let mut lines: Vec<String> =
-        table.columns.iter().map(|column| column_line(column, table.options.collation)).collect();
+/// The text that makes a table with these columns and indexes under this name, with options as they were given. `usual`:
+/// the collation of columns that do not say one.
+pub fn create_table_with(table: &Table, name: &str, usual: Option<CollationId>, options: &str) -> String {
+    format!("CREATE TABLE {name} (\n  {}\n){options}", lines(table, usual).join(",\n  "))
+}
+
+/// Columns, indexes, foreign keys.
+fn lines(table: &Table, usual: Option<CollationId>) -> Vec<String> {
+    let mut lines: Vec<String> = table.columns.iter().map(|column| column_line(column, usual)).collect();
     // The primary key first, then the others as they were made; a unique key that is clustered is none of its own.
     let shown = || table.indexes.iter().filter(|index| !index.is_hidden());
     lines.extend(shown().filter(|index| index.primary).map(|index| index_line(table, index)));
     lines.extend(shown().filter(|index| !index.primary && index.unique).map(|index| index_line(table, index)));
     lines.extend(shown().filter(|index| !index.primary && !index.unique).map(|index| index_line(table, index)));
     lines.extend(table.foreign_keys.iter().map(|key| key.text(&table.database)));
+    lines
+}
+
+fn body(head: String, table: &Table, auto_increment: u64) -> String {
+    let lines = lines(table, Some(table.options.collation));
     let mut out = format!("{head} (\n  {}\n) ENGINE=InnoDB", lines.join(",\n  "));
     if table.auto_increment.is_some() && auto_increment > 1 {
         let _ = write!(out, " AUTO_INCREMENT={auto_increment}");

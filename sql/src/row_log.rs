@@ -1,6 +1,7 @@
 //! What a session's transaction writes into the binary log.
 //!
 //! ```text
+//!   CREATE TABLE        with START TRANSACTION, behind BEGIN: the rows are those of the new table
 //!   statement begins    a mark in the cache
 //!   row changes         BEGIN, if it is the first of the transaction
 //!                       Table_map, if it is the first of the table in this statement
@@ -19,7 +20,7 @@ use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 
 use binlog::cache::PAYLOAD_BYTES_MAX;
-use binlog::{BinaryLog, Cache, CacheSettings, Finished, Name, Origin, Pending, SessionOrder, WriteSet};
+use binlog::{BinaryLog, Cache, CacheSettings, Finished, Name, Origin, SessionOrder, WriteSet};
 use format::binlog::query::{Query, StatusVars};
 use format::binlog::rows::{self, RowsKind, encode_head_of, row_flags};
 use format::binlog::stored::{ValueFormat, column_of};
@@ -28,7 +29,7 @@ use format::binlog::{ColumnCode, Control, EventKind, Header, TableMap, flags};
 use format::collation::CollationId;
 use format::value::ColumnType;
 use format::xid::Xid;
-use storage::{CommitLog, Table, Trx, XidClaim};
+use storage::{CommitLog, Table, Trx, UnfinishedTable, XidClaim};
 
 use crate::catalog::storage_error;
 use crate::error::{Error, Result};
@@ -126,15 +127,18 @@ impl StatementFacts<'_> {
     pub fn query_event(&self, log: &BinaryLog, text: &[u8], flags: u16) -> Finished {
         let header = log.header(EventKind::QUERY, self.time.0 as u32, flags);
         let header = Header { server_id: self.origin.map_or(header.server_id, |origin| origin.server_id), ..header };
-        let query = Query {
+        Finished::single(header, |out| self.query(text).encode(out))
+    }
+
+    fn query<'q>(&'q self, text: &'q [u8]) -> Query<'q> {
+        Query {
             connection: self.connection,
             seconds: 0,
             error: 0,
             vars: self.status_vars(),
             database: self.database.unwrap_or("").as_bytes(),
             statement: text,
-        };
-        Finished::single(header, |out| query.encode(out))
+        }
     }
 }
 
@@ -221,6 +225,8 @@ pub struct RowLog {
     flags: u16,
     /// The body of BEGIN, and of Rows_query.
     begin: Vec<u8>,
+    /// The transaction creates the table of its rows.
+    defines: bool,
     /// The transaction is this branch, whose rows end with an event of this body.
     branch: Option<(Xid, Vec<u8>)>,
     name: Name,
@@ -254,6 +260,7 @@ impl RowLog {
             writes: WriteSet::UNKNOWN,
             flags: 0,
             begin: Vec::new(),
+            defines: false,
             branch: None,
             name: Name::Automatic,
             text: None,
@@ -351,6 +358,19 @@ impl RowLog {
         self.cache.append(header, |out| out.extend_from_slice(begin)).map_err(cannot_log)
     }
 
+    /// The transaction creates a table by this statement, and the table's rows follow.
+    pub fn define(&mut self, facts: &StatementFacts<'_>, text: &[u8]) -> Result<()> {
+        if self.cache.is_empty() {
+            self.append_begin()?;
+        }
+        let header = self.header(EventKind::QUERY, 0);
+        self.cache.append(header, |out| facts.query(text).encode(out)).map_err(cannot_log)?;
+        // As any definition it depends on what was before, and what follows on it.
+        self.writes.forget();
+        self.defines = true;
+        Ok(())
+    }
+
     /// Back to a savepoint.
     pub fn cut(&mut self, mark: u64) {
         self.cache.cut(mark);
@@ -365,7 +385,7 @@ impl RowLog {
     /// The transaction has ended without a commit.
     pub fn reset(&mut self) {
         self.drop_event();
-        (self.mark, self.branch) = (None, None);
+        (self.mark, self.branch, self.defines) = (None, None, false);
         self.saved.clear();
         self.cache.reset(cache_settings(&self.settings));
     }
@@ -386,6 +406,11 @@ impl RowLog {
         self.end(false, |pending| trx.prepare_with(claim, attached, Some(pending)))
     }
 
+    /// Gives a table its name together with what its creation has logged. `note`: see [`DefinitionLog::with_note`].
+    pub fn commit_table(&mut self, table: UnfinishedTable, note: Option<(u32, Vec<u8>)>) -> storage::Result<()> {
+        self.end(true, |pending| table.finish(Some(&Noted { log: pending, note })).map(drop))
+    }
+
     /// The transaction ends: `with` makes its events part of that. If it is dropped, the transaction is rolled back.
     fn end(&mut self, commits: bool, with: impl FnOnce(&dyn CommitLog) -> storage::Result<()>) -> storage::Result<()> {
         let log = self.log.clone();
@@ -393,9 +418,10 @@ impl RowLog {
         let writes = std::mem::take(&mut self.writes);
         let finished = self.append_end(commits).and_then(|()| self.cache.finish());
         let pending = finished.and_then(|finished| log.pending(finished, self.timestamp, false));
-        let of_session =
-            |pending: Pending<'_>| with(&pending.from(self.origin).named(self.name).writing(writes).of(&self.session));
-        let ended = pending.and_then(of_session);
+        let ended = pending.and_then(|pending| {
+            let pending = if self.defines { pending.with_definition() } else { pending };
+            with(&pending.from(self.origin).named(self.name).writing(writes).of(&self.session))
+        });
         self.reset();
         ended
     }
@@ -744,6 +770,25 @@ impl CommitLog for DefinitionLog {
             }
             None => append(None),
         }
+    }
+
+    fn note(&self) -> Option<(u32, Vec<u8>)> {
+        self.note.clone()
+    }
+}
+
+/// The log of a commit, with a note that the commit leaves in a slot.
+struct Noted<'l> {
+    log: &'l dyn CommitLog,
+    note: Option<(u32, Vec<u8>)>,
+}
+
+impl CommitLog for Noted<'_> {
+    fn commit(
+        &self,
+        append: &mut dyn FnMut(storage::Annexed<'_>) -> storage::Result<format::ids::Lsn>,
+    ) -> storage::Result<format::ids::Lsn> {
+        self.log.commit(append)
     }
 
     fn note(&self) -> Option<(u32, Vec<u8>)> {

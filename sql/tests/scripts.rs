@@ -57,9 +57,11 @@ fn statements(script: &str) -> Vec<(Vec<String>, String, Vec<String>)> {
 fn run_script(name: &str, script: &str) -> Played {
     let scratch = Scratch::new(&format!("script-{name}"));
     let instance = match name {
-        "binary_log" | "binary_log_accounts" | "binary_log_gtids" | "binary_log_variables" => {
-            logged_instance(&scratch.0, Config::tiny())
-        }
+        "binary_log"
+        | "binary_log_accounts"
+        | "binary_log_create_select"
+        | "binary_log_gtids"
+        | "binary_log_variables" => logged_instance(&scratch.0, Config::tiny()),
         _ => instance(&scratch.0, Config::tiny()),
     };
     let mut session = session(&instance);

@@ -57,7 +57,7 @@ pub use dictionary::Table;
 pub use engine::{
     Alteration, CheckReport, Cursor, Engine, EngineStatus, ForeignKeyReport, LockDump, LockedKey, LockedTables,
     RecordLock, Relatives, RollbackStatus, RowMap, Savepoint, SpaceCheck, TableLock, TableStatistics, TablespaceInfo,
-    TemporaryTables, Trx, TrxOptions, XidClaim,
+    TemporaryTables, Trx, TrxOptions, UnfinishedTable, XidClaim,
 };
 pub use error::{DuplicateRows, Error, ForeignKeyRefusal, ForeignKeySide, ForeignKeyViolation, Result};
 pub use lock::{

@@ -57,6 +57,8 @@ pub struct Pending<'l> {
     header: Header,
     last_committed: u64,
     has_statements: bool,
+    /// It is counted as a statement, not as a transaction with rows.
+    is_statement: bool,
     origin: Option<Origin>,
     name: Name,
     writes: WriteSet,
@@ -74,6 +76,11 @@ impl<'l> Pending<'l> {
     /// It follows the others of its session.
     pub fn of(self, session: &'l SessionOrder) -> Self {
         Pending { of_session: Some(session), ..self }
+    }
+
+    /// It begins with the statement that creates the table of its rows.
+    pub fn with_definition(self) -> Self {
+        Pending { has_statements: true, ..self }
     }
 
     /// How it gets its name.
@@ -111,6 +118,7 @@ impl BinaryLog {
             header,
             last_committed,
             has_statements,
+            is_statement: has_statements,
             origin: None,
             name: Name::Automatic,
             writes: WriteSet::UNKNOWN,
@@ -261,7 +269,7 @@ impl BinaryLog {
         let bytes = if is_payload { finished.packed_bytes() } else { plain_bytes };
         let micros = self.disk.clock().wall().as_micros() as u64;
         self.stats.count(Counted { gtid, is_payload, bytes, plain_bytes, micros });
-        match pending.has_statements {
+        match pending.is_statement {
             true => self.stats.count_statement(),
             false => self.stats.count_cache(finished.needed_file()),
         }

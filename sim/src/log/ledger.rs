@@ -12,11 +12,13 @@ use format::binlog::payload::Payload;
 use format::binlog::{EventKind, Uuid, gtid};
 use format::xid::Xid;
 use storage::schema::{ColumnSet, ReadMode, Row, ScanRange};
-use storage::{Engine, Error, TrxOptions};
+use storage::{Engine, Error, Trx, TrxOptions};
 
 use crate::workload::DATABASE;
 
 pub const TABLE: &str = "logged";
+/// A table that was created together with its rows: `f7_2` has two, of the transaction 7.
+pub const FILLED: char = 'f';
 pub const SOURCE: Uuid = Uuid([7; 16]);
 
 /// What a transaction of the log does.
@@ -83,13 +85,19 @@ impl State {
         let mut rows: BTreeSet<u64> =
             engine.tables(DATABASE).iter().filter_map(|table| table.name.strip_prefix('t')?.parse().ok()).collect();
         let mut trx = engine.begin(TrxOptions::default());
-        let table = trx.open_table(DATABASE, TABLE)?;
-        let mut cursor = trx.cursor(&table, 0, ReadMode::Consistent, ColumnSet::first(1), ScanRange::ALL)?;
-        let mut row = Row::new();
-        while cursor.next(&mut trx, &mut row)? {
-            let stored = row.get(0).expect("a key");
-            let id = i64::from_be_bytes(stored.try_into().expect("8 bytes")) ^ i64::MIN;
-            rows.insert(id as u64 / 10);
+        each_number(&mut trx, TABLE, &mut |number| {
+            rows.insert(number);
+        })?;
+        for table in engine.tables(DATABASE) {
+            let Some(name) = table.name.strip_prefix(FILLED) else { continue };
+            let (number, rest) = name.split_once('_').expect("a number and how many rows there are");
+            let number = number.parse().expect("a number");
+            let mut found = 0;
+            each_number(&mut trx, &table.name, &mut |of| found += u64::from(of == number))?;
+            // A table without its rows is not what was logged.
+            if found == rest.parse::<u64>().expect("a number") {
+                rows.insert(number);
+            }
         }
         Ok(State { rows, prepared: engine.prepared().iter().map(number_of).collect() })
     }
@@ -104,6 +112,19 @@ impl State {
         };
         if is_new { Ok(()) } else { Err(format!("the log says what cannot be: {entry:?}")) }
     }
+}
+
+/// The numbers that a table's rows carry.
+fn each_number(trx: &mut Trx, table: &str, visit: &mut dyn FnMut(u64)) -> Result<(), Error> {
+    let table = trx.open_table(DATABASE, table)?;
+    let mut cursor = trx.cursor(&table, 0, ReadMode::Consistent, ColumnSet::first(1), ScanRange::ALL)?;
+    let mut row = Row::new();
+    while cursor.next(trx, &mut row)? {
+        let stored = row.get(0).expect("a key");
+        let id = i64::from_be_bytes(stored.try_into().expect("8 bytes")) ^ i64::MIN;
+        visit(id as u64 / 10);
+    }
+    Ok(())
 }
 
 /// What was done, and what must be found.

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Each transaction has a number. It inserts rows that carry it, and its events carry it, too; a statement of definition
-//! creates a table named after it. Some are branches of distributed transactions, prepared by one entry of the log and
+//! creates a table named after it, alone or together with rows. Some are branches of distributed transactions, prepared by one entry of the log and
 //! ended by another, perhaps lives later. Invariants, after each crash:
 //!
 //! * The rows and the prepared branches are those of which the log tells, but for what was before a reset of the log.
@@ -30,14 +30,14 @@ use format::ids::Lsn;
 use storage::config::FlushLogAtCommit;
 use storage::io::sim::{Random, SimDisk};
 use storage::schema::Compression;
-use storage::{CommitLog, Config, Engine, Error, Table, Trx, TrxOptions};
+use storage::{CommitLog, Config, Engine, Error, Relatives, Table, Trx, TrxOptions};
 
 use crate::Talk;
 use crate::device;
 use crate::model::ModelRow;
 use crate::report::Report;
 use crate::workload::{self, DATABASE};
-use ledger::{Act, Entry, Ledger, SOURCE, State, TABLE, number_of, xid_of};
+use ledger::{Act, Entry, FILLED, Ledger, SOURCE, State, TABLE, number_of, xid_of};
 
 pub fn seed(seed: u64, talk: Talk) -> Result<Report, String> {
     let mut random = Random::new(seed);
@@ -265,6 +265,10 @@ impl Run {
                 self.report.count("resets");
                 Ok(())
             }
+            6 if self.random.chance(2) => {
+                cache.reset(settings);
+                self.create_filled(engine, log, cache)
+            }
             6 => self.define(engine, log),
             7 | 8 => self.end_branch(engine, log),
             _ => {
@@ -328,6 +332,35 @@ impl Run {
         if !end_prepared(engine, log, xid, number, commits)? {
             panic!("a prepared branch is not to be had");
         }
+        self.ledger.acknowledge(number);
+        write(log, &mut self.random)
+    }
+
+    /// Creates a table together with its rows: CREATE TABLE ... SELECT.
+    fn create_filled(&mut self, engine: &Arc<Engine>, log: &Arc<BinaryLog>, cache: &mut Cache) -> Result<(), Error> {
+        let (number, rows) = (self.number(), self.random.below(5));
+        let bytes = [0, 300, 3000, 60_000, 200_000][self.random.below(5) as usize];
+        fill(log, cache, Entry { number, act: Act::Rows }, bytes, &mut self.random)?;
+        let gives_up = self.random.chance(5);
+        self.say(|| format!("table {number} with {rows} rows and {bytes} bytes, is given up: {gives_up}"));
+        self.report.count("tables created with rows");
+        let options = TrxOptions::default();
+        let name = format!("{FILLED}{number}_{rows}");
+        let locked = engine.lock_definitions(&[(DATABASE, &name)], Relatives::Along, &options)?;
+        let unfinished = locked.begin_table(engine, workload::definition(&name, Compression::NONE))?;
+        let mut trx = engine.begin(options.clone());
+        insert(&mut trx, unfinished.table(), number, rows)?;
+        if gives_up {
+            // The table goes first, or its rows do.
+            if self.random.chance(2) {
+                drop(unfinished);
+            }
+            return trx.rollback();
+        }
+        trx.commit()?;
+        let pending = log.pending(cache.finish()?, number as u32, false)?.with_definition();
+        self.ledger.begin(number);
+        unfinished.finish(Some(&pending))?;
         self.ledger.acknowledge(number);
         write(log, &mut self.random)
     }

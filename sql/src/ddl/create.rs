@@ -1,7 +1,7 @@
 //! CREATE TABLE: a whole definition at once.
 
-use storage::Relatives;
 use storage::schema::{Compression, IndexDefinition, TableDefinition, TableOptions};
+use storage::{LockedTables, Relatives, UnfinishedTable};
 
 use super::{Context, Outcome, column, foreign_key, index, options};
 use crate::catalog::storage_error;
@@ -13,9 +13,6 @@ const INDEXES_MAX: usize = 64;
 
 /// CREATE TABLE.
 pub fn create_table(context: &Context<'_>, create: &CreateTable) -> Result<Outcome> {
-    if create.query.is_some() {
-        return Err(Error::unsupported("CREATE TABLE ... SELECT"));
-    }
     if create.partition_by.is_some() {
         return Err(Error::unsupported("partitioning"));
     }
@@ -88,10 +85,7 @@ pub fn create_table(context: &Context<'_>, create: &CreateTable) -> Result<Outco
         }
         None => definition(context, create, home.collation)?,
     };
-    let mut definition = TableDefinition { database: database.into(), name: name.into(), ..definition };
-    let added = foreign_key::add(context, &mut definition, &keys)?;
-    definition.indexes.extend(added);
-    check_counts(&definition)?;
+    let definition = complete(context, definition, database, name, &keys)?;
     let created = match (&locked, &context.wait.temporary) {
         (Some(locked), _) => locked.create(definition),
         (None, Some(own)) => own.create(definition),
@@ -103,6 +97,57 @@ pub fn create_table(context: &Context<'_>, create: &CreateTable) -> Result<Outco
     })?;
     options::warn_of_what_cannot_be(context, &create.options, &table);
     Outcome::nothing()
+}
+
+/// The table of CREATE TABLE ... SELECT or START TRANSACTION, for its rows. Its name is locked, and free.
+pub fn begin_table(context: &Context<'_>, create: &CreateTable, locked: LockedTables<'_>) -> Result<UnfinishedTable> {
+    let (database, name) = context.resolve(&create.table)?;
+    let home = locked.database(database).ok_or_else(|| Error::unknown_database(database))?;
+    let definition = definition(context, create, home.collation)?;
+    let definition = complete(context, definition, database, name, &[])?;
+    let table = locked.begin_table(&context.instance.engine, definition).map_err(storage_error)?;
+    options::warn_of_what_cannot_be(context, &create.options, table.table());
+    Ok(table)
+}
+
+/// What CREATE TABLE ... SELECT and START TRANSACTION do not take.
+pub fn check_with_rows(create: &CreateTable) -> Result<()> {
+    if create.start_transaction {
+        for (is_said, what) in [
+            (create.temporary, "CREATE TEMPORARY TABLE"),
+            (create.query.is_some(), "CREATE TABLE ... AS SELECT"),
+            (create.like.is_some(), "CREATE TABLE ... LIKE"),
+        ] {
+            if is_said {
+                return Err(Error::not_with_start_transaction(what));
+            }
+        }
+    }
+    if create.partition_by.is_some() {
+        return Err(Error::unsupported("partitioning"));
+    }
+    if create.or_replace {
+        return Err(Error::unsupported("CREATE OR REPLACE TABLE"));
+    }
+    if !create.foreign_keys.is_empty() || create.columns.iter().any(|column| column.references.is_some()) {
+        return Err(Error::foreign_key_with_rows());
+    }
+    options::check_table_name(&create.table.name)
+}
+
+/// A definition under its name, with its foreign keys and the indexes that these need.
+fn complete(
+    context: &Context<'_>,
+    definition: TableDefinition,
+    database: &str,
+    name: &str,
+    keys: &[ForeignKeySpec],
+) -> Result<TableDefinition> {
+    let mut definition = TableDefinition { database: database.into(), name: name.into(), ..definition };
+    let added = foreign_key::add(context, &mut definition, keys)?;
+    definition.indexes.extend(added);
+    check_counts(&definition)?;
+    Ok(definition)
 }
 
 /// Limits that a table may come to in several ways.

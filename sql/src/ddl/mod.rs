@@ -15,8 +15,8 @@
 //! * The session has committed its transaction before [`run`] is called, unless [`commits`] says that it need not.
 //! * What is accepted without having an effect says so in a warning.
 //!
-//! Not here: CREATE TABLE ... SELECT, partitions, generated columns:
-//! they are refused with 1235.
+//! Not here: the rows of CREATE TABLE ... SELECT, which the session inserts between [`begin_table`] and the commit.
+//! Partitions and generated columns are refused with 1235.
 
 mod alter;
 mod change;
@@ -29,6 +29,7 @@ mod maintain;
 mod options;
 mod way;
 
+pub use create::{begin_table, check_with_rows};
 use storage::{Relatives, TrxOptions};
 
 use crate::accounts::Rights;

@@ -182,6 +182,22 @@ impl Error {
         Error::new(1295, b"HY000", "This command is not supported in the prepared statement protocol yet")
     }
 
+    pub fn only_rows_follow() -> Error {
+        let text = "Only BINLOG INSERT, COMMIT and ROLLBACK statements are allowed after CREATE TABLE with START TRANSACTION \
+                    statement.";
+        Error::new(3977, b"HY000", text)
+    }
+
+    pub fn foreign_key_with_rows() -> Error {
+        let text = "Foreign key creation is not allowed with CREATE TABLE as SELECT and CREATE TABLE as START TRANSACTION \
+                    statement.";
+        Error::new(3978, b"HY000", text)
+    }
+
+    pub fn not_with_start_transaction(what: &str) -> Error {
+        Error::new(3979, b"HY000", format!("{what} is not allowed with START TRANSACTION."))
+    }
+
     pub fn log_cache_full() -> Error {
         let text = "Multi-statement transaction required more than 'max_binlog_cache_size' bytes of storage; \
                     increase this mysqld variable and try again";

@@ -8,6 +8,11 @@
 //!
 //!   apply_query            a statement of definition is a transaction by itself: the dictionary takes the note along
 //!
+//!   apply_begin
+//!     apply_query            a table is created within a transaction: its rows follow
+//!     apply_rows
+//!   apply_table            the dictionary takes the note along
+//!
 //!   apply_branch           a branch of a distributed transaction begins
 //!     apply_rows
 //!   apply_branch_commit    in one phase: like any transaction
@@ -138,6 +143,16 @@ impl Session {
         self.log_name()?;
         self.run_unlogged(progress)?;
         self.commit()
+    }
+
+    /// The transaction ends that has created a table and filled it. `note` and `progress` as in
+    /// [`Session::apply_statement`].
+    pub fn apply_table(&mut self, note: (u32, Vec<u8>), progress: &str) -> Result<()> {
+        let origin = self.origin();
+        self.name_transaction(origin, Some(note));
+        let committed = self.commit();
+        self.name_transaction(origin, None);
+        committed.and_then(|()| self.apply_nothing(origin, progress))
     }
 
     /// A statement is passed over that would have been a transaction. `progress` as in [`Session::apply_commit`].

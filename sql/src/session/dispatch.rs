@@ -15,6 +15,9 @@ impl Session {
         if !diagnostic {
             self.begin_statement();
         }
+        if !matches!(statement, Statement::Commit { .. } | Statement::Rollback { .. } | Statement::Binlog(_)) {
+            self.check_not_creating()?;
+        }
         self.enter_statement(|| changes_password(statement))?;
         self.check_privileges(statement)?;
         let done = match statement {

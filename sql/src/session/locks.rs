@@ -190,7 +190,8 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        // First the transaction, while its tables are still locked.
+        // First the transaction, while its tables are still locked; but before it a table that it was to create.
+        drop(self.creating.take());
         drop(self.trx.take());
         self.release_tables();
         self.release_read_lock();

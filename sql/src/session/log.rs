@@ -48,7 +48,7 @@ impl Session {
     }
 
     /// Where the changes were made first, if that was a source.
-    fn origin(&self) -> Option<Origin> {
+    pub(super) fn origin(&self) -> Option<Origin> {
         self.applying.as_ref().and_then(|applying| applying.origin)
     }
 
@@ -132,8 +132,12 @@ impl Session {
         }
     }
 
-    /// The transaction has ended without a commit.
+    /// The transaction has ended without a commit. A table that it was to create goes before its rows are undone: that
+    /// takes no time then.
     pub(super) fn reset_row_log(&mut self) {
+        if self.creating.take().is_some() {
+            self.forget_plans();
+        }
         if let Some(log) = &mut self.row_log
             && !log.get_mut().is_empty()
         {
@@ -143,6 +147,9 @@ impl Session {
 
     /// Commits a transaction together with its events.
     pub(super) fn commit_logged(&mut self, trx: Trx) -> storage::Result<()> {
+        if let Some(table) = self.creating.take() {
+            return self.commit_table(*table, trx);
+        }
         match self.row_log.as_mut().map(RefCell::get_mut).filter(|rows| !rows.is_empty()) {
             None => trx.commit(),
             // Nothing is durable yet: the order of commits waits for it, and then writes the log.
@@ -160,7 +167,7 @@ impl Session {
     }
 
     /// What is durable is written into the log, and replicas have it if commits are to wait for them.
-    fn acknowledge(&self) -> storage::Result<()> {
+    pub(super) fn acknowledge(&self) -> storage::Result<()> {
         let Some(log) = &self.instance.log else { return Ok(()) };
         log.write()?;
         log.await_replicas(&|| self.process.interrupt.is_set())
@@ -190,26 +197,13 @@ impl Session {
 
     /// What logs a statement of definition, once the engine commits it.
     pub(super) fn definition_log(&self, statement: &Statement) -> Result<Option<Arc<DefinitionLog>>> {
-        // How far a replica has come is part of the commit.
-        let note = self.applying.as_ref().and_then(|applying| applying.note.clone());
-        let with_note = |log: DefinitionLog| match note {
-            Some(note) => log.with_note(note),
-            None => log,
-        };
         let about = match statement {
             Statement::CreateDatabase { name, .. } | Statement::DropDatabase { name, .. } => Some(name.as_str()),
             Statement::AlterDatabase { name: Some(name), .. } => Some(name.as_str()),
             _ => self.state.database.as_deref(),
         };
         let Some(log) = self.own_log().filter(|log| log.logs(about)) else {
-            if self.applying.is_none() {
-                return Ok(None);
-            }
-            let left_out = match self.unlogged_name() {
-                Some(log) => DefinitionLog::left_out(log, &self.statement_facts()).or_sql()?,
-                None => DefinitionLog::unlogged(),
-            };
-            return Ok(Some(Arc::new(with_note(left_out))));
+            return Ok(self.left_out_log().or_sql()?.map(Arc::new));
         };
         let text = match statement {
             // The engine alone knows which of their tables changed at all.
@@ -242,7 +236,31 @@ impl Session {
             _ => self.source.clone(),
         };
         let of_database = matches!(statement, Statement::CreateDatabase { .. } | Statement::DropDatabase { .. });
-        Ok(Some(Arc::new(with_note(DefinitionLog::new(log, &self.statement_facts(), &text, of_database)))))
+        let definition = DefinitionLog::new(log, &self.statement_facts(), &text, of_database);
+        Ok(Some(Arc::new(match self.note() {
+            Some(note) => definition.with_note(note),
+            None => definition,
+        })))
+    }
+
+    /// How far a replica has come is part of the commit of a definition.
+    pub(super) fn note(&self) -> Option<(u32, Vec<u8>)> {
+        self.applying.as_ref().and_then(|applying| applying.note.clone())
+    }
+
+    /// For a definition that this server's log leaves out; `None` = there is nothing to be noted either.
+    pub(super) fn left_out_log(&self) -> storage::Result<Option<DefinitionLog>> {
+        if self.applying.is_none() {
+            return Ok(None);
+        }
+        let left_out = match self.unlogged_name() {
+            Some(log) => DefinitionLog::left_out(log, &self.statement_facts())?,
+            None => DefinitionLog::unlogged(),
+        };
+        Ok(Some(match self.note() {
+            Some(note) => left_out.with_note(note),
+            None => left_out,
+        }))
     }
 
     /// The session's temporary table that a new table is to be like.

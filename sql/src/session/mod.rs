@@ -21,7 +21,8 @@
 //! |---|---|
 //! | `state` | what functions such as DATABASE() ask |
 //! | `dispatch` | which statement does what |
-//! | `define` | definitions, and CREATE TABLE ... SELECT |
+//! | `define` | definitions |
+//! | `create` | tables that are created together with their rows: CREATE TABLE ... SELECT |
 //! | `files` | files of the server that statements read and write |
 //! | `plan` | plans of statements, and running them |
 //! | `uses` | how plans find their rows |
@@ -47,6 +48,7 @@ mod accounts;
 mod admin;
 mod apply;
 mod backup;
+mod create;
 mod define;
 mod dispatch;
 mod files;
@@ -164,8 +166,8 @@ pub struct Session {
     wants_shutdown: bool,
     /// LOCK TABLES.
     locked: Option<crate::table_locks::LockedTables>,
-    /// The name of a table that CREATE TABLE ... SELECT creates and fills.
-    filling: Option<Arc<storage::MetadataGrant>>,
+    /// The table that the open transaction creates and fills.
+    creating: Option<Box<storage::UnfinishedTable>>,
     /// FLUSH TABLES WITH READ LOCK.
     has_read_lock: bool,
     /// SET TRANSACTION for the next transaction alone.
@@ -242,7 +244,7 @@ impl Session {
             backup_stage: None,
             wants_shutdown: false,
             locked: None,
-            filling: None,
+            creating: None,
             has_read_lock: false,
             next_transaction: transaction::Characteristics::default(),
             plans: FxHashMap::default(),
@@ -378,7 +380,7 @@ impl Session {
     }
 
     fn run_normalized(&mut self, text: &[u8], normalized: &Normalized, more: bool, sink: &mut dyn ResultSink) {
-        if let Err(error) = self.enter_statement(|| false) {
+        if let Err(error) = self.check_not_creating().and_then(|()| self.enter_statement(|| false)) {
             self.begin_statement();
             return self.fail(error, sink);
         }
@@ -599,6 +601,7 @@ impl Session {
 
     /// The columns of a table, for COM_FIELD_LIST.
     pub fn columns_of(&mut self, table: &str) -> Result<Vec<ColumnDefinition>> {
+        self.check_not_creating()?;
         self.enter_statement(|| false)?;
         let text = format!("SELECT * FROM {} LIMIT 0", describe::quoted(table));
         let parsed = parser::parse_first(text.as_bytes(), SqlMode::default())?.0.ok_or_else(Error::empty_query)?;

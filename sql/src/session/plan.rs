@@ -275,7 +275,7 @@ impl Session {
     }
 
     /// Runs a plan in a transaction.
-    fn run_in(
+    pub(super) fn run_in(
         &self,
         trx: &RefCell<storage::Trx>,
         cached: &CachedPlan,
@@ -452,6 +452,10 @@ impl Session {
             return Err(Error::too_many_placeholders());
         }
         self.status.add(Counter::ComStmtPrepare, 1);
+        if matches!(&parsed.statement, Statement::CreateTable(create) if create.start_transaction) {
+            return Err(Error::not_preparable());
+        }
+        self.check_not_creating()?;
         self.enter_statement(|| changes_password(&parsed.statement))?;
         self.check_privileges(&parsed.statement)?;
         // Planned now, so that mistakes show and the client learns the columns; and again when the values are known.
@@ -532,7 +536,7 @@ impl Session {
             }
             return;
         }
-        if let Err(error) = self.enter_statement(|| false) {
+        if let Err(error) = self.check_not_creating().and_then(|()| self.enter_statement(|| false)) {
             self.begin_statement();
             return self.fail(error, sink);
         }

@@ -52,7 +52,7 @@ impl Session {
             session: u64::from(self.process.id),
             temporary: self.temporary.clone(),
             single_statement: false,
-            locked_tables: self.locked.as_ref().map(|locked| locked.grant.clone()).or_else(|| self.filling.clone()),
+            locked_tables: self.locked.as_ref().map(|locked| locked.grant.clone()),
             foreign_key_checks: settings.foreign_key_checks,
             log: None,
             place: self.commit_place(),
@@ -107,7 +107,8 @@ impl Session {
         self.check_no_branch()?;
         let was_open = self.has_transaction();
         // The transaction stays open if this wait is given up.
-        let entered = self.trx.as_ref().is_some_and(Trx::has_changes) && self.enter_commit()?;
+        let has_changes = self.creating.is_some() || self.trx.as_ref().is_some_and(Trx::has_changes);
+        let entered = has_changes && self.enter_commit()?;
         self.end_transaction();
         match self.trx.take() {
             Some(trx) => {

@@ -50,8 +50,8 @@ impl std::fmt::Debug for Table {
 }
 
 impl Table {
-    /// A table of one session: other sessions cannot lock a name that leads to it.
-    pub fn temporary(rows: Arc<row::Table>) -> Table {
+    /// A temporary or unfinished table: no name leads other sessions to it, so nobody waits for its lock.
+    pub fn unnamed(rows: Arc<row::Table>) -> Table {
         Table {
             rows,
             metadata: Arc::new(MetadataLock::new(Arc::default())),
@@ -386,12 +386,12 @@ impl Dictionary {
 
     // Tables without a name here
 
-    /// Registers a temporary table for the threads that find it by its id: rollback and purge.
-    pub fn put_temporary(&self, rows: &Arc<row::Table>) {
+    /// Registers a table for the threads that find it by its id: rollback and purge.
+    pub fn put_unnamed(&self, rows: &Arc<row::Table>) {
         self.cache.write().by_id.insert(rows.id, rows.clone());
     }
 
-    pub fn remove_temporary(&self, id: TableId) {
+    pub fn remove_unnamed(&self, id: TableId) {
         self.cache.write().by_id.remove(&id);
     }
 

@@ -28,6 +28,13 @@ pub struct Ddl<'a> {
     open: bool,
 }
 
+/// A dictionary transaction between two calls of the engine. To end it, [`Ddl::resume`] it: dropping it ends nothing.
+pub struct SuspendedDdl {
+    trx: Transaction,
+    take_back: Vec<(u64, Action)>,
+    afterwards: Vec<(u64, Action)>,
+}
+
 /// A transaction that changes the dictionary.
 fn begin() -> Transaction {
     // Only DDL locks system rows, briefly; a wait of a minute means that something is very wrong.
@@ -41,6 +48,22 @@ impl<'a> Ddl<'a> {
     pub fn begin(context: row::Context<'a>, dictionary: &'a Dictionary) -> Result<Ddl<'a>> {
         finish_leftovers(&context, dictionary)?;
         Ok(Ddl { context, dictionary, trx: begin(), take_back: Vec::new(), afterwards: Vec::new(), open: true })
+    }
+
+    /// Leaves the transaction open without a borrow of the engine.
+    pub fn suspend(mut self) -> SuspendedDdl {
+        self.open = false;
+        SuspendedDdl {
+            trx: std::mem::replace(&mut self.trx, begin()),
+            take_back: std::mem::take(&mut self.take_back),
+            afterwards: std::mem::take(&mut self.afterwards),
+        }
+    }
+
+    /// Goes on with it.
+    pub fn resume(context: row::Context<'a>, dictionary: &'a Dictionary, suspended: SuspendedDdl) -> Ddl<'a> {
+        let SuspendedDdl { trx, take_back, afterwards } = suspended;
+        Ddl { context, dictionary, trx, take_back, afterwards, open: true }
     }
 
     fn rows(&self) -> &'a SystemRows {

@@ -31,7 +31,7 @@ mod rows;
 mod system;
 
 pub use cache::{Dictionary, Table, transform};
-pub use ddl::{Afterwards, Ddl, finish_leftovers, run as run_actions};
+pub use ddl::{Afterwards, Ddl, SuspendedDdl, finish_leftovers, run as run_actions};
 pub use ddl_log::{Action, LAST_GIVEN};
 pub use describe::{Identity, describe, index_order};
 pub use file_name::{display_of_path, encode as directory_name, table_path, temporary_path};

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   names -- Engine::lock_definitions --> LockedTables -- alter(name) --> Alteration     (see `alter`)
-//!                                           | find, table, create, drop
+//!                                           | find, table, create, drop; begin_table        (see `unfinished`)
 //! ```
 //!
 //! Two DDL statements on one table each derive a new description from the present one. If one of them did so before it
@@ -39,7 +39,7 @@ pub struct LockedTables<'e> {
     pub(super) engine: &'e Engine,
     pub(super) wait: &'e TrxOptions,
     names: Vec<dictionary::Name>,
-    _locks: Names,
+    locks: Names,
 }
 
 impl Engine {
@@ -71,7 +71,7 @@ impl Engine {
             let locks = self.lock_names_for(&locks, wait)?;
             // A child or a parent that was created meanwhile must be locked, too.
             if self.with_relatives(&wanted, relatives).iter().all(|name| all.contains(name)) {
-                return Ok(LockedTables { engine: self, wait, names: all, _locks: locks });
+                return Ok(LockedTables { engine: self, wait, names: all, locks });
             }
         }
     }
@@ -120,12 +120,21 @@ impl<'e> LockedTables<'e> {
 
     /// Creates a table under a name that is free.
     pub fn create(&self, mut definition: TableDefinition) -> Result<Arc<Table>> {
-        let engine = self.engine;
-        engine.settle_names(&mut definition);
+        self.engine.settle_names(&mut definition);
+        self.check_creation(&definition)?;
+        self.engine.make_and_show(&definition, self.wait)
+    }
+
+    /// Checks that the name of a new table is free, and that its foreign keys are possible.
+    pub(super) fn check_creation(&self, definition: &TableDefinition) -> Result<()> {
         self.check_free((&definition.database, &definition.name))?;
-        self.check_relatives(&definition, None)?;
-        engine.check_relations(&definition, None, self.wait.foreign_key_checks)?;
-        engine.make_and_show(&definition, self.wait)
+        self.check_relatives(definition, None)?;
+        self.engine.check_relations(definition, None, self.wait.foreign_key_checks)
+    }
+
+    /// The locks alone: they are held longer than the engine is borrowed.
+    pub(super) fn into_locks(self) -> Names {
+        self.locks
     }
 
     /// Drops tables, all or none.

@@ -42,6 +42,7 @@ mod tables;
 mod temporary;
 mod trx;
 mod undo_truncation;
+mod unfinished;
 mod xa;
 
 use std::sync::Arc;
@@ -74,6 +75,7 @@ pub use rollbacks::RollbackStatus;
 pub use status::{EngineStatus, TableStatistics, TablespaceInfo};
 pub use temporary::TemporaryTables;
 pub use trx::{Savepoint, Trx, TrxOptions};
+pub use unfinished::UnfinishedTable;
 pub use xa::XidClaim;
 
 use background::Background;

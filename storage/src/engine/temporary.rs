@@ -204,7 +204,7 @@ impl Inner {
         let path = format!("{DIRECTORY}/temp_{number}.ibt");
         store.create_temporary_space(space, &path, dictionary::transform(&definition.options, &store.config()))?;
         match self.make_trees(definition, &mut identity) {
-            Ok(table) => Ok(Arc::new(Table::temporary(Arc::new(table)))),
+            Ok(table) => Ok(Arc::new(Table::unnamed(Arc::new(table)))),
             Err(error) => {
                 store.drop_temporary_space(space)?;
                 Err(error)
@@ -234,7 +234,7 @@ impl Inner {
     }
 
     fn show_temporary(&self, table: &Arc<Table>) {
-        self.dictionary.put_temporary(table.trees());
+        self.dictionary.put_unnamed(table.trees());
         self.temporary.tables.lock().insert(table.id, table.clone());
     }
 
@@ -242,7 +242,7 @@ impl Inner {
         table.set_stale();
         self.temporary.tables.lock().remove(&table.id);
         let _purge = self.dictionary.stop_purge();
-        self.dictionary.remove_temporary(table.id);
+        self.dictionary.remove_unnamed(table.id);
         self.store.drop_temporary_space(table.space)
     }
 
@@ -361,7 +361,7 @@ impl TemporaryTables {
         let mut renamed = dictionary::describe(&TableDefinition { name: to.into(), ..old.definition() }, &identity)?;
         renamed.state = old.state.clone();
         let rows = row::Table::open(&self.engine.inner.store, Arc::new(renamed))?;
-        let table = Arc::new(Table::temporary(Arc::new(rows)));
+        let table = Arc::new(Table::unnamed(Arc::new(rows)));
         old.set_stale();
         self.tables.lock().remove(&(Box::from(database), Box::from(from)));
         self.put(table.clone());

@@ -100,6 +100,8 @@ pub struct Trx {
     metadata_wait_timeout: Duration,
     pub(super) counts: Counts,
     temporary: Option<Arc<TemporaryTables>>,
+    /// A table that is being created, which no name leads other sessions to yet.
+    unfinished: Option<Arc<Table>>,
     pub(super) foreign_key_checks: bool,
     /// The foreign keys that changes of the tables changed so far must check, see `foreign`.
     pub(super) key_graph: KeyGraph,
@@ -138,6 +140,7 @@ impl Engine {
             metadata_wait_timeout: options.metadata_wait_timeout,
             counts: Counts::default(),
             temporary: options.temporary,
+            unfinished: None,
             foreign_key_checks: options.foreign_key_checks,
             key_graph: KeyGraph::default(),
         }
@@ -166,6 +169,11 @@ impl Trx {
         self.temporary = Some(tables);
     }
 
+    /// From here on the table's name means this table, to fill it.
+    pub fn set_unfinished_table(&mut self, table: &Arc<Table>) {
+        self.unfinished = Some(table.clone());
+    }
+
     /// Runs an operation on the rows of a table.
     #[inline]
     pub(super) fn on<T>(&mut self, table: &Table, run: impl FnOnce(&row::Context<'_>, &mut Transaction) -> T) -> T {
@@ -192,6 +200,11 @@ impl Trx {
     pub fn open_table_to(&mut self, wanted: TableUse, database: &str, name: &str) -> Result<Arc<Table>> {
         if let Some(table) = self.temporary.as_ref().and_then(|tables| tables.table(database, name)) {
             return Ok(table);
+        }
+        if let Some(table) = &self.unfinished
+            && (&*table.database, &*table.name) == (database, name)
+        {
+            return Ok(table.clone());
         }
         loop {
             let dictionary = &self.engine.inner.dictionary;
@@ -342,6 +355,7 @@ impl Trx {
             metadata_wait_timeout: timeout,
             counts,
             temporary: None,
+            unfinished: None,
             foreign_key_checks: true,
             key_graph: KeyGraph::default(),
         }

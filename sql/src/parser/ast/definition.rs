@@ -27,8 +27,12 @@ pub struct CreateTable {
     pub options: Vec<TableOption>,
     /// PARTITION BY ...: its source text.
     pub partition_by: Option<String>,
-    /// `CREATE TABLE ... [AS] SELECT`.
+    /// `CREATE TABLE ... [IGNORE | REPLACE] [AS] SELECT`.
     pub query: Option<Box<Query>>,
+    pub ignore: bool,
+    pub replace: bool,
+    /// START TRANSACTION: the rows follow as events of a binary log, and COMMIT ends the statement.
+    pub start_transaction: bool,
 }
 
 #[derive(Debug, Clone, PartialEq)]

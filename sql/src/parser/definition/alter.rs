@@ -160,6 +160,9 @@ impl Parser<'_> {
                 actions.push(AlterAction::Unsupported("partitioning".into()));
                 return Ok(());
             }
+            if self.take_words(&["START", "TRANSACTION"]) {
+                return Err(Error::not_with_start_transaction("ALTER TABLE"));
+            }
             let options = self.table_options()?;
             if options.is_empty() {
                 return Err(self.unexpected());

@@ -6,7 +6,7 @@ use crate::parser::ast::*;
 use crate::parser::lexer::Kind;
 
 /// Options of one word; both MySQL's and MariaDB's.
-const TABLE_OPTIONS: [&str; 42] = [
+const TABLE_OPTIONS: [&str; 41] = [
     "ENGINE",
     "TYPE",
     "AUTO_INCREMENT",
@@ -36,7 +36,6 @@ const TABLE_OPTIONS: [&str; 42] = [
     "PAGE_COMPRESSION_LEVEL",
     "ATOMIC_WRITES",
     "ROW_FORMAT",
-    "START",
     "STATS_AUTO_RECALC",
     "STATS_PERSISTENT",
     "STATS_SAMPLE_PAGES",

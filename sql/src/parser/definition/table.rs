@@ -20,6 +20,9 @@ impl Parser<'_> {
             options: Vec::new(),
             partition_by: None,
             query: None,
+            ignore: false,
+            replace: false,
+            start_transaction: false,
         };
         if self.take_word("LIKE") {
             create.like = Some(self.table_name()?);
@@ -36,7 +39,13 @@ impl Parser<'_> {
             self.list(|parser| parser.table_element(&mut create))?;
             self.expect_symbol(")")?;
         }
-        create.options = self.table_options()?;
+        loop {
+            create.options.extend(self.table_options()?);
+            if !self.take_words(&["START", "TRANSACTION"]) {
+                break;
+            }
+            create.start_transaction = true;
+        }
         if self.is_word("PARTITION") {
             let start = self.peek().start;
             while !self.is_at_end() && !self.is_any_word(&["SELECT", "AS"]) {
@@ -47,9 +56,12 @@ impl Parser<'_> {
             }
             create.partition_by = Some(self.text_since(start));
         }
-        let _ = self.take_word("IGNORE") || self.take_word("REPLACE");
+        create.ignore = self.take_word("IGNORE");
+        create.replace = !create.ignore && self.take_word("REPLACE");
         if self.take_word("AS") || self.is_query_at(0) {
             create.query = Some(Box::new(self.inner_query()?));
+        } else if create.ignore || create.replace {
+            return Err(self.unexpected());
         }
         if create.columns.is_empty() && create.query.is_none() {
             // `CREATE TABLE t` or `CREATE TABLE t (KEY (a))`.

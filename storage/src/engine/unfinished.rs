@@ -1,0 +1,105 @@
+//! A table that is created together with its rows: CREATE TABLE ... SELECT.
+//!
+//! ```text
+//!   LockedTables::begin_table   file and trees beside those of named tables; a dictionary transaction stays open
+//!     Trx::insert ...             rows, by a transaction of the caller's
+//!     Trx::commit                 nobody sees them: no name leads to the table
+//!   UnfinishedTable::finish     file under its name, rows of the dictionary, commit with the caller's log
+//! ```
+//!
+//! The commit in [`UnfinishedTable::finish`] decides about the table, its rows and the log's entry at once. Without it, the
+//! dictionary transaction is rolled back and takes the file with it, whatever has become of the transaction that inserted the
+//! rows: in [`UnfinishedTable`]'s drop, or in recovery after a crash.
+//!
+//! The name is locked from the beginning: other sessions do not find the table, and wait if they are to give the name to one
+//! of theirs. Rollback and purge find it by its id.
+//!
+//! Tests: `storage/tests/unfinished.rs` crashes a creation at each change of the disk; `sim --log` does so with a binary log.
+
+use std::sync::Arc;
+
+use super::Engine;
+use super::locked::LockedTables;
+use super::tables::{Names, path_of};
+use crate::dictionary::{self, Ddl, SuspendedDdl, Table};
+use crate::error::Result;
+use crate::row;
+use crate::schema::TableDefinition;
+use crate::transaction::CommitLog;
+
+/// See the module header. Dropping it takes everything back.
+pub struct UnfinishedTable {
+    engine: Arc<Engine>,
+    table: Arc<Table>,
+    /// `None`: it is finished, or was taken back.
+    ddl: Option<SuspendedDdl>,
+    _locks: Names,
+}
+
+impl LockedTables<'_> {
+    /// Begins to create a table under a name that is free. `engine`: the one that the names are locked in.
+    pub fn begin_table(self, engine: &Arc<Engine>, mut definition: TableDefinition) -> Result<UnfinishedTable> {
+        engine.settle_names(&mut definition);
+        self.check_creation(&definition)?;
+        let mut ddl = engine.begin_ddl()?;
+        let database = definition.database.clone();
+        let rows = engine.make_table(&mut ddl, &definition, |space| dictionary::temporary_path(&database, space.0))?;
+        let table = Arc::new(Table::unnamed(Arc::new(rows)));
+        engine.inner.dictionary.put_unnamed(table.trees());
+        Ok(UnfinishedTable { engine: engine.clone(), table, ddl: Some(ddl.suspend()), _locks: self.into_locks() })
+    }
+}
+
+impl UnfinishedTable {
+    /// The table for transactions that insert its rows, see [`super::Trx::set_unfinished_table`].
+    pub fn table(&self) -> &Arc<Table> {
+        &self.table
+    }
+
+    /// Gives the table its name. The transactions that have inserted its rows have committed. `log` is written along with
+    /// the commit. After an error there is no table.
+    pub fn finish(mut self, log: Option<&dyn CommitLog>) -> Result<Arc<Table>> {
+        let engine = self.engine.clone();
+        let (store, dictionary) = (&engine.inner.store, &engine.inner.dictionary);
+        let suspended = self.ddl.take().expect("it is finished once");
+        let mut ddl = Ddl::resume(engine.inner.context(), dictionary, suspended);
+        // A commit that fails removes the file.
+        let _purge = dictionary.stop_purge();
+        let prepared = row::Table::open(store, self.table.schema().clone()).and_then(|named| {
+            ddl.insert_table(&named)?;
+            let beside = dictionary::temporary_path(&named.database, named.space.0);
+            engine.move_file(&mut ddl, named.space, &beside, &path_of(&named))?;
+            Ok(named)
+        });
+        let committed = match prepared {
+            Ok(named) => ddl.commit(log).map(|afterwards| (named, afterwards)),
+            Err(error) => {
+                drop(ddl);
+                Err(error)
+            }
+        };
+        self.table.set_stale();
+        match committed {
+            Ok((named, afterwards)) => {
+                let named = dictionary.put_table(named, engine.inner.registry.next_id());
+                afterwards.run();
+                Ok(named)
+            }
+            Err(error) => {
+                dictionary.remove_unnamed(self.table.id);
+                Err(error)
+            }
+        }
+    }
+}
+
+impl Drop for UnfinishedTable {
+    fn drop(&mut self) {
+        let Some(suspended) = self.ddl.take() else { return };
+        let dictionary = &self.engine.inner.dictionary;
+        self.table.set_stale();
+        let _purge = dictionary.stop_purge();
+        dictionary.remove_unnamed(self.table.id);
+        drop(Ddl::resume(self.engine.inner.context(), dictionary, suspended));
+    }
+}

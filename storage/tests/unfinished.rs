@@ -1,0 +1,164 @@
+//! A table that is created together with its rows is there with all of them, or not at all: after a crash at any change of
+//! the disk, and when the creation is given up.
+
+use std::sync::Arc;
+
+use format::collation::CollationId;
+use format::ids::Lsn;
+use format::value::ColumnType;
+use storage::io::sim::SimDisk;
+use storage::schema::{Column, ColumnSet, IndexDefinition, ReadMode, Row, ScanRange, TableDefinition};
+use storage::{Annexed, CommitLog, Config, Engine, Error, Relatives, Result, TrxOptions, UnfinishedTable};
+
+const ROWS: u64 = 40;
+
+struct Noting;
+
+impl CommitLog for Noting {
+    fn commit(&self, append: &mut dyn FnMut(Annexed<'_>) -> Result<Lsn>) -> Result<Lsn> {
+        append(None)
+    }
+
+    fn note(&self) -> Option<(u32, Vec<u8>)> {
+        Some((3, b"filled".to_vec()))
+    }
+}
+
+fn open(disk: &SimDisk) -> Result<Arc<Engine>> {
+    Engine::open(Arc::new(disk.clone()), Config::tiny())
+}
+
+fn definition(name: &str) -> TableDefinition {
+    TableDefinition {
+        database: "d".into(),
+        name: name.into(),
+        columns: vec![
+            Column::new("id", ColumnType::Int { bytes: 8, unsigned: true }, false),
+            Column::new("body", ColumnType::VarBinary { bytes: 500 }, true),
+        ],
+        indexes: vec![IndexDefinition::new("PRIMARY", true, &[0])],
+        ..TableDefinition::default()
+    }
+}
+
+/// Begins to create a table.
+fn begin(engine: &Arc<Engine>, name: &str) -> Result<UnfinishedTable> {
+    let wait = TrxOptions::patient();
+    engine.lock_definitions(&[("d", name)], Relatives::Along, &wait)?.begin_table(engine, definition(name))
+}
+
+/// Inserts its rows.
+fn fill(engine: &Arc<Engine>, unfinished: &UnfinishedTable) -> Result<()> {
+    let mut trx = engine.begin(TrxOptions::patient());
+    for id in 0..ROWS {
+        trx.insert(unfinished.table(), &[Some(&id.to_be_bytes()), Some(&[7; 300])])?;
+    }
+    trx.commit()
+}
+
+fn count(engine: &Arc<Engine>, name: &str) -> Option<u64> {
+    engine.table("d", name)?;
+    let mut trx = engine.begin(TrxOptions::patient());
+    let table = trx.open_table("d", name).unwrap();
+    let mut cursor = trx.cursor(&table, 0, ReadMode::Consistent, ColumnSet::first(1), ScanRange::ALL).unwrap();
+    let (mut row, mut rows) = (Row::new(), 0);
+    while cursor.next(&mut trx, &mut row).unwrap() {
+        rows += 1;
+    }
+    Some(rows)
+}
+
+fn files(disk: &SimDisk) -> Vec<String> {
+    use storage::io::Disk;
+    let mut names: Vec<String> = disk.list("d").unwrap().into_iter().map(|entry| entry.name).collect();
+    names.sort();
+    names
+}
+
+fn instance(seed: u64) -> (SimDisk, Arc<Engine>) {
+    let disk = SimDisk::new(seed);
+    Engine::create(Arc::new(disk.clone()), &Config::tiny()).unwrap();
+    let engine = open(&disk).unwrap();
+    engine.create_database("d", CollationId::DEFAULT, &TrxOptions::patient()).unwrap();
+    (disk, engine)
+}
+
+#[test]
+fn after_a_crash_the_table_has_all_rows_or_is_not_there() {
+    let mut seen = [0; 2];
+    for seed in 0..120 {
+        let (disk, engine) = instance(seed);
+        let crash_at = disk.changes() + 1 + seed;
+        disk.set_faults(|faults| faults.crash_at = Some(crash_at));
+        let done = begin(&engine, "t").and_then(|unfinished| {
+            fill(&engine, &unfinished)?;
+            unfinished.finish(Some(&Noting)).map(drop)
+        });
+        let disk = disk.crash();
+        drop(engine);
+        let engine = open(&disk).unwrap();
+        let found = count(&engine, "t");
+        assert!(matches!(found, None | Some(ROWS)), "seed {seed}: {found:?} rows");
+        assert!(done.is_err() || found.is_some(), "seed {seed}: what was acknowledged is lost");
+        let wanted = found.map(|_| b"filled".to_vec());
+        assert_eq!(engine.note(3).unwrap(), wanted, "seed {seed}: the note is that of the table");
+        seen[usize::from(found.is_some())] += 1;
+        // Nothing is left of a table that is not there, and its name is free.
+        if found.is_none() {
+            let unfinished = begin(&engine, "t").unwrap();
+            fill(&engine, &unfinished).unwrap();
+            unfinished.finish(None).unwrap();
+            assert_eq!(count(&engine, "t"), Some(ROWS));
+        }
+        while engine.step().unwrap() {}
+        engine.close().unwrap();
+        assert_eq!(files(&disk), ["t.ibd"], "seed {seed}");
+    }
+    assert!(seen.iter().all(|count| *count > 0), "both ends were met: {seen:?}");
+}
+
+#[test]
+fn a_creation_that_is_given_up_leaves_nothing() {
+    let (disk, engine) = instance(1);
+    for rows_first in [true, false] {
+        let unfinished = begin(&engine, "t").unwrap();
+        let mut trx = engine.begin(TrxOptions::patient());
+        for id in 0..ROWS {
+            trx.insert(unfinished.table(), &[Some(&id.to_be_bytes()), None]).unwrap();
+        }
+        match rows_first {
+            true => {
+                trx.rollback().unwrap();
+                drop(unfinished);
+            }
+            false => {
+                drop(unfinished);
+                trx.rollback().unwrap();
+            }
+        }
+        assert_eq!(count(&engine, "t"), None);
+        while engine.step().unwrap() {}
+        assert!(files(&disk).is_empty(), "{:?}", files(&disk));
+    }
+    engine.close().unwrap();
+}
+
+#[test]
+fn the_name_is_locked_until_the_table_is_whole() {
+    let (_disk, engine) = instance(1);
+    let unfinished = begin(&engine, "t").unwrap();
+    assert!(engine.table("d", "t").is_none());
+    let impatient = TrxOptions { metadata_wait_timeout: std::time::Duration::ZERO, ..TrxOptions::default() };
+    let refused = engine.create_table(definition("t"), &impatient).unwrap_err();
+    assert!(matches!(refused, Error::LockWaitTimeout), "{refused}");
+    // A view that is older than the table may not read it.
+    let mut old = engine.begin(TrxOptions::patient());
+    old.take_snapshot();
+    fill(&engine, &unfinished).unwrap();
+    unfinished.finish(None).unwrap();
+    assert!(matches!(old.open_table("d", "t"), Err(Error::TableChanged)));
+    drop(old);
+    assert_eq!(count(&engine, "t"), Some(ROWS));
+    assert!(matches!(engine.create_table(definition("t"), &impatient), Err(Error::Exists(_))));
+    engine.close().unwrap();
+}
