@@ -1,5 +1,5 @@
-//! latin1, which in MySQL is Windows code page 1252: its characters, their case, and the weights of its two
-//! case-insensitive collations.
+//! latin1, which in MySQL is Windows code page 1252: its characters, their case, and the weights of its
+//! collations but the binary one.
 //!
 //! A character is a byte. Below 0x80 it is ASCII, from 0xA0 on the Unicode code point of the same number; what is
 //! between is told by a table. Five bytes have no character in the code page; they stand for the control characters of
@@ -27,7 +27,8 @@ const GENERAL: &str = "Aa Àà Áá Ââ Ãã Ää Åå Ææ Bb Cc Çç Dd Ðð 
     Oo Òò Óó Ôô Õõ Öö Øø Pp Qq Rr Ss ß Tt Uu Ùù Úú Ûû Üü Vv Ww Xx Yy Ýý ÿ Zz Þþ [ \\ ] ^ _ ` { | } ~ × ÷ \x7F";
 
 pub(super) static SWEDISH_WEIGHTS: [u8; 256] = swedish_weights();
-pub(super) static GENERAL_WEIGHTS: [u8; 256] = general_weights();
+pub(super) static GENERAL_WEIGHTS: [u8; 256] = general_weights(false);
+pub(super) static GENERAL_CS_WEIGHTS: [u8; 256] = general_weights(true);
 pub(super) static ASCII_WEIGHTS: [u8; 256] = ascii_weights();
 
 const fn ascii_weights() -> [u8; 256] {
@@ -50,7 +51,8 @@ const fn swedish_weights() -> [u8; 256] {
     weights
 }
 
-const fn general_weights() -> [u8; 256] {
+/// `by_case`: the letters of a group have weights of their own, in their order.
+const fn general_weights(by_case: bool) -> [u8; 256] {
     let mut weights = [0; 256];
     let mut byte = 0;
     while byte < 0x80 {
@@ -80,7 +82,7 @@ const fn general_weights() -> [u8; 256] {
             byte = byte << 6 | text[at] & 0x3F;
             at += 1;
         }
-        weights[byte as usize] = weight;
+        weights[byte as usize] = if by_case { weight + members } else { weight };
         members += 1;
     }
     weights
@@ -158,7 +160,7 @@ mod tests {
 
     #[test]
     fn only_the_space_weighs_as_a_space() {
-        for weights in [&SWEDISH_WEIGHTS, &GENERAL_WEIGHTS, &ASCII_WEIGHTS] {
+        for weights in [&SWEDISH_WEIGHTS, &GENERAL_WEIGHTS, &GENERAL_CS_WEIGHTS, &ASCII_WEIGHTS] {
             assert!((0..256).all(|byte| (weights[byte] == b' ') == (byte == 0x20)));
         }
     }

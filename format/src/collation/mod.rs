@@ -9,7 +9,9 @@
 //! ```text
 //! utf8mb4_general_ci, utf8mb3_general_ci     a character weighs as its base letter in upper case; unicode.rs
 //! latin1_swedish_ci, latin1_general_ci,
-//! ascii_general_ci                           a byte weighs by a table; latin1.rs
+//! latin1_general_cs, ascii_general_ci        a byte weighs by a table; latin1.rs
+//! utf8mb4_unicode_ci, utf8mb3_unicode_ci,
+//! utf8mb4_unicode_520_ci, utf8mb3_..._520_ci any number of weights each: Unicode's tables; uca.rs
 //! utf8mb4_bin, utf8mb3_bin,
 //! latin1_bin, ascii_bin                      bytes, padded
 //! binary                                     bytes
@@ -33,6 +35,7 @@ mod charset;
 mod latin1;
 mod like;
 mod order;
+mod uca;
 mod unicode;
 mod utf8;
 
@@ -40,6 +43,7 @@ use std::cmp::Ordering;
 use std::fmt;
 
 use order::{GeneralUtf8, PlainBytes, PlainUtf8, Weighed};
+use uca::Alike;
 
 pub use charset::{Charset, convert};
 
@@ -55,10 +59,14 @@ impl CollationId {
     pub const UTF8MB4_BIN: CollationId = CollationId(46);
     pub const LATIN1_BIN: CollationId = CollationId(47);
     pub const LATIN1_GENERAL_CI: CollationId = CollationId(48);
+    pub const LATIN1_GENERAL_CS: CollationId = CollationId(49);
     pub const BINARY: CollationId = CollationId(63);
     pub const ASCII_BIN: CollationId = CollationId(65);
     pub const UTF8MB3_BIN: CollationId = CollationId(83);
+    pub const UTF8MB3_UNICODE_CI: CollationId = CollationId(192);
+    pub const UTF8MB3_UNICODE_520_CI: CollationId = CollationId(214);
     pub const UTF8MB4_UNICODE_CI: CollationId = CollationId(224);
+    pub const UTF8MB4_UNICODE_520_CI: CollationId = CollationId(246);
     pub const UTF8MB4_0900_AI_CI: CollationId = CollationId(255);
     /// What a new database has unless it says otherwise.
     pub const DEFAULT: CollationId = CollationId::UTF8MB4_GENERAL_CI;
@@ -84,6 +92,7 @@ impl fmt::Display for CollationId {
 enum Rule {
     General,
     Table(&'static [u8; 256]),
+    Unicode(uca::Version),
     /// Bytes, padded; the characters are UTF-8.
     BinUtf8,
     /// Bytes, padded; the characters are bytes.
@@ -132,7 +141,10 @@ const fn named(id: u16, name: &'static str, pad_space: bool) -> Collation {
     }
 }
 
-static COLLATIONS: [Collation; 15] = [
+const V4_0_0: Rule = Rule::Unicode(uca::Version::V4_0_0);
+const V5_2_0: Rule = Rule::Unicode(uca::Version::V5_2_0);
+
+static COLLATIONS: [Collation; 18] = [
     stored(CollationId::LATIN1_SWEDISH_CI, "latin1_swedish_ci", Charset::Latin1, Rule::Table(&latin1::SWEDISH_WEIGHTS)),
     stored(CollationId::ASCII_GENERAL_CI, "ascii_general_ci", Charset::Ascii, Rule::Table(&latin1::ASCII_WEIGHTS)),
     stored(CollationId::UTF8MB3_GENERAL_CI, "utf8mb3_general_ci", Charset::Utf8mb3, Rule::General),
@@ -140,11 +152,19 @@ static COLLATIONS: [Collation; 15] = [
     stored(CollationId::UTF8MB4_BIN, "utf8mb4_bin", Charset::Utf8mb4, Rule::BinUtf8),
     stored(CollationId::LATIN1_BIN, "latin1_bin", Charset::Latin1, Rule::BinBytes),
     stored(CollationId::LATIN1_GENERAL_CI, "latin1_general_ci", Charset::Latin1, Rule::Table(&latin1::GENERAL_WEIGHTS)),
+    stored(
+        CollationId::LATIN1_GENERAL_CS,
+        "latin1_general_cs",
+        Charset::Latin1,
+        Rule::Table(&latin1::GENERAL_CS_WEIGHTS),
+    ),
     stored(CollationId::BINARY, "binary", Charset::Binary, Rule::Binary),
     stored(CollationId::ASCII_BIN, "ascii_bin", Charset::Ascii, Rule::BinBytes),
     stored(CollationId::UTF8MB3_BIN, "utf8mb3_bin", Charset::Utf8mb3, Rule::BinUtf8),
-    named(224, "utf8mb4_unicode_ci", true),
-    named(246, "utf8mb4_unicode_520_ci", true),
+    stored(CollationId::UTF8MB3_UNICODE_CI, "utf8mb3_unicode_ci", Charset::Utf8mb3, V4_0_0),
+    stored(CollationId::UTF8MB3_UNICODE_520_CI, "utf8mb3_unicode_520_ci", Charset::Utf8mb3, V5_2_0),
+    stored(CollationId::UTF8MB4_UNICODE_CI, "utf8mb4_unicode_ci", Charset::Utf8mb4, V4_0_0),
+    stored(CollationId::UTF8MB4_UNICODE_520_CI, "utf8mb4_unicode_520_ci", Charset::Utf8mb4, V5_2_0),
     named(255, "utf8mb4_0900_ai_ci", false),
     named(278, "utf8mb4_0900_as_cs", false),
     named(309, "utf8mb4_0900_bin", false),
@@ -190,14 +210,13 @@ impl Collation {
         }
     }
 
-    /// By name, any case; `utf8_general_ci` and `utf8_bin` are names too.
+    /// By name, any case; utf8 stands for utf8mb3.
     pub fn by_name(name: &str) -> Option<&'static Collation> {
-        let name = match name {
-            _ if name.eq_ignore_ascii_case("utf8_general_ci") => "utf8mb3_general_ci",
-            _ if name.eq_ignore_ascii_case("utf8_bin") => "utf8mb3_bin",
-            _ => name,
-        };
-        COLLATIONS.iter().find(|collation| collation.name.eq_ignore_ascii_case(name))
+        let is_old = name.get(..5).is_some_and(|start| start.eq_ignore_ascii_case("utf8_"));
+        COLLATIONS.iter().find(|collation| match collation.name.strip_prefix("utf8mb3_") {
+            Some(own) if is_old => own.eq_ignore_ascii_case(&name[5..]),
+            _ => collation.name.eq_ignore_ascii_case(name),
+        })
     }
 
     /// Whether it is `binary`, which compares bytes and not characters.
@@ -217,6 +236,7 @@ impl Collation {
         match self.rule {
             Rule::General => order::compare_padded(GeneralUtf8, a, b),
             Rule::Table(weights) => order::compare_padded(Weighed(weights), a, b),
+            Rule::Unicode(version) => version.table().compare(a, b),
             Rule::BinUtf8 | Rule::BinBytes => order::compare_bytes_padded(a, b),
             Rule::Binary => a.cmp(b),
         }
@@ -233,6 +253,7 @@ impl Collation {
         match self.rule {
             Rule::General => order::hash_weights(GeneralUtf8, text),
             Rule::Table(weights) => order::hash_weights(Weighed(weights), text),
+            Rule::Unicode(version) => version.table().hash(text),
             Rule::BinUtf8 | Rule::BinBytes => order::hash_bytes(order::without_spaces(text)),
             Rule::Binary => order::hash_bytes(text),
         }
@@ -243,6 +264,7 @@ impl Collation {
         match self.rule {
             Rule::General => order::sort_key_padded(GeneralUtf8, text, out),
             Rule::Table(weights) => order::sort_key_padded(Weighed(weights), text, out),
+            Rule::Unicode(version) => version.table().sort_key(text, out),
             Rule::BinUtf8 | Rule::BinBytes => order::sort_key_padded(PlainBytes, text, out),
             Rule::Binary => order::sort_key_bytes(text, out),
         }
@@ -254,8 +276,43 @@ impl Collation {
         match self.rule {
             Rule::General => like::like(GeneralUtf8, text, pattern, escape),
             Rule::Table(weights) => like::like(Weighed(weights), text, pattern, escape),
+            Rule::Unicode(version) => like::like(Alike(version.table()), text, pattern, escape),
             Rule::BinUtf8 => like::like(PlainUtf8, text, pattern, escape),
             Rule::BinBytes | Rule::Binary => like::like(PlainBytes, text, pattern, escape),
+        }
+    }
+
+    /// Whether a text lies behind all texts that begin with `prefix`.
+    pub fn is_behind(&self, text: &[u8], prefix: &[u8]) -> bool {
+        if let Rule::Unicode(version) = self.rule {
+            return version.table().is_behind(text, prefix);
+        }
+        let beginning = self.charset.substring(text, 0, self.charset.char_count(prefix));
+        self.compare(beginning, prefix) == Ordering::Greater
+    }
+
+    /// The character that texts have behind a prefix if nothing that begins with it precedes them.
+    pub fn least(&self) -> u8 {
+        match self.rule {
+            // What is less than a tab counts nowhere, and a text that ends is as if it had spaces.
+            Rule::Unicode(_) => b'\t',
+            _ => 0,
+        }
+    }
+
+    /// Weights that one character may have.
+    pub fn weights_max(&self) -> usize {
+        match self.rule {
+            Rule::Unicode(_) => uca::WEIGHTS_MAX,
+            _ => 1,
+        }
+    }
+
+    /// The primary weights of a text, where a collation has Unicode's tables.
+    pub fn unicode_weights(&self, text: &[u8]) -> Option<Vec<u32>> {
+        match self.rule {
+            Rule::Unicode(version) => Some(version.table().weights(text).collect()),
+            _ => None,
         }
     }
 
@@ -264,6 +321,7 @@ impl Collation {
         match self.rule {
             Rule::General => like::find(GeneralUtf8, text, needle, from),
             Rule::Table(weights) => like::find(Weighed(weights), text, needle, from),
+            Rule::Unicode(version) => like::find(Alike(version.table()), text, needle, from),
             Rule::BinUtf8 => like::find(PlainUtf8, text, needle, from),
             Rule::BinBytes | Rule::Binary => like::find(PlainBytes, text, needle, from),
         }
@@ -282,6 +340,7 @@ mod tests {
             assert!(std::ptr::eq(Collation::by_name(&known.name.to_uppercase()).unwrap(), known));
         }
         assert_eq!(Collation::by_name("utf8_bin").unwrap().id, CollationId::UTF8MB3_BIN);
+        assert_eq!(Collation::by_name("UTF8_unicode_CI").unwrap().id, CollationId::UTF8MB3_UNICODE_CI);
         assert!(Collation::by_id(CollationId(1)).is_none());
         assert!(Collation::by_id(CollationId(400)).is_none());
         for charset in Charset::ALL {

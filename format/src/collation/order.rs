@@ -100,7 +100,7 @@ impl Alphabet for PlainUtf8 {
     }
 }
 
-fn utf8_char_start(text: &[u8], mut at: usize) -> usize {
+pub(super) fn utf8_char_start(text: &[u8], mut at: usize) -> usize {
     while at > 0 && text.get(at).is_some_and(|byte| utf8::is_continuation(*byte)) {
         at -= 1;
     }
@@ -140,7 +140,7 @@ const SPACE_WEIGHT: u32 = 0x20;
 
 /// The length of the longest common prefix.
 #[inline]
-fn common_prefix(a: &[u8], b: &[u8]) -> usize {
+pub(super) fn common_prefix(a: &[u8], b: &[u8]) -> usize {
     let length = a.len().min(b.len());
     let (a, b) = (&a[..length], &b[..length]);
     let mut at = 0;
@@ -244,6 +244,23 @@ pub(super) fn hash_weights<A: Alphabet>(alphabet: A, text: &[u8]) -> u64 {
     finish(hash)
 }
 
+/// The hash of weights, without those of spaces at the end.
+#[inline]
+pub(super) fn hash_of(weights: impl Iterator<Item = u32>, space: u32) -> u64 {
+    let (mut hash, mut spaces) = (0, 0_u32);
+    for weight in weights {
+        if weight == space {
+            spaces += 1;
+            continue;
+        }
+        for _ in 0..std::mem::take(&mut spaces) {
+            hash = mix(hash, space.into());
+        }
+        hash = mix(hash, weight.into());
+    }
+    finish(hash)
+}
+
 /// The hash of bytes.
 #[inline]
 pub(super) fn hash_bytes(text: &[u8]) -> u64 {
@@ -260,19 +277,28 @@ pub(super) fn hash_bytes(text: &[u8]) -> u64 {
 /// Appends the sort key of a text that is padded with spaces.
 pub(super) fn sort_key_padded<A: Alphabet>(alphabet: A, text: &[u8], out: &mut Vec<u8>) {
     let mut rest = without_spaces(text);
-    let mut spaces = 0_u32;
-    let weight = |weight: u32, out: &mut Vec<u8>| out.extend_from_slice(&weight.to_be_bytes()[4 - A::WEIGHT_BYTES..]);
-    while !rest.is_empty() {
-        let first = alphabet.first(rest);
+    let weights = std::iter::from_fn(|| {
+        let first = (!rest.is_empty()).then(|| alphabet.first(rest))?;
         rest = &rest[first.bytes..];
-        if first.weight == SPACE_WEIGHT {
+        Some(first.weight)
+    });
+    sort_key_of(weights, SPACE_WEIGHT, A::WEIGHT_BYTES, out);
+}
+
+/// Appends the sort key of weights that are padded with the weight of a space; each takes so many bytes.
+#[inline]
+pub(super) fn sort_key_of(weights: impl Iterator<Item = u32>, space: u32, bytes: usize, out: &mut Vec<u8>) {
+    let mut spaces = 0_u32;
+    let append = |weight: u32, out: &mut Vec<u8>| out.extend_from_slice(&weight.to_be_bytes()[4 - bytes..]);
+    for weight in weights {
+        if weight == space {
             spaces += 1;
             continue;
         }
         if spaces > 0 {
-            weight(SPACE_WEIGHT, out);
+            append(space, out);
             let start = out.len() + 1;
-            out.push(if first.weight < SPACE_WEIGHT { 0 } else { 2 });
+            out.push(if weight < space { 0 } else { 2 });
             match spaces {
                 0..=254 => out.push(spaces as u8),
                 _ => {
@@ -280,14 +306,14 @@ pub(super) fn sort_key_padded<A: Alphabet>(alphabet: A, text: &[u8], out: &mut V
                     out.extend_from_slice(&spaces.to_be_bytes());
                 }
             }
-            if first.weight > SPACE_WEIGHT {
+            if weight > space {
                 out[start..].iter_mut().for_each(|byte| *byte = !*byte);
             }
             spaces = 0;
         }
-        weight(first.weight, out);
+        append(weight, out);
     }
-    weight(SPACE_WEIGHT, out);
+    append(space, out);
     out.push(1);
 }
 

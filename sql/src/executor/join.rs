@@ -4,7 +4,6 @@
 //! conditions let through. A table that would be scanned again and again is kept by [`super::hash_join`] instead.
 
 use std::cell::RefCell;
-use std::cmp::Ordering;
 use std::rc::Rc;
 
 use storage::{Row, ScanRange};
@@ -326,8 +325,5 @@ impl<'a> Runner<'a> {
 fn is_beyond(table: &storage::Table, column: usize, prefix: &[u8], row: &Row) -> bool {
     let Some(id) = table.columns[column].ty.collation() else { return false };
     let Some(value) = row.get(column) else { return false };
-    let collation = format::collation::collation(id);
-    let length = collation.charset.char_count(prefix);
-    let beginning = collation.charset.substring(value, 0, length);
-    collation.compare(beginning, prefix) == Ordering::Greater
+    format::collation::collation(id).is_behind(value, prefix)
 }

@@ -501,7 +501,7 @@ impl KeyRanges {
         let key = self.bytes.len();
         self.bytes.extend_from_within(from..to);
         let padding = prefix_chars.unwrap_or(chars).saturating_sub(count).min(255);
-        self.bytes.extend(std::iter::repeat_n(0u8, padding as usize));
+        self.bytes.extend(std::iter::repeat_n(collation(id).least(), padding as usize));
         Some((from as u32, to as u32, Some((key as u32, self.bytes.len() as u32))))
     }
 
