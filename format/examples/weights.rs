@@ -47,6 +47,10 @@ fn pack(text: &str) -> Result<Vec<u8>, String> {
         let line = line.split('#').next().unwrap_or_default();
         let Some((code_points, elements)) = line.split_once(';') else { continue };
         let Ok(code_point) = u32::from_str_radix(code_points.trim(), 16) else { continue };
+        if version == "4.0.0" && code_point > 0xFFFF {
+            // Beyond the plane all weigh the same there.
+            continue;
+        }
         let mut weights = Vec::new();
         for element in elements.split('[').skip(1) {
             // Behind the mark of what is variable.
