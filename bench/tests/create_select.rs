@@ -33,7 +33,7 @@ fn prepare(client: &mut bench::client::Client) {
 
 /// The number of rows of the table with this number; every fifth is longer than a small redo log's part.
 fn rows_of(number: u64) -> u64 {
-    if number % 5 == 0 { 2000 } else { number % 7 * 10 }
+    if number.is_multiple_of(5) { 2000 } else { number % 7 * 10 }
 }
 
 fn create(number: u64) -> String {

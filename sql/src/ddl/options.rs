@@ -402,9 +402,17 @@ fn forget(options: &mut TableOptions, name: &str) {
     options.create_options.retain(|(known, _)| !known.eq_ignore_ascii_case(name));
 }
 
-/// ENGINE=: every table is an InnoDB table; other names are substituted where sql_mode allows it.
+/// Engines of tables that lose nothing when InnoDB has them.
+const TAKEN_AS_INNODB: [&str; 4] = ["MyISAM", "Aria", "MEMORY", "HEAP"];
+
+/// ENGINE=: every table is an InnoDB table. It is a note for tables that are that and more, as old dumps have them; other
+/// names are substituted where sql_mode allows it.
 fn engine(context: &Context<'_>, name: &str) -> Result<()> {
     if name.eq_ignore_ascii_case("innodb") {
+        return Ok(());
+    }
+    if TAKEN_AS_INNODB.iter().any(|known| name.eq_ignore_ascii_case(known)) {
+        context.note(1266, "Using storage engine InnoDB for table");
         return Ok(());
     }
     if context.settings.sql_mode.has(SqlMode::NO_ENGINE_SUBSTITUTION) {

@@ -19,8 +19,9 @@ pub const SCHEMATA: VirtualTable = VirtualTable {
         text("DEFAULT_ENCRYPTION", 3),
     ],
     rows: |facts| {
-        // Tools that dump all databases could not load the views of `mysql` again, so it is not listed.
-        let listed = super::DATABASES.iter().filter(|name| **name != "mysql");
+        // Tools that dump or check all databases do that with those that are listed here, and could not load the tables
+        // of these again.
+        let listed = super::DATABASES.iter().filter(|name| !["mysql", "sys"].contains(name));
         let virtual_ones = listed.map(|name| (name.to_string(), super::NAME));
         let stored = facts.instance.engine.databases();
         let stored = stored.iter().filter(|database| &*database.name != "mysql");

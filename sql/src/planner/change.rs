@@ -286,7 +286,8 @@ impl<'a> RowAlias<'a> {
             Some(table) => name.database.is_none() && same_name(table, self.alias),
             None => false,
         };
-        if !is_own && !(self.renames && name.table.is_none()) {
+        let is_renamed = self.renames && name.table.is_none();
+        if !is_own && !is_renamed {
             return Ok(None);
         }
         match self.columns.iter().find(|(called, _)| same_name(called, &name.name)) {
