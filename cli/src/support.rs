@@ -182,12 +182,16 @@ fn engine(report: &str) -> String {
         "PAGE CLEANERS",
         "ROW OPERATIONS",
     ];
+    const LEFT_OUT: [&str; 3] = ["LATEST FOREIGN KEY ERROR", "LATEST DETECTED DEADLOCK", "TRANSACTIONS"];
     let is_rule = |line: &str| line.len() >= 3 && line.bytes().all(|byte| byte == b'-' || byte == b'=');
     let lines: Vec<&str> = report.lines().collect();
-    let (mut text, mut keeps) = (String::new(), false);
+    let (mut text, mut keeps, mut behind_title) = (String::new(), false, 0);
     for (at, line) in lines.iter().enumerate() {
-        let is_title = at > 0 && is_rule(lines[at - 1]) && lines.get(at + 1).is_some_and(|next| is_rule(next));
+        let is_between = at > 0 && is_rule(lines[at - 1]) && lines.get(at + 1).is_some_and(|next| is_rule(next));
+        // A section of one line stands between rules, too. What is left out may look like anything.
+        let is_title = is_between && at != behind_title && (KEPT.contains(line) || LEFT_OUT.contains(line));
         if is_title {
+            behind_title = at + 2;
             keeps = KEPT.contains(line);
             let _ = writeln!(text, "-- {line}{}", if keeps { "" } else { ": left out" });
         } else if keeps && !is_rule(line) {

@@ -164,7 +164,7 @@ impl PipeUtf8 for String {
 /// What a line answers: a value or an error, and the warnings.
 fn answer(line: &str) -> String {
     let session = TestSession::default();
-    let warnings = Warnings::new();
+    let warnings = Warnings::default();
     let mut context = EvalContext::new(&session, &warnings);
     context.now_seconds = NOW_SECONDS;
     context.now_micros = 123_456;
@@ -488,7 +488,7 @@ fn random_expressions_never_panic() {
     for _ in 0..20_000 {
         let text = tree(3, &mut next, (&literals, &functions, &operators));
         let session = TestSession::default();
-        let warnings = Warnings::new();
+        let warnings = Warnings::default();
         let mut context = EvalContext::new(&session, &warnings);
         context.now_seconds = NOW_SECONDS;
         context.max_allowed_packet_bytes = 1 << 16;
@@ -511,7 +511,7 @@ fn random_expressions_never_panic() {
 #[test]
 fn parameters_of_any_kind_compare_by_value() {
     let session = TestSession::default();
-    let warnings = Warnings::new();
+    let warnings = Warnings::default();
     let mut binder = Binder::new(&NoScope, &session, SqlMode::DEFAULT, CollationId::UTF8MB4_GENERAL_CI, &[]);
     let parsed = parser::parse_expression(b"? = ?", SqlMode::DEFAULT).unwrap();
     let expr = binder.bind(&parsed).unwrap();

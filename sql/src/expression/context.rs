@@ -213,25 +213,31 @@ impl<'a> EvalContext<'a> {
 }
 
 /// The warnings of a statement, bounded in number but counted in full.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Warnings {
     list: RefCell<Vec<Warning>>,
     count: Cell<u64>,
+    kept_max: Cell<usize>,
 }
 
-/// `max_error_count`.
-const WARNINGS_KEPT: usize = 1024;
+impl Default for Warnings {
+    fn default() -> Warnings {
+        Warnings { list: RefCell::default(), count: Cell::default(), kept_max: Cell::new(1024) }
+    }
+}
 
 impl Warnings {
-    pub fn new() -> Warnings {
-        Warnings::default()
+    /// Begins a statement that keeps so many: max_error_count.
+    pub fn begin(&self, kept_max: usize) {
+        self.clear();
+        self.kept_max.set(kept_max);
     }
 
     #[cold]
     pub fn push(&self, warning: Warning) {
         self.count.set(self.count.get() + 1);
         let mut list = self.list.borrow_mut();
-        if list.len() < WARNINGS_KEPT {
+        if list.len() < self.kept_max.get() {
             list.push(warning);
         }
     }

@@ -230,7 +230,7 @@ impl Session {
             client_hosts: Vec::new(),
             is_expired: false,
             share: None,
-            warnings: Warnings::new(),
+            warnings: Warnings::default(),
             trx: None,
             temporary: None,
             explicit: false,
@@ -459,7 +459,7 @@ impl Session {
 
     /// A statement begins that clears the warnings of the last one.
     fn begin_statement(&mut self) {
-        self.warnings.clear();
+        self.warnings.begin(self.variables.settings.max_error_count);
         crate::expression::functions::restart_sequences();
         self.state.error_count.set(0);
         self.state.given_insert_id.set(None);
