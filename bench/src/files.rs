@@ -15,6 +15,7 @@ use rand::{Rng, SeedableRng};
 
 use crate::client::{Answer, Client};
 use crate::process::{Kind, Options, Scratch, Server};
+use crate::random::Random;
 
 #[derive(Debug, Clone, clap::Args)]
 pub struct Arguments {
@@ -70,17 +71,7 @@ pub struct Outcome {
     pub differences: Vec<Difference>,
 }
 
-struct Random(StdRng);
-
 impl Random {
-    fn pick<'a, T: ?Sized>(&mut self, all: &[&'a T]) -> &'a T {
-        all[self.0.random_range(0..all.len())]
-    }
-
-    fn chance(&mut self, percent: u32) -> bool {
-        self.0.random_range(0..100) < percent
-    }
-
     fn text(&mut self, most: usize) -> String {
         const PARTS: &[&str] = &[
             "a", "b", "N", "n", "1", ",", "\t", "\n", "\r", "\"", "'", "\\", "|", ";", "NULL", "\0", "é", " ", "!", "x",

@@ -16,6 +16,7 @@ use rand::{Rng, SeedableRng};
 
 use crate::client::{Client, Error, Login};
 use crate::process::{Kind, Options, Scratch, Server};
+use crate::random::Random;
 
 #[derive(Debug, Clone, clap::Args)]
 pub struct Arguments {
@@ -107,17 +108,7 @@ pub struct Outcome {
     pub differences: Vec<Difference>,
 }
 
-struct Random(StdRng);
-
 impl Random {
-    fn pick<'a, T: ?Sized>(&mut self, all: &[&'a T]) -> &'a T {
-        all[self.0.random_range(0..all.len())]
-    }
-
-    fn chance(&mut self, percent: u32) -> bool {
-        self.0.random_range(0..100) < percent
-    }
-
     fn some(&mut self, all: &[&str], most: usize) -> String {
         let count = self.0.random_range(1..=most);
         let mut names: Vec<&str> = (0..count).map(|_| self.pick(all)).collect();

@@ -4,12 +4,14 @@
 //! Everything here works from outside, as a user would: it starts the released
 //! binary, speaks the client protocol over a Unix socket, and reads `/proc`. So
 //! that the benchmarks share no mistakes with the server, no code of the server is
-//! used, not even its packet codec.
+//! used, not even its packet codec. One test is about code of the server and has it:
+//! `tests/collations.rs` compares its table of weights with a peer's.
 
 #![forbid(unsafe_code)]
 
 pub mod client;
 pub mod process;
+pub mod random;
 pub mod sysbench;
 
 pub mod replicas;

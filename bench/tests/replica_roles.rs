@@ -1,14 +1,15 @@
 //! Source and replica change places by the names of transactions, while clients write.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 use bench::client::Client;
 use bench::process::{Kind, Scratch, Server};
 use bench::replicas::{follow, free_port, let_replicas_in, options, status};
 
 /// Rows that a client has an answer for, until it is refused or the time is over.
-fn write(mut client: Client, first: i64, stop: &AtomicBool) -> Vec<i64> {
+fn write(mut client: Client, first: i64, stop: &AtomicBool, count: &AtomicUsize) -> Vec<i64> {
     let mut acknowledged = Vec::new();
     for id in first.. {
         // A statement that changes what others changed, so that the order matters.
@@ -26,6 +27,7 @@ fn write(mut client: Client, first: i64, stop: &AtomicBool) -> Vec<i64> {
             assert!(error.contains("Deadlock found"), "{error}");
         }
         acknowledged.push(id);
+        count.fetch_add(1, Ordering::Relaxed);
         if stop.load(Ordering::Relaxed) {
             return acknowledged;
         }
@@ -65,14 +67,21 @@ fn source_and_replica_change_places_and_nothing_is_lost() {
     for round in 0..6 {
         let (from, to) = (round % 2, 1 - round % 2);
         let stop = Arc::new(AtomicBool::new(false));
+        let count = Arc::new(AtomicUsize::new(0));
         let writers: Vec<_> = (0..3)
             .map(|writer| {
                 let (client, stop) = (servers[from].connect().expect("a connection"), stop.clone());
+                let count = count.clone();
                 let first = (round * 3 + writer) as i64 * 1_000_000;
-                std::thread::spawn(move || write(client, first, &stop))
+                std::thread::spawn(move || write(client, first, &stop, &count))
             })
             .collect();
-        std::thread::sleep(std::time::Duration::from_millis(400));
+        let begun = Instant::now();
+        while count.load(Ordering::Relaxed) < 12 {
+            assert!(begun.elapsed() < Duration::from_secs(60), "round {round}: commits hang");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        std::thread::sleep(Duration::from_millis(400));
         if round == 2 {
             // The one that is about to be the source dies before.
             servers.remove(to).kill();
@@ -102,7 +111,7 @@ fn source_and_replica_change_places_and_nothing_is_lost() {
         assert_eq!(executed(&servers[to]), all, "round {round}");
         follow(&mut source, port(to), BY_NAME);
     }
-    assert!(acknowledged.len() > 12, "{} transactions", acknowledged.len());
+    assert!(acknowledged.len() > 60, "{} transactions", acknowledged.len());
     let all = rows(&servers[0]);
     let there: std::collections::BTreeSet<i64> =
         all.iter().map(|row| row[0].as_deref().expect("a key").parse().expect("a number")).collect();

@@ -129,15 +129,23 @@ impl Client {
         }
     }
 
-    /// Runs a statement whose answer is rows of one column, which then come one after the other.
-    pub fn query_column(mut self, statement: &str) -> Result<Column, Refused> {
+    /// Runs a statement. How many columns its rows have.
+    fn ask(&mut self, statement: &str) -> Result<u8, Refused> {
         self.sequence = 0;
         let mut command = vec![COM_QUERY];
         command.extend_from_slice(statement.as_bytes());
         self.write(&command)?;
         self.read()?;
         self.check_error()?;
-        if self.payload.as_slice() != [1] {
+        match self.payload.as_slice() {
+            [width] => Ok(*width),
+            _ => Err(Malformed { what: "number of columns" }.into()),
+        }
+    }
+
+    /// Runs a statement whose answer is rows of one column, which then come one after the other.
+    pub fn query_column(mut self, statement: &str) -> Result<Column, Refused> {
+        if self.ask(statement)? != 1 {
             return Err(Malformed { what: "number of columns" }.into());
         }
         self.read()?; // The column.
@@ -147,15 +155,7 @@ impl Client {
 
     /// Runs a statement, and takes all its rows; NULL is empty. For answers that are small.
     pub fn rows(&mut self, statement: &str) -> Result<Vec<Vec<String>>, Refused> {
-        self.sequence = 0;
-        let mut command = vec![COM_QUERY];
-        command.extend_from_slice(statement.as_bytes());
-        self.write(&command)?;
-        self.read()?;
-        self.check_error()?;
-        let &[width] = self.payload.as_slice() else {
-            return Err(Malformed { what: "number of columns" }.into());
-        };
+        let width = self.ask(statement)?;
         // The columns, and their end.
         for _ in 0..=width {
             self.read()?;

@@ -108,15 +108,8 @@ struct Loader<'a> {
 }
 
 impl Loader<'_> {
-    /// An error, or a warning if the statement goes on all the same.
     fn doubt(&self, error: Error) -> Result<()> {
-        match self.mode {
-            AssignMode::Strict => Err(error),
-            AssignMode::Lenient => {
-                self.context.warn(error);
-                Ok(())
-            }
-        }
+        self.mode.doubt(self.context, error)
     }
 
     fn begin_row(&mut self) {

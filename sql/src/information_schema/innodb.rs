@@ -126,6 +126,16 @@ pub const INNODB_DATAFILES: VirtualTable = VirtualTable {
     },
 };
 
+/// A row of zeros for each size that such pages can have.
+fn nothing_by_page_size() -> Vec<Vec<Value>> {
+    let row = |page_bytes: i64| {
+        let mut row = vec![Value::Int(0); 6];
+        row[0] = Value::Int(page_bytes);
+        row
+    };
+    [1024, 2048, 4096, 8192, 16384].map(row).into()
+}
+
 /// What ROW_FORMAT=COMPRESSED has done, by its page sizes: there are no such pages here, so nothing.
 pub const INNODB_CMP: VirtualTable = VirtualTable {
     name: "INNODB_CMP",
@@ -137,14 +147,7 @@ pub const INNODB_CMP: VirtualTable = VirtualTable {
         int("uncompress_ops"),
         int("uncompress_time"),
     ],
-    rows: |_| {
-        let row = |page_bytes: i64| {
-            let mut row = vec![Value::Int(0); 6];
-            row[0] = Value::Int(page_bytes);
-            row
-        };
-        [1024, 2048, 4096, 8192, 16384].map(row).into()
-    },
+    rows: |_| nothing_by_page_size(),
 };
 
 /// The memory for such pages, which mysqld_exporter asks for unless told otherwise.
@@ -158,14 +161,7 @@ pub const INNODB_CMPMEM: VirtualTable = VirtualTable {
         int("relocation_ops"),
         int("relocation_time"),
     ],
-    rows: |_| {
-        let row = |page_bytes: i64| {
-            let mut row = vec![Value::Int(0); 6];
-            row[0] = Value::Int(page_bytes);
-            row
-        };
-        [1024, 2048, 4096, 8192, 16384].map(row).into()
-    },
+    rows: |_| nothing_by_page_size(),
 };
 
 /// The tablespaces of the moment. A file that vanished between listing and asking has no facts; the error log has the

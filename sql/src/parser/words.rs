@@ -269,10 +269,16 @@ const RESERVED: [&str; 262] = [
     "ZEROFILL",
 ];
 
-const LENGTH_MAX: usize = "MASTER_SSL_VERIFY_SERVER_CERT".len();
+/// The longest word of any list.
+const LENGTH_MAX: usize = "ASSIGN_GTIDS_TO_ANONYMOUS_TRANSACTIONS".len();
 
 /// Whether a word, in any case, is reserved.
 pub fn is_reserved(word: &[u8]) -> bool {
+    is_in(&RESERVED, word)
+}
+
+/// Whether a word, in any case, is in a sorted list of upper-case words.
+pub fn is_in(list: &[&str], word: &[u8]) -> bool {
     if word.len() > LENGTH_MAX {
         return false;
     }
@@ -280,7 +286,7 @@ pub fn is_reserved(word: &[u8]) -> bool {
     let upper = &mut upper[..word.len()];
     upper.copy_from_slice(word);
     upper.make_ascii_uppercase();
-    RESERVED.binary_search_by(|reserved| reserved.as_bytes().cmp(upper)).is_ok()
+    list.binary_search_by(|known| known.as_bytes().cmp(upper)).is_ok()
 }
 
 #[cfg(test)]

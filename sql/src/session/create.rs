@@ -142,19 +142,7 @@ impl Session {
     /// The session's transaction creates a table.
     fn begin_table(&mut self, create: &CreateTable, locked: LockedTables<'_>) -> Result<()> {
         let wait = self.trx_options();
-        let unfinished = self.limited_in_time(false, |session| {
-            let view = session.view();
-            let eval = session.eval_context(&view, &[]);
-            let context = ddl::Context {
-                instance: &session.instance,
-                settings: &session.variables.settings,
-                eval: &eval,
-                database: session.state.database.as_deref(),
-                rights: &session.rights,
-                wait,
-            };
-            ddl::begin_table(&context, create, locked)
-        })?;
+        let unfinished = self.in_definition(wait, |context| ddl::begin_table(context, create, locked))?;
         let table = unfinished.table().clone();
         if let Some(trx) = &mut self.trx {
             trx.set_unfinished_table(&table);

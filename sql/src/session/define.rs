@@ -1,5 +1,7 @@
 //! Statements of definition and maintenance.
 
+use storage::TrxOptions;
+
 use super::{Done, Session};
 use crate::catalog::database_of;
 use crate::ddl;
@@ -60,6 +62,26 @@ impl Session {
         result
     }
 
+    /// Runs a part of a statement of definition.
+    pub(super) fn in_definition<T>(
+        &mut self,
+        wait: TrxOptions,
+        run: impl FnOnce(&ddl::Context<'_>) -> Result<T>,
+    ) -> Result<T> {
+        self.limited_in_time(false, |session| {
+            let view = session.view();
+            let eval = session.eval_context(&view, &[]);
+            run(&ddl::Context {
+                instance: &session.instance,
+                settings: &session.variables.settings,
+                eval: &eval,
+                database: session.state.database.as_deref(),
+                rights: &session.rights,
+                wait,
+            })
+        })
+    }
+
     fn define_now(
         &mut self,
         statement: &Statement,
@@ -74,19 +96,7 @@ impl Session {
         if commits && let Some(log) = self.definition_log(statement)? {
             wait.log = Some(log);
         }
-        let outcome = self.limited_in_time(false, |session| {
-            let view = session.view();
-            let eval = session.eval_context(&view, &[]);
-            let context = ddl::Context {
-                instance: &session.instance,
-                settings: &session.variables.settings,
-                eval: &eval,
-                database: session.state.database.as_deref(),
-                rights: &session.rights,
-                wait,
-            };
-            ddl::run(&context, statement)
-        });
+        let outcome = self.in_definition(wait, |context| ddl::run(context, statement));
         self.forget_plans();
         let outcome = outcome?;
         self.write_log()?;

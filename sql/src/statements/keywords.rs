@@ -2,6 +2,8 @@
 //!
 //! Where such a word stands without quotes, a digest shows it as a keyword, even if it is a name there: so does MySQL.
 
+use crate::parser::words::is_in;
+
 /// Sorted, for a binary search.
 const WORDS: [&str; 489] = [
     "ACCOUNT",
@@ -533,27 +535,14 @@ const FUNCTIONS: [&str; 34] = [
     "VAR_SAMP",
 ];
 
-const LENGTH_MAX: usize = "ASSIGN_GTIDS_TO_ANONYMOUS_TRANSACTIONS".len();
-
-fn has(list: &[&str], word: &[u8]) -> bool {
-    if word.len() > LENGTH_MAX {
-        return false;
-    }
-    let mut upper = [0; LENGTH_MAX];
-    let upper = &mut upper[..word.len()];
-    upper.copy_from_slice(word);
-    upper.make_ascii_uppercase();
-    list.binary_search_by(|known| known.as_bytes().cmp(upper)).is_ok()
-}
-
 /// Whether a word, in any case, is a keyword that is not reserved.
 pub fn is_unreserved(word: &[u8]) -> bool {
-    has(&WORDS, word)
+    is_in(&WORDS, word)
 }
 
 /// Whether a word, in any case, is a keyword in front of a parenthesis.
 pub fn is_function(word: &[u8]) -> bool {
-    has(&FUNCTIONS, word)
+    is_in(&FUNCTIONS, word)
 }
 
 #[cfg(test)]

@@ -39,6 +39,20 @@ pub enum AssignMode {
     Lenient,
 }
 
+impl AssignMode {
+    /// An error, or a warning if the statement goes on all the same: then the caller stores what it can.
+    #[cold]
+    pub fn doubt(self, context: &EvalContext<'_>, error: Error) -> Result<()> {
+        match self {
+            AssignMode::Strict => Err(error),
+            AssignMode::Lenient => {
+                context.warn(error);
+                Ok(())
+            }
+        }
+    }
+}
+
 /// The column that a value goes to.
 #[derive(Debug, Clone, Copy)]
 pub struct Target<'a> {
@@ -200,16 +214,8 @@ fn int_range(bytes: u8) -> (i64, i64) {
 }
 
 impl Assignment<'_, '_> {
-    /// An error in strict mode; else a warning, and the caller stores what it can.
-    #[cold]
     fn doubt(&self, error: Error) -> Result<()> {
-        match self.mode {
-            AssignMode::Strict => Err(error),
-            AssignMode::Lenient => {
-                self.context.warn(error);
-                Ok(())
-            }
-        }
+        self.mode.doubt(self.context, error)
     }
 
     fn out_of_range(&self) -> Result<()> {
