@@ -21,6 +21,10 @@ use crate::sync::{Mutex, MutexGuard, Padded, Rank, RwLock};
 /// Two statements collide in a shard with a probability of about one in this many.
 pub(super) const SHARDS: usize = if cfg!(test) { 4 } else { 512 };
 
+/// A request that finds the memory full sweeps one of so many parts of the shards before it tries again: a caller may
+/// have latched a page meanwhile.
+pub(super) const PARTS: usize = if cfg!(test) { 4 } else { 64 };
+
 /// The number of gap lock counters; an index always uses the same one.
 const GAP_COUNTERS: usize = 64;
 
@@ -43,6 +47,8 @@ pub(super) struct Shards {
     gaps: Box<[AtomicU64]>,
     memory: Memory,
     ended: Ended,
+    /// See [`Shards::next_to_reclaim`].
+    reclaimed: AtomicUsize,
 }
 
 /// Owners that have ended while entries of theirs may be left. Mostly there are none, and that is all a lock asks.
@@ -218,6 +224,7 @@ impl Shards {
             gaps: (0..GAP_COUNTERS).map(|_| AtomicU64::new(0)).collect(),
             memory: Memory { used: AtomicUsize::new(0), limit: AtomicUsize::new(limit) },
             ended: Ended { count: AtomicUsize::new(0), owners: RwLock::new(Rank::Leaf, Vec::new()) },
+            reclaimed: AtomicUsize::new(0),
         }
     }
 
@@ -284,17 +291,28 @@ impl Shards {
         end
     }
 
-    /// Removes everything that ended owners hold, and gives back all the memory that this frees. False = there are none.
-    pub fn sweep_all(&self) -> bool {
+    /// Removes what ended owners hold in one of [`PARTS`] parts of the shards (the number is taken modulo that), and gives
+    /// back all the memory that this frees. False = no owner has ended.
+    pub fn reclaim(&self, part: usize) -> bool {
         let owners = self.ended.list();
-        for shard in self.shards.iter().filter(|_| !owners.is_empty()) {
+        if owners.is_empty() {
+            return false;
+        }
+        let part = part % PARTS;
+        for shard in &self.shards[part * SHARDS / PARTS..(part + 1) * SHARDS / PARTS] {
             let mut shard = shard.lock();
             self.sweep_shard(&mut shard, &owners);
             let kept = shard.entries.len().max(KEPT);
             shard.entries.shrink_to(kept, |entry| hash(entry.id));
             shard.settle(&self.memory);
         }
-        !owners.is_empty()
+        self.reclaimed.store(part + 1, Ordering::Relaxed);
+        true
+    }
+
+    /// The part behind the one that was reclaimed last: it is the most likely one to have something to remove.
+    pub fn next_to_reclaim(&self) -> usize {
+        self.reclaimed.load(Ordering::Relaxed)
     }
 
     fn sweep_shard(&self, shard: &mut Shard, owners: &[TrxId]) {
@@ -346,11 +364,6 @@ impl Shards {
     pub fn is_large_part(&self, locks: usize) -> bool {
         const PART: usize = 4;
         locks * PART * (size_of::<Entry>() + OWNER_BYTES) >= self.bytes()
-    }
-
-    /// Whether the locks take more than half of the memory that they may.
-    pub fn is_half_full(&self) -> bool {
-        self.bytes() > self.memory.limit.load(Ordering::Relaxed) / 2
     }
 
     /// The memory that all locks take.

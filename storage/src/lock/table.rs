@@ -11,7 +11,7 @@ use super::ending::Endings;
 use super::entry::{Holder, Waiting};
 use super::interrupt::Interrupt;
 use super::owner::{Held, OwnerInfo, Owners};
-use super::shards::Shards;
+use super::shards::{PARTS, Shards};
 use super::waiter::{Outcome, Waiter};
 use super::waits::{Wait, Waits};
 use super::{LockId, LockKind, LockMode, LockRequest};
@@ -125,13 +125,24 @@ impl LockTable {
         self.at_once.store(locks, Ordering::Relaxed);
     }
 
-    /// Tries again if the memory is full, but of what ended transactions held.
+    /// Tries again while the memory is full of what ended transactions held.
     #[inline]
     fn with_room<R>(&self, mut attempt: impl FnMut() -> Result<R>) -> Result<R> {
-        match attempt() {
-            Err(Error::LockTableFull) if self.shards.sweep_all() => attempt(),
-            outcome => outcome,
+        let outcome = attempt();
+        if matches!(outcome, Err(Error::LockTableFull)) { self.make_room(outcome, attempt) } else { outcome }
+    }
+
+    /// Goes through all shards, wherever other threads that do so are.
+    #[cold]
+    fn make_room<R>(&self, mut outcome: Result<R>, mut attempt: impl FnMut() -> Result<R>) -> Result<R> {
+        let first = self.shards.next_to_reclaim();
+        for part in first..first + PARTS {
+            if !matches!(outcome, Err(Error::LockTableFull)) || !self.shards.reclaim(part) {
+                break;
+            }
+            outcome = attempt();
         }
+        outcome
     }
 
     /// Takes a lock if it can be granted at once. The caller may hold latches.
@@ -412,7 +423,7 @@ impl LockTable {
         }
     }
 
-    /// Releases all locks of a transaction that ends. Those of a large one are removed later, unless memory is short.
+    /// Releases all locks of a transaction that ends. Those of a large one are removed later.
     pub fn release_all(&self, held: &mut Held) {
         let Some(shared) = held.shared.take() else { return };
         if held.place.take().is_some() {
@@ -420,7 +431,7 @@ impl LockTable {
         }
         let foreign = self.owners.end(held.owner, &shared);
         let is_large = held.ids.len() + foreign.len() > self.at_once.load(Ordering::Relaxed);
-        if is_large && !self.shards.is_half_full() {
+        if is_large {
             let mut ids = std::mem::take(&mut held.ids);
             ids.extend(foreign);
             self.endings.add(&self.shards, &self.waits, held.owner, ids);
