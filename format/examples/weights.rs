@@ -3,6 +3,7 @@
 //! ```text
 //! cargo run -p format --example weights -- allkeys-4.0.0.txt format/src/collation/weights/4.0.0
 //! cargo run -p format --example weights -- allkeys-5.2.0.txt format/src/collation/weights/5.2.0
+//! cargo run -p format --example weights -- allkeys-9.0.0.txt format/src/collation/weights/9.0.0
 //! ```
 //!
 //! The tables are at <https://www.unicode.org/Public/UCA/>. The packed form, in the order of code points:
@@ -10,15 +11,21 @@
 //! ```text
 //! step from the last code point     u8, or 0 and three bytes; the first one from -1
 //! count                             u8
-//! count primary weights             u16 each, without those that are zero
+//! count primary weights             u16 each; before 9.0.0 without those that are zero
 //! ```
+//!
+//! From 9.0.0 on, each primary weight has the secondary and the tertiary one behind it: a byte 0 stands for the most common
+//! pair 0020.0002; else it is the tertiary weight and 1, and the secondary one, u16, follows. Elements of zeros are left out.
 //!
 //! Numbers are little-endian. Sequences of several code points are left out: these collations have none.
 
 use std::{env, fs, process::ExitCode};
 
-/// Weights of one code point; the tables have more for one ligature alone.
-const WEIGHTS_MAX: usize = 8;
+/// Elements of one code point that MySQL takes; the tables have more for one ligature alone.
+const ELEMENTS_MAX: usize = 8;
+
+/// The most common secondary and tertiary weight.
+const COMMON: (u16, u8) = (0x20, 2);
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
@@ -39,10 +46,12 @@ fn main() -> ExitCode {
 
 fn pack(text: &str) -> Result<Vec<u8>, String> {
     let mut found = Vec::new();
-    let mut version = "";
+    let (mut version, mut has_levels) = ("", false);
     for line in text.lines() {
         if let Some(named) = line.strip_prefix("@version") {
             version = named.trim();
+            has_levels =
+                version.split('.').next().and_then(|major| major.parse().ok()).is_some_and(|major: u32| major >= 9);
         }
         let line = line.split('#').next().unwrap_or_default();
         let Some((code_points, elements)) = line.split_once(';') else { continue };
@@ -54,17 +63,26 @@ fn pack(text: &str) -> Result<Vec<u8>, String> {
         let mut weights = Vec::new();
         for element in elements.split('[').skip(1) {
             // Behind the mark of what is variable.
-            let primary = element.get(1..5).and_then(|digits| u16::from_str_radix(digits, 16).ok());
-            weights.push(primary.ok_or_else(|| format!("no weight in {line}"))?);
+            let weight = |at: usize| element.get(at..at + 4).and_then(|digits| u16::from_str_radix(digits, 16).ok());
+            let of_line = || format!("no weight in {line}");
+            let tertiary = weight(11).and_then(|weight| u8::try_from(weight).ok().filter(|weight| *weight < u8::MAX));
+            weights.push((
+                weight(1).ok_or_else(of_line)?,
+                weight(6).ok_or_else(of_line)?,
+                tertiary.ok_or_else(of_line)?,
+            ));
         }
-        weights.retain(|weight| *weight != 0);
-        if weights.len() > WEIGHTS_MAX {
+        if !has_levels {
+            weights.retain(|(primary, ..)| *primary != 0);
+        }
+        if weights.len() > ELEMENTS_MAX {
             if version == "4.0.0" {
                 // It weighs there as if it were not in the table.
                 continue;
             }
-            weights.truncate(WEIGHTS_MAX);
+            weights.truncate(ELEMENTS_MAX);
         }
+        weights.retain(|weights| *weights != (0, 0, 0));
         found.push((code_point, weights));
     }
     found.sort();
@@ -79,7 +97,15 @@ fn pack(text: &str) -> Result<Vec<u8>, String> {
             }
         }
         packed.push(weights.len() as u8);
-        weights.iter().for_each(|weight| packed.extend_from_slice(&weight.to_le_bytes()));
+        for (primary, secondary, tertiary) in weights {
+            packed.extend_from_slice(&primary.to_le_bytes());
+            if has_levels && (secondary, tertiary) == COMMON {
+                packed.push(0);
+            } else if has_levels {
+                packed.push(tertiary + 1);
+                packed.extend_from_slice(&secondary.to_le_bytes());
+            }
+        }
         last = i64::from(code_point);
     }
     Ok(packed)

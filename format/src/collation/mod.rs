@@ -12,22 +12,20 @@
 //! latin1_general_cs, ascii_general_ci        a byte weighs by a table; latin1.rs
 //! utf8mb4_unicode_ci, utf8mb3_unicode_ci,
 //! utf8mb4_unicode_520_ci, utf8mb3_..._520_ci any number of weights each: Unicode's tables; uca.rs
+//! utf8mb4_0900_ai_ci, _as_ci, _as_cs         the same, not padded; accents and case at levels of their own
 //! utf8mb4_bin, utf8mb3_bin,
 //! latin1_bin, ascii_bin                      bytes, padded
-//! binary                                     bytes
+//! utf8mb4_0900_bin, binary                   bytes
 //! ```
 //!
-//! All but `binary` are PAD SPACE: trailing spaces do not count, so `'a' = 'a  '`, and `'a\t' < 'a'`. LIKE does not
-//! pad.
+//! All but `binary` and those of Unicode 9.0.0 are PAD SPACE: trailing spaces do not count, so `'a' = 'a  '`, and
+//! `'a\t' < 'a'`. LIKE does not pad.
 //!
 //! Invariants, for every collation and every two texts:
 //!
 //! * `compare` is a total order; `hash` is the same for equal texts; sort keys order with memcmp as the texts do, and
 //!   none is the beginning of another, so that they can be strung together.
 //! * No bytes make a panic: what is ill-formed has some place in the order.
-//!
-//! Some names that clients ask for when they connect (`utf8mb4_0900_ai_ci` and its kin) are known, but no column has
-//! them ([`Collation::is_stored`]): comparing literals by them falls back to the general order.
 //!
 //! Sources: the MySQL manual, "Character Sets, Collations, Unicode"; weights observed on a running server.
 
@@ -46,6 +44,7 @@ use order::{GeneralUtf8, PlainBytes, PlainUtf8, Weighed};
 use uca::Alike;
 
 pub use charset::{Charset, convert};
+pub use order::without_spaces;
 
 /// A collation by MySQL's number, as it stands in the dictionary and on the wire.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -68,6 +67,9 @@ impl CollationId {
     pub const UTF8MB4_UNICODE_CI: CollationId = CollationId(224);
     pub const UTF8MB4_UNICODE_520_CI: CollationId = CollationId(246);
     pub const UTF8MB4_0900_AI_CI: CollationId = CollationId(255);
+    pub const UTF8MB4_0900_AS_CS: CollationId = CollationId(278);
+    pub const UTF8MB4_0900_AS_CI: CollationId = CollationId(305);
+    pub const UTF8MB4_0900_BIN: CollationId = CollationId(309);
     /// What a new database has unless it says otherwise.
     pub const DEFAULT: CollationId = CollationId::UTF8MB4_GENERAL_CI;
 }
@@ -97,6 +99,8 @@ enum Rule {
     BinUtf8,
     /// Bytes, padded; the characters are bytes.
     BinBytes,
+    /// Bytes, not padded; the characters are UTF-8.
+    BytesUtf8,
     /// Bytes, not padded.
     Binary,
 }
@@ -111,76 +115,62 @@ pub struct Collation {
     pub is_default: bool,
     /// `PAD SPACE`: trailing spaces do not count.
     pub pad_space: bool,
-    /// Whether columns can have it. Others are names that a connection may ask for.
-    pub is_stored: bool,
     rule: Rule,
 }
 
-const fn stored(id: CollationId, name: &'static str, charset: Charset, rule: Rule) -> Collation {
-    Collation {
-        id,
-        name,
-        charset,
-        is_default: id.0 == charset.default_collation().0,
-        pad_space: !matches!(rule, Rule::Binary),
-        is_stored: true,
-        rule,
-    }
-}
-
-/// A name that is known to connections only.
-const fn named(id: u16, name: &'static str, pad_space: bool) -> Collation {
-    Collation {
-        id: CollationId(id),
-        name,
-        charset: Charset::Utf8mb4,
-        is_default: false,
-        pad_space,
-        is_stored: false,
-        rule: Rule::General,
-    }
+const fn known(id: CollationId, name: &'static str, charset: Charset, rule: Rule) -> Collation {
+    let pad_space = match rule {
+        Rule::Unicode(version) => version.pads(),
+        Rule::Binary | Rule::BytesUtf8 => false,
+        _ => true,
+    };
+    Collation { id, name, charset, is_default: id.0 == charset.default_collation().0, pad_space, rule }
 }
 
 const V4_0_0: Rule = Rule::Unicode(uca::Version::V4_0_0);
 const V5_2_0: Rule = Rule::Unicode(uca::Version::V5_2_0);
 
-static COLLATIONS: [Collation; 18] = [
-    stored(CollationId::LATIN1_SWEDISH_CI, "latin1_swedish_ci", Charset::Latin1, Rule::Table(&latin1::SWEDISH_WEIGHTS)),
-    stored(CollationId::ASCII_GENERAL_CI, "ascii_general_ci", Charset::Ascii, Rule::Table(&latin1::ASCII_WEIGHTS)),
-    stored(CollationId::UTF8MB3_GENERAL_CI, "utf8mb3_general_ci", Charset::Utf8mb3, Rule::General),
-    stored(CollationId::UTF8MB4_GENERAL_CI, "utf8mb4_general_ci", Charset::Utf8mb4, Rule::General),
-    stored(CollationId::UTF8MB4_BIN, "utf8mb4_bin", Charset::Utf8mb4, Rule::BinUtf8),
-    stored(CollationId::LATIN1_BIN, "latin1_bin", Charset::Latin1, Rule::BinBytes),
-    stored(CollationId::LATIN1_GENERAL_CI, "latin1_general_ci", Charset::Latin1, Rule::Table(&latin1::GENERAL_WEIGHTS)),
-    stored(
+const fn v9_0_0(levels: u8) -> Rule {
+    Rule::Unicode(uca::Version::V9_0_0(levels))
+}
+
+static COLLATIONS: [Collation; 19] = [
+    known(CollationId::LATIN1_SWEDISH_CI, "latin1_swedish_ci", Charset::Latin1, Rule::Table(&latin1::SWEDISH_WEIGHTS)),
+    known(CollationId::ASCII_GENERAL_CI, "ascii_general_ci", Charset::Ascii, Rule::Table(&latin1::ASCII_WEIGHTS)),
+    known(CollationId::UTF8MB3_GENERAL_CI, "utf8mb3_general_ci", Charset::Utf8mb3, Rule::General),
+    known(CollationId::UTF8MB4_GENERAL_CI, "utf8mb4_general_ci", Charset::Utf8mb4, Rule::General),
+    known(CollationId::UTF8MB4_BIN, "utf8mb4_bin", Charset::Utf8mb4, Rule::BinUtf8),
+    known(CollationId::LATIN1_BIN, "latin1_bin", Charset::Latin1, Rule::BinBytes),
+    known(CollationId::LATIN1_GENERAL_CI, "latin1_general_ci", Charset::Latin1, Rule::Table(&latin1::GENERAL_WEIGHTS)),
+    known(
         CollationId::LATIN1_GENERAL_CS,
         "latin1_general_cs",
         Charset::Latin1,
         Rule::Table(&latin1::GENERAL_CS_WEIGHTS),
     ),
-    stored(CollationId::BINARY, "binary", Charset::Binary, Rule::Binary),
-    stored(CollationId::ASCII_BIN, "ascii_bin", Charset::Ascii, Rule::BinBytes),
-    stored(CollationId::UTF8MB3_BIN, "utf8mb3_bin", Charset::Utf8mb3, Rule::BinUtf8),
-    stored(CollationId::UTF8MB3_UNICODE_CI, "utf8mb3_unicode_ci", Charset::Utf8mb3, V4_0_0),
-    stored(CollationId::UTF8MB3_UNICODE_520_CI, "utf8mb3_unicode_520_ci", Charset::Utf8mb3, V5_2_0),
-    stored(CollationId::UTF8MB4_UNICODE_CI, "utf8mb4_unicode_ci", Charset::Utf8mb4, V4_0_0),
-    stored(CollationId::UTF8MB4_UNICODE_520_CI, "utf8mb4_unicode_520_ci", Charset::Utf8mb4, V5_2_0),
-    named(255, "utf8mb4_0900_ai_ci", false),
-    named(278, "utf8mb4_0900_as_cs", false),
-    named(309, "utf8mb4_0900_bin", false),
+    known(CollationId::BINARY, "binary", Charset::Binary, Rule::Binary),
+    known(CollationId::ASCII_BIN, "ascii_bin", Charset::Ascii, Rule::BinBytes),
+    known(CollationId::UTF8MB3_BIN, "utf8mb3_bin", Charset::Utf8mb3, Rule::BinUtf8),
+    known(CollationId::UTF8MB3_UNICODE_CI, "utf8mb3_unicode_ci", Charset::Utf8mb3, V4_0_0),
+    known(CollationId::UTF8MB3_UNICODE_520_CI, "utf8mb3_unicode_520_ci", Charset::Utf8mb3, V5_2_0),
+    known(CollationId::UTF8MB4_UNICODE_CI, "utf8mb4_unicode_ci", Charset::Utf8mb4, V4_0_0),
+    known(CollationId::UTF8MB4_UNICODE_520_CI, "utf8mb4_unicode_520_ci", Charset::Utf8mb4, V5_2_0),
+    known(CollationId::UTF8MB4_0900_AI_CI, "utf8mb4_0900_ai_ci", Charset::Utf8mb4, v9_0_0(1)),
+    known(CollationId::UTF8MB4_0900_AS_CS, "utf8mb4_0900_as_cs", Charset::Utf8mb4, v9_0_0(3)),
+    known(CollationId::UTF8MB4_0900_AS_CI, "utf8mb4_0900_as_ci", Charset::Utf8mb4, v9_0_0(2)),
+    known(CollationId::UTF8MB4_0900_BIN, "utf8mb4_0900_bin", Charset::Utf8mb4, Rule::BytesUtf8),
 ];
 
-/// For each small id its place in [`COLLATIONS`].
-static PLACES: [u8; 256] = places();
+/// For each id its place in [`COLLATIONS`].
+static PLACES: [u8; IDS] = places();
+const IDS: usize = 310;
 const NOWHERE: u8 = 0xFF;
 
-const fn places() -> [u8; 256] {
-    let mut places = [NOWHERE; 256];
+const fn places() -> [u8; IDS] {
+    let mut places = [NOWHERE; IDS];
     let mut at = 0;
     while at < COLLATIONS.len() {
-        if COLLATIONS[at].id.0 < 256 {
-            places[COLLATIONS[at].id.0 as usize] = at as u8;
-        }
+        places[COLLATIONS[at].id.0 as usize] = at as u8;
         at += 1;
     }
     places
@@ -204,9 +194,8 @@ impl Collation {
     #[inline]
     pub fn by_id(id: CollationId) -> Option<&'static Collation> {
         match PLACES.get(id.0 as usize) {
-            Some(&NOWHERE) => None,
+            None | Some(&NOWHERE) => None,
             Some(&place) => Some(&COLLATIONS[place as usize]),
-            None => COLLATIONS.iter().find(|collation| collation.id == id),
         }
     }
 
@@ -228,7 +217,18 @@ impl Collation {
     /// Whether texts are equal only if their bytes are, but for trailing spaces.
     #[inline]
     pub fn is_bytewise(&self) -> bool {
-        matches!(self.rule, Rule::Binary | Rule::BinBytes | Rule::BinUtf8)
+        matches!(self.rule, Rule::Binary | Rule::BytesUtf8 | Rule::BinBytes | Rule::BinUtf8)
+    }
+
+    /// Whether letters of different case differ.
+    pub fn is_case_sensitive(&self) -> bool {
+        self.is_bytewise() || self.name.ends_with("_cs")
+    }
+
+    /// Whether texts that begin with the same weights, but for a first difference that is less, can be greater: what
+    /// differs at a further level counts only where nothing differs at the first one.
+    pub fn has_levels(&self) -> bool {
+        matches!(self.rule, Rule::Unicode(version) if version.levels() > 1)
     }
 
     #[inline]
@@ -238,7 +238,7 @@ impl Collation {
             Rule::Table(weights) => order::compare_padded(Weighed(weights), a, b),
             Rule::Unicode(version) => version.table().compare(a, b),
             Rule::BinUtf8 | Rule::BinBytes => order::compare_bytes_padded(a, b),
-            Rule::Binary => a.cmp(b),
+            Rule::Binary | Rule::BytesUtf8 => a.cmp(b),
         }
     }
 
@@ -254,8 +254,8 @@ impl Collation {
             Rule::General => order::hash_weights(GeneralUtf8, text),
             Rule::Table(weights) => order::hash_weights(Weighed(weights), text),
             Rule::Unicode(version) => version.table().hash(text),
-            Rule::BinUtf8 | Rule::BinBytes => order::hash_bytes(order::without_spaces(text)),
-            Rule::Binary => order::hash_bytes(text),
+            Rule::BinUtf8 | Rule::BinBytes => order::hash_bytes(without_spaces(text)),
+            Rule::Binary | Rule::BytesUtf8 => order::hash_bytes(text),
         }
     }
 
@@ -266,7 +266,7 @@ impl Collation {
             Rule::Table(weights) => order::sort_key_padded(Weighed(weights), text, out),
             Rule::Unicode(version) => version.table().sort_key(text, out),
             Rule::BinUtf8 | Rule::BinBytes => order::sort_key_padded(PlainBytes, text, out),
-            Rule::Binary => order::sort_key_bytes(text, out),
+            Rule::Binary | Rule::BytesUtf8 => order::sort_key_bytes(text, out),
         }
     }
 
@@ -277,7 +277,7 @@ impl Collation {
             Rule::General => like::like(GeneralUtf8, text, pattern, escape),
             Rule::Table(weights) => like::like(Weighed(weights), text, pattern, escape),
             Rule::Unicode(version) => like::like(Alike(version.table()), text, pattern, escape),
-            Rule::BinUtf8 => like::like(PlainUtf8, text, pattern, escape),
+            Rule::BinUtf8 | Rule::BytesUtf8 => like::like(PlainUtf8, text, pattern, escape),
             Rule::BinBytes | Rule::Binary => like::like(PlainBytes, text, pattern, escape),
         }
     }
@@ -291,12 +291,14 @@ impl Collation {
         self.compare(beginning, prefix) == Ordering::Greater
     }
 
-    /// The character that texts have behind a prefix if nothing that begins with it precedes them.
-    pub fn least(&self) -> u8 {
+    /// The character that texts have behind a prefix if nothing that begins with it precedes them. None: nothing precedes
+    /// the prefix itself.
+    pub fn least(&self) -> Option<u8> {
         match self.rule {
+            _ if !self.pad_space => None,
             // What is less than a tab counts nowhere, and a text that ends is as if it had spaces.
-            Rule::Unicode(_) => b'\t',
-            _ => 0,
+            Rule::Unicode(_) => Some(b'\t'),
+            _ => Some(0),
         }
     }
 
@@ -308,10 +310,10 @@ impl Collation {
         }
     }
 
-    /// The primary weights of a text, where a collation has Unicode's tables.
+    /// The weights of a text, with a zero between two levels, where a collation has Unicode's tables.
     pub fn unicode_weights(&self, text: &[u8]) -> Option<Vec<u32>> {
         match self.rule {
-            Rule::Unicode(version) => Some(version.table().weights(text).collect()),
+            Rule::Unicode(version) => Some(version.table().all_weights(text)),
             _ => None,
         }
     }
@@ -322,7 +324,7 @@ impl Collation {
             Rule::General => like::find(GeneralUtf8, text, needle, from),
             Rule::Table(weights) => like::find(Weighed(weights), text, needle, from),
             Rule::Unicode(version) => like::find(Alike(version.table()), text, needle, from),
-            Rule::BinUtf8 => like::find(PlainUtf8, text, needle, from),
+            Rule::BinUtf8 | Rule::BytesUtf8 => like::find(PlainUtf8, text, needle, from),
             Rule::BinBytes | Rule::Binary => like::find(PlainBytes, text, needle, from),
         }
     }
@@ -351,12 +353,13 @@ mod tests {
     }
 
     #[test]
-    fn trailing_spaces_count_in_binary_only() {
-        for known in collations().iter().filter(|collation| collation.is_stored) {
-            let order = if known.is_binary() { Ordering::Less } else { Ordering::Equal };
+    fn trailing_spaces_count_where_nothing_is_padded() {
+        for known in collations() {
+            let pads = !(known.is_binary() || known.name.contains("_0900_"));
+            assert_eq!(known.pad_space, pads, "{}", known.name);
+            let order = if pads { Ordering::Equal } else { Ordering::Less };
             assert_eq!(known.compare(b"a", b"a  "), order, "{}", known.name);
-            assert_eq!(known.pad_space, !known.is_binary());
-            let less = if known.is_binary() { Ordering::Greater } else { Ordering::Less };
+            let less = if pads { Ordering::Less } else { Ordering::Greater };
             assert_eq!(known.compare(b"a\t", b"a"), less, "{}", known.name);
         }
     }

@@ -208,7 +208,7 @@ pub(super) fn compare_bytes_padded(a: &[u8], b: &[u8]) -> Ordering {
 
 /// Without trailing spaces.
 #[inline]
-pub(super) fn without_spaces(text: &[u8]) -> &[u8] {
+pub fn without_spaces(text: &[u8]) -> &[u8] {
     let mut length = text.len();
     while length > 0 && text[length - 1] == b' ' {
         length -= 1;
@@ -244,17 +244,17 @@ pub(super) fn hash_weights<A: Alphabet>(alphabet: A, text: &[u8]) -> u64 {
     finish(hash)
 }
 
-/// The hash of weights, without those of spaces at the end.
+/// The hash of weights; without those of spaces at the end, where there are such that do not count.
 #[inline]
-pub(super) fn hash_of(weights: impl Iterator<Item = u32>, space: u32) -> u64 {
+pub(super) fn hash_of(weights: impl Iterator<Item = u32>, space: Option<u32>) -> u64 {
     let (mut hash, mut spaces) = (0, 0_u32);
     for weight in weights {
-        if weight == space {
+        if Some(weight) == space {
             spaces += 1;
             continue;
         }
         for _ in 0..std::mem::take(&mut spaces) {
-            hash = mix(hash, space.into());
+            hash = mix(hash, space.map_or(0, u64::from));
         }
         hash = mix(hash, weight.into());
     }

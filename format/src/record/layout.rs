@@ -1,6 +1,6 @@
 //! What is needed to parse and compare the records of an index.
 
-use crate::collation::CollationId;
+use crate::collation::{self, Collation, CollationId};
 use crate::ids::{RollPtr, TrxId};
 
 use super::{HEADER_BYTES, STATUS_LEAF, STATUS_NODE};
@@ -36,10 +36,24 @@ pub enum Compare {
     Bytes,
     /// As text of a collation.
     Collation(CollationId),
+    /// As text of a collation that counts spaces at the end, without the spaces that fill up a CHAR.
+    Char(CollationId),
     /// As 4-byte little-endian IEEE numbers.
     Float,
     /// As 8-byte little-endian IEEE numbers.
     Double,
+}
+
+impl Compare {
+    /// Of a text the collation, and what of its stored bytes is compared.
+    #[inline]
+    pub fn text(self, stored: &[u8]) -> Option<(&'static Collation, &[u8])> {
+        match self {
+            Compare::Collation(id) => Some((collation::collation(id), stored)),
+            Compare::Char(id) => Some((collation::collation(id), collation::without_spaces(stored))),
+            _ => None,
+        }
+    }
 }
 
 /// One field of an index, as a record stores it.

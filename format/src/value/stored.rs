@@ -18,7 +18,7 @@
 //! [`Compare`]. CHAR loses its trailing spaces on the way, as in MySQL.
 
 use super::{ColumnType, Date, DateTime, Decimal, Json, JsonError, Time, Value, ZoneOffset};
-use crate::collation::{Charset, CollationId, collation, convert};
+use crate::collation::{Charset, CollationId, collation, convert, without_spaces};
 use crate::record::{Compare, FieldLayout};
 
 /// The value cannot be a value of the column. SQL coerces before it stores, so this is a limit or a mistake.
@@ -94,13 +94,6 @@ pub(super) fn float_of(stored: &[u8]) -> f32 {
 #[inline]
 pub(super) fn double_of(stored: &[u8]) -> f64 {
     stored.first_chunk().map_or(0.0, |bytes| f64::from_le_bytes(*bytes))
-}
-
-/// The text of a stored CHAR: without the padding.
-#[inline]
-pub(super) fn without_spaces(stored: &[u8]) -> &[u8] {
-    let spaces = stored.iter().rev().take_while(|byte| **byte == b' ').count();
-    &stored[..stored.len() - spaces]
 }
 
 /// Appends the last `bytes` bytes of a number.
@@ -311,8 +304,8 @@ impl ColumnType {
             ColumnType::DateTime { fsp } => FieldLayout::fixed(5 + u16::from(fsp.div_ceil(2))),
             ColumnType::Timestamp { fsp } => FieldLayout::fixed(4 + u16::from(fsp.div_ceil(2))),
             ColumnType::Char { chars, collation: id } => match collation(*id).charset.bytes_max() {
-                1 => FieldLayout::fixed(*chars as u16).compared(compare_of(*id)),
-                bytes => FieldLayout::variable(*chars * u32::from(bytes), false).compared(compare_of(*id)),
+                1 => FieldLayout::fixed(*chars as u16).compared(compare_char(*id)),
+                bytes => FieldLayout::variable(*chars * u32::from(bytes), false).compared(compare_char(*id)),
             },
             ColumnType::VarChar { chars, collation: id } => {
                 let bytes = u32::from(collation(*id).charset.bytes_max());
@@ -384,6 +377,10 @@ fn member_index(members: &[Box<str>], id: CollationId, name: &[u8]) -> Option<us
 
 fn compare_of(id: CollationId) -> Compare {
     if id == CollationId::BINARY { Compare::Bytes } else { Compare::Collation(id) }
+}
+
+fn compare_char(id: CollationId) -> Compare {
+    if collation(id).pad_space { Compare::Collation(id) } else { Compare::Char(id) }
 }
 
 #[inline]

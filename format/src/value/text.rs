@@ -13,9 +13,9 @@
 //! ```
 
 use super::number::{write_double, write_double_fixed, write_float, write_i64, write_padded, write_u64};
-use super::stored::{double_of, float_of, signed_of, unsigned_of, without_spaces, year_of};
+use super::stored::{double_of, float_of, signed_of, unsigned_of, year_of};
 use super::{ColumnType, Date, DateTime, Decimal, Time, Value, ZoneOffset};
-use crate::collation::{Charset, CollationId, collation, convert};
+use crate::collation::{Charset, CollationId, collation, convert, without_spaces};
 
 /// Appends a length-encoded integer of the client protocol.
 #[inline]

@@ -47,9 +47,6 @@ pub fn collation(charset: Option<&str>, name: Option<&str>, otherwise: Collation
         let charset = charset.map_or("", |charset| charset.name());
         return Err(Error::collation_charset_mismatch(found.name, charset));
     }
-    if !found.is_stored {
-        return Err(Error::unsupported(format!("columns of collation {}", found.name)));
-    }
     Ok(found.id)
 }
 

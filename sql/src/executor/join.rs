@@ -323,7 +323,7 @@ impl<'a> Runner<'a> {
 
 /// Whether a row lies behind all that begin with a LIKE's prefix.
 fn is_beyond(table: &storage::Table, column: usize, prefix: &[u8], row: &Row) -> bool {
-    let Some(id) = table.columns[column].ty.collation() else { return false };
     let Some(value) = row.get(column) else { return false };
-    format::collation::collation(id).is_behind(value, prefix)
+    let text = table.columns[column].ty.layout(false).compare.text(value);
+    text.is_some_and(|(collation, text)| collation.is_behind(text, prefix))
 }

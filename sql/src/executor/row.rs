@@ -6,6 +6,7 @@
 
 use std::borrow::Cow;
 
+use format::collation::without_spaces;
 use format::value::{ColumnType, DateTime, Value, ZoneOffset};
 use storage::Row;
 
@@ -72,20 +73,13 @@ pub fn decode<'a>(ty: &ColumnType, stored: &'a [u8], zone: ZoneOffset) -> Datum<
         | ColumnType::Blob { .. }
         | ColumnType::Binary { .. } => Datum::Bytes(Cow::Borrowed(stored)),
         // Padded to its length in the record; the padding is not part of the value.
-        ColumnType::Char { .. } => Datum::Bytes(Cow::Borrowed(trim_spaces(stored))),
+        ColumnType::Char { .. } => Datum::Bytes(Cow::Borrowed(without_spaces(stored))),
         ColumnType::Timestamp { .. } => match ty.decode(stored) {
             Value::DateTime(utc) => Datum::DateTime(to_local(utc, zone)),
             other => Datum::from(other),
         },
         _ => Datum::from(ty.decode(stored)),
     }
-}
-
-fn trim_spaces(mut text: &[u8]) -> &[u8] {
-    while let [rest @ .., b' '] = text {
-        text = rest;
-    }
-    text
 }
 
 /// UTC as local time. The zero timestamp has no zone.

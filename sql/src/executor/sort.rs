@@ -17,7 +17,6 @@
 
 use std::cmp::Ordering;
 
-use format::collation::collation;
 use format::record::Compare;
 use format::value::ColumnType;
 use storage::{Row, Table};
@@ -243,8 +242,10 @@ fn write_part(ty: &ColumnType, stored: &[u8], out: &mut Vec<u8>) -> bool {
             out.extend_from_slice(stored);
             !matches!(ty, ColumnType::VarBinary { .. } | ColumnType::Blob { .. } | ColumnType::Json)
         }
-        Compare::Collation(id) => {
-            collation(id).sort_key(stored, out);
+        compare @ (Compare::Collation(_) | Compare::Char(_)) => {
+            if let Some((collation, text)) = compare.text(stored) {
+                collation.sort_key(text, out);
+            }
             false
         }
         // IEEE numbers: the sign turned, and all of a negative one.

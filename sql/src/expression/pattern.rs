@@ -34,7 +34,7 @@ pub struct Options {
 impl Options {
     /// What a collation implies: one that ignores case makes the match do so.
     pub fn of(id: CollationId) -> Options {
-        Options { ignores_case: !collation(id).is_bytewise(), multiline: false, dot_matches_newline: false }
+        Options { ignores_case: !collation(id).is_case_sensitive(), multiline: false, dot_matches_newline: false }
     }
 }
 

@@ -45,7 +45,6 @@ pub const COLLATIONS: VirtualTable = VirtualTable {
     rows: |_| {
         collations()
             .iter()
-            .filter(|own| own.is_stored)
             .map(|own| {
                 vec![
                     string(own.name),
@@ -64,10 +63,7 @@ pub const COLLATIONS: VirtualTable = VirtualTable {
 pub const COLLATION_CHARACTER_SET_APPLICABILITY: VirtualTable = VirtualTable {
     name: "COLLATION_CHARACTER_SET_APPLICABILITY",
     columns: &[text("COLLATION_NAME", 64), text("CHARACTER_SET_NAME", 64)],
-    rows: |_| {
-        let stored = collations().iter().filter(|own| own.is_stored);
-        stored.map(|own| vec![string(own.name), string(own.charset.name())]).collect()
-    },
+    rows: |_| collations().iter().map(|own| vec![string(own.name), string(own.charset.name())]).collect(),
 };
 
 pub const ENGINES: VirtualTable = VirtualTable {

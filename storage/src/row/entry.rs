@@ -92,7 +92,10 @@ pub fn hash_key(layout: &Layout, key: &[Option<&[u8]>]) -> u64 {
             None => hasher.write_u8(0),
             Some(bytes) => match field.compare {
                 Compare::Bytes => hasher.write(bytes),
-                Compare::Collation(id) => hasher.write_u64(collation(id).hash(bytes)),
+                Compare::Collation(_) | Compare::Char(_) => {
+                    let text = field.compare.text(bytes);
+                    hasher.write_u64(text.map_or(0, |(collation, text)| collation.hash(text)));
+                }
                 Compare::Float | Compare::Double => {
                     // -0 equals 0: the sign does not count unless something else does.
                     let (last, rest) = bytes.split_last().unwrap_or((&0, &[]));
@@ -137,7 +140,7 @@ pub fn prefix_of<'a>(table: &Table, field: &IndexField, bytes: &'a [u8]) -> &'a 
 fn charset_of(table: &Table, column: usize) -> Option<format::collation::Charset> {
     let column = &table.columns[column];
     match column.ty.layout(column.nullable).compare {
-        Compare::Collation(id) => Some(collation(id).charset),
+        Compare::Collation(id) | Compare::Char(id) => Some(collation(id).charset),
         _ => None,
     }
 }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use format::collation::{Charset, CollationId, collation, convert};
+use format::collation::{Charset, CollationId, collation, convert, without_spaces};
 use format::value::ColumnType;
 
 use super::{AssignMode, Assignment};
@@ -235,7 +235,7 @@ fn first_lost(text: &[u8], from: Charset, to: Charset) -> usize {
 }
 
 pub(super) fn trim_spaces(text: Cow<'_, [u8]>) -> Cow<'_, [u8]> {
-    let kept = text.len() - text.iter().rev().take_while(|byte| **byte == b' ').count();
+    let kept = without_spaces(&text).len();
     truncate(text, kept)
 }
 

@@ -1,5 +1,6 @@
 //! A value as the stored bytes of a column, and where it lies if the column cannot hold it.
 
+use format::collation::collation;
 use format::value::{ColumnType, Date, DateTime, Decimal, Time, Value, ZoneOffset};
 
 use crate::expression::Datum;
@@ -110,6 +111,10 @@ pub fn convert(value: &Datum<'_>, ty: &ColumnType, zone: ZoneOffset, out: &mut V
             },
             _ => Conversion::Unusable,
         },
+        // The column has no such value, and others may lie between this one and that without spaces.
+        ColumnType::Char { collation: id, .. } if ends_with_space(value) && !collation(*id).pad_space => {
+            Conversion::Unusable
+        }
         ColumnType::Char { .. } | ColumnType::VarChar { .. } | ColumnType::Text { .. } => match value {
             Datum::Bytes(text) => {
                 out.extend_from_slice(text);
@@ -140,6 +145,10 @@ pub fn convert(value: &Datum<'_>, ty: &ColumnType, zone: ZoneOffset, out: &mut V
         },
         ColumnType::Set { .. } | ColumnType::Bit { .. } | ColumnType::Json => Conversion::Unusable,
     }
+}
+
+fn ends_with_space(value: &Datum<'_>) -> bool {
+    matches!(value, Datum::Bytes(text) if text.last() == Some(&b' '))
 }
 
 pub(super) fn stored(ty: &ColumnType, value: &Value, out: &mut Vec<u8>) -> Conversion {

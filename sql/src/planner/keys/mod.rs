@@ -329,6 +329,10 @@ impl KeyRanges {
                 self.tails.push((TailEdge::Included(lower), TailEdge::Open));
                 continue;
             }
+            if prefix_chars.is_some() && column.ty.collation().is_some_and(|id| collation(id).has_levels()) {
+                // Texts do not have the order of their beginnings.
+                return Ok(false);
+            }
             let mut lower = not_null;
             let mut upper = TailEdge::Open;
             let mut empty = false;
@@ -501,7 +505,9 @@ impl KeyRanges {
         let key = self.bytes.len();
         self.bytes.extend_from_within(from..to);
         let padding = prefix_chars.unwrap_or(chars).saturating_sub(count).min(255);
-        self.bytes.extend(std::iter::repeat_n(collation(id).least(), padding as usize));
+        if let Some(least) = collation(id).least() {
+            self.bytes.extend(std::iter::repeat_n(least, padding as usize));
+        }
         Some((from as u32, to as u32, Some((key as u32, self.bytes.len() as u32))))
     }
 
@@ -553,7 +559,7 @@ fn compare_parts(bytes: &[u8], ty: &ColumnType, a: &Part, b: &Part) -> Ordering 
 pub fn compare_stored(ty: &ColumnType, a: &[u8], b: &[u8]) -> Ordering {
     match ty.layout(false).compare {
         Compare::Bytes => a.cmp(b),
-        Compare::Collation(id) => collation(id).compare(a, b),
+        Compare::Collation(_) | Compare::Char(_) => format::record::compare_value(&ty.layout(false), Some(a), Some(b)),
         Compare::Float | Compare::Double => match (ty.decode(a), ty.decode(b)) {
             (Value::Double(a), Value::Double(b)) => a.total_cmp(&b),
             _ => Ordering::Equal,

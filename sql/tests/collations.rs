@@ -1,0 +1,133 @@
+//! Texts of every collation are found, sorted and grouped the same with an index and without, as CHAR, VARCHAR and TEXT.
+//!
+//! No oracle is needed; `bench/tests/collations.rs` has one. Seeds are new in each run, unless `GLASSINE_SEED` says one.
+
+mod common;
+
+use common::random::{Random, first_seed};
+use common::{Scratch, ask, instance, session};
+use format::collation::{Charset, Collation, collations};
+use sql::Session;
+use storage::Config;
+
+/// Characters that weigh alike, nothing, less than a space, more than once, or the same but for accents or case.
+const LETTERS: &[&str] =
+    &["a", "A", "á", "Á", "b", "B", "s", "S", "ß", "z", " ", " ", "\t", "!", "\u{A0}", "%", "_", "", ""];
+const UNICODE: &[&str] = &["\u{1}", "\u{301}", "中", "가", "각", "あ", "ア", "😀", "\u{FFFF}"];
+/// Each has a weight, and only one, so that texts have the order of their beginnings.
+const PLAIN: &[&str] = &["a", "A", "b", "B", "z", "!", " ", "1", "2", "", ""];
+
+fn text(random: &mut Random, letters: &[&str], length_max: usize) -> String {
+    (0..random.below(length_max + 1)).map(|_| random.one(letters)).collect()
+}
+
+fn literal(text: &str) -> String {
+    let digits: String = text.bytes().map(|byte| format!("{byte:02x}")).collect();
+    format!("_utf8mb4 X'{digits}'")
+}
+
+fn run(session: &mut Session, statement: &str) -> Vec<String> {
+    let lines = ask(session, statement);
+    let error = lines.iter().find(|line| line.starts_with('!'));
+    assert!(error.is_none(), "{statement}\n{error:?}");
+    lines.into_iter().filter(|line| !line.starts_with('~')).skip(1).collect()
+}
+
+fn condition(random: &mut Random, letters: &[&str]) -> String {
+    let mut one = || text(random, letters, 4);
+    let (first, second) = (one(), one());
+    let (a, b) = (literal(&first), literal(&second));
+    match random.below(10) {
+        0 | 1 => format!("= {a}"),
+        2 => format!("< {a}"),
+        3 => format!("<= {a}"),
+        4 => format!("> {a}"),
+        5 => format!(">= {a}"),
+        6 => format!("BETWEEN {a} AND {b}"),
+        7 => format!("IN ({a}, {b})"),
+        _ => format!("LIKE {}", literal(&format!("{first}%"))),
+    }
+}
+
+fn check(session: &mut Session, random: &mut Random, known: &Collation, ty: &str) {
+    let (name, charset) = (known.name, known.charset);
+    let letters: Vec<&str> = match charset {
+        Charset::Ascii => LETTERS.iter().copied().filter(|letter| letter.is_ascii()).collect(),
+        Charset::Latin1 | Charset::Binary => LETTERS.to_vec(),
+        Charset::Utf8mb3 => LETTERS.iter().chain(UNICODE).copied().filter(|letter| letter.len() < 4).collect(),
+        _ => LETTERS.iter().chain(UNICODE).copied().collect(),
+    };
+    let column = match charset {
+        Charset::Binary => ty.replace("TEXT", "BLOB").replace("CHAR", "BINARY"),
+        _ => format!("{ty} CHARACTER SET {} COLLATE {name}", charset.name()),
+    };
+    ask(session, "DROP TABLE IF EXISTS t, u");
+    let key = if ty == "TEXT" { "a(30)" } else { "a" };
+    run(
+        session,
+        &format!(
+            "CREATE TABLE t (id INT PRIMARY KEY, a {column}, b {column}, c {column}, d {column}, KEY ({key}), KEY (c(2)))"
+        ),
+    );
+    let mut unique = 0;
+    run(session, &format!("CREATE TABLE u (a {column}, UNIQUE ({key}))"));
+    for id in 0..100 {
+        let (value, plain) = (literal(&text(random, &letters, 6)), literal(&text(random, PLAIN, 5)));
+        run(session, &format!("INSERT INTO t VALUES ({id}, {value}, {value}, {plain}, {plain})"));
+        let lines = ask(session, &format!("INSERT INTO u VALUES ({value})"));
+        unique += usize::from(!lines.iter().any(|line| line.starts_with("! 1062")));
+    }
+    let context = |what: &str| format!("{name}, {ty}: {what}");
+    let distinct = run(session, "SELECT COUNT(DISTINCT b) FROM t");
+    assert_eq!(distinct, [format!("| {unique}")], "{}", context("distinct values of b, against a unique index"));
+    for _ in 0..30 {
+        for (pair, letters) in [(["a", "b"], &letters[..]), (["c", "d"], PLAIN)] {
+            let condition = condition(random, letters);
+            let [with, without] = pair.map(|column| {
+                let index = if column == "b" || column == "d" { "IGNORE INDEX (a, c)" } else { "" };
+                run(session, &format!("SELECT id FROM t {index} WHERE {column} {condition} ORDER BY id"))
+            });
+            assert_eq!(with, without, "{}", context(&format!("{} {condition}", pair[0])));
+        }
+    }
+    for (with, without) in [
+        ("SELECT HEX(a) FROM t ORDER BY a, id", "SELECT HEX(b) FROM t ORDER BY b, id"),
+        ("SELECT HEX(a) FROM t ORDER BY a DESC, id", "SELECT HEX(b) FROM t ORDER BY b DESC, id"),
+        (
+            "SELECT MIN(id), COUNT(*) FROM t GROUP BY a ORDER BY 1",
+            "SELECT (SELECT MIN(id) FROM t z WHERE z.b = t.b), COUNT(*) FROM t GROUP BY 1 ORDER BY 1",
+        ),
+        (
+            "SELECT COUNT(*) FROM t x JOIN t y ON x.a = y.a",
+            "SELECT SUM(n * n) FROM (SELECT COUNT(*) n FROM t GROUP BY b) g",
+        ),
+        (
+            "SELECT COUNT(*) FROM t x JOIN t y ON x.b = y.b",
+            "SELECT SUM(n * n) FROM (SELECT COUNT(*) n FROM t GROUP BY a) g",
+        ),
+        ("SELECT COUNT(*) FROM t x STRAIGHT_JOIN t y ON x.a < y.a", "SELECT SUM(x.b < y.b) FROM t x STRAIGHT_JOIN t y"),
+        ("SELECT COUNT(*) FROM t WHERE a IN (SELECT a FROM u)", "SELECT COUNT(*) FROM t"),
+    ] {
+        assert_eq!(run(session, with), run(session, without), "{}", context(with));
+    }
+    let checked = run(session, "CHECK TABLE t, u");
+    assert!(checked.iter().all(|line| line.ends_with("| OK")), "{}: {checked:?}", context("CHECK"));
+}
+
+#[test]
+fn texts_are_found_with_an_index_as_without() {
+    let scratch = Scratch::new("collations");
+    let instance = instance(&scratch.0, Config::default());
+    let mut session = session(&instance);
+    let seed = first_seed();
+    println!("GLASSINE_SEED={seed}");
+    let mut random = Random::new(seed);
+    for known in collations() {
+        for ty in ["CHAR(20)", "VARCHAR(20)", "TEXT"] {
+            // A BINARY is filled up with zeros, which count.
+            if !(known.is_binary() && ty.starts_with("CHAR")) {
+                check(&mut session, &mut random, known, ty);
+            }
+        }
+    }
+}
