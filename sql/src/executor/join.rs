@@ -15,13 +15,15 @@ use crate::catalog::OrSqlError;
 use crate::error::{Error, Result};
 use crate::expression::EvalContext;
 use crate::planner::keys::KeyRanges;
-use crate::planner::{Access, SelectPlan, SourceKind, Step, TableStep};
+use crate::planner::{Access, Derived, SelectPlan, SourceKind, Step, TableStep};
 
 /// One run of a plan's steps.
 pub struct Runner<'a> {
     pub environment: &'a Environment<'a>,
     pub plan: &'a SelectPlan,
     pub context: &'a EvalContext<'a>,
+    /// Makes the rows of a derived table, or has them.
+    pub derived: &'a dyn Fn(&Derived, &EvalContext<'_>) -> Result<Rows>,
     /// The rows kept for joins, by source; empty until the first is kept.
     pub kept: RefCell<Vec<Kept<'a>>>,
 }
@@ -46,6 +48,14 @@ impl<'a> Runner<'a> {
         match step {
             Step::Table(step) if rest.is_empty() => self.table(step, row, next),
             Step::Table(step) => self.table(step, row, &mut |row| self.steps(rest, row, next)),
+            Step::Semi { steps: inner, anti } => {
+                let mut found = false;
+                self.steps(inner, row, &mut |_| {
+                    found = true;
+                    Ok(false)
+                })?;
+                if found == *anti { Ok(true) } else { self.steps(rest, row, next) }
+            }
             Step::Left { steps: inner, sources, filters } => {
                 let passes = |row: &JoinRow<'_>| -> Result<bool> {
                     for filter in filters {
@@ -113,7 +123,7 @@ impl<'a> Runner<'a> {
 
     fn kept_rows(&self, read: Read<'_>, row: &mut JoinRow<'_>, next: &mut Next<'_>) -> Result<bool> {
         let step = read.step;
-        let rows: Rows = row.sources[step.source].rows.clone().unwrap_or_default();
+        let rows = self.rows_of(step.source, row)?;
         for at in 0..rows.len() {
             if at % INTERRUPT_EVERY == INTERRUPT_EVERY - 1 && self.context.session.is_interrupted() {
                 return Err(Error::interrupted());
@@ -126,6 +136,20 @@ impl<'a> Runner<'a> {
             }
         }
         Ok(true)
+    }
+
+    /// The rows of a derived or virtual table, which are made when they are first wanted.
+    fn rows_of(&self, source: usize, row: &mut JoinRow<'_>) -> Result<Rows> {
+        if let Some(rows) = &row.sources[source].rows {
+            return Ok(rows.clone());
+        }
+        let rows = match &self.plan.sources[source].kind {
+            SourceKind::Table(_) => unreachable!("a stored table has an access"),
+            SourceKind::Derived(derived) => (self.derived)(derived, self.context)?,
+            SourceKind::Virtual(table) => Rc::new((table.rows)(&self.environment.facts)),
+        };
+        row.sources[source].rows = Some(rows.clone());
+        Ok(rows)
     }
 
     /// Reads the rows of a table that are kept by hash; None: none are kept.

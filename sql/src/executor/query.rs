@@ -330,28 +330,23 @@ pub fn scan(
     }
     let mut row = JoinRow::new(plan, context.zone);
     for (source, slot) in plan.sources.iter().zip(&mut row.sources) {
-        match &source.kind {
-            SourceKind::Table(_) => slot.stored = environment.scratch.borrow_mut().rows.pop().unwrap_or_default(),
-            SourceKind::Derived(derived) => {
-                let known = environment.derived.borrow().get(&derived.id).cloned();
-                let rows = match known {
-                    Some(rows) => rows,
-                    None => derived_rows(environment, derived, context)?,
-                };
-                slot.rows = Some(rows);
-            }
-            SourceKind::Virtual(table) => slot.rows = Some(Rc::new((table.rows)(&environment.facts))),
+        if let SourceKind::Table(_) = source.kind {
+            slot.stored = environment.scratch.borrow_mut().rows.pop().unwrap_or_default();
         }
     }
-    let runner = Runner { environment, plan, context, kept: RefCell::default() };
+    let derived = |derived: &Derived, context: &EvalContext<'_>| derived_rows(environment, derived, context);
+    let runner = Runner { environment, plan, context, derived: &derived, kept: RefCell::default() };
     let result = runner.steps(&plan.steps, &mut row, visit);
     let mut scratch = environment.scratch.borrow_mut();
     row.sources.into_iter().for_each(|source| scratch.give_back_row(source.stored));
     result.map(|_| ())
 }
 
-/// Makes the rows of a derived table, and keeps them for other readers in the statement.
+/// The rows of a derived table: made once, and kept for other readers in the statement.
 fn derived_rows(environment: &Environment<'_>, derived: &Derived, context: &EvalContext<'_>) -> Result<Rows> {
+    if let Some(known) = environment.derived.borrow().get(&derived.id) {
+        return Ok(known.clone());
+    }
     let mut rows = Vec::new();
     let mut account = environment.memory.account();
     run(environment, &derived.plan, context, &mut |row| {

@@ -25,7 +25,7 @@ use crate::parser::ast::{AggregateFunction, BinaryOp};
 use crate::types::TypeInfo;
 
 /// One aggregate of a query.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct AggregateCall {
     pub function: AggregateFunction,
     pub distinct: bool,

@@ -42,7 +42,7 @@ impl fmt::Display for Expr {
                 f.write_str(")")
             }
             Node::Cast { expr, .. } => write!(f, "cast({expr})"),
-            Node::ToCharset { expr, .. } | Node::Retyped(expr) => write!(f, "{expr}"),
+            Node::ToCharset { expr, .. } | Node::Retyped(expr) | Node::Fitted(expr) => write!(f, "{expr}"),
             _ => f.write_str("..."),
         }
     }

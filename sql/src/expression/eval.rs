@@ -117,6 +117,7 @@ impl Expr {
                 Datum::Null => Ok(Datum::Null),
                 value => Ok(Datum::Bytes(value.into_text(&expr.ty))),
             },
+            Node::Fitted(expr) => Ok(expr.eval(context, row)?.fit(&expr.ty)),
             Node::Trim { side, remove, expr } => {
                 let text = expr.eval(context, row)?;
                 let _held = context.session.memory().hold(&text)?;

@@ -89,15 +89,16 @@ pub use pattern::Regex;
 pub use rule::{Comparison, comparison_of};
 pub use typing::{common_type, parameter_type};
 
-/// A bound expression: what to compute, and the type of the result.
-#[derive(Debug, Clone)]
+/// A bound expression: what to compute, and the type of the result. Two are equal if they are built alike, which is more
+/// than that they have the same value.
+#[derive(Debug, Clone, PartialEq)]
 pub struct Expr {
     pub node: Node,
     pub ty: TypeInfo,
 }
 
 /// What to compute. The planner reads the comparisons to find index ranges.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Node {
     Constant(Value),
     /// The value of a slot of the row.
@@ -217,6 +218,8 @@ pub enum Node {
     },
     /// The same bytes under another type: COLLATE.
     Retyped(Box<Expr>),
+    /// The value as a row of a result has it: a decimal with exactly the digits of its type.
+    Fitted(Box<Expr>),
     Trim {
         side: TrimSide,
         remove: Option<Box<Expr>>,
@@ -293,10 +296,41 @@ impl Expr {
     }
 
     /// The slot, if this is nothing but a column.
+    #[inline]
     pub fn as_column(&self) -> Option<usize> {
         match &self.node {
             Node::Column(slot) | Node::EnumName { slot, .. } | Node::SetNames { slot, .. } => Some(*slot),
             _ => None,
+        }
+    }
+
+    /// The subquery that is asked here, by its number.
+    pub fn subquery(&self) -> Option<usize> {
+        match &self.node {
+            Node::ScalarQuery { query, .. }
+            | Node::Exists { query }
+            | Node::InQuery { query, .. }
+            | Node::Quantified { query, .. } => Some(*query),
+            _ => None,
+        }
+    }
+
+    /// The same, to be changed.
+    pub fn subquery_mut(&mut self) -> Option<&mut usize> {
+        match &mut self.node {
+            Node::ScalarQuery { query, .. }
+            | Node::Exists { query }
+            | Node::InQuery { query, .. }
+            | Node::Quantified { query, .. } => Some(query),
+            _ => None,
+        }
+    }
+
+    /// Changes this expression and all below it, parents first; what `change` answers true for is left with what is
+    /// below it.
+    pub fn walk_mut(&mut self, change: &mut dyn FnMut(&mut Expr) -> bool) {
+        if !change(self) {
+            self.for_each_child_mut(&mut |child| child.walk_mut(change));
         }
     }
 
@@ -354,6 +388,7 @@ impl Expr {
             | Node::Cast { expr, .. }
             | Node::ToCharset { expr, .. }
             | Node::Retyped(expr)
+            | Node::Fitted(expr)
             | Node::Extract { expr, .. }
             | Node::Quantified { expr, .. } => visit(expr),
             Node::And(left, right)
@@ -409,6 +444,87 @@ impl Expr {
                 }
             }
             Node::InQuery { row, .. } => row.iter().for_each(visit),
+        }
+    }
+
+    /// The same, to be changed.
+    pub fn for_each_child_mut(&mut self, visit: &mut dyn FnMut(&mut Expr)) {
+        match &mut self.node {
+            Node::Constant(_)
+            | Node::Column(_)
+            | Node::EnumName { .. }
+            | Node::SetNames { .. }
+            | Node::Parameter(_)
+            | Node::UserVariable(_)
+            | Node::SystemVariable { .. }
+            | Node::Aggregate(_)
+            | Node::ScalarQuery { .. }
+            | Node::Exists { .. } => {}
+            Node::AssignVariable(_, expr)
+            | Node::Not(expr)
+            | Node::IsNull { expr, .. }
+            | Node::IsTruth { expr, .. }
+            | Node::Minus(expr)
+            | Node::BitNot(expr)
+            | Node::Cast { expr, .. }
+            | Node::ToCharset { expr, .. }
+            | Node::Retyped(expr)
+            | Node::Fitted(expr)
+            | Node::Extract { expr, .. }
+            | Node::Quantified { expr, .. } => visit(expr),
+            Node::And(left, right)
+            | Node::Or(left, right)
+            | Node::Xor(left, right)
+            | Node::Compare { left, right, .. }
+            | Node::Arithmetic { left, right, .. }
+            | Node::Bits { left, right, .. }
+            | Node::DateAdd { expr: left, interval: right, .. }
+            | Node::TimestampDiff { from: left, to: right, .. }
+            | Node::Regexp { expr: left, pattern: right, .. } => {
+                visit(left);
+                visit(right);
+            }
+            Node::CompareRows { left, right, .. } => left.iter_mut().chain(right).for_each(visit),
+            Node::Between { expr, low, high, .. } => {
+                visit(expr);
+                visit(low);
+                visit(high);
+            }
+            Node::In { expr, list, .. } => {
+                visit(expr);
+                list.iter_mut().for_each(|(_, item)| visit(item));
+            }
+            Node::InRows { row, list, .. } => {
+                row.iter_mut().for_each(&mut *visit);
+                list.iter_mut().flatten().for_each(|(_, item)| visit(item));
+            }
+            Node::Like { expr, pattern, escape, .. } => {
+                visit(expr);
+                visit(pattern);
+                if let Some(escape) = escape {
+                    visit(escape);
+                }
+            }
+            Node::Case { operand, whens, otherwise } => {
+                if let Some(operand) = operand {
+                    visit(operand);
+                }
+                for (_, when, then) in whens {
+                    visit(when);
+                    visit(then);
+                }
+                if let Some(otherwise) = otherwise {
+                    visit(otherwise);
+                }
+            }
+            Node::Call { args, .. } => args.iter_mut().for_each(visit),
+            Node::Trim { remove, expr, .. } => {
+                visit(expr);
+                if let Some(remove) = remove {
+                    visit(remove);
+                }
+            }
+            Node::InQuery { row, .. } => row.iter_mut().for_each(visit),
         }
     }
 

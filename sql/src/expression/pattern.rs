@@ -18,6 +18,13 @@ pub struct Regex {
     pub collation: Option<CollationId>,
 }
 
+impl PartialEq for Regex {
+    /// The pattern itself is the expression's beside it.
+    fn eq(&self, other: &Regex) -> bool {
+        self.collation == other.collation
+    }
+}
+
 /// Compiled programs larger than this are refused.
 const PROGRAM_BYTES_MAX: usize = 4 << 20;
 

@@ -26,7 +26,7 @@ use storage::Table;
 use super::keys::KeyRanges;
 use super::range::{Interval, KeyExpr, PartRange};
 use super::sargable::{Sargable, collect, merge};
-use super::{PlanContext, Source};
+use super::{PlanContext, Source, SourceKind};
 use crate::expression::{Expr, NoFields, Node};
 use crate::parser::ast::IndexHintKind;
 
@@ -56,6 +56,8 @@ pub struct Choice {
     pub fixed_parts: usize,
 }
 
+/// What a virtual table is taken to have.
+const ROWS_OF_FACTS: f64 = 100.0;
 /// What a table without statistics is taken to have.
 const ROWS_UNKNOWN: f64 = 1000.0;
 /// A row found through a secondary index that must be looked up in the clustered one.
@@ -75,7 +77,10 @@ pub fn choices(
     known: &dyn Fn(&Expr) -> bool,
 ) -> Vec<Choice> {
     let Some(table) = source.table() else {
-        let rows = 100.0;
+        let rows = match &source.kind {
+            SourceKind::Derived(derived) => derived.estimate.rows.max(1.0),
+            _ => ROWS_OF_FACTS,
+        };
         let access = Access::Rows;
         return vec![Choice {
             access,

@@ -23,7 +23,8 @@ use super::clause::Clause;
 use super::defaults::{DefaultValue, defaults};
 use super::members::{by_number, member_type};
 use super::scope::Level;
-use super::{LimitPlan, PlanContext, QueryPlan, SelectPlan, Step, SubqueryPlan, join, nest};
+use super::logical::Block;
+use super::{LimitPlan, PlanContext, QueryPlan, SelectPlan, Step, SubqueryPlan, nest, physical, rules};
 use crate::accounts::Privileges;
 use crate::catalog::database_of;
 use crate::error::{Error, Result};
@@ -176,7 +177,7 @@ pub fn plan_insert(context: &PlanContext<'_>, insert: &ast::Insert) -> Result<In
         }
         InsertSource::Query(query) => {
             let names = source_columns(context, &insert.table, query, &insert.on_duplicate)?;
-            let plan = context.plan_query(&with_columns(query, &names), None, context.plain_reads)?.0;
+            let plan = context.plan_query(&with_columns(query, &names), context.plain_reads)?;
             if plan.columns().len() != columns.len() + names.len() {
                 return Err(Error::value_count(1));
             }
@@ -228,6 +229,7 @@ pub fn plan_insert(context: &PlanContext<'_>, insert: &ast::Insert) -> Result<In
         InsertRows::Query(_) | InsertRows::File => &[],
     };
     given.iter().flatten().flatten().chain(outer).for_each(|value| value.for_each_column(&mut |_| reads_given = true));
+    let subqueries = context.plan_subqueries(subqueries)?;
     Ok(InsertPlan {
         table,
         reads_given,
@@ -422,48 +424,39 @@ fn plan_rows(context: &PlanContext<'_>, level: Level<'_>, query: &RowsQuery<'_>,
         }
         None => None,
     };
-    let tree = nest::bind(&level, Some(&super::scope::JoinTree::Leaf(0)), filter)?;
-    let mut used = vec![false; level.slots.len()];
-    let mut mark = |slot: usize| {
-        if let Some(used) = used.get_mut(slot) {
-            *used = true;
-        }
-    };
-    tree.for_each_condition(&mut |expr| expr.for_each_column(&mut mark));
-    order.iter().for_each(|(expr, _)| expr.for_each_column(&mut mark));
-    also.iter().for_each(|expr| expr.for_each_column(&mut mark));
-    let subqueries = level.subqueries.take();
-    subqueries.iter().flat_map(|subquery| &subquery.outer).for_each(|expr| expr.for_each_column(&mut mark));
+    let (from, straight) = nest::bind(&level, Some(&super::scope::JoinTree::Leaf(0)), filter)?;
     let mut sources = level.sources;
-    for (slot, _) in used.iter().enumerate().filter(|(_, used)| **used) {
-        sources[0].needed.insert(slot);
-    }
+    let slots = level.slots;
+    // What the change reads besides what finds the rows; beyond the row are a new row's values.
+    also.iter().for_each(|expr| {
+        expr.for_each_column(&mut |slot| {
+            if slot < slots.len() {
+                sources[0].needed.insert(slot);
+            }
+        });
+    });
     if context.instance.log.is_some() {
         // The log has whole rows.
-        sources[0].needed = ColumnSet::first(level.slots.len());
+        sources[0].needed = ColumnSet::first(slots.len());
     }
-    let mut plan = SelectPlan {
+    let block = Block {
         select_number: context.next_select_number(),
         sources,
-        slots: level.slots,
-        constants: Vec::new(),
-        steps: Vec::new(),
+        slots,
+        from,
+        straight,
         group: None,
         having: None,
         output: Vec::new(),
         columns: Vec::new(),
-        types: Vec::new(),
-        stored: None,
         distinct: false,
         keeps_digits: false,
         order,
         limit,
         calc_found_rows: false,
-        subqueries,
-        order_by_index: false,
+        subqueries: level.subqueries.into_inner(),
     };
-    join::plan(context, &mut plan, tree, false)?;
-    Ok(plan)
+    physical::block(context, rules::apply_to_rows(context, block)).map(|(plan, _)| plan)
 }
 
 /// The one table of an UPDATE.

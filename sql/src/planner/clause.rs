@@ -168,7 +168,7 @@ impl<'a> Clause<'a> {
 }
 
 fn is_same(a: &Expr, b: &Expr) -> bool {
-    format!("{:?}", a.node) == format!("{:?}", b.node)
+    a.node == b.node
 }
 
 impl Scope for Clause<'_> {
@@ -199,7 +199,7 @@ impl Scope for Clause<'_> {
     }
 
     fn subquery(&self, query: &Query) -> Result<Subquery> {
-        self.level.plan_subquery(query, self)
+        self.level.bind_subquery(query, self)
     }
 
     fn aggregate(&self, written: &ast::Aggregate) -> Result<Expr> {

@@ -102,7 +102,7 @@ fn table_steps<'p>(steps: &'p [Step], out: &mut Vec<&'p TableStep>) {
     for step in steps {
         match step {
             Step::Table(step) => out.push(step),
-            Step::Left { steps, .. } => table_steps(steps, out),
+            Step::Left { steps, .. } | Step::Semi { steps, .. } => table_steps(steps, out),
         }
     }
 }

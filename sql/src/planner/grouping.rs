@@ -4,14 +4,14 @@
 //! these determine: once a group fixes a table's primary key (or a unique key without
 //! NULLs), it fixes the whole row; and `a = b` in WHERE fixes b once a is fixed.
 
-use super::nest::BoundTree;
+use super::logical::Nest;
 use super::scope::Level;
 use crate::error::{Error, Result};
 use crate::expression::{Expr, Node};
 use crate::parser::ast::BinaryOp;
 
 /// Which slots have one value per group.
-pub fn determined_slots(level: &Level<'_>, keys: &[Expr], tree: &BoundTree) -> Vec<bool> {
+pub fn determined_slots(level: &Level<'_>, keys: &[Expr], tree: &Nest) -> Vec<bool> {
     let mut fixed = vec![false; level.slots.len()];
     for key in keys {
         if let Some(slot) = key.as_column() {
@@ -34,7 +34,8 @@ pub fn determined_slots(level: &Level<'_>, keys: &[Expr], tree: &BoundTree) -> V
                 fixed[source.slot_base..source.slot_base + source.columns.len()].fill(true);
             }
         }
-        tree.for_each_inner_condition(&mut |condition| {
+        // Those of outer joins do not hold for every row.
+        tree.conditions.iter().for_each(|condition| {
             if let Node::Compare { op: BinaryOp::Equal, left, right, .. } = &condition.node {
                 for (one, other) in [(left, right), (right, left)] {
                     if let Some(slot) = one.as_column()
@@ -58,8 +59,8 @@ fn is_fixed(expr: &Expr, fixed: &[bool]) -> bool {
 }
 
 /// The first column of an expression that has more than one value per group.
-fn offender(level: &Level<'_>, expr: &Expr, keys: &[String], fixed: &[bool]) -> Option<usize> {
-    if keys.iter().any(|key| *key == format!("{:?}", expr.node)) {
+fn offender(level: &Level<'_>, expr: &Expr, keys: &[Expr], fixed: &[bool]) -> Option<usize> {
+    if keys.iter().any(|key| key.node == expr.node) {
         return None;
     }
     if let Some(slot) = expr.as_column() {
@@ -98,14 +99,13 @@ pub fn check(
     having: Option<&Expr>,
     order: &[(Expr, bool)],
 ) -> Result<()> {
-    let texts: Vec<String> = keys.iter().map(|key| format!("{:?}", key.node)).collect();
     let name = |slot: usize| {
         let (source, column) = level.slots[slot];
         let source = &level.sources[source as usize];
         format!("{}.{}.{}", source.database, source.alias, source.columns[column as usize].name)
     };
     for (at, expr) in outputs.iter().enumerate() {
-        if let Some(slot) = offender(level, expr, &texts, fixed) {
+        if let Some(slot) = offender(level, expr, keys, fixed) {
             return Err(if keys.is_empty() {
                 Error::mix_of_group_function(at + 1, &name(slot))
             } else {
@@ -113,7 +113,7 @@ pub fn check(
             });
         }
     }
-    if let Some(slot) = having.and_then(|having| offender(level, having, &texts, fixed)) {
+    if let Some(slot) = having.and_then(|having| offender(level, having, keys, fixed)) {
         return Err(Error::not_in_group_by(1, "HAVING clause", &name(slot)));
     }
     for (at, (expr, _)) in order.iter().enumerate() {
@@ -122,7 +122,7 @@ pub fn check(
         if keys.is_empty() && !aggregates {
             continue; // One row needs no order.
         }
-        if let Some(slot) = offender(level, expr, &texts, fixed) {
+        if let Some(slot) = offender(level, expr, keys, fixed) {
             if keys.is_empty() {
                 return Err(Error::mix_of_group_function(outputs.len() + at + 1, &name(slot)));
             }

@@ -20,7 +20,7 @@ use storage::ReadMode;
 
 use super::Source;
 use super::access::{Access, Choice};
-use super::nest::Mask;
+use super::logical::Mask;
 use crate::expression::{Comparison, Expr, Node, comparison_of};
 use crate::parser::ast::BinaryOp;
 use crate::types::{Kind, TypeInfo};

@@ -1,7 +1,8 @@
 //! The order of tables: from nests to nested loops.
 //!
-//! Within a nest the cheapest next table is taken, given those that stand already; each condition is evaluated as soon
-//! as its tables are read. The nest of a LEFT JOIN's inner side stands behind the tables of its outer side.
+//! Within a nest of up to `TABLES_SEARCHED` tables the order is the cheapest of all; of more tables the cheapest next one
+//! is taken, given those that stand already. Each condition is evaluated as soon as its tables are read. The nest of a
+//! LEFT JOIN's inner side stands behind the tables of its outer side, a semi-join where the fewest rows ask it.
 //! STRAIGHT_JOIN keeps the order written.
 //!
 //! ```text
@@ -14,11 +15,18 @@
 
 use super::access::{self, Access, Choice};
 use super::hash_join::{self, HashKey};
-use super::nest::{BoundTree, Left, Mask, Nest};
+use super::logical::{self, Left, Mask, Nest, Semi, is_volatile};
+use super::selectivity;
 use super::wanted_order::{WantedOrder, settle_order};
-use super::{Filter, PlanContext, SelectPlan, Source, Step, SubqueryPlan, TableStep};
+use super::{Estimate, Filter, PlanContext, SelectPlan, Source, Step, SubqueryPlan, TableStep};
 use crate::error::{Error, Result};
-use crate::expression::{Expr, Node};
+use crate::expression::Expr;
+
+/// Nests of more tables than this are ordered table by table.
+const TABLES_SEARCHED: usize = 8;
+
+/// The share of rows that a semi-join is taken to let through.
+const SEMI_SHARE: f64 = 0.5;
 
 /// What an expression needs before it can be evaluated.
 struct Reads<'p> {
@@ -28,33 +36,8 @@ struct Reads<'p> {
 
 impl Reads<'_> {
     fn of(&self, expr: &Expr) -> Mask {
-        let mut mask = 0;
-        expr.walk(&mut |expr| {
-            if let Some(slot) = expr.as_column() {
-                mask |= 1 << self.slots[slot].0;
-            }
-            let query = match &expr.node {
-                Node::ScalarQuery { query, .. } => *query,
-                Node::Exists { query } | Node::InQuery { query, .. } | Node::Quantified { query, .. } => *query,
-                _ => return,
-            };
-            for outer in &self.subqueries[query].outer {
-                mask |= self.of(outer);
-            }
-        });
-        mask
+        logical::reads(expr, self.slots, &|query| &self.subqueries[query].outer)
     }
-}
-
-/// Whether an expression gives another value each time, so that it must be evaluated once per joined row.
-fn is_volatile(expr: &Expr) -> bool {
-    let mut volatile = false;
-    expr.walk(&mut |expr| match &expr.node {
-        Node::Call { function, .. } => volatile |= !function.deterministic,
-        Node::UserVariable(_) | Node::AssignVariable(..) => volatile = true,
-        _ => {}
-    });
-    volatile
 }
 
 struct Planner<'p, 'c> {
@@ -84,13 +67,13 @@ pub fn combinations(steps: &[Step]) -> f64 {
     let rows = |step: &Step| match step {
         Step::Table(step) => step.rows as f64,
         Step::Left { steps, .. } => combinations(steps),
+        Step::Semi { .. } => 1.0,
     };
     steps.iter().map(rows).product()
 }
 
 /// Orders the tables of a plan and finds the access to each.
-pub fn plan(context: &PlanContext<'_>, plan: &mut SelectPlan, tree: BoundTree, straight: bool) -> Result<()> {
-    let BoundTree { mut root, straight: straight_here } = tree;
+pub fn plan(context: &PlanContext<'_>, plan: &mut SelectPlan, mut root: Nest, straight: bool) -> Result<Estimate> {
     let mut constants = Vec::new();
     let subqueries = std::mem::take(&mut plan.subqueries);
     let reads = Reads { slots: &plan.slots, subqueries: &subqueries };
@@ -100,22 +83,28 @@ pub fn plan(context: &PlanContext<'_>, plan: &mut SelectPlan, tree: BoundTree, s
         if free { constants.push(condition) } else { kept.push(condition) }
     }
     root.conditions = kept;
-    let planner = Planner { context, sources: &plan.sources, reads, straight: straight || straight_here };
-    let mut rows = 1.0;
+    let planner = Planner { context, sources: &plan.sources, reads, straight };
+    let mut estimate = Estimate { rows: 1.0, cost: 0.0 };
     let wanted = WantedOrder::of(plan, &root);
-    let mut steps = planner.nest(root, 0, &mut rows, wanted.as_ref())?;
+    let mut steps = planner.nest(root, 0, &mut estimate, wanted.as_ref())?;
     plan.constants = constants;
     if let Some(wanted) = wanted {
         settle_order(plan, &mut steps, &wanted);
     }
     plan.steps = steps;
     plan.subqueries = subqueries;
-    Ok(())
+    Ok(estimate)
 }
 
 impl Planner<'_, '_> {
-    /// The steps of a nest, behind the tables of `before`.
-    fn nest(&self, nest: Nest, before: Mask, rows: &mut f64, wanted: Option<&WantedOrder>) -> Result<Vec<Step>> {
+    /// The steps of a nest, behind the tables of `before`. The estimate is of what comes before, and then with it.
+    fn nest(
+        &self,
+        nest: Nest,
+        before: Mask,
+        estimate: &mut Estimate,
+        wanted: Option<&WantedOrder>,
+    ) -> Result<Vec<Step>> {
         let all = nest.mask();
         let wait = |expr: Expr, is_implied: bool| {
             let mut needs = self.reads.of(&expr);
@@ -131,19 +120,25 @@ impl Planner<'_, '_> {
         let mut lefts = nest.lefts;
         let mut steps = Vec::new();
         let mut placed = before;
+        // Where a semi-join could stand: behind so many steps, with these tables before it, for so many rows.
+        let mut places: Vec<(usize, Mask, f64)> = Vec::new();
+        let is_settled = self.straight || tables.len() < 2 || tables.len() > TABLES_SEARCHED;
+        if !is_settled {
+            tables = self.cheapest_order(&tables, before, &waiting, estimate.rows);
+        }
         while !tables.is_empty() || !lefts.is_empty() {
             let mut best: Option<(usize, Way, f64)> = None;
             let first = steps.is_empty() && before == 0;
             for (at, &table) in tables.iter().enumerate() {
                 let only = self.sources.len() == 1;
                 let choice = self.best_choice(table, placed, &waiting, if first && only { wanted } else { None });
-                let way = self.kept_or_read(table, placed, &waiting, choice, *rows);
+                let way = self.kept_or_read(table, placed, &waiting, choice, estimate.rows);
                 // What this step multiplies the work by, before the work itself.
                 let weight = way.choice.rows * 1000.0 + way.choice.cost;
                 if best.as_ref().is_none_or(|(.., other)| weight < *other) {
                     best = Some((at, way, weight));
                 }
-                if self.straight {
+                if self.straight || !is_settled {
                     break;
                 }
             }
@@ -163,9 +158,9 @@ impl Planner<'_, '_> {
                 let mask = left.nest.mask();
                 let mut sources = Vec::new();
                 left.nest.source_list(&mut sources);
-                let mut inner_rows = 1.0;
-                let inner = self.nest(left.nest, placed, &mut inner_rows, None)?;
-                *rows *= inner_rows.max(1.0);
+                let rows_before = estimate.rows;
+                let inner = self.nest(left.nest, placed, estimate, None)?;
+                estimate.rows = estimate.rows.max(rows_before);
                 placed |= mask;
                 let mut filters = Vec::new();
                 for condition in waiting.iter_mut().filter(|c| !c.placed && c.needs & !placed == 0) {
@@ -175,14 +170,15 @@ impl Planner<'_, '_> {
                     }
                 }
                 steps.push(Step::Left { steps: inner, sources, filters });
+                places.push((steps.len(), placed, estimate.rows));
                 continue;
             }
             let Some((at, Way { choice, hash }, _)) = best else {
                 return Err(Error::internal("a join without an order"));
             };
             let source = tables.remove(at);
+            *estimate = self.joined(estimate, source, placed, &waiting, &choice);
             placed |= 1 << source;
-            *rows *= choice.rows.max(1.0);
             let mut filters = Vec::new();
             let candidates = candidates(&waiting, placed & !(1 << source), source);
             for (number, condition) in waiting.iter_mut().enumerate() {
@@ -206,12 +202,113 @@ impl Planner<'_, '_> {
                 rows: choice.rows.round().max(1.0) as u64,
                 possible_keys: choice.possible_keys,
             }));
+            places.push((steps.len(), placed, estimate.rows));
         }
         debug_assert!(waiting.iter().all(|condition| condition.placed), "every condition has its place");
         if let Some(lost) = waiting.iter().find(|condition| !condition.placed) {
             return Err(Error::internal(format!("no place for a condition {:?}", lost.expr.node)));
         }
+        self.semis(nest.semis, &mut steps, &places, estimate)?;
         Ok(steps)
+    }
+
+    /// Puts semi- and anti-joins where the fewest rows are expected that they must be asked for.
+    fn semis(
+        &self,
+        semis: Vec<Semi>,
+        steps: &mut Vec<Step>,
+        places: &[(usize, Mask, f64)],
+        estimate: &mut Estimate,
+    ) -> Result<()> {
+        let mut placed: Vec<(usize, Step)> = Vec::new();
+        for semi in semis {
+            let mut needs = 0;
+            semi.nest.for_each_condition(&mut |expr| needs |= self.reads.of(expr));
+            let needs = needs & !semi.nest.mask_of_all();
+            let Some((last, others)) = places.split_last() else {
+                return Err(Error::internal("a semi-join of nothing"));
+            };
+            let mut place = last;
+            for other in others.iter().rev() {
+                if needs & !other.1 == 0 && other.2 < place.2 {
+                    place = other;
+                }
+            }
+            let (behind, before, rows) = *place;
+            let mut inner = Estimate { rows, cost: 0.0 };
+            let inner_steps = self.nest(semi.nest, before, &mut inner, None)?;
+            estimate.cost += inner.cost;
+            estimate.rows = (estimate.rows * SEMI_SHARE).max(1.0);
+            placed.push((behind, Step::Semi { steps: inner_steps, anti: semi.anti }));
+        }
+        // From the end, so that places stay true; several at one place in the order written.
+        placed.reverse();
+        placed.sort_by_key(|(behind, _)| std::cmp::Reverse(*behind));
+        for (behind, step) in placed {
+            steps.insert(behind, step);
+        }
+        Ok(())
+    }
+
+    /// What is expected once a table is joined.
+    fn joined(
+        &self,
+        before: &Estimate,
+        table: usize,
+        placed: Mask,
+        waiting: &[Waiting],
+        choice: &Choice,
+    ) -> Estimate {
+        let numbers = candidates(waiting, placed, table);
+        let mut share = 1.0;
+        for (at, number) in numbers.iter().enumerate() {
+            let condition = &waiting[*number];
+            let counted = condition.is_implied
+                || choice.answered.contains(&at)
+                || selectivity::is_of_access(&condition.expr, &self.sources[table], &choice.access);
+            if !counted {
+                share *= selectivity::share(&condition.expr);
+            }
+        }
+        let rows = (before.rows * choice.rows * share).max(f64::MIN_POSITIVE);
+        Estimate { rows, cost: before.cost + before.rows.max(1.0) * choice.cost }
+    }
+
+    /// The order of tables that costs the least: for each set of them the cheapest order, from the smallest sets on.
+    fn cheapest_order(&self, tables: &[usize], before: Mask, waiting: &[Waiting], rows: f64) -> Vec<usize> {
+        let all = 1_usize << tables.len();
+        let mask_of = |set: usize| {
+            let members = tables.iter().enumerate().filter(|(at, _)| set >> at & 1 == 1);
+            members.fold(before, |mask, (_, table)| mask | 1 << table)
+        };
+        // Per set: what it costs, and which table stands last.
+        let mut best: Vec<Option<(Estimate, usize)>> = vec![None; all];
+        best[0] = Some((Estimate { rows, cost: 0.0 }, 0));
+        for set in 0..all - 1 {
+            let Some((estimate, _)) = best[set] else { continue };
+            let placed = mask_of(set);
+            for (at, &table) in tables.iter().enumerate().filter(|(at, _)| set >> at & 1 == 0) {
+                let choice = self.best_choice(table, placed, waiting, None);
+                let way = self.kept_or_read(table, placed, waiting, choice, estimate.rows);
+                let joined = self.joined(&estimate, table, placed, waiting, &way.choice);
+                let with = set | 1 << at;
+                // Rows count as well as what was read for them: they are what the rest of the query works on.
+                let weight = |estimate: &Estimate| estimate.cost + estimate.rows;
+                if best[with].as_ref().is_none_or(|(known, _)| weight(&joined) < weight(known)) {
+                    best[with] = Some((joined, at));
+                }
+            }
+        }
+        let mut order = Vec::with_capacity(tables.len());
+        let mut set = all - 1;
+        while set != 0
+            && let Some((_, last)) = best[set]
+        {
+            order.push(tables[last]);
+            set &= !(1 << last);
+        }
+        order.reverse();
+        order
     }
 
     /// Whether a table that waits is joined to the inner side of an outer join.

@@ -164,7 +164,7 @@ pub fn plan_load(context: &PlanContext<'_>, load: &ast::Load) -> Result<LoadPlan
         columns.push(column);
     }
     check_columns(context, &load.table, &table, Privileges::INSERT, &columns)?;
-    let subqueries = level.subqueries.take();
+    let subqueries = context.plan_subqueries(level.subqueries.take())?;
     let mut defaults = defaults(context, &table)?;
     let mut missing = Vec::new();
     for (column, default) in defaults.iter_mut().enumerate() {

@@ -2,8 +2,8 @@
 //! ranges, tables get an order.
 //!
 //! ```text
-//! ast::Query --scope--> sources, bound expressions --access, join--> steps --> SelectPlan
-//! ast::Insert, Update, Delete ------------------ change --------------------> ChangePlan
+//! ast::Query --scope, select--> logical::Query --rules--> logical::Query --physical: access, join--> QueryPlan
+//! ast::Insert, Update, Delete --change--> the same for the queries in them ----------------------> ChangePlan
 //! ```
 //!
 //! A plan is made once and run often: it holds no value of an execution. What
@@ -12,7 +12,7 @@
 //! storage whether these are still the current ones before it runs the plan again.
 //!
 //! The row of a query has one *slot* for each column of each table in FROM, in the
-//! order written. Subqueries are plans of their own: an outer column that one
+//! order written. A subquery that stays one has a plan of its own: an outer column that it
 //! mentions is one more parameter of it, behind the statement's.
 //!
 //! Invariants:
@@ -35,17 +35,22 @@ pub mod hash_join;
 pub mod join;
 pub mod keys;
 pub mod load;
+pub mod logical;
 pub mod members;
 pub mod nest;
+pub mod physical;
 pub mod query;
 pub mod range;
+pub mod rules;
 pub mod sargable;
 pub mod scope;
 pub mod select;
+mod selectivity;
 pub mod wanted_order;
 
 use std::cell::{Cell, RefCell};
 use std::ops::Range;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use format::collation::CollationId;
@@ -92,6 +97,8 @@ pub struct PlanContext<'a> {
     pub common_tables: RefCell<Vec<CommonTable>>,
     /// How many derived tables there are so far: each has a number.
     pub next_derived: Cell<usize>,
+    /// Derived tables whose plans are made.
+    pub derived_plans: RefCell<Vec<Arc<Derived>>>,
     /// Select numbers for EXPLAIN.
     pub next_select: Cell<usize>,
 }
@@ -106,13 +113,22 @@ pub enum QueryPlan {
 pub struct CommonTable {
     pub written: ast::CommonTable,
     /// Set by the first reference; later ones read the same rows.
-    pub planned: Option<Arc<Derived>>,
+    pub bound: Option<Rc<logical::Derived>>,
 }
 
-/// A query in FROM, or behind a name of WITH. A statement runs it once and keeps its rows, however often it is read.
+/// A query in FROM, or behind a name of WITH, that keeps a plan of its own. A statement runs it once, when its rows are
+/// first wanted, and keeps them, however often they are read.
 pub struct Derived {
     pub id: usize,
     pub plan: QueryPlan,
+    pub estimate: Estimate,
+}
+
+/// What a query is expected to give and to cost, in rows.
+#[derive(Clone, Copy, Debug)]
+pub struct Estimate {
+    pub rows: f64,
+    pub cost: f64,
 }
 
 /// A column of a result.
@@ -173,7 +189,7 @@ pub struct SelectPlan {
     /// Rows go from storage to the client as they are.
     pub stored: Option<StoredOutput>,
     pub distinct: bool,
-    /// The output is not rounded to its types' digits: see [`QueryPlan::keep_digits`].
+    /// The output is not rounded to its types' digits.
     pub keeps_digits: bool,
     /// Expressions over the row, and whether descending. Empty when the steps yield the order.
     pub order: Vec<(Expr, bool)>,
@@ -193,9 +209,9 @@ pub struct StoredOutput {
     pub distinct: bool,
 }
 
-/// A table of FROM.
-pub struct Source {
-    pub kind: SourceKind,
+/// A table of FROM; `D` is a query there: logical, or its plan.
+pub struct Source<D = Arc<Derived>> {
+    pub kind: SourceKind<D>,
     pub alias: Box<str>,
     pub database: Box<str>,
     pub columns: Vec<SourceColumn>,
@@ -210,9 +226,9 @@ pub struct Source {
     pub nullable: bool,
 }
 
-pub enum SourceKind {
+pub enum SourceKind<D = Arc<Derived>> {
     Table(Arc<Table>),
-    Derived(Arc<Derived>),
+    Derived(D),
     Virtual(&'static VirtualTable),
 }
 
@@ -227,6 +243,8 @@ pub struct SourceColumn {
 /// One level of the nested loops.
 pub enum Step {
     Table(TableStep),
+    /// A semi-join: the row counts if the steps find a row; an anti-join: if they find none.
+    Semi { steps: Vec<Step>, anti: bool },
     /// A LEFT JOIN: the steps of the inner side; if none of their rows matches, its tables are NULL.
     Left {
         steps: Vec<Step>,
@@ -303,13 +321,6 @@ impl QueryPlan {
         }
     }
 
-    /// The values go into an expression of the outer query: decimals keep the digits beyond their type.
-    pub fn keep_digits(&mut self) {
-        if let QueryPlan::Select(plan) = self {
-            plan.keeps_digits = !plan.distinct;
-        }
-    }
-
     /// What the client is told about the columns.
     pub fn definitions(&self, results: Option<CollationId>) -> Arc<[ColumnDefinition]> {
         self.columns().iter().map(|column| definition::definition(column, results)).collect()
@@ -326,35 +337,46 @@ impl PlanContext<'_> {
         binder
     }
 
-    /// Plans a query: what stands in a query may be one again. The second is what it reads of the outer query:
-    /// expressions of the parent's scope.
-    pub fn plan_query(
+    /// Plans a query that stands alone.
+    pub fn plan_query(&self, query: &ast::Query, read_mode: ReadMode) -> Result<QueryPlan> {
+        let (query, _) = self.bind_query(query, None, read_mode)?;
+        physical::query(self, rules::apply(self, query))
+    }
+
+    /// The logical plan of a query: what stands in a query may be one again. The second is what it reads of the outer
+    /// query: expressions of the parent's scope.
+    pub fn bind_query(
         &self,
         query: &ast::Query,
         parent: Option<&dyn Scope>,
         read_mode: ReadMode,
-    ) -> Result<(QueryPlan, Vec<Expr>)> {
-        query::plan_query(self, query, parent, read_mode)
+    ) -> Result<(logical::Query, Vec<Expr>)> {
+        query::bind_query(self, query, parent, read_mode)
     }
 
-    /// Plans a table of WITH. None: there is no such table.
-    pub fn plan_common_table(&self, name: &str) -> Result<Option<(Arc<Derived>, Vec<String>)>> {
-        query::plan_common_table(self, name)
+    /// Binds a table of WITH. None: there is no such table.
+    pub fn bind_common_table(&self, name: &str) -> Result<Option<(Rc<logical::Derived>, Vec<String>)>> {
+        query::bind_common_table(self, name)
     }
 
     /// A query as a derived table. ENUM and SET columns stay numbers in its rows, so that they are both name and number
     /// to the query that reads it.
-    pub fn derived(&self, mut plan: QueryPlan) -> Arc<Derived> {
-        if let QueryPlan::Select(select) = &mut plan {
-            for (at, expr) in select.output.iter_mut().enumerate() {
+    pub fn derived(&self, mut query: logical::Query) -> Rc<logical::Derived> {
+        if let logical::Query::Block(block) = &mut query {
+            for (at, expr) in block.output.iter_mut().enumerate() {
                 let Some(ty) = members::member_type(expr) else { continue };
                 *expr = members::by_number(expr.clone());
-                select.columns[at].column_type = ty.clone();
-                select.types[at] = ty;
+                block.columns[at].column_type = ty;
             }
         }
         self.next_derived.set(self.next_derived.get() + 1);
-        Arc::new(Derived { id: self.next_derived.get(), plan })
+        let columns = query.columns().to_vec();
+        Rc::new(logical::Derived { id: self.next_derived.get(), columns, query: RefCell::new(query) })
+    }
+
+    /// The plans of subqueries in a statement's expressions that are not part of a query.
+    pub fn plan_subqueries(&self, subqueries: Vec<logical::Subquery>) -> Result<Vec<SubqueryPlan>> {
+        physical::subqueries(self, rules::apply_to_subqueries(self, subqueries))
     }
 
     pub fn next_select_number(&self) -> usize {

@@ -11,67 +11,15 @@
 use format::value::{ColumnType, Date, DateTime, Value};
 
 use super::clause::Clause;
+use super::logical::{Left, Mask, Nest, TABLES_MAX};
 use super::scope::{JoinTree, Level};
 use crate::error::{Error, Result};
 use crate::expression::{Expr, Node, comparison_of};
 use crate::parser::ast::BinaryOp;
 use crate::types::TypeInfo;
 
-/// The most tables of one SELECT, as in MySQL.
-const TABLES_MAX: usize = 61;
-
-/// A set of sources.
-pub type Mask = u64;
-
-/// FROM and WHERE with their conditions bound.
-pub struct BoundTree {
-    pub root: Nest,
-    pub straight: bool,
-}
-
-#[derive(Default)]
-pub struct Nest {
-    pub tables: Vec<usize>,
-    pub lefts: Vec<Left>,
-    pub conditions: Vec<Expr>,
-}
-
-pub struct Left {
-    pub nest: Nest,
-    /// The sources of the outer side.
-    pub requires: Mask,
-}
-
-impl BoundTree {
-    pub fn for_each_condition(&self, visit: &mut dyn FnMut(&Expr)) {
-        self.root.for_each(visit);
-    }
-
-    /// The conditions that hold for every row of the result: not those of outer joins.
-    pub fn for_each_inner_condition(&self, visit: &mut dyn FnMut(&Expr)) {
-        self.root.conditions.iter().for_each(visit);
-    }
-}
-
-impl Nest {
-    fn for_each(&self, visit: &mut dyn FnMut(&Expr)) {
-        self.conditions.iter().for_each(&mut *visit);
-        self.lefts.iter().for_each(|left| left.nest.for_each(visit));
-    }
-
-    pub fn mask(&self) -> Mask {
-        let own = self.tables.iter().fold(0, |mask, table| mask | 1 << table);
-        self.lefts.iter().fold(own, |mask, left| mask | left.nest.mask())
-    }
-
-    pub fn source_list(&self, out: &mut Vec<usize>) {
-        out.extend(&self.tables);
-        self.lefts.iter().for_each(|left| left.nest.source_list(out));
-    }
-}
-
-/// Binds the conditions of FROM, and joins WHERE to them.
-pub fn bind(level: &Level<'_>, tree: Option<&JoinTree<'_>>, filter: Option<Expr>) -> Result<BoundTree> {
+/// Binds the conditions of FROM, and joins WHERE to them. The second: whether STRAIGHT_JOIN keeps the order written.
+pub fn bind(level: &Level<'_>, tree: Option<&JoinTree<'_>>, filter: Option<Expr>) -> Result<(Nest, bool)> {
     if level.sources.len() > TABLES_MAX {
         return Err(Error::new(1116, b"HY000", "Too many tables; MySQL can only use 61 tables in a join"));
     }
@@ -83,8 +31,8 @@ pub fn bind(level: &Level<'_>, tree: Option<&JoinTree<'_>>, filter: Option<Expr>
     if let Some(filter) = filter {
         split(zero_dates(level, filter)?, &mut root.conditions);
     }
-    simplify(level, &mut root);
-    Ok(BoundTree { root, straight })
+    simplify(&level.slots, &mut root);
+    Ok((root, straight))
 }
 
 fn build(level: &Level<'_>, tree: &JoinTree<'_>, nest: &mut Nest, any_straight: &mut bool) -> Result<Mask> {
@@ -182,28 +130,26 @@ pub fn split(expr: Expr, out: &mut Vec<Expr>) {
 }
 
 /// Turns outer joins into inner ones where a condition on the result rejects their NULLs.
-fn simplify(level: &Level<'_>, nest: &mut Nest) {
+pub fn simplify(slots: &[(u16, u16)], nest: &mut Nest) {
     let mut at = 0;
     while at < nest.lefts.len() {
         let mask = nest.lefts[at].nest.mask();
-        let rejected = nest.conditions.iter().any(|condition| rejects_null(level, condition, mask));
+        let rejected = nest.conditions.iter().any(|condition| rejects_null(slots, condition, mask));
         if rejected {
             let left = nest.lefts.remove(at);
-            nest.tables.extend(left.nest.tables);
-            nest.conditions.extend(left.nest.conditions);
             // Those inside keep their own outer side, which is now part of this nest.
-            nest.lefts.splice(at..at, left.nest.lefts);
+            nest.absorb(left.nest);
             at = 0;
         } else {
             at += 1;
         }
     }
-    nest.lefts.iter_mut().for_each(|left| simplify(level, &mut left.nest));
+    nest.lefts.iter_mut().for_each(|left| simplify(slots, &mut left.nest));
 }
 
 /// Whether a condition is never true when all columns of some sources are NULL.
-fn rejects_null(level: &Level<'_>, condition: &Expr, mask: Mask) -> bool {
-    let column_of = |expr: &Expr| expr.as_column().is_some_and(|slot| mask >> level.slots[slot].0 & 1 == 1);
+fn rejects_null(slots: &[(u16, u16)], condition: &Expr, mask: Mask) -> bool {
+    let column_of = |expr: &Expr| expr.as_column().is_some_and(|slot| mask >> slots[slot].0 & 1 == 1);
     match &condition.node {
         Node::Compare { op, left, right, .. } => {
             *op != BinaryOp::NullSafeEqual && (column_of(left) || column_of(right))

@@ -1,19 +1,20 @@
 //! Queries: WITH, UNION, parentheses, and how their tables are locked. What stands between them is a SELECT.
 //!
-//! A statement cannot make planning endless: a table of WITH is planned once however often it is named, queries are not
+//! A statement cannot make planning endless: a table of WITH is bound and planned once however often it is named, queries are not
 //! nested deeper than `DEPTH_MAX` nor more than `QUERIES_MAX`, and each looks whether the statement was killed.
 //!
 //! Each part of a UNION numbers the values that it reads of the outer query from 0; the union has them all, one part's
 //! behind the other's.
 
 use std::ops::Range;
-use std::sync::Arc;
+use std::rc::Rc;
 
 use storage::{IfLocked, ReadMode};
 
 use super::bind::{bind_limit, check_ordinal, ordinal};
-use super::select::{Reading, plan_select};
-use super::{CommonTable, Derived, OutputColumn, PlanContext, QueryPlan, UnionPlan};
+use super::logical::{self, Derived};
+use super::select::{Reading, bind_select};
+use super::{CommonTable, OutputColumn, PlanContext};
 use crate::error::{Error, Result};
 use crate::expression::{Expr, Scope, common_type};
 use crate::parser::ast::{self, Body, ColumnName, Limit, OrderItem, Query, Select, SelectItem, SetOperator};
@@ -22,16 +23,16 @@ use crate::types::TypeInfo;
 /// How deep queries may be nested: each level takes stack.
 const DEPTH_MAX: usize = 60;
 
-/// The most queries in one statement: a plan of each is kept.
+/// The most queries in one statement: each is kept.
 const QUERIES_MAX: usize = 1 << 16;
 
-/// Plans a query. The second is what it reads of the outer query: expressions of the parent's scope.
-pub fn plan_query(
+/// Binds a query. The second is what it reads of the outer query: expressions of the parent's scope.
+pub fn bind_query(
     context: &PlanContext<'_>,
     query: &Query,
     parent: Option<&dyn Scope>,
     read_mode: ReadMode,
-) -> Result<(QueryPlan, Vec<Expr>)> {
+) -> Result<(logical::Query, Vec<Expr>)> {
     if context.depth.get() >= DEPTH_MAX || context.next_select.get() >= QUERIES_MAX {
         return Err(Error::nested_too_deep());
     }
@@ -39,55 +40,55 @@ pub fn plan_query(
         return Err(Error::interrupted());
     }
     context.depth.set(context.depth.get() + 1);
-    let result = plan_query_inner(context, query, parent, read_mode);
+    let result = bind_query_inner(context, query, parent, read_mode);
     context.depth.set(context.depth.get() - 1);
     result
 }
 
-/// Plans a table of WITH: it sees those that stand before it. None: there is no such table.
-pub fn plan_common_table(context: &PlanContext<'_>, name: &str) -> Result<Option<(Arc<Derived>, Vec<String>)>> {
+/// Binds a table of WITH: it sees those that stand before it. None: there is no such table.
+pub fn bind_common_table(context: &PlanContext<'_>, name: &str) -> Result<Option<(Rc<Derived>, Vec<String>)>> {
     let found = context.common_tables.borrow().iter().rposition(|table| table.written.name == name);
     let Some(at) = found else { return Ok(None) };
     let mut hidden = context.common_tables.borrow_mut().split_off(at);
     let table = &mut hidden[0];
-    let planned = match &table.planned {
-        Some(planned) => Ok(planned.clone()),
-        None => plan_query(context, &table.written.query, None, context.plain_reads).map(|(plan, _)| {
-            let planned = context.derived(plan);
-            table.planned = Some(planned.clone());
-            planned
+    let bound = match &table.bound {
+        Some(bound) => Ok(bound.clone()),
+        None => bind_query(context, &table.written.query, None, context.plain_reads).map(|(query, _)| {
+            let bound = context.derived(query);
+            table.bound = Some(bound.clone());
+            bound
         }),
     };
     let columns = table.written.columns.clone();
     context.common_tables.borrow_mut().extend(hidden);
-    Ok(Some((planned?, columns)))
+    Ok(Some((bound?, columns)))
 }
 
-fn plan_query_inner(
+fn bind_query_inner(
     context: &PlanContext<'_>,
     query: &Query,
     parent: Option<&dyn Scope>,
     read_mode: ReadMode,
-) -> Result<(QueryPlan, Vec<Expr>)> {
-    let Some(with) = &query.with else { return plan_body_of(context, query, parent, read_mode) };
+) -> Result<(logical::Query, Vec<Expr>)> {
+    let Some(with) = &query.with else { return bind_body_of(context, query, parent, read_mode) };
     if with.recursive {
         return Err(Error::unsupported("WITH RECURSIVE"));
     }
     let known = context.common_tables.borrow().len();
-    let tables = with.tables.iter().cloned().map(|written| CommonTable { written, planned: None });
+    let tables = with.tables.iter().cloned().map(|written| CommonTable { written, bound: None });
     context.common_tables.borrow_mut().extend(tables);
-    let result = plan_body_of(context, query, parent, read_mode);
+    let result = bind_body_of(context, query, parent, read_mode);
     context.common_tables.borrow_mut().truncate(known);
     result
 }
 
 /// A query whose WITH is in sight.
-fn plan_body_of(
+fn bind_body_of(
     context: &PlanContext<'_>,
     query: &Query,
     parent: Option<&dyn Scope>,
     read_mode: ReadMode,
-) -> Result<(QueryPlan, Vec<Expr>)> {
+) -> Result<(logical::Query, Vec<Expr>)> {
     let reading = match &query.lock {
         None => Reading { mode: read_mode, of: &[], others: read_mode },
         Some(lock) => {
@@ -104,36 +105,36 @@ fn plan_body_of(
             Reading { mode, of: &lock.of, others: read_mode }
         }
     };
-    plan_body(context, &query.body, &query.order_by, query.limit.as_ref(), parent, reading)
+    bind_body(context, &query.body, &query.order_by, query.limit.as_ref(), parent, reading)
 }
 
-fn plan_body(
+fn bind_body(
     context: &PlanContext<'_>,
     body: &Body,
     order_by: &[OrderItem],
     limit: Option<&Limit>,
     parent: Option<&dyn Scope>,
     reading: Reading<'_>,
-) -> Result<(QueryPlan, Vec<Expr>)> {
+) -> Result<(logical::Query, Vec<Expr>)> {
     match body {
-        Body::Select(select) => plan_select(context, select, order_by, limit, parent, reading),
+        Body::Select(select) => bind_select(context, select, order_by, limit, parent, reading),
         Body::Table(name) => {
             let table = ast::TableRef::Table { name: name.clone(), alias: None, hints: Vec::new() };
             let select = Select { items: vec![SelectItem::All], from: vec![table], ..Select::default() };
-            plan_select(context, &select, order_by, limit, parent, reading)
+            bind_select(context, &select, order_by, limit, parent, reading)
         }
         Body::Values(_) => Err(Error::unsupported("VALUES as a query")),
         Body::Nested(query) if !query.into.is_client() => Err(Error::misplaced_into()),
         Body::Nested(query) if order_by.is_empty() && limit.is_none() => {
-            plan_query(context, query, parent, reading.mode)
+            bind_query(context, query, parent, reading.mode)
         }
         // Parentheses around a query without an order of its own change nothing.
         Body::Nested(query) if is_bare(query) && matches!(query.body, Body::Select(_) | Body::Nested(_)) => {
-            plan_body(context, &query.body, order_by, limit, parent, reading)
+            bind_body(context, &query.body, order_by, limit, parent, reading)
         }
         Body::Nested(query) => {
             let mut parts = Parts::default();
-            parts.add(plan_query(context, query, parent, reading.mode)?);
+            parts.add(bind_query(context, query, parent, reading.mode)?);
             finish_union(context, parts, order_by, limit)
         }
         Body::Set { .. } => {
@@ -153,7 +154,7 @@ fn is_bare(query: &Query) -> bool {
 /// The parts of a chain of UNIONs.
 #[derive(Default)]
 struct Parts {
-    plans: Vec<QueryPlan>,
+    queries: Vec<logical::Query>,
     distinct_until: Option<usize>,
     /// What all of them read of the outer query, and which of it each part reads: a part numbers its own from 0.
     outer: Vec<Expr>,
@@ -161,15 +162,15 @@ struct Parts {
 }
 
 impl Parts {
-    fn add(&mut self, (plan, reads): (QueryPlan, Vec<Expr>)) {
+    fn add(&mut self, (query, reads): (logical::Query, Vec<Expr>)) {
         let first = self.outer.len();
         self.outer.extend(reads);
         self.outer_of.push(first..self.outer.len());
-        self.plans.push(plan);
+        self.queries.push(query);
     }
 }
 
-/// Plans the parts of a chain of UNIONs, left to right.
+/// Binds the parts of a chain of UNIONs, left to right.
 fn flatten(
     context: &PlanContext<'_>,
     body: &Body,
@@ -178,7 +179,7 @@ fn flatten(
     parts: &mut Parts,
 ) -> Result<()> {
     let Body::Set { operator, all, left, right } = body else {
-        parts.add(plan_body(context, body, &[], None, parent, reading)?);
+        parts.add(bind_body(context, body, &[], None, parent, reading)?);
         return Ok(());
     };
     if *operator != SetOperator::Union {
@@ -188,9 +189,9 @@ fn flatten(
     if matches!(**right, Body::Set { .. }) {
         return Err(Error::unsupported("nested UNION"));
     }
-    parts.add(plan_body(context, right, &[], None, parent, reading)?);
+    parts.add(bind_body(context, right, &[], None, parent, reading)?);
     if !*all {
-        parts.distinct_until = Some(parts.plans.len() - 1);
+        parts.distinct_until = Some(parts.queries.len() - 1);
     }
     Ok(())
 }
@@ -215,8 +216,8 @@ fn finish_union(
     parts: Parts,
     order_by: &[OrderItem],
     limit: Option<&Limit>,
-) -> Result<(QueryPlan, Vec<Expr>)> {
-    let Parts { plans: parts, distinct_until, outer, outer_of } = parts;
+) -> Result<(logical::Query, Vec<Expr>)> {
+    let Parts { queries: parts, distinct_until, outer, outer_of } = parts;
     let width = parts[0].columns().len();
     if parts.iter().any(|part| part.columns().len() != width) {
         return Err(Error::union_columns());
@@ -243,8 +244,6 @@ fn finish_union(
         order.push((expr, item.descending));
     }
     let limit = limit.map(|limit| bind_limit(context, limit)).transpose()?;
-    let types = columns.iter().map(|column| column.column_type.clone()).collect();
-    let plan =
-        UnionPlan { parts, outer: outer_of, distinct_until, columns, types, order, limit, subqueries: Vec::new() };
-    Ok((QueryPlan::Union(Box::new(plan)), outer))
+    let union = logical::Union { parts, outer: outer_of, distinct_until, columns, order, limit };
+    Ok((logical::Query::Union(Box::new(union)), outer))
 }

@@ -7,12 +7,14 @@
 
 use std::cell::RefCell;
 use std::ops::Range;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use format::value::ColumnType;
 use storage::{ColumnSet, ReadMode, TableUse};
 
-use super::{Derived, OutputColumn, PlanContext, Source, SourceColumn, SourceKind, SubqueryPlan};
+use super::logical::{self, Derived, Source};
+use super::{OutputColumn, PlanContext, SourceColumn, SourceKind};
 use crate::accounts::Privileges;
 use crate::catalog::database_of;
 use crate::error::{Error, Result};
@@ -21,7 +23,7 @@ use crate::information_schema;
 use crate::parser::ast::{self, ColumnName, JoinCondition, JoinKind, Query, TableName, TableRef};
 use crate::types::{SqlMode, TypeInfo};
 
-/// One SELECT while it is being planned.
+/// One SELECT while it is being bound.
 pub struct Level<'a> {
     pub context: &'a PlanContext<'a>,
     pub parent: Option<&'a dyn Scope>,
@@ -30,9 +32,9 @@ pub struct Level<'a> {
     /// What a clause sees that sees all of FROM.
     pub all: Visible,
     pub outer: RefCell<Vec<Expr>>,
-    pub subqueries: RefCell<Vec<SubqueryPlan>>,
-    /// The aggregates over the rows of this query, with the text by which one that is written twice is known.
-    pub aggregates: RefCell<Vec<(String, AggregateCall)>>,
+    pub subqueries: RefCell<Vec<logical::Subquery>>,
+    /// The aggregates over the rows of this query.
+    pub aggregates: RefCell<Vec<AggregateCall>>,
     pub read_mode: ReadMode,
 }
 
@@ -105,7 +107,7 @@ impl<'a> Level<'a> {
         let source = match table {
             TableRef::Table { name, alias, .. }
                 if name.database.is_none()
-                    && let Some((derived, columns)) = self.context.plan_common_table(&name.name)? =>
+                    && let Some((derived, columns)) = self.context.bind_common_table(&name.name)? =>
             {
                 self.add_derived(derived, alias.as_deref().unwrap_or(&name.name), &columns)?
             }
@@ -117,8 +119,8 @@ impl<'a> Level<'a> {
                 if *lateral {
                     return Err(Error::unsupported("LATERAL derived tables"));
                 }
-                let plan = self.context.plan_query(query, None, self.context.plain_reads)?.0;
-                self.add_derived(self.context.derived(plan), alias, columns)?
+                let query = self.context.bind_query(query, None, self.context.plain_reads)?.0;
+                self.add_derived(self.context.derived(query), alias, columns)?
             }
             TableRef::Join { left, right, kind, condition } => return self.join(left, right, *kind, condition),
         };
@@ -171,8 +173,8 @@ impl<'a> Level<'a> {
     }
 
     /// Adds a derived table; `columns` rename its columns, if there are any.
-    fn add_derived(&mut self, derived: Arc<Derived>, alias: &str, columns: &[String]) -> Result<usize> {
-        let mut list: Vec<SourceColumn> = derived.plan.columns().iter().map(derived_column).collect();
+    fn add_derived(&mut self, derived: Rc<Derived>, alias: &str, columns: &[String]) -> Result<usize> {
+        let mut list: Vec<SourceColumn> = derived.columns.iter().map(derived_column).collect();
         if !columns.is_empty() {
             if columns.len() != list.len() {
                 return Err(Error::column_list_counts());
@@ -305,7 +307,7 @@ impl<'a> Level<'a> {
 
     fn add_source(
         &mut self,
-        kind: SourceKind,
+        kind: SourceKind<Rc<Derived>>,
         alias: &str,
         database: &str,
         columns: Vec<SourceColumn>,
@@ -418,7 +420,7 @@ impl<'a> Level<'a> {
     pub(super) fn outer_value(&self, expr: Expr) -> Expr {
         let ty = expr.ty;
         let mut outer = self.outer.borrow_mut();
-        let known = outer.iter().position(|known| format!("{known:?}") == format!("{expr:?}"));
+        let known = outer.iter().position(|known| *known == expr);
         let index = known.unwrap_or_else(|| {
             outer.push(expr);
             outer.len() - 1
@@ -443,26 +445,25 @@ impl<'a> Level<'a> {
         }
         let ty = call.ty;
         let mut calls = self.aggregates.borrow_mut();
-        let text = format!("{call:?}");
-        let known = calls.iter().position(|(known, _)| !volatile && *known == text);
+        let known = calls.iter().position(|known| !volatile && *known == call);
         let index = known.unwrap_or_else(|| {
-            calls.push((text, call));
+            calls.push(call);
             calls.len() - 1
         });
         Ok(Expr { node: Node::Aggregate(index), ty })
     }
 
-    pub fn plan_subquery(&self, query: &Query, parent: &dyn Scope) -> Result<Subquery> {
-        let (mut plan, outer) = self.context.plan_query(query, Some(parent), self.context.plain_reads)?;
-        plan.keep_digits();
-        let columns = plan.columns().iter().map(|column| column.ty.nullable(true)).collect();
+    pub fn bind_subquery(&self, query: &Query, parent: &dyn Scope) -> Result<Subquery> {
+        let (mut query, outer) = self.context.bind_query(query, Some(parent), self.context.plain_reads)?;
+        query.keep_digits();
+        let columns = query.columns().iter().map(|column| column.ty.nullable(true)).collect();
         let mut subqueries = self.subqueries.borrow_mut();
-        subqueries.push(SubqueryPlan { plan, is_constant: outer.is_empty(), outer });
+        subqueries.push(logical::Subquery { query, outer });
         Ok(Subquery { id: subqueries.len() - 1, columns })
     }
 }
 
-impl Source {
+impl<D> super::Source<D> {
     /// Whether this is the table that a qualifier names.
     pub fn is_called(&self, database: Option<&str>, table: &str) -> bool {
         let any_case = matches!(self.kind, SourceKind::Virtual(_));

@@ -4,7 +4,7 @@ use format::value::Value;
 use storage::Table;
 
 use super::access::Access;
-use super::nest::Nest;
+use super::logical::Nest;
 use super::range::PartRange;
 use super::{SelectPlan, SourceKind, Step};
 use crate::expression::{Comparison, Node};

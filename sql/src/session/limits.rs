@@ -69,7 +69,7 @@ impl Session {
     pub(super) fn check_safe_update(&self, select: &SelectPlan) -> Result<()> {
         let reads_all = |step: &Step| match step {
             Step::Table(step) => matches!(step.access, Access::Scan { .. } | Access::Rows),
-            Step::Left { .. } => false,
+            Step::Left { .. } | Step::Semi { .. } => false,
         };
         if self.variables.settings.sql_safe_updates && select.limit.is_none() && select.steps.iter().any(reads_all) {
             return Err(Error::unsafe_update());

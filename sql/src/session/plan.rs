@@ -138,6 +138,7 @@ impl Session {
             depth: Cell::new(0),
             common_tables: RefCell::default(),
             next_derived: Cell::new(0),
+            derived_plans: RefCell::default(),
             next_select: Cell::new(0),
         };
         let results = self.variables.settings.character_set_results;
@@ -149,7 +150,7 @@ impl Session {
                 if matches!(query.into, SelectInto::Outfile { .. } | SelectInto::Dumpfile(_)) {
                     self.rights.need_file()?;
                 }
-                let plan = context.plan_query(query, None, plain_reads)?.0;
+                let plan = context.plan_query(query, plain_reads)?;
                 match &query.into {
                     SelectInto::Client => definitions = plan.definitions(results),
                     SelectInto::Variables(names) if names.len() != plan.columns().len() => {
@@ -715,13 +716,14 @@ fn scans_for_values(plan: &QueryPlan) -> bool {
 fn scans_in_spite_of_keys(plan: &SelectPlan) -> bool {
     plan.steps.iter().any(|step| match step {
         Step::Table(step) => matches!(step.access, Access::Scan { .. }) && !step.possible_keys.is_empty(),
-        Step::Left { .. } => false,
+        Step::Left { .. } | Step::Semi { .. } => false,
     })
 }
 
 fn any_filter(step: &Step, holds: &dyn Fn(&Expr) -> bool) -> bool {
     match step {
         Step::Table(step) => step.filters.iter().any(|filter| holds(&filter.expr)),
+        Step::Semi { steps, .. } => steps.iter().any(|step| any_filter(step, holds)),
         Step::Left { steps, filters, .. } => {
             filters.iter().any(holds) || steps.iter().any(|step| any_filter(step, holds))
         }

@@ -36,7 +36,7 @@ impl Uses {
         for step in steps {
             let step = match step {
                 Step::Table(step) => step,
-                Step::Left { steps, .. } => {
+                Step::Left { steps, .. } | Step::Semi { steps, .. } => {
                     self.add_steps(select, steps, is_first);
                     continue;
                 }
@@ -73,7 +73,7 @@ pub fn each_step_of(select: &SelectPlan, visit: Visit<'_>) {
         for step in all {
             match step {
                 Step::Table(step) => visit(select, step),
-                Step::Left { steps: inner, .. } => steps(select, inner, visit),
+                Step::Left { steps: inner, .. } | Step::Semi { steps: inner, .. } => steps(select, inner, visit),
             }
         }
     }

@@ -84,6 +84,13 @@ impl Function {
 /// Any number of arguments.
 pub const MANY: usize = usize::MAX;
 
+impl PartialEq for Function {
+    /// There is one of each name.
+    fn eq(&self, other: &Function) -> bool {
+        self.name == other.name
+    }
+}
+
 impl std::fmt::Debug for Function {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.name)

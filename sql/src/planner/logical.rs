@@ -1,0 +1,281 @@
+//! The logical plan: what a query means, before anything is settled about how its rows are found.
+//!
+//! ```text
+//! Query   = Block | Union of queries
+//! Block   = nest of sources -> grouping -> HAVING -> output -> DISTINCT -> ORDER BY -> LIMIT
+//! Nest    = sources, conditions, and below it: inner sides of LEFT JOINs, and semi- and anti-joins
+//! source  = stored table | virtual table | query
+//! ```
+//!
+//! Sources, subqueries and the inner sides of joins are children of a block, so that a rule can move them into the block
+//! or move conditions into them: see [`super::rules`]. [`super::physical`] turns what they leave into steps.
+//!
+//! A subquery is closed: what it reads of the query around it are parameters, numbered behind the statement's own, and
+//! [`Subquery::outer`] has their values as expressions of that query. To move a subquery's expression outward is
+//! therefore to replace its parameters.
+//!
+//! Invariants:
+//!
+//! * Slots are numbered source by source: a source's own follow each other from its `slot_base` on.
+//! * No condition outside of a semi- or anti-join reads one of its sources.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use super::{LimitPlan, OutputColumn, SourceKind};
+use crate::expression::{AggregateCall, Expr};
+
+pub type Source = super::Source<Rc<Derived>>;
+
+/// A set of sources.
+pub type Mask = u64;
+
+/// The most tables of one SELECT, as in MySQL.
+pub const TABLES_MAX: usize = 61;
+
+/// Anything that yields rows.
+pub enum Query {
+    Block(Box<Block>),
+    Union(Box<Union>),
+}
+
+/// A query in FROM, or behind a name of WITH, which may be read by several sources.
+pub struct Derived {
+    pub id: usize,
+    /// Its columns do not change, whatever rules do to the query.
+    pub columns: Vec<OutputColumn>,
+    pub query: RefCell<Query>,
+}
+
+/// A subquery in an expression.
+pub struct Subquery {
+    pub query: Query,
+    /// The outer query's expressions whose values follow the statement's parameters.
+    pub outer: Vec<Expr>,
+}
+
+/// UNION: the parts run one after the other.
+pub struct Union {
+    pub parts: Vec<Query>,
+    /// Per part: which of the values that the union reads of the outer query are the part's.
+    pub outer: Vec<std::ops::Range<usize>>,
+    /// Behind which part (its index) duplicates of all rows so far are removed: the last UNION without ALL.
+    pub distinct_until: Option<usize>,
+    pub columns: Vec<OutputColumn>,
+    pub order: Vec<(Expr, bool)>,
+    pub limit: Option<LimitPlan>,
+}
+
+/// One SELECT.
+pub struct Block {
+    pub select_number: usize,
+    pub sources: Vec<Source>,
+    /// slot -> (source, column)
+    pub slots: Vec<(u16, u16)>,
+    pub from: Nest,
+    /// The tables stay in the order written.
+    pub straight: bool,
+    pub group: Option<Group>,
+    pub having: Option<Expr>,
+    pub output: Vec<Expr>,
+    pub columns: Vec<OutputColumn>,
+    pub distinct: bool,
+    /// The output is not rounded to its types' digits: see [`Query::keep_digits`].
+    pub keeps_digits: bool,
+    /// Expressions over the row, and whether descending.
+    pub order: Vec<(Expr, bool)>,
+    pub limit: Option<LimitPlan>,
+    pub calc_found_rows: bool,
+    pub subqueries: Vec<Subquery>,
+}
+
+pub struct Group {
+    /// GROUP BY's expressions; empty: all rows are one group.
+    pub keys: Vec<Expr>,
+    pub aggregates: Vec<AggregateCall>,
+}
+
+/// Tables and conditions without order.
+#[derive(Default)]
+pub struct Nest {
+    pub tables: Vec<usize>,
+    pub lefts: Vec<Left>,
+    pub semis: Vec<Semi>,
+    pub conditions: Vec<Expr>,
+}
+
+/// The inner side of a LEFT JOIN.
+pub struct Left {
+    pub nest: Nest,
+    /// The sources of the outer side.
+    pub requires: Mask,
+}
+
+/// The inner side of a semi-join: a row of the nest around it counts if there is a row here; once, however many there
+/// are. Of an anti-join: if there is none.
+pub struct Semi {
+    pub nest: Nest,
+    pub anti: bool,
+}
+
+impl Nest {
+    pub fn for_each_condition(&self, visit: &mut dyn FnMut(&Expr)) {
+        self.conditions.iter().for_each(&mut *visit);
+        self.lefts.iter().for_each(|left| left.nest.for_each_condition(visit));
+        self.semis.iter().for_each(|semi| semi.nest.for_each_condition(visit));
+    }
+
+    pub fn for_each_condition_mut(&mut self, visit: &mut dyn FnMut(&mut Expr)) {
+        self.conditions.iter_mut().for_each(&mut *visit);
+        self.lefts.iter_mut().for_each(|left| left.nest.for_each_condition_mut(visit));
+        self.semis.iter_mut().for_each(|semi| semi.nest.for_each_condition_mut(visit));
+    }
+
+    /// The sources whose columns others may read: those of semi-joins are not among them.
+    pub fn mask(&self) -> Mask {
+        let own = self.tables.iter().fold(0, |mask, table| mask | 1 << table);
+        self.lefts.iter().fold(own, |mask, left| mask | left.nest.mask())
+    }
+
+    /// All sources in it, those of semi-joins included.
+    pub fn mask_of_all(&self) -> Mask {
+        let own = self.tables.iter().fold(0, |mask, table| mask | 1 << table);
+        let lefts = self.lefts.iter().fold(own, |mask, left| mask | left.nest.mask_of_all());
+        self.semis.iter().fold(lefts, |mask, semi| mask | semi.nest.mask_of_all())
+    }
+
+    pub fn source_list(&self, out: &mut Vec<usize>) {
+        out.extend(&self.tables);
+        self.lefts.iter().for_each(|left| left.nest.source_list(out));
+    }
+
+    /// Numbers the sources anew.
+    pub fn renumber(&mut self, number: &dyn Fn(usize) -> usize) {
+        let of_mask = |mask: Mask| {
+            (0..TABLES_MAX).filter(|at| mask >> at & 1 == 1).fold(0, |mask, at| mask | 1 << number(at))
+        };
+        self.tables.iter_mut().for_each(|table| *table = number(*table));
+        for left in &mut self.lefts {
+            left.requires = of_mask(left.requires);
+            left.nest.renumber(number);
+        }
+        self.semis.iter_mut().for_each(|semi| semi.nest.renumber(number));
+    }
+
+    /// Takes what another nest has: an inner join of the two.
+    pub fn absorb(&mut self, other: Nest) {
+        self.tables.extend(other.tables);
+        self.lefts.extend(other.lefts);
+        self.semis.extend(other.semis);
+        self.conditions.extend(other.conditions);
+    }
+}
+
+impl Query {
+    pub fn columns(&self) -> &[OutputColumn] {
+        match self {
+            Query::Block(block) => &block.columns,
+            Query::Union(union) => &union.columns,
+        }
+    }
+
+    /// What stays where a query was taken away.
+    pub fn nothing() -> Query {
+        let union = Union { parts: vec![], outer: vec![], distinct_until: None, columns: vec![], order: vec![], limit: None };
+        Query::Union(Box::new(union))
+    }
+
+    /// The values go into an expression of the outer query: decimals keep the digits beyond their type.
+    pub fn keep_digits(&mut self) {
+        if let Query::Block(block) = self {
+            block.keeps_digits = !block.distinct;
+        }
+    }
+}
+
+impl Block {
+    /// The values of the slots of a source.
+    pub fn slots_of(&self, source: usize) -> std::ops::Range<usize> {
+        let source = &self.sources[source];
+        source.slot_base..source.slot_base + source.columns.len()
+    }
+
+    /// Visits everything that is evaluated on its rows, and what its subqueries read of them.
+    pub fn for_each_expr(&self, visit: &mut dyn FnMut(&Expr)) {
+        self.for_each_result(visit);
+        self.from.for_each_condition(visit);
+        if let Some(group) = &self.group {
+            group.keys.iter().for_each(&mut *visit);
+            for call in &group.aggregates {
+                call.args.iter().for_each(&mut *visit);
+                call.order_by.iter().for_each(|(expr, _)| visit(expr));
+            }
+        }
+    }
+
+    /// What is evaluated behind the grouping.
+    pub fn for_each_result(&self, visit: &mut dyn FnMut(&Expr)) {
+        self.output.iter().for_each(&mut *visit);
+        self.having.iter().for_each(&mut *visit);
+        self.order.iter().for_each(|(expr, _)| visit(expr));
+        self.subqueries.iter().flat_map(|subquery| &subquery.outer).for_each(&mut *visit);
+    }
+
+    pub fn for_each_expr_mut(&mut self, visit: &mut dyn FnMut(&mut Expr)) {
+        self.output.iter_mut().for_each(&mut *visit);
+        self.having.iter_mut().for_each(&mut *visit);
+        self.order.iter_mut().for_each(|(expr, _)| visit(expr));
+        self.subqueries.iter_mut().flat_map(|subquery| &mut subquery.outer).for_each(&mut *visit);
+        self.from.for_each_condition_mut(visit);
+        if let Some(group) = &mut self.group {
+            group.keys.iter_mut().for_each(&mut *visit);
+            for call in &mut group.aggregates {
+                call.args.iter_mut().for_each(&mut *visit);
+                call.order_by.iter_mut().for_each(|(expr, _)| visit(expr));
+            }
+        }
+    }
+
+    /// The sources that an expression reads, itself or through its subqueries.
+    pub fn reads(&self, expr: &Expr) -> Mask {
+        reads(expr, &self.slots, &|query| &self.subqueries[query].outer)
+    }
+}
+
+/// The sources that an expression reads; `outer` has what a subquery reads.
+pub fn reads<'b>(expr: &Expr, slots: &[(u16, u16)], outer: &dyn Fn(usize) -> &'b [Expr]) -> Mask {
+    let mut mask = 0;
+    expr.walk(&mut |expr| {
+        if let Some(slot) = expr.as_column() {
+            mask |= 1 << slots[slot].0;
+        }
+        if let Some(query) = expr.subquery() {
+            for expr in outer(query) {
+                mask |= reads(expr, slots, outer);
+            }
+        }
+    });
+    mask
+}
+
+/// Whether an expression gives another value each time, so that it must be evaluated once per joined row.
+pub fn is_volatile(expr: &Expr) -> bool {
+    use crate::expression::Node;
+    let mut volatile = false;
+    expr.walk(&mut |expr| match &expr.node {
+        Node::Call { function, .. } => volatile |= !function.deterministic,
+        Node::UserVariable(_) | Node::AssignVariable(..) => volatile = true,
+        _ => {}
+    });
+    volatile
+}
+
+impl super::Source<Rc<Derived>> {
+    /// The query that this source alone reads.
+    pub fn own_query(&mut self) -> Option<&mut Query> {
+        match &mut self.kind {
+            SourceKind::Derived(derived) => Rc::get_mut(derived).map(|derived| derived.query.get_mut()),
+            _ => None,
+        }
+    }
+}
