@@ -56,6 +56,44 @@ pub enum Kind {
     Parameter,
 }
 
+/// The ways of the planner that `optimizer_switch` turns on and off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Switches(u8);
+
+impl Switches {
+    pub const DERIVED_MERGE: Switches = Switches(1);
+    pub const DERIVED_CONDITION_PUSHDOWN: Switches = Switches(1 << 1);
+    pub const SEMIJOIN: Switches = Switches(1 << 2);
+    pub const MATERIALIZATION: Switches = Switches(1 << 3);
+    pub const SUBQUERY_CACHE: Switches = Switches(1 << 4);
+    pub const ALL: Switches = Switches(u8::MAX);
+
+    const NAMES: [(&str, Switches); 5] = [
+        ("derived_merge", Switches::DERIVED_MERGE),
+        ("derived_condition_pushdown", Switches::DERIVED_CONDITION_PUSHDOWN),
+        ("semijoin", Switches::SEMIJOIN),
+        ("materialization", Switches::MATERIALIZATION),
+        ("subquery_cache", Switches::SUBQUERY_CACHE),
+    ];
+
+    /// From the text of the variable. What it does not name is on.
+    pub fn of_text(text: &str) -> Switches {
+        let mut switches = Switches::ALL;
+        for flag in text.split(',') {
+            let off = flag.split_once('=').filter(|(_, value)| value.trim().eq_ignore_ascii_case("off"));
+            let named = off.and_then(|(name, _)| Switches::NAMES.iter().find(|(known, _)| *known == name.trim()));
+            if let Some((_, switch)) = named {
+                switches.0 &= !switch.0;
+            }
+        }
+        switches
+    }
+
+    pub fn has(self, switch: Switches) -> bool {
+        self.0 & switch.0 != 0
+    }
+}
+
 /// How strongly a string holds to its collation: lower is stronger. MySQL's numbers, as COERCIBILITY() shows them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]

@@ -18,7 +18,7 @@ use super::{Comparison, Datum, Memory};
 use crate::error::{Error, Level, Result, Warning};
 use crate::parser::ast::VariableScope;
 use crate::processlist::Process;
-use crate::types::{SqlMode, TypeInfo};
+use crate::types::{SqlMode, Switches, TypeInfo};
 use crate::user_locks::UserLocks;
 
 /// The values that an expression's columns refer to.
@@ -84,6 +84,10 @@ pub trait SessionState {
     /// `sql_auto_is_null`: the AUTO_INCREMENT value that the next `id IS NULL` finds, once.
     fn id_found_by_null(&self) -> Option<u64> {
         None
+    }
+    /// What the planner may do.
+    fn optimizer_switches(&self) -> Switches {
+        Switches::ALL
     }
     /// How many rows, or combinations of rows, a SELECT may be expected to look at.
     fn max_join_size(&self) -> u64 {

@@ -334,6 +334,14 @@ impl Expr {
         }
     }
 
+    /// The slot, to be changed.
+    pub fn as_column_mut(&mut self) -> Option<&mut usize> {
+        match &mut self.node {
+            Node::Column(slot) | Node::EnumName { slot, .. } | Node::SetNames { slot, .. } => Some(slot),
+            _ => None,
+        }
+    }
+
     /// Whether the value is the same for all rows of one execution: no column, aggregate, subquery, variable or
     /// function with a will of its own. Parameters are constant.
     pub fn is_constant(&self) -> bool {

@@ -181,8 +181,7 @@ impl Query {
 
     /// What stays where a query was taken away.
     pub fn nothing() -> Query {
-        let union = Union { parts: vec![], outer: vec![], distinct_until: None, columns: vec![], order: vec![], limit: None };
-        Query::Union(Box::new(union))
+        Query::Block(Box::new(Block::nothing()))
     }
 
     /// The values go into an expression of the outer query: decimals keep the digits beyond their type.
@@ -194,6 +193,27 @@ impl Query {
 }
 
 impl Block {
+    /// What stays where a block was taken away.
+    pub fn nothing() -> Block {
+        Block {
+            select_number: 0,
+            sources: Vec::new(),
+            slots: Vec::new(),
+            from: Nest::default(),
+            straight: false,
+            group: None,
+            having: None,
+            output: Vec::new(),
+            columns: Vec::new(),
+            distinct: false,
+            keeps_digits: false,
+            order: Vec::new(),
+            limit: None,
+            calc_found_rows: false,
+            subqueries: Vec::new(),
+        }
+    }
+
     /// The values of the slots of a source.
     pub fn slots_of(&self, source: usize) -> std::ops::Range<usize> {
         let source = &self.sources[source];

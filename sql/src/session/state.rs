@@ -16,7 +16,7 @@ use crate::expression::{Memory, SessionState};
 use crate::instance::Instance;
 use crate::parser::ast::VariableScope;
 use crate::processlist::Process;
-use crate::types::TypeInfo;
+use crate::types::{Switches, TypeInfo};
 use crate::user_locks::UserLocks;
 use crate::variables::SessionVariables;
 
@@ -178,6 +178,10 @@ impl SessionState for View<'_> {
     fn id_found_by_null(&self) -> Option<u64> {
         let asked = self.variables.settings.sql_auto_is_null && self.state.null_finds_last_id.replace(false);
         asked.then(|| self.state.last_insert_id.get())
+    }
+
+    fn optimizer_switches(&self) -> Switches {
+        self.variables.settings.optimizer_switches
     }
 
     fn max_join_size(&self) -> u64 {

@@ -9,7 +9,7 @@ use super::list::SQL_MODES;
 use super::payload_rules::PayloadRules;
 use super::variable::Variable;
 use crate::error::Error;
-use crate::types::SqlMode;
+use crate::types::{SqlMode, Switches};
 
 const YEAR_SECONDS: u64 = 31_536_000;
 
@@ -55,6 +55,7 @@ pub struct Settings {
     pub sql_auto_is_null: bool,
     pub sql_big_selects: bool,
     pub max_join_size: u64,
+    pub optimizer_switches: Switches,
     pub sql_notes: bool,
     pub sql_quote_show_create: bool,
     pub foreign_key_checks: bool,
@@ -211,6 +212,7 @@ impl Default for Settings {
             sql_auto_is_null: false,
             sql_big_selects: true,
             max_join_size: u64::MAX,
+            optimizer_switches: Switches::ALL,
             sql_notes: true,
             sql_quote_show_create: true,
             foreign_key_checks: true,
@@ -314,6 +316,7 @@ impl Settings {
             "sql_auto_is_null" => self.sql_auto_is_null = on(value),
             "sql_big_selects" => self.sql_big_selects = on(value),
             "max_join_size" => self.max_join_size = number(value),
+            "optimizer_switch" => self.optimizer_switches = Switches::of_text(&text(value)),
             "sql_notes" => self.sql_notes = on(value),
             "sql_quote_show_create" => self.sql_quote_show_create = on(value),
             "foreign_key_checks" => self.foreign_key_checks = on(value),
