@@ -34,6 +34,7 @@ pub mod text_reader;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
+use format::collation::CollationId;
 use format::value::Value;
 use rustc_hash::FxHashMap;
 use storage::{Row, Trx};
@@ -43,7 +44,7 @@ use self::memory::{Account, Memory, row_bytes};
 use self::sort::StoredSorter;
 use crate::error::{Error, Result};
 use crate::expression::lists::{List, Lists};
-use crate::expression::{Comparison, EvalContext, Fields, Subqueries};
+use crate::expression::{Comparison, Datum, EvalContext, Fields, Subqueries, group_key};
 use crate::information_schema::Facts;
 use crate::instance::Instance;
 use crate::planner::SubqueryPlan;
@@ -119,11 +120,16 @@ pub struct Level<'a> {
     pub environment: &'a Environment<'a>,
     pub subqueries: &'a [SubqueryPlan],
     results: RefCell<Vec<Option<Rows>>>,
+    /// The values of scalar subqueries by what they read of the outer row.
+    values: RefCell<FxHashMap<(usize, Box<[u8]>), Value>>,
     /// The results as sets, by their numbers; None: they cannot be one.
     sets: RefCell<FxHashMap<usize, Option<Rc<List>>>>,
     account: RefCell<Account<'a>>,
     pub lists: Lists,
 }
+
+/// How many values of a statement's scalar subqueries are kept.
+const VALUES_MAX: usize = 100_000;
 
 /// Rows in memory.
 pub type Rows = Rc<Vec<Vec<Value>>>;
@@ -131,8 +137,8 @@ pub type Rows = Rc<Vec<Vec<Value>>>;
 impl<'a> Level<'a> {
     pub fn new(environment: &'a Environment<'a>, subqueries: &'a [SubqueryPlan]) -> Level<'a> {
         let account = RefCell::new(environment.memory.account());
-        let (results, sets) = (RefCell::default(), RefCell::default());
-        Level { environment, subqueries, results, sets, account, lists: Lists::default() }
+        let (results, values, sets) = (RefCell::default(), RefCell::default(), RefCell::default());
+        Level { environment, subqueries, results, values, sets, account, lists: Lists::default() }
     }
 
     /// Runs a subquery, calling `visit` for its rows.
@@ -158,6 +164,24 @@ impl<'a> Level<'a> {
         query::run(self.environment, &subquery.plan, &inner, visit)
     }
 
+    /// What a scalar subquery reads of the outer row, as a key; None: its value is not kept.
+    fn key(&self, query: usize, column: usize, context: &EvalContext<'_>, outer: &dyn Fields) -> Result<Option<Box<[u8]>>> {
+        let subquery = &self.subqueries[query];
+        if !subquery.is_kept {
+            return Ok(None);
+        }
+        let mut key = vec![column as u8];
+        for expr in &subquery.outer {
+            let value = expr.eval(context, outer)?;
+            // Decimals and doubles may be equal and differ in digits or sign.
+            if matches!(value, Datum::Decimal(_) | Datum::Double(_)) {
+                return Ok(None);
+            }
+            group_key(&value, CollationId::BINARY, &mut key);
+        }
+        Ok(Some(key.into()))
+    }
+
     /// The rows of a subquery that reads nothing of its outer row: run once.
     fn constant(&self, query: usize, context: &EvalContext<'_>, outer: &dyn Fields) -> Result<Rows> {
         if let Some(Some(rows)) = self.results.borrow().get(query) {
@@ -181,6 +205,12 @@ impl<'a> Level<'a> {
 
 impl Subqueries for Level<'_> {
     fn scalar(&self, query: usize, column: usize, context: &EvalContext<'_>, outer: &dyn Fields) -> Result<Value> {
+        let key = self.key(query, column, context, outer)?.map(|key| (query, key));
+        if let Some(key) = &key
+            && let Some(known) = self.values.borrow().get(key)
+        {
+            return Ok(known.clone());
+        }
         let mut result = None;
         self.rows(query, context, outer, &mut |row| {
             if result.is_some() {
@@ -194,7 +224,17 @@ impl Subqueries for Level<'_> {
             result = Some(row[column].clone());
             Ok(true)
         })?;
-        Ok(result.unwrap_or(Value::Null))
+        let result = result.unwrap_or(Value::Null);
+        if let Some(key) = key
+            && self.values.borrow().len() < VALUES_MAX
+        {
+            let bytes = key.1.len() as u64 + row_bytes(std::slice::from_ref(&result));
+            // Where there is no memory left, it runs again.
+            if self.account.borrow_mut().add(bytes).is_ok() {
+                self.values.borrow_mut().insert(key, result.clone());
+            }
+        }
+        Ok(result)
     }
 
     fn exists(&self, query: usize, context: &EvalContext<'_>, outer: &dyn Fields) -> Result<bool> {

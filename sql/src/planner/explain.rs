@@ -73,7 +73,7 @@ fn explain_select(plan: &SelectPlan, kind: &str, lines: &mut Lines) {
         !plan.subqueries.is_empty() || plan.sources.iter().any(|source| matches!(source.kind, SourceKind::Derived(_)));
     let kind = if kind == "SIMPLE" && has_parts { "PRIMARY" } else { kind };
     let mut own = Vec::new();
-    table_steps(&plan.steps, &mut own);
+    table_steps(&plan.steps, None, &mut own);
     if own.is_empty() {
         let mut line = vec![Value::Null; COLUMNS.len()];
         line[0] = Value::UInt(plan.select_number as u64);
@@ -81,15 +81,16 @@ fn explain_select(plan: &SelectPlan, kind: &str, lines: &mut Lines) {
         line[11] = text("No tables used");
         lines.lines.push(line);
     }
-    for (number, step) in own.iter().enumerate() {
-        lines.lines.push(table_line(plan, step, kind, number == 0));
+    for (number, (step, semi)) in own.iter().enumerate() {
+        lines.lines.push(table_line(plan, step, kind, number == 0, *semi));
     }
     for source in &plan.sources {
         // A table of WITH that is read twice is made once.
         if let SourceKind::Derived(derived) = &source.kind
             && lines.shown.insert(derived.id)
         {
-            explain_query(&derived.plan, "DERIVED", lines);
+            let kind = if source.alias.starts_with("<subquery") { "MATERIALIZED" } else { "DERIVED" };
+            explain_query(&derived.plan, kind, lines);
         }
     }
     for subquery in &plan.subqueries {
@@ -98,16 +99,24 @@ fn explain_select(plan: &SelectPlan, kind: &str, lines: &mut Lines) {
     }
 }
 
-fn table_steps<'p>(steps: &'p [Step], out: &mut Vec<&'p TableStep>) {
+/// The tables that are read, and what is said of those of a semi- or anti-join: one row is enough.
+fn table_steps<'p>(steps: &'p [Step], semi: Option<&'static str>, out: &mut Vec<(&'p TableStep, Option<&'static str>)>) {
     for step in steps {
         match step {
-            Step::Table(step) => out.push(step),
-            Step::Left { steps, .. } | Step::Semi { steps, .. } => table_steps(steps, out),
+            Step::Table(step) => out.push((step, semi)),
+            Step::Left { steps, .. } => table_steps(steps, semi, out),
+            Step::Semi { steps, anti } => table_steps(steps, Some(if *anti { "Not exists" } else { "FirstMatch" }), out),
         }
     }
 }
 
-fn table_line(plan: &SelectPlan, step: &TableStep, kind: &str, is_first: bool) -> Line {
+fn table_line(
+    plan: &SelectPlan,
+    step: &TableStep,
+    kind: &str,
+    is_first: bool,
+    semi: Option<&'static str>,
+) -> Line {
     let source = &plan.sources[step.source];
     let mut line = vec![Value::Null; COLUMNS.len()];
     line[0] = Value::UInt(plan.select_number as u64);
@@ -175,6 +184,7 @@ fn table_line(plan: &SelectPlan, step: &TableStep, kind: &str, is_first: bool) -
             extra.push("Using where");
         }
     }
+    extra.extend(semi);
     if !step.hash.is_empty() {
         extra.push("Using join buffer (hash join)");
     }

@@ -22,6 +22,8 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use storage::ReadMode;
+
 use super::{LimitPlan, OutputColumn, SourceKind};
 use crate::expression::{AggregateCall, Expr};
 
@@ -182,6 +184,25 @@ impl Query {
     /// What stays where a query was taken away.
     pub fn nothing() -> Query {
         Query::Block(Box::new(Block::nothing()))
+    }
+
+    /// Whether two executions give the same rows, and reading has no effect but the rows.
+    pub fn is_stable(&self) -> bool {
+        match self {
+            Query::Union(union) => union.parts.iter().all(Query::is_stable),
+            Query::Block(block) => {
+                let mut is_stable = !block.calc_found_rows;
+                block.for_each_expr(&mut |expr| is_stable &= !is_volatile(expr));
+                is_stable
+                    && block.sources.iter().all(|source| match &source.kind {
+                        SourceKind::Table(_) => source.read_mode == ReadMode::Consistent,
+                        // Its rows are made once in a statement.
+                        SourceKind::Derived(_) => true,
+                        SourceKind::Virtual(_) => false,
+                    })
+                    && block.subqueries.iter().all(|subquery| subquery.query.is_stable())
+            }
+        }
     }
 
     /// The values go into an expression of the outer query: decimals keep the digits beyond their type.

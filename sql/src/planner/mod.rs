@@ -293,6 +293,8 @@ pub struct SubqueryPlan {
     pub outer: Vec<Expr>,
     /// Reads nothing of the outer row: runs once.
     pub is_constant: bool,
+    /// Its value is the same whenever it reads the same of the outer row: it runs once for each.
+    pub is_kept: bool,
 }
 
 impl QueryPlan {

@@ -17,6 +17,7 @@ use super::{
 use crate::error::{Error, Result};
 use crate::expression::{Expr, Node};
 use crate::result::StoredColumn;
+use crate::types::Switches;
 
 /// What a group, or a duplicate, is taken to be of all rows.
 const DISTINCT_SHARE: f64 = 0.3;
@@ -59,8 +60,11 @@ fn estimated(context: &PlanContext<'_>, query: Query) -> Result<(QueryPlan, Esti
 pub fn subqueries(context: &PlanContext<'_>, subqueries: Vec<logical::Subquery>) -> Result<Vec<SubqueryPlan>> {
     let plan = |subquery: logical::Subquery| {
         let logical::Subquery { query: written, outer } = subquery;
+        let is_stable = written.is_stable();
         let plan = query(context, written)?;
-        Ok(SubqueryPlan { plan, is_constant: outer.is_empty(), outer })
+        let keeps = context.eval.session.optimizer_switches().has(Switches::SUBQUERY_CACHE);
+        let is_kept = keeps && !outer.is_empty() && is_stable;
+        Ok(SubqueryPlan { plan, is_constant: outer.is_empty(), is_kept, outer })
     };
     subqueries.into_iter().map(plan).collect()
 }

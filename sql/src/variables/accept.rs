@@ -4,6 +4,7 @@ use format::collation::{Collation, CollationId};
 use format::value::Value;
 
 use super::kind::{Kind, parse_size};
+use super::switches;
 use super::variable::{Notice, Variable};
 use crate::error::Error;
 
@@ -17,6 +18,11 @@ impl Kind {
             Kind::Real { min, max } => accept_real(variable, given, min, max),
             Kind::Enumeration(names) => accept_enumeration(variable, given, names).map(|value| (value, None)),
             Kind::Set(names) => accept_set(variable, given, names).map(|value| (value, None)),
+            // Onto the default: option files have no value before.
+            Kind::Switches => {
+                let default = Value::Bytes(variable.default.unwrap_or_default().into());
+                switches::switched(variable, &default, given).map(|value| (value, None))
+            }
             Kind::Text => match given {
                 Value::Null | Value::Bytes(_) => Ok((given.clone(), None)),
                 Value::Int(_) | Value::UInt(_) if variable.name.starts_with("character_set_") => {

@@ -12,6 +12,7 @@ use super::log::LogGlobals;
 use super::names;
 use super::persisted;
 use super::settings::{self, Settings};
+use super::switches;
 use super::statement_logs::{StatementLogGlobals, StatementLogs};
 use super::variable::{Notice, Reach, Variable};
 use crate::error::Error;
@@ -104,6 +105,7 @@ impl GlobalVariables {
     /// `SET GLOBAL name = value`
     pub fn set(&self, name: &str, given: &Value) -> Result<Vec<Notice>, Error> {
         let (index, variable) = self.settable(name)?;
+        let given = &switches::completed(variable, &self.value(index), given)?;
         let (value, notice) = variable.kind.accept(variable, given)?;
         Settings::check(variable, &value)?;
         self.change(index, value)?;

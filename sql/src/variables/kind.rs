@@ -16,6 +16,8 @@ pub enum Kind {
     Enumeration(&'static [&'static str]),
     /// Some of these names, separated by commas, or a bit mask.
     Set(&'static [&'static str]),
+    /// `name=on|off|default`, separated by commas: what is not named stays as it is.
+    Switches,
     /// Any text, or NULL.
     Text,
 }

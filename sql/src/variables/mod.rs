@@ -32,6 +32,8 @@ mod list;
 
 mod variable;
 
+mod switches;
+
 mod accept;
 
 mod names;

@@ -9,6 +9,7 @@ use super::global::{self, GlobalVariables, Snapshot};
 use super::list::LIST;
 use super::names;
 use super::settings::Settings;
+use super::switches;
 use super::variable::{Notice, Reach, Variable};
 use crate::error::Error;
 
@@ -49,6 +50,7 @@ impl SessionVariables {
     /// `SET [SESSION] name = value`. What SET TRANSACTION and SET NAMES do goes through here too.
     pub fn set(&mut self, name: &str, given: &Value) -> Result<Vec<Notice>, Error> {
         let (index, variable) = settable(name)?;
+        let given = &switches::completed(variable, self.value(index), given)?;
         let (value, notice) = variable.kind.accept(variable, given)?;
         Settings::check(variable, &value)?;
         self.store(index, value);

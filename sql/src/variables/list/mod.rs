@@ -14,7 +14,7 @@ use format::transform::Algorithm;
 
 use super::kind::Kind;
 use super::variable::{Reach, Variable};
-use Kind::{Bool, Enumeration, Real, Set, Text};
+use Kind::{Bool, Enumeration, Real, Set, Switches, Text};
 use Reach::{Both, Global, Session};
 
 /// A variable that SET and options may change: the common case.

@@ -81,11 +81,16 @@ pub(super) const LIST: &[Variable] = &[
     v(
         "optimizer_switch",
         Both,
-        Text,
-        "index_merge=on,mrr=on,index_condition_pushdown=on,derived_merge=on",
+        Switches,
+        "index_merge=on,index_merge_union=on,index_merge_sort_union=on,index_merge_intersection=on,\
+         engine_condition_pushdown=on,index_condition_pushdown=on,mrr=on,mrr_cost_based=on,\
+         block_nested_loop=on,batched_key_access=off,materialization=on,semijoin=on,loosescan=on,\
+         firstmatch=on,duplicateweedout=on,subquery_materialization_cost_based=on,\
+         use_index_extensions=on,condition_fanout_filter=on,derived_merge=on,use_invisible_indexes=off,\
+         skip_scan=on,hash_join=on,subquery_to_derived=off,prefer_ordering_index=on,\
+         hypergraph_optimizer=off,derived_condition_pushdown=on,subquery_cache=on",
         "Ways of the planner",
-    )
-    .inert(AUTOMATIC),
+    ),
     v("optimizer_trace", Both, Text, "enabled=off,one_line=off", "Write down how a plan was found").inert(NOT_YET),
     v("optimizer_use_condition_selectivity", Both, int(1, 5), "4", "Statistics of the planner").inert(AUTOMATIC),
     v("preload_buffer_size", Both, int(1024, 1 << 30), "32768", "Bytes of LOAD INDEX").inert(GONE),
