@@ -101,7 +101,10 @@ impl Maker {
                 let aggregate = self.random.one(&["MAX", "MIN", "SUM", "COUNT", "AVG"]);
                 let op = self.random.one(&["=", "<", ">="]);
                 let table = self.random.one(TABLES);
-                format!("{} {op} (SELECT {aggregate}({inner}.b) FROM {table} {inner} WHERE {condition})", self.of_kind(sight, 0))
+                format!(
+                    "{} {op} (SELECT {aggregate}({inner}.b) FROM {table} {inner} WHERE {condition})",
+                    self.of_kind(sight, 0)
+                )
             }
         }
     }
@@ -145,7 +148,9 @@ impl Maker {
         let one = sight[self.random.below(sight.len())].clone();
         let plain = format!("SELECT {one}.a, {one}.b, {one}.c, {one}.d, {one}.e, {one}.f FROM {from}");
         match self.random.below(9) {
-            0 => format!("SELECT {one}.a, {one}.b + 1 AS b, {one}.c, {one}.d / 3 AS d, {one}.e, {one}.f FROM {from} WHERE {condition}"),
+            0 => format!(
+                "SELECT {one}.a, {one}.b + 1 AS b, {one}.c, {one}.d / 3 AS d, {one}.e, {one}.f FROM {from} WHERE {condition}"
+            ),
             1 => format!(
                 "SELECT {one}.a, COUNT(*) AS b, {one}.c, AVG({one}.d) AS d, MIN({one}.e) AS e, MAX({one}.f) AS f FROM {from} WHERE {condition} GROUP BY {one}.a, {one}.c"
             ),
@@ -153,8 +158,13 @@ impl Maker {
                 "SELECT MIN({one}.a) AS a, SUM({one}.b) AS b, {one}.c, MAX({one}.d) AS d, MIN({one}.e) AS e, MAX({one}.f) AS f FROM {from} GROUP BY {one}.c HAVING SUM({one}.b) IS NOT NULL"
             ),
             3 => format!("SELECT DISTINCT {one}.a, {one}.b, {one}.a AS c, {one}.d, {one}.a AS e, {one}.f FROM {from}"),
-            4 => format!("{plain} WHERE {condition} UNION ALL SELECT a, b, c, d, e, f FROM {}", self.random.one(TABLES)),
-            5 => format!("{plain} WHERE {condition} UNION SELECT a, b, NULL, d, NULL, f FROM {}", self.random.one(TABLES)),
+            4 => {
+                format!("{plain} WHERE {condition} UNION ALL SELECT a, b, c, d, e, f FROM {}", self.random.one(TABLES))
+            }
+            5 => format!(
+                "{plain} WHERE {condition} UNION SELECT a, b, NULL, d, NULL, f FROM {}",
+                self.random.one(TABLES)
+            ),
             6 => format!("SELECT a, b, c, d, e, f FROM {} ORDER BY id LIMIT 5", self.random.one(TABLES)),
             _ => format!("{plain} WHERE {condition}"),
         }
@@ -218,7 +228,8 @@ impl Maker {
         let sight = vec!["t1".to_owned()];
         let condition = self.condition(&sight, &Sight::new(), 2);
         // A table that is changed may not be read beside it.
-        let condition = condition.replace("FROM t1 ", "FROM t2 ").replace("JOIN t1 ", "JOIN t2 ").replace("FROM t1)", "FROM t2)");
+        let condition =
+            condition.replace("FROM t1 ", "FROM t2 ").replace("JOIN t1 ", "JOIN t2 ").replace("FROM t1)", "FROM t2)");
         match self.random.below(2) {
             0 => format!("UPDATE t1 SET b = b + 1 WHERE {condition}"),
             _ => format!("DELETE FROM t1 WHERE {condition}"),
@@ -265,6 +276,17 @@ fn answer(session: &mut Session, statement: &str) -> Vec<String> {
     lines
 }
 
+/// Tells what was asked if that panics.
+struct Asked<'s>(u64, &'s str);
+
+impl Drop for Asked<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            println!("RULE_SEED={}\n  {}", self.0, self.1);
+        }
+    }
+}
+
 fn switch(session: &mut Session, text: &str) {
     let answer = ask(session, &format!("SET optimizer_switch = '{text}'"));
     assert!(!answer.iter().any(|line| line.starts_with("! ")), "{answer:?}");
@@ -289,6 +311,7 @@ fn the_rules_of_the_planner_change_no_answer() {
         let mut maker = Maker { random: Random::new(seed), next: seed as usize % 3 };
         let is_change = seed % 8 == 0;
         let statement = if is_change { maker.change() } else { maker.query() };
+        let _asked = Asked(seed, &statement);
         let mut settings = vec!["default".to_owned(), all.clone()];
         settings.push(format!("default,{}=off", SWITCHES[seed as usize % SWITCHES.len()]));
         let mut answers = Vec::new();
@@ -307,7 +330,9 @@ fn the_rules_of_the_planner_change_no_answer() {
         if answers.iter().any(|answer| answer.iter().any(|line| line.starts_with("! "))) {
             refused += 1;
             // Which error, and whether there is one, may depend on the order of evaluation; a failure of ours may not.
-            if let Some(broken) = answers.iter().flatten().find(|line| line.contains("1815") || line.contains("nternal")) {
+            if let Some(broken) =
+                answers.iter().flatten().find(|line| line.contains("1815") || line.contains("nternal"))
+            {
                 failures.push(format!("RULE_SEED={seed}\n  {statement}\n  {broken}"));
             }
             continue;

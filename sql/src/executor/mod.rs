@@ -165,7 +165,13 @@ impl<'a> Level<'a> {
     }
 
     /// What a scalar subquery reads of the outer row, as a key; None: its value is not kept.
-    fn key(&self, query: usize, column: usize, context: &EvalContext<'_>, outer: &dyn Fields) -> Result<Option<Box<[u8]>>> {
+    fn key(
+        &self,
+        query: usize,
+        column: usize,
+        context: &EvalContext<'_>,
+        outer: &dyn Fields,
+    ) -> Result<Option<Box<[u8]>>> {
         let subquery = &self.subqueries[query];
         if !subquery.is_kept {
             return Ok(None);

@@ -21,9 +21,9 @@ use storage::{ColumnSet, IfLocked, ReadMode, Table, TableUse};
 
 use super::clause::Clause;
 use super::defaults::{DefaultValue, defaults};
+use super::logical::Block;
 use super::members::{by_number, member_type};
 use super::scope::Level;
-use super::logical::Block;
 use super::{LimitPlan, PlanContext, QueryPlan, SelectPlan, Step, SubqueryPlan, nest, physical, rules};
 use crate::accounts::Privileges;
 use crate::catalog::database_of;

@@ -100,23 +100,23 @@ fn explain_select(plan: &SelectPlan, kind: &str, lines: &mut Lines) {
 }
 
 /// The tables that are read, and what is said of those of a semi- or anti-join: one row is enough.
-fn table_steps<'p>(steps: &'p [Step], semi: Option<&'static str>, out: &mut Vec<(&'p TableStep, Option<&'static str>)>) {
+fn table_steps<'p>(
+    steps: &'p [Step],
+    semi: Option<&'static str>,
+    out: &mut Vec<(&'p TableStep, Option<&'static str>)>,
+) {
     for step in steps {
         match step {
             Step::Table(step) => out.push((step, semi)),
             Step::Left { steps, .. } => table_steps(steps, semi, out),
-            Step::Semi { steps, anti } => table_steps(steps, Some(if *anti { "Not exists" } else { "FirstMatch" }), out),
+            Step::Semi { steps, anti } => {
+                table_steps(steps, Some(if *anti { "Not exists" } else { "FirstMatch" }), out)
+            }
         }
     }
 }
 
-fn table_line(
-    plan: &SelectPlan,
-    step: &TableStep,
-    kind: &str,
-    is_first: bool,
-    semi: Option<&'static str>,
-) -> Line {
+fn table_line(plan: &SelectPlan, step: &TableStep, kind: &str, is_first: bool, semi: Option<&'static str>) -> Line {
     let source = &plan.sources[step.source];
     let mut line = vec![Value::Null; COLUMNS.len()];
     line[0] = Value::UInt(plan.select_number as u64);

@@ -123,30 +123,30 @@ impl Planner<'_, '_> {
         // Where a semi-join could stand: behind so many steps, with these tables before it, for so many rows.
         let mut places: Vec<(usize, Mask, f64)> = Vec::new();
         let is_settled = self.straight || tables.len() < 2 || tables.len() > TABLES_SEARCHED;
+        let mut ways = Vec::new();
         if !is_settled {
-            tables = self.cheapest_order(&tables, before, &waiting, estimate.rows);
+            (tables, ways) = self.cheapest_order(&tables, before, &waiting, estimate.rows).into_iter().unzip();
+            ways.reverse();
+        }
+        // With the inner side of an outer join before it a table may be read in another way.
+        if !lefts.is_empty() {
+            ways.clear();
         }
         while !tables.is_empty() || !lefts.is_empty() {
-            let mut best: Option<(usize, Way, f64)> = None;
-            let first = steps.is_empty() && before == 0;
-            for (at, &table) in tables.iter().enumerate() {
-                let only = self.sources.len() == 1;
-                let choice = self.best_choice(table, placed, &waiting, if first && only { wanted } else { None });
-                let way = self.kept_or_read(table, placed, &waiting, choice, estimate.rows);
-                // What this step multiplies the work by, before the work itself.
-                let weight = way.choice.rows * 1000.0 + way.choice.cost;
-                if best.as_ref().is_none_or(|(.., other)| weight < *other) {
-                    best = Some((at, way, weight));
+            let is_alone = steps.is_empty() && before == 0 && self.sources.len() == 1;
+            let in_order = self.straight || !is_settled;
+            let next = match ways.pop() {
+                Some(way) => Some((0, way)),
+                None => {
+                    let candidates = if in_order { &tables[..tables.len().min(1)] } else { &tables[..] };
+                    self.cheapest_next(candidates, placed, &waiting, estimate.rows, wanted.filter(|_| is_alone))
                 }
-                if self.straight || !is_settled {
-                    break;
-                }
-            }
+            };
             // An outer join's inner side adds columns, not rows: as soon as it can stand.
             let ready = lefts.iter().position(|left| left.requires & !placed == 0);
-            let take_left = match (&best, ready) {
+            let take_left = match (&next, ready) {
                 (None, Some(left)) => Some(left),
-                (Some((_, way, _)), Some(left))
+                (Some((_, way)), Some(left))
                     if way.choice.rows > 1.0 && self.helps(&lefts[left], &tables, &waiting, placed) =>
                 {
                     Some(left)
@@ -173,7 +173,7 @@ impl Planner<'_, '_> {
                 places.push((steps.len(), placed, estimate.rows));
                 continue;
             }
-            let Some((at, Way { choice, hash }, _)) = best else {
+            let Some((at, Way { choice, hash })) = next else {
                 return Err(Error::internal("a join without an order"));
             };
             let source = tables.remove(at);
@@ -210,6 +210,28 @@ impl Planner<'_, '_> {
         }
         self.semis(nest.semis, &mut steps, &places, estimate)?;
         Ok(steps)
+    }
+
+    /// The table that multiplies the work least, and how it is read.
+    fn cheapest_next(
+        &self,
+        tables: &[usize],
+        placed: Mask,
+        waiting: &[Waiting],
+        rows: f64,
+        wanted: Option<&WantedOrder>,
+    ) -> Option<(usize, Way)> {
+        let mut best: Option<(usize, Way, f64)> = None;
+        for (at, &table) in tables.iter().enumerate() {
+            let choice = self.best_choice(table, placed, waiting, wanted);
+            let way = self.kept_or_read(table, placed, waiting, choice, rows);
+            // What this step multiplies the work by, before the work itself.
+            let weight = way.choice.rows * 1000.0 + way.choice.cost;
+            if best.as_ref().is_none_or(|(.., other)| weight < *other) {
+                best = Some((at, way, weight));
+            }
+        }
+        best.map(|(at, way, _)| (at, way))
     }
 
     /// Puts semi- and anti-joins where the fewest rows are expected that they must be asked for.
@@ -251,14 +273,7 @@ impl Planner<'_, '_> {
     }
 
     /// What is expected once a table is joined.
-    fn joined(
-        &self,
-        before: &Estimate,
-        table: usize,
-        placed: Mask,
-        waiting: &[Waiting],
-        choice: &Choice,
-    ) -> Estimate {
+    fn joined(&self, before: &Estimate, table: usize, placed: Mask, waiting: &[Waiting], choice: &Choice) -> Estimate {
         let numbers = candidates(waiting, placed, table);
         let mut share = 1.0;
         for (at, number) in numbers.iter().enumerate() {
@@ -274,37 +289,43 @@ impl Planner<'_, '_> {
         Estimate { rows, cost: before.cost + before.rows.max(1.0) * choice.cost }
     }
 
-    /// The order of tables that costs the least: for each set of them the cheapest order, from the smallest sets on.
-    fn cheapest_order(&self, tables: &[usize], before: Mask, waiting: &[Waiting], rows: f64) -> Vec<usize> {
+    /// The order of tables that costs the least, and how each is read: for each set of them the cheapest order, from the
+    /// smallest sets on. A set that costs more than a known order of all is not looked at further.
+    fn cheapest_order(&self, tables: &[usize], before: Mask, waiting: &[Waiting], rows: f64) -> Vec<(usize, Way)> {
         let all = 1_usize << tables.len();
         let mask_of = |set: usize| {
             let members = tables.iter().enumerate().filter(|(at, _)| set >> at & 1 == 1);
             members.fold(before, |mask, (_, table)| mask | 1 << table)
         };
-        // Per set: what it costs, and which table stands last.
-        let mut best: Vec<Option<(Estimate, usize)>> = vec![None; all];
-        best[0] = Some((Estimate { rows, cost: 0.0 }, 0));
+        // Rows count as well as what was read for them: they are what the rest of the query works on.
+        let weight = |estimate: &Estimate| estimate.cost + estimate.rows;
+        // Per set: what it costs, which table stands last, and how that is read.
+        let mut best: Vec<Option<(Estimate, usize, Way)>> = Vec::new();
+        best.resize_with(all, || None);
         for set in 0..all - 1 {
-            let Some((estimate, _)) = best[set] else { continue };
+            let estimate = match &best[set] {
+                Some((estimate, ..)) => *estimate,
+                None if set == 0 => Estimate { rows, cost: 0.0 },
+                None => continue,
+            };
+            if best[all - 1].as_ref().is_some_and(|(known, ..)| estimate.cost >= weight(known)) {
+                continue;
+            }
             let placed = mask_of(set);
             for (at, &table) in tables.iter().enumerate().filter(|(at, _)| set >> at & 1 == 0) {
                 let choice = self.best_choice(table, placed, waiting, None);
                 let way = self.kept_or_read(table, placed, waiting, choice, estimate.rows);
                 let joined = self.joined(&estimate, table, placed, waiting, &way.choice);
                 let with = set | 1 << at;
-                // Rows count as well as what was read for them: they are what the rest of the query works on.
-                let weight = |estimate: &Estimate| estimate.cost + estimate.rows;
-                if best[with].as_ref().is_none_or(|(known, _)| weight(&joined) < weight(known)) {
-                    best[with] = Some((joined, at));
+                if best[with].as_ref().is_none_or(|(known, ..)| weight(&joined) < weight(known)) {
+                    best[with] = Some((joined, at, way));
                 }
             }
         }
         let mut order = Vec::with_capacity(tables.len());
         let mut set = all - 1;
-        while set != 0
-            && let Some((_, last)) = best[set]
-        {
-            order.push(tables[last]);
+        while let Some((_, last, way)) = best[set].take() {
+            order.push((tables[last], way));
             set &= !(1 << last);
         }
         order.reverse();

@@ -153,9 +153,8 @@ impl Nest {
 
     /// Numbers the sources anew.
     pub fn renumber(&mut self, number: &dyn Fn(usize) -> usize) {
-        let of_mask = |mask: Mask| {
-            (0..TABLES_MAX).filter(|at| mask >> at & 1 == 1).fold(0, |mask, at| mask | 1 << number(at))
-        };
+        let of_mask =
+            |mask: Mask| (0..TABLES_MAX).filter(|at| mask >> at & 1 == 1).fold(0, |mask, at| mask | 1 << number(at));
         self.tables.iter_mut().for_each(|table| *table = number(*table));
         for left in &mut self.lefts {
             left.requires = of_mask(left.requires);
@@ -243,7 +242,10 @@ impl Block {
 
     /// Visits everything that is evaluated on its rows, and what its subqueries read of them.
     pub fn for_each_expr(&self, visit: &mut dyn FnMut(&Expr)) {
-        self.for_each_result(visit);
+        self.output.iter().for_each(&mut *visit);
+        self.having.iter().for_each(&mut *visit);
+        self.order.iter().for_each(|(expr, _)| visit(expr));
+        self.subqueries.iter().flat_map(|subquery| &subquery.outer).for_each(&mut *visit);
         self.from.for_each_condition(visit);
         if let Some(group) = &self.group {
             group.keys.iter().for_each(&mut *visit);
@@ -254,12 +256,23 @@ impl Block {
         }
     }
 
-    /// What is evaluated behind the grouping.
-    pub fn for_each_result(&self, visit: &mut dyn FnMut(&Expr)) {
-        self.output.iter().for_each(&mut *visit);
-        self.having.iter().for_each(&mut *visit);
-        self.order.iter().for_each(|(expr, _)| visit(expr));
-        self.subqueries.iter().flat_map(|subquery| &subquery.outer).for_each(&mut *visit);
+    /// The slots that are read behind the grouping, by subqueries as well: those of conditions read rows before it.
+    pub fn read_by_results(&self) -> Vec<bool> {
+        let mut read = vec![false; self.slots.len()];
+        let order = self.order.iter().map(|(expr, _)| expr);
+        self.output.iter().chain(&self.having).chain(order).for_each(|expr| self.note_read(expr, &mut read));
+        read
+    }
+
+    fn note_read(&self, expr: &Expr, read: &mut [bool]) {
+        expr.walk(&mut |expr| {
+            if let Some(slot) = expr.as_column() {
+                read[slot] = true;
+            }
+            if let Some(query) = expr.subquery() {
+                self.subqueries[query].outer.iter().for_each(|outer| self.note_read(outer, read));
+            }
+        });
     }
 
     pub fn for_each_expr_mut(&mut self, visit: &mut dyn FnMut(&mut Expr)) {

@@ -244,7 +244,10 @@ pub struct SourceColumn {
 pub enum Step {
     Table(TableStep),
     /// A semi-join: the row counts if the steps find a row; an anti-join: if they find none.
-    Semi { steps: Vec<Step>, anti: bool },
+    Semi {
+        steps: Vec<Step>,
+        anti: bool,
+    },
     /// A LEFT JOIN: the steps of the inner side; if none of their rows matches, its tables are NULL.
     Left {
         steps: Vec<Step>,

@@ -50,8 +50,7 @@ fn estimated(context: &PlanContext<'_>, query: Query) -> Result<(QueryPlan, Esti
             }
             let types = columns.iter().map(|column| column.column_type.clone()).collect();
             let parts = plans;
-            let plan =
-                UnionPlan { parts, outer, distinct_until, columns, types, order, limit, subqueries: Vec::new() };
+            let plan = UnionPlan { parts, outer, distinct_until, columns, types, order, limit, subqueries: Vec::new() };
             Ok((QueryPlan::Union(Box::new(plan)), all))
         }
     }
@@ -72,10 +71,7 @@ pub fn subqueries(context: &PlanContext<'_>, subqueries: Vec<logical::Subquery>)
 /// The plan of one block. The columns that the caller needs besides those it reads itself are in its sources.
 pub fn block(context: &PlanContext<'_>, mut block: Block) -> Result<(SelectPlan, Estimate)> {
     mark_needed(&mut block);
-    let mut kept = vec![false; if block.group.is_some() { block.slots.len() } else { 0 }];
-    if block.group.is_some() {
-        block.for_each_result(&mut |expr| expr.for_each_column(&mut |slot| kept[slot] = true));
-    }
+    let kept = if block.group.is_some() { block.read_by_results() } else { Vec::new() };
     let group = block.group.take().map(|group| GroupPlan {
         keys: group.keys,
         aggregates: group.aggregates,

@@ -28,8 +28,7 @@ impl Reading<'_> {
         if self.of.is_empty() {
             return Ok(());
         }
-        let is_named =
-            |source: &Source, name: &ast::TableName| source.is_called(name.database.as_deref(), &name.name);
+        let is_named = |source: &Source, name: &ast::TableName| source.is_called(name.database.as_deref(), &name.name);
         if let Some(name) = self.of.iter().find(|name| !level.sources.iter().any(|source| is_named(source, name))) {
             return Err(Error::unresolved_lock_table(&name.name));
         }

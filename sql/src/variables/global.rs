@@ -12,8 +12,8 @@ use super::log::LogGlobals;
 use super::names;
 use super::persisted;
 use super::settings::{self, Settings};
-use super::switches;
 use super::statement_logs::{StatementLogGlobals, StatementLogs};
+use super::switches;
 use super::variable::{Notice, Reach, Variable};
 use crate::error::Error;
 

@@ -33,7 +33,9 @@ pub fn switched(variable: &Variable, now: &Value, given: &Value) -> Result<Value
         let at = flags.iter().position(|(known, _)| *known == name).ok_or_else(|| variable.wrong_value(part))?;
         flags[at].1 = match &*value {
             "on" | "off" => value,
-            "default" => defaults.iter().find(|(known, _)| *known == name).map(|(_, value)| value.clone()).unwrap_or_default(),
+            "default" => {
+                defaults.iter().find(|(known, _)| *known == name).map(|(_, value)| value.clone()).unwrap_or_default()
+            }
             _ => return Err(variable.wrong_value(part)),
         };
     }
