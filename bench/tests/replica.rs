@@ -146,6 +146,16 @@ fn what_mariadb_logs_arrives_also_if_the_replica_is_killed() {
         for statement in ["CREATE DATABASE bl", "CREATE DATABASE rg", SCHEMA, FULL_ROW, "SET sql_mode = ''"] {
             client.query(statement).expect(statement);
         }
+        for statement in [
+            "CREATE OR REPLACE TABLE bl.anew (id INT PRIMARY KEY)",
+            "INSERT INTO bl.anew VALUES (1), (2)",
+            "CREATE OR REPLACE TABLE bl.anew (v VARCHAR(9), KEY (v)) DEFAULT CHARSET=utf8mb4",
+            "INSERT INTO bl.anew VALUES ('x'), ('y'), ('y')",
+            "CREATE OR REPLACE TABLE bl.filled DEFAULT CHARSET=utf8mb4 AS SELECT v, 1 AS one FROM bl.anew",
+            "CREATE OR REPLACE TABLE bl.filled DEFAULT CHARSET=utf8mb4 AS SELECT v, COUNT(*) AS n FROM bl.anew GROUP BY v",
+        ] {
+            client.query(statement).expect(statement);
+        }
         let mut work = Work::new(case as u64);
         for round in 0..4 {
             for _ in 0..120 {

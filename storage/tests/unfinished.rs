@@ -1,5 +1,5 @@
 //! A table that is created together with its rows is there with all of them, or not at all: after a crash at any change of
-//! the disk, and when the creation is given up.
+//! the disk, and when the creation is given up. A table that it replaces is there until then.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use format::ids::Lsn;
 use format::value::ColumnType;
 use storage::io::sim::SimDisk;
 use storage::schema::{Column, ColumnSet, IndexDefinition, ReadMode, Row, ScanRange, TableDefinition};
-use storage::{Annexed, CommitLog, Config, Engine, Error, Relatives, Result, TrxOptions, UnfinishedTable};
+use storage::{Annexed, CommitLog, Config, Engine, Error, Relatives, Result, Table, TrxOptions, UnfinishedTable};
 
 const ROWS: u64 = 40;
 
@@ -44,14 +44,18 @@ fn definition(name: &str) -> TableDefinition {
 /// Begins to create a table.
 fn begin(engine: &Arc<Engine>, name: &str) -> Result<UnfinishedTable> {
     let wait = TrxOptions::patient();
-    engine.lock_definitions(&[("d", name)], Relatives::Along, &wait)?.begin_table(engine, definition(name))
+    engine.lock_definitions(&[("d", name)], Relatives::Along, &wait)?.begin_table(engine, definition(name), false)
 }
 
 /// Inserts its rows.
 fn fill(engine: &Arc<Engine>, unfinished: &UnfinishedTable) -> Result<()> {
+    insert(engine, unfinished.table(), ROWS)
+}
+
+fn insert(engine: &Arc<Engine>, table: &Arc<Table>, rows: u64) -> Result<()> {
     let mut trx = engine.begin(TrxOptions::patient());
-    for id in 0..ROWS {
-        trx.insert(unfinished.table(), &[Some(&id.to_be_bytes()), Some(&[7; 300])])?;
+    for id in 0..rows {
+        trx.insert(table, &[Some(&id.to_be_bytes()), Some(&[7; 300])])?;
     }
     trx.commit()
 }
@@ -115,6 +119,43 @@ fn after_a_crash_the_table_has_all_rows_or_is_not_there() {
         assert_eq!(files(&disk), ["t.ibd"], "seed {seed}");
     }
     assert!(seen.iter().all(|count| *count > 0), "both ends were met: {seen:?}");
+}
+
+#[test]
+fn after_a_crash_there_is_the_table_that_was_replaced_or_the_new_one() {
+    const OLD_ROWS: u64 = 3;
+    for is_filled in [true, false] {
+        let mut seen = [0; 2];
+        for seed in 0..100 {
+            let (disk, engine) = instance(seed);
+            let wait = TrxOptions::patient();
+            let old = engine.create_table(definition("t"), &wait).unwrap();
+            insert(&engine, &old, OLD_ROWS).unwrap();
+            let crash_at = disk.changes() + 1 + seed;
+            disk.set_faults(|faults| faults.crash_at = Some(crash_at));
+            let replace = || {
+                let locked = engine.lock_definitions(&[("d", "t")], Relatives::Along, &wait)?;
+                if !is_filled {
+                    return locked.create_or_replace(definition("t")).map(drop);
+                }
+                let unfinished = locked.begin_table(&engine, definition("t"), true)?;
+                fill(&engine, &unfinished)?;
+                unfinished.finish(None).map(drop)
+            };
+            let done = replace();
+            let disk = disk.crash();
+            drop((old, engine));
+            let engine = open(&disk).unwrap();
+            let (found, new) = (count(&engine, "t"), if is_filled { ROWS } else { 0 });
+            assert!(found == Some(OLD_ROWS) || found == Some(new), "seed {seed}: {found:?} rows");
+            assert!(done.is_err() || found == Some(new), "seed {seed}: what was acknowledged is lost");
+            seen[usize::from(found == Some(new))] += 1;
+            while engine.step().unwrap() {}
+            engine.close().unwrap();
+            assert_eq!(files(&disk), ["t.ibd"], "seed {seed}");
+        }
+        assert!(seen.iter().all(|count| *count > 0), "both ends were met: {seen:?}");
+    }
 }
 
 #[test]

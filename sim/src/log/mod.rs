@@ -347,7 +347,7 @@ impl Run {
         let options = TrxOptions::default();
         let name = format!("{FILLED}{number}_{rows}");
         let locked = engine.lock_definitions(&[(DATABASE, &name)], Relatives::Along, &options)?;
-        let unfinished = locked.begin_table(engine, workload::definition(&name, Compression::NONE))?;
+        let unfinished = locked.begin_table(engine, workload::definition(&name, Compression::NONE), false)?;
         let mut trx = engine.begin(options.clone());
         insert(&mut trx, unfinished.table(), number, rows)?;
         if gives_up {

@@ -16,15 +16,13 @@ pub fn create_table(context: &Context<'_>, create: &CreateTable) -> Result<Outco
     if create.partition_by.is_some() {
         return Err(Error::unsupported("partitioning"));
     }
-    if create.or_replace {
-        return Err(Error::unsupported("CREATE OR REPLACE TABLE"));
-    }
+    check_replacement(create)?;
     let (database, name) = context.resolve(&create.table)?;
     options::check_table_name(name)?;
     let engine = &context.instance.engine;
     let taken = |is_taken: bool| {
         let error = Error::table_exists(name);
-        match (is_taken, create.if_not_exists) {
+        match (is_taken && !create.or_replace, create.if_not_exists) {
             (false, _) => Ok(false),
             (true, true) => {
                 context.note(error.code, error.message);
@@ -36,6 +34,9 @@ pub fn create_table(context: &Context<'_>, create: &CreateTable) -> Result<Outco
     let inline = create.columns.iter().filter_map(|column| column.references.as_deref());
     let keys: Vec<ForeignKeySpec> = inline.chain(&create.foreign_keys).cloned().collect();
     let like = create.like.as_ref().map(|like| context.resolve(like)).transpose()?;
+    if create.or_replace && like == Some((database, name)) {
+        return Err(Error::not_unique_table(name));
+    }
     if engine.database(database).is_none() {
         return Err(Error::unknown_database(database));
     }
@@ -87,8 +88,14 @@ pub fn create_table(context: &Context<'_>, create: &CreateTable) -> Result<Outco
     };
     let definition = complete(context, definition, database, name, &keys)?;
     let created = match (&locked, &context.wait.temporary) {
+        (Some(locked), _) if create.or_replace => locked.create_or_replace(definition),
         (Some(locked), _) => locked.create(definition),
-        (None, Some(own)) => own.create(definition),
+        (None, Some(own)) => {
+            if there {
+                own.drop_table(database, name).map_err(storage_error)?;
+            }
+            own.create(definition)
+        }
         (None, None) => return Err(Error::internal("a temporary table of nobody")),
     };
     let table = created.map_err(|error| match error {
@@ -105,9 +112,17 @@ pub fn begin_table(context: &Context<'_>, create: &CreateTable, locked: LockedTa
     let home = locked.database(database).ok_or_else(|| Error::unknown_database(database))?;
     let definition = definition(context, create, home.collation)?;
     let definition = complete(context, definition, database, name, &[])?;
-    let table = locked.begin_table(&context.instance.engine, definition).map_err(storage_error)?;
+    let table = locked.begin_table(&context.instance.engine, definition, create.or_replace).map_err(storage_error)?;
     options::warn_of_what_cannot_be(context, &create.options, table.table());
     Ok(table)
+}
+
+/// OR REPLACE and IF NOT EXISTS exclude each other.
+fn check_replacement(create: &CreateTable) -> Result<()> {
+    match create.or_replace && create.if_not_exists {
+        true => Err(Error::new(1221, b"HY000", "Incorrect usage of OR REPLACE and IF NOT EXISTS")),
+        false => Ok(()),
+    }
 }
 
 /// What CREATE TABLE ... SELECT and START TRANSACTION do not take.
@@ -126,9 +141,7 @@ pub fn check_with_rows(create: &CreateTable) -> Result<()> {
     if create.partition_by.is_some() {
         return Err(Error::unsupported("partitioning"));
     }
-    if create.or_replace {
-        return Err(Error::unsupported("CREATE OR REPLACE TABLE"));
-    }
+    check_replacement(create)?;
     if !create.foreign_keys.is_empty() || create.columns.iter().any(|column| column.references.is_some()) {
         return Err(Error::foreign_key_with_rows());
     }

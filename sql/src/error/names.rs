@@ -50,6 +50,10 @@ impl Error {
         Error::new(1066, b"42000", format!("Not unique table/alias: '{alias}'"))
     }
 
+    pub fn target_is_read(table: &str) -> Error {
+        Error::new(1093, b"HY000", format!("You can't specify target table '{table}' for update in FROM clause"))
+    }
+
     pub fn column_list_counts() -> Error {
         let text = "In definition of view, derived table or common table expression, SELECT list and column \
                     names list have different column counts";

@@ -111,10 +111,10 @@ impl Session {
         }
         // What is there now is answered at once.
         let mut locked = None;
-        let mut is_taken = engine.table(database, name).is_some();
+        let mut is_taken = engine.table(database, name).is_some() && !create.or_replace;
         if !is_taken {
             let names = engine.lock_definitions(&[(database, name)], Relatives::Along, wait).or_sql()?;
-            is_taken = names.find(database, name).is_some();
+            is_taken = names.find(database, name).is_some() && !create.or_replace;
             locked = Some(names);
         }
         match is_taken {
@@ -161,7 +161,10 @@ impl Session {
         let usual = Some(home.collation).filter(|_| create.options.is_empty());
         let options: String = create.options.iter().map(|option| format!(" {}", option_text(option))).collect();
         let name = describe::quoted(&table.name).to_string();
-        let text = describe::create_table_with(table, &name, usual, &options) + ROWS_FOLLOW;
+        let mut text = describe::create_table_with(table, &name, usual, &options) + ROWS_FOLLOW;
+        if create.or_replace {
+            text.insert_str("CREATE".len(), " OR REPLACE");
+        }
         self.begin_row_log();
         let Some(mut rows) = self.row_log.take() else { return Ok(()) };
         let own = self.statement_facts();
@@ -214,6 +217,9 @@ impl Session {
         if self.temporary.as_ref().is_some_and(|own| own.table(database, &create.table.name).is_some()) {
             return Err(Error::unsupported("CREATE TABLE ... SELECT beside a temporary table of this name"));
         }
+        if create.or_replace {
+            self.check_not_read(create, query)?;
+        }
         let (instance, wait) = (self.instance.clone(), self.creation_options()?);
         let Some(locked) = self.lock_new_table(&instance, &wait, create)? else {
             self.end_named(true)?;
@@ -232,6 +238,17 @@ impl Session {
                 let _ = self.rollback();
                 Err(error)
             }
+        }
+    }
+
+    /// An error if a query reads the table that it is to replace, whose name is locked alone while the query runs.
+    fn check_not_read(&mut self, create: &CreateTable, query: &Query) -> Result<()> {
+        let plan = self.plan(&Statement::Query(Box::new(query.clone())), 0, &[])?;
+        let (database, name) = (database_of(&create.table, self.state.database.as_deref())?, &*create.table.name);
+        let mut tables = plan.iter().flat_map(|plan| &plan.tables);
+        match tables.any(|(table, _)| &*table.database == database && &*table.name == name) {
+            true => Err(Error::target_is_read(name)),
+            false => Ok(()),
         }
     }
 
@@ -303,8 +320,10 @@ impl Session {
         ddl::check_with_rows(create)?;
         let database = database_of(&create.table, self.state.database.as_deref())?.to_string();
         let database = database.as_str();
-        if self.temporary.as_ref().is_some_and(|own| own.table(database, &create.table.name).is_some()) {
-            let error = Error::table_exists(&create.table.name);
+        let name = &create.table.name;
+        let is_taken = self.temporary.as_ref().is_some_and(|own| own.table(database, name).is_some());
+        if is_taken && !create.or_replace {
+            let error = Error::table_exists(name);
             if !create.if_not_exists {
                 return Err(error);
             }
@@ -323,7 +342,12 @@ impl Session {
         let failed = result.is_err() || self.state.error_count.get() > 0;
         if let Some(own) = &self.temporary {
             match failed {
-                false => own.rename((database, WHILE_SELECTED), &create.table.name).map(drop).map_err(storage_error)?,
+                false => {
+                    if is_taken {
+                        own.drop_table(database, name).map_err(storage_error)?;
+                    }
+                    own.rename((database, WHILE_SELECTED), name).map(drop).map_err(storage_error)?;
+                }
                 true => drop(own.drop_table(database, WHILE_SELECTED)),
             }
         }

@@ -125,6 +125,29 @@ impl<'e> LockedTables<'e> {
         self.engine.make_and_show(&definition, self.wait)
     }
 
+    /// Creates a table, and drops the one that has the name in the same commit.
+    pub fn create_or_replace(&self, mut definition: TableDefinition) -> Result<Arc<Table>> {
+        self.engine.settle_names(&mut definition);
+        match self.check_replacement(&definition)? {
+            Some(old) => self.engine.make_and_exchange(&old, &definition, self.wait),
+            None => self.engine.make_and_show(&definition, self.wait),
+        }
+    }
+
+    /// The table that a new one is to replace, if there is one: checks that it may be dropped, and that the foreign keys of
+    /// the new one are possible.
+    pub(super) fn check_replacement(&self, definition: &TableDefinition) -> Result<Option<Arc<Table>>> {
+        let Some(old) = self.find(&definition.database, &definition.name) else {
+            return self.check_creation(definition).map(|()| None);
+        };
+        self.check_locked(&definition.database, &definition.name)?;
+        let checks = self.wait.foreign_key_checks;
+        self.engine.check_drop(std::slice::from_ref(&old), checks)?;
+        self.check_relatives(definition, Some(&old))?;
+        self.engine.check_relations(definition, Some(&old), checks)?;
+        Ok(Some(old))
+    }
+
     /// Checks that the name of a new table is free, and that its foreign keys are possible.
     pub(super) fn check_creation(&self, definition: &TableDefinition) -> Result<()> {
         self.check_free((&definition.database, &definition.name))?;

@@ -219,13 +219,22 @@ impl Engine {
     /// Empties a table whose name is locked.
     pub(super) fn truncate_locked(&self, old: &Arc<Table>, wait: &TrxOptions) -> Result<()> {
         self.check_truncate(old, wait.foreign_key_checks)?;
+        self.make_and_exchange(old, &old.definition(), wait).map(drop)
+    }
+
+    /// Creates a table in the place of another one, whose name it has and which is dropped.
+    pub(super) fn make_and_exchange(
+        &self,
+        old: &Arc<Table>,
+        definition: &TableDefinition,
+        wait: &TrxOptions,
+    ) -> Result<Arc<Table>> {
         let mut ddl = self.begin_ddl()?;
-        let new =
-            self.make_table(&mut ddl, &old.definition(), |space| dictionary::temporary_path(&old.database, space.0))?;
+        let new = self.make_table(&mut ddl, definition, |space| dictionary::temporary_path(&old.database, space.0))?;
         let afterwards = self.exchange(ddl, old, &new, wait.log.as_deref())?;
         let _purge = self.inner.dictionary.stop_purge();
-        self.inner.dictionary.put_table(new, self.inner.registry.next_id());
+        let new = self.inner.dictionary.put_table(new, self.inner.registry.next_id());
         afterwards.run();
-        Ok(())
+        Ok(new)
     }
 }

@@ -7,6 +7,8 @@
 //!   UnfinishedTable::finish     file under its name, rows of the dictionary, commit with the caller's log
 //! ```
 //!
+//! A table that has the name already is dropped by the same commit, if it is to be replaced.
+//!
 //! The commit in [`UnfinishedTable::finish`] decides about the table, its rows and the log's entry at once. Without it, the
 //! dictionary transaction is rolled back and takes the file with it, whatever has become of the transaction that inserted the
 //! rows: in [`UnfinishedTable`]'s drop, or in recovery after a crash.
@@ -31,22 +33,33 @@ use crate::transaction::CommitLog;
 pub struct UnfinishedTable {
     engine: Arc<Engine>,
     table: Arc<Table>,
+    /// The table that has its name until it is finished.
+    old: Option<Arc<Table>>,
     /// `None`: it is finished, or was taken back.
     ddl: Option<SuspendedDdl>,
     _locks: Names,
 }
 
 impl LockedTables<'_> {
-    /// Begins to create a table under a name that is free. `engine`: the one that the names are locked in.
-    pub fn begin_table(self, engine: &Arc<Engine>, mut definition: TableDefinition) -> Result<UnfinishedTable> {
+    /// Begins to create a table. `replaces`: the table of this name, if there is one; else the name is free. `engine`: the
+    /// one that the names are locked in.
+    pub fn begin_table(
+        self,
+        engine: &Arc<Engine>,
+        mut definition: TableDefinition,
+        replaces: bool,
+    ) -> Result<UnfinishedTable> {
         engine.settle_names(&mut definition);
-        self.check_creation(&definition)?;
+        let old = match replaces {
+            true => self.check_replacement(&definition)?,
+            false => self.check_creation(&definition).map(|()| None)?,
+        };
         let mut ddl = engine.begin_ddl()?;
         let database = definition.database.clone();
         let rows = engine.make_table(&mut ddl, &definition, |space| dictionary::temporary_path(&database, space.0))?;
         let table = Arc::new(Table::unnamed(Arc::new(rows)));
         engine.inner.dictionary.put_unnamed(table.trees());
-        Ok(UnfinishedTable { engine: engine.clone(), table, ddl: Some(ddl.suspend()), _locks: self.into_locks() })
+        Ok(UnfinishedTable { engine: engine.clone(), table, old, ddl: Some(ddl.suspend()), _locks: self.into_locks() })
     }
 }
 
@@ -65,19 +78,18 @@ impl UnfinishedTable {
         let mut ddl = Ddl::resume(engine.inner.context(), dictionary, suspended);
         // A commit that fails removes the file.
         let _purge = dictionary.stop_purge();
-        let prepared = row::Table::open(store, self.table.schema().clone()).and_then(|named| {
-            ddl.insert_table(&named)?;
-            let beside = dictionary::temporary_path(&named.database, named.space.0);
-            engine.move_file(&mut ddl, named.space, &beside, &path_of(&named))?;
-            Ok(named)
+        let committed = row::Table::open(store, self.table.schema().clone()).and_then(|named| {
+            let afterwards = match &self.old {
+                Some(old) => engine.exchange(ddl, old, &named, log)?,
+                None => {
+                    ddl.insert_table(&named)?;
+                    let beside = dictionary::temporary_path(&named.database, named.space.0);
+                    engine.move_file(&mut ddl, named.space, &beside, &path_of(&named))?;
+                    ddl.commit(log)?
+                }
+            };
+            Ok((named, afterwards))
         });
-        let committed = match prepared {
-            Ok(named) => ddl.commit(log).map(|afterwards| (named, afterwards)),
-            Err(error) => {
-                drop(ddl);
-                Err(error)
-            }
-        };
         self.table.set_stale();
         match committed {
             Ok((named, afterwards)) => {
