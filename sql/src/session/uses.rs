@@ -1,5 +1,7 @@
 //! How plans find their rows: by which indexes, or by none.
 
+use std::collections::BTreeSet;
+
 use crate::planner::{Access, QueryPlan, SelectPlan, SourceKind, Step, TableStep};
 
 /// How a plan finds its rows.
@@ -62,13 +64,22 @@ type Visit<'v> = &'v mut dyn FnMut(&SelectPlan, &TableStep);
 
 /// Visits the tables that a query reads.
 pub fn each_step(query: &QueryPlan, visit: Visit<'_>) {
-    match query {
-        QueryPlan::Select(select) => each_step_of(select, visit),
-        QueryPlan::Union(union) => union.parts.iter().for_each(|part| each_step(part, visit)),
-    }
+    visit_query(query, &mut BTreeSet::new(), visit);
 }
 
 pub fn each_step_of(select: &SelectPlan, visit: Visit<'_>) {
+    visit_select(select, &mut BTreeSet::new(), visit);
+}
+
+/// `seen` has the derived tables that were visited: each of a chain of tables of WITH may read the one before it twice.
+fn visit_query(query: &QueryPlan, seen: &mut BTreeSet<usize>, visit: Visit<'_>) {
+    match query {
+        QueryPlan::Select(select) => visit_select(select, seen, visit),
+        QueryPlan::Union(union) => union.parts.iter().for_each(|part| visit_query(part, seen, visit)),
+    }
+}
+
+fn visit_select(select: &SelectPlan, seen: &mut BTreeSet<usize>, visit: Visit<'_>) {
     fn steps(select: &SelectPlan, all: &[Step], visit: Visit<'_>) {
         for step in all {
             match step {
@@ -79,9 +90,11 @@ pub fn each_step_of(select: &SelectPlan, visit: Visit<'_>) {
     }
     steps(select, &select.steps, visit);
     for source in &select.sources {
-        if let SourceKind::Derived(derived) = &source.kind {
-            each_step(&derived.plan, visit);
+        if let SourceKind::Derived(derived) = &source.kind
+            && seen.insert(derived.id)
+        {
+            visit_query(&derived.plan, seen, visit);
         }
     }
-    select.subqueries.iter().for_each(|subquery| each_step(&subquery.plan, visit));
+    select.subqueries.iter().for_each(|subquery| visit_query(&subquery.plan, seen, visit));
 }
