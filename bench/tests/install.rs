@@ -159,3 +159,99 @@ fn the_package_is_built_and_its_server_starts_from_its_files() {
     assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stderr));
     assert!(scratch.0.join("data/ibdata1").exists());
 }
+
+/// What mariadb says to one statement, run by a user of the system.
+fn ask(as_user: Option<&str>, arguments: &[&str], statement: &str) -> Result<String, String> {
+    let mut command = match as_user {
+        Some(user) => {
+            let mut command = Command::new("setpriv");
+            command.arg(format!("--reuid={user}")).args(["--clear-groups", "mariadb"]);
+            command
+        }
+        None => Command::new("mariadb"),
+    };
+    command.args(["--no-defaults", "--skip-column-names", "--batch", "--user=root", "--connect-expired-password"]);
+    let output = command.args(arguments).args(["-e", statement]).output().expect("mariadb runs");
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
+    if output.status.success() { Ok(text(&output.stdout)) } else { Err(text(&output.stderr)) }
+}
+
+#[test]
+fn a_new_server_lets_the_system_s_root_in_and_the_temporary_password_over_tcp() {
+    let is_there = |program: &str| Command::new(program).arg("--version").output().is_ok();
+    let own = output(Command::new("id").arg("-un")).trim().to_owned();
+    if own != "root" || !is_there("mariadb") || !is_there("setpriv") {
+        println!("skipped: mariadb and setpriv are needed, and the rights of root");
+        return;
+    }
+    // Another user has to reach the socket.
+    let scratch = std::env::temp_dir().join(format!("glassine-first-{}", std::process::id()));
+    let _ = fs::remove_dir_all(&scratch);
+    fs::create_dir(&scratch).expect("a directory");
+    fs::set_permissions(&scratch, fs::Permissions::from_mode(0o755)).expect("open to all");
+    let port = std::net::TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("its number").port();
+    for (option, insider, outsider) in
+        [(None, None, Some("nobody")), (Some("--root-socket-user=nobody"), Some("nobody"), None)]
+    {
+        let data = scratch.join(format!("data-{}", option.is_some()));
+        let socket = scratch.join("s");
+        let mut init = Command::new(glassine_binary());
+        init.arg("init").arg(format!("--datadir={}", data.display())).args(option);
+        let made = init.output().expect("it runs");
+        let log = String::from_utf8_lossy(&made.stderr).into_owned();
+        assert!(made.status.success(), "{log}");
+        let words: Vec<&str> = log.split_whitespace().collect();
+        let at = words.windows(2).position(|pair| pair == ["temporary", "password"]).expect("a password");
+        let password = format!("-p{}", words[at + 2]);
+        let mut server = Command::new(glassine_binary())
+            .args(["serve", "--no-defaults"])
+            .arg(format!("--datadir={}", data.display()))
+            .arg(format!("--socket={}", socket.display()))
+            .arg(format!("--port={port}"))
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("it starts");
+        let on_socket = format!("--socket={}", socket.display());
+        let port = format!("--port={port}");
+        let (on_socket, on_tcp) = ([on_socket.as_str()], ["--protocol=tcp", "--host=127.0.0.1", port.as_str()]);
+        let who = "SELECT CURRENT_USER()";
+        let mut answer = ask(insider, &on_socket, who);
+        for _ in 0..200 {
+            if !matches!(&answer, Err(cause) if cause.contains("2002")) {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(50));
+            answer = ask(insider, &on_socket, who);
+        }
+        assert_eq!(answer.as_deref(), Ok("root@localhost"));
+        let with = |first: &[&str], password: &str, rest: &str| {
+            let arguments: Vec<&str> = first.iter().copied().chain([password]).collect();
+            ask(None, &arguments, rest)
+        };
+        let refused = |answer: Result<String, String>, code: &str| {
+            assert!(answer.as_ref().is_err_and(|cause| cause.contains(code)), "{answer:?}");
+        };
+        // Nobody else, with the password neither.
+        refused(ask(outsider, &on_socket, who), "1045");
+        refused(ask(outsider, &[on_socket[0], &password], who), "1045");
+        refused(ask(insider, &on_tcp, who), "1045");
+        refused(with(&on_tcp, &password, "SHOW DATABASES"), "1820");
+        assert_eq!(with(&on_tcp, &password, "ALTER USER USER() IDENTIFIED BY 'Chosen'"), Ok(String::new()));
+        assert_eq!(with(&on_tcp, "-pChosen", who).as_deref(), Ok("root@127.0.0.1"));
+        assert!(with(&on_tcp, "-pChosen", "SHOW GRANTS").is_ok_and(|grants| grants.contains("WITH GRANT OPTION")));
+        // A password instead of the system's word, and nobody is locked out.
+        let statement = "ALTER USER root@localhost IDENTIFIED WITH caching_sha2_password BY 'Second'";
+        assert_eq!(ask(insider, &on_socket, statement), Ok(String::new()));
+        refused(ask(insider, &on_socket, who), "1045");
+        assert_eq!(ask(outsider, &[on_socket[0], "-pSecond"], who).as_deref(), Ok("root@localhost"));
+        assert!(Command::new("kill").args(["-TERM", &server.id().to_string()]).status().expect("kill").success());
+        assert!(server.wait().expect("it ends").success());
+    }
+    let both = Command::new(glassine_binary())
+        .args(["init", "--root-password=x", "--root-socket-user=nobody"])
+        .arg(format!("--datadir={}", scratch.join("both").display()))
+        .output()
+        .expect("it runs");
+    assert_eq!(both.status.code(), Some(2), "{}", String::from_utf8_lossy(&both.stderr));
+    fs::remove_dir_all(&scratch).expect("removed");
+}

@@ -29,29 +29,39 @@ pub struct Args {
 const HELP: &str = "\
 Options:
   --datadir=DIR                    the directory to make [./data]
-  --root-password=PASSWORD         root's password [one by chance, which the log tells; root changes it first of all]
+  --root-password=PASSWORD         root's password, on the socket and over TCP from this machine
   --initialize-insecure            root has no password, and may log in from this machine only
+  --root-socket-user=NAME          the system's user who is root on the socket, without a password, if neither
+                                   of the two is given [root]; over TCP from this machine root then has a random
+                                   password, which the log tells and which root changes first
   --innodb-page-size=BYTES         4K, 8K, 16K, 32K or 64K, for ever [16K]
   --innodb-log-file-size=BYTES     bytes of the redo log [256M]
   --default-authentication-plugin  caching_sha2_password or mysql_native_password
   --defaults-file=FILE             take options from the groups [mysqld] and [glassine] of this file
 
 Example:
-  glassine init --datadir=/srv/db --root-password=secret";
+  glassine init --datadir=/srv/db
+  mariadb -u root --socket=/srv/db/glassine.sock      # as the system's root";
 
-const OWN: &[Own] =
-    &[Own { name: "root_password", takes_value: true }, Own { name: "initialize_insecure", takes_value: false }];
+const OWN: &[Own] = &[
+    Own { name: "root_password", takes_value: true },
+    Own { name: "initialize_insecure", takes_value: false },
+    Own { name: "root_socket_user", takes_value: true },
+];
 
-/// Characters of a password by chance.
+/// Characters of a random password.
 const RANDOM_PASSWORD_CHARS: usize = 20;
 
 /// How root logs in to a new server.
 pub enum Root {
     /// Without a password, from this machine only.
     Open,
+    /// With this password, from this machine only.
     Password(String),
-    /// With a password that is to be changed before anything else.
-    Temporary(String),
+    /// On the socket as this user of the system, without a password (auth_socket). Over TCP from this machine with a
+    /// temporary password, which has to be changed before anything else, so that whoever has no shell of that user can
+    /// still take over the server that they installed.
+    Vouched { socket_user: String, temporary: String },
 }
 
 pub fn run(arguments: &Args) -> ExitCode {
@@ -68,20 +78,29 @@ pub fn run(arguments: &Args) -> ExitCode {
         tracing::warn!("{warning}");
     }
     let datadir = globals.text("datadir");
+    let socket_user = loaded.value("root_socket_user").filter(|name| !name.is_empty());
+    let has_password = loaded.has("initialize_insecure") || loaded.value("root_password").is_some();
+    if has_password && socket_user.is_some() {
+        tracing::error!("--root-socket-user is of no use with --root-password or --initialize-insecure");
+        return ExitCode::from(2);
+    }
     let root = match loaded.value("root_password") {
         _ if loaded.has("initialize_insecure") => Root::Open,
         Some("") => Root::Open,
         Some(given) => Root::Password(given.to_owned()),
-        None => Root::Temporary(password::random(RANDOM_PASSWORD_CHARS)),
+        None => Root::Vouched {
+            socket_user: socket_user.unwrap_or("root").to_owned(),
+            temporary: password::random(RANDOM_PASSWORD_CHARS),
+        },
     };
     match create(&globals, Path::new(&datadir), &root) {
         Ok(()) => {
             let how = match &root {
                 Root::Open => "without a password, from this machine only".to_owned(),
                 Root::Password(_) => "with its password".to_owned(),
-                Root::Temporary(password) => format!(
-                    "from this machine with the temporary password {password} and then sets another: \
-                     ALTER USER USER() IDENTIFIED BY '...'"
+                Root::Vouched { socket_user, temporary } => format!(
+                    "on the socket without a password as the system's user {socket_user}, or over TCP from this machine \
+                     with the temporary password {temporary} and then sets another: ALTER USER USER() IDENTIFIED BY '...'"
                 ),
             };
             log::system(format_args!("data directory {datadir} is ready; root may log in {how}"));
@@ -123,16 +142,23 @@ pub fn create(globals: &GlobalVariables, datadir: &Path, root: &Root) -> Result<
     Engine::create(disk, &engine_config(globals)).map_err(|cause| format!("cannot make the data files: {cause}"))?;
     let text = globals.text("default_authentication_plugin");
     let plugin = Plugin::by_name(&text).expect("the variable allows our plugins only");
-    let (password, is_temporary) = match root {
-        Root::Open => ("", false),
-        Root::Password(password) => (password.as_str(), false),
-        Root::Temporary(password) => (password.as_str(), true),
-    };
-    let root = |host: &str| {
+    let with_password = |host: &str, password: &str| {
         let verifier = plugin.verifier(password.as_bytes(), &password::random_salt());
-        let mut root = Account::new("root", host, plugin, &verifier);
-        root.attributes.is_expired = is_temporary;
-        root
+        Account::new("root", host, plugin, &verifier)
+    };
+    let root = |host: &str| match root {
+        Root::Open => with_password(host, ""),
+        Root::Password(password) => with_password(host, password),
+        Root::Vouched { socket_user, .. } if host == "localhost" => {
+            // An empty verifier means the account's own name.
+            let socket_user = if socket_user == "root" { "" } else { socket_user };
+            Account::new("root", host, Plugin::Socket, socket_user)
+        }
+        Root::Vouched { temporary, .. } => {
+            let mut root = with_password(host, temporary);
+            root.attributes.is_expired = true;
+            root
+        }
     };
     Accounts::create(datadir, &root).map_err(|cause| fail("write the accounts of", cause))
 }

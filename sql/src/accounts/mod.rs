@@ -242,7 +242,11 @@ impl Accounts {
     }
 
     /// The account for a client that calls itself `user`. `hosts` are the names of the place it comes from:
-    /// an address, and `localhost` if it is on this machine.
+    /// an address, and `localhost` if it is on this machine; `localhost` alone for the socket.
+    ///
+    /// Of accounts for the address and for `localhost` the latter counts, unless it is one of auth_socket and the client
+    /// came over TCP: then the address does, as it does in MySQL since 8.0.23. So root@localhost of a new server does not
+    /// keep root@127.0.0.1 out.
     pub fn find(&self, user: &str, hosts: &[&str]) -> Option<Account> {
         let accounts = self.snapshot();
         let matching = accounts
@@ -250,7 +254,10 @@ impl Accounts {
             .map(|(_, account)| account)
             .take_while(|account| account.user == user)
             .filter(|account| hosts.iter().any(|host| hosts::matches(&account.host, host)));
-        matching.max_by_key(|account| hosts::specificity(&account.host)).cloned()
+        let over_tcp = hosts.len() > 1;
+        matching
+            .max_by_key(|account| (hosts::specificity(&account.host), !(over_tcp && account.plugin == Plugin::Socket)))
+            .cloned()
     }
 
     pub fn get(&self, user: &str, host: &str) -> Option<Account> {
@@ -380,5 +387,25 @@ mod tests {
         assert_eq!(host("192.168.0.1").as_deref(), Some("%"));
         assert_eq!(accounts.find("root", &["10.0.0.7"]), None);
         assert!(accounts.find("root", &["127.0.0.1", "localhost"]).is_some());
+    }
+
+    #[test]
+    fn an_account_of_the_socket_leaves_tcp_to_that_of_the_address() {
+        let accounts = Accounts::in_memory();
+        for host in ["localhost", "127.0.0.1", "::1"] {
+            accounts.create_account(account("passworded", host)).unwrap();
+            accounts.create_account(account("vouched", host)).unwrap();
+        }
+        let vouch = |accounts: &mut AccountMap| {
+            account_of(accounts, "ALTER USER", "vouched", "localhost")?.plugin = Plugin::Socket;
+            Ok(None)
+        };
+        accounts.change(vouch).unwrap();
+        let host = |user, hosts: &[&str]| accounts.find(user, hosts).unwrap().host;
+        assert_eq!(host("vouched", &["localhost"]), "localhost");
+        assert_eq!(host("vouched", &["127.0.0.1", "localhost"]), "127.0.0.1");
+        assert_eq!(host("vouched", &["::1", "localhost"]), "::1");
+        // As it was before there were such accounts: whoever changed the password of one keeps the account.
+        assert_eq!(host("passworded", &["127.0.0.1", "localhost"]), "localhost");
     }
 }
