@@ -286,6 +286,7 @@ pub fn description(random: &mut Random) {
         comment: "words".into(),
         invisible: false,
         explicit_collation: false,
+        boolean: true,
     });
     let mut index = codec::write_index(&IndexDefinition {
         name: "i".into(),

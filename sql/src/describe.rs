@@ -71,6 +71,11 @@ pub fn data_type(ty: &ColumnType) -> &'static str {
     }
 }
 
+/// The type of a table's column: `tinyint(1)` where it was written so, because tools take that for BOOL.
+pub fn type_of(column: &Column) -> String {
+    if column.boolean { "tinyint(1)".to_owned() } else { column_type(&column.ty) }
+}
+
 /// The whole type without its character set: `int unsigned`, `varchar(20)`, `enum('a','b')`.
 pub fn column_type(ty: &ColumnType) -> String {
     let mut out = data_type(ty).to_string();
@@ -199,7 +204,7 @@ pub fn column_key(table: &Table, ordinal: usize) -> &'static str {
 
 /// One line of CREATE TABLE, from the name on. `usual`: the collation that need not be told.
 fn column_line(column: &Column, usual: Option<CollationId>) -> String {
-    let mut out = format!("{} {}", quoted(&column.name), column_type(&column.ty));
+    let mut out = format!("{} {}", quoted(&column.name), type_of(column));
     if let Some(id) = declared_collation(&column.ty)
         && (Some(id) != usual || column.explicit_collation)
     {

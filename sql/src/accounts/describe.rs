@@ -1,6 +1,6 @@
 //! Accounts as the statements that make them again: SHOW CREATE USER and SHOW GRANTS.
 
-use super::attributes::{Lifetime, LockTime};
+use super::attributes::{Attributes, Lifetime, LockTime};
 use super::grants::{Grants, quoted};
 use super::rights::reached;
 use super::{Account, AccountMap, Key};
@@ -11,6 +11,9 @@ pub fn name((user, host): &Key) -> String {
 }
 
 /// The statement that makes the account.
+///
+/// What MariaDB does not know stands in a comment that MySQL and we execute and MariaDB passes over, so that a dump of the
+/// accounts loads there, too: in `bench/tests/clients.rs` one does. Without the comment marks the text is MySQL's.
 pub fn create_user(account: &Account) -> String {
     let own = &account.attributes;
     let mut text = format!("CREATE USER {} IDENTIFIED WITH '{}'", name(&account.key()), account.plugin.name());
@@ -35,6 +38,14 @@ pub fn create_user(account: &Account) -> String {
         (_, Lifetime::Days(days)) => format!(" PASSWORD EXPIRE INTERVAL {days} DAY"),
     });
     text.push_str(if account.locked { " ACCOUNT LOCK" } else { " ACCOUNT UNLOCK" });
+    // In a string, `\/` is a slash: no text ends the comment early.
+    text.push_str(&format!(" /*!80014{} */", clauses_of_mysql(own).replace("*/", "*\\/")));
+    text
+}
+
+/// What MySQL 8 has and MariaDB has not.
+fn clauses_of_mysql(own: &Attributes) -> String {
+    let mut text = String::new();
     text.push_str(&match own.history {
         None => " PASSWORD HISTORY DEFAULT".to_owned(),
         Some(count) => format!(" PASSWORD HISTORY {count}"),

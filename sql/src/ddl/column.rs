@@ -67,6 +67,7 @@ pub fn column(context: &Context<'_>, spec: &ColumnSpec, table: CollationId) -> R
         comment: comment.into(),
         invisible: spec.invisible,
         explicit_collation: explicit,
+        boolean: spec.ty.name == "TINYINT" && spec.ty.length == Some(1) && !spec.ty.unsigned,
     })
 }
 

@@ -12,7 +12,8 @@
 //!
 //! * A field that begins with the quote ends at a quote that a separator or the end of the file follows; a doubled
 //!   quote is one; any other quote belongs to the text. If the file ends first, the leading quote belongs to it, too.
-//! * If the escape character is the quote, it only escapes itself.
+//! * If the escape character is the quote, it only escapes itself. At the end of the file it has nothing to escape and
+//!   belongs to the text: a field that it would have closed is one that the file broke off.
 //! * `\N` alone is NULL, in quotes or not; `NULL` without quotes is NULL if the format has quotes.
 //! * A last line without an end counts; whatever follows its last wanted field is passed over without a warning.
 
@@ -222,7 +223,7 @@ impl<'a> TextReader<'a> {
                         self.unescape(next, &mut names_null)?;
                         continue;
                     }
-                    None if format.escape != format.quote => {
+                    None => {
                         self.at += 1;
                         self.push(byte)?;
                         continue;

@@ -222,7 +222,7 @@ fn column_row(
         count(fraction),
         optional(own.map(|own| own.charset.name())),
         optional(own.map(|own| own.name)),
-        string(describe::column_type(ty)),
+        string(stored.map_or_else(|| describe::column_type(ty), |(_, column)| describe::type_of(column))),
         string(stored.map_or("", |(table, _)| describe::column_key(table, ordinal))),
         string(stored.map_or(String::new(), |(_, column)| describe::extra(column))),
         string(privileges.names().to_lowercase().replace(", ", ",")),

@@ -24,6 +24,10 @@ pub fn definition(column: &OutputColumn, results: Option<CollationId>) -> Column
         if is_numeric(column.ty.kind) {
             definition.flags &= !column_flags::BINARY;
         }
+        // Drivers take a column of this length for a truth value.
+        if origin.boolean {
+            definition.length = 1;
+        }
     }
     definition
 }

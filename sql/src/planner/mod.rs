@@ -150,6 +150,8 @@ pub struct Origin {
     pub table: Box<str>,
     pub column: Box<str>,
     pub flags: u16,
+    /// It is a TINYINT(1).
+    pub boolean: bool,
 }
 
 /// UNION: the parts run one after the other.

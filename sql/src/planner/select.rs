@@ -134,6 +134,7 @@ fn origin_of(sources: &[Source], slot: (u16, u16)) -> Option<Origin> {
             table: table.name.clone(),
             column: table.columns[slot.1 as usize].name.clone(),
             flags: definition::column_flags_of(table, slot.1 as usize),
+            boolean: table.columns[slot.1 as usize].boolean,
         }),
         SourceKind::Virtual(table) => Some(Origin {
             database: source.database.clone(),
@@ -141,6 +142,7 @@ fn origin_of(sources: &[Source], slot: (u16, u16)) -> Option<Origin> {
             table: table.name.into(),
             column: table.columns[slot.1 as usize].name.into(),
             flags: 0,
+            boolean: false,
         }),
         // It has no database, and no name but the one that the query gives it.
         SourceKind::Derived(derived) => Some(Origin {
@@ -149,6 +151,7 @@ fn origin_of(sources: &[Source], slot: (u16, u16)) -> Option<Origin> {
             table: "".into(),
             column: derived.columns[slot.1 as usize].name.clone(),
             flags: 0,
+            boolean: derived.plan.columns()[slot.1 as usize].origin.as_ref().is_some_and(|origin| origin.boolean),
         }),
     }
 }

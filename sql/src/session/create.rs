@@ -292,7 +292,9 @@ impl Session {
                     Some(id) => format!(" COLLATE {}", format::collation::collation(id).name),
                     None => String::new(),
                 };
-                let (name, ty) = (describe::quoted(&column.name), describe::column_type(&column_type));
+                let is_boolean = column.origin.as_ref().is_some_and(|origin| origin.boolean);
+                let ty = if is_boolean { "tinyint(1)".to_owned() } else { describe::column_type(&column_type) };
+                let name = describe::quoted(&column.name);
                 format!("{name} {ty}{collation}{null}")
             })
             .collect();

@@ -276,7 +276,7 @@ impl Session {
                 let Some((database, name)) = self.checked_table(table)? else { return Ok(()) };
                 match action {
                     Maintenance::Check => rights.need_any(Privileges::TABLE, "SELECT", database, name),
-                    Maintenance::Checksum => rights.need_table(Privileges::SELECT, database, name),
+                    Maintenance::Checksum => rights.need_some(Privileges::SELECT, database, name),
                     _ => rights.need_table(Privileges::SELECT | Privileges::INSERT, database, name),
                 }
             }),
@@ -299,8 +299,9 @@ impl Session {
             }
             rights.need_table(wanted, database, &create.table.name)?;
         }
-        if let Some(like) = &create.like {
-            self.need_table(Privileges::SELECT, like)?;
+        // SELECT on a single column is enough, as in MySQL: no column of the original is named that could be checked.
+        if let Some((home, name)) = create.like.as_ref().map(|like| self.checked_table(like)).transpose()?.flatten() {
+            rights.need_some(Privileges::SELECT, home, name)?;
         }
         self.check_options(&create.options)?;
         let of_columns = create.columns.iter().filter_map(|column| column.references.as_deref());
@@ -337,6 +338,16 @@ impl Session {
             }
         };
         match show {
+            // Whoever has any global privilege, be it RELOAD alone, may ask, and sees what else it may see: perhaps nothing.
+            Show::Tables { .. }
+            | Show::TableStatus { .. }
+            | Show::OpenTables { .. }
+            | Show::Events { .. }
+            | Show::Triggers { .. }
+                if !rights.global().is_empty() =>
+            {
+                Ok(())
+            }
             Show::Tables { database, .. }
             | Show::TableStatus { database, .. }
             | Show::OpenTables { database, .. }

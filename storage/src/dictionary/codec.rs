@@ -16,8 +16,8 @@ use crate::schema::{
 
 /// The version written now. Version 1 of a table's options ended before `atomic_writes`; version 2 had no foreign keys
 /// behind them; version 3 did not tell whether a column's collation was written and an index was made for a foreign
-/// key.
-const VERSION: u8 = 4;
+/// key; version 4 did not tell BOOL from TINYINT.
+const VERSION: u8 = 5;
 
 /// Appends to bytes.
 #[derive(Default)]
@@ -276,6 +276,7 @@ pub fn write_column(column: &Column) -> Vec<u8> {
     out.u8(column.invisible as u8);
     out.text(&column.comment);
     out.u8(column.explicit_collation as u8);
+    out.u8(column.boolean as u8);
     out.bytes
 }
 
@@ -303,6 +304,7 @@ pub fn read_column(bytes: &[u8]) -> Result<Column> {
         invisible: from.bool()?,
         comment: from.text()?,
         explicit_collation: from.version >= 4 && from.bool()?,
+        boolean: from.version >= 5 && from.bool()?,
     })
 }
 
@@ -390,12 +392,16 @@ mod tests {
             comment: "".into(),
             invisible: false,
             explicit_collation: true,
+            boolean: true,
         };
         let written = write_column(&column);
         assert_eq!(read_column(&written).unwrap(), column);
-        let mut third = written[..written.len() - 1].to_vec();
+        let mut fourth = written[..written.len() - 1].to_vec();
+        fourth[0] = 4;
+        assert_eq!(read_column(&fourth).unwrap(), Column { boolean: false, ..column.clone() });
+        let mut third = written[..written.len() - 2].to_vec();
         third[0] = 3;
-        assert_eq!(read_column(&third).unwrap(), Column { explicit_collation: false, ..column });
+        assert_eq!(read_column(&third).unwrap(), Column { boolean: false, explicit_collation: false, ..column });
         let index = IndexDefinition {
             name: "i".into(),
             unique: true,

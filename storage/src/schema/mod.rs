@@ -120,6 +120,9 @@ pub struct Column {
     pub invisible: bool,
     /// COLLATE was written, so SHOW CREATE TABLE writes it.
     pub explicit_collation: bool,
+    /// BOOL or TINYINT(1) was written. It holds what a TINYINT holds; but object mappers take it for a truth value, so that
+    /// it is described with its width, which no other integer is.
+    pub boolean: bool,
 }
 
 impl Column {
@@ -135,6 +138,7 @@ impl Column {
             comment: "".into(),
             invisible: false,
             explicit_collation: false,
+            boolean: false,
         }
     }
 }
