@@ -13,7 +13,7 @@ pub fn name((user, host): &Key) -> String {
 /// The statement that makes the account.
 ///
 /// What MariaDB does not know stands in a comment that MySQL and we execute and MariaDB passes over, so that a dump of the
-/// accounts loads there, too: in `bench/tests/clients.rs` one does. Without the comment marks the text is MySQL's.
+/// accounts loads there, too: `accounts_go_from_one_server_to_the_other_and_back` loads one. Without the comment marks the text is MySQL's.
 pub fn create_user(account: &Account) -> String {
     let own = &account.attributes;
     let mut text = format!("CREATE USER {} IDENTIFIED WITH '{}'", name(&account.key()), account.plugin.name());

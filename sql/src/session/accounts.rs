@@ -125,7 +125,7 @@ fn transport(requirement: &Requirement) -> Transport {
 }
 
 /// Gives an account what was said of all accounts of a statement.
-fn apply_options(account: &mut Account, options: &AccountOptions) -> Result<()> {
+pub(super) fn apply_options(account: &mut Account, options: &AccountOptions) -> Result<()> {
     let own = &mut account.attributes;
     if let Some(requirement) = &options.requirement {
         own.transport = transport(requirement);

@@ -3,14 +3,14 @@
 //! A statement is logged with its names resolved: CURRENT_USER and the default database stand for what they meant.
 
 use super::Session;
-use super::accounts::{identified, name};
+use super::accounts::{apply_options, identified, name, options_text};
 use crate::accounts::grants::{Grants, Place, RoutineKind, quoted};
 use crate::accounts::rights::reached;
 use crate::accounts::{Account, AccountMap, Dynamic, Key, Plugin, Privileges};
 use crate::catalog::database_of;
 use crate::error::{Error, Result};
 use crate::information_schema;
-use crate::parser::ast::{self, GrantLevel, Identified, Lenience, RoleChoice, UserName};
+use crate::parser::ast::{self, AccountOptions, GrantLevel, Identified, Lenience, RoleChoice, UserName};
 use crate::status::Counter;
 
 /// Where privileges are granted.
@@ -261,21 +261,30 @@ impl Session {
         self.check_system_users(names.iter())?;
         let may_create = self.rights.is_internal() || self.rights.has_global(Privileges::CREATE_USER);
         let restricts = self.instance.variables.on("partial_revokes");
-        let option = if grant.grant_option { " WITH GRANT OPTION" } else { "" };
+        let (requires, limits) = (grant.options.requirement.is_some(), !grant.options.limits.is_empty());
+        let mut option = options_text(&AccountOptions { limits: Vec::new(), ..grant.options.clone() });
+        if grant.grant_option {
+            option += " WITH GRANT OPTION";
+        }
+        if limits {
+            let text = options_text(&AccountOptions { requirement: None, ..grant.options.clone() });
+            option += if grant.grant_option { text.trim_start_matches(" WITH") } else { &text };
+        }
         self.change_and_log(|accounts| {
             let mut granted = Vec::new();
             for (spec, key) in grant.users.iter().zip(&names) {
-                let is_identified = spec.identified != Identified::Nothing;
+                let is_identified = spec.plugin.is_some() || spec.identified != Identified::Nothing;
+                if (is_identified || requires || limits) && !may_create {
+                    return Err(Error::privilege_needed("CREATE USER"));
+                }
+                // As MariaDB's dumps write it.
                 if is_identified {
-                    // As MariaDB's dumps write it.
-                    if !may_create {
-                        return Err(Error::privilege_needed("CREATE USER"));
-                    }
                     identify(accounts, spec, key)?;
                 }
                 let account = accounts
                     .get_mut(key)
                     .ok_or_else(|| Error::new(1410, b"42000", "You are not allowed to create a user with GRANT"))?;
+                apply_options(account, &grant.options)?;
                 add(&mut account.grants, &level, &what, grant.grant_option, restricts);
                 granted.push(if is_identified { identified(account) } else { name(key) });
             }
@@ -537,15 +546,8 @@ fn plain_name(pattern: &str) -> String {
 
 /// GRANT ... IDENTIFIED, which makes the account if there is none.
 fn identify(accounts: &mut AccountMap, spec: &ast::UserSpec, key: &Key) -> Result<()> {
-    let plugin = match &spec.plugin {
-        Some(name) => Some(
-            Plugin::by_name(name)
-                .ok_or_else(|| Error::new(1524, b"HY000", format!("Plugin '{name}' is not loaded")))?,
-        ),
-        // MariaDB's dumps: a hash without a plugin is a native one.
-        None if matches!(spec.identified, Identified::As(_)) => Some(Plugin::NativePassword),
-        None => None,
-    };
+    let not_loaded = |name: &String| Error::new(1524, b"HY000", format!("Plugin '{name}' is not loaded"));
+    let plugin = spec.plugin.as_ref().map(|name| Plugin::by_name(name).ok_or_else(|| not_loaded(name))).transpose()?;
     if key.0.is_empty() {
         return Err(Error::unsupported("an account without a user's name"));
     }
@@ -564,7 +566,9 @@ fn identify(accounts: &mut AccountMap, spec: &ast::UserSpec, key: &Key) -> Resul
             }
             account.verifier = verifier;
         }
-        Identified::ByRandom | Identified::Nothing => return Err(Error::unsupported("GRANT with a random password")),
+        Identified::Nothing if !account.plugin.has_passwords() => account.verifier = String::new(),
+        Identified::Nothing => return Err(Error::unsupported("GRANT with a plugin and no password")),
+        Identified::ByRandom => return Err(Error::unsupported("GRANT with a random password")),
     }
     Ok(())
 }

@@ -158,12 +158,17 @@ impl Parser<'_> {
                 }
                 return Ok(());
             }
+            if self.is_word("OR") {
+                return Err(Error::unsupported("several plugins of one account"));
+            }
             if !self.is_word("BY") {
                 return Ok(());
             }
         }
         self.expect_word("BY")?;
         spec.identified = if self.take_word("PASSWORD") {
+            // MariaDB's dumps: a hash without a plugin is a native one.
+            spec.plugin.get_or_insert_with(|| "mysql_native_password".to_owned());
             Identified::As(self.text_bytes()?)
         } else if self.take_words(&["RANDOM", "PASSWORD"]) {
             Identified::ByRandom
@@ -257,6 +262,9 @@ impl Parser<'_> {
         while let Some(name) = self.take_any_word(&names) {
             limits.push((name, self.number_of_option()?));
         }
+        if self.is_word("MAX_STATEMENT_TIME") {
+            return Err(Error::unsupported("MAX_STATEMENT_TIME of an account"));
+        }
         if limits.is_empty() { Err(self.unexpected()) } else { Ok(limits) }
     }
 
@@ -321,12 +329,23 @@ impl Parser<'_> {
         let level = self.grant_level()?;
         self.expect_word("TO")?;
         let users = self.user_specs(true)?;
-        let grant_option = self.take_words(&["WITH", "GRANT", "OPTION"]);
+        // REQUIRE and limits are MariaDB's: its SHOW GRANTS, and so its dumps, repeat what CREATE USER said.
+        let mut options = AccountOptions::default();
+        if self.take_word("REQUIRE") {
+            options.requirement = Some(self.requirement()?);
+        }
+        let mut grant_option = false;
+        if self.take_word("WITH") {
+            grant_option = self.take_words(&["GRANT", "OPTION"]);
+            if !(grant_option && (self.is_at_end() || self.is_word("AS"))) {
+                options.limits = self.limits()?;
+            }
+        }
         if self.is_word("AS") {
             self.skip_rest()?;
             return Ok(Statement::Unsupported("GRANT ... AS".into()));
         }
-        Ok(statement(AccountStatement::Grant(Grant { privileges, level, users, grant_option })))
+        Ok(statement(AccountStatement::Grant(Grant { privileges, level, users, options, grant_option })))
     }
 
     pub(in crate::parser) fn revoke(&mut self) -> Result<Statement> {
@@ -370,7 +389,8 @@ impl Parser<'_> {
         };
         let users = users.map(spec).collect();
         lenience.ignore_unknown_user = self.ignores_unknown_user()?;
-        let grant = Grant { privileges, level, users, grant_option: false };
+        let options = AccountOptions::default();
+        let grant = Grant { privileges, level, users, options, grant_option: false };
         Ok(statement(AccountStatement::Revoke { grant, lenience }))
     }
 

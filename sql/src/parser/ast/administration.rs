@@ -408,6 +408,8 @@ pub struct Grant {
     pub privileges: Vec<Privilege>,
     pub level: GrantLevel,
     pub users: Vec<UserSpec>,
+    /// REQUIRE and the limits that MariaDB has here: they become the accounts'.
+    pub options: AccountOptions,
     /// WITH GRANT OPTION
     pub grant_option: bool,
 }
