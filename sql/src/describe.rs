@@ -318,7 +318,7 @@ pub fn create_options(options: &TableOptions) -> Vec<String> {
 }
 
 /// Options that are shown as they were given.
-const REMEMBERED: [&str; 22] = [
+const REMEMBERED: [&str; 23] = [
     "COMPRESSION",
     "PAGE_COMPRESSED",
     "PAGE_COMPRESSION_LEVEL",
@@ -341,6 +341,7 @@ const REMEMBERED: [&str; 22] = [
     "STORAGE",
     "ENGINE_ATTRIBUTE",
     "SECONDARY_ENGINE_ATTRIBUTE",
+    "CONNECTION",
 ];
 
 /// The text of SHOW CREATE TABLE. `auto_increment` is the next value, told when it is not the first.

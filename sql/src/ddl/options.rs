@@ -268,7 +268,7 @@ fn one(context: &Context<'_>, option: &TableOption, options: &mut TableOptions, 
                 return Err(Error::unsupported("general tablespaces"));
             }
         }
-        "UNION" | "CONNECTION" | "INSERT_METHOD" | "SECONDARY_ENGINE" => {
+        "UNION" | "INSERT_METHOD" | "SECONDARY_ENGINE" => {
             return Err(Error::unsupported(format!("table option {}", option.name)));
         }
         // Hints for other engines and for statistics: remembered, as InnoDB does, and without effect there too.
@@ -289,6 +289,12 @@ fn one(context: &Context<'_>, option: &TableOption, options: &mut TableOptions, 
             _ => return Err(Error::syntax(&text, 1)),
         },
         "PASSWORD" => context.warn(1618, "<PASSWORD> option ignored"),
+        // FEDERATED's; InnoDB remembers it, too.
+        "CONNECTION" => match &option.value {
+            OptionValue::Text(text) if text.is_empty() => forget(options, &option.name),
+            OptionValue::Text(text) => remember(options, option, &crate::describe::literal(text)),
+            _ => return Err(Error::syntax(&text, 1)),
+        },
         "ENGINE_ATTRIBUTE" | "SECONDARY_ENGINE_ATTRIBUTE" => match &option.value {
             OptionValue::Text(text) => remember(options, option, &crate::describe::literal(text)),
             _ => return Err(Error::syntax(&text, 1)),
