@@ -452,7 +452,10 @@ fn accounts_go_from_one_server_to_the_other_and_back() {
     let into = format!("--result-file={}", file.display());
     printed(mariadb, "mariadb-dump", tool(mariadb, "mariadb-dump").args([&into, "--system=users", "--insert-ignore"]));
     // Errors are those of what cannot be had here: PROXY and grants on MariaDB's own tables.
-    let loaded = tool(glassine, "mariadb").arg("--force").stdin(fs::File::open(&file).expect("the dump")).output();
+    let mut load = command(glassine, Path::new("mariadb"));
+    load.args(["--no-defaults", "--user=root", "--force"])
+        .arg(format!("--socket={}", glassine.server.socket.display()));
+    let loaded = load.stdin(fs::File::open(&file).expect("the dump")).output();
     let said = String::from_utf8_lossy(&loaded.expect("mariadb runs").stderr).into_owned();
     let is_known = |line: &&str| ["'PROXY'", "global_priv"].iter().any(|known| line.contains(known));
     let unknown: Vec<&str> =
