@@ -151,7 +151,7 @@ fn origin_of(sources: &[Source], slot: (u16, u16)) -> Option<Origin> {
             table: "".into(),
             column: derived.columns[slot.1 as usize].name.clone(),
             flags: 0,
-            boolean: derived.plan.columns()[slot.1 as usize].origin.as_ref().is_some_and(|origin| origin.boolean),
+            boolean: derived.columns[slot.1 as usize].origin.as_ref().is_some_and(|origin| origin.boolean),
         }),
     }
 }
