@@ -8,14 +8,14 @@
 
 use std::sync::Arc;
 
-use format::collation::CollationId;
+use format::collation::{CollationId, collation};
 use format::value::{ColumnType, LobSize, Value};
 use storage::Table;
 
 use crate::accounts::{self, Account, Dynamic, Key, Privileges};
 use crate::describe;
 use crate::error::Error;
-use crate::information_schema::{self, Facts};
+use crate::information_schema::{self, Facts, Named, Wanted};
 use crate::monitor;
 use crate::parser::ast::{Show, TableName, UserName, VariableScope};
 
@@ -50,7 +50,9 @@ pub fn listing(facts: &Facts<'_>, database: Option<&str>, show: &Show) -> Result
             let (database, _) = resolve(database, name)?;
             return Err(Error::new(1347, b"HY000", format!("'{database}.{}' is not VIEW", name.name)));
         }
-        Show::TableStatus { database: of, .. } => table_status(facts, of.as_deref().or(database))?,
+        Show::TableStatus { database: of, filter } => {
+            table_status(facts, of.as_deref().or(database), filter.like.as_deref())?
+        }
         Show::OpenTables { .. } => empty(&["Database", "Table", "In_use", "Name_locked"]),
         Show::Variables { scope, .. } => named_values(facts, *scope, "GLOBAL_VARIABLES", "SESSION_VARIABLES"),
         Show::Status { scope, .. } => named_values(facts, *scope, "GLOBAL_STATUS", "SESSION_STATUS"),
@@ -253,7 +255,8 @@ fn stored_table(facts: &Facts<'_>, database: &str, name: &str) -> Option<Arc<Tab
 /// Rows about one table that exists.
 fn pick_of_table(facts: &Facts<'_>, (database, table): (&str, &str), view: &str, columns: &[(&str, &str)]) -> Listing {
     let own = facts.temporary.and_then(|tables| tables.table(database, table));
-    let facts = Facts { only: own.as_ref(), ..*facts };
+    let named = Named { database, table: Some(table) };
+    let facts = Facts { only: own.as_ref(), wanted: Some(&named), ..*facts };
     pick(&facts, view, columns, |row| text(&row[1]) == database.as_bytes() && text(&row[2]) == table.as_bytes())
 }
 
@@ -368,8 +371,31 @@ fn create_table(facts: &Facts<'_>, current: Option<&str>, name: &TableName) -> R
     Ok(listing)
 }
 
-fn table_status(facts: &Facts<'_>, database: Option<&str>) -> Result<Listing, Error> {
+/// The tables of a database whose names a pattern lets through.
+struct Matching<'a> {
+    database: &'a str,
+    like: Option<&'a [u8]>,
+}
+
+impl Wanted for Matching<'_> {
+    fn database(&self, database: &str) -> bool {
+        self.database == database
+    }
+
+    fn table(&self, _: &str, table: &str) -> bool {
+        self.like.is_none_or(|pattern| is_like(table.as_bytes(), pattern))
+    }
+}
+
+/// Whether LIKE of a SHOW statement lets a name through.
+pub fn is_like(name: &[u8], pattern: &[u8]) -> bool {
+    collation(CollationId::UTF8MB4_GENERAL_CI).like(name, pattern, Some('\\' as u32))
+}
+
+fn table_status(facts: &Facts<'_>, database: Option<&str>, like: Option<&[u8]>) -> Result<Listing, Error> {
     let database = existing(facts, database)?;
+    let matching = Matching { database: &database, like };
+    let facts = &Facts { wanted: Some(&matching), ..*facts };
     let wanted = [
         ("Name", "TABLE_NAME"),
         ("Engine", "ENGINE"),

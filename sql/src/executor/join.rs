@@ -10,7 +10,7 @@ use storage::{Row, ScanRange};
 
 use super::hash_join::{self, HashRows, Kept, Key};
 use super::row::JoinRow;
-use super::{Environment, Rows};
+use super::{Environment, Rows, virtual_rows};
 use crate::catalog::OrSqlError;
 use crate::error::{Error, Result};
 use crate::expression::EvalContext;
@@ -146,7 +146,9 @@ impl<'a> Runner<'a> {
         let rows = match &self.plan.sources[source].kind {
             SourceKind::Table(_) => unreachable!("a stored table has an access"),
             SourceKind::Derived(derived) => (self.derived)(derived, self.context)?,
-            SourceKind::Virtual(table) => Rc::new((table.rows)(&self.environment.facts)),
+            SourceKind::Virtual(table) => {
+                Rc::new(virtual_rows::of(self.environment, self.plan, source, table, self.context))
+            }
         };
         row.sources[source].rows = Some(rows.clone());
         Ok(rows)

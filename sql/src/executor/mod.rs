@@ -30,6 +30,7 @@ pub mod query;
 pub mod row;
 pub mod sort;
 pub mod text_reader;
+mod virtual_rows;
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;

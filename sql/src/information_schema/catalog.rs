@@ -4,6 +4,7 @@ use format::collation::collation;
 use format::value::{ColumnType, DateTime, LobSize, Value};
 use storage::schema::{Column, Table};
 
+use super::wanted::{stored_tables, virtual_tables};
 use super::{Facts, VirtualTable, int, long_text, no_rows, number, optional, string, text, time, yes};
 use crate::accounts::Privileges;
 use crate::describe;
@@ -22,7 +23,7 @@ pub const SCHEMATA: VirtualTable = VirtualTable {
         // Tools that dump or check all databases do that with those that are listed here, and could not load the tables
         // of these again.
         let listed = super::DATABASES.iter().filter(|name| !["mysql", "sys"].contains(name));
-        let virtual_ones = listed.map(|name| (name.to_string(), super::NAME));
+        let virtual_ones = listed.map(|name| (name.to_string(), super::NAMES));
         let stored = facts.instance.engine.databases();
         let stored = stored.iter().filter(|database| &*database.name != "mysql");
         let stored = stored.map(|database| (database.name.to_string(), database.collation));
@@ -44,18 +45,6 @@ pub const SCHEMATA: VirtualTable = VirtualTable {
             .collect()
     },
 };
-
-/// Every stored table that the session may know of, by database and name.
-pub(super) fn all_tables(facts: &Facts<'_>) -> Vec<std::sync::Arc<storage::Table>> {
-    if let Some(only) = facts.only {
-        return vec![only.clone()];
-    }
-    let engine = &facts.instance.engine;
-    let mut tables: Vec<_> = engine.databases().iter().flat_map(|database| engine.tables(&database.name)).collect();
-    tables.retain(|table| facts.rights.sees_table(&table.database, &table.name));
-    tables.sort_by(|a, b| (&a.database, &a.name).cmp(&(&b.database, &b.name)));
-    tables
-}
 
 /// A moment in microseconds since 1970, in the session's zone; 0 is never.
 fn moment(facts: &Facts<'_>, us: u64) -> Value {
@@ -91,16 +80,13 @@ pub const TABLES: VirtualTable = VirtualTable {
     ],
     rows: |facts| {
         let mut rows = Vec::new();
-        for database in super::DATABASES {
-            let tables = super::tables(database).iter();
-            for table in tables.filter(|table| facts.rights.sees_table(database, table.name)) {
-                let mut row = vec![string("def"), string(database), string(table.name), string("SYSTEM VIEW")];
-                row.resize(20, Value::Null);
-                row.push(string(""));
-                rows.push(row);
-            }
+        for (database, table) in virtual_tables(facts) {
+            let mut row = vec![string("def"), string(database), string(table.name), string("SYSTEM VIEW")];
+            row.resize(20, Value::Null);
+            row.push(string(""));
+            rows.push(row);
         }
-        rows.extend(all_tables(facts).iter().map(|table| table_row(facts, table)));
+        rows.extend(stored_tables(facts).iter().map(|table| table_row(facts, table)));
         rows
     },
 };
@@ -163,16 +149,13 @@ pub const COLUMNS: VirtualTable = VirtualTable {
     ],
     rows: |facts| {
         let mut rows = Vec::new();
-        for database in super::DATABASES {
-            let tables = super::tables(database).iter();
-            for table in tables.filter(|table| facts.rights.sees_table(database, table.name)) {
-                for (ordinal, column) in table.columns.iter().enumerate() {
-                    let key = [string("def"), string(database), string(table.name), string(column.name)];
-                    rows.push(column_row(key, ordinal, &column.ty, column.nullable, Privileges::SELECT, None));
-                }
+        for (database, table) in virtual_tables(facts) {
+            for (ordinal, column) in table.columns.iter().enumerate() {
+                let key = [string("def"), string(database), string(table.name), string(column.name)];
+                rows.push(column_row(key, ordinal, &column.ty, column.nullable, Privileges::SELECT, None));
             }
         }
-        for table in all_tables(facts) {
+        for table in stored_tables(facts) {
             let own = table.is_temporary();
             for (ordinal, column) in table.columns.iter().enumerate() {
                 let all = facts.rights.on_column(&table.database, &table.name, &column.name) & Privileges::COLUMN;
@@ -309,7 +292,7 @@ pub const STATISTICS: VirtualTable = VirtualTable {
     ],
     rows: |facts| {
         let mut rows = Vec::new();
-        for table in all_tables(facts) {
+        for table in stored_tables(facts) {
             let statistics = facts.instance.engine.table_statistics(&table);
             for (number, index) in table.indexes.iter().enumerate().filter(|(_, index)| !index.is_hidden()) {
                 for (sequence, part) in index.parts.iter().enumerate() {

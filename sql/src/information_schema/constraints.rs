@@ -4,7 +4,7 @@ use format::value::Value;
 use storage::schema::{ForeignKey, foreign_key};
 use storage::{ReferentialAction, Table};
 
-use super::catalog::all_tables;
+use super::wanted::stored_tables;
 use super::{Facts, VirtualTable, number, optional, string, text, yes};
 
 pub const KEY_COLUMN_USAGE: VirtualTable = VirtualTable {
@@ -25,7 +25,7 @@ pub const KEY_COLUMN_USAGE: VirtualTable = VirtualTable {
     ],
     rows: |facts| {
         let mut rows = Vec::new();
-        for table in all_tables(facts) {
+        for table in stored_tables(facts) {
             for index in table.indexes.iter().filter(|index| index.unique && !index.is_hidden()) {
                 for (sequence, part) in index.parts.iter().enumerate() {
                     let column = &table.columns[part.column].name;
@@ -72,7 +72,7 @@ pub const TABLE_CONSTRAINTS: VirtualTable = VirtualTable {
     ],
     rows: |facts| {
         let mut rows = Vec::new();
-        for table in all_tables(facts) {
+        for table in stored_tables(facts) {
             let row = |name: &str, kind: &str| {
                 vec![
                     string("def"),
@@ -124,7 +124,7 @@ pub const REFERENTIAL_CONSTRAINTS: VirtualTable = VirtualTable {
                 string(&key.parent),
             ]
         };
-        let tables = all_tables(facts);
+        let tables = stored_tables(facts);
         tables.iter().flat_map(|table| table.foreign_keys.iter().map(|key| row(table, key))).collect()
     },
 };
@@ -158,7 +158,7 @@ fn foreign(facts: &Facts<'_>) -> Vec<Vec<Value>> {
             Value::UInt(actions(key)),
         ]
     };
-    let tables = all_tables(facts);
+    let tables = stored_tables(facts);
     tables.iter().flat_map(|table| table.foreign_keys.iter().map(|key| row(table, key))).collect()
 }
 
@@ -183,7 +183,7 @@ const FOREIGN_COLS: &[super::VirtualColumn] =
 
 fn foreign_cols(facts: &Facts<'_>) -> Vec<Vec<Value>> {
     let mut rows = Vec::new();
-    for table in all_tables(facts) {
+    for table in stored_tables(facts) {
         for key in &table.foreign_keys {
             for (position, (own, other)) in key.columns.iter().zip(&key.parent_columns).enumerate() {
                 rows.push(vec![

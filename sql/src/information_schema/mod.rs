@@ -26,6 +26,7 @@ mod replication;
 mod server;
 mod statements;
 mod sys;
+mod wanted;
 
 use std::sync::Arc;
 
@@ -39,6 +40,8 @@ use crate::instance::Instance;
 use crate::status::SessionStatus;
 use crate::variables::SessionVariables;
 
+pub use wanted::{Named, Wanted, name_columns};
+
 /// What rows are made of.
 #[derive(Clone, Copy)]
 pub struct Facts<'a> {
@@ -51,6 +54,8 @@ pub struct Facts<'a> {
     pub temporary: Option<&'a TemporaryTables>,
     /// The one table that is asked for, if it is such a one.
     pub only: Option<&'a Arc<Table>>,
+    /// Of which tables rows are wanted; None: of all.
+    pub wanted: Option<&'a dyn Wanted>,
     /// The session's zone, for CREATE_TIME and the like.
     pub zone: ZoneOffset,
 }
@@ -222,15 +227,16 @@ static SYS: &[VirtualTable] = &[
     sys::X_STATEMENT_ANALYSIS,
 ];
 
-const NAME: CollationId = CollationId::UTF8MB4_GENERAL_CI;
+/// How names compare.
+pub const NAMES: CollationId = CollationId::UTF8MB4_GENERAL_CI;
 
 /// A column of at most `chars` characters.
 const fn text(name: &'static str, chars: u32) -> VirtualColumn {
-    VirtualColumn { name, ty: ColumnType::VarChar { chars, collation: NAME }, nullable: true }
+    VirtualColumn { name, ty: ColumnType::VarChar { chars, collation: NAMES }, nullable: true }
 }
 
 const fn long_text(name: &'static str) -> VirtualColumn {
-    VirtualColumn { name, ty: ColumnType::Text { size: LobSize::Long, collation: NAME }, nullable: true }
+    VirtualColumn { name, ty: ColumnType::Text { size: LobSize::Long, collation: NAMES }, nullable: true }
 }
 
 /// A BIGINT UNSIGNED column.

@@ -62,6 +62,7 @@ impl Session {
             temporary: self.temporary.as_deref(),
             rights: &self.rights,
             only: None,
+            wanted: None,
             zone: self.zone(),
         }
     }
@@ -177,11 +178,7 @@ impl Session {
     /// Applies LIKE (to the first column) or WHERE.
     fn filter(&self, table: &mut Table, filter: &ShowFilter) -> Result<()> {
         if let Some(pattern) = &filter.like {
-            let collation = format::collation::collation(CollationId::UTF8MB4_GENERAL_CI);
-            table.rows.retain(|row| match &row[0] {
-                Value::Bytes(name) => collation.like(name, pattern, Some('\\' as u32)),
-                _ => false,
-            });
+            table.rows.retain(|row| matches!(&row[0], Value::Bytes(name) if show::is_like(name, pattern)));
         }
         if let Some(condition) = &filter.filter {
             let view = self.view();
