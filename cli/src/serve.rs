@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use binlog::{BinaryLog, Databases};
 use format::binlog::Checksum;
-use format::value::Value;
+use format::value::{Value, Zone};
 use replica::{Filters, Replica};
 use server::metrics::Metrics;
 use server::{Options, Server};
@@ -78,6 +78,7 @@ pub struct Running {
 pub fn run(arguments: &Args) -> ExitCode {
     log::start();
     let globals = GlobalVariables::new();
+    globals.set_system_zone(system_zone());
     let loaded = match options::load(&arguments.options, &[], &globals) {
         Ok(loaded) => loaded,
         Err(cause) => {
@@ -584,4 +585,17 @@ impl Running {
         }
         closed
     }
+}
+
+/// The machine's time zone: TZ says it, or `/etc/localtime` is a link to its file. UTC if neither names a zone.
+fn system_zone() -> Zone {
+    let told = std::env::var("TZ").ok().filter(|name| !name.is_empty());
+    let linked = || fs::read_link("/etc/localtime").ok().map(|path| path.to_string_lossy().into_owned());
+    let Some(text) = told.or_else(linked) else { return Zone::UTC };
+    let text = text.trim_start_matches(':');
+    let name = text.split_once("zoneinfo/").map_or(text, |(_, name)| name);
+    Zone::parse(name).unwrap_or_else(|| {
+        warn!("the machine's time zone {text} is not known; SYSTEM is UTC");
+        Zone::UTC
+    })
 }

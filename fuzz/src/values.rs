@@ -3,7 +3,7 @@
 use format::binlog::{json_decode, json_diff, json_encode};
 use format::packet::writer;
 use format::record::Length;
-use format::value::{self, ColumnType, Date, DateTime, Decimal, Json, JsonPath, Time, Value, ZoneOffset};
+use format::value::{self, ColumnType, Date, DateTime, Decimal, Json, JsonPath, Time, Value, Zone};
 
 use crate::bytes::Random;
 
@@ -50,7 +50,7 @@ pub fn stored_value(random: &mut Random) {
     let decoded = ty.decode(&stored);
     let mut out = Vec::new();
     ty.write_text(&stored, &mut out);
-    ty.write_binary_at(&stored, ZoneOffset::UTC, &mut out);
+    ty.write_binary_at(&stored, Zone::UTC, &mut out);
     ty.write_value_text(&decoded, &mut out);
     ty.write_value_binary(&decoded, &mut out);
     out.clear();
@@ -88,7 +88,7 @@ pub fn temporal(random: &mut Random) {
     let _ = Time::decode(&random.exactly(3 + usize::from(fsp).div_ceil(2)), fsp);
     let _ = DateTime::decode(&random.exactly(5 + usize::from(fsp).div_ceil(2)), fsp);
     let stored = random.exactly(4 + usize::from(fsp).div_ceil(2));
-    let _ = DateTime::decode_timestamp(&stored, fsp, ZoneOffset::UTC);
+    let _ = DateTime::decode_timestamp(&stored, fsp, Zone::UTC);
 }
 
 pub fn number(random: &mut Random) {

@@ -21,7 +21,7 @@ use format::packet::frame::Packets;
 use format::packet::response;
 use format::packet::row::{self, BinaryRow, Conversion};
 use format::packet::{Capabilities, ColumnDefinition, status};
-use format::value::{ColumnType, Value, ZoneOffset};
+use format::value::{ColumnType, Value, Zone};
 use sql::processlist::Process;
 use sql::result::StoredColumn;
 use sql::status::{Counter, SessionStatus};
@@ -265,12 +265,11 @@ impl ResultSink for Sink {
         self.end_row();
     }
 
-    fn row_stored(&mut self, stored: &Row, columns: &[StoredColumn], zone_seconds: i32) {
+    fn row_stored(&mut self, stored: &Row, columns: &[StoredColumn], zone: Zone) {
         debug_assert_eq!(columns.len(), self.collations.len());
         for (index, column) in columns.iter().enumerate().skip(self.conversions.len()) {
             self.conversion_of(index, &column.ty);
         }
-        let zone = ZoneOffset { seconds: zone_seconds };
         self.packets.begin();
         let out = self.packets.payload();
         let fields = columns.iter().zip(&self.conversions);

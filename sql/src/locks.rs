@@ -12,7 +12,7 @@
 //! them: implicit locks are not listed, as in InnoDB.
 
 use format::ids::TrxId;
-use format::value::ZoneOffset;
+use format::value::Zone;
 use storage::schema::{self, FieldSource};
 use storage::{DeadlockMember, DeadlockReport, Isolation, LockKind, LockMode, LockRequest, LockedKey, RecordLock};
 
@@ -348,7 +348,7 @@ fn key_text(table: &schema::Table, index: &schema::Index, fields: &[Option<Vec<u
         match field.prefix_bytes {
             // A part of a value is not one of its type.
             Some(_) => out.extend_from_slice(bytes),
-            None => ty.write_text_at(bytes, ZoneOffset::UTC, &mut out),
+            None => ty.write_text_at(bytes, Zone::UTC, &mut out),
         }
         match (ty.collation().is_some(), String::from_utf8(out)) {
             (true, Ok(text)) => format!("'{}'", text.replace('\'', "''")),

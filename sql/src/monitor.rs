@@ -25,7 +25,7 @@ mod transactions;
 
 use std::fmt::Write;
 
-use format::value::{DateTime, ZoneOffset};
+use format::value::{DateTime, Zone};
 use storage::{EngineStatus, ForeignKeyReport, PageCleanerStatus};
 
 use crate::information_schema::Facts;
@@ -58,12 +58,12 @@ pub fn report(facts: &Facts<'_>) -> String {
 }
 
 /// This moment, as `2026-01-31 12:00:00`.
-pub fn moment(zone: ZoneOffset) -> String {
+pub fn moment(zone: Zone) -> String {
     moment_of(std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default(), zone)
 }
 
 /// A moment since the Unix epoch, likewise.
-fn moment_of(since: std::time::Duration, zone: ZoneOffset) -> String {
+fn moment_of(since: std::time::Duration, zone: Zone) -> String {
     let seconds = since.as_secs() as i64 * 1_000_000;
     let mut text = Vec::new();
     if let Some(moment) = DateTime::from_unix_micros(seconds, zone) {
@@ -128,7 +128,7 @@ impl Report<'_> {
     }
 
     /// Only once there has been one, as in InnoDB.
-    fn foreign_key(mut self, last: Option<&ForeignKeyReport>, zone: ZoneOffset) -> Self {
+    fn foreign_key(mut self, last: Option<&ForeignKeyReport>, zone: Zone) -> Self {
         if let Some(last) = last {
             self.section("LATEST FOREIGN KEY ERROR");
             self.line(format!("{} 0x1 Transaction:\nTRANSACTION {}", moment_of(last.at, zone), last.trx));

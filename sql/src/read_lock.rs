@@ -15,11 +15,14 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
-use storage::Stage;
+use storage::{NameLockMode, Stage};
 
 use crate::error::{Error, Result};
 pub use crate::processlist::Passage;
 use crate::processlist::{Process, ProcessList};
+
+/// What stands for the lock in a session's list of metadata locks, in the place of an address.
+pub const GLOBAL: usize = 0;
 
 /// Waiters check the time and their interrupts this often.
 const GLANCE: Duration = Duration::from_millis(20);
@@ -62,6 +65,7 @@ impl ReadLock {
     fn enter_later(&self, passage: Passage, process: &Process, inside: &AtomicBool, limit: Duration) -> Result<()> {
         let stage = if passage == Passage::Commit { Stage::Commit } else { Stage::GlobalReadLock };
         let _stage = process.interrupt.enter(stage);
+        let _listed = process.interrupt.names().wait(GLOBAL, NameLockMode::IntentionExclusive);
         let begin = Instant::now();
         loop {
             inside.store(false, Ordering::SeqCst);
@@ -89,6 +93,7 @@ impl ReadLock {
     /// Takes the lock: waits for changes and commits under way.
     pub fn take(&self, process: &Process, all: &ProcessList, limit: Duration) -> Result<()> {
         let _stage = process.interrupt.enter(Stage::GlobalReadLock);
+        let _listed = process.interrupt.names().wait(GLOBAL, NameLockMode::Shared);
         let begin = Instant::now();
         let mut taken = Vec::new();
         for passage in [Passage::Statement, Passage::Commit] {

@@ -14,7 +14,7 @@
 use std::time::Duration;
 
 pub use format::packet::ColumnDefinition;
-use format::value::{ColumnType, Value};
+use format::value::{ColumnType, Value, Zone};
 use storage::Row;
 
 use crate::error::Error;
@@ -49,9 +49,8 @@ pub trait ResultSink {
     /// A computed row. `types` are those of the columns, and say how to render each value.
     fn row(&mut self, values: &[Value], types: &[ColumnType]);
 
-    /// A row straight from storage; `zone_seconds` is the session's offset from UTC, which TIMESTAMP columns are
-    /// shown in.
-    fn row_stored(&mut self, row: &Row, columns: &[StoredColumn], zone_seconds: i32);
+    /// A row straight from storage; `zone` is the session's, in which TIMESTAMP columns are shown.
+    fn row_stored(&mut self, row: &Row, columns: &[StoredColumn], zone: Zone);
 
     /// The end of the rows, or of a statement without any.
     fn ok(&mut self, summary: &OkSummary<'_>);

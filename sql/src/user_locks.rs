@@ -138,6 +138,16 @@ impl UserLocks {
         released
     }
 
+    /// Every lock with its owner, and every wait: name, session, whether it has the lock.
+    pub fn list(&self) -> Vec<(String, u32, bool)> {
+        let table = self.table.lock();
+        let held = table.held.iter().map(|(name, held)| (name.clone(), held.owner, true));
+        let mut all: Vec<_> =
+            held.chain(table.waiting.iter().map(|(session, name)| (name.clone(), *session, false))).collect();
+        all.sort_unstable();
+        all
+    }
+
     /// IS_USED_LOCK: the owner.
     pub fn owner(&self, name: &str) -> Result<Option<u32>> {
         let name = key(name)?;

@@ -22,7 +22,7 @@ struct Silent {
 impl ResultSink for Silent {
     fn columns(&mut self, _: &[ColumnDefinition]) {}
     fn row(&mut self, _: &[Value], _: &[ColumnType]) {}
-    fn row_stored(&mut self, _: &Row, _: &[StoredColumn], _: i32) {}
+    fn row_stored(&mut self, _: &Row, _: &[StoredColumn], _: format::value::Zone) {}
     fn ok(&mut self, _: &OkSummary<'_>) {}
     fn error(&mut self, _: &Error) {
         self.failed = true;

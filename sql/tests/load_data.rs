@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use format::packet::ColumnDefinition;
-use format::value::{ColumnType, Value};
+use format::value::{ColumnType, Value, Zone};
 use sql::result::StoredColumn;
 use sql::{Error, Instance, OkSummary, ResultSink, Session};
 use storage::{Config, Kill, Row};
@@ -290,8 +290,8 @@ impl ResultSink for ClientFile {
     fn row(&mut self, values: &[Value], types: &[ColumnType]) {
         self.lines.row(values, types);
     }
-    fn row_stored(&mut self, row: &Row, columns: &[StoredColumn], zone_seconds: i32) {
-        self.lines.row_stored(row, columns, zone_seconds);
+    fn row_stored(&mut self, row: &Row, columns: &[StoredColumn], zone: Zone) {
+        self.lines.row_stored(row, columns, zone);
     }
     fn ok(&mut self, summary: &OkSummary<'_>) {
         self.lines.ok(summary);

@@ -27,7 +27,7 @@ const NAMES: [&str; 12] = [
     "information_schema",
     "COLUMNS",
 ];
-const COLLATIONS: [&str; 4] = ["", "", " COLLATE utf8mb4_bin", " COLLATE utf8mb4_0900_ai_ci"];
+const COLLATIONS: [&str; 4] = ["", "", " COLLATE utf8mb3_bin", " COLLATE utf8mb3_unicode_ci"];
 
 fn literal(random: &mut StdRng) -> String {
     let name = NAMES.choose(random).unwrap();
@@ -96,12 +96,21 @@ fn statements(random: &mut StdRng) -> [String; 2] {
         let select = "SELECT a.table_schema, a.table_name";
         let (a, b) = (&a[at], &b[at]);
         match shape {
-            0 => format!("{select}, b.table_schema, b.table_name FROM {a} a JOIN {b} b ON {} WHERE {}",
-                "b.table_schema = a.table_schema AND b.table_name = a.table_name", condition(random, &["a", "b"], 2)),
-            1 => format!("{select}, b.table_schema, b.table_name FROM {a} a LEFT JOIN {b} b ON {} WHERE {}",
-                condition(random, &["a", "b"], 1), condition(random, &["a", "b"], 2)),
-            2 => format!("{select}, (SELECT COUNT(*) FROM {b} b WHERE b.table_name = a.table_name AND {}) FROM {a} a WHERE {}",
-                condition(random, &["a", "b"], 1), condition(random, &["a"], 2)),
+            0 => format!(
+                "{select}, b.table_schema, b.table_name FROM {a} a JOIN {b} b ON {} WHERE {}",
+                "b.table_schema = a.table_schema AND b.table_name = a.table_name",
+                condition(random, &["a", "b"], 2)
+            ),
+            1 => format!(
+                "{select}, b.table_schema, b.table_name FROM {a} a LEFT JOIN {b} b ON {} WHERE {}",
+                condition(random, &["a", "b"], 1),
+                condition(random, &["a", "b"], 2)
+            ),
+            2 => format!(
+                "{select}, (SELECT COUNT(*) FROM {b} b WHERE b.table_name = a.table_name AND {}) AS n FROM {a} a WHERE {}",
+                condition(random, &["a", "b"], 1),
+                condition(random, &["a"], 2)
+            ),
             _ => format!("{select} FROM {a} a WHERE {}", condition(random, &["a"], 2)),
         }
     };
@@ -143,7 +152,8 @@ fn a_condition_on_the_names_gives_what_it_gives_when_it_is_hidden() {
         found.sort();
         wanted.sort();
         assert_eq!(found, wanted, "GLASSINE_SEED={seed}\n{plain}\n{all}");
-        assert!(!found[0].starts_with('!'), "{plain}: {found:?}");
+        // Two collations may not go together.
+        assert!(!found[0].starts_with('!') || found[0].starts_with("! 1267"), "{plain}: {found:?}");
     }
     assert!(u64::from(with_rows) * 10 > cases, "most conditions find nothing: {with_rows} of {cases} did");
 }

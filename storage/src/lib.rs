@@ -55,14 +55,15 @@ pub mod engine;
 pub use config::Config;
 pub use dictionary::Table;
 pub use engine::{
-    Alteration, CheckReport, Cursor, Engine, EngineStatus, ForeignKeyReport, LockDump, LockedKey, LockedTables,
-    RecordLock, Relatives, RollbackStatus, RowMap, Savepoint, SpaceCheck, TableLock, TableStatistics, TablespaceInfo,
-    TemporaryTables, Trx, TrxOptions, UnfinishedTable, XidClaim,
+    Alteration, CheckReport, Cursor, Engine, EngineStatus, ForeignKeyReport, LockDump, LockedKey, LockedName,
+    LockedTables, RecordLock, Relatives, RollbackStatus, RowMap, Savepoint, SpaceCheck, TableLock, TableStatistics,
+    TablespaceInfo, TemporaryTables, Trx, TrxOptions, UnfinishedTable, XidClaim,
 };
 pub use error::{DuplicateRows, Error, ForeignKeyRefusal, ForeignKeySide, ForeignKeyViolation, Result};
 pub use lock::{
     BackupHold, CommitPlace, DeadlockMember, DeadlockReport, Interrupt, Kill, LockInfo, LockKind, LockMode,
-    LockRequest, MetadataGrant, OwnerIdentity, OwnerInfo, Scheduler, Stage, TableUse,
+    LockRequest, MetadataGrant, NameLock, NameLockMode, NameLocks, OwnerIdentity, OwnerInfo, Scheduler, Stage,
+    TableUse,
 };
 pub use mtr::{Changes, Mtr, PageHandle};
 pub use recovery::{Annexes, RecoveryReport};

@@ -4,7 +4,7 @@
 //! do: a statement by the database it ran in, rows by the database of their table.
 
 use format::binlog::{Control, Event, EventKind, GtidSet, gtid};
-use format::value::{ZoneOffset, parse_datetime};
+use format::value::{Zone, parse_datetime};
 
 use super::file::Located;
 
@@ -42,7 +42,7 @@ fn parse_time(text: &str) -> Result<u32, String> {
     let parsed = parse_datetime(text.as_bytes());
     let is_moment = !parsed.flags.invalid && !parsed.value.date.has_zero_part();
     is_moment
-        .then(|| parsed.value.to_unix_micros(ZoneOffset::UTC) / 1_000_000)
+        .then(|| parsed.value.to_unix_micros(Zone::UTC) / 1_000_000)
         .and_then(|seconds| u32::try_from(seconds).ok())
         .ok_or_else(|| "a date and time, such as 2026-01-31 23:00:00, is wanted".into())
 }

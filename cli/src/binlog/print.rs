@@ -29,7 +29,7 @@ use format::binlog::{
     UserVar, event, flags, gtid, mariadb,
 };
 use format::collation::{Collation, CollationId};
-use format::value::{DateTime, Decimal, ZoneOffset};
+use format::value::{DateTime, Decimal, Zone};
 
 use super::file::Located;
 use super::filter::Filter;
@@ -548,7 +548,7 @@ fn head_text(event: &Event<'_>, what: &str) -> String {
 
 /// Seconds since 1970 as the tools print them: year without century, in UTC.
 fn moment(seconds: u32) -> String {
-    let moment = DateTime::from_unix_micros(i64::from(seconds) * 1_000_000, ZoneOffset::UTC).unwrap_or(DateTime::ZERO);
+    let moment = DateTime::from_unix_micros(i64::from(seconds) * 1_000_000, Zone::UTC).unwrap_or(DateTime::ZERO);
     let date = moment.date;
     format!(
         "{:02}{:02}{:02} {:2}:{:02}:{:02}",

@@ -28,7 +28,7 @@ use std::process::ExitCode;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use format::value::{ColumnType, Value};
+use format::value::{ColumnType, Value, Zone};
 use sql::result::{ColumnDefinition, StoredColumn};
 use sql::variables::GlobalVariables;
 use sql::{Error, Instance, OkSummary, ResultSink, Session};
@@ -342,7 +342,7 @@ impl ResultSink for Answer {
         self.rows.push(values.iter().zip(types).map(text).collect());
     }
 
-    fn row_stored(&mut self, row: &Row, columns: &[StoredColumn], _: i32) {
+    fn row_stored(&mut self, row: &Row, columns: &[StoredColumn], _: Zone) {
         let text = |column: &StoredColumn| {
             let mut out = Vec::new();
             match row.get(column.column) {

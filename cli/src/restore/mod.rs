@@ -19,7 +19,7 @@ use std::sync::Arc;
 use ::binlog::BackupPoint;
 use ::binlog::log::Position;
 use format::binlog::Gtid;
-use format::value::{ZoneOffset, parse_datetime};
+use format::value::{Zone, parse_datetime};
 use indicatif::HumanBytes;
 use storage::backup::{POINT_FILE_NAME, Restore, Verify, read_archive};
 use storage::io::linux::LinuxDisk;
@@ -72,7 +72,7 @@ fn parse_time(text: &str) -> Result<u64, String> {
     let parsed = parse_datetime(text.as_bytes());
     let is_moment = !parsed.flags.invalid && !parsed.value.date.has_zero_part();
     is_moment
-        .then(|| parsed.value.to_unix_micros(ZoneOffset::UTC))
+        .then(|| parsed.value.to_unix_micros(Zone::UTC))
         .and_then(|micros| u64::try_from(micros).ok())
         .ok_or_else(|| "a date and time, such as 2026-01-31 23:00:00, is wanted".into())
 }

@@ -17,7 +17,7 @@ use ::binlog::log::Position;
 use ::binlog::{BackupPoint, EventReader, FileName};
 use format::binlog::payload::Payload;
 use format::binlog::{Event, EventKind, Gtid, GtidSet, Query, TableMap, flags, gtid};
-use format::value::{DateTime, ZoneOffset};
+use format::value::{DateTime, Zone};
 use storage::io::linux::LinuxDisk;
 
 /// How much of a transaction is looked at to say what it changes.
@@ -82,7 +82,7 @@ pub struct Plan {
 /// A moment for people, UTC.
 pub fn moment(micros: u64) -> String {
     let mut text = Vec::new();
-    let moment = i64::try_from(micros).ok().and_then(|micros| DateTime::from_unix_micros(micros, ZoneOffset::UTC));
+    let moment = i64::try_from(micros).ok().and_then(|micros| DateTime::from_unix_micros(micros, Zone::UTC));
     moment.unwrap_or(DateTime::ZERO).write(6, &mut text);
     String::from_utf8_lossy(&text).into_owned()
 }

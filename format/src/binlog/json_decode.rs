@@ -184,6 +184,7 @@ fn datetime(packed: i64) -> DateTime {
         minute: (hms >> 6 & 63) as u8,
         second: (hms & 63) as u8,
         micros: micros.min(999_999) as u32,
+        is_second: false,
     }
 }
 

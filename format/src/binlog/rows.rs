@@ -30,7 +30,7 @@ use std::borrow::Cow;
 
 use crate::error::{Error, Result};
 use crate::packet::{Malformed, Reader, writer};
-use crate::value::{Date, DateTime, Decimal, Time, ZoneOffset};
+use crate::value::{Date, DateTime, Decimal, Time, Zone};
 
 use super::event::{Event, EventKind};
 use super::mariadb;
@@ -363,7 +363,7 @@ impl<'a> Cell<'a> {
             (ColumnCode::TIMESTAMP, ColumnSize::Fraction(digits)) => {
                 let stored = reader.bytes(4 + fraction_bytes(digits), WHAT)?;
                 let seconds = u32::from_be_bytes(stored[..4].try_into().expect("4 bytes"));
-                Cell::Timestamp { seconds, micros: DateTime::decode_timestamp(stored, digits, ZoneOffset::UTC).micros }
+                Cell::Timestamp { seconds, micros: DateTime::decode_timestamp(stored, digits, Zone::UTC).micros }
             }
             (ColumnCode::TIMESTAMP_OLD, _) => Cell::Timestamp { seconds: reader.u32(WHAT)?, micros: 0 },
             (ColumnCode::DATETIME_OLD, _) => Cell::DateTime(old_datetime(reader.u64(WHAT)?)),
@@ -444,6 +444,7 @@ fn old_datetime(number: u64) -> DateTime {
         minute: (time / 100 % 100) as u8,
         second: (time % 100) as u8,
         micros: 0,
+        is_second: false,
     }
 }
 
@@ -467,7 +468,7 @@ mod tests {
 
     fn table() -> (TableMap, Vec<Cell<'static>>) {
         let date = Date::new(2024, 2, 29);
-        let moment = DateTime { date, hour: 23, minute: 59, second: 58, micros: 123_456 };
+        let moment = DateTime::new(date, 23, 59, 58, 123_456);
         let time = Time { negative: true, hours: 838, minutes: 59, seconds: 58, micros: 0 };
         let decimal = Decimal::parse(b"-12345.67").unwrap();
         let cases: Vec<(ColumnCode, ColumnSize, Cell<'static>)> = vec![

@@ -21,7 +21,7 @@
 use super::reader::{Malformed, Reader};
 use super::writer;
 use crate::collation::{self, Charset, CollationId};
-use crate::value::{ColumnType, Value, ZoneOffset};
+use crate::value::{ColumnType, Value, Zone};
 
 /// The marker of NULL in a text row.
 const NULL: u8 = 0xFB;
@@ -54,7 +54,7 @@ impl Conversion {
 pub fn text_stored(
     ty: &ColumnType,
     stored: Option<&[u8]>,
-    zone: ZoneOffset,
+    zone: Zone,
     conversion: Option<Conversion>,
     out: &mut Vec<u8>,
 ) {
@@ -111,7 +111,7 @@ impl<'a> BinaryRow<'a> {
 
     /// Appends the next column, from its stored bytes.
     #[inline]
-    pub fn stored(&mut self, ty: &ColumnType, stored: Option<&[u8]>, zone: ZoneOffset, conversion: Option<Conversion>) {
+    pub fn stored(&mut self, ty: &ColumnType, stored: Option<&[u8]>, zone: Zone, conversion: Option<Conversion>) {
         let Some(stored) = stored else {
             return self.null();
         };
@@ -159,8 +159,8 @@ mod tests {
         let ty = ColumnType::VarBinary { bytes: 300 };
         let long = vec![b'x'; 300];
         let mut out = Vec::new();
-        text_stored(&ty, Some(b"abc"), ZoneOffset::UTC, None, &mut out);
-        text_stored(&ty, None, ZoneOffset::UTC, None, &mut out);
+        text_stored(&ty, Some(b"abc"), Zone::UTC, None, &mut out);
+        text_stored(&ty, None, Zone::UTC, None, &mut out);
         text_value(&ty, &Value::Bytes(long.clone()), None, &mut out);
         assert_eq!(decode_text(&out, 3), Ok(vec![Some(b"abc".to_vec()), None, Some(long)]));
         assert!(decode_text(&out, 2).is_err());
@@ -187,7 +187,7 @@ mod tests {
         let conversion = Conversion::between(&latin1, 45);
         assert!(conversion.is_some());
         let mut out = Vec::new();
-        text_stored(&latin1, Some(b"Caf\xE9"), ZoneOffset::UTC, conversion, &mut out);
+        text_stored(&latin1, Some(b"Caf\xE9"), Zone::UTC, conversion, &mut out);
         assert_eq!(out, "\x05Café".as_bytes());
         let utf8 = ColumnType::VarChar { chars: 10, collation: CollationId::UTF8MB4_BIN };
         assert_eq!(Conversion::between(&utf8, 45), None);

@@ -246,8 +246,7 @@ mod tests {
         payload.extend_from_slice(&1.5f64.to_le_bytes());
         let mut types = Vec::new();
         let values = decode(&payload, 7, &mut types).unwrap();
-        let datetime =
-            DateTime { date: Date { year: 2024, month: 2, day: 29 }, hour: 23, minute: 59, second: 58, micros: 0 };
+        let datetime = DateTime::new(Date { year: 2024, month: 2, day: 29 }, 23, 59, 58, 0);
         assert_eq!(
             values,
             [

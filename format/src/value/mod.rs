@@ -46,7 +46,7 @@ pub use number::{
 };
 pub use stored::EncodeError;
 pub use temporal::{
-    Date, DateTime, Interval, IntervalUnit, ParseFlags, Parsed, Time, ZoneOffset, datetime_from_decimal,
+    Date, DateTime, Interval, IntervalUnit, Moment, ParseFlags, Parsed, Time, Zone, datetime_from_decimal,
     datetime_from_number, parse_date, parse_datetime, parse_time, time_from_decimal, time_from_number,
 };
 

@@ -17,7 +17,7 @@
 //! `decode(encode(value)) == value` for every value of the type, and the bytes order as the values do, under
 //! [`Compare`]. CHAR loses its trailing spaces on the way, as in MySQL.
 
-use super::{ColumnType, Date, DateTime, Decimal, Json, JsonError, Time, Value, ZoneOffset};
+use super::{ColumnType, Date, DateTime, Decimal, Json, JsonError, Time, Value, Zone};
 use crate::collation::{Charset, CollationId, collation, convert, without_spaces};
 use crate::record::{Compare, FieldLayout};
 
@@ -277,7 +277,7 @@ impl ColumnType {
             ColumnType::Date => Value::Date(Date::decode(stored)),
             ColumnType::Time { fsp } => Value::Time(Time::decode(stored, *fsp)),
             ColumnType::DateTime { fsp } => Value::DateTime(DateTime::decode(stored, *fsp)),
-            ColumnType::Timestamp { fsp } => Value::DateTime(DateTime::decode_timestamp(stored, *fsp, ZoneOffset::UTC)),
+            ColumnType::Timestamp { fsp } => Value::DateTime(DateTime::decode_timestamp(stored, *fsp, Zone::UTC)),
             ColumnType::Char { .. } => Value::Bytes(without_spaces(stored).to_vec()),
             ColumnType::VarChar { .. }
             | ColumnType::Binary { .. }
@@ -525,7 +525,7 @@ mod tests {
             ] {
                 ty.decode(&bytes);
                 ty.write_text(&bytes, &mut Vec::new());
-                ty.write_binary_at(&bytes, ZoneOffset::UTC, &mut Vec::new());
+                ty.write_binary_at(&bytes, Zone::UTC, &mut Vec::new());
             }
         }
     }

@@ -14,7 +14,7 @@
 
 use super::number::{write_double, write_double_fixed, write_float, write_i64, write_padded, write_u64};
 use super::stored::{double_of, float_of, signed_of, unsigned_of, year_of};
-use super::{ColumnType, Date, DateTime, Decimal, Time, Value, ZoneOffset};
+use super::{ColumnType, Date, DateTime, Decimal, Time, Value, Zone};
 use crate::collation::{Charset, CollationId, collation, convert, without_spaces};
 
 /// Appends a length-encoded integer of the client protocol.
@@ -143,11 +143,11 @@ impl ColumnType {
     /// Appends the text of stored bytes; a TIMESTAMP in UTC.
     #[inline]
     pub fn write_text(&self, stored: &[u8], out: &mut Vec<u8>) {
-        self.write_text_at(stored, ZoneOffset::UTC, out)
+        self.write_text_at(stored, Zone::UTC, out)
     }
 
     /// Appends the text of stored bytes; a TIMESTAMP in `zone`.
-    pub fn write_text_at(&self, stored: &[u8], zone: ZoneOffset, out: &mut Vec<u8>) {
+    pub fn write_text_at(&self, stored: &[u8], zone: Zone, out: &mut Vec<u8>) {
         match self {
             ColumnType::Int { unsigned: false, .. } => write_i64(signed_of(stored), out),
             ColumnType::Int { unsigned: true, .. } => write_u64(unsigned_of(stored), out),
@@ -179,7 +179,7 @@ impl ColumnType {
     }
 
     /// Appends the field of a binary row for stored bytes, with its length where it has one; a TIMESTAMP in `zone`.
-    pub fn write_binary_at(&self, stored: &[u8], zone: ZoneOffset, out: &mut Vec<u8>) {
+    pub fn write_binary_at(&self, stored: &[u8], zone: Zone, out: &mut Vec<u8>) {
         match self {
             ColumnType::Int { bytes, unsigned } => {
                 let number = if *unsigned { unsigned_of(stored) } else { signed_of(stored) as u64 };
@@ -372,7 +372,7 @@ mod tests {
     #[test]
     fn timestamps_are_shown_in_their_zone() {
         let mut out = Vec::new();
-        ColumnType::Timestamp { fsp: 0 }.write_text_at(&[0, 0, 0, 1], ZoneOffset { seconds: 3600 }, &mut out);
+        ColumnType::Timestamp { fsp: 0 }.write_text_at(&[0, 0, 0, 1], Zone::Fixed(3600), &mut out);
         assert_eq!(out, b"1970-01-01 01:00:01");
     }
 
@@ -380,7 +380,7 @@ mod tests {
     fn binary_rows() {
         let field = |ty: &ColumnType, stored: &[u8]| {
             let mut out = Vec::new();
-            ty.write_binary_at(stored, ZoneOffset::UTC, &mut out);
+            ty.write_binary_at(stored, Zone::UTC, &mut out);
             out
         };
         assert_eq!(field(&ColumnType::Int { bytes: 3, unsigned: false }, &[0x7F, 0xFF, 0xFF]), [0xFF; 4]);

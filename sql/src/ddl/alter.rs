@@ -208,6 +208,11 @@ impl Change {
             return Err(Error::new(4028, b"HY000", "A table must have at least one visible column."));
         }
         create::check_counts(definition)?;
+        // A table that never had one may be changed otherwise.
+        let had_primary_key = table.indexes.iter().any(|index| index.primary);
+        if context.settings.sql_require_primary_key && had_primary_key && !create::has_primary_key(definition) {
+            return Err(Error::primary_key_required());
+        }
         column::check_row(&definition.columns)?;
         index::check_auto_increment(&definition.columns, &definition.indexes)?;
         definition.indexes = index::in_order(std::mem::take(&mut definition.indexes));

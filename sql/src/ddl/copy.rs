@@ -2,7 +2,7 @@
 //!
 //! Bytes that are right stay as they are; what has another type is assigned as an INSERT in the session's mode would.
 
-use format::value::{ColumnType, DateTime, Value, ZoneOffset};
+use format::value::{ColumnType, DateTime, Value, Zone};
 use storage::Table;
 use storage::schema::{Column, ColumnDefault, Row, TableDefinition};
 
@@ -181,7 +181,7 @@ impl<'a> Copier<'a> {
 /// The value of a column as the session sees it, to be assigned to the new one. A TIMESTAMP is local time. An ENUM or SET
 /// is its name, which may have another number in the new column; but it is its number for a column of numbers, and where
 /// it is the error value 0, which is no name.
-fn shown_value(old: &ColumnType, new: &ColumnType, stored: &[u8], zone: ZoneOffset) -> Value {
+fn shown_value(old: &ColumnType, new: &ColumnType, stored: &[u8], zone: Zone) -> Value {
     if let ColumnType::Timestamp { fsp } = old {
         return Value::DateTime(DateTime::decode_timestamp(stored, *fsp, zone));
     }
@@ -208,7 +208,7 @@ fn initial_value(context: &Context<'_>, column: &Column) -> Result<Option<Vec<u8
         ColumnDefault::CurrentTimestamp { fsp } => {
             let zone = match column.ty {
                 // A TIMESTAMP is stored in UTC.
-                ColumnType::Timestamp { .. } => ZoneOffset::UTC,
+                ColumnType::Timestamp { .. } => Zone::UTC,
                 _ => context.eval.zone,
             };
             let micros = context.eval.now_seconds * 1_000_000 + i64::from(context.eval.now_micros);

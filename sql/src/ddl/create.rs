@@ -160,7 +160,14 @@ fn complete(
     let added = foreign_key::add(context, &mut definition, keys)?;
     definition.indexes.extend(added);
     check_counts(&definition)?;
+    if context.settings.sql_require_primary_key && !has_primary_key(&definition) {
+        return Err(Error::primary_key_required());
+    }
     Ok(definition)
+}
+
+pub fn has_primary_key(definition: &TableDefinition) -> bool {
+    definition.indexes.iter().any(|index| index.primary)
 }
 
 /// Limits that a table may come to in several ways.

@@ -139,6 +139,18 @@ impl Error {
         Error::new(1292, b"22007", format!("Incorrect {kind} value: '{value}' for column '{name}' at row {row}"))
     }
 
+    /// `sql_require_primary_key` is set.
+    pub fn primary_key_required() -> Error {
+        let text = "A table without a primary key is neither made nor left by ALTER TABLE while sql_require_primary_key \
+                    is set: a replica would search all of its rows for each that changes";
+        Error::new(3750, b"HY000", text)
+    }
+
+    /// A local time that the zone's clock leaves out.
+    pub fn invalid_timestamp(name: &str, row: u64) -> Error {
+        Error::new(1299, b"HY000", format!("Invalid TIMESTAMP value in column '{name}' at row {row}"))
+    }
+
     /// A conversion inside an expression. `kind` is INTEGER, DOUBLE, DECIMAL, date, datetime, time.
     pub fn truncated_wrong_value(kind: &str, value: &str) -> Error {
         Error::new(1292, b"22007", format!("Truncated incorrect {kind} value: '{value}'"))

@@ -22,7 +22,7 @@ use format::binlog::stored::column_of;
 use format::binlog::table_map::{Column as SourceColumn, ColumnSize};
 use format::binlog::{ColumnCode, Rows, RowsKind, TableMap, json_decode, json_diff};
 use format::collation::{Collation, CollationId, collation};
-use format::value::{ColumnType, DateTime, Json, Value, ZoneOffset};
+use format::value::{ColumnType, DateTime, Json, Value, Zone};
 use storage::schema::ColumnDefault;
 use storage::{ColumnSet, Engine, Interrupt, ReadMode, Row, ScanRange, Table, Trx};
 
@@ -168,7 +168,7 @@ impl RowApplier<'_> {
                 ColumnDefault::None if column.nullable => None,
                 ColumnDefault::None => Some(encoded(&column.ty, &zero_of(&column.ty))?),
                 ColumnDefault::CurrentTimestamp { fsp } => {
-                    let now = DateTime::from_unix_micros(self.now_micros, ZoneOffset::UTC).unwrap_or(DateTime::ZERO);
+                    let now = DateTime::from_unix_micros(self.now_micros, Zone::UTC).unwrap_or(DateTime::ZERO);
                     Some(encoded(&column.ty, &Value::DateTime(now.truncate(*fsp)))?)
                 }
                 ColumnDefault::Expression(_) => {
@@ -199,7 +199,7 @@ impl RowApplier<'_> {
                         }
                     }
                 }
-                Err(error) => return Err(change_error(error, self.table, ZoneOffset::UTC, &|column| row[column])),
+                Err(error) => return Err(change_error(error, self.table, Zone::UTC, &|column| row[column])),
             }
         }
         if let Some(log) = self.log {
@@ -223,7 +223,7 @@ impl RowApplier<'_> {
         }
         let new = |column: usize| if known[column] { after.get(column) } else { row.get(column) };
         let updated = self.trx.borrow_mut().update(self.table, row, &changes);
-        updated.map_err(|error| change_error(error, self.table, ZoneOffset::UTC, &new))?;
+        updated.map_err(|error| change_error(error, self.table, Zone::UTC, &new))?;
         if let Some(log) = self.log {
             let changed = |column: usize| changes.iter().any(|(at, _)| *at == column);
             log.borrow_mut().update(self.table, &|column| row.get(column), &new, &changed)?;
@@ -409,7 +409,7 @@ fn value_of(cell: &Cell<'_>, source: &SourceColumn, own: &ColumnType) -> Result<
         Cell::Timestamp { seconds: 0, .. } => Value::DateTime(DateTime::ZERO),
         Cell::Timestamp { seconds, micros } => {
             let micros = i64::from(seconds) * 1_000_000 + i64::from(micros);
-            Value::DateTime(DateTime::from_unix_micros(micros, ZoneOffset::UTC).unwrap_or(DateTime::ZERO))
+            Value::DateTime(DateTime::from_unix_micros(micros, Zone::UTC).unwrap_or(DateTime::ZERO))
         }
         Cell::Bit(number) | Cell::Set(number) => Value::UInt(number),
         Cell::Enum(number) => Value::UInt(u64::from(number)),

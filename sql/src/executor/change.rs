@@ -2,7 +2,7 @@
 //! to storage.
 
 use format::collation::CollationId;
-use format::value::{ColumnType, DateTime, Value, ZoneOffset};
+use format::value::{ColumnType, DateTime, Value, Zone};
 use storage::schema::{Column, IndexPart};
 use storage::{Row, Table};
 
@@ -137,7 +137,7 @@ pub fn push_default(to: Destination<'_>, column: usize, default: &DefaultValue, 
 /// Appends the statement's time for a column of a temporal type.
 pub fn push_now(ty: &ColumnType, fsp: u8, context: &EvalContext<'_>, out: &mut Stored) -> Result<()> {
     // A TIMESTAMP is stored in UTC; a DATETIME keeps what the session's clock shows.
-    let zone = if matches!(ty, ColumnType::Timestamp { .. }) { ZoneOffset::UTC } else { context.zone };
+    let zone = if matches!(ty, ColumnType::Timestamp { .. }) { Zone::UTC } else { context.zone };
     let micros = context.now_seconds * 1_000_000 + context.now_micros as i64;
     let now = DateTime::from_unix_micros(micros, zone).unwrap_or(DateTime::ZERO).truncate(fsp);
     out.push(Datum::DateTime(now), ty)
@@ -147,7 +147,7 @@ pub fn push_now(ty: &ColumnType, fsp: u8, context: &EvalContext<'_>, out: &mut S
 pub fn duplicate_entry<'v>(
     table: &Table,
     index: usize,
-    zone: ZoneOffset,
+    zone: Zone,
     value: &dyn Fn(usize) -> Option<&'v [u8]>,
 ) -> Error {
     let described = &table.indexes[index];
@@ -160,7 +160,7 @@ pub fn duplicate_entry<'v>(
 pub fn entry_text<'v>(
     columns: &[Column],
     parts: &[IndexPart],
-    zone: ZoneOffset,
+    zone: Zone,
     value: &dyn Fn(usize) -> Option<&'v [u8]>,
 ) -> String {
     let mut text = Vec::new();
@@ -195,7 +195,7 @@ pub fn entry_text<'v>(
 pub fn change_error<'v>(
     error: storage::Error,
     table: &Table,
-    zone: ZoneOffset,
+    zone: Zone,
     value: &dyn Fn(usize) -> Option<&'v [u8]>,
 ) -> Error {
     match error {
@@ -214,7 +214,7 @@ pub fn change_error<'v>(
 pub struct TableRow<'r> {
     pub table: &'r Table,
     pub row: &'r Row,
-    pub zone: ZoneOffset,
+    pub zone: Zone,
 }
 
 impl Fields for TableRow<'_> {

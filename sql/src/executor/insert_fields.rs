@@ -1,6 +1,6 @@
 //! What expressions of an INSERT read: the values given so far, and, for ON DUPLICATE KEY UPDATE, the row that is there.
 
-use format::value::{Value, ZoneOffset};
+use format::value::{Value, Zone};
 use storage::{Row, Table};
 
 use super::change::Stored;
@@ -14,7 +14,7 @@ pub struct GivenRow<'r> {
     pub given: &'r [Option<usize>],
     /// What columns without a value show that must have one.
     pub zeros: &'r [Value],
-    pub zone: ZoneOffset,
+    pub zone: Zone,
 }
 
 impl Fields for GivenRow<'_> {
@@ -40,7 +40,7 @@ pub struct ConflictRow<'r> {
     pub old: &'r Row,
     pub new: &'r Stored,
     pub source: &'r [Value],
-    pub zone: ZoneOffset,
+    pub zone: Zone,
 }
 
 impl Fields for ConflictRow<'_> {

@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 
 use format::collation::without_spaces;
-use format::value::{ColumnType, DateTime, Value, ZoneOffset};
+use format::value::{ColumnType, DateTime, Value, Zone};
 use storage::Row;
 
 use super::Rows;
@@ -18,7 +18,7 @@ use crate::planner::{SelectPlan, SourceColumn, SourceKind};
 pub struct JoinRow<'p> {
     slots: &'p [(u16, u16)],
     pub sources: Vec<SourceRow<'p>>,
-    zone: ZoneOffset,
+    zone: Zone,
 }
 
 /// The current row of one table.
@@ -33,7 +33,7 @@ pub struct SourceRow<'p> {
 }
 
 impl<'p> JoinRow<'p> {
-    pub fn new(plan: &'p SelectPlan, zone: ZoneOffset) -> JoinRow<'p> {
+    pub fn new(plan: &'p SelectPlan, zone: Zone) -> JoinRow<'p> {
         let sources = plan.sources.iter().map(|source| SourceRow {
             columns: &source.columns,
             is_null: !matches!(source.kind, SourceKind::Table(_)),
@@ -65,7 +65,7 @@ impl Fields for JoinRow<'_> {
 
 /// The value of stored bytes, borrowed where it is a string.
 #[inline]
-pub fn decode<'a>(ty: &ColumnType, stored: &'a [u8], zone: ZoneOffset) -> Datum<'a> {
+pub fn decode<'a>(ty: &ColumnType, stored: &'a [u8], zone: Zone) -> Datum<'a> {
     match ty {
         ColumnType::VarChar { .. }
         | ColumnType::VarBinary { .. }
@@ -83,9 +83,9 @@ pub fn decode<'a>(ty: &ColumnType, stored: &'a [u8], zone: ZoneOffset) -> Datum<
 }
 
 /// UTC as local time. The zero timestamp has no zone.
-pub fn to_local(utc: DateTime, zone: ZoneOffset) -> DateTime {
-    if zone.seconds == 0 || utc == DateTime::ZERO {
+pub fn to_local(utc: DateTime, zone: Zone) -> DateTime {
+    if zone == Zone::UTC || utc == DateTime::ZERO {
         return utc;
     }
-    DateTime::from_unix_micros(utc.to_unix_micros(ZoneOffset::UTC), zone).unwrap_or(utc)
+    DateTime::from_unix_micros(utc.to_unix_micros(Zone::UTC), zone).unwrap_or(utc)
 }

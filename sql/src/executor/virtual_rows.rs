@@ -36,7 +36,8 @@ pub fn of(
     let mut conditions = Vec::new();
     gather(plan, &plan.steps, number, &mut conditions);
     let slots = |columns: Vec<usize>| columns.into_iter().map(|column| source.slot_base + column).collect();
-    let names = Names { databases: Slots::of(slots(databases), &conditions), tables: Slots::of(slots(tables), &conditions) };
+    let names =
+        Names { databases: Slots::of(slots(databases), &conditions), tables: Slots::of(slots(tables), &conditions) };
     conditions.retain(|condition| names.decide(condition));
     let (on_databases, on_tables) = conditions.into_iter().partition(|condition| {
         let mut reads_tables = false;
@@ -99,7 +100,8 @@ impl Slots {
         loop {
             let before = slots.equal.len();
             for condition in conditions {
-                if let Node::Compare { op: BinaryOp::Equal, how: Comparison::String(NAMES), left, right } = &condition.node
+                if let Node::Compare { op: BinaryOp::Equal, how: Comparison::String(NAMES), left, right } =
+                    &condition.node
                     && let (Node::Column(left), Node::Column(right)) = (&left.node, &right.node)
                 {
                     match (slots.has(*left), slots.has(*right)) {
@@ -143,9 +145,9 @@ impl Names {
                 left.iter().zip(right).zip(hows).all(|((left, right), how)| compares(how, left, right))
             }
             Node::In { expr, list, .. } => list.iter().all(|(how, member)| compares(how, expr, member)),
-            Node::InRows { row, list, .. } => {
-                list.iter().all(|members| row.iter().zip(members).all(|(expr, (how, member))| compares(how, expr, member)))
-            }
+            Node::InRows { row, list, .. } => list
+                .iter()
+                .all(|members| row.iter().zip(members).all(|(expr, (how, member))| compares(how, expr, member))),
             Node::Like { expr, pattern, escape, collation, .. } => {
                 let parts = [Some(expr), Some(pattern), escape.as_ref()];
                 parts.into_iter().flatten().all(|part| self.is_operand(part, *collation))

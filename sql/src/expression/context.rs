@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use format::binlog::GtidSet;
 use format::collation::CollationId;
-use format::value::{Value, ZoneOffset};
+use format::value::{Value, Zone};
 
 use super::lists::{List, Lists};
 use super::{Comparison, Datum, Memory};
@@ -167,7 +167,9 @@ pub struct EvalContext<'a> {
     /// When the statement began: seconds and microseconds since 1970 in UTC (or SET TIMESTAMP's). NOW() is this.
     pub now_seconds: i64,
     pub now_micros: u32,
-    pub zone: ZoneOffset,
+    pub zone: Zone,
+    /// The machine's.
+    pub system_zone: Zone,
     /// `collation_connection`
     pub connection: CollationId,
     pub div_precision_increment: u8,
@@ -190,7 +192,8 @@ impl<'a> EvalContext<'a> {
             ignores: false,
             now_seconds: 0,
             now_micros: 0,
-            zone: ZoneOffset::UTC,
+            zone: Zone::UTC,
+            system_zone: Zone::UTC,
             connection: CollationId::DEFAULT,
             div_precision_increment: 4,
             max_allowed_packet_bytes: 64 << 20,

@@ -8,7 +8,7 @@
 use std::borrow::Cow;
 
 use format::value::{
-    Date, DateTime, Interval, IntervalUnit, ParseFlags, Parsed, Time, ZoneOffset, datetime_from_decimal,
+    Date, DateTime, Interval, IntervalUnit, ParseFlags, Parsed, Time, Zone, datetime_from_decimal,
     datetime_from_number, parse_datetime, parse_time, time_from_decimal, time_from_number,
 };
 
@@ -35,7 +35,7 @@ impl EvalContext<'_> {
     /// NOW() in UTC.
     pub fn now_utc(&self) -> DateTime {
         let micros = self.now_seconds.saturating_mul(1_000_000).saturating_add(self.now_micros as i64);
-        DateTime::from_unix_micros(micros, ZoneOffset::UTC).unwrap_or(DateTime::ZERO)
+        DateTime::from_unix_micros(micros, Zone::UTC).unwrap_or(DateTime::ZERO)
     }
 
     /// A moment in the session's zone.
@@ -123,7 +123,7 @@ fn number_result(
 
 /// A text as a moment to compare with, and whether something follows it. None: it is none, or a zero date that sql_mode
 /// does not admit. A day that its month does not have is allowed here in any mode, as MySQL has it.
-pub fn comparison_moment(text: &[u8], zone: ZoneOffset, mode: SqlMode) -> Option<(DateTime, bool)> {
+pub fn comparison_moment(text: &[u8], zone: Zone, mode: SqlMode) -> Option<(DateTime, bool)> {
     let parsed = parse_datetime(text).in_zone(zone);
     let flags = parsed.flags;
     let refused = flags.invalid

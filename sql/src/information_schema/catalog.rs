@@ -171,6 +171,59 @@ pub const COLUMNS: VirtualTable = VirtualTable {
     },
 };
 
+/// Attributes of an engine of its own, which InnoDB's columns do not have.
+pub const COLUMNS_EXTENSIONS: VirtualTable = VirtualTable {
+    name: "COLUMNS_EXTENSIONS",
+    columns: &[
+        text("TABLE_CATALOG", 64),
+        text("TABLE_SCHEMA", 64),
+        text("TABLE_NAME", 64),
+        text("COLUMN_NAME", 64),
+        long_text("ENGINE_ATTRIBUTE"),
+        long_text("SECONDARY_ENGINE_ATTRIBUTE"),
+    ],
+    rows: |facts| {
+        let name = |row: Vec<Value>| {
+            let mut row: Vec<Value> = row.into_iter().take(4).collect();
+            row.extend([Value::Null, Value::Null]);
+            row
+        };
+        (COLUMNS.rows)(facts).into_iter().map(name).collect()
+    },
+};
+
+pub const TABLES_EXTENSIONS: VirtualTable = VirtualTable {
+    name: "TABLES_EXTENSIONS",
+    columns: &[
+        text("TABLE_CATALOG", 64),
+        text("TABLE_SCHEMA", 64),
+        text("TABLE_NAME", 64),
+        long_text("ENGINE_ATTRIBUTE"),
+        long_text("SECONDARY_ENGINE_ATTRIBUTE"),
+    ],
+    rows: |facts| {
+        let row = |database: &str, table: &str| {
+            vec![string("def"), string(database), string(table), Value::Null, Value::Null]
+        };
+        let virtual_ones = virtual_tables(facts).map(|(database, table)| row(database, table.name));
+        let stored = stored_tables(facts);
+        virtual_ones.chain(stored.iter().map(|table| row(&table.database, &table.name))).collect()
+    },
+};
+
+pub const SCHEMATA_EXTENSIONS: VirtualTable = VirtualTable {
+    name: "SCHEMATA_EXTENSIONS",
+    columns: &[text("CATALOG_NAME", 64), text("SCHEMA_NAME", 64), text("OPTIONS", 256)],
+    rows: |facts| {
+        let name = |row: Vec<Value>| {
+            let mut row: Vec<Value> = row.into_iter().take(2).collect();
+            row.push(string(""));
+            row
+        };
+        (SCHEMATA.rows)(facts).into_iter().map(name).collect()
+    },
+};
+
 fn column_row(
     key: [Value; 4],
     ordinal: usize,

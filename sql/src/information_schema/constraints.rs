@@ -93,6 +93,34 @@ pub const TABLE_CONSTRAINTS: VirtualTable = VirtualTable {
     },
 };
 
+pub const TABLE_CONSTRAINTS_EXTENSIONS: VirtualTable = VirtualTable {
+    name: "TABLE_CONSTRAINTS_EXTENSIONS",
+    columns: &[
+        text("CONSTRAINT_CATALOG", 64),
+        text("CONSTRAINT_SCHEMA", 64),
+        text("CONSTRAINT_NAME", 64),
+        text("TABLE_NAME", 64),
+        text("ENGINE_ATTRIBUTE", 64),
+        text("SECONDARY_ENGINE_ATTRIBUTE", 64),
+    ],
+    rows: |facts| {
+        let mut rows = Vec::new();
+        for table in stored_tables(facts) {
+            for index in table.indexes.iter().filter(|index| index.unique && !index.is_hidden()) {
+                rows.push(vec![
+                    string("def"),
+                    string(&table.database),
+                    string(&index.name),
+                    string(&table.name),
+                    Value::Null,
+                    Value::Null,
+                ]);
+            }
+        }
+        rows
+    },
+};
+
 pub const REFERENTIAL_CONSTRAINTS: VirtualTable = VirtualTable {
     name: "REFERENTIAL_CONSTRAINTS",
     columns: &[

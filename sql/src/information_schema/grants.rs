@@ -189,3 +189,123 @@ pub const APPLICABLE_ROLES: VirtualTable = VirtualTable {
         rows
     },
 };
+
+/// The roles that the session may grant to others.
+pub const ADMINISTRABLE_ROLE_AUTHORIZATIONS: VirtualTable = VirtualTable {
+    name: "ADMINISTRABLE_ROLE_AUTHORIZATIONS",
+    columns: APPLICABLE_ROLES.columns,
+    rows: |facts| {
+        let grantable = APPLICABLE_ROLES.columns.iter().position(|column| column.name == "IS_GRANTABLE");
+        let grantable = grantable.expect("a column of it");
+        (APPLICABLE_ROLES.rows)(facts).into_iter().filter(|row| row[grantable] == yes(true)).collect()
+    },
+};
+
+/// A grant as the tables about roles show it: who has granted it is not kept.
+fn role_grants(facts: &Facts<'_>, per_role: impl Fn(&Account, &mut Vec<Vec<Value>>)) -> Vec<Vec<Value>> {
+    let accounts = facts.instance.accounts.snapshot();
+    let mut rows = Vec::new();
+    for role in facts.rights.active_roles.iter().filter_map(|key| accounts.get(key)) {
+        per_role(role, &mut rows);
+    }
+    rows
+}
+
+/// GRANTOR, GRANTOR_HOST, GRANTEE, GRANTEE_HOST.
+fn to_role(role: &Account) -> Vec<Value> {
+    vec![Value::Null, Value::Null, string(&role.user), string(&role.host), string("def")]
+}
+
+/// MySQL's SET of names in the tables about roles.
+fn privilege_set(own: Privileges) -> Value {
+    let names: Vec<String> = (own - Privileges::GRANT_OPTION).iter().map(|(_, name)| capitalised(name)).collect();
+    string(names.join(","))
+}
+
+/// `SELECT` as `Select`, `CREATE VIEW` as `Create View`.
+fn capitalised(name: &str) -> String {
+    let word = |word: &str| word[..1].to_owned() + &word[1..].to_lowercase();
+    name.split(' ').map(word).collect::<Vec<_>>().join(" ")
+}
+
+pub const ROLE_TABLE_GRANTS: VirtualTable = VirtualTable {
+    name: "ROLE_TABLE_GRANTS",
+    columns: &[
+        text("GRANTOR", 97),
+        text("GRANTOR_HOST", 256),
+        text("GRANTEE", 32),
+        text("GRANTEE_HOST", 255),
+        text("TABLE_CATALOG", 3),
+        text("TABLE_SCHEMA", 64),
+        text("TABLE_NAME", 64),
+        text("PRIVILEGE_TYPE", 256),
+        text("IS_GRANTABLE", 3),
+    ],
+    rows: |facts| {
+        role_grants(facts, |role, rows| {
+            for ((database, table), own) in role.grants.tables.iter().filter(|(_, own)| !own.table.is_empty()) {
+                let mut row = to_role(role);
+                row.extend([string(database), string(table), privilege_set(own.table)]);
+                row.push(yes(own.table.has(Privileges::GRANT_OPTION)));
+                rows.push(row);
+            }
+        })
+    },
+};
+
+pub const ROLE_COLUMN_GRANTS: VirtualTable = VirtualTable {
+    name: "ROLE_COLUMN_GRANTS",
+    columns: &[
+        text("GRANTOR", 97),
+        text("GRANTOR_HOST", 256),
+        text("GRANTEE", 32),
+        text("GRANTEE_HOST", 255),
+        text("TABLE_CATALOG", 3),
+        text("TABLE_SCHEMA", 64),
+        text("TABLE_NAME", 64),
+        text("COLUMN_NAME", 64),
+        text("PRIVILEGE_TYPE", 64),
+        text("IS_GRANTABLE", 3),
+    ],
+    rows: |facts| {
+        role_grants(facts, |role, rows| {
+            for ((database, table), grant) in &role.grants.tables {
+                for (column, own) in &grant.columns {
+                    let mut row = to_role(role);
+                    row.extend([string(database), string(table), string(column), privilege_set(*own)]);
+                    row.push(yes(grant.table.has(Privileges::GRANT_OPTION)));
+                    rows.push(row);
+                }
+            }
+        })
+    },
+};
+
+/// There are no routines, but privileges on their names may be granted.
+pub const ROLE_ROUTINE_GRANTS: VirtualTable = VirtualTable {
+    name: "ROLE_ROUTINE_GRANTS",
+    columns: &[
+        text("GRANTOR", 97),
+        text("GRANTOR_HOST", 256),
+        text("GRANTEE", 32),
+        text("GRANTEE_HOST", 255),
+        text("SPECIFIC_CATALOG", 3),
+        text("SPECIFIC_SCHEMA", 64),
+        text("SPECIFIC_NAME", 64),
+        text("ROUTINE_CATALOG", 3),
+        text("ROUTINE_SCHEMA", 64),
+        text("ROUTINE_NAME", 64),
+        text("PRIVILEGE_TYPE", 64),
+        text("IS_GRANTABLE", 3),
+    ],
+    rows: |facts| {
+        role_grants(facts, |role, rows| {
+            for (((database, routine), _), own) in &role.grants.routines {
+                let mut row = to_role(role);
+                row.extend([string(database), string(routine), string("def"), string(database), string(routine)]);
+                row.extend([privilege_set(*own), yes(own.has(Privileges::GRANT_OPTION))]);
+                rows.push(row);
+            }
+        })
+    },
+};

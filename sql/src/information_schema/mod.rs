@@ -17,11 +17,13 @@ mod binary_log;
 mod catalog;
 mod connections;
 mod constraints;
+mod features;
 mod glassine;
 mod grants;
 mod innodb;
 mod locks;
 mod mysql;
+mod name_locks;
 mod replication;
 mod server;
 mod statements;
@@ -31,7 +33,7 @@ mod wanted;
 use std::sync::Arc;
 
 use format::collation::CollationId;
-use format::value::{ColumnType, LobSize, Value, ZoneOffset};
+use format::value::{ColumnType, LobSize, Value, Zone};
 
 use storage::{Table, TemporaryTables};
 
@@ -57,7 +59,7 @@ pub struct Facts<'a> {
     /// Of which tables rows are wanted; None: of all.
     pub wanted: Option<&'a dyn Wanted>,
     /// The session's zone, for CREATE_TIME and the like.
-    pub zone: ZoneOffset,
+    pub zone: Zone,
 }
 
 /// One column of a virtual table.
@@ -123,11 +125,18 @@ pub fn table(database: &str, name: &str) -> Option<&'static VirtualTable> {
 static INFORMATION_SCHEMA: &[VirtualTable] = &[
     grants::APPLICABLE_ROLES,
     server::CHARACTER_SETS,
+    features::CHECK_CONSTRAINTS,
     server::COLLATIONS,
     server::COLLATION_CHARACTER_SET_APPLICABILITY,
     catalog::COLUMNS,
+    catalog::COLUMNS_EXTENSIONS,
+    features::COLUMN_STATISTICS,
     grants::COLUMN_PRIVILEGES,
     grants::ENABLED_ROLES,
+    grants::ADMINISTRABLE_ROLE_AUTHORIZATIONS,
+    grants::ROLE_COLUMN_GRANTS,
+    grants::ROLE_ROUTINE_GRANTS,
+    grants::ROLE_TABLE_GRANTS,
     server::ENGINES,
     catalog::EVENTS,
     catalog::FILES,
@@ -152,6 +161,17 @@ static INFORMATION_SCHEMA: &[VirtualTable] = &[
     innodb::INNODB_TEMP_TABLE_INFO,
     locks::INNODB_TRX,
     constraints::KEY_COLUMN_USAGE,
+    server::KEYWORDS,
+    features::OPTIMIZER_TRACE,
+    features::PROFILING,
+    features::RESOURCE_GROUPS,
+    features::ST_GEOMETRY_COLUMNS,
+    features::ST_SPATIAL_REFERENCE_SYSTEMS,
+    features::ST_UNITS_OF_MEASURE,
+    features::TABLESPACES,
+    features::TABLESPACES_EXTENSIONS,
+    features::VIEW_ROUTINE_USAGE,
+    features::VIEW_TABLE_USAGE,
     catalog::PARTITIONS,
     server::PLUGINS,
     server::PROCESSLIST,
@@ -159,12 +179,15 @@ static INFORMATION_SCHEMA: &[VirtualTable] = &[
     catalog::ROUTINES,
     catalog::PARAMETERS,
     catalog::SCHEMATA,
+    catalog::SCHEMATA_EXTENSIONS,
     grants::SCHEMA_PRIVILEGES,
     server::SESSION_STATUS,
     server::SESSION_VARIABLES,
     catalog::STATISTICS,
     catalog::TABLES,
+    catalog::TABLES_EXTENSIONS,
     constraints::TABLE_CONSTRAINTS,
+    constraints::TABLE_CONSTRAINTS_EXTENSIONS,
     grants::TABLE_PRIVILEGES,
     catalog::TRIGGERS,
     grants::USER_ATTRIBUTES,
@@ -182,6 +205,7 @@ static PERFORMANCE_SCHEMA: &[VirtualTable] = &[
     connections::HOST_CACHE,
     connections::SESSION_ACCOUNT_CONNECT_ATTRS,
     connections::SESSION_CONNECT_ATTRS,
+    name_locks::METADATA_LOCKS,
     server::PERFORMANCE_GLOBAL_STATUS,
     server::PERFORMANCE_GLOBAL_VARIABLES,
     server::PERFORMANCE_SESSION_STATUS,
@@ -211,24 +235,28 @@ static MYSQL: &[VirtualTable] = &[
     mysql::PROXIES_PRIV,
     mysql::ROLE_EDGES,
     mysql::TABLES_PRIV,
+    mysql::TIME_ZONE,
+    mysql::TIME_ZONE_NAME,
     mysql::USER,
 ];
 
 static SYS: &[VirtualTable] = &[
     locks::SYS_INNODB_LOCK_WAITS,
     sys::PROCESSLIST,
+    name_locks::SCHEMA_TABLE_LOCK_WAITS,
     sys::SCHEMA_UNUSED_INDEXES,
     sys::SESSION,
     sys::STATEMENT_ANALYSIS,
     sys::VERSION,
     sys::X_INNODB_LOCK_WAITS,
     sys::X_PROCESSLIST,
+    name_locks::X_SCHEMA_TABLE_LOCK_WAITS,
     sys::X_SESSION,
     sys::X_STATEMENT_ANALYSIS,
 ];
 
 /// How names compare.
-pub const NAMES: CollationId = CollationId::UTF8MB4_GENERAL_CI;
+pub const NAMES: CollationId = CollationId::UTF8MB3_GENERAL_CI;
 
 /// A column of at most `chars` characters.
 const fn text(name: &'static str, chars: u32) -> VirtualColumn {

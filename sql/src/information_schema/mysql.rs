@@ -1,7 +1,7 @@
 //! The tables of the database `mysql` in which MySQL keeps accounts and grants: here they are views of the accounts,
 //! read by dump programs and drivers, and changed by statements about accounts alone.
 
-use format::value::{DateTime, Value};
+use format::value::{DateTime, Value, Zone};
 
 use super::{Facts, VirtualColumn, VirtualTable, long_text, number, optional, string, text, time};
 use crate::accounts::attributes::{Lifetime, Transport};
@@ -79,6 +79,19 @@ const OF_USERS: [Privileges; 29] = [
     Privileges::TRIGGER,
     Privileges::CREATE_TABLESPACE,
 ];
+
+/// The zones are compiled in; programs look into these tables for whether there are any, and which.
+pub const TIME_ZONE: VirtualTable = VirtualTable {
+    name: "time_zone",
+    columns: &[number("Time_zone_id"), text("Use_leap_seconds", 1)],
+    rows: |_| (1..).zip(Zone::names()).map(|(id, _)| vec![Value::UInt(id), string("N")]).collect(),
+};
+
+pub const TIME_ZONE_NAME: VirtualTable = VirtualTable {
+    name: "time_zone_name",
+    columns: &[text("Name", 64), number("Time_zone_id")],
+    rows: |_| (1..).zip(Zone::names()).map(|(id, name)| vec![string(name), Value::UInt(id)]).collect(),
+};
 
 pub const USER: VirtualTable = VirtualTable {
     name: "user",

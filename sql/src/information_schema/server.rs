@@ -3,9 +3,11 @@
 use format::collation::{Charset, collation, collations};
 use format::value::Value;
 
-use super::{Facts, VirtualColumn, VirtualTable, long_text, number, optional, string, text, yes};
+use super::{Facts, VirtualColumn, VirtualTable, int, long_text, number, optional, string, text, yes};
 use crate::accounts::Privileges;
 use crate::instance::Instance;
+use crate::parser::words;
+use crate::statements::keywords;
 use crate::transport::ConnectionFacts;
 
 pub const CHARACTER_SETS: VirtualTable = VirtualTable {
@@ -57,6 +59,19 @@ pub const COLLATIONS: VirtualTable = VirtualTable {
                 ]
             })
             .collect()
+    },
+};
+
+/// The words of MySQL's grammar, and whether a name needs quotes to be one of them.
+pub const KEYWORDS: VirtualTable = VirtualTable {
+    name: "KEYWORDS",
+    columns: &[text("WORD", 128), int("RESERVED")],
+    rows: |_| {
+        let reserved = words::reserved().iter().map(|word| (*word, 1));
+        let free = keywords::unreserved().iter().map(|word| (*word, 0));
+        let mut all: Vec<(&str, i64)> = reserved.chain(free).collect();
+        all.sort_unstable();
+        all.into_iter().map(|(word, reserved)| vec![string(word), Value::Int(reserved)]).collect()
     },
 };
 

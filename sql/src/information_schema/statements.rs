@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use format::collation::CollationId;
 use format::value::{ColumnType, DateTime, LobSize, Value};
 
-use super::{Facts, NAMES, VirtualColumn, VirtualTable, long_text, number, optional, string, text, yes};
+use super::{Facts, VirtualColumn, VirtualTable, long_text, number, optional, string, text, yes};
 use crate::processlist::ProcessRow;
 use crate::statements::digest::hex;
 use crate::statements::redact::redacted;
@@ -135,7 +136,11 @@ const fn moment(name: &'static str) -> VirtualColumn {
 }
 
 const fn text_of_statement(name: &'static str) -> VirtualColumn {
-    VirtualColumn { name, ty: ColumnType::Text { size: LobSize::Long, collation: NAMES }, nullable: true }
+    VirtualColumn {
+        name,
+        ty: ColumnType::Text { size: LobSize::Long, collation: CollationId::UTF8MB4_GENERAL_CI },
+        nullable: true,
+    }
 }
 
 fn picos(nanos: u64) -> Value {

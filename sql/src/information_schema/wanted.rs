@@ -65,7 +65,8 @@ pub fn stored_tables(facts: &Facts<'_>) -> Vec<std::sync::Arc<Table>> {
     }
     let engine = &facts.instance.engine;
     let databases = engine.databases();
-    let databases = databases.iter().filter(|database| facts.wanted.is_none_or(|wanted| wanted.database(&database.name)));
+    let databases =
+        databases.iter().filter(|database| facts.wanted.is_none_or(|wanted| wanted.database(&database.name)));
     let mut tables: Vec<_> = databases.flat_map(|database| engine.tables(&database.name)).collect();
     tables.retain(|table| facts.wanted.is_none_or(|wanted| wanted.table(&table.database, &table.name)));
     tables.retain(|table| facts.rights.sees_table(&table.database, &table.name));

@@ -273,6 +273,11 @@ const RESERVED: [&str; 262] = [
 const LENGTH_MAX: usize = "ASSIGN_GTIDS_TO_ANONYMOUS_TRANSACTIONS".len();
 
 /// Whether a word, in any case, is reserved.
+/// The reserved words, in order.
+pub fn reserved() -> &'static [&'static str] {
+    &RESERVED
+}
+
 pub fn is_reserved(word: &[u8]) -> bool {
     is_in(&RESERVED, word)
 }

@@ -1,6 +1,6 @@
 //! What columns take that are not given a value.
 
-use format::value::{ColumnType, DateTime, Value, ZoneOffset};
+use format::value::{ColumnType, DateTime, Value, Zone};
 use storage::{Column, ColumnDefault, Table};
 
 use super::PlanContext;
@@ -24,7 +24,7 @@ pub enum DefaultValue {
 }
 
 /// A column's default as an expression: for DEFAULT(column).
-pub fn default_expr(column: &Column, zone: ZoneOffset) -> Result<Expr> {
+pub fn default_expr(column: &Column, zone: Zone) -> Result<Expr> {
     let ty = TypeInfo::of_column(&column.ty, true);
     match &column.default {
         ColumnDefault::Null => Ok(Expr::constant(Value::Null, ty)),

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use storage::TableUse;
+use storage::{NameLockMode, TableUse};
 
 use super::Session;
 use crate::catalog::{OrSqlError, database_of};
 use crate::error::{Error, Result};
 use crate::information_schema::is_virtual;
 use crate::parser::ast::{Maintenance, Statement, TableLock, TableName};
-use crate::read_lock::Passage;
+use crate::read_lock::{GLOBAL, Passage};
 use crate::status::Counter;
 use crate::table_locks::{LockedTable, LockedTables};
 
@@ -104,6 +104,7 @@ impl Session {
         if !self.has_read_lock {
             self.instance.read_lock.take(&self.process, &self.instance.processes, self.metadata_wait())?;
             self.has_read_lock = true;
+            self.process.interrupt.names().add(GLOBAL, NameLockMode::Shared);
         }
         Ok(())
     }
@@ -154,6 +155,7 @@ impl Session {
     pub(super) fn release_read_lock(&mut self) {
         if std::mem::take(&mut self.has_read_lock) {
             self.instance.read_lock.release();
+            self.process.interrupt.names().remove(GLOBAL, NameLockMode::Shared);
         }
     }
 

@@ -67,10 +67,10 @@ impl Session {
             database_collation: settings.collation_database,
             time_zone: match settings.time_zone {
                 TimeZone::System => "SYSTEM".into(),
-                TimeZone::Offset(seconds) => {
-                    let sign = if seconds < 0 { '-' } else { '+' };
-                    let minutes = seconds.unsigned_abs() / 60;
-                    format!("{sign}{:02}:{:02}", minutes / 60, minutes % 60).into()
+                TimeZone::Zone(zone) => {
+                    let mut text = Vec::new();
+                    zone.write(&mut text);
+                    String::from_utf8_lossy(&text).into_owned().into()
                 }
             },
             origin: self.origin(),

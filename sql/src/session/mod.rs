@@ -79,7 +79,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use format::binlog::FormatDescription;
 use format::packet::ColumnDefinition;
 use format::packet::status as flags;
-use format::value::{Value, ZoneOffset};
+use format::value::{Value, Zone};
 use rustc_hash::FxHashMap;
 use storage::{TemporaryTables, Trx};
 
@@ -524,10 +524,10 @@ impl Session {
         }
     }
 
-    fn zone(&self) -> ZoneOffset {
+    fn zone(&self) -> Zone {
         match self.variables.settings.time_zone {
-            TimeZone::Offset(seconds) => ZoneOffset { seconds },
-            TimeZone::System => ZoneOffset::UTC,
+            TimeZone::Zone(zone) => zone,
+            TimeZone::System => self.variables.settings.system_zone,
         }
     }
 
@@ -546,6 +546,7 @@ impl Session {
             now_seconds,
             now_micros,
             zone: self.zone(),
+            system_zone: settings.system_zone,
             connection: settings.collation_connection,
             div_precision_increment: settings.div_precision_increment,
             max_allowed_packet_bytes: settings.max_allowed_packet_bytes,

@@ -311,7 +311,7 @@ impl Session {
                     QueryPlan::Select(select) if let Some(output) = &select.stored => {
                         query::run_stored(&environment, select, output, &context, &mut |row| {
                             sent.set(sent.get() + 1);
-                            sink.row_stored(row, &output.columns, zone.seconds);
+                            sink.row_stored(row, &output.columns, zone);
                         })?;
                     }
                     _ => query::run(&environment, plan, &context, &mut |row| {

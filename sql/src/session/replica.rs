@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use format::binlog::GtidSet;
-use format::value::{DateTime, Value, ZoneOffset};
+use format::value::{DateTime, Value, Zone};
 
 use super::Session;
 use crate::error::{Error, Result};
@@ -81,7 +81,7 @@ fn facts(status: &ReplicaStatus, old_names: bool, has_use_gtid: bool) -> Vec<(&'
     let moment = |error: &LastError| match error.code {
         0 => text(""),
         _ => {
-            let moment = DateTime::from_unix_micros(error.at_micros as i64, ZoneOffset::UTC).unwrap_or(DateTime::ZERO);
+            let moment = DateTime::from_unix_micros(error.at_micros as i64, Zone::UTC).unwrap_or(DateTime::ZERO);
             let (date, time) = (moment.date, (moment.hour, moment.minute, moment.second));
             let day = format!("{:02}{:02}{:02}", date.year % 100, date.month, date.day);
             text(&format!("{day} {:02}:{:02}:{:02}", time.0, time.1, time.2))

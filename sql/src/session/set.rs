@@ -1,7 +1,7 @@
 //! SET: system variables, user variables, character sets.
 
 use format::collation::{Charset, Collation, collation};
-use format::value::{Value, ZoneOffset};
+use format::value::{Value, Zone};
 
 use super::Session;
 use crate::error::{Error, Result};
@@ -334,8 +334,7 @@ impl crate::result::ResultSink for Kept {
         self.rows.push(values.to_vec());
     }
 
-    fn row_stored(&mut self, row: &storage::Row, columns: &[crate::result::StoredColumn], zone_seconds: i32) {
-        let zone = ZoneOffset { seconds: zone_seconds };
+    fn row_stored(&mut self, row: &storage::Row, columns: &[crate::result::StoredColumn], zone: Zone) {
         let value = |column: usize, ty| row.get(column).map_or(Value::Null, |s| decode(ty, s, zone).into_value());
         let values = columns.iter().map(|column| value(column.column, &column.ty));
         self.rows.push(values.collect());

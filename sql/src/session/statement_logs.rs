@@ -16,7 +16,7 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use format::value::{DateTime, Value, ZoneOffset};
+use format::value::{DateTime, Value, Zone};
 
 use super::Session;
 use super::log::with_values;
@@ -141,8 +141,7 @@ impl Session {
             None,
             |_| {
                 let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-                let moment =
-                    DateTime::from_unix_micros(now.as_micros() as i64, ZoneOffset::UTC).unwrap_or(DateTime::ZERO);
+                let moment = DateTime::from_unix_micros(now.as_micros() as i64, Zone::UTC).unwrap_or(DateTime::ZERO);
                 let (date, time) = (moment.date, moment);
                 let mut line = format!(
                     "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:06}Z\t{:5} {command}\t",

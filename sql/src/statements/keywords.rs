@@ -536,6 +536,11 @@ const FUNCTIONS: [&str; 34] = [
 ];
 
 /// Whether a word, in any case, is a keyword that is not reserved.
+/// The words that are not reserved, in order.
+pub fn unreserved() -> &'static [&'static str] {
+    &WORDS
+}
+
 pub fn is_unreserved(word: &[u8]) -> bool {
     is_in(&WORDS, word)
 }

@@ -13,7 +13,7 @@
 //! forgets all digests: numbers go on from where they were, so that those which plans still hold are found to be old.
 
 pub mod digest;
-mod keywords;
+pub mod keywords;
 pub mod log_file;
 pub mod redact;
 pub mod sums;

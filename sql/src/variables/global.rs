@@ -2,8 +2,9 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::{SystemTime, UNIX_EPOCH};
 
-use format::value::Value;
+use format::value::{Value, Zone};
 use parking_lot::{Mutex, RwLock};
 
 use super::kind::Kind;
@@ -237,6 +238,15 @@ impl GlobalVariables {
     pub fn fill_in(&self, name: &str, value: Value) {
         let index = names::index_of(name).expect("a listed variable");
         self.store(index, value);
+    }
+
+    /// Says what the machine's zone is, which SYSTEM means.
+    pub fn set_system_zone(&self, zone: Zone) {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs() as i64);
+        self.fill_in("system_time_zone", Value::Bytes(zone.abbreviation(now).into_bytes()));
+        let _changing = self.changing.lock();
+        let mut current = self.current.write();
+        Arc::make_mut(&mut *current).settings.system_zone = zone;
     }
 
     /// `SHOW GLOBAL VARIABLES`: names in order, aliases included, and values as text.

@@ -1,7 +1,7 @@
 //! The variables that statements depend on, as plain typed fields.
 
 use format::collation::{self, Charset, Collation, CollationId};
-use format::value::Value;
+use format::value::{Value, Zone};
 
 use storage::Isolation;
 
@@ -33,6 +33,8 @@ pub struct Settings {
     /// `innodb_rollback_on_timeout`: the end of a wait for a row lock ends the transaction.
     pub rollback_on_timeout: bool,
     pub time_zone: TimeZone,
+    /// The machine's zone, which SYSTEM means.
+    pub system_zone: Zone,
     pub character_set_client: CollationId,
     /// The collation of literals.
     pub collation_connection: CollationId,
@@ -53,6 +55,7 @@ pub struct Settings {
     pub sql_select_limit: u64,
     pub sql_safe_updates: bool,
     pub sql_auto_is_null: bool,
+    pub sql_require_primary_key: bool,
     pub sql_big_selects: bool,
     pub max_join_size: u64,
     pub optimizer_switches: Switches,
@@ -104,38 +107,21 @@ pub enum Completion {
     Release,
 }
 
-/// A time zone, as far as it is one offset.
+/// What `time_zone` says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TimeZone {
     /// The machine's.
     System,
-    /// Seconds east of Greenwich.
-    Offset(i32),
+    Zone(Zone),
 }
 
 impl TimeZone {
-    /// Reads `SYSTEM`, `UTC` or `+hh:mm`.
+    /// Reads `SYSTEM`, `+hh:mm`, or the name of a zone.
     pub fn parse(text: &str) -> Option<Self> {
-        if text.eq_ignore_ascii_case("SYSTEM") {
-            return Some(Self::System);
+        match text.eq_ignore_ascii_case("SYSTEM") {
+            true => Some(Self::System),
+            false => Zone::parse(text).map(Self::Zone),
         }
-        if ["UTC", "GMT", "Etc/UTC", "Z"].iter().any(|name| text.eq_ignore_ascii_case(name)) {
-            return Some(Self::Offset(0));
-        }
-        let (sign, digits) = match text.as_bytes().first()? {
-            b'+' => (1, &text[1..]),
-            b'-' => (-1, &text[1..]),
-            _ => return None,
-        };
-        let (hours, minutes) = digits.split_once(':')?;
-        let is_number = |text: &str| (1..=2).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
-        if !is_number(hours) || !is_number(minutes) {
-            return None;
-        }
-        let (hours, minutes): (i32, i32) = (hours.parse().ok()?, minutes.parse().ok()?);
-        let seconds = sign * (hours * 3600 + minutes * 60);
-        // MySQL's range: -13:59 to +14:00.
-        (minutes < 60 && (-50_340..=50_400).contains(&seconds)).then_some(Self::Offset(seconds))
     }
 }
 
@@ -194,6 +180,7 @@ impl Default for Settings {
             rollback_on_timeout: false,
             metadata_lock_wait_seconds: YEAR_SECONDS,
             time_zone: TimeZone::System,
+            system_zone: Zone::UTC,
             character_set_client: utf8mb4,
             collation_connection: utf8mb4,
             character_set_results: Some(utf8mb4),
@@ -210,6 +197,7 @@ impl Default for Settings {
             sql_select_limit: u64::MAX,
             sql_safe_updates: false,
             sql_auto_is_null: false,
+            sql_require_primary_key: false,
             sql_big_selects: true,
             max_join_size: u64::MAX,
             optimizer_switches: Switches::ALL,
@@ -313,6 +301,7 @@ impl Settings {
             "max_statement_time" => self.max_statement_ms = (real(value) * 1000.0).ceil() as u64,
             "sql_select_limit" => self.sql_select_limit = number(value),
             "sql_safe_updates" => self.sql_safe_updates = on(value),
+            "sql_require_primary_key" => self.sql_require_primary_key = on(value),
             "sql_auto_is_null" => self.sql_auto_is_null = on(value),
             "sql_big_selects" => self.sql_big_selects = on(value),
             "max_join_size" => self.max_join_size = number(value),
@@ -422,9 +411,9 @@ mod tests {
     #[test]
     fn time_zones_are_offsets() {
         assert_eq!(TimeZone::parse("system"), Some(TimeZone::System));
-        assert_eq!(TimeZone::parse("+00:00"), Some(TimeZone::Offset(0)));
-        assert_eq!(TimeZone::parse("-05:30"), Some(TimeZone::Offset(-19_800)));
-        assert_eq!(TimeZone::parse("+14:00"), Some(TimeZone::Offset(50_400)));
+        assert_eq!(TimeZone::parse("+00:00"), Some(TimeZone::Zone(Zone::UTC)));
+        assert_eq!(TimeZone::parse("-05:30"), Some(TimeZone::Zone(Zone::Fixed(-19_800))));
+        assert_eq!(TimeZone::parse("+14:00"), Some(TimeZone::Zone(Zone::Fixed(50_400))));
         for wrong in ["+14:01", "-14:00", "5:30", "+5", "+05:60", "", "Europe/Nowhere", "+-1:00"] {
             assert_eq!(TimeZone::parse(wrong), None, "{wrong}");
         }

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use format::packet::ColumnDefinition;
-use format::value::{ColumnType, Value, ZoneOffset};
+use format::value::{ColumnType, Value, Zone};
 use sql::accounts::Accounts;
 use sql::processlist::Process;
 use sql::result::StoredColumn;
@@ -58,12 +58,12 @@ impl ResultSink for Lines {
         self.lines.push(format!("| {}", values.join(" | ")).trim_end().to_owned());
     }
 
-    fn row_stored(&mut self, row: &Row, columns: &[StoredColumn], zone_seconds: i32) {
+    fn row_stored(&mut self, row: &Row, columns: &[StoredColumn], zone: Zone) {
         let show = |column: &StoredColumn| match row.get(column.column) {
             None => "NULL".to_owned(),
             Some(stored) => {
                 let mut out = Vec::new();
-                column.ty.write_text_at(stored, ZoneOffset { seconds: zone_seconds }, &mut out);
+                column.ty.write_text_at(stored, zone, &mut out);
                 Lines::text(&out)
             }
         };

@@ -14,7 +14,7 @@ use super::rows::SystemRows;
 use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::gate::Health;
-use crate::lock::{InstanceLock, MetadataLock};
+use crate::lock::{InstanceLock, MetadataLock, address};
 use crate::row;
 use crate::row::foreign::Relations;
 use crate::schema::{Compression, Database, TableOptions};
@@ -192,6 +192,12 @@ impl Dictionary {
     fn name_lock(&self, name: String) -> Arc<MetadataLock> {
         let new = || Arc::new(MetadataLock::new(self.health.clone()));
         self.names.lock().entry(name.into_boxed_str()).or_insert_with(new).clone()
+    }
+
+    /// What the locks at these addresses are of: `database` or `database/table`.
+    pub fn lock_names(&self) -> FxHashMap<usize, Box<str>> {
+        let names = self.names.lock();
+        names.iter().map(|(name, lock)| (address(&**lock), name.clone())).collect()
     }
 
     pub fn database_lock(&self, name: &str) -> Arc<MetadataLock> {

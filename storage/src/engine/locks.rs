@@ -9,9 +9,20 @@ use format::ids::{IndexId, TrxId};
 use rustc_hash::FxHashMap;
 
 use super::Engine;
-use crate::lock::{DeadlockReport, LockId, LockInfo, LockMode, LockRequest, OwnerInfo};
+use crate::lock::{DeadlockReport, LockId, LockInfo, LockMode, LockRequest, NameLock, NameLocks, OwnerInfo, address};
 use crate::row::{self, StoredKey};
 use crate::schema;
+
+/// What a metadata lock is of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LockedName {
+    Table(String, String),
+    Database(String),
+    /// LOCK INSTANCE FOR BACKUP, which DDL statements share.
+    Backup,
+    /// FLUSH TABLES WITH READ LOCK.
+    Global,
+}
 
 /// A snapshot of the locks and their owners.
 #[derive(Clone, Debug, Default)]
@@ -76,6 +87,22 @@ impl Engine {
     }
 
     /// The last deadlock that was found; its members' locks get their names by [`Engine::name_lock`].
+    /// The metadata locks of connections that list them in these.
+    pub fn name_locks(&self, lists: &[&NameLocks]) -> Vec<Vec<(LockedName, NameLock)>> {
+        let dictionary = &self.inner.dictionary;
+        // First the lists: a lock that is in one has its name.
+        let lists: Vec<_> = lists.iter().map(|list| list.list()).collect();
+        let names = dictionary.lock_names();
+        let instance = address(&**dictionary.instance_lock());
+        let named = |lock: NameLock| match names.get(&lock.lock).map(|name| name.split_once('/').ok_or(name)) {
+            Some(Ok((database, table))) => (LockedName::Table(database.to_owned(), table.to_owned()), lock),
+            Some(Err(database)) => (LockedName::Database(database.to_string()), lock),
+            None if lock.lock == instance => (LockedName::Backup, lock),
+            None => (LockedName::Global, lock),
+        };
+        lists.into_iter().map(|list| list.into_iter().map(named).collect()).collect()
+    }
+
     pub fn last_deadlock(&self) -> Option<DeadlockReport> {
         self.inner.locks.last_deadlock()
     }

@@ -70,7 +70,7 @@ pub use check::{CheckReport, SpaceCheck};
 pub use cursor::Cursor;
 pub use foreign::ForeignKeyReport;
 pub use locked::{LockedTables, Relatives};
-pub use locks::{LockDump, LockedKey, RecordLock, TableLock};
+pub use locks::{LockDump, LockedKey, LockedName, RecordLock, TableLock};
 pub use rollbacks::RollbackStatus;
 pub use status::{EngineStatus, TableStatistics, TablespaceInfo};
 pub use temporary::TemporaryTables;

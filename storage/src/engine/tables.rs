@@ -17,7 +17,7 @@ use super::{Engine, TrxOptions, auto_increment};
 use crate::btree;
 use crate::dictionary::{self, Action, Ddl, Identity, Table};
 use crate::error::{Error, Result};
-use crate::lock::{DdlPass, MetadataGrant, MetadataHeld, TableUse};
+use crate::lock::{DdlPass, GrantOf, MetadataGrant, MetadataHeld, TableUse};
 use crate::mtr::Mtr;
 use crate::row;
 use crate::schema::{self, TableDefinition};
@@ -86,7 +86,7 @@ impl Engine {
                 None => locks.push((lock, wanted)),
             }
         }
-        let tables = MetadataGrant::take_for(locks, &wait.interrupt, wait.metadata_wait_timeout)?;
+        let tables = MetadataGrant::take_for(GrantOf::Definition, locks, &wait.interrupt, wait.metadata_wait_timeout)?;
         Ok(Names { _databases: databases, _tables: tables, _pass: pass })
     }
 
@@ -98,7 +98,7 @@ impl Engine {
         tables.dedup_by_key(|(database, name, _)| (*database, *name));
         let dictionary = &self.inner.dictionary;
         let locks = tables.iter().map(|(database, name, wanted)| (dictionary.table_lock(database, name), *wanted));
-        MetadataGrant::take_for(locks.collect(), &wait.interrupt, wait.metadata_wait_timeout)
+        MetadataGrant::take_for(GrantOf::LockTables, locks.collect(), &wait.interrupt, wait.metadata_wait_timeout)
     }
 
     pub(super) fn begin_ddl(&self) -> Result<Ddl<'_>> {

@@ -14,6 +14,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::Interrupt;
+use super::names::{NameLockMode, NameLocks, address};
 use crate::error::{Error, Result};
 use crate::gate::Health;
 use crate::sync::{Condvar, Mutex, Rank, assert_may_wait};
@@ -47,12 +48,14 @@ impl Default for InstanceLock {
 #[derive(Debug)]
 pub struct BackupHold {
     lock: Arc<InstanceLock>,
+    listed: Arc<NameLocks>,
 }
 
 /// A DDL statement's hold: no backup begins until it is dropped.
 #[derive(Debug)]
 pub struct DdlPass {
     lock: Arc<InstanceLock>,
+    listed: Arc<NameLocks>,
 }
 
 impl InstanceLock {
@@ -64,23 +67,33 @@ impl InstanceLock {
     /// Waits for the running DDL statements, and lets no others begin.
     pub fn hold(self: &Arc<Self>, interrupt: &Interrupt, limit: Duration) -> Result<BackupHold> {
         self.state.lock().backups_waiting += 1;
-        let waited = self.wait(interrupt, limit, |state| state.statements == 0, |state| state.backups += 1);
+        let waited = self.wait(
+            interrupt,
+            NameLockMode::Shared,
+            limit,
+            |state| state.statements == 0,
+            |state| state.backups += 1,
+        );
         self.state.lock().backups_waiting -= 1;
         // Wakes those that waited behind the abandoned wait.
         self.changed.notify_all();
-        waited.map(|()| BackupHold { lock: self.clone() })
+        waited?;
+        interrupt.names().add(address(&**self), NameLockMode::Shared);
+        Ok(BackupHold { lock: self.clone(), listed: interrupt.names().clone() })
     }
 
     /// Waits while a backup holds the lock.
     pub fn pass(self: &Arc<Self>, interrupt: &Interrupt, limit: Duration) -> Result<DdlPass> {
         let free = |state: &State| state.backups + state.backups_waiting == 0;
-        self.wait(interrupt, limit, free, |state| state.statements += 1)?;
-        Ok(DdlPass { lock: self.clone() })
+        self.wait(interrupt, NameLockMode::IntentionExclusive, limit, free, |state| state.statements += 1)?;
+        interrupt.names().add(address(&**self), NameLockMode::IntentionExclusive);
+        Ok(DdlPass { lock: self.clone(), listed: interrupt.names().clone() })
     }
 
     fn wait(
         &self,
         interrupt: &Interrupt,
+        mode: NameLockMode,
         limit: Duration,
         free: impl Fn(&State) -> bool,
         enter: impl FnOnce(&mut State),
@@ -88,7 +101,9 @@ impl InstanceLock {
         assert_may_wait("waiting for the backup lock");
         let begin = Instant::now();
         let mut state = self.state.lock();
+        let mut listed = None;
         while !free(&state) {
+            listed.get_or_insert_with(|| interrupt.names().wait(address(self), mode));
             self.health.check()?;
             if interrupt.is_set() {
                 return Err(Error::Interrupted);
@@ -105,6 +120,7 @@ impl InstanceLock {
 
 impl Drop for BackupHold {
     fn drop(&mut self) {
+        self.listed.remove(address(&*self.lock), NameLockMode::Shared);
         self.lock.state.lock().backups -= 1;
         self.lock.changed.notify_all();
     }
@@ -112,6 +128,7 @@ impl Drop for BackupHold {
 
 impl Drop for DdlPass {
     fn drop(&mut self) {
+        self.listed.remove(address(&*self.lock), NameLockMode::IntentionExclusive);
         self.lock.state.lock().statements -= 1;
         self.lock.changed.notify_all();
     }

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use super::client::ClientWatch;
 use super::deadline::Deadline;
+use super::names::NameLocks;
 use super::scheduler::Scheduler;
 use super::stage::{Entered, Stage, StageCell};
 use super::waiter::{Outcome, Patience, Waiter};
@@ -40,6 +41,7 @@ pub struct Interrupt {
     /// Where the connection's thread sleeps, if it waits for a record lock.
     waiting: Mutex<Option<Arc<Waiter>>>,
     scheduler: Option<Arc<dyn Scheduler>>,
+    names: Arc<NameLocks>,
 }
 
 impl Default for Interrupt {
@@ -51,6 +53,7 @@ impl Default for Interrupt {
             stage: StageCell::new(),
             waiting: Mutex::new(Rank::Leaf, None),
             scheduler: None,
+            names: Arc::default(),
         }
     }
 }
@@ -71,6 +74,12 @@ impl Interrupt {
         if let Some(scheduler) = &self.scheduler {
             scheduler.pass();
         }
+    }
+
+    /// The metadata locks of the connection.
+    #[inline]
+    pub fn names(&self) -> &Arc<NameLocks> {
+        &self.names
     }
 
     /// Tells the statement or connection to stop, and wakes it if it waits.

@@ -27,6 +27,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use super::names::{NameLockMode, NameLocks, address};
 use super::{Interrupt, Stage};
 use crate::error::{Error, Result};
 use crate::gate::Health;
@@ -55,6 +56,13 @@ impl TableUse {
         match self {
             TableUse::Read => READER,
             TableUse::Write => WRITER,
+        }
+    }
+
+    fn mode(self) -> NameLockMode {
+        match self {
+            TableUse::Read => NameLockMode::SharedRead,
+            TableUse::Write => NameLockMode::SharedWrite,
         }
     }
 }
@@ -139,10 +147,15 @@ impl MetadataLock {
         interrupt: &Interrupt,
         begin: Instant,
         limit: Duration,
+        mode: NameLockMode,
         deadlock: impl Fn(&Queue) -> bool,
         mut enter: impl FnMut() -> bool,
     ) -> Result<()> {
         assert_may_wait("waiting for a metadata lock");
+        if enter() {
+            return Ok(());
+        }
+        let _listed = interrupt.names().wait(address(self), mode);
         let mut queue = self.queue.lock();
         let mut stage = None;
         while !enter() {
@@ -170,6 +183,8 @@ pub struct MetadataHeld {
     more: Vec<(Arc<MetadataLock>, TableUse)>,
     /// Names that the session holds beside the transaction: a waiter for one of these waits for the transaction, too.
     beside: Option<Arc<MetadataGrant>>,
+    /// Where the session lists its locks.
+    listed: Option<Arc<NameLocks>>,
 }
 
 impl MetadataHeld {
@@ -205,8 +220,10 @@ impl MetadataHeld {
         }
         if !lock.try_share(wanted) {
             let enter = || lock.try_share(wanted);
-            lock.wait(interrupt, Instant::now(), limit, |queue| self.is_awaited(queue), enter)?;
+            lock.wait(interrupt, Instant::now(), limit, wanted.mode(), |queue| self.is_awaited(queue), enter)?;
         }
+        let listed = self.listed.get_or_insert_with(|| interrupt.names().clone());
+        listed.add(address(&**lock), wanted.mode());
         match self.few.iter_mut().find(|place| place.is_none()) {
             Some(place) => *place = Some((lock.clone(), wanted)),
             None => self.more.push((lock.clone(), wanted)),
@@ -219,7 +236,11 @@ impl MetadataHeld {
     fn upgrade(&mut self, lock: &Arc<MetadataLock>, interrupt: &Interrupt, limit: Duration) -> Result<()> {
         if !lock.try_upgrade() {
             let enter = || lock.try_upgrade();
-            lock.wait(interrupt, Instant::now(), limit, |queue| self.is_awaited(queue), enter)?;
+            let mode = TableUse::Write.mode();
+            lock.wait(interrupt, Instant::now(), limit, mode, |queue| self.is_awaited(queue), enter)?;
+        }
+        if let Some(listed) = &self.listed {
+            listed.change(address(&**lock), TableUse::Read.mode(), TableUse::Write.mode());
         }
         let all = self.few.iter_mut().flatten().chain(&mut self.more);
         for (held, how) in all {
@@ -235,10 +256,20 @@ impl MetadataHeld {
         let few = std::mem::take(&mut other.few);
         let all = few.into_iter().flatten().chain(std::mem::take(&mut other.more));
         for held in all {
+            other.unlist(&held.0, held.1);
+            if let Some(listed) = &self.listed {
+                listed.add(address(&*held.0), held.1.mode());
+            }
             match self.few.iter_mut().find(|place| place.is_none()) {
                 Some(place) => *place = Some(held),
                 None => self.more.push(held),
             }
+        }
+    }
+
+    fn unlist(&self, lock: &MetadataLock, used: TableUse) {
+        if let Some(listed) = &self.listed {
+            listed.remove(address(lock), used.mode());
         }
     }
 
@@ -251,13 +282,17 @@ impl MetadataHeld {
     /// Releases everything, at the end of the transaction.
     #[inline]
     pub fn release_all(&mut self) {
-        for place in &mut self.few {
-            match place.take() {
-                Some((lock, held)) => lock.release(held.holder()),
+        for at in 0..INLINE {
+            match self.few[at].take() {
+                Some((lock, held)) => {
+                    self.unlist(&lock, held);
+                    lock.release(held.holder());
+                }
                 None => return,
             }
         }
-        for (lock, held) in self.more.drain(..) {
+        for (lock, held) in std::mem::take(&mut self.more) {
+            self.unlist(&lock, held);
             lock.release(held.holder());
         }
     }
@@ -274,6 +309,24 @@ impl Drop for MetadataHeld {
 pub struct MetadataGrant {
     alone: Vec<Arc<MetadataLock>>,
     read_only: Vec<Arc<MetadataLock>>,
+    listed: Option<(Arc<NameLocks>, GrantOf)>,
+}
+
+/// What takes names alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GrantOf {
+    Definition,
+    LockTables,
+}
+
+impl GrantOf {
+    fn mode(self, wanted: TableUse) -> NameLockMode {
+        match (wanted, self) {
+            (TableUse::Read, _) => NameLockMode::SharedReadOnly,
+            (TableUse::Write, GrantOf::LockTables) => NameLockMode::SharedNoReadWrite,
+            (TableUse::Write, GrantOf::Definition) => NameLockMode::Exclusive,
+        }
+    }
 }
 
 impl MetadataGrant {
@@ -281,22 +334,24 @@ impl MetadataGrant {
     /// once.
     pub fn take(locks: Vec<Arc<MetadataLock>>, interrupt: &Interrupt, limit: Duration) -> Result<MetadataGrant> {
         let locks = locks.into_iter().map(|lock| (lock, TableUse::Write)).collect();
-        MetadataGrant::take_for(locks, interrupt, limit)
+        MetadataGrant::take_for(GrantOf::Definition, locks, interrupt, limit)
     }
 
     /// The same, but locks that are only to be read keep out only writers.
     pub fn take_for(
+        of: GrantOf,
         locks: Vec<(Arc<MetadataLock>, TableUse)>,
         interrupt: &Interrupt,
         limit: Duration,
     ) -> Result<MetadataGrant> {
         let begin = Instant::now();
         let mut grant = MetadataGrant::default();
+        grant.listed = Some((interrupt.names().clone(), of));
         for (lock, wanted) in locks {
             grant.each(|held| held.queue.lock().awaited.push(lock.clone()));
             let outcome = match wanted {
                 TableUse::Read => lock.take_read_only(interrupt, begin, limit),
-                TableUse::Write => lock.take_alone(interrupt, begin, limit),
+                TableUse::Write => lock.take_alone(of, interrupt, begin, limit),
             };
             grant.each(|held| {
                 let awaited = &mut held.queue.lock().awaited;
@@ -305,6 +360,7 @@ impl MetadataGrant {
                 }
             });
             outcome?;
+            interrupt.names().add(address(&*lock), of.mode(wanted));
             match wanted {
                 TableUse::Read => grant.read_only.push(lock),
                 TableUse::Write => grant.alone.push(lock),
@@ -330,12 +386,13 @@ impl MetadataGrant {
 }
 
 impl MetadataLock {
-    fn take_alone(&self, interrupt: &Interrupt, begin: Instant, limit: Duration) -> Result<()> {
+    fn take_alone(&self, of: GrantOf, interrupt: &Interrupt, begin: Instant, limit: Duration) -> Result<()> {
         let mut mine = false;
         let outcome = self.wait(
             interrupt,
             begin,
             limit,
+            of.mode(TableUse::Write),
             |_| false,
             || {
                 // First keep new transactions out, then wait for those that hold the lock.
@@ -352,7 +409,8 @@ impl MetadataLock {
     }
 
     fn take_read_only(&self, interrupt: &Interrupt, begin: Instant, limit: Duration) -> Result<()> {
-        let outcome = self.wait(interrupt, begin, limit, |_| false, || self.try_read_only());
+        let outcome =
+            self.wait(interrupt, begin, limit, NameLockMode::SharedReadOnly, |_| false, || self.try_read_only());
         if outcome.is_err() {
             // Other waiters for the same lock set the bit again at their next check.
             let _queue = self.queue.lock();
@@ -371,10 +429,17 @@ impl MetadataLock {
 
 impl Drop for MetadataGrant {
     fn drop(&mut self) {
+        let unlist = |lock: &MetadataLock, wanted| {
+            if let Some((listed, of)) = &self.listed {
+                listed.remove(address(lock), of.mode(wanted));
+            }
+        };
         for lock in self.alone.drain(..) {
+            unlist(&lock, TableUse::Write);
             lock.release_alone();
         }
         for lock in self.read_only.drain(..) {
+            unlist(&lock, TableUse::Read);
             lock.release(READ_ONLY);
         }
     }
@@ -436,7 +501,9 @@ mod tests {
     fn readers_go_along_with_those_who_lock_for_reading_and_writers_do_not() {
         let lock = Arc::new(MetadataLock::default());
         let (interrupt, short) = (Interrupt::new(), Duration::from_millis(1));
-        let read_only = |limit| MetadataGrant::take_for(vec![(lock.clone(), TableUse::Read)], &interrupt, limit);
+        let read_only = |limit| {
+            MetadataGrant::take_for(GrantOf::LockTables, vec![(lock.clone(), TableUse::Read)], &interrupt, limit)
+        };
         let (first, second) = (read_only(LONG).unwrap(), read_only(LONG).unwrap());
         assert_eq!((first.allows(&lock), first.allows(&MetadataLock::default())), (Some(TableUse::Read), None));
         let mut reader = MetadataHeld::default();

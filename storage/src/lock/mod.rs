@@ -64,6 +64,8 @@ mod waiter;
 
 mod order;
 
+mod names;
+
 mod interrupt;
 
 mod waits;
@@ -92,7 +94,8 @@ pub use deadlock::{DeadlockMember, DeadlockReport};
 pub use instance::{BackupHold, DdlPass, InstanceLock};
 pub use interrupt::{Interrupt, Kill};
 pub use list::LockInfo;
-pub use metadata::{MetadataGrant, MetadataHeld, MetadataLock, TableUse};
+pub use metadata::{GrantOf, MetadataGrant, MetadataHeld, MetadataLock, TableUse};
+pub use names::{NameLock, NameLockMode, NameLocks, Pending, address};
 pub use order::CommitPlace;
 pub use owner::{Held, OwnerIdentity, OwnerInfo};
 pub use scheduler::Scheduler;

@@ -3,7 +3,7 @@
 //! Day 1 is the 1st of January of year 0, so that 1970-01-01 is day 719528, as `TO_DAYS` has it. Year 0 is not a leap
 //! year in MySQL.
 
-use super::{Date, DateTime, MICROS_PER_DAY, MICROS_PER_SECOND, ZoneOffset};
+use super::{Date, DateTime, MICROS_PER_DAY, MICROS_PER_SECOND, Moment, Zone};
 
 /// 1970-01-01.
 const UNIX_EPOCH_DAYS: i64 = 719_528;
@@ -135,18 +135,44 @@ impl DateTime {
             minute: (seconds / 60 % 60) as u8,
             second: (seconds % 60) as u8,
             micros: (micros % MICROS_PER_SECOND) as u32,
+            is_second: false,
         })
     }
 
     /// Microseconds since 1970 UTC; `self` is the local time of a zone.
-    pub fn to_unix_micros(&self, zone: ZoneOffset) -> i64 {
-        self.to_micros() - UNIX_EPOCH_DAYS * MICROS_PER_DAY - i64::from(zone.seconds) * MICROS_PER_SECOND
+    #[inline]
+    pub fn to_unix_micros(&self, zone: Zone) -> i64 {
+        let local = self.to_micros() - UNIX_EPOCH_DAYS * MICROS_PER_DAY;
+        match zone {
+            Zone::Fixed(seconds) => local - i64::from(seconds) * MICROS_PER_SECOND,
+            zone => {
+                let seconds = match self.moment(zone) {
+                    Moment::Once(unix) | Moment::Never(unix) => unix,
+                    Moment::Twice(first, second) => {
+                        if self.is_second {
+                            second
+                        } else {
+                            first
+                        }
+                    }
+                };
+                seconds * MICROS_PER_SECOND + local.rem_euclid(MICROS_PER_SECOND)
+            }
+        }
+    }
+
+    /// When a zone's clock shows this time, but for the microseconds.
+    pub fn moment(&self, zone: Zone) -> Moment {
+        zone.moment((self.to_micros() - UNIX_EPOCH_DAYS * MICROS_PER_DAY).div_euclid(MICROS_PER_SECOND))
     }
 
     /// The local time of a zone; None before year 1 and after year 9999.
-    pub fn from_unix_micros(micros: i64, zone: ZoneOffset) -> Option<DateTime> {
-        let local = micros.checked_add(i64::from(zone.seconds) * MICROS_PER_SECOND)?;
-        DateTime::from_micros(local.checked_add(UNIX_EPOCH_DAYS * MICROS_PER_DAY)?)
+    #[inline]
+    pub fn from_unix_micros(micros: i64, zone: Zone) -> Option<DateTime> {
+        let unix = micros.div_euclid(MICROS_PER_SECOND);
+        let local = micros.checked_add(zone.offset_at(unix) * MICROS_PER_SECOND)?;
+        let shown = DateTime::from_micros(local.checked_add(UNIX_EPOCH_DAYS * MICROS_PER_DAY)?)?;
+        Some(DateTime { is_second: zone.shows_again(unix), ..shown })
     }
 
     /// `self - other` in microseconds.
@@ -225,11 +251,11 @@ mod tests {
     #[test]
     fn unix_time() {
         let moment = DateTime::new(Date::new(2024, 1, 2), 3, 4, 5, 6);
-        assert_eq!(moment.to_unix_micros(ZoneOffset::UTC), 1_704_164_645_000_006);
-        let east = ZoneOffset { seconds: 3600 };
+        assert_eq!(moment.to_unix_micros(Zone::UTC), 1_704_164_645_000_006);
+        let east = Zone::Fixed(3600);
         assert_eq!(moment.to_unix_micros(east), 1_704_161_045_000_006);
         assert_eq!(DateTime::from_unix_micros(1_704_161_045_000_006, east), Some(moment));
-        assert_eq!(DateTime::from_unix_micros(-1, ZoneOffset::UTC).unwrap().date, Date::new(1969, 12, 31));
+        assert_eq!(DateTime::from_unix_micros(-1, Zone::UTC).unwrap().date, Date::new(1969, 12, 31));
         assert_eq!(DateTime::from_unix_micros(i64::MAX, east), None);
     }
 }

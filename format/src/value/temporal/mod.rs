@@ -10,12 +10,13 @@
 //! calendar.rs   days since year 0, weeks, UNIX time
 //! interval.rs   INTERVAL n unit: addition, differences
 //! stored.rs     the bytes of InnoDB, and from them the text
+//! zone.rs       local times and moments
 //! ```
 //!
 //! Fractions of a second are microseconds everywhere; a column's `fsp` says how many of the six digits it keeps.
 //! MySQL rounds the rest (half up), it does not cut.
 //!
-//! A time zone is a fixed distance from UTC ([`ZoneOffset`]); zones with rules are not known here.
+//! A [`Zone`] has UTC's moments as local times, and the other way.
 //!
 //! Sources: the MySQL manual, "Date and Time Data Types" and "Date and Time Functions"; behaviour observed on a
 //! running server.
@@ -24,8 +25,10 @@ mod calendar;
 mod interval;
 mod parse;
 mod stored;
+mod zone;
 
 use std::cmp::Ordering;
+use std::hash::{Hash, Hasher};
 
 use super::Decimal;
 
@@ -34,6 +37,7 @@ pub use parse::{
     ParseFlags, Parsed, datetime_from_decimal, datetime_from_number, parse_date, parse_datetime, parse_time,
     time_from_decimal, time_from_number,
 };
+pub use zone::{Moment, Zone};
 
 const MICROS_PER_SECOND: i64 = 1_000_000;
 const MICROS_PER_MINUTE: i64 = 60 * MICROS_PER_SECOND;
@@ -64,54 +68,16 @@ pub struct Time {
     pub micros: u32,
 }
 
-/// A date with a time of day.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+/// A date with a time of day. Two of them are equal if their clocks show the same.
+#[derive(Clone, Copy, Debug, Default)]
 pub struct DateTime {
     pub date: Date,
     pub hour: u8,
     pub minute: u8,
     pub second: u8,
     pub micros: u32,
-}
-
-/// A time zone that is a fixed distance from UTC, positive to the east.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct ZoneOffset {
-    pub seconds: i32,
-}
-
-impl ZoneOffset {
-    pub const UTC: ZoneOffset = ZoneOffset { seconds: 0 };
-
-    /// `+05:30`, `-8:00`, `UTC`, `SYSTEM` (which is UTC); from -13:59 to +14:00.
-    pub fn parse(text: &str) -> Option<ZoneOffset> {
-        if text.eq_ignore_ascii_case("UTC") || text.eq_ignore_ascii_case("SYSTEM") {
-            return Some(ZoneOffset::UTC);
-        }
-        let (sign, rest) = match text.as_bytes().first()? {
-            b'+' => (1, &text[1..]),
-            b'-' => (-1, &text[1..]),
-            _ => return None,
-        };
-        let (hours, minutes) = rest.split_once(':')?;
-        let number = |text: &str| -> Option<i32> {
-            let plain = (1..=2).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
-            if plain { text.parse().ok() } else { None }
-        };
-        let (hours, minutes) = (number(hours)?, number(minutes)?);
-        let seconds = sign * (hours * 3600 + minutes * 60);
-        let in_range = minutes <= 59 && (-(13 * 3600 + 59 * 60)..=14 * 3600).contains(&seconds);
-        in_range.then_some(ZoneOffset { seconds })
-    }
-
-    /// Appends `+05:30`.
-    pub fn write(&self, out: &mut Vec<u8>) {
-        out.push(if self.seconds < 0 { b'-' } else { b'+' });
-        let minutes = self.seconds.unsigned_abs() / 60;
-        super::number::write_pair((minutes / 60) as u8, out);
-        out.push(b':');
-        super::number::write_pair((minutes % 60) as u8, out);
-    }
+    /// It was made of a moment at which the zone's clock showed this for the second time.
+    pub is_second: bool,
 }
 
 impl Date {
@@ -294,11 +260,41 @@ impl Ord for Time {
     }
 }
 
+impl PartialEq for DateTime {
+    fn eq(&self, other: &DateTime) -> bool {
+        self.shown() == other.shown()
+    }
+}
+
+impl Eq for DateTime {}
+
+impl PartialOrd for DateTime {
+    fn partial_cmp(&self, other: &DateTime) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for DateTime {
+    fn cmp(&self, other: &DateTime) -> Ordering {
+        self.shown().cmp(&other.shown())
+    }
+}
+
+impl Hash for DateTime {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.shown().hash(state);
+    }
+}
+
 impl DateTime {
-    pub const ZERO: DateTime = DateTime { date: Date::ZERO, hour: 0, minute: 0, second: 0, micros: 0 };
+    pub const ZERO: DateTime = DateTime::new(Date::ZERO, 0, 0, 0, 0);
 
     pub const fn new(date: Date, hour: u8, minute: u8, second: u8, micros: u32) -> DateTime {
-        DateTime { date, hour, minute, second, micros }
+        DateTime { date, hour, minute, second, micros, is_second: false }
+    }
+
+    fn shown(&self) -> (Date, u8, u8, u8, u32) {
+        (self.date, self.hour, self.minute, self.second, self.micros)
     }
 
     /// The time of day.
@@ -340,8 +336,8 @@ impl DateTime {
                 if next.is_zero() { None } else { Some(next.at_midnight()) }
             }
             (hour, 59, 59) => Some(DateTime::new(self.date, hour + 1, 0, 0, 0)),
-            (hour, minute, 59) => Some(DateTime::new(self.date, hour, minute + 1, 0, 0)),
-            (hour, minute, second) => Some(DateTime::new(self.date, hour, minute, second + 1, 0)),
+            (_, minute, 59) => Some(DateTime { minute: minute + 1, second: 0, micros: 0, ..*self }),
+            (.., second) => Some(DateTime { second: second + 1, micros: 0, ..*self }),
         }
     }
 
@@ -381,7 +377,6 @@ mod tests {
         assert_eq!(text(|out| time.write(3, out)), "-838:05:09.120");
         let moment = DateTime::new(Date::MAX, 23, 59, 59, 1);
         assert_eq!(text(|out| moment.write(6, out)), "9999-12-31 23:59:59.000001");
-        assert_eq!(text(|out| ZoneOffset { seconds: -12_600 }.write(out)), "-03:30");
     }
 
     #[test]
@@ -406,16 +401,6 @@ mod tests {
         let tiny = Time { negative: true, micros: 4, ..Time::ZERO };
         assert_eq!(tiny.round(5), Time::ZERO);
         assert_eq!(Time { micros: 999_999, ..Time::MAX }.round(0), Time::MAX);
-    }
-
-    #[test]
-    fn zones() {
-        assert_eq!(ZoneOffset::parse("+05:30"), Some(ZoneOffset { seconds: 19_800 }));
-        assert_eq!(ZoneOffset::parse("-8:00"), Some(ZoneOffset { seconds: -28_800 }));
-        assert_eq!(ZoneOffset::parse("system"), Some(ZoneOffset::UTC));
-        for text in ["", "+", "+14:01", "-14:00", "+1", "+05:60", "Europe/Paris", "+ 5:00", "05:00"] {
-            assert_eq!(ZoneOffset::parse(text), None, "{text}");
-        }
     }
 
     #[test]

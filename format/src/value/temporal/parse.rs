@@ -13,7 +13,7 @@
 //!
 //! Reading never fails: the value is zero if there is none, and the flags tell what was strange.
 
-use super::{Date, DateTime, MICROS_PER_DAY, Time, ZoneOffset, calendar};
+use super::{Date, DateTime, MICROS_PER_DAY, Time, Zone, calendar};
 use crate::value::Decimal;
 
 /// What a literal was like. The caller decides by `sql_mode` what is an error, a warning, or nothing.
@@ -39,7 +39,7 @@ pub struct ParseFlags {
     pub fraction_digits: u8,
     /// The literal names its zone, and the value is local there. It counts as truncated until [`Parsed::in_zone`]
     /// has brought it to the session's.
-    pub zone: Option<ZoneOffset>,
+    pub zone: Option<Zone>,
 }
 
 /// A value and what its literal was like.
@@ -57,7 +57,7 @@ impl<T: Default> Parsed<T> {
 
 impl Parsed<DateTime> {
     /// Brings a value that names its own zone to `session`'s.
-    pub fn in_zone(mut self, session: ZoneOffset) -> Parsed<DateTime> {
+    pub fn in_zone(mut self, session: Zone) -> Parsed<DateTime> {
         let Some(zone) = self.flags.zone.take() else { return self };
         if self.value.date.has_zero_part() {
             return Parsed::invalid();
@@ -183,11 +183,11 @@ fn read_datetime(text: &[u8]) -> Option<Parsed<DateTime>> {
 }
 
 /// Reads `+05:30` behind a time, from -13:59 to +14:00. None, and nothing read, if there is none.
-fn read_zone<'a>(cursor: &mut Cursor<'a>) -> Option<ZoneOffset> {
+fn read_zone<'a>(cursor: &mut Cursor<'a>) -> Option<Zone> {
     let length = cursor.rest.iter().take_while(|byte| matches!(byte, b'+' | b'-' | b':' | b'0'..=b'9')).count();
     let text = std::str::from_utf8(&cursor.rest[..length]).ok()?;
     // Hours and minutes have two digits each.
-    let zone = if text.len() == 6 { ZoneOffset::parse(text)? } else { return None };
+    let zone = if text.len() == 6 { Zone::parse(text)? } else { return None };
     let behind = Cursor { rest: &cursor.rest[length..] };
     if !behind.only_spaces_left() {
         return None;

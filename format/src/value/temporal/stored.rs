@@ -12,7 +12,7 @@
 //! All big-endian, so that memcmp orders them. For a negative TIME, whole and fraction taken together as one number are
 //! subtracted from the offset: -00:00:01.5 with fsp 1 is 80000000 - 00000132 = 7FFFFE CE.
 
-use super::{Date, DateTime, MICROS_PER_SECOND, Time, ZoneOffset};
+use super::{Date, DateTime, MICROS_PER_SECOND, Time, Zone};
 
 const DATE_OFFSET: u32 = 0x80_0000;
 const TIME_OFFSET: i64 = 0x80_0000;
@@ -132,6 +132,7 @@ impl DateTime {
             minute: (packed >> 6 & 63) as u8,
             second: (packed & 63) as u8,
             micros: decode_fraction(stored.get(5..).unwrap_or(&[]), fsp),
+            is_second: false,
         }
     }
 
@@ -142,7 +143,7 @@ impl DateTime {
             out.extend_from_slice(&[0; 7][..4 + fraction_bytes(fsp)]);
             return true;
         }
-        let seconds = self.to_unix_micros(ZoneOffset::UTC).div_euclid(MICROS_PER_SECOND);
+        let seconds = self.to_unix_micros(Zone::UTC).div_euclid(MICROS_PER_SECOND);
         if self.date.has_zero_part() || !(1..=i64::from(i32::MAX)).contains(&seconds) {
             return false;
         }
@@ -153,7 +154,7 @@ impl DateTime {
 
     /// A stored TIMESTAMP in a zone.
     #[inline]
-    pub fn decode_timestamp(stored: &[u8], fsp: u8, zone: ZoneOffset) -> DateTime {
+    pub fn decode_timestamp(stored: &[u8], fsp: u8, zone: Zone) -> DateTime {
         let seconds = u32::from_be_bytes(take::<4>(stored));
         let micros = decode_fraction(stored.get(4..).unwrap_or(&[]), fsp);
         if seconds == 0 && micros == 0 {
@@ -215,7 +216,7 @@ mod tests {
                 Date::decode(stored).write(&mut out);
                 Time::decode(stored, fsp).write(fsp, &mut out);
                 DateTime::decode(stored, fsp).write(fsp, &mut out);
-                DateTime::decode_timestamp(stored, fsp, ZoneOffset { seconds: -3600 }).write(fsp, &mut out);
+                DateTime::decode_timestamp(stored, fsp, Zone::Fixed(-3600)).write(fsp, &mut out);
             }
         }
     }
@@ -257,11 +258,11 @@ mod tests {
 
         #[test]
         fn timestamps_keep_their_moment(seconds in 1..=i32::MAX as i64, micros in 0..1_000_000_i64, fsp in 0..=6_u8) {
-            let moment = DateTime::from_unix_micros(seconds * 1_000_000 + micros, ZoneOffset::UTC).unwrap().truncate(fsp);
+            let moment = DateTime::from_unix_micros(seconds * 1_000_000 + micros, Zone::UTC).unwrap().truncate(fsp);
             let mut stored = Vec::new();
             prop_assert!(moment.encode_timestamp(fsp, &mut stored));
-            prop_assert_eq!(DateTime::decode_timestamp(&stored, fsp, ZoneOffset::UTC), moment);
-            let local = DateTime::decode_timestamp(&stored, fsp, ZoneOffset { seconds: 7200 });
+            prop_assert_eq!(DateTime::decode_timestamp(&stored, fsp, Zone::UTC), moment);
+            let local = DateTime::decode_timestamp(&stored, fsp, Zone::Fixed(7200));
             prop_assert_eq!(local.diff_micros(&moment), 7_200_000_000);
         }
     }

@@ -1,7 +1,7 @@
 //! Dates and times on their way into a column, with the checks that sql_mode asks for.
 
 use format::value::{
-    Date, DateTime, ParseFlags, Time, ZoneOffset, datetime_from_decimal, datetime_from_number, parse_datetime,
+    Date, DateTime, Moment, ParseFlags, Time, Zone, datetime_from_decimal, datetime_from_number, parse_datetime,
     parse_time, time_from_decimal, time_from_number,
 };
 
@@ -137,7 +137,15 @@ impl Assignment<'_, '_> {
         let micros = local.to_unix_micros(self.context.zone);
         // ALLOW_INVALID_DATES is not for TIMESTAMP: there is no such moment.
         let in_range = (1_000_000..(SECONDS_MAX + 1) * 1_000_000).contains(&micros) && local.date.is_in_calendar();
-        match DateTime::from_unix_micros(micros, ZoneOffset::UTC) {
+        match DateTime::from_unix_micros(micros, Zone::UTC) {
+            Some(utc) if in_range && matches!(local.moment(self.context.zone), Moment::Never(_)) => {
+                let text = quoted(&quoted_value);
+                if self.mode == AssignMode::Strict {
+                    return Err(Error::incorrect_temporal("datetime", &text, self.target.name, self.row));
+                }
+                self.context.warn(Error::invalid_timestamp(self.target.name, self.row));
+                Ok(Datum::DateTime(utc))
+            }
             Some(utc) if in_range => Ok(Datum::DateTime(utc)),
             _ => {
                 match self.mode {

@@ -1,7 +1,7 @@
 //! Comparisons: operands are brought to a common type first; IN, BETWEEN, CASE.
 
 use format::collation::collation;
-use format::value::{Value, ZoneOffset, parse_datetime, parse_time};
+use format::value::{Value, Zone, parse_datetime, parse_time};
 
 use super::{Binder, condition};
 use crate::error::{Error, Result};
@@ -162,7 +162,7 @@ impl Binder<'_> {
             return self.wrap(functions::TIME_OPERAND, expr);
         }
         if let Some(text) = literal
-            && let Some((moment, false)) = comparison_moment(text, ZoneOffset::UTC, self.mode)
+            && let Some((moment, false)) = comparison_moment(text, Zone::UTC, self.mode)
             && parse_datetime(text).flags.zone.is_none()
         {
             *expr = Expr::constant(Value::DateTime(moment), expr.ty);

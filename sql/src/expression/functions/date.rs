@@ -6,7 +6,7 @@
 //! Functions that take a date apart accept zero parts (`YEAR('0000-00-00')` is 0); functions that count days do
 //! not, and give NULL.
 
-use format::value::{Date, DateTime, Decimal, Interval, Time, ZoneOffset};
+use format::value::{Date, DateTime, Decimal, Interval, Time, Zone};
 
 use super::{Call, Function, Typing, date_format, not_null, typings};
 use crate::error::{Error, Result};
@@ -400,12 +400,13 @@ fn convert_tz_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
     Ok(TypeInfo::datetime(fsp_of(&typing.args[0])))
 }
 
-/// NULL for a zone that is not known, as on a server of MySQL whose tables of zones were never filled.
+/// NULL for a zone that is not known.
 fn convert_tz<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
     let moment = not_null!(call.datetime(0, Zeros::Refused)?);
-    let zone = |index: usize| -> Result<Option<ZoneOffset>> {
+    let zone = |index: usize| -> Result<Option<Zone>> {
         let Some(name) = call.text(index)? else { return Ok(None) };
-        Ok(ZoneOffset::parse(&String::from_utf8_lossy(&name)))
+        let name = String::from_utf8_lossy(&name);
+        Ok(if name.eq_ignore_ascii_case("SYSTEM") { Some(call.context.system_zone) } else { Zone::parse(&name) })
     };
     let (from, to) = (not_null!(zone(1)?), not_null!(zone(2)?));
     let micros = moment.to_unix_micros(from);

@@ -1,7 +1,7 @@
 //! A value as the stored bytes of a column, and where it lies if the column cannot hold it.
 
 use format::collation::collation;
-use format::value::{ColumnType, Date, DateTime, Decimal, Time, Value, ZoneOffset};
+use format::value::{ColumnType, Date, DateTime, Decimal, Moment, Time, Value, Zone};
 
 use crate::expression::Datum;
 use crate::expression::temporal::{moment_of_number, time_of_number};
@@ -24,7 +24,7 @@ pub enum Conversion {
 }
 
 /// Appends the stored bytes of a value that is compared with a column.
-pub fn convert(value: &Datum<'_>, ty: &ColumnType, zone: ZoneOffset, out: &mut Vec<u8>) -> Conversion {
+pub fn convert(value: &Datum<'_>, ty: &ColumnType, zone: Zone, out: &mut Vec<u8>) -> Conversion {
     if value.is_null() {
         return Conversion::Null;
     }
@@ -90,9 +90,14 @@ pub fn convert(value: &Datum<'_>, ty: &ColumnType, zone: ZoneOffset, out: &mut V
             None => Conversion::Unusable,
         },
         ColumnType::Timestamp { fsp } => match date_time(value) {
+            // A local time that the clock shows twice is two moments in the index, one that it leaves out is none, and
+            // moments are not in the order of such local times.
+            Some(value) if value.date.is_in_calendar() && !matches!(value.moment(zone), Moment::Once(_)) => {
+                Conversion::Unusable
+            }
             Some(value) if value.date.is_in_calendar() && value.date.year >= 1971 && value.date.year <= 2037 => {
                 let micros = value.to_unix_micros(zone);
-                match DateTime::from_unix_micros(micros, ZoneOffset::UTC) {
+                match DateTime::from_unix_micros(micros, Zone::UTC) {
                     Some(utc) => floor_date_time(ty, utc, *fsp, out),
                     None => Conversion::Unusable,
                 }

@@ -25,7 +25,7 @@ use std::ops::Bound;
 
 use format::collation::collation;
 use format::record::Compare;
-use format::value::{ColumnType, Value, ZoneOffset};
+use format::value::{ColumnType, Value, Zone};
 use storage::schema::INDEX_PARTS_MAX;
 use storage::{ScanRange, Table};
 
@@ -517,7 +517,7 @@ impl KeyRanges {
         value: &Datum<'_>,
         ty: &ColumnType,
         prefix_chars: Option<u32>,
-        zone: ZoneOffset,
+        zone: Zone,
     ) -> (Conversion, Part) {
         let (conversion, part) = self.convert(value, ty, zone);
         let (Some(prefix), Some((from, to))) = (prefix_chars, part) else { return (conversion, part) };
@@ -530,7 +530,7 @@ impl KeyRanges {
     }
 
     /// Appends the stored bytes of a value.
-    fn convert(&mut self, value: &Datum<'_>, ty: &ColumnType, zone: ZoneOffset) -> (Conversion, Part) {
+    fn convert(&mut self, value: &Datum<'_>, ty: &ColumnType, zone: Zone) -> (Conversion, Part) {
         let from = self.bytes.len();
         let conversion = convert(value, ty, zone, &mut self.bytes);
         match conversion {

@@ -60,8 +60,8 @@ pub(super) const LIST: &[Variable] = &[
     v("gtid_binlog_pos", Global, Text, "", "MariaDB's last GTIDs in the log").fixed(),
     v("gtid_current_pos", Global, Text, "", "MariaDB's last GTIDs").fixed(),
     v("gtid_slave_pos", Global, Text, "", "MariaDB's last replicated GTIDs").not_an_option(),
-    v("skip_parallel_replication", Session, Bool, "OFF", "Do not apply in parallel").not_an_option(),
-    v("skip_replication", Session, Bool, "OFF", "Do not replicate").not_an_option(),
+    v("skip_parallel_replication", Session, Bool, "OFF", "Do not apply in parallel").not_an_option().inert(NOT_YET),
+    v("skip_replication", Session, Bool, "OFF", "Do not replicate").not_an_option().inert(NOT_YET),
     v("server_uid", Global, Text, "", "Identity of this server, as MariaDB calls it").fixed(),
     v("analyze_sample_percentage", Both, Real { min: 0.0, max: 100.0 }, "100", "Rows that ANALYZE reads").inert(GONE),
     v("idle_transaction_timeout", Both, int(0, YEAR), "0", "Seconds a transaction may be silent").inert(NOT_YET),
@@ -78,12 +78,17 @@ pub(super) const LIST: &[Variable] = &[
     v("persisted_globals_load", Global, Bool, "ON", "Read mysqld-auto.cnf").at_start(),
     v("super_large_pages", Global, Bool, "OFF", "Use larger huge pages").at_start().inert(GONE),
     v("secondary_engine_cost_threshold", Session, Real { min: 0.0, max: 1e15 }, "100000", "Use a second engine")
-        .not_an_option(),
+        .not_an_option()
+        .inert(GONE),
     v("select_into_buffer_size", Both, int(8192, ANY), "131072", "SELECT INTO OUTFILE").inert(NOT_YET),
     v("select_into_disk_sync", Both, Bool, "OFF", "SELECT INTO OUTFILE").inert(NOT_YET),
     v("generated_random_password_length", Both, int(5, 255), "20", "Characters of random passwords"),
-    v("immediate_server_version", Session, int(0, 999_999), "999999", "Version of the source").not_an_option(),
-    v("original_server_version", Session, int(0, 999_999), "999999", "Version of the first source").not_an_option(),
+    v("immediate_server_version", Session, int(0, 999_999), "999999", "Version of the source")
+        .not_an_option()
+        .inert("an event says it itself"),
+    v("original_server_version", Session, int(0, 999_999), "999999", "Version of the first source")
+        .not_an_option()
+        .inert("an event says it itself"),
     v("original_commit_timestamp", Session, int(0, ANY), "36028797018963968", "Time of the first commit")
         .not_an_option(),
     v("avoid_temporal_upgrade", Global, Bool, "OFF", "ALTER TABLE keeps old formats").inert(GONE),

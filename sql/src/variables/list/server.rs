@@ -36,7 +36,9 @@ pub(super) const LIST: &[Variable] = &[
     v("socket", Global, Text, "glassine.sock", "Unix socket to listen on").at_start(),
     v("system_time_zone", Global, Text, "UTC", "The machine's time zone").fixed(),
     v("tmpdir", Global, Text, "/tmp", "Directory of temporary files").at_start(),
-    v("slave_load_tmpdir", Global, Text, "/tmp", "Directory of temporary files of replication").at_start(),
+    v("slave_load_tmpdir", Global, Text, "/tmp", "Directory of temporary files of replication")
+        .at_start()
+        .inert("rows are replicated, not files"),
     v("user", Global, Text, "", "Account to run as").at_start().inert("start the server as that account"),
     v("version", Global, Text, "8.0.36-glassine", "Version of the server, as clients see it").at_start(),
     v("version_comment", Global, Text, "Glassine", "Name of the server").fixed(),
@@ -110,7 +112,9 @@ pub(super) const LIST: &[Variable] = &[
     )
     .at_start(),
     v("pseudo_thread_id", Session, int(0, ANY), "0", "Number of this connection").computed(),
-    v("pseudo_slave_mode", Session, Bool, "OFF", "Used by replayed binary logs").not_an_option(),
+    v("pseudo_slave_mode", Session, Bool, "OFF", "Used by replayed binary logs")
+        .not_an_option()
+        .inert("replayed statements need no mode of their own"),
     v("require_secure_transport", Global, Bool, "OFF", "Accept TLS and sockets only"),
     v("secure_auth", Global, Bool, "ON", "Refuse passwords of version 4.0").inert(ALWAYS_ON),
     v("secure_file_priv", Global, Text, "", "Directory that files may be read from and written to").null().at_start(),
@@ -160,7 +164,8 @@ pub(super) const LIST: &[Variable] = &[
     v("character_set_client", Both, Text, "utf8mb4", "Character set of statements").not_an_option(),
     v("character_set_connection", Both, Text, "utf8mb4", "Character set of literals").not_an_option(),
     v("character_set_database", Both, Text, "utf8mb4", "Character set of the current database").not_an_option(),
-    v("character_set_filesystem", Both, Text, "binary", "Character set of file names"),
+    v("character_set_filesystem", Both, Text, "binary", "Character set of file names")
+        .inert("names of files are taken as they are"),
     v("character_set_results", Both, Text, "utf8mb4", "Character set of results; NULL: as stored").not_an_option(),
     v("character_set_server", Both, Text, "utf8mb4", "Character set of new databases"),
     v("character_set_system", Global, Text, "utf8mb3", "Character set of names").fixed(),
@@ -169,15 +174,18 @@ pub(super) const LIST: &[Variable] = &[
     v("collation_database", Both, Text, "utf8mb4_general_ci", "Collation of the current database").not_an_option(),
     v("collation_server", Both, Text, "utf8mb4_general_ci", "Collation of new databases"),
     v("default_collation_for_utf8mb4", Both, Text, "utf8mb4_general_ci", "Collation that utf8mb4 stands for")
-        .not_an_option(),
+        .not_an_option()
+        .inert(NOT_YET),
     v("date_format", Global, Text, "%Y-%m-%d", "Format of dates").fixed(),
     v("datetime_format", Global, Text, "%Y-%m-%d %H:%i:%s", "Format of dates with time").fixed(),
     v("time_format", Global, Text, "%H:%i:%s", "Format of times").fixed(),
     v("default_week_format", Both, int(0, 7), "0", "What WEEK() counts"),
-    v("explicit_defaults_for_timestamp", Both, Bool, "ON", "TIMESTAMP columns have no magic defaults"),
+    v("explicit_defaults_for_timestamp", Both, Bool, "ON", "TIMESTAMP columns have no magic defaults")
+        .inert("a TIMESTAMP column never has a default that it does not say"),
     v("lc_messages", Both, Text, "en_US", "Language of messages").inert("messages are English"),
     v("lc_messages_dir", Global, Text, "", "Directory of messages").at_start().inert("messages are English"),
-    v("lc_time_names", Both, Enumeration(&["en_US", "en_GB"]), "en_US", "Language of day and month names"),
+    v("lc_time_names", Both, Enumeration(&["en_US", "en_GB"]), "en_US", "Language of day and month names")
+        .inert("names of days and months are English"),
     v("time_zone", Both, Text, "SYSTEM", "Time zone of this session").not_an_option(),
     v("default_time_zone", Global, Text, "SYSTEM", "Time zone of new sessions").at_start(),
     v("timestamp", Session, Real { min: 0.0, max: 4_294_967_295.0 }, "0", "What NOW() answers; 0: the time").computed(),

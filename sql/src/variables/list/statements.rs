@@ -12,11 +12,12 @@ pub(super) const LIST: &[Variable] = &[
     v("completion_type", Both, Enumeration(&["NO_CHAIN", "CHAIN", "RELEASE"]), "NO_CHAIN", "What follows a COMMIT"),
     v("concurrent_insert", Global, Enumeration(&["NEVER", "AUTO", "ALWAYS"]), "AUTO", "MyISAM's inserts at the end")
         .inert(GONE),
-    v("cte_max_recursion_depth", Both, int(0, U32), "1000", "Rounds of a recursive WITH"),
+    v("cte_max_recursion_depth", Both, int(0, U32), "1000", "Rounds of a recursive WITH")
+        .inert("there is no recursive WITH yet"),
     v("default_storage_engine", Both, Text, "InnoDB", "Engine of new tables"),
     v("default_tmp_storage_engine", Both, Text, "InnoDB", "Engine of temporary tables"),
     v("default_table_encryption", Both, Bool, "OFF", "New tables are encrypted if they do not say ENCRYPTION='N'"),
-    v("disabled_storage_engines", Global, Text, "", "Engines that may not be used").at_start(),
+    v("disabled_storage_engines", Global, Text, "", "Engines that may not be used").at_start().inert(NOT_YET),
     v("div_precision_increment", Both, int(0, 30), "4", "Digits that a division adds"),
     v("end_markers_in_json", Both, Bool, "OFF", "Form of EXPLAIN FORMAT=JSON").inert(NOT_YET),
     v("enforce_storage_engine", Both, Text, "", "Engine of all new tables").null(),
@@ -56,7 +57,8 @@ pub(super) const LIST: &[Variable] = &[
     v("max_length_for_sort_data", Both, int(4, 8_388_608), "4096", "Bytes of a row in a sort").inert(AUTOMATIC),
     v("max_points_in_geometry", Both, int(3, 1_048_576), "65536", "Points of a geometry").inert(GONE),
     v("max_prepared_stmt_count", Global, int(0, 4_194_304), "16382", "Prepared statements of all clients"),
-    v("max_recursive_iterations", Both, int(0, U32), "1000", "Rounds of a recursive WITH"),
+    v("max_recursive_iterations", Both, int(0, U32), "1000", "Rounds of a recursive WITH")
+        .inert("there is no recursive WITH yet"),
     v("max_seeks_for_key", Both, int(1, ANY), "18446744073709551615", "Cost of an index look-up").inert(AUTOMATIC),
     v("max_sort_length", Both, int(4, 8_388_608), "1024", "Bytes that a sort compares").inert("sorts compare all"),
     v("max_sp_recursion_depth", Both, int(0, 255), "0", "Depth of procedures").inert("there are no procedures yet"),
@@ -104,14 +106,16 @@ pub(super) const LIST: &[Variable] = &[
     v("query_cache_type", Both, Enumeration(&["OFF", "ON", "DEMAND"]), "OFF", "Cache results").inert(GONE),
     v("query_cache_wlock_invalidate", Both, Bool, "OFF", "Locks empty the query cache").inert(GONE),
     v("query_prealloc_size", Both, steps(8192, ANY, 1024), "8192", "Bytes of a statement's memory").inert(AUTOMATIC),
-    v("rand_seed1", Session, int(0, ANY), "0", "Seed of RAND()").not_an_option(),
-    v("rand_seed2", Session, int(0, ANY), "0", "Seed of RAND()").not_an_option(),
+    v("rand_seed1", Session, int(0, ANY), "0", "Seed of RAND()").not_an_option().inert(NOT_YET),
+    v("rand_seed2", Session, int(0, ANY), "0", "Seed of RAND()").not_an_option().inert(NOT_YET),
     v("range_alloc_block_size", Both, steps(4096, U32, 1024), "4096", "Bytes of a range's memory").inert(AUTOMATIC),
     v("range_optimizer_max_mem_size", Both, int(0, ANY), "8388608", "Memory of ranges").inert(AUTOMATIC),
     v("read_buffer_size", Both, steps(8192, 1 << 31, 4096), "131072", "Bytes of a scan's buffer").inert(AUTOMATIC),
     v("read_only", Global, Bool, "OFF", "Refuse writes of accounts without CONNECTION_ADMIN"),
     v("read_rnd_buffer_size", Both, int(1, 1 << 31), "262144", "Bytes of a sorted read's buffer").inert(AUTOMATIC),
-    v("resultset_metadata", Session, Enumeration(&["NONE", "FULL"]), "FULL", "Send column definitions").not_an_option(),
+    v("resultset_metadata", Session, Enumeration(&["NONE", "FULL"]), "FULL", "Send column definitions")
+        .not_an_option()
+        .inert(NOT_YET),
     v("schema_definition_cache", Global, int(256, 524_288), "256", "Databases in memory").inert(AUTOMATIC),
     v("show_create_table_verbosity", Both, Bool, "OFF", "SHOW CREATE TABLE prints defaults").inert(NOT_YET),
     v("sort_buffer_size", Both, int(32_768, ANY), "262144", "Bytes of a sort's buffer").inert(AUTOMATIC),
@@ -134,7 +138,7 @@ pub(super) const LIST: &[Variable] = &[
     v("sql_require_primary_key", Both, Bool, "OFF", "Tables must have a primary key"),
     v("sql_safe_updates", Both, Bool, "OFF", "UPDATE and DELETE need a key or LIMIT"),
     v("sql_select_limit", Both, int(0, ANY), "18446744073709551615", "Most rows of a SELECT without LIMIT"),
-    v("sql_warnings", Both, Bool, "OFF", "INSERT tells about its warnings"),
+    v("sql_warnings", Both, Bool, "OFF", "INSERT tells about its warnings").inert(NOT_YET),
     v("standard_compliant_cte", Both, Bool, "ON", "WITH as the standard has it").inert(NOT_YET),
     v("stored_program_cache", Global, int(16, 524_288), "256", "Procedures in memory").inert(GONE),
     v("super_read_only", Global, Bool, "OFF", "Refuse writes of all accounts"),
@@ -169,7 +173,7 @@ pub(super) const LIST: &[Variable] = &[
     )
     .inert(AUTOMATIC),
     v("xa_detach_on_prepare", Both, Bool, "ON", "XA PREPARE leaves the transaction to any session"),
-    v("wsrep_on", Both, Bool, "OFF", "Galera replication").not_an_option(),
+    v("wsrep_on", Both, Bool, "OFF", "Galera replication").not_an_option().inert(GONE),
     v("last_gtid", Session, Text, "", "GTID of the last transaction").fixed(),
     v("in_transaction", Session, Bool, "OFF", "Whether a transaction is open").computed().fixed(),
 ];

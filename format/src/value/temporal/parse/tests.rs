@@ -63,7 +63,7 @@ fn forms_of_a_date_and_time() {
 
 #[test]
 fn literals_with_a_zone() {
-    let read = |text: &str| parse_datetime(text.as_bytes()).in_zone(ZoneOffset { seconds: 3600 });
+    let read = |text: &str| parse_datetime(text.as_bytes()).in_zone(Zone::Fixed(3600));
     let parsed = read("2024-01-02 03:04:05.5+05:30");
     assert_eq!(parsed.value, DateTime::new(Date::new(2024, 1, 1), 22, 34, 5, 500_000));
     assert!(!parsed.flags.truncated);

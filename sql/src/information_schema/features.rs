@@ -1,0 +1,135 @@
+//! Tables that programs ask for although what they would list does not exist here: resource groups, views, places on
+//! the earth, a trace of the optimiser. They have MySQL's columns and no rows.
+
+use super::{VirtualColumn, VirtualTable, int, long_text, no_rows, number, text};
+
+const fn empty(name: &'static str, columns: &'static [VirtualColumn]) -> VirtualTable {
+    VirtualTable { name, columns, rows: no_rows }
+}
+
+pub const CHECK_CONSTRAINTS: VirtualTable = empty(
+    "CHECK_CONSTRAINTS",
+    &[
+        text("CONSTRAINT_CATALOG", 64),
+        text("CONSTRAINT_SCHEMA", 64),
+        text("CONSTRAINT_NAME", 64),
+        long_text("CHECK_CLAUSE"),
+    ],
+);
+
+pub const COLUMN_STATISTICS: VirtualTable = empty(
+    "COLUMN_STATISTICS",
+    &[text("SCHEMA_NAME", 64), text("TABLE_NAME", 64), text("COLUMN_NAME", 64), long_text("HISTOGRAM")],
+);
+
+pub const OPTIMIZER_TRACE: VirtualTable = empty(
+    "OPTIMIZER_TRACE",
+    &[long_text("QUERY"), long_text("TRACE"), int("MISSING_BYTES_BEYOND_MAX_MEM_SIZE"), int("INSUFFICIENT_PRIVILEGES")],
+);
+
+pub const PROFILING: VirtualTable = empty(
+    "PROFILING",
+    &[
+        int("QUERY_ID"),
+        int("SEQ"),
+        text("STATE", 30),
+        text("DURATION", 9),
+        text("CPU_USER", 9),
+        text("CPU_SYSTEM", 9),
+        int("CONTEXT_VOLUNTARY"),
+        int("CONTEXT_INVOLUNTARY"),
+        int("BLOCK_OPS_IN"),
+        int("BLOCK_OPS_OUT"),
+        int("MESSAGES_SENT"),
+        int("MESSAGES_RECEIVED"),
+        int("PAGE_FAULTS_MAJOR"),
+        int("PAGE_FAULTS_MINOR"),
+        int("SWAPS"),
+        text("SOURCE_FUNCTION", 30),
+        text("SOURCE_FILE", 20),
+        int("SOURCE_LINE"),
+    ],
+);
+
+pub const RESOURCE_GROUPS: VirtualTable = empty(
+    "RESOURCE_GROUPS",
+    &[
+        text("RESOURCE_GROUP_NAME", 64),
+        text("RESOURCE_GROUP_TYPE", 6),
+        int("RESOURCE_GROUP_ENABLED"),
+        long_text("VCPU_IDS"),
+        int("THREAD_PRIORITY"),
+    ],
+);
+
+pub const ST_GEOMETRY_COLUMNS: VirtualTable = empty(
+    "ST_GEOMETRY_COLUMNS",
+    &[
+        text("TABLE_CATALOG", 64),
+        text("TABLE_SCHEMA", 64),
+        text("TABLE_NAME", 64),
+        text("COLUMN_NAME", 64),
+        text("SRS_NAME", 80),
+        number("SRS_ID"),
+        long_text("GEOMETRY_TYPE_NAME"),
+    ],
+);
+
+pub const ST_SPATIAL_REFERENCE_SYSTEMS: VirtualTable = empty(
+    "ST_SPATIAL_REFERENCE_SYSTEMS",
+    &[
+        text("SRS_NAME", 80),
+        number("SRS_ID"),
+        text("ORGANIZATION", 256),
+        number("ORGANIZATION_COORDSYS_ID"),
+        text("DEFINITION", 4096),
+        text("DESCRIPTION", 2048),
+    ],
+);
+
+pub const ST_UNITS_OF_MEASURE: VirtualTable = empty(
+    "ST_UNITS_OF_MEASURE",
+    &[text("UNIT_NAME", 255), text("UNIT_TYPE", 7), number("CONVERSION_FACTOR"), text("DESCRIPTION", 255)],
+);
+
+pub const TABLESPACES: VirtualTable = empty(
+    "TABLESPACES",
+    &[
+        text("TABLESPACE_NAME", 64),
+        text("ENGINE", 64),
+        text("TABLESPACE_TYPE", 64),
+        text("LOGFILE_GROUP_NAME", 64),
+        number("EXTENT_SIZE"),
+        number("AUTOEXTEND_SIZE"),
+        number("MAXIMUM_SIZE"),
+        number("NODEGROUP_ID"),
+        text("TABLESPACE_COMMENT", 2048),
+    ],
+);
+
+pub const TABLESPACES_EXTENSIONS: VirtualTable =
+    empty("TABLESPACES_EXTENSIONS", &[text("TABLESPACE_NAME", 268), long_text("ENGINE_ATTRIBUTE")]);
+
+pub const VIEW_ROUTINE_USAGE: VirtualTable = empty(
+    "VIEW_ROUTINE_USAGE",
+    &[
+        text("TABLE_CATALOG", 64),
+        text("TABLE_SCHEMA", 64),
+        text("TABLE_NAME", 64),
+        text("SPECIFIC_CATALOG", 64),
+        text("SPECIFIC_SCHEMA", 64),
+        text("SPECIFIC_NAME", 64),
+    ],
+);
+
+pub const VIEW_TABLE_USAGE: VirtualTable = empty(
+    "VIEW_TABLE_USAGE",
+    &[
+        text("VIEW_CATALOG", 64),
+        text("VIEW_SCHEMA", 64),
+        text("VIEW_NAME", 64),
+        text("TABLE_CATALOG", 64),
+        text("TABLE_SCHEMA", 64),
+        text("TABLE_NAME", 64),
+    ],
+);
