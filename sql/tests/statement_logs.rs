@@ -165,3 +165,33 @@ fn the_general_log_has_every_command_and_no_password() {
             .all(|line| line.as_bytes()[10] == b'T' && line.split('\t').next().is_some_and(|at| at.ends_with('Z')))
     );
 }
+
+/// `log_slow_extra`: the line of the times goes on, with what this statement counted.
+#[test]
+fn a_slow_statement_is_told_of_at_length() {
+    let scratch = Scratch::new("slow-extra");
+    let instance = instance(&scratch.0, Config::tiny());
+    let path = scratch.0.join("slow.log");
+    let mut session = session(&instance);
+    let mut run = |statement: &str| ask(&mut session, statement);
+    run("CREATE TABLE t (id INT PRIMARY KEY, a INT)");
+    run("INSERT INTO t VALUES (1, 1), (2, 2), (3, 3)");
+    run("SET long_query_time = 0");
+    run("SET GLOBAL slow_query_log_file = 'slow.log'");
+    run("SET GLOBAL log_slow_extra = ON");
+    run("SET GLOBAL slow_query_log = ON");
+    run("SELECT a FROM t ORDER BY a DESC");
+    run("SELECT nope");
+    run("SET GLOBAL log_slow_extra = OFF");
+    run("SELECT 5");
+    let entries = entries(&fs::read_to_string(&path).unwrap());
+    let line = |text: &str| {
+        let found = entries.iter().find(|(_, _, rest)| statement(rest).contains(text));
+        found.unwrap_or_else(|| panic!("{text}: {entries:?}")).1.clone()
+    };
+    let sorted = line("ORDER BY a");
+    assert!(sorted.contains(" Rows_sent: 3  Rows_examined: 3 Thread_id: 1 Errno: 0 Killed: 0 "), "{sorted}");
+    assert!(sorted.contains(" Sort_rows: 3 Sort_scan_count: 1 ") && sorted.contains(" End: 20"), "{sorted}");
+    assert!(line("SELECT nope").contains(" Errno: 1054 "), "{entries:?}");
+    assert!(!line("SELECT 5").contains("Thread_id"), "{entries:?}");
+}

@@ -1,35 +1,39 @@
 //! Tables that programs ask for although what they would list does not exist here: resource groups, views, places on
 //! the earth, a trace of the optimiser. They have MySQL's columns and no rows.
 
-use super::{VirtualColumn, VirtualTable, int, long_text, no_rows, number, text};
+use super::{VirtualTable, int, long_text, no_rows, number, text};
 
-const fn empty(name: &'static str, columns: &'static [VirtualColumn]) -> VirtualTable {
-    VirtualTable { name, columns, rows: no_rows }
-}
-
-pub const CHECK_CONSTRAINTS: VirtualTable = empty(
-    "CHECK_CONSTRAINTS",
-    &[
+pub const CHECK_CONSTRAINTS: VirtualTable = VirtualTable {
+    name: "CHECK_CONSTRAINTS",
+    columns: &[
         text("CONSTRAINT_CATALOG", 64),
         text("CONSTRAINT_SCHEMA", 64),
         text("CONSTRAINT_NAME", 64),
         long_text("CHECK_CLAUSE"),
     ],
-);
+    rows: no_rows,
+};
 
-pub const COLUMN_STATISTICS: VirtualTable = empty(
-    "COLUMN_STATISTICS",
-    &[text("SCHEMA_NAME", 64), text("TABLE_NAME", 64), text("COLUMN_NAME", 64), long_text("HISTOGRAM")],
-);
+pub const COLUMN_STATISTICS: VirtualTable = VirtualTable {
+    name: "COLUMN_STATISTICS",
+    columns: &[text("SCHEMA_NAME", 64), text("TABLE_NAME", 64), text("COLUMN_NAME", 64), long_text("HISTOGRAM")],
+    rows: no_rows,
+};
 
-pub const OPTIMIZER_TRACE: VirtualTable = empty(
-    "OPTIMIZER_TRACE",
-    &[long_text("QUERY"), long_text("TRACE"), int("MISSING_BYTES_BEYOND_MAX_MEM_SIZE"), int("INSUFFICIENT_PRIVILEGES")],
-);
+pub const OPTIMIZER_TRACE: VirtualTable = VirtualTable {
+    name: "OPTIMIZER_TRACE",
+    columns: &[
+        long_text("QUERY"),
+        long_text("TRACE"),
+        int("MISSING_BYTES_BEYOND_MAX_MEM_SIZE"),
+        int("INSUFFICIENT_PRIVILEGES"),
+    ],
+    rows: no_rows,
+};
 
-pub const PROFILING: VirtualTable = empty(
-    "PROFILING",
-    &[
+pub const PROFILING: VirtualTable = VirtualTable {
+    name: "PROFILING",
+    columns: &[
         int("QUERY_ID"),
         int("SEQ"),
         text("STATE", 30),
@@ -49,22 +53,24 @@ pub const PROFILING: VirtualTable = empty(
         text("SOURCE_FILE", 20),
         int("SOURCE_LINE"),
     ],
-);
+    rows: no_rows,
+};
 
-pub const RESOURCE_GROUPS: VirtualTable = empty(
-    "RESOURCE_GROUPS",
-    &[
+pub const RESOURCE_GROUPS: VirtualTable = VirtualTable {
+    name: "RESOURCE_GROUPS",
+    columns: &[
         text("RESOURCE_GROUP_NAME", 64),
         text("RESOURCE_GROUP_TYPE", 6),
         int("RESOURCE_GROUP_ENABLED"),
         long_text("VCPU_IDS"),
         int("THREAD_PRIORITY"),
     ],
-);
+    rows: no_rows,
+};
 
-pub const ST_GEOMETRY_COLUMNS: VirtualTable = empty(
-    "ST_GEOMETRY_COLUMNS",
-    &[
+pub const ST_GEOMETRY_COLUMNS: VirtualTable = VirtualTable {
+    name: "ST_GEOMETRY_COLUMNS",
+    columns: &[
         text("TABLE_CATALOG", 64),
         text("TABLE_SCHEMA", 64),
         text("TABLE_NAME", 64),
@@ -73,11 +79,12 @@ pub const ST_GEOMETRY_COLUMNS: VirtualTable = empty(
         number("SRS_ID"),
         long_text("GEOMETRY_TYPE_NAME"),
     ],
-);
+    rows: no_rows,
+};
 
-pub const ST_SPATIAL_REFERENCE_SYSTEMS: VirtualTable = empty(
-    "ST_SPATIAL_REFERENCE_SYSTEMS",
-    &[
+pub const ST_SPATIAL_REFERENCE_SYSTEMS: VirtualTable = VirtualTable {
+    name: "ST_SPATIAL_REFERENCE_SYSTEMS",
+    columns: &[
         text("SRS_NAME", 80),
         number("SRS_ID"),
         text("ORGANIZATION", 256),
@@ -85,16 +92,18 @@ pub const ST_SPATIAL_REFERENCE_SYSTEMS: VirtualTable = empty(
         text("DEFINITION", 4096),
         text("DESCRIPTION", 2048),
     ],
-);
+    rows: no_rows,
+};
 
-pub const ST_UNITS_OF_MEASURE: VirtualTable = empty(
-    "ST_UNITS_OF_MEASURE",
-    &[text("UNIT_NAME", 255), text("UNIT_TYPE", 7), number("CONVERSION_FACTOR"), text("DESCRIPTION", 255)],
-);
+pub const ST_UNITS_OF_MEASURE: VirtualTable = VirtualTable {
+    name: "ST_UNITS_OF_MEASURE",
+    columns: &[text("UNIT_NAME", 255), text("UNIT_TYPE", 7), number("CONVERSION_FACTOR"), text("DESCRIPTION", 255)],
+    rows: no_rows,
+};
 
-pub const TABLESPACES: VirtualTable = empty(
-    "TABLESPACES",
-    &[
+pub const TABLESPACES: VirtualTable = VirtualTable {
+    name: "TABLESPACES",
+    columns: &[
         text("TABLESPACE_NAME", 64),
         text("ENGINE", 64),
         text("TABLESPACE_TYPE", 64),
@@ -105,14 +114,18 @@ pub const TABLESPACES: VirtualTable = empty(
         number("NODEGROUP_ID"),
         text("TABLESPACE_COMMENT", 2048),
     ],
-);
+    rows: no_rows,
+};
 
-pub const TABLESPACES_EXTENSIONS: VirtualTable =
-    empty("TABLESPACES_EXTENSIONS", &[text("TABLESPACE_NAME", 268), long_text("ENGINE_ATTRIBUTE")]);
+pub const TABLESPACES_EXTENSIONS: VirtualTable = VirtualTable {
+    name: "TABLESPACES_EXTENSIONS",
+    columns: &[text("TABLESPACE_NAME", 268), long_text("ENGINE_ATTRIBUTE")],
+    rows: no_rows,
+};
 
-pub const VIEW_ROUTINE_USAGE: VirtualTable = empty(
-    "VIEW_ROUTINE_USAGE",
-    &[
+pub const VIEW_ROUTINE_USAGE: VirtualTable = VirtualTable {
+    name: "VIEW_ROUTINE_USAGE",
+    columns: &[
         text("TABLE_CATALOG", 64),
         text("TABLE_SCHEMA", 64),
         text("TABLE_NAME", 64),
@@ -120,11 +133,12 @@ pub const VIEW_ROUTINE_USAGE: VirtualTable = empty(
         text("SPECIFIC_SCHEMA", 64),
         text("SPECIFIC_NAME", 64),
     ],
-);
+    rows: no_rows,
+};
 
-pub const VIEW_TABLE_USAGE: VirtualTable = empty(
-    "VIEW_TABLE_USAGE",
-    &[
+pub const VIEW_TABLE_USAGE: VirtualTable = VirtualTable {
+    name: "VIEW_TABLE_USAGE",
+    columns: &[
         text("VIEW_CATALOG", 64),
         text("VIEW_SCHEMA", 64),
         text("VIEW_NAME", 64),
@@ -132,4 +146,5 @@ pub const VIEW_TABLE_USAGE: VirtualTable = empty(
         text("TABLE_SCHEMA", 64),
         text("TABLE_NAME", 64),
     ],
-);
+    rows: no_rows,
+};

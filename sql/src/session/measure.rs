@@ -9,6 +9,7 @@ use format::value::Value;
 use rustc_hash::FxHashMap;
 
 use super::Session;
+use super::statement_logs::ExtraCounts;
 use super::uses::Uses;
 use crate::error::Error;
 use crate::statements::{Ended, Own, Timing, Work};
@@ -78,6 +79,7 @@ impl Session {
         self.measure.depth += 1;
         let waited = self.process.interrupt.waited_nanos();
         let cpu = self.instance.statements.collects().cpu().then(thread_cpu_nanos);
+        let before = self.instance.variables.statement_logs().extra().then(|| self.extra_counts());
         let started = Instant::now();
         let done = run(self);
         let wait = started.elapsed().as_nanos() as u64;
@@ -88,18 +90,26 @@ impl Session {
             lock: self.process.interrupt.waited_nanos() - waited,
             cpu: cpu.map_or(0, |before| thread_cpu_nanos().saturating_sub(before)),
         };
-        self.tell(known, text, parameters, timing);
+        self.tell(known, text, parameters, timing, before.as_ref());
         done
     }
 
-    fn tell(&mut self, known: Option<u32>, text: &[u8], parameters: &[Value], timing: Timing) {
+    fn tell(
+        &mut self,
+        known: Option<u32>,
+        text: &[u8],
+        parameters: &[Value],
+        timing: Timing,
+        before: Option<&ExtraCounts>,
+    ) {
         let work = self.work();
         if timing.wait >= self.variables.settings.long_query_us * 1000 {
             self.status.add(Counter::SlowQueries, 1);
         }
         // EXECUTE is logged as what it executes.
         if self.instance.variables.statement_logs().slow() && !self.measure.has_told_inner {
-            self.log_if_slow(text, parameters, timing, &work);
+            let extra = before.map(|before| self.extra_of_slow(before, timing, self.measure.error.as_ref()));
+            self.log_if_slow(text, parameters, timing, &work, extra.as_deref().unwrap_or_default());
         }
         self.measure.has_told_inner = self.measure.depth > 0;
         let collects = self.instance.statements.collects();

@@ -8,6 +8,8 @@
 //! SELECT SLEEP(1);
 //! ```
 //!
+//! With `log_slow_extra` the second line goes on: Thread_id, Errno, Killed, and what the session's counters counted.
+//!
 //! There is no line `# Time:`, which MySQL and MariaDB write differently, and whose form mysqldumpslow of each takes for a
 //! part of the statement in files of the other: the moment is in `SET timestamp`. Passwords of accounts are in neither
 //! log.
@@ -26,6 +28,24 @@ use crate::instance::Instance;
 use crate::statements::log_file;
 use crate::statements::redact::redacted;
 use crate::statements::{Timing, Work};
+use crate::status::Counter;
+
+/// Counters of the session, with their names in the slow log.
+const EXTRA: [(&str, Counter); 11] = [
+    ("Bytes_received", Counter::BytesReceived),
+    ("Bytes_sent", Counter::BytesSent),
+    ("Read_first", Counter::HandlerReadFirst),
+    ("Read_key", Counter::HandlerReadKey),
+    ("Read_next", Counter::HandlerReadNext),
+    ("Read_prev", Counter::HandlerReadPrev),
+    ("Read_rnd", Counter::HandlerReadRnd),
+    ("Read_rnd_next", Counter::HandlerReadRndNext),
+    ("Sort_range_count", Counter::SortRange),
+    ("Sort_rows", Counter::SortRows),
+    ("Sort_scan_count", Counter::SortScan),
+];
+
+pub(super) type ExtraCounts = [u64; 11];
 
 /// The variables with the names of the files.
 const SLOW_FILE: &str = "slow_query_log_file";
@@ -66,7 +86,7 @@ fn shown(session: &Session, text: &[u8], parameters: &[Value]) -> Vec<u8> {
 
 impl Session {
     /// Writes a statement into the slow query log, if it was slow.
-    pub(super) fn log_if_slow(&self, text: &[u8], parameters: &[Value], timing: Timing, work: &Work) {
+    pub(super) fn log_if_slow(&self, text: &[u8], parameters: &[Value], timing: Timing, work: &Work, extra: &str) {
         let (logs, settings) = (self.instance.variables.statement_logs(), &self.variables.settings);
         if !logs.slow() {
             return;
@@ -94,7 +114,7 @@ impl Session {
         let entry = |is_other: bool| {
             let mut entry = format!(
                 "# User@Host: {user}[{user}] @ {host}  Id: {:5}\n# Query_time: {:.6}  Lock_time: {:.6} Rows_sent: {}  \
-                 Rows_examined: {}\n",
+                 Rows_examined: {}{extra}\n",
                 self.process.id,
                 seconds(timing.wait),
                 seconds(timing.lock),
@@ -112,6 +132,37 @@ impl Session {
         };
         let path = path_of(&self.instance, SLOW_FILE);
         self.instance.slow_log.append(&path, || header(&self.instance), database, entry);
+    }
+
+    /// The counters that `log_slow_extra` tells of, before a statement.
+    pub(super) fn extra_counts(&self) -> ExtraCounts {
+        EXTRA.map(|(_, counter)| self.status.get(counter))
+    }
+
+    /// What `log_slow_extra` adds to the line of the times: what the counters have counted since, and when.
+    #[cold]
+    pub(super) fn extra_of_slow(&self, before: &ExtraCounts, timing: Timing, error: Option<&Error>) -> String {
+        let code = error.map_or(0, |error| error.code);
+        // As MySQL: the code of what killed it.
+        let killed = if matches!(code, 1317 | 3024) { code } else { 0 };
+        let mut text = format!(" Thread_id: {} Errno: {code} Killed: {killed}", self.process.id);
+        for ((name, counter), before) in EXTRA.into_iter().zip(before) {
+            text.push_str(&format!(" {name}: {}", self.status.get(counter) - before));
+        }
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_micros() as i64;
+        let moment = |micros: i64| {
+            let mut out = Vec::new();
+            DateTime::from_unix_micros(micros, Zone::UTC).unwrap_or(DateTime::ZERO).write(6, &mut out);
+            String::from_utf8_lossy(&out).replace(' ', "T") + "Z"
+        };
+        let began = now - (timing.wait / 1000) as i64;
+        // No statement merges sorted files or makes a temporary table here.
+        text.push_str(&format!(
+            " Sort_merge_passes: 0 Created_tmp_disk_tables: 0 Created_tmp_tables: 0 Start: {} End: {}",
+            moment(began),
+            moment(now)
+        ));
+        text
     }
 
     /// Writes a command of the client into the general log.

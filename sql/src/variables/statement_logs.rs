@@ -10,6 +10,7 @@ const SLOW: u8 = 1;
 const GENERAL: u8 = 2;
 const WITHOUT_INDEX: u8 = 4;
 const ADMINISTRATION: u8 = 8;
+const EXTRA: u8 = 16;
 
 /// Which statements are written into files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,6 +38,12 @@ impl StatementLogs {
     pub fn administration(self) -> bool {
         self.0 & ADMINISTRATION != 0
     }
+
+    /// `slow_query_log` and `log_slow_extra`.
+    #[inline]
+    pub fn extra(self) -> bool {
+        self.0 & (SLOW | EXTRA) == SLOW | EXTRA
+    }
 }
 
 /// See the module header.
@@ -55,7 +62,8 @@ impl StatementLogGlobals {
         let mut bits = bit("slow_query_log", SLOW)
             | bit("general_log", GENERAL)
             | bit("log_queries_not_using_indexes", WITHOUT_INDEX)
-            | bit("log_slow_admin_statements", ADMINISTRATION);
+            | bit("log_slow_admin_statements", ADMINISTRATION)
+            | bit("log_slow_extra", EXTRA);
         let output = settings::text(&value("log_output"));
         if !output.split(',').any(|place| place == "FILE") || output.split(',').any(|place| place == "NONE") {
             bits &= !(SLOW | GENERAL);
@@ -70,6 +78,7 @@ impl StatementLogGlobals {
             "log_output",
             "log_queries_not_using_indexes",
             "log_slow_admin_statements",
+            "log_slow_extra",
             "slow_query_log",
         ];
         names.contains(&name)
