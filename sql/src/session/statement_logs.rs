@@ -31,21 +31,14 @@ use crate::statements::{Timing, Work};
 use crate::status::Counter;
 
 /// Counters of the session, with their names in the slow log.
-const EXTRA: [(&str, Counter); 11] = [
+const EXTRA: [(&str, Counter); 4] = [
     ("Bytes_received", Counter::BytesReceived),
     ("Bytes_sent", Counter::BytesSent),
-    ("Read_first", Counter::HandlerReadFirst),
-    ("Read_key", Counter::HandlerReadKey),
-    ("Read_next", Counter::HandlerReadNext),
-    ("Read_prev", Counter::HandlerReadPrev),
-    ("Read_rnd", Counter::HandlerReadRnd),
-    ("Read_rnd_next", Counter::HandlerReadRndNext),
     ("Sort_range_count", Counter::SortRange),
-    ("Sort_rows", Counter::SortRows),
     ("Sort_scan_count", Counter::SortScan),
 ];
 
-pub(super) type ExtraCounts = [u64; 11];
+pub(super) type ExtraCounts = [u64; 4];
 
 /// The variables with the names of the files.
 const SLOW_FILE: &str = "slow_query_log_file";
@@ -156,12 +149,7 @@ impl Session {
             String::from_utf8_lossy(&out).replace(' ', "T") + "Z"
         };
         let began = now - (timing.wait / 1000) as i64;
-        // No statement merges sorted files or makes a temporary table here.
-        text.push_str(&format!(
-            " Sort_merge_passes: 0 Created_tmp_disk_tables: 0 Created_tmp_tables: 0 Start: {} End: {}",
-            moment(began),
-            moment(now)
-        ));
+        text.push_str(&format!(" Start: {} End: {}", moment(began), moment(now)));
         text
     }
 
