@@ -122,7 +122,7 @@ impl Maker {
 
     /// A query of one column of a kind.
     fn column_query(&mut self, outer: &Sight, kind: usize, depth: usize) -> String {
-        let (from, sight) = self.from(depth, self.next % 3 == 0);
+        let (from, sight) = self.from(depth, self.next.is_multiple_of(3));
         let correlated = self.random.below(3) > 0;
         let none = Sight::new();
         let condition = self.inner_condition(&sight, if correlated { outer } else { &none }, depth);

@@ -116,13 +116,15 @@ impl Scratch {
     }
 }
 
+/// The values of scalar subqueries, by their numbers and what they read of the outer row.
+type ScalarValues = FxHashMap<(usize, Box<[u8]>), Value>;
+
 /// The subqueries of one query, and the results of those that do not change.
 pub struct Level<'a> {
     pub environment: &'a Environment<'a>,
     pub subqueries: &'a [SubqueryPlan],
     results: RefCell<Vec<Option<Rows>>>,
-    /// The values of scalar subqueries by what they read of the outer row.
-    values: RefCell<FxHashMap<(usize, Box<[u8]>), Value>>,
+    values: RefCell<ScalarValues>,
     /// The results as sets, by their numbers; None: they cannot be one.
     sets: RefCell<FxHashMap<usize, Option<Rc<List>>>>,
     account: RefCell<Account<'a>>,
