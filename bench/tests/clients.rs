@@ -61,8 +61,20 @@ fn place(kind: Kind, directory: &Path, certificate: Option<&Path>) -> Place {
             "SET GLOBAL sql_mode = 'ONLY_FULL_GROUP_BY,STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO'",
         ],
     );
+    if kind == Kind::MariaDb {
+        run(&mut client, ZONE);
+    }
     Place { server, port, kind }
 }
+
+/// MariaDB knows a zone if its tables do: what the programs need of Europe/Berlin.
+const ZONE: &[&str] = &[
+    "INSERT INTO mysql.time_zone VALUES (1, 'N')",
+    "INSERT INTO mysql.time_zone_name VALUES ('Europe/Berlin', 1)",
+    "INSERT INTO mysql.time_zone_transition_type VALUES (1, 0, 3600, 0, 'CET'), (1, 1, 7200, 1, 'CEST')",
+    "INSERT INTO mysql.time_zone_transition VALUES \
+     (1, 1679792400, 1), (1, 1698541200, 0), (1, 1711846800, 1), (1, 1729990800, 0)",
+];
 
 fn run(client: &mut Client, statements: &[&str]) {
     for statement in statements {

@@ -10,7 +10,7 @@
 //! ```
 //!
 //! A row is never decoded as a whole. An expression asks for a slot and gets a
-//! [`Datum`](crate::expression::Datum) that borrows the stored bytes; a query whose
+//! [`Datum`] that borrows the stored bytes; a query whose
 //! output is plain columns hands storage's row to the client as it is.
 //!
 //! The transaction is in a cell: a subquery inside an expression reads through it
