@@ -271,6 +271,8 @@ fn answer(session: &mut Session, statement: &str) -> Vec<String> {
     // Warnings are as many as evaluations.
     lines.retain(|line| !line.to_ascii_lowercase().contains("warning"));
     if let Some(rows) = lines.get_mut(1..) {
+        // Which of the texts that are equal in their collation stands for a group depends on the order of its rows.
+        rows.iter_mut().for_each(|row| row.make_ascii_lowercase());
         rows.sort();
     }
     lines
