@@ -179,7 +179,7 @@ impl<'a> Level<'a> {
         if !subquery.is_kept {
             return Ok(None);
         }
-        let mut key = vec![column as u8];
+        let mut key = column.to_le_bytes().to_vec();
         for expr in &subquery.outer {
             let value = expr.eval(context, outer)?;
             // Decimals and doubles may be equal and differ in digits or sign.

@@ -265,6 +265,89 @@ pub enum Node {
     },
 }
 
+/// Visits the operands of a node in the order written: `iter` to look at them, `iter_mut` to change them.
+macro_rules! visit_children {
+    ($node:expr, $visit:ident, $iter:ident) => {
+        match $node {
+            Node::Constant(_)
+            | Node::Column(_)
+            | Node::EnumName { .. }
+            | Node::SetNames { .. }
+            | Node::Parameter(_)
+            | Node::UserVariable(_)
+            | Node::SystemVariable { .. }
+            | Node::Aggregate(_)
+            | Node::ScalarQuery { .. }
+            | Node::Exists { .. } => {}
+            Node::AssignVariable(_, expr)
+            | Node::Not(expr)
+            | Node::IsNull { expr, .. }
+            | Node::IsTruth { expr, .. }
+            | Node::Minus(expr)
+            | Node::BitNot(expr)
+            | Node::Cast { expr, .. }
+            | Node::ToCharset { expr, .. }
+            | Node::Retyped(expr)
+            | Node::Fitted(expr)
+            | Node::Extract { expr, .. }
+            | Node::Quantified { expr, .. } => $visit(expr),
+            Node::And(left, right)
+            | Node::Or(left, right)
+            | Node::Xor(left, right)
+            | Node::Compare { left, right, .. }
+            | Node::Arithmetic { left, right, .. }
+            | Node::Bits { left, right, .. }
+            | Node::DateAdd { expr: left, interval: right, .. }
+            | Node::TimestampDiff { from: left, to: right, .. }
+            | Node::Regexp { expr: left, pattern: right, .. } => {
+                $visit(left);
+                $visit(right);
+            }
+            Node::CompareRows { left, right, .. } => left.$iter().chain(right).for_each($visit),
+            Node::Between { expr, low, high, .. } => {
+                $visit(expr);
+                $visit(low);
+                $visit(high);
+            }
+            Node::In { expr, list, .. } => {
+                $visit(expr);
+                list.$iter().for_each(|(_, item)| $visit(item));
+            }
+            Node::InRows { row, list, .. } => {
+                row.$iter().for_each(&mut *$visit);
+                list.$iter().flatten().for_each(|(_, item)| $visit(item));
+            }
+            Node::Like { expr, pattern, escape, .. } => {
+                $visit(expr);
+                $visit(pattern);
+                if let Some(escape) = escape {
+                    $visit(escape);
+                }
+            }
+            Node::Case { operand, whens, otherwise } => {
+                if let Some(operand) = operand {
+                    $visit(operand);
+                }
+                for (_, when, then) in whens {
+                    $visit(when);
+                    $visit(then);
+                }
+                if let Some(otherwise) = otherwise {
+                    $visit(otherwise);
+                }
+            }
+            Node::Call { args, .. } => args.$iter().for_each($visit),
+            Node::Trim { remove, expr, .. } => {
+                $visit(expr);
+                if let Some(remove) = remove {
+                    $visit(remove);
+                }
+            }
+            Node::InQuery { row, .. } => row.$iter().for_each($visit),
+        }
+    };
+}
+
 impl Expr {
     pub fn constant(value: Value, ty: TypeInfo) -> Expr {
         Expr { node: Node::Constant(value), ty }
@@ -376,164 +459,12 @@ impl Expr {
 
     /// The operands, in the order written.
     pub fn for_each_child<'a>(&'a self, visit: &mut dyn FnMut(&'a Expr)) {
-        match &self.node {
-            Node::Constant(_)
-            | Node::Column(_)
-            | Node::EnumName { .. }
-            | Node::SetNames { .. }
-            | Node::Parameter(_)
-            | Node::UserVariable(_)
-            | Node::SystemVariable { .. }
-            | Node::Aggregate(_)
-            | Node::ScalarQuery { .. }
-            | Node::Exists { .. } => {}
-            Node::AssignVariable(_, expr)
-            | Node::Not(expr)
-            | Node::IsNull { expr, .. }
-            | Node::IsTruth { expr, .. }
-            | Node::Minus(expr)
-            | Node::BitNot(expr)
-            | Node::Cast { expr, .. }
-            | Node::ToCharset { expr, .. }
-            | Node::Retyped(expr)
-            | Node::Fitted(expr)
-            | Node::Extract { expr, .. }
-            | Node::Quantified { expr, .. } => visit(expr),
-            Node::And(left, right)
-            | Node::Or(left, right)
-            | Node::Xor(left, right)
-            | Node::Compare { left, right, .. }
-            | Node::Arithmetic { left, right, .. }
-            | Node::Bits { left, right, .. }
-            | Node::DateAdd { expr: left, interval: right, .. }
-            | Node::TimestampDiff { from: left, to: right, .. }
-            | Node::Regexp { expr: left, pattern: right, .. } => {
-                visit(left);
-                visit(right);
-            }
-            Node::CompareRows { left, right, .. } => left.iter().chain(right).for_each(visit),
-            Node::Between { expr, low, high, .. } => {
-                visit(expr);
-                visit(low);
-                visit(high);
-            }
-            Node::In { expr, list, .. } => {
-                visit(expr);
-                list.iter().for_each(|(_, item)| visit(item));
-            }
-            Node::InRows { row, list, .. } => {
-                row.iter().for_each(&mut *visit);
-                list.iter().flatten().for_each(|(_, item)| visit(item));
-            }
-            Node::Like { expr, pattern, escape, .. } => {
-                visit(expr);
-                visit(pattern);
-                if let Some(escape) = escape {
-                    visit(escape);
-                }
-            }
-            Node::Case { operand, whens, otherwise } => {
-                if let Some(operand) = operand {
-                    visit(operand);
-                }
-                for (_, when, then) in whens {
-                    visit(when);
-                    visit(then);
-                }
-                if let Some(otherwise) = otherwise {
-                    visit(otherwise);
-                }
-            }
-            Node::Call { args, .. } => args.iter().for_each(visit),
-            Node::Trim { remove, expr, .. } => {
-                visit(expr);
-                if let Some(remove) = remove {
-                    visit(remove);
-                }
-            }
-            Node::InQuery { row, .. } => row.iter().for_each(visit),
-        }
+        visit_children!(&self.node, visit, iter)
     }
 
     /// The same, to be changed.
     pub fn for_each_child_mut(&mut self, visit: &mut dyn FnMut(&mut Expr)) {
-        match &mut self.node {
-            Node::Constant(_)
-            | Node::Column(_)
-            | Node::EnumName { .. }
-            | Node::SetNames { .. }
-            | Node::Parameter(_)
-            | Node::UserVariable(_)
-            | Node::SystemVariable { .. }
-            | Node::Aggregate(_)
-            | Node::ScalarQuery { .. }
-            | Node::Exists { .. } => {}
-            Node::AssignVariable(_, expr)
-            | Node::Not(expr)
-            | Node::IsNull { expr, .. }
-            | Node::IsTruth { expr, .. }
-            | Node::Minus(expr)
-            | Node::BitNot(expr)
-            | Node::Cast { expr, .. }
-            | Node::ToCharset { expr, .. }
-            | Node::Retyped(expr)
-            | Node::Fitted(expr)
-            | Node::Extract { expr, .. }
-            | Node::Quantified { expr, .. } => visit(expr),
-            Node::And(left, right)
-            | Node::Or(left, right)
-            | Node::Xor(left, right)
-            | Node::Compare { left, right, .. }
-            | Node::Arithmetic { left, right, .. }
-            | Node::Bits { left, right, .. }
-            | Node::DateAdd { expr: left, interval: right, .. }
-            | Node::TimestampDiff { from: left, to: right, .. }
-            | Node::Regexp { expr: left, pattern: right, .. } => {
-                visit(left);
-                visit(right);
-            }
-            Node::CompareRows { left, right, .. } => left.iter_mut().chain(right).for_each(visit),
-            Node::Between { expr, low, high, .. } => {
-                visit(expr);
-                visit(low);
-                visit(high);
-            }
-            Node::In { expr, list, .. } => {
-                visit(expr);
-                list.iter_mut().for_each(|(_, item)| visit(item));
-            }
-            Node::InRows { row, list, .. } => {
-                row.iter_mut().for_each(&mut *visit);
-                list.iter_mut().flatten().for_each(|(_, item)| visit(item));
-            }
-            Node::Like { expr, pattern, escape, .. } => {
-                visit(expr);
-                visit(pattern);
-                if let Some(escape) = escape {
-                    visit(escape);
-                }
-            }
-            Node::Case { operand, whens, otherwise } => {
-                if let Some(operand) = operand {
-                    visit(operand);
-                }
-                for (_, when, then) in whens {
-                    visit(when);
-                    visit(then);
-                }
-                if let Some(otherwise) = otherwise {
-                    visit(otherwise);
-                }
-            }
-            Node::Call { args, .. } => args.iter_mut().for_each(visit),
-            Node::Trim { remove, expr, .. } => {
-                visit(expr);
-                if let Some(remove) = remove {
-                    visit(remove);
-                }
-            }
-            Node::InQuery { row, .. } => row.iter_mut().for_each(visit),
-        }
+        visit_children!(&mut self.node, visit, iter_mut)
     }
 
     /// Whether the type is NULL's own: the literal, and what is made of nothing else.

@@ -445,16 +445,10 @@ fn plan_rows(context: &PlanContext<'_>, level: Level<'_>, query: &RowsQuery<'_>,
         slots,
         from,
         straight,
-        group: None,
-        having: None,
-        output: Vec::new(),
-        columns: Vec::new(),
-        distinct: false,
-        keeps_digits: false,
         order,
         limit,
-        calc_found_rows: false,
         subqueries: level.subqueries.into_inner(),
+        ..Block::nothing()
     };
     physical::block(context, rules::apply_to_rows(context, block)).map(|(plan, _)| plan)
 }

@@ -213,7 +213,7 @@ impl Query {
 }
 
 impl Block {
-    /// What stays where a block was taken away.
+    /// A block of no table: what stays where one was taken away, or what one is made of.
     pub fn nothing() -> Block {
         Block {
             select_number: 0,

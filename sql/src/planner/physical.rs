@@ -137,7 +137,7 @@ fn mark_needed(block: &mut Block) {
     }
 }
 
-fn physical_source(context: &PlanContext<'_>, mut source: logical::Source) -> Result<Source> {
+fn physical_source(context: &PlanContext<'_>, source: logical::Source) -> Result<Source> {
     let kind = match source.kind {
         SourceKind::Table(table) => SourceKind::Table(table),
         SourceKind::Virtual(table) => SourceKind::Virtual(table),
@@ -148,7 +148,6 @@ fn physical_source(context: &PlanContext<'_>, mut source: logical::Source) -> Re
             SourceKind::Derived(plan_derived(context, &derived)?)
         }
     };
-    source.hints.shrink_to_fit();
     Ok(Source {
         kind,
         alias: source.alias,

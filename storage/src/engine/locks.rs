@@ -86,7 +86,6 @@ impl Engine {
         LockDump { transactions, tables, records }
     }
 
-    /// The last deadlock that was found; its members' locks get their names by [`Engine::name_lock`].
     /// The metadata locks of connections that list them in these.
     pub fn name_locks(&self, lists: &[&NameLocks]) -> Vec<Vec<(LockedName, NameLock)>> {
         let dictionary = &self.inner.dictionary;
@@ -103,6 +102,7 @@ impl Engine {
         lists.into_iter().map(|list| list.into_iter().map(named).collect()).collect()
     }
 
+    /// The last deadlock that was found; its members' locks get their names by [`Engine::name_lock`].
     pub fn last_deadlock(&self) -> Option<DeadlockReport> {
         self.inner.locks.last_deadlock()
     }

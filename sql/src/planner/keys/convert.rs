@@ -92,12 +92,9 @@ pub fn convert(value: &Datum<'_>, ty: &ColumnType, zone: Zone, out: &mut Vec<u8>
         ColumnType::Timestamp { fsp } => match date_time(value) {
             // A local time that the clock shows twice is two moments in the index, one that it leaves out is none, and
             // moments are not in the order of such local times.
-            Some(value) if value.date.is_in_calendar() && !matches!(value.moment(zone), Moment::Once(_)) => {
-                Conversion::Unusable
-            }
             Some(value) if value.date.is_in_calendar() && value.date.year >= 1971 && value.date.year <= 2037 => {
-                let micros = value.to_unix_micros(zone);
-                match DateTime::from_unix_micros(micros, Zone::UTC) {
+                let Moment::Once(unix) = value.moment(zone) else { return Conversion::Unusable };
+                match DateTime::from_unix_micros(unix * 1_000_000 + i64::from(value.micros), Zone::UTC) {
                     Some(utc) => floor_date_time(ty, utc, *fsp, out),
                     None => Conversion::Unusable,
                 }
