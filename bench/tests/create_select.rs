@@ -5,8 +5,8 @@ mod logged;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 use bench::process::{Kind, Options, Scratch, Server, glassine_binary, mariadb_is_installed};
 use bench::replicas::{
@@ -101,9 +101,11 @@ fn after_each_kill_a_table_is_whole_in_the_log_and_in_the_database_or_in_neither
         let mut first = 0;
         for kill in 0..kills() {
             let stop = Arc::new(AtomicBool::new(false));
+            let created = Arc::new(AtomicUsize::new(0));
             let workers: Vec<_> = (0..3)
                 .map(|worker| {
-                    let (mut client, stop) = (server.connect().expect("a connection"), stop.clone());
+                    let (stop, created) = (stop.clone(), created.clone());
+                    let mut client = server.connect().expect("a connection");
                     std::thread::spawn(move || {
                         let mut acknowledged = Vec::new();
                         for number in (first + worker * 10_000).. {
@@ -111,12 +113,18 @@ fn after_each_kill_a_table_is_whole_in_the_log_and_in_the_database_or_in_neither
                                 return acknowledged;
                             }
                             acknowledged.push(number);
+                            created.fetch_add(1, Ordering::Relaxed);
                         }
                         unreachable!("the numbers do not end")
                     })
                 })
                 .collect();
-            std::thread::sleep(Duration::from_millis(400 + 130 * (kill % 5)));
+            // The machine may be slow: the kill waits for tables, and then for a moment that differs.
+            let since = Instant::now();
+            while created.load(Ordering::Relaxed) < 8 && since.elapsed() < Duration::from_secs(30) {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            std::thread::sleep(Duration::from_millis(130 * (kill % 5)));
             server.kill();
             stop.store(true, Ordering::Relaxed);
             let acknowledged: Vec<u64> =

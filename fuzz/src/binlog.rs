@@ -4,7 +4,7 @@ use format::binlog::rows::{Cell, encode_head, encode_image};
 use format::binlog::table_map::ColumnSize;
 use format::binlog::{
     Checksum, Column, ColumnCode, Control, Event, EventKind, FormatDescription, GtidEvent, GtidSet, Header, Query,
-    Rows, RowsKind, StatusVars, TableMap, json_decode, json_diff, json_encode, mariadb, payload,
+    Rows, RowsKind, StatusVars, TableMap, json_diff, mariadb, payload,
 };
 use format::packet::writer;
 use format::value::Json;
@@ -75,7 +75,7 @@ pub fn rows(random: &mut Random) {
         (RowsKind::PartialUpdate, EventKind::PARTIAL_UPDATE_ROWS),
     ]);
     let mut document = Vec::new();
-    json_encode::encode(&Json::parse(b"{\"a\": [1, {\"b\": \"text\"}]}").expect("a JSON text"), &mut document);
+    Json::parse(b"{\"a\": [1, {\"b\": \"text\"}]}").expect("a JSON text").encode(&mut document);
     let mut changes = vec![0];
     writer::lenenc_bytes(&mut changes, b"$.a[1].b");
     writer::lenenc_bytes(&mut changes, &document);
@@ -108,7 +108,7 @@ pub fn rows(random: &mut Random) {
         while let Ok(Some((_, after))) = images.next_row() {
             for cell in after.iter().flatten().flatten() {
                 match cell {
-                    Cell::Json(document) => drop(json_decode::decode(document)),
+                    Cell::Json(document) => drop(Json::decode(document)),
                     Cell::JsonDiff(changes) => drop(json_diff::apply(changes, b"{\"a\": [1, {\"b\": 2}]}")),
                     _ => {}
                 }

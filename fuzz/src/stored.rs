@@ -12,8 +12,8 @@ use storage::dictionary::codec;
 use storage::io::sim::SimDisk;
 use storage::io::{Caching, Disk, OpenMode};
 use storage::schema::{
-    Column, ColumnDefault, ColumnSet, Compression, ForeignKey, IndexDefinition, IndexPart, ReadMode, ReferentialAction,
-    Row, TableDefinition, TableOptions,
+    Check, Column, ColumnDefault, ColumnSet, Compression, ForeignKey, Generated, IndexDefinition, IndexPart, ReadMode,
+    ReferentialAction, Row, TableDefinition, TableOptions,
 };
 use storage::tablespace::{doublewrite, encryption};
 use storage::{Config, Engine, TrxOptions};
@@ -275,7 +275,8 @@ pub fn description(random: &mut Random) {
         on_delete: ReferentialAction::Cascade,
         on_update: ReferentialAction::SetNull,
     };
-    let mut options = codec::write_options(&options, &[key]);
+    let check = Check { name: "c_chk_1".into(), condition: "(`c` > 0)".into(), enforced: true };
+    let mut options = codec::write_options(&options, &[key], &[check]);
     let mut column = codec::write_column(&Column {
         name: "c".into(),
         ty: ColumnType::Int { bytes: 4, unsigned: true },
@@ -287,6 +288,8 @@ pub fn description(random: &mut Random) {
         invisible: false,
         explicit_collation: false,
         boolean: true,
+        zerofill: Some(5),
+        generated: Some(Generated { expression: "(`a` + 1)".into(), stored: false, hidden: false }),
     });
     let mut index = codec::write_index(&IndexDefinition {
         name: "i".into(),

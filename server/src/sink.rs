@@ -20,7 +20,7 @@ use std::time::Duration;
 use format::packet::frame::Packets;
 use format::packet::response;
 use format::packet::row::{self, BinaryRow, Conversion};
-use format::packet::{Capabilities, ColumnDefinition, status};
+use format::packet::{Capabilities, ColumnDefinition, ColumnKind, column_flags, status};
 use format::value::{ColumnType, Value, Zone};
 use sql::processlist::Process;
 use sql::result::StoredColumn;
@@ -74,6 +74,8 @@ pub struct Sink {
     collations: Vec<u16>,
     /// The columns' conversions, made when the first row shows their types.
     conversions: Vec<Option<Conversion>>,
+    /// To how many digits texts of the columns are filled with zeros; empty: no column is.
+    widths: Vec<u32>,
     /// The client does not take data any more.
     broken: bool,
     /// The client has sent the next command before it had the answer to this one.
@@ -95,6 +97,7 @@ impl Sink {
             cursor: None,
             collations: Vec::new(),
             conversions: Vec::new(),
+            widths: Vec::new(),
             broken: false,
             is_pipelined: false,
             file: None,
@@ -223,6 +226,18 @@ impl Sink {
     }
 }
 
+/// ZEROFILL: a number that has just been written, with its length in the byte before it, gets zeros in front.
+fn fill_with_zeros(width: u32, from: usize, out: &mut Vec<u8>) {
+    /// The first byte of NULL, and of lengths that no number's text has.
+    const NOT_SHORT: u8 = 251;
+    let length = out[from];
+    if length < NOT_SHORT && u32::from(length) < width {
+        let width = width.min(u32::from(NOT_SHORT) - 1) as u8;
+        out[from] = width;
+        out.splice(from + 1..from + 1, std::iter::repeat_n(b'0', usize::from(width - length)));
+    }
+}
+
 impl ResultSink for Sink {
     fn columns(&mut self, columns: &[ColumnDefinition]) {
         debug_assert!(!self.in_rows, "the rows before have ended");
@@ -238,6 +253,12 @@ impl ResultSink for Sink {
         self.collations.clear();
         self.collations.extend(columns.iter().map(|column| column.collation));
         self.conversions.clear();
+        self.widths.clear();
+        let fills =
+            |column: &ColumnDefinition| column.flags & column_flags::ZEROFILL != 0 && column.kind != ColumnKind::Year;
+        if columns.iter().any(fills) {
+            self.widths.extend(columns.iter().map(|column| if fills(column) { column.length } else { 0 }));
+        }
         self.in_rows = true;
     }
 
@@ -251,8 +272,12 @@ impl ResultSink for Sink {
         let fields = values.iter().zip(types).zip(&self.conversions);
         match self.rows {
             Rows::Text => {
-                for ((value, ty), conversion) in fields {
+                for (column, ((value, ty), conversion)) in fields.enumerate() {
+                    let from = out.len();
                     row::text_value(ty, value, *conversion, out);
+                    if let Some(width) = self.widths.get(column) {
+                        fill_with_zeros(*width, from, out);
+                    }
                 }
             }
             Rows::Binary => {
@@ -275,8 +300,12 @@ impl ResultSink for Sink {
         let fields = columns.iter().zip(&self.conversions);
         match self.rows {
             Rows::Text => {
-                for (column, conversion) in fields {
+                for (at, (column, conversion)) in fields.enumerate() {
+                    let from = out.len();
                     row::text_stored(&column.ty, stored.get(column.column), zone, *conversion, out);
+                    if let Some(width) = self.widths.get(at) {
+                        fill_with_zeros(*width, from, out);
+                    }
                 }
             }
             Rows::Binary => {
@@ -361,4 +390,23 @@ impl ResultSink for Sink {
 /// ER_ERROR_ON_WRITE for the file of a cursor's rows.
 pub fn cannot_keep(cause: &io::Error) -> Error {
     Error::new(1026, b"HY000", format!("Error writing file '#cursor' ({cause})"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::fill_with_zeros;
+
+    #[test]
+    fn numbers_are_filled_with_zeros_and_nothing_else_is() {
+        let filled = |text: &[u8], width| {
+            let mut out = text.to_vec();
+            fill_with_zeros(width, 1, &mut out);
+            out
+        };
+        assert_eq!(filled(b"x\x0242", 5), b"x\x0500042");
+        assert_eq!(filled(b"x\x0242", 2), b"x\x0242");
+        assert_eq!(filled(b"x\x0242", 0), b"x\x0242");
+        assert_eq!(filled(b"x\xfb", 5), b"x\xfb");
+        assert_eq!(filled(b"x\x011", 255).len(), 252);
+    }
 }

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use client::fixture::Fixture;
 use client::{Client, Login, Outcome};
+use format::binlog::{Checksum, Uuid};
 use format::packet::command::number;
 use format::packet::frame::Packets;
 use format::packet::{Capabilities, ColumnDefinition, ColumnKind, Malformed, handshake, response, status, writer};
@@ -193,6 +194,72 @@ fn clients_are_told_what_of_their_session_changed() {
     // Others are told nothing.
     assert_eq!(ask(&mut fixture.client(), "SET autocommit = 0"), []);
     assert_eq!(client.query("SELECT 1").text(), [[text("1")]]);
+}
+
+#[test]
+fn clients_are_told_of_their_transactions() {
+    let (fixture, _) = start();
+    let mut client = Client::unix(&fixture.directory.join("s"), &login(Capabilities::SESSION_TRACK)).unwrap();
+    client.run("CREATE DATABASE d");
+    client.run("CREATE TABLE d.t (id INT PRIMARY KEY)");
+    client.run("SET session_track_transaction_info = CHARACTERISTICS, session_track_schema = OFF");
+    let ask = |client: &mut Client, statement: &str| changes(&client.ask(number::QUERY, statement.as_bytes())).unwrap();
+    let state = |text: &str| (5, vec![text.to_owned()]);
+    let begun = |text: &str| (4, vec![text.to_owned()]);
+    // A statement that is a transaction ends with it.
+    assert_eq!(ask(&mut client, "INSERT INTO d.t VALUES (1)"), []);
+    assert_eq!(ask(&mut client, "BEGIN"), [begun("START TRANSACTION;"), state("T_______")]);
+    assert_eq!(ask(&mut client, "DO 1"), []);
+    assert_eq!(ask(&mut client, "INSERT INTO d.t VALUES (2)"), [state("T___W___")]);
+    assert_eq!(ask(&mut client, "INSERT INTO d.t SELECT id + 2 FROM d.t"), [state("T_R_W___")]);
+    assert_eq!(client.query("SELECT COUNT(*) FROM d.t").text(), [[text("4")]]);
+    assert_eq!(ask(&mut client, "DO 1"), []);
+    assert_eq!(ask(&mut client, "COMMIT"), [begun(""), state("________")]);
+    let level = "SET TRANSACTION ISOLATION LEVEL SERIALIZABLE;";
+    assert_eq!(ask(&mut client, "SET TRANSACTION ISOLATION LEVEL SERIALIZABLE"), [begun(level)]);
+    assert_eq!(
+        ask(&mut client, "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY"),
+        [begun(&format!("{level} START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY;")), state("T_______")]
+    );
+    assert_eq!(ask(&mut client, "ROLLBACK"), [begun(""), state("________")]);
+    assert_eq!(ask(&mut client, "XA START 'x'"), [begun("XA START 'x';"), state("T_______")]);
+    assert_eq!(ask(&mut client, "XA END 'x'"), []);
+    assert_eq!(ask(&mut client, "XA ROLLBACK 'x'"), [begun(""), state("________")]);
+    assert_eq!(ask(&mut client, "LOCK TABLES d.t READ"), [state("_______L")]);
+    assert_eq!(ask(&mut client, "UNLOCK TABLES"), [state("________")]);
+    ask(&mut client, "SET autocommit = 0, session_track_transaction_info = STATE");
+    assert_eq!(ask(&mut client, "INSERT INTO d.t VALUES (7)"), [state("I___W___")]);
+    assert_eq!(ask(&mut client, "SET autocommit = 1")[1..], [state("________")]);
+}
+
+#[test]
+fn clients_are_told_the_names_of_their_transactions() {
+    let options = binlog::Options {
+        base: "binlog".into(),
+        server: "8.0.36-test".into(),
+        version: 80036,
+        server_id: 1,
+        uuid: Uuid([7; 16]),
+        gtids: true,
+        checksum: Checksum::Crc32,
+        file_bytes_max: 1 << 30,
+        expire_seconds: 0,
+    };
+    let fixture = Fixture::start("127.0.0.1", Some(options));
+    let mut client = Client::unix(&fixture.directory.join("s"), &login(Capabilities::SESSION_TRACK)).unwrap();
+    let ask = |client: &mut Client, statement: &str| changes(&client.ask(number::QUERY, statement.as_bytes())).unwrap();
+    client.run("SET session_track_gtids = OWN_GTID, session_track_schema = OFF");
+    let named = |numbers: &str| [(3, vec![String::new(), format!("{}:{numbers}", Uuid([7; 16]))])];
+    assert_eq!(ask(&mut client, "CREATE DATABASE d"), named("1"));
+    assert_eq!(ask(&mut client, "CREATE TABLE d.t (id INT PRIMARY KEY)"), named("2"));
+    assert_eq!(ask(&mut client, "INSERT INTO d.t VALUES (1)"), named("3"));
+    assert_eq!(ask(&mut client, "UPDATE d.t SET id = 1"), []);
+    fixture.client().run("INSERT INTO d.t VALUES (2)");
+    assert_eq!(ask(&mut client, "BEGIN"), []);
+    assert_eq!(ask(&mut client, "INSERT INTO d.t VALUES (3)"), []);
+    assert_eq!(ask(&mut client, "COMMIT"), named("5"));
+    client.run("SET session_track_gtids = ALL_GTIDS");
+    assert_eq!(ask(&mut client, "DELETE FROM d.t"), named("1-6"));
 }
 
 #[test]

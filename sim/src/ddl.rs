@@ -30,6 +30,9 @@ impl Run {
         if before.tables.len() < 2 || free.is_empty() {
             return self.create_table(engine, scene, after);
         }
+        if self.random.chance(5) {
+            return self.define(engine, scene, after, &free);
+        }
         let name = free.swap_remove(self.random.below(free.len() as u64) as usize);
         let other = free.pop();
         let codec = self.codec();
@@ -45,10 +48,14 @@ impl Run {
                     Some(other) if self.random.chance(3) => {
                         after.tables.remove(&other);
                         concerned.push(other.clone());
+                        after.move_triggers(&|of| (of != name && of != other).then(|| of.to_string()));
                         let result = engine.drop_tables(&[(DATABASE, &name), (DATABASE, &other)], &wait);
                         (format!("drop {name}, {other}"), result)
                     }
-                    _ => (format!("drop {name}"), engine.drop_tables(&[(DATABASE, &name)], &wait)),
+                    _ => {
+                        after.move_triggers(&|of| (of != name).then(|| of.to_string()));
+                        (format!("drop {name}"), engine.drop_tables(&[(DATABASE, &name)], &wait))
+                    }
                 }
             }
             3 => {
@@ -64,6 +71,12 @@ impl Run {
                     let (one, two) = (after.tables[&name].clone(), after.tables[&other].clone());
                     after.tables.insert(name.clone(), two);
                     after.tables.insert(other.clone(), one);
+                    let exchanged = |of: &str| match of {
+                        of if of == name => other.clone(),
+                        of if of == other => name.clone(),
+                        of => of.to_string(),
+                    };
+                    after.move_triggers(&|of| Some(exchanged(of)));
                     let (a, b, x) = ((DATABASE, &*name), (DATABASE, &*other), (DATABASE, &*aside));
                     concerned.push(other.clone());
                     (format!("exchange {name} and {other}"), engine.rename_tables(&[(a, x), (b, a), (x, b)], &wait))
@@ -72,6 +85,7 @@ impl Run {
                     let new = self.new_name('r');
                     let table = after.tables.remove(&name).unwrap_or_default();
                     after.tables.insert(new.clone(), table);
+                    after.move_triggers(&|of| Some(if of == name { new.clone() } else { of.to_string() }));
                     concerned.push(new.clone());
                     let result = engine.rename_tables(&[((DATABASE, &name), (DATABASE, &new))], &wait);
                     (format!("rename {name} to {new}"), result)

@@ -19,6 +19,7 @@ mod backup;
 mod concurrent;
 mod damage;
 mod ddl;
+mod definitions;
 mod device;
 mod facts;
 mod family;

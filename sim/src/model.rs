@@ -25,11 +25,21 @@ pub struct ModelTable {
     pub has_body_index: bool,
 }
 
+/// A view, a procedure or a trigger.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ModelDefinition {
+    /// The table of a trigger; else nothing.
+    pub table: String,
+    pub bytes: Vec<u8>,
+}
+
 /// All tables by name, and the transactions that are prepared: by their XID, with what they would change; and the
 /// family.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Model {
     pub tables: BTreeMap<String, Arc<ModelTable>>,
+    /// By name; the first letter is the kind.
+    pub definitions: BTreeMap<String, Arc<ModelDefinition>>,
     pub prepared: BTreeMap<String, Arc<Vec<Change>>>,
     /// Tables that refer to each other, once they have been made.
     pub family: Option<Arc<Family>>,
@@ -51,6 +61,18 @@ pub fn folded(name: &str) -> String {
 impl Model {
     pub fn table_mut(&mut self, name: &str) -> Option<&mut ModelTable> {
         self.tables.get_mut(name).map(Arc::make_mut)
+    }
+
+    /// Tables get other names, or none, and triggers follow them.
+    pub fn move_triggers(&mut self, to: &dyn Fn(&str) -> Option<String>) {
+        self.definitions.retain(|_, definition| {
+            if definition.table.is_empty() {
+                return true;
+            }
+            let Some(table) = to(&definition.table) else { return false };
+            Arc::make_mut(definition).table = table;
+            true
+        });
     }
 
     pub fn apply(&mut self, changes: &[Change]) {
@@ -101,6 +123,13 @@ impl Model {
         let names = |model: &Model| model.tables.keys().cloned().collect::<Vec<_>>();
         if names(self) != names(found) {
             return Some(format!("tables ought to be {:?}, are {:?}", names(self), names(found)));
+        }
+        if self.definitions != found.definitions {
+            let facts = |model: &Model| -> Vec<String> {
+                let all = model.definitions.iter();
+                all.map(|(name, own)| format!("{name} of {:?}, {} bytes", own.table, own.bytes.len())).collect()
+            };
+            return Some(format!("definitions ought to be {:?}, are {:?}", facts(self), facts(found)));
         }
         self.tables.iter().find_map(|(name, ought)| {
             let difference = ought.difference(&found.tables[name])?;

@@ -211,6 +211,7 @@ pub fn everything(engine: &Arc<Engine>) -> Result<Model> {
         }
         model.tables.insert(table.name.to_string(), Arc::new(first));
     }
+    crate::definitions::everything(engine, &mut model);
     model.family = crate::family::everything(engine)?;
     model.prepared = engine.prepared().iter().map(|xid| (xid.to_sql(), Arc::default())).collect();
     Ok(model)

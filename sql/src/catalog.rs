@@ -24,6 +24,17 @@ pub fn open(trx: &mut Trx, database: &str, name: &str, wanted: TableUse) -> Resu
     })
 }
 
+/// The same, past a temporary table of the name.
+pub fn open_stored(trx: &mut Trx, database: &str, name: &str, wanted: TableUse) -> Result<Arc<Table>> {
+    loop {
+        let table = trx.engine().table(database, name);
+        let Some(table) = table else { return open(trx, database, name, wanted) };
+        if trx.lock_table(&table, wanted).or_sql()? {
+            return Ok(table);
+        }
+    }
+}
+
 /// The error that a client gets for an error of storage. The caller that knows the row describes duplicate keys.
 pub fn storage_error(error: storage::Error) -> Error {
     use storage::Error as Storage;

@@ -11,7 +11,9 @@ use std::fmt::Write;
 
 use format::collation::{CollationId, collation};
 use format::value::{ColumnType, LobSize};
-use storage::schema::{Column, ColumnDefault, Compression, Database, Index, IndexPart, RowFormat, Table, TableOptions};
+use storage::schema::{
+    Check, Column, ColumnDefault, Compression, Database, Index, IndexPart, RowFormat, Table, TableOptions,
+};
 
 /// A name in back quotes.
 pub fn quoted(name: &str) -> String {
@@ -71,9 +73,17 @@ pub fn data_type(ty: &ColumnType) -> &'static str {
     }
 }
 
-/// The type of a table's column: `tinyint(1)` where it was written so, because tools take that for BOOL.
+/// The type of a table's column: `tinyint(1)` where it was written so, because tools take that for BOOL, and the width of
+/// one that is filled with zeros.
 pub fn type_of(column: &Column) -> String {
-    if column.boolean { "tinyint(1)".to_owned() } else { column_type(&column.ty) }
+    match (column.boolean, column.zerofill) {
+        (true, None) => "tinyint(1)".to_owned(),
+        (_, None) => column_type(&column.ty),
+        (_, Some(width)) if matches!(column.ty, ColumnType::Int { .. }) => {
+            format!("{}({width}) unsigned zerofill", data_type(&column.ty))
+        }
+        (_, Some(_)) => format!("{} zerofill", column_type(&column.ty)),
+    }
 }
 
 /// The whole type without its character set: `int unsigned`, `varchar(20)`, `enum('a','b')`.
@@ -171,6 +181,9 @@ pub fn extra(column: &Column) -> String {
     if column.auto_increment {
         words.push("auto_increment".to_string());
     }
+    if let Some(generated) = &column.generated {
+        words.push(if generated.stored { "STORED GENERATED" } else { "VIRTUAL GENERATED" }.to_string());
+    }
     if matches!(column.default, ColumnDefault::CurrentTimestamp { .. } | ColumnDefault::Expression(_)) {
         words.push("DEFAULT_GENERATED".to_string());
     }
@@ -213,6 +226,10 @@ fn column_line(column: &Column, usual: Option<CollationId>) -> String {
         let _ = write!(out, " CHARACTER SET {}", own.charset.name());
         let _ = write!(out, " COLLATE {}", own.name);
     }
+    if let Some(generated) = &column.generated {
+        let kind = if generated.stored { "STORED" } else { "VIRTUAL" };
+        let _ = write!(out, " GENERATED ALWAYS AS ({}) {kind}", generated.expression);
+    }
     if !column.nullable {
         out.push_str(" NOT NULL");
     } else if matches!(column.ty, ColumnType::Timestamp { .. }) {
@@ -254,7 +271,11 @@ fn column_line(column: &Column, usual: Option<CollationId>) -> String {
 }
 
 fn part(table: &Table, part: &IndexPart) -> String {
-    let mut out = quoted(&table.columns[part.column].name);
+    let column = &table.columns[part.column];
+    let mut out = match &column.generated {
+        Some(generated) if generated.hidden => format!("({})", generated.expression),
+        _ => quoted(&column.name),
+    };
     if let Some(chars) = part.prefix_chars {
         let _ = write!(out, "({chars})");
     }
@@ -282,6 +303,12 @@ fn index_line(table: &Table, index: &Index) -> String {
         out.push_str(" /*!80000 INVISIBLE */");
     }
     out
+}
+
+fn check_line(check: &Check) -> String {
+    // Servers that know no such constraint need not.
+    let enforced = if check.enforced { "" } else { " /*!80016 NOT ENFORCED */" };
+    format!("CONSTRAINT {} CHECK ({}){enforced}", quoted(&check.name), check.condition)
 }
 
 /// ROW_FORMAT's word.
@@ -362,15 +389,17 @@ pub fn create_table_with(table: &Table, name: &str, usual: Option<CollationId>, 
     format!("CREATE TABLE {name} (\n  {}\n){options}", lines(table, usual).join(",\n  "))
 }
 
-/// Columns, indexes, foreign keys.
+/// Columns, indexes, constraints.
 fn lines(table: &Table, usual: Option<CollationId>) -> Vec<String> {
-    let mut lines: Vec<String> = table.columns.iter().map(|column| column_line(column, usual)).collect();
+    let visible = table.columns.iter().filter(|column| !column.is_hidden());
+    let mut lines: Vec<String> = visible.map(|column| column_line(column, usual)).collect();
     // The primary key first, then the others as they were made; a unique key that is clustered is none of its own.
     let shown = || table.indexes.iter().filter(|index| !index.is_hidden());
     lines.extend(shown().filter(|index| index.primary).map(|index| index_line(table, index)));
     lines.extend(shown().filter(|index| !index.primary && index.unique).map(|index| index_line(table, index)));
     lines.extend(shown().filter(|index| !index.primary && !index.unique).map(|index| index_line(table, index)));
     lines.extend(table.foreign_keys.iter().map(|key| key.text(&table.database)));
+    lines.extend(table.checks.iter().map(check_line));
     lines
 }
 

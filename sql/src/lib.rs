@@ -40,6 +40,8 @@ pub mod instance;
 
 pub mod describe;
 
+pub mod views;
+
 pub mod locks;
 
 pub mod information_schema;

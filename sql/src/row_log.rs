@@ -29,7 +29,7 @@ use format::binlog::{ColumnCode, Control, EventKind, Header, TableMap, flags};
 use format::collation::CollationId;
 use format::value::ColumnType;
 use format::xid::Xid;
-use storage::{CommitLog, Table, Trx, UnfinishedTable, XidClaim};
+use storage::{Column, CommitLog, Table, Trx, UnfinishedTable, XidClaim};
 
 use crate::catalog::storage_error;
 use crate::error::{Error, Result};
@@ -68,6 +68,8 @@ pub struct StatementFacts<'s> {
     pub branch: Option<&'s Xid>,
     /// How its transaction gets its name.
     pub name: Name,
+    /// The transactions of its session.
+    pub order: &'s Arc<SessionOrder>,
 }
 
 /// Bits of flags2.
@@ -169,13 +171,12 @@ impl Described {
                 Some(_) => (0..table.indexes.len()).filter(|at| table.indexes[*at].unique).collect(),
                 None => Vec::new(),
             },
-            is_key: (0..table.columns.len()).map(|at| key.as_ref().is_none_or(|key| key.contains(&at))).collect(),
-            is_blob: table
-                .columns
+            is_key: (0..shown(table).len()).map(|at| key.as_ref().is_none_or(|key| key.contains(&at))).collect(),
+            is_blob: shown(table)
                 .iter()
                 .map(|column| matches!(column.ty, ColumnType::Blob { .. } | ColumnType::Text { .. } | ColumnType::Json))
                 .collect(),
-            formats: table.columns.iter().map(|column| ValueFormat::of(&column.ty)).collect(),
+            formats: shown(table).iter().map(|column| ValueFormat::of(&column.ty)).collect(),
             maps: Default::default(),
         }
     }
@@ -231,7 +232,7 @@ pub struct RowLog {
     branch: Option<(Xid, Vec<u8>)>,
     name: Name,
     text: Option<Vec<u8>>,
-    session: SessionOrder,
+    session: Arc<SessionOrder>,
 }
 
 /// A value by column: stored bytes, or None for NULL.
@@ -245,7 +246,7 @@ struct Images<'a, 'v> {
 }
 
 impl RowLog {
-    pub fn new(log: &Arc<BinaryLog>, settings: LogSettings) -> RowLog {
+    pub fn new(log: &Arc<BinaryLog>, settings: LogSettings, session: &Arc<SessionOrder>) -> RowLog {
         RowLog {
             log: log.clone(),
             cache: log.cache(cache_settings(&settings)),
@@ -264,7 +265,7 @@ impl RowLog {
             branch: None,
             name: Name::Automatic,
             text: None,
-            session: SessionOrder::default(),
+            session: session.clone(),
         }
     }
 
@@ -633,12 +634,21 @@ fn cannot_log(error: storage::Error) -> Error {
     storage_error(error)
 }
 
+/// The columns that the log has. Those made for functional parts of indexes are nobody else's matter; they are the last.
+fn shown(table: &Table) -> &[Column] {
+    let count = table.columns.iter().take_while(|column| !column.is_hidden()).count();
+    &table.columns[..count]
+}
+
 /// The columns that find a row: of the primary key, or of another unique key without NULLs. `None` = all.
 fn row_key(table: &Table) -> Option<Vec<usize>> {
     let serves = |index: &&storage::Index| {
         index.unique
             && !index.parts.is_empty()
-            && index.parts.iter().all(|part| !table.columns[part.column].nullable && part.prefix_chars.is_none())
+            && index.parts.iter().all(|part| {
+                let column = &table.columns[part.column];
+                !column.nullable && !column.is_hidden() && part.prefix_chars.is_none()
+            })
     };
     let index = table.indexes.iter().find(|index| index.primary).filter(serves);
     let index = index.or_else(|| table.indexes.iter().find(serves))?;
@@ -646,7 +656,7 @@ fn row_key(table: &Table) -> Option<Vec<usize>> {
 }
 
 fn table_map(table: &Table, metadata: RowMetadata) -> TableMap {
-    let mut columns: Vec<_> = table.columns.iter().map(|column| column_of(&column.ty, column.nullable)).collect();
+    let mut columns: Vec<_> = shown(table).iter().map(|column| column_of(&column.ty, column.nullable)).collect();
     for (column, described) in columns.iter_mut().zip(&table.columns) {
         match metadata {
             RowMetadata::NoLog => (column.unsigned, column.collation) = (None, None),
@@ -702,6 +712,7 @@ pub struct DefinitionLog {
     origin: Option<Origin>,
     name: Name,
     note: Option<(u32, Vec<u8>)>,
+    session: Option<Arc<SessionOrder>>,
 }
 
 impl DefinitionLog {
@@ -715,13 +726,15 @@ impl DefinitionLog {
             origin: facts.origin,
             name: facts.name,
             note: None,
+            session: Some(facts.order.clone()),
         }
     }
 
     /// Logs a transaction that changes nothing.
     pub fn log_empty(log: &Arc<BinaryLog>, facts: &StatementFacts<'_>, name: Name) -> storage::Result<()> {
         let finished = Self::empty(log, facts)?;
-        log.log_alone(&log.pending(finished, facts.time.0 as u32, false)?.from(facts.origin).named(name))
+        let pending = log.pending(finished, facts.time.0 as u32, false)?;
+        log.log_alone(&pending.from(facts.origin).named(name).of(facts.order))
     }
 
     /// A statement of a source that this server's log leaves out: its name is logged with an empty transaction.
@@ -733,6 +746,7 @@ impl DefinitionLog {
             origin: facts.origin,
             name: facts.name,
             note: None,
+            session: Some(facts.order.clone()),
         })
     }
 
@@ -749,7 +763,7 @@ impl DefinitionLog {
 
     /// Without an event.
     pub fn unlogged() -> DefinitionLog {
-        DefinitionLog { log: None, timestamp: 0, origin: None, name: Name::Automatic, note: None }
+        DefinitionLog { log: None, timestamp: 0, origin: None, name: Name::Automatic, note: None, session: None }
     }
 
     /// With a note that the commit leaves in a slot.
@@ -766,7 +780,11 @@ impl CommitLog for DefinitionLog {
         let Some((log, finished)) = &self.log else { return append(None) };
         match finished.lock().take() {
             Some(finished) => {
-                log.pending(finished, self.timestamp, true)?.from(self.origin).named(self.name).commit(append)
+                let pending = log.pending(finished, self.timestamp, true)?.from(self.origin).named(self.name);
+                match &self.session {
+                    Some(session) => pending.of(session).commit(append),
+                    None => pending.commit(append),
+                }
             }
             None => append(None),
         }

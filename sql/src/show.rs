@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use format::collation::{CollationId, collation};
 use format::value::{ColumnType, LobSize, Value};
-use storage::Table;
+use storage::{Definition, DefinitionKind, Table};
 
 use crate::accounts::{self, Account, Dynamic, Key, Privileges};
 use crate::describe;
@@ -18,6 +18,7 @@ use crate::error::Error;
 use crate::information_schema::{self, Facts, Named, Wanted};
 use crate::monitor;
 use crate::parser::ast::{Show, TableName, UserName, VariableScope};
+use crate::views::View;
 
 /// Columns and rows of a SHOW statement, before its filter.
 pub struct Listing {
@@ -47,8 +48,11 @@ pub fn listing(facts: &Facts<'_>, database: Option<&str>, show: &Show) -> Result
             ])
         }
         Show::CreateView(name) => {
-            let (database, _) = resolve(database, name)?;
-            return Err(Error::new(1347, b"HY000", format!("'{database}.{}' is not VIEW", name.name)));
+            let (of, table) = existing_table(facts, database, name)?;
+            match find_view(facts, &of, &table) {
+                Some(view) => create_view(&view, database)?,
+                None => return Err(Error::wrong_object(&of, &table, "VIEW")),
+            }
         }
         Show::TableStatus { database: of, filter } => {
             table_status(facts, of.as_deref().or(database), filter.like.as_deref())?
@@ -252,6 +256,23 @@ fn stored_table(facts: &Facts<'_>, database: &str, name: &str) -> Option<Arc<Tab
     own.or_else(|| facts.instance.engine.table(database, name))
 }
 
+/// The view that a name means, unless a table of the session hides it.
+fn find_view(facts: &Facts<'_>, database: &str, name: &str) -> Option<Arc<Definition>> {
+    let is_hidden = facts.temporary.is_some_and(|tables| tables.table(database, name).is_some());
+    facts.instance.engine.definition(DefinitionKind::View, database, name).filter(|_| !is_hidden)
+}
+
+fn create_view(definition: &Definition, current: Option<&str>) -> Result<Listing, Error> {
+    let view = View::decode(&definition.bytes)?;
+    let text = view.create_statement(&definition.database, &definition.name, current)?;
+    Ok(one_row(&[
+        ("View", &definition.name),
+        ("Create View", &text),
+        ("character_set_client", collation(view.client).charset.name()),
+        ("collation_connection", collation(view.connection).name),
+    ]))
+}
+
 /// Rows about one table that exists.
 fn pick_of_table(facts: &Facts<'_>, (database, table): (&str, &str), view: &str, columns: &[(&str, &str)]) -> Listing {
     let own = facts.temporary.and_then(|tables| tables.table(database, table));
@@ -265,6 +286,9 @@ fn existing_table(facts: &Facts<'_>, current: Option<&str>, name: &TableName) ->
     let (database, table) = resolve(current, name)?;
     if let Some(found) = information_schema::table(database, table) {
         return Ok((database.to_ascii_lowercase(), found.name.to_string()));
+    }
+    if find_view(facts, database, table).is_some() {
+        return Ok((database.to_owned(), table.to_owned()));
     }
     match stored_table(facts, database, table) {
         Some(found) => Ok((found.database.to_string(), found.name.to_string())),
@@ -288,14 +312,20 @@ fn tables(facts: &Facts<'_>, database: Option<&str>, full: bool, show: &Show) ->
         true => information_schema::tables(&database).iter().map(|table| table.name.to_string()).collect(),
         false => facts.instance.engine.tables(&database).iter().map(|table| table.name.to_string()).collect(),
     };
+    let views = facts.instance.engine.definitions(DefinitionKind::View, &database);
+    names.extend(views.iter().map(|view| view.name.to_string()));
     names.retain(|name| facts.rights.sees_table(&database, name));
     names.sort();
-    let kind = if information_schema::is_virtual(&database) { "SYSTEM VIEW" } else { "BASE TABLE" };
+    let kind = |name: &str| match information_schema::is_virtual(&database) {
+        true => "SYSTEM VIEW",
+        false if views.iter().any(|view| &*view.name == name) => "VIEW",
+        false => "BASE TABLE",
+    };
     let mut listing =
         Listing { columns: vec![varchar(&title)], rows: names.iter().map(|name| vec![string(name)]).collect() };
     if full {
         listing.columns.push(varchar("Table_type"));
-        listing.rows.iter_mut().for_each(|row| row.push(string(kind)));
+        listing.rows.iter_mut().zip(&names).for_each(|(row, name)| row.push(string(kind(name))));
     }
     Ok(listing)
 }
@@ -322,6 +352,10 @@ fn columns(facts: &Facts<'_>, current: Option<&str>, name: &TableName, full: boo
         ("Comment", "COLUMN_COMMENT"),
     ];
     let wanted: &[(&str, &str)] = if full { &long } else { &short };
+    if let (Some(view), Some(views)) = (find_view(facts, &database, &table), facts.views) {
+        // A view that is not valid has no columns to show.
+        views.columns(&view)?;
+    }
     Ok(pick_of_table(facts, (&database, &table), "COLUMNS", wanted))
 }
 
@@ -349,6 +383,9 @@ fn indexes(facts: &Facts<'_>, current: Option<&str>, name: &TableName) -> Result
 
 fn create_table(facts: &Facts<'_>, current: Option<&str>, name: &TableName) -> Result<Listing, Error> {
     let (database, table) = existing_table(facts, current, name)?;
+    if let Some(view) = find_view(facts, &database, &table) {
+        return create_view(&view, current);
+    }
     if let Some(found) = information_schema::table(&database, &table) {
         let columns: Vec<String> = found
             .columns

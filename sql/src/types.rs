@@ -213,6 +213,12 @@ impl TypeInfo {
         }
     }
 
+    pub const fn json() -> TypeInfo {
+        let mut ty = TypeInfo::string(u32::MAX, CollationId::UTF8MB4_BIN, Coercibility::Implicit);
+        ty.kind = Kind::Json;
+        ty
+    }
+
     pub const fn binary_string(length: u32) -> TypeInfo {
         TypeInfo::string(length, CollationId::BINARY, Coercibility::Implicit)
     }
@@ -294,7 +300,7 @@ impl TypeInfo {
             ColumnType::VarBinary { bytes } => text(Kind::VarChar, *bytes, CollationId::BINARY),
             ColumnType::Text { size, collation } => text(Kind::Text, size.bytes_max(), *collation),
             ColumnType::Blob { size } => text(Kind::Text, size.bytes_max(), CollationId::BINARY),
-            ColumnType::Json => text(Kind::Json, u32::MAX, CollationId::UTF8MB4_BIN),
+            ColumnType::Json => TypeInfo::json(),
             ColumnType::Enum { members, collation: id } => {
                 let charset = collation(*id).charset;
                 let longest = members.iter().map(|m| charset.char_count(m.as_bytes())).max().unwrap_or(0);

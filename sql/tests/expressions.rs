@@ -56,6 +56,7 @@ impl SessionState for TestSession {
     fn system_variable(&self, _scope: Option<VariableScope>, name: &str) -> Result<Value> {
         match name {
             "max_connections" => Ok(Value::Int(151)),
+            "block_encryption_mode" => Ok(Value::Bytes(b"aes-128-ecb".to_vec())),
             _ => Err(Error::unknown_variable(name)),
         }
     }

@@ -55,9 +55,9 @@ pub mod engine;
 pub use config::Config;
 pub use dictionary::Table;
 pub use engine::{
-    Alteration, CheckReport, Cursor, Engine, EngineStatus, ForeignKeyReport, LockDump, LockedKey, LockedName,
-    LockedTables, RecordLock, Relatives, RollbackStatus, RowMap, Savepoint, SpaceCheck, TableLock, TableStatistics,
-    TablespaceInfo, TemporaryTables, Trx, TrxOptions, UnfinishedTable, XidClaim,
+    Alteration, CheckReport, Cursor, Engine, EngineStatus, ForeignKeyReport, LockDump, LockedDefinitions, LockedKey,
+    LockedName, LockedTables, RecordLock, Relatives, RollbackStatus, RowMap, Savepoint, SpaceCheck, TableLock,
+    TableStatistics, TablespaceInfo, TemporaryTables, Trx, TrxOptions, UnfinishedTable, XidClaim,
 };
 pub use error::{DuplicateRows, Error, ForeignKeyRefusal, ForeignKeySide, ForeignKeyViolation, Result};
 pub use lock::{
@@ -68,9 +68,9 @@ pub use lock::{
 pub use mtr::{Changes, Mtr, PageHandle};
 pub use recovery::{Annexes, RecoveryReport};
 pub use schema::{
-    AtomicWrites, Column, ColumnDefault, ColumnSet, Compression, Database, ForeignKey, IfLocked, Index,
-    IndexDefinition, IndexPart, ReadMode, ReferentialAction, Row, RowFormat, ScanRange, TableDefinition, TableOptions,
-    same_name,
+    AtomicWrites, Check, Column, ColumnDefault, ColumnSet, Compression, Database, Definition, DefinitionKind,
+    DefinitionName, ForeignKey, Generated, IfLocked, Index, IndexDefinition, IndexPart, ReadMode, ReferentialAction,
+    Row, RowFormat, ScanRange, TableDefinition, TableOptions, same_name,
 };
 pub use store::{PageCleanerStatus, SharedGuard, Store, StoreStatus};
 pub use tablespace::{CompressionStats, TornProtection};

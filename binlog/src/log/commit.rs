@@ -9,6 +9,7 @@ use format::binlog::gtid::{CommitInfo, LogicalClock};
 use format::binlog::{Checksum, EventKind, Gtid, GtidEvent, Header, event};
 use format::ids::Lsn;
 use storage::io::{Caching, OpenMode};
+use storage::sync::{Mutex, Rank};
 use storage::{Annexed, CommitLog, Error, Result};
 
 use super::rotation::Next;
@@ -66,10 +67,24 @@ pub struct Pending<'l> {
 }
 
 /// The transactions of one session.
-#[derive(Debug, Default)]
 pub struct SessionOrder {
     /// The number of the last one in the log.
     newest: AtomicU64,
+    /// The name of the last one, until it is taken.
+    name: Mutex<Option<Gtid>>,
+}
+
+impl Default for SessionOrder {
+    fn default() -> SessionOrder {
+        SessionOrder { newest: AtomicU64::new(0), name: Mutex::new(Rank::Leaf, None) }
+    }
+}
+
+impl SessionOrder {
+    /// The name of the session's last transaction, if it was logged with one since this was asked last.
+    pub fn take_name(&self) -> Option<Gtid> {
+        self.name.lock().take()
+    }
 }
 
 impl<'l> Pending<'l> {
@@ -246,6 +261,7 @@ impl BinaryLog {
                 self.newest.store(order.transactions, Ordering::Release);
                 if let Some(session) = pending.of_session {
                     session.newest.store(order.transactions, Ordering::Relaxed);
+                    *session.name.lock() = gtid;
                 }
                 if let Some(gtid) = gtid {
                     order.executed.insert(gtid);

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use format::binlog::json_diff::{JsonChange, JsonDiff, decode_diffs};
 use format::binlog::rows::Cell;
 use format::binlog::table_map::{ColumnCode, ColumnSize};
-use format::binlog::{Column, RowImage, Rows, RowsKind, TableMap, json_decode};
+use format::binlog::{Column, RowImage, Rows, RowsKind, TableMap};
 use format::value::{Json, write_double, write_float};
 
 /// Writes each row of an event. `with_types` adds each column's type.
@@ -98,7 +98,7 @@ fn print_cell(cell: &Cell<'_>, column: &Column, out: &mut impl Write) -> io::Res
             _ => write!(out, "b'{mask:b}'"),
         },
         Cell::Bytes(bytes) => print_text(bytes, out),
-        Cell::Json(document) => match json_decode::decode(document) {
+        Cell::Json(document) => match Json::decode(document) {
             Ok(value) => {
                 value.write(&mut text);
                 print_text(&text, out)

@@ -14,8 +14,6 @@ use crate::error::{Error, Result};
 use crate::packet::Reader;
 use crate::value::{Json, JsonPath};
 
-use super::json_decode::decode;
-
 #[derive(Clone, Debug, PartialEq)]
 pub enum JsonChange {
     /// The place is there.
@@ -62,8 +60,8 @@ pub fn decode_diffs(bytes: &[u8]) -> Result<Vec<JsonDiff>> {
         let operation = reader.u8(WHAT)?;
         let path = reader.lenenc_bytes(WHAT)?;
         let path_text = String::from_utf8(path.to_vec()).map_err(|_| MALFORMED)?;
-        let path = JsonPath::parse(path).map_err(|_| MALFORMED)?;
-        let value = |reader: &mut Reader<'_>| decode(reader.lenenc_bytes(WHAT)?);
+        let path = JsonPath::parse(path).ok().filter(JsonPath::is_single).ok_or(MALFORMED)?;
+        let value = |reader: &mut Reader<'_>| Json::decode(reader.lenenc_bytes(WHAT)?);
         let change = match operation {
             0 => JsonChange::Replace(value(&mut reader)?),
             1 => JsonChange::Insert(value(&mut reader)?),
@@ -75,10 +73,10 @@ pub fn decode_diffs(bytes: &[u8]) -> Result<Vec<JsonDiff>> {
     Ok(diffs)
 }
 
-/// Makes the changes to the text of a value that a column holds.
+/// Makes the changes to a value that a column holds, as text or in the binary form; the new one is in that.
 pub fn apply(bytes: &[u8], stored: &[u8]) -> std::result::Result<Vec<u8>, DiffError> {
     let diffs = decode_diffs(bytes).map_err(DiffError::Damaged)?;
-    let mut root = Json::parse_stored(stored).map_err(|_| DiffError::DoesNotFit)?;
+    let mut root = Json::of_stored(stored).map_err(|_| DiffError::DoesNotFit)?;
     for JsonDiff { path, change, .. } in diffs {
         let changed = match change {
             JsonChange::Replace(value) => path.replace(&mut root, value),
@@ -87,16 +85,14 @@ pub fn apply(bytes: &[u8], stored: &[u8]) -> std::result::Result<Vec<u8>, DiffEr
         };
         changed.map_err(|_| DiffError::DoesNotFit)?;
     }
-    let mut out = Vec::with_capacity(stored.len());
-    root.write(&mut out);
-    // A value may have become nested too deep; the column holds none of these.
-    Json::parse_stored(&out).map_err(|_| DiffError::DoesNotFit)?;
-    Ok(out)
+    match root.is_too_deep() {
+        true => Err(DiffError::DoesNotFit),
+        false => Ok(root.to_binary()),
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::json_encode::encode;
     use super::*;
     use crate::packet::writer;
 
@@ -104,15 +100,15 @@ mod tests {
         let mut out = vec![operation];
         writer::lenenc_bytes(&mut out, path.as_bytes());
         if let Some(value) = value {
-            let mut document = Vec::new();
-            encode(&Json::parse(value.as_bytes()).unwrap(), &mut document);
+            let document = Json::parse(value.as_bytes()).unwrap().to_binary();
             writer::lenenc_bytes(&mut out, &document);
         }
         out
     }
 
     fn changed(diffs: &[Vec<u8>], text: &str) -> std::result::Result<String, DiffError> {
-        apply(&diffs.concat(), text.as_bytes()).map(|text| String::from_utf8(text).unwrap())
+        let changed = apply(&diffs.concat(), text.as_bytes())?;
+        Ok(String::from_utf8(Json::decode(&changed).unwrap().to_text()).unwrap())
     }
 
     #[test]

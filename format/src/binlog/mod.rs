@@ -20,7 +20,7 @@
 //!
 //! [`event`] frames events, [`description`] is the first of each file; [`gtid`], [`query`], [`table_map`], [`rows`],
 //! [`payload`] and [`control`] are the families of events, and [`mariadb`] those that only MariaDB writes.
-//! [`json_decode`] and [`json_encode`] know MySQL's binary JSON, which rows carry, and [`json_diff`] changes of it.
+//! Rows carry JSON in MySQL's binary form; [`json_diff`] knows changes of it.
 //!
 //! Invariants:
 //!
@@ -45,10 +45,6 @@ pub mod query;
 pub mod control;
 
 pub mod table_map;
-
-pub mod json_decode;
-
-pub mod json_encode;
 
 pub mod json_diff;
 

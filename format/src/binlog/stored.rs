@@ -3,10 +3,9 @@
 //! Records keep numbers so that they compare byte by byte: big-endian, with a flipped sign. The log has them
 //! little-endian. Times, decimals, floating point numbers and bits are the same in both.
 
-use super::json_encode;
 use super::table_map::{Column, ColumnCode, ColumnSize};
 use crate::collation::{CollationId, collation};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::record::Length;
 use crate::value::{ColumnType, Json, LobSize};
 
@@ -167,8 +166,7 @@ impl ValueFormat {
             ValueFormat::Json => {
                 let start = out.len();
                 out.extend_from_slice(&[0; 4]);
-                let value = Json::parse_stored(stored).map_err(|_| Error::Malformed { what: "a JSON text" })?;
-                json_encode::encode(&value, out);
+                out.extend_from_slice(&Json::binary_of_stored(stored));
                 let bytes = (out.len() - start - 4) as u32;
                 out[start..start + 4].copy_from_slice(&bytes.to_le_bytes());
             }

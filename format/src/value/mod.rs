@@ -12,7 +12,7 @@
 //! decimal/       exact numbers                     stored.rs       Value <-> stored bytes
 //! temporal/      dates, times, intervals           text.rs         stored bytes -> packet
 //! number.rs      integers and doubles as text      definition.rs   a ColumnType in the dictionary
-//! json/          JSON: texts, their normal form, changes at a path
+//! json/          JSON: texts, the binary form, paths, order
 //! ```
 //!
 //! Most rows of most results never become a `Value`: their stored bytes are rendered as they are, without allocation.
@@ -39,7 +39,7 @@ use std::sync::Arc;
 use crate::collation::CollationId;
 
 pub use decimal::{DECIMAL_PRECISION_MAX, DECIMAL_SCALE_MAX, Decimal, DecimalError};
-pub use json::{Json, JsonError, JsonPath, PathError};
+pub use json::{Json, JsonError, JsonPath, PathError, write_json_member, write_json_string};
 pub use number::{
     Prefix, double_prefix, i64_prefix, integer_prefix, u64_prefix, write_double, write_double_fixed, write_float,
     write_i64, write_u64,
@@ -143,7 +143,7 @@ pub enum ColumnType {
 /// A value of SQL, outside of any column.
 ///
 /// Strings are bytes in the character set of their static type. ENUM, SET, BIT and YEAR decode to `UInt`, FLOAT to
-/// `Double`, TIMESTAMP to `DateTime` in UTC, JSON to `Bytes`: its text.
+/// `Double`, TIMESTAMP to `DateTime` in UTC.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
     Null,
@@ -155,6 +155,8 @@ pub enum Value {
     Date(Date),
     Time(Time),
     DateTime(DateTime),
+    /// A binary document, see [`Json::decode`].
+    Json(Vec<u8>),
 }
 
 impl Value {

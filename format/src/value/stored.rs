@@ -8,7 +8,8 @@
 //! DATE ... TIMESTAMP see temporal/stored.rs
 //! CHAR(n)           n bytes padded with spaces; in UTF-8 trimmed, then padded to n bytes at least
 //! BINARY(n)         n bytes padded with zeros
-//! VARCHAR, TEXT ... the bytes; JSON too, as its text in utf8mb4
+//! VARCHAR, TEXT ... the bytes
+//! JSON              MySQL's binary form, see json/
 //! ENUM              1 or 2 bytes: the number of the member, from 1; 0 is the error value ''
 //! SET               1, 2, 3, 4 or 8 bytes: a bit per member
 //! BIT(n)            n/8 bytes, big-endian
@@ -231,9 +232,9 @@ impl ColumnType {
                 }
                 out.extend_from_slice(text);
             }
+            (ColumnType::Json, Value::Json(document)) => out.extend_from_slice(document),
             (ColumnType::Json, Value::Bytes(text)) => {
-                Json::parse_stored(text).map_err(EncodeError::InvalidJson)?;
-                out.extend_from_slice(text);
+                Json::parse_stored(text).map_err(EncodeError::InvalidJson)?.encode(out);
             }
             (ColumnType::Enum { members, .. }, _) => {
                 let index = match value {
@@ -283,8 +284,8 @@ impl ColumnType {
             | ColumnType::Binary { .. }
             | ColumnType::VarBinary { .. }
             | ColumnType::Text { .. }
-            | ColumnType::Blob { .. }
-            | ColumnType::Json => Value::Bytes(stored.to_vec()),
+            | ColumnType::Blob { .. } => Value::Bytes(stored.to_vec()),
+            ColumnType::Json => Value::Json(Json::binary_of_stored(stored).into_owned()),
         }
     }
 

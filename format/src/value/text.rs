@@ -14,7 +14,7 @@
 
 use super::number::{write_double, write_double_fixed, write_float, write_i64, write_padded, write_u64};
 use super::stored::{double_of, float_of, signed_of, unsigned_of, year_of};
-use super::{ColumnType, Date, DateTime, Decimal, Time, Value, Zone};
+use super::{ColumnType, Date, DateTime, Decimal, Json, Time, Value, Zone};
 use crate::collation::{Charset, CollationId, collation, convert, without_spaces};
 
 /// Appends a length-encoded integer of the client protocol.
@@ -156,8 +156,8 @@ impl ColumnType {
             | ColumnType::VarBinary { .. }
             | ColumnType::Text { .. }
             | ColumnType::Blob { .. }
-            | ColumnType::Json
             | ColumnType::Bit { .. } => out.extend_from_slice(stored),
+            ColumnType::Json => Json::write_stored(stored, out),
             ColumnType::Char { .. } => out.extend_from_slice(without_spaces(stored)),
             ColumnType::Decimal { precision, scale, .. } => Decimal::write_stored(stored, *precision, *scale, out),
             ColumnType::Date => Date::decode(stored).write(out),
@@ -200,9 +200,8 @@ impl ColumnType {
             | ColumnType::VarBinary { .. }
             | ColumnType::Text { .. }
             | ColumnType::Blob { .. }
-            | ColumnType::Json
             | ColumnType::Bit { .. } => write_counted(stored, out),
-            ColumnType::Decimal { .. } | ColumnType::Enum { .. } | ColumnType::Set { .. } => {
+            ColumnType::Json | ColumnType::Decimal { .. } | ColumnType::Enum { .. } | ColumnType::Set { .. } => {
                 write_rendered(out, |out| self.write_text_at(stored, zone, out))
             }
         }
@@ -242,6 +241,7 @@ impl ColumnType {
                 _ => number.write(out),
             },
             Value::Bytes(text) => out.extend_from_slice(text),
+            Value::Json(document) => Json::write_stored(document, out),
             Value::Date(date) => match self {
                 ColumnType::DateTime { fsp } | ColumnType::Timestamp { fsp } => date.at_midnight().write(*fsp, out),
                 _ => date.write(out),
@@ -311,6 +311,8 @@ fn integer_of(value: &Value, unsigned: bool) -> u64 {
         Value::Date(date) => date.to_number() as u64,
         Value::Time(time) => time.to_number() as u64,
         Value::DateTime(moment) => moment.to_number() as u64,
+        Value::Json(_) if unsigned => super::u64_prefix(&json_text(value)).0,
+        Value::Json(_) => super::i64_prefix(&json_text(value)).0 as u64,
         Value::Null => 0,
     }
 }
@@ -325,8 +327,15 @@ fn double_value(value: &Value) -> f64 {
         Value::Time(time) => time.to_decimal(6).to_f64(),
         Value::DateTime(moment) => moment.to_decimal(6).to_f64(),
         Value::Date(date) => date.to_number() as f64,
+        Value::Json(_) => super::double_prefix(&json_text(value)).0,
         Value::Null => 0.0,
     }
+}
+
+fn json_text(value: &Value) -> Vec<u8> {
+    let mut text = Vec::new();
+    ColumnType::Json.write_value_text(value, &mut text);
+    text
 }
 
 #[cfg(test)]

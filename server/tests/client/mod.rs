@@ -325,7 +325,9 @@ impl Client {
                     if payload[0] == response::ERROR {
                         return (Outcome::Refused(refusal(&payload)), false);
                     }
-                    if payload[0] == response::EOF && payload.len() < 9 {
+                    // A row that begins with this byte has a value of 16M, and is longer.
+                    let bytes_max = if new_style { 0xFF_FFFF } else { 9 };
+                    if payload[0] == response::EOF && payload.len() < bytes_max {
                         let status = if new_style {
                             response::Ok::decode(&payload).unwrap().status
                         } else {

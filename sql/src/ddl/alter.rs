@@ -8,9 +8,10 @@ use storage::schema::{ColumnDefault, same_name};
 use storage::{Relatives, Table};
 
 use super::change::Change;
+use super::computed::{self, ComputedSpec};
 use super::copy::Source;
 use super::way::{self, Asked};
-use super::{Context, Outcome, check_name, check_not_reserved, column, create, foreign_key, index, options};
+use super::{Context, Outcome, check, check_name, check_not_reserved, column, create, foreign_key, index, options};
 use crate::catalog::storage_error;
 use crate::error::{Error, Result};
 use crate::parser::ast::{AlterAction, AlterTable, ForeignKeySpec, IndexKind, TableName};
@@ -107,6 +108,7 @@ fn names<'n>(
 fn relatives(alter: &AlterTable) -> Relatives {
     let concerns_this_alone = |action: &AlterAction| match action {
         AlterAction::AddIndex(spec) => spec.kind != IndexKind::Primary,
+        AlterAction::AddCheck(_) | AlterAction::DropCheck { .. } | AlterAction::SetEnforced { .. } => true,
         AlterAction::Options(_)
         | AlterAction::SetDefault { .. }
         | AlterAction::SetColumnVisible { .. }
@@ -144,6 +146,7 @@ impl Phase {
             AlterAction::DropIndex { .. }
             | AlterAction::DropPrimaryKey
             | AlterAction::DropForeignKey { .. }
+            | AlterAction::DropCheck { .. }
             | AlterAction::DropConstraint { .. } => Phase::DropsKeys,
             AlterAction::DropColumn { .. } => Phase::DropsColumns,
             AlterAction::ChangeColumn { .. }
@@ -171,6 +174,9 @@ impl Change {
             adds_index: false,
             temporary: table.is_temporary(),
             rename: None,
+            computed: Vec::new(),
+            added_checks: Vec::new(),
+            holds_rows: false,
         };
         let of = |phase: Phase| alter.actions.iter().filter(move |action| Phase::of(action) == phase);
         change.check_changed_once(alter)?;
@@ -185,6 +191,7 @@ impl Change {
             }
         }
         change.check_names()?;
+        change.settle(context, table)?;
         for key in std::mem::take(&mut change.column_keys) {
             change.add_index(context, &key)?;
         }
@@ -194,12 +201,16 @@ impl Change {
         if table.is_temporary() && !change.added_keys.is_empty() {
             return Err(Error::cannot_add_foreign_key());
         }
+        let checks = std::mem::take(&mut change.added_checks);
+        change.holds_rows |= check::add(context, &mut change.definition, &checks, change.temporary)?;
         let specs = std::mem::take(&mut change.added_keys);
         let served = foreign_key::add(context, &mut change.definition, &specs)?;
         change.definition.indexes.extend(served);
         if change.adds_index {
             index::drop_superseded(&mut change.definition.indexes);
         }
+        change.drop_unused_hidden_columns();
+        check::check_foreign_keys(&change.definition)?;
         let definition = &mut change.definition;
         if definition.columns.is_empty() {
             return Err(Error::cant_remove_all_columns());
@@ -225,6 +236,29 @@ impl Change {
             (change.definition.database, change.definition.name) = (database, name);
         }
         Ok(change)
+    }
+
+    /// The columns are known now: their expressions, and whether those that stay find what they name.
+    fn settle(&mut self, context: &Context<'_>, table: &Table) -> Result<()> {
+        self.drop_unused_hidden_columns();
+        let sources = self.sources.clone();
+        let places: Vec<(Box<str>, Box<str>)> = self
+            .definition
+            .columns
+            .iter()
+            .zip(&sources)
+            .filter_map(|(column, source)| match source {
+                Source::Old(old) => Some((table.columns[*old].name.clone(), column.name.clone())),
+                Source::New => None,
+            })
+            .collect();
+        let stays = |name: &str| places.iter().any(|(old, new)| same_name(old, name) && same_name(new, name));
+        computed::check_dependants(table, &mut self.definition, &stays, &self.computed)?;
+        let specs = std::mem::take(&mut self.computed);
+        let name = self.definition.name.clone();
+        computed::settle(context, &name, &specs, &mut self.definition.columns)?;
+        self.computed = specs;
+        Ok(())
     }
 
     /// A column is changed or renamed once: for the second action it is no longer there.
@@ -270,6 +304,10 @@ impl Change {
             AlterAction::SetDefault { column, default } => {
                 let ordinal = self.old_column(table, column)?;
                 let own = &self.definition.columns[ordinal];
+                if own.generated.is_some() {
+                    return Err(Error::not_with_generated("DEFAULT"));
+                }
+                self.computed.extend(ComputedSpec::of_default(&own.name, default.as_ref()));
                 let default = match default {
                     Some(_) => column::default(context, &own.name, default.as_ref(), &own.ty, own.nullable)?,
                     None => ColumnDefault::None,
@@ -307,16 +345,26 @@ impl Change {
                 self.definition.indexes[at].invisible = !visible;
             }
             AlterAction::AddForeignKey(spec) => self.added_keys.push(spec.clone()),
-            AlterAction::AddCheck { .. } => return Err(Error::unsupported("CHECK constraints")),
+            AlterAction::AddCheck(spec) => self.added_checks.push(spec.clone()),
+            AlterAction::DropCheck { name, if_exists } => match self.check(name) {
+                Some(at) => drop(self.definition.checks.remove(at)),
+                None => absent(context, Error::check_not_found(name), *if_exists)?,
+            },
+            AlterAction::SetEnforced { name, enforced, is_check } => self.set_enforced(name, *enforced, *is_check)?,
             AlterAction::DropForeignKey { name, if_exists } => match self.foreign_key(name) {
                 Some(at) => drop(self.definition.foreign_keys.remove(at)),
                 None => missing(context, name, *if_exists)?,
             },
-            AlterAction::DropConstraint { name, if_exists } => match (self.foreign_key(name), self.index(name)) {
-                (Some(at), _) => drop(self.definition.foreign_keys.remove(at)),
-                (None, Some(at)) if self.definition.indexes[at].unique => self.drop_index(at),
-                _ => missing(context, name, *if_exists)?,
-            },
+            AlterAction::DropConstraint { name, if_exists } => {
+                let index = self.index(name).filter(|at| self.definition.indexes[*at].unique);
+                match (self.foreign_key(name), index, self.check(name)) {
+                    (Some(at), None, None) => drop(self.definition.foreign_keys.remove(at)),
+                    (None, Some(at), None) => self.drop_index(at),
+                    (None, None, Some(at)) => drop(self.definition.checks.remove(at)),
+                    (None, None, None) => absent(context, Error::constraint_not_found(name), *if_exists)?,
+                    _ => return Err(Error::several_constraints(name)),
+                }
+            }
             AlterAction::Rename(to) => self.rename_to(context, to)?,
             AlterAction::Options(given) => {
                 let given = options::apply(context, given, &mut self.definition.options)?;
@@ -375,7 +423,10 @@ impl Change {
 
 /// A column, key or constraint to drop is not there.
 fn missing(context: &Context<'_>, name: &str, if_exists: bool) -> Result<()> {
-    let error = Error::cant_drop_key(name);
+    absent(context, Error::cant_drop_key(name), if_exists)
+}
+
+fn absent(context: &Context<'_>, error: Error, if_exists: bool) -> Result<()> {
     if !if_exists {
         return Err(error);
     }

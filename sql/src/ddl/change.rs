@@ -1,12 +1,13 @@
 //! What an ALTER TABLE makes of a table: columns come, go, move and change, and their index parts follow.
 
 use storage::Table;
-use storage::schema::{Column, ColumnDefault, IndexDefinition, TableDefinition, same_name};
+use storage::schema::{Column, ColumnDefault, Generated, IndexDefinition, TableDefinition, same_name};
 
+use super::computed::{self, ComputedSpec};
 use super::copy::Source;
 use super::{Context, column, create, index};
 use crate::error::{Error, Result};
-use crate::parser::ast::{ColumnPosition, ColumnSpec, ForeignKeySpec, IndexSpec};
+use crate::parser::ast::{CheckSpec, ColumnPosition, ColumnSpec, ForeignKeySpec, IndexSpec};
 
 /// The definition on its way from old to new.
 pub struct Change {
@@ -28,6 +29,11 @@ pub struct Change {
     /// A temporary table has its own names.
     pub temporary: bool,
     pub rename: Option<(Box<str>, Box<str>)>,
+    /// Expressions of new and changed columns.
+    pub computed: Vec<ComputedSpec>,
+    pub added_checks: Vec<CheckSpec>,
+    /// Rows that exist have to satisfy a constraint that they need not have satisfied.
+    pub holds_rows: bool,
 }
 
 impl Change {
@@ -74,10 +80,14 @@ impl Change {
 
     pub fn add_column(&mut self, context: &Context<'_>, spec: &ColumnSpec, position: &ColumnPosition) -> Result<()> {
         let made = column::column(context, spec, self.definition.options.collation)?;
-        let at = self.place(position)?.unwrap_or(self.definition.columns.len());
+        // Hidden columns are the last ones.
+        let shown = self.definition.columns.iter().take_while(|column| !column.is_hidden()).count();
+        let at = self.place(position)?.unwrap_or(shown);
         self.insert_column(at, made, Source::New);
         self.column_keys.extend(create::keys_of_column(spec));
         self.added_keys.extend(spec.references.as_deref().cloned());
+        self.computed.extend(ComputedSpec::of(spec));
+        self.added_checks.extend(spec.checks.iter().cloned());
         Ok(())
     }
 
@@ -124,11 +134,18 @@ impl Change {
                 made.default = ColumnDefault::None;
             }
         }
+        let before = &self.definition.columns[ordinal].generated;
+        let is_stored = |generated: &Option<Generated>| generated.as_ref().is_none_or(|generated| generated.stored);
+        if is_stored(before) != is_stored(&made.generated) {
+            return Err(Error::not_for_generated("Changing the STORED status"));
+        }
         let name = made.name.to_string();
         self.rename_column(ordinal, &name);
         self.definition.columns[ordinal] = made;
         self.added_keys.extend(spec.references.as_deref().cloned());
         self.column_keys.extend(create::keys_of_column(spec));
+        self.computed.extend(ComputedSpec::of(spec));
+        self.added_checks.extend(spec.checks.iter().cloned());
         Ok(())
     }
 
@@ -163,6 +180,12 @@ impl Change {
             return Ok(());
         }
         // An index that was made for a foreign key leaves its name to one that somebody asks for and that does its work.
+        let columns = self.definition.columns.len();
+        let taken = |name: &str| self.definition.indexes.iter().any(|index| same_name(&index.name, name));
+        let mut all = self.definition.columns.clone();
+        let spec = &computed::with_hidden_columns(context, spec, &self.definition.name, &mut all, &taken)?;
+        self.sources.extend(all[columns..].iter().map(|_| Source::New));
+        self.definition.columns = all;
         let indexes = &mut self.definition.indexes;
         let named = |index: &IndexDefinition| spec.name.as_ref().is_some_and(|name| same_name(name, &index.name));
         let generated = indexes.iter().position(|index| index.generated && named(index));
@@ -178,5 +201,36 @@ impl Change {
 
     pub fn drop_index(&mut self, at: usize) {
         self.definition.indexes.remove(at);
+    }
+
+    /// The columns of functional indexes that are gone go, too.
+    pub fn drop_unused_hidden_columns(&mut self) {
+        for at in (0..self.definition.columns.len()).rev() {
+            let mut parts = self.definition.indexes.iter().flat_map(|index| &index.parts);
+            if self.definition.columns[at].is_hidden() && !parts.any(|part| part.column == at) {
+                self.remove_column(at);
+            }
+        }
+    }
+
+    pub fn check(&self, name: &str) -> Option<usize> {
+        self.definition.checks.iter().position(|check| same_name(&check.name, name))
+    }
+
+    /// ALTER CHECK or CONSTRAINT name [NOT] ENFORCED.
+    pub fn set_enforced(&mut self, name: &str, enforced: bool, is_check: bool) -> Result<()> {
+        let Some(at) = self.check(name) else {
+            return Err(match is_check {
+                true => Error::check_not_found(name),
+                false if self.foreign_key(name).is_some() || self.index(name).is_some() => {
+                    Error::enforcement_of_key(name)
+                }
+                false => Error::constraint_not_found(name),
+            });
+        };
+        let check = &mut self.definition.checks[at];
+        self.holds_rows |= enforced && !check.enforced;
+        check.enforced = enforced;
+        Ok(())
     }
 }

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use format::collation::{Charset, CollationId, collation};
 use format::value::{ColumnType, LobSize};
-use storage::schema::{Column, ColumnDefault};
+use storage::schema::{Column, ColumnDefault, Generated};
 
-use super::{Context, check_name, check_not_reserved, options};
+use super::{Context, check_name, check_not_reserved, computed, options};
 use crate::error::{Error, Result};
 use crate::expression::assign::{AssignMode, Target, assign, encode};
 use crate::expression::{Binder, Datum, NoFields, NoScope};
@@ -22,12 +22,7 @@ const COMMENT_CHARS_MAX: usize = 1024;
 pub fn column(context: &Context<'_>, spec: &ColumnSpec, table: CollationId) -> Result<Column> {
     check_name(&spec.name, Error::wrong_column_name)?;
     check_not_reserved(&spec.name, Error::wrong_column_name)?;
-    if spec.generated.is_some() {
-        return Err(Error::unsupported("generated columns"));
-    }
-    if !spec.checks.is_empty() {
-        return Err(Error::unsupported("CHECK constraints"));
-    }
+    computed::check_generated(spec)?;
     let serial = spec.ty.name == "SERIAL";
     let ty = column_type(&spec.name, &spec.ty, table)?;
     let auto_increment = spec.auto_increment || serial;
@@ -56,7 +51,20 @@ pub fn column(context: &Context<'_>, spec: &ColumnSpec, table: CollationId) -> R
             return Err(Error::new(1294, b"HY000", format!("Invalid ON UPDATE clause for '{}' column", spec.name)));
         }
     };
-    let default = default(context, &spec.name, spec.default.as_ref(), &ty, nullable)?;
+    let default = match spec.generated {
+        Some(_) => ColumnDefault::None,
+        None => default(context, &spec.name, spec.default.as_ref(), &ty, nullable)?,
+    };
+    // The text comes when all columns are known.
+    let generated = spec.generated.as_ref().map(|generated| Generated {
+        expression: "".into(),
+        stored: generated.stored,
+        hidden: false,
+    });
+    if spec.ty.name == "YEAR" && spec.ty.length == Some(2) {
+        context.warn(1818, "YEAR(2) column type is deprecated. Creating YEAR(4) column instead.");
+    }
+    let zerofill = spec.ty.zerofill.then(|| zerofill_width(&ty, &spec.ty)).flatten();
     Ok(Column {
         name: spec.name.as_str().into(),
         ty,
@@ -68,7 +76,27 @@ pub fn column(context: &Context<'_>, spec: &ColumnSpec, table: CollationId) -> R
         invisible: spec.invisible,
         explicit_collation: explicit,
         boolean: spec.ty.name == "TINYINT" && spec.ty.length == Some(1) && !spec.ty.unsigned,
+        zerofill,
+        generated,
     })
+}
+
+/// To how many characters numbers of a column are filled with zeros.
+fn zerofill_width(ty: &ColumnType, spec: &TypeSpec) -> Option<u8> {
+    let written = spec.length.filter(|width| *width > 0).map(|width| width.min(255) as u8);
+    match ty {
+        ColumnType::Int { bytes, .. } => Some(written.unwrap_or(match bytes {
+            1 => 3,
+            2 => 5,
+            3 => 8,
+            4 => 10,
+            _ => 20,
+        })),
+        ColumnType::Decimal { precision, scale, .. } => Some(precision + u8::from(*scale > 0)),
+        ColumnType::Float { decimals, .. } => Some(decimals.map_or(12, |(digits, _)| digits)),
+        ColumnType::Double { decimals, .. } => Some(decimals.map_or(22, |(digits, _)| digits)),
+        _ => None,
+    }
 }
 
 /// The fsp of types that can take the current time.
@@ -95,7 +123,8 @@ pub fn default(
             Ok(ColumnDefault::CurrentTimestamp { fsp: *fsp })
         }
         Some(DefaultSpec::Now { .. }) => Err(Error::invalid_default(name)),
-        Some(DefaultSpec::Expr { text, .. }) => Ok(ColumnDefault::Expression(text.as_str().into())),
+        // The text comes when all columns are known.
+        Some(DefaultSpec::Expr(_)) => Ok(ColumnDefault::Expression("".into())),
         Some(DefaultSpec::Literal(expr)) => {
             let mut binder =
                 Binder::new(&NoScope, context.eval.session, context.eval.mode, context.eval.connection, &[]);
@@ -136,7 +165,7 @@ pub fn implicit_default(ty: &ColumnType) -> Result<Vec<u8>> {
         ColumnType::Date => Datum::Date(Default::default()),
         ColumnType::Time { .. } => Datum::Time(Default::default()),
         ColumnType::DateTime { .. } | ColumnType::Timestamp { .. } => Datum::DateTime(Default::default()),
-        ColumnType::Json => Datum::Bytes(b"null".as_slice().into()),
+        ColumnType::Json => Datum::Json(format::value::Json::Null.to_binary().into()),
         _ => Datum::Bytes(b"".as_slice().into()),
     };
     let value = match (value, ty) {
@@ -150,10 +179,7 @@ pub fn implicit_default(ty: &ColumnType) -> Result<Vec<u8>> {
 
 /// The stored type of a written one.
 pub fn column_type(name: &str, spec: &TypeSpec, table: CollationId) -> Result<ColumnType> {
-    if spec.zerofill {
-        return Err(Error::unsupported("ZEROFILL"));
-    }
-    let unsigned = spec.unsigned;
+    let unsigned = spec.unsigned || spec.zerofill;
     let int = |bytes: u8| -> Result<ColumnType> {
         if spec.length.is_some_and(|width| width > 255) {
             return Err(Error::display_width_out_of_range(name, 255));
@@ -175,7 +201,7 @@ pub fn column_type(name: &str, spec: &TypeSpec, table: CollationId) -> Result<Co
         "BIGINT" => int(8),
         "SERIAL" => Ok(ColumnType::Int { bytes: 8, unsigned: true }),
         "YEAR" => match spec.length {
-            None | Some(4) => Ok(ColumnType::Year),
+            None | Some(2 | 4) => Ok(ColumnType::Year),
             Some(_) => Err(Error::new(1818, b"HY000", "Supports only YEAR or YEAR(4) column.")),
         },
         "BIT" => match spec.length.unwrap_or(1) {
@@ -234,7 +260,7 @@ fn decimal(name: &str, spec: &TypeSpec) -> Result<ColumnType> {
     if u64::from(scale) > precision {
         return Err(Error::precision_below_scale(name));
     }
-    Ok(ColumnType::Decimal { precision: precision as u8, scale, unsigned: spec.unsigned })
+    Ok(ColumnType::Decimal { precision: precision as u8, scale, unsigned: spec.unsigned || spec.zerofill })
 }
 
 /// The (m, d) of FLOAT(m, d) and DOUBLE(m, d).
@@ -253,7 +279,7 @@ fn digits(name: &str, spec: &TypeSpec) -> Result<Option<(u8, u8)>> {
 }
 
 fn floating(name: &str, spec: &TypeSpec) -> Result<ColumnType> {
-    let unsigned = spec.unsigned;
+    let unsigned = spec.unsigned || spec.zerofill;
     match (spec.length, spec.decimals) {
         // FLOAT(p): the precision chooses the width.
         (Some(25..=53), None) => Ok(ColumnType::Double { unsigned, decimals: None }),

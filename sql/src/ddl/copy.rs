@@ -8,8 +8,11 @@ use storage::schema::{Column, ColumnDefault, Row, TableDefinition};
 
 use super::{Context, column};
 use crate::error::{Error, Result};
-use crate::expression::Datum;
+use crate::executor::row_rules::RowTarget;
+use crate::executor::stored::Stored;
 use crate::expression::assign::{AssignMode, Target, assign, encode};
+use crate::expression::{Datum, EvalContext};
+use crate::planner::row_rules::RowRules;
 use crate::types::{SqlMode, TypeInfo};
 
 /// Where a column of the new definition comes from.
@@ -27,6 +30,10 @@ pub struct Copier<'a> {
     rows: u64,
     /// The column that becomes AUTO_INCREMENT, and the next value for rows that have none.
     numbered: Option<(usize, u64)>,
+    rules: RowRules,
+    new_columns: Vec<Column>,
+    /// Rows are held to the constraints.
+    holds_rows: bool,
     /// What stopped the copy; storage only knows that something did.
     pub failure: Option<Error>,
 }
@@ -43,6 +50,8 @@ enum From {
     Bytes(usize),
     Converted(usize, ColumnType, TypeInfo),
     Constant(Option<Vec<u8>>),
+    /// Computed from the row.
+    Computed,
     /// 1, 2, 3 ...: a new AUTO_INCREMENT column.
     Sequence,
 }
@@ -53,15 +62,30 @@ impl<'a> Copier<'a> {
         table: &Table,
         definition: &TableDefinition,
         sources: &[Source],
+        holds_rows: bool,
     ) -> Result<Copier<'a>> {
         let mut columns = Vec::with_capacity(sources.len());
         let mut numbered = None;
+        let is_same = |column: &Column, old: &Column| old.ty == column.ty && (column.nullable || !old.nullable);
+        // Where a value changes, those that are computed from it may.
+        let keeps_values = definition.columns.iter().zip(sources).all(|(column, source)| match source {
+            Source::Old(ordinal) => is_same(column, &table.columns[*ordinal]),
+            Source::New => true,
+        });
         for (column, source) in definition.columns.iter().zip(sources) {
             let from = match source {
+                Source::Old(ordinal)
+                    if column.generated.is_some()
+                        && !(keeps_values && column.generated == table.columns[*ordinal].generated) =>
+                {
+                    From::Computed
+                }
+                Source::New if column.generated.is_some() => From::Computed,
+                Source::New if matches!(column.default, ColumnDefault::Expression(_)) => From::Computed,
                 Source::Old(ordinal) => {
                     let old = &table.columns[*ordinal];
                     // NULLs of a column that becomes NOT NULL are converted like any value that does not fit.
-                    match old.ty == column.ty && (column.nullable || !old.nullable) {
+                    match is_same(column, old) {
                         true => From::Bytes(*ordinal),
                         false => From::Converted(*ordinal, old.ty.clone(), TypeInfo::of_column(&old.ty, old.nullable)),
                     }
@@ -78,17 +102,22 @@ impl<'a> Copier<'a> {
             let (name, ty, nullable) = (column.name.clone(), column.ty.clone(), column.nullable);
             columns.push(CopiedColumn { name, ty, nullable, from });
         }
-        Ok(Copier { context, columns, rows: 0, numbered, failure: None })
+        let rules = RowRules::new(context.eval, &definition.columns, &definition.checks)?;
+        let new_columns = definition.columns.clone();
+        Ok(Copier { context, columns, rows: 0, numbered, rules, new_columns, holds_rows, failure: None })
     }
 
     pub fn is_identity(&self) -> bool {
         let stays = |at: usize, from: &From| matches!(from, From::Bytes(ordinal) if *ordinal == at);
-        self.numbered.is_none() && self.columns.iter().enumerate().all(|(at, column)| stays(at, &column.from))
+        self.numbered.is_none()
+            && !self.holds_rows
+            && self.columns.iter().enumerate().all(|(at, column)| stays(at, &column.from))
     }
 
     pub fn row(&mut self, row: &Row) -> storage::Result<Option<Vec<Option<Vec<u8>>>>> {
         self.rows += 1;
-        match self.convert(row).and_then(|values| self.number(values)) {
+        let made = self.convert(row).and_then(|values| self.number(values)).and_then(|values| self.complete(values));
+        match made {
             Ok(values) => Ok(Some(values)),
             Err(error) => {
                 self.failure = Some(error);
@@ -132,16 +161,40 @@ impl<'a> Copier<'a> {
         Ok(values)
     }
 
-    fn convert(&self, row: &Row) -> Result<Vec<Option<Vec<u8>>>> {
+    /// What the other values of the row decide, and whether it satisfies the constraints.
+    fn complete(&self, mut values: Vec<Option<Vec<u8>>>) -> Result<Vec<Option<Vec<u8>>>> {
+        if self.rules.is_empty() {
+            return Ok(values);
+        }
+        let (mode, context) = self.assigning();
+        let target = RowTarget { columns: &self.new_columns, mode, row: self.rows, context: &context };
+        let mut out = Stored::default();
+        for one in &self.rules.computed {
+            if matches!(self.columns[one.column].from, From::Computed) {
+                out.clear();
+                target.compute(one, &values, &mut out)?;
+                values[one.column] = out.get(0).map(<[u8]>::to_vec);
+            }
+        }
+        target.violated(&self.rules, &values)?.map_or(Ok(values), Err)
+    }
+
+    /// As an INSERT in the session's mode would.
+    fn assigning(&self) -> (AssignMode, EvalContext<'a>) {
         let strict = self.context.settings.sql_mode.is_strict();
         let mode = if strict { AssignMode::Strict } else { AssignMode::Lenient };
-        let mut eval = *self.context.eval;
-        eval.strict_change = strict;
+        (mode, EvalContext { strict_change: strict, ..*self.context.eval })
+    }
+
+    fn convert(&self, row: &Row) -> Result<Vec<Option<Vec<u8>>>> {
+        let (mode, eval) = self.assigning();
+        let strict = eval.strict_change;
         self.columns
             .iter()
             .map(|column| match &column.from {
                 From::Bytes(ordinal) => Ok(row.get(*ordinal).map(<[u8]>::to_vec)),
                 From::Constant(value) => Ok(value.clone()),
+                From::Computed => Ok(None),
                 From::Sequence => {
                     let mut out = Vec::new();
                     encode(Datum::UInt(self.rows), &column.ty, &mut out)?;
@@ -217,6 +270,6 @@ fn initial_value(context: &Context<'_>, column: &Column) -> Result<Option<Vec<u8
             encode(Datum::DateTime(now), &column.ty, &mut out)?;
             Ok(Some(out))
         }
-        ColumnDefault::Expression(_) => Err(Error::unsupported("adding a column with an expression as its default")),
+        ColumnDefault::Expression(_) => Err(Error::internal("a default that is computed from the row")),
     }
 }

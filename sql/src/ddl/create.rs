@@ -1,9 +1,10 @@
 //! CREATE TABLE: a whole definition at once.
 
-use storage::schema::{Compression, IndexDefinition, TableDefinition, TableOptions};
+use storage::schema::{Compression, IndexDefinition, TableDefinition, TableOptions, same_name};
 use storage::{LockedTables, Relatives, UnfinishedTable};
 
-use super::{Context, Outcome, column, foreign_key, index, options};
+use super::computed::{self, ComputedSpec};
+use super::{Context, Outcome, check, column, foreign_key, index, options};
 use crate::catalog::storage_error;
 use crate::error::{Error, Result};
 use crate::parser::ast::{CreateTable, ForeignKeySpec, IndexKind, IndexPartSpec, IndexSpec, TableName};
@@ -82,11 +83,12 @@ pub fn create_table(context: &Context<'_>, create: &CreateTable) -> Result<Outco
             // A copy refers to nothing, as in MySQL.
             definition.foreign_keys.clear();
             definition.indexes.iter_mut().for_each(|index| index.generated = false);
+            definition.checks = check::renamed(&definition.checks, name);
             definition
         }
         None => definition(context, create, home.collation)?,
     };
-    let definition = complete(context, definition, database, name, &keys)?;
+    let definition = complete(context, definition, (database, name), &keys, create)?;
     let created = match (&locked, &context.wait.temporary) {
         (Some(locked), _) if create.or_replace => locked.create_or_replace(definition),
         (Some(locked), _) => locked.create(definition),
@@ -111,7 +113,7 @@ pub fn begin_table(context: &Context<'_>, create: &CreateTable, locked: LockedTa
     let (database, name) = context.resolve(&create.table)?;
     let home = locked.database(database).ok_or_else(|| Error::unknown_database(database))?;
     let definition = definition(context, create, home.collation)?;
-    let definition = complete(context, definition, database, name, &[])?;
+    let definition = complete(context, definition, (database, name), &[], create)?;
     let table = locked.begin_table(&context.instance.engine, definition, create.or_replace).map_err(storage_error)?;
     options::warn_of_what_cannot_be(context, &create.options, table.table());
     Ok(table)
@@ -152,13 +154,15 @@ pub fn check_with_rows(create: &CreateTable) -> Result<()> {
 fn complete(
     context: &Context<'_>,
     definition: TableDefinition,
-    database: &str,
-    name: &str,
+    (database, name): (&str, &str),
     keys: &[ForeignKeySpec],
+    create: &CreateTable,
 ) -> Result<TableDefinition> {
     let mut definition = TableDefinition { database: database.into(), name: name.into(), ..definition };
     let added = foreign_key::add(context, &mut definition, keys)?;
     definition.indexes.extend(added);
+    check::add(context, &mut definition, &create.checks, create.temporary)?;
+    check::check_foreign_keys(&definition)?;
     check_counts(&definition)?;
     if context.settings.sql_require_primary_key && !has_primary_key(&definition) {
         return Err(Error::primary_key_required());
@@ -186,9 +190,6 @@ fn definition(
     create: &CreateTable,
     collation: format::collation::CollationId,
 ) -> Result<TableDefinition> {
-    if !create.checks.is_empty() {
-        return Err(Error::unsupported("CHECK constraints"));
-    }
     if create.columns.is_empty() {
         return Err(Error::no_columns());
     }
@@ -206,11 +207,13 @@ fn definition(
 
     let mut columns = Vec::with_capacity(create.columns.len());
     for spec in &create.columns {
-        if create.columns.iter().filter(|other| storage::schema::same_name(&other.name, &spec.name)).count() > 1 {
+        if create.columns.iter().filter(|other| same_name(&other.name, &spec.name)).count() > 1 {
             return Err(Error::duplicate_column_name(&spec.name));
         }
         columns.push(column::column(context, spec, table_options.collation)?);
     }
+    let computed: Vec<ComputedSpec> = create.columns.iter().filter_map(ComputedSpec::of).collect();
+    computed::settle(context, &create.table.name, &computed, &mut columns)?;
     column::check_row(&columns)?;
 
     // Keys named by the user come first, so that invented names make room for them.
@@ -222,7 +225,12 @@ fn definition(
     }
     let mut indexes: Vec<IndexDefinition> = Vec::with_capacity(specs.len());
     for spec in &specs {
-        let made = index::index(context, spec, &mut columns, &indexes)?;
+        let taken = |name: &str| {
+            let named = |spec: &IndexSpec| spec.name.as_deref().is_some_and(|known| same_name(known, name));
+            specs.iter().any(named) || indexes.iter().any(|index| same_name(&index.name, name))
+        };
+        let spec = computed::with_hidden_columns(context, spec, &create.table.name, &mut columns, &taken)?;
+        let made = index::index(context, &spec, &mut columns, &indexes)?;
         indexes.push(made);
     }
     // Back into the order written, as far as it counts.

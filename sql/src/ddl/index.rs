@@ -5,7 +5,7 @@ use format::value::ColumnType;
 use storage::schema::foreign_key::begins_with;
 use storage::schema::{Column, IndexDefinition, IndexPart, same_name};
 
-use super::{Context, check_name, check_not_reserved};
+use super::{Context, check_name, check_not_reserved, computed};
 use crate::error::{Error, Result};
 use crate::parser::ast::{IndexKind, IndexSpec};
 
@@ -34,9 +34,6 @@ pub fn index(
     }
     let mut parts: Vec<IndexPart> = Vec::with_capacity(spec.parts.len());
     for part in &spec.parts {
-        if part.expression.is_some() {
-            return Err(Error::unsupported("functional index parts"));
-        }
         let ordinal = columns
             .iter()
             .position(|column| same_name(&column.name, &part.column))
@@ -46,6 +43,9 @@ pub fn index(
         }
         let column = &columns[ordinal];
         let prefix_chars = prefix(column, part.prefix)?;
+        if primary && column.generated.as_ref().is_some_and(|generated| !generated.stored) {
+            return Err(computed::virtual_primary_key());
+        }
         if primary && column.nullable {
             // Written as NULL it would be a contradiction; unsaid, it becomes NOT NULL.
             let column = &mut columns[ordinal];

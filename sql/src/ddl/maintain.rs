@@ -9,7 +9,7 @@ use format::value::{ColumnType, Value};
 use storage::schema::{ColumnSet, ReadMode, Row, ScanRange};
 use storage::{Relatives, Table, TableUse, Trx};
 
-use super::{Context, Outcome};
+use super::{Context, Outcome, view};
 use crate::catalog::{self, storage_error};
 use crate::error::{Error, Result};
 use crate::parser::ast::{Maintenance, TableName};
@@ -33,6 +33,16 @@ pub fn maintain(context: &Context<'_>, action: Maintenance, tables: &[TableName]
         let mut say = |kind: &str, text: &str| {
             rows.push([&full, verb, kind, text].map(|cell: &str| Value::Bytes(cell.as_bytes().to_vec())).to_vec());
         };
+        if action == Maintenance::Check && view::is_view(context, database, table) {
+            match view::check(context, database, table) {
+                Ok(()) => say("status", "OK"),
+                Err(error) => {
+                    say("Error", &error.message);
+                    say("error", "Corrupt");
+                }
+            }
+            continue;
+        }
         let found = match context.existing(database, table) {
             Ok(found) => found,
             Err(error) => {

@@ -16,17 +16,21 @@
 //! * What is accepted without having an effect says so in a warning.
 //!
 //! Not here: the rows of CREATE TABLE ... SELECT, which the session inserts between [`begin_table`] and the commit.
-//! Partitions and generated columns are refused with 1235.
+//! Partitions are refused with 1235.
 
 mod alter;
 mod change;
+mod check;
 mod column;
+mod computed;
 mod copy;
 mod create;
 mod foreign_key;
 mod index;
 mod maintain;
 mod options;
+mod stored_expression;
+mod view;
 mod way;
 
 pub use create::{begin_table, check_with_rows};
@@ -94,6 +98,7 @@ pub fn takes(statement: &Statement) -> bool {
             | Statement::TruncateTable(_)
             | Statement::CreateIndex { .. }
             | Statement::DropIndex { .. }
+            | Statement::CreateView(_)
             | Statement::DropViews { .. }
             | Statement::Maintain { .. }
     )
@@ -163,13 +168,7 @@ pub fn run(context: &Context<'_>, statement: &Statement) -> Result<Outcome> {
         Statement::DropIndex { table, name, if_exists, algorithm, lock } => {
             alter::alter_index(context, table, alter::drop_index(name, *if_exists), (algorithm, lock))
         }
-        Statement::DropViews { views, if_exists } => {
-            for view in views {
-                let (database, name) = context.resolve(view)?;
-                context.missing(&format!("{database}.{name}"), *if_exists)?;
-            }
-            Outcome::nothing()
-        }
+        Statement::DropViews { views, if_exists } => view::drop_views(context, views, *if_exists),
         Statement::Maintain { action, tables, .. } => maintain::maintain(context, *action, tables),
         _ => Err(Error::internal("not a statement of definition")),
     }
@@ -202,6 +201,7 @@ impl Context<'_> {
     }
 
     fn existing(&self, database: &str, name: &str) -> Result<std::sync::Arc<storage::Table>> {
+        view::check_none(self, database, name)?;
         match self.wait.temporary_table(database, name).or_else(|| self.instance.engine.table(database, name)) {
             Some(table) => Ok(table),
             None if self.instance.engine.database(database).is_none() => Err(Error::unknown_database(database)),
@@ -381,6 +381,9 @@ fn rename_tables(context: &Context<'_>, renames: &[(TableName, TableName)]) -> R
         check_name(to.1, Error::wrong_table_name)?;
         if context.instance.engine.database(to.0).is_none() {
             return Err(Error::unknown_database(to.0));
+        }
+        if from.0 != to.0 && view::is_view(context, from.0, from.1) {
+            return Err(Error::rename_across_databases());
         }
         pairs.push((from, to));
     }

@@ -7,7 +7,8 @@
 //!            indexes are dropped                                               INPLACE COPY   any
 //! Rebuild    columns come, go or move, NULL or NOT NULL, encryption,           INPLACE COPY   EXCLUSIVE
 //!            another clustered index, FORCE
-//! Copy       values get another type                                                   COPY   EXCLUSIVE
+//! Copy       values get another type, generated columns another expression, rows       COPY   EXCLUSIVE
+//!            are held to a CHECK constraint
 //! ```
 //!
 //! ALGORITHM and LOCK are promises that a statement asks for: a statement that needs more than it allows itself is refused
@@ -159,7 +160,7 @@ impl Change {
                 continue;
             };
             let old = &table.columns[*ordinal];
-            if old.ty != column.ty {
+            if old.ty != column.ty || old.generated != column.generated {
                 way = Way::Copy;
             }
             // Rows without a number get one.
@@ -168,7 +169,7 @@ impl Change {
             }
         }
         let in_order = self.sources.iter().enumerate().all(|(at, source)| *source == Source::Old(at));
-        if self.converts {
+        if self.converts || self.holds_rows {
             way = Way::Copy;
         }
         if !in_order
@@ -189,7 +190,7 @@ impl Change {
         definition: &TableDefinition,
         run: impl FnOnce(Option<&mut storage::RowMap<'_>>) -> storage::Result<(Arc<Table>, u64)> + 't,
     ) -> Result<u64> {
-        let mut copier = Copier::new(context, table, definition, &self.sources)?;
+        let mut copier = Copier::new(context, table, definition, &self.sources, self.holds_rows)?;
         let same = copier.is_identity();
         let mut map = |row: &Row| copier.row(row);
         let result = run(if same { None } else { Some(&mut map) });

@@ -15,9 +15,13 @@
 mod definitions;
 mod files;
 mod foreign_keys;
+mod json;
 mod names;
+mod row_rules;
 mod transactions;
 mod values;
+mod views;
+mod windows;
 
 use std::fmt;
 

@@ -54,6 +54,21 @@ impl Error {
         Error::new(1093, b"HY000", format!("You can't specify target table '{table}' for update in FROM clause"))
     }
 
+    pub fn not_updatable(table: &str, statement: &str) -> Error {
+        Error::new(1288, b"HY000", format!("The target table {table} of the {statement} is not updatable"))
+    }
+
+    pub fn wrong_usage(one: &str, other: &str) -> Error {
+        Error::new(1221, b"HY000", format!("Incorrect usage of {one} and {other}"))
+    }
+
+    pub fn multi_update_key_conflict(one: &str, other: &str) -> Error {
+        let text = format!(
+            "Primary key/partition key update is not allowed since the table is updated both as '{one}' and '{other}'."
+        );
+        Error::new(1706, b"HY000", text)
+    }
+
     pub fn column_list_counts() -> Error {
         let text = "In definition of view, derived table or common table expression, SELECT list and column \
                     names list have different column counts";

@@ -1,7 +1,5 @@
 //! Expressions, and the values of rows.
 
-use format::value::JsonError;
-
 use super::Error;
 
 impl Error {
@@ -78,6 +76,10 @@ impl Error {
         Error::new(3692, b"HY000", format!("Incorrect description of a regular expression: {cause}"))
     }
 
+    pub fn regexp_timeout() -> Error {
+        Error::new(3699, b"HY000", "Timeout exceeded in regular expression match.")
+    }
+
     pub fn wrong_date_type(kind: &str, value: &str) -> Error {
         Error::new(1525, b"HY000", format!("Incorrect {kind} value: '{value}'"))
     }
@@ -115,21 +117,6 @@ impl Error {
     }
 
     /// `kind` is integer, decimal, double, string ...
-    pub fn invalid_json(error: JsonError, column: &str) -> Error {
-        match error {
-            JsonError::Invalid { reason, at } => {
-                let text = format!("Invalid JSON text: \"{reason}\" at position {at} in value for column '{column}'.");
-                Error::new(3140, b"22032", text)
-            }
-            JsonError::TooDeep => Error::new(3157, b"22032", error.to_string()),
-            JsonError::LongName => Error::new(3151, b"22032", error.to_string()),
-        }
-    }
-
-    pub fn json_too_long() -> Error {
-        Error::new(3150, b"22032", "The JSON value is too big to be stored in a JSON column.")
-    }
-
     pub fn incorrect_value_for_column(kind: &str, value: &str, name: &str, row: u64) -> Error {
         Error::new(1366, b"HY000", format!("Incorrect {kind} value: '{value}' for column '{name}' at row {row}"))
     }

@@ -20,16 +20,20 @@ use format::binlog::json_diff::DiffError;
 use format::binlog::rows::{Cell, RowImage};
 use format::binlog::stored::column_of;
 use format::binlog::table_map::{Column as SourceColumn, ColumnSize};
-use format::binlog::{ColumnCode, Rows, RowsKind, TableMap, json_decode, json_diff};
+use format::binlog::{ColumnCode, Rows, RowsKind, TableMap, json_diff};
 use format::collation::{Collation, CollationId, collation};
 use format::value::{ColumnType, DateTime, Json, Value, Zone};
 use storage::schema::ColumnDefault;
 use storage::{ColumnSet, Engine, Interrupt, ReadMode, Row, ScanRange, Table, Trx};
 
-use super::change::{Stored, auto_value, change_error};
+use super::change::{auto_value, change_error};
+use super::row_rules::RowTarget;
+use super::stored::Stored;
 use crate::catalog::OrSqlError;
 use crate::error::{Error, Result};
 use crate::expression::assign::zero_of;
+use crate::expression::{AssignMode, EvalContext};
+use crate::planner::row_rules::RowRules;
 use crate::row_log::RowLog;
 
 /// What rows of a source are applied with.
@@ -42,6 +46,9 @@ pub struct RowApplier<'a> {
     pub is_idempotent: bool,
     /// When the source ran the statement, for columns that only we have.
     pub now_micros: i64,
+    /// What the table says of its rows, and what that is evaluated with.
+    pub rules: &'a RowRules,
+    pub context: &'a EvalContext<'a>,
     /// KILL and STOP REPLICA.
     pub interrupt: &'a Interrupt,
 }
@@ -81,7 +88,8 @@ impl RowApplier<'_> {
                 }
                 RowsKind::Update | RowsKind::PartialUpdate => {
                     if self.found(&known_before, &before, &mut row)? {
-                        let known_after = self.decode(map, image_after.as_ref(), Some(&row), &mut after)?;
+                        let mut known_after = self.decode(map, image_after.as_ref(), Some(&row), &mut after)?;
+                        self.complete(&mut known_after, &mut after, &row)?;
                         self.update(&known_after, &after, &row)?;
                     }
                 }
@@ -171,16 +179,24 @@ impl RowApplier<'_> {
                     let now = DateTime::from_unix_micros(self.now_micros, Zone::UTC).unwrap_or(DateTime::ZERO);
                     Some(encoded(&column.ty, &Value::DateTime(now.truncate(*fsp)))?)
                 }
-                ColumnDefault::Expression(_) => {
-                    let what = "an expression as the default of a column that the source does not have";
-                    return Err(Error::unsupported(what));
-                }
+                // Computed below.
+                ColumnDefault::Expression(_) => None,
             };
             values.parts[at] = default.map(|bytes| {
                 let from = values.bytes.len() as u32;
                 values.bytes.extend_from_slice(&bytes);
                 (from, values.bytes.len() as u32)
             });
+        }
+        let target = self.target();
+        let mut computed = Stored::default();
+        for one in self.rules.computed.iter().filter(|one| one.generated || !known[one.column]) {
+            computed.clear();
+            target.compute(one, values, &mut computed)?;
+            values.replace(one.column, computed.get(0));
+        }
+        if let Some(error) = target.violated(self.rules, values)? {
+            return Err(error);
         }
         let row: Vec<Option<&[u8]>> = (0..self.table.columns.len()).map(|at| values.get(at)).collect();
         loop {
@@ -212,6 +228,32 @@ impl RowApplier<'_> {
             self.engine.raise_auto_increment(self.table, given).or_sql()?;
         }
         Ok(())
+    }
+
+    /// A value that does not fit is an error, whatever the source thought of it.
+    fn target(&self) -> RowTarget<'_> {
+        RowTarget { columns: &self.table.columns, mode: AssignMode::Strict, row: 1, context: self.context }
+    }
+
+    /// Computes the generated columns of a changed row. The source's values of them may follow another definition.
+    fn complete(&self, known: &mut [bool], after: &mut Stored, row: &Row) -> Result<()> {
+        if !self.rules.concerns_changes() {
+            return Ok(());
+        }
+        let target = self.target();
+        let mut whole = row.clone();
+        for at in (0..known.len()).filter(|at| known[*at]) {
+            whole.set(at, after.get(at));
+        }
+        let mut computed = Stored::default();
+        for one in self.rules.computed.iter().filter(|one| one.generated) {
+            computed.clear();
+            target.compute(one, &whole, &mut computed)?;
+            whole.set(one.column, computed.get(0));
+            after.replace(one.column, computed.get(0));
+            known[one.column] = true;
+        }
+        target.violated(self.rules, &whole)?.map_or(Ok(()), Err)
     }
 
     fn update(&self, known: &[bool], after: &Stored, row: &Row) -> Result<()> {
@@ -280,11 +322,12 @@ fn encoded(ty: &ColumnType, value: &Value) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Whether two stored values are the same value. Not all JSON is in the normal form: some rows are older than it.
+/// Whether two stored values are the same value. JSON may be a text, and its numbers may be of other types.
 fn is_equal(ty: &ColumnType, one: Option<&[u8]>, other: Option<&[u8]>) -> bool {
     match (ty, one, other) {
         (ColumnType::Json, Some(one), Some(other)) if one != other => {
-            Json::parse_stored(one).is_ok_and(|one| Json::parse_stored(other) == Ok(one))
+            let (one, other) = (Json::of_stored(one), Json::of_stored(other));
+            one.is_ok_and(|one| other.is_ok_and(|other| one.compare(&other).is_eq()))
         }
         _ => one == other,
     }
@@ -414,22 +457,15 @@ fn value_of(cell: &Cell<'_>, source: &SourceColumn, own: &ColumnType) -> Result<
         Cell::Bit(number) | Cell::Set(number) => Value::UInt(number),
         Cell::Enum(number) => Value::UInt(u64::from(number)),
         // MariaDB's JSON is a text as the client gave it.
-        Cell::Bytes(bytes) if *own == ColumnType::Json => Value::Bytes(Json::parse(bytes).map_or_else(
-            |_| bytes.to_vec(),
-            |value| {
-                let mut text = Vec::with_capacity(bytes.len());
-                value.write(&mut text);
-                text
-            },
-        )),
+        Cell::Bytes(bytes) if *own == ColumnType::Json => {
+            Json::parse(bytes).map_or_else(|_| Value::Bytes(bytes.to_vec()), |value| Value::Json(value.to_binary()))
+        }
         Cell::Bytes(bytes) => Value::Bytes(bytes.to_vec()),
         Cell::Json(document) => {
-            let mut text = Vec::new();
-            let value = json_decode::decode(document).map_err(|cause| {
+            let value = Json::decode(document).map_err(|cause| {
                 Error::new(1610, b"HY000", format!("Corrupted replication event was detected: {cause}"))
             })?;
-            value.write(&mut text);
-            Value::Bytes(text)
+            Value::Json(value.to_binary())
         }
         // Of the row that is changed: only updates have these.
         Cell::JsonDiff(_) => return Err(Error::internal("changes of a JSON value that no row has")),

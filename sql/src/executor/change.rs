@@ -9,15 +9,19 @@ use storage::{Row, Table};
 use super::memory::row_bytes;
 use super::query::{compare_keys, limits, scan};
 use super::row::decode;
+use super::row_rules::RowTarget;
 use super::sort::sort_by;
-use super::{Environment, Level};
+use super::stored::Stored;
+use super::{Environment, Level, view_check};
 use crate::catalog::{OrSqlError, storage_error};
 use crate::error::{Error, Result};
-use crate::expression::assign::{Target, encode, zero_of};
-use crate::expression::{AssignMode, Datum, EvalContext, Fields, NoFields, assign};
+use crate::expression::assign::{Target, zero_of};
+use crate::expression::{AssignMode, Datum, EvalContext, Fields, assign};
 use crate::planner::SelectPlan;
 use crate::planner::change::{Assignment, DeletePlan, UpdatePlan};
 use crate::planner::defaults::DefaultValue;
+use crate::planner::row_rules::RowRules;
+use crate::planner::view_target::ViewCheck;
 
 /// What a change did.
 #[derive(Debug, Default, Clone, Copy)]
@@ -35,46 +39,6 @@ pub struct Changes {
     pub explicit_id: u64,
     /// SET INSERT_ID has had its effect.
     pub used_forced_id: bool,
-}
-
-/// Values of columns as stored bytes, in one buffer that is used for row after row.
-#[derive(Default)]
-pub struct Stored {
-    pub bytes: Vec<u8>,
-    /// Where each lies; None is NULL.
-    pub parts: Vec<Option<(u32, u32)>>,
-}
-
-impl Stored {
-    pub fn clear(&mut self) {
-        self.bytes.clear();
-        self.parts.clear();
-    }
-
-    pub fn get(&self, at: usize) -> Option<&[u8]> {
-        self.parts[at].map(|(from, to)| &self.bytes[from as usize..to as usize])
-    }
-
-    pub fn push_bytes(&mut self, value: Option<&[u8]>) {
-        let part = value.map(|value| {
-            let from = self.bytes.len() as u32;
-            self.bytes.extend_from_slice(value);
-            (from, self.bytes.len() as u32)
-        });
-        self.parts.push(part);
-    }
-
-    /// Appends an assigned value.
-    pub fn push(&mut self, value: Datum<'_>, ty: &ColumnType) -> Result<()> {
-        if value.is_null() {
-            self.parts.push(None);
-            return Ok(());
-        }
-        let from = self.bytes.len() as u32;
-        encode(value, ty, &mut self.bytes)?;
-        self.parts.push(Some((from, self.bytes.len() as u32)));
-        Ok(())
-    }
 }
 
 /// A column's AUTO_INCREMENT value; negative ones do not count.
@@ -110,16 +74,13 @@ pub struct Destination<'a> {
 
 /// Appends the default of a column.
 pub fn push_default(to: Destination<'_>, column: usize, default: &DefaultValue, out: &mut Stored) -> Result<()> {
-    let Destination { table, mode, row, context } = to;
+    let Destination { table, mode, context, .. } = to;
     let described = &table.columns[column];
     match default {
         DefaultValue::Stored(stored) => out.push_bytes(stored.as_deref()),
         DefaultValue::Now { fsp } => push_now(&described.ty, *fsp, context, out)?,
-        DefaultValue::Expr(expr) => {
-            let value = expr.eval(context, &NoFields)?;
-            let value = assign(value, &expr.ty, &target(table, column), mode, row, context)?;
-            out.push(value, &described.ty)?;
-        }
+        // Computed when the rest of the row is known.
+        DefaultValue::Computed => out.push_bytes(None),
         DefaultValue::AutoIncrement => out.push(Datum::Int(0), &described.ty)?,
         DefaultValue::Missing => {
             let error = Error::no_default(&described.name);
@@ -237,8 +198,11 @@ pub struct Updater<'a> {
     pub assignments: &'a [Assignment],
     pub touched: &'a [usize],
     pub defaults: &'a [DefaultValue],
+    pub rules: &'a RowRules,
     pub mode: AssignMode,
     pub ignore: bool,
+    /// WITH CHECK OPTION.
+    pub check: Option<&'a ViewCheck>,
     stored: Stored,
     /// The row as it becomes, assignment by assignment.
     new: Row,
@@ -249,11 +213,12 @@ impl<'a> Updater<'a> {
         table: &'a Table,
         assignments: &'a [Assignment],
         touched: &'a [usize],
-        defaults: &'a [DefaultValue],
+        (defaults, rules): (&'a [DefaultValue], &'a RowRules),
         mode: AssignMode,
         ignore: bool,
     ) -> Updater<'a> {
-        Updater { table, assignments, touched, defaults, mode, ignore, stored: Stored::default(), new: Row::new() }
+        let (stored, new) = (Stored::default(), Row::new());
+        Updater { table, assignments, touched, defaults, rules, mode, ignore, check: None, stored, new }
     }
 
     /// Changes one row; false if it stays as it is. `fields` makes what the values are evaluated on from the row so
@@ -266,10 +231,54 @@ impl<'a> Updater<'a> {
         number: u64,
         fields: &mut WithFields<'_>,
     ) -> Result<bool> {
+        self.evaluate(context, row, number, fields)?;
+        self.apply(environment, context, row, number)
+    }
+
+    /// The row as the last change left it.
+    pub fn changed_row(&self, row: &Row, context: &EvalContext<'_>) -> Result<Row> {
+        if self.rules.concerns_changes() {
+            return Ok(self.new.clone());
+        }
+        let mut changed = row.clone();
+        for (at, assignment) in self.assignments.iter().enumerate() {
+            changed.set(assignment.column, self.stored.get(at));
+        }
+        for column in self.touched {
+            let ty = &self.table.columns[*column].ty;
+            let fsp = match ty {
+                ColumnType::DateTime { fsp } | ColumnType::Timestamp { fsp } => *fsp,
+                _ => 0,
+            };
+            let mut now = Stored::default();
+            push_now(ty, fsp, context, &mut now)?;
+            changed.set(*column, now.get(0));
+        }
+        Ok(changed)
+    }
+
+    /// The values that are assigned, to be applied later.
+    pub fn take_values(&mut self) -> Stored {
+        std::mem::take(&mut self.stored)
+    }
+
+    pub fn give_values(&mut self, values: Stored) {
+        self.stored = values;
+    }
+
+    /// Evaluates what is assigned to the columns of a row.
+    pub fn evaluate(
+        &mut self,
+        context: &EvalContext<'_>,
+        row: &Row,
+        number: u64,
+        fields: &mut WithFields<'_>,
+    ) -> Result<()> {
         let (table, mode) = (self.table, self.mode);
         self.stored.clear();
         // A later assignment sees the earlier ones: `SET a = a + 1, b = a`.
-        let several = self.assignments.len() > 1;
+        let follows_rules = self.rules.concerns_changes();
+        let several = self.assignments.len() > 1 || follows_rules;
         if several {
             self.new.copy_from(row);
         }
@@ -284,15 +293,35 @@ impl<'a> Updater<'a> {
                     let value = assign(value, &expr.ty, &target(table, column), mode, number, context)?;
                     stored.push(value, ty)
                 })?,
-                None => {
-                    let default = &self.defaults[column];
-                    push_default(Destination { table, mode, row: number, context }, column, default, stored)?;
-                }
+                None if table.columns[column].generated.is_some() => stored.push_bytes(row.get(column)),
+                None => match self.rules.default_of(column) {
+                    Some(default) => {
+                        let columns = &table.columns;
+                        RowTarget { columns, mode, row: number, context }.compute(default, seen, stored)?;
+                    }
+                    None => {
+                        let default = &self.defaults[column];
+                        push_default(Destination { table, mode, row: number, context }, column, default, stored)?;
+                    }
+                },
             }
             if several {
                 self.new.set(column, self.stored.get(at));
             }
         }
+        Ok(())
+    }
+
+    /// Assigns the values; false if the row stays as it is.
+    pub fn apply(
+        &mut self,
+        environment: &Environment<'_>,
+        context: &EvalContext<'_>,
+        row: &Row,
+        number: u64,
+    ) -> Result<bool> {
+        let (table, mode) = (self.table, self.mode);
+        let several = self.assignments.len() > 1;
         // Of several assignments to one column the last counts, and only if the value differs.
         let mut changes: [(usize, Option<&[u8]>); 32] = [(0, None); 32];
         let mut more: Vec<(usize, Option<&[u8]>)> = Vec::new();
@@ -321,13 +350,57 @@ impl<'a> Updater<'a> {
             };
             push_now(ty, fsp, context, &mut now)?;
         }
-        let changes = if more.is_empty() && self.touched.is_empty() {
+        let mut computed = Stored::default();
+        let mut computed_columns = Vec::new();
+        if self.rules.concerns_changes() {
+            self.new.copy_from(row);
+            for (at, assignment) in self.assignments.iter().enumerate() {
+                self.new.set(assignment.column, self.stored.get(at));
+            }
+            for (at, column) in self.touched.iter().enumerate() {
+                self.new.set(*column, now.get(at));
+            }
+            let target = RowTarget { columns: &table.columns, mode, row: number, context };
+            for one in self.rules.computed.iter().filter(|one| one.generated) {
+                // What it is computed from is as it was: so is the value, also one that this session would refuse.
+                let mut is_same = true;
+                one.expr.for_each_column(&mut |slot| is_same &= self.new.get(slot) == row.get(slot));
+                if is_same {
+                    continue;
+                }
+                target.compute(one, &self.new, &mut computed)?;
+                let at = computed_columns.len();
+                self.new.set(one.column, computed.get(at));
+                computed_columns.push(one.column);
+            }
+            if let Some(error) = target.violated(self.rules, &self.new)? {
+                if !self.ignore {
+                    return Err(error);
+                }
+                context.warn(error);
+                return Ok(false);
+            }
+        }
+        let changes = if more.is_empty() && self.touched.is_empty() && computed_columns.is_empty() {
             &changes[..count]
         } else {
             more.splice(0..0, changes[..count.min(changes.len())].iter().copied());
             more.extend(self.touched.iter().enumerate().map(|(at, column)| (*column, now.get(at))));
+            let computed = computed_columns.iter().enumerate().map(|(at, column)| (*column, computed.get(at)));
+            more.extend(computed.filter(|(column, value)| *value != row.get(*column)));
             &more[..]
         };
+        if let Some(check) = self.check {
+            let change = |column: usize| changes.iter().rev().find(|(changed, _)| *changed == column);
+            let after = |column: usize| change(column).map_or_else(|| row.get(column), |(_, value)| *value);
+            match view_check::check(environment, check, context, table, &after) {
+                Err(error) if self.ignore && error.code == 1369 => {
+                    context.warn(error);
+                    return Ok(false);
+                }
+                checked => checked?,
+            }
+        }
         let result = environment.trx.borrow_mut().update(table, row, changes);
         match result {
             Ok(()) => {
@@ -377,7 +450,9 @@ pub fn update(environment: &Environment<'_>, plan: &UpdatePlan, outer_context: &
     let mode = assign_mode(outer_context, plan.ignore);
     let strict_change = mode == AssignMode::Strict;
     let outer_context = &EvalContext { strict_change, ignores: plan.ignore, ..*outer_context };
-    let mut updater = Updater::new(&plan.table, &plan.assignments, &plan.touched, &plan.defaults, mode, plan.ignore);
+    let rules = (&plan.defaults[..], &plan.rules);
+    let mut updater = Updater::new(&plan.table, &plan.assignments, &plan.touched, rules, mode, plan.ignore);
+    updater.check = plan.check.as_ref();
     updater.stored = std::mem::take(&mut environment.scratch.borrow_mut().stored);
     let mut changes = Changes::default();
     let level = Level::new(environment, &plan.select.subqueries);
@@ -404,11 +479,15 @@ pub fn delete(environment: &Environment<'_>, plan: &DeletePlan, outer_context: &
     let level = Level::new(environment, &plan.select.subqueries);
     let context = &EvalContext { subqueries: Some(&level), lists: Some(&level.lists), ..*outer_context };
     let collect_first = !plan.select.subqueries.is_empty();
+    let (table, zone) = (&plan.table, context.zone);
     for_each_row(environment, &plan.select, context, collect_first, &mut |row| {
         let deleted = environment.trx.borrow_mut().delete(&plan.table, row);
         match deleted {
             Ok(()) => {
                 changes.deleted += 1;
+                if let Some(returning) = &plan.returning {
+                    environment.return_row(returning, context, &TableRow { table, row, zone })?;
+                }
                 if let Some(log) = environment.log {
                     log.borrow_mut().delete(&plan.table, &|column| row.get(column))?;
                 }

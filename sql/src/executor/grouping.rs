@@ -1,14 +1,18 @@
 //! GROUP BY and aggregates: rows are put into groups, groups come out as rows.
 
+use std::cmp::Ordering;
+
 use format::value::Value;
 use rustc_hash::FxHashMap;
 
 use super::Environment;
 use super::memory::{Account, row_bytes};
 use super::row::JoinRow;
+use super::sort::sort_by;
 use crate::error::Result;
-use crate::expression::{Accumulator, Datum, EvalContext, Fields, group_key};
+use crate::expression::{Accumulator, Datum, EvalContext, Fields, group_key, order};
 use crate::parser::ast::AggregateFunction;
+use crate::planner::logical::Rollup;
 use crate::planner::{GroupPlan, SelectPlan};
 
 /// Groups by hash; in the order in which they were first met.
@@ -24,6 +28,8 @@ pub struct Groups<'a> {
 }
 
 struct Group {
+    /// WITH ROLLUP: the values of the keys that it has.
+    keys: Vec<Value>,
     kept: Vec<Value>,
     accumulators: Vec<Accumulator>,
 }
@@ -57,6 +63,9 @@ impl<'a> Groups<'a> {
 
     /// Puts a joined row into its group; false: no more rows are needed.
     pub fn add(&mut self, context: &EvalContext<'_>, row: &JoinRow<'_>) -> Result<bool> {
+        if self.group.rollup.is_some() {
+            return self.add_to_all(context, row).map(|()| true);
+        }
         let number = if self.group.keys.is_empty() {
             if self.groups.is_empty() {
                 self.start(row)?;
@@ -90,12 +99,69 @@ impl<'a> Groups<'a> {
         Ok(true)
     }
 
+    /// WITH ROLLUP: puts a row into the groups of all lengths of its keys.
+    fn add_to_all(&mut self, context: &EvalContext<'_>, row: &JoinRow<'_>) -> Result<()> {
+        let mut key = std::mem::take(&mut self.key);
+        key.clear();
+        let mut values = Vec::with_capacity(self.group.keys.len());
+        for length in 0..=self.group.keys.len() {
+            if let Some(last) = length.checked_sub(1) {
+                let expr = &self.group.keys[last];
+                let value = expr.eval(context, row)?;
+                group_key(&value, expr.ty.collation, &mut key);
+                values.push(value.into_value());
+            }
+            // Keys of several values are of several lengths: no key of fewer is equal.
+            let number = match self.index.get(&key[..]) {
+                Some(number) => *number,
+                None => {
+                    self.start(row)?;
+                    self.account.add(key.len() as u64 + row_bytes(&values))?;
+                    self.index.insert(key.as_slice().into(), self.groups.len() - 1);
+                    let number = self.groups.len() - 1;
+                    self.groups[number].keys.clone_from(&values);
+                    number
+                }
+            };
+            let group = &mut self.groups[number];
+            for (accumulator, call) in group.accumulators.iter_mut().zip(&self.group.aggregates) {
+                accumulator.add(call, context, row)?;
+            }
+        }
+        self.key = key;
+        Ok(())
+    }
+
+    /// Sorts the groups of WITH ROLLUP: behind those of one key stands their sum.
+    fn sort(&mut self, rollup: &Rollup, context: &EvalContext<'_>) -> Result<()> {
+        let keys = &self.group.keys;
+        sort_by(
+            &mut self.groups,
+            || context.session.is_interrupted(),
+            |a, b| {
+                for (at, key) in keys.iter().enumerate() {
+                    let compared = match (a.keys.get(at), b.keys.get(at)) {
+                        (Some(a), Some(b)) => {
+                            let compared = order(&Datum::from(a), &Datum::from(b), key.ty.collation);
+                            if rollup.descending[at] { compared.reverse() } else { compared }
+                        }
+                        (a, b) => a.is_none().cmp(&b.is_none()),
+                    };
+                    if compared != Ordering::Equal {
+                        return compared;
+                    }
+                }
+                Ordering::Equal
+            },
+        )
+    }
+
     fn start(&mut self, row: &JoinRow<'_>) -> Result<()> {
         let kept: Vec<Value> = self.group.kept.iter().map(|slot| row.field(*slot).into_value()).collect();
         self.account.add(row_bytes(&kept))?;
         let accumulators: Vec<Accumulator> = self.group.aggregates.iter().map(|call| call.start()).collect();
         self.account.add((accumulators.len() * size_of::<Accumulator>()) as u64)?;
-        self.groups.push(Group { kept, accumulators });
+        self.groups.push(Group { keys: Vec::new(), kept, accumulators });
         Ok(())
     }
 
@@ -108,13 +174,23 @@ impl<'a> Groups<'a> {
         if self.groups.is_empty() && self.group.keys.is_empty() {
             // Aggregates over nothing are a row.
             let accumulators = self.group.aggregates.iter().map(|call| call.start()).collect();
-            self.groups.push(Group { kept: vec![Value::Null; self.group.kept.len()], accumulators });
+            let kept = vec![Value::Null; self.group.kept.len()];
+            self.groups.push(Group { keys: Vec::new(), kept, accumulators });
         }
         debug_assert!(self.place.len() == self.plan.slots.len());
+        let rollup = self.group.rollup.as_ref();
+        if let Some(rollup) = rollup {
+            self.sort(rollup, context)?;
+        }
         for group in &mut self.groups {
             let mut results = Vec::with_capacity(group.accumulators.len());
             for (accumulator, call) in group.accumulators.iter_mut().zip(&self.group.aggregates) {
                 results.push(accumulator.finish(call, context)?);
+            }
+            if let Some(rollup) = rollup {
+                let has = group.keys.len();
+                rollup.keys[has..].iter().flatten().for_each(|at| results[*at] = Value::Null);
+                results[rollup.level] = Value::Int(has as i64);
             }
             let row = GroupRow { place: &self.place, kept: &group.kept, results: &results };
             if !emit(&row)? {

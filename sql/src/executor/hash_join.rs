@@ -86,7 +86,9 @@ pub fn key<'e>(
                 group_key(&Datum::Double(value.to_f64(context)?), expr.ty.collation, scratch);
             }
             (KeyKind::Text(id), Datum::Bytes(_)) => group_key(&value, id, scratch),
-            (KeyKind::Moment, Datum::Date(_) | Datum::DateTime(_)) | (KeyKind::Time, Datum::Time(_)) => {
+            (KeyKind::Moment, Datum::Date(_) | Datum::DateTime(_))
+            | (KeyKind::Time, Datum::Time(_))
+            | (KeyKind::Json, Datum::Json(_)) => {
                 group_key(&value, expr.ty.collation, scratch);
             }
             _ => return Ok(Key::None),

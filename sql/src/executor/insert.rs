@@ -13,16 +13,19 @@ use storage::config::AutoIncrementMode;
 use storage::{ColumnSet, ReadMode, Row};
 
 use super::change::{
-    Changes, Destination, Stored, Updater, assign_mode, auto_value, change_error, push_default, target,
+    Changes, Destination, TableRow, Updater, assign_mode, auto_value, change_error, push_default, target,
 };
-use super::insert_fields::{ConflictRow, GivenRow};
+use super::insert_fields::{ConflictRow, GivenRow, NewRow};
 use super::memory::row_bytes;
-use super::{Environment, Level, query};
+use super::row_rules::RowTarget;
+use super::stored::Stored;
+use super::{Environment, Level, query, view_check};
 use crate::catalog::{OrSqlError, storage_error};
 use crate::error::{Error, Result};
 use crate::expression::assign::zero_of;
 use crate::expression::{AssignMode, Datum, EvalContext, assign};
 use crate::planner::change::{InsertPlan, InsertRows};
+use crate::planner::defaults::DefaultValue;
 use crate::types::{SqlMode, TypeInfo};
 
 /// How often INSERT ... SELECT looks whether the statement was killed.
@@ -168,6 +171,10 @@ pub(super) struct Inserter<'a> {
     old: Row,
     /// What ON DUPLICATE KEY UPDATE reads of the tables of INSERT ... SELECT.
     source: Vec<Value>,
+    /// Columns for which DEFAULT was given, where that is computed from the row.
+    defaulted: Vec<usize>,
+    /// A computed value on its way into the row.
+    computed: Stored,
 }
 
 impl<'a> Inserter<'a> {
@@ -199,6 +206,8 @@ impl<'a> Inserter<'a> {
             scratch: Stored::default(),
             old: Row::new(),
             source: Vec::new(),
+            defaulted: Vec::new(),
+            computed: Stored::default(),
         }
     }
 
@@ -208,6 +217,7 @@ impl<'a> Inserter<'a> {
 
     pub fn begin_row(&mut self) {
         self.changes.found += 1;
+        self.defaulted.clear();
     }
 
     /// Takes the next given value.
@@ -215,6 +225,9 @@ impl<'a> Inserter<'a> {
         let plan = self.plan;
         let Some(expr) = value else {
             let default = &plan.defaults[column];
+            if matches!(default, DefaultValue::Computed) {
+                self.defaulted.push(column);
+            }
             return push_default(self.destination(), column, default, &mut self.values);
         };
         let (values, given, zeros) = (&self.values, &self.given, &self.zeros);
@@ -303,7 +316,7 @@ impl<'a> Inserter<'a> {
                 }
             }
         }
-        let inserted = self.store()?;
+        let inserted = self.complete()? && self.store()?;
         match generated {
             0 => {}
             // The value of a row that was not inserted goes to the next row.
@@ -318,6 +331,34 @@ impl<'a> Inserter<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Computes what the row's other values decide, and checks the constraints. False: with IGNORE the row is passed over.
+    fn complete(&mut self) -> Result<bool> {
+        let plan = self.plan;
+        if plan.rules.is_empty() {
+            return Ok(true);
+        }
+        let target =
+            RowTarget { columns: &plan.table.columns, mode: self.mode, row: self.changes.found, context: self.context };
+        for one in &plan.rules.computed {
+            let is_given = self.given[one.column].is_some() && !self.defaulted.contains(&one.column);
+            if is_given && !one.generated {
+                continue;
+            }
+            self.computed.clear();
+            target.compute(one, &self.row, &mut self.computed)?;
+            self.row.replace(one.column, self.computed.get(0));
+        }
+        match target.violated(&plan.rules, &self.row)? {
+            None => Ok(true),
+            Some(error) if plan.ignore => {
+                self.changes.duplicates += 1;
+                self.context.warn(error);
+                Ok(false)
+            }
+            Some(error) => Err(error),
+        }
     }
 
     /// The next value of the series.
@@ -352,6 +393,15 @@ impl<'a> Inserter<'a> {
         let plan = self.plan;
         let table = &plan.table;
         let width = table.columns.len();
+        if let Some(check) = &plan.check {
+            match view_check::check(self.environment, check, self.context, table, &|column| self.row.get(column)) {
+                Err(error) if plan.ignore && error.code == 1369 => {
+                    self.context.warn(error);
+                    return Ok(false);
+                }
+                checked => checked?,
+            }
+        }
         loop {
             let result = {
                 let mut few: [Option<&[u8]>; 64] = [None; 64];
@@ -373,6 +423,10 @@ impl<'a> Inserter<'a> {
                         log.borrow_mut().insert(table, &|column| self.row.get(column))?;
                     }
                     self.changes.changed += 1;
+                    if let Some(returning) = &plan.returning {
+                        let row = NewRow { table, row: &self.row, zone: self.context.zone };
+                        self.environment.return_row(returning, self.context, &row)?;
+                    }
                     return Ok(true);
                 }
                 Err(storage::Error::DuplicateKey { index }) => index,
@@ -396,6 +450,10 @@ impl<'a> Inserter<'a> {
                 self.fetch_existing(index)?;
                 if self.replaces_itself(index) {
                     self.changes.changed += 1;
+                    if let Some(returning) = &plan.returning {
+                        let row = NewRow { table, row: &self.row, zone: self.context.zone };
+                        self.environment.return_row(returning, self.context, &row)?;
+                    }
                     return Ok(true);
                 }
                 self.environment.trx.borrow_mut().delete(table, &self.old).or_sql()?;
@@ -460,12 +518,21 @@ impl<'a> Inserter<'a> {
         let assigned = |column: usize| plan.on_duplicate.iter().any(|assignment| assignment.column == column);
         let touched: Vec<usize> =
             (0..table.columns.len()).filter(|at| table.columns[*at].on_update_now && !assigned(*at)).collect();
-        let mut updater = Updater::new(table, &plan.on_duplicate, &touched, &plan.defaults, self.mode, plan.ignore);
+        let rules = (&plan.defaults[..], &plan.rules);
+        let mut updater = Updater::new(table, &plan.on_duplicate, &touched, rules, self.mode, plan.ignore);
+        updater.check = plan.check.as_ref();
         let (new, source, zone) = (&self.row, &self.source, self.context.zone);
         let number = self.changes.found;
         let changed = updater.update(self.environment, self.context, &self.old, number, &mut |old, evaluate| {
             evaluate(&ConflictRow { table, old, new, source, zone })
         })?;
+        if let Some(returning) = &plan.returning {
+            let row = match changed {
+                true => updater.changed_row(&self.old, self.context)?,
+                false => self.old.clone(),
+            };
+            self.environment.return_row(returning, self.context, &TableRow { table, row: &row, zone })?;
+        }
         // Affected rows count an update as two, and one that changes nothing as none.
         if changed {
             self.changes.deleted += 1;

@@ -3,8 +3,8 @@
 use format::value::{Value, Zone};
 use storage::{Row, Table};
 
-use super::change::Stored;
 use super::row::decode;
+use super::stored::Stored;
 use crate::expression::{Datum, Fields};
 
 /// Values given so far as fields, for `VALUES (1, a + 1)`.
@@ -30,6 +30,22 @@ impl Fields for GivenRow<'_> {
                 _ if !self.table.columns[slot].nullable => Datum::from(&self.zeros[slot]),
                 _ => Datum::Null,
             },
+        }
+    }
+}
+
+/// A row that was inserted.
+pub struct NewRow<'r> {
+    pub table: &'r Table,
+    pub row: &'r Stored,
+    pub zone: Zone,
+}
+
+impl Fields for NewRow<'_> {
+    fn field(&self, slot: usize) -> Datum<'_> {
+        match self.row.get(slot) {
+            Some(stored) => decode(&self.table.columns[slot].ty, stored, self.zone),
+            None => Datum::Null,
         }
     }
 }

@@ -10,20 +10,22 @@ use storage::{Row, ScanRange};
 
 use super::hash_join::{self, HashRows, Kept, Key};
 use super::row::JoinRow;
-use super::{Environment, Rows, virtual_rows};
+use super::{Environment, Rows, json_table, virtual_rows};
 use crate::catalog::OrSqlError;
 use crate::error::{Error, Result};
-use crate::expression::EvalContext;
+use crate::expression::{EvalContext, Expr, Fields};
 use crate::planner::keys::KeyRanges;
 use crate::planner::{Access, Derived, SelectPlan, SourceKind, Step, TableStep};
+
+/// Makes the rows of a derived table, or has them: of one that is LATERAL for the values that it reads of a row.
+pub type MakeRows<'a> = dyn Fn(&Derived, &[Expr], &EvalContext<'_>, &dyn Fields) -> Result<Rows> + 'a;
 
 /// One run of a plan's steps.
 pub struct Runner<'a> {
     pub environment: &'a Environment<'a>,
     pub plan: &'a SelectPlan,
     pub context: &'a EvalContext<'a>,
-    /// Makes the rows of a derived table, or has them.
-    pub derived: &'a dyn Fn(&Derived, &EvalContext<'_>) -> Result<Rows>,
+    pub derived: &'a MakeRows<'a>,
     /// The rows kept for joins, by source; empty until the first is kept.
     pub kept: RefCell<Vec<Kept<'a>>>,
 }
@@ -140,12 +142,21 @@ impl<'a> Runner<'a> {
 
     /// The rows of a derived or virtual table, which are made when they are first wanted.
     fn rows_of(&self, source: usize, row: &mut JoinRow<'_>) -> Result<Rows> {
-        if let Some(rows) = &row.sources[source].rows {
+        if let SourceKind::JsonTable(table) = &self.plan.sources[source].kind {
+            let rows: Rows = Rc::new(json_table::rows(table, self.context, row)?);
+            row.sources[source].rows = Some(rows.clone());
+            return Ok(rows);
+        }
+        let lateral = &self.plan.sources[source].lateral[..];
+        if let Some(rows) = &row.sources[source].rows
+            && lateral.is_empty()
+        {
             return Ok(rows.clone());
         }
         let rows = match &self.plan.sources[source].kind {
             SourceKind::Table(_) => unreachable!("a stored table has an access"),
-            SourceKind::Derived(derived) => (self.derived)(derived, self.context)?,
+            SourceKind::JsonTable(_) => unreachable!("its rows are made above"),
+            SourceKind::Derived(derived) => (self.derived)(derived, lateral, self.context, row)?,
             SourceKind::Virtual(table) => {
                 Rc::new(virtual_rows::of(self.environment, self.plan, source, table, self.context))
             }

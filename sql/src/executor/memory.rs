@@ -101,7 +101,7 @@ pub fn row_bytes(values: &[Value]) -> u64 {
     let strings: usize = values
         .iter()
         .map(|value| match value {
-            Value::Bytes(bytes) => bytes.len(),
+            Value::Bytes(bytes) | Value::Json(bytes) => bytes.len(),
             _ => 0,
         })
         .sum();

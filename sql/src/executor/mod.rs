@@ -23,14 +23,22 @@ mod hash_join;
 pub mod insert;
 mod insert_fields;
 mod join;
+pub mod joined_change;
+mod json_table;
 pub mod load;
 pub mod memory;
 pub mod outfile;
 pub mod query;
+mod recursion;
 pub mod row;
+pub mod row_rules;
+mod sets;
 pub mod sort;
+pub mod stored;
 pub mod text_reader;
+mod view_check;
 mod virtual_rows;
+mod window;
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -40,9 +48,9 @@ use format::value::Value;
 use rustc_hash::FxHashMap;
 use storage::{Row, Trx};
 
-use self::change::Stored;
 use self::memory::{Account, Memory, row_bytes};
 use self::sort::StoredSorter;
+use self::stored::Stored;
 use crate::error::{Error, Result};
 use crate::expression::lists::{List, Lists};
 use crate::expression::{Comparison, Datum, EvalContext, Fields, Subqueries, group_key};
@@ -50,6 +58,7 @@ use crate::information_schema::Facts;
 use crate::instance::Instance;
 use crate::planner::SubqueryPlan;
 use crate::planner::keys::KeyRanges;
+use crate::planner::returning::Returning;
 use crate::row_log::RowLog;
 
 /// What all plans of one statement share.
@@ -69,8 +78,20 @@ pub struct Environment<'a> {
     /// Rows that SQL_CALC_FOUND_ROWS counted.
     pub found_rows: Cell<u64>,
     pub scratch: &'a RefCell<Scratch>,
+    /// The rows of RETURNING.
+    pub returned: RefCell<Vec<Vec<Value>>>,
     /// Where changes of rows are logged, if they are.
     pub log: Option<&'a RefCell<RowLog>>,
+}
+
+impl Environment<'_> {
+    /// Keeps a row for RETURNING.
+    pub fn return_row(&self, returning: &Returning, context: &EvalContext<'_>, row: &dyn Fields) -> Result<()> {
+        let values = returning.output.iter().map(|expr| expr.value(context, row)).collect::<Result<Vec<_>>>()?;
+        self.memory.keep(row_bytes(&values))?;
+        self.returned.borrow_mut().push(values);
+        Ok(())
+    }
 }
 
 /// Buffers that statements reuse, so that a warm session need not allocate.

@@ -1,4 +1,4 @@
-//! SELECT and UNION at work.
+//! SELECT and set operations at work.
 
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
@@ -14,14 +14,15 @@ use storage::Row;
 use super::grouping::Groups;
 use super::join::Runner;
 use super::memory::{Account, row_bytes};
-use super::row::JoinRow;
+use super::recursion::run_recursive;
+use super::row::{JoinRow, put_row_as};
+use super::sets::{Counts, RowSet};
 use super::sort::sort_by;
+use super::window::Windows;
 use super::{Environment, Level, Rows};
 use crate::error::{Error, Result};
-use crate::expression::assign::Target;
-use crate::expression::{
-    AssignMode, Datum, EvalContext, Expr, Fields, NoFields, SessionState, assign, group_key, order,
-};
+use crate::expression::{AssignMode, Datum, EvalContext, Expr, Fields, NoFields, SessionState, group_key, order};
+use crate::parser::ast::SetOperator;
 use crate::planner::{Derived, LimitPlan, QueryPlan, SelectPlan, SourceKind, Step, StoredOutput, UnionPlan};
 
 /// Runs a query, calling `visit` for each row until it answers false.
@@ -34,6 +35,10 @@ pub fn run(
     match plan {
         QueryPlan::Select(plan) => run_select(environment, plan, context, visit),
         QueryPlan::Union(plan) => run_union(environment, plan, context, visit),
+        QueryPlan::Recursive(plan) => {
+            run_recursive(environment, plan, limits(plan.limit.as_ref(), context)?, context, &run, visit)
+        }
+        QueryPlan::Working(_) => Err(Error::internal("the rows of a round are read outside of it")),
     }
 }
 
@@ -65,6 +70,7 @@ fn run_union(
 ) -> Result<()> {
     let (offset, count) = limits(plan.limit.as_ref(), context)?;
     let collations: Vec<CollationId> = plan.columns.iter().map(|column| column.ty.collation).collect();
+    let is_union = plan.links.iter().all(|link| link.operator == SetOperator::Union);
     let mut output = Output {
         account: environment.memory.account(),
         found_rows: &environment.found_rows,
@@ -81,6 +87,29 @@ fn run_union(
     if count == 0 {
         return Ok(());
     }
+    if !is_union {
+        let mut rows = RowSet::new(environment.memory.account(), &collations, context.session);
+        for (number, part) in plan.parts.iter().enumerate() {
+            let link = number.checked_sub(1).map(|before| plan.links[before]);
+            let mut counts = Counts::default();
+            run_part(environment, plan, number, part, context, &mut |row| {
+                match link {
+                    Some(link) if link.operator != SetOperator::Union => rows.count(row, &mut counts)?,
+                    _ => rows.add(row)?,
+                }
+                Ok(true)
+            })?;
+            if let Some(link) = link {
+                rows.apply(link, counts)?;
+            }
+        }
+        for row in rows.into_rows() {
+            if !output.row(&row, context, &row)? {
+                break;
+            }
+        }
+        return output.finish(context);
+    }
     for (number, part) in plan.parts.iter().enumerate() {
         // Rows are unique up to the last UNION without ALL; what follows it is only appended.
         if plan.distinct_until.is_some_and(|until| number <= until) {
@@ -89,23 +118,8 @@ fn run_union(
             output.seen = None;
         }
         let mut go_on = true;
-        let mut converted = Vec::new();
-        let parameters = part_parameters(environment, &plan.outer[number], context.parameters);
-        let part_context = EvalContext { parameters: &parameters, ..*context };
-        run(environment, part, &part_context, &mut |row| {
-            converted.clear();
-            for (at, value) in row.iter().enumerate() {
-                let (from, to) = (&part.columns()[at], &plan.columns[at]);
-                converted.push(if from.column_type == to.column_type || value.is_null() {
-                    value.clone()
-                } else {
-                    let target = Target { name: &to.name, ty: &to.column_type, nullable: true };
-                    let value = assign(Datum::from(value), &from.ty, &target, AssignMode::Lenient, 1, context)?;
-                    value.into_value()
-                });
-            }
-            let fields: &Vec<Value> = &converted;
-            go_on = output.row(&converted, context, fields)?;
+        run_part(environment, plan, number, part, context, &mut |row| {
+            go_on = output.row(row, context, row)?;
             Ok(go_on)
         })?;
         if !go_on {
@@ -113,6 +127,25 @@ fn run_union(
         }
     }
     output.finish(context)
+}
+
+/// Runs a part of a chain of set operations; its rows have the types of the chain.
+fn run_part(
+    environment: &Environment<'_>,
+    plan: &UnionPlan,
+    number: usize,
+    part: &QueryPlan,
+    context: &EvalContext<'_>,
+    visit: &mut dyn FnMut(&Vec<Value>) -> Result<bool>,
+) -> Result<()> {
+    let mut converted = Vec::new();
+    let parameters = part_parameters(environment, &plan.outer[number], context.parameters);
+    let part_context = EvalContext { parameters: &parameters, ..*context };
+    run(environment, part, &part_context, &mut |row| {
+        converted.clear();
+        put_row_as(row, (part.columns(), &plan.columns), AssignMode::Lenient, context, &mut converted)?;
+        visit(&converted)
+    })
 }
 
 /// The statement's parameters, and behind them what a part of a union reads of the outer query.
@@ -290,12 +323,11 @@ fn run_select(
         visit,
     };
     let mut values = Vec::with_capacity(plan.output.len());
+    let passes = |fields: &dyn Fields| match &plan.having {
+        Some(having) => having.is_true(context, fields),
+        None => Ok(true),
+    };
     let mut emit = |fields: &dyn Fields, output: &mut Output<'_, '_>| -> Result<bool> {
-        if let Some(having) = &plan.having
-            && !having.is_true(context, fields)?
-        {
-            return Ok(true);
-        }
         values.clear();
         for expr in &plan.output {
             let value = expr.eval(context, fields)?;
@@ -303,14 +335,21 @@ fn run_select(
         }
         output.row(&values, context, fields)
     };
-    match &plan.group {
-        None => {
-            scan(environment, plan, context, &mut |row| emit(row, &mut output))?;
-        }
+    // What is left of the rows, or of the groups.
+    let each = |visit: &mut dyn FnMut(&dyn Fields) -> Result<bool>| match &plan.group {
+        None => scan(environment, plan, context, &mut |row| if passes(row)? { visit(row) } else { Ok(true) }),
         Some(group) => {
             let mut groups = Groups::new(plan, group, environment);
             scan(environment, plan, context, &mut |row| groups.add(context, row))?;
-            groups.finish(context, &mut |row| emit(row, &mut output))?;
+            groups.finish(context, &mut |row| if passes(row)? { visit(row) } else { Ok(true) })
+        }
+    };
+    match &plan.windows {
+        None => each(&mut |row| emit(row, &mut output))?,
+        Some(windows) => {
+            let mut rows = Windows::new(plan, windows, environment);
+            each(&mut |row| rows.add(row).map(|()| true))?;
+            rows.finish(context, &mut |row| emit(row, &mut output))?;
         }
     }
     output.finish(context)
@@ -334,7 +373,10 @@ pub fn scan(
             slot.stored = environment.scratch.borrow_mut().rows.pop().unwrap_or_default();
         }
     }
-    let derived = |derived: &Derived, context: &EvalContext<'_>| derived_rows(environment, derived, context);
+    let derived = |derived: &Derived, lateral: &[Expr], context: &EvalContext<'_>, row: &dyn Fields| match lateral {
+        [] => derived_rows(environment, derived, context),
+        lateral => lateral_rows(environment, derived, lateral, context, row),
+    };
     let runner = Runner { environment, plan, context, derived: &derived, kept: RefCell::default() };
     let result = runner.steps(&plan.steps, &mut row, visit);
     let mut scratch = environment.scratch.borrow_mut();
@@ -358,6 +400,31 @@ fn derived_rows(environment: &Environment<'_>, derived: &Derived, context: &Eval
     let rows: Rows = Rc::new(rows);
     environment.derived.borrow_mut().insert(derived.id, rows.clone());
     Ok(rows)
+}
+
+/// The rows of a LATERAL derived table for the current row of the tables before it.
+fn lateral_rows(
+    environment: &Environment<'_>,
+    derived: &Derived,
+    lateral: &[Expr],
+    context: &EvalContext<'_>,
+    row: &dyn Fields,
+) -> Result<Rows> {
+    let count = environment.parameter_count;
+    let mut parameters = context.parameters[..count.min(context.parameters.len())].to_vec();
+    parameters.resize(count, Value::Null);
+    for expr in lateral {
+        parameters.push(expr.eval(context, row)?.into_value());
+    }
+    let inner = EvalContext { parameters: &parameters, ..*context };
+    let mut rows = Vec::new();
+    let mut account = environment.memory.account();
+    run(environment, &derived.plan, &inner, &mut |row| {
+        account.add(row_bytes(row))?;
+        rows.push(row.to_vec());
+        Ok(true)
+    })?;
+    Ok(Rc::new(rows))
 }
 
 /// Runs a query whose rows go out as they are stored.

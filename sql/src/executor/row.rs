@@ -7,12 +7,14 @@
 use std::borrow::Cow;
 
 use format::collation::without_spaces;
-use format::value::{ColumnType, DateTime, Value, Zone};
+use format::value::{ColumnType, DateTime, Json, Value, Zone};
 use storage::Row;
 
 use super::Rows;
-use crate::expression::{Datum, Fields};
-use crate::planner::{SelectPlan, SourceColumn, SourceKind};
+use crate::error::Result;
+use crate::expression::assign::Target;
+use crate::expression::{AssignMode, Datum, EvalContext, Fields, assign};
+use crate::planner::{OutputColumn, SelectPlan, SourceColumn, SourceKind};
 
 /// One joined row.
 pub struct JoinRow<'p> {
@@ -74,6 +76,7 @@ pub fn decode<'a>(ty: &ColumnType, stored: &'a [u8], zone: Zone) -> Datum<'a> {
         | ColumnType::Binary { .. } => Datum::Bytes(Cow::Borrowed(stored)),
         // Padded to its length in the record; the padding is not part of the value.
         ColumnType::Char { .. } => Datum::Bytes(Cow::Borrowed(without_spaces(stored))),
+        ColumnType::Json => Datum::Json(Json::binary_of_stored(stored)),
         ColumnType::Timestamp { .. } => match ty.decode(stored) {
             Value::DateTime(utc) => Datum::DateTime(to_local(utc, zone)),
             other => Datum::from(other),
@@ -88,4 +91,23 @@ pub fn to_local(utc: DateTime, zone: Zone) -> DateTime {
         return utc;
     }
     DateTime::from_unix_micros(utc.to_unix_micros(Zone::UTC), zone).unwrap_or(utc)
+}
+
+/// Appends a row of a part of a query with the types of the columns of the whole.
+pub fn put_row_as(
+    row: &[Value],
+    (from, to): (&[OutputColumn], &[OutputColumn]),
+    mode: AssignMode,
+    context: &EvalContext<'_>,
+    out: &mut Vec<Value>,
+) -> Result<()> {
+    for (value, (from, to)) in row.iter().zip(from.iter().zip(to)) {
+        out.push(if from.column_type == to.column_type || value.is_null() {
+            value.clone()
+        } else {
+            let target = Target { name: &to.name, ty: &to.column_type, nullable: true };
+            assign(Datum::from(value), &from.ty, &target, mode, 1, context)?.into_value()
+        });
+    }
+    Ok(())
 }

@@ -19,6 +19,7 @@ use super::Environment;
 use crate::expression::{Comparison, Datum, EvalContext, Expr, Fields, Node, Warnings};
 use crate::information_schema::{Facts, NAMES, VirtualTable, Wanted, name_columns};
 use crate::parser::ast::BinaryOp;
+use crate::planner::view::ViewDescriber;
 use crate::planner::{SelectPlan, Step};
 
 /// The rows of a virtual table, which is the n-th source of a query.
@@ -30,8 +31,10 @@ pub fn of(
     context: &EvalContext<'_>,
 ) -> Vec<Vec<Value>> {
     let source = &plan.sources[number];
+    let describer = ViewDescriber { instance: environment.instance, eval: context };
+    let facts = Facts { views: Some(&describer), ..environment.facts };
     let Some((databases, tables)) = name_columns(&source.database, table) else {
-        return (table.rows)(&environment.facts);
+        return (table.rows)(&facts);
     };
     let mut conditions = Vec::new();
     gather(plan, &plan.steps, number, &mut conditions);
@@ -48,7 +51,7 @@ pub fn of(
     let warnings = Warnings::default();
     let context = &EvalContext { warnings: &warnings, ..*context };
     let condition = Condition { names, on_databases, on_tables, context };
-    (table.rows)(&Facts { wanted: Some(&condition), ..environment.facts })
+    (table.rows)(&Facts { wanted: Some(&condition), ..facts })
 }
 
 /// The conditions that all rows of the result meet, as far as they say something about the rows of a source.

@@ -4,7 +4,7 @@
 //! group the executor starts an [`Accumulator`] per call, adds the group's rows and
 //! finishes. The results are what [`Fields::aggregate`] then answers.
 //!
-//! NULLs are left out by all of them but COUNT(*). DISTINCT keeps the keys
+//! NULLs are left out by all of them but COUNT(*) and those that make JSON. DISTINCT keeps the keys
 //! ([`group_key`]) that it has seen. Sums of integers and decimals are exact;
 //! variances are computed as they go, by Welford's method.
 //!
@@ -13,16 +13,16 @@
 
 use std::cmp::Ordering;
 
-use format::collation::collation;
-use format::value::{Decimal, Value};
+use format::collation::{Charset, collation};
+use format::value::{Decimal, Json, Value};
 use rustc_hash::FxHashSet;
 
 use super::arithmetic::{self, Fault};
 use super::datum::Number;
-use super::{Datum, EvalContext, Expr, Fields, group_key, order};
+use super::{Datum, EvalContext, Expr, Fields, group_key, json, order};
 use crate::error::{Error, Result};
 use crate::parser::ast::{AggregateFunction, BinaryOp};
-use crate::types::TypeInfo;
+use crate::types::{Kind, TypeInfo};
 
 /// One aggregate of a query.
 #[derive(Debug, Clone, PartialEq)]
@@ -65,6 +65,10 @@ enum State {
         mean: f64,
         squares: f64,
     },
+    /// JSON_ARRAYAGG: the elements, and their bytes.
+    Array(Vec<Json>, u64),
+    /// JSON_OBJECTAGG: the members, and their bytes.
+    Object(Vec<(String, Json)>, u64),
     /// GROUP_CONCAT: the texts with their sort keys, or the text itself without ORDER BY.
     Concat {
         text: Option<Vec<u8>>,
@@ -89,9 +93,9 @@ impl AggregateCall {
             AggregateFunction::Min | AggregateFunction::Max | AggregateFunction::AnyValue => State::Extreme(None),
             AggregateFunction::BitAnd => State::Bits(u64::MAX),
             AggregateFunction::BitOr | AggregateFunction::BitXor => State::Bits(0),
-            AggregateFunction::GroupConcat | AggregateFunction::JsonArrayAgg | AggregateFunction::JsonObjectAgg => {
-                State::Concat { text: None, sorted: Vec::new(), cut: false }
-            }
+            AggregateFunction::GroupConcat => State::Concat { text: None, sorted: Vec::new(), cut: false },
+            AggregateFunction::JsonArrayAgg => State::Array(Vec::new(), 0),
+            AggregateFunction::JsonObjectAgg => State::Object(Vec::new(), 0),
             _ => State::Variance { count: 0, mean: 0.0, squares: 0.0 },
         };
         // The extremes of distinct values are the extremes.
@@ -100,7 +104,57 @@ impl AggregateCall {
     }
 }
 
+impl AggregateCall {
+    /// Whether rows can be taken out again without a trace.
+    pub fn can_remove(&self) -> bool {
+        let is_exact = |ty: &TypeInfo| ty.kind == Kind::Decimal;
+        match self.function {
+            AggregateFunction::Count | AggregateFunction::BitXor => !self.distinct,
+            AggregateFunction::Sum | AggregateFunction::Avg => !self.distinct && is_exact(&self.ty),
+            _ => false,
+        }
+    }
+}
+
 impl Accumulator {
+    /// Takes out a row that was added, of an aggregate that allows it.
+    pub fn remove(&mut self, call: &AggregateCall, context: &EvalContext<'_>, row: &dyn Fields) -> Result<()> {
+        let mut value = None;
+        for arg in &call.args {
+            let datum = arg.eval(context, row)?;
+            if datum.is_null() {
+                return Ok(());
+            }
+            value = Some((datum, arg));
+        }
+        match (&mut self.state, value) {
+            (State::Count(count), _) => *count -= 1,
+            (State::Bits(bits), Some((value, _))) => *bits ^= value.to_u64(context)?,
+            (State::Sum { sum, count }, Some((value, arg))) => {
+                let Some(number) = value.to_number(&arg.ty, context)? else { return Ok(()) };
+                let negative = match number {
+                    Number::Int(v) => Sum::Integer(-(v as i128)),
+                    Number::UInt(v) => Sum::Integer(-(v as i128)),
+                    Number::Decimal(v) => Sum::Decimal(v.neg()),
+                    Number::Double(v) => Sum::Double(-v),
+                };
+                *count -= 1;
+                *sum = match (*sum, negative) {
+                    _ if *count == 0 => None,
+                    (Some(Sum::Integer(a)), Sum::Integer(b)) => Some(Sum::Integer(a + b)),
+                    (Some(Sum::Double(a)), b) => Some(Sum::Double(a + b.to_f64())),
+                    (Some(a), b) => match a.to_decimal().add(&b.to_decimal()) {
+                        Ok(sum) => Some(Sum::Decimal(sum)),
+                        Err(_) => return Err(Error::out_of_range("DECIMAL", "sum")),
+                    },
+                    (None, _) => None,
+                };
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
     /// Adds a row of the group.
     pub fn add(&mut self, call: &AggregateCall, context: &EvalContext<'_>, row: &dyn Fields) -> Result<()> {
         // COUNT(*) and the most common others come first; they neither hash nor copy.
@@ -112,6 +166,9 @@ impl Accumulator {
             }
             *count += 1;
             return Ok(());
+        }
+        if matches!(self.state, State::Array(..) | State::Object(..)) {
+            return self.add_part(call, context, row);
         }
         if call.args.len() == 1 && self.seen.is_none() && !matches!(self.state, State::Concat { .. }) {
             let value = call.args[0].eval(context, row)?;
@@ -188,9 +245,36 @@ impl Accumulator {
                 *squares += distance * (value - *mean);
             }
             State::Count(count) => *count += 1,
-            State::Concat { .. } => {}
+            State::Concat { .. } | State::Array(..) | State::Object(..) => {}
         }
         Ok(())
+    }
+
+    /// A row of JSON_ARRAYAGG or JSON_OBJECTAGG. A NULL is `null`, but no name.
+    fn add_part(&mut self, call: &AggregateCall, context: &EvalContext<'_>, row: &dyn Fields) -> Result<()> {
+        let value =
+            |index: usize| -> Result<Json> { json::of_value(call.args[index].eval(context, row)?, &call.args[index]) };
+        let bytes = match &mut self.state {
+            State::Array(elements, bytes) => {
+                elements.push(value(0)?);
+                *bytes += elements.last().map_or(0, |part| part.to_binary().len()) as u64;
+                *bytes
+            }
+            State::Object(members, bytes) => {
+                let ty = &call.args[0].ty;
+                let name = call.args[0].eval(context, row)?.into_text_or_null(ty).ok_or_else(Error::json_null_name)?;
+                let name = json::unicode(&name, if ty.is_string() { ty.charset() } else { Charset::Ascii });
+                let part = value(1)?;
+                *bytes += (name.len() + part.to_binary().len()) as u64;
+                members.push((name, part));
+                *bytes
+            }
+            _ => 0,
+        };
+        match bytes > context.max_allowed_packet_bytes {
+            true => Err(Error::result_too_large("json_arrayagg", context.max_allowed_packet_bytes)),
+            false => Ok(()),
+        }
     }
 
     /// A row of GROUP_CONCAT: its arguments one after the other.
@@ -251,6 +335,10 @@ impl Accumulator {
                     _ => Value::Double(variance),
                 }
             }
+            State::Array(elements, _) if elements.is_empty() => Value::Null,
+            State::Array(elements, _) => json::encode(&Json::Array(std::mem::take(elements)))?.into_value(),
+            State::Object(members, _) if members.is_empty() => Value::Null,
+            State::Object(members, _) => json::encode(&Json::object(std::mem::take(members)))?.into_value(),
             State::Concat { text, sorted, .. } => {
                 if !sorted.is_empty() {
                     *text = Some(join_sorted(sorted, call, context));

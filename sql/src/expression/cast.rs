@@ -6,28 +6,35 @@
 use std::borrow::Cow;
 
 use format::collation::Charset;
-use format::value::{DateTime, Decimal, IntervalUnit, Time};
+use format::value::{DateTime, Decimal, IntervalUnit, Json, Time};
 
 use super::datum::quoted;
 use super::numbers::f64_to_i64;
 use super::strings::to_charset;
 use super::temporal::{Zeros, looks_like_datetime};
-use super::{Datum, EvalContext};
+use super::{Datum, EvalContext, Expr, json};
 use crate::error::{Error, Result};
 use crate::parser::ast::CastType;
 use crate::types::{SqlMode, TypeInfo};
 
 /// CAST(value AS to); `ty` is the type of the result.
+#[inline(never)]
 pub(super) fn cast<'a>(
     value: Datum<'a>,
-    from: &TypeInfo,
+    expr: &Expr,
     to: &CastType,
     ty: &TypeInfo,
     context: &EvalContext<'_>,
 ) -> Result<Datum<'a>> {
-    if value.is_null() {
-        return Ok(Datum::Null);
-    }
+    let from = &expr.ty;
+    let value = match (value, to) {
+        (Datum::Null, _) => return Ok(Datum::Null),
+        (value, CastType::Json) => return document(value, expr, context),
+        (Datum::Json(document), CastType::Signed | CastType::Unsigned | CastType::Year) => {
+            json::number(&document, "INTEGER", context)?
+        }
+        (value, _) => value,
+    };
     Ok(match to {
         CastType::Signed => match value {
             Datum::Double(number) if !(-9.3e18..1.85e19).contains(&number) => {
@@ -123,8 +130,31 @@ pub(super) fn cast<'a>(
                 }
             }
         }
-        CastType::Json => return Err(Error::unsupported("CAST ... AS JSON")),
+        CastType::Json => return Err(Error::internal("a cast to JSON")),
     })
+}
+
+/// CAST(value AS JSON): a text is read as a document, all else is a value of its kind.
+#[inline(never)]
+fn document<'a>(value: Datum<'a>, expr: &Expr, context: &EvalContext<'_>) -> Result<Datum<'a>> {
+    match value {
+        Datum::Json(document) => Ok(Datum::Json(document)),
+        Datum::Bytes(text) if expr.ty.is_string() && !expr.ty.is_binary() => {
+            let text = json::unicode(&text, expr.ty.charset());
+            let json =
+                Json::parse(text.as_bytes()).map_err(|error| Error::invalid_json_argument(error, 1, "cast_as_json"))?;
+            if json.is_too_deep() {
+                return Err(Error::json_too_deep());
+            }
+            let binary = json.to_binary();
+            if binary.len() as u64 > context.max_allowed_packet_bytes {
+                context.warn(Error::result_too_large("cast_as_json", context.max_allowed_packet_bytes));
+                return Ok(Datum::Null);
+            }
+            Ok(Datum::Json(binary.into()))
+        }
+        value => json::encode(&json::of_value(value, expr)?),
+    }
 }
 
 /// An explicit cast heeds NO_ZERO_DATE and NO_ZERO_IN_DATE.

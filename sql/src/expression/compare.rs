@@ -12,9 +12,10 @@ use format::value::{DateTime, Time};
 use super::datum::quoted;
 use super::order::compare_integers;
 use super::temporal::{Zeros, comparison_moment, moment_of_number, time_of_number};
-use super::{Comparison, Datum, EvalContext};
+use super::{Comparison, Datum, EvalContext, json};
 use crate::error::{Error, Result};
 use crate::parser::ast::BinaryOp;
+use crate::types::TypeInfo;
 
 /// The order of two values that are not NULL. None if they have none: a NULL or NaN among them.
 #[inline]
@@ -60,6 +61,11 @@ fn compare_converted(
         }
         Comparison::String(id) => match (left, right) {
             (Datum::Bytes(a), Datum::Bytes(b)) => Ok(Some(collation(id).compare(a, b))),
+            // A JSON value among strings is its text.
+            (Datum::Json(_), Datum::Bytes(_) | Datum::Json(_)) | (Datum::Bytes(_), Datum::Json(_)) => {
+                let text = |value: &Datum<'_>| value.by_ref().into_text(&TypeInfo::NULL).into_owned();
+                Ok(Some(collation(id).compare(&text(left), &text(right))))
+            }
             _ => by_value(left, right, id, context),
         },
         Comparison::DateTime => match (left, right) {
@@ -74,6 +80,7 @@ fn compare_converted(
             (Some(left), Some(right)) => Ok(Some(left.cmp(&right))),
             _ => compare_converted(Comparison::Double, left, right, context),
         },
+        Comparison::Json => json::compare(left, right).map(Some),
         Comparison::ByValue(id) => by_value(left, right, id, context),
     }
 }
@@ -117,6 +124,7 @@ fn by_value(
 ) -> Result<Option<Ordering>> {
     let how = match (left, right) {
         (Datum::Null, _) | (_, Datum::Null) => return Ok(None),
+        (Datum::Json(_), _) | (_, Datum::Json(_)) => Comparison::Json,
         (Datum::Bytes(a), Datum::Bytes(b)) => return Ok(Some(collation(id).compare(a, b))),
         (Datum::Date(_) | Datum::DateTime(_), _) | (_, Datum::Date(_) | Datum::DateTime(_)) => Comparison::DateTime,
         (Datum::Time(_), _) | (_, Datum::Time(_)) => Comparison::Time,

@@ -104,8 +104,8 @@ impl Expr {
                 let id = regex.collation.unwrap_or(context.connection);
                 let text = text.into_text(&expr.ty);
                 let found = match &regex.compiled {
-                    Some(compiled) => pattern::is_match(compiled, &text, id),
-                    None => pattern::is_match(&pattern::compile(&source.into_text(&pattern.ty), id)?, &text, id),
+                    Some(compiled) => pattern::is_match(compiled, &text, id)?,
+                    None => pattern::is_match(&pattern::compile(&source.into_text(&pattern.ty), id)?, &text, id)?,
                 };
                 Ok(Some(found != *negated))
             }

@@ -33,6 +33,11 @@ pub trait Fields {
     fn aggregate(&self, _index: usize) -> Datum<'_> {
         Datum::Null
     }
+
+    /// The result of the n-th window function of the query.
+    fn window(&self, _index: usize) -> Datum<'_> {
+        Datum::Null
+    }
 }
 
 impl Fields for &[Value] {
@@ -89,6 +94,10 @@ pub trait SessionState {
     fn optimizer_switches(&self) -> Switches {
         Switches::ALL
     }
+    /// `check_constraint_checks`: whether rows are held to CHECK constraints.
+    fn check_constraints(&self) -> bool {
+        true
+    }
     /// How many rows, or combinations of rows, a SELECT may be expected to look at.
     fn max_join_size(&self) -> u64 {
         u64::MAX
@@ -111,6 +120,10 @@ pub trait SessionState {
         _timeout: Option<Duration>,
     ) -> Result<Option<i64>> {
         Ok(None)
+    }
+    /// A file of the server, if it may be read and is no longer than that.
+    fn load_file(&self, _name: &str, _bytes_max: u64) -> Option<Vec<u8>> {
+        None
     }
     /// The names of all transactions that the server has.
     fn executed_gtids(&self) -> GtidSet {

@@ -8,7 +8,7 @@
 use std::borrow::Cow;
 
 use format::value::{
-    Date, DateTime, Decimal, Time, Value, write_double, write_double_fixed, write_float, write_i64, write_u64,
+    Date, DateTime, Decimal, Json, Time, Value, write_double, write_double_fixed, write_float, write_i64, write_u64,
 };
 
 use crate::types::{DECIMALS_NOT_FIXED, Kind, TypeInfo};
@@ -25,6 +25,8 @@ pub enum Datum<'a> {
     Date(Date),
     Time(Time),
     DateTime(DateTime),
+    /// A binary document, see [`Value::Json`].
+    Json(Cow<'a, [u8]>),
 }
 
 /// A number that arithmetic is done with.
@@ -57,6 +59,7 @@ impl<'a> From<&'a Value> for Datum<'a> {
             Value::Date(v) => Datum::Date(*v),
             Value::Time(v) => Datum::Time(*v),
             Value::DateTime(v) => Datum::DateTime(*v),
+            Value::Json(v) => Datum::Json(Cow::Borrowed(v)),
         }
     }
 }
@@ -74,6 +77,7 @@ impl From<Value> for Datum<'static> {
             Value::Date(v) => Datum::Date(v),
             Value::Time(v) => Datum::Time(v),
             Value::DateTime(v) => Datum::DateTime(v),
+            Value::Json(v) => Datum::Json(Cow::Owned(v)),
         }
     }
 }
@@ -132,6 +136,7 @@ impl<'a> Datum<'a> {
             Datum::Date(v) => Value::Date(v),
             Datum::Time(v) => Value::Time(v),
             Datum::DateTime(v) => Value::DateTime(v),
+            Datum::Json(v) => Value::Json(v.into_owned()),
         }
     }
 
@@ -147,6 +152,7 @@ impl<'a> Datum<'a> {
             Datum::Date(v) => Datum::Date(*v),
             Datum::Time(v) => Datum::Time(*v),
             Datum::DateTime(v) => Datum::DateTime(*v),
+            Datum::Json(v) => Datum::Json(Cow::Borrowed(v)),
         }
     }
 
@@ -164,6 +170,16 @@ impl<'a> Datum<'a> {
 
     /// Appends the text.
     pub fn write_text(&self, ty: &TypeInfo, out: &mut Vec<u8>) {
+        let from = out.len();
+        self.write_bare_text(ty, out);
+        // ZEROFILL; a YEAR has its digits already.
+        let missing = (ty.length as usize).saturating_sub(out.len() - from);
+        if ty.zerofill && ty.kind != Kind::Year && missing > 0 && !self.is_null() {
+            out.splice(from..from, std::iter::repeat_n(b'0', missing));
+        }
+    }
+
+    fn write_bare_text(&self, ty: &TypeInfo, out: &mut Vec<u8>) {
         let fsp = |micros| match ty.is_temporal() {
             true => ty.decimals.min(6),
             false => fsp_needed(micros),
@@ -190,6 +206,7 @@ impl<'a> Datum<'a> {
             Datum::Date(v) => v.write(out),
             Datum::Time(v) => v.write(fsp(v.micros), out),
             Datum::DateTime(v) => v.write(fsp(v.micros), out),
+            Datum::Json(document) => Json::write_stored(document, out),
         }
     }
 
@@ -244,4 +261,10 @@ impl Number {
 #[inline]
 pub fn fsp_needed(micros: u32) -> u8 {
     if micros == 0 { 0 } else { 6 }
+}
+
+/// The number of a hexadecimal or bit literal; longer than eight bytes it is the largest.
+pub fn bits_of(bytes: &[u8]) -> u64 {
+    let bytes = &bytes[bytes.iter().take_while(|byte| **byte == 0).count()..];
+    if bytes.len() > 8 { u64::MAX } else { bytes.iter().fold(0, |value, byte| value << 8 | *byte as u64) }
 }

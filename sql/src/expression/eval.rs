@@ -39,10 +39,17 @@ impl Expr {
 
     fn eval_other<'a>(&'a self, context: &'a EvalContext<'a>, row: &'a dyn Fields) -> Result<Datum<'a>> {
         match &self.node {
-            Node::Call { function, args } => {
-                (function.eval)(&Call { args, ty: &self.ty, context, row, held: RefCell::default() })
-            }
+            Node::Call { function, args } => (function.eval)(&Call {
+                name: function.name,
+                args,
+                ty: &self.ty,
+                context,
+                row,
+                held: RefCell::default(),
+            }),
             Node::Aggregate(index) => Ok(row.aggregate(*index)),
+            Node::Window(index) => Ok(row.window(*index)),
+            Node::Grouping(_) => Err(Error::internal("GROUPING() stays")),
             Node::EnumName { slot, members } => Ok(match row.field(*slot) {
                 Datum::UInt(0) => Datum::Bytes(Cow::Borrowed(b"")),
                 Datum::UInt(index) => match members.get(index as usize - 1) {
@@ -104,7 +111,7 @@ impl Expr {
                     None => Ok(Datum::Null),
                 }
             }
-            Node::Cast { expr, to } => cast(expr.eval(context, row)?, &expr.ty, to, &self.ty, context),
+            Node::Cast { expr, to } => cast(expr.eval(context, row)?, expr, to, &self.ty, context),
             Node::ToCharset { expr, to } => {
                 let value = expr.eval(context, row)?;
                 if value.is_null() {
@@ -192,6 +199,7 @@ impl<'a> Datum<'a> {
         Ok(match (self, to.kind) {
             (Datum::Null, _) => Datum::Null,
             (Datum::Bytes(text), _) if to.is_string() => Datum::Bytes(text),
+            (Datum::Json(document), Kind::Json) => Datum::Json(document),
             (value, _) if to.is_string() => Datum::Bytes(value.into_text(from)),
             (Datum::Double(value), Kind::Double | Kind::Float) => Datum::Double(value),
             (value, Kind::Double | Kind::Float) => Datum::Double(value.to_f64(context)?),

@@ -6,6 +6,7 @@
 //! CONCAT(REPEAT(..), ..))` holds one per level. So a [`Charge`] stands for each large one as long as it is held, and
 //! the sum has a limit, 3170 beyond it (kept by `sql/tests/memory.rs`).
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -31,7 +32,9 @@ impl Memory {
     #[inline]
     pub fn hold(&self, value: &Datum<'_>) -> Result<Charge> {
         match value {
-            Datum::Bytes(std::borrow::Cow::Owned(text)) if text.len() >= SMALL_BYTES => self.charge(text.len()),
+            Datum::Bytes(Cow::Owned(text)) | Datum::Json(Cow::Owned(text)) if text.len() >= SMALL_BYTES => {
+                self.charge(text.len())
+            }
             _ => Ok(Charge(None)),
         }
     }

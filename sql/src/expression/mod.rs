@@ -24,7 +24,8 @@
 //! | `order` | the order of values in rows; keys for grouping |
 //! | [`arithmetic`] | + - * / DIV MOD and bits; ranges and scales |
 //! | [`temporal`] | strings to dates and back; intervals; the session's clock |
-//! | [`pattern`] | LIKE and REGEXP |
+//! | [`pattern`], [`program`] | LIKE and REGEXP |
+//! | [`json`] | JSON values as SQL's, and back |
 //! | [`lists`] | long lists of IN as sets |
 //! | [`functions`] | the functions by name |
 //! | [`typing`] | the type of a sum, of an IF, of an aggregate |
@@ -45,7 +46,7 @@
 //! * A node whose type says "not null" never yields NULL.
 //!
 //! Not here: subqueries (the executor runs them, see [`Scope::subquery`] and
-//! [`Subqueries`]), stored functions, window functions, JSON functions.
+//! [`Subqueries`]), nor window functions (`planner::window`), stored functions.
 
 pub mod aggregate;
 pub mod arithmetic;
@@ -59,11 +60,13 @@ pub mod datum;
 mod display;
 pub mod eval;
 pub mod functions;
+pub mod json;
 pub mod lists;
 pub mod memory;
 mod numbers;
 mod order;
 pub mod pattern;
+pub mod program;
 mod rule;
 mod strings;
 pub mod temporal;
@@ -122,6 +125,10 @@ pub enum Node {
     },
     /// The result of the n-th aggregate of the group.
     Aggregate(usize),
+    /// The result of the n-th window function.
+    Window(usize),
+    /// GROUPING(), until it is known what is grouped by.
+    Grouping(Vec<Expr>),
 
     And(Box<Expr>, Box<Expr>),
     Or(Box<Expr>, Box<Expr>),
@@ -277,6 +284,7 @@ macro_rules! visit_children {
             | Node::UserVariable(_)
             | Node::SystemVariable { .. }
             | Node::Aggregate(_)
+            | Node::Window(_)
             | Node::ScalarQuery { .. }
             | Node::Exists { .. } => {}
             Node::AssignVariable(_, expr)
@@ -336,7 +344,7 @@ macro_rules! visit_children {
                     $visit(otherwise);
                 }
             }
-            Node::Call { args, .. } => args.$iter().for_each($visit),
+            Node::Call { args, .. } | Node::Grouping(args) => args.$iter().for_each($visit),
             Node::Trim { remove, expr, .. } => {
                 $visit(expr);
                 if let Some(remove) = remove {
@@ -430,7 +438,8 @@ impl Expr {
     pub fn is_constant(&self) -> bool {
         let mut constant = true;
         self.walk(&mut |expr| match &expr.node {
-            Node::Column(_) | Node::EnumName { .. } | Node::SetNames { .. } | Node::Aggregate(_) => constant = false,
+            Node::Column(_) | Node::EnumName { .. } | Node::SetNames { .. } => constant = false,
+            Node::Aggregate(_) | Node::Window(_) | Node::Grouping(_) => constant = false,
             Node::UserVariable(_) | Node::AssignVariable(..) => constant = false,
             Node::ScalarQuery { .. } | Node::Exists { .. } | Node::InQuery { .. } | Node::Quantified { .. } => {
                 constant = false

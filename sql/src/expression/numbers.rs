@@ -5,8 +5,8 @@
 
 use format::value::{DateTime, Decimal, double_prefix, i64_prefix, u64_prefix};
 
-use super::EvalContext;
 use super::datum::{Datum, Number, fsp_needed, quoted};
+use super::{EvalContext, json};
 use crate::error::{Error, Result};
 use crate::types::TypeInfo;
 
@@ -22,6 +22,7 @@ impl Datum<'_> {
             Datum::Double(v) => Number::Double(*v),
             Datum::Decimal(v) => Number::Decimal(*v),
             Datum::Bytes(text) => Number::Double(text_to_f64(text, context)?),
+            Datum::Json(_) => Number::Double(self.to_f64(context)?),
             Datum::Date(v) => Number::Int(v.to_number()),
             Datum::Time(v) => match fsp.max(fsp_needed(v.micros)) {
                 0 => Number::Int(v.to_number()),
@@ -43,6 +44,7 @@ impl Datum<'_> {
             Datum::Double(v) => *v,
             Datum::Decimal(v) => v.to_f64(),
             Datum::Bytes(text) => text_to_f64(text, context)?,
+            Datum::Json(document) => json::number(document, "DOUBLE", context)?.to_f64(context)?,
             Datum::Date(v) => v.to_number() as f64,
             Datum::Time(v) => v.to_decimal(6).to_f64(),
             Datum::DateTime(v) => v.to_decimal(6).to_f64(),
@@ -69,6 +71,7 @@ impl Datum<'_> {
                 }
                 decimal
             }
+            Datum::Json(document) => json::number(document, "DECIMAL", context)?.to_decimal(context)?,
             Datum::Date(v) => Decimal::from(v.to_number()),
             Datum::Time(v) => v.to_decimal(fsp_needed(v.micros)),
             Datum::DateTime(v) => v.to_decimal(fsp_needed(v.micros)),
@@ -90,6 +93,7 @@ impl Datum<'_> {
                 }
             },
             Datum::Bytes(text) => text_to_i64(text, context)?,
+            Datum::Json(document) => json::number(document, "INTEGER", context)?.to_i64(context)?,
             Datum::Date(v) => v.to_number(),
             Datum::Time(v) => v.round(0).to_number(),
             Datum::DateTime(v) => v.round(0).unwrap_or(*v).to_number(),
@@ -116,6 +120,7 @@ impl Datum<'_> {
                 }
                 value
             }
+            Datum::Json(document) => json::number(document, "INTEGER", context)?.to_u64(context)?,
             other => other.to_i64(context)? as u64,
         })
     }
@@ -130,6 +135,7 @@ impl Datum<'_> {
             Datum::Double(v) => *v != 0.0,
             Datum::Decimal(v) => !v.is_zero(),
             Datum::Bytes(text) => text_to_f64(text, context)? != 0.0,
+            Datum::Json(document) => json::truth(document)?,
             Datum::Date(v) => !v.is_zero(),
             Datum::Time(v) => v.to_micros() != 0,
             Datum::DateTime(v) => *v != DateTime::ZERO,

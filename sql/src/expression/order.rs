@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 
 use format::collation::{CollationId, collation};
+use format::value::Json;
 
 use super::datum::Datum;
 use crate::types::TypeInfo;
@@ -14,6 +15,7 @@ pub fn order(a: &Datum<'_>, b: &Datum<'_>, id: CollationId) -> Ordering {
         (Datum::Null, _) => Ordering::Less,
         (_, Datum::Null) => Ordering::Greater,
         (Datum::Bytes(a), Datum::Bytes(b)) => collation(id).compare(a, b),
+        (Datum::Json(a), Datum::Json(b)) => order_documents(a, b),
         (Datum::Double(a), Datum::Double(b)) => a.partial_cmp(b).unwrap_or(Ordering::Equal),
         (Datum::Decimal(a), Datum::Decimal(b)) => a.cmp(b),
         (Datum::Date(a), Datum::Date(b)) => a.cmp(b),
@@ -25,6 +27,15 @@ pub fn order(a: &Datum<'_>, b: &Datum<'_>, id: CollationId) -> Ordering {
             Some(ordering) => ordering,
             None => order_mixed(a, b),
         },
+    }
+}
+
+/// A document that is damaged stands in front of all others; evaluating it is an error, which an order cannot be.
+#[inline(never)]
+fn order_documents(a: &[u8], b: &[u8]) -> Ordering {
+    match (Json::decode(a), Json::decode(b)) {
+        (Ok(a), Ok(b)) => a.compare(&b),
+        (a, b) => a.is_ok().cmp(&b.is_ok()),
     }
 }
 
@@ -93,6 +104,13 @@ pub fn group_key(value: &Datum<'_>, id: CollationId, out: &mut Vec<u8>) {
             collation(id).sort_key(text, out);
             let length = (out.len() - start - 5) as u32;
             out[start + 1..start + 5].copy_from_slice(&length.to_le_bytes());
+        }
+        Datum::Json(document) => {
+            out.push(8);
+            match Json::decode(document) {
+                Ok(json) => json.write_key(out),
+                Err(_) => out.push(u8::MAX),
+            }
         }
         Datum::Date(v) => {
             out.push(6);

@@ -1,20 +1,19 @@
 //! LIKE's escape character, and REGEXP.
 //!
-//! Regular expressions run on the `regex` crate: MySQL 8's ICU syntax and MariaDB's
-//! PCRE agree with it on everything but look-around and back-references, which are
-//! answered with an error, never with a wrong match. Matching is in linear time.
+//! MySQL 8's syntax of regular expressions (ICU's) and MariaDB's (PCRE's) agree with that of [`super::program`].
 
 use std::sync::Arc;
 
 use format::collation::{Charset, CollationId, collation};
 
 use super::Datum;
+use super::program::{Options, Program};
 use crate::error::{Error, Result};
 
 /// A regular expression compiled when the plan was made, if its pattern is a constant.
 #[derive(Debug, Clone, Default)]
 pub struct Regex {
-    pub compiled: Option<Arc<regex::bytes::Regex>>,
+    pub compiled: Option<Arc<Program>>,
     pub collation: Option<CollationId>,
 }
 
@@ -25,33 +24,24 @@ impl PartialEq for Regex {
     }
 }
 
-/// Compiled programs larger than this are refused.
-const PROGRAM_BYTES_MAX: usize = 4 << 20;
-
-/// How to match: REGEXP_LIKE's match type.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Options {
-    pub ignores_case: bool,
-    /// `^` and `$` match at every line.
-    pub multiline: bool,
-    /// `.` matches a line's end.
-    pub dot_matches_newline: bool,
-}
-
-impl Options {
-    /// What a collation implies: one that ignores case makes the match do so.
-    pub fn of(id: CollationId) -> Options {
-        Options { ignores_case: !collation(id).is_case_sensitive(), multiline: false, dot_matches_newline: false }
+/// How to match, as a collation implies it: one that ignores case makes the match do so.
+pub fn options_of(id: CollationId) -> Options {
+    let collation = collation(id);
+    Options {
+        ignores_case: !collation.is_case_sensitive(),
+        multiline: false,
+        dot_matches_newline: false,
+        unicode: !collation.is_binary(),
     }
 }
 
 /// Compiles a pattern as its collation implies.
-pub fn compile(pattern: &[u8], id: CollationId) -> Result<regex::bytes::Regex> {
-    compile_with(pattern, id, Options::of(id))
+pub fn compile(pattern: &[u8], id: CollationId) -> Result<Program> {
+    compile_with(pattern, id, options_of(id))
 }
 
 /// Compiles a pattern.
-pub fn compile_with(pattern: &[u8], id: CollationId, options: Options) -> Result<regex::bytes::Regex> {
+pub fn compile_with(pattern: &[u8], id: CollationId, options: Options) -> Result<Program> {
     if pattern.is_empty() {
         return Err(Error::new(3685, b"HY000", "Illegal argument to a regular expression."));
     }
@@ -65,14 +55,7 @@ pub fn compile_with(pattern: &[u8], id: CollationId, options: Options) -> Result
         _ => String::from_utf8_lossy(pattern).into_owned(),
     };
     let text = if collation.is_binary() { text } else { unicode_classes(&text) };
-    regex::bytes::RegexBuilder::new(&text)
-        .unicode(!collation.is_binary())
-        .case_insensitive(options.ignores_case)
-        .multi_line(options.multiline)
-        .dot_matches_new_line(options.dot_matches_newline)
-        .size_limit(PROGRAM_BYTES_MAX)
-        .build()
-        .map_err(|error| Error::regexp(error.to_string().lines().last().unwrap_or("")))
+    Program::compile(&text, options)
 }
 
 /// `[:alpha:]` and its like name the characters of all scripts, where the crate means those of ASCII.
@@ -117,7 +100,7 @@ fn unicode_classes(pattern: &str) -> String {
 }
 
 /// Whether the pattern is found anywhere in the text.
-pub fn is_match(regex: &regex::bytes::Regex, text: &[u8], id: CollationId) -> bool {
+pub fn is_match(regex: &Program, text: &[u8], id: CollationId) -> Result<bool> {
     if collation(id).charset == Charset::Latin1 && !text.is_ascii() {
         let mut utf8 = Vec::new();
         format::collation::convert(text, Charset::Latin1, Charset::Utf8mb4, &mut utf8);

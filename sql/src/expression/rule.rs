@@ -4,6 +4,7 @@
 //! |---|---|
 //! | integers | integers, whatever their signs |
 //! | a decimal and an integer or decimal | decimals |
+//! | JSON and anything | JSON values |
 //! | strings | strings, by the collation they agree on |
 //! | a column of integers or decimals and a constant string that is a number | exact numbers |
 //! | a DATE, DATETIME or TIMESTAMP and a temporal value, a string, or a constant number that is a date | dates and times |
@@ -33,6 +34,8 @@ pub enum Comparison {
     DateTime,
     /// One of them is a TIME.
     Time,
+    /// One of them is JSON, and the other is taken as a JSON value.
+    Json,
     /// A value without a static type is among them; strings compare by this collation.
     ByValue(CollationId),
 }
@@ -50,6 +53,9 @@ pub fn comparison_of(left: &TypeInfo, right: &TypeInfo, operation: &str) -> Resu
         let collation = aggregate_collations(&[*left, *right], operation)?.0;
         let other = if left.kind == Kind::Parameter { right } else { left };
         return Ok(if other.has_date() { Comparison::DateTime } else { Comparison::ByValue(collation) });
+    }
+    if left.kind == Kind::Json || right.kind == Kind::Json {
+        return Ok(Comparison::Json);
     }
     if left.is_string() && right.is_string() {
         return Ok(Comparison::String(aggregate_collations(&[*left, *right], operation)?.0));

@@ -12,8 +12,8 @@ use format::value::{
     datetime_from_number, parse_datetime, parse_time, time_from_decimal, time_from_number,
 };
 
-use super::EvalContext;
 use super::datum::{Datum, quoted};
+use super::{EvalContext, json};
 use crate::error::{Error, Result};
 use crate::types::{SqlMode, TypeInfo};
 
@@ -66,6 +66,10 @@ impl Datum<'_> {
             Datum::Bytes(text) => {
                 return checked(parse_datetime(text).in_zone(context.zone), zeros, context, || quoted(text));
             }
+            Datum::Json(document) => {
+                let Some(scalar) = json_moment(document, "DATETIME", context)? else { return Ok(None) };
+                return scalar.to_datetime(zeros, context);
+            }
         };
         if zeros == Zeros::Refused && value.date.has_zero_part() {
             let mut text = Vec::new();
@@ -92,6 +96,10 @@ impl Datum<'_> {
             Datum::Decimal(number) => time_from_decimal(number),
             Datum::Double(_) => time_from_decimal(&self.to_decimal(context)?),
             Datum::Bytes(text) => parse_time(text),
+            Datum::Json(document) => {
+                let Some(scalar) = json_moment(document, "TIME", context)? else { return Ok(None) };
+                return scalar.to_time(context);
+            }
         };
         let flags = parsed.flags;
         if flags.invalid || flags.truncated || flags.out_of_range {
@@ -102,6 +110,18 @@ impl Datum<'_> {
         let is_number = !matches!(self, Datum::Bytes(_));
         let is_none = flags.invalid || (is_number && flags.out_of_range);
         Ok((!is_none).then_some(parsed.value))
+    }
+}
+
+/// What a JSON value says of a moment. A number says nothing.
+#[inline(never)]
+fn json_moment(document: &[u8], kind: &str, context: &EvalContext<'_>) -> Result<Option<Datum<'static>>> {
+    match json::plain(document) {
+        Some(scalar @ (Datum::Bytes(_) | Datum::Date(_) | Datum::Time(_) | Datum::DateTime(_))) => Ok(Some(scalar)),
+        _ => {
+            context.doubt(Error::invalid_json_for_cast(kind))?;
+            Ok(None)
+        }
     }
 }
 

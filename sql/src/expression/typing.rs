@@ -145,6 +145,9 @@ fn merged(a: &TypeInfo, b: &TypeInfo, connection: CollationId, operation: &str) 
     if a.is_numeric() && b.is_numeric() {
         return Ok(merged_numbers(a, b));
     }
+    if a.kind == Kind::Json && b.kind == Kind::Json {
+        return Ok(*a);
+    }
     // Anything else has only its text in common.
     let length = a.length.max(b.length);
     let (id, coercibility) = match (a.is_string(), b.is_string()) {
@@ -160,7 +163,7 @@ fn merged(a: &TypeInfo, b: &TypeInfo, connection: CollationId, operation: &str) 
     };
     let length = if id == CollationId::BINARY { bytes(a).max(bytes(b)) } else { length };
     let mut ty = TypeInfo::string(length, id, coercibility);
-    if a.kind == Kind::Text || b.kind == Kind::Text {
+    if [a.kind, b.kind].iter().any(|kind| matches!(kind, Kind::Text | Kind::Json)) {
         ty.kind = Kind::Text;
     } else if a.kind == Kind::Char && b.kind == Kind::Char && a.length == b.length {
         ty.kind = Kind::Char;
@@ -264,7 +267,7 @@ pub fn cast(to: &CastType, from: &TypeInfo, id: CollationId) -> TypeInfo {
         CastType::Float => TypeInfo { kind: Kind::Float, length: 12, ..TypeInfo::double() },
         CastType::Double => TypeInfo::double(),
         CastType::Year => TypeInfo { kind: Kind::Year, ..TypeInfo::int(4).unsigned() },
-        CastType::Json => TypeInfo::string(u32::MAX, CollationId::UTF8MB4_BIN, Coercibility::Implicit),
+        CastType::Json => TypeInfo::json(),
     };
     let loses = !from.is_numeric()
         || matches!(to, CastType::Date | CastType::Time { .. } | CastType::DateTime { .. } | CastType::Year);
@@ -285,5 +288,6 @@ pub fn parameter_type(value: &Value, connection: CollationId) -> TypeInfo {
         Value::Date(_) => TypeInfo::date().not_null(),
         Value::Time(time) => TypeInfo::time(super::datum::fsp_needed(time.micros)).not_null(),
         Value::DateTime(moment) => TypeInfo::datetime(super::datum::fsp_needed(moment.micros)).not_null(),
+        Value::Json(_) => TypeInfo::json().not_null(),
     }
 }

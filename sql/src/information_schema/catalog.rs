@@ -4,10 +4,12 @@ use format::collation::collation;
 use format::value::{ColumnType, DateTime, LobSize, Value};
 use storage::schema::{Column, Table};
 
+use super::views::views;
 use super::wanted::{stored_tables, virtual_tables};
 use super::{Facts, VirtualTable, int, long_text, no_rows, number, optional, string, text, time, yes};
 use crate::accounts::Privileges;
 use crate::describe;
+use crate::views::View;
 
 pub const SCHEMATA: VirtualTable = VirtualTable {
     name: "SCHEMATA",
@@ -87,9 +89,19 @@ pub const TABLES: VirtualTable = VirtualTable {
             rows.push(row);
         }
         rows.extend(stored_tables(facts).iter().map(|table| table_row(facts, table)));
+        rows.extend(views(facts).iter().map(|view| view_row(facts, view)));
         rows
     },
 };
+
+fn view_row(facts: &Facts<'_>, definition: &storage::Definition) -> Vec<Value> {
+    let created = View::decode(&definition.bytes).map_or(0, |view| view.created_us);
+    let mut row = vec![string("def"), string(&definition.database), string(&definition.name), string("VIEW")];
+    row.resize(20, Value::Null);
+    row[14] = moment(facts, created);
+    row.push(string("VIEW"));
+    row
+}
 
 fn table_row(facts: &Facts<'_>, table: &storage::Table) -> Vec<Value> {
     use std::sync::atomic::Ordering;
@@ -157,7 +169,7 @@ pub const COLUMNS: VirtualTable = VirtualTable {
         }
         for table in stored_tables(facts) {
             let own = table.is_temporary();
-            for (ordinal, column) in table.columns.iter().enumerate() {
+            for (ordinal, column) in table.columns.iter().enumerate().filter(|(_, column)| !column.is_hidden()) {
                 let all = facts.rights.on_column(&table.database, &table.name, &column.name) & Privileges::COLUMN;
                 let privileges = if own { Privileges::COLUMN } else { all };
                 if privileges.is_empty() {
@@ -165,6 +177,18 @@ pub const COLUMNS: VirtualTable = VirtualTable {
                 }
                 let key = [string("def"), string(&table.database), string(&table.name), string(&column.name)];
                 rows.push(column_row(key, ordinal, &column.ty, column.nullable, privileges, Some((&table, column))));
+            }
+        }
+        for view in views(facts) {
+            // What is wrong with a view is told to who uses it.
+            let Some(Ok(columns)) = facts.views.map(|views| views.columns(&view)) else { continue };
+            for (ordinal, column) in columns.iter().enumerate() {
+                let privileges = facts.rights.on_column(&view.database, &view.name, &column.name) & Privileges::COLUMN;
+                if privileges.is_empty() {
+                    continue;
+                }
+                let key = [string("def"), string(&view.database), string(&view.name), string(&column.name)];
+                rows.push(column_row(key, ordinal, &column.ty, column.nullable, privileges, None));
             }
         }
         rows
@@ -263,7 +287,7 @@ fn column_row(
         string(stored.map_or(String::new(), |(_, column)| describe::extra(column))),
         string(privileges.names().to_lowercase().replace(", ", ",")),
         string(stored.map_or("", |(_, column)| &column.comment)),
-        string(""),
+        string(stored.and_then(|(_, column)| column.generated.as_ref()).map_or("", |generated| &generated.expression)),
         Value::Null,
     ]);
     row
@@ -350,6 +374,7 @@ pub const STATISTICS: VirtualTable = VirtualTable {
             for (number, index) in table.indexes.iter().enumerate().filter(|(_, index)| !index.is_hidden()) {
                 for (sequence, part) in index.parts.iter().enumerate() {
                     let column = &table.columns[part.column];
+                    let hidden = column.generated.as_ref().filter(|generated| generated.hidden);
                     let distinct = statistics.distinct.get(number).and_then(|counts| counts.get(sequence));
                     rows.push(vec![
                         string("def"),
@@ -359,7 +384,7 @@ pub const STATISTICS: VirtualTable = VirtualTable {
                         string(&table.database),
                         string(&index.name),
                         Value::UInt(sequence as u64 + 1),
-                        string(&column.name),
+                        optional((!column.is_hidden()).then_some(&column.name)),
                         string(if part.descending { "D" } else { "A" }),
                         distinct.map_or(Value::Null, |count| Value::UInt(*count)),
                         part.prefix_chars.map_or(Value::Null, |chars| Value::UInt(u64::from(chars))),
@@ -369,30 +394,13 @@ pub const STATISTICS: VirtualTable = VirtualTable {
                         string(""),
                         string(&index.comment),
                         yes(!index.invisible),
-                        Value::Null,
+                        optional(hidden.map(|generated| &generated.expression)),
                     ]);
                 }
             }
         }
         rows
     },
-};
-
-pub const VIEWS: VirtualTable = VirtualTable {
-    name: "VIEWS",
-    columns: &[
-        text("TABLE_CATALOG", 64),
-        text("TABLE_SCHEMA", 64),
-        text("TABLE_NAME", 64),
-        long_text("VIEW_DEFINITION"),
-        text("CHECK_OPTION", 8),
-        text("IS_UPDATABLE", 3),
-        text("DEFINER", 288),
-        text("SECURITY_TYPE", 7),
-        text("CHARACTER_SET_CLIENT", 64),
-        text("COLLATION_CONNECTION", 64),
-    ],
-    rows: no_rows,
 };
 
 pub const TRIGGERS: VirtualTable = VirtualTable {

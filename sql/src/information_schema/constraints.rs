@@ -5,7 +5,7 @@ use storage::schema::{ForeignKey, foreign_key};
 use storage::{ReferentialAction, Table};
 
 use super::wanted::stored_tables;
-use super::{Facts, VirtualTable, number, optional, string, text, yes};
+use super::{Facts, VirtualTable, long_text, number, optional, string, text, yes};
 
 pub const KEY_COLUMN_USAGE: VirtualTable = VirtualTable {
     name: "KEY_COLUMN_USAGE",
@@ -28,8 +28,10 @@ pub const KEY_COLUMN_USAGE: VirtualTable = VirtualTable {
         for table in stored_tables(facts) {
             for index in table.indexes.iter().filter(|index| index.unique && !index.is_hidden()) {
                 for (sequence, part) in index.parts.iter().enumerate() {
-                    let column = &table.columns[part.column].name;
-                    rows.push(usage(&table, &index.name, column, sequence, None));
+                    let column = &table.columns[part.column];
+                    if !column.is_hidden() {
+                        rows.push(usage(&table, &index.name, &column.name, sequence, None));
+                    }
                 }
             }
             for key in &table.foreign_keys {
@@ -73,7 +75,7 @@ pub const TABLE_CONSTRAINTS: VirtualTable = VirtualTable {
     rows: |facts| {
         let mut rows = Vec::new();
         for table in stored_tables(facts) {
-            let row = |name: &str, kind: &str| {
+            let row = |name: &str, kind: &str, enforced: bool| {
                 vec![
                     string("def"),
                     string(&table.database),
@@ -81,13 +83,33 @@ pub const TABLE_CONSTRAINTS: VirtualTable = VirtualTable {
                     string(&table.database),
                     string(&table.name),
                     string(kind),
-                    yes(true),
+                    yes(enforced),
                 ]
             };
             for index in table.indexes.iter().filter(|index| index.unique && !index.is_hidden()) {
-                rows.push(row(&index.name, if index.primary { "PRIMARY KEY" } else { "UNIQUE" }));
+                rows.push(row(&index.name, if index.primary { "PRIMARY KEY" } else { "UNIQUE" }, true));
             }
-            rows.extend(table.foreign_keys.iter().map(|key| row(&key.name, "FOREIGN KEY")));
+            rows.extend(table.foreign_keys.iter().map(|key| row(&key.name, "FOREIGN KEY", true)));
+            rows.extend(table.checks.iter().map(|check| row(&check.name, "CHECK", check.enforced)));
+        }
+        rows
+    },
+};
+
+pub const CHECK_CONSTRAINTS: VirtualTable = VirtualTable {
+    name: "CHECK_CONSTRAINTS",
+    columns: &[
+        text("CONSTRAINT_CATALOG", 64),
+        text("CONSTRAINT_SCHEMA", 64),
+        text("CONSTRAINT_NAME", 64),
+        long_text("CHECK_CLAUSE"),
+    ],
+    rows: |facts| {
+        let mut rows = Vec::new();
+        for table in stored_tables(facts) {
+            for check in &table.checks {
+                rows.push(vec![string("def"), string(&table.database), string(&check.name), string(&check.condition)]);
+            }
         }
         rows
     },

@@ -3,17 +3,6 @@
 
 use super::{VirtualTable, int, long_text, no_rows, number, text};
 
-pub const CHECK_CONSTRAINTS: VirtualTable = VirtualTable {
-    name: "CHECK_CONSTRAINTS",
-    columns: &[
-        text("CONSTRAINT_CATALOG", 64),
-        text("CONSTRAINT_SCHEMA", 64),
-        text("CONSTRAINT_NAME", 64),
-        long_text("CHECK_CLAUSE"),
-    ],
-    rows: no_rows,
-};
-
 pub const COLUMN_STATISTICS: VirtualTable = VirtualTable {
     name: "COLUMN_STATISTICS",
     columns: &[text("SCHEMA_NAME", 64), text("TABLE_NAME", 64), text("COLUMN_NAME", 64), long_text("HISTOGRAM")],
@@ -132,19 +121,6 @@ pub const VIEW_ROUTINE_USAGE: VirtualTable = VirtualTable {
         text("SPECIFIC_CATALOG", 64),
         text("SPECIFIC_SCHEMA", 64),
         text("SPECIFIC_NAME", 64),
-    ],
-    rows: no_rows,
-};
-
-pub const VIEW_TABLE_USAGE: VirtualTable = VirtualTable {
-    name: "VIEW_TABLE_USAGE",
-    columns: &[
-        text("VIEW_CATALOG", 64),
-        text("VIEW_SCHEMA", 64),
-        text("VIEW_NAME", 64),
-        text("TABLE_CATALOG", 64),
-        text("TABLE_SCHEMA", 64),
-        text("TABLE_NAME", 64),
     ],
     rows: no_rows,
 };

@@ -28,6 +28,7 @@ mod replication;
 mod server;
 mod statements;
 mod sys;
+mod views;
 mod wanted;
 
 use std::sync::Arc;
@@ -42,6 +43,7 @@ use crate::instance::Instance;
 use crate::status::SessionStatus;
 use crate::variables::SessionVariables;
 
+pub use views::{DescribeViews, ViewColumn};
 pub use wanted::{Named, Wanted, name_columns};
 
 /// What rows are made of.
@@ -58,6 +60,8 @@ pub struct Facts<'a> {
     pub only: Option<&'a Arc<Table>>,
     /// Of which tables rows are wanted; None: of all.
     pub wanted: Option<&'a dyn Wanted>,
+    /// Who can tell the columns of views; None: they are not listed.
+    pub views: Option<&'a dyn DescribeViews>,
     /// The session's zone, for CREATE_TIME and the like.
     pub zone: Zone,
 }
@@ -125,7 +129,7 @@ pub fn table(database: &str, name: &str) -> Option<&'static VirtualTable> {
 static INFORMATION_SCHEMA: &[VirtualTable] = &[
     grants::APPLICABLE_ROLES,
     server::CHARACTER_SETS,
-    features::CHECK_CONSTRAINTS,
+    constraints::CHECK_CONSTRAINTS,
     server::COLLATIONS,
     server::COLLATION_CHARACTER_SET_APPLICABILITY,
     catalog::COLUMNS,
@@ -171,7 +175,7 @@ static INFORMATION_SCHEMA: &[VirtualTable] = &[
     features::TABLESPACES,
     features::TABLESPACES_EXTENSIONS,
     features::VIEW_ROUTINE_USAGE,
-    features::VIEW_TABLE_USAGE,
+    views::VIEW_TABLE_USAGE,
     catalog::PARTITIONS,
     server::PLUGINS,
     server::PROCESSLIST,
@@ -192,7 +196,7 @@ static INFORMATION_SCHEMA: &[VirtualTable] = &[
     catalog::TRIGGERS,
     grants::USER_ATTRIBUTES,
     grants::USER_PRIVILEGES,
-    catalog::VIEWS,
+    views::VIEWS,
 ];
 
 static PERFORMANCE_SCHEMA: &[VirtualTable] = &[

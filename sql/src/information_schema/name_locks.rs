@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use format::value::Value;
-use storage::{LockedName, NameLockMode};
+use storage::{DefinitionKind, LockedName, NameLockMode};
 
 use super::{Facts, VirtualTable, long_text, number, optional, string, text};
 use crate::processlist::{Process, ProcessRow};
@@ -45,6 +45,16 @@ fn all(facts: &Facts<'_>) -> Vec<NameLock> {
             let explicit = matches!(name, LockedName::Global | LockedName::Backup) && lock.mode == NameLockMode::Shared;
             let (kind, database, name) = match name {
                 LockedName::Table(database, table) => ("TABLE", Some(database), Some(table)),
+                LockedName::Definition(kind, database, name) => {
+                    let kind = match kind {
+                        DefinitionKind::View => "TABLE",
+                        DefinitionKind::Procedure => "PROCEDURE",
+                        DefinitionKind::Function => "FUNCTION",
+                        DefinitionKind::Trigger => "TRIGGER",
+                        DefinitionKind::Event => "EVENT",
+                    };
+                    (kind, Some(database), Some(name))
+                }
                 LockedName::Database(database) => ("SCHEMA", Some(database), None),
                 LockedName::Backup => ("BACKUP LOCK", None, None),
                 LockedName::Global => ("GLOBAL", None, None),

@@ -35,6 +35,8 @@ impl Parser<'_> {
             }
             row_alias = self.row_alias()?;
             InsertSource::Values(vec![values])
+        } else if let Some(rows) = self.inserted_rows()? {
+            InsertSource::Values(rows)
         } else if (self.is_word("VALUES") && !self.is_word_at(1, "ROW")) || self.is_word("VALUE") {
             self.advance();
             let rows = self.list(Self::value_row)?;
@@ -50,10 +52,27 @@ impl Parser<'_> {
             }
             on_duplicate = self.list(Self::assignment)?;
         }
-        if self.is_word("RETURNING") {
-            return Err(Error::unsupported("RETURNING"));
+        let returning = self.returning()?;
+        let insert = Insert { replace, ignore, table, columns, source, row_alias, on_duplicate, returning };
+        Ok(Statement::Insert(Box::new(insert)))
+    }
+
+    /// VALUES ROW(...), ROW(...) alone: as in INSERT ... VALUES a value may be DEFAULT.
+    fn inserted_rows(&mut self) -> Result<Option<Vec<Vec<Expr>>>> {
+        let start = (self.at, self.parameters);
+        if !self.take_words(&["VALUES", "ROW"]) {
+            return Ok(None);
         }
-        Ok(Statement::Insert(Box::new(Insert { replace, ignore, table, columns, source, row_alias, on_duplicate })))
+        let mut rows = vec![self.value_row()?];
+        while self.take_symbol(",") {
+            self.expect_word("ROW")?;
+            rows.push(self.value_row()?);
+        }
+        if self.is_any_word(&["UNION", "EXCEPT", "INTERSECT", "ORDER", "LIMIT"]) {
+            (self.at, self.parameters) = start;
+            return Ok(None);
+        }
+        Ok(Some(rows))
     }
 
     /// `(a, b, DEFAULT)`, which may be empty.
@@ -97,11 +116,19 @@ impl Parser<'_> {
         let filter = self.optional_filter()?;
         let order_by = if self.is_word("ORDER") { self.order_by()? } else { Vec::new() };
         let limit = self.optional_limit()?;
-        let table = tables.remove(0);
-        if !tables.is_empty() || !matches!(table, TableRef::Table { .. }) {
-            return Ok(Statement::Unsupported("multi-table UPDATE".into()));
+        let with = None;
+        if tables.len() > 1 || !matches!(tables[0], TableRef::Table { .. }) {
+            if !order_by.is_empty() {
+                return Err(Error::wrong_usage("UPDATE", "ORDER BY"));
+            }
+            if limit.is_some() {
+                return Err(Error::wrong_usage("UPDATE", "LIMIT"));
+            }
+            let update = JoinedUpdate { with, ignore, tables, assignments, filter };
+            return Ok(Statement::JoinedUpdate(Box::new(update)));
         }
-        Ok(Statement::Update(Box::new(Update { ignore, table, assignments, filter, order_by, limit })))
+        let table = tables.remove(0);
+        Ok(Statement::Update(Box::new(Update { with, ignore, table, assignments, filter, order_by, limit })))
     }
 
     pub(super) fn delete(&mut self) -> Result<Statement> {
@@ -119,25 +146,52 @@ impl Parser<'_> {
             if !names_tables {
                 return Err(self.unexpected());
             }
-            self.skip_rest()?;
-            return Ok(Statement::Unsupported("multi-table DELETE".into()));
+            let targets = self.list(Self::delete_target)?;
+            self.expect_word("FROM")?;
+            return self.joined_delete(ignore, targets);
         }
-        let table = self.table_name()?;
-        if self.is_symbol(",") || self.is_symbol(".") || self.is_word("USING") {
-            self.skip_rest()?;
-            return Ok(Statement::Unsupported("multi-table DELETE".into()));
+        let start = self.at;
+        let table = self.delete_target()?;
+        if self.is_symbol(",") || self.is_word("USING") {
+            self.at = start;
+            let targets = self.list(Self::delete_target)?;
+            self.expect_word("USING")?;
+            return self.joined_delete(ignore, targets);
         }
         if self.is_word("PARTITION") {
             return Err(Error::unsupported("PARTITION"));
         }
-        let alias = if self.take_word("AS") || self.is_name() { Some(self.name()?) } else { None };
+        let alias = if self.take_word("AS") || self.begins_alias() { Some(self.name()?) } else { None };
         let filter = self.optional_filter()?;
         let order_by = if self.is_word("ORDER") { self.order_by()? } else { Vec::new() };
         let limit = self.optional_limit()?;
-        if self.is_word("RETURNING") {
-            return Err(Error::unsupported("RETURNING"));
+        let returning = self.returning()?;
+        let delete = Delete { with: None, ignore, table, alias, filter, order_by, limit, returning };
+        Ok(Statement::Delete(Box::new(delete)))
+    }
+
+    fn returning(&mut self) -> Result<Vec<SelectItem>> {
+        if self.take_word("RETURNING") { self.list(Self::select_item) } else { Ok(Vec::new()) }
+    }
+
+    /// A table of which rows are deleted: `t`, `d.t`, `t.*`, `d.t.*`
+    fn delete_target(&mut self) -> Result<TableName> {
+        let first = self.name()?;
+        if !self.take_symbol(".") || self.take_symbol("*") {
+            return Ok(TableName::new(first));
         }
-        Ok(Statement::Delete(Box::new(Delete { ignore, table, alias, filter, order_by, limit })))
+        let name = self.any_name()?;
+        if self.take_symbol(".") {
+            self.expect_symbol("*")?;
+        }
+        Ok(TableName { database: Some(first), name })
+    }
+
+    fn joined_delete(&mut self, ignore: bool, targets: Vec<TableName>) -> Result<Statement> {
+        let tables = self.list(Self::table_ref)?;
+        let filter = self.optional_filter()?;
+        let delete = JoinedDelete { with: None, ignore, targets, tables, filter };
+        Ok(Statement::JoinedDelete(Box::new(delete)))
     }
 
     pub(super) fn optional_filter(&mut self) -> Result<Option<Expr>> {

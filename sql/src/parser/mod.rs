@@ -22,8 +22,10 @@
 //! | [`words`] | the reserved words |
 //! | [`lexer`] | tokens, comments, escapes |
 //! | [`normalize`] | literals taken out of a text, for the plan cache |
+//! | [`mod@print`] | expressions back to text, as the dictionary keeps them |
 //! | `expression` | precedence, functions with a syntax of their own |
 //! | `query` | SELECT and its clauses |
+//! | `window` | OVER and WINDOW |
 //! | `change` | INSERT, UPDATE, DELETE |
 //! | `files` | LOAD DATA, INTO of SELECT |
 //! | `definition` | CREATE, ALTER, DROP |
@@ -41,9 +43,12 @@ mod change;
 mod definition;
 mod expression;
 mod files;
+mod json_table;
 pub mod lexer;
 pub mod normalize;
+pub mod print;
 mod query;
+mod window;
 pub mod words;
 
 use std::ops::Range;
@@ -573,8 +578,15 @@ impl<'a> Parser<'a> {
         if self.is_word("WITH") {
             let with = self.with()?;
             if self.is_any_word(&["UPDATE", "DELETE"]) {
-                self.skip_rest()?;
-                return Ok(Statement::Unsupported("WITH ... UPDATE or DELETE".into()));
+                let mut statement = if self.is_word("UPDATE") { self.update()? } else { self.delete()? };
+                match &mut statement {
+                    Statement::Update(update) => update.with = with,
+                    Statement::Delete(delete) => delete.with = with,
+                    Statement::JoinedUpdate(update) => update.with = with,
+                    Statement::JoinedDelete(delete) => delete.with = with,
+                    _ => {}
+                }
+                return Ok(statement);
             }
             let mut query = self.query()?;
             query.with = with;

@@ -91,6 +91,7 @@ pub fn parameter_kind(value: &Value) -> u8 {
         Value::UInt(_) => b'u',
         Value::Double(_) => b'd',
         Value::Bytes(_) => b's',
+        Value::Json(_) => b'j',
         Value::Date(_) => b'D',
         Value::Time(time) => b't' - u8::from(time.micros > 0) * 32,
         Value::DateTime(moment) => b'w' - u8::from(moment.micros > 0) * 32,
@@ -230,6 +231,8 @@ impl Pass<'_> {
                 Before::Value
             }
             6 if is(b"OFFSET") => Before::Value,
+            // Rows of a query: its first expressions name the columns.
+            6 if is(b"VALUES") && *selects > 0 => return None,
             6 if is(b"VALUES") => Before::List,
             5 if is(b"VALUE") => Before::List,
             6 if is(b"SELECT") => {
@@ -244,6 +247,8 @@ impl Pass<'_> {
             // The names of files are no values.
             7 if is(b"OUTFILE") => return None,
             8 if is(b"DUMPFILE") => return None,
+            // A list that names columns.
+            9 if is(b"RETURNING") => return None,
             _ => Before::Name,
         })
     }

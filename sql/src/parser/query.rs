@@ -2,7 +2,7 @@
 
 use super::Parser;
 use super::ast::*;
-use super::lexer::Kind;
+use super::lexer::{Kind, Token};
 use crate::error::{Error, Result};
 
 impl Parser<'_> {
@@ -166,17 +166,48 @@ impl Parser<'_> {
             return Ok(Body::Nested(Box::new(self.in_parentheses(Self::query)?)));
         }
         if self.take_word("VALUES") {
-            let rows = self.list(|parser| {
-                parser.expect_word("ROW")?;
-                parser.parenthesized_list(Self::expr)
-            })?;
-            return Ok(Body::Values(rows));
+            return self.values();
         }
         if self.take_word("TABLE") {
             return Ok(Body::Table(self.table_name()?));
         }
         self.expect_word("SELECT")?;
         Ok(Body::Select(Box::new(self.select()?)))
+    }
+
+    /// Behind VALUES.
+    fn values(&mut self) -> Result<Body> {
+        if self.is_word("ROW") {
+            let rows = self.list(|parser| {
+                parser.expect_word("ROW")?;
+                parser.parenthesized_list(Self::expr)
+            })?;
+            let names = (0..rows[0].len()).map(|at| format!("column_{at}")).collect();
+            return Ok(Body::Values { rows, names });
+        }
+        let mut names = Vec::new();
+        let rows = self.list(|parser| {
+            let is_first = names.is_empty();
+            parser.parenthesized_list(|parser| {
+                let start = parser.peek();
+                let expr = parser.expr()?;
+                if is_first {
+                    names.push(parser.item_name(&expr, start));
+                }
+                Ok(expr)
+            })
+        })?;
+        Ok(Body::Values { rows, names })
+    }
+
+    /// What an item without an alias is called: as it was written, but a string by its value, without the quotes.
+    fn item_name(&self, expr: &Expr, start: Token) -> String {
+        match expr {
+            Expr::Literal(Literal::String { bytes, .. }) if start.kind == Kind::Text => {
+                String::from_utf8_lossy(bytes).trim_start().to_string()
+            }
+            _ => self.text_since(start.start),
+        }
     }
 
     /// Behind SELECT.
@@ -227,18 +258,12 @@ impl Parser<'_> {
             select.having = Some(self.expr()?);
         }
         if self.take_word("WINDOW") {
-            select.windows = true;
-            self.list(|parser| {
-                parser.name()?;
-                parser.expect_word("AS")?;
-                parser.expect_symbol("(")?;
-                parser.skip_parenthesized()
-            })?;
+            select.windows = self.named_windows()?;
         }
         Ok(select)
     }
 
-    fn select_item(&mut self) -> Result<SelectItem> {
+    pub(super) fn select_item(&mut self) -> Result<SelectItem> {
         if self.take_symbol("*") {
             return Ok(SelectItem::All);
         }
@@ -261,13 +286,7 @@ impl Parser<'_> {
         }
         let start = self.peek();
         let expr = self.expr()?;
-        // A string's name is its value, without the quotes.
-        let text = match &expr {
-            Expr::Literal(Literal::String { bytes, .. }) if start.kind == Kind::Text => {
-                String::from_utf8_lossy(bytes).trim_start().to_string()
-            }
-            _ => self.text_since(start.start),
-        };
+        let text = self.item_name(&expr, start);
         let alias = self.optional_alias()?;
         Ok(SelectItem::Expr { expr, alias, text })
     }
@@ -277,10 +296,15 @@ impl Parser<'_> {
         if self.take_word("AS") {
             return Ok(Some(self.name_or_text()?));
         }
-        if self.is_name() || self.peek().kind == Kind::Text {
+        if self.begins_alias() || self.peek().kind == Kind::Text {
             return Ok(Some(self.name_or_text()?));
         }
         Ok(None)
+    }
+
+    /// Whether an alias without AS comes. RETURNING alone is the clause: the word is reserved in MariaDB, which has it.
+    pub(super) fn begins_alias(&self) -> bool {
+        self.is_name() && !self.is_word("RETURNING")
     }
 
     pub(super) fn order_by(&mut self) -> Result<Vec<OrderItem>> {
@@ -289,7 +313,7 @@ impl Parser<'_> {
         self.list(Self::order_item)
     }
 
-    fn order_item(&mut self) -> Result<OrderItem> {
+    pub(super) fn order_item(&mut self) -> Result<OrderItem> {
         let expr = self.expr()?;
         let descending = self.take_word("DESC");
         if !descending {
@@ -419,7 +443,9 @@ impl Parser<'_> {
         }
         let lateral = self.take_word("LATERAL");
         if self.is_symbol("(") {
-            if self.is_nested_query() {
+            // Where a table stands VALUES is no function.
+            let is_values = self.is_word_at(1, "VALUES") && self.is_symbol_at(2, "(");
+            if is_values || self.is_nested_query() {
                 let query = Box::new(self.parenthesized_query()?);
                 self.take_word("AS");
                 if !self.is_name() {
@@ -432,7 +458,8 @@ impl Parser<'_> {
             return self.parenthesized_tables();
         }
         if self.is_word("JSON_TABLE") {
-            return Err(Error::unsupported("JSON_TABLE"));
+            self.advance();
+            return self.json_table();
         }
         let name = self.table_name()?;
         if self.take_word("PARTITION") {
@@ -442,7 +469,7 @@ impl Parser<'_> {
             let alias = Some(self.name_or_text()?);
             return Ok(TableRef::Table { name, alias, hints: self.index_hints()? });
         }
-        let alias = if self.is_name() { Some(self.name()?) } else { None };
+        let alias = if self.begins_alias() { Some(self.name()?) } else { None };
         Ok(TableRef::Table { name, alias, hints: self.index_hints()? })
     }
 

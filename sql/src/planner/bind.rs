@@ -51,7 +51,7 @@ pub fn bind_items(level: &Level<'_>, select: &Select) -> Result<Vec<Item>> {
                 }
             }
             SelectItem::Expr { expr, alias, text } => {
-                let scope = Clause::aggregating(level, "field list", Lookup::Selecting(&aliases));
+                let scope = Clause::windowing(level, "field list", Lookup::Selecting(&aliases));
                 let bound = level.context.binder(&scope).bind(expr)?;
                 if let Some(alias) = alias {
                     aliases.push((alias.as_str().into(), bound.clone()));
@@ -98,6 +98,9 @@ pub fn bind_group(level: &Level<'_>, select: &Select, items: &[Item], aliases: &
             }
         };
         let mut aggregated = false;
+        if super::window::has_window(&expr) {
+            return Err(Error::misplaced_window_function("window function"));
+        }
         expr.walk(&mut |expr| aggregated |= matches!(expr.node, Node::Aggregate(_)));
         if aggregated {
             return Err(Error::new(1056, b"42000", "Can't group on an aggregate"));
@@ -123,7 +126,7 @@ pub fn bind_order(
                     ast::Expr::Column(_) => Lookup::AliasesFirst(aliases),
                     _ => Lookup::ColumnsFirst(aliases),
                 };
-                level.context.binder(&Clause::aggregating(level, "order clause", lookup)).bind(&item.expr)?
+                level.context.binder(&Clause::windowing(level, "order clause", lookup)).bind(&item.expr)?
             }
         };
         order.push((by_number(expr), item.descending));

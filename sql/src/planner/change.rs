@@ -23,7 +23,10 @@ use super::clause::Clause;
 use super::defaults::{DefaultValue, defaults};
 use super::logical::Block;
 use super::members::{by_number, member_type};
+use super::returning::{Returning, bind_returning};
+use super::row_rules::RowRules;
 use super::scope::Level;
+use super::view_target::{InsertTarget, ViewCheck, insert_target};
 use super::{LimitPlan, PlanContext, QueryPlan, SelectPlan, Step, SubqueryPlan, nest, physical, rules};
 use crate::accounts::Privileges;
 use crate::catalog::database_of;
@@ -46,9 +49,13 @@ pub struct InsertPlan {
     pub reads_given: bool,
     /// ON DUPLICATE KEY UPDATE.
     pub on_duplicate: Vec<Assignment>,
+    pub returning: Option<Returning>,
     pub subqueries: Vec<SubqueryPlan>,
     /// The type and value of each column's default, by ordinal.
     pub defaults: Vec<DefaultValue>,
+    pub rules: RowRules,
+    /// WITH CHECK OPTION of the view that is inserted into.
+    pub check: Option<ViewCheck>,
 }
 
 pub enum InsertRows {
@@ -77,12 +84,16 @@ pub struct UpdatePlan {
     /// The assigned columns are parts of the index that finds the rows: they are all found before the first is changed.
     pub collect_first: bool,
     pub defaults: Vec<DefaultValue>,
+    pub rules: RowRules,
+    /// WITH CHECK OPTION of the view that is changed.
+    pub check: Option<ViewCheck>,
 }
 
 pub struct DeletePlan {
     pub table: Arc<Table>,
     pub ignore: bool,
     pub select: SelectPlan,
+    pub returning: Option<Returning>,
 }
 
 /// Opens a table to be changed: a stored one with which the session may do what is wanted.
@@ -129,26 +140,40 @@ pub fn plan_insert(context: &PlanContext<'_>, insert: &ast::Insert) -> Result<In
     if !insert.on_duplicate.is_empty() {
         wanted |= Privileges::UPDATE;
     }
-    let table = open_stored(context, &insert.table, None, wanted)?;
+    let view = insert_target(context, &insert.table, wanted)?;
+    let table = match &view {
+        Some(view) => view.table.clone(),
+        None => open_stored(context, &insert.table, None, wanted)?,
+    };
+    if view.is_some() && insert.row_alias.is_some() {
+        return Err(Error::unsupported("a row alias of an INSERT into a view"));
+    }
+    if view.is_some() && !insert.returning.is_empty() {
+        return Err(Error::unsupported("RETURNING of changes of views"));
+    }
     let mut columns = Vec::new();
     if insert.columns.is_empty() {
         let explicit_nothing = matches!(&insert.source, InsertSource::Values(rows) if rows.iter().all(Vec::is_empty));
-        if !explicit_nothing {
-            columns.extend((0..table.columns.len()).filter(|column| !table.columns[*column].invisible));
+        match &view {
+            _ if explicit_nothing => {}
+            Some(view) => columns.extend(view.columns.iter().map(|(_, column)| *column)),
+            None => columns.extend((0..table.columns.len()).filter(|column| !table.columns[*column].invisible)),
         }
     }
     for name in &insert.columns {
-        let column = table.column(name).ok_or_else(|| Error::unknown_column(name, "field list"))?;
+        let found = view.as_ref().map_or_else(|| table.column(name), |view| view.column(name));
+        let column = found.ok_or_else(|| Error::unknown_column(name, "field list"))?;
         if columns.contains(&column) {
             return Err(Error::column_specified_twice(name));
         }
         columns.push(column);
     }
 
-    check_columns(context, &insert.table, &table, Privileges::INSERT, &columns)?;
-    let mut level = Level::new(context, None, ReadMode::Consistent);
-    level.add_table(&insert.table, None, Vec::new())?;
-    let level = level;
+    match &view {
+        Some(view) => view.check_columns(context, Privileges::INSERT, &columns)?,
+        None => check_columns(context, &insert.table, &table, Privileges::INSERT, &columns)?,
+    }
+    let level = target_level(context, &insert.table, view.as_ref())?;
     let width = table.columns.len();
 
     // The columns of INSERT ... SELECT's query that ON DUPLICATE KEY UPDATE reads.
@@ -165,9 +190,12 @@ pub fn plan_insert(context: &PlanContext<'_>, insert: &ast::Insert) -> Result<In
                     return Err(Error::value_count(number as u64 + 1));
                 }
                 let mut values = Vec::with_capacity(row.len());
-                for value in row {
+                for (value, &column) in row.iter().zip(&columns) {
                     values.push(match value {
                         ast::Expr::Default => None,
+                        _ if table.columns[column].generated.is_some() => {
+                            return Err(Error::generated_value(&table.columns[column].name, &table.name));
+                        }
                         value => Some(binder.bind(value)?),
                     });
                 }
@@ -176,7 +204,7 @@ pub fn plan_insert(context: &PlanContext<'_>, insert: &ast::Insert) -> Result<In
             InsertRows::Values(bound)
         }
         InsertSource::Query(query) => {
-            let names = source_columns(context, &insert.table, query, &insert.on_duplicate)?;
+            let names = source_columns(context, &insert.table, view.as_ref(), query, &insert.on_duplicate)?;
             let plan = context.plan_query(&with_columns(query, &names), context.plain_reads)?;
             if plan.columns().len() != columns.len() + names.len() {
                 return Err(Error::value_count(1));
@@ -184,6 +212,7 @@ pub fn plan_insert(context: &PlanContext<'_>, insert: &ast::Insert) -> Result<In
             if !names.is_empty() && !matches!(&plan, QueryPlan::Select(select) if select.group.is_none()) {
                 return Err(Error::unknown_column(&super::scope::display(&names[0]), "field list"));
             }
+            check_not_generated(&table, columns.iter().copied())?;
             let mut plan = plan;
             if let QueryPlan::Select(select) = &mut plan {
                 members =
@@ -213,14 +242,29 @@ pub fn plan_insert(context: &PlanContext<'_>, insert: &ast::Insert) -> Result<In
         let slot = level
             .find(name, &level.all, "field list")?
             .ok_or_else(|| Error::unknown_column(&super::scope::display(name), "field list"))?;
-        check_columns(context, &insert.table, &table, Privileges::UPDATE, &[slot])?;
+        match &view {
+            Some(view) => view.check_columns(context, Privileges::UPDATE, &[slot])?,
+            None => check_columns(context, &insert.table, &table, Privileges::UPDATE, &[slot])?,
+        }
         let value = match value {
             ast::Expr::Default => None,
+            _ if table.columns[slot].generated.is_some() => {
+                return Err(Error::generated_value(&table.columns[slot].name, &table.name));
+            }
             value => Some(context.binder(&scope).bind(value)?),
         };
         on_duplicate.push(Assignment { column: slot, value });
     }
-    let defaults = defaults(context, &table)?;
+    let returning = bind_returning(&level, &insert.returning)?;
+    let defaults = defaults(&table)?;
+    if let Some(view) = &view
+        && context.eval.mode.is_strict()
+        && !insert.ignore
+        && (0..width).any(|at| matches!(defaults[at], DefaultValue::Missing) && !columns.contains(&at))
+    {
+        return Err(Error::no_default_for_view_field(&view.definition.database, &view.definition.name));
+    }
+    let rules = RowRules::of(context.eval, &table)?;
     let mut reads_given = false;
     let subqueries = level.subqueries.take();
     let outer = subqueries.iter().flat_map(|subquery| &subquery.outer);
@@ -239,9 +283,34 @@ pub fn plan_insert(context: &PlanContext<'_>, insert: &ast::Insert) -> Result<In
         source,
         members,
         on_duplicate,
+        returning,
         subqueries,
         defaults,
+        rules,
+        check: view.and_then(|view| view.check),
     })
+}
+
+/// Generated columns take no values but their own.
+pub(super) fn check_not_generated(table: &Table, columns: impl IntoIterator<Item = usize>) -> Result<()> {
+    match columns.into_iter().find(|column| table.columns[*column].generated.is_some()) {
+        Some(column) => Err(Error::generated_value(&table.columns[column].name, &table.name)),
+        None => Ok(()),
+    }
+}
+
+/// The table that an INSERT fills, as its values see it: through a view with the view's names.
+fn target_level<'a>(
+    context: &'a PlanContext<'a>,
+    name: &ast::TableName,
+    view: Option<&InsertTarget>,
+) -> Result<Level<'a>> {
+    let mut level = Level::new(context, None, ReadMode::Consistent);
+    match view {
+        Some(view) => level.add_renamed(&view.table, &name.name, &view.definition.database, &view.names())?,
+        None => level.add_table(name, None, Vec::new())?,
+    };
+    Ok(level)
 }
 
 /// What ON DUPLICATE KEY UPDATE sees: the table, and behind it the tables of INSERT ... SELECT's query.
@@ -330,7 +399,8 @@ impl Scope for DuplicateScope<'_> {
     }
 
     fn subquery(&self, query: &ast::Query) -> Result<Subquery> {
-        self.target.subquery(query)
+        // Its names may be those of the row alias, and of the query's tables.
+        self.target.level.bind_subquery(query, self)
     }
 
     fn default_of(&self, name: &ast::ColumnName) -> Result<Expr> {
@@ -356,6 +426,7 @@ fn keep_member(select: &mut SelectPlan, at: usize, table: &Table, column: usize)
 fn source_columns(
     context: &PlanContext<'_>,
     table: &ast::TableName,
+    view: Option<&InsertTarget>,
     query: &ast::Query,
     assignments: &[(ast::ColumnName, ast::Expr)],
 ) -> Result<Vec<ast::ColumnName>> {
@@ -371,8 +442,7 @@ fn source_columns(
         tables.from(&select.from)?;
     }
     // A level of its own: what is bound here is only looked at for its names.
-    let mut trial = Level::new(context, None, ReadMode::Consistent);
-    trial.add_table(table, None, Vec::new())?;
+    let trial = target_level(context, table, view)?;
     let width = trial.slots.len();
     let names = RefCell::default();
     for (_, value) in assignments.iter().filter(|(_, value)| !matches!(value, ast::Expr::Default)) {
@@ -401,13 +471,14 @@ fn with_columns<'q>(query: &'q ast::Query, names: &[ast::ColumnName]) -> Cow<'q,
 }
 
 /// The query that finds the rows of an UPDATE or DELETE.
-struct RowsQuery<'q> {
-    filter: Option<&'q ast::Expr>,
-    order_by: &'q [ast::OrderItem],
-    limit: Option<&'q ast::Expr>,
+pub(super) struct RowsQuery<'q> {
+    pub filter: Option<&'q ast::Expr>,
+    pub order_by: &'q [ast::OrderItem],
+    pub limit: Option<&'q ast::Expr>,
 }
 
-fn plan_rows(context: &PlanContext<'_>, level: Level<'_>, query: &RowsQuery<'_>, also: &[&Expr]) -> Result<SelectPlan> {
+/// The logical query of the rows: without output.
+pub(super) fn rows_of(context: &PlanContext<'_>, level: Level<'_>, query: &RowsQuery<'_>) -> Result<Block> {
     let filter = match query.filter {
         Some(filter) => Some(context.binder(&Clause::new(&level, "where clause")).bind_number(filter)?),
         None => None,
@@ -425,39 +496,43 @@ fn plan_rows(context: &PlanContext<'_>, level: Level<'_>, query: &RowsQuery<'_>,
         None => None,
     };
     let (from, straight) = nest::bind(&level, Some(&super::scope::JoinTree::Leaf(0)), filter)?;
-    let mut sources = level.sources;
-    let slots = level.slots;
-    // What the change reads besides what finds the rows; beyond the row are a new row's values.
-    also.iter().for_each(|expr| {
-        expr.for_each_column(&mut |slot| {
-            if slot < slots.len() {
-                sources[0].needed.insert(slot);
-            }
-        });
-    });
-    if context.instance.log.is_some() {
-        // The log has whole rows.
-        sources[0].needed = ColumnSet::first(slots.len());
-    }
-    let block = Block {
+    Ok(Block {
         select_number: context.next_select_number(),
-        sources,
-        slots,
+        sources: level.sources,
+        slots: level.slots,
         from,
         straight,
         order,
         limit,
         subqueries: level.subqueries.into_inner(),
         ..Block::nothing()
-    };
+    })
+}
+
+fn plan_rows(context: &PlanContext<'_>, level: Level<'_>, query: &RowsQuery<'_>, also: &[&Expr]) -> Result<SelectPlan> {
+    let mut block = rows_of(context, level, query)?;
+    let width = block.slots.len();
+    let needed = &mut block.sources[0].needed;
+    // What the change reads besides what finds the rows; beyond the row are a new row's values.
+    also.iter().for_each(|expr| {
+        expr.for_each_column(&mut |slot| {
+            if slot < width {
+                needed.insert(slot);
+            }
+        });
+    });
+    if context.instance.log.is_some() {
+        // The log has whole rows.
+        *needed = ColumnSet::first(width);
+    }
     physical::block(context, rules::apply_to_rows(context, block)).map(|(plan, _)| plan)
 }
 
 /// The one table of an UPDATE.
-fn single_table(table: &TableRef) -> Result<(&ast::TableName, Option<&str>, &[ast::IndexHint])> {
+pub(super) fn single_table(table: &TableRef) -> Result<(&ast::TableName, Option<&str>, &[ast::IndexHint])> {
     match table {
         TableRef::Table { name, alias, hints } => Ok((name, alias.as_deref(), hints)),
-        _ => Err(Error::unsupported("multi-table UPDATE")),
+        _ => Err(Error::internal("an UPDATE of one table joins")),
     }
 }
 
@@ -476,6 +551,9 @@ pub fn plan_update(context: &PlanContext<'_>, update: &ast::Update) -> Result<Up
         check_columns(context, table_name, &table, Privileges::UPDATE, &[column])?;
         let value = match value {
             ast::Expr::Default => None,
+            _ if table.columns[column].generated.is_some() => {
+                return Err(Error::generated_value(&table.columns[column].name, &table.name));
+            }
             value => Some(context.binder(&Clause::new(&level, "field list")).bind(value)?),
         };
         assignments.push(Assignment { column, value });
@@ -493,16 +571,22 @@ pub fn plan_update(context: &PlanContext<'_>, update: &ast::Update) -> Result<Up
             .chain(touched.iter().copied())
             .map(|column| Expr::slot(column, TypeInfo::NULL)),
     );
+    let rules = RowRules::of(context.eval, &table)?;
+    if rules.concerns_changes() || assignments.iter().any(|assignment| assignment.value.is_none()) {
+        also.extend((0..table.columns.len()).map(|column| Expr::slot(column, TypeInfo::NULL)));
+    }
     let also: Vec<&Expr> = also.iter().collect();
     let select = plan_rows(context, level, &query, &also)?;
-    let changed = |column: usize| assigned(column) || touched.contains(&column);
+    let changed =
+        |column: usize| assigned(column) || touched.contains(&column) || table.columns[column].generated.is_some();
     let collect_first = reads_what_changes(&select, &table, &changed);
-    let defaults = defaults(context, &table)?;
-    Ok(UpdatePlan { table, ignore: update.ignore, select, assignments, touched, collect_first, defaults })
+    let defaults = defaults(&table)?;
+    let check = None;
+    Ok(UpdatePlan { table, ignore: update.ignore, select, assignments, touched, collect_first, defaults, rules, check })
 }
 
 /// The Halloween problem: a row that moves within the index that is being read would be found again.
-fn reads_what_changes(select: &SelectPlan, table: &Table, changed: &dyn Fn(usize) -> bool) -> bool {
+pub(super) fn reads_what_changes(select: &SelectPlan, table: &Table, changed: &dyn Fn(usize) -> bool) -> bool {
     if !select.subqueries.is_empty() {
         return true;
     }
@@ -521,6 +605,8 @@ pub fn plan_delete(context: &PlanContext<'_>, delete: &ast::Delete) -> Result<De
     let mut level = Level::new(context, None, ReadMode::EXCLUSIVE);
     level.add_table(&delete.table, delete.alias.as_deref(), Vec::new())?;
     let query = RowsQuery { filter: delete.filter.as_ref(), order_by: &delete.order_by, limit: delete.limit.as_ref() };
-    let select = plan_rows(context, level, &query, &[])?;
-    Ok(DeletePlan { table, ignore: delete.ignore, select })
+    let returning = bind_returning(&level, &delete.returning)?;
+    let also: Vec<&Expr> = returning.iter().flat_map(|returning| &returning.output).collect();
+    let select = plan_rows(context, level, &query, &also)?;
+    Ok(DeletePlan { table, ignore: delete.ignore, select, returning })
 }

@@ -7,9 +7,11 @@
 
 use super::defaults::default_expr;
 use super::scope::{Level, Visible, display};
+use super::window;
 use crate::error::{Error, Result};
 use crate::expression::{AggregateCall, Expr, Node, Scope, Subquery};
 use crate::parser::ast::{self, ColumnName, Query};
+use crate::types::TypeInfo;
 
 /// The select list as other clauses may refer to it.
 pub type Aliases = [(Box<str>, Expr)];
@@ -41,18 +43,26 @@ pub struct Clause<'a> {
     pub lookup: Lookup<'a>,
     /// Aggregates of this query may stand here.
     pub aggregating: bool,
+    /// Window functions may stand here, and names of those in the select list.
+    pub windowing: bool,
     /// ON DUPLICATE KEY UPDATE: VALUES(column) means this slot and on.
     pub values_base: Option<usize>,
 }
 
 impl<'a> Clause<'a> {
     pub fn new(level: &'a Level<'a>, name: &'static str) -> Clause<'a> {
-        Clause { level, name, visible: &level.all, lookup: Lookup::Columns, aggregating: false, values_base: None }
+        let (aggregating, windowing) = (false, false);
+        Clause { level, name, visible: &level.all, lookup: Lookup::Columns, aggregating, windowing, values_base: None }
     }
 
     /// The clause with the names that it knows, where aggregates may stand.
     pub fn aggregating(level: &'a Level<'a>, name: &'static str, lookup: Lookup<'a>) -> Clause<'a> {
         Clause { lookup, aggregating: true, ..Clause::new(level, name) }
+    }
+
+    /// As [`Clause::aggregating`], where window functions may stand, too: the select list and ORDER BY.
+    pub fn windowing(level: &'a Level<'a>, name: &'static str, lookup: Lookup<'a>) -> Clause<'a> {
+        Clause { windowing: true, ..Clause::aggregating(level, name, lookup) }
     }
 
     fn alias(&self, name: &ColumnName, aliases: &Aliases) -> Result<Option<Expr>> {
@@ -69,6 +79,9 @@ impl<'a> Clause<'a> {
                 return Err(Error::ambiguous_column(&name.name, self.name));
             }
             found = Some(expr);
+        }
+        if !self.windowing && found.is_some_and(window::has_window) {
+            return Err(Error::misplaced_window_alias(&name.name));
         }
         Ok(found.cloned())
     }
@@ -159,7 +172,7 @@ impl<'a> Clause<'a> {
             Lookup::Having(aliases, _) | Lookup::AliasesFirst(aliases) => Lookup::ColumnsFirst(aliases),
             other => other,
         };
-        Clause { aggregating: false, lookup, ..*self }
+        Clause { aggregating: false, windowing: false, lookup, ..*self }
     }
 
     fn call(&self, written: &ast::Aggregate) -> Result<AggregateCall> {
@@ -234,6 +247,25 @@ impl Scope for Clause<'_> {
         }
     }
 
+    fn window(&self, written: &ast::WindowCall) -> Result<Expr> {
+        if !self.windowing {
+            return Err(Error::misplaced_window_function(written.function.name()));
+        }
+        // Aggregates may stand in it: over groups it sees what these give.
+        let inner = Clause { aggregating: true, ..self.arguments() };
+        let call = window::bind(self.level.context, &inner, self.level.named_windows, written)?;
+        Ok(self.level.add_window(call))
+    }
+
+    fn grouping(&self, args: &[ast::Expr]) -> Result<Expr> {
+        if !self.aggregating || !self.level.rolls_up {
+            return Err(Error::invalid_group_function());
+        }
+        let mut binder = self.level.context.binder(self);
+        let args = args.iter().map(|arg| binder.bind(arg)).collect::<Result<Vec<_>>>()?;
+        Ok(Expr { node: Node::Grouping(args), ty: TypeInfo::bigint(20).not_null() })
+    }
+
     fn aggregating_levels(&self) -> Vec<bool> {
         let mut levels = vec![self.aggregating];
         levels.extend(self.level.parent.map(|parent| parent.aggregating_levels()).unwrap_or_default());
@@ -273,7 +305,8 @@ impl Scope for Clause<'_> {
         };
         let further_out = |expr: &Expr| self.level.parent?.depth_of(expr).map(|depth| depth + 1);
         expr.walk(&mut |expr| match &expr.node {
-            Node::Column(_) | Node::EnumName { .. } | Node::SetNames { .. } | Node::Aggregate(_) => note(Some(0)),
+            Node::Column(_) | Node::EnumName { .. } | Node::SetNames { .. } => note(Some(0)),
+            Node::Aggregate(_) | Node::Window(_) => note(Some(0)),
             Node::Parameter(index) => {
                 if let Some(index) = index.checked_sub(self.level.context.parameter_count) {
                     note(self.level.outer.borrow().get(index).and_then(further_out));

@@ -3,9 +3,8 @@
 use format::value::{ColumnType, DateTime, Value, Zone};
 use storage::{Column, ColumnDefault, Table};
 
-use super::PlanContext;
 use crate::error::{Error, Result};
-use crate::expression::Expr;
+use crate::expression::{Expr, Node, functions};
 use crate::types::TypeInfo;
 
 /// What a column takes that is not named.
@@ -16,7 +15,9 @@ pub enum DefaultValue {
     Now {
         fsp: u8,
     },
-    Expr(Box<Expr>),
+    /// Computed from the row, see [`RowRules`](super::row_rules::RowRules): a generated column, or a default that is an
+    /// expression.
+    Computed,
     /// NOT NULL and nothing given: 1364, or the type's zero when not strict.
     Missing,
     /// Filled in by the counter.
@@ -41,15 +42,22 @@ pub fn default_expr(column: &Column, zone: Zone) -> Result<Expr> {
         }
         ColumnDefault::None if column.nullable => Ok(Expr::constant(Value::Null, ty)),
         ColumnDefault::None => Err(Error::no_default(&column.name)),
-        ColumnDefault::CurrentTimestamp { .. } | ColumnDefault::Expression(_) => {
-            Err(Error::unsupported("DEFAULT(column) of a column whose default is an expression"))
+        ColumnDefault::CurrentTimestamp { fsp } => {
+            let args = if *fsp > 0 { vec![Expr::int(i64::from(*fsp))] } else { Vec::new() };
+            Ok(Expr { node: Node::Call { function: functions::find("now")?, args }, ty })
+        }
+        ColumnDefault::Expression(_) => {
+            Err(Error::new(3773, b"HY000", "DEFAULT function cannot be used with default value expressions"))
         }
     }
 }
 
-fn default_value(context: &PlanContext<'_>, column: &Column) -> Result<DefaultValue> {
+fn default_value(column: &Column) -> Result<DefaultValue> {
     if column.auto_increment {
         return Ok(DefaultValue::AutoIncrement);
+    }
+    if column.generated.is_some() {
+        return Ok(DefaultValue::Computed);
     }
     Ok(match &column.default {
         ColumnDefault::Literal(stored) => DefaultValue::Stored(Some(stored.clone())),
@@ -64,13 +72,10 @@ fn default_value(context: &PlanContext<'_>, column: &Column) -> Result<DefaultVa
         }
         ColumnDefault::None => DefaultValue::Missing,
         ColumnDefault::CurrentTimestamp { fsp } => DefaultValue::Now { fsp: *fsp },
-        ColumnDefault::Expression(text) => {
-            let parsed = crate::parser::parse_expression(text.as_bytes(), context.eval.mode)?;
-            DefaultValue::Expr(Box::new(context.binder(&crate::expression::NoScope).bind(&parsed)?))
-        }
+        ColumnDefault::Expression(_) => DefaultValue::Computed,
     })
 }
 
-pub fn defaults(context: &PlanContext<'_>, table: &Table) -> Result<Vec<DefaultValue>> {
-    table.columns.iter().map(|column| default_value(context, column)).collect()
+pub fn defaults(table: &Table) -> Result<Vec<DefaultValue>> {
+    table.columns.iter().map(default_value).collect()
 }

@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 use format::value::Value;
 
 use super::change::{InsertPlan, InsertRows};
-use super::{Access, PartRange, QueryPlan, SelectPlan, SourceKind, Step, TableStep};
+use super::{Access, PartRange, QueryPlan, RecursivePlan, SelectPlan, SourceKind, Step, TableStep};
 use crate::expression::Node;
+use crate::parser::ast::SetOperator;
 
 pub const COLUMNS: [&str; 12] = [
     "id",
@@ -55,15 +56,37 @@ fn explain_query(plan: &QueryPlan, kind: &str, lines: &mut Lines) {
             for (number, part) in plan.parts.iter().enumerate() {
                 explain_query(part, if number == 0 { kind } else { "UNION" }, lines);
             }
-            if plan.parts.len() > 1 && (plan.distinct_until.is_some() || !plan.order.is_empty()) {
+            let sets = plan.links.iter().find(|link| link.operator != SetOperator::Union);
+            if plan.parts.len() > 1 && (sets.is_some() || plan.distinct_until.is_some() || !plan.order.is_empty()) {
                 let extra = if plan.order.is_empty() { "Using temporary" } else { "Using temporary; Using filesort" };
                 let mut line = vec![Value::Null; COLUMNS.len()];
-                line[1] = text("UNION RESULT");
-                line[2] = text("<union>");
+                let name = match sets.map(|link| link.operator) {
+                    Some(SetOperator::Except) => "EXCEPT",
+                    Some(SetOperator::Intersect) => "INTERSECT",
+                    _ => "UNION",
+                };
+                line[1] = text(&format!("{name} RESULT"));
+                line[2] = text(&format!("<{}>", name.to_ascii_lowercase()));
                 line[4] = text("ALL");
                 line[11] = text(extra);
                 lines.lines.push(line);
             }
+        }
+        QueryPlan::Recursive(plan) => explain_recursive(plan, kind, lines),
+        QueryPlan::Working(_) => {}
+    }
+}
+
+fn explain_recursive(plan: &RecursivePlan, kind: &str, lines: &mut Lines) {
+    explain_query(&plan.seed, kind, lines);
+    for member in &plan.members {
+        let first = lines.lines.len();
+        explain_query(member, "UNION", lines);
+        if let Some(line) = lines.lines.get_mut(first) {
+            line[11] = match std::mem::replace(&mut line[11], Value::Null) {
+                Value::Bytes(extra) => text(&format!("Recursive; {}", String::from_utf8_lossy(&extra))),
+                _ => text("Recursive"),
+            };
         }
     }
 }

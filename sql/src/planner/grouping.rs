@@ -4,20 +4,25 @@
 //! these determine: once a group fixes a table's primary key (or a unique key without
 //! NULLs), it fixes the whole row; and `a = b` in WHERE fixes b once a is fixed.
 
+use super::WindowCall;
 use super::logical::Nest;
 use super::scope::Level;
 use crate::error::{Error, Result};
 use crate::expression::{Expr, Node};
 use crate::parser::ast::BinaryOp;
 
+/// The slots that are grouped by.
+pub fn key_slots(level: &Level<'_>, keys: &[Expr]) -> Vec<bool> {
+    let mut fixed = vec![false; level.slots.len()];
+    for slot in keys.iter().filter_map(Expr::as_column) {
+        fixed[slot] = true;
+    }
+    fixed
+}
+
 /// Which slots have one value per group.
 pub fn determined_slots(level: &Level<'_>, keys: &[Expr], tree: &Nest) -> Vec<bool> {
-    let mut fixed = vec![false; level.slots.len()];
-    for key in keys {
-        if let Some(slot) = key.as_column() {
-            fixed[slot] = true;
-        }
-    }
+    let mut fixed = key_slots(level, keys);
     loop {
         let before = fixed.iter().filter(|fixed| **fixed).count();
         for source in &level.sources {
@@ -98,7 +103,18 @@ pub fn check(
     outputs: &[&Expr],
     having: Option<&Expr>,
     order: &[(Expr, bool)],
+    windows: &[WindowCall],
 ) -> Result<()> {
+    // Of window functions, what these read.
+    let offender = |level: &Level<'_>, expr: &Expr, keys: &[Expr], fixed: &[bool]| {
+        let mut found = offender(level, expr, keys, fixed);
+        expr.walk(&mut |part| {
+            if let Node::Window(at) = part.node {
+                windows[at].for_each_expr(&mut |expr| found = found.or_else(|| offender(level, expr, keys, fixed)));
+            }
+        });
+        found
+    };
     let name = |slot: usize| {
         let (source, column) = level.slots[slot];
         let source = &level.sources[source as usize];

@@ -34,6 +34,7 @@ pub enum KeyKind {
     Text(CollationId),
     Moment,
     Time,
+    Json,
 }
 
 /// One equality that finds rows: a column of tables before, and the column of this table.
@@ -61,6 +62,7 @@ fn kind_of(how: Comparison, left: &TypeInfo, right: &TypeInfo) -> Option<KeyKind
         Comparison::String(id) if both(TypeInfo::is_string) => Some(KeyKind::Text(id)),
         Comparison::DateTime if both(TypeInfo::has_date) => Some(KeyKind::Moment),
         Comparison::Time if both(|ty| ty.kind == Kind::Time) => Some(KeyKind::Time),
+        Comparison::Json if both(|ty| ty.kind == Kind::Json) => Some(KeyKind::Json),
         _ => None,
     }
 }
@@ -94,6 +96,9 @@ pub fn keys<'e>(
 
 /// Whether keeping the rows of a table replaces what was chosen for it.
 pub fn replaces(source: &Source, choice: &Choice) -> bool {
+    if !source.lateral.is_empty() {
+        return false;
+    }
     match choice.access {
         Access::Rows => true,
         Access::Scan { reverse, .. } => !reverse && source.read_mode == ReadMode::Consistent,

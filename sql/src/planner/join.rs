@@ -18,7 +18,7 @@ use super::hash_join::{self, HashKey};
 use super::logical::{self, Left, Mask, Nest, Semi, is_volatile};
 use super::selectivity;
 use super::wanted_order::{WantedOrder, settle_order};
-use super::{Estimate, Filter, PlanContext, SelectPlan, Source, Step, SubqueryPlan, TableStep};
+use super::{Estimate, Filter, PlanContext, SelectPlan, Source, SourceKind, Step, SubqueryPlan, TableStep};
 use crate::error::{Error, Result};
 use crate::expression::Expr;
 
@@ -138,8 +138,13 @@ impl Planner<'_, '_> {
             let next = match ways.pop() {
                 Some(way) => Some((0, way)),
                 None => {
-                    let candidates = if in_order { &tables[..tables.len().min(1)] } else { &tables[..] };
-                    self.cheapest_next(candidates, placed, &waiting, estimate.rows, wanted.filter(|_| is_alone))
+                    let ready = |table: &usize| self.requires(*table) & !placed == 0;
+                    let first = tables.iter().position(ready).unwrap_or(tables.len());
+                    let end = if in_order { (first + 1).min(tables.len()) } else { tables.len() };
+                    let candidates = &tables[first..end];
+                    let wanted = wanted.filter(|_| is_alone);
+                    let next = self.cheapest_next(candidates, placed, &waiting, estimate.rows, wanted);
+                    next.map(|(at, way)| (first + at, way))
                 }
             };
             // An outer join's inner side adds columns, not rows: as soon as it can stand.
@@ -174,7 +179,11 @@ impl Planner<'_, '_> {
                 continue;
             }
             let Some((at, Way { choice, hash })) = next else {
-                return Err(Error::internal("a join without an order"));
+                // What a JSON_TABLE reads can only be read behind it.
+                return Err(match tables.iter().find(|table| self.requires(**table) & !placed != 0) {
+                    Some(table) => Error::lateral_join(&self.sources[*table].alias),
+                    None => Error::internal("a join without an order"),
+                });
             };
             let source = tables.remove(at);
             *estimate = self.joined(estimate, source, placed, &waiting, &choice);
@@ -210,6 +219,16 @@ impl Planner<'_, '_> {
         }
         self.semis(nest.semis, &mut steps, &places, estimate)?;
         Ok(steps)
+    }
+
+    /// The tables that must be read before one can be: its document or its query reads them.
+    fn requires(&self, table: usize) -> Mask {
+        let source = &self.sources[table];
+        let lateral = source.lateral.iter().fold(0, |mask, expr| mask | self.reads.of(expr));
+        match &source.kind {
+            SourceKind::JsonTable(table) => lateral | self.reads.of(&table.document),
+            _ => lateral,
+        }
     }
 
     /// The table that multiplies the work least, and how it is read.
@@ -343,7 +362,9 @@ impl Planner<'_, '_> {
     /// Whether the rows of a table are better kept and found by hash than read as chosen.
     fn kept_or_read(&self, table: usize, placed: Mask, waiting: &[Waiting], mut choice: Choice, rows: f64) -> Way {
         let mut hash = Vec::new();
-        if placed != 0 && hash_join::replaces(&self.sources[table], &choice) {
+        // The rows of a JSON_TABLE are others for each row before it.
+        let is_lateral = matches!(self.sources[table].kind, SourceKind::JsonTable(_));
+        if placed != 0 && !is_lateral && hash_join::replaces(&self.sources[table], &choice) {
             let conditions = candidates(waiting, placed, table).into_iter().map(|number| &waiting[number].expr);
             hash = hash_join::keys(conditions, 1 << table, &|expr| self.reads.of(expr));
         }

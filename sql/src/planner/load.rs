@@ -8,9 +8,10 @@ use format::value::{ColumnType, Value};
 use storage::ReadMode;
 
 use super::PlanContext;
-use super::change::{Assignment, InsertPlan, InsertRows, check_columns, open_stored};
+use super::change::{Assignment, InsertPlan, InsertRows, check_columns, check_not_generated, open_stored};
 use super::clause::Clause;
 use super::defaults::{DefaultValue, defaults};
+use super::row_rules::RowRules;
 use super::scope::{Level, display};
 use crate::accounts::Privileges;
 use crate::error::{Error, Result};
@@ -108,6 +109,9 @@ pub fn plan_load(context: &PlanContext<'_>, load: &ast::Load) -> Result<LoadPlan
         context.rights.need_file()?;
     }
     let wanted = if load.replace { Privileges::INSERT | Privileges::DELETE } else { Privileges::INSERT };
+    if context.find_view(&load.table)?.is_some() {
+        return Err(Error::unsupported("LOAD DATA into a view"));
+    }
     let table = open_stored(context, &load.table, None, wanted)?;
     let format = FileFormat::new(&load.format, context.eval.mode)?;
     let mut level = Level::new(context, None, ReadMode::Consistent);
@@ -164,8 +168,10 @@ pub fn plan_load(context: &PlanContext<'_>, load: &ast::Load) -> Result<LoadPlan
         columns.push(column);
     }
     check_columns(context, &load.table, &table, Privileges::INSERT, &columns)?;
+    check_not_generated(&table, columns.iter().copied())?;
     let subqueries = context.plan_subqueries(level.subqueries.take())?;
-    let mut defaults = defaults(context, &table)?;
+    let mut defaults = defaults(&table)?;
+    let rules = RowRules::of(context.eval, &table)?;
     let mut missing = Vec::new();
     for (column, default) in defaults.iter_mut().enumerate() {
         if matches!(default, DefaultValue::Missing) && !columns.contains(&column) {
@@ -186,9 +192,12 @@ pub fn plan_load(context: &PlanContext<'_>, load: &ast::Load) -> Result<LoadPlan
         source: InsertRows::File,
         members: Vec::new(),
         reads_given: !assignments.is_empty(),
+        returning: None,
         on_duplicate: Vec::new(),
         subqueries,
         defaults,
+        rules,
+        check: None,
     };
     let (local, file, skipped_lines) = (load.local, load.file.clone(), load.skipped_lines);
     Ok(LoadPlan { insert, local, file, format, field, skipped_lines, places, assignments, missing, widths })

@@ -1,8 +1,8 @@
 //! The logical plan: what a query means, before anything is settled about how its rows are found.
 //!
 //! ```text
-//! Query   = Block | Union of queries
-//! Block   = nest of sources -> grouping -> HAVING -> output -> DISTINCT -> ORDER BY -> LIMIT
+//! Query   = Block | set operations on queries | recursion: seed, members
+//! Block   = nest of sources -> grouping -> HAVING -> window functions -> output -> DISTINCT -> ORDER BY -> LIMIT
 //! Nest    = sources, conditions, and below it: inner sides of LEFT JOINs, and semi- and anti-joins
 //! source  = stored table | virtual table | query
 //! ```
@@ -24,8 +24,9 @@ use std::rc::Rc;
 
 use storage::ReadMode;
 
-use super::{LimitPlan, OutputColumn, SourceKind};
+use super::{LimitPlan, OutputColumn, SetLink, SourceKind, WindowCall};
 use crate::expression::{AggregateCall, Expr};
+use crate::parser::ast::CheckOption;
 
 pub type Source = super::Source<Rc<Derived>>;
 
@@ -39,6 +40,21 @@ pub const TABLES_MAX: usize = 61;
 pub enum Query {
     Block(Box<Block>),
     Union(Box<Union>),
+    Recursive(Box<Recursive>),
+    /// Within a member of a recursion: the rows of the last round.
+    Working(Vec<OutputColumn>),
+}
+
+/// WITH RECURSIVE.
+pub struct Recursive {
+    pub name: Box<str>,
+    pub seed: Query,
+    pub members: Vec<Query>,
+    pub distinct: bool,
+    /// The number of the derived table that stands for the rows of the last round.
+    pub working: usize,
+    pub columns: Vec<OutputColumn>,
+    pub limit: Option<LimitPlan>,
 }
 
 /// A query in FROM, or behind a name of WITH, which may be read by several sources.
@@ -47,6 +63,22 @@ pub struct Derived {
     /// Its columns do not change, whatever rules do to the query.
     pub columns: Vec<OutputColumn>,
     pub query: RefCell<Query>,
+    pub view: Option<ViewOf>,
+}
+
+/// The view that a derived table is.
+pub struct ViewOf {
+    pub database: Box<str>,
+    pub name: Box<str>,
+    pub check: Option<CheckOption>,
+    /// ALGORITHM=TEMPTABLE: it is never merged.
+    pub stays_apart: bool,
+}
+
+impl Derived {
+    pub fn stays_apart(&self) -> bool {
+        self.view.as_ref().is_some_and(|view| view.stays_apart)
+    }
 }
 
 /// A subquery in an expression.
@@ -56,9 +88,11 @@ pub struct Subquery {
     pub outer: Vec<Expr>,
 }
 
-/// UNION: the parts run one after the other.
+/// UNION, EXCEPT, INTERSECT: the parts run one after the other.
 pub struct Union {
     pub parts: Vec<Query>,
+    /// How each part but the first joins those before it.
+    pub links: Vec<SetLink>,
     /// Per part: which of the values that the union reads of the outer query are the part's.
     pub outer: Vec<std::ops::Range<usize>>,
     /// Behind which part (its index) duplicates of all rows so far are removed: the last UNION without ALL.
@@ -79,6 +113,7 @@ pub struct Block {
     pub straight: bool,
     pub group: Option<Group>,
     pub having: Option<Expr>,
+    pub windows: Vec<WindowCall>,
     pub output: Vec<Expr>,
     pub columns: Vec<OutputColumn>,
     pub distinct: bool,
@@ -95,6 +130,17 @@ pub struct Group {
     /// GROUP BY's expressions; empty: all rows are one group.
     pub keys: Vec<Expr>,
     pub aggregates: Vec<AggregateCall>,
+    pub rollup: Option<Rollup>,
+}
+
+/// WITH ROLLUP: there are groups of fewer keys, too. Their results come sorted.
+pub struct Rollup {
+    /// Per key: the aggregates that are its value, which are NULL in groups without it.
+    pub keys: Vec<Vec<usize>>,
+    /// The aggregate that is the number of a group's keys.
+    pub level: usize,
+    /// Per key: GROUP BY key DESC.
+    pub descending: Vec<bool>,
 }
 
 /// Tables and conditions without order.
@@ -177,6 +223,8 @@ impl Query {
         match self {
             Query::Block(block) => &block.columns,
             Query::Union(union) => &union.columns,
+            Query::Recursive(recursive) => &recursive.columns,
+            Query::Working(columns) => columns,
         }
     }
 
@@ -189,6 +237,8 @@ impl Query {
     pub fn is_stable(&self) -> bool {
         match self {
             Query::Union(union) => union.parts.iter().all(Query::is_stable),
+            Query::Recursive(recursive) => recursive.seed.is_stable() && recursive.members.iter().all(Query::is_stable),
+            Query::Working(_) => true,
             Query::Block(block) => {
                 let mut is_stable = !block.calc_found_rows;
                 block.for_each_expr(&mut |expr| is_stable &= !is_volatile(expr));
@@ -198,6 +248,7 @@ impl Query {
                         // Its rows are made once in a statement.
                         SourceKind::Derived(_) => true,
                         SourceKind::Virtual(_) => false,
+                        SourceKind::JsonTable(_) => true,
                     })
                     && block.subqueries.iter().all(|subquery| subquery.query.is_stable())
             }
@@ -223,6 +274,7 @@ impl Block {
             straight: false,
             group: None,
             having: None,
+            windows: Vec::new(),
             output: Vec::new(),
             columns: Vec::new(),
             distinct: false,
@@ -246,7 +298,14 @@ impl Block {
         self.having.iter().for_each(&mut *visit);
         self.order.iter().for_each(|(expr, _)| visit(expr));
         self.subqueries.iter().flat_map(|subquery| &subquery.outer).for_each(&mut *visit);
+        self.windows.iter().for_each(|window| window.for_each_expr(visit));
+        self.sources.iter().flat_map(|source| &source.lateral).for_each(&mut *visit);
         self.from.for_each_condition(visit);
+        for source in &self.sources {
+            if let SourceKind::JsonTable(table) = &source.kind {
+                visit(&table.document);
+            }
+        }
         if let Some(group) = &self.group {
             group.keys.iter().for_each(&mut *visit);
             for call in &group.aggregates {
@@ -256,11 +315,13 @@ impl Block {
         }
     }
 
-    /// The slots that are read behind the grouping, by subqueries as well: those of conditions read rows before it.
+    /// The slots that are read behind the grouping or by window functions and what follows them, by subqueries as well:
+    /// those of conditions read rows before it.
     pub fn read_by_results(&self) -> Vec<bool> {
         let mut read = vec![false; self.slots.len()];
         let order = self.order.iter().map(|(expr, _)| expr);
         self.output.iter().chain(&self.having).chain(order).for_each(|expr| self.note_read(expr, &mut read));
+        self.windows.iter().for_each(|window| window.for_each_expr(&mut |expr| self.note_read(expr, &mut read)));
         read
     }
 
@@ -280,7 +341,14 @@ impl Block {
         self.having.iter_mut().for_each(&mut *visit);
         self.order.iter_mut().for_each(|(expr, _)| visit(expr));
         self.subqueries.iter_mut().flat_map(|subquery| &mut subquery.outer).for_each(&mut *visit);
+        self.windows.iter_mut().for_each(|window| window.for_each_expr_mut(visit));
+        self.sources.iter_mut().flat_map(|source| &mut source.lateral).for_each(&mut *visit);
         self.from.for_each_condition_mut(visit);
+        for source in &mut self.sources {
+            if let SourceKind::JsonTable(table) = &mut source.kind {
+                visit(&mut table.document);
+            }
+        }
         if let Some(group) = &mut self.group {
             group.keys.iter_mut().for_each(&mut *visit);
             for call in &mut group.aggregates {
@@ -327,6 +395,9 @@ pub fn is_volatile(expr: &Expr) -> bool {
 impl super::Source<Rc<Derived>> {
     /// The query that this source alone reads.
     pub fn own_query(&mut self) -> Option<&mut Query> {
+        if !self.lateral.is_empty() {
+            return None;
+        }
         match &mut self.kind {
             SourceKind::Derived(derived) => Rc::get_mut(derived).map(|derived| derived.query.get_mut()),
             _ => None,

@@ -33,6 +33,8 @@ pub mod explain;
 pub mod grouping;
 pub mod hash_join;
 pub mod join;
+pub mod joined_change;
+pub mod json_table;
 pub mod keys;
 pub mod load;
 pub mod logical;
@@ -41,12 +43,20 @@ pub mod nest;
 pub mod physical;
 pub mod query;
 pub mod range;
+pub mod returning;
+pub mod rollup;
+pub mod row_rules;
 pub mod rules;
 pub mod sargable;
 pub mod scope;
 pub mod select;
 mod selectivity;
+pub mod view;
+pub mod view_change;
+pub mod view_target;
 pub mod wanted_order;
+pub mod window;
+pub mod with;
 
 use std::cell::{Cell, RefCell};
 use std::ops::Range;
@@ -56,10 +66,10 @@ use std::sync::Arc;
 use format::collation::CollationId;
 use format::packet::ColumnDefinition;
 use format::value::ColumnType;
-use storage::{ColumnSet, ReadMode, Table, TableUse, Trx};
+use storage::{ColumnSet, Definition, ReadMode, Table, TableUse, Trx};
 
 use crate::accounts::Rights;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::expression::{AggregateCall, Binder, EvalContext, Expr, Scope};
 use crate::information_schema::VirtualTable;
 use crate::instance::Instance;
@@ -71,6 +81,7 @@ use crate::types::TypeInfo;
 pub use access::Access;
 pub use hash_join::{HashKey, KeyKind};
 pub use range::{Interval, KeyExpr, PartRange};
+pub use window::WindowCall;
 
 /// What planning needs to know of the session, and collects for it.
 pub struct PlanContext<'a> {
@@ -101,12 +112,49 @@ pub struct PlanContext<'a> {
     pub derived_plans: RefCell<Vec<Arc<Derived>>>,
     /// Select numbers for EXPLAIN.
     pub next_select: Cell<usize>,
+    /// The value of a `?` decided something: the plan serves this execution alone.
+    pub reads_values: Cell<bool>,
+    /// A view's tables are stored ones: the session's temporary tables do not hide them.
+    pub stored_only: bool,
+    /// The views that the plan was made of.
+    pub views: RefCell<Vec<Arc<Definition>>>,
+    /// The views whose queries are being bound, the innermost last.
+    pub inside: RefCell<Vec<(Box<str>, Box<str>)>>,
 }
 
 /// Any plan that yields rows.
 pub enum QueryPlan {
     Select(Box<SelectPlan>),
     Union(Box<UnionPlan>),
+    Recursive(Box<RecursivePlan>),
+    /// What the last round of a recursion gave: the recursion puts the rows where those of derived tables are kept.
+    Working(WorkingPlan),
+}
+
+/// WITH RECURSIVE: the rows of the seed, and then round by round what the members make of the rows of the last round.
+pub struct RecursivePlan {
+    pub name: Box<str>,
+    pub seed: QueryPlan,
+    pub members: Vec<QueryPlan>,
+    /// No row is given twice.
+    pub distinct: bool,
+    /// The number of the derived table by which the members read the rows of the last round.
+    pub working: usize,
+    pub columns: Vec<OutputColumn>,
+    pub types: Vec<ColumnType>,
+    pub limit: Option<LimitPlan>,
+}
+
+pub struct WorkingPlan {
+    pub columns: Vec<OutputColumn>,
+    pub types: Vec<ColumnType>,
+}
+
+/// How a part of a chain of set operations is taken together with what stands before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SetLink {
+    pub operator: ast::SetOperator,
+    pub all: bool,
 }
 
 /// A table of WITH.
@@ -114,6 +162,10 @@ pub struct CommonTable {
     pub written: ast::CommonTable,
     /// Set by the first reference; later ones read the same rows.
     pub bound: Option<Rc<logical::Derived>>,
+    /// It stands behind WITH RECURSIVE.
+    pub may_recurse: bool,
+    /// While its own query is bound: what its name means there.
+    pub own_name: Option<with::OwnName>,
 }
 
 /// A query in FROM, or behind a name of WITH, that keeps a plan of its own. A statement runs it once, when its rows are
@@ -154,9 +206,11 @@ pub struct Origin {
     pub boolean: bool,
 }
 
-/// UNION: the parts run one after the other.
+/// UNION, EXCEPT, INTERSECT: the parts run one after the other.
 pub struct UnionPlan {
     pub parts: Vec<QueryPlan>,
+    /// How each part but the first joins those before it.
+    pub links: Vec<SetLink>,
     /// Per part: which of the values that the union reads of the outer query are the part's.
     pub outer: Vec<Range<usize>>,
     /// Behind which part (its index) duplicates of all rows so far are removed: the last UNION without ALL.
@@ -185,6 +239,7 @@ pub struct SelectPlan {
     pub steps: Vec<Step>,
     pub group: Option<GroupPlan>,
     pub having: Option<Expr>,
+    pub windows: Option<WindowPlan>,
     pub output: Vec<Expr>,
     pub columns: Vec<OutputColumn>,
     pub types: Vec<ColumnType>,
@@ -224,6 +279,8 @@ pub struct Source<D = Arc<Derived>> {
     pub unreadable: ColumnSet,
     pub read_mode: ReadMode,
     pub hints: Vec<ast::IndexHint>,
+    /// LATERAL: what its query reads of the tables before it, whose values follow the statement's parameters.
+    pub lateral: Vec<Expr>,
     /// Whether it is the inner side of an outer join, so that all of its columns can be NULL.
     pub nullable: bool,
 }
@@ -232,6 +289,7 @@ pub enum SourceKind<D = Arc<Derived>> {
     Table(Arc<Table>),
     Derived(D),
     Virtual(&'static VirtualTable),
+    JsonTable(Box<json_table::JsonTable>),
 }
 
 #[derive(Clone)]
@@ -285,10 +343,21 @@ pub struct GroupPlan {
     /// GROUP BY's expressions; empty: all rows are one group.
     pub keys: Vec<Expr>,
     pub aggregates: Vec<AggregateCall>,
+    /// WITH ROLLUP.
+    pub rollup: Option<logical::Rollup>,
     /// The slots that the group's row keeps, for expressions beside the aggregates.
     pub kept: Vec<usize>,
     /// The first row that counts settles it: MIN or MAX at the end of an index.
     pub first_row_settles: bool,
+}
+
+/// Window functions: computed once all rows are known that HAVING lets through.
+pub struct WindowPlan {
+    pub calls: Vec<WindowCall>,
+    /// The slots that are kept of each row.
+    pub kept: Vec<usize>,
+    /// How many results of aggregates are kept of each row.
+    pub aggregates: usize,
 }
 
 /// A subquery in an expression.
@@ -302,11 +371,19 @@ pub struct SubqueryPlan {
     pub is_kept: bool,
 }
 
+impl CommonTable {
+    pub fn new(written: ast::CommonTable, may_recurse: bool) -> CommonTable {
+        CommonTable { written, bound: None, may_recurse, own_name: None }
+    }
+}
+
 impl QueryPlan {
     pub fn columns(&self) -> &[OutputColumn] {
         match self {
             QueryPlan::Select(plan) => &plan.columns,
             QueryPlan::Union(plan) => &plan.columns,
+            QueryPlan::Recursive(plan) => &plan.columns,
+            QueryPlan::Working(plan) => &plan.columns,
         }
     }
 
@@ -314,6 +391,8 @@ impl QueryPlan {
         match self {
             QueryPlan::Select(plan) => &plan.types,
             QueryPlan::Union(plan) => &plan.types,
+            QueryPlan::Recursive(plan) => &plan.types,
+            QueryPlan::Working(plan) => &plan.types,
         }
     }
 
@@ -324,7 +403,7 @@ impl QueryPlan {
             QueryPlan::Select(plan) => {
                 plan.output.iter().zip(columns).map(|(expr, ty)| members::member_type(expr).unwrap_or(ty)).collect()
             }
-            QueryPlan::Union(_) => columns.collect(),
+            QueryPlan::Union(_) | QueryPlan::Recursive(_) | QueryPlan::Working(_) => columns.collect(),
         }
     }
 
@@ -363,7 +442,7 @@ impl PlanContext<'_> {
 
     /// Binds a table of WITH. None: there is no such table.
     pub fn bind_common_table(&self, name: &str) -> Result<Option<(Rc<logical::Derived>, Vec<String>)>> {
-        query::bind_common_table(self, name)
+        with::bind_common_table(self, name)
     }
 
     /// A query as a derived table. ENUM and SET columns stay numbers in its rows, so that they are both name and number
@@ -378,7 +457,26 @@ impl PlanContext<'_> {
         }
         self.next_derived.set(self.next_derived.get() + 1);
         let columns = query.columns().to_vec();
-        Rc::new(logical::Derived { id: self.next_derived.get(), columns, query: RefCell::new(query) })
+        Rc::new(logical::Derived { id: self.next_derived.get(), columns, query: RefCell::new(query), view: None })
+    }
+
+    /// Plans with the tables of a WITH in sight.
+    pub fn with_tables<T>(&self, with: Option<&ast::With>, plan: impl FnOnce() -> Result<T>) -> Result<T> {
+        let known = self.common_tables.borrow().len();
+        if let Some(with) = with {
+            let tables = with.tables.iter().cloned().map(|written| CommonTable::new(written, with.recursive));
+            self.common_tables.borrow_mut().extend(tables);
+        }
+        let result = plan();
+        self.common_tables.borrow_mut().truncate(known);
+        result
+    }
+
+    /// A name of WITH stands for a query, which cannot be changed.
+    pub fn check_is_no_query(&self, name: &ast::TableName, statement: &str) -> Result<()> {
+        let is_query =
+            name.database.is_none() && self.common_tables.borrow().iter().any(|table| table.written.name == name.name);
+        if is_query { Err(Error::not_updatable(&name.name, statement)) } else { Ok(()) }
     }
 
     /// The plans of subqueries in a statement's expressions that are not part of a query.
@@ -394,7 +492,8 @@ impl PlanContext<'_> {
     /// Database and name of a table whose privileges count: not a temporary table of the session.
     pub fn checked_table<'n>(&'n self, name: &'n ast::TableName) -> Result<Option<(&'n str, &'n str)>> {
         let database = crate::catalog::database_of(name, self.database)?;
-        let own = !self.rights.is_internal() && self.trx.borrow().has_temporary(database, &name.name);
+        let own =
+            !self.stored_only && !self.rights.is_internal() && self.trx.borrow().has_temporary(database, &name.name);
         Ok((!own).then_some((database, name.name.as_str())))
     }
 
@@ -405,7 +504,10 @@ impl PlanContext<'_> {
         {
             locked.check(database, name, alias, wanted)?;
         }
-        let table = crate::catalog::open(&mut self.trx.borrow_mut(), database, name, wanted)?;
+        let table = match self.stored_only {
+            true => crate::catalog::open_stored(&mut self.trx.borrow_mut(), database, name, wanted)?,
+            false => crate::catalog::open(&mut self.trx.borrow_mut(), database, name, wanted)?,
+        };
         let mut tables = self.tables.borrow_mut();
         match tables.iter_mut().find(|(known, _)| Arc::ptr_eq(known, &table)) {
             Some((_, known)) => *known = wanted.max(*known),

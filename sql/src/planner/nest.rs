@@ -11,7 +11,7 @@
 use format::value::{ColumnType, Date, DateTime, Value};
 
 use super::clause::Clause;
-use super::logical::{Left, Mask, Nest, TABLES_MAX};
+use super::logical::{Left, Mask, Nest, TABLES_MAX, reads};
 use super::scope::{JoinTree, Level};
 use crate::error::{Error, Result};
 use crate::expression::{Expr, Node, comparison_of};
@@ -61,7 +61,11 @@ fn build(level: &Level<'_>, tree: &JoinTree<'_>, nest: &mut Nest, any_straight: 
                 let mut inner = Nest::default();
                 let right_mask = build(level, right, &mut inner, any_straight)?;
                 inner.conditions.extend(conditions);
-                nest.lefts.push(Left { nest: inner, requires: left_mask });
+                // What is LATERAL in it may read tables beyond the outer side.
+                let read = |expr: &Expr| reads(expr, &level.slots, &|_| &[]);
+                let lateral = level.sources.iter().enumerate().filter(|(at, _)| right_mask >> at & 1 == 1);
+                let lateral = lateral.flat_map(|(_, source)| &source.lateral).fold(0, |mask, expr| mask | read(expr));
+                nest.lefts.push(Left { nest: inner, requires: left_mask | lateral & !right_mask });
                 Ok(left_mask | right_mask)
             } else {
                 let right_mask = build(level, right, nest, any_straight)?;

@@ -11,8 +11,8 @@ use format::value::ColumnType;
 
 use super::logical::{self, Block, Query};
 use super::{
-    Derived, Estimate, GroupPlan, PlanContext, QueryPlan, SelectPlan, Source, SourceKind, Step, StoredOutput,
-    SubqueryPlan, UnionPlan, join,
+    Derived, Estimate, GroupPlan, PlanContext, QueryPlan, RecursivePlan, SelectPlan, Source, SourceKind, Step,
+    StoredOutput, SubqueryPlan, UnionPlan, WindowPlan, WorkingPlan, join,
 };
 use crate::error::{Error, Result};
 use crate::expression::{Expr, Node};
@@ -21,6 +21,10 @@ use crate::types::Switches;
 
 /// What a group, or a duplicate, is taken to be of all rows.
 const DISTINCT_SHARE: f64 = 0.3;
+
+/// How many rounds a recursion is taken to have, and how many rows each reads.
+const ROUNDS: f64 = 10.0;
+const ROUND_ROWS: f64 = 10.0;
 
 /// The plan of a query.
 pub fn query(context: &PlanContext<'_>, query: Query) -> Result<QueryPlan> {
@@ -40,7 +44,7 @@ fn estimated(context: &PlanContext<'_>, query: Query) -> Result<(QueryPlan, Esti
             Ok((QueryPlan::Select(Box::new(plan)), estimate))
         }
         Query::Union(union) => {
-            let logical::Union { parts, outer, distinct_until, columns, order, limit } = *union;
+            let logical::Union { parts, links, outer, distinct_until, columns, order, limit } = *union;
             let mut plans = Vec::with_capacity(parts.len());
             let mut all = Estimate { rows: 0.0, cost: 0.0 };
             for part in parts {
@@ -50,8 +54,28 @@ fn estimated(context: &PlanContext<'_>, query: Query) -> Result<(QueryPlan, Esti
             }
             let types = columns.iter().map(|column| column.column_type.clone()).collect();
             let parts = plans;
-            let plan = UnionPlan { parts, outer, distinct_until, columns, types, order, limit, subqueries: Vec::new() };
+            let subqueries = Vec::new();
+            let plan = UnionPlan { parts, links, outer, distinct_until, columns, types, order, limit, subqueries };
             Ok((QueryPlan::Union(Box::new(plan)), all))
+        }
+        Query::Recursive(recursive) => {
+            let logical::Recursive { name, seed, members, distinct, working, columns, limit } = *recursive;
+            let (seed, mut all) = estimated(context, seed)?;
+            let mut plans = Vec::with_capacity(members.len());
+            for member in members {
+                let (plan, estimate) = estimated(context, member)?;
+                all.rows += ROUNDS * estimate.rows;
+                all.cost += ROUNDS * estimate.cost;
+                plans.push(plan);
+            }
+            let types = columns.iter().map(|column| column.column_type.clone()).collect();
+            let plan = RecursivePlan { name, seed, members: plans, distinct, working, columns, types, limit };
+            Ok((QueryPlan::Recursive(Box::new(plan)), all))
+        }
+        Query::Working(columns) => {
+            let types = columns.iter().map(|column| column.column_type.clone()).collect();
+            let rows = ROUND_ROWS;
+            Ok((QueryPlan::Working(WorkingPlan { columns, types }), Estimate { rows, cost: rows }))
         }
     }
 }
@@ -71,11 +95,19 @@ pub fn subqueries(context: &PlanContext<'_>, subqueries: Vec<logical::Subquery>)
 /// The plan of one block. The columns that the caller needs besides those it reads itself are in its sources.
 pub fn block(context: &PlanContext<'_>, mut block: Block) -> Result<(SelectPlan, Estimate)> {
     mark_needed(&mut block);
-    let kept = if block.group.is_some() { block.read_by_results() } else { Vec::new() };
+    let is_kept = block.group.is_some() || !block.windows.is_empty();
+    let kept = if is_kept { block.read_by_results() } else { Vec::new() };
+    let kept: Vec<usize> = (0..kept.len()).filter(|slot| kept[*slot]).collect();
+    let windows = (!block.windows.is_empty()).then(|| WindowPlan {
+        calls: std::mem::take(&mut block.windows),
+        kept: kept.clone(),
+        aggregates: block.group.as_ref().map_or(0, |group| group.aggregates.len()),
+    });
     let group = block.group.take().map(|group| GroupPlan {
         keys: group.keys,
         aggregates: group.aggregates,
-        kept: (0..kept.len()).filter(|slot| kept[*slot]).collect(),
+        rollup: group.rollup,
+        kept,
         first_row_settles: false,
     });
     let mut sources = Vec::with_capacity(block.sources.len());
@@ -90,6 +122,7 @@ pub fn block(context: &PlanContext<'_>, mut block: Block) -> Result<(SelectPlan,
         steps: Vec::new(),
         group,
         having: block.having,
+        windows,
         output: block.output,
         types: block.columns.iter().map(|column| column.column_type.clone()).collect(),
         columns: block.columns,
@@ -141,6 +174,7 @@ fn physical_source(context: &PlanContext<'_>, source: logical::Source) -> Result
     let kind = match source.kind {
         SourceKind::Table(table) => SourceKind::Table(table),
         SourceKind::Virtual(table) => SourceKind::Virtual(table),
+        SourceKind::JsonTable(table) => SourceKind::JsonTable(table),
         SourceKind::Derived(mut derived) => {
             if let Some(alone) = Rc::get_mut(&mut derived) {
                 prune(alone.query.get_mut(), &source.needed);
@@ -158,6 +192,7 @@ fn physical_source(context: &PlanContext<'_>, source: logical::Source) -> Result
         unreadable: source.unreadable,
         read_mode: source.read_mode,
         hints: source.hints,
+        lateral: source.lateral,
         nullable: source.nullable,
     })
 }
@@ -190,7 +225,7 @@ fn prune(query: &mut Query, needed: &storage::ColumnSet) {
 
 /// The output as columns of the one table, if the rows can go out as they are stored.
 fn stored_output(plan: &SelectPlan) -> Option<StoredOutput> {
-    if plan.group.is_some() || plan.having.is_some() {
+    if plan.group.is_some() || plan.having.is_some() || plan.windows.is_some() {
         return None;
     }
     let [Step::Table(step)] = &plan.steps[..] else { return None };

@@ -1,4 +1,4 @@
-//! Queries: WITH, UNION, parentheses, and how their tables are locked. What stands between them is a SELECT.
+//! Queries: WITH, VALUES, set operations, parentheses, and how their tables are locked. What stands between them is a SELECT.
 //!
 //! A statement cannot make planning endless: a table of WITH is bound and planned once however often it is named, queries are not
 //! nested deeper than `DEPTH_MAX` nor more than `QUERIES_MAX`, and each looks whether the statement was killed.
@@ -7,14 +7,13 @@
 //! behind the other's.
 
 use std::ops::Range;
-use std::rc::Rc;
 
 use storage::{IfLocked, ReadMode};
 
 use super::bind::{bind_limit, check_ordinal, ordinal};
-use super::logical::{self, Derived};
+use super::logical;
 use super::select::{Reading, bind_select};
-use super::{CommonTable, OutputColumn, PlanContext};
+use super::{OutputColumn, PlanContext, SetLink};
 use crate::error::{Error, Result};
 use crate::expression::{Expr, Scope, common_type};
 use crate::parser::ast::{self, Body, ColumnName, Limit, OrderItem, Query, Select, SelectItem, SetOperator};
@@ -45,41 +44,13 @@ pub fn bind_query(
     result
 }
 
-/// Binds a table of WITH: it sees those that stand before it. None: there is no such table.
-pub fn bind_common_table(context: &PlanContext<'_>, name: &str) -> Result<Option<(Rc<Derived>, Vec<String>)>> {
-    let found = context.common_tables.borrow().iter().rposition(|table| table.written.name == name);
-    let Some(at) = found else { return Ok(None) };
-    let mut hidden = context.common_tables.borrow_mut().split_off(at);
-    let table = &mut hidden[0];
-    let bound = match &table.bound {
-        Some(bound) => Ok(bound.clone()),
-        None => bind_query(context, &table.written.query, None, context.plain_reads).map(|(query, _)| {
-            let bound = context.derived(query);
-            table.bound = Some(bound.clone());
-            bound
-        }),
-    };
-    let columns = table.written.columns.clone();
-    context.common_tables.borrow_mut().extend(hidden);
-    Ok(Some((bound?, columns)))
-}
-
 fn bind_query_inner(
     context: &PlanContext<'_>,
     query: &Query,
     parent: Option<&dyn Scope>,
     read_mode: ReadMode,
 ) -> Result<(logical::Query, Vec<Expr>)> {
-    let Some(with) = &query.with else { return bind_body_of(context, query, parent, read_mode) };
-    if with.recursive {
-        return Err(Error::unsupported("WITH RECURSIVE"));
-    }
-    let known = context.common_tables.borrow().len();
-    let tables = with.tables.iter().cloned().map(|written| CommonTable { written, bound: None });
-    context.common_tables.borrow_mut().extend(tables);
-    let result = bind_body_of(context, query, parent, read_mode);
-    context.common_tables.borrow_mut().truncate(known);
-    result
+    context.with_tables(query.with.as_ref(), || bind_body_of(context, query, parent, read_mode))
 }
 
 /// A query whose WITH is in sight.
@@ -123,7 +94,10 @@ fn bind_body(
             let select = Select { items: vec![SelectItem::All], from: vec![table], ..Select::default() };
             bind_select(context, &select, order_by, limit, parent, reading)
         }
-        Body::Values(_) => Err(Error::unsupported("VALUES as a query")),
+        Body::Values { rows, names } => {
+            let parts = bind_values(context, rows, names, parent, reading)?;
+            finish_union(context, parts, order_by, limit)
+        }
         Body::Nested(query) if !query.into.is_client() => Err(Error::misplaced_into()),
         Body::Nested(query) if order_by.is_empty() && limit.is_none() => {
             bind_query(context, query, parent, reading.mode)
@@ -134,7 +108,7 @@ fn bind_body(
         }
         Body::Nested(query) => {
             let mut parts = Parts::default();
-            parts.add(bind_query(context, query, parent, reading.mode)?);
+            parts.add(bind_query(context, query, parent, reading.mode)?, None);
             finish_union(context, parts, order_by, limit)
         }
         Body::Set { .. } => {
@@ -146,23 +120,25 @@ fn bind_body(
 }
 
 /// Whether a query is nothing but its body.
-fn is_bare(query: &Query) -> bool {
+pub(super) fn is_bare(query: &Query) -> bool {
     let Query { with, body: _, order_by, limit, lock, into } = query;
     with.is_none() && order_by.is_empty() && limit.is_none() && lock.is_none() && into.is_client()
 }
 
-/// The parts of a chain of UNIONs.
+/// The parts of a chain of set operations.
 #[derive(Default)]
-struct Parts {
+pub(super) struct Parts {
     queries: Vec<logical::Query>,
-    distinct_until: Option<usize>,
+    links: Vec<SetLink>,
     /// What all of them read of the outer query, and which of it each part reads: a part numbers its own from 0.
     outer: Vec<Expr>,
     outer_of: Vec<Range<usize>>,
 }
 
 impl Parts {
-    fn add(&mut self, (query, reads): (logical::Query, Vec<Expr>)) {
+    /// Adds one; `link` is how it joins those before it.
+    pub fn add(&mut self, (query, reads): (logical::Query, Vec<Expr>), link: Option<SetLink>) {
+        self.links.extend(link);
         let first = self.outer.len();
         self.outer.extend(reads);
         self.outer_of.push(first..self.outer.len());
@@ -170,7 +146,41 @@ impl Parts {
     }
 }
 
-/// Binds the parts of a chain of UNIONs, left to right.
+/// A part that stands alone.
+pub(super) fn bind_part(context: &PlanContext<'_>, body: &Body) -> Result<(logical::Query, Vec<Expr>)> {
+    let mode = context.plain_reads;
+    bind_body(context, body, &[], None, None, Reading { mode, of: &[], others: mode })
+}
+
+/// The rows of VALUES: each is a query without tables.
+fn bind_values(
+    context: &PlanContext<'_>,
+    rows: &[Vec<ast::Expr>],
+    names: &[String],
+    parent: Option<&dyn Scope>,
+    reading: Reading<'_>,
+) -> Result<Parts> {
+    let mut parts = Parts::default();
+    for (number, row) in rows.iter().enumerate() {
+        if row.len() != names.len() {
+            return Err(Error::value_count(number as u64 + 1));
+        }
+        if context.next_select.get() >= QUERIES_MAX {
+            return Err(Error::nested_too_deep());
+        }
+        let items = row.iter().zip(names).map(|(expr, name)| SelectItem::Expr {
+            expr: expr.clone(),
+            alias: Some(name.clone()),
+            text: name.clone(),
+        });
+        let select = Select { items: items.collect(), ..Select::default() };
+        let link = SetLink { operator: SetOperator::Union, all: true };
+        parts.add(bind_select(context, &select, &[], None, parent, reading)?, (number > 0).then_some(link));
+    }
+    Ok(parts)
+}
+
+/// Binds the parts of a chain of set operations, left to right.
 fn flatten(
     context: &PlanContext<'_>,
     body: &Body,
@@ -179,20 +189,13 @@ fn flatten(
     parts: &mut Parts,
 ) -> Result<()> {
     let Body::Set { operator, all, left, right } = body else {
-        parts.add(bind_body(context, body, &[], None, parent, reading)?);
+        parts.add(bind_body(context, body, &[], None, parent, reading)?, None);
         return Ok(());
     };
-    if *operator != SetOperator::Union {
-        return Err(Error::unsupported("EXCEPT and INTERSECT"));
-    }
     flatten(context, left, parent, reading, parts)?;
-    if matches!(**right, Body::Set { .. }) {
-        return Err(Error::unsupported("nested UNION"));
-    }
-    parts.add(bind_body(context, right, &[], None, parent, reading)?);
-    if !*all {
-        parts.distinct_until = Some(parts.queries.len() - 1);
-    }
+    // What binds tighter is a query of its own.
+    let link = SetLink { operator: *operator, all: *all };
+    parts.add(bind_body(context, right, &[], None, parent, reading)?, Some(link));
     Ok(())
 }
 
@@ -211,13 +214,14 @@ impl Scope for UnionScope<'_> {
     }
 }
 
-fn finish_union(
+pub(super) fn finish_union(
     context: &PlanContext<'_>,
     parts: Parts,
     order_by: &[OrderItem],
     limit: Option<&Limit>,
 ) -> Result<(logical::Query, Vec<Expr>)> {
-    let Parts { queries: parts, distinct_until, outer, outer_of } = parts;
+    let Parts { queries: parts, links, outer, outer_of } = parts;
+    let distinct_until = links.iter().rposition(|link| !link.all).map(|last| last + 1);
     let width = parts[0].columns().len();
     if parts.iter().any(|part| part.columns().len() != width) {
         return Err(Error::union_columns());
@@ -244,6 +248,6 @@ fn finish_union(
         order.push((expr, item.descending));
     }
     let limit = limit.map(|limit| bind_limit(context, limit)).transpose()?;
-    let union = logical::Union { parts, outer: outer_of, distinct_until, columns, order, limit };
+    let union = logical::Union { parts, links, outer: outer_of, distinct_until, columns, order, limit };
     Ok((logical::Query::Union(Box::new(union)), outer))
 }

@@ -27,8 +27,80 @@ pub fn collect(
     known: &dyn Fn(&Expr) -> bool,
     out: &mut Vec<Sargable>,
 ) {
+    if rows(condition, number, source, table, known, out) {
+        return;
+    }
     let Some((column, range, whole)) = sargable(condition, source, table, known) else { return };
     out.push(Sargable { column, range, condition: number, whole });
+}
+
+/// What a comparison of row constructors says about single columns; false: it is none. None of them says all of it.
+///
+/// ```text
+/// (a, b) > (1, 2)                   a >= 1
+/// (a, b) IN ((1, 2), (3, 4))        a IN (1, 3), b IN (2, 4)
+/// ```
+fn rows(
+    condition: &Expr,
+    number: usize,
+    source: &Source,
+    table: &Table,
+    known: &dyn Fn(&Expr) -> bool,
+    out: &mut Vec<Sargable>,
+) -> bool {
+    let mut push = |column: usize, range: PartRange| {
+        out.push(Sargable { column, range, condition: number, whole: false });
+    };
+    match &condition.node {
+        Node::CompareRows { op, left, right, hows } => {
+            let equality = matches!(op, BinaryOp::Equal | BinaryOp::NullSafeEqual);
+            let columns = if equality { left.len() } else { left.len().min(1) };
+            for ((left, right), how) in left.iter().zip(right).zip(hows).take(columns) {
+                let (column, value, op) = match indexable(left, *how, source, table, equality) {
+                    Some(column) if known(right) => (column, right, *op),
+                    _ => match indexable(right, *how, source, table, equality) {
+                        Some(column) if known(left) => (column, left, turned(*op)),
+                        _ => continue,
+                    },
+                };
+                let bound = Some((key(value), true));
+                let range = match op {
+                    BinaryOp::Equal => PartRange::Points(vec![key(value)]),
+                    BinaryOp::NullSafeEqual => {
+                        PartRange::Points(vec![KeyExpr { expr: value.clone(), null_safe: true }])
+                    }
+                    BinaryOp::Less | BinaryOp::LessEqual => {
+                        PartRange::Intervals(vec![Interval { lower: None, upper: bound, like: None }])
+                    }
+                    BinaryOp::Greater | BinaryOp::GreaterEqual => {
+                        PartRange::Intervals(vec![Interval { lower: bound, upper: None, like: None }])
+                    }
+                    _ => continue,
+                };
+                push(column, range);
+            }
+            true
+        }
+        Node::InRows { row, list, negated: false } => {
+            for (at, expr) in row.iter().enumerate() {
+                let mut points = Vec::with_capacity(list.len());
+                let mut column = None;
+                for item in list {
+                    let (how, value) = &item[at];
+                    column = indexable(expr, *how, source, table, true).filter(|_| known(value));
+                    if column.is_none() {
+                        break;
+                    }
+                    points.push(key(value));
+                }
+                if let Some(column) = column {
+                    push(column, PartRange::Points(points));
+                }
+            }
+            true
+        }
+        _ => false,
+    }
 }
 
 /// All of the intervals' bounds on one column made one list. ANDed lists cannot be multiplied out here: the most

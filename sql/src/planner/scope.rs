@@ -11,10 +11,10 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use format::value::ColumnType;
-use storage::{ColumnSet, ReadMode, TableUse};
+use storage::{ColumnSet, Definition, ReadMode, TableUse};
 
 use super::logical::{self, Derived, Source};
-use super::{OutputColumn, PlanContext, SourceColumn, SourceKind};
+use super::{OutputColumn, PlanContext, SourceColumn, SourceKind, WindowCall, json_table};
 use crate::accounts::Privileges;
 use crate::catalog::database_of;
 use crate::error::{Error, Result};
@@ -35,7 +35,14 @@ pub struct Level<'a> {
     pub subqueries: RefCell<Vec<logical::Subquery>>,
     /// The aggregates over the rows of this query.
     pub aggregates: RefCell<Vec<AggregateCall>>,
+    /// WITH ROLLUP: GROUPING() may stand where aggregates may.
+    pub rolls_up: bool,
+    /// The WINDOW clause, and the window functions over the rows of this query.
+    pub named_windows: &'a [(String, ast::WindowSpec)],
+    pub windows: RefCell<Vec<WindowCall>>,
     pub read_mode: ReadMode,
+    /// The documents of the JSON_TABLEs, which are bound when all tables are known: of which source, and what it sees.
+    pub documents: Vec<(usize, ast::Expr, Visible)>,
 }
 
 /// The tables of a join, and its columns as `*` shows them: those that USING joins are one, and stand first.
@@ -74,7 +81,11 @@ impl<'a> Level<'a> {
             outer: RefCell::default(),
             subqueries: RefCell::default(),
             aggregates: RefCell::default(),
+            rolls_up: false,
+            named_windows: &[],
+            windows: RefCell::default(),
             read_mode,
+            documents: Vec::new(),
         }
     }
 
@@ -109,20 +120,40 @@ impl<'a> Level<'a> {
                 if name.database.is_none()
                     && let Some((derived, columns)) = self.context.bind_common_table(&name.name)? =>
             {
-                self.add_derived(derived, alias.as_deref().unwrap_or(&name.name), &columns)?
+                self.add_derived(derived, alias.as_deref().unwrap_or(&name.name), "", &columns)?
             }
             TableRef::Table { name, alias, hints } => {
                 self.check_reads(name)?;
+                if let Some(view) = self.context.find_view(name)? {
+                    let source = self.add_view(&view, alias.as_deref())?;
+                    if let Some(index) = hints.iter().flat_map(|hint| &hint.indexes).next() {
+                        return Err(Error::key_does_not_exist(index, &name.name));
+                    }
+                    let first = self.sources[source].slot_base;
+                    let slots = first..first + self.sources[source].columns.len();
+                    let visible = Visible { sources: source..source + 1, slots: slots.collect() };
+                    return Ok((JoinTree::Leaf(source), visible));
+                }
                 self.add_table(name, alias.as_deref(), hints.clone())?
             }
             TableRef::Derived { query, alias, columns, lateral } => {
-                if *lateral {
-                    return Err(Error::unsupported("LATERAL derived tables"));
-                }
-                let query = self.context.bind_query(query, None, self.context.plain_reads)?.0;
-                self.add_derived(self.context.derived(query), alias, columns)?
+                let before = Before(self);
+                let parent: Option<&dyn Scope> = if *lateral { Some(&before) } else { None };
+                let (query, outer) = self.context.bind_query(query, parent, self.context.plain_reads)?;
+                let source = self.add_derived(self.context.derived(query), alias, "", columns)?;
+                self.sources[source].lateral = outer;
+                source
             }
             TableRef::Join { left, right, kind, condition } => return self.join(left, right, *kind, condition),
+            TableRef::JsonTable(table) => {
+                let (bound, columns) = json_table::bind(table)?;
+                // Its document sees what stands before it.
+                let before = self.all.clone();
+                let kind = SourceKind::JsonTable(Box::new(bound));
+                let source = self.add_source(kind, &table.alias, "", columns, Vec::new())?;
+                self.documents.push((source, table.document.clone(), before));
+                source
+            }
         };
         let first = self.sources[source].slot_base;
         let slots = first..first + self.sources[source].columns.len();
@@ -173,7 +204,13 @@ impl<'a> Level<'a> {
     }
 
     /// Adds a derived table; `columns` rename its columns, if there are any.
-    fn add_derived(&mut self, derived: Rc<Derived>, alias: &str, columns: &[String]) -> Result<usize> {
+    pub(super) fn add_derived(
+        &mut self,
+        derived: Rc<Derived>,
+        alias: &str,
+        database: &str,
+        columns: &[String],
+    ) -> Result<usize> {
         let mut list: Vec<SourceColumn> = derived.columns.iter().map(derived_column).collect();
         if !columns.is_empty() {
             if columns.len() != list.len() {
@@ -188,7 +225,45 @@ impl<'a> Level<'a> {
                 return Err(Error::duplicate_column_name(&column.name));
             }
         }
-        self.add_source(SourceKind::Derived(derived), alias, "", list, Vec::new())
+        self.add_source(SourceKind::Derived(derived), alias, database, list, Vec::new())
+    }
+
+    /// Adds the table of a view under the names that its columns have there.
+    pub(super) fn add_renamed(
+        &mut self,
+        table: &Arc<storage::Table>,
+        alias: &str,
+        database: &str,
+        names: &[Option<&str>],
+    ) -> Result<usize> {
+        let columns = table.columns.iter().zip(names).map(|(column, name)| SourceColumn {
+            name: name.unwrap_or_default().into(),
+            ty: column.ty.clone(),
+            info: TypeInfo::of_column(&column.ty, column.nullable),
+            invisible: column.invisible,
+        });
+        self.add_source(SourceKind::Table(table.clone()), alias, database, columns.collect(), Vec::new())
+    }
+
+    /// Adds a view. That the session may use it is checked; which of its columns is when they are read.
+    pub(super) fn add_view(&mut self, view: &Definition, alias: Option<&str>) -> Result<usize> {
+        let (database, name) = (&*view.database, &*view.name);
+        let alias = alias.unwrap_or(name);
+        let context = self.context;
+        let wanted = if matches!(self.read_mode, ReadMode::Exclusive(_)) { TableUse::Write } else { TableUse::Read };
+        if let Some(locked) = context.locked {
+            locked.check(database, name, alias, wanted)?;
+        }
+        let (described, derived) = context.bind_view(view, self.read_mode)?;
+        let source = self.add_derived(derived, alias, database, &described.columns)?;
+        if context.rights.depends_on_columns(Privileges::SELECT, database, name) {
+            for (at, column) in described.columns.iter().enumerate() {
+                if !context.rights.on_column(database, name, column).has(Privileges::SELECT) {
+                    self.sources[source].unreadable.insert(at);
+                }
+            }
+        }
+        Ok(source)
     }
 
     /// The names that both sides have.
@@ -196,7 +271,9 @@ impl<'a> Level<'a> {
         let mut names: Vec<String> = Vec::new();
         for slot in &left.slots {
             let name = self.slot_name(*slot);
-            let shared = right.slots.iter().any(|other| storage::same_name(self.slot_name(*other), name));
+            let is_same =
+                |other: &usize| !self.is_invisible(*other) && storage::same_name(self.slot_name(*other), name);
+            let shared = !self.is_invisible(*slot) && right.slots.iter().any(is_same);
             if shared && !names.iter().any(|known| storage::same_name(known, name)) {
                 names.push(name.to_owned());
             }
@@ -215,6 +292,11 @@ impl<'a> Level<'a> {
             pairs.push((of(left)?, of(right)?));
         }
         Ok(pairs)
+    }
+
+    fn is_invisible(&self, slot: usize) -> bool {
+        let (source, column) = self.slots[slot];
+        self.sources[source as usize].columns[column as usize].invisible
     }
 
     fn slot_name(&self, slot: usize) -> &str {
@@ -241,10 +323,10 @@ impl<'a> Level<'a> {
     pub fn check_read(&self, slot: usize) -> Result<()> {
         let (source, column) = self.slots[slot];
         let source = &self.sources[source as usize];
-        match (source.unreadable.contains(column as usize), source.table()) {
+        match (source.unreadable.contains(column as usize), source.granted_name()) {
             (true, Some(table)) => {
                 let column = &source.columns[column as usize].name;
-                self.context.rights.need_column(Privileges::SELECT, &source.database, &table.name, column)
+                self.context.rights.need_column(Privileges::SELECT, &source.database, table, column)
             }
             _ => Ok(()),
         }
@@ -254,8 +336,8 @@ impl<'a> Level<'a> {
     pub fn check_read_all(&self, slot: usize) -> Result<()> {
         let (source, column) = self.slots[slot];
         let source = &self.sources[source as usize];
-        match (source.unreadable.contains(column as usize), source.table()) {
-            (true, Some(table)) => Err(self.context.rights.table_refused("SELECT", &table.name)),
+        match (source.unreadable.contains(column as usize), source.granted_name()) {
+            (true, Some(table)) => Err(self.context.rights.table_refused("SELECT", table)),
             _ => Ok(()),
         }
     }
@@ -287,7 +369,10 @@ impl<'a> Level<'a> {
         let columns = table.columns.iter().map(|column| SourceColumn {
             name: column.name.clone(),
             ty: column.ty.clone(),
-            info: TypeInfo::of_column(&column.ty, column.nullable),
+            info: match (column.zerofill, TypeInfo::of_column(&column.ty, column.nullable)) {
+                (Some(width), info) => TypeInfo { zerofill: true, length: u32::from(width), ..info },
+                (None, info) => info,
+            },
             invisible: column.invisible,
         });
         let columns: Vec<SourceColumn> = columns.collect();
@@ -331,6 +416,7 @@ impl<'a> Level<'a> {
             unreadable: ColumnSet::EMPTY,
             read_mode: self.read_mode,
             hints,
+            lateral: Vec::new(),
             nullable: false,
         });
         Ok(index)
@@ -387,7 +473,8 @@ impl<'a> Level<'a> {
         let column = &source.columns[column as usize];
         match source.kind {
             SourceKind::Table(_) => {
-                let expr = Expr::column(slot, &column.ty, column.info.nullable || source.nullable);
+                let mut expr = Expr::column(slot, &column.ty, column.info.nullable || source.nullable);
+                (expr.ty.zerofill, expr.ty.length) = (column.info.zerofill, column.info.length);
                 let pads = self.context.eval.mode.has(SqlMode::PAD_CHAR_TO_FULL_LENGTH);
                 match (pads && matches!(column.ty, ColumnType::Char { .. }), functions::find(functions::PADDED)) {
                     (true, Ok(function)) => {
@@ -453,6 +540,20 @@ impl<'a> Level<'a> {
         Ok(Expr { node: Node::Aggregate(index), ty })
     }
 
+    /// Counts a window function among those of this query.
+    pub(super) fn add_window(&self, call: WindowCall) -> Expr {
+        let ty = call.ty;
+        let mut volatile = false;
+        call.for_each_expr(&mut |expr| volatile |= logical::is_volatile(expr));
+        let mut calls = self.windows.borrow_mut();
+        let known = calls.iter().position(|known| !volatile && *known == call);
+        let index = known.unwrap_or_else(|| {
+            calls.push(call);
+            calls.len() - 1
+        });
+        Expr { node: Node::Window(index), ty }
+    }
+
     pub fn bind_subquery(&self, query: &Query, parent: &dyn Scope) -> Result<Subquery> {
         let (mut query, outer) = self.context.bind_query(query, Some(parent), self.context.plain_reads)?;
         query.keep_digits();
@@ -460,6 +561,17 @@ impl<'a> Level<'a> {
         let mut subqueries = self.subqueries.borrow_mut();
         subqueries.push(logical::Subquery { query, outer });
         Ok(Subquery { id: subqueries.len() - 1, columns })
+    }
+}
+
+impl Source {
+    /// The name of the table or view on which privileges are granted.
+    fn granted_name(&self) -> Option<&str> {
+        match &self.kind {
+            SourceKind::Table(table) => Some(&table.name),
+            SourceKind::Derived(derived) => derived.view.as_ref().map(|view| &*view.name),
+            SourceKind::Virtual(_) | SourceKind::JsonTable(_) => None,
+        }
     }
 }
 
@@ -484,6 +596,20 @@ impl<D> super::Source<D> {
             SourceKind::Table(table) => Some(table),
             _ => None,
         }
+    }
+}
+
+/// What a LATERAL derived table sees: the tables that stand before it.
+struct Before<'a>(&'a Level<'a>);
+
+impl Scope for Before<'_> {
+    fn column(&self, name: &ColumnName) -> Result<Expr> {
+        let Before(level) = self;
+        if let Some(slot) = level.find(name, &level.all, "field list")? {
+            level.check_read(slot)?;
+            return Ok(level.expr(slot));
+        }
+        level.outer(name)?.ok_or_else(|| Error::unknown_column(&display(name), "field list"))
     }
 }
 

@@ -7,7 +7,7 @@ use super::clause::{Clause, Lookup};
 use super::logical::{Block, Group, Query, Source};
 use super::members::by_number;
 use super::scope::Level;
-use super::{Origin, OutputColumn, PlanContext, SourceKind, definition, grouping, nest};
+use super::{Origin, OutputColumn, PlanContext, SourceKind, definition, grouping, nest, rollup, window};
 use crate::error::{Error, Result};
 use crate::expression::{Expr, Scope};
 use crate::parser::ast::{self, ColumnName, Limit, OrderItem, Select};
@@ -49,19 +49,17 @@ pub fn bind_select(
     parent: Option<&dyn Scope>,
     reading: Reading<'_>,
 ) -> Result<(Query, Vec<Expr>)> {
-    if select.rollup {
-        return Err(Error::unsupported("WITH ROLLUP"));
-    }
-    if select.windows {
-        return Err(Error::unsupported("window functions"));
-    }
+    window::check_names(&select.windows)?;
     let select_number = context.next_select_number();
     let mut level = Level::new(context, parent, reading.mode);
     let tree = level.from(&select.from)?;
     reading.apply(&mut level)?;
+    bind_documents(&mut level)?;
+    level.named_windows = &select.windows;
+    level.rolls_up = select.rollup;
     let level = level;
 
-    let items = bind_items(&level, select)?;
+    let mut items = bind_items(&level, select)?;
     let aliases: Vec<(Box<str>, Expr)> = items.iter().map(|item| (item.name.clone(), item.expr.clone())).collect();
 
     let filter = match &select.filter {
@@ -70,7 +68,7 @@ pub fn bind_select(
     };
 
     let keys = bind_group(&level, select, &items, &aliases)?;
-    let having = match &select.having {
+    let mut having = match &select.having {
         Some(having) => {
             let names = select.group_by.iter().map(|item| match &item.expr {
                 ast::Expr::Column(name) => Some(name),
@@ -83,18 +81,36 @@ pub fn bind_select(
         None => None,
     };
 
-    let order = bind_order(&level, order_by, &items, &aliases)?;
-    let aggregates = level.aggregates.take();
+    let mut order = bind_order(&level, order_by, &items, &aliases)?;
+    let mut aggregates = level.aggregates.take();
+    let mut windows = level.windows.take();
     let limit = limit.map(|limit| bind_limit(context, limit)).transpose()?;
 
+    let is_lateral = level.sources.iter().any(|source| !source.lateral.is_empty());
     let grouped = !keys.is_empty() || !aggregates.is_empty();
     let (from, straight) = nest::bind(&level, tree.as_ref(), filter)?;
+    let has_json_table = level.sources.iter().any(|source| matches!(source.kind, SourceKind::JsonTable(_)));
     if grouped && context.eval.mode.has(SqlMode::ONLY_FULL_GROUP_BY) {
-        let fixed = grouping::determined_slots(&level, &keys, &from);
+        // What a key determines is not what a sum over the key has.
+        let fixed = match select.rollup {
+            true => grouping::key_slots(&level, &keys),
+            false => grouping::determined_slots(&level, &keys, &from),
+        };
         let outputs: Vec<&Expr> = items.iter().map(|item| &item.expr).collect();
-        grouping::check(&level, &keys, &fixed, &outputs, having.as_ref(), &order)?;
+        grouping::check(&level, &keys, &fixed, &outputs, having.as_ref(), &order, &windows)?;
     }
 
+    let rollup = match select.rollup && !keys.is_empty() {
+        false => None,
+        true => {
+            let order = order.iter_mut().map(|(expr, _)| expr);
+            let output = items.iter_mut().map(|item| &mut item.expr).chain(&mut having).chain(order).collect();
+            let mut subqueries = level.subqueries.borrow_mut();
+            let results = rollup::Results { output, windows: &mut windows, subqueries: &mut subqueries };
+            let descending = select.group_by.iter().map(|item| item.descending).collect();
+            Some(rollup::apply(&keys, descending, &mut aggregates, results)?)
+        }
+    };
     let mut columns = Vec::with_capacity(items.len());
     let mut output = Vec::with_capacity(items.len());
     for item in items {
@@ -110,9 +126,11 @@ pub fn bind_select(
         sources: level.sources,
         slots: level.slots,
         from,
-        straight: straight || select.straight_join,
-        group: grouped.then_some(Group { keys, aggregates }),
+        // What is LATERAL reads rows of the tables written before it.
+        straight: straight || select.straight_join || is_lateral || has_json_table,
+        group: grouped.then_some(Group { keys, aggregates, rollup }),
         having,
+        windows,
         output,
         columns,
         distinct: select.distinct,
@@ -125,7 +143,20 @@ pub fn bind_select(
     Ok((Query::Block(Box::new(block)), level.outer.into_inner()))
 }
 
-fn origin_of(sources: &[Source], slot: (u16, u16)) -> Option<Origin> {
+/// Binds the documents of JSON_TABLEs.
+fn bind_documents(level: &mut Level<'_>) -> Result<()> {
+    for (source, document, visible) in std::mem::take(&mut level.documents) {
+        let clause = Clause { visible: &visible, ..Clause::new(level, "a table function argument") };
+        let bound = level.context.binder(&clause).bind(&document)?;
+        if let SourceKind::JsonTable(table) = &mut level.sources[source].kind {
+            table.document = bound;
+        }
+    }
+    Ok(())
+}
+
+/// The column that a slot is.
+pub(super) fn origin_of(sources: &[Source], slot: (u16, u16)) -> Option<Origin> {
     let source = &sources[slot.0 as usize];
     match &source.kind {
         SourceKind::Table(table) => Some(Origin {
@@ -144,12 +175,16 @@ fn origin_of(sources: &[Source], slot: (u16, u16)) -> Option<Origin> {
             flags: 0,
             boolean: false,
         }),
-        // It has no database, and no name but the one that the query gives it.
+        SourceKind::JsonTable(_) => None,
+        // It has no database, and no name but the one that the query gives it; unless it is a view.
         SourceKind::Derived(derived) => Some(Origin {
-            database: "".into(),
+            database: source.database.clone(),
             alias: source.alias.clone(),
-            table: "".into(),
-            column: derived.columns[slot.1 as usize].name.clone(),
+            table: derived.view.as_ref().map_or("".into(), |view| view.name.clone()),
+            column: match &derived.view {
+                Some(_) => source.columns[slot.1 as usize].name.clone(),
+                None => derived.columns[slot.1 as usize].name.clone(),
+            },
             flags: 0,
             boolean: derived.columns[slot.1 as usize].origin.as_ref().is_some_and(|origin| origin.boolean),
         }),

@@ -47,7 +47,8 @@ impl WantedOrder {
                 AggregateFunction::Max => true,
                 _ => return None,
             };
-            let one_table = plan.sources.len() == 1 && group.keys.is_empty() && group.kept.is_empty();
+            let one_table =
+                plan.windows.is_none() && plan.sources.len() == 1 && group.keys.is_empty() && group.kept.is_empty();
             let slot = call.args.first()?.as_column()?;
             let plain = matches!(call.args[0].node, Node::Column(_));
             return (one_table && plain).then(|| WantedOrder {
@@ -57,7 +58,8 @@ impl WantedOrder {
                 extreme: true,
             });
         }
-        if plan.order.is_empty() || plan.distinct {
+        // Window functions sort as they need.
+        if plan.order.is_empty() || plan.distinct || plan.windows.is_some() {
             return None;
         }
         let mut columns = Vec::new();

@@ -10,6 +10,7 @@ use crate::error::{Error, Level, Result};
 use crate::expression::{Binder, Expr, Scope};
 use crate::information_schema::Facts;
 use crate::parser::ast::{self, ColumnName, FlushItem, Show, ShowFilter, Statement, TableName};
+use crate::planner::view::ViewDescriber;
 use crate::planner::{definition, explain};
 use crate::result::ResultSink;
 use crate::show;
@@ -63,6 +64,7 @@ impl Session {
             rights: &self.rights,
             only: None,
             wanted: None,
+            views: None,
             zone: self.zone(),
         }
     }
@@ -141,7 +143,11 @@ impl Session {
                     self.refresh_log_variables()?;
                 }
                 let database = self.state.database.clone();
-                let listing = show::listing(&self.facts(), database.as_deref(), show)?;
+                let view = self.view();
+                let eval = self.eval_context(&view, &[]);
+                let describer = ViewDescriber { instance: &self.instance, eval: &eval };
+                let facts = Facts { views: Some(&describer), ..self.facts() };
+                let listing = show::listing(&facts, database.as_deref(), show)?;
                 match listing {
                     Some(listing) => Table::of(listing),
                     None => return Err(Error::unsupported(format!("SHOW {show:?}"))),
@@ -263,6 +269,8 @@ impl Session {
             super::plan::Plan::Insert(plan) => explain::insert(plan),
             super::plan::Plan::Update(plan) => explain::change(&plan.select, "UPDATE"),
             super::plan::Plan::Delete(plan) => explain::change(&plan.select, "DELETE"),
+            super::plan::Plan::JoinedUpdate(plan) => explain::change(&plan.select, "UPDATE"),
+            super::plan::Plan::JoinedDelete(plan) => explain::change(&plan.select, "DELETE"),
             super::plan::Plan::Load(_) => return Err(Error::unsupported("EXPLAIN of LOAD DATA")),
         };
         let columns: Vec<_> = explain::COLUMNS

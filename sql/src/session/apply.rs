@@ -44,8 +44,10 @@ use super::set::Kept;
 use crate::catalog::OrSqlError;
 use crate::error::{Error, Result};
 use crate::executor::apply::RowApplier;
+use crate::expression::EvalContext;
 use crate::parser;
 use crate::parser::ast::{StartMode, Statement, Xa};
+use crate::planner::row_rules::RowRules;
 use crate::row_log::DefinitionLog;
 use crate::types::{Coercibility, SqlMode, TypeInfo};
 
@@ -356,6 +358,9 @@ impl Session {
     ) -> Result<()> {
         let (database, name) = (String::from_utf8_lossy(&map.database), String::from_utf8_lossy(&map.table));
         let table = trx.borrow_mut().open_table_to(TableUse::Write, &database, &name).or_sql()?;
+        let view = self.view();
+        let context = EvalContext { strict_change: true, ..self.eval_context(&view, &[]) };
+        let rules = RowRules::of(&context, &table)?;
         let applier = RowApplier {
             engine: &self.instance.engine,
             trx,
@@ -363,6 +368,8 @@ impl Session {
             log: self.row_log.as_ref().filter(|_| self.own_log().is_some()),
             is_idempotent,
             now_micros: i64::from(timestamp) * 1_000_000,
+            rules: &rules,
+            context: &context,
             interrupt: &self.process.interrupt,
         };
         applier.apply(map, rows)

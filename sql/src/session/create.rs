@@ -367,6 +367,7 @@ fn insert_into(create: &CreateTable, table: TableName, columns: Vec<String>, que
         columns,
         source: InsertSource::Query(Box::new(query.clone())),
         row_alias: None,
+        returning: Vec::new(),
         on_duplicate: Vec::new(),
     }))
 }

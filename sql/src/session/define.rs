@@ -7,7 +7,7 @@ use crate::catalog::database_of;
 use crate::ddl;
 use crate::error::{Error, Result};
 use crate::parser;
-use crate::parser::ast::Statement;
+use crate::parser::ast::{CreateView, Statement};
 use crate::result::ResultSink;
 use crate::status::Counter;
 
@@ -53,6 +53,7 @@ impl Session {
                 true => self.create_temporary_from(create, query, more, sink),
                 false => self.create_from(create, query, more, sink),
             },
+            Statement::CreateView(create) => self.define_view(statement, create, more, sink),
             statement => self.define_now(statement, commits, more, sink),
         };
         self.leave_change(entered);
@@ -80,6 +81,23 @@ impl Session {
                 wait,
             })
         })
+    }
+
+    fn define_view(
+        &mut self,
+        statement: &Statement,
+        create: &CreateView,
+        more: bool,
+        sink: &mut dyn ResultSink,
+    ) -> Result<()> {
+        let created = self.limited_in_time(false, |session| session.create_view(statement, create));
+        self.forget_plans();
+        created?;
+        self.write_log()?;
+        self.end_named(true)?;
+        self.state.row_count.set(0);
+        self.finish(&Done::default(), more, sink);
+        Ok(())
     }
 
     fn define_now(

@@ -26,6 +26,8 @@ impl Session {
             | Statement::Insert(_)
             | Statement::Update(_)
             | Statement::Delete(_)
+            | Statement::JoinedUpdate(_)
+            | Statement::JoinedDelete(_)
             | Statement::Load(_) => {
                 if self.plan_and_run(statement, 0, &[], more, sink)?.is_none() {
                     return Err(Error::internal("a query without a plan"));

@@ -18,6 +18,7 @@ use crate::executor::outfile::{TextWriter, dump_row};
 use crate::executor::text_reader::Pieces;
 use crate::executor::{Environment, load, query};
 use crate::expression::EvalContext;
+use crate::instance::Instance;
 use crate::parser::ast::SelectInto;
 use crate::planner::QueryPlan;
 use crate::planner::load::{FileFormat, LoadPlan, file_charset};
@@ -26,6 +27,30 @@ use crate::result::ResultSink;
 
 /// What is read at once.
 const PIECE_BYTES: usize = 256 << 10;
+
+/// Where a statement means a file to be. A relative path begins in the data directory.
+pub(super) fn allowed_path(instance: &Instance, name: &str) -> Result<PathBuf> {
+    let refused = || Error::option_prevents("--secure-file-priv");
+    let Some(allowed) = instance.variables.text_or_null("secure_file_priv") else { return Err(refused()) };
+    let own = fs::canonicalize(&instance.datadir).unwrap_or_else(|_| instance.datadir.clone());
+    let path = own.join(name);
+    // Of a file that is not there yet, the directory counts.
+    let real = fs::canonicalize(&path).or_else(|cause| match (path.parent(), path.file_name()) {
+        (Some(parent), Some(name)) => fs::canonicalize(parent).map(|parent| parent.join(name)),
+        _ => Err(cause),
+    });
+    if !allowed.is_empty() {
+        let is_below = |real: &PathBuf| fs::canonicalize(&allowed).is_ok_and(|allowed| real.starts_with(allowed));
+        if !real.as_ref().is_ok_and(is_below) {
+            return Err(refused());
+        }
+    }
+    match real {
+        Ok(real) if real.starts_with(&own) => Err(Error::path_in_data_directory(name)),
+        Ok(real) => Ok(real),
+        Err(_) => Ok(path),
+    }
+}
 
 impl Session {
     /// LOAD DATA, with a file of the server's or the client's.
@@ -89,33 +114,9 @@ impl Session {
         Ok(Done { affected_rows: rows, ..Done::default() })
     }
 
-    /// Where a statement means a file to be. A relative path begins in the data directory.
-    fn allowed_path(&self, name: &str) -> Result<PathBuf> {
-        let refused = || Error::option_prevents("--secure-file-priv");
-        let Some(allowed) = self.instance.variables.text_or_null("secure_file_priv") else { return Err(refused()) };
-        let own = fs::canonicalize(&self.instance.datadir).unwrap_or_else(|_| self.instance.datadir.clone());
-        let path = own.join(name);
-        // Of a file that is not there yet, the directory counts.
-        let real = fs::canonicalize(&path).or_else(|cause| match (path.parent(), path.file_name()) {
-            (Some(parent), Some(name)) => fs::canonicalize(parent).map(|parent| parent.join(name)),
-            _ => Err(cause),
-        });
-        if !allowed.is_empty() {
-            let is_below = |real: &PathBuf| fs::canonicalize(&allowed).is_ok_and(|allowed| real.starts_with(allowed));
-            if !real.as_ref().is_ok_and(is_below) {
-                return Err(refused());
-            }
-        }
-        match real {
-            Ok(real) if real.starts_with(&own) => Err(Error::path_in_data_directory(name)),
-            Ok(real) => Ok(real),
-            Err(_) => Ok(path),
-        }
-    }
-
     /// Opens a file of LOAD DATA INFILE.
     fn open_text_file(&self, name: &[u8]) -> Result<FromFile<'_>> {
-        let path = self.allowed_path(&String::from_utf8_lossy(name))?;
+        let path = allowed_path(&self.instance, &String::from_utf8_lossy(name))?;
         let facts = fs::metadata(&path).map_err(|cause| Error::no_file(&path, &cause))?;
         if !facts.is_file() {
             return Err(Error::not_a_text_file(&path));
@@ -126,7 +127,7 @@ impl Session {
 
     /// Creates a file of SELECT ... INTO. It must not exist.
     fn create_file(&self, name: &str) -> Result<NewFile> {
-        let path = self.allowed_path(name)?;
+        let path = allowed_path(&self.instance, name)?;
         let made = OpenOptions::new().write(true).create_new(true).mode(0o640).open(&path);
         let file = made.map_err(|cause| match cause.kind() {
             io::ErrorKind::AlreadyExists => Error::file_exists(name),

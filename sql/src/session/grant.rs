@@ -2,6 +2,8 @@
 //!
 //! A statement is logged with its names resolved: CURRENT_USER and the default database stand for what they meant.
 
+use storage::DefinitionKind;
+
 use super::Session;
 use super::accounts::{apply_options, identified, name, options_text};
 use crate::accounts::grants::{Grants, Place, RoutineKind, quoted};
@@ -12,6 +14,7 @@ use crate::error::{Error, Result};
 use crate::information_schema;
 use crate::parser::ast::{self, AccountOptions, GrantLevel, Identified, Lenience, RoleChoice, UserName};
 use crate::status::Counter;
+use crate::views::View;
 
 /// Where privileges are granted.
 enum Level {
@@ -227,6 +230,14 @@ impl Session {
             Level::Table((database, table)) => {
                 if information_schema::table(database, table).is_some() {
                     return Ok(());
+                }
+                if let Some(view) = self.instance.engine.definition(DefinitionKind::View, database, table) {
+                    let known = View::decode(&view.bytes)?.columns;
+                    let is_unknown = |name: &&String| !known.iter().any(|column| storage::same_name(column, name));
+                    return match what.columns.iter().map(|(name, _)| name).find(is_unknown) {
+                        Some(name) => Err(Error::unknown_column(name, table)),
+                        None => Ok(()),
+                    };
                 }
                 let Some(found) = self.instance.engine.table(database, table) else {
                     return match what.plain.has(Privileges::CREATE) && what.columns.is_empty() {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use storage::{NameLockMode, TableUse};
+use storage::{DefinitionKind, NameLockMode, TableUse};
 
 use super::Session;
 use crate::catalog::{OrSqlError, database_of};
@@ -13,6 +13,7 @@ use crate::parser::ast::{Maintenance, Statement, TableLock, TableName};
 use crate::read_lock::{GLOBAL, Passage};
 use crate::status::Counter;
 use crate::table_locks::{LockedTable, LockedTables};
+use crate::views::View;
 
 impl Session {
     fn metadata_wait(&self) -> Duration {
@@ -112,18 +113,47 @@ impl Session {
     fn hold_tables(&mut self, tables: Vec<LockedTable>) -> Result<()> {
         let engine = &self.instance.engine;
         let check = || {
-            let missing = tables.iter().find(|table| engine.table(&table.database, &table.name).is_none());
+            let is_there = |table: &&LockedTable| {
+                engine.table(&table.database, &table.name).is_some()
+                    || engine.definition(DefinitionKind::View, &table.database, &table.name).is_some()
+            };
+            let missing = tables.iter().find(|table| !is_there(table));
             missing.map_or(Ok(()), |table| Err(Error::no_such_table(&table.database, &table.name)))
         };
         // A name that does not exist needs no wait; a table may be dropped while another one is waited for.
         check()?;
-        let names: Vec<_> = tables.iter().map(|table| (&*table.database, &*table.name, table.allowed)).collect();
+        // A view is locked with what it is made of.
+        let inside = self.tables_of_views(&tables)?;
+        let all = tables.iter().map(|table| (&*table.database, &*table.name, table.allowed));
+        let inside = inside.iter().map(|(database, name, allowed)| (&**database, &**name, *allowed));
+        let names: Vec<_> = all.chain(inside).collect();
         let grant = Arc::new(engine.lock_tables(&names, &self.trx_options()).or_sql()?);
         check()?;
         self.locked = Some(LockedTables { tables, grant });
         // Cached plans were made without regard to the locks.
         self.forget_plans();
         Ok(())
+    }
+
+    /// The tables and views that the views among some tables are made of, all the way down.
+    fn tables_of_views(&self, tables: &[LockedTable]) -> Result<Vec<(String, String, TableUse)>> {
+        let engine = &self.instance.engine;
+        let mut found: Vec<(String, String, TableUse)> = Vec::new();
+        for table in tables {
+            let mut open = vec![(table.database.clone(), table.name.clone())];
+            let mut seen = open.clone();
+            while let Some((database, name)) = open.pop() {
+                let Some(view) = engine.definition(DefinitionKind::View, &database, &name) else { continue };
+                for inside in View::decode(&view.bytes)?.tables {
+                    if !seen.contains(&inside) && !is_virtual(&inside.0) {
+                        seen.push(inside.clone());
+                        open.push(inside.clone());
+                        found.push((inside.0, inside.1, table.allowed));
+                    }
+                }
+            }
+        }
+        Ok(found)
     }
 
     /// The database of a table that is stored.

@@ -40,7 +40,8 @@ impl Session {
         }
         let Some(log) = self.unlogged_name().cloned() else { return Ok(()) };
         let settings = self.log_settings();
-        let mut rows = self.row_log.take().unwrap_or_else(|| RefCell::new(RowLog::new(&log, settings)));
+        let mut rows =
+            self.row_log.take().unwrap_or_else(|| RefCell::new(RowLog::new(&log, settings, &self.state.order)));
         rows.get_mut().set_origin(self.origin());
         let named = rows.get_mut().name_alone(settings, &self.statement_facts());
         self.row_log = Some(rows);
@@ -76,6 +77,7 @@ impl Session {
             origin: self.origin(),
             branch: self.own_xid(),
             name: self.state.gtid_next.name(),
+            order: &self.state.order,
         }
     }
 
@@ -109,7 +111,8 @@ impl Session {
     pub(super) fn begin_row_log(&mut self) {
         let Some(log) = self.own_log().cloned() else { return };
         let settings = self.log_settings();
-        let mut rows = self.row_log.take().unwrap_or_else(|| RefCell::new(RowLog::new(&log, settings)));
+        let mut rows =
+            self.row_log.take().unwrap_or_else(|| RefCell::new(RowLog::new(&log, settings, &self.state.order)));
         let text = self.variables.settings.log_statements.then_some(&self.source[..]).filter(|text| !text.is_empty());
         if self.trx.is_none() && !rows.get_mut().is_empty() {
             rows.get_mut().reset();
@@ -213,6 +216,7 @@ impl Session {
             {
                 return Ok(None);
             }
+            Statement::CreateView(create) => self.logged_view(create),
             Statement::DropTables { tables, .. } => {
                 let mut names = Vec::new();
                 for table in tables {
@@ -464,6 +468,11 @@ fn put_literal(value: &Value, mode: SqlMode, out: &mut Vec<u8>) {
         Value::Date(_) => quoted(ColumnType::Date, b"", out),
         Value::Time(_) => quoted(ColumnType::Time { fsp: 6 }, b".000000", out),
         Value::DateTime(_) => quoted(ColumnType::DateTime { fsp: 6 }, b".000000", out),
+        Value::Json(_) => {
+            let mut text = Vec::new();
+            ColumnType::Json.write_value_text(value, &mut text);
+            put_literal(&Value::Bytes(text), mode, out);
+        }
         Value::Bytes(text) => {
             out.push(b'\'');
             for &byte in text {

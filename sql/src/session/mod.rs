@@ -70,6 +70,7 @@ mod targets;
 mod track;
 mod transaction;
 mod uses;
+mod view;
 mod xa;
 
 use std::cell::RefCell;
@@ -130,7 +131,7 @@ pub struct Session {
     /// UPDATE counts found rows instead of changed ones (CLIENT_FOUND_ROWS).
     pub found_rows: bool,
     /// What the client is to be told with the next OK, if it reads that.
-    tracked: Option<RefCell<track::Changes>>,
+    tracked: Option<RefCell<track::Tracked>>,
     state: State,
     /// What the session may do, made from this version of the accounts. Until somebody logs in it is the server's own.
     rights: Rights,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use format::packet::ColumnDefinition;
 use format::value::Value;
-use storage::{ReadMode, Table, TableUse};
+use storage::{Definition, ReadMode, Table, TableUse};
 
 use super::dispatch::changes_password;
 use super::uses::{Uses, each_step, each_step_of};
@@ -15,14 +15,17 @@ use crate::error::{Error, Result};
 use crate::executor::change::Changes;
 use crate::executor::insert::Series;
 use crate::executor::memory::Memory;
-use crate::executor::{Environment, change, insert, query};
-use crate::expression::{Expr, Node, parameter_type};
+use crate::executor::{Environment, change, insert, joined_change, query};
+use crate::expression::{EvalContext, Expr, Node, parameter_type};
 use crate::parser;
 use crate::parser::ast::{InsertSource, PrepareSource, SelectInto, Statement};
 use crate::parser::normalize::parameter_kind;
-use crate::planner::change::{DeletePlan, InsertPlan, InsertRows, UpdatePlan, plan_delete, plan_insert, plan_update};
+use crate::planner::change::{DeletePlan, InsertPlan, InsertRows, UpdatePlan, plan_insert};
+use crate::planner::joined_change::{JoinedDeletePlan, JoinedUpdatePlan, plan_joined_delete, plan_joined_update};
 use crate::planner::load::{LoadPlan, plan_load};
-use crate::planner::{Access, PlanContext, QueryPlan, SelectPlan, SourceKind, Step, TableStep};
+use crate::planner::returning::Returning;
+use crate::planner::view_change::{plan_delete, plan_update};
+use crate::planner::{Access, PlanContext, QueryPlan, SelectPlan, SourceKind, Step, TableStep, definition};
 use crate::result::ResultSink;
 use crate::status::Counter;
 use crate::types::TypeInfo;
@@ -33,6 +36,8 @@ pub enum Plan {
     Insert(InsertPlan),
     Update(UpdatePlan),
     Delete(DeletePlan),
+    JoinedUpdate(JoinedUpdatePlan),
+    JoinedDelete(JoinedDeletePlan),
     Load(Box<LoadPlan>),
 }
 
@@ -41,6 +46,8 @@ pub struct CachedPlan {
     pub plan: Plan,
     /// The stored tables, and what is done with each.
     pub tables: Vec<(Arc<Table>, TableUse)>,
+    /// The views that are in it.
+    pub views: Vec<Arc<Definition>>,
     pub definitions: Arc<[ColumnDefinition]>,
     pub parameter_count: usize,
     /// Nothing in it depends on the current execution.
@@ -49,6 +56,22 @@ pub struct CachedPlan {
     pub(super) digest: Option<u32>,
     uses: Uses,
     counter: Counter,
+}
+
+impl CachedPlan {
+    /// Whether it reads tables beside the one that it changes, or that one once more.
+    fn reads_rows(&self, writes: bool) -> bool {
+        let mut reads = self.tables.len() > usize::from(writes);
+        if let Plan::Insert(InsertPlan { source: InsertRows::Query(query), .. }) = &self.plan {
+            each_step(query, &mut |_, _| reads = true);
+        }
+        reads
+    }
+
+    /// Whether its rows go to the client.
+    fn answers_rows(&self) -> bool {
+        matches!(&self.plan, Plan::Query { into, .. } if into.is_client())
+    }
 }
 
 /// A statement prepared by the client or by PREPARE.
@@ -112,20 +135,18 @@ impl Session {
         result
     }
 
-    fn plan_in(
-        &self,
-        trx: &RefCell<storage::Trx>,
-        statement: &Statement,
+    /// What planning a statement of the session knows.
+    pub(super) fn plan_context<'a>(
+        &'a self,
+        eval: &'a EvalContext<'a>,
+        trx: &'a RefCell<storage::Trx>,
         parameter_count: usize,
-        parameters: &[Value],
-        types: &[TypeInfo],
+        types: &'a [TypeInfo],
         plain_reads: ReadMode,
-    ) -> Result<Option<Box<CachedPlan>>> {
-        let view = self.view();
-        let eval = self.eval_context(&view, parameters);
-        let context = PlanContext {
+    ) -> PlanContext<'a> {
+        PlanContext {
             instance: &self.instance,
-            eval: &eval,
+            eval,
             trx,
             database: self.state.database.as_deref(),
             database_collation: self.variables.settings.collation_database,
@@ -140,7 +161,25 @@ impl Session {
             next_derived: Cell::new(0),
             derived_plans: RefCell::default(),
             next_select: Cell::new(0),
-        };
+            reads_values: Cell::new(false),
+            stored_only: false,
+            views: RefCell::default(),
+            inside: RefCell::default(),
+        }
+    }
+
+    fn plan_in(
+        &self,
+        trx: &RefCell<storage::Trx>,
+        statement: &Statement,
+        parameter_count: usize,
+        parameters: &[Value],
+        types: &[TypeInfo],
+        plain_reads: ReadMode,
+    ) -> Result<Option<Box<CachedPlan>>> {
+        let view = self.view();
+        let eval = self.eval_context(&view, parameters);
+        let context = self.plan_context(&eval, trx, parameter_count, types, plain_reads);
         let results = self.variables.settings.character_set_results;
         let mut definitions: Arc<[ColumnDefinition]> = Arc::new([]);
         let (plan, counter) = match statement {
@@ -171,18 +210,36 @@ impl Session {
                 (Plan::Insert(plan_insert(&context, insert)?), counter)
             }
             Statement::Update(update) => {
-                let plan = plan_update(&context, update)?;
+                let plan = context.with_tables(update.with.as_ref(), || plan_update(&context, update))?;
                 self.check_safe_update(&plan.select)?;
                 (Plan::Update(plan), Counter::ComUpdate)
             }
             Statement::Delete(delete) => {
-                let plan = plan_delete(&context, delete)?;
+                let plan = context.with_tables(delete.with.as_ref(), || plan_delete(&context, delete))?;
                 self.check_safe_update(&plan.select)?;
                 (Plan::Delete(plan), Counter::ComDelete)
+            }
+            Statement::JoinedUpdate(update) => {
+                let plan = context.with_tables(update.with.as_ref(), || plan_joined_update(&context, update))?;
+                self.check_safe_update(&plan.select)?;
+                (Plan::JoinedUpdate(plan), Counter::ComUpdateMulti)
+            }
+            Statement::JoinedDelete(delete) => {
+                let plan = context.with_tables(delete.with.as_ref(), || plan_joined_delete(&context, delete))?;
+                self.check_safe_update(&plan.select)?;
+                (Plan::JoinedDelete(plan), Counter::ComDeleteMulti)
             }
             Statement::Load(load) => (Plan::Load(Box::new(plan_load(&context, load)?)), Counter::ComLoad),
             _ => return Ok(None),
         };
+        let returning = match &plan {
+            Plan::Insert(plan) => plan.returning.as_ref(),
+            Plan::Delete(plan) => plan.returning.as_ref(),
+            _ => None,
+        };
+        if let Some(returning) = returning {
+            definitions = returning.columns.iter().map(|column| definition::definition(column, results)).collect();
+        }
         let is_cacheable = match &plan {
             // Its user variables have types of this execution.
             Plan::Load(_) => false,
@@ -190,14 +247,18 @@ impl Session {
             Plan::Insert(_) => true,
             Plan::Update(plan) => !scans_in_spite_of_keys(&plan.select),
             Plan::Delete(plan) => !scans_in_spite_of_keys(&plan.select),
+            Plan::JoinedUpdate(plan) => !scans_in_spite_of_keys(&plan.select),
+            Plan::JoinedDelete(plan) => !scans_in_spite_of_keys(&plan.select),
         };
         // What IS NULL finds was looked up for this execution alone, and so was the size of the tables.
         let settings = &self.variables.settings;
-        let is_cacheable = is_cacheable && !settings.sql_auto_is_null && settings.sql_big_selects;
+        let is_cacheable =
+            is_cacheable && !context.reads_values.get() && !settings.sql_auto_is_null && settings.sql_big_selects;
         let tables = context.tables.into_inner();
+        let views = context.views.into_inner();
         let uses = uses_of(&plan);
         let cached =
-            CachedPlan { plan, tables, definitions, parameter_count, is_cacheable, digest: None, uses, counter };
+            CachedPlan { plan, tables, views, definitions, parameter_count, is_cacheable, digest: None, uses, counter };
         Ok(Some(Box::new(cached)))
     }
 
@@ -213,19 +274,21 @@ impl Session {
         self.status.add(cached.counter, 1);
         self.note_uses(cached.uses);
         let cached = &*cached;
-        let target = match &cached.plan {
+        // Whether a table is changed that other sessions have: a temporary one is the session's own.
+        let changes_shared = match &cached.plan {
             Plan::Query { .. } => None,
-            Plan::Insert(plan) => Some(&plan.table),
-            Plan::Update(plan) => Some(&plan.table),
-            Plan::Delete(plan) => Some(&plan.table),
-            Plan::Load(plan) => Some(&plan.insert.table),
+            Plan::Insert(plan) => Some(!plan.table.is_temporary()),
+            Plan::Update(plan) => Some(!plan.table.is_temporary()),
+            Plan::Delete(plan) => Some(!plan.table.is_temporary()),
+            Plan::JoinedUpdate(plan) => Some(plan.targets.iter().any(|target| !target.table.is_temporary())),
+            Plan::JoinedDelete(plan) => Some(plan.targets.iter().any(|target| !target.table.is_temporary())),
+            Plan::Load(plan) => Some(!plan.insert.table.is_temporary()),
         };
-        let writes = target.is_some();
-        let refusal = self.check_branch(&cached.tables).and_then(|()| match target {
+        let writes = changes_shared.is_some();
+        let refusal = self.check_branch(&cached.tables).and_then(|()| match changes_shared {
             Some(_) if let Err(refusal) = self.count_update() => Err(refusal),
-            // No other session can change the session's temporary tables.
-            Some(table) if !table.is_temporary() && self.only_reads() => Err(Error::read_only_transaction()),
-            Some(table) if !table.is_temporary() => self.check_writable(),
+            Some(true) if self.only_reads() => Err(Error::read_only_transaction()),
+            Some(true) => self.check_writable(),
             _ => Ok(()),
         });
         if let Err(refusal) = refusal {
@@ -257,6 +320,9 @@ impl Session {
             session.in_statement(|session, trx| session.run_in(trx, cached, parameters, sink))
         });
         self.leave_change(entered);
+        if self.tracked.is_some() && result.is_ok() {
+            self.transaction_did(cached.reads_rows(writes), writes, cached.answers_rows());
+        }
         let result = match (writes && !self.in_transaction(), result) {
             (true, Ok(done)) => self.end_named(true).map(|()| done),
             (true, Err(error)) if error.code != STALE => self.end_named(false).and(Err(error)),
@@ -288,6 +354,12 @@ impl Session {
                 return Err(Error::new(STALE, b"HY000", "stale"));
             }
         }
+        for view in &cached.views {
+            let now = trx.borrow_mut().open_definition(view.kind, &view.database, &view.name).or_sql()?;
+            if !now.is_some_and(|now| Arc::ptr_eq(&now, view)) {
+                return Err(Error::new(STALE, b"HY000", "stale"));
+            }
+        }
         let view = self.view();
         let context = self.eval_context(&view, parameters);
         let zone = self.zone();
@@ -300,6 +372,7 @@ impl Session {
             join_memory: Memory::for_joins(),
             derived: RefCell::default(),
             found_rows: Cell::new(0),
+            returned: RefCell::default(),
             scratch: &self.scratch,
             log: self.row_log.as_ref().filter(|_| self.own_log().is_some()),
         };
@@ -366,6 +439,7 @@ impl Session {
             Plan::Insert(plan) => {
                 let changes = insert::insert(&environment, plan, &context, self.series())?;
                 let (affected_rows, last_insert_id) = self.inserted(&changes);
+                self.send_returned(cached, plan.returning.as_ref(), &environment, sink);
                 let several = match &plan.source {
                     InsertRows::Values(rows) => rows.len() > 1,
                     InsertRows::Query(_) | InsertRows::File => true,
@@ -378,24 +452,46 @@ impl Session {
                 };
                 Ok(Done { affected_rows, last_insert_id, info })
             }
-            Plan::Update(plan) => {
-                let changes = change::update(&environment, plan, &context)?;
-                let affected_rows = if self.found_rows { changes.found } else { changes.changed };
-                self.state.row_count.set(affected_rows as i64);
-                let info = format!(
-                    "Rows matched: {}  Changed: {}  Warnings: {}",
-                    changes.found,
-                    changes.changed,
-                    self.warnings.count()
-                );
-                let last_insert_id = self.state.given_insert_id.get().unwrap_or(0);
-                Ok(Done { affected_rows, last_insert_id, info })
-            }
+            Plan::Update(plan) => Ok(self.updated(&change::update(&environment, plan, &context)?)),
+            Plan::JoinedUpdate(plan) => Ok(self.updated(&joined_change::update(&environment, plan, &context)?)),
+            Plan::JoinedDelete(plan) => Ok(self.deleted(&joined_change::delete(&environment, plan, &context)?)),
             Plan::Delete(plan) => {
-                let changes = change::delete(&environment, plan, &context)?;
-                self.state.row_count.set(changes.deleted as i64);
-                Ok(Done { affected_rows: changes.deleted, ..Done::default() })
+                let done = self.deleted(&change::delete(&environment, plan, &context)?);
+                self.send_returned(cached, plan.returning.as_ref(), &environment, sink);
+                Ok(done)
             }
+        }
+    }
+
+    /// Notes what an UPDATE did; what the client is told.
+    fn updated(&self, changes: &Changes) -> Done {
+        let (found, changed) = (changes.found, changes.changed);
+        let affected_rows = if self.found_rows { found } else { changed };
+        self.state.row_count.set(affected_rows as i64);
+        let info = format!("Rows matched: {found}  Changed: {changed}  Warnings: {}", self.warnings.count());
+        let last_insert_id = self.state.given_insert_id.get().unwrap_or(0);
+        Done { affected_rows, last_insert_id, info }
+    }
+
+    /// Notes what a DELETE did; what the client is told.
+    fn deleted(&self, changes: &Changes) -> Done {
+        self.state.row_count.set(changes.deleted as i64);
+        Done { affected_rows: changes.deleted, ..Done::default() }
+    }
+
+    /// Sends the rows of RETURNING, now that nothing can fail any more.
+    fn send_returned(
+        &self,
+        cached: &CachedPlan,
+        returning: Option<&Returning>,
+        environment: &Environment<'_>,
+        sink: &mut dyn ResultSink,
+    ) {
+        let Some(returning) = returning else { return };
+        sink.columns(&cached.definitions);
+        for row in environment.returned.borrow().iter() {
+            self.state.rows_sent.set(self.state.rows_sent.get() + 1);
+            sink.row(row, &returning.types);
         }
     }
 
@@ -525,7 +621,12 @@ impl Session {
         self.remember_prepared(source, parameters);
         let is_planned = matches!(
             prepared.statement,
-            Statement::Query(_) | Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_)
+            Statement::Query(_)
+                | Statement::Insert(_)
+                | Statement::Update(_)
+                | Statement::Delete(_)
+                | Statement::JoinedUpdate(_)
+                | Statement::JoinedDelete(_)
         );
         if !is_planned {
             if prepared.parameters > 0 {
@@ -630,6 +731,8 @@ impl Session {
             }
             Plan::Update(plan) => each_step_of(&plan.select, &mut note),
             Plan::Delete(plan) => each_step_of(&plan.select, &mut note),
+            Plan::JoinedUpdate(plan) => each_step_of(&plan.select, &mut note),
+            Plan::JoinedDelete(plan) => each_step_of(&plan.select, &mut note),
             Plan::Load(_) => {}
         }
     }
@@ -700,6 +803,8 @@ fn uses_of(plan: &Plan) -> Uses {
         }
         Plan::Update(plan) => uses.add_select(&plan.select),
         Plan::Delete(plan) => uses.add_select(&plan.select),
+        Plan::JoinedUpdate(plan) => uses.add_select(&plan.select),
+        Plan::JoinedDelete(plan) => uses.add_select(&plan.select),
         Plan::Load(_) => {}
     }
     uses
@@ -710,6 +815,8 @@ fn scans_for_values(plan: &QueryPlan) -> bool {
     match plan {
         QueryPlan::Select(plan) => scans_in_spite_of_keys(plan),
         QueryPlan::Union(plan) => plan.parts.iter().any(scans_for_values),
+        QueryPlan::Recursive(plan) => scans_for_values(&plan.seed) || plan.members.iter().any(scans_for_values),
+        QueryPlan::Working(_) => false,
     }
 }
 
@@ -750,5 +857,7 @@ fn reads_variables(plan: &QueryPlan) -> bool {
                 || plan.subqueries.iter().any(|subquery| reads_variables(&subquery.plan))
         }
         QueryPlan::Union(plan) => plan.parts.iter().any(reads_variables),
+        QueryPlan::Recursive(plan) => reads_variables(&plan.seed) || plan.members.iter().any(reads_variables),
+        QueryPlan::Working(_) => false,
     }
 }

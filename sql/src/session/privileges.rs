@@ -222,6 +222,10 @@ impl Session {
         Ok((!own).then_some((database, table.name.as_str())))
     }
 
+    fn is_view(&self, database: &str, name: &str) -> bool {
+        self.instance.engine.definition(storage::DefinitionKind::View, database, name).is_some()
+    }
+
     fn need_table(&self, wanted: Privileges, table: &TableName) -> Result<()> {
         match self.checked_table(table)? {
             Some((database, name)) => self.rights.need_table(wanted, database, name),
@@ -258,6 +262,15 @@ impl Session {
                     AlterAction::Options(options) => self.check_options(options),
                     _ => Ok(()),
                 })
+            }
+            Statement::CreateView(create) => {
+                let database = database_of(&create.name, self.state.database.as_deref())?;
+                let name = &create.name.name;
+                let drops = create.alter || create.or_replace;
+                let drop = if drops { Privileges::DROP } else { Privileges::NONE };
+                rights.need_table(Privileges::CREATE_VIEW | drop, database, name)?;
+                let is_own = create.definer.as_ref().is_none_or(|own| self.account_name(own) == rights.account);
+                if is_own { Ok(()) } else { self.need_super_or("SET_USER_ID") }
             }
             Statement::DropTables { temporary: true, .. } => Ok(()),
             Statement::DropTables { tables, .. } | Statement::DropViews { views: tables, .. } => {
@@ -360,6 +373,9 @@ impl Session {
                 "SELECT",
             ),
             Show::CreateTable(table) | Show::CreateView(table) => match self.checked_table(table)? {
+                Some((database, name)) if self.is_view(database, name) => {
+                    rights.need_table(Privileges::SHOW_VIEW | Privileges::SELECT, database, name)
+                }
                 Some((database, name)) if !information_schema::is_virtual(database) => {
                     rights.need_any_of_table(Privileges::TABLE, "SHOW", database, name)
                 }

@@ -1,22 +1,26 @@
 //! What a session knows beside its variables, and how expressions ask for it.
 
 use std::cell::{Cell, RefCell};
+use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use binlog::SessionOrder;
 use format::binlog::GtidSet;
 use format::value::Value;
 use rustc_hash::FxHashMap;
 
+use super::files::allowed_path;
 use super::gtid::{self, Next};
 use super::uses::Uses;
-use crate::accounts::{self, Rights};
+use crate::accounts::{self, Privileges, Rights};
 use crate::error::Result;
-use crate::expression::{Memory, SessionState};
+use crate::expression::{Datum, Memory, SessionState};
 use crate::instance::Instance;
 use crate::parser::ast::VariableScope;
 use crate::processlist::Process;
-use crate::types::{Switches, TypeInfo};
+use crate::types::{Kind, Switches, TypeInfo};
 use crate::user_locks::UserLocks;
 use crate::variables::SessionVariables;
 
@@ -47,6 +51,8 @@ pub struct State {
     pub rows_affected: Cell<u64>,
     pub(super) uses: Cell<Uses>,
     pub(super) gtid_next: Next,
+    /// Its transactions in the binary log.
+    pub(super) order: Arc<SessionOrder>,
     /// A transaction was open when the statement began.
     pub in_transaction: Cell<bool>,
     /// What the statement's expressions hold.
@@ -74,6 +80,7 @@ impl State {
             rows_affected: Cell::new(0),
             uses: Cell::default(),
             gtid_next: Next::default(),
+            order: Arc::default(),
             in_transaction: Cell::new(false),
             memory: Memory::default(),
         }
@@ -99,7 +106,24 @@ impl SessionState for View<'_> {
         self.state.query_attributes.iter().find(|(other, _)| other == name).map(|(_, value)| value)
     }
 
+    fn load_file(&self, name: &str, bytes_max: u64) -> Option<Vec<u8>> {
+        self.rights.need(Privileges::FILE).ok()?;
+        let path = allowed_path(self.instance, name).ok()?;
+        let facts = fs::metadata(&path).ok()?;
+        // All may read it, and it is no pipe, which could be read for ever.
+        let is_open = facts.is_file() && facts.mode() & 0o004 != 0 && facts.len() <= bytes_max;
+        is_open.then(|| fs::read(&path).ok()).flatten()
+    }
+
     fn set_user_variable(&self, name: &str, value: Value, ty: TypeInfo) {
+        // A variable has no JSON, but its text.
+        let (value, ty) = match value {
+            Value::Json(_) => {
+                let text = Datum::from(value).into_text(&ty).into_owned();
+                (Value::Bytes(text), TypeInfo { kind: Kind::Text, ..ty })
+            }
+            value => (value, ty),
+        };
         self.state.user_variables.borrow_mut().insert(name.to_lowercase(), (value, ty.stored()));
     }
 
@@ -182,6 +206,10 @@ impl SessionState for View<'_> {
 
     fn optimizer_switches(&self) -> Switches {
         self.variables.settings.optimizer_switches
+    }
+
+    fn check_constraints(&self) -> bool {
+        self.variables.settings.check_constraint_checks
     }
 
     fn max_join_size(&self) -> u64 {

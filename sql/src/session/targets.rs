@@ -48,6 +48,16 @@ pub fn targets(text: &[u8], mode: SqlMode) -> Targets {
         Statement::AlterDatabase { name, .. } => return Targets::Database(name),
         Statement::Insert(insert) => vec![insert.table],
         Statement::Delete(delete) => vec![delete.table],
+        Statement::JoinedUpdate(update) => {
+            let mut tables = Vec::new();
+            update.tables.into_iter().for_each(|table| add_tables(table, &mut tables));
+            tables
+        }
+        Statement::JoinedDelete(delete) => {
+            let mut tables = Vec::new();
+            delete.tables.into_iter().for_each(|table| add_tables(table, &mut tables));
+            tables
+        }
         Statement::Load(load) => vec![load.table],
         Statement::Update(update) => {
             let mut tables = Vec::new();
@@ -55,6 +65,7 @@ pub fn targets(text: &[u8], mode: SqlMode) -> Targets {
             tables
         }
         Statement::CreateTable(create) => vec![create.table],
+        Statement::CreateView(create) => vec![create.name],
         Statement::AlterTable(alter) => vec![alter.table],
         Statement::DropTables { tables, .. }
         | Statement::DropViews { views: tables, .. }
@@ -75,7 +86,7 @@ pub fn targets(text: &[u8], mode: SqlMode) -> Targets {
 fn add_tables(table: TableRef, tables: &mut Vec<TableName>) {
     match table {
         TableRef::Table { name, .. } => tables.push(name),
-        TableRef::Derived { .. } => {}
+        TableRef::Derived { .. } | TableRef::JsonTable(_) => {}
         TableRef::Join { left, right, .. } => {
             add_tables(*left, tables);
             add_tables(*right, tables);

@@ -27,6 +27,20 @@ pub(super) enum Next {
     Release,
 }
 
+/// The statement that begins such a transaction: `next` is what SET TRANSACTION said of it.
+fn begin_words(next: Option<bool>, read_only: Option<bool>, consistent_snapshot: bool) -> String {
+    let mut words = String::from("START TRANSACTION");
+    let access = read_only.or(next).map(|only| if only { " READ ONLY" } else { " READ WRITE" });
+    if consistent_snapshot {
+        words += " WITH CONSISTENT SNAPSHOT";
+    }
+    if let Some(access) = access {
+        words += if consistent_snapshot { "," } else { "" };
+        words += access;
+    }
+    words + ";"
+}
+
 /// The engine's word for a level.
 pub fn isolation_of(isolation: ast::Isolation) -> Isolation {
     match isolation {
@@ -81,6 +95,7 @@ impl Session {
         self.commit()?;
         self.release_tables();
         let mut options = self.trx_options();
+        self.transaction_begins(|| begin_words(self.next_transaction.read_only, read_only, consistent_snapshot));
         if let Some(read_only) = read_only {
             options.read_only = read_only;
         }

@@ -22,6 +22,11 @@ impl Uses {
         match query {
             QueryPlan::Select(select) => self.add_select(select),
             QueryPlan::Union(union) => union.parts.iter().for_each(|part| self.add_query(part)),
+            QueryPlan::Recursive(plan) => {
+                self.add_query(&plan.seed);
+                plan.members.iter().for_each(|member| self.add_query(member));
+            }
+            QueryPlan::Working(_) => {}
         }
     }
 
@@ -76,6 +81,11 @@ fn visit_query(query: &QueryPlan, seen: &mut BTreeSet<usize>, visit: Visit<'_>) 
     match query {
         QueryPlan::Select(select) => visit_select(select, seen, visit),
         QueryPlan::Union(union) => union.parts.iter().for_each(|part| visit_query(part, seen, visit)),
+        QueryPlan::Recursive(plan) => {
+            visit_query(&plan.seed, seen, visit);
+            plan.members.iter().for_each(|member| visit_query(member, seen, visit));
+        }
+        QueryPlan::Working(_) => {}
     }
 }
 

@@ -182,6 +182,7 @@ impl Session {
         }
         let engine = self.instance.engine.clone();
         let claim = engine.claim_xid(xid.clone()).ok_or_else(Error::xaer_dupid)?;
+        self.transaction_begins(|| format!("XA START {};", xid.to_sql()));
         self.trx = Some(claim.begin(self.trx_options()));
         self.next_transaction = Characteristics::default();
         self.explicit = true;

@@ -7,7 +7,6 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use format::value::{Value, Zone};
 use parking_lot::{Mutex, RwLock};
 
-use super::kind::Kind;
 use super::list::LIST;
 use super::log::LogGlobals;
 use super::names;
@@ -52,7 +51,7 @@ impl GlobalVariables {
     pub fn new() -> Self {
         let mut snapshot = Snapshot { values: Vec::with_capacity(LIST.len()), settings: Settings::default() };
         for variable in LIST {
-            let value = default_of(variable);
+            let value = variable.default_value();
             snapshot.settings.take_over(variable.name, &value);
             snapshot.values.push(value);
         }
@@ -109,14 +108,15 @@ impl GlobalVariables {
         let given = &switches::completed(variable, &self.value(index), given)?;
         let (value, notice) = variable.kind.accept(variable, given)?;
         Settings::check(variable, &value)?;
+        let no_effect = variable.no_effect_of(&value);
         self.change(index, value)?;
-        Ok(notice.into_iter().chain(variable.no_effect_notice()).collect())
+        Ok(notice.into_iter().chain(no_effect).collect())
     }
 
     /// `SET GLOBAL name = DEFAULT`
     pub fn set_default(&self, name: &str) -> Result<Vec<Notice>, Error> {
         let (index, variable) = self.settable(name)?;
-        self.change(index, default_of(variable))?;
+        self.change(index, variable.default_value())?;
         Ok(Vec::new())
     }
 
@@ -227,7 +227,7 @@ impl GlobalVariables {
         }
         let (value, notice) = match given {
             Some(given) => variable.kind.accept(variable, given)?,
-            None => (default_of(variable), None),
+            None => (variable.default_value(), None),
         };
         Settings::check(variable, &value)?;
         let notices = notice.into_iter().chain(variable.no_effect_notice()).collect();
@@ -290,20 +290,12 @@ impl GlobalVariables {
     /// Whether SET or an option gave the variable another value than its default.
     pub fn is_default(&self, name: &str) -> bool {
         let index = names::index_of(name).expect("a listed variable");
-        self.value(index) == default_of(&LIST[index])
+        self.value(index) == LIST[index].default_value()
     }
 }
 
 fn not_persisted(variable: &Variable) -> Error {
     Error::wrong_kind_of_variable(variable.name, "non persistent read only")
-}
-
-pub(super) fn default_of(variable: &Variable) -> Value {
-    match variable.default {
-        None => Value::Null,
-        Some("") if variable.kind == Kind::Text => Value::Bytes(Vec::new()),
-        Some(text) => variable.kind.parse(variable, text).expect("defaults are valid").0,
-    }
 }
 
 /// A character set and its collation change together: the other variables that follow when `name` was given `value`,

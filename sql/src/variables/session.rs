@@ -53,15 +53,16 @@ impl SessionVariables {
         let given = &switches::completed(variable, self.value(index), given)?;
         let (value, notice) = variable.kind.accept(variable, given)?;
         Settings::check(variable, &value)?;
+        let no_effect = variable.no_effect_of(&value);
         self.store(index, value);
-        Ok(notice.into_iter().chain(variable.no_effect_notice()).collect())
+        Ok(notice.into_iter().chain(no_effect).collect())
     }
 
     /// `SET [SESSION] name = DEFAULT`: the server's value.
     pub fn set_default(&mut self, globals: &GlobalVariables, name: &str) -> Result<Vec<Notice>, Error> {
         let (index, variable) = settable(name)?;
         let value = match variable.reach {
-            Reach::Session => global::default_of(variable),
+            Reach::Session => variable.default_value(),
             _ => globals.value(index),
         };
         self.store(index, value);

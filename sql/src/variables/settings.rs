@@ -22,6 +22,8 @@ pub struct Settings {
     pub isolation: Isolation,
     pub transaction_read_only: bool,
     pub completion_type: Completion,
+    pub tracked_gtids: TrackedGtids,
+    pub tracked_transaction: TrackedTransaction,
     /// For a row lock: `innodb_lock_wait_timeout`.
     pub row_lock_wait_seconds: u64,
     /// For a metadata lock: `lock_wait_timeout`.
@@ -62,6 +64,8 @@ pub struct Settings {
     pub sql_notes: bool,
     pub sql_quote_show_create: bool,
     pub foreign_key_checks: bool,
+    /// MariaDB's.
+    pub check_constraint_checks: bool,
     /// Only shown: unique keys are always checked.
     pub unique_checks: bool,
     pub innodb_strict_mode: bool,
@@ -97,6 +101,25 @@ pub enum RowImages {
     /// No BLOB or TEXT that neither is part of the key nor changed.
     NoBlob,
     Full,
+}
+
+/// `session_track_gtids`: which names a client is told behind a commit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TrackedGtids {
+    Off,
+    /// The name of the session's transaction.
+    Own,
+    /// `gtid_executed`.
+    All,
+}
+
+/// `session_track_transaction_info`: what a client is told of its transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TrackedTransaction {
+    Off,
+    State,
+    /// Also the statements that begin one like it.
+    Characteristics,
 }
 
 /// `completion_type`: what follows a COMMIT or ROLLBACK.
@@ -174,6 +197,8 @@ impl Default for Settings {
             isolation: Isolation::RepeatableRead,
             transaction_read_only: false,
             completion_type: Completion::NoChain,
+            tracked_gtids: TrackedGtids::Off,
+            tracked_transaction: TrackedTransaction::Off,
             row_lock_wait_seconds: 50,
             snapshot_isolation: false,
             xa_detach_on_prepare: true,
@@ -204,6 +229,7 @@ impl Default for Settings {
             sql_notes: true,
             sql_quote_show_create: true,
             foreign_key_checks: true,
+            check_constraint_checks: true,
             unique_checks: true,
             innodb_strict_mode: true,
             innodb_compression_default: true,
@@ -267,6 +293,20 @@ impl Settings {
             "sql_mode" => self.sql_mode = expanded(parse_mode(bytes(value))),
             "transaction_isolation" => self.isolation = isolation(value),
             "transaction_read_only" => self.transaction_read_only = on(value),
+            "session_track_gtids" => {
+                self.tracked_gtids = match bytes(value) {
+                    b"OWN_GTID" => TrackedGtids::Own,
+                    b"ALL_GTIDS" => TrackedGtids::All,
+                    _ => TrackedGtids::Off,
+                };
+            }
+            "session_track_transaction_info" => {
+                self.tracked_transaction = match bytes(value) {
+                    b"STATE" => TrackedTransaction::State,
+                    b"CHARACTERISTICS" => TrackedTransaction::Characteristics,
+                    _ => TrackedTransaction::Off,
+                };
+            }
             "completion_type" => {
                 self.completion_type = match bytes(value) {
                     b"CHAIN" => Completion::Chain,
@@ -309,6 +349,7 @@ impl Settings {
             "sql_notes" => self.sql_notes = on(value),
             "sql_quote_show_create" => self.sql_quote_show_create = on(value),
             "foreign_key_checks" => self.foreign_key_checks = on(value),
+            "check_constraint_checks" => self.check_constraint_checks = on(value),
             "unique_checks" => self.unique_checks = on(value),
             "default_table_encryption" => self.default_table_encryption = on(value),
             "innodb_compression_default" => self.innodb_compression_default = on(value),

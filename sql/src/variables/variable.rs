@@ -1,5 +1,7 @@
 //! One system variable.
 
+use format::value::Value;
+
 use super::kind::Kind;
 use crate::error::Error;
 
@@ -45,6 +47,23 @@ impl Variable {
 
     pub(super) fn read_only(&self) -> Error {
         Error::wrong_kind_of_variable(self.name, "read only")
+    }
+
+    pub(super) fn default_value(&self) -> Value {
+        match self.default {
+            None => Value::Null,
+            Some("") if self.kind == Kind::Text => Value::Bytes(Vec::new()),
+            Some(text) => self.kind.parse(self, text).expect("defaults are valid").0,
+        }
+    }
+
+    /// The warning for a value of a variable that does nothing here. What it says by default is so.
+    pub(super) fn no_effect_of(&self, value: &Value) -> Option<Notice> {
+        let is_so = match (value, &self.default_value()) {
+            (Value::Bytes(value), Value::Bytes(default)) => value.eq_ignore_ascii_case(default),
+            (value, default) => value == default,
+        };
+        self.no_effect_notice().filter(|_| !is_so)
     }
 
     /// The warning for setting a variable that does nothing here.

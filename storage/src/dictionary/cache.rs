@@ -8,6 +8,7 @@ use format::ids::{TableId, TrxId};
 use format::transform::Algorithm;
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::definitions::Definitions;
 use super::leftovers::Leftovers;
 use super::links::{Links, Name, Names};
 use super::rows::SystemRows;
@@ -17,7 +18,7 @@ use crate::gate::Health;
 use crate::lock::{InstanceLock, MetadataLock, address};
 use crate::row;
 use crate::row::foreign::Relations;
-use crate::schema::{Compression, Database, TableOptions};
+use crate::schema::{Compression, Database, DefinitionKind, DefinitionName, TableOptions};
 use crate::store::Transform;
 use crate::sync::{Mutex, Rank, ReadGuard, RwLock, WriteGuard};
 use crate::transaction::ReadView;
@@ -125,8 +126,10 @@ impl Table {
 /// See the module header.
 pub struct Dictionary {
     pub system: SystemRows,
+    pub definitions: Definitions,
     cache: RwLock<Cache>,
-    /// Locks of names, of tables (`d/t`) and databases (`d`). A name keeps its lock while the server runs.
+    /// Locks of names, of tables and views (`d/t`), databases (`d`), and other definitions (a NUL, `d`, the kind, and the
+    /// name, each behind a NUL). A name keeps its lock while the server runs.
     names: Mutex<FxHashMap<Box<str>, Arc<MetadataLock>>>,
     /// Shared by purge while it works on tables without locking their names; exclusive for a DDL that removes trees or
     /// files.
@@ -178,6 +181,7 @@ impl Dictionary {
         let by_id = system.all().iter().map(|table| (table.id, table.clone())).collect();
         Dictionary {
             system,
+            definitions: Definitions::new(),
             cache: RwLock::new(Rank::Dictionary, Cache { by_id, ..Cache::default() }),
             names: Mutex::new(Rank::Leaf, FxHashMap::default()),
             purge_gate: RwLock::new(Rank::Metadata, ()),
@@ -194,7 +198,7 @@ impl Dictionary {
         self.names.lock().entry(name.into_boxed_str()).or_insert_with(new).clone()
     }
 
-    /// What the locks at these addresses are of: `database` or `database/table`.
+    /// What the locks at these addresses are of: see [`Dictionary::names`].
     pub fn lock_names(&self) -> FxHashMap<usize, Box<str>> {
         let names = self.names.lock();
         names.iter().map(|(name, lock)| (address(&**lock), name.clone())).collect()
@@ -206,6 +210,13 @@ impl Dictionary {
 
     pub fn table_lock(&self, database: &str, name: &str) -> Arc<MetadataLock> {
         self.name_lock(format!("{database}/{name}"))
+    }
+
+    pub fn definition_lock(&self, (kind, database, name): DefinitionName<'_>) -> Arc<MetadataLock> {
+        match kind {
+            DefinitionKind::View => self.table_lock(database, name),
+            kind => self.name_lock(format!("\0{database}\0{}\0{name}", kind as u32)),
+        }
     }
 
     /// The backup lock, which a DDL statement takes before it locks names.

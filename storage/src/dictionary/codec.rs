@@ -10,14 +10,15 @@ use format::value::ColumnType;
 
 use crate::error::{Error, Result};
 use crate::schema::{
-    AtomicWrites, Column, ColumnDefault, Compression, ForeignKey, IndexDefinition, IndexPart, ReferentialAction,
-    RowFormat, TableOptions,
+    AtomicWrites, Check, Column, ColumnDefault, Compression, ForeignKey, Generated, IndexDefinition, IndexPart,
+    ReferentialAction, RowFormat, TableOptions,
 };
 
 /// The version written now. Version 1 of a table's options ended before `atomic_writes`; version 2 had no foreign keys
 /// behind them; version 3 did not tell whether a column's collation was written and an index was made for a foreign
-/// key; version 4 did not tell BOOL from TINYINT.
-const VERSION: u8 = 5;
+/// key; version 4 did not tell BOOL from TINYINT; version 5 had neither CHECK constraints nor ZEROFILL nor generated
+/// columns.
+const VERSION: u8 = 6;
 
 /// Appends to bytes.
 #[derive(Default)]
@@ -122,8 +123,8 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// A table's options and foreign keys.
-pub fn write_options(options: &TableOptions, foreign_keys: &[ForeignKey]) -> Vec<u8> {
+/// A table's options and constraints.
+pub fn write_options(options: &TableOptions, foreign_keys: &[ForeignKey], checks: &[Check]) -> Vec<u8> {
     let mut out = Writer::new();
     out.u8(match options.compression {
         Compression::Default => 0,
@@ -154,6 +155,12 @@ pub fn write_options(options: &TableOptions, foreign_keys: &[ForeignKey]) -> Vec
     out.u32(foreign_keys.len() as u32);
     for key in foreign_keys {
         write_foreign_key(&mut out, key);
+    }
+    out.u32(checks.len() as u32);
+    for check in checks {
+        out.text(&check.name);
+        out.text(&check.condition);
+        out.u8(check.enforced as u8);
     }
     out.bytes
 }
@@ -195,7 +202,7 @@ fn read_foreign_key(from: &mut Reader<'_>) -> Result<ForeignKey> {
     Ok(ForeignKey { name, columns, parent_database, parent, parent_columns, on_delete, on_update })
 }
 
-pub fn read_options(bytes: &[u8]) -> Result<(TableOptions, Vec<ForeignKey>)> {
+pub fn read_options(bytes: &[u8]) -> Result<(TableOptions, Vec<ForeignKey>, Vec<Check>)> {
     let mut from = Reader::new(bytes)?;
     let compression = match from.u8()? {
         0 => Compression::Default,
@@ -234,6 +241,12 @@ pub fn read_options(bytes: &[u8]) -> Result<(TableOptions, Vec<ForeignKey>)> {
             foreign_keys.push(read_foreign_key(&mut from)?);
         }
     }
+    let mut checks = Vec::new();
+    if from.version >= 6 {
+        for _ in 0..from.u32()? {
+            checks.push(Check { name: from.text()?, condition: from.text()?, enforced: from.bool()? });
+        }
+    }
     let options = TableOptions {
         compression,
         compression_level,
@@ -245,7 +258,7 @@ pub fn read_options(bytes: &[u8]) -> Result<(TableOptions, Vec<ForeignKey>)> {
         comment,
         create_options,
     };
-    Ok((options, foreign_keys))
+    Ok((options, foreign_keys, checks))
 }
 
 pub fn write_column(column: &Column) -> Vec<u8> {
@@ -277,6 +290,13 @@ pub fn write_column(column: &Column) -> Vec<u8> {
     out.text(&column.comment);
     out.u8(column.explicit_collation as u8);
     out.u8(column.boolean as u8);
+    out.u8(column.zerofill.unwrap_or(0));
+    out.u8(column.generated.is_some() as u8);
+    if let Some(generated) = &column.generated {
+        out.text(&generated.expression);
+        out.u8(generated.stored as u8);
+        out.u8(generated.hidden as u8);
+    }
     out.bytes
 }
 
@@ -294,7 +314,7 @@ pub fn read_column(bytes: &[u8]) -> Result<Column> {
         4 => ColumnDefault::Expression(from.text()?),
         _ => return Err(damaged()),
     };
-    Ok(Column {
+    let mut column = Column {
         name,
         ty,
         nullable,
@@ -305,7 +325,16 @@ pub fn read_column(bytes: &[u8]) -> Result<Column> {
         comment: from.text()?,
         explicit_collation: from.version >= 4 && from.bool()?,
         boolean: from.version >= 5 && from.bool()?,
-    })
+        zerofill: None,
+        generated: None,
+    };
+    if from.version >= 6 {
+        column.zerofill = Some(from.u8()?).filter(|width| *width > 0);
+        if from.bool()? {
+            column.generated = Some(Generated { expression: from.text()?, stored: from.bool()?, hidden: from.bool()? });
+        }
+    }
+    Ok(column)
 }
 
 pub fn write_index(index: &IndexDefinition) -> Vec<u8> {
@@ -371,16 +400,17 @@ mod tests {
             on_delete: ReferentialAction::Cascade,
             on_update: ReferentialAction::SetNull,
         };
-        let written = write_options(&options, std::slice::from_ref(&key));
-        assert_eq!(read_options(&written).unwrap(), (options.clone(), vec![key]));
+        let check = Check { name: "t_chk_1".into(), condition: "(`a` > 0)".into(), enforced: false };
+        let written = write_options(&options, std::slice::from_ref(&key), std::slice::from_ref(&check));
+        assert_eq!(read_options(&written).unwrap(), (options.clone(), vec![key], vec![check]));
         // As the first two versions wrote them.
-        let written = write_options(&options, &[]);
-        let mut second = written[..written.len() - 4].to_vec();
+        let written = write_options(&options, &[], &[]);
+        let mut second = written[..written.len() - 8].to_vec();
         second[0] = 2;
-        assert_eq!(read_options(&second).unwrap(), (options.clone(), Vec::new()));
-        let mut first = written[..written.len() - 6].to_vec();
+        assert_eq!(read_options(&second).unwrap(), (options.clone(), Vec::new(), Vec::new()));
+        let mut first = written[..written.len() - 10].to_vec();
         first[0] = 1;
-        let (read, _) = read_options(&first).unwrap();
+        let (read, ..) = read_options(&first).unwrap();
         assert_eq!(read, TableOptions { atomic_writes: AtomicWrites::Default, encrypted: false, ..options });
         let column = Column {
             name: "a".into(),
@@ -393,13 +423,18 @@ mod tests {
             invisible: false,
             explicit_collation: true,
             boolean: true,
+            zerofill: Some(5),
+            generated: Some(Generated { expression: "(`b` + 1)".into(), stored: true, hidden: false }),
         };
         let written = write_column(&column);
         assert_eq!(read_column(&written).unwrap(), column);
-        let mut fourth = written[..written.len() - 1].to_vec();
+        let column = Column { zerofill: None, generated: None, ..column };
+        let written = write_column(&column);
+        assert_eq!(read_column(&written).unwrap(), column);
+        let mut fourth = written[..written.len() - 3].to_vec();
         fourth[0] = 4;
         assert_eq!(read_column(&fourth).unwrap(), Column { boolean: false, ..column.clone() });
-        let mut third = written[..written.len() - 2].to_vec();
+        let mut third = written[..written.len() - 4].to_vec();
         third[0] = 3;
         assert_eq!(read_column(&third).unwrap(), Column { boolean: false, explicit_collation: false, ..column });
         let index = IndexDefinition {
@@ -419,7 +454,7 @@ mod tests {
 
     #[test]
     fn damaged_bytes_are_an_error() {
-        let bytes = write_options(&TableOptions::default(), &[]);
+        let bytes = write_options(&TableOptions::default(), &[], &[]);
         for end in 0..bytes.len() {
             assert!(read_options(&bytes[..end]).is_err());
         }

@@ -13,7 +13,7 @@ use super::system::new_log_id;
 use crate::error::{Error, Result};
 use crate::lock::Interrupt;
 use crate::row;
-use crate::schema::{Database, Table};
+use crate::schema::{Database, Definition, DefinitionName, Table};
 use crate::transaction::{CommitLog, Isolation, Transaction};
 
 /// A dictionary transaction. Dropping it without a commit rolls it back, files included.
@@ -84,6 +84,14 @@ impl<'a> Ddl<'a> {
 
     pub fn delete_table(&mut self, table: &Table) -> Result<()> {
         self.rows().delete_table(&self.context, &mut self.trx, table.id)
+    }
+
+    pub fn insert_definition(&mut self, definition: &Definition) -> Result<()> {
+        self.rows().insert_definition(&self.context, &mut self.trx, definition)
+    }
+
+    pub fn delete_definition(&mut self, name: DefinitionName<'_>) -> Result<()> {
+        self.rows().delete_definition(&self.context, &mut self.trx, name)
     }
 
     /// Called before an action that must be undone unless this commits. Durable on return.

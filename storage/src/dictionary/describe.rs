@@ -116,6 +116,7 @@ pub fn describe(definition: &TableDefinition, identity: &Identity) -> Result<Tab
         columns: definition.columns.clone(),
         indexes,
         foreign_keys: definition.foreign_keys.clone(),
+        checks: definition.checks.clone(),
         options: definition.options.clone(),
         auto_increment: definition.columns.iter().position(|column| column.auto_increment),
         created_us: identity.created_us,

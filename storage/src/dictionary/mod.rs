@@ -4,6 +4,7 @@
 //!     statement --- name ---> cache (Arc<Table>) <--- filled at open, changed by DDL after its commit
 //!                                                            |
 //!     DDL --- rows of databases, tables, columns, indexes, ddl_log   (see system)
+//!         --- rows of views, routines, triggers, events              (see definitions)
 //!         --- files, made safe by the DDL log                        (see ddl_log)
 //! ```
 //!
@@ -21,6 +22,7 @@ mod cache;
 pub mod codec;
 mod ddl;
 mod ddl_log;
+mod definitions;
 mod describe;
 mod file_name;
 mod index_pages;
@@ -33,10 +35,13 @@ mod system;
 pub use cache::{Dictionary, Table, transform};
 pub use ddl::{Afterwards, Ddl, SuspendedDdl, finish_leftovers, run as run_actions};
 pub use ddl_log::{Action, LAST_GIVEN};
+pub use definitions::DefinitionChanges;
 pub use describe::{Identity, describe, index_order};
 pub use file_name::{display_of_path, encode as directory_name, table_path, temporary_path};
 pub use links::{Name, link};
 pub use rows::{Contents, SystemRows};
+#[cfg(test)]
+pub use system::create_first as create_first_system_tables;
 pub use system::{
     DATABASE as SYSTEM_DATABASE, HEADER as HEADER_PAGE, NewIds, PATH as SYSTEM_PATH, create as create_system_tables,
     is_system, new_ids, open as open_system_tables,

@@ -30,7 +30,7 @@ pub struct Contents {
     pub damaged: Vec<(TableId, Error)>,
 }
 
-fn number(value: Option<&[u8]>) -> Result<u64> {
+pub(super) fn number(value: Option<&[u8]>) -> Result<u64> {
     let bytes = value.ok_or_else(|| Error::corrupt("a row of the dictionary"))?;
     if bytes.len() > 8 {
         return Err(Error::corrupt("a row of the dictionary"));
@@ -38,12 +38,12 @@ fn number(value: Option<&[u8]>) -> Result<u64> {
     Ok(bytes.iter().fold(0, |number, byte| number << 8 | u64::from(*byte)))
 }
 
-fn text(value: Option<&[u8]>) -> Result<Box<str>> {
+pub(super) fn text(value: Option<&[u8]>) -> Result<Box<str>> {
     let text = value.and_then(|bytes| std::str::from_utf8(bytes).ok());
     text.map(Box::from).ok_or_else(|| Error::corrupt("a name in the dictionary"))
 }
 
-fn bytes(value: Option<&[u8]>) -> Result<&[u8]> {
+pub(super) fn bytes(value: Option<&[u8]>) -> Result<&[u8]> {
     value.ok_or_else(|| Error::corrupt("a row of the dictionary"))
 }
 
@@ -59,7 +59,7 @@ fn is_note(id: u64) -> bool {
 
 /// What was deleted had one row. If a commit could not be made durable, the rows show it and the cache does not: the
 /// instance is poisoned then, and a statement that waited for the name must not take the difference for damage.
-fn is_one(context: &row::Context<'_>, count: usize, what: &str) -> Result<()> {
+pub(super) fn is_one(context: &row::Context<'_>, count: usize, what: &str) -> Result<()> {
     if count == 1 {
         return Ok(());
     }
@@ -84,7 +84,7 @@ impl SystemRows {
         &self.tables
     }
 
-    fn insert(
+    pub(super) fn insert(
         &self,
         context: &row::Context<'_>,
         trx: &mut Transaction,
@@ -96,7 +96,7 @@ impl SystemRows {
     }
 
     /// Deletes every row whose key begins with `prefix`; returns their number.
-    fn delete(
+    pub(super) fn delete(
         &self,
         context: &row::Context<'_>,
         trx: &mut Transaction,
@@ -118,7 +118,7 @@ impl SystemRows {
     }
 
     /// Reads every row of a system table. No open transaction has changed it.
-    fn read(
+    pub(super) fn read(
         &self,
         context: &row::Context<'_>,
         table: SystemTable,
@@ -160,7 +160,7 @@ impl SystemRows {
             table.name.as_bytes(),
             &table.space.0.to_be_bytes(),
             &table.created_us.to_be_bytes(),
-            &codec::write_options(&table.options, &table.foreign_keys),
+            &codec::write_options(&table.options, &table.foreign_keys, &table.checks),
         ];
         self.insert(context, trx, SystemTable::Tables, &values)?;
         for (position, column) in table.columns.iter().enumerate() {
@@ -252,11 +252,12 @@ impl SystemRows {
         let mut tables: BTreeMap<u64, (TableDefinition, Identity)> = BTreeMap::new();
         self.read(context, SystemTable::Tables, &mut |row| {
             let id = number(row.get(0))?;
-            let (options, foreign_keys) = codec::read_options(bytes(row.get(5))?)?;
+            let (options, foreign_keys, checks) = codec::read_options(bytes(row.get(5))?)?;
             let definition = TableDefinition {
                 database: text(row.get(1))?,
                 name: text(row.get(2))?,
                 foreign_keys,
+                checks,
                 options,
                 ..TableDefinition::default()
             };

@@ -8,7 +8,8 @@
 //! tables      id* | database, name, space, created, options and foreign keys
 //! columns     table id*, position* | definition
 //! indexes     table id*, position* | index id, root, definition
-//! ddl_log     id* | entry                                            (* key)
+//! ddl_log     id* | entry
+//! definitions database*, kind*, name* | table, bytes                 (* key)
 //!
 //! dictionary header page (space 0, page 7)
 //!     38  8  next DB_ROW_ID, see transaction::registry
@@ -18,8 +19,11 @@
 //!     66  4  0
 //!     70  8  next id of the DDL log
 //!     78  4  version of the dictionary
-//!     82  4  x 5 root pages of the system tables, in the order above
+//!     82  4  x 6 root pages of the system tables, in the order above
 //! ```
+//!
+//! Version 1 had no definitions: such an instance gets the table when it is opened. Earlier servers, which would not see
+//! the names of views, refuse version 2.
 
 use std::sync::Arc;
 
@@ -45,7 +49,10 @@ const NEXT_SPACE_ID: usize = 62;
 const NEXT_LOG_ID: usize = 70;
 const DICTIONARY_VERSION: usize = 78;
 const ROOTS: usize = 82;
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
+/// The version that had only the first so many tables.
+const FIRST_VERSION: u32 = 1;
+const FIRST_TABLES: usize = 5;
 
 /// The database of the system tables: users cannot name it.
 pub const DATABASE: &str = "#system";
@@ -59,10 +66,17 @@ pub enum SystemTable {
     Columns,
     Indexes,
     DdlLog,
+    Definitions,
 }
 
-pub const SYSTEM_TABLES: [SystemTable; 5] =
-    [SystemTable::Databases, SystemTable::Tables, SystemTable::Columns, SystemTable::Indexes, SystemTable::DdlLog];
+pub const SYSTEM_TABLES: [SystemTable; 6] = [
+    SystemTable::Databases,
+    SystemTable::Tables,
+    SystemTable::Columns,
+    SystemTable::Indexes,
+    SystemTable::DdlLog,
+    SystemTable::Definitions,
+];
 
 /// Ids of users' tables and indexes begin here.
 const FIRST_USER_ID: u64 = 1024;
@@ -119,6 +133,17 @@ impl SystemTable {
                 ],
             ),
             SystemTable::DdlLog => ("ddl_log", &[0], vec![column("id", ID), column("entry", BYTES)]),
+            SystemTable::Definitions => (
+                "definitions",
+                &[0, 1, 2],
+                vec![
+                    column("database", NAME),
+                    column("kind", NUMBER),
+                    column("name", NAME),
+                    column("table", NAME),
+                    column("bytes", BYTES),
+                ],
+            ),
         };
         TableDefinition {
             database: DATABASE.into(),
@@ -126,6 +151,7 @@ impl SystemTable {
             columns,
             indexes: vec![IndexDefinition::new(PRIMARY, true, key)],
             foreign_keys: Vec::new(),
+            checks: Vec::new(),
             options: TableOptions { compression: Compression::NONE, ..TableOptions::default() },
             auto_increment_start: 0,
             renamed_columns: Vec::new(),
@@ -146,6 +172,12 @@ impl SystemTable {
 
 /// Makes the fixed pages of a new system tablespace and the system tables in it, empty.
 pub fn create(store: &Store) -> Result<()> {
+    create_first(store)?;
+    upgrade(store)
+}
+
+/// The same as the first version made them.
+pub fn create_first(store: &Store) -> Result<()> {
     let mut mtr = Mtr::begin(store);
     segment::init_space(&mut mtr, SpaceId(0), segment::space_flags(store.page_bytes()))?;
     // Pages 3 to 7, so that the transaction system page and the dictionary header have InnoDB's numbers.
@@ -163,20 +195,34 @@ pub fn create(store: &Store) -> Result<()> {
     mtr.write(header, NEXT_INDEX_ID, &FIRST_USER_ID.to_be_bytes());
     mtr.write(header, NEXT_SPACE_ID, &1u32.to_be_bytes());
     mtr.write(header, NEXT_LOG_ID, &1u64.to_be_bytes());
-    mtr.write(header, DICTIONARY_VERSION, &VERSION.to_be_bytes());
+    mtr.write(header, DICTIONARY_VERSION, &FIRST_VERSION.to_be_bytes());
     mtr.commit();
-    for table in SYSTEM_TABLES {
-        let mut mtr = Mtr::begin(store);
-        let header = mtr.latch_exclusive(HEADER)?;
-        let root = btree::create(&mut mtr, SpaceId(0), IndexId(table as u64 + 1))?;
-        mtr.write(header, ROOTS + 4 * table as usize, &root.0.to_be_bytes());
-        mtr.commit();
-    }
+    SYSTEM_TABLES[..FIRST_TABLES].iter().try_for_each(|table| create_tree(store, *table, FIRST_VERSION))
+}
+
+/// Makes the tree of one table, after which the dictionary has this version.
+fn create_tree(store: &Store, table: SystemTable, version: u32) -> Result<()> {
+    let mut mtr = Mtr::begin(store);
+    let header = mtr.latch_exclusive(HEADER)?;
+    let root = btree::create(&mut mtr, SpaceId(0), IndexId(table as u64 + 1))?;
+    mtr.write(header, ROOTS + 4 * table as usize, &root.0.to_be_bytes());
+    mtr.write(header, DICTIONARY_VERSION, &version.to_be_bytes());
+    mtr.commit();
     Ok(())
+}
+
+/// Adds what the first version lacked.
+fn upgrade(store: &Store) -> Result<()> {
+    let version = format::bytes::get_u32(&store.read(HEADER)?, DICTIONARY_VERSION);
+    match version {
+        FIRST_VERSION => create_tree(store, SystemTable::Definitions, VERSION),
+        _ => Ok(()),
+    }
 }
 
 /// The descriptions of the system tables.
 pub fn open(store: &Store) -> Result<Vec<Arc<schema::Table>>> {
+    upgrade(store)?;
     let header = store.read(HEADER)?;
     let version = format::bytes::get_u32(&header, DICTIONARY_VERSION);
     if format::page::header::is_zero(&header) {

@@ -21,7 +21,7 @@ use super::relations::{self, Followed};
 use super::tables::{FIXED_PAGES, path_of};
 use super::{Engine, Relatives, RowMap, TrxOptions, auto_increment};
 use crate::btree;
-use crate::dictionary::{self, Action, Ddl, Identity, Table};
+use crate::dictionary::{self, Action, Ddl, DefinitionChanges, Identity, Table};
 use crate::error::{Error, Result};
 use crate::mtr::Mtr;
 use crate::row;
@@ -55,6 +55,19 @@ impl LockedTables<'_> {
         let old = self.table(database, name)?;
         let definition = old.definition();
         Ok(Alteration { locked: self, old, definition, renamed_indexes: Vec::new(), auto_increment: None })
+    }
+}
+
+impl Settled {
+    /// What belongs to the table follows it under its new name.
+    fn move_definitions(&self, engine: &Engine, ddl: &mut Ddl<'_>, old: &schema::Table) -> Result<DefinitionChanges> {
+        match self.is_renamed {
+            true => {
+                let to = (&*self.definition.database, &*self.definition.name);
+                engine.move_definitions(ddl, &[((&old.database, &old.name), to)])
+            }
+            false => Ok(DefinitionChanges::default()),
+        }
     }
 }
 
@@ -110,6 +123,7 @@ impl Alteration<'_> {
             let names = ((&*old.database, &*old.name), (&*to.0, &*to.1));
             let order = Engine::rename_keys_of(&mut definition.foreign_keys, &old.name, &to.1, &[names]);
             new_keys.iter_mut().for_each(|at| *at = order.iter().position(|was| was == at).unwrap_or(*at));
+            schema::Check::rename_with_table(&mut definition.checks, &old.name, &to.1);
             (definition.database, definition.name) = to;
             // The table may become the parent of tables that refer to a missing one of its name.
             engine.check_children(&definition, None, checks)?;
@@ -185,6 +199,7 @@ impl Alteration<'_> {
             ddl.will_do_afterwards(Action::SetLastGiven { space: old.space, root, from, to })?;
         }
         let followed = engine.follow(&mut ddl, old, &settled.definition)?;
+        let moved = settled.move_definitions(engine, &mut ddl, old)?;
         let changed = Arc::into_inner(changed).expect("nobody else has it yet");
         let afterwards = ddl.commit(wait.log.as_deref())?;
         let _purge = purge.unwrap_or_else(|| dictionary.stop_purge());
@@ -194,6 +209,7 @@ impl Alteration<'_> {
             false => engine.inner.registry.next_id(),
         };
         let shown = self.show(&settled, changed, since, followed);
+        engine.show_definitions(moved);
         afterwards.run();
         if let Some(last) = last_given {
             shown.state.auto_increment_next.store(last.saturating_add(1), Ordering::Release);
@@ -224,10 +240,12 @@ impl Alteration<'_> {
         }
         new.state.rows.store(count, Ordering::Relaxed);
         let followed = engine.follow(&mut ddl, old, &settled.definition)?;
+        let moved = settled.move_definitions(engine, &mut ddl, old)?;
         let new = Arc::into_inner(new).expect("nobody else has it yet");
         let afterwards = engine.exchange(ddl, old, &new, wait.log.as_deref())?;
         let _purge = engine.inner.dictionary.stop_purge();
         let shown = self.show(&settled, new, engine.inner.registry.next_id(), followed);
+        engine.show_definitions(moved);
         afterwards.run();
         Ok((shown, count))
     }

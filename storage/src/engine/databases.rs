@@ -5,11 +5,11 @@ use std::sync::Arc;
 use format::collation::CollationId;
 
 use super::tables::path_of;
-use super::{Engine, TrxOptions};
-use crate::dictionary::{self, Action, Ddl};
+use super::{Engine, TrxOptions, definitions};
+use crate::dictionary::{self, Action, Ddl, DefinitionChanges};
 use crate::error::{Error, Result};
 use crate::lock::MetadataGrant;
-use crate::schema::Database;
+use crate::schema::{Database, DefinitionKind};
 
 impl Engine {
     /// All databases, by name.
@@ -64,7 +64,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Drops a database and its tables; returns their number.
+    /// Drops a database with its tables and definitions; returns the number of tables and views.
     pub fn drop_database(&self, name: &str, wait: &TrxOptions) -> Result<u64> {
         let dictionary = &self.inner.dictionary;
         let _pass = self.pass_backups(wait)?;
@@ -73,11 +73,16 @@ impl Engine {
         dictionary.database(name).ok_or_else(|| Error::NotFound(name.into()))?;
         dictionary.check_all_usable(name)?;
         let tables = dictionary.tables(name);
-        let locks = tables.iter().map(|table| table.metadata().clone()).collect();
+        let definitions = dictionary.definitions.of_database(name);
+        let mut locks: Vec<_> = tables.iter().map(|table| table.metadata().clone()).collect();
+        locks.extend(definitions.iter().map(|definition| dictionary.definition_lock(definition.full_name())));
         let _tables = MetadataGrant::take(locks, &wait.interrupt, wait.metadata_wait_timeout)?;
         self.check_drop(&tables, wait.foreign_key_checks)?;
         let mut ddl = Ddl::begin(self.inner.context(), dictionary)?;
         ddl.delete_database(name)?;
+        let views = definitions.iter().filter(|definition| definition.kind == DefinitionKind::View).count();
+        let dropped = DefinitionChanges { removed: definitions, added: Vec::new() };
+        definitions::write(&mut ddl, &dropped)?;
         // The newest entry is executed first: the directory is empty when its turn comes.
         ddl.will_do_afterwards(Action::RemoveDirectory { path: dictionary::directory_name(name).into() })?;
         for table in &tables {
@@ -89,8 +94,9 @@ impl Engine {
         for table in &tables {
             dictionary.remove_table(name, &table.name);
         }
+        self.show_definitions(dropped);
         dictionary.remove_database(name);
         afterwards.run();
-        Ok(tables.len() as u64)
+        Ok((tables.len() + views) as u64)
     }
 }

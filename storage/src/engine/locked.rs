@@ -21,7 +21,7 @@ use super::{Engine, TrxOptions};
 use crate::dictionary::{self, Table};
 use crate::error::{Error, Result};
 use crate::lock::TableUse;
-use crate::schema::{Database, TableDefinition};
+use crate::schema::{Database, DefinitionKind, TableDefinition};
 
 /// Which tables' names are locked beside those that a statement changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -129,7 +129,7 @@ impl<'e> LockedTables<'e> {
     pub fn create_or_replace(&self, mut definition: TableDefinition) -> Result<Arc<Table>> {
         self.engine.settle_names(&mut definition);
         match self.check_replacement(&definition)? {
-            Some(old) => self.engine.make_and_exchange(&old, &definition, self.wait),
+            Some(old) => self.engine.make_and_exchange(&old, &definition, true, self.wait),
             None => self.engine.make_and_show(&definition, self.wait),
         }
     }
@@ -171,7 +171,8 @@ impl<'e> LockedTables<'e> {
         self.check_locked(database, name)?;
         let dictionary = &self.engine.inner.dictionary;
         dictionary.database(database).ok_or_else(|| Error::NotFound(database.into()))?;
-        if dictionary.table(database, name).is_some() {
+        let view = dictionary.definitions.find((DefinitionKind::View, database, name));
+        if dictionary.table(database, name).is_some() || view.is_some() {
             return Err(Error::Exists(format!("{database}.{name}").into()));
         }
         dictionary.check_usable(database, name)

@@ -11,13 +11,15 @@ use rustc_hash::FxHashMap;
 use super::Engine;
 use crate::lock::{DeadlockReport, LockId, LockInfo, LockMode, LockRequest, NameLock, NameLocks, OwnerInfo, address};
 use crate::row::{self, StoredKey};
-use crate::schema;
+use crate::schema::{self, DefinitionKind};
 
 /// What a metadata lock is of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LockedName {
     Table(String, String),
     Database(String),
+    /// A routine, a trigger or an event: its database and name. A view is a [`LockedName::Table`].
+    Definition(DefinitionKind, String, String),
     /// LOCK INSTANCE FOR BACKUP, which DDL statements share.
     Backup,
     /// FLUSH TABLES WITH READ LOCK.
@@ -93,7 +95,14 @@ impl Engine {
         let lists: Vec<_> = lists.iter().map(|list| list.list()).collect();
         let names = dictionary.lock_names();
         let instance = address(&**dictionary.instance_lock());
+        let definition = |name: &str| -> Option<LockedName> {
+            let mut parts = name.strip_prefix('\0')?.splitn(3, '\0');
+            let (database, number, name) = (parts.next()?, parts.next()?, parts.next()?);
+            let kind = DefinitionKind::from_number(number.parse().ok()?)?;
+            Some(LockedName::Definition(kind, database.to_owned(), name.to_owned()))
+        };
         let named = |lock: NameLock| match names.get(&lock.lock).map(|name| name.split_once('/').ok_or(name)) {
+            _ if let Some(name) = names.get(&lock.lock).and_then(|name| definition(name)) => (name, lock),
             Some(Ok((database, table))) => (LockedName::Table(database.to_owned(), table.to_owned()), lock),
             Some(Err(database)) => (LockedName::Database(database.to_string()), lock),
             None if lock.lock == instance => (LockedName::Backup, lock),

@@ -1,7 +1,8 @@
 //! RENAME TABLE: names, files, and the foreign keys that name a table.
 //!
-//! Files are renamed one by one, in the statement's order; descriptions are written once, at the end. Constraints with
-//! names generated from a table's name are renamed with it, and tables that refer to it get its new name.
+//! The names of views are among them. Files are renamed one by one, in the statement's order; descriptions are written
+//! once, at the end. Constraints with names generated from a table's name are renamed with it, and tables that refer to
+//! it get its new name.
 
 use std::sync::Arc;
 
@@ -9,11 +10,11 @@ use rustc_hash::FxHashMap;
 
 use super::relations::Followed;
 use super::tables::{Names, TableName, not_found, path_of};
-use super::{Engine, TrxOptions};
-use crate::dictionary::{self, Ddl, Table};
+use super::{Engine, TrxOptions, definitions};
+use crate::dictionary::{self, Ddl, DefinitionChanges, Table};
 use crate::error::{Error, Result};
 use crate::row;
-use crate::schema;
+use crate::schema::{self, Definition, DefinitionKind};
 
 impl Engine {
     /// (from, to) pairs, in order, all or none.
@@ -27,15 +28,26 @@ impl Engine {
             let table = dictionary.table(name.0, name.1).map(|table| Arc::clone(table.schema()));
             now.insert(*name, table);
         }
+        let view = |name: &TableName<'_>| dictionary.definitions.find((DefinitionKind::View, name.0, name.1));
+        let mut views: FxHashMap<TableName<'_>, Option<Arc<Definition>>> =
+            names.iter().map(|name| (*name, view(name))).collect();
         let mut ddl = self.begin_ddl()?;
         for (from, to) in renames {
-            let table = now.insert(*from, None).flatten().ok_or_else(|| not_found(from.0, from.1))?;
             dictionary.database(to.0).ok_or_else(|| Error::NotFound(to.0.into()))?;
             dictionary.check_usable(to.0, to.1)?;
-            if now[to].is_some() {
-                return Err(Error::Exists(format!("{}.{}", to.0, to.1).into()));
+            let is_free = from == to || now[to].is_none() && views[to].is_none();
+            let taken = || Error::Exists(format!("{}.{}", to.0, to.1).into());
+            if let Some(view) = views.insert(*from, None).flatten() {
+                views.insert(*to, Some(view)).flatten().map_or(Ok(()), |_| Err(taken()))?;
+                is_free.then_some(()).ok_or_else(taken)?;
+                continue;
+            }
+            let table = now.insert(*from, None).flatten().ok_or_else(|| not_found(from.0, from.1))?;
+            if !is_free || now[to].is_some() {
+                return Err(taken());
             }
             let renamed = self.redescribe(&table, |definition| {
+                schema::Check::rename_with_table(&mut definition.checks, from.1, to.1);
                 definition.database = to.0.into();
                 definition.name = to.1.into();
             })?;
@@ -45,6 +57,8 @@ impl Engine {
             now.insert(*to, Some(Arc::new(renamed)));
         }
         let followed = self.rename_keys(&mut ddl, &mut now, &children, wait)?;
+        let moved = self.move_definitions(&mut ddl, &self.moved(&now))?;
+        let renamed_views = renamed_views(&mut ddl, views)?;
         let mut opened = Vec::new();
         for table in now.values().flatten() {
             opened.push(row::Table::open(&self.inner.store, table.clone())?);
@@ -53,6 +67,8 @@ impl Engine {
         let _purge = dictionary.stop_purge();
         dictionary.replace_tables(now.into_keys(), opened, self.inner.registry.next_id());
         self.show_followed(followed);
+        self.show_definitions(moved);
+        self.show_definitions(renamed_views);
         afterwards.run();
         Ok(())
     }
@@ -72,6 +88,21 @@ impl Engine {
         }
     }
 
+    /// The old and the new name of each table.
+    fn moved<'n>(
+        &self,
+        now: &FxHashMap<TableName<'n>, Option<Arc<schema::Table>>>,
+    ) -> Vec<(TableName<'n>, TableName<'n>)> {
+        let mut moved = Vec::new();
+        for from in now.keys() {
+            let Some(old) = self.inner.dictionary.table(from.0, from.1) else { continue };
+            let new = now.iter().find(|(_, table)| table.as_ref().is_some_and(|table| table.id == old.id));
+            let (to, _) = new.expect("a table that is renamed has a name");
+            moved.push((*from, *to));
+        }
+        moved
+    }
+
     /// Tables have been renamed in the dictionary: updates the foreign keys of the tables themselves and of those that
     /// refer to them.
     fn rename_keys(
@@ -82,14 +113,8 @@ impl Engine {
         wait: &TrxOptions,
     ) -> Result<Vec<Followed>> {
         let dictionary = &self.inner.dictionary;
-        // The old and the new name of each table.
         let before: Vec<Arc<Table>> = now.keys().filter_map(|name| dictionary.table(name.0, name.1)).collect();
-        let mut moved: Vec<(TableName<'_>, TableName<'_>)> = Vec::new();
-        for old in &before {
-            let new = now.iter().find(|(_, table)| table.as_ref().is_some_and(|table| table.id == old.id));
-            let (to, _) = new.expect("a table that is renamed has a name");
-            moved.push(((&old.database, &old.name), *to));
-        }
+        let moved = self.moved(now);
         let mut renamed = Vec::new();
         for (name, table) in now.iter() {
             let Some(table) = table else { continue };
@@ -124,4 +149,19 @@ impl Engine {
         }
         Ok(followed)
     }
+}
+
+/// Changes the rows of views: `now` has what each name means after the renames.
+fn renamed_views(
+    ddl: &mut Ddl<'_>,
+    now: FxHashMap<TableName<'_>, Option<Arc<Definition>>>,
+) -> Result<DefinitionChanges> {
+    let mut changes = DefinitionChanges::default();
+    for ((database, name), view) in now {
+        let Some(old) = view.filter(|old| (&*old.database, &*old.name) != (database, name)) else { continue };
+        changes.added.push(Arc::new(Definition { database: database.into(), name: name.into(), ..(*old).clone() }));
+        changes.removed.push(old);
+    }
+    definitions::write(ddl, &changes)?;
+    Ok(changes)
 }

@@ -15,12 +15,12 @@ use format::ids::{IndexId, PageNo, SpaceId};
 
 use super::{Engine, TrxOptions, auto_increment};
 use crate::btree;
-use crate::dictionary::{self, Action, Ddl, Identity, Table};
+use crate::dictionary::{self, Action, Ddl, DefinitionChanges, Identity, Table};
 use crate::error::{Error, Result};
-use crate::lock::{DdlPass, GrantOf, MetadataGrant, MetadataHeld, TableUse};
+use crate::lock::{DdlPass, GrantOf, MetadataGrant, MetadataHeld, MetadataLock, TableUse};
 use crate::mtr::Mtr;
 use crate::row;
-use crate::schema::{self, TableDefinition};
+use crate::schema::{self, DefinitionName, TableDefinition};
 use crate::segment;
 
 /// Database and table.
@@ -62,22 +62,36 @@ impl Engine {
 
     /// The same; a name that is only to be read keeps its table unchanged, and other sessions may read it too.
     pub(super) fn lock_names_for(&self, tables: &[(&str, &str, TableUse)], wait: &TrxOptions) -> Result<Names> {
+        self.lock_names_and(tables, Vec::new(), wait)
+    }
+
+    /// The same with names of definitions other than views, which come last.
+    pub(super) fn lock_names_and(
+        &self,
+        tables: &[(&str, &str, TableUse)],
+        mut definitions: Vec<DefinitionName<'_>>,
+        wait: &TrxOptions,
+    ) -> Result<Names> {
         let dictionary = &self.inner.dictionary;
         let pass = self.pass_backups(wait)?;
         let mut tables = tables.to_vec();
         tables.sort_unstable_by(|a, b| (a.0, a.1, b.2).cmp(&(b.0, b.1, a.2)));
         tables.dedup_by_key(|(database, name, _)| (*database, *name));
+        definitions.sort_unstable();
+        definitions.dedup();
+        let mut names: Vec<&str> = tables.iter().map(|table| table.0).collect();
+        names.extend(definitions.iter().map(|definition| definition.1));
+        names.sort_unstable();
+        names.dedup();
         let mut databases = MetadataHeld::default();
-        let mut last = None;
-        for (database, ..) in &tables {
-            if last.replace(*database) != Some(*database) {
-                let lock = dictionary.database_lock(database);
-                databases.share(&lock, TableUse::Read, &wait.interrupt, wait.metadata_wait_timeout)?;
-            }
+        for database in names {
+            let lock = dictionary.database_lock(database);
+            databases.share(&lock, TableUse::Read, &wait.interrupt, wait.metadata_wait_timeout)?;
         }
-        let mut locks = Vec::with_capacity(tables.len());
-        for (database, name, wanted) in tables {
-            let lock = dictionary.table_lock(database, name);
+        let tables = tables.into_iter().map(|(database, name, wanted)| (dictionary.table_lock(database, name), wanted));
+        let definitions = definitions.into_iter().map(|name| (dictionary.definition_lock(name), TableUse::Write));
+        let mut locks: Vec<(Arc<MetadataLock>, TableUse)> = Vec::new();
+        for (lock, wanted) in tables.chain(definitions) {
             match wait.locked_tables.as_ref().and_then(|locked| locked.allows(&lock)) {
                 // The session holds it already, so it need not wait.
                 Some(has) if has >= wanted => {}
@@ -178,7 +192,9 @@ impl Engine {
         let dictionary = &self.inner.dictionary;
         self.check_drop(tables, wait.foreign_key_checks)?;
         let mut ddl = self.begin_ddl()?;
+        let mut dropped = Vec::new();
         for table in tables {
+            dropped.push(self.drop_definitions_of(&mut ddl, (&table.database, &table.name))?);
             ddl.delete_table(table)?;
             ddl.will_do_afterwards(Action::DropSpace { space: table.space, path: path_of(table).into() })?;
         }
@@ -187,6 +203,7 @@ impl Engine {
         for table in tables {
             dictionary.remove_table(&table.database, &table.name);
         }
+        dropped.into_iter().for_each(|changes| self.show_definitions(changes));
         afterwards.run();
         Ok(())
     }
@@ -219,20 +236,27 @@ impl Engine {
     /// Empties a table whose name is locked.
     pub(super) fn truncate_locked(&self, old: &Arc<Table>, wait: &TrxOptions) -> Result<()> {
         self.check_truncate(old, wait.foreign_key_checks)?;
-        self.make_and_exchange(old, &old.definition(), wait).map(drop)
+        self.make_and_exchange(old, &old.definition(), false, wait).map(drop)
     }
 
-    /// Creates a table in the place of another one, whose name it has and which is dropped.
+    /// Creates a table in the place of another one, whose name it has and which is dropped. `anew`: what belonged to the
+    /// other one is dropped with it.
     pub(super) fn make_and_exchange(
         &self,
         old: &Arc<Table>,
         definition: &TableDefinition,
+        anew: bool,
         wait: &TrxOptions,
     ) -> Result<Arc<Table>> {
         let mut ddl = self.begin_ddl()?;
         let new = self.make_table(&mut ddl, definition, |space| dictionary::temporary_path(&old.database, space.0))?;
+        let dropped = match anew {
+            true => self.drop_definitions_of(&mut ddl, (&old.database, &old.name))?,
+            false => DefinitionChanges::default(),
+        };
         let afterwards = self.exchange(ddl, old, &new, wait.log.as_deref())?;
         let _purge = self.inner.dictionary.stop_purge();
+        self.show_definitions(dropped);
         let new = self.inner.dictionary.put_table(new, self.inner.registry.next_id());
         afterwards.run();
         Ok(new)

@@ -45,7 +45,7 @@ use crate::io::Disk;
 use crate::lock::Interrupt;
 use crate::mtr::Mtr;
 use crate::row;
-use crate::schema::TableDefinition;
+use crate::schema::{Check, TableDefinition};
 use crate::segment;
 use crate::store::Transform;
 use crate::sync::{Mutex, Rank};
@@ -358,7 +358,9 @@ impl TemporaryTables {
             created_us: old.created_us,
             indexes: old.indexes.iter().map(|index| (index.id, index.root)).collect(),
         };
-        let mut renamed = dictionary::describe(&TableDefinition { name: to.into(), ..old.definition() }, &identity)?;
+        let mut definition = TableDefinition { name: to.into(), ..old.definition() };
+        Check::rename_with_table(&mut definition.checks, from, to);
+        let mut renamed = dictionary::describe(&definition, &identity)?;
         renamed.state = old.state.clone();
         let rows = row::Table::open(&self.engine.inner.store, Arc::new(renamed))?;
         let table = Arc::new(Table::unnamed(Arc::new(rows)));
@@ -400,6 +402,8 @@ impl TemporaryTables {
         if is_renamed && self.table(&definition.database, &definition.name).is_some() {
             return Err(Error::Exists(format!("{}.{}", definition.database, definition.name).into()));
         }
+        let mut definition = definition;
+        Check::rename_with_table(&mut definition.checks, name, &definition.name.clone());
         let new = inner.make_temporary_table(&definition)?;
         let filled = inner.copy_rows(&old, &new, map, interrupt).and_then(|count| {
             let last = auto_increment::after_alter(inner, &old, new.trees(), auto_increment, interrupt)?;

@@ -23,7 +23,7 @@ use std::sync::Arc;
 use super::Engine;
 use super::locked::LockedTables;
 use super::tables::{Names, path_of};
-use crate::dictionary::{self, Ddl, SuspendedDdl, Table};
+use crate::dictionary::{self, Ddl, DefinitionChanges, SuspendedDdl, Table};
 use crate::error::Result;
 use crate::row;
 use crate::schema::TableDefinition;
@@ -78,9 +78,13 @@ impl UnfinishedTable {
         let mut ddl = Ddl::resume(engine.inner.context(), dictionary, suspended);
         // A commit that fails removes the file.
         let _purge = dictionary.stop_purge();
+        let mut dropped = DefinitionChanges::default();
         let committed = row::Table::open(store, self.table.schema().clone()).and_then(|named| {
             let afterwards = match &self.old {
-                Some(old) => engine.exchange(ddl, old, &named, log)?,
+                Some(old) => {
+                    dropped = engine.drop_definitions_of(&mut ddl, (&old.database, &old.name))?;
+                    engine.exchange(ddl, old, &named, log)?
+                }
                 None => {
                     ddl.insert_table(&named)?;
                     let beside = dictionary::temporary_path(&named.database, named.space.0);
@@ -94,6 +98,7 @@ impl UnfinishedTable {
         match committed {
             Ok((named, afterwards)) => {
                 let named = dictionary.put_table(named, engine.inner.registry.next_id());
+                engine.show_definitions(dropped);
                 afterwards.run();
                 Ok(named)
             }

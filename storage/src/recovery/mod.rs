@@ -171,12 +171,16 @@ pub struct Opened {
 
 /// Makes a new instance in an empty data directory.
 pub fn create(disk: Arc<dyn Disk>, config: &Config) -> Result<()> {
+    create_with(disk, config, dictionary::create_system_tables)
+}
+
+fn create_with(disk: Arc<dyn Disk>, config: &Config, create_system_tables: fn(&Store) -> Result<()>) -> Result<()> {
     Store::create(&*disk, config)?;
     let config = Config { background_threads: false, ..config.clone() };
     let (store, _) = apply::open(disk, config)?;
     let transform = Transform::usual(store.config().system_compression);
     store.create_space(SpaceId(0), dictionary::SYSTEM_PATH, transform)?;
-    dictionary::create_system_tables(&store)?;
+    create_system_tables(&store)?;
     store.create_space(UNDO_SPACE, UNDO_PATH, transform)?;
     let mut mtr = Mtr::begin(&store);
     segment::init_space(&mut mtr, UNDO_SPACE, segment::space_flags(store.page_bytes()))?;
@@ -195,4 +199,35 @@ pub fn open(disk: Arc<dyn Disk>, config: Config, upper: Option<Complete<'_>>) ->
     let mut opened = resolve::resolve(store, pages)?;
     opened.report.duration = disk.clock().now().saturating_sub(begin);
     Ok(opened)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::{Engine, TrxOptions};
+    use crate::io::sim::SimDisk;
+    use crate::schema::{Definition, DefinitionKind};
+
+    /// An instance of the first version of the dictionary opens, and gets the table of definitions once.
+    #[test]
+    fn an_older_dictionary_gets_what_it_lacks() {
+        let disk = Arc::new(SimDisk::new(1));
+        create_with(disk.clone(), &Config::tiny(), dictionary::create_first_system_tables).unwrap();
+        let wait = TrxOptions::patient();
+        let view = Definition {
+            kind: DefinitionKind::View,
+            database: "d".into(),
+            name: "v".into(),
+            table: "".into(),
+            bytes: b"select 1".as_slice().into(),
+        };
+        let engine = Engine::open(disk.clone(), Config::tiny()).unwrap();
+        engine.create_database("d", format::collation::CollationId::DEFAULT, &wait).unwrap();
+        engine.lock_names_of(&[view.full_name()], &[], &wait).unwrap().define(view.clone(), false).unwrap();
+        drop(engine);
+        let engine = Engine::open(disk, Config::tiny()).unwrap();
+        assert_eq!(engine.definition(DefinitionKind::View, "d", "v").as_deref(), Some(&view));
+        let check = engine.check().unwrap();
+        assert!(check.is_clean(), "{check:?}");
+    }
 }

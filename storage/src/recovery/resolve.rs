@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 use super::mismatch;
 use super::{Opened, PageRecovery, RecoveryReport, UNDO_PATH, UNDO_SPACE, Unfinished, Unsurveyed};
 use crate::btree::SORT_FILE_PREFIX;
-use crate::dictionary::{self, Dictionary, SystemRows};
+use crate::dictionary::{self, DefinitionChanges, Dictionary, SystemRows};
 use crate::error::{Error, Result};
 use crate::io::AlignedBuffer;
 use crate::lock::{Interrupt, LockTable, MetadataHeld, TableUse};
@@ -173,6 +173,7 @@ fn load(
     for database in contents.databases {
         dictionary.put_database(database);
     }
+    load_definitions(context, dictionary, report)?;
     let config = context.store.config();
     // An unfinished DDL statement may have left a file under another name.
     let paths: FxHashMap<SpaceId, &str> = report.pages.spaces.iter().map(|(id, path)| (*id, path.as_str())).collect();
@@ -210,6 +211,19 @@ fn load(
     }
     look_aside(context.store, dictionary, &tables, report, &mut unreadable)?;
     Ok(unreadable)
+}
+
+fn load_definitions(context: &row::Context<'_>, dictionary: &Dictionary, report: &mut RecoveryReport) -> Result<()> {
+    let (added, orphans): (Vec<_>, Vec<_>) = dictionary
+        .system
+        .definitions(context)?
+        .into_iter()
+        .partition(|definition| dictionary.database(&definition.database).is_some());
+    for orphan in orphans {
+        report.damaged.push(format!("{}.{}: a definition without its database", orphan.database, orphan.name));
+    }
+    dictionary.definitions.change(DefinitionChanges { removed: Vec::new(), added });
+    Ok(())
 }
 
 /// Checks whether the pages whose redo was put aside can be read now. If not, their tables are left out again.

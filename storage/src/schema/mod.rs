@@ -19,6 +19,8 @@
 //! * A column's ordinal is its position in `table.columns`; DB_ROW_ID, DB_TRX_ID and DB_ROLL_PTR have none.
 //! * Two tables never share a table id, index id or space id, not even over time.
 
+mod check;
+mod definition;
 pub mod foreign_key;
 mod row;
 mod scan;
@@ -33,6 +35,8 @@ use format::ids::{IndexId, PageNo, SpaceId, TableId};
 use format::transform::Algorithm;
 use format::value::ColumnType;
 
+pub use check::Check;
+pub use definition::{Definition, DefinitionKind, DefinitionName};
 pub use foreign_key::{ForeignKey, ReferentialAction};
 pub use row::{ColumnSet, Row, RowPlace};
 pub use scan::{IfLocked, ReadMode, ScanRange};
@@ -69,6 +73,8 @@ pub struct Table {
     pub indexes: Vec<Index>,
     /// The foreign keys that its rows must satisfy.
     pub foreign_keys: Vec<ForeignKey>,
+    /// The conditions that each of its rows must satisfy, by name.
+    pub checks: Vec<Check>,
     pub options: TableOptions,
     /// Ordinal of the AUTO_INCREMENT column.
     pub auto_increment: Option<usize>,
@@ -123,6 +129,22 @@ pub struct Column {
     /// BOOL or TINYINT(1) was written. It holds what a TINYINT holds; but object mappers take it for a truth value, so that
     /// it is described with its width, which no other integer is.
     pub boolean: bool,
+    /// ZEROFILL, and the width to which numbers are shown with zeros.
+    pub zerofill: Option<u8>,
+    /// GENERATED ALWAYS AS (expression).
+    pub generated: Option<Generated>,
+}
+
+/// How a generated column comes by its values. The expression is a text that upper layers read; to storage the column is
+/// one like all others, whose values come with the row: also those of a VIRTUAL one. So an index on it is kept right by
+/// what keeps all indexes right, through rollback, purge and older versions, none of which can evaluate an expression.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Generated {
+    pub expression: Box<str>,
+    /// STORED, not VIRTUAL, was written.
+    pub stored: bool,
+    /// Made for a functional part of an index: nobody sees or names it. Such columns are the last ones.
+    pub hidden: bool,
 }
 
 impl Column {
@@ -139,7 +161,14 @@ impl Column {
             invisible: false,
             explicit_collation: false,
             boolean: false,
+            zerofill: None,
+            generated: None,
         }
+    }
+
+    /// Whether it was made for a functional part of an index.
+    pub fn is_hidden(&self) -> bool {
+        self.generated.as_ref().is_some_and(|generated| generated.hidden)
     }
 }
 
@@ -336,6 +365,7 @@ pub struct TableDefinition {
     pub columns: Vec<Column>,
     pub indexes: Vec<IndexDefinition>,
     pub foreign_keys: Vec<ForeignKey>,
+    pub checks: Vec<Check>,
     pub options: TableOptions,
     /// AUTO_INCREMENT=n of CREATE TABLE; 0 = start at 1.
     pub auto_increment_start: u64,
@@ -378,6 +408,7 @@ impl Table {
             columns: self.columns.clone(),
             indexes: self.indexes.iter().filter(|index| !index.is_hidden()).map(Index::definition).collect(),
             foreign_keys: self.foreign_keys.clone(),
+            checks: self.checks.clone(),
             options: self.options.clone(),
             auto_increment_start: 0,
             renamed_columns: Vec::new(),

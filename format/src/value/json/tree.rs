@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::value::Decimal;
+use crate::value::{Date, DateTime, Decimal, Time};
 
 /// The deepest nesting of arrays and objects. A scalar inside of the last one is allowed.
 pub const DEPTH_MAX: usize = 100;
@@ -16,7 +16,7 @@ pub enum Json {
     Null,
     Bool(bool),
     Int(i64),
-    /// Beyond the range of [`Json::Int`].
+    /// Of a text only what is beyond the range of [`Json::Int`].
     UInt(u64),
     /// Finite.
     Double(f64),
@@ -26,6 +26,15 @@ pub enum Json {
     Array(Vec<Json>),
     /// Made by [`Json::object`]: sorted, and each name once.
     Object(Vec<(String, Json)>),
+    /// Dates, times and other bytes come from SQL values; a text has strings in their place.
+    Date(Date),
+    Time(Time),
+    DateTime(DateTime),
+    /// The bytes of a value of a column type that JSON knows nothing of.
+    Opaque {
+        code: u8,
+        bytes: Vec<u8>,
+    },
 }
 
 impl Json {
@@ -41,6 +50,41 @@ impl Json {
             is_same
         });
         Json::Object(members)
+    }
+
+    /// The value of a member.
+    pub fn member(&self, name: &str) -> Option<&Json> {
+        let Json::Object(members) = self else { return None };
+        let at = members.binary_search_by(|(other, _)| (other.len(), other.as_str()).cmp(&(name.len(), name))).ok()?;
+        Some(&members[at].1)
+    }
+
+    pub fn is_scalar(&self) -> bool {
+        !matches!(self, Json::Array(_) | Json::Object(_))
+    }
+
+    /// Of a scalar 1, of a container one more than its deepest part.
+    pub fn depth(&self) -> usize {
+        match self {
+            Json::Array(elements) => 1 + elements.iter().map(Json::depth).max().unwrap_or(0),
+            Json::Object(members) => 1 + members.iter().map(|(_, value)| value.depth()).max().unwrap_or(0),
+            _ => 1,
+        }
+    }
+
+    /// Whether a column can hold it. A value that was put together from others may be nested too deep.
+    pub fn is_too_deep(&self) -> bool {
+        self.is_deeper_than(DEPTH_MAX)
+    }
+
+    fn is_deeper_than(&self, levels: usize) -> bool {
+        let is_inside = |value: &Json| levels == 0 || value.is_deeper_than(levels - 1);
+        match self {
+            Json::Array(_) | Json::Object(_) if levels == 0 => true,
+            Json::Array(elements) => elements.iter().any(is_inside),
+            Json::Object(members) => members.iter().any(|(_, value)| is_inside(value)),
+            _ => false,
+        }
     }
 }
 

@@ -15,6 +15,11 @@ impl Json {
             Json::Double(number) => write_number(*number, out),
             Json::Decimal(number) => number.write(out),
             Json::String(text) => write_string(text, out),
+            Json::Date(_) | Json::Time(_) | Json::DateTime(_) | Json::Opaque { .. } => {
+                out.push(b'"');
+                self.write_bare(out);
+                out.push(b'"');
+            }
             Json::Array(elements) => {
                 out.push(b'[');
                 for (at, element) in elements.iter().enumerate() {
@@ -43,6 +48,81 @@ fn separate(at: usize, out: &mut Vec<u8>) {
     }
 }
 
+impl Json {
+    /// Appends a scalar as SQL takes it out of a document: a string without quotation marks and escapes.
+    pub fn write_bare(&self, out: &mut Vec<u8>) {
+        match self {
+            Json::String(text) => out.extend_from_slice(text.as_bytes()),
+            Json::Date(date) => date.write(out),
+            Json::Time(time) => time.write(6, out),
+            Json::DateTime(moment) => moment.write(6, out),
+            Json::Opaque { code, bytes } => {
+                out.extend_from_slice(format!("base64:type{code}:").as_bytes());
+                write_base64(bytes, out);
+            }
+            other => other.write(out),
+        }
+    }
+
+    /// The normal form.
+    pub fn to_text(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        self.write(&mut out);
+        out
+    }
+
+    /// Appends the form for people: a line for each part, two spaces for each level.
+    pub fn write_pretty(&self, out: &mut Vec<u8>) {
+        self.write_indented(0, out);
+    }
+
+    fn write_indented(&self, level: usize, out: &mut Vec<u8>) {
+        let new_line = |level: usize, out: &mut Vec<u8>| {
+            out.push(b'\n');
+            out.resize(out.len() + 2 * level, b' ');
+        };
+        let separate = |at: usize, out: &mut Vec<u8>| {
+            if at > 0 {
+                out.push(b',');
+            }
+            new_line(level + 1, out);
+        };
+        match self {
+            Json::Array(elements) if !elements.is_empty() => {
+                out.push(b'[');
+                for (at, element) in elements.iter().enumerate() {
+                    separate(at, out);
+                    element.write_indented(level + 1, out);
+                }
+                new_line(level, out);
+                out.push(b']');
+            }
+            Json::Object(members) if !members.is_empty() => {
+                out.push(b'{');
+                for (at, (name, value)) in members.iter().enumerate() {
+                    separate(at, out);
+                    write_string(name, out);
+                    out.extend_from_slice(b": ");
+                    value.write_indented(level + 1, out);
+                }
+                new_line(level, out);
+                out.push(b'}');
+            }
+            other => other.write(out),
+        }
+    }
+}
+
+fn write_base64(bytes: &[u8], out: &mut Vec<u8>) {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    for chunk in bytes.chunks(3) {
+        let bits = chunk.iter().chain([0; 2].iter()).take(3).fold(0_usize, |bits, byte| bits << 8 | usize::from(*byte));
+        for at in 0..4 {
+            out.push(if at <= chunk.len() { DIGITS[bits >> (18 - 6 * at) & 63] } else { b'=' });
+        }
+    }
+}
+
 /// A double that is a whole number is told from an integer by its fraction.
 fn write_number(number: f64, out: &mut Vec<u8>) {
     let start = out.len();
@@ -53,7 +133,7 @@ fn write_number(number: f64, out: &mut Vec<u8>) {
 }
 
 /// Appends a string in quotation marks.
-pub(super) fn write_string(text: &str, out: &mut Vec<u8>) {
+pub fn write_string(text: &str, out: &mut Vec<u8>) {
     out.push(b'"');
     for &byte in text.as_bytes() {
         match byte {

@@ -20,12 +20,13 @@
 mod temporal;
 mod text;
 
+use std::borrow::Cow;
+
 use format::collation::{Charset, CollationId, collation};
 use format::value::{ColumnType, Date, DateTime, Decimal, Json, JsonError, LobSize, Time, Value, double_prefix};
 
-use super::datum::quoted;
-use super::functions::bits_of;
-use super::{Datum, EvalContext};
+use super::datum::{bits_of, quoted};
+use super::{Datum, EvalContext, json};
 use crate::error::{Error, Result};
 use crate::types::TypeInfo;
 use text::{shortened, trim_spaces};
@@ -105,9 +106,11 @@ pub fn assign<'a>(
         }
         value => value,
     };
-    if value.is_null() {
-        return assignment.null();
-    }
+    let value = match value {
+        Datum::Null => return assignment.null(),
+        Datum::Json(document) if *target.ty != ColumnType::Json => assignment.scalar(document)?,
+        value => value,
+    };
     match target.ty {
         ColumnType::Int { bytes, unsigned: false } => {
             let (low, high) = int_range(*bytes);
@@ -149,18 +152,25 @@ pub fn assign<'a>(
         }
         ColumnType::Json => {
             // Other values are JSON by CAST only, as in MySQL; MariaDB takes the text of a number.
-            let is_text = matches!(value, Datum::Bytes(_));
-            let text = assignment.text(value, source, CollationId::UTF8MB4_BIN)?;
-            let json = match is_text {
-                true => Json::parse(&text),
-                false => Err(JsonError::Invalid { reason: "not a JSON text, may need CAST", at: 0 }),
+            let document = match value {
+                Datum::Json(document) => document,
+                Datum::Bytes(_) if source.is_string() && source.is_binary() => {
+                    return Err(Error::json_charset(Charset::Binary.name()));
+                }
+                value => {
+                    let is_text = matches!(value, Datum::Bytes(_));
+                    let text = assignment.text(value, source, CollationId::UTF8MB4_BIN)?;
+                    let json = match is_text {
+                        true => Json::parse(&text),
+                        false => Err(JsonError::Invalid { reason: "not a JSON text, may need CAST", at: 0 }),
+                    };
+                    json.map_err(|error| Error::invalid_json(error, target.name))?.to_binary().into()
+                }
             };
-            let mut normal = Vec::with_capacity(text.len());
-            json.map_err(|error| Error::invalid_json(error, target.name))?.write(&mut normal);
-            if normal.len() > LobSize::Long.bytes_max() as usize {
-                return Err(Error::json_too_long());
+            match document.len() > LobSize::Long.bytes_max() as usize {
+                true => Err(Error::json_too_long()),
+                false => Ok(Datum::Json(document)),
             }
-            Ok(Datum::bytes(normal))
         }
         ColumnType::Enum { members, collation } => assignment.enumeration(value, source, members.len(), *collation),
         ColumnType::Set { members, collation } => assignment.set(value, source, members.len(), *collation),
@@ -172,12 +182,9 @@ pub fn encode(value: Datum<'_>, ty: &ColumnType, out: &mut Vec<u8>) -> Result<()
     // Text goes as it is, without a copy in between.
     if let (
         Datum::Bytes(text),
-        ColumnType::VarChar { .. }
-        | ColumnType::VarBinary { .. }
-        | ColumnType::Text { .. }
-        | ColumnType::Blob { .. }
-        | ColumnType::Json,
-    ) = (&value, ty)
+        ColumnType::VarChar { .. } | ColumnType::VarBinary { .. } | ColumnType::Text { .. } | ColumnType::Blob { .. },
+    )
+    | (Datum::Json(text), ColumnType::Json) = (&value, ty)
     {
         out.extend_from_slice(text);
         return Ok(());
@@ -201,7 +208,7 @@ pub fn zero_of(ty: &ColumnType) -> Value {
         ColumnType::Date => Value::Date(Date::ZERO),
         ColumnType::Time { .. } => Value::Time(Time::ZERO),
         ColumnType::DateTime { .. } | ColumnType::Timestamp { .. } => Value::DateTime(DateTime::ZERO),
-        ColumnType::Json => Value::Bytes(b"null".to_vec()),
+        ColumnType::Json => Value::Json(Json::Null.to_binary()),
         _ => Value::Bytes(Vec::new()),
     }
 }
@@ -228,6 +235,25 @@ impl Assignment<'_, '_> {
 
     fn incorrect(&self, kind: &str, text: &[u8]) -> Result<()> {
         self.doubt(Error::incorrect_value_for_column(kind, &quoted(text), self.target.name, self.row))
+    }
+
+    /// A JSON value for a column of another type: its text where that holds texts, else the scalar that it is.
+    fn scalar(&self, document: Cow<'_, [u8]>) -> Result<Datum<'static>> {
+        if !self.target.is_numeric()
+            && !matches!(
+                self.target.ty,
+                ColumnType::Date | ColumnType::Time { .. } | ColumnType::DateTime { .. } | ColumnType::Timestamp { .. }
+            )
+        {
+            return Ok(Datum::bytes(Datum::Json(document).into_text(&TypeInfo::json()).into_owned()));
+        }
+        match json::plain(&document) {
+            Some(scalar) => Ok(scalar),
+            None => {
+                self.doubt(Error::invalid_json_for_cast(self.target.name))?;
+                Ok(Datum::from(zero_of(self.target.ty)))
+            }
+        }
     }
 
     fn null<'a>(&self) -> Result<Datum<'a>> {

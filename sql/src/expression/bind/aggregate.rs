@@ -12,11 +12,12 @@ use crate::types::{Kind, TypeInfo};
 impl Binder<'_> {
     /// Binds the arguments of an aggregate. An aggregate inside of them is refused by the scope.
     pub fn aggregate_call(&mut self, aggregate: &ast::Aggregate) -> Result<AggregateCall> {
-        if aggregate.window {
-            return Err(Error::unsupported("window functions"));
+        let is_json = matches!(aggregate.function, AggregateFunction::JsonArrayAgg | AggregateFunction::JsonObjectAgg);
+        if is_json && aggregate.distinct {
+            return Err(Error::unsupported("DISTINCT in JSON_ARRAYAGG and JSON_OBJECTAGG"));
         }
-        if matches!(aggregate.function, AggregateFunction::JsonArrayAgg | AggregateFunction::JsonObjectAgg) {
-            return Err(Error::unsupported("JSON_ARRAYAGG"));
+        if aggregate.function == AggregateFunction::JsonObjectAgg && aggregate.args.len() != 2 {
+            return Err(Error::wrong_argument_count("json_objectagg"));
         }
         let is_number = matches!(
             aggregate.function,
@@ -62,6 +63,8 @@ impl Binder<'_> {
             separator = converted;
             let length = (self.group_concat_bytes_max / charset.bytes_max() as u64).min(u32::MAX as u64) as u32;
             TypeInfo { kind: Kind::Text, ..TypeInfo::string(length, id, coercibility) }
+        } else if is_json {
+            TypeInfo::json()
         } else {
             typing::aggregate(aggregate.function, args.first().map(|arg| &arg.ty), self.div_precision_increment)
         };

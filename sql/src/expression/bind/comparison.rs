@@ -65,6 +65,15 @@ impl Binder<'_> {
 
     /// Chooses the rule of a comparison and converts what can be converted once.
     fn prepare(&self, left: &mut Expr, right: &mut Expr, operation: &str) -> Result<Comparison> {
+        // What stands beside JSON is a JSON value, whose kind its type tells.
+        if left.ty.kind == Kind::Json || right.ty.kind == Kind::Json {
+            for operand in [left, right] {
+                if operand.ty.kind != Kind::Json && !operand.is_null_literal() {
+                    self.wrap(functions::JSON_OPERAND, operand)?;
+                }
+            }
+            return Ok(Comparison::Json);
+        }
         // An ENUM or a bit literal beside a number is its number.
         if right.ty.is_numeric() {
             as_number(left);
@@ -117,6 +126,7 @@ impl Binder<'_> {
     }
 
     /// Puts a function around an operand, once.
+    #[inline(never)]
     fn wrap(&self, name: &'static str, operand: &mut Expr) -> Result<()> {
         if matches!(&operand.node, Node::Call { function, .. } if function.name == name) {
             return Ok(());
@@ -182,7 +192,8 @@ impl Binder<'_> {
         negated: bool,
     ) -> Result<Expr> {
         let mut operands = [self.bind(expr)?, self.bind(low)?, self.bind(high)?];
-        if operands.iter().all(|operand| operand.ty.is_string()) {
+        let is_json = operands.iter().any(|operand| operand.ty.kind == Kind::Json);
+        if !is_json && operands.iter().all(|operand| operand.ty.is_string()) {
             let id = agree(&mut operands, self.connection, "between")?.0;
             let how = if operands.iter().any(|operand| operand.ty.kind == Kind::Parameter) {
                 Comparison::ByValue(id)
@@ -194,7 +205,7 @@ impl Binder<'_> {
         // All three compare as one type: with a number among strings it is the double, unless the constants beside a
         // column take its type.
         let has = |is: fn(&TypeInfo) -> bool| operands.iter().any(|operand| is(&operand.ty));
-        let mixed = has(TypeInfo::is_string) && has(TypeInfo::is_numeric) && !has(TypeInfo::is_temporal);
+        let mixed = has(TypeInfo::is_string) && has(TypeInfo::is_numeric) && !has(TypeInfo::is_temporal) && !is_json;
         let as_doubles = mixed && operands[0].ty.is_string() && !has(|ty| ty.kind == Kind::Parameter);
         let [expr, low, high] = &mut operands;
         let hows = match as_doubles {
@@ -235,7 +246,7 @@ impl Binder<'_> {
             let nullable = any.ty.nullable;
             return Ok(if negated { condition(Node::Not(Box::new(any)), nullable) } else { any });
         }
-        let all_strings = expr_bound.ty.is_string() && items.iter().all(is_text);
+        let all_strings = is_text(&expr_bound) && items.iter().all(is_text);
         let mut list: Vec<(Comparison, Expr)> = items.into_iter().map(|item| (Comparison::Integer, item)).collect();
         if all_strings {
             as_strings(&mut expr_bound, &mut list, "in")?;
@@ -386,7 +397,7 @@ fn have_several_kinds(items: &[Expr]) -> bool {
 }
 
 fn is_text(expr: &Expr) -> bool {
-    expr.ty.is_string() || expr.is_null_literal()
+    expr.ty.is_string() && expr.ty.kind != Kind::Json || expr.is_null_literal()
 }
 
 /// Brings a string and those it is compared with into the character set of the one collation that all agree on.
@@ -415,6 +426,8 @@ fn is_fixed(expr: &Expr) -> bool {
         | Node::EnumName { .. }
         | Node::SetNames { .. }
         | Node::Aggregate(_)
+        | Node::Window(_)
+        | Node::Grouping(_)
         | Node::AssignVariable(..)
         | Node::ScalarQuery { .. }
         | Node::Exists { .. }

@@ -15,7 +15,7 @@ impl Binder<'_> {
     pub(super) fn literal(&self, literal: &Literal) -> Result<Expr> {
         Ok(match literal {
             Literal::Null => Expr::null(),
-            Literal::Bool(truth) => Expr::constant(Value::Int(*truth as i64), TypeInfo::bigint(1).not_null()),
+            Literal::Bool(truth) => Expr::constant(Value::Int(*truth as i64), TypeInfo::boolean().not_null()),
             Literal::Integer(value) => integer(*value),
             Literal::Decimal(digits) => decimal(digits)?,
             Literal::Float(value) if value.is_finite() => {

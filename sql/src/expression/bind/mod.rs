@@ -66,6 +66,16 @@ pub trait Scope {
         Err(Error::invalid_group_function())
     }
 
+    /// A window function: computed over the rows of the query where it is written.
+    fn window(&self, written: &ast::WindowCall) -> Result<Expr> {
+        Err(Error::misplaced_window_function(written.function.name()))
+    }
+
+    /// GROUPING(): which of its arguments a row of WITH ROLLUP sums up.
+    fn grouping(&self, _args: &[ast::Expr]) -> Result<Expr> {
+        Err(Error::invalid_group_function())
+    }
+
     /// Whether aggregates may stand in this scope, in the clause of the outer query that this one is part of, and so
     /// on.
     fn aggregating_levels(&self) -> Vec<bool> {
@@ -232,6 +242,8 @@ impl<'a> Binder<'a> {
                 Err(Error::unknown_function(&format!("{database}.{name}")))
             }
             ast::Expr::Aggregate(aggregate) => self.scope.aggregate(aggregate),
+            ast::Expr::Window(call) => self.scope.window(call),
+            ast::Expr::Grouping(args) => self.scope.grouping(args),
             ast::Expr::Cast { expr, to } => self.cast(expr, to),
             ast::Expr::ConvertUsing { expr, charset } => {
                 let expr = self.bind(expr)?;
@@ -301,6 +313,7 @@ impl<'a> Binder<'a> {
                 let node = Node::Quantified { expr: Box::new(expr), op: *op, all: *all, query: subquery.id, how };
                 Ok(condition(node, true))
             }
+            ast::Expr::JsonValue(value) => self.json_value(value),
             ast::Expr::DefaultOf(name) => self.scope.default_of(name),
             ast::Expr::Default => Err(Error::syntax("DEFAULT", 1)),
             ast::Expr::ValuesOf(name) => self.scope.values_of(name),
@@ -360,7 +373,11 @@ impl<'a> Binder<'a> {
                 let (left, right) = (self.call("soundex", vec![left])?, self.call("soundex", vec![right])?);
                 self.compare_bound(BinaryOp::Equal, left, right)
             }
-            BinaryOp::JsonExtract | BinaryOp::JsonUnquote => Err(Error::unsupported("JSON_EXTRACT")),
+            BinaryOp::JsonExtract | BinaryOp::JsonUnquote => {
+                let args = vec![self.bind(left)?, self.bind(right)?];
+                let part = self.call("json_extract", args)?;
+                if op == BinaryOp::JsonUnquote { self.call("json_unquote", vec![part]) } else { Ok(part) }
+            }
         }
     }
 
@@ -383,6 +400,27 @@ impl<'a> Binder<'a> {
         Ok(Expr { node: Node::Call { function, args }, ty })
     }
 
+    #[inline(never)]
+    fn json_value(&mut self, value: &ast::JsonValue) -> Result<Expr> {
+        let mut args = vec![self.bind(&value.document)?, self.bind(&value.path)?];
+        for otherwise in [&value.on_empty, &value.on_error] {
+            args.push(match otherwise {
+                ast::JsonOtherwise::Null => Expr::null(),
+                ast::JsonOtherwise::Error => functions::json_error_marker(),
+                ast::JsonOtherwise::Default(expr) => self.bind(expr)?,
+            });
+        }
+        let mut bound = self.call(functions::JSON_VALUE, args)?;
+        if let Some(to) = &value.returning {
+            let id = match to {
+                CastType::Char { charset: Some(name), .. } => charset_by_name(name)?.default_collation(),
+                _ => CollationId::UTF8MB4_GENERAL_CI,
+            };
+            bound.ty = typing::cast(to, &bound.ty, id).nullable(true);
+        }
+        Ok(bound)
+    }
+
     fn cast(&mut self, expr: &ast::Expr, to: &CastType) -> Result<Expr> {
         let is_number = matches!(
             to,
@@ -391,7 +429,6 @@ impl<'a> Binder<'a> {
         let expr = if is_number { self.bind_number(expr)? } else { self.bind(expr)? };
         let id = match to {
             CastType::Char { charset: Some(name), .. } => charset_by_name(name)?.default_collation(),
-            CastType::Json => return Err(Error::unsupported("CAST ... AS JSON")),
             _ => self.connection,
         };
         let mut ty = typing::cast(to, &expr.ty, id);
@@ -423,13 +460,13 @@ impl<'a> Binder<'a> {
             collation: collation.id,
             coercibility: Coercibility::Explicit,
             nullable: expr.ty.nullable,
-            ..if expr.ty.is_string() {
+            ..if expr.ty.is_string() && expr.ty.kind != Kind::Json {
                 expr.ty.stored()
             } else {
                 TypeInfo::string(expr.ty.length, collation.id, Coercibility::Explicit)
             }
         };
-        if expr.ty.is_string() && expr.as_column().is_none() {
+        if expr.ty.is_string() && expr.ty.kind != Kind::Json && expr.as_column().is_none() {
             expr.ty = ty;
             return Ok(expr);
         }

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use format::collation::CollationId;
 use format::value::write_double_fixed;
 
 use super::string::LENGTH_MAX;
@@ -10,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::expression::Datum;
 use crate::expression::datum::Number;
 use crate::statements::sums::time_with_unit;
-use crate::types::TypeInfo;
+use crate::types::{Coercibility, TypeInfo};
 
 pub const FUNCTIONS: &[Function] = &[
     Function::new("hex", (1, 1), hex_type, hex),
@@ -18,6 +19,7 @@ pub const FUNCTIONS: &[Function] = &[
     Function::new("char", (1, MANY), char_type, char_),
     Function::new("format", (2, 3), format_type, format_number),
     Function::new("format_pico_time", (1, 1), pico_time_type, format_pico_time),
+    Function::new("load_file", (1, 1), file_type, load_file).volatile(),
     Function::new("format_bytes", (1, 1), pico_time_type, format_bytes),
     Function::new("sys.format_bytes", (1, 1), pico_time_type, sys_format_bytes),
     Function::new("sys.format_time", (1, 1), pico_time_type, format_time),
@@ -239,4 +241,18 @@ fn ord<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
     let text = not_null!(call.text(0)?);
     let length = call.charset_of(0).decode_char(&text).map_or(text.len().min(1), |(_, length)| length);
     Ok(Datum::Int(text[..length].iter().fold(0, |number, byte| number << 8 | i64::from(*byte))))
+}
+
+/// A file may have as many bytes as a packet.
+fn file_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
+    let bytes = typing.max_allowed_packet_bytes.min(u64::from(u32::MAX)) as u32;
+    Ok(TypeInfo::string(bytes, CollationId::BINARY, Coercibility::Literal))
+}
+
+/// The bytes of a file of the server; NULL if it is not there, or may not be read.
+fn load_file<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
+    let name = not_null!(call.text(0)?);
+    let name = String::from_utf8_lossy(&name);
+    let bytes_max = call.context.max_allowed_packet_bytes;
+    Ok(call.context.session.load_file(&name, bytes_max).map_or(Datum::Null, Datum::bytes))
 }

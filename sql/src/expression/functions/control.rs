@@ -94,6 +94,8 @@ fn extreme<'a>(call: &Call<'a>, beyond: Ordering) -> Result<Datum<'a>> {
     let all_strings = call.ty.is_string() && !has_date;
     let how = if has_date && call.args.iter().all(|arg| arg.ty.is_temporal() || arg.ty.is_string()) {
         Comparison::DateTime
+    } else if call.ty.kind == Kind::Json {
+        Comparison::Json
     } else if all_strings {
         Comparison::String(call.ty.collation)
     } else {

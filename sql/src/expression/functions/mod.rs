@@ -17,21 +17,27 @@
 //! answer 1235, and only others 1305.
 
 // The macro below comes first for those who use it.
+mod address;
 mod bytes;
 mod clock;
+mod compress;
 mod control;
+mod crypt;
 mod date;
 mod date_format;
 mod hash;
+mod json;
 mod numeric;
 mod operand;
 mod regexp;
 mod search;
 mod session;
 mod string;
+mod xml;
 
+pub use json::{JSON_VALUE, json_as_column, json_error_marker, json_path};
 pub use numeric::restart_sequences;
-pub use operand::{MOMENT_OPERANDS, NUMBER_OPERAND, PADDED, TIME_OPERAND, YEAR_OPERAND};
+pub use operand::{JSON_OPERAND, MOMENT_OPERANDS, NUMBER_OPERAND, PADDED, TIME_OPERAND, YEAR_OPERAND};
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -99,9 +105,12 @@ impl std::fmt::Debug for Function {
 
 static BY_NAME: LazyLock<FxHashMap<&'static str, &'static Function>> = LazyLock::new(|| {
     let lists = [
+        address::FUNCTIONS,
         bytes::FUNCTIONS,
         clock::FUNCTIONS,
+        compress::FUNCTIONS,
         control::FUNCTIONS,
+        crypt::FUNCTIONS,
         date::FUNCTIONS,
         date_format::FUNCTIONS,
         hash::FUNCTIONS,
@@ -111,9 +120,11 @@ static BY_NAME: LazyLock<FxHashMap<&'static str, &'static Function>> = LazyLock:
         search::FUNCTIONS,
         session::FUNCTIONS,
         string::FUNCTIONS,
+        xml::FUNCTIONS,
     ];
+    let lists = lists.into_iter().chain(json::FUNCTIONS);
     let mut names = FxHashMap::default();
-    for function in lists.into_iter().flatten() {
+    for function in lists.flatten() {
         let earlier = names.insert(function.name, function);
         assert!(earlier.is_none(), "function {} is listed twice", function.name);
     }
@@ -124,27 +135,32 @@ static BY_NAME: LazyLock<FxHashMap<&'static str, &'static Function>> = LazyLock:
 pub fn find(name: &str) -> Result<&'static Function> {
     match BY_NAME.get(name) {
         Some(function) => Ok(function),
-        None if UNSUPPORTED.contains(&name) || name.starts_with("json_") || name.starts_with("st_") => {
+        None if UNSUPPORTED.contains(&name) || name.starts_with("st_") || name.starts_with("mbr") => {
             Err(Error::unsupported(name.to_ascii_uppercase()))
         }
         None => Err(Error::unknown_function(name)),
     }
 }
 
-/// Functions of MySQL that we know by name alone.
+/// Functions that we know by name alone.
 const UNSUPPORTED: &[&str] = &[
-    "aes_decrypt",
-    "aes_encrypt",
     "binlog_gtid_pos",
-    "compress",
-    "extractvalue",
-    "load_file",
     "master_gtid_wait",
-    "random_bytes",
-    "uncompress",
-    "uncompressed_length",
-    "updatexml",
     "validate_password_strength",
+    // Geometry.
+    "geomcollection",
+    "geometrycollection",
+    "linestring",
+    "multilinestring",
+    "multipoint",
+    "multipolygon",
+    "point",
+    "polygon",
+    // MariaDB's.
+    "crc32c",
+    "natural_sort_key",
+    "sformat",
+    "to_char",
 ];
 
 // ----------------------------------------------------------------- typing
@@ -277,7 +293,7 @@ pub fn constant_int(expr: &Expr) -> Option<i64> {
 pub fn as_number(expr: &mut Expr) {
     if let Node::Constant(Value::Bytes(bytes)) = &expr.node {
         if expr.ty.is_bit_literal() {
-            *expr = Expr::constant(Value::UInt(bits_of(bytes)), TypeInfo::bigint_unsigned(21).not_null());
+            *expr = Expr::constant(Value::UInt(super::datum::bits_of(bytes)), TypeInfo::bigint_unsigned(21).not_null());
         }
         return;
     }
@@ -303,16 +319,11 @@ pub fn as_number(expr: &mut Expr) {
     *expr = Expr { node: Node::Cast { expr: Box::new(Expr::slot(slot, ty.unsigned())), to: CastType::Signed }, ty };
 }
 
-/// The number of a hexadecimal or bit literal; longer than eight bytes it is the largest.
-pub fn bits_of(bytes: &[u8]) -> u64 {
-    let bytes = &bytes[bytes.iter().take_while(|byte| **byte == 0).count()..];
-    if bytes.len() > 8 { u64::MAX } else { bytes.iter().fold(0, |value, byte| value << 8 | *byte as u64) }
-}
-
 // -------------------------------------------------------------- evaluation
 
 /// A call being evaluated.
 pub struct Call<'a> {
+    pub name: &'static str,
     pub args: &'a [Expr],
     /// The type of the result.
     pub ty: &'a TypeInfo,
@@ -326,7 +337,7 @@ impl<'a> Call<'a> {
     #[inline]
     pub fn arg(&self, index: usize) -> Result<Datum<'a>> {
         let value = self.args[index].eval(self.context, self.row)?;
-        if let Datum::Bytes(Cow::Owned(_)) = &value {
+        if let Datum::Bytes(Cow::Owned(_)) | Datum::Json(Cow::Owned(_)) = &value {
             self.hold(&value)?;
         }
         Ok(value)

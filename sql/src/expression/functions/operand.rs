@@ -7,6 +7,7 @@
 //! | a column of integers or decimals, and is a text that is a number | that number, exactly |
 //! | a DATE, DATETIME or TIMESTAMP, and is a text | the moment; 1525 if it is none |
 //! | a TIME, and is a text | the time |
+//! | JSON, constant or not | a JSON value of its kind |
 //!
 //! A text beside a number would be compared as a double, in which `102935229216544094` is also its neighbours. A key is
 //! looked up with the value that comes out of here, and a condition is evaluated with it, so an index and a scan find the
@@ -18,14 +19,15 @@ use format::value::{DateTime, Decimal, Time};
 
 use super::{Call, Function, Typing, typings};
 use crate::error::{Error, Result};
-use crate::expression::Datum;
 use crate::expression::datum::quoted;
 use crate::expression::temporal::comparison_moment;
+use crate::expression::{Datum, json};
 use crate::types::{Kind, TypeInfo};
 
 pub const YEAR_OPERAND: &str = "year operand";
 pub const NUMBER_OPERAND: &str = "number operand";
 pub const TIME_OPERAND: &str = "time operand";
+pub const JSON_OPERAND: &str = "json operand";
 /// Around each CHAR column in the mode PAD_CHAR_TO_FULL_LENGTH.
 pub const PADDED: &str = "padded char";
 /// By the kind of the column.
@@ -36,6 +38,7 @@ pub const FUNCTIONS: &[Function] = &[
     Function::new(YEAR_OPERAND, (1, 1), typings::bigint, year_operand),
     Function::new(NUMBER_OPERAND, (1, 1), same_type, number_operand),
     Function::new(TIME_OPERAND, (1, 1), same_type, time_operand),
+    Function::new(JSON_OPERAND, (1, 1), json_type, json_operand),
     Function::new(PADDED, (1, 1), same_type, padded),
     Function::new(MOMENT_OPERANDS[0].1, (1, 1), same_type, |call| moment_operand(call, "DATE")),
     Function::new(MOMENT_OPERANDS[1].1, (1, 1), same_type, |call| moment_operand(call, "DATETIME")),
@@ -45,6 +48,17 @@ pub const FUNCTIONS: &[Function] = &[
 /// The type stays that of the constant: it decides how other operands of an IN or BETWEEN are compared with it.
 fn same_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
     Ok(typing.args[0].ty)
+}
+
+fn json_type(typing: &mut Typing<'_>) -> Result<TypeInfo> {
+    Ok(TypeInfo::json().nullable(typing.any_nullable()))
+}
+
+fn json_operand<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
+    match call.arg(0)? {
+        Datum::Null => Ok(Datum::Null),
+        value => json::encode(&json::of_value(value, &call.args[0])?),
+    }
 }
 
 /// A CHAR with the spaces behind it that are not stored.

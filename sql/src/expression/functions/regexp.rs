@@ -8,12 +8,12 @@ use std::borrow::Cow;
 use std::cell::RefCell;
 
 use format::collation::{Charset, CollationId, convert};
-use regex::bytes::{Captures, Regex};
 
 use super::{Call, Function, Typing, not_null, typings};
 use crate::error::{Error, Result};
 use crate::expression::Datum;
-use crate::expression::pattern::{Options, compile_with};
+use crate::expression::pattern::{compile_with, options_of};
+use crate::expression::program::{Options, Program, Span};
 use crate::types::TypeInfo;
 
 pub const FUNCTIONS: &[Function] = &[
@@ -57,10 +57,10 @@ const CACHED_MAX: usize = 8;
 
 thread_local! {
     /// The latest patterns, the last used at the end: most statements have one, for all rows.
-    static COMPILED: RefCell<Vec<(Key, Regex)>> = const { RefCell::new(Vec::new()) };
+    static COMPILED: RefCell<Vec<(Key, Program)>> = const { RefCell::new(Vec::new()) };
 }
 
-fn compiled(key: Key) -> Result<Regex> {
+fn compiled(key: Key) -> Result<Program> {
     COMPILED.with_borrow_mut(|cache| {
         if let Some(at) = cache.iter().position(|(known, _)| *known == key) {
             // To the end, unless it is there.
@@ -84,7 +84,7 @@ struct Search<'a> {
     /// In UTF-8, or the bytes of a binary string.
     text: Cow<'a, [u8]>,
     charset: Charset,
-    regex: Regex,
+    regex: Program,
 }
 
 impl<'a> Search<'a> {
@@ -97,7 +97,7 @@ impl<'a> Search<'a> {
             false => call.context.connection,
         };
         let charset = format::collation::collation(id).charset;
-        let mut options = Options::of(id);
+        let mut options = options_of(id);
         if call.has(match_type) {
             let Some(letters) = call.text(match_type)? else { return Ok(None) };
             for letter in letters.iter() {
@@ -130,18 +130,18 @@ impl<'a> Search<'a> {
     }
 
     /// The occurrence from an offset on; 1 is the first.
-    fn occurrence(&self, from: usize, occurrence: i64) -> Option<(usize, usize)> {
+    fn occurrence(&self, from: usize, occurrence: i64) -> Result<Option<Span>> {
         let mut at = from;
         let mut left = occurrence.max(1);
         loop {
-            let found = self.regex.find_at(&self.text, at)?;
+            let Some((start, end)) = self.regex.find_at(&self.text, at)? else { return Ok(None) };
             left -= 1;
             if left == 0 {
-                return Some((found.start(), found.end()));
+                return Ok(Some((start, end)));
             }
-            at = self.behind(found.start(), found.end());
+            at = self.behind(start, end);
             if at > self.text.len() {
-                return None;
+                return Ok(None);
             }
         }
     }
@@ -183,7 +183,7 @@ fn optional(call: &Call<'_>, index: usize, default: i64) -> Result<Option<i64>> 
 
 fn regexp_like<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
     let search = not_null!(Search::read(call, 2)?);
-    Ok(Datum::Int(search.regex.is_match(&search.text) as i64))
+    Ok(Datum::Int(i64::from(search.regex.is_match(&search.text)?)))
 }
 
 fn regexp_instr<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
@@ -195,7 +195,7 @@ fn regexp_instr<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
         1 => true,
         _ => return Err(Error::wrong_arguments("regexp_instr")),
     };
-    let found = search.occurrence(search.offset(position)?, occurrence);
+    let found = search.occurrence(search.offset(position)?, occurrence)?;
     Ok(Datum::Int(found.map_or(0, |(start, end)| {
         let at = if behind { end } else { start };
         search.charset.char_count(&search.text[..at]) as i64 + 1
@@ -206,7 +206,7 @@ fn regexp_substr<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
     let search = not_null!(Search::read(call, 4)?);
     let position = not_null!(optional(call, 2, 1)?);
     let occurrence = not_null!(optional(call, 3, 1)?);
-    let found = search.occurrence(search.offset(position)?, occurrence);
+    let found = search.occurrence(search.offset(position)?, occurrence)?;
     Ok(found.map_or(Datum::Null, |(start, end)| result(call, search.text[start..end].to_vec())))
 }
 
@@ -219,22 +219,22 @@ fn regexp_replace<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
     let mut at = search.offset(position)?;
     let mut out = search.text[..at].to_vec();
     let mut number = 0;
-    while let Some(captures) = search.regex.captures_at(&search.text, at) {
-        let Some(found) = captures.get(0) else { break };
+    while let Some(captures) = search.regex.captures_at(&search.text, at)? {
+        let Some(Some((start, end))) = captures.first().copied() else { break };
         number += 1;
-        out.extend_from_slice(&search.text[at..found.start()]);
+        out.extend_from_slice(&search.text[at..start]);
         if occurrence <= 0 || number == occurrence {
-            expand(&replacement, &captures, call.context.max_allowed_packet_bytes, &mut out)?;
+            expand(&replacement, &search.text, &captures, call.context.max_allowed_packet_bytes, &mut out)?;
             if !call.fits("regexp_replace", out.len() as u64) {
                 return Ok(Datum::Null);
             }
         } else {
-            out.extend_from_slice(found.as_bytes());
+            out.extend_from_slice(&search.text[start..end]);
         }
-        at = search.behind(found.start(), found.end());
-        if found.is_empty() {
+        at = search.behind(start, end);
+        if start == end {
             // The character that was stepped over.
-            out.extend_from_slice(&search.text[found.end().min(search.text.len())..at.min(search.text.len())]);
+            out.extend_from_slice(&search.text[end.min(search.text.len())..at.min(search.text.len())]);
         }
         if number == occurrence || at > search.text.len() {
             break;
@@ -246,7 +246,7 @@ fn regexp_replace<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
 
 /// Appends the replacement, where `$1` is what the first group matched and a backslash takes the next character as it is.
 /// It stops behind the first group that makes the text longer than it may be.
-fn expand(replacement: &[u8], captures: &Captures<'_>, bytes_max: u64, out: &mut Vec<u8>) -> Result<()> {
+fn expand(replacement: &[u8], text: &[u8], captures: &[Option<Span>], bytes_max: u64, out: &mut Vec<u8>) -> Result<()> {
     let mut rest = replacement;
     while let [first, tail @ ..] = rest {
         if out.len() as u64 > bytes_max {
@@ -274,7 +274,8 @@ fn expand(replacement: &[u8], captures: &Captures<'_>, bytes_max: u64, out: &mut
                 let Some(group) = group else {
                     return Err(Error::new(3686, b"HY000", "Index out of bounds in regular expression search."));
                 };
-                out.extend_from_slice(captures.get(group).map_or(&[][..], |found| found.as_bytes()));
+                let found = captures.get(group).copied().flatten();
+                out.extend_from_slice(found.map_or(&[][..], |(start, end)| &text[start..end]));
             }
             _ => out.push(*first),
         }
@@ -288,11 +289,11 @@ mod tests {
 
     #[test]
     fn replacements() {
-        let regex = Regex::new("(a)(b)?").unwrap();
-        let captures = regex.captures(b"ab").unwrap();
+        let captures = [Some((0, 2)), Some((0, 1)), Some((1, 2))];
         let expanded = |replacement: &str| {
             let mut out = Vec::new();
-            expand(replacement.as_bytes(), &captures, u64::MAX, &mut out).map(|()| String::from_utf8(out).unwrap())
+            expand(replacement.as_bytes(), b"ab", &captures, u64::MAX, &mut out)
+                .map(|()| String::from_utf8(out).unwrap())
         };
         assert_eq!(expanded("[$2$1]").unwrap(), "[ba]");
         assert_eq!(expanded("$11").unwrap(), "a1");

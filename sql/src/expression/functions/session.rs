@@ -150,6 +150,7 @@ fn query_attribute<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
         Some(Value::Decimal(number)) => Datum::text(number.to_string()),
         Some(Value::Date(date)) => Datum::text(written(|out| date.write(out))),
         Some(Value::DateTime(moment)) => Datum::text(written(|out| moment.write(fsp(moment.micros), out))),
+        Some(value @ Value::Json(_)) => Datum::bytes(Datum::from(value).into_text(&TypeInfo::NULL).into_owned()),
         Some(Value::Time(time)) => Datum::text(written(|out| time.write(fsp(time.micros), out))),
     })
 }

@@ -14,6 +14,8 @@ pub struct Insert {
     pub row_alias: Option<(String, Vec<String>)>,
     /// ON DUPLICATE KEY UPDATE; empty without it.
     pub on_duplicate: Vec<(ColumnName, Expr)>,
+    /// MariaDB's RETURNING; empty without it.
+    pub returning: Vec<SelectItem>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -25,6 +27,7 @@ pub enum InsertSource {
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Update {
+    pub with: Option<With>,
     pub ignore: bool,
     pub table: TableRef,
     pub assignments: Vec<(ColumnName, Expr)>,
@@ -34,12 +37,35 @@ pub struct Update {
     pub limit: Option<Expr>,
 }
 
+/// UPDATE of tables that are joined.
+#[derive(Debug, Clone, PartialEq)]
+pub struct JoinedUpdate {
+    pub with: Option<With>,
+    pub ignore: bool,
+    pub tables: Vec<TableRef>,
+    pub assignments: Vec<(ColumnName, Expr)>,
+    pub filter: Option<Expr>,
+}
+
+/// DELETE t, u FROM ..., DELETE FROM t, u USING ...
+#[derive(Debug, Clone, PartialEq)]
+pub struct JoinedDelete {
+    pub with: Option<With>,
+    pub ignore: bool,
+    pub targets: Vec<TableName>,
+    pub tables: Vec<TableRef>,
+    pub filter: Option<Expr>,
+}
+
 #[derive(Debug, Clone, PartialEq)]
 pub struct Delete {
+    pub with: Option<With>,
     pub ignore: bool,
     pub table: TableName,
     pub alias: Option<String>,
     pub filter: Option<Expr>,
     pub order_by: Vec<OrderItem>,
     pub limit: Option<Expr>,
+    /// MariaDB's RETURNING; empty without it.
+    pub returning: Vec<SelectItem>,
 }

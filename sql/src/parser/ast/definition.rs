@@ -22,8 +22,8 @@ pub struct CreateTable {
     pub columns: Vec<ColumnSpec>,
     pub indexes: Vec<IndexSpec>,
     pub foreign_keys: Vec<ForeignKeySpec>,
-    /// CHECK constraints: (name, source text of the condition).
-    pub checks: Vec<(Option<String>, String)>,
+    /// CHECK constraints, those of columns among them, in the order written.
+    pub checks: Vec<CheckSpec>,
     pub options: Vec<TableOption>,
     /// PARTITION BY ...: its source text.
     pub partition_by: Option<String>,
@@ -50,14 +50,33 @@ pub struct ColumnSpec {
     /// KEY alone: an index, which in a column definition means PRIMARY KEY.
     pub comment: Option<String>,
     pub invisible: bool,
-    /// CHECK (...) texts.
-    pub checks: Vec<String>,
+    /// Those that a column of CREATE TABLE has are the statement's.
+    pub checks: Vec<CheckSpec>,
     /// REFERENCES ... behind the column: a foreign key of it alone.
     pub references: Option<Box<ForeignKeySpec>>,
-    /// GENERATED ALWAYS AS (...): its text. Answered with 1235.
-    pub generated: Option<String>,
+    /// GENERATED ALWAYS AS (...)
+    pub generated: Option<GeneratedSpec>,
     /// MariaDB's COMPRESSED, MySQL's COLUMN_FORMAT, STORAGE, ENGINE_ATTRIBUTE: accepted, ignored.
     pub attributes: Vec<(String, String)>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct GeneratedSpec {
+    pub expr: Expr,
+    /// STORED, or MariaDB's PERSISTENT.
+    pub stored: bool,
+}
+
+/// `[CONSTRAINT [name]] CHECK (condition) [[NOT] ENFORCED]`
+#[derive(Debug, Clone, PartialEq)]
+pub struct CheckSpec {
+    pub name: Option<String>,
+    pub condition: Expr,
+    pub enforced: bool,
+    /// The column behind which it stands.
+    pub column: Option<String>,
+    /// MariaDB's.
+    pub if_not_exists: bool,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -66,8 +85,8 @@ pub enum DefaultSpec {
     Literal(Expr),
     /// CURRENT_TIMESTAMP, NOW(), LOCALTIME...
     Now { fsp: u8 },
-    /// DEFAULT (expr), with its source text.
-    Expr { expr: Expr, text: String },
+    /// DEFAULT (expr)
+    Expr(Expr),
 }
 
 /// A type as written: `name` is canonical upper case: TINYINT SMALLINT MEDIUMINT INT BIGINT
@@ -118,8 +137,8 @@ pub struct IndexPartSpec {
     pub column: String,
     pub prefix: Option<u32>,
     pub descending: bool,
-    /// A functional part `(expr)`: its text; `column` is empty. 1235.
-    pub expression: Option<String>,
+    /// A functional part `(expr)`; `column` is empty.
+    pub expression: Option<Expr>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -210,9 +229,18 @@ pub enum AlterAction {
         name: String,
         if_exists: bool,
     },
-    AddCheck {
-        name: Option<String>,
-        text: String,
+    AddCheck(CheckSpec),
+    /// DROP CHECK, which means no other constraint.
+    DropCheck {
+        name: String,
+        if_exists: bool,
+    },
+    /// ALTER CHECK or CONSTRAINT name `[NOT]` ENFORCED.
+    SetEnforced {
+        name: String,
+        enforced: bool,
+        /// CHECK was said.
+        is_check: bool,
     },
     DropConstraint {
         name: String,

@@ -83,6 +83,9 @@ pub enum Expr {
         args: Vec<Expr>,
     },
     Aggregate(Box<Aggregate>),
+    Window(Box<WindowCall>),
+    /// GROUPING(a, b)
+    Grouping(Vec<Expr>),
     Cast {
         expr: Box<Expr>,
         to: CastType,
@@ -147,8 +150,27 @@ pub enum Expr {
     Default,
     /// VALUES(column) in ON DUPLICATE KEY UPDATE
     ValuesOf(ColumnName),
-    /// MATCH ... AGAINST, window functions ...: answered with 1235 and this name.
+    JsonValue(Box<JsonValue>),
+    /// MATCH ... AGAINST ...: answered with 1235 and this name.
     Unsupported(String),
+}
+
+/// JSON_VALUE(document, path RETURNING type ... ON EMPTY ... ON ERROR)
+#[derive(Debug, Clone, PartialEq)]
+pub struct JsonValue {
+    pub document: Expr,
+    pub path: Expr,
+    pub returning: Option<CastType>,
+    pub on_empty: JsonOtherwise,
+    pub on_error: JsonOtherwise,
+}
+
+/// What a JSON value is that is not there, or has another type.
+#[derive(Debug, Clone, PartialEq)]
+pub enum JsonOtherwise {
+    Null,
+    Error,
+    Default(Expr),
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -238,8 +260,6 @@ pub struct Aggregate {
     /// GROUP_CONCAT's.
     pub order_by: Vec<OrderItem>,
     pub separator: Option<Vec<u8>>,
-    /// OVER (...): refused with 1235.
-    pub window: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

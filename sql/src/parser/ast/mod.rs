@@ -7,7 +7,7 @@
 //! is what decides their type in MySQL.
 //!
 //! The tree holds *all* of MySQL's query syntax that the parser accepts, including
-//! what is not executed yet (windows, say): then the planner answers 1235, and the
+//! what is not executed yet (JSON_TABLE, say): then the planner answers 1235, and the
 //! user does not have to guess what a syntax error meant.
 
 mod administration;
@@ -16,6 +16,9 @@ mod definition;
 mod expression;
 mod files;
 mod query;
+mod view;
+mod walk;
+mod window;
 
 pub use administration::*;
 pub use change::*;
@@ -24,6 +27,8 @@ pub use expression::*;
 pub use files::*;
 pub use format::value::IntervalUnit;
 pub use query::*;
+pub use view::*;
+pub use window::*;
 
 /// One statement.
 #[derive(Debug, Clone, PartialEq)]
@@ -34,6 +39,8 @@ pub enum Statement {
     Insert(Box<Insert>),
     Update(Box<Update>),
     Delete(Box<Delete>),
+    JoinedUpdate(Box<JoinedUpdate>),
+    JoinedDelete(Box<JoinedDelete>),
     Load(Box<Load>),
 
     CreateDatabase {
@@ -71,7 +78,8 @@ pub enum Statement {
         algorithm: Option<String>,
         lock: Option<String>,
     },
-    /// DROP VIEW, which has nothing to drop yet.
+    /// CREATE VIEW, ALTER VIEW.
+    CreateView(Box<CreateView>),
     DropViews {
         views: Vec<TableName>,
         if_exists: bool,

@@ -35,7 +35,12 @@ pub enum Body {
         left: Box<Body>,
         right: Box<Body>,
     },
-    Values(Vec<Vec<Expr>>),
+    /// VALUES ROW(..), ROW(..), and MariaDB's VALUES (..), (..).
+    Values {
+        rows: Vec<Vec<Expr>>,
+        /// column_0, column_1 ...; MariaDB's are the expressions of its first row.
+        names: Vec<String>,
+    },
     Table(TableName),
     /// A parenthesised query with its own ORDER BY and LIMIT.
     Nested(Box<Query>),
@@ -60,8 +65,8 @@ pub struct Select {
     pub group_by: Vec<OrderItem>,
     pub rollup: bool,
     pub having: Option<Expr>,
-    /// WINDOW w AS (...): kept to be refused by name.
-    pub windows: bool,
+    /// WINDOW w AS (...)
+    pub windows: Vec<(String, WindowSpec)>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -83,6 +88,38 @@ pub enum TableRef {
     Table { name: TableName, alias: Option<String>, hints: Vec<IndexHint> },
     Derived { query: Box<Query>, alias: String, columns: Vec<String>, lateral: bool },
     Join { left: Box<TableRef>, right: Box<TableRef>, kind: JoinKind, condition: JoinCondition },
+    JsonTable(Box<JsonTable>),
+}
+
+/// JSON_TABLE(document, path COLUMNS (...)) alias
+#[derive(Debug, Clone, PartialEq)]
+pub struct JsonTable {
+    pub document: Expr,
+    pub path: Vec<u8>,
+    pub columns: Vec<JsonColumn>,
+    pub alias: String,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum JsonColumn {
+    /// FOR ORDINALITY
+    Ordinality(String),
+    Value(Box<JsonValueColumn>),
+    Nested {
+        path: Vec<u8>,
+        columns: Vec<JsonColumn>,
+    },
+}
+
+/// A column with a path.
+#[derive(Debug, Clone, PartialEq)]
+pub struct JsonValueColumn {
+    pub name: String,
+    pub ty: TypeSpec,
+    pub exists: bool,
+    pub path: Vec<u8>,
+    pub on_empty: JsonOtherwise,
+    pub on_error: JsonOtherwise,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

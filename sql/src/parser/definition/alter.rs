@@ -42,6 +42,9 @@ impl Parser<'_> {
             };
             return Ok(Statement::EncryptSystem(encrypted));
         }
+        if let Some(view) = self.view(false, true)? {
+            return Ok(view);
+        }
         let _ = self.take_word("ONLINE") || self.take_word("OFFLINE");
         let _ = self.take_word("IGNORE");
         if self.take_word("TABLE") {
@@ -182,7 +185,7 @@ impl Parser<'_> {
             actions.push(match constraint {
                 Constraint::Index(index) => AlterAction::AddIndex(index),
                 Constraint::ForeignKey(key) => AlterAction::AddForeignKey(key),
-                Constraint::Check(name, text) => AlterAction::AddCheck { name, text },
+                Constraint::Check(check) => AlterAction::AddCheck(check),
             });
             return Ok(());
         }
@@ -194,7 +197,7 @@ impl Parser<'_> {
                 let action = match parser.constraint()? {
                     Some(Constraint::Index(index)) => AlterAction::AddIndex(index),
                     Some(Constraint::ForeignKey(key)) => AlterAction::AddForeignKey(key),
-                    Some(Constraint::Check(name, text)) => AlterAction::AddCheck { name, text },
+                    Some(Constraint::Check(check)) => AlterAction::AddCheck(check),
                     None => {
                         let column = parser.column_spec()?;
                         AlterAction::AddColumn { column, position: ColumnPosition::Last, if_not_exists }
@@ -223,7 +226,11 @@ impl Parser<'_> {
             let if_exists = self.if_exists()?;
             return Ok(AlterAction::DropIndex { name: self.any_name()?, if_exists });
         }
-        if self.take_word("CONSTRAINT") || self.take_word("CHECK") {
+        if self.take_word("CHECK") {
+            let if_exists = self.if_exists()?;
+            return Ok(AlterAction::DropCheck { name: self.name()?, if_exists });
+        }
+        if self.take_word("CONSTRAINT") {
             let if_exists = self.if_exists()?;
             return Ok(AlterAction::DropConstraint { name: self.name()?, if_exists });
         }
@@ -248,9 +255,10 @@ impl Parser<'_> {
             };
             return Ok(AlterAction::SetIndexVisible { name, visible });
         }
-        if self.take_word("CHECK") || self.take_word("CONSTRAINT") {
-            self.skip_rest()?;
-            return Ok(AlterAction::Unsupported("ALTER CHECK".into()));
+        if let Some(word) = self.take_any_word(&["CHECK", "CONSTRAINT"]) {
+            let name = self.name()?;
+            let enforced = self.enforced()?.ok_or_else(|| self.unexpected())?;
+            return Ok(AlterAction::SetEnforced { name, enforced, is_check: word == "CHECK" });
         }
         self.take_word("COLUMN");
         let column = self.name()?;

@@ -83,16 +83,11 @@ impl Parser<'_> {
             let value = if self.take_symbol("=") { self.any_name()? } else { String::new() };
             column.attributes.push(("COMPRESSED".into(), value));
         } else if self.is_word("CONSTRAINT") || self.is_word("CHECK") {
-            if self.take_word("CONSTRAINT") && !self.is_word("CHECK") {
-                self.name()?;
-            }
+            let is_named = self.take_word("CONSTRAINT") && !self.is_word("CHECK");
+            let name = if is_named { Some(self.name()?) } else { None };
             self.expect_word("CHECK")?;
-            let text = self.parenthesized_text()?;
-            column.checks.push(text);
-            if self.is_word("NOT") && self.is_word_at(1, "ENFORCED") {
-                self.advance();
-            }
-            self.take_word("ENFORCED");
+            let check = self.check(name)?;
+            column.checks.push(CheckSpec { column: Some(column.name.clone()), ..check });
         } else if self.is_word("REFERENCES") {
             let mut key = ForeignKeySpec {
                 name: None,
@@ -109,9 +104,11 @@ impl Parser<'_> {
                 self.expect_word("ALWAYS")?;
             }
             self.expect_word("AS")?;
-            let text = self.parenthesized_text()?;
-            column.generated = Some(text);
-            self.take_any_word(&["VIRTUAL", "STORED", "PERSISTENT"]);
+            self.expect_symbol("(")?;
+            let expr = self.expr()?;
+            self.expect_symbol(")")?;
+            let word = self.take_any_word(&["VIRTUAL", "STORED", "PERSISTENT"]);
+            column.generated = Some(GeneratedSpec { expr, stored: matches!(word, Some("STORED" | "PERSISTENT")) });
         } else {
             return Ok(false);
         }
@@ -123,11 +120,13 @@ impl Parser<'_> {
             return Ok(DefaultSpec::Now { fsp: fsp? });
         }
         if self.take_symbol("(") {
-            let start = self.peek().start;
             let expr = self.expr()?;
-            let text = self.text_since(start);
             self.expect_symbol(")")?;
-            return Ok(DefaultSpec::Expr { expr, text });
+            return Ok(DefaultSpec::Expr(expr));
+        }
+        // MariaDB's dumps write functions without parentheses around them.
+        if self.peek().kind == Kind::Word && self.is_symbol_at(1, "(") {
+            return Ok(DefaultSpec::Expr(self.expr()?));
         }
         let is_literal = match self.peek().kind {
             Kind::Symbol => self.is_symbol("-") || self.is_symbol("+"),
@@ -183,7 +182,7 @@ impl Parser<'_> {
         None
     }
 
-    fn type_spec(&mut self) -> Result<TypeSpec> {
+    pub(in crate::parser) fn type_spec(&mut self) -> Result<TypeSpec> {
         let token = self.peek();
         let word = self.upper_word()?;
         let mut ty = TypeSpec {

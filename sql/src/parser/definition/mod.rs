@@ -8,6 +8,7 @@ mod alter;
 mod column;
 mod options;
 mod table;
+mod view;
 
 use super::Parser;
 use super::ast::*;
@@ -62,6 +63,9 @@ impl Parser<'_> {
         }
         if self.peek().kind != Kind::Word || kind != IndexKind::Plain {
             return Err(self.unexpected());
+        }
+        if let Some(view) = self.view(or_replace, false)? {
+            return Ok(view);
         }
         // VIEW with its options, FUNCTION, PROCEDURE, TRIGGER, EVENT, ROLE, SERVER ...
         let known = [

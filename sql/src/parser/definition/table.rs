@@ -76,11 +76,12 @@ impl Parser<'_> {
             match element {
                 Constraint::Index(index) => create.indexes.push(index),
                 Constraint::ForeignKey(key) => create.foreign_keys.push(key),
-                Constraint::Check(name, text) => create.checks.push((name, text)),
+                Constraint::Check(check) => create.checks.push(check),
             }
             return Ok(());
         }
-        let column = self.column_spec()?;
+        let mut column = self.column_spec()?;
+        create.checks.append(&mut column.checks);
         create.columns.push(column);
         Ok(())
     }
@@ -89,6 +90,7 @@ impl Parser<'_> {
     pub(super) fn constraint(&mut self) -> Result<Option<Constraint>> {
         let mut name = None;
         let is_named = self.take_word("CONSTRAINT");
+        let is_conditional = is_named && self.if_not_exists()?;
         if is_named && !self.is_any_word(&["PRIMARY", "UNIQUE", "FOREIGN", "CHECK"]) {
             name = Some(self.name()?);
         }
@@ -111,12 +113,8 @@ impl Parser<'_> {
             }
             return Ok(Some(Constraint::ForeignKey(self.foreign_key(name)?)));
         } else if self.take_word("CHECK") {
-            let text = self.parenthesized_text()?;
-            if self.is_word("NOT") && self.is_word_at(1, "ENFORCED") {
-                self.advance();
-            }
-            self.take_word("ENFORCED");
-            return Ok(Some(Constraint::Check(name, text)));
+            let check = self.check(name)?;
+            return Ok(Some(Constraint::Check(CheckSpec { if_not_exists: is_conditional, ..check })));
         } else if is_named {
             return Err(self.unexpected());
         } else if self.take_word("INDEX") || self.take_word("KEY") {
@@ -124,7 +122,7 @@ impl Parser<'_> {
         } else {
             return Ok(None);
         };
-        let if_not_exists = self.if_not_exists()?;
+        let if_not_exists = self.if_not_exists()? || is_conditional;
         if self.is_name() && !self.is_word("USING") && !self.is_word("TYPE") {
             name = Some(self.name()?);
         }
@@ -148,7 +146,9 @@ impl Parser<'_> {
     pub(super) fn index_part(&mut self) -> Result<IndexPartSpec> {
         let mut part = IndexPartSpec { column: String::new(), prefix: None, descending: false, expression: None };
         if self.is_symbol("(") {
-            part.expression = Some(self.parenthesized_text()?);
+            self.advance();
+            part.expression = Some(self.expr()?);
+            self.expect_symbol(")")?;
         } else {
             part.column = self.name()?;
             if self.take_symbol("(") {
@@ -229,19 +229,31 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// `( anything )`: the text inside, checked to be an expression.
-    pub(super) fn parenthesized_text(&mut self) -> Result<String> {
+    /// What stands behind CHECK.
+    pub(super) fn check(&mut self, name: Option<String>) -> Result<CheckSpec> {
         self.expect_symbol("(")?;
-        let start = self.peek().start;
-        self.expr()?;
-        let text = self.text_since(start);
+        let condition = self.expr()?;
         self.expect_symbol(")")?;
-        Ok(text)
+        Ok(CheckSpec {
+            name,
+            condition,
+            enforced: self.enforced()?.unwrap_or(true),
+            column: None,
+            if_not_exists: false,
+        })
+    }
+
+    /// `[NOT] ENFORCED`, if it is said.
+    pub(super) fn enforced(&mut self) -> Result<Option<bool>> {
+        if self.take_words(&["NOT", "ENFORCED"]) {
+            return Ok(Some(false));
+        }
+        Ok(self.take_word("ENFORCED").then_some(true))
     }
 }
 
 pub(super) enum Constraint {
     Index(IndexSpec),
     ForeignKey(ForeignKeySpec),
-    Check(Option<String>, String),
+    Check(CheckSpec),
 }

@@ -38,20 +38,6 @@ const RESERVED_FUNCTIONS: [&str; 28] = [
     "grouping",
 ];
 
-const WINDOW_FUNCTIONS: [&str; 11] = [
-    "cume_dist",
-    "dense_rank",
-    "first_value",
-    "lag",
-    "last_value",
-    "lead",
-    "nth_value",
-    "ntile",
-    "percent_rank",
-    "rank",
-    "row_number",
-];
-
 impl Parser<'_> {
     pub(super) fn call(&mut self) -> Result<Expr> {
         let token = self.peek();
@@ -67,11 +53,11 @@ impl Parser<'_> {
         if let Some(function) = aggregate_by_name(&name) {
             return self.aggregate(function);
         }
-        if WINDOW_FUNCTIONS.contains(&name.as_str()) {
-            self.expect_symbol("(")?;
-            self.skip_parenthesized()?;
-            self.skip_over()?;
-            return Ok(Expr::Unsupported(format!("window function {name}")));
+        if let Some(function) = WindowFunction::by_name(&name) {
+            return self.window_function(function);
+        }
+        if name == "grouping" {
+            return Ok(Expr::Grouping(self.parenthesized_list(Self::expr)?));
         }
         self.named_call(name)
     }
@@ -123,16 +109,71 @@ impl Parser<'_> {
                 parser.expect_symbol(",")?;
                 Ok(Expr::Function { name, args: vec![Expr::string(&kind), parser.expr()?] })
             }),
-            "weight_string" | "json_table" | "json_value" => {
+            "json_value" => self.in_parentheses(Self::json_value),
+            "weight_string" => {
                 self.expect_symbol("(")?;
                 self.skip_parenthesized()?;
                 Ok(Expr::Unsupported(name.to_ascii_uppercase()))
             }
+            "add_months" | "chr" | "nvl2" => self.mariadb_call(&name),
             "current_timestamp" | "localtime" | "localtimestamp" => {
                 Ok(Expr::Function { name: "now".into(), args: self.arguments()? })
             }
             _ => Ok(Expr::Function { name, args: self.arguments()? }),
         }
+    }
+
+    /// MariaDB's functions that are others' by another name.
+    #[inline(never)]
+    fn mariadb_call(&mut self, name: &str) -> Result<Expr> {
+        match name {
+            "add_months" => self.in_parentheses(|parser| {
+                let (expr, interval) = parser.pair(Self::boxed_expr)?;
+                Ok(Expr::DateAdd { expr, interval, unit: IntervalUnit::Month, subtract: false })
+            }),
+            "chr" => self.in_parentheses(|parser| {
+                let args = vec![parser.expr()?];
+                let charset =
+                    if parser.take_word("USING") { parser.name_or_text_or_binary()? } else { "utf8mb4".into() };
+                Ok(Expr::Char { args, charset: Some(charset) })
+            }),
+            _ => self.in_parentheses(|parser| {
+                let expr = parser.boxed_expr()?;
+                parser.expect_symbol(",")?;
+                let (then, otherwise) = parser.pair(Self::expr)?;
+                let is_there = Expr::IsNull { expr, negated: true };
+                Ok(Expr::Function { name: "if".into(), args: vec![is_there, then, otherwise] })
+            }),
+        }
+    }
+
+    /// Within JSON_VALUE( ... ).
+    #[inline(never)]
+    fn json_value(&mut self) -> Result<Expr> {
+        let (document, path) = self.pair(Self::expr)?;
+        let returning = if self.take_word("RETURNING") { Some(self.cast_type()?) } else { None };
+        let (on_empty, on_error) = self.json_otherwise()?;
+        Ok(Expr::JsonValue(Box::new(JsonValue { document, path, returning, on_empty, on_error })))
+    }
+
+    /// `[NULL | ERROR | DEFAULT value] ON EMPTY`, then the same ON ERROR.
+    pub(in crate::parser) fn json_otherwise(&mut self) -> Result<(JsonOtherwise, JsonOtherwise)> {
+        let (mut on_empty, mut on_error) = (None, None);
+        while on_error.is_none() {
+            let otherwise = match self.take_any_word(&["NULL", "ERROR", "DEFAULT"]) {
+                Some("NULL") => JsonOtherwise::Null,
+                Some("ERROR") => JsonOtherwise::Error,
+                Some(_) => JsonOtherwise::Default(self.expr()?),
+                None => break,
+            };
+            self.expect_word("ON")?;
+            match self.take_any_word(&["EMPTY", "ERROR"]) {
+                Some("EMPTY") if on_empty.is_none() => on_empty = Some(otherwise),
+                Some("ERROR") => on_error = Some(otherwise),
+                _ => return Err(self.unexpected()),
+            }
+        }
+        Ok((on_empty.unwrap_or(JsonOtherwise::Null), on_error.unwrap_or(JsonOtherwise::Null)))
     }
 
     /// `item, item`
@@ -144,14 +185,8 @@ impl Parser<'_> {
 
     fn aggregate(&mut self, function: AggregateFunction) -> Result<Expr> {
         self.expect_symbol("(")?;
-        let mut aggregate = Aggregate {
-            function,
-            distinct: false,
-            args: Vec::new(),
-            order_by: Vec::new(),
-            separator: None,
-            window: false,
-        };
+        let mut aggregate =
+            Aggregate { function, distinct: false, args: Vec::new(), order_by: Vec::new(), separator: None };
         if function == AggregateFunction::Count && self.take_symbol("*") {
             self.expect_symbol(")")?;
         } else {
@@ -175,21 +210,12 @@ impl Parser<'_> {
             }
             self.expect_symbol(")")?;
         }
-        aggregate.window = self.skip_over()?;
-        Ok(Expr::Aggregate(Box::new(aggregate)))
-    }
-
-    /// OVER name, OVER (...)
-    fn skip_over(&mut self) -> Result<bool> {
-        if !self.take_word("OVER") {
-            return Ok(false);
+        let aggregate = Box::new(aggregate);
+        if self.take_word("OVER") {
+            let (function, over) = (WindowFunction::Aggregate(aggregate), self.over()?);
+            return Ok(Expr::Window(Box::new(WindowCall { function, args: Vec::new(), over })));
         }
-        if self.take_symbol("(") {
-            self.skip_parenthesized()?;
-        } else {
-            self.name()?;
-        }
-        Ok(true)
+        Ok(Expr::Aggregate(aggregate))
     }
 
     fn cast(&mut self) -> Result<Expr> {

@@ -166,9 +166,8 @@ impl Parser<'_> {
         }
         if self.is_word("MEMBER") && self.is_word_at(1, "OF") {
             self.at += 2;
-            self.expect_symbol("(")?;
-            self.skip_parenthesized()?;
-            return Ok(Expr::Unsupported("MEMBER OF".into()));
+            let array = self.in_parentheses(Self::expr)?;
+            return Ok(Expr::Function { name: "member of".into(), args: vec![*expr, array] });
         }
         Ok(*expr)
     }
@@ -231,7 +230,7 @@ impl Parser<'_> {
     }
 
     /// INTERVAL(a, b, ...) rather than INTERVAL (a) DAY: there is a comma inside of the parentheses.
-    fn is_interval_function(&self) -> bool {
+    pub(super) fn is_interval_function(&self) -> bool {
         if !self.is_symbol_at(1, "(") {
             return false;
         }
@@ -251,7 +250,7 @@ impl Parser<'_> {
     }
 
     /// One of the units, also with the prefix of ODBC's SQL_TSI_.
-    fn interval_unit(&mut self) -> Result<IntervalUnit> {
+    pub(super) fn interval_unit(&mut self) -> Result<IntervalUnit> {
         let token = self.peek();
         if token.kind != Kind::Word {
             return Err(self.unexpected());

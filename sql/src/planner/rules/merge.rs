@@ -8,6 +8,7 @@
 //! An order of the derived table is the query's, if it reads nothing else and has none; otherwise it means nothing.
 
 use crate::expression::{Expr, Node};
+use crate::planner::SourceKind;
 use crate::planner::logical::{Block, Nest, Query, Source, TABLES_MAX, is_volatile};
 
 /// Merges what can be merged.
@@ -22,6 +23,9 @@ pub fn merge(block: &mut Block) {
 fn is_mergeable(block: &mut Block, at: usize) -> bool {
     let sources = block.sources.len();
     let is_nullable = block.sources[at].nullable;
+    if matches!(&block.sources[at].kind, SourceKind::Derived(derived) if derived.stays_apart()) {
+        return false;
+    }
     let Some(Query::Block(inner)) = block.sources[at].own_query() else { return false };
     selects_only(inner)
         && sources - 1 + inner.sources.len() <= TABLES_MAX
@@ -39,6 +43,7 @@ pub fn selects_only(inner: &Block) -> bool {
         && !inner.calc_found_rows
         && inner.group.is_none()
         && inner.having.is_none()
+        && inner.windows.is_empty()
         && inner.limit.is_none()
 }
 

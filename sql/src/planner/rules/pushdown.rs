@@ -10,6 +10,8 @@
 //! DISTINCT.
 
 use crate::expression::{Comparison, Expr, Node};
+use crate::parser::ast::SetOperator;
+use crate::planner::WindowCall;
 use crate::planner::logical::{Block, Mask, Nest, Query, Union, is_volatile, reads};
 use crate::types::Kind;
 
@@ -66,6 +68,8 @@ fn accepts(query: &Query, condition: &Expr, base: usize) -> bool {
     match query {
         Query::Block(block) => accepts_block(block, condition, base),
         Query::Union(union) => accepts_union(union, condition, base),
+        // What the next round is made of is not what is asked for.
+        Query::Recursive(_) | Query::Working(_) => false,
     }
 }
 
@@ -79,11 +83,19 @@ fn accepts_block(block: &Block, condition: &Expr, base: usize) -> bool {
         is_movable &= !is_volatile(selected);
         selected.walk(&mut |expr| is_movable &= expr.subquery().is_none());
     });
-    is_movable && (!block.distinct || is_alike_for_equals(condition))
+    // Whole partitions are left out, or none of their rows.
+    condition.for_each_column(&mut |slot| {
+        let selected = &block.output[slot - base];
+        let parts = |window: &WindowCall| window.partition.iter().any(|part| part.node == selected.node);
+        is_movable &= block.windows.iter().all(parts);
+    });
+    let is_alike = block.windows.is_empty() && !block.distinct || is_alike_for_equals(condition);
+    is_movable && is_alike
 }
 
 fn accepts_union(union: &Union, condition: &Expr, base: usize) -> bool {
-    if union.limit.is_some() || union.distinct_until.is_some() && !is_alike_for_equals(condition) {
+    let compares_rows = union.links.iter().any(|link| !link.all || link.operator != SetOperator::Union);
+    if union.limit.is_some() || compares_rows && !is_alike_for_equals(condition) {
         return false;
     }
     let has_type = |part: &Query| {
@@ -100,6 +112,7 @@ fn accepts_union(union: &Union, condition: &Expr, base: usize) -> bool {
 fn push(query: &mut Query, condition: &Expr, base: usize) {
     match query {
         Query::Union(union) => union.parts.iter_mut().for_each(|part| push(part, condition, base)),
+        Query::Recursive(_) | Query::Working(_) => {}
         Query::Block(block) => {
             let is_before_groups = match &block.group {
                 None => block.having.is_none(),

@@ -21,7 +21,7 @@ use storage::{ColumnSet, ReadMode};
 use super::Rules;
 use super::merge::selects_only;
 use crate::expression::{Comparison, Expr, Node};
-use crate::parser::ast::BinaryOp;
+use crate::parser::ast::{BinaryOp, SetOperator};
 use crate::planner::logical::{Block, Derived, Nest, Query, Semi, Source, Subquery, TABLES_MAX, is_volatile};
 use crate::planner::{SourceColumn, SourceKind};
 use crate::types::{Switches, TypeInfo};
@@ -176,12 +176,15 @@ fn is_hashable(query: &Query, block: &Block, asked: &Asked) -> bool {
         Query::Block(inner) => {
             inner.output.iter().any(|expr| matches!(expr.node, Node::EnumName { .. } | Node::SetNames { .. }))
         }
-        Query::Union(_) => false,
+        Query::Union(_) | Query::Recursive(_) | Query::Working(_) => false,
     };
     let is_read = match query {
         // Which rows a limit leaves depends on their duplicates.
         Query::Block(inner) => inner.limit.is_none() && !inner.calc_found_rows,
-        Query::Union(union) => union.limit.is_none(),
+        Query::Union(union) => {
+            union.limit.is_none() && union.links.iter().all(|link| link.operator == SetOperator::Union)
+        }
+        Query::Recursive(_) | Query::Working(_) => false,
     };
     is_typed && is_read && !has_members(query) && block.sources.len() < TABLES_MAX
 }
@@ -219,6 +222,7 @@ fn rows_once(rules: &Rules<'_, '_>, block: &mut Block, mut query: Query) -> (Nes
             union.distinct_until = Some(union.parts.len() - 1);
             0
         }
+        Query::Recursive(_) | Query::Working(_) => 0,
     };
     let next = rules.context.next_derived.get() + 1;
     rules.context.next_derived.set(next);
@@ -237,7 +241,7 @@ fn rows_once(rules: &Rules<'_, '_>, block: &mut Block, mut query: Query) -> (Nes
     let output = columns.iter().enumerate().map(|(at, column)| Expr::slot(slot_base + at, column.ty)).collect();
     block.slots.extend((0..columns.len()).map(|column| (source as u16, column as u16)));
     block.sources.push(Source {
-        kind: SourceKind::Derived(Rc::new(Derived { id: next, columns, query: RefCell::new(query) })),
+        kind: SourceKind::Derived(Rc::new(Derived { id: next, columns, query: RefCell::new(query), view: None })),
         alias: format!("<subquery{number}>").into(),
         database: "".into(),
         columns: source_columns,
@@ -246,6 +250,7 @@ fn rows_once(rules: &Rules<'_, '_>, block: &mut Block, mut query: Query) -> (Nes
         unreadable: ColumnSet::EMPTY,
         read_mode: ReadMode::Consistent,
         hints: Vec::new(),
+        lateral: Vec::new(),
         nullable: false,
     });
     (Nest { tables: vec![source], ..Nest::default() }, output)

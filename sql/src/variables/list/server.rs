@@ -118,8 +118,7 @@ pub(super) const LIST: &[Variable] = &[
     v("require_secure_transport", Global, Bool, "OFF", "Accept TLS and sockets only"),
     v("secure_auth", Global, Bool, "ON", "Refuse passwords of version 4.0").inert(ALWAYS_ON),
     v("secure_file_priv", Global, Text, "", "Directory that files may be read from and written to").null().at_start(),
-    v("session_track_gtids", Both, Enumeration(&["OFF", "OWN_GTID", "ALL_GTIDS"]), "OFF", "Report transactions' GTIDs")
-        .inert(NOT_YET),
+    v("session_track_gtids", Both, Enumeration(&["OFF", "OWN_GTID", "ALL_GTIDS"]), "OFF", "Report transactions' GTIDs"),
     v("session_track_schema", Both, Bool, "ON", "Report changes of the database"),
     v("session_track_state_change", Both, Bool, "OFF", "Report changes of the session"),
     v(
@@ -135,8 +134,7 @@ pub(super) const LIST: &[Variable] = &[
         Enumeration(&["OFF", "STATE", "CHARACTERISTICS"]),
         "OFF",
         "Report the state of the transaction",
-    )
-    .inert(NOT_YET),
+    ),
     v("ssl_ca", Global, Text, "", "File of the authority's certificate").null(),
     v("ssl_capath", Global, Text, "", "Directory of authorities' certificates").null(),
     v("ssl_cert", Global, Text, "", "File of the server's certificate").null(),

@@ -2,18 +2,38 @@
 
 use super::*;
 
+const BLOCK_MODES: &[&str] = &[
+    "aes-128-ecb",
+    "aes-192-ecb",
+    "aes-256-ecb",
+    "aes-128-cbc",
+    "aes-192-cbc",
+    "aes-256-cbc",
+    "aes-128-cfb1",
+    "aes-192-cfb1",
+    "aes-256-cfb1",
+    "aes-128-cfb8",
+    "aes-192-cfb8",
+    "aes-256-cfb8",
+    "aes-128-cfb128",
+    "aes-192-cfb128",
+    "aes-256-cfb128",
+    "aes-128-ofb",
+    "aes-192-ofb",
+    "aes-256-ofb",
+];
+
 pub(super) const LIST: &[Variable] = &[
     v("auto_increment_increment", Both, int(1, 65_535), "1", "Step of AUTO_INCREMENT"),
     v("auto_increment_offset", Both, int(1, 65_535), "1", "Start of AUTO_INCREMENT"),
     v("autocommit", Both, Bool, "ON", "Each statement is a transaction"),
     v("big_tables", Both, Bool, "OFF", "Temporary tables go to disk").inert(AUTOMATIC),
-    v("block_encryption_mode", Both, Text, "aes-128-ecb", "Mode of AES_ENCRYPT()").inert(NOT_YET),
+    v("block_encryption_mode", Both, Enumeration(BLOCK_MODES), "aes-128-ecb", "Mode of AES_ENCRYPT()"),
     v("bulk_insert_buffer_size", Both, int(0, ANY), "8388608", "Bytes of MyISAM's insert buffer").inert(GONE),
     v("completion_type", Both, Enumeration(&["NO_CHAIN", "CHAIN", "RELEASE"]), "NO_CHAIN", "What follows a COMMIT"),
     v("concurrent_insert", Global, Enumeration(&["NEVER", "AUTO", "ALWAYS"]), "AUTO", "MyISAM's inserts at the end")
         .inert(GONE),
-    v("cte_max_recursion_depth", Both, int(0, U32), "1000", "Rounds of a recursive WITH")
-        .inert("there is no recursive WITH yet"),
+    v("cte_max_recursion_depth", Both, int(0, U32), "1000", "Rounds of a recursive WITH"),
     v("default_storage_engine", Both, Text, "InnoDB", "Engine of new tables").inert("every table is one of InnoDB"),
     v("default_tmp_storage_engine", Both, Text, "InnoDB", "Engine of temporary tables")
         .inert("every table is one of InnoDB"),
@@ -165,7 +185,7 @@ pub(super) const LIST: &[Variable] = &[
     v("use_secondary_engine", Session, Enumeration(&["OFF", "ON", "FORCED"]), "ON", "Use a second engine").inert(GONE),
     v("warning_count", Session, int(0, 65_535), "0", "Warnings of the last statement").computed().fixed(),
     v("windowing_use_high_precision", Both, Bool, "ON", "Windows are computed exactly").inert(NOT_YET),
-    v("check_constraint_checks", Both, Bool, "ON", "Check constraints").inert(NOT_YET),
+    v("check_constraint_checks", Both, Bool, "ON", "Check constraints"),
     v("column_compression_threshold", Both, int(0, U32), "100", "Bytes of a column to be compressed").inert(GONE),
     v(
         "use_stat_tables",

@@ -1,4 +1,4 @@
-//! MySQL's binary JSON. Rows carry JSON columns in this form.
+//! MySQL's binary JSON: what a column stores and rows of the binary log carry.
 //!
 //! ```text
 //! value      1  type, then by type:
@@ -18,20 +18,22 @@
 //!
 //! Places count from the first byte behind the type of the object or array. All numbers are little-endian.
 //!
-//! Opaque dates and times become the strings that they are printed as; other opaque bytes, too.
-//!
 //! Invariants: nesting ends at [`DEPTH_MAX`]. No byte of a document belongs to two values, so names, strings and values
 //! have no more bytes together than the document; places that make the same bytes count many times are damage (the test
 //! `places_that_meet_do_not_multiply`).
 
+use super::tree::{DEPTH_MAX, Json};
 use crate::error::{Error, Result};
-use crate::packet::Reader;
-use crate::value::{Date, DateTime, Decimal, Json, Time};
+use crate::value::{Date, DateTime, Decimal, Time};
 
-use super::table_map::ColumnCode;
-
-/// What MySQL allows.
-const DEPTH_MAX: usize = 100;
+/// The numbers of column types that opaque values have.
+pub(super) mod code {
+    pub const TIMESTAMP: u8 = 7;
+    pub const DATE: u8 = 10;
+    pub const TIME: u8 = 11;
+    pub const DATETIME: u8 = 12;
+    pub const DECIMAL: u8 = 246;
+}
 
 pub(super) const LITERAL_NULL: u8 = 0;
 pub(super) const LITERAL_TRUE: u8 = 1;
@@ -39,10 +41,89 @@ pub(super) const LITERAL_FALSE: u8 = 2;
 
 const MALFORMED: Error = Error::Malformed { what: "a binary JSON value" };
 
-/// Reads a document. No bytes stand for `null`, as MySQL reads them.
-pub fn decode(document: &[u8]) -> Result<Json> {
-    let Some((&ty, body)) = document.split_first() else { return Ok(Json::Null) };
-    Decoder { bytes_left: document.len() }.value(ty, body, DEPTH_MAX)
+impl Json {
+    /// Reads a binary document. No bytes stand for `null`, as MySQL reads them.
+    pub fn decode(document: &[u8]) -> Result<Json> {
+        let Some((&ty, body)) = document.split_first() else { return Ok(Json::Null) };
+        Decoder { bytes_left: document.len() }.value(ty, body, DEPTH_MAX)
+    }
+}
+
+/// An object or array in a document, whose parts are read one by one.
+pub(super) struct Container<'d> {
+    body: &'d [u8],
+    is_large: bool,
+    pub is_object: bool,
+    pub count: usize,
+}
+
+impl<'d> Container<'d> {
+    /// The type is one of 0 to 3.
+    pub fn read(ty: u8, body: &'d [u8]) -> Result<Container<'d>> {
+        let mut container = Container { body, is_large: ty % 2 == 1, is_object: ty < 2, count: 0 };
+        container.count = container.number(0)?;
+        container.body = body.get(..container.number(container.word())?).ok_or(MALFORMED)?;
+        let word = container.word();
+        let entries = container.count.checked_mul(container.name_entry() + 1 + word);
+        match entries.and_then(|bytes| bytes.checked_add(2 * word)) {
+            Some(bytes) if bytes <= container.body.len() => Ok(container),
+            _ => Err(MALFORMED),
+        }
+    }
+
+    fn word(&self) -> usize {
+        if self.is_large { 4 } else { 2 }
+    }
+
+    fn name_entry(&self) -> usize {
+        if self.is_object { self.word() + 2 } else { 0 }
+    }
+
+    fn number(&self, at: usize) -> Result<usize> {
+        let bytes = self.body.get(at..at + self.word()).ok_or(MALFORMED)?;
+        Ok(bytes.iter().rev().fold(0, |number, &byte| number << 8 | usize::from(byte)))
+    }
+
+    /// The name of a member; `at` is below the count.
+    pub fn name(&self, at: usize) -> Result<&'d [u8]> {
+        let entry = 2 * self.word() + at * self.name_entry();
+        let place = self.number(entry)?;
+        let length: [u8; 2] = fixed(self.body.get(entry + self.word()..).ok_or(MALFORMED)?)?;
+        self.body.get(place..place + usize::from(u16::from_le_bytes(length))).ok_or(MALFORMED)
+    }
+
+    /// The type and the bytes of a part; `at` is below the count. Other parts may follow the bytes.
+    pub fn part(&self, at: usize) -> Result<(u8, &'d [u8])> {
+        let word = self.word();
+        let entry = 2 * word + self.count * self.name_entry() + at * (1 + word);
+        let ty = *self.body.get(entry).ok_or(MALFORMED)?;
+        let is_inline = matches!(ty, 4..=6) || self.is_large && matches!(ty, 7 | 8);
+        let body = match is_inline {
+            true => self.body.get(entry + 1..entry + 1 + word),
+            false => self.body.get(self.number(entry + 1)?..),
+        };
+        Ok((ty, body.ok_or(MALFORMED)?))
+    }
+
+    /// The number of the member with a name.
+    pub fn find(&self, name: &[u8]) -> Result<Option<usize>> {
+        let (mut low, mut high) = (0, self.count);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            let other = self.name(middle)?;
+            match (other.len(), other).cmp(&(name.len(), name)) {
+                std::cmp::Ordering::Less => low = middle + 1,
+                std::cmp::Ordering::Equal => return Ok(Some(middle)),
+                std::cmp::Ordering::Greater => high = middle,
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// The value of a part.
+pub(super) fn part_value(ty: u8, body: &[u8]) -> Result<Json> {
+    Decoder { bytes_left: body.len() + 1 }.value(ty, body, DEPTH_MAX)
 }
 
 struct Decoder {
@@ -58,32 +139,28 @@ impl Decoder {
 
     fn value(&mut self, ty: u8, body: &[u8], depth: usize) -> Result<Json> {
         self.spend(1)?;
-        let mut reader = Reader::new(body);
-        const WHAT: &str = "a binary JSON value";
-        // Numbers beyond the range of a signed one are the only ones that are kept unsigned.
-        let unsigned = |number: u64| i64::try_from(number).map_or(Json::UInt(number), Json::Int);
         Ok(match ty {
             0..=3 => self.container(ty, body, depth.checked_sub(1).ok_or(MALFORMED)?)?,
-            4 => match reader.u8(WHAT)? {
+            4 => match fixed::<1>(body)?[0] {
                 LITERAL_NULL => Json::Null,
                 LITERAL_TRUE => Json::Bool(true),
                 LITERAL_FALSE => Json::Bool(false),
                 _ => return Err(MALFORMED),
             },
-            5 => Json::Int(i64::from(reader.u16(WHAT)? as i16)),
-            6 => Json::Int(i64::from(reader.u16(WHAT)?)),
-            7 => Json::Int(i64::from(reader.u32(WHAT)? as i32)),
-            8 => Json::Int(i64::from(reader.u32(WHAT)?)),
-            9 => Json::Int(reader.u64(WHAT)? as i64),
-            10 => unsigned(reader.u64(WHAT)?),
+            5 => Json::Int(i16::from_le_bytes(fixed(body)?).into()),
+            6 => Json::UInt(u16::from_le_bytes(fixed(body)?).into()),
+            7 => Json::Int(i32::from_le_bytes(fixed(body)?).into()),
+            8 => Json::UInt(u32::from_le_bytes(fixed(body)?).into()),
+            9 => Json::Int(i64::from_le_bytes(fixed(body)?)),
+            10 => Json::UInt(u64::from_le_bytes(fixed(body)?)),
             11 => {
-                let number = f64::from_bits(reader.u64(WHAT)?);
+                let number = f64::from_le_bytes(fixed(body)?);
                 Json::Double(Some(number).filter(|number| number.is_finite()).ok_or(MALFORMED)?)
             }
-            12 => Json::String(self.string(long_bytes(&mut reader)?)?),
+            12 => Json::String(self.string(long_bytes(body)?)?),
             15 => {
-                let code = ColumnCode(reader.u8(WHAT)?);
-                let bytes = long_bytes(&mut reader)?;
+                let (&code, body) = body.split_first().ok_or(MALFORMED)?;
+                let bytes = long_bytes(body)?;
                 self.spend(bytes.len())?;
                 opaque(code, bytes)?
             }
@@ -92,39 +169,17 @@ impl Decoder {
     }
 
     fn container(&mut self, ty: u8, body: &[u8], depth: usize) -> Result<Json> {
-        let (is_object, large) = (ty < 2, ty % 2 == 1);
-        let word = if large { 4 } else { 2 };
-        let number = |body: &[u8], at: usize| -> Result<usize> {
-            let bytes = body.get(at..at + word).ok_or(MALFORMED)?;
-            Ok(bytes.iter().rev().fold(0, |number, &byte| number << 8 | usize::from(byte)))
-        };
-        let (count, bytes) = (number(body, 0)?, number(body, word)?);
-        let body = body.get(..bytes).ok_or(MALFORMED)?;
-        let name_entry = if is_object { word + 2 } else { 0 };
-        let entries = count.checked_mul(name_entry + 1 + word).and_then(|bytes| bytes.checked_add(2 * word));
-        if entries.is_none_or(|bytes| bytes > body.len()) {
-            return Err(MALFORMED);
-        }
-        let values_at = 2 * word + count * name_entry;
+        let container = Container::read(ty, body)?;
         let value = |decoder: &mut Decoder, at: usize| -> Result<Json> {
-            let entry = values_at + at * (1 + word);
-            let ty = body[entry];
-            let is_inline = matches!(ty, 4..=6) || large && matches!(ty, 7 | 8);
-            let value = match is_inline {
-                true => body.get(entry + 1..entry + 1 + word),
-                false => body.get(number(body, entry + 1)?..),
-            };
-            decoder.value(ty, value.ok_or(MALFORMED)?, depth)
+            let (ty, body) = container.part(at)?;
+            decoder.value(ty, body, depth)
         };
-        if !is_object {
-            return Ok(Json::Array((0..count).map(|at| value(self, at)).collect::<Result<_>>()?));
+        if !container.is_object {
+            return Ok(Json::Array((0..container.count).map(|at| value(self, at)).collect::<Result<_>>()?));
         }
-        let mut members = Vec::with_capacity(count);
-        for at in 0..count {
-            let entry = 2 * word + at * name_entry;
-            let place = number(body, entry)?;
-            let length = usize::from(u16::from_le_bytes([body[entry + word], body[entry + word + 1]]));
-            let name = self.string(body.get(place..place + length).ok_or(MALFORMED)?)?;
+        let mut members = Vec::with_capacity(container.count);
+        for at in 0..container.count {
+            let name = self.string(container.name(at)?)?;
             members.push((name, value(self, at)?));
         }
         Ok(Json::object(members))
@@ -136,9 +191,14 @@ impl Decoder {
     }
 }
 
+/// The first bytes.
+fn fixed<const N: usize>(body: &[u8]) -> Result<[u8; N]> {
+    body.first_chunk().copied().ok_or(MALFORMED)
+}
+
 /// A value of a type that JSON does not have.
-fn opaque(code: ColumnCode, bytes: &[u8]) -> Result<Json> {
-    if let (ColumnCode::DECIMAL, [precision @ 1..=65, scale @ 0..=30, digits @ ..]) = (code, bytes)
+fn opaque(code: u8, bytes: &[u8]) -> Result<Json> {
+    if let (code::DECIMAL, [precision @ 1..=65, scale @ 0..=30, digits @ ..]) = (code, bytes)
         && scale <= precision
     {
         return match digits.len() == Decimal::stored_bytes(*precision, *scale) {
@@ -146,28 +206,22 @@ fn opaque(code: ColumnCode, bytes: &[u8]) -> Result<Json> {
             false => Err(MALFORMED),
         };
     }
-    let mut text = Vec::new();
-    let packed = bytes.try_into().map(i64::from_le_bytes);
-    match (code, packed) {
-        (ColumnCode::DATE, Ok(packed)) => datetime(packed).date.write(&mut text),
-        (ColumnCode::TIME_OLD, Ok(packed)) => time(packed).write(6, &mut text),
-        (ColumnCode::DATETIME_OLD | ColumnCode::TIMESTAMP_OLD, Ok(packed)) => datetime(packed).write(6, &mut text),
-        _ => {
-            text.extend_from_slice(format!("opaque:type{}:0x", code.0).as_bytes());
-            bytes.iter().for_each(|byte| text.extend_from_slice(format!("{byte:02X}").as_bytes()));
-        }
-    }
-    String::from_utf8(text).map(Json::String).map_err(|_| MALFORMED)
+    Ok(match (code, bytes.try_into().map(i64::from_le_bytes)) {
+        (code::DATE, Ok(packed)) => Json::Date(datetime(packed).date),
+        (code::TIME, Ok(packed)) => Json::Time(time(packed)),
+        (code::DATETIME | code::TIMESTAMP, Ok(packed)) => Json::DateTime(datetime(packed)),
+        _ => Json::Opaque { code, bytes: bytes.to_vec() },
+    })
 }
 
 /// A length of seven bits a byte, then so many bytes.
-fn long_bytes<'a>(reader: &mut Reader<'a>) -> Result<&'a [u8]> {
+fn long_bytes(body: &[u8]) -> Result<&[u8]> {
     let mut length = 0_usize;
-    for shift in [0, 7, 14, 21, 28] {
-        let byte = reader.u8("a length in binary JSON")?;
+    for (at, shift) in [0, 7, 14, 21, 28].into_iter().enumerate() {
+        let byte = *body.get(at).ok_or(MALFORMED)?;
         length |= usize::from(byte & 0x7F) << shift;
         if byte & 0x80 == 0 {
-            return Ok(reader.bytes(length, "a text in binary JSON")?);
+            return body[at + 1..].get(..length).ok_or(MALFORMED);
         }
     }
     Err(MALFORMED)
@@ -205,7 +259,7 @@ mod tests {
 
     fn text(document: &[u8]) -> Result<String> {
         let mut out = Vec::new();
-        decode(document)?.write(&mut out);
+        Json::decode(document)?.write(&mut out);
         Ok(String::from_utf8(out).unwrap())
     }
 
@@ -235,7 +289,7 @@ mod tests {
         for bit in 0..8 * DOCUMENT.len() {
             let mut damaged = DOCUMENT;
             damaged[bit / 8] ^= 1 << (bit % 8);
-            let _ = decode(&damaged);
+            let _ = Json::decode(&damaged);
         }
     }
 

@@ -1,21 +1,29 @@
-//! JSON values as MySQL's binary JSON, which [`super::json_decode`] draws and reads.
+//! JSON values as MySQL's binary JSON, which `decode.rs` draws and reads.
 //!
 //! Containers are built from the inside out: the bytes of a value do not depend on where it stands.
 
-use super::json_decode::{LITERAL_FALSE, LITERAL_NULL, LITERAL_TRUE};
-use super::table_map::ColumnCode;
-use crate::value::{Decimal, Json};
+use super::decode::{LITERAL_FALSE, LITERAL_NULL, LITERAL_TRUE, code};
+use super::tree::Json;
+use crate::value::{DateTime, Decimal, Time};
 
 /// The type of a value, and its bytes.
 type Encoded = (u8, Vec<u8>);
 
 const SMALL_MAX: usize = 0xFFFF;
 
-/// Appends the binary form of a value.
-pub fn encode(value: &Json, out: &mut Vec<u8>) {
-    let (ty, bytes) = encoded(value);
-    out.push(ty);
-    out.extend_from_slice(&bytes);
+impl Json {
+    /// Appends the binary form.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        let (ty, bytes) = encoded(self);
+        out.push(ty);
+        out.extend_from_slice(&bytes);
+    }
+
+    pub fn to_binary(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        self.encode(&mut out);
+        out
+    }
 }
 
 fn encoded(value: &Json) -> Encoded {
@@ -28,9 +36,17 @@ fn encoded(value: &Json) -> Encoded {
             (_, Ok(middle)) => (7, middle.to_le_bytes().to_vec()),
             _ => (9, number.to_le_bytes().to_vec()),
         },
-        Json::UInt(number) => (10, number.to_le_bytes().to_vec()),
+        Json::UInt(number) => match (u16::try_from(*number), u32::try_from(*number)) {
+            (Ok(small), _) => (6, small.to_le_bytes().to_vec()),
+            (_, Ok(middle)) => (8, middle.to_le_bytes().to_vec()),
+            _ => (10, number.to_le_bytes().to_vec()),
+        },
         Json::Double(number) => (11, number.to_le_bytes().to_vec()),
         Json::Decimal(number) => (15, opaque_decimal(number)),
+        Json::Date(date) => (15, opaque(code::DATE, &packed_datetime(&date.at_midnight()).to_le_bytes())),
+        Json::Time(time) => (15, opaque(code::TIME, &packed_time(time).to_le_bytes())),
+        Json::DateTime(moment) => (15, opaque(code::DATETIME, &packed_datetime(moment).to_le_bytes())),
+        Json::Opaque { code, bytes } => (15, opaque(*code, bytes)),
         Json::String(text) => {
             let mut bytes = Vec::with_capacity(text.len() + 5);
             put_length(text.len(), &mut bytes);
@@ -58,13 +74,33 @@ fn put_length(mut length: usize, out: &mut Vec<u8>) {
     out.push(length as u8);
 }
 
+fn opaque(code: u8, bytes: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(bytes.len() + 6);
+    out.push(code);
+    put_length(bytes.len(), &mut out);
+    out.extend_from_slice(bytes);
+    out
+}
+
 fn opaque_decimal(number: &Decimal) -> Vec<u8> {
     let (precision, scale) = (number.precision().max(1), number.scale());
-    let mut out = vec![ColumnCode::DECIMAL.0];
-    put_length(2 + Decimal::stored_bytes(precision, scale), &mut out);
-    out.extend_from_slice(&[precision, scale]);
-    number.encode(precision, scale, &mut out);
-    out
+    let mut digits = vec![precision, scale];
+    number.encode(precision, scale, &mut digits);
+    opaque(code::DECIMAL, &digits)
+}
+
+/// MySQL's packed form, see `decode.rs`.
+fn packed_datetime(moment: &DateTime) -> i64 {
+    let months = i64::from(moment.date.year) * 13 + i64::from(moment.date.month);
+    let ymd = months << 5 | i64::from(moment.date.day);
+    let hms = i64::from(moment.hour) << 12 | i64::from(moment.minute) << 6 | i64::from(moment.second);
+    (ymd << 17 | hms) << 24 | i64::from(moment.micros)
+}
+
+fn packed_time(time: &Time) -> i64 {
+    let hms = i64::from(time.hours) << 12 | i64::from(time.minutes) << 6 | i64::from(time.seconds);
+    let packed = hms << 24 | i64::from(time.micros);
+    if time.negative { -packed } else { packed }
 }
 
 /// An object, or an array without names.
@@ -116,14 +152,12 @@ fn assemble(names: Option<&[&[u8]]>, values: &[Encoded], word: usize) -> Option<
 
 #[cfg(test)]
 mod tests {
-    use super::super::json_decode::decode;
     use super::*;
+    use crate::value::Date;
 
     fn there_and_back(text: &str) -> String {
         let value = Json::parse_stored(text.as_bytes()).unwrap();
-        let mut document = Vec::new();
-        encode(&value, &mut document);
-        let back = decode(&document).unwrap();
+        let back = Json::decode(&value.to_binary()).unwrap();
         assert_eq!(back, value);
         let mut out = Vec::new();
         back.write(&mut out);
@@ -158,13 +192,35 @@ mod tests {
 
     #[test]
     fn the_bytes_are_those_that_mysql_writes() {
-        let mut document = Vec::new();
-        encode(&Json::parse(br#"{"k": 1, "j": [1, "a"]}"#).unwrap(), &mut document);
+        let document = Json::parse(br#"{"k": 1, "j": [1, "a"]}"#).unwrap().to_binary();
         // By hand, from the picture: two names at 18 and 19, an array of 12 bytes at 20, 1 in its entry.
         let expected: &[u8] = &[
             0, 2, 0, 32, 0, 18, 0, 1, 0, 19, 0, 1, 0, 2, 20, 0, 5, 1, 0, b'j', b'k', 2, 0, 12, 0, 5, 1, 0, 12, 10, 0,
             1, b'a',
         ];
         assert_eq!(document, expected);
+    }
+
+    #[test]
+    fn what_no_text_says_comes_back_too() {
+        let date = Date::new(2015, 1, 15);
+        let values = vec![
+            Json::UInt(0),
+            Json::UInt(65_536),
+            Json::UInt(u64::MAX),
+            Json::Date(date),
+            Json::DateTime(DateTime::new(date, 23, 24, 25, 120_000)),
+            Json::Time(Time { negative: true, hours: 838, minutes: 59, seconds: 59, micros: 1 }),
+            Json::Opaque { code: 253, bytes: vec![0, 255] },
+        ];
+        let array = Json::Array(values);
+        assert_eq!(Json::decode(&array.to_binary()).unwrap(), array);
+        let mut out = Vec::new();
+        array.write(&mut out);
+        assert_eq!(
+            String::from_utf8(out).unwrap(),
+            "[0, 65536, 18446744073709551615, \"2015-01-15\", \"2015-01-15 23:24:25.120000\", \
+             \"-838:59:59.000001\", \"base64:type253:AP8=\"]"
+        );
     }
 }

@@ -1,0 +1,233 @@
+//! UPDATE and DELETE of tables that are joined.
+//!
+//! First all rows are found, and the values that they get; then they are changed, table by table in the order of FROM. So
+//! the join sees no row that the statement has changed, and a row that it gives twice is changed once.
+
+use format::collation::collation;
+use format::value::Zone;
+use rustc_hash::FxHashSet;
+use storage::schema::INDEX_PARTS_MAX;
+use storage::{ColumnSet, ReadMode, Row, Table};
+
+use super::change::{Changes, Updater, assign_mode};
+use super::memory::Account;
+use super::query::scan;
+use super::row::{JoinRow, decode};
+use super::stored::Stored;
+use super::{Environment, Level};
+use crate::catalog::{OrSqlError, storage_error};
+use crate::error::{Error, Result};
+use crate::expression::{AssignMode, Datum, EvalContext, Fields};
+use crate::planner::SelectPlan;
+use crate::planner::joined_change::{JoinedDeletePlan, JoinedUpdatePlan};
+
+/// How many rows are changed before the statement looks whether it was killed.
+const INTERRUPT_EVERY: usize = 256;
+
+/// The rows of one target: each once.
+#[derive(Default)]
+struct Found {
+    rows: Vec<(Row, Stored)>,
+    seen: FxHashSet<Box<[u8]>>,
+}
+
+/// The joined row, with one table's as it becomes.
+struct TargetRow<'r> {
+    joined: &'r JoinRow<'r>,
+    base: usize,
+    table: &'r Table,
+    row: &'r Row,
+    zone: Zone,
+}
+
+impl Fields for TargetRow<'_> {
+    fn field(&self, slot: usize) -> Datum<'_> {
+        match slot.checked_sub(self.base).filter(|column| *column < self.table.columns.len()) {
+            None => self.joined.field(slot),
+            Some(column) => match self.row.get(column) {
+                Some(stored) => decode(&self.table.columns[column].ty, stored, self.zone),
+                None => Datum::Null,
+            },
+        }
+    }
+}
+
+/// Runs an UPDATE of joined tables.
+pub fn update(
+    environment: &Environment<'_>,
+    plan: &JoinedUpdatePlan,
+    outer_context: &EvalContext<'_>,
+) -> Result<Changes> {
+    let mode = assign_mode(outer_context, plan.ignore);
+    let strict_change = mode == AssignMode::Strict;
+    let level = Level::new(environment, &plan.select.subqueries);
+    let context = &EvalContext {
+        subqueries: Some(&level),
+        lists: Some(&level.lists),
+        strict_change,
+        ignores: plan.ignore,
+        ..*outer_context
+    };
+    let zone = context.zone;
+    let mut updaters: Vec<Updater<'_>> = plan
+        .targets
+        .iter()
+        .map(|target| {
+            let (assignments, touched) = (&target.assignments[..], &target.touched[..]);
+            let rules = (&target.defaults[..], &target.rules);
+            Updater::new(&target.table, assignments, touched, rules, mode, plan.ignore)
+        })
+        .collect();
+    let mut found: Vec<Found> = plan.targets.iter().map(|_| Found::default()).collect();
+    let mut account = environment.memory.account();
+    let mut changes = Changes::default();
+    scan(environment, &plan.select, context, &mut |joined| {
+        let joined: &JoinRow<'_> = joined;
+        for ((target, updater), found) in plan.targets.iter().zip(&mut updaters).zip(&mut found) {
+            let Some(row) = new_row(&plan.select, target.source, joined, &target.table, found, &mut account)? else {
+                continue;
+            };
+            changes.found += 1;
+            let base = plan.select.sources[target.source].slot_base;
+            updater.evaluate(context, &row, changes.found, &mut |row, evaluate| {
+                evaluate(&TargetRow { joined, base, table: &target.table, row, zone })
+            })?;
+            let values = updater.take_values();
+            account.add(values.bytes.len() as u64 + (values.parts.len() * 16) as u64)?;
+            found.rows.push((row, values));
+        }
+        Ok(true)
+    })?;
+    let mut done = 0;
+    for ((target, updater), found) in plan.targets.iter().zip(&mut updaters).zip(found) {
+        for (number, (row, values)) in (1..).zip(found.rows) {
+            check_interrupt(&mut done, context)?;
+            updater.give_values(values);
+            let changed = match target.reads_again {
+                false => updater.apply(environment, context, &row, number)?,
+                true => match read_again(environment, &target.table, &row)? {
+                    Some(row) => updater.apply(environment, context, &row, number)?,
+                    None => false,
+                },
+            };
+            changes.changed += u64::from(changed);
+        }
+    }
+    Ok(changes)
+}
+
+/// Runs a DELETE of joined tables.
+pub fn delete(
+    environment: &Environment<'_>,
+    plan: &JoinedDeletePlan,
+    outer_context: &EvalContext<'_>,
+) -> Result<Changes> {
+    let strict_change = assign_mode(outer_context, plan.ignore) == AssignMode::Strict;
+    let level = Level::new(environment, &plan.select.subqueries);
+    let context = &EvalContext {
+        subqueries: Some(&level),
+        lists: Some(&level.lists),
+        strict_change,
+        ignores: plan.ignore,
+        ..*outer_context
+    };
+    let mut found: Vec<Found> = plan.targets.iter().map(|_| Found::default()).collect();
+    let mut account = environment.memory.account();
+    scan(environment, &plan.select, context, &mut |joined| {
+        let joined: &JoinRow<'_> = joined;
+        for (target, found) in plan.targets.iter().zip(&mut found) {
+            if let Some(row) = new_row(&plan.select, target.source, joined, &target.table, found, &mut account)? {
+                found.rows.push((row, Stored::default()));
+            }
+        }
+        Ok(true)
+    })?;
+    let mut changes = Changes::default();
+    let mut done = 0;
+    for (target, found) in plan.targets.iter().zip(found) {
+        let table = &target.table;
+        for (row, _) in found.rows {
+            check_interrupt(&mut done, context)?;
+            let row = match target.reads_again {
+                false => Some(row),
+                true => read_again(environment, table, &row)?,
+            };
+            // A cascade was faster.
+            let Some(row) = row else { continue };
+            let deleted = environment.trx.borrow_mut().delete(table, &row);
+            match deleted {
+                Ok(()) => {
+                    changes.deleted += 1;
+                    if let Some(log) = environment.log {
+                        log.borrow_mut().delete(table, &|column| row.get(column))?;
+                    }
+                }
+                Err(error @ storage::Error::ForeignKey(_)) if plan.ignore => context.warn(storage_error(error)),
+                Err(storage::Error::NotFound(_)) if table.is_related() => {}
+                Err(error) => return Err(storage_error(error)),
+            }
+        }
+    }
+    Ok(changes)
+}
+
+fn check_interrupt(done: &mut usize, context: &EvalContext<'_>) -> Result<()> {
+    *done += 1;
+    match done.is_multiple_of(INTERRUPT_EVERY) && context.session.is_interrupted() {
+        true => Err(Error::interrupted()),
+        false => Ok(()),
+    }
+}
+
+/// The current row of a target, if there is one that was not found before.
+fn new_row(
+    plan: &SelectPlan,
+    source: usize,
+    joined: &JoinRow<'_>,
+    table: &Table,
+    found: &mut Found,
+    account: &mut Account<'_>,
+) -> Result<Option<Row>> {
+    debug_assert!(plan.sources[source].table().is_some());
+    let current = &joined.sources[source];
+    if current.is_null {
+        return Ok(None);
+    }
+    let row = &current.stored;
+    let mut key = row.row_id.to_le_bytes().to_vec();
+    for part in &table.indexes[0].parts {
+        let stored = row.get(part.column).unwrap_or_default();
+        key.extend_from_slice(&(stored.len() as u32).to_le_bytes());
+        key.extend_from_slice(stored);
+    }
+    let bytes = key.len() + row.stored_bytes() + 16 * row.column_count() + 128;
+    if !found.seen.insert(key.into()) {
+        return Ok(None);
+    }
+    account.add(bytes as u64)?;
+    Ok(Some(row.clone()))
+}
+
+/// A row as it is now; None: it is there no more.
+fn read_again(environment: &Environment<'_>, table: &Table, row: &Row) -> Result<Option<Row>> {
+    let mut key: [Option<&[u8]>; INDEX_PARTS_MAX] = [None; INDEX_PARTS_MAX];
+    let parts = &table.indexes[0].parts;
+    for (slot, part) in key.iter_mut().zip(parts) {
+        let stored = row.get(part.column);
+        *slot = match (stored, part.prefix_chars) {
+            (Some(stored), Some(prefix)) => {
+                let kept = match table.columns[part.column].ty.collation() {
+                    Some(id) => collation(id).charset.offset_of_char(stored, prefix as usize),
+                    None => stored.len().min(prefix as usize),
+                };
+                Some(&stored[..kept])
+            }
+            (stored, _) => stored,
+        };
+    }
+    let all = ColumnSet::first(table.columns.len());
+    let mut now = Row::new();
+    let mut trx = environment.trx.borrow_mut();
+    let found = trx.get(table, 0, &key[..parts.len()], ReadMode::EXCLUSIVE, &all, &mut now).or_sql()?;
+    Ok(found.then_some(now))
+}

@@ -1,0 +1,115 @@
+//! WITH RECURSIVE at work: rounds, until one gives no row.
+//!
+//! ```text
+//! seed -> rows of round 0 -> members -> rows of round 1 -> members -> ... -> no rows
+//! ```
+//!
+//! Only the rows of the last round are kept here, and with UNION (DISTINCT) a key of each row that there was.
+
+use std::rc::Rc;
+
+use format::collation::CollationId;
+use format::value::Value;
+use rustc_hash::FxHashSet;
+
+use super::memory::row_bytes;
+use super::row::put_row_as;
+use super::{Environment, Rows};
+use crate::error::{Error, Result};
+use crate::expression::{AssignMode, Datum, EvalContext, group_key};
+use crate::planner::{QueryPlan, RecursivePlan};
+
+/// Runs a query.
+type Run =
+    dyn Fn(&Environment<'_>, &QueryPlan, &EvalContext<'_>, &mut dyn FnMut(&[Value]) -> Result<bool>) -> Result<()>;
+
+/// Calls `visit` for the rows of all rounds, from LIMIT's offset on, and for so many.
+pub fn run_recursive(
+    environment: &Environment<'_>,
+    plan: &RecursivePlan,
+    (mut offset, mut left): (u64, u64),
+    context: &EvalContext<'_>,
+    run: &Run,
+    visit: &mut dyn FnMut(&[Value]) -> Result<bool>,
+) -> Result<()> {
+    if left == 0 {
+        return Ok(());
+    }
+    let rounds_max = match context.session.system_variable(None, "cte_max_recursion_depth")? {
+        Value::UInt(rounds) => rounds,
+        Value::Int(rounds) => rounds.max(0) as u64,
+        _ => u64::MAX,
+    };
+    let collations: Vec<CollationId> = plan.columns.iter().map(|column| column.ty.collation).collect();
+    let mut seen = plan.distinct.then(FxHashSet::<Box<[u8]>>::default);
+    let mut keys = environment.memory.account();
+    let mut go_on = true;
+    // Takes a row into the round, unless it was there before.
+    let mut take = |row: Vec<Value>, round: &mut Vec<Vec<Value>>| -> Result<bool> {
+        if let Some(seen) = &mut seen {
+            let mut key = Vec::new();
+            for (value, collation) in row.iter().zip(&collations) {
+                group_key(&Datum::from(value), *collation, &mut key);
+            }
+            let bytes = key.len() as u64 + 32;
+            if !seen.insert(key.into()) {
+                return Ok(true);
+            }
+            keys.add(bytes)?;
+        }
+        if offset > 0 {
+            offset -= 1;
+        } else {
+            left -= 1;
+            go_on = visit(&row)? && left > 0;
+        }
+        round.push(row);
+        Ok(go_on)
+    };
+
+    // What does not fit the seed's columns is an error in strict mode.
+    let mode = if context.mode.is_strict() { AssignMode::Strict } else { AssignMode::Lenient };
+    let mut round = Vec::new();
+    let mut account = environment.memory.account();
+    let mut has_enough = false;
+    run(environment, &plan.seed, context, &mut |row| {
+        account.add(row_bytes(row))?;
+        let mut converted = Vec::with_capacity(row.len());
+        put_row_as(row, (plan.seed.columns(), &plan.columns), mode, context, &mut converted)?;
+        has_enough = !take(converted, &mut round)?;
+        Ok(!has_enough)
+    })?;
+    let mut number = 0;
+    while !round.is_empty() && !has_enough {
+        number += 1;
+        if number > rounds_max {
+            let text = format!(
+                "Recursive query aborted after {number} iterations. Try increasing @@cte_max_recursion_depth to a \
+                 larger value."
+            );
+            return Err(Error::new(3636, b"HY000", text));
+        }
+        if context.session.is_interrupted() {
+            return Err(Error::interrupted());
+        }
+        let rows: Rows = Rc::new(std::mem::take(&mut round));
+        environment.derived.borrow_mut().insert(plan.working, rows);
+        let mut next = environment.memory.account();
+        for member in &plan.members {
+            if has_enough {
+                break;
+            }
+            run(environment, member, context, &mut |row| {
+                next.add(row_bytes(row))?;
+                let mut converted = Vec::with_capacity(row.len());
+                put_row_as(row, (member.columns(), &plan.columns), mode, context, &mut converted)?;
+                has_enough = !take(converted, &mut round)?;
+                Ok(!has_enough)
+            })?;
+        }
+        account = next;
+    }
+    drop(account);
+    environment.derived.borrow_mut().remove(&plan.working);
+    Ok(())
+}

@@ -1,0 +1,228 @@
+//! What is at a path, and where something is: JSON_EXTRACT, JSON_CONTAINS, JSON_SEARCH and their kin.
+
+use std::cmp::Ordering;
+
+use format::collation::{CollationId, collation};
+use format::value::{Json, write_json_member};
+use rustc_hash::FxHashSet;
+
+use super::arguments::{document, json_type, path, result, says_all, single_path, truth_type, value};
+use super::{Call, Function, MANY, not_null};
+use crate::error::{Error, Result};
+use crate::expression::{Datum, json, pattern};
+
+pub const FUNCTIONS: &[Function] = &[
+    Function::new("json_extract", (2, MANY), json_type, json_extract),
+    Function::new("json_contains", (2, 3), truth_type, json_contains),
+    Function::new("json_contains_path", (3, MANY), truth_type, json_contains_path),
+    Function::new("json_overlaps", (2, 2), truth_type, json_overlaps),
+    Function::new("json_keys", (1, 2), json_type, json_keys),
+    Function::new("json_search", (3, MANY), json_type, json_search),
+    Function::new("member of", (2, 2), truth_type, member_of),
+];
+
+/// The value at a path; if there may be several, an array of them.
+fn json_extract<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
+    // The most common: one place in a document, of which nothing else is read.
+    if call.args.len() == 2
+        && let Datum::Json(document) = call.arg(0)?
+    {
+        let path = not_null!(path(call, 1)?);
+        if path.is_single() {
+            let found = path.find_in(&document).map_err(|_| Error::invalid_json_binary())?;
+            return found.map_or(Ok(Datum::Null), |value| result(call, &value));
+        }
+    }
+    let root = not_null!(document(call, 0)?);
+    let mut found = Vec::new();
+    let mut is_single = call.args.len() == 2;
+    for index in 1..call.args.len() {
+        let path = not_null!(path(call, index)?);
+        is_single &= path.is_single();
+        found.extend(path.find(&root));
+    }
+    match (is_single, found.as_slice()) {
+        (_, []) => Ok(Datum::Null),
+        (true, [value, ..]) => result(call, value),
+        (false, _) => result(call, &Json::Array(found.into_iter().cloned().collect())),
+    }
+}
+
+fn json_contains<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
+    let target = not_null!(document(call, 0)?);
+    let candidate = not_null!(document(call, 1)?);
+    if !call.has(2) {
+        return Ok(contains(&target, &candidate).into());
+    }
+    let path = not_null!(single_path(call, 2)?);
+    match path.find(&target).first() {
+        Some(place) => Ok(contains(place, &candidate).into()),
+        None => Ok(Datum::Null),
+    }
+}
+
+/// Whether all of a value is part of another one.
+fn contains(target: &Json, candidate: &Json) -> bool {
+    match (target, candidate) {
+        (Json::Object(_), Json::Object(members)) => members.iter().all(|(name, value)| match target.member(name) {
+            Some(other) => contains(other, value),
+            None => false,
+        }),
+        (Json::Array(parts), Json::Array(elements)) => {
+            elements.iter().all(|element| parts.iter().any(|part| contains(part, element)))
+        }
+        (Json::Array(parts), _) => parts.iter().any(|part| contains(part, candidate)),
+        _ => target.compare(candidate) == Ordering::Equal,
+    }
+}
+
+fn json_contains_path<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
+    let root = not_null!(document(call, 0)?);
+    let wants_all = not_null!(says_all(call, 1)?);
+    for index in 2..call.args.len() {
+        if not_null!(path(call, index)?).is_found(&root) != wants_all {
+            return Ok((!wants_all).into());
+        }
+    }
+    Ok(wants_all.into())
+}
+
+fn json_overlaps<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
+    let one = not_null!(document(call, 0)?);
+    let other = not_null!(document(call, 1)?);
+    Ok(overlaps(&one, &other).into())
+}
+
+/// Whether two values have something in common: an element, or a member with its value.
+fn overlaps(one: &Json, other: &Json) -> bool {
+    let is_equal = |one: &Json, other: &Json| one.compare(other) == Ordering::Equal;
+    match (one, other) {
+        (Json::Array(one), Json::Array(other)) => has_common(one, other),
+        (Json::Array(elements), single) | (single, Json::Array(elements)) => {
+            elements.iter().any(|element| is_equal(element, single))
+        }
+        (Json::Object(members), Json::Object(_)) => members.iter().any(|(name, value)| match other.member(name) {
+            Some(other) => is_equal(value, other),
+            None => false,
+        }),
+        _ => is_equal(one, other),
+    }
+}
+
+fn has_common(one: &[Json], other: &[Json]) -> bool {
+    let key = |value: &Json| {
+        let mut key = Vec::new();
+        value.write_key(&mut key);
+        key
+    };
+    let keys: std::collections::HashSet<Vec<u8>> = one.iter().map(key).collect();
+    other.iter().any(|value| keys.contains(&key(value)))
+}
+
+/// `value MEMBER OF (array)`; what is no array is the array of itself.
+fn member_of<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
+    let searched = value(call, 0)?;
+    if call.arg(0)?.is_null() {
+        return Ok(Datum::Null);
+    }
+    let found = match not_null!(document(call, 1)?) {
+        Json::Array(elements) => elements.iter().any(|element| element.compare(&searched) == Ordering::Equal),
+        single => single.compare(&searched) == Ordering::Equal,
+    };
+    Ok(found.into())
+}
+
+fn json_keys<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
+    let root = not_null!(document(call, 0)?);
+    let place = match call.has(1) {
+        true => not_null!(single_path(call, 1)?).find(&root).first().copied(),
+        false => Some(&root),
+    };
+    match place {
+        Some(Json::Object(members)) => {
+            let names = members.iter().map(|(name, _)| Json::String(name.clone()));
+            result(call, &Json::Array(names.collect()))
+        }
+        _ => Ok(Datum::Null),
+    }
+}
+
+/// The paths to the strings that are LIKE a pattern.
+fn json_search<'a>(call: &Call<'a>) -> Result<Datum<'a>> {
+    let root = not_null!(document(call, 0)?);
+    let wants_all = not_null!(says_all(call, 1)?);
+    let like = not_null!(call.text(2)?);
+    let like = json::unicode(&like, call.charset_of(2));
+    let escape = match call.has(3) {
+        true => match call.arg(3)? {
+            Datum::Null => Some(u32::from(b'\\')),
+            escape => pattern::escape_of(&escape, call.charset_of(3))?.or(Some(u32::from(b'\\'))),
+        },
+        false => Some(u32::from(b'\\')),
+    };
+    let (mut found, mut known) = (Vec::new(), FxHashSet::default());
+    let mut search = |root: &Json, prefix: &mut Vec<u8>, wanted: &[&Json]| {
+        walk(root, prefix, &mut |place, path| {
+            let is_wanted = wanted.is_empty() || wanted.iter().any(|wanted| std::ptr::eq(*wanted, place.0));
+            if let (true, Json::String(text)) = (is_wanted || place.1, place.0)
+                && collation(CollationId::UTF8MB4_BIN).like(text.as_bytes(), like.as_bytes(), escape)
+            {
+                let path = String::from_utf8_lossy(path).into_owned();
+                if known.insert(path.clone()) {
+                    found.push(path);
+                }
+            }
+            (is_wanted || place.1, wants_all || found.is_empty())
+        });
+    };
+    match call.has(4) {
+        false => search(&root, &mut b"$".to_vec(), &[]),
+        true => {
+            let mut paths = Vec::new();
+            for index in 4..call.args.len() {
+                paths.push(not_null!(path(call, index)?));
+            }
+            for path in paths {
+                let places = path.find(&root);
+                if !places.is_empty() {
+                    search(&root, &mut b"$".to_vec(), &places);
+                }
+            }
+        }
+    }
+    match (wants_all, found.len()) {
+        (_, 0) => Ok(Datum::Null),
+        (false, _) | (true, 1) => result(call, &Json::String(found.swap_remove(0))),
+        (true, _) => result(call, &Json::Array(found.into_iter().map(Json::String).collect())),
+    }
+}
+
+/// Gets a value with what it said of the one around it, and its path; says that of this one, and whether to go on.
+type Visit<'v> = &'v mut dyn FnMut((&Json, bool), &[u8]) -> (bool, bool);
+
+/// Visits a value and all below it with their paths.
+fn walk(root: &Json, path: &mut Vec<u8>, visit: Visit<'_>) {
+    fn inner(place: &Json, around: bool, path: &mut Vec<u8>, visit: Visit<'_>) -> bool {
+        let (is_inside, goes_on) = visit((place, around), path);
+        if !goes_on {
+            return false;
+        }
+        let length = path.len();
+        let mut below = |part: &Json, write: &dyn Fn(&mut Vec<u8>), path: &mut Vec<u8>| {
+            write(path);
+            let goes_on = inner(part, is_inside, path, visit);
+            path.truncate(length);
+            goes_on
+        };
+        match place {
+            Json::Array(elements) => elements.iter().enumerate().all(|(at, element)| {
+                below(element, &|path| path.extend_from_slice(format!("[{at}]").as_bytes()), path)
+            }),
+            Json::Object(members) => {
+                members.iter().all(|(name, value)| below(value, &|path| write_json_member(name, path), path))
+            }
+            _ => true,
+        }
+    }
+    inner(root, false, path, visit);
+}

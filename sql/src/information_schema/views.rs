@@ -1,0 +1,109 @@
+//! Views: those that users have defined, and what they are made of.
+
+use std::sync::Arc;
+
+use format::collation::collation;
+use format::value::ColumnType;
+use storage::{Definition, DefinitionKind};
+
+use super::{Facts, VirtualTable, long_text, string, text};
+use crate::accounts::Privileges;
+use crate::error::Result;
+use crate::views::View;
+
+/// A column of a view.
+pub struct ViewColumn {
+    pub name: String,
+    pub ty: ColumnType,
+    pub nullable: bool,
+}
+
+/// Who can tell which columns a view has now: that takes planning its query.
+pub trait DescribeViews {
+    fn columns(&self, view: &Definition) -> Result<Vec<ViewColumn>>;
+}
+
+/// Every view that rows are wanted of and that the session may know of.
+pub fn views(facts: &Facts<'_>) -> Vec<Arc<Definition>> {
+    if facts.only.is_some() {
+        return Vec::new();
+    }
+    let engine = &facts.instance.engine;
+    let databases = engine.databases();
+    let databases =
+        databases.iter().filter(|database| facts.wanted.is_none_or(|wanted| wanted.database(&database.name)));
+    let mut views: Vec<_> =
+        databases.flat_map(|database| engine.definitions(DefinitionKind::View, &database.name)).collect();
+    views.retain(|view| facts.wanted.is_none_or(|wanted| wanted.table(&view.database, &view.name)));
+    views.retain(|view| facts.rights.sees_table(&view.database, &view.name));
+    views
+}
+
+pub const VIEWS: VirtualTable = VirtualTable {
+    name: "VIEWS",
+    columns: &[
+        text("TABLE_CATALOG", 64),
+        text("TABLE_SCHEMA", 64),
+        text("TABLE_NAME", 64),
+        long_text("VIEW_DEFINITION"),
+        text("CHECK_OPTION", 8),
+        text("IS_UPDATABLE", 3),
+        text("DEFINER", 288),
+        text("SECURITY_TYPE", 7),
+        text("CHARACTER_SET_CLIENT", 64),
+        text("COLLATION_CONNECTION", 64),
+    ],
+    rows: |facts| {
+        let mut rows = Vec::new();
+        for definition in views(facts) {
+            let Ok(view) = View::decode(&definition.bytes) else { continue };
+            // Its text is for those who may see it.
+            let shown = facts.rights.is_internal()
+                || facts.rights.on_table(&definition.database, &definition.name).has(Privileges::SHOW_VIEW);
+            rows.push(vec![
+                string("def"),
+                string(&definition.database),
+                string(&definition.name),
+                string(if shown { &view.text } else { "" }),
+                string(view.check.map_or("NONE", |check| check.name())),
+                string(if view.is_updatable { "YES" } else { "NO" }),
+                string(format!("{}@{}", view.definer.0, view.definer.1)),
+                string(if view.as_invoker { "INVOKER" } else { "DEFINER" }),
+                string(collation(view.client).charset.name()),
+                string(collation(view.connection).name),
+            ]);
+        }
+        rows
+    },
+};
+
+pub const VIEW_TABLE_USAGE: VirtualTable = VirtualTable {
+    name: "VIEW_TABLE_USAGE",
+    columns: &[
+        text("VIEW_CATALOG", 64),
+        text("VIEW_SCHEMA", 64),
+        text("VIEW_NAME", 64),
+        text("TABLE_CATALOG", 64),
+        text("TABLE_SCHEMA", 64),
+        text("TABLE_NAME", 64),
+    ],
+    rows: |facts| {
+        let mut rows = Vec::new();
+        for definition in views(facts) {
+            let Ok(view) = View::decode(&definition.bytes) else { continue };
+            for (database, table) in &view.tables {
+                if facts.rights.sees_table(database, table) {
+                    rows.push(vec![
+                        string("def"),
+                        string(&definition.database),
+                        string(&definition.name),
+                        string("def"),
+                        string(database),
+                        string(table),
+                    ]);
+                }
+            }
+        }
+        rows
+    },
+};

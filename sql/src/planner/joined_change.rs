@@ -1,0 +1,251 @@
+//! UPDATE and DELETE of tables that are joined: which rows of which tables.
+//!
+//! The query that finds the rows is a join whose targets are read under exclusive locks, the other tables as every
+//! change reads its sources. A row that the join gives several times is changed once, as its first time says. Values are
+//! evaluated on the rows as they were found: an assignment sees earlier ones of its own row, but none of other rows.
+
+use std::sync::Arc;
+
+use storage::{ColumnSet, ReadMode, Table};
+
+use super::change::{Assignment, check_columns, open_stored};
+use super::clause::Clause;
+use super::defaults::{DefaultValue, defaults};
+use super::logical::Block;
+use super::row_rules::RowRules;
+use super::scope::{JoinTree, Level, display};
+use super::{PlanContext, SelectPlan, SourceKind, nest, physical, rules};
+use crate::accounts::Privileges;
+use crate::error::{Error, Result};
+use crate::expression::Expr;
+use crate::parser::ast::{self, TableName};
+
+pub struct JoinedUpdatePlan {
+    pub ignore: bool,
+    /// The joined rows: a query without output.
+    pub select: SelectPlan,
+    pub targets: Vec<UpdateTarget>,
+}
+
+/// A table of the join whose rows change.
+pub struct UpdateTarget {
+    /// Its number in the join.
+    pub source: usize,
+    pub table: Arc<Table>,
+    pub assignments: Vec<Assignment>,
+    /// Columns with ON UPDATE CURRENT_TIMESTAMP that are not assigned.
+    pub touched: Vec<usize>,
+    pub defaults: Vec<DefaultValue>,
+    pub rules: RowRules,
+    pub reads_again: bool,
+}
+
+pub struct JoinedDeletePlan {
+    pub ignore: bool,
+    pub select: SelectPlan,
+    pub targets: Vec<DeleteTarget>,
+}
+
+pub struct DeleteTarget {
+    pub source: usize,
+    pub table: Arc<Table>,
+    /// A row may have changed since it was found, through another target or by a cascade.
+    pub reads_again: bool,
+}
+
+pub fn plan_joined_update(context: &PlanContext<'_>, update: &ast::JoinedUpdate) -> Result<JoinedUpdatePlan> {
+    let mut level = Level::new(context, None, context.plain_reads);
+    let tree = level.from(&update.tables)?;
+    // Which table each column is of decides which tables are locked.
+    let mut assigned: Vec<(usize, usize, &ast::Expr)> = Vec::with_capacity(update.assignments.len());
+    for (name, value) in &update.assignments {
+        let slot = level
+            .find(name, &level.all, "field list")?
+            .ok_or_else(|| Error::unknown_column(&display(name), "field list"))?;
+        let (source, column) = level.slots[slot];
+        assigned.push((source as usize, column as usize, value));
+    }
+    let mut numbers: Vec<usize> = assigned.iter().map(|(source, ..)| *source).collect();
+    numbers.sort_unstable();
+    numbers.dedup();
+    let tables = open_targets(context, &mut level, &numbers, Privileges::UPDATE, "UPDATE")?;
+    let level = level;
+    check_keys(&level, &numbers, &tables, &assigned)?;
+
+    let mut targets = Vec::with_capacity(numbers.len());
+    for (source, table) in numbers.iter().zip(&tables) {
+        let mut assignments = Vec::new();
+        for (_, column, value) in assigned.iter().filter(|(of, ..)| of == source) {
+            check_columns(context, &name_of(table), table, Privileges::UPDATE, &[*column])?;
+            let value = match value {
+                ast::Expr::Default => None,
+                _ if table.columns[*column].generated.is_some() => {
+                    return Err(Error::generated_value(&table.columns[*column].name, &table.name));
+                }
+                value => Some(context.binder(&Clause::new(&level, "field list")).bind(value)?),
+            };
+            assignments.push(Assignment { column: *column, value });
+        }
+        let is_assigned = |column: usize| assignments.iter().any(|assignment| assignment.column == column);
+        let touched =
+            (0..table.columns.len()).filter(|at| table.columns[*at].on_update_now && !is_assigned(*at)).collect();
+        targets.push(UpdateTarget {
+            source: *source,
+            table: table.clone(),
+            assignments,
+            touched,
+            defaults: defaults(table)?,
+            rules: RowRules::of(context.eval, table)?,
+            reads_again: reads_again(&tables, table)?,
+        });
+    }
+    let values = targets.iter().flat_map(|target| &target.assignments);
+    let values: Vec<Expr> = values.filter_map(|assignment| assignment.value.clone()).collect();
+    let needed: Vec<(usize, ColumnSet)> = targets
+        .iter()
+        .map(|target| {
+            let assigned = target.assignments.iter().map(|assignment| assignment.column);
+            let columns = assigned.chain(target.touched.iter().copied());
+            let has_default = target.assignments.iter().any(|assignment| assignment.value.is_none());
+            let columns = match target.rules.concerns_changes() || has_default {
+                true => ColumnSet::first(target.table.columns.len()),
+                false => needed_columns(context, &target.table, columns),
+            };
+            (target.source, columns)
+        })
+        .collect();
+    let select = plan_rows(context, level, tree.as_ref(), update.filter.as_ref(), &values, &needed)?;
+    Ok(JoinedUpdatePlan { ignore: update.ignore, select, targets })
+}
+
+pub fn plan_joined_delete(context: &PlanContext<'_>, delete: &ast::JoinedDelete) -> Result<JoinedDeletePlan> {
+    let mut level = Level::new(context, None, context.plain_reads);
+    let tree = level.from(&delete.tables)?;
+    let mut numbers: Vec<usize> = Vec::with_capacity(delete.targets.len());
+    for name in &delete.targets {
+        let found = level.sources.iter().position(|source| {
+            let database = name.database.as_deref().or(Some(&*source.database));
+            source.is_called(database, &name.name)
+        });
+        let found = found.ok_or_else(|| Error::unknown_table_in(&name.name, "MULTI DELETE"))?;
+        if numbers.contains(&found) {
+            return Err(Error::not_unique_table(&name.name));
+        }
+        numbers.push(found);
+    }
+    numbers.sort_unstable();
+    let tables = open_targets(context, &mut level, &numbers, Privileges::DELETE, "DELETE")?;
+    let mut targets = Vec::with_capacity(numbers.len());
+    for (source, table) in numbers.iter().zip(&tables) {
+        let reads_again = reads_again(&tables, table)?;
+        targets.push(DeleteTarget { source: *source, table: table.clone(), reads_again });
+    }
+    let needed: Vec<(usize, ColumnSet)> = targets
+        .iter()
+        .map(|target| (target.source, needed_columns(context, &target.table, std::iter::empty())))
+        .collect();
+    let select = plan_rows(context, level, tree.as_ref(), delete.filter.as_ref(), &[], &needed)?;
+    Ok(JoinedDeletePlan { ignore: delete.ignore, select, targets })
+}
+
+fn name_of(table: &Table) -> TableName {
+    TableName { database: Some(table.database.to_string()), name: table.name.to_string() }
+}
+
+/// Opens the targets to be changed; their rows are locked as they are read.
+fn open_targets(
+    context: &PlanContext<'_>,
+    level: &mut Level<'_>,
+    numbers: &[usize],
+    wanted: Privileges,
+    statement: &str,
+) -> Result<Vec<Arc<Table>>> {
+    let mut tables = Vec::with_capacity(numbers.len());
+    for number in numbers {
+        let source = &mut level.sources[*number];
+        if matches!(&source.kind, SourceKind::Derived(derived) if derived.view.is_some()) {
+            return Err(Error::unsupported("changes of views in joins"));
+        }
+        let Some(table) = source.table().cloned() else {
+            return Err(Error::not_updatable(&source.alias, statement));
+        };
+        let opened = open_stored(context, &name_of(&table), Some(&source.alias), wanted)?;
+        source.read_mode = ReadMode::EXCLUSIVE;
+        tables.push(opened);
+    }
+    Ok(tables)
+}
+
+/// A table that is changed under two names keeps its keys: each row is found again by its key.
+fn check_keys(
+    level: &Level<'_>,
+    numbers: &[usize],
+    tables: &[Arc<Table>],
+    assigned: &[(usize, usize, &ast::Expr)],
+) -> Result<()> {
+    for (at, table) in tables.iter().enumerate() {
+        let Some(other) = (0..tables.len()).find(|other| *other != at && Arc::ptr_eq(&tables[*other], table)) else {
+            continue;
+        };
+        let is_key = |column: usize| table.indexes[0].parts.iter().any(|part| part.column == column);
+        if assigned.iter().any(|(source, column, _)| *source == numbers[at] && is_key(*column)) {
+            let alias = |at: usize| &level.sources[numbers[at]].alias;
+            return Err(Error::multi_update_key_conflict(alias(at.min(other)), alias(at.max(other))));
+        }
+    }
+    Ok(())
+}
+
+/// Whether the rows of a target may be changed by something else in the statement.
+fn reads_again(tables: &[Arc<Table>], table: &Arc<Table>) -> Result<bool> {
+    let is_twice = tables.iter().filter(|other| Arc::ptr_eq(other, table)).count() > 1;
+    let has_key = !table.indexes[0].is_hidden();
+    if !has_key && (is_twice || tables.len() > 1 && table.is_related()) {
+        return Err(Error::unsupported("changes of several tables that depend on each other, without a primary key"));
+    }
+    Ok(has_key && (is_twice || table.is_related()))
+}
+
+/// The columns of a target that its change needs: the log has whole rows.
+fn needed_columns(context: &PlanContext<'_>, table: &Table, changed: impl Iterator<Item = usize>) -> ColumnSet {
+    if context.instance.log.is_some() {
+        return ColumnSet::first(table.columns.len());
+    }
+    changed.chain(table.indexes[0].parts.iter().map(|part| part.column)).collect()
+}
+
+fn plan_rows(
+    context: &PlanContext<'_>,
+    level: Level<'_>,
+    tree: Option<&JoinTree<'_>>,
+    filter: Option<&ast::Expr>,
+    also: &[Expr],
+    needed: &[(usize, ColumnSet)],
+) -> Result<SelectPlan> {
+    let filter = match filter {
+        Some(filter) => Some(context.binder(&Clause::new(&level, "where clause")).bind_number(filter)?),
+        None => None,
+    };
+    let (from, straight) = nest::bind(&level, tree, filter)?;
+    let is_lateral = level.sources.iter().any(|source| !source.lateral.is_empty());
+    let (mut sources, slots) = (level.sources, level.slots);
+    for (source, columns) in needed {
+        columns.iter().for_each(|column| sources[*source].needed.insert(column));
+    }
+    for expr in also {
+        expr.for_each_column(&mut |slot| {
+            let (source, column) = slots[slot];
+            sources[source as usize].needed.insert(column as usize);
+        });
+    }
+    let block = Block {
+        select_number: context.next_select_number(),
+        sources,
+        slots,
+        from,
+        straight: straight || is_lateral,
+        subqueries: level.subqueries.into_inner(),
+        ..Block::nothing()
+    };
+    physical::block(context, rules::apply_to_joined_rows(context, block)).map(|(plan, _)| plan)
+}

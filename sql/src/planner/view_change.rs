@@ -1,0 +1,152 @@
+//! UPDATE and DELETE, of tables and of views.
+//!
+//! Those of a view bind their clauses over the view and merge it, as the rule for derived tables does; what they assign
+//! stands in the output meanwhile, so that it is rewritten along.
+
+use std::sync::Arc;
+
+use storage::{ColumnSet, Definition, IfLocked, ReadMode, Table};
+
+use super::change::{self, Assignment, DeletePlan, RowsQuery, UpdatePlan, reads_what_changes, rows_of, single_table};
+use super::clause::Clause;
+use super::defaults::defaults;
+use super::logical::Block;
+use super::row_rules::RowRules;
+use super::scope::Level;
+use super::view_target::{check_columns, check_of, check_rights};
+use super::{PlanContext, SelectPlan, SourceKind, physical, rules};
+use crate::accounts::Privileges;
+use crate::error::{Error, Result};
+use crate::expression::Expr;
+use crate::parser::ast;
+
+pub fn plan_update(context: &PlanContext<'_>, update: &ast::Update) -> Result<UpdatePlan> {
+    let (name, alias, _) = single_table(&update.table)?;
+    context.check_is_no_query(name, "UPDATE")?;
+    match context.find_view(name)? {
+        Some(view) => update_view(context, update, &view, alias),
+        None => change::plan_update(context, update),
+    }
+}
+
+pub fn plan_delete(context: &PlanContext<'_>, delete: &ast::Delete) -> Result<DeletePlan> {
+    context.check_is_no_query(&delete.table, "DELETE")?;
+    match context.find_view(&delete.table)? {
+        Some(view) => delete_from_view(context, delete, &view),
+        None => change::plan_delete(context, delete),
+    }
+}
+
+/// The rows of an UPDATE or DELETE of a view, as a query of its table. `bind` gives the expressions over the view's columns
+/// that are needed beside; they are returned over the table's.
+fn rows(
+    context: &PlanContext<'_>,
+    definition: &Definition,
+    alias: Option<&str>,
+    query: &RowsQuery<'_>,
+    read_mode: ReadMode,
+    statement: &str,
+    bind: impl FnOnce(&Level<'_>) -> Result<Vec<Expr>>,
+) -> Result<(Block, Arc<Table>)> {
+    let shown = alias.unwrap_or(&definition.name);
+    let mut level = Level::new(context, None, read_mode);
+    level.add_view(definition, alias)?;
+    let level = level;
+    let output = bind(&level)?;
+    let mut block = rows_of(context, level, query)?;
+    block.output = output;
+    let refused = || Error::target_not_updatable(shown, statement);
+    let apart = |block: &Block| {
+        block.sources.iter().any(|source| matches!(&source.kind, SourceKind::Derived(d) if d.stays_apart()))
+    };
+    if apart(&block) {
+        return Err(refused());
+    }
+    rules::merge_all(&mut block);
+    if block.sources.len() > 1 {
+        return match statement {
+            "DELETE" => Err(Error::view_delete_join(&definition.database, &definition.name)),
+            _ => Err(Error::unsupported("UPDATE of a view of several tables")),
+        };
+    }
+    let table = match &block.sources[..] {
+        [source] => source.table().cloned().ok_or_else(refused)?,
+        _ => return Err(refused()),
+    };
+    Ok((block, table))
+}
+
+/// Plans how the rows are found. The log, and the check, have whole rows.
+fn select(context: &PlanContext<'_>, mut block: Block) -> Result<SelectPlan> {
+    let width = block.slots.len();
+    block.sources[0].needed = ColumnSet::first(width);
+    physical::block(context, rules::apply_to_rows(context, block)).map(|(plan, _)| plan)
+}
+
+fn update_view(
+    context: &PlanContext<'_>,
+    update: &ast::Update,
+    definition: &Arc<Definition>,
+    alias: Option<&str>,
+) -> Result<UpdatePlan> {
+    check_rights(context, definition, Privileges::UPDATE)?;
+    let query = RowsQuery { filter: update.filter.as_ref(), order_by: &update.order_by, limit: update.limit.as_ref() };
+    let mut names = Vec::new();
+    let bind = |level: &Level<'_>| {
+        let mut output = Vec::new();
+        for (name, value) in &update.assignments {
+            let column = level
+                .find(name, &level.all, "field list")?
+                .ok_or_else(|| Error::unknown_column(&super::scope::display(name), "field list"))?;
+            names.push(level.sources[0].columns[column].name.clone());
+            output.push(level.expr(column));
+            output.push(match value {
+                // In its place: the column that gets its default.
+                ast::Expr::Default => level.expr(column),
+                value => context.binder(&Clause::new(level, "field list")).bind(value)?,
+            });
+        }
+        Ok(output)
+    };
+    let read_mode = ReadMode::Exclusive(IfLocked::Committed);
+    let (mut block, table) = rows(context, definition, alias, &query, read_mode, "UPDATE", bind)?;
+    check_columns(context, definition, Privileges::UPDATE, names.iter().map(|name| &**name))?;
+    let mut output = std::mem::take(&mut block.output).into_iter();
+    let mut assignments = Vec::new();
+    for ((_, written), name) in update.assignments.iter().zip(&names) {
+        let (Some(target), Some(value)) = (output.next(), output.next()) else { break };
+        let column = target.as_column().ok_or_else(|| Error::column_not_updatable(name))?;
+        let value = (!matches!(written, ast::Expr::Default)).then_some(value);
+        if value.is_some() && table.columns[column].generated.is_some() {
+            return Err(Error::generated_value(&table.columns[column].name, &table.name));
+        }
+        assignments.push(Assignment { column, value });
+    }
+    let assigned = |column: usize| assignments.iter().any(|assignment| assignment.column == column);
+    let touched: Vec<usize> =
+        (0..table.columns.len()).filter(|at| table.columns[*at].on_update_now && !assigned(*at)).collect();
+    let select = select(context, block)?;
+    let changed =
+        |column: usize| assigned(column) || touched.contains(&column) || table.columns[column].generated.is_some();
+    let collect_first = reads_what_changes(&select, &table, &changed);
+    let defaults = defaults(&table)?;
+    let rules = RowRules::of(context.eval, &table)?;
+    let check = check_of(context, definition)?;
+    let collect_first = collect_first || check.is_some();
+    Ok(UpdatePlan { table, ignore: update.ignore, select, assignments, touched, collect_first, defaults, rules, check })
+}
+
+fn delete_from_view(
+    context: &PlanContext<'_>,
+    delete: &ast::Delete,
+    definition: &Arc<Definition>,
+) -> Result<DeletePlan> {
+    if !delete.returning.is_empty() {
+        return Err(Error::unsupported("RETURNING of changes of views"));
+    }
+    check_rights(context, definition, Privileges::DELETE)?;
+    let query = RowsQuery { filter: delete.filter.as_ref(), order_by: &delete.order_by, limit: delete.limit.as_ref() };
+    let alias = delete.alias.as_deref();
+    let (block, table) = rows(context, definition, alias, &query, ReadMode::EXCLUSIVE, "DELETE", |_| Ok(Vec::new()))?;
+    Ok(DeletePlan { table, ignore: delete.ignore, select: select(context, block)?, returning: None })
+}

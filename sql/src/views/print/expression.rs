@@ -1,0 +1,360 @@
+//! Expressions and literals.
+
+use std::fmt::Write;
+
+use super::{Printer, unknown};
+use crate::describe::quoted;
+use crate::error::{Error, Result};
+use crate::parser::ast::*;
+
+/// A text literal in single quotes.
+fn text(bytes: &[u8]) -> Option<String> {
+    let text = std::str::from_utf8(bytes).ok()?;
+    let mut out = String::with_capacity(text.len() + 2);
+    out.push('\'');
+    for c in text.chars() {
+        match c {
+            '\'' => out.push_str("''"),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\0' => out.push_str("\\0"),
+            '\u{1a}' => out.push_str("\\Z"),
+            other => out.push(other),
+        }
+    }
+    out.push('\'');
+    Some(out)
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::from("0x"), |mut out, byte| {
+        let _ = write!(out, "{byte:02x}");
+        out
+    })
+}
+
+fn operator(op: BinaryOp) -> Option<&'static str> {
+    Some(match op {
+        BinaryOp::Or => "or",
+        BinaryOp::Xor => "xor",
+        BinaryOp::And => "and",
+        BinaryOp::Equal => "=",
+        BinaryOp::NullSafeEqual => "<=>",
+        BinaryOp::NotEqual => "<>",
+        BinaryOp::Less => "<",
+        BinaryOp::LessEqual => "<=",
+        BinaryOp::Greater => ">",
+        BinaryOp::GreaterEqual => ">=",
+        BinaryOp::BitOr => "|",
+        BinaryOp::BitAnd => "&",
+        BinaryOp::BitXor => "^",
+        BinaryOp::ShiftLeft => "<<",
+        BinaryOp::ShiftRight => ">>",
+        BinaryOp::Add => "+",
+        BinaryOp::Subtract => "-",
+        BinaryOp::Multiply => "*",
+        BinaryOp::Divide => "/",
+        BinaryOp::IntegerDivide => "DIV",
+        BinaryOp::Modulo => "%",
+        BinaryOp::SoundsLike => "sounds like",
+        BinaryOp::JsonExtract => "->",
+        BinaryOp::JsonUnquote => "->>",
+        BinaryOp::Concat => return None,
+    })
+}
+
+impl Printer<'_> {
+    fn literal(&mut self, literal: &Literal) -> Result<()> {
+        let introduced = |charset: &Option<String>| charset.as_ref().map_or(String::new(), |name| format!("_{name} "));
+        let printed = match literal {
+            Literal::Null => "NULL".into(),
+            Literal::Bool(value) => if *value { "true" } else { "false" }.into(),
+            Literal::Integer(number) => number.to_string(),
+            Literal::Decimal(digits) => digits.clone(),
+            Literal::Float(number) => format!("{number:e}"),
+            Literal::String { bytes, charset } => match (text(bytes), charset) {
+                (Some(text), None) => text,
+                (Some(text), Some(charset)) => format!("_{charset}{text}"),
+                (None, Some(_)) => introduced(charset) + &hex(bytes),
+                (None, None) => return Err(unknown("a text that is not UTF-8")),
+            },
+            Literal::Hex { bytes, charset } if bytes.is_empty() => introduced(charset) + "x''",
+            Literal::Hex { bytes, charset } => introduced(charset) + &hex(bytes),
+            Literal::Bit { bytes, charset } => {
+                let bits: String = bytes.iter().map(|byte| format!("{byte:08b}")).collect();
+                introduced(charset) + &format!("b'{bits}'")
+            }
+            Literal::Date(bytes) => format!("DATE{}", text(bytes).unwrap_or_default()),
+            Literal::Time(bytes) => format!("TIME{}", text(bytes).unwrap_or_default()),
+            Literal::Timestamp(bytes) => format!("TIMESTAMP{}", text(bytes).unwrap_or_default()),
+        };
+        self.put(&printed);
+        Ok(())
+    }
+
+    pub(super) fn expr(&mut self, expr: &Expr) -> Result<()> {
+        match expr {
+            Expr::Literal(literal) => self.literal(literal)?,
+            Expr::Column(column) => self.column(column),
+            Expr::SystemVariable { scope, name } => {
+                self.put("@@");
+                match scope {
+                    None => {}
+                    Some(VariableScope::Global) => self.put("global."),
+                    Some(VariableScope::Session) => self.put("session."),
+                    Some(_) => return Err(unknown("this variable")),
+                }
+                self.name(name);
+            }
+            Expr::Unary { op, expr } => {
+                self.put(match op {
+                    UnaryOp::Minus => "-(",
+                    UnaryOp::Plus => "+(",
+                    UnaryOp::Not => "(not(",
+                    UnaryOp::BitNot => "~(",
+                });
+                self.expr(expr)?;
+                self.put(if *op == UnaryOp::Not { "))" } else { ")" });
+            }
+            Expr::Binary { op: BinaryOp::Concat, left, right } => self.call("concat", &[left, right])?,
+            Expr::Binary { op: op @ (BinaryOp::JsonExtract | BinaryOp::JsonUnquote), left, right } => {
+                self.expr(left)?;
+                self.put(operator(*op).unwrap_or_default());
+                self.expr(right)?;
+            }
+            Expr::Binary { op, left, right } => self.between(left, operator(*op).unwrap_or_default(), right)?,
+            Expr::IsNull { expr, negated } => {
+                self.put("(");
+                self.expr(expr)?;
+                self.put(if *negated { " is not null)" } else { " is null)" });
+            }
+            Expr::IsTruth { expr, truth, negated } => {
+                self.put("(");
+                self.expr(expr)?;
+                self.put(if *negated { " is not " } else { " is " });
+                self.put(match truth {
+                    Some(true) => "true)",
+                    Some(false) => "false)",
+                    None => "unknown)",
+                });
+            }
+            Expr::Between { expr, low, high, negated } => {
+                self.put("(");
+                self.expr(expr)?;
+                self.put(if *negated { " not between " } else { " between " });
+                self.expr(low)?;
+                self.put(" and ");
+                self.expr(high)?;
+                self.put(")");
+            }
+            Expr::InList { expr, list, negated } => {
+                self.put("(");
+                self.expr(expr)?;
+                self.put(if *negated { " not in (" } else { " in (" });
+                self.exprs(list)?;
+                self.put("))");
+            }
+            Expr::InQuery { expr, query, negated } => {
+                self.put("(");
+                self.expr(expr)?;
+                self.put(if *negated { " not in (" } else { " in (" });
+                self.query(query)?;
+                self.put("))");
+            }
+            Expr::Like { expr, pattern, escape, negated } => {
+                self.put("(");
+                self.expr(expr)?;
+                self.put(if *negated { " not like " } else { " like " });
+                self.expr(pattern)?;
+                if let Some(escape) = escape {
+                    self.put(" escape ");
+                    self.expr(escape)?;
+                }
+                self.put(")");
+            }
+            Expr::Regexp { expr, pattern, negated } => {
+                self.between(expr, if *negated { "not regexp" } else { "regexp" }, pattern)?;
+            }
+            Expr::Case { operand, whens, otherwise } => {
+                self.put("(case ");
+                if let Some(operand) = operand {
+                    self.expr(operand)?;
+                    self.put(" ");
+                }
+                for (when, then) in whens {
+                    self.put("when ");
+                    self.expr(when)?;
+                    self.put(" then ");
+                    self.expr(then)?;
+                    self.put(" ");
+                }
+                if let Some(otherwise) = otherwise {
+                    self.put("else ");
+                    self.expr(otherwise)?;
+                    self.put(" ");
+                }
+                self.put("end)");
+            }
+            Expr::Function { name, args } if name == "get_format" => match &args[..] {
+                [Expr::Literal(Literal::String { bytes, .. }), format] => {
+                    let kind = String::from_utf8_lossy(bytes).into_owned();
+                    let _ = write!(self.out, "get_format({kind}, ");
+                    self.expr(format)?;
+                    self.put(")");
+                }
+                _ => return Err(unknown("GET_FORMAT")),
+            },
+            Expr::Function { name, args } => self.call(name, &args.iter().collect::<Vec<_>>())?,
+            Expr::StoredFunction { database, name, args } => {
+                self.name(database);
+                self.put(".");
+                self.call(&quoted(name), &args.iter().collect::<Vec<_>>())?;
+            }
+            Expr::Aggregate(aggregate) => self.aggregate(aggregate)?,
+            Expr::Window(call) => self.window_call(call)?,
+            Expr::Grouping(args) => self.call("grouping", &args.iter().collect::<Vec<_>>())?,
+            Expr::Cast { expr, to } => {
+                self.put("cast(");
+                self.expr(expr)?;
+                self.put(" as ");
+                self.cast_type(to);
+                self.put(")");
+            }
+            Expr::ConvertUsing { expr, charset } => {
+                self.put("convert(");
+                self.expr(expr)?;
+                let _ = write!(self.out, " using {charset})");
+            }
+            Expr::Collate { expr, collation } => {
+                self.put("(");
+                self.expr(expr)?;
+                let _ = write!(self.out, " collate {collation})");
+            }
+            Expr::Binarily(expr) => {
+                self.put("(binary ");
+                self.expr(expr)?;
+                self.put(")");
+            }
+            Expr::Trim { side, remove, expr } => {
+                self.put(match side {
+                    TrimSide::Both => "trim(both ",
+                    TrimSide::Leading => "trim(leading ",
+                    TrimSide::Trailing => "trim(trailing ",
+                });
+                if let Some(remove) = remove {
+                    self.expr(remove)?;
+                    self.put(" ");
+                }
+                self.put("from ");
+                self.expr(expr)?;
+                self.put(")");
+            }
+            Expr::Extract { unit, expr } => {
+                let _ = write!(self.out, "extract({} from ", unit.name());
+                self.expr(expr)?;
+                self.put(")");
+            }
+            Expr::DateAdd { expr, interval, unit, subtract } => {
+                self.put("(");
+                self.expr(expr)?;
+                self.put(if *subtract { " - interval " } else { " + interval " });
+                self.expr(interval)?;
+                let _ = write!(self.out, " {})", unit.name());
+            }
+            Expr::TimestampAdd { unit, interval, expr } => {
+                let _ = write!(self.out, "timestampadd({},", unit.name());
+                self.expr(interval)?;
+                self.put(",");
+                self.expr(expr)?;
+                self.put(")");
+            }
+            Expr::TimestampDiff { unit, from, to } => {
+                let _ = write!(self.out, "timestampdiff({},", unit.name());
+                self.expr(from)?;
+                self.put(",");
+                self.expr(to)?;
+                self.put(")");
+            }
+            Expr::Char { args, charset } => {
+                self.put("char(");
+                self.exprs(args)?;
+                if let Some(charset) = charset {
+                    let _ = write!(self.out, " using {charset}");
+                }
+                self.put(")");
+            }
+            Expr::Row(exprs) => {
+                self.put("(");
+                self.exprs(exprs)?;
+                self.put(")");
+            }
+            Expr::Subquery(query) => {
+                self.put("(");
+                self.query(query)?;
+                self.put(")");
+            }
+            Expr::Exists(query) => {
+                self.put("exists(");
+                self.query(query)?;
+                self.put(")");
+            }
+            Expr::Quantified { expr, op, all, query } => {
+                self.put("(");
+                self.expr(expr)?;
+                let how = if *all { "all" } else { "any" };
+                let _ = write!(self.out, " {} {how} (", operator(*op).unwrap_or_default());
+                self.query(query)?;
+                self.put("))");
+            }
+            Expr::DefaultOf(column) => {
+                self.put("default(");
+                self.column(column);
+                self.put(")");
+            }
+            Expr::Parameter(_) | Expr::UserVariable(_) | Expr::Assign(..) => return Err(Error::view_select_variable()),
+            Expr::Unsupported(what) => return Err(Error::unsupported(what.clone())),
+            _ => return Err(unknown("this expression")),
+        }
+        Ok(())
+    }
+
+    pub(super) fn aggregate(&mut self, aggregate: &Aggregate) -> Result<()> {
+        let Aggregate { function, distinct, args, order_by, separator } = aggregate;
+        self.put(function.name());
+        self.put(if *distinct { "(distinct " } else { "(" });
+        match *function == AggregateFunction::Count && args.is_empty() {
+            true => self.put("*"),
+            false => self.exprs(args)?,
+        }
+        self.order(order_by)?;
+        if *function == AggregateFunction::GroupConcat {
+            let separator = separator.as_deref().unwrap_or(b",");
+            let separator = text(separator).ok_or_else(|| unknown("a separator that is not UTF-8"))?;
+            let _ = write!(self.out, " separator {separator}");
+        }
+        self.put(")");
+        Ok(())
+    }
+
+    fn cast_type(&mut self, to: &CastType) {
+        let with = |name: &str, length: &Option<u32>| length.map_or(name.to_owned(), |n| format!("{name}({n})"));
+        let fsp = |name: &str, fsp: u8| if fsp > 0 { format!("{name}({fsp})") } else { name.to_owned() };
+        let printed = match to {
+            CastType::Signed => "signed".into(),
+            CastType::Unsigned => "unsigned".into(),
+            CastType::Binary { bytes } => with("binary", bytes),
+            CastType::Char { chars, charset: None } => with("char", chars),
+            CastType::Char { chars, charset: Some(charset) } => with("char", chars) + " charset " + charset,
+            CastType::Date => "date".into(),
+            CastType::Time { fsp: digits } => fsp("time", *digits),
+            CastType::DateTime { fsp: digits } => fsp("datetime", *digits),
+            CastType::Decimal { precision, scale } => format!("decimal({precision},{scale})"),
+            CastType::Float => "float".into(),
+            CastType::Double => "double".into(),
+            CastType::Year => "year".into(),
+            CastType::Json => "json".into(),
+        };
+        self.put(&printed);
+    }
+}
