@@ -216,7 +216,7 @@ pub fn column_key(table: &Table, ordinal: usize) -> &'static str {
 }
 
 /// One line of CREATE TABLE, from the name on. `usual`: the collation that need not be told.
-fn column_line(column: &Column, usual: Option<CollationId>) -> String {
+pub fn column_line(column: &Column, usual: Option<CollationId>) -> String {
     let mut out = format!("{} {}", quoted(&column.name), type_of(column));
     if let Some(id) = declared_collation(&column.ty)
         && (Some(id) != usual || column.explicit_collation)

@@ -154,29 +154,6 @@ fn stored(value: &Datum<'_>, ty: &ColumnType) -> Result<Vec<u8>> {
     Ok(out)
 }
 
-/// What a NOT NULL column without a default gets when ALTER TABLE adds it to rows that exist: the type's zero.
-pub fn implicit_default(ty: &ColumnType) -> Result<Vec<u8>> {
-    let mut out = Vec::new();
-    let value = match ty {
-        ColumnType::Int { .. } | ColumnType::Decimal { .. } => Datum::Int(0),
-        ColumnType::Year | ColumnType::Bit { .. } | ColumnType::Set { .. } => Datum::UInt(0),
-        ColumnType::Enum { .. } => Datum::UInt(1),
-        ColumnType::Float { .. } | ColumnType::Double { .. } => Datum::Double(0.0),
-        ColumnType::Date => Datum::Date(Default::default()),
-        ColumnType::Time { .. } => Datum::Time(Default::default()),
-        ColumnType::DateTime { .. } | ColumnType::Timestamp { .. } => Datum::DateTime(Default::default()),
-        ColumnType::Json => Datum::Json(format::value::Json::Null.to_binary().into()),
-        _ => Datum::Bytes(b"".as_slice().into()),
-    };
-    let value = match (value, ty) {
-        (Datum::Int(0), ColumnType::Decimal { .. }) => Datum::Decimal(format::value::Decimal::from_i128(0, 0)),
-        (Datum::Int(0), ColumnType::Int { unsigned: true, .. }) => Datum::UInt(0),
-        (other, _) => other,
-    };
-    encode(value, ty, &mut out)?;
-    Ok(out)
-}
-
 /// The stored type of a written one.
 pub fn column_type(name: &str, spec: &TypeSpec, table: CollationId) -> Result<ColumnType> {
     let unsigned = spec.unsigned || spec.zerofill;

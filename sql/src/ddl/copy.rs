@@ -6,11 +6,11 @@ use format::value::{ColumnType, DateTime, Value, Zone};
 use storage::Table;
 use storage::schema::{Column, ColumnDefault, Row, TableDefinition};
 
-use super::{Context, column};
+use super::Context;
 use crate::error::{Error, Result};
 use crate::executor::row_rules::RowTarget;
 use crate::executor::stored::Stored;
-use crate::expression::assign::{AssignMode, Target, assign, encode};
+use crate::expression::assign::{AssignMode, Target, assign, encode, stored_zero};
 use crate::expression::{Datum, EvalContext};
 use crate::planner::row_rules::RowRules;
 use crate::types::{SqlMode, TypeInfo};
@@ -257,7 +257,7 @@ fn initial_value(context: &Context<'_>, column: &Column) -> Result<Option<Vec<u8
         ColumnDefault::Literal(stored) => Ok(Some(stored.clone())),
         ColumnDefault::Null => Ok(None),
         ColumnDefault::None if column.nullable => Ok(None),
-        ColumnDefault::None => column::implicit_default(&column.ty).map(Some),
+        ColumnDefault::None => stored_zero(&column.ty).map(Some),
         ColumnDefault::CurrentTimestamp { fsp } => {
             let zone = match column.ty {
                 // A TIMESTAMP is stored in UTC.

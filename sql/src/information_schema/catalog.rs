@@ -164,7 +164,13 @@ pub const COLUMNS: VirtualTable = VirtualTable {
         for (database, table) in virtual_tables(facts) {
             for (ordinal, column) in table.columns.iter().enumerate() {
                 let key = [string("def"), string(database), string(table.name), string(column.name)];
-                rows.push(column_row(key, ordinal, &column.ty, column.nullable, Privileges::SELECT, None));
+                rows.push(column_row(
+                    key,
+                    ordinal,
+                    &Column::new(column.name, column.ty.clone(), column.nullable),
+                    Privileges::SELECT,
+                    None,
+                ));
             }
         }
         for table in stored_tables(facts) {
@@ -176,7 +182,7 @@ pub const COLUMNS: VirtualTable = VirtualTable {
                     continue;
                 }
                 let key = [string("def"), string(&table.database), string(&table.name), string(&column.name)];
-                rows.push(column_row(key, ordinal, &column.ty, column.nullable, privileges, Some((&table, column))));
+                rows.push(column_row(key, ordinal, column, privileges, Some(&table)));
             }
         }
         for view in views(facts) {
@@ -188,7 +194,7 @@ pub const COLUMNS: VirtualTable = VirtualTable {
                     continue;
                 }
                 let key = [string("def"), string(&view.database), string(&view.name), string(&column.name)];
-                rows.push(column_row(key, ordinal, &column.ty, column.nullable, privileges, None));
+                rows.push(column_row(key, ordinal, column, privileges, None));
             }
         }
         rows
@@ -251,11 +257,11 @@ pub const SCHEMATA_EXTENSIONS: VirtualTable = VirtualTable {
 fn column_row(
     key: [Value; 4],
     ordinal: usize,
-    ty: &ColumnType,
-    nullable: bool,
+    column: &Column,
     privileges: Privileges,
-    stored: Option<(&Table, &Column)>,
+    table: Option<&Table>,
 ) -> Vec<Value> {
+    let ty = &column.ty;
     let count = |number: Option<u64>| number.map_or(Value::Null, Value::UInt);
     let (precision, scale) = numeric_precision(ty);
     let own = match ty {
@@ -272,8 +278,8 @@ fn column_row(
     let mut row = Vec::from(key);
     row.extend([
         Value::UInt(ordinal as u64 + 1),
-        optional(stored.and_then(|(_, column)| describe::default_text(column))),
-        yes(nullable),
+        optional(describe::default_text(column)),
+        yes(column.nullable),
         string(describe::data_type(ty)),
         count(chars),
         count(bytes),
@@ -282,12 +288,13 @@ fn column_row(
         count(fraction),
         optional(own.map(|own| own.charset.name())),
         optional(own.map(|own| own.name)),
-        string(stored.map_or_else(|| describe::column_type(ty), |(_, column)| describe::type_of(column))),
-        string(stored.map_or("", |(table, _)| describe::column_key(table, ordinal))),
-        string(stored.map_or(String::new(), |(_, column)| describe::extra(column))),
+        string(describe::type_of(column)),
+        string(table.map_or("", |table| describe::column_key(table, ordinal))),
+        // A view has no columns that are set by themselves.
+        string(table.map_or(String::new(), |_| describe::extra(column))),
         string(privileges.names().to_lowercase().replace(", ", ",")),
-        string(stored.map_or("", |(_, column)| &column.comment)),
-        string(stored.and_then(|(_, column)| column.generated.as_ref()).map_or("", |generated| &generated.expression)),
+        string(&*column.comment),
+        string(column.generated.as_ref().map_or("", |generated| &generated.expression)),
         Value::Null,
     ]);
     row

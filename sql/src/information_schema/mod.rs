@@ -43,7 +43,7 @@ use crate::instance::Instance;
 use crate::status::SessionStatus;
 use crate::variables::SessionVariables;
 
-pub use views::{DescribeViews, ViewColumn};
+pub use views::DescribeViews;
 pub use wanted::{Named, Wanted, name_columns};
 
 /// What rows are made of.

@@ -3,24 +3,16 @@
 use std::sync::Arc;
 
 use format::collation::collation;
-use format::value::ColumnType;
-use storage::{Definition, DefinitionKind};
+use storage::{Column, Definition, DefinitionKind};
 
 use super::{Facts, VirtualTable, long_text, string, text};
 use crate::accounts::Privileges;
 use crate::error::Result;
 use crate::views::View;
 
-/// A column of a view.
-pub struct ViewColumn {
-    pub name: String,
-    pub ty: ColumnType,
-    pub nullable: bool,
-}
-
 /// Who can tell which columns a view has now: that takes planning its query.
 pub trait DescribeViews {
-    fn columns(&self, view: &Definition) -> Result<Vec<ViewColumn>>;
+    fn columns(&self, view: &Definition) -> Result<Vec<Column>>;
 }
 
 /// Every view that rows are wanted of and that the session may know of.

@@ -38,6 +38,7 @@ pub mod json_table;
 pub mod keys;
 pub mod load;
 pub mod logical;
+pub mod made;
 pub mod members;
 pub mod nest;
 pub mod physical;
@@ -204,6 +205,8 @@ pub struct Origin {
     pub flags: u16,
     /// It is a TINYINT(1).
     pub boolean: bool,
+    /// The table and the column's ordinal, of a stored table that the query itself names.
+    pub stored: Option<(Arc<Table>, usize)>,
 }
 
 /// UNION, EXCEPT, INTERSECT: the parts run one after the other.

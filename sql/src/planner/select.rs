@@ -166,6 +166,7 @@ pub(super) fn origin_of(sources: &[Source], slot: (u16, u16)) -> Option<Origin> 
             column: table.columns[slot.1 as usize].name.clone(),
             flags: definition::column_flags_of(table, slot.1 as usize),
             boolean: table.columns[slot.1 as usize].boolean,
+            stored: Some((table.clone(), slot.1 as usize)),
         }),
         SourceKind::Virtual(table) => Some(Origin {
             database: source.database.clone(),
@@ -174,6 +175,7 @@ pub(super) fn origin_of(sources: &[Source], slot: (u16, u16)) -> Option<Origin> 
             column: table.columns[slot.1 as usize].name.into(),
             flags: 0,
             boolean: false,
+            stored: None,
         }),
         SourceKind::JsonTable(_) => None,
         // It has no database, and no name but the one that the query gives it; unless it is a view.
@@ -187,6 +189,7 @@ pub(super) fn origin_of(sources: &[Source], slot: (u16, u16)) -> Option<Origin> 
             },
             flags: 0,
             boolean: derived.columns[slot.1 as usize].origin.as_ref().is_some_and(|origin| origin.boolean),
+            stored: None,
         }),
     }
 }

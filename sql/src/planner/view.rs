@@ -13,15 +13,15 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use storage::{Definition, DefinitionKind, ReadMode, TrxOptions};
+use storage::{Column, Definition, DefinitionKind, ReadMode, TrxOptions};
 
-use super::PlanContext;
 use super::logical::{Derived, ViewOf};
+use super::{PlanContext, made};
 use crate::accounts::Rights;
 use crate::catalog::{OrSqlError, database_of};
 use crate::error::{Error, Result};
 use crate::expression::EvalContext;
-use crate::information_schema::{DescribeViews, ViewColumn};
+use crate::information_schema::DescribeViews;
 use crate::instance::Instance;
 use crate::parser::ast::{TableName, ViewAlgorithm};
 use crate::views::View;
@@ -58,7 +58,7 @@ pub struct ViewDescriber<'a> {
 }
 
 impl DescribeViews for ViewDescriber<'_> {
-    fn columns(&self, definition: &Definition) -> Result<Vec<ViewColumn>> {
+    fn columns(&self, definition: &Definition) -> Result<Vec<Column>> {
         // A transaction of its own, which waits for no definition: information_schema does not.
         let options = TrxOptions { metadata_wait_timeout: Duration::ZERO, ..TrxOptions::default() };
         let trx = RefCell::new(self.instance.engine.begin(options));
@@ -87,9 +87,7 @@ impl DescribeViews for ViewDescriber<'_> {
         };
         let (view, derived) = context.bind_view(definition, ReadMode::Consistent)?;
         let columns = view.columns.into_iter().zip(&derived.columns);
-        Ok(columns
-            .map(|(name, column)| ViewColumn { name, ty: column.column_type.clone(), nullable: column.ty.nullable })
-            .collect())
+        Ok(columns.map(|(name, column)| made::column(&name, column, column.column_type.clone())).collect())
     }
 }
 

@@ -30,6 +30,7 @@ use crate::error::{Error, Result};
 use crate::instance::Instance;
 use crate::parser;
 use crate::parser::ast::{CreateTable, Insert, InsertSource, OptionValue, Query, Statement, TableName, TableOption};
+use crate::planner;
 use crate::result::ResultSink;
 use crate::row_log::StatementFacts;
 use crate::status::Counter;
@@ -285,17 +286,9 @@ impl Session {
             .iter()
             .zip(plan.table_types())
             .map(|(column, column_type)| {
-                let null = if column.ty.nullable { "" } else { " NOT NULL" };
-                let collation = match column_type.collation() {
-                    // The database's defaults need not be repeated, unless the table may have others.
-                    Some(id) if id == home.collation && create.options.is_empty() => String::new(),
-                    Some(id) => format!(" COLLATE {}", format::collation::collation(id).name),
-                    None => String::new(),
-                };
-                let is_boolean = column.origin.as_ref().is_some_and(|origin| origin.boolean);
-                let ty = if is_boolean { "tinyint(1)".to_owned() } else { describe::column_type(&column_type) };
-                let name = describe::quoted(&column.name);
-                format!("{name} {ty}{collation}{null}")
+                let made = planner::made::column(&column.name, column, column_type);
+                // The database's defaults need not be repeated, unless the table may have others.
+                describe::column_line(&made, create.options.is_empty().then_some(home.collation))
             })
             .collect();
         let text = format!("CREATE TABLE t ({})", columns.join(", "));

@@ -213,6 +213,13 @@ pub fn zero_of(ty: &ColumnType) -> Value {
     }
 }
 
+/// The same as it is stored: what a NOT NULL column without a default gets when ALTER TABLE adds it to rows that exist.
+pub fn stored_zero(ty: &ColumnType) -> Result<Vec<u8>> {
+    let mut out = Vec::new();
+    encode(zero_of(ty).into(), ty, &mut out)?;
+    Ok(out)
+}
+
 /// The range of a signed integer of so many bytes.
 fn int_range(bytes: u8) -> (i64, i64) {
     let bits = 8 * bytes.clamp(1, 8) as u32;

@@ -325,13 +325,14 @@ impl Binder<'_> {
             // Each WHEN compares by its own type with an operand that may be evaluated several times.
             Some(value) if conditions.len() > 1 && (is_fixed(&value) || value.as_column().is_some()) => {
                 for (_, when) in &mut conditions {
-                    let bound = std::mem::replace(when, Expr::null());
-                    *when = self.compare_bound(BinaryOp::Equal, value.clone(), bound)?;
+                    let (mut value, mut bound) = (value.clone(), std::mem::replace(when, Expr::null()));
+                    let how = self.prepare_when(&mut value, &mut bound)?;
+                    *when = comparison(BinaryOp::Equal, how, value, bound);
                 }
             }
             Some(mut value) => {
                 for (how, when) in &mut conditions {
-                    *how = self.prepare(&mut value, when, "case")?;
+                    *how = self.prepare_when(&mut value, when)?;
                 }
                 operand = Some(value);
             }
@@ -349,6 +350,21 @@ impl Binder<'_> {
         let otherwise = if has_else { results.pop().map(Box::new) } else { None };
         let whens = conditions.into_iter().zip(results).map(|((how, when), then)| (how, when, then)).collect();
         Ok(Expr { node: Node::Case { operand: operand.map(Box::new), whens, otherwise }, ty })
+    }
+}
+
+impl Binder<'_> {
+    /// As [`prepare`](Binder::prepare); but CASE compares JSON with a text by JSON's own text, where `=` would compare it
+    /// with a JSON string: `CASE doc WHEN 'null'`.
+    fn prepare_when(&self, value: &mut Expr, when: &mut Expr) -> Result<Comparison> {
+        if value.ty.kind != Kind::Json || !is_text(when) {
+            return self.prepare(value, when, "case");
+        }
+        let mut whens = [(Comparison::Integer, std::mem::replace(when, Expr::null()))];
+        as_strings(value, &mut whens, "case")?;
+        let [(how, text)] = whens;
+        *when = text;
+        Ok(how)
     }
 }
 
